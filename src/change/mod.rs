@@ -1,0 +1,1 @@
+//! Two fabrics and an engine in, a proved plan out.

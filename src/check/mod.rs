@@ -1,0 +1,1 @@
+//! The independent checker: judges plans without the planner or the prover.

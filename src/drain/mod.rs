@@ -1,0 +1,1 @@
+//! Judges readings of the fabric; the only maker of `Flushed`, `SourcesMoved` and `Drained`.

@@ -1,0 +1,1 @@
+//! Joins change, machine and subnet into one future.

@@ -1,0 +1,326 @@
+//! The fabric model: nodes, ports and links of one subnet, immutable and densely indexed once built.
+//!
+//! On entry (a [`FabricBuilder`]) anything may be said in any order; on return from [`FabricBuilder::build`] these hold:
+//! every node has ports 0 to `num_ports`, and a port's [`PortId`] is its node's first port plus its number; links join
+//! two ports and are mutual; GUIDs of nodes are distinct; no LID range overlaps another. A node that left keeps its index
+//! ([`Fabric::without_nodes`]), so two fabrics before and after a change can be compared index by index.
+//! Lacks on purpose: tables and routes (`tables`), formats that carry no topology, several subnets (one fabric is one).
+//! A directed **channel** is named by the [`PortId`] of the port that sends into it.
+
+mod builder;
+mod link;
+
+pub use builder::{BuildError, FabricBuilder};
+pub use link::{LinkSpeed, LinkWidth};
+
+use crate::ids::{Guid, Lid, Lmc, PortNum};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::ops::Range;
+
+/// A node's dense index within its fabric.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NodeId(pub u32);
+
+/// A port's dense index within its fabric, port 0 of every node included; also names the channel that the port sends into.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PortId(pub u32);
+
+impl NodeId {
+    /// The index as a `usize`.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl PortId {
+    /// The index as a `usize`.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Debug for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "n{}", self.0)
+    }
+}
+
+impl fmt::Debug for PortId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "p{}", self.0)
+    }
+}
+
+/// What a node is (NodeInfo:NodeType).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NodeKind {
+    /// Forwards packets by its forwarding table.
+    Switch,
+    /// A channel adapter, host or target.
+    Ca,
+    /// A router between subnets; to this subnet its ports are end ports.
+    Router,
+}
+
+/// A switch's port 0 (SwitchInfo: EnhancedPort0).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PortZero {
+    /// Management only; LMC 0.
+    #[default]
+    Base,
+    /// A full end port.
+    Enhanced,
+}
+
+/// One node.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Node {
+    /// What it is.
+    pub kind: NodeKind,
+    /// NodeInfo:NodeGUID.
+    pub guid: Guid,
+    /// NodeInfo:SystemImageGUID, where known.
+    pub system_guid: Option<Guid>,
+    /// NodeInfo:VendorID, 24 bits.
+    pub vendor_id: u32,
+    /// NodeInfo:DeviceID, 16 bits.
+    pub device_id: u32,
+    /// NodeDescription, as captured, trailing blanks included.
+    pub description: String,
+    /// External ports, 1 to 254.
+    pub num_ports: u8,
+    /// A switch's port 0.
+    pub port_zero: PortZero,
+    /// SwitchInfo:LinearFDBCap: LIDs the forwarding table holds, at most 49152.
+    pub lft_capacity: u16,
+    /// PortInfo:CapabilityMask2 bit for the optimised SLtoVLMappingTable forms (one SMP for all inputs and outputs).
+    pub optimised_sl_to_vl: bool,
+    /// False once the node has left: its index stays, its links are gone.
+    pub present: bool,
+    /// Dense index of its port 0.
+    pub first_port: PortId,
+}
+
+impl Node {
+    /// Whether it forwards packets.
+    pub fn is_switch(&self) -> bool {
+        self.kind == NodeKind::Switch
+    }
+}
+
+/// One port.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Port {
+    /// The node it belongs to.
+    pub node: NodeId,
+    /// Its number there.
+    pub num: PortNum,
+    /// PortGUID, where it has one: CA and router ports, switch port 0.
+    pub guid: Option<Guid>,
+    /// Base LID, where assigned: CA and router ports, switch port 0.
+    pub lid: Option<Lid>,
+    /// LMC of the LID.
+    pub lmc: Lmc,
+    /// The port at the other end of the cable.
+    pub peer: Option<PortId>,
+    /// Active width.
+    pub width: LinkWidth,
+    /// Active speed.
+    pub speed: LinkSpeed,
+    /// Data VLs the port supports: 1, 2, 4, 8 or 15 (PortInfo:VLCap).
+    pub data_vls: u8,
+}
+
+/// One subnet's topology. Build with [`FabricBuilder`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fabric {
+    nodes: Vec<Node>,
+    ports: Vec<Port>,
+    /// Node indices sorted by GUID.
+    by_guid: Vec<(Guid, NodeId)>,
+    /// Owner of each unicast LID, `u32::MAX` for none; as long as the highest LID needs.
+    lid_owner: Vec<u32>,
+    /// Where the capture was made from, where the format says it: node and port GUID.
+    origin: Option<(Guid, Guid)>,
+}
+
+impl Fabric {
+    /// How many nodes, departed ones included.
+    pub fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// How many ports, port 0 of every node included: the bound of every [`PortId`].
+    pub fn port_count(&self) -> usize {
+        self.ports.len()
+    }
+
+    /// The node at an index.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// The port at an index.
+    pub fn port(&self, id: PortId) -> &Port {
+        &self.ports[id.index()]
+    }
+
+    /// Every node in index order, departed ones included.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = (NodeId, &Node)> {
+        self.nodes.iter().enumerate().map(|(i, node)| (NodeId(i as u32), node))
+    }
+
+    /// Every port in index order.
+    pub fn ports(&self) -> impl ExactSizeIterator<Item = (PortId, &Port)> {
+        self.ports.iter().enumerate().map(|(i, port)| (PortId(i as u32), port))
+    }
+
+    /// The switches that are present, in index order.
+    pub fn switches(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.nodes().filter(|(_, node)| node.present && node.is_switch()).map(|(id, _)| id)
+    }
+
+    /// Ports of a node by dense index, port 0 first.
+    pub fn port_range(&self, node: NodeId) -> Range<usize> {
+        let first = self.node(node).first_port.index();
+        first..first + usize::from(self.node(node).num_ports) + 1
+    }
+
+    /// The ports of a node, port 0 first.
+    pub fn ports_of(&self, node: NodeId) -> impl DoubleEndedIterator<Item = PortId> + use<> {
+        self.port_range(node).map(|i| PortId(i as u32))
+    }
+
+    /// The port of a node by number.
+    pub fn port_at(&self, node: NodeId, num: PortNum) -> Option<PortId> {
+        let node = self.node(node);
+        (num.0 <= node.num_ports).then(|| PortId(node.first_port.0 + u32::from(num.0)))
+    }
+
+    /// The port at the other end of the cable.
+    pub fn peer(&self, port: PortId) -> Option<PortId> {
+        self.port(port).peer
+    }
+
+    /// The node at the other end of the cable.
+    pub fn neighbour(&self, port: PortId) -> Option<NodeId> {
+        self.peer(port).map(|peer| self.port(peer).node)
+    }
+
+    /// The node with this GUID.
+    pub fn by_guid(&self, guid: Guid) -> Option<NodeId> {
+        self.by_guid.binary_search_by_key(&guid, |entry| entry.0).ok().map(|i| self.by_guid[i].1)
+    }
+
+    /// The port that owns a LID, its LMC counted.
+    pub fn lid_owner(&self, lid: Lid) -> Option<PortId> {
+        self.lid_owner.get(lid.index()).copied().filter(|&p| p != u32::MAX).map(PortId)
+    }
+
+    /// The highest LID in use, LMC counted.
+    pub fn max_lid(&self) -> Option<Lid> {
+        self.lid_owner.iter().rposition(|&p| p != u32::MAX).map(|i| Lid(i as u16))
+    }
+
+    /// Every cabled port of a CA or a router that is present: what data is sent from and to.
+    pub fn end_ports(&self) -> impl Iterator<Item = PortId> + '_ {
+        self.ports()
+            .filter(|(_, port)| port.peer.is_some() && !self.node(port.node).is_switch())
+            .map(|(id, _)| id)
+    }
+
+    /// Every port that owns or may own a LID: cabled end ports and port 0 of present switches, in index order.
+    pub fn lid_ports(&self) -> impl Iterator<Item = PortId> + '_ {
+        self.ports().filter_map(|(id, port)| {
+            let node = self.node(port.node);
+            let owns = if node.is_switch() { node.present && port.num == PortNum::ZERO } else { port.peer.is_some() };
+            owns.then_some(id)
+        })
+    }
+
+    /// Every link once, its lower-indexed port first; a cable from a switch to itself included.
+    pub fn links(&self) -> impl Iterator<Item = (PortId, PortId)> + '_ {
+        self.ports().filter_map(|(id, port)| port.peer.filter(|&peer| id <= peer).map(|peer| (id, peer)))
+    }
+
+    /// Where the capture was made from: node and port GUID.
+    pub fn origin(&self) -> Option<(Guid, Guid)> {
+        self.origin
+    }
+
+    /// `node description [port]`, for people.
+    pub fn describe_port(&self, port: PortId) -> String {
+        let port = self.port(port);
+        format!("{}[{}]", self.describe_node(port.node), port.num)
+    }
+
+    /// The description, with the GUID where the description is not unique or empty.
+    pub fn describe_node(&self, id: NodeId) -> String {
+        let node = self.node(id);
+        let text = node.description.trim();
+        let shared = self.nodes.iter().filter(|other| other.description.trim() == text).take(2).count() > 1;
+        match (text.is_empty(), shared) {
+            (true, _) => node.guid.to_string(),
+            (false, true) => format!("{text} ({})", node.guid),
+            (false, false) => text.to_string(),
+        }
+    }
+
+    /// This fabric after `gone` left: the same indices, the nodes marked absent, their links removed.
+    pub fn without_nodes(&self, gone: &[NodeId]) -> Fabric {
+        let mut after = self.clone();
+        for &id in gone {
+            after.nodes[id.index()].present = false;
+            for port in self.ports_of(id) {
+                after.unlink(port);
+            }
+        }
+        after
+    }
+
+    /// This fabric after the cables at `ends` (either end names a cable) were pulled: the same indices.
+    pub fn without_links(&self, ends: &[PortId]) -> Fabric {
+        let mut after = self.clone();
+        for &port in ends {
+            after.unlink(port);
+        }
+        after
+    }
+
+    fn unlink(&mut self, port: PortId) {
+        if let Some(peer) = self.ports[port.index()].peer.take() {
+            self.ports[peer.index()].peer = None;
+        }
+    }
+
+    /// This fabric with every port able to carry `data_vls` lanes at most, and every switch's optimised SL-to-VL support set.
+    pub fn with_capabilities(&self, data_vls: u8, optimised_sl_to_vl: bool) -> Fabric {
+        let mut fabric = self.clone();
+        fabric.ports.iter_mut().for_each(|port| port.data_vls = port.data_vls.min(data_vls));
+        let switches = fabric.nodes.iter_mut().filter(|node| node.is_switch());
+        switches.for_each(|node| node.optimised_sl_to_vl = optimised_sl_to_vl);
+        fabric
+    }
+
+    /// This fabric with the LIDs of `assignment` in place of its own, in index order of the ports.
+    ///
+    /// # Errors
+    /// A LID that is no unicast LID, or two ports with overlapping ranges.
+    pub fn with_lids(&self, assignment: impl IntoIterator<Item = (PortId, Lid, Lmc)>) -> Result<Fabric, BuildError> {
+        let mut fabric = self.clone();
+        for port in &mut fabric.ports {
+            (port.lid, port.lmc) = (None, Lmc::default());
+        }
+        for (id, lid, lmc) in assignment {
+            let port = &mut fabric.ports[id.index()];
+            (port.lid, port.lmc) = (Some(lid), lmc);
+        }
+        fabric.lid_owner = builder::index_lids(&fabric.nodes, &fabric.ports)?;
+        Ok(fabric)
+    }
+}

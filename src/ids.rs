@@ -1,0 +1,336 @@
+//! Identifiers of the InfiniBand architecture, each a type of its own, so that no bare integer crosses a module.
+//!
+//! Holds on construction: a [`Lid`] is any 16-bit value (the wire carries all of them; [`Lid::is_unicast`] tells),
+//! a [`Vl`], [`Sl`] is below 16, an [`Lmc`] below 8. Lacks on purpose: arithmetic beyond what the protocol needs.
+//! Source: InfiniBand Architecture Specification, volume 1, chapters 3, 4 and 7.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// A 64-bit globally unique identifier of a node, a port or a system image.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Guid(pub u64);
+
+impl fmt::Display for Guid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x{:016x}", self.0)
+    }
+}
+
+impl fmt::Debug for Guid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl From<Guid> for String {
+    fn from(guid: Guid) -> String {
+        guid.to_string()
+    }
+}
+
+/// A text that is no GUID: neither `0x` and hexadecimal digits nor bare hexadecimal digits, or more than 16 of them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no GUID: expected up to 16 hexadecimal digits, with or without `0x`")]
+pub struct GuidError(pub String);
+
+impl FromStr for Guid {
+    type Err = GuidError;
+
+    fn from_str(text: &str) -> Result<Guid, GuidError> {
+        let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+        let plausible = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit());
+        plausible
+            .then(|| u64::from_str_radix(digits, 16).ok())
+            .flatten()
+            .map(Guid)
+            .ok_or_else(|| GuidError(text.to_string()))
+    }
+}
+
+impl TryFrom<String> for Guid {
+    type Error = GuidError;
+
+    fn try_from(text: String) -> Result<Guid, GuidError> {
+        text.parse()
+    }
+}
+
+/// A 16-bit local identifier: unicast 0x0001–0xBFFF, multicast 0xC000–0xFFFE, permissive 0xFFFF, reserved 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Lid(pub u16);
+
+impl Lid {
+    /// The largest unicast LID.
+    pub const MAX_UNICAST: Lid = Lid(0xBFFF);
+    /// The LID of directed routes that begin or end without one.
+    pub const PERMISSIVE: Lid = Lid(0xFFFF);
+
+    /// Whether this LID can name an end port.
+    pub fn is_unicast(self) -> bool {
+        (1..=Lid::MAX_UNICAST.0).contains(&self.0)
+    }
+
+    /// This LID as an index.
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+impl fmt::Display for Lid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl fmt::Debug for Lid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "lid {}", self.0)
+    }
+}
+
+/// A value outside the range of its field.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} {value} is out of range: at most {most}")]
+pub struct OutOfRange {
+    /// The field.
+    pub what: &'static str,
+    /// The value given.
+    pub value: u32,
+    /// The largest value allowed.
+    pub most: u32,
+}
+
+macro_rules! small_number {
+    ($(#[$doc:meta])* $name:ident, $what:literal, $most:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+        #[serde(try_from = "u8", into = "u8")]
+        pub struct $name(u8);
+
+        impl $name {
+            /// The largest value.
+            pub const MAX: $name = $name($most);
+
+            /// The value, where it is in range.
+            pub fn new(value: u8) -> Option<$name> {
+                (value <= $most).then_some($name(value))
+            }
+
+            /// The low bits of `value` that the field has.
+            pub const fn masked(value: u8) -> $name {
+                $name(value & $most)
+            }
+
+            /// Every value in rising order.
+            pub fn all() -> impl Iterator<Item = $name> {
+                (0..=$most).map($name)
+            }
+
+            /// The bare number.
+            pub const fn get(self) -> u8 {
+                self.0
+            }
+
+            /// The number as an index.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl TryFrom<u8> for $name {
+            type Error = OutOfRange;
+
+            fn try_from(value: u8) -> Result<$name, OutOfRange> {
+                $name::new(value).ok_or(OutOfRange { what: $what, value: value.into(), most: $most })
+            }
+        }
+
+        impl From<$name> for u8 {
+            fn from(value: $name) -> u8 {
+                value.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}", self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($what, " {}"), self.0)
+            }
+        }
+    };
+}
+
+small_number!(
+    /// A virtual lane: data on 0–14, management on 15.
+    Vl, "VL", 15
+);
+small_number!(
+    /// A service level, 0–15.
+    Sl, "SL", 15
+);
+small_number!(
+    /// The LID mask control: an end port owns 2^LMC consecutive LIDs.
+    Lmc, "LMC", 7
+);
+
+impl Vl {
+    /// The lane of management packets.
+    pub const MANAGEMENT: Vl = Vl(15);
+}
+
+impl Lmc {
+    /// How many LIDs a port with this LMC owns.
+    pub const fn lids(self) -> u16 {
+        1 << self.0
+    }
+}
+
+/// A port's number on its node: 0 is a switch's management port, external ports count from 1.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PortNum(pub u8);
+
+impl PortNum {
+    /// A switch's own management port.
+    pub const ZERO: PortNum = PortNum(0);
+    /// In forwarding tables: no route; packets are discarded.
+    pub const NO_ROUTE: PortNum = PortNum(255);
+
+    /// The number as an index.
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+impl fmt::Display for PortNum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl fmt::Debug for PortNum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "port {}", self.0)
+    }
+}
+
+/// One half of an end port's LIDs and of the service levels (docs/GLOSSARY.md, *half*).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Half {
+    /// The lower 2^(LMC−1) LIDs; SL 0–7.
+    #[default]
+    Lower,
+    /// The upper 2^(LMC−1) LIDs; SL 8–15.
+    Upper,
+}
+
+impl Half {
+    /// The other half.
+    pub fn other(self) -> Half {
+        match self {
+            Half::Lower => Half::Upper,
+            Half::Upper => Half::Lower,
+        }
+    }
+
+    /// 0 for the lower, 1 for the upper half.
+    pub fn index(self) -> usize {
+        match self {
+            Half::Lower => 0,
+            Half::Upper => 1,
+        }
+    }
+
+    /// The half that a service level belongs to.
+    pub fn of_sl(sl: Sl) -> Half {
+        if sl.0 < 8 { Half::Lower } else { Half::Upper }
+    }
+
+    /// The service levels of this half, in rising order.
+    pub fn sls(self) -> impl Iterator<Item = Sl> {
+        let first = 8 * self.index() as u8;
+        (first..first + 8).map(Sl)
+    }
+}
+
+impl fmt::Display for Half {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Half::Lower => "lower",
+            Half::Upper => "upper",
+        })
+    }
+}
+
+/// A set of virtual lanes, as a mask: bit v stands for VL v.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct VlSet(pub u16);
+
+impl VlSet {
+    /// No lane.
+    pub const EMPTY: VlSet = VlSet(0);
+
+    /// The first `count` data lanes, VL 0 to VL `count` − 1 (at most 15).
+    pub fn first(count: u8) -> VlSet {
+        assert!(count <= 15, "{count} data VLs: InfiniBand has 15 at most");
+        VlSet(((1u32 << count) - 1) as u16)
+    }
+
+    /// Whether `vl` is in the set.
+    pub fn contains(self, vl: Vl) -> bool {
+        self.0 >> vl.0 & 1 == 1
+    }
+
+    /// How many lanes it has.
+    pub fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The lanes of `self` that are not in `other`.
+    pub fn minus(self, other: VlSet) -> VlSet {
+        VlSet(self.0 & !other.0)
+    }
+
+    /// The lanes in rising order.
+    pub fn iter(self) -> impl Iterator<Item = Vl> {
+        (0..16).map(Vl).filter(move |&vl| self.contains(vl))
+    }
+}
+
+impl FromIterator<Vl> for VlSet {
+    fn from_iter<I: IntoIterator<Item = Vl>>(lanes: I) -> VlSet {
+        VlSet(lanes.into_iter().fold(0, |mask, vl| mask | 1 << vl.0))
+    }
+}
+
+impl fmt::Display for VlSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("{")?;
+        for (i, vl) in self.iter().enumerate() {
+            write!(f, "{}{vl}", if i == 0 { "" } else { "," })?;
+        }
+        f.write_str("}")
+    }
+}
+
+impl fmt::Debug for VlSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "VLs {self}")
+    }
+}

@@ -1,0 +1,1 @@
+//! Decide, record, act; replay.

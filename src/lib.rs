@@ -1,0 +1,23 @@
+//! Changes the routing of a running InfiniBand subnet without stopping traffic: the Double Scheme, proved before the
+//! first write. Start with `docs/ARCHITECTURE.md`; a layer imports only what `tests/layers.rs` allows.
+
+pub mod change;
+pub mod check;
+pub mod cli;
+pub mod drain;
+pub mod driver;
+pub mod fabric;
+pub mod ids;
+pub mod journal;
+pub mod lid;
+pub mod machine;
+pub mod plan;
+pub mod report;
+pub mod routing;
+pub mod scenario;
+pub mod sim;
+pub mod subnet;
+pub mod tables;
+pub mod transport;
+pub mod verify;
+pub mod wire;

@@ -1,0 +1,1 @@
+//! Halves of LIDs, LID assignment, and how LIDs realise a routing function.

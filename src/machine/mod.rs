@@ -1,0 +1,1 @@
+//! The five phases as one pure transition function.

@@ -1,0 +1,1 @@
+//! Plans: waves of writes and the barriers between them, made by schemes.

@@ -1,0 +1,1 @@
+//! Engines: a fabric in, a routing function out, one engine a file.

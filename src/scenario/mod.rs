@@ -1,0 +1,1 @@
+//! A simulated fabric and a driver in one run.

@@ -1,0 +1,1 @@
+//! The simulated fabric: a deterministic discrete-event model at packet level.

@@ -1,0 +1,1 @@
+//! `SubnetManager`: requests and retries, sweep, SA, over any transport.

@@ -1,0 +1,57 @@
+//! Linear forwarding tables: output port by DLID, in blocks of 64 as LinearForwardingTable carries them.
+
+use crate::ids::{Lid, PortNum};
+
+/// LIDs in one block of a LinearForwardingTable attribute.
+pub const LFT_BLOCK: usize = 64;
+
+/// One switch's linear forwarding table. LIDs beyond its end have no route.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Lft {
+    ports: Vec<u8>,
+}
+
+impl Lft {
+    /// A table that routes nothing.
+    pub fn new() -> Lft {
+        Lft::default()
+    }
+
+    /// The output port for `lid`; none where packets to it are discarded.
+    pub fn get(&self, lid: Lid) -> Option<PortNum> {
+        self.ports.get(lid.index()).copied().map(PortNum).filter(|&port| port != PortNum::NO_ROUTE)
+    }
+
+    /// Sets the output port for `lid`; [`PortNum::NO_ROUTE`] takes the route away.
+    pub fn set(&mut self, lid: Lid, port: PortNum) {
+        let needed = (lid.index() / LFT_BLOCK + 1) * LFT_BLOCK;
+        if self.ports.len() < needed {
+            self.ports.resize(needed, PortNum::NO_ROUTE.0);
+        }
+        self.ports[lid.index()] = port.0;
+    }
+
+    /// How many blocks the table holds.
+    pub fn blocks(&self) -> u16 {
+        (self.ports.len() / LFT_BLOCK) as u16
+    }
+
+    /// One block of 64 port numbers, 255 where there is no route.
+    pub fn block(&self, block: u16) -> [u8; LFT_BLOCK] {
+        let start = usize::from(block) * LFT_BLOCK;
+        let mut bytes = [PortNum::NO_ROUTE.0; LFT_BLOCK];
+        if let Some(entries) = self.ports.get(start..start + LFT_BLOCK) {
+            bytes.copy_from_slice(entries);
+        }
+        bytes
+    }
+
+    /// Replaces one block.
+    pub fn set_block(&mut self, block: u16, entries: &[u8; LFT_BLOCK]) {
+        let start = usize::from(block) * LFT_BLOCK;
+        if self.ports.len() < start + LFT_BLOCK {
+            self.ports.resize(start + LFT_BLOCK, PortNum::NO_ROUTE.0);
+        }
+        self.ports[start..start + LFT_BLOCK].copy_from_slice(entries);
+    }
+}

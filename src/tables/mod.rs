@@ -1,0 +1,16 @@
+//! Values that routing is made of: forwarding tables, SL-to-VL tables, the writes that change them, routing functions.
+//!
+//! Everything here is a value over the dense indices of one [`Fabric`](crate::fabric::Fabric): no I/O, no policy. A
+//! [`Write`] is one idempotent `Set` of one attribute of one device; [`SubnetTables::apply`] says what it does, and is the
+//! only definition of it: planner, prover and checker read tables through it. Lacks on purpose: multicast tables, VL
+//! arbitration, who computes a routing function (`routing`) and which LIDs realise it (`lid`).
+
+mod lft;
+mod routing_function;
+mod sl_to_vl;
+mod write;
+
+pub use lft::{LFT_BLOCK, Lft};
+pub use routing_function::RoutingFunction;
+pub use sl_to_vl::{NodeSlToVl, SlToVl};
+pub use write::{PortState, SlToVlScope, SubnetTables, Write};

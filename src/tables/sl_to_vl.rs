@@ -1,0 +1,60 @@
+//! SL-to-VL tables: which lane a packet of a service level takes, by input and output port (section 7.6.6).
+
+use crate::ids::{PortNum, Sl, Vl};
+
+/// One SLtoVLMappingTable: a lane for each of the 16 service levels. VL 15 discards.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct SlToVl(pub [Vl; 16]);
+
+impl SlToVl {
+    /// The table that `lane` spells out.
+    pub fn from_fn(lane: impl Fn(Sl) -> Vl) -> SlToVl {
+        let mut table = [Vl::default(); 16];
+        Sl::all().for_each(|sl| table[sl.index()] = lane(sl));
+        SlToVl(table)
+    }
+
+    /// The lane of a service level.
+    pub fn get(&self, sl: Sl) -> Vl {
+        self.0[sl.index()]
+    }
+}
+
+/// All SL-to-VL tables of one node. For a CA or a router each port has one, input 0 standing for the port's own queues.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NodeSlToVl {
+    /// One table for every input and output, as the optimised form writes it.
+    Uniform(SlToVl),
+    /// A table each for (input, output), input major, ports 0 to `num_ports`.
+    PerPair {
+        /// External ports of the node.
+        num_ports: u8,
+        /// (`num_ports` + 1)² tables.
+        tables: Vec<SlToVl>,
+    },
+}
+
+impl NodeSlToVl {
+    /// The table in force from `input` to `output`.
+    pub fn get(&self, input: PortNum, output: PortNum) -> &SlToVl {
+        match self {
+            NodeSlToVl::Uniform(table) => table,
+            NodeSlToVl::PerPair { num_ports, tables } => {
+                &tables[input.index() * (usize::from(*num_ports) + 1) + output.index()]
+            }
+        }
+    }
+
+    /// Sets one table, spelling the pairs out first where they were uniform.
+    pub fn set(&mut self, num_ports: u8, input: PortNum, output: PortNum, table: SlToVl) {
+        if *self == NodeSlToVl::Uniform(table) {
+            return;
+        }
+        if let NodeSlToVl::Uniform(all) = self {
+            let side = usize::from(num_ports) + 1;
+            *self = NodeSlToVl::PerPair { num_ports, tables: vec![*all; side * side] };
+        }
+        let NodeSlToVl::PerPair { num_ports, tables } = self else { unreachable!("spelled out above") };
+        tables[input.index() * (usize::from(*num_ports) + 1) + output.index()] = table;
+    }
+}

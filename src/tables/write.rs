@@ -1,0 +1,163 @@
+//! Writes, and the tables of a whole subnet that they act on.
+
+use super::{LFT_BLOCK, Lft, NodeSlToVl, SlToVl};
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Half, Lid, PortNum};
+use std::sync::Arc;
+
+/// PortInfo:PortState.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PortState {
+    /// No link.
+    Down,
+    /// Linked; management only.
+    Initialize,
+    /// See docs/PROTOCOL.md, *arming*.
+    Armed,
+    /// Carries data.
+    Active,
+}
+
+/// Which (input, output) pairs of a node one SLtoVLMappingTable `Set` changes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SlToVlScope {
+    /// The plain form at a switch: one input, one output.
+    Pair {
+        /// The input port, 0 for packets of the switch itself.
+        input: PortNum,
+        /// The output port.
+        output: PortNum,
+    },
+    /// The optimised form at a switch: every input and output.
+    All,
+    /// An end port's only table.
+    EndPort {
+        /// The port of the CA or router.
+        port: PortNum,
+    },
+}
+
+/// One idempotent `Set` of one attribute of one device. Node and port indices are those of the plan's fabric.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Write {
+    /// LinearForwardingTable: 64 entries of a switch.
+    LftBlock {
+        /// The switch.
+        switch: NodeId,
+        /// The block: LIDs 64 × `block` on.
+        block: u16,
+        /// Output ports, 255 for none.
+        entries: Box<[u8; LFT_BLOCK]>,
+    },
+    /// SLtoVLMappingTable.
+    SlToVl {
+        /// The device.
+        node: NodeId,
+        /// The pairs it changes.
+        scope: SlToVlScope,
+        /// The table.
+        table: SlToVl,
+    },
+    /// PortInfo:PortState of one port.
+    PortState {
+        /// The port.
+        port: PortId,
+        /// Its new state.
+        state: PortState,
+    },
+    /// The half that an end port sends on from now: SLID, DLID and SL follow from it. Told by one MAD for each end port,
+    /// or learnt from the SA.
+    ActiveHalf {
+        /// The end port.
+        port: PortId,
+        /// The half.
+        half: Half,
+    },
+    /// The half that the SA's PathRecord and GUID-to-LID answers name from now on; changed at the SM itself.
+    SaHalf {
+        /// The half.
+        half: Half,
+    },
+    /// PortInfo:MasterSMLID and MasterSMSL of one port.
+    MasterSm {
+        /// The port (port 0 at a switch).
+        port: PortId,
+        /// The SM's LID on the new half.
+        lid: Lid,
+        /// The SL towards it.
+        sl: crate::ids::Sl,
+    },
+}
+
+impl Write {
+    /// The device that the write goes to; none for what changes at the SM itself.
+    pub fn node(&self, fabric: &Fabric) -> Option<NodeId> {
+        match *self {
+            Write::LftBlock { switch, .. } => Some(switch),
+            Write::SlToVl { node, .. } => Some(node),
+            Write::PortState { port, .. } | Write::ActiveHalf { port, .. } | Write::MasterSm { port, .. } => {
+                Some(fabric.port(port).node)
+            }
+            Write::SaHalf { .. } => None,
+        }
+    }
+}
+
+/// The tables of every device of a subnet at one moment, as the SM believes them to be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SubnetTables {
+    /// By [`NodeId`]; empty tables at CAs. Shared, so that a state per wave costs what changed.
+    pub lfts: Vec<Arc<Lft>>,
+    /// By [`NodeId`].
+    pub sl_to_vl: Vec<Arc<NodeSlToVl>>,
+    /// By [`PortId`]: the half an end port sends on.
+    pub sending: Vec<Half>,
+    /// By [`PortId`].
+    pub port_states: Vec<PortState>,
+    /// The half that the SA answers with.
+    pub sa_half: Half,
+}
+
+impl SubnetTables {
+    /// A subnet without routes: every linked port ACTIVE, every SL on the lane that `table` says.
+    pub fn new(fabric: &Fabric, table: SlToVl, half: Half) -> SubnetTables {
+        let lft = Arc::new(Lft::new());
+        let sl_to_vl = Arc::new(NodeSlToVl::Uniform(table));
+        let state = |linked: bool| if linked { PortState::Active } else { PortState::Down };
+        SubnetTables {
+            lfts: vec![lft; fabric.node_count()],
+            sl_to_vl: vec![sl_to_vl; fabric.node_count()],
+            sending: vec![half; fabric.port_count()],
+            port_states: fabric.ports().map(|(_, p)| state(p.peer.is_some() || p.num == PortNum::ZERO)).collect(),
+            sa_half: half,
+        }
+    }
+
+    /// What one write does.
+    pub fn apply(&mut self, fabric: &Fabric, write: &Write) {
+        match write {
+            Write::LftBlock { switch, block, entries } => {
+                Arc::make_mut(&mut self.lfts[switch.index()]).set_block(*block, entries);
+            }
+            Write::SlToVl { node, scope: SlToVlScope::All, table } => {
+                self.sl_to_vl[node.index()] = Arc::new(NodeSlToVl::Uniform(*table));
+            }
+            Write::SlToVl { node, scope: SlToVlScope::Pair { input, output }, table } => {
+                self.set_sl_to_vl(fabric, *node, *input, *output, *table);
+            }
+            Write::SlToVl { node, scope: SlToVlScope::EndPort { port }, table } => {
+                self.set_sl_to_vl(fabric, *node, PortNum::ZERO, *port, *table);
+            }
+            Write::PortState { port, state } => self.port_states[port.index()] = *state,
+            Write::ActiveHalf { port, half } => self.sending[port.index()] = *half,
+            Write::SaHalf { half } => self.sa_half = *half,
+            Write::MasterSm { .. } => {}
+        }
+    }
+
+    fn set_sl_to_vl(&mut self, fabric: &Fabric, node: NodeId, input: PortNum, output: PortNum, table: SlToVl) {
+        let num_ports = fabric.node(node).num_ports;
+        Arc::make_mut(&mut self.sl_to_vl[node.index()]).set(num_ports, input, output, table);
+    }
+}

@@ -1,0 +1,51 @@
+//! One port of one subnet, through which MADs go out and come in.
+//!
+//! A transport moves bytes and tells the time; retries, windows and meaning belong to `subnet`. Implemented by the
+//! simulator (whose clock is simulated) and, later, by the kernel's user MAD interface. Futures need not be `Send`:
+//! a transport belongs to one task.
+
+use crate::ids::{Lid, Sl};
+use crate::wire::MAD_SIZE;
+use async_trait::async_trait;
+
+/// A MAD with its local route header: who it is for, or where it came from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Datagram {
+    /// Outgoing: the DLID; incoming: the SLID. [`Lid::PERMISSIVE`] for pure directed routes.
+    pub lid: Lid,
+    /// The queue pair: 0 for subnet management (VL 15), 1 for general services.
+    pub qp: u32,
+    /// The service level (general services only; QP 0 has none).
+    pub sl: Sl,
+    /// The MAD itself.
+    pub bytes: Box<[u8; MAD_SIZE]>,
+}
+
+/// Why a MAD could not be sent or received. A MAD lost on the way is no error here: it never comes back.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TransportError {
+    /// The port left the subnet or the device went away.
+    #[error("the port is gone: {0}")]
+    Closed(String),
+    /// The device refused.
+    #[error("{attempted}: {reason}")]
+    Refused {
+        /// What was attempted.
+        attempted: String,
+        /// What the device said.
+        reason: String,
+    },
+}
+
+/// One port of one subnet.
+#[async_trait(?Send)]
+pub trait Transport {
+    /// Nanoseconds since the transport began; never goes back.
+    fn now_ns(&self) -> u64;
+
+    /// Sends one MAD. Returns once it is handed over, not when it arrives.
+    async fn send(&mut self, datagram: Datagram) -> Result<(), TransportError>;
+
+    /// The next MAD, or none once the time `until_ns` has come (`u64::MAX` waits for ever).
+    async fn recv(&mut self, until_ns: u64) -> Result<Option<Datagram>, TransportError>;
+}

@@ -265,6 +265,7 @@ impl Sim {
         if own.source {
             self.sources.list[source as usize].waiting -= 1;
             self.sources.list[source as usize].queued[half] -= 1;
+            self.queue_moved(source);
         } else {
             queue.held -= credits;
             if own.alive {

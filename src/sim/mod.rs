@@ -62,7 +62,7 @@ mod kind {
 }
 
 /// Bytes that one packet in flight takes in memory.
-pub const PACKET_BYTES: usize = std::mem::size_of::<packet::Packet>();
+pub const PACKET_BYTES: usize = size_of::<packet::Packet>();
 
 /// Why the simulation came to a halt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -266,7 +266,7 @@ impl Sim {
         self.sources.list.iter().map(rate).sum()
     }
 
-    /// Packets that found a full send queue, so that their application waited.
+    /// How often an application had to wait for room in its send queue.
     pub fn throttled(&self) -> u64 {
         self.sources.throttled
     }

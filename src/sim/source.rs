@@ -28,6 +28,8 @@ pub struct Source {
     pub half: Half,
     /// Packets in its send queues.
     pub waiting: u32,
+    /// Its application waits for room in them.
+    pub held_back: bool,
     /// By half: packets of it in the send queues.
     pub queued: [u32; 2],
     /// Mean ticks from packet to packet; infinite for a silent one.
@@ -49,7 +51,7 @@ pub struct Sources {
     pub by_lid: Vec<u32>,
     /// By dense port index: the rank of the end port.
     pub by_port: Vec<u32>,
-    /// Packets that were not sent because a send queue was full.
+    /// How often an application had to wait for a full send queue.
     pub throttled: u64,
     /// Position in a trace.
     trace_next: usize,
@@ -76,6 +78,7 @@ impl Sources {
                 lids: port.lmc.lids(),
                 half: Half::Lower,
                 waiting: 0,
+                held_back: false,
                 queued: [0; 2],
                 interval,
                 partner: rank,
@@ -153,22 +156,37 @@ impl Sim {
         if !self.traffic_on || self.ledger.cut_off[rank as usize] {
             return;
         }
+        if self.is_full(rank) {
+            self.sources.list[rank as usize].held_back = true;
+            return;
+        }
         let destination = self.draw_destination(rank);
-        if self.may_send(rank, destination) {
+        if self.has_path(rank, destination) {
             let half = self.sources.list[rank as usize].half;
             self.send(rank, destination, half, self.config.packet_bytes, 0);
         }
         self.schedule_next(rank);
     }
 
-    /// Whether a source has a path to a destination, itself excluded, and room in its queue.
-    fn may_send(&mut self, rank: u32, destination: u32) -> bool {
-        let source = &self.sources.list[rank as usize];
-        // Until it is told of the new half a source knows nothing of who was cut off.
-        let unreachable = self.ledger.cut_off[destination as usize] && source.half != self.first_half;
-        let full = source.waiting >= u32::from(self.config.send_queue);
+    /// A packet has left a send queue: an application that waited for room goes on.
+    #[inline]
+    pub(super) fn queue_moved(&mut self, rank: u32) {
+        if std::mem::take(&mut self.sources.list[rank as usize].held_back) {
+            self.schedule_next(rank);
+        }
+    }
+
+    fn is_full(&mut self, rank: u32) -> bool {
+        let full = self.sources.list[rank as usize].waiting >= u32::from(self.config.send_queue);
         self.sources.throttled += u64::from(full);
-        rank != destination && !unreachable && !full
+        full
+    }
+
+    /// Whether a source has a path to a destination other than itself. Until it is told of the new half it knows nothing
+    /// of who was cut off.
+    fn has_path(&self, rank: u32, destination: u32) -> bool {
+        let told = self.sources.list[rank as usize].half != self.first_half;
+        rank != destination && !(told && self.ledger.cut_off[destination as usize])
     }
 
     fn draw_destination(&mut self, rank: u32) -> u32 {
@@ -193,7 +211,8 @@ impl Sim {
         let following = entries.get(next + 1).map(|entry| entry.0 * TICKS_PER_NS);
         self.sources.trace_next = next + 1;
         let ranks = self.sources.list.len() as u32;
-        if self.traffic_on && source < ranks && destination < ranks && self.may_send(source, destination) {
+        let known = source < ranks && destination < ranks;
+        if self.traffic_on && known && self.has_path(source, destination) && !self.is_full(source) {
             let half = self.sources.list[source as usize].half;
             self.send(source, destination, half, bytes, 0);
         }

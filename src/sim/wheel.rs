@@ -285,7 +285,7 @@ mod tests {
     proptest! {
         #[test]
         fn keeps_the_order_of_a_stable_sort(steps in prop::collection::vec(
-            (any::<bool>(), prop_oneof![0u64..4, 0..20_000, 0..200_000, 30_000_000..40_000_000, 0..500_000_000]), 0..300)) {
+            (any::<bool>(), prop_oneof![0u64..4, 0u64..20_000, 0u64..200_000, 30_000_000u64..40_000_000, 0u64..500_000_000]), 0..300)) {
             agrees(&steps);
         }
     }

@@ -281,10 +281,17 @@ impl Sim {
         self.packets.peak()
     }
 
-    /// Packets standing on the given lanes at switches, and in send queues latched for them: what a drain must bring to 0.
-    pub fn standing_on(&self, lanes: crate::ids::VlSet) -> u64 {
-        let on = |lane: usize| lanes.contains(Vl::masked(self.net.vl_of(lane as u32)));
-        self.net.ins.iter().enumerate().filter(|&(lane, _)| on(lane)).map(|(_, queue)| u64::from(queue.count)).sum()
+    /// How many lanes out of these hold anything, anywhere: in a send queue, in a buffer, or on the wire to a buffer or to
+    /// an end port. What a drain or a flush claims to be none, seen from outside.
+    pub fn occupied(&self, lanes: crate::ids::VlSet) -> usize {
+        let holds = |lane: usize| {
+            let (queue, port) = (&self.net.ins[lane], &self.net.ports[lane >> self.net.shift]);
+            let towards_sink = port.sink && port.alive && self.net.outs[lane].credits < self.net.capacity;
+            let buffer = if port.source { queue.count > 0 } else { queue.held > 0 };
+            buffer || towards_sink
+        };
+        let asked = |lane: &usize| lanes.contains(Vl::masked(self.net.vl_of(*lane as u32)));
+        (0..self.net.ins.len()).filter(asked).filter(|&lane| holds(lane)).count()
     }
 
     /// The output port that a switch has for a LID, as its device holds it.

@@ -372,6 +372,19 @@ fn a_request_is_the_one_that_smpquery_sends_and_its_answer_the_one_that_ibsim_gi
 }
 
 #[test]
+fn a_performance_request_is_the_one_that_perfquery_sends() {
+    let golden = Golden::read("perfquery-xmit-data-sl").mad("request");
+    let asked = PerfMad::decode(&golden).unwrap();
+    let data = PortDataSl { counter_select: 0, ..PortDataSl::all(PortNum(2)) }.encode();
+    assert_eq!(PerfMad::new(Method::Get, PerfAttributeId::PortXmitDataSl, data).with_tid(asked.tid).encode(), golden);
+
+    let answered = Golden::read("perfquery-class-port-info");
+    let [request, response] = ["request", "response"].map(|section| PerfMad::decode(&answered.mad(section)).unwrap());
+    assert_eq!((request.attribute, response.method), (PerfAttributeId::from(1), Method::GetResp));
+    assert_eq!(request.response(response.data).with_tid(response.tid), response);
+}
+
+#[test]
 fn answers_keep_transaction_and_attribute_and_refusals_say_why() {
     let key = 0x00FF_00FF_00FF_00FF;
     let ask = Smp { m_key: key, ..Smp::lid_routed(Method::Set, PortInfo::ID, 3, [7; SMP_DATA_SIZE]).with_tid(42) };

@@ -1,0 +1,60 @@
+//! How a command ends, and the exit code that says so.
+
+use clap::builder::styling::AnsiColor;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Wrong usage or unreadable input.
+pub(super) const USAGE: u8 = 2;
+const NO: u8 = 1;
+const UNDONE: u8 = 3;
+
+/// What a command that could do its work says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// Yes, or done.
+    Yes,
+    /// No: what was asked does not hold.
+    No,
+}
+
+impl From<bool> for Answer {
+    fn from(yes: bool) -> Answer {
+        if yes { Answer::Yes } else { Answer::No }
+    }
+}
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// Wrong usage or unreadable input.
+    Input(anyhow::Error),
+    /// The input was right, and yet it could not be carried out.
+    Undone(anyhow::Error),
+}
+
+impl Failure {
+    /// What the user gave is at fault.
+    pub(super) fn input(error: impl Into<anyhow::Error>) -> Failure {
+        Failure::Input(error.into())
+    }
+
+    /// The input was right, and yet it could not be carried out.
+    pub(super) fn undone(error: impl Into<anyhow::Error>) -> Failure {
+        Failure::Undone(error.into())
+    }
+}
+
+/// The exit code of a command; a failure is told on standard error.
+pub(super) fn exit_code(outcome: Result<Answer, Failure>) -> ExitCode {
+    let (code, error) = match outcome {
+        Ok(Answer::Yes) => return ExitCode::SUCCESS,
+        Ok(Answer::No) => return NO.into(),
+        Err(Failure::Input(error)) => (USAGE, error),
+        Err(Failure::Undone(error)) => (UNDONE, error),
+    };
+    let style = AnsiColor::Red.on_default().bold();
+    // Where standard error is closed, the exit code alone must do.
+    let _ = writeln!(anstream::stderr(), "{style}error:{style:#} {error:#}");
+    code.into()
+}

@@ -38,6 +38,7 @@ struct Arguments {
 
 /// What every command takes.
 #[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Global options")]
 struct Common {
     /// Print the result as JSON, for programs.
     #[arg(long, global = true)]

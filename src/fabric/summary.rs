@@ -146,13 +146,13 @@ fn walk_from(fabric: &Fabric, start: NodeId, hops: &mut [usize]) -> usize {
     farthest
 }
 
-/// `6 with 8 ports, 2 with 4 ports`: how many of what, the words before and after its number.
-struct Counts<'a, K>(&'a BTreeMap<K, usize>, &'a str, &'a str);
+/// `6 × 8, 2 × 4`: how many of what.
+struct Counts<'a, K>(&'a BTreeMap<K, usize>);
 
 impl<K: fmt::Display> fmt::Display for Counts<'_, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, (key, count)) in self.0.iter().enumerate() {
-            write!(f, "{}{count}{}{key}{}", if i == 0 { "" } else { ", " }, self.1, self.2)?;
+            write!(f, "{}{count} × {key}", if i == 0 { "" } else { ", " })?;
         }
         if self.0.is_empty() { f.write_str("none") } else { Ok(()) }
     }
@@ -160,21 +160,19 @@ impl<K: fmt::Display> fmt::Display for Counts<'_, K> {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "switches     {} ({})", self.switches, Counts(&self.switch_ports, " with ", " ports"))?;
+        writeln!(f, "switches     {} ({} ports)", self.switches, Counts(&self.switch_ports))?;
         writeln!(f, "             {} of them without channel adapters", self.bare_switches)?;
         writeln!(f, "CAs          {} with {} cabled ports (routers: {})", self.cas, self.end_ports, self.routers)?;
         writeln!(f, "links        {} between switches, {} to end ports", self.switch_links, self.end_links)?;
-        writeln!(f, "rates        {}", Counts(&self.links_by_rate, " × ", ""))?;
+        writeln!(f, "rates        {}", Counts(&self.links_by_rate))?;
         writeln!(f, "trunks       {} pairs with parallel links, the widest {}", self.trunks, self.widest_trunk)?;
-        writeln!(f, "degrees      {}", Counts(&self.switch_degrees, " switches with ", " switch links"))?;
+        writeln!(f, "degrees      {} links to switches", Counts(&self.switch_degrees))?;
         match self.parts {
             0 | 1 => writeln!(f, "diameter     {} hops between switches", self.diameter)?,
             parts => writeln!(f, "diameter     {} hops within a part; {parts} separate parts", self.diameter)?,
         }
         match self.lids {
-            Some((low, high)) => {
-                write!(f, "LIDs         {low} to {high}; {}", Counts(&self.ports_by_lmc, " ports with LMC ", ""))?
-            }
+            Some((low, high)) => write!(f, "LIDs         {low} to {high} ({} as LMC)", Counts(&self.ports_by_lmc))?,
             None => write!(f, "LIDs         none")?,
         }
         match self.ports_without_lid {

@@ -1,10 +1,12 @@
 //! The generated families have the properties that define them, and the bundled fabrics are what they claim to be.
 
+use reconfig::fabric::format::{self, Format};
 use reconfig::fabric::generate::{BUNDLED, GenerateError, Options, Topology, generate};
 use reconfig::fabric::summary::Summary;
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::{Guid, Lid, Lmc};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 fn make(topology: &str) -> Fabric {
     make_with(topology, Options::default())
@@ -296,5 +298,19 @@ fn bundled_fabrics_are_distinct_and_whole() {
         // A removed root must leave a fabric behind: no switch but the ends of a mesh is the only way to another.
         let whole = fabric.switches().filter(|&id| Summary::of(&fabric.without_nodes(&[id])).parts == 1).count();
         assert!(whole * 10 >= summary.switches * 8, "{}: {whole} of {}", bundled.name, summary.switches);
+    }
+}
+
+#[test]
+fn bundled_files_are_what_the_generators_write() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/topologies");
+    for bundled in BUNDLED {
+        let file = directory.join(bundled.name).with_extension("ibnetdiscover");
+        let bytes = std::fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let fabric = bundled.generate().unwrap();
+        let stale = format!("{} is stale: run `cargo run --example make_fixtures`", file.display());
+        assert!(bytes == format::write(&fabric, Format::Ibnetdiscover).as_bytes(), "{stale}");
+        let read = format::read(&bytes, bundled.name).unwrap();
+        assert!(read.fabric == fabric, "{} read back is not what was written", bundled.name);
     }
 }

@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::create_dir_all(&directory)?;
     for bundled in BUNDLED {
         let file = directory.join(bundled.name).with_extension("ibnetdiscover");
-        std::fs::write(&file, write(&bundled.generate()?, Format::Ibnetdiscover))?;
+        std::fs::write(&file, write(&bundled.generate()?, Format::Ibnetdiscover)?)?;
         println!("{}: {}", file.display(), bundled.topology);
     }
     Ok(())

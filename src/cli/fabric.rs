@@ -164,7 +164,8 @@ fn make(arguments: &Generate, common: Common) -> Result<Answer, Failure> {
 }
 
 fn write_fabric(fabric: &Fabric, format: Format, target: &Target) -> Result<Answer, Failure> {
-    output::deliver(&format::write(fabric, format), target.output.as_deref())?;
+    let text = format::write(fabric, format).map_err(Failure::input)?;
+    output::deliver(&text, target.output.as_deref())?;
     Ok(Answer::Yes)
 }
 

@@ -3,20 +3,16 @@
 use super::outcome::Failure;
 use super::output::colours_errors;
 use crate::fabric::{Fabric, format};
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use std::io::Read;
 use std::path::Path;
 
-/// The fabric in `file` (`-` is standard input), whatever its format. What the reader remarks goes to standard error.
+/// The fabric in `file` (`-` is standard input), whatever its format. What the reader had to assume is logged as
+/// warnings.
 pub(super) fn read_fabric(file: &Path) -> Result<Fabric, Failure> {
     let bytes = read_bytes(file).with_context(|| format!("cannot read {}", file.display())).map_err(Failure::input)?;
     let name = if is_stdin(file) { "standard input".to_string() } else { file.display().to_string() };
-    let read =
-        format::read(&bytes, &name).map_err(|error| Failure::input(anyhow!("{}", error.render(colours_errors()))))?;
-    for notice in &read.notices {
-        tracing::info!("{name}: {notice}");
-    }
-    Ok(read.fabric)
+    format::read(&bytes, &name).map_err(|error| Failure::Unreadable(error.render(colours_errors())))
 }
 
 fn is_stdin(file: &Path) -> bool {

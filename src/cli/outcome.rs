@@ -29,6 +29,8 @@ impl From<bool> for Answer {
 pub(super) enum Failure {
     /// Wrong usage or unreadable input.
     Input(anyhow::Error),
+    /// Unreadable input, already rendered with its place in the file.
+    Unreadable(String),
     /// The input was right, and yet it could not be carried out.
     Undone(anyhow::Error),
 }
@@ -47,14 +49,22 @@ impl Failure {
 
 /// The exit code of a command; a failure is told on standard error.
 pub(super) fn exit_code(outcome: Result<Answer, Failure>) -> ExitCode {
-    let (code, error) = match outcome {
-        Ok(Answer::Yes) => return ExitCode::SUCCESS,
-        Ok(Answer::No) => return NO.into(),
-        Err(Failure::Input(error)) => (USAGE, error),
-        Err(Failure::Undone(error)) => (UNDONE, error),
-    };
+    match outcome {
+        Ok(Answer::Yes) => ExitCode::SUCCESS,
+        Ok(Answer::No) => NO.into(),
+        Err(Failure::Input(error)) => tell(&titled(&error), USAGE),
+        Err(Failure::Unreadable(text)) => tell(&text, USAGE),
+        Err(Failure::Undone(error)) => tell(&titled(&error), UNDONE),
+    }
+}
+
+fn titled(error: &anyhow::Error) -> String {
     let style = AnsiColor::Red.on_default().bold();
-    // Where standard error is closed, the exit code alone must do.
-    let _ = writeln!(anstream::stderr(), "{style}error:{style:#} {error:#}");
+    format!("{style}error:{style:#} {error:#}")
+}
+
+/// Where standard error is closed, the exit code alone must do.
+fn tell(text: &str, code: u8) -> ExitCode {
+    let _ = writeln!(anstream::stderr(), "{text}");
     code.into()
 }

@@ -117,6 +117,11 @@ impl Plan {
     pub fn seal(draft: Draft) -> Plan {
         let mut states = vec![draft.initial.clone()];
         for wave in &draft.waves {
+            assert!(
+                wave.phase != Phase::Drain || wave.writes.is_empty(),
+                "{}: nothing is written while draining",
+                wave.name
+            );
             let mut tables = states[states.len() - 1].clone();
             wave.writes.iter().for_each(|write| tables.apply(&draft.before, write));
             states.push(tables);

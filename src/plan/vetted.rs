@@ -2,13 +2,14 @@
 
 use super::{Plan, Scheme};
 use crate::verify::Proved;
+use std::fmt;
 
 /// A plan that may be run. A plan of scheme `double` gets here by proof alone; plans of the baseline schemes may run
 /// unproved, with the reason on record, because the simulator is to show what becomes of them.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Vetted(Inner);
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 enum Inner {
     Proved(Proved<Plan>),
     Baseline { plan: Plan, refusal: String },
@@ -20,6 +21,20 @@ enum Inner {
 pub struct ProofNeeded {
     /// Why the prover refused it.
     pub refusal: String,
+}
+
+/// In one line: a plan may hold a million writes.
+impl fmt::Debug for Vetted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let standing = if self.refusal().is_none() { "proved" } else { "baseline" };
+        write!(
+            f,
+            "{standing} {} plan of {} waves for {}",
+            self.plan().scheme(),
+            self.plan().waves().len(),
+            self.plan().digest()
+        )
+    }
 }
 
 impl From<Proved<Plan>> for Vetted {

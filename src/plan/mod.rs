@@ -23,7 +23,7 @@ pub use error::PlanError;
 pub use lanes::Lanes;
 pub use policy::{Arming, Observer, Phase, Policy, Scheme, UnknownName};
 pub use scheme::{PlanInput, plan};
-pub use vetted::Vetted;
+pub use vetted::{ProofNeeded, Vetted};
 pub use wave::{Barrier, Sending, Wave};
 
 use crate::fabric::{Fabric, PortId};
@@ -239,5 +239,9 @@ impl Transition for Plan {
             gone: index.checked_sub(1).map_or([false; 2], |last| self.gone_after(last)),
         };
         self.draft.waves.iter().enumerate().map(facts).collect()
+    }
+
+    fn stranded(&self) -> &[PortId] {
+        &self.draft.stranded
     }
 }

@@ -1,7 +1,7 @@
 //! What the machine runs: a plan that was proved, or a baseline that is run although it was not.
 
 use super::{Plan, Scheme};
-use crate::verify::Proved;
+use crate::verify::{Proved, Refusal};
 use std::fmt;
 
 /// A plan that may be run. A plan of scheme `double` gets here by proof alone; plans of the baseline schemes may run
@@ -12,7 +12,7 @@ pub struct Vetted(Inner);
 #[derive(Clone)]
 enum Inner {
     Proved(Proved<Plan>),
-    Baseline { plan: Plan, refusal: String },
+    Baseline { plan: Plan, refusal: Box<Refusal> },
 }
 
 /// A plan of scheme `double` without a proof.
@@ -20,7 +20,7 @@ enum Inner {
 #[error("a plan of scheme `double` runs only when it is proved; it was refused: {refusal}")]
 pub struct ProofNeeded {
     /// Why the prover refused it.
-    pub refusal: String,
+    pub refusal: Box<Refusal>,
 }
 
 /// In one line: a plan may hold a million writes.
@@ -48,7 +48,8 @@ impl Vetted {
     ///
     /// # Errors
     /// The scheme is `double`.
-    pub fn baseline(plan: Plan, refusal: String) -> Result<Vetted, ProofNeeded> {
+    pub fn baseline(plan: Plan, refusal: Refusal) -> Result<Vetted, ProofNeeded> {
+        let refusal = Box::new(refusal);
         match plan.scheme() {
             Scheme::Double => Err(ProofNeeded { refusal }),
             Scheme::Static | Scheme::InPlace => Ok(Vetted(Inner::Baseline { plan, refusal })),
@@ -64,7 +65,7 @@ impl Vetted {
     }
 
     /// Why the prover refused it; none when it is proved.
-    pub fn refusal(&self) -> Option<&str> {
+    pub fn refusal(&self) -> Option<&Refusal> {
         match &self.0 {
             Inner::Proved(_) => None,
             Inner::Baseline { refusal, .. } => Some(refusal),

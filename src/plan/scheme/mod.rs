@@ -68,6 +68,9 @@ fn check_reach(input: &PlanInput) -> Result<(), PlanError> {
     reached[start.index()] = true;
     let mut queue = vec![start];
     while let Some(node) = queue.pop() {
+        if node != start && !fabric.node(node).is_switch() {
+            continue;
+        }
         for next in fabric.ports_of(node).filter_map(|port| fabric.neighbour(port)) {
             if !std::mem::replace(&mut reached[next.index()], true) {
                 queue.push(next);

@@ -1,0 +1,155 @@
+//! Directed routes: a path of output ports carried in the SMP itself, and the rules by which each node moves it on
+//! (section 14.2.2). Only pure rules: who holds the packet and which links are up is the caller's.
+
+use super::header::WireError;
+use crate::ids::{Lid, PortNum};
+
+/// Most hops of a directed route.
+const MAX_HOPS: usize = 63;
+
+/// The route of a directed-route SMP. Element 0 of both paths is unused.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DirectedRoute {
+    /// The D bit: on its way back.
+    pub returning: bool,
+    /// Where on the path the packet is: 0 at its source, rising on the way out, falling on the way back.
+    pub hop_pointer: u8,
+    /// How many directed hops the path has.
+    pub hop_count: u8,
+    /// LID of the source of the directed part; [`Lid::PERMISSIVE`] where the route is directed from the start.
+    pub dr_slid: Lid,
+    /// LID of the destination of the directed part; [`Lid::PERMISSIVE`] where it is directed to the end.
+    pub dr_dlid: Lid,
+    /// Output port of each hop, by hop from 1 on.
+    pub initial_path: [u8; 64],
+    /// The port each hop came in by, filled in on the way out.
+    pub return_path: [u8; 64],
+}
+
+/// What a node does with a directed-route SMP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hop {
+    /// Sends it out of this port.
+    Forward(PortNum),
+    /// Hands it to its own management agent, or to the manager that sent it.
+    Deliver,
+    /// Drops it: the path is exhausted or inconsistent.
+    Discard,
+}
+
+impl DirectedRoute {
+    /// A purely directed route out of its source: `path` names the output port at each node, beginning with the source's.
+    pub fn new(path: &[PortNum]) -> Result<DirectedRoute, WireError> {
+        if path.len() > MAX_HOPS {
+            return Err(WireError::PathTooLong(path.len()));
+        }
+        let mut initial_path = [0; 64];
+        initial_path[1..].iter_mut().zip(path).for_each(|(hop, port)| *hop = port.0);
+        Ok(DirectedRoute {
+            returning: false,
+            hop_pointer: 0,
+            hop_count: path.len() as u8,
+            dr_slid: Lid::PERMISSIVE,
+            dr_dlid: Lid::PERMISSIVE,
+            initial_path,
+            return_path: [0; 64],
+        })
+    }
+
+    /// The output ports of the route, in the order in which the packet meets them on its way out.
+    pub fn path(&self) -> impl Iterator<Item = PortNum> {
+        self.initial_path[1..].iter().take(usize::from(self.hop_count)).copied().map(PortNum)
+    }
+
+    /// The route back of an SMP that was delivered.
+    pub fn returned(&self) -> DirectedRoute {
+        DirectedRoute { returning: true, ..self.clone() }
+    }
+
+    /// Moves the packet on at a node that received it by port `arrival`, or where it begins (`None`: sent by this node's
+    /// own manager or agent). Parts that are LID routed (DrSLID or DrDLID not permissive) are not walked: `Discard`.
+    pub fn advance(&mut self, arrival: Option<PortNum>) -> Hop {
+        if usize::from(self.hop_count) > MAX_HOPS || self.dr_slid != Lid::PERMISSIVE || self.dr_dlid != Lid::PERMISSIVE
+        {
+            return Hop::Discard;
+        }
+        if self.returning { self.advance_back(arrival) } else { self.advance_out(arrival) }
+    }
+
+    fn advance_out(&mut self, arrival: Option<PortNum>) -> Hop {
+        let at_source = self.hop_pointer == 0;
+        if at_source != arrival.is_none() || self.hop_pointer > self.hop_count {
+            return Hop::Discard;
+        }
+        if let Some(port) = arrival {
+            self.return_path[usize::from(self.hop_pointer)] = port.0;
+        }
+        self.hop_pointer += 1;
+        if self.hop_pointer > self.hop_count {
+            return Hop::Deliver;
+        }
+        Hop::Forward(PortNum(self.initial_path[usize::from(self.hop_pointer)]))
+    }
+
+    fn advance_back(&mut self, arrival: Option<PortNum>) -> Hop {
+        let at_responder = self.hop_pointer == self.hop_count + 1;
+        if at_responder != arrival.is_none() || !(1..=self.hop_count + 1).contains(&self.hop_pointer) {
+            return Hop::Discard;
+        }
+        self.hop_pointer -= 1;
+        if self.hop_pointer == 0 {
+            return Hop::Deliver;
+        }
+        Hop::Forward(PortNum(self.return_path[usize::from(self.hop_pointer)]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A chain of nodes: each hop leaves by port 7 and comes in by port 10 + hop.
+    fn there(hops: usize) -> (DirectedRoute, Vec<Hop>) {
+        let mut route = DirectedRoute::new(&vec![PortNum(7); hops]).unwrap();
+        let mut seen = vec![route.advance(None)];
+        seen.extend((1..=hops).map(|hop| route.advance(Some(PortNum(10 + hop as u8)))));
+        (route, seen)
+    }
+
+    #[test]
+    fn a_route_goes_out_by_its_path_and_back_by_the_ports_it_came_in() {
+        let (route, out) = there(2);
+        assert_eq!(out, [Hop::Forward(PortNum(7)), Hop::Forward(PortNum(7)), Hop::Deliver]);
+        assert_eq!(route.hop_pointer, 3);
+        let mut back = route.returned();
+        assert_eq!(back.advance(None), Hop::Forward(PortNum(12)));
+        assert_eq!(back.advance(Some(PortNum(7))), Hop::Forward(PortNum(11)));
+        assert_eq!(back.advance(Some(PortNum(7))), Hop::Deliver);
+        assert_eq!(back.hop_pointer, 0);
+    }
+
+    #[test]
+    fn a_route_of_no_hops_stays_at_home() {
+        let (route, out) = there(0);
+        assert_eq!(out, [Hop::Deliver]);
+        assert_eq!(route.returned().advance(None), Hop::Deliver);
+    }
+
+    #[test]
+    fn the_longest_route_fits_and_one_more_hop_does_not() {
+        let (route, out) = there(63);
+        assert_eq!(out.last(), Some(&Hop::Deliver));
+        assert_eq!(route.hop_pointer, 64);
+        assert_eq!(route.path().count(), 63);
+        assert_eq!(DirectedRoute::new(&[PortNum(1); 64]), Err(WireError::PathTooLong(64)));
+    }
+
+    #[test]
+    fn a_pointer_that_contradicts_where_the_packet_is_is_discarded() {
+        let route = DirectedRoute::new(&[PortNum(1)]).unwrap();
+        assert_eq!(route.clone().advance(Some(PortNum(1))), Hop::Discard);
+        assert_eq!(DirectedRoute { hop_pointer: 2, ..route.clone() }.advance(Some(PortNum(1))), Hop::Discard);
+        assert_eq!(DirectedRoute { returning: true, ..route.clone() }.advance(Some(PortNum(1))), Hop::Discard);
+        assert_eq!(DirectedRoute { dr_dlid: Lid(3), ..route }.advance(None), Hop::Discard);
+    }
+}

@@ -1,0 +1,177 @@
+//! What every MAD begins with: base version, class, class version, method, status, transaction, attribute (section 13.4).
+
+use super::MAD_SIZE;
+use super::bits::wire_enum;
+
+/// Offsets of the fields that all classes share.
+pub(super) mod field {
+    use crate::wire::bits::{Bits, bits};
+
+    pub const BASE_VERSION: Bits = bits(0, 8);
+    pub const CLASS: Bits = bits(8, 8);
+    pub const CLASS_VERSION: Bits = bits(16, 8);
+    pub const METHOD: Bits = bits(24, 8);
+    pub const STATUS: Bits = bits(32, 16);
+    pub const TID: Bits = bits(64, 64);
+    pub const ATTRIBUTE: Bits = bits(128, 16);
+    pub const MODIFIER: Bits = bits(160, 32);
+}
+
+/// The only base version, and the class version of both classes spoken here.
+pub(super) const VERSION: u8 = 1;
+
+/// Management classes (section 13.4.4).
+pub mod class {
+    /// Subnet management, LID routed.
+    pub const SUBNET_LID: u8 = 0x01;
+    /// Subnet management, directed route.
+    pub const SUBNET_DIRECTED: u8 = 0x81;
+    /// Performance management.
+    pub const PERFORMANCE: u8 = 0x04;
+}
+
+/// Status codes of answers (section 13.4.7). Zero is success; the low two bits are flags, bits 2–4 a reason.
+pub mod status {
+    /// Done.
+    pub const SUCCESS: u16 = 0x0000;
+    /// Ask again later.
+    pub const BUSY: u16 = 0x0001;
+    /// Base or class version not supported.
+    pub const BAD_VERSION: u16 = 0x0004;
+    /// Method not supported.
+    pub const UNSUPPORTED_METHOD: u16 = 0x0008;
+    /// Method and attribute do not go together.
+    pub const UNSUPPORTED_METHOD_ATTRIBUTE: u16 = 0x000C;
+    /// A field of attribute or modifier is invalid.
+    pub const INVALID_VALUE: u16 = 0x001C;
+}
+
+wire_enum! {
+    /// What a MAD asks for or answers (section 13.4.5). The highest bit marks answers, [`Method::TrapRepress`] excepted.
+    Method: u8 {
+        /// Reads an attribute.
+        Get = 0x01,
+        /// Writes an attribute; answered like a Get.
+        Set = 0x02,
+        /// A datagram that nobody answers.
+        Send = 0x03,
+        /// A notice that is repeated until repressed.
+        Trap = 0x05,
+        /// A report to a manager.
+        Report = 0x06,
+        /// Answers a Trap.
+        TrapRepress = 0x07,
+        /// Answers Get and Set.
+        GetResp = 0x81,
+        /// Answers Report.
+        ReportResp = 0x86,
+    }
+}
+
+impl Method {
+    /// Whether this MAD answers another, and so must never be answered itself.
+    pub fn is_answer(self) -> bool {
+        self == Method::TrapRepress || u8::from(self) & 0x80 != 0
+    }
+
+    /// The method of the answer. Methods that a device does not know are refused by a GetResp with a status.
+    pub fn answer(self) -> Method {
+        match self {
+            Method::Trap => Method::TrapRepress,
+            Method::Report => Method::ReportResp,
+            _ => Method::GetResp,
+        }
+    }
+}
+
+wire_enum! {
+    /// Attributes of subnet management (section 14.2.5); those from 0xFF10 on are ours (docs/WIRE.md).
+    AttributeId: u16 {
+        /// ClassPortInfo.
+        ClassPortInfo = 0x0001,
+        /// [`Notice`](super::Notice).
+        Notice = 0x0002,
+        /// [`NodeDescription`](super::NodeDescription).
+        NodeDescription = 0x0010,
+        /// [`NodeInfo`](super::NodeInfo).
+        NodeInfo = 0x0011,
+        /// [`SwitchInfo`](super::SwitchInfo).
+        SwitchInfo = 0x0012,
+        /// [`PortInfo`](super::PortInfo).
+        PortInfo = 0x0015,
+        /// [`SlToVlMappingTable`](super::SlToVlMappingTable).
+        SlToVlMappingTable = 0x0017,
+        /// [`LinearForwardingTable`](super::LinearForwardingTable).
+        LinearForwardingTable = 0x0019,
+        /// [`vendor::ActiveHalf`](super::vendor::ActiveHalf).
+        ActiveHalf = 0xFF10,
+        /// [`vendor::DrainArcs`](super::vendor::DrainArcs).
+        DrainArcs = 0xFF11,
+        /// [`vendor::DrainToken`](super::vendor::DrainToken).
+        DrainToken = 0xFF12,
+        /// [`vendor::Flush`](super::vendor::Flush).
+        Flush = 0xFF13,
+        /// [`vendor::LaneStatus`](super::vendor::LaneStatus).
+        LaneStatus = 0xFF14,
+    }
+}
+
+/// Why 256 bytes are no MAD of the class asked for, or a path no directed route.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WireError {
+    /// Another management class.
+    #[error("decoding a MAD of class {expected}: its class is {found:#04x}; sort MADs by class first")]
+    Class {
+        /// The classes that would have done.
+        expected: &'static str,
+        /// The class found.
+        found: u8,
+    },
+    /// A version that nobody defined.
+    #[error(
+        "decoding a MAD of class {class:#04x}: base version {base}, class version {version}; only version 1 is known"
+    )]
+    Version {
+        /// The management class.
+        class: u8,
+        /// Its base version.
+        base: u8,
+        /// Its class version.
+        version: u8,
+    },
+    /// A directed route outside its 64-byte path (section 14.2.2 discards such packets).
+    #[error(
+        "decoding a directed route: hop pointer {pointer} of {count} hops; at most 63 hops, the pointer one beyond"
+    )]
+    Hops {
+        /// The hop pointer.
+        pointer: u8,
+        /// The hop count.
+        count: u8,
+    },
+    /// A path that no SMP can hold.
+    #[error("building a directed route of {0} hops: an SMP holds 63 at most; enter the subnet nearer to the node")]
+    PathTooLong(usize),
+}
+
+/// The management class of a MAD, by which to choose how to decode it.
+pub fn class_of(bytes: &[u8; MAD_SIZE]) -> u8 {
+    field::CLASS.get_u8(bytes)
+}
+
+/// Writes what all classes begin with.
+pub(super) fn put_versions(bytes: &mut [u8; MAD_SIZE], class: u8) {
+    field::BASE_VERSION.put(bytes, VERSION);
+    field::CLASS.put(bytes, class);
+    field::CLASS_VERSION.put(bytes, VERSION);
+}
+
+/// Refuses versions other than 1.
+pub(super) fn check_versions(bytes: &[u8; MAD_SIZE]) -> Result<(), WireError> {
+    let (base, version) = (field::BASE_VERSION.get_u8(bytes), field::CLASS_VERSION.get_u8(bytes));
+    if (base, version) == (VERSION, VERSION) {
+        Ok(())
+    } else {
+        Err(WireError::Version { class: class_of(bytes), base, version })
+    }
+}

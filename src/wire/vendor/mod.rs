@@ -1,0 +1,16 @@
+//! Our own attributes, in the range that the specification leaves to makers (0xFF00–0xFFFF). Their layouts are specified in
+//! docs/WIRE.md; devices serve them where they carry our agent, and refuse them otherwise.
+
+mod active_half;
+mod drain_arcs;
+mod drain_token;
+mod flush;
+mod lane_status;
+mod port_mask;
+
+pub use active_half::ActiveHalf;
+pub use drain_arcs::{ArcBlocks, DrainArcs};
+pub use drain_token::DrainToken;
+pub use flush::Flush;
+pub use lane_status::LaneStatus;
+pub use port_mask::PortMask;

@@ -17,13 +17,14 @@ mod undo;
 mod vetted;
 mod wave;
 
+pub use crate::verify::PortMask;
 pub use digest::FabricDigest;
-pub use drain_graph::{Channel, CyclicDrain, Device, DrainChannel, DrainGraph, PortMask};
+pub use drain_graph::{Channel, CyclicDrain, Device, DrainChannel, DrainGraph};
 pub use error::PlanError;
 pub use lanes::Lanes;
 pub use policy::{Arming, Observer, Phase, Policy, Scheme, UnknownName};
 pub use scheme::{PlanInput, plan};
-pub use vetted::{ProofNeeded, Vetted};
+pub use vetted::Vetted;
 pub use wave::{Barrier, Sending, Wave};
 
 use crate::fabric::{Fabric, PortId};

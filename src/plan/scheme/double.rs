@@ -32,7 +32,7 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     waves.push(restore(&input, lanes));
     Ok(Plan::seal(Draft {
         scheme: Scheme::Double,
-        notes: lane_notes(&input.before, lanes),
+        notes: notes(&input, lanes),
         before: input.before,
         surviving: input.surviving,
         after: input.after,
@@ -47,6 +47,15 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
         drain: input.drain,
         assumptions: ASSUMPTIONS.to_vec(),
     }))
+}
+
+fn notes(input: &PlanInput, lanes: Lanes) -> Vec<String> {
+    let mut notes = lane_notes(&input.before, lanes);
+    if input.before.half_lids(input.sm, input.old.other()).next().is_none() {
+        let sm = input.before.describe_port(input.sm);
+        notes.push(format!("{sm}, the SM's port, has one LID: MasterSMLID and MasterSMSL stay as they are"));
+    }
+    notes
 }
 
 fn wave(phase: Phase, part: &str, writes: Vec<Write>, barriers: &[Barrier]) -> Wave {

@@ -112,9 +112,10 @@ fn by_guid(fabric: &Fabric) -> Vec<NodeId> {
 }
 
 /// The forwarding blocks that differ between the tables in force and those wanted: for each block, for each switch in
-/// GUID order.
+/// GUID order. A switch that is to leave keeps its tables: packets of the old routing may still come to it.
 fn lft_writes(input: &PlanInput) -> Vec<Write> {
-    let switches = by_guid(&input.surviving);
+    let mut switches = by_guid(&input.surviving);
+    switches.retain(|&switch| input.after.node(switch).present);
     let tables = |switch: NodeId| (&input.initial.lfts[switch.index()], &input.target[switch.index()]);
     let blocks = |&switch: &NodeId| tables(switch).0.blocks().max(tables(switch).1.blocks());
     let most = switches.iter().map(blocks).max().unwrap_or(0);

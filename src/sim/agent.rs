@@ -8,10 +8,10 @@
 //! reports to the subnet manager. Tokens never overtake data: they set out when the link has sent what it is sending, and
 //! take the routing delay that data takes.
 
+use super::Sim;
 use super::mad::{Body, Errand, Mad};
 use super::packet::NIL;
 use super::wheel::TICKS_PER_NS;
-use super::Sim;
 use crate::fabric::Fabric;
 use crate::ids::{Lid, PortNum, Vl, VlSet};
 use crate::wire::vendor::{ArcBlocks, DrainArcs, DrainToken, Flush, LaneStatus, PortMask};
@@ -334,7 +334,8 @@ impl Sim {
         let held = &self.devices.ports[own as usize];
         let smp = Smp::new(Route::Lid, Method::Report, AttributeId::DrainToken, num.0.into(), state.encode());
         let tid = u64::from(node) << 32 | u64::from(state.round) << 8 | u64::from(num.0);
-        let mad = Mad { slid: held.lid, dlid: self.sm_lid(held.master_sm_lid), body: Body::Smp(Box::new(smp.with_tid(tid))) };
+        let mad =
+            Mad { slid: held.lid, dlid: self.sm_lid(held.master_sm_lid), body: Body::Smp(Box::new(smp.with_tid(tid))) };
         self.send_mad(own, mad);
     }
 
@@ -346,9 +347,8 @@ impl Sim {
     pub(super) fn token_state(&self, node: u32) -> DrainToken {
         let draining = &self.agents.draining[node as usize];
         let first = self.net.first_port[node as usize];
-        let empty = |num: &PortNum| {
-            !self.is_switch(node) || self.holds_nothing(first + u32::from(num.0), draining.lanes)
-        };
+        let empty =
+            |num: &PortNum| !self.is_switch(node) || self.holds_nothing(first + u32::from(num.0), draining.lanes);
         let inputs_done: PortMask = draining.came.iter().filter(empty).collect();
         let complete = self.live_ports(node).all(|port| {
             let num = PortNum(self.net.ports[port as usize].num);
@@ -372,7 +372,12 @@ impl Sim {
         let latched = self.outputs_latched(node, lanes);
         let num = |port: u32| PortNum(self.net.ports[port as usize].num);
         LaneStatus {
-            drained_outputs: self.live_ports(node).filter(|&p| drained(p)).map(num).filter(|n| !latched.contains(*n)).collect(),
+            drained_outputs: self
+                .live_ports(node)
+                .filter(|&p| drained(p))
+                .map(num)
+                .filter(|n| !latched.contains(*n))
+                .collect(),
             empty_inputs: self.live_ports(node).filter(|&p| self.holds_nothing(p, lanes)).map(num).collect(),
         }
     }

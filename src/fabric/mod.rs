@@ -13,7 +13,7 @@ mod link;
 pub use builder::{BuildError, FabricBuilder};
 pub use link::{LinkSpeed, LinkWidth};
 
-use crate::ids::{Guid, Lid, Lmc, PortNum};
+use crate::ids::{Guid, Half, Lid, Lmc, PortNum};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
@@ -220,6 +220,27 @@ impl Fabric {
     /// The port that owns a LID, its LMC counted.
     pub fn lid_owner(&self, lid: Lid) -> Option<PortId> {
         self.lid_owner.get(lid.index()).copied().filter(|&p| p != u32::MAX).map(PortId)
+    }
+
+    /// The LIDs of one half of a port, in rising order. With LMC m ≥ 1 the lower half is the first 2^(m−1) of its LIDs and
+    /// the upper half the rest; an end port with LMC 0 has a lower half only; port 0 of a switch with LMC 0 has no
+    /// halves, hence none.
+    pub fn half_lids(&self, port: PortId, half: Half) -> impl Iterator<Item = Lid> + use<> {
+        let owner = self.port(port);
+        let (size, first) = match (owner.lmc.lids() / 2, half) {
+            (0, Half::Lower) if !self.node(owner.node).is_switch() => (1, 0),
+            (0, _) => (0, 0),
+            (size, Half::Lower) => (size, 0),
+            (size, Half::Upper) => (size, size),
+        };
+        let base = owner.lid.into_iter();
+        base.flat_map(move |lid| (lid.0 + first..lid.0 + first + size).map(Lid))
+    }
+
+    /// The half of its owner's LIDs that a LID belongs to; none where nobody owns it, or its owner has no halves.
+    pub fn half_of(&self, lid: Lid) -> Option<Half> {
+        let owner = self.lid_owner(lid)?;
+        [Half::Lower, Half::Upper].into_iter().find(|&half| self.half_lids(owner, half).any(|own| own == lid))
     }
 
     /// The highest LID in use, LMC counted.

@@ -250,9 +250,7 @@ impl Fabric {
 
     /// Every cabled port of a CA or a router that is present: what data is sent from and to.
     pub fn end_ports(&self) -> impl Iterator<Item = PortId> + '_ {
-        self.ports()
-            .filter(|(_, port)| port.peer.is_some() && !self.node(port.node).is_switch())
-            .map(|(id, _)| id)
+        self.ports().filter(|(_, port)| port.peer.is_some() && !self.node(port.node).is_switch()).map(|(id, _)| id)
     }
 
     /// Every port that owns or may own a LID: cabled end ports and port 0 of present switches, in index order.

@@ -1,1 +1,99 @@
-//! Halves of LIDs, LID assignment, and how LIDs realise a routing function.
+//! LID assignment, and how the LIDs of a half realise a routing function.
+//!
+//! On entry: a fabric whose LIDs are as captured. On return of [`assign`]: every end port owns 2^LMC LIDs from an aligned
+//! base, every switch one, no two ranges meet, and the highest fits every forwarding table. [`realise`] puts path k of a
+//! routing function on the k-th LID of a half (docs/GLOSSARY.md, *half*). Which LIDs belong to a half is said once, by
+//! [`Fabric::half_lids`]. Lacks on purpose: heuristics that give each port an LMC of its own.
+
+mod realise;
+
+pub use realise::{bring_up, merge, realise, steady_sl_to_vl};
+
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Lid, Lmc};
+
+/// Why LIDs cannot be assigned.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LidError {
+    /// More LIDs than unicast addresses.
+    #[error(
+        "LMC {lmc} needs {needed} LIDs up to LID {top} for {end_ports} end ports and {switches} switches; unicast LIDs \
+         end at 49151: choose a smaller LMC"
+    )]
+    Exhausted {
+        /// The LMC asked for.
+        lmc: Lmc,
+        /// LIDs that would be in use.
+        needed: usize,
+        /// The highest of them.
+        top: usize,
+        /// End ports.
+        end_ports: usize,
+        /// Switches.
+        switches: usize,
+    },
+    /// A switch's forwarding table is too short.
+    #[error(
+        "switch {switch} holds {capacity} forwarding entries, LID 0 to {}; LMC {lmc} needs an entry for LID {top}: \
+         choose a smaller LMC, or take the switch out", capacity.saturating_sub(1)
+    )]
+    LftCapacity {
+        /// The switch.
+        switch: String,
+        /// SwitchInfo:LinearFDBCap.
+        capacity: u16,
+        /// The highest LID in use.
+        top: Lid,
+        /// The LMC asked for.
+        lmc: Lmc,
+    },
+}
+
+/// The fabric with LIDs that give every end port 2^`lmc` of them at least. The captured LIDs are kept where they already
+/// do; otherwise all are numbered anew: end ports in index order from the first aligned base, switches in the gap
+/// before it and behind the last.
+///
+/// # Errors
+/// Unicast LIDs that do not suffice, or a switch whose table is too short.
+pub fn assign(fabric: &Fabric, lmc: Lmc) -> Result<Fabric, LidError> {
+    let assigned = if suffices(fabric, lmc) { fabric.clone() } else { number_anew(fabric, lmc)? };
+    check_capacity(&assigned, lmc)?;
+    Ok(assigned)
+}
+
+/// Whether every port that needs a LID has one, and every end port enough of them, aligned.
+pub fn suffices(fabric: &Fabric, lmc: Lmc) -> bool {
+    fabric.lid_ports().all(|id| {
+        let port = fabric.port(id);
+        let aligned = port.lid.is_some_and(|lid| lid.0 % port.lmc.lids() == 0);
+        aligned && (port.lmc >= lmc || fabric.node(port.node).is_switch())
+    })
+}
+
+fn number_anew(fabric: &Fabric, lmc: Lmc) -> Result<Fabric, LidError> {
+    let (switches, ends): (Vec<PortId>, Vec<PortId>) =
+        fabric.lid_ports().partition(|&port| fabric.node(fabric.port(port).node).is_switch());
+    let step = usize::from(lmc.lids());
+    let behind = step * (ends.len() + 1);
+    let gap = 1..step;
+    let singles = gap.clone().chain(behind..);
+    let top = if switches.len() > gap.len() { behind + switches.len() - gap.len() - 1 } else { behind - 1 };
+    if top > Lid::MAX_UNICAST.index() {
+        let needed = step * ends.len() + switches.len();
+        return Err(LidError::Exhausted { lmc, needed, top, end_ports: ends.len(), switches: switches.len() });
+    }
+    let ranges = ends.iter().zip((step..).step_by(step)).map(|(&port, lid)| (port, Lid(lid as u16), lmc));
+    let ones = switches.iter().zip(singles).map(|(&port, lid)| (port, Lid(lid as u16), Lmc::default()));
+    Ok(fabric.with_lids(ranges.chain(ones)).expect("ranges numbered one behind the other never meet"))
+}
+
+fn check_capacity(fabric: &Fabric, lmc: Lmc) -> Result<(), LidError> {
+    let Some(top) = fabric.max_lid() else { return Ok(()) };
+    match fabric.switches().find(|&switch| fabric.node(switch).lft_capacity <= top.0) {
+        None => Ok(()),
+        Some(short) => {
+            let capacity = fabric.node(short).lft_capacity;
+            Err(LidError::LftCapacity { switch: fabric.describe_node(short), capacity, top, lmc })
+        }
+    }
+}

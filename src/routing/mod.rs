@@ -1,1 +1,101 @@
 //! Engines: a fabric in, a routing function out, one engine a file.
+//!
+//! On entry: a [`Fabric`] and a [`Demand`], the ports that must be led to and how many paths to each. On return: a
+//! [`RoutingFunction`] with a route from every switch that bears a demanded port to every demanded port, or an error that
+//! names what cannot be joined. An engine never falls back to another one. Same input, same tables: choices among equals
+//! go by load counted on the way, then by port number. Engines promise freedom from deadlock; `verify` checks it.
+//! Lacks on purpose: LIDs (`lid` realises a function), the input port (InfiniBand forwards by DLID alone), multicast.
+
+mod connectivity;
+mod spread;
+mod switch_graph;
+mod up_down;
+
+pub use connectivity::{Connectivity, stranded};
+pub use up_down::{UpDown, choose_root};
+
+use crate::fabric::{Fabric, PortId};
+use crate::tables::RoutingFunction;
+
+/// What an engine must join.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Demand {
+    /// Ports that own LIDs: cabled end ports, port 0 of present switches. Others get no route.
+    pub destinations: Vec<PortId>,
+    /// Paths to each destination: with LMC m, one for each LID of a half is 2^(m−1).
+    pub paths: usize,
+}
+
+impl Demand {
+    /// Every end port and every switch of the fabric.
+    pub fn all(fabric: &Fabric, paths: usize) -> Demand {
+        Demand { destinations: fabric.lid_ports().collect(), paths }
+    }
+
+    /// Every end port and switch that links join with `sm`; what is cut off from it is left out.
+    pub fn joined_with(fabric: &Fabric, sm: PortId, paths: usize) -> Demand {
+        let links = Connectivity::of(fabric);
+        let destinations = fabric.lid_ports().filter(|&port| links.joins(port, sm)).collect();
+        Demand { destinations, paths }
+    }
+}
+
+/// Why an engine cannot route.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RouteError {
+    /// The root given is no switch of the fabric, or has left it.
+    #[error(
+        "{engine}: the root given, {root}, is no switch that is present; name one, or leave the choice to the engine"
+    )]
+    RootAbsent {
+        /// The engine.
+        engine: &'static str,
+        /// The node given.
+        root: String,
+    },
+    /// The root given is not joined with what is demanded.
+    #[error(
+        "{engine}: no links join the root given, {root}, with {port}, which must be led to; name a root among its own"
+    )]
+    RootApart {
+        /// The engine.
+        engine: &'static str,
+        /// The root given.
+        root: String,
+        /// A demanded port.
+        port: String,
+    },
+    /// No path was asked for, or more than an LMC can realise.
+    #[error("{engine}: {paths} paths to each destination were asked for; from 1 to 128 are possible")]
+    Paths {
+        /// The engine.
+        engine: &'static str,
+        /// The number given.
+        paths: usize,
+    },
+    /// Demanded ports that no links join.
+    #[error(
+        "{engine}: {pairs} ordered pairs of ports are not joined by any links, among them {examples}; \
+         demand only what is joined with the subnet manager's port to leave the others out"
+    )]
+    Unreachable {
+        /// The engine.
+        engine: &'static str,
+        /// Ordered pairs.
+        pairs: usize,
+        /// The first few, for people.
+        examples: String,
+    },
+}
+
+/// A routing engine.
+pub trait Engine {
+    /// Its name on the command line and in reports.
+    fn name(&self) -> &'static str;
+
+    /// Routes every demanded port from every switch that its links join with it.
+    ///
+    /// # Errors
+    /// Demanded ports that are not joined, or parameters that do not fit the fabric.
+    fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError>;
+}

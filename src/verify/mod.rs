@@ -2,11 +2,22 @@
 //! holes, and brings every packet to the port that owns its DLID.
 //!
 //! On entry: a [`Transition`], which says wave by wave what may be mixed. On return: [`Proved`], which nobody else can
-//! make, or a refusal with its evidence. Knows no engine, no scheme and no phase.
+//! make, or a refusal with its evidence. Knows no engine, no scheme and no phase. How: `walk` follows every class (DLID,
+//! SL) from every source through every mixture of old and new entries, wave after wave, starting from what the previous
+//! barrier left; what can wait for what is collected in `dependencies`; `graph` numbers the lanes or finds a cycle.
+//! Taken on trust: the facts of the waves (what barriers left, who injects), and that management packets on data lanes
+//! are paused while the waves run. Port states are not looked at: a port that discards holds no lane.
 
-use crate::fabric::Fabric;
+mod refusal;
+
+pub use refusal::{
+    BlackHole, ClassLoop, Cycle, Dependency, Device, Entry, HoleCause, LoopHop, PortLane, Refusal, WrongArrival,
+};
+
+use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
 use crate::tables::SubnetTables;
+use serde::Serialize;
 
 /// What the prover must know of a plan.
 pub trait Transition {
@@ -18,6 +29,12 @@ pub trait Transition {
 
     /// The waves in order.
     fn waves(&self) -> Vec<WaveFacts<'_>>;
+
+    /// End ports that the new routing function omits. Packets to them, and packets that they inject, may be discarded
+    /// where there is no route; wherever there is one, they count like any others.
+    fn stranded(&self) -> &[PortId] {
+        &[]
+    }
 }
 
 /// One wave as the prover sees it: any subset of its writes may have landed, in any order.
@@ -44,13 +61,43 @@ impl WaveFacts<'_> {
     }
 }
 
+/// What a proof covers.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct ProofStatistics {
+    /// Waves judged; 0 for a routing function by itself.
+    pub waves: usize,
+    /// Channels that can be occupied at some moment.
+    pub channels: usize,
+    /// Lanes that can be occupied at some moment.
+    pub lanes: usize,
+    /// Distinct dependencies between lanes, all moments together.
+    pub dependencies: usize,
+    /// Classes (DLID, SL) that are injected at some moment.
+    pub classes: usize,
+    /// Ordered pairs of end ports.
+    pub pairs: usize,
+}
+
 /// A value that the prover accepted. Only this module makes one.
 #[derive(Clone, Debug)]
-pub struct Proved<T>(T);
+pub struct Proved<T> {
+    value: T,
+    statistics: ProofStatistics,
+}
 
 impl<T> Proved<T> {
     /// What was proved.
     pub fn get(&self) -> &T {
-        &self.0
+        &self.value
+    }
+
+    /// What was proved, without its proof.
+    pub fn into_inner(self) -> T {
+        self.value
+    }
+
+    /// What the proof covers.
+    pub fn statistics(&self) -> &ProofStatistics {
+        &self.statistics
     }
 }

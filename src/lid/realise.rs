@@ -1,0 +1,118 @@
+//! From a routing function to forwarding tables: path k on the k-th LID of a half.
+
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Half, Lid, PortNum, Vl};
+use crate::tables::{Lft, RoutingFunction, SlToVl, SubnetTables};
+use std::sync::Arc;
+
+/// Forwarding tables, by node, in which the LIDs of `halves` and those of ports without halves follow `function`;
+/// all other LIDs have no route.
+pub fn realise(fabric: &Fabric, function: &RoutingFunction, halves: &[Half]) -> Vec<Arc<Lft>> {
+    merge(fabric, &vec![Arc::default(); fabric.node_count()], function, halves)
+}
+
+/// `base`, by node, with the LIDs of `halves` and those of ports without halves (switches) as `function` has them:
+/// where it has no route, because it omits the port or the switch, the entry becomes "no route". Other LIDs stay.
+pub fn merge(fabric: &Fabric, base: &[Arc<Lft>], function: &RoutingFunction, halves: &[Half]) -> Vec<Arc<Lft>> {
+    let paths = lid_paths(fabric, function, halves);
+    let mut tables = base.to_vec();
+    for (switch, _) in fabric.nodes().filter(|(_, node)| node.is_switch()) {
+        let mut table = (*tables[switch.index()]).clone();
+        for &(lid, route) in &paths {
+            let port = route.and_then(|(destination, path)| function.output(switch, destination, path));
+            // A LID beyond the table has no route already.
+            if port.is_some() || table.get(lid).is_some() {
+                table.set(lid, port.unwrap_or(PortNum::NO_ROUTE));
+            }
+        }
+        if table != *tables[switch.index()] {
+            tables[switch.index()] = Arc::new(table);
+        }
+    }
+    tables
+}
+
+/// Every LID concerned, with the destination's rank and the path that it realises; none where the function omits its
+/// owner. Where a half has more LIDs than the function has paths, the paths repeat.
+fn lid_paths(fabric: &Fabric, function: &RoutingFunction, halves: &[Half]) -> Vec<(Lid, Option<(usize, usize)>)> {
+    let mut rank = vec![None; fabric.port_count()];
+    for (destination, port) in function.destinations().iter().enumerate() {
+        rank[port.index()] = Some(destination);
+    }
+    let mut lids = Vec::new();
+    for (port, _) in fabric.ports() {
+        let mut add = |(k, lid)| lids.push((lid, rank[port.index()].map(|rank| (rank, k % function.paths()))));
+        match undivided(fabric, port) {
+            Some(lid) => add((0, lid)),
+            None => halves.iter().for_each(|&half| fabric.half_lids(port, half).enumerate().for_each(&mut add)),
+        }
+    }
+    lids
+}
+
+/// The only LID of a port without halves: port 0 of a switch with LMC 0.
+fn undivided(fabric: &Fabric, port: PortId) -> Option<Lid> {
+    fabric.port(port).lid.filter(|&lid| fabric.half_of(lid).is_none())
+}
+
+/// In the steady state a service level s takes lane s mod `vls` everywhere.
+pub fn steady_sl_to_vl(vls: u8) -> SlToVl {
+    assert!((1..=15).contains(&vls), "{vls} data VLs: from 1 to 15 are possible");
+    SlToVl::from_fn(|sl| Vl::masked(sl.get() % vls))
+}
+
+/// The subnet before a change: `function` on both halves and on the switches' LIDs, the steady SL-to-VL tables over
+/// `vls` lanes, sources on the lower half, every linked port ACTIVE.
+pub fn bring_up(fabric: &Fabric, function: &RoutingFunction, vls: u8) -> SubnetTables {
+    let mut tables = SubnetTables::new(fabric, steady_sl_to_vl(vls), Half::Lower);
+    tables.lfts = realise(fabric, function, &[Half::Lower, Half::Upper]);
+    tables
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::{FabricBuilder, NodeId, NodeKind};
+    use crate::ids::{Guid, Lmc};
+
+    /// Two switches, one adapter each.
+    fn pair() -> (Fabric, [NodeId; 2], [PortId; 2]) {
+        let mut builder = FabricBuilder::new();
+        let switches = [1, 2].map(|guid| builder.node(NodeKind::Switch, Guid(guid), 4, ""));
+        let hosts = [11, 12].map(|guid| builder.node(NodeKind::Ca, Guid(guid), 1, ""));
+        let mut link = |a, b| builder.link(a, b, Default::default(), Default::default()).unwrap();
+        link((switches[0], PortNum(1)), (switches[1], PortNum(1)));
+        (0..2).for_each(|i| link((switches[i], PortNum(2)), (hosts[i], PortNum(1))));
+        let fabric = crate::lid::assign(&builder.build().unwrap(), Lmc::new(2).unwrap()).unwrap();
+        let ports = hosts.map(|host| fabric.port_at(host, PortNum(1)).unwrap());
+        (fabric, switches, ports)
+    }
+
+    #[test]
+    fn halves_follow_their_own_function() {
+        let (fabric, [first, _], [near, far]) = pair();
+        let mut function = RoutingFunction::new(&fabric, "test", vec![near, far], 2);
+        function.set_output(first, 0, 0, PortNum(2));
+        function.set_output(first, 1, 0, PortNum(1));
+        function.set_output(first, 1, 1, PortNum(3));
+        let lower = realise(&fabric, &function, &[Half::Lower]);
+        let base = fabric.port(far).lid.unwrap().0;
+        let outputs = |tables: &[Arc<Lft>]| [0, 1, 2, 3].map(|i| tables[first.index()].get(Lid(base + i)));
+        assert_eq!(outputs(&lower), [Some(PortNum(1)), Some(PortNum(3)), None, None]);
+        let both = merge(&fabric, &lower, &function, &[Half::Upper]);
+        assert_eq!(outputs(&both), [Some(PortNum(1)), Some(PortNum(3)), Some(PortNum(1)), Some(PortNum(3))]);
+    }
+
+    #[test]
+    fn an_omitted_port_loses_its_route_in_the_half_concerned_only() {
+        let (fabric, [first, _], [near, far]) = pair();
+        let mut all = RoutingFunction::new(&fabric, "test", vec![near, far], 1);
+        (0..2).for_each(|destination| all.set_output(first, destination, 0, PortNum(1)));
+        let some = RoutingFunction::new(&fabric, "test", vec![near], 1);
+        let tables = bring_up(&fabric, &all, 4);
+        let merged = merge(&fabric, &tables.lfts, &some, &[Half::Upper]);
+        let lids = |half| fabric.half_lids(far, half);
+        assert!(lids(Half::Lower).all(|lid| merged[first.index()].get(lid) == Some(PortNum(1))));
+        assert!(lids(Half::Upper).all(|lid| merged[first.index()].get(lid).is_none()));
+    }
+}

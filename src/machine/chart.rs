@@ -1,0 +1,1 @@
+//! Reads `state-machines/*.yaml` and draws them.

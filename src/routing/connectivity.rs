@@ -1,0 +1,64 @@
+//! Which ports links join: through switches only, since adapters and routers forward nothing within the subnet.
+
+use super::{Demand, RouteError};
+use crate::fabric::{Fabric, PortId};
+use petgraph::unionfind::UnionFind;
+use std::collections::BTreeMap;
+
+/// How many unreachable pairs an error spells out.
+const EXAMPLES: usize = 3;
+
+/// The parts that a fabric's links join, by port.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Connectivity {
+    part: Vec<u32>,
+}
+
+impl Connectivity {
+    /// The parts of a fabric. A port without a cable is a part of its own, unless a switch's others join it.
+    pub fn of(fabric: &Fabric) -> Connectivity {
+        let mut parts = UnionFind::<u32>::new(fabric.port_count());
+        for (id, port) in fabric.ports() {
+            let node = fabric.node(port.node);
+            if let Some(peer) = port.peer {
+                parts.union(id.0, peer.0);
+            }
+            if node.is_switch() && node.present {
+                parts.union(id.0, node.first_port.0);
+            }
+        }
+        Connectivity { part: parts.into_labeling() }
+    }
+
+    /// Whether links join two ports.
+    pub fn joins(&self, a: PortId, b: PortId) -> bool {
+        self.part[a.index()] == self.part[b.index()]
+    }
+
+    /// Whether all of a demand is joined.
+    pub(super) fn check(&self, engine: &'static str, fabric: &Fabric, demand: &Demand) -> Result<(), RouteError> {
+        let mut parts: BTreeMap<u32, Vec<PortId>> = BTreeMap::new();
+        for &port in &demand.destinations {
+            parts.entry(self.part[port.index()]).or_default().push(port);
+        }
+        let total = demand.destinations.len();
+        let pairs = total * total - parts.values().map(|part| part.len() * part.len()).sum::<usize>();
+        if pairs == 0 {
+            return Ok(());
+        }
+        let mut parts: Vec<Vec<PortId>> = parts.into_values().collect();
+        parts.sort_by_key(|part| std::cmp::Reverse(part.len()));
+        let cut_off = parts[1..].iter().flatten().take(EXAMPLES);
+        let examples: Vec<_> = cut_off
+            .map(|&port| format!("{} → {}", fabric.describe_port(parts[0][0]), fabric.describe_port(port)))
+            .collect();
+        Err(RouteError::Unreachable { engine, pairs, examples: examples.join(", ") })
+    }
+}
+
+/// The end ports, cabled before a change, that links no longer join with `sm` after it: their nodes left, their only
+/// switch did, or the fabric fell apart. A routing function of the fabric after the change omits them.
+pub fn stranded(before: &Fabric, after: &Fabric, sm: PortId) -> Vec<PortId> {
+    let links = Connectivity::of(after);
+    before.end_ports().filter(|&port| !links.joins(port, sm)).collect()
+}

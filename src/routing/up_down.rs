@@ -1,0 +1,204 @@
+//! Restricted up*/down*: shortest routes that never turn up after going down, expressible by DLID alone.
+//!
+//! A link's up end is the one nearer the root in hops, then the one of lower GUID. Where any way down leads to the
+//! destination, only ways down are used (seed 001, step 2; seed 000, section 2.1, after Lopez, Flich and Duato, ICPP
+//! 2001): a switch reached from above has such a way by construction, so no packet turns up again, whatever its input.
+
+use super::spread::{Spread, weight_of};
+use super::switch_graph::SwitchGraph;
+use super::{Connectivity, Demand, Engine, RouteError};
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::PortNum;
+use crate::tables::RoutingFunction;
+use std::cmp::Reverse;
+
+const NAME: &str = "up-down";
+const FAR: u32 = u32::MAX;
+
+/// The engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct UpDown {
+    /// The root; where none is given, [`choose_root`] among the switches that bear what is demanded.
+    pub root: Option<NodeId>,
+}
+
+impl Engine for UpDown {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
+        if !(1..=128).contains(&demand.paths) {
+            return Err(RouteError::Paths { engine: NAME, paths: demand.paths });
+        }
+        Connectivity::of(fabric).check(NAME, fabric, demand)?;
+        let graph = SwitchGraph::of(fabric);
+        let mut function = RoutingFunction::new(fabric, NAME, demand.destinations.clone(), demand.paths);
+        let Some(root) = self.root_row(fabric, &graph, demand)? else { return Ok(function) };
+        let ranking = Ranking::of(&graph, root);
+        let reached = |&&port: &&PortId| graph.delivery(fabric, port).is_some_and(|(row, _)| ranking.rank[row] != FAR);
+        if let Some(&apart) = demand.destinations.iter().find(|port| !reached(port)) {
+            let (root, port) = (fabric.describe_node(graph.node(root)), fabric.describe_port(apart));
+            return Err(RouteError::RootApart { engine: NAME, root, port });
+        }
+        function.set_root(graph.node(root));
+        fill(fabric, &graph, &ranking, &mut function);
+        Ok(function)
+    }
+}
+
+impl UpDown {
+    fn root_row(&self, fabric: &Fabric, graph: &SwitchGraph, demand: &Demand) -> Result<Option<usize>, RouteError> {
+        let Some(given) = self.root else { return Ok(best_root(graph, &bearers(fabric, graph, &demand.destinations))) };
+        let absent = || RouteError::RootAbsent { engine: NAME, root: fabric.describe_node(given) };
+        graph.row_of(given).map(Some).ok_or_else(absent)
+    }
+}
+
+/// The root that up*/down* takes by itself: of smallest eccentricity to the switches that bear end ports (those that it
+/// reaches least of come last), then of most links to switches, then of lowest GUID. None without switches.
+pub fn choose_root(fabric: &Fabric) -> Option<NodeId> {
+    let graph = SwitchGraph::of(fabric);
+    let ends: Vec<PortId> = fabric.end_ports().collect();
+    best_root(&graph, &bearers(fabric, &graph, &ends)).map(|row| graph.node(row))
+}
+
+fn best_root(graph: &SwitchGraph, bearers: &[usize]) -> Option<usize> {
+    (0..graph.len()).min_by_key(|&row| {
+        let hops = graph.distances(row);
+        let unreached = bearers.iter().filter(|&&bearer| hops[bearer] == FAR).count();
+        let eccentricity = bearers.iter().map(|&bearer| hops[bearer]).filter(|&hops| hops != FAR).max();
+        (unreached, eccentricity, Reverse(graph.cables(row)), graph.guid(row))
+    })
+}
+
+/// The switches that end ports among `ports` hang on; where there is none, the switches among them.
+fn bearers(fabric: &Fabric, graph: &SwitchGraph, ports: &[PortId]) -> Vec<usize> {
+    let delivered: Vec<_> = ports.iter().filter_map(|&port| graph.delivery(fabric, port)).collect();
+    let external = delivered.iter().any(|&(_, port)| port != PortNum::ZERO);
+    let mut rows: Vec<usize> =
+        delivered.into_iter().filter(|&(_, port)| (port != PortNum::ZERO) == external).map(|(row, _)| row).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    rows
+}
+
+/// The direction of every link: up leads to the switch of lower rank.
+struct Ranking {
+    /// By row, [`FAR`] where the root does not reach.
+    rank: Vec<u32>,
+    /// Rows by rising rank.
+    order: Vec<usize>,
+}
+
+impl Ranking {
+    fn of(graph: &SwitchGraph, root: usize) -> Ranking {
+        let level = graph.distances(root);
+        let mut order: Vec<usize> = (0..graph.len()).filter(|&row| level[row] != FAR).collect();
+        order.sort_unstable_by_key(|&row| (level[row], graph.guid(row)));
+        let mut rank = vec![FAR; graph.len()];
+        order.iter().zip(0..).for_each(|(&row, position)| rank[row] = position);
+        Ranking { rank, order }
+    }
+}
+
+/// Routes towards one switch: the ports that serve equally well at each other switch.
+struct Towards<'a> {
+    graph: &'a SwitchGraph,
+    ranking: &'a Ranking,
+    /// Hops by ways down alone, [`FAR`] where there is none.
+    down: Vec<u32>,
+    /// Hops of the way in use.
+    total: Vec<u32>,
+}
+
+impl<'a> Towards<'a> {
+    fn new(graph: &'a SwitchGraph, ranking: &'a Ranking) -> Towards<'a> {
+        Towards { graph, ranking, down: vec![FAR; graph.len()], total: vec![FAR; graph.len()] }
+    }
+
+    fn aim(&mut self, target: usize) {
+        self.measure_down(target);
+        let rank = &self.ranking.rank;
+        for &row in &self.ranking.order {
+            // In order of rank, every switch further up is settled already.
+            let above = self.graph.neighbours(row).iter().filter(|next| rank[next.row] < rank[row]);
+            let over = above.map(|next| self.total[next.row]).min().map_or(FAR, |hops| hops.saturating_add(1));
+            self.total[row] = if self.down[row] == FAR { over } else { self.down[row] };
+        }
+    }
+
+    fn measure_down(&mut self, target: usize) {
+        let rank = &self.ranking.rank;
+        self.down.fill(FAR);
+        self.down[target] = 0;
+        let mut queue = vec![target];
+        let mut next = 0;
+        while let Some(&row) = queue.get(next) {
+            next += 1;
+            for above in self.graph.neighbours(row).iter().filter(|above| rank[above.row] < rank[row]) {
+                if self.down[above.row] == FAR {
+                    self.down[above.row] = self.down[row] + 1;
+                    queue.push(above.row);
+                }
+            }
+        }
+    }
+
+    /// The ports that lead on from `row` by a shortest way, in rising order of (neighbour, port).
+    fn choices(&self, row: usize, ports: &mut Vec<PortNum>) {
+        ports.clear();
+        let rank = &self.ranking.rank;
+        let goes_down = self.down[row] != FAR;
+        let hops = if goes_down { &self.down } else { &self.total };
+        for next in self.graph.neighbours(row) {
+            let below = rank[next.row] > rank[row];
+            if below == goes_down && hops[next.row] != FAR && hops[next.row] + 1 == hops[row] {
+                ports.extend_from_slice(&next.ports);
+            }
+        }
+    }
+}
+
+fn fill(fabric: &Fabric, graph: &SwitchGraph, ranking: &Ranking, function: &mut RoutingFunction) {
+    let mut borne: Vec<Vec<(usize, PortNum)>> = vec![Vec::new(); graph.len()];
+    for (destination, &port) in function.destinations().iter().enumerate() {
+        if let Some((row, last)) = graph.delivery(fabric, port) {
+            borne[row].push((destination, last));
+        }
+    }
+    let mut towards = Towards::new(graph, ranking);
+    let mut spread = Spread::new(graph.len());
+    let mut choices = vec![Vec::new(); graph.len()];
+    for (target, borne) in borne.iter().enumerate() {
+        if borne.is_empty() || ranking.rank[target] == FAR {
+            continue;
+        }
+        towards.aim(target);
+        ranking.order.iter().for_each(|&row| towards.choices(row, &mut choices[row]));
+        for &(destination, last) in borne {
+            choices[target] = vec![last];
+            route_one(fabric, graph, ranking, function, destination, &choices, &mut spread);
+        }
+    }
+}
+
+fn route_one(
+    fabric: &Fabric,
+    graph: &SwitchGraph,
+    ranking: &Ranking,
+    function: &mut RoutingFunction,
+    destination: usize,
+    choices: &[Vec<PortNum>],
+    spread: &mut Spread,
+) {
+    let weight = weight_of(fabric, function.destinations()[destination]);
+    spread.begin();
+    for path in 0..function.paths() {
+        for &row in &ranking.order {
+            if let Some(port) = spread.choose(row, &choices[row], weight) {
+                function.set_output(graph.node(row), destination, path, port);
+            }
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Why the prover says no, with the evidence: for people as text, for programs as JSON.
+
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Guid, Lid, PortNum, Sl, Vl};
+use serde::Serialize;
+use std::fmt;
+
+/// Why a routing function or a transition is not accepted. Each names the wave; the moment before the first wave is
+/// called `steady`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, thiserror::Error)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Refusal {
+    /// What was handed in contradicts itself or the fabric; nothing was judged.
+    #[error("wave {wave}: {what}")]
+    Precondition {
+        /// The wave.
+        wave: String,
+        /// What does not hold, with its values.
+        what: String,
+    },
+    /// One class can be sent round.
+    #[error("{0}")]
+    Loop(ClassLoop),
+    /// A packet can come to a switch that discards it.
+    #[error("{0}")]
+    BlackHole(BlackHole),
+    /// A packet can arrive at a port that does not own its DLID.
+    #[error("{0}")]
+    WrongArrival(WrongArrival),
+    /// Lanes can wait for each other in a cycle, though no single class goes round.
+    #[error("{0}")]
+    Deadlock(Cycle),
+}
+
+impl Refusal {
+    /// The wave in which it can happen.
+    pub fn wave(&self) -> &str {
+        match self {
+            Refusal::Precondition { wave, .. } => wave,
+            Refusal::Loop(found) => &found.wave,
+            Refusal::BlackHole(found) => &found.wave,
+            Refusal::WrongArrival(found) => &found.wave,
+            Refusal::Deadlock(cycle) => &cycle.wave,
+        }
+    }
+}
+
+/// A device, by GUID and by the name that people know.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Device {
+    /// Its node GUID.
+    pub guid: Guid,
+    /// Its description, with the GUID where that is not unique.
+    pub name: String,
+}
+
+impl Device {
+    pub(super) fn of(fabric: &Fabric, node: NodeId) -> Device {
+        Device { guid: fabric.node(node).guid, name: fabric.describe_node(node) }
+    }
+}
+
+/// Which table a choice was read from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Entry {
+    /// As it was when the wave began; the wave changes it.
+    Old,
+    /// As it is when the wave has ended.
+    New,
+    /// The wave does not change it.
+    Unchanged,
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Entry::Old => "old entry",
+            Entry::New => "new entry",
+            Entry::Unchanged => "unchanged entry",
+        })
+    }
+}
+
+/// A port of a switch and a virtual lane.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+pub struct PortLane {
+    /// The port.
+    pub port: PortNum,
+    /// The lane.
+    pub vl: Vl,
+}
+
+/// At one switch, a packet in the input lane can wait for the output lane.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Dependency {
+    /// The switch.
+    pub switch: Device,
+    /// Where the packet stands.
+    pub input: PortLane,
+    /// What it waits for.
+    pub output: PortLane,
+    /// The DLID of a class that does so.
+    pub lid: Lid,
+    /// Its service level.
+    pub sl: Sl,
+    /// The forwarding table entry that it follows.
+    pub entry: Entry,
+    /// The SL-to-VL table that it follows.
+    pub mapping: Entry,
+    /// The wave in which it may have been latched, where that is an earlier one than the cycle's.
+    pub latched: Option<String>,
+}
+
+impl fmt::Display for Dependency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Dependency { switch, input, output, lid, sl, entry, .. } = self;
+        write!(
+            f,
+            "switch {:?}: in port {} VL {} → out port {} VL {}, ",
+            switch.name, input.port, input.vl, output.port, output.vl
+        )?;
+        write!(f, "class lid {lid} SL {sl}, {entry}")?;
+        match self.mapping {
+            Entry::Unchanged => {}
+            Entry::Old => f.write_str(", old SL-to-VL")?,
+            Entry::New => f.write_str(", new SL-to-VL")?,
+        }
+        self.latched.iter().try_for_each(|wave| write!(f, ", latched in wave {wave}"))
+    }
+}
+
+/// Dependencies that close: the output lane of each is the input lane of the next, at the other end of the cable.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Cycle {
+    /// The wave in which it can close.
+    pub wave: String,
+    /// The dependencies in order.
+    pub dependencies: Vec<Dependency>,
+    /// Whether no shorter cycle exists; in very large tangles the search ends after a fixed amount of work.
+    pub shortest: bool,
+}
+
+impl fmt::Display for Cycle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "wave {}: {} lanes can wait for each other in a cycle", self.wave, self.dependencies.len())?;
+        self.dependencies.iter().try_for_each(|dependency| write!(f, "\n  {dependency}"))
+    }
+}
+
+/// Switches that can send one class round.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ClassLoop {
+    /// The wave in which it can happen.
+    pub wave: String,
+    /// The DLID.
+    pub lid: Lid,
+    /// The switches in order, each with the output port and the entry; the last leads to the first.
+    pub hops: Vec<LoopHop>,
+}
+
+/// One switch of a loop.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct LoopHop {
+    /// The switch.
+    pub switch: Device,
+    /// The output port.
+    pub port: PortNum,
+    /// The entry.
+    pub entry: Entry,
+}
+
+impl fmt::Display for ClassLoop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "wave {}: packets to lid {} can go round", self.wave, self.lid)?;
+        let hop = |hop: &LoopHop| format!("\n  switch {:?}: out port {}, {}", hop.switch.name, hop.port, hop.entry);
+        self.hops.iter().try_for_each(|at| f.write_str(&hop(at)))
+    }
+}
+
+/// Where packets disappear.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct BlackHole {
+    /// The wave in which it can happen.
+    pub wave: String,
+    /// The switch.
+    pub switch: Device,
+    /// The DLID.
+    pub lid: Lid,
+    /// What the switch does with its packets.
+    pub cause: HoleCause,
+    /// The entry that says so.
+    pub entry: Entry,
+}
+
+/// What a switch does with packets that it discards.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HoleCause {
+    /// No output port.
+    NoRoute,
+    /// An output port that the switch lacks, or without a cable.
+    NoCable {
+        /// The output port.
+        port: PortNum,
+    },
+    /// An SL-to-VL table that names a lane which the link does not carry.
+    NoLane {
+        /// The output port.
+        port: PortNum,
+        /// The service level.
+        sl: Sl,
+        /// The lane.
+        vl: Vl,
+    },
+}
+
+impl fmt::Display for BlackHole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BlackHole { wave, switch, lid, cause, entry } = self;
+        write!(f, "wave {wave}: switch {:?} discards packets to lid {lid}: ", switch.name)?;
+        match cause {
+            HoleCause::NoRoute => write!(f, "it has no route ({entry})"),
+            HoleCause::NoCable { port } => write!(f, "its port {port} has no cable ({entry})"),
+            HoleCause::NoLane { port, sl, vl } => {
+                write!(f, "SL {sl} goes to VL {vl}, which the link at port {port} does not carry ({entry})")
+            }
+        }
+    }
+}
+
+/// A port that packets reach without being theirs.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct WrongArrival {
+    /// The wave in which it can happen.
+    pub wave: String,
+    /// The DLID.
+    pub lid: Lid,
+    /// The port where they arrive, for people.
+    pub port: String,
+    /// The port that owns the DLID, for people.
+    pub owner: String,
+}
+
+impl WrongArrival {
+    pub(super) fn new(wave: &str, fabric: &Fabric, lid: Lid, at: PortId, owner: PortId) -> WrongArrival {
+        let (port, owner) = (fabric.describe_port(at), fabric.describe_port(owner));
+        WrongArrival { wave: wave.to_string(), lid, port, owner }
+    }
+}
+
+impl fmt::Display for WrongArrival {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let WrongArrival { wave, lid, port, owner } = self;
+        write!(f, "wave {wave}: packets to lid {lid} arrive at {port}, but {owner} owns it")
+    }
+}

@@ -16,7 +16,9 @@ pub enum SubnetError {
         attempted: &'static str,
     },
     /// A fabric that differs in size from the one the directed paths were computed for.
-    #[error("{attempted}: the fabric given has {given} ports, the one that paths were computed for has {known}; give the subnet manager the same fabric first")]
+    #[error(
+        "{attempted}: the fabric given has {given} ports, the one that paths were computed for has {known}; give the subnet manager the same fabric first"
+    )]
     OtherTopology {
         /// What was attempted.
         attempted: &'static str,
@@ -26,13 +28,17 @@ pub enum SubnetError {
         known: usize,
     },
     /// No directed path leads to the device.
-    #[error("{attempted}: no directed path of at most 63 hops leads there from the subnet manager's port; sweep again, or leave the device out")]
+    #[error(
+        "{attempted}: no directed path of at most 63 hops leads there from the subnet manager's port; sweep again, or leave the device out"
+    )]
     NoPath {
         /// What was attempted, and where.
         attempted: String,
     },
     /// A device did not answer.
-    #[error("{attempted}: no answer to {sent} requests within {waited_ms} ms; if the device is alive, give it more time or more retries")]
+    #[error(
+        "{attempted}: no answer to {sent} requests within {waited_ms} ms; if the device is alive, give it more time or more retries"
+    )]
     Silent {
         /// What was attempted, and where.
         attempted: String,

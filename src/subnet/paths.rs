@@ -131,8 +131,15 @@ mod tests {
         let twin = builder.node(NodeKind::Ca, Guid(5), 2, "twin");
         let alone = builder.node(NodeKind::Switch, Guid(6), 8, "alone");
         let _ = alone;
-        let cables =
-            [(host, 1, s1, 3), (s1, 5, s2, 5), (s1, 6, s2, 6), (s2, 1, s3, 2), (s1, 8, twin, 2), (s3, 8, twin, 1), (s3, 3, s3, 4)];
+        let cables = [
+            (host, 1, s1, 3),
+            (s1, 5, s2, 5),
+            (s1, 6, s2, 6),
+            (s2, 1, s3, 2),
+            (s1, 8, twin, 2),
+            (s3, 8, twin, 1),
+            (s3, 3, s3, 4),
+        ];
         for (a, a_num, b, b_num) in cables {
             builder
                 .link((a, PortNum(a_num)), (b, PortNum(b_num)), LinkWidth::X4, LinkSpeed::default())

@@ -11,7 +11,9 @@ use super::paths::{MOST_HOPS, Path};
 use crate::fabric::{Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortId, PortZero};
 use crate::ids::{Guid, Lid, PortNum};
 use crate::tables::PortState;
-use crate::wire::{self, AttributeId, Method, NodeDescription, NodeInfo, NodeType, PortInfo, SMP_DATA_SIZE, SwitchInfo};
+use crate::wire::{
+    self, AttributeId, Method, NodeDescription, NodeInfo, NodeType, PortInfo, SMP_DATA_SIZE, SwitchInfo,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a sweep found.
@@ -31,7 +33,9 @@ pub struct Discovered {
 #[derive(Clone, Copy, Debug)]
 enum Question {
     /// Who is at the end of this cable? None: who am I?
-    Who { beyond: Option<(usize, PortNum)> },
+    Who {
+        beyond: Option<(usize, PortNum)>,
+    },
     Description(usize),
     SwitchInfo(usize),
     ClearChange(usize),
@@ -81,8 +85,23 @@ impl Sweep {
         self.ask(exchange, queue, Question::Who { beyond }, path, AttributeId::NodeInfo, 0);
     }
 
-    fn ask(&mut self, to: &mut Exchange, queue: u32, question: Question, path: Path, attribute: AttributeId, modifier: u32) {
-        self.send(to, queue, question, Method::Get, modifier, Body::Smp { path, attribute, data: Box::new([0; SMP_DATA_SIZE]) });
+    fn ask(
+        &mut self,
+        to: &mut Exchange,
+        queue: u32,
+        question: Question,
+        path: Path,
+        attribute: AttributeId,
+        modifier: u32,
+    ) {
+        self.send(
+            to,
+            queue,
+            question,
+            Method::Get,
+            modifier,
+            Body::Smp { path, attribute, data: Box::new([0; SMP_DATA_SIZE]) },
+        );
     }
 
     fn send(&mut self, to: &mut Exchange, device: u32, question: Question, method: Method, modifier: u32, body: Body) {
@@ -134,12 +153,20 @@ impl Sweep {
             return;
         };
         let found = &mut self.found[node];
-        self.notices.push(format!("path {path}: node {} is left out: asked for {attribute}, {why}", found.info.node_guid));
+        self.notices
+            .push(format!("path {path}: node {} is left out: asked for {attribute}, {why}", found.info.node_guid));
         found.lost = Some(why);
     }
 
     /// A device said who it is and through which of its ports it was asked.
-    fn met(&mut self, exchange: &mut Exchange, queue: u32, beyond: Option<(usize, PortNum)>, path: Path, info: NodeInfo) {
+    fn met(
+        &mut self,
+        exchange: &mut Exchange,
+        queue: u32,
+        beyond: Option<(usize, PortNum)>,
+        path: Path,
+        info: NodeInfo,
+    ) {
         let known = self.by_guid.get(&info.node_guid).copied();
         let node = known.unwrap_or_else(|| self.add(info.clone(), path.clone()));
         let arrived = (node, info.local_port);
@@ -211,7 +238,9 @@ impl Sweep {
         }
         let path = self.found[node].path.through(num);
         if path.hops().len() > MOST_HOPS {
-            return self.notices.push(format!("path {path}: not followed, a directed route has {MOST_HOPS} hops at most"));
+            return self
+                .notices
+                .push(format!("path {path}: not followed, a directed route has {MOST_HOPS} hops at most"));
         }
         self.probe(exchange, Some(at), path);
     }

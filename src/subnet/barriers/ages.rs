@@ -1,7 +1,7 @@
 //! Flushed and drained by age: the limits are read back from every switch, then that long is waited.
 
 use super::{Wait, no_verdict, smp_data};
-use crate::drain::{DrainAge, Drained, DrainGraph, FlushAge, Flushed, LifetimeReading, Ticket, Verdict};
+use crate::drain::{DrainAge, DrainGraph, Drained, FlushAge, Flushed, LifetimeReading, Ticket, Verdict};
 use crate::fabric::NodeId;
 use crate::ids::VlSet;
 use crate::subnet::SubnetError;

@@ -1,7 +1,7 @@
 //! Drained, as seen by asking: device by device, in the order of the channel dependency graph.
 
 use super::{no_verdict, smp_data};
-use crate::drain::{Drained, DrainGraph, LaneReading, PollJudge, PortMask, Ticket, Verdict};
+use crate::drain::{DrainGraph, Drained, LaneReading, PollJudge, PortMask, Ticket, Verdict};
 use crate::fabric::NodeId;
 use crate::ids::VlSet;
 use crate::subnet::SubnetError;
@@ -48,9 +48,8 @@ impl<T: Transport> Manager<T> {
     async fn lane_readings(&mut self, devices: &[NodeId], lanes: VlSet) -> Result<Vec<LaneReading>, SubnetError> {
         let asked_ns = self.transport.now_ns();
         let modifier = LaneStatus::modifier(lanes);
-        let ask = |&node: &NodeId| {
-            self.to_node(node, Method::Get, AttributeId::LaneStatus, modifier, [0; SMP_DATA_SIZE])
-        };
+        let ask =
+            |&node: &NodeId| self.to_node(node, Method::Get, AttributeId::LaneStatus, modifier, [0; SMP_DATA_SIZE]);
         let requests = devices.iter().map(ask).collect::<Result<Vec<_>, _>>()?;
         let answers = self.ask_all(requests).await?;
         let answered_ns = self.transport.now_ns();

@@ -3,7 +3,7 @@
 //! that stay silent are asked.
 
 use super::{no_verdict, smp_data};
-use crate::drain::{Drained, DrainGraph, Ticket, TokenJudge, TokenReading, Verdict};
+use crate::drain::{DrainGraph, Drained, Ticket, TokenJudge, TokenReading, Verdict};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::VlSet;
 use crate::subnet::SubnetError;
@@ -11,7 +11,7 @@ use crate::subnet::exchange::Request;
 use crate::subnet::manager::{Manager, TokenReport};
 use crate::transport::Transport;
 use crate::wire::vendor::{ArcBlocks, DrainArcs, DrainToken, PortMask};
-use crate::wire::{AttributeId, Method, SMP_DATA_SIZE};
+use crate::wire::{AttributeId, Method};
 use std::collections::BTreeSet;
 
 impl<T: Transport> Manager<T> {

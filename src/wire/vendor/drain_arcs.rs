@@ -113,8 +113,9 @@ mod tests {
     #[test]
     fn every_arc_of_a_node_survives_its_block() {
         let blocks = ArcBlocks::of(36);
-        let outputs =
-            |input: PortNum| -> PortMask { (0..=36).filter(|o| (o + input.0).is_multiple_of(3)).map(PortNum).collect() };
+        let outputs = |input: PortNum| -> PortMask {
+            (0..=36).filter(|o| (o + input.0).is_multiple_of(3)).map(PortNum).collect()
+        };
         for block in 0..blocks.count() {
             let mut arcs = DrainArcs::EMPTY;
             blocks.inputs(block).for_each(|input| arcs.set_outputs(blocks, input, &outputs(input)));

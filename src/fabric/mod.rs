@@ -8,6 +8,7 @@
 //! A directed **channel** is named by the [`PortId`] of the port that sends into it.
 
 mod builder;
+pub mod format;
 mod link;
 
 pub use builder::{BuildError, FabricBuilder};

@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(sent(&mut exchange, 0, &mut tid), [1]);
         assert!(exchange.expire(100).is_none());
         assert!(exchange.answer(1, done()).is_some());
-        assert_eq!(sent(&mut exchange, 100, &mut tid), []);
+        assert_eq!(sent(&mut exchange, 100, &mut tid), [0; 0]);
     }
 
     #[test]
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(sent(&mut exchange, 0, &mut tid), [1]);
         exchange.abandon();
         assert!(exchange.answer(1, done()).is_some());
-        assert_eq!(sent(&mut exchange, 0, &mut tid), []);
+        assert_eq!(sent(&mut exchange, 0, &mut tid), [0; 0]);
         exchange.submit(request(3, 4));
         assert_eq!(sent(&mut exchange, 0, &mut tid), [4]);
     }

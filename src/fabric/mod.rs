@@ -8,7 +8,11 @@
 //! A directed **channel** is named by the [`PortId`] of the port that sends into it.
 
 mod builder;
+pub mod difference;
+pub mod format;
+pub mod generate;
 mod link;
+pub mod summary;
 
 pub use builder::{BuildError, FabricBuilder};
 pub use link::{LinkSpeed, LinkWidth};
@@ -64,6 +68,16 @@ pub enum NodeKind {
     Ca,
     /// A router between subnets; to this subnet its ports are end ports.
     Router,
+}
+
+impl fmt::Display for NodeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NodeKind::Switch => "switch",
+            NodeKind::Ca => "CA",
+            NodeKind::Router => "router",
+        })
+    }
 }
 
 /// A switch's port 0 (SwitchInfo: EnhancedPort0).

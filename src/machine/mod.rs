@@ -120,6 +120,9 @@ impl Default for State {
     }
 }
 
+/// What is said of a proof that answers the open question but speaks of other lanes, or of another half.
+const OTHER_PROOF: &str = "the proof that came speaks of other lanes or of another half than was asked about";
+
 /// The next state, and what is to be done now. Commands are to be carried out in order.
 pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
     use Event as E;
@@ -146,13 +149,16 @@ pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
         (S::CallingOff(course, why), E::Acknowledged(_)) => course.called_off(why),
 
         (S::Splitting(course), E::WriteFailed { reason, .. }) => course.call_off(CallOff::Failure(reason)),
+        (S::Flushing(course), E::Flushed(_)) => course.call_off(CallOff::Failure(OTHER_PROOF.into())),
         (S::Flushing(course), E::TimedOut { reason, .. }) => course.call_off(CallOff::Failure(reason)),
         (S::Installing(course), E::WriteFailed { reason, .. }) if course.reversible() => {
             course.call_off(CallOff::Failure(reason))
         }
         (state @ S::Installing(_), E::WriteFailed { reason, .. }) => again(state, reason),
         (state @ S::Swapping(_), E::WriteFailed { reason, .. }) => again(state, reason),
+        (state @ S::Moving(_), E::SourcesMoved(_)) => again(state, OTHER_PROOF.into()),
         (state @ S::Moving(_), E::TimedOut { reason, .. }) => again(state, reason),
+        (state @ S::Draining(_), E::Drained(_)) => again(state, OTHER_PROOF.into()),
         (state @ S::Draining(_), E::TimedOut { reason, .. }) => again(state, reason),
         (state @ S::Restoring(_), E::WriteFailed { reason, .. }) => again(state, reason),
         (state @ S::Stopping(_), E::WriteFailed { reason, .. }) => again(state, reason),

@@ -3,6 +3,7 @@
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
+use crate::verify::PortMask;
 use std::collections::BTreeMap;
 
 /// One direction of a link, named by the port that sends into it.
@@ -10,32 +11,6 @@ pub type Channel = PortId;
 
 /// A node whose management agent is asked.
 pub type Device = NodeId;
-
-/// A set of port numbers of one node, 0 to 255.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PortMask([u64; 4]);
-
-impl PortMask {
-    /// Adds a port.
-    pub fn insert(&mut self, num: PortNum) {
-        self.0[num.index() / 64] |= 1 << (num.index() % 64);
-    }
-
-    /// Whether the port is in the set.
-    pub fn contains(&self, num: PortNum) -> bool {
-        self.0[num.index() / 64] >> (num.index() % 64) & 1 == 1
-    }
-
-    /// Whether it has none.
-    pub fn is_empty(&self) -> bool {
-        self.0 == [0; 4]
-    }
-
-    /// The ports in rising order.
-    pub fn iter(&self) -> impl Iterator<Item = PortNum> + '_ {
-        (0..=255).map(PortNum).filter(|&num| self.contains(num))
-    }
-}
 
 impl FromIterator<PortNum> for PortMask {
     fn from_iter<I: IntoIterator<Item = PortNum>>(ports: I) -> PortMask {

@@ -17,8 +17,9 @@ mod undo;
 mod vetted;
 mod wave;
 
+pub use crate::verify::PortMask;
 pub use digest::FabricDigest;
-pub use drain_graph::{Channel, CyclicDrain, Device, DrainChannel, DrainGraph, PortMask};
+pub use drain_graph::{Channel, CyclicDrain, Device, DrainChannel, DrainGraph};
 pub use error::PlanError;
 pub use lanes::Lanes;
 pub use policy::{Arming, Observer, Phase, Policy, Scheme, UnknownName};
@@ -239,5 +240,9 @@ impl Transition for Plan {
             gone: index.checked_sub(1).map_or([false; 2], |last| self.gone_after(last)),
         };
         self.draft.waves.iter().enumerate().map(facts).collect()
+    }
+
+    fn stranded(&self) -> &[PortId] {
+        &self.draft.stranded
     }
 }

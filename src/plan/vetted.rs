@@ -1,7 +1,7 @@
 //! What the machine runs: a plan that was proved, or a baseline that is run although it was not.
 
 use super::{Plan, Scheme};
-use crate::verify::Proved;
+use crate::verify::{ProofStatistics, Proved, Refusal};
 use std::fmt;
 
 /// A plan that may be run. A plan of scheme `double` gets here by proof alone; plans of the baseline schemes may run
@@ -11,16 +11,8 @@ pub struct Vetted(Inner);
 
 #[derive(Clone)]
 enum Inner {
-    Proved(Proved<Plan>),
-    Baseline { plan: Plan, refusal: String },
-}
-
-/// A plan of scheme `double` without a proof.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a plan of scheme `double` runs only when it is proved; it was refused: {refusal}")]
-pub struct ProofNeeded {
-    /// Why the prover refused it.
-    pub refusal: String,
+    Proved(Box<Proved<Plan>>),
+    Baseline { plan: Box<Plan>, refusal: Box<Refusal> },
 }
 
 /// In one line: a plan may hold a million writes.
@@ -39,7 +31,7 @@ impl fmt::Debug for Vetted {
 
 impl From<Proved<Plan>> for Vetted {
     fn from(plan: Proved<Plan>) -> Vetted {
-        Vetted(Inner::Proved(plan))
+        Vetted(Inner::Proved(Box::new(plan)))
     }
 }
 
@@ -47,11 +39,13 @@ impl Vetted {
     /// A plan of a baseline scheme that the prover refused, for runs that want to see the refusal come true.
     ///
     /// # Errors
-    /// The scheme is `double`.
-    pub fn baseline(plan: Plan, refusal: String) -> Result<Vetted, ProofNeeded> {
+    /// The scheme is `double`; plan and refusal come back.
+    pub fn baseline(plan: Plan, refusal: Refusal) -> Result<Vetted, Box<(Plan, Refusal)>> {
         match plan.scheme() {
-            Scheme::Double => Err(ProofNeeded { refusal }),
-            Scheme::Static | Scheme::InPlace => Ok(Vetted(Inner::Baseline { plan, refusal })),
+            Scheme::Double => Err(Box::new((plan, refusal))),
+            Scheme::Static | Scheme::InPlace => {
+                Ok(Vetted(Inner::Baseline { plan: Box::new(plan), refusal: Box::new(refusal) }))
+            }
         }
     }
 
@@ -63,8 +57,16 @@ impl Vetted {
         }
     }
 
+    /// What its proof covers; none for a baseline.
+    pub fn proof(&self) -> Option<&ProofStatistics> {
+        match &self.0 {
+            Inner::Proved(proved) => Some(proved.statistics()),
+            Inner::Baseline { .. } => None,
+        }
+    }
+
     /// Why the prover refused it; none when it is proved.
-    pub fn refusal(&self) -> Option<&str> {
+    pub fn refusal(&self) -> Option<&Refusal> {
         match &self.0 {
             Inner::Proved(_) => None,
             Inner::Baseline { refusal, .. } => Some(refusal),

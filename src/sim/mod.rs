@@ -1,1 +1,303 @@
-//! The simulated fabric: a deterministic discrete-event model at packet level.
+//! The simulated fabric: a deterministic discrete-event model of a subnet at packet level, with its management.
+//!
+//! On entry a fabric with LIDs and a [`SimConfig`]; then tables are loaded as found running, time is let pass, elements are
+//! made to die, and management enters as the bytes of MADs at the subnet manager's port ([`SimTransport`]). It knows MADs,
+//! not plans or phases. Same fabric, configuration and calls: the same events, and one [`Sim::trace_hash`].
+//!
+//! **Modelled**: virtual cut-through with credits of 64 bytes for each lane and input buffer; SL-to-VL by (input, output);
+//! linear forwarding; weighted turns among lanes, first come first served within one; link rate and delay, routing delay;
+//! latching at arrival, head or grant; head-of-queue and switch lifetime limits; port states; send queues and a path
+//! cache at end ports, replies; VL 15 with strict priority, directed and LID routes, SMAs that serve one MAD at a time;
+//! traps; agents for flush and drain tokens, lane status, per-SL counters; loss, delay and late copies of MADs; death of
+//! links and switches. **Not modelled**: flits and retransmission, congestion control, multicast, partitions, VL 15
+//! buffers, crossbar speed, adaptive routing, general-service MADs on data lanes (they travel on VL 15 here), partial
+//! packets when a link dies under them. docs/SIMULATOR.md says what follows from each.
+
+mod agent;
+mod config;
+mod deadlock;
+mod device;
+mod fault;
+mod forward;
+mod ledger;
+mod mad;
+mod packet;
+mod port;
+mod sma;
+mod source;
+mod state;
+mod wheel;
+
+pub use config::{ArmedPort, Latch, SimConfig, SimError, Traffic};
+pub use deadlock::StuckPacket;
+pub use ledger::{PacketCounts, Period};
+pub use port::SimTransport;
+
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Half, PortNum, Sl, Vl};
+use crate::transport::Datagram;
+use ledger::Ledger;
+use packet::Packets;
+use source::Sources;
+use state::Net;
+use std::collections::VecDeque;
+use wheel::{TICKS_PER_NS, Ticks, Wheel};
+
+/// Kinds of events.
+mod kind {
+    /// A packet's head, routed, at a switch (packet, in lane).
+    pub const ARRIVE: u8 = 0;
+    /// A packet's tail at an end port (packet, port).
+    pub const DELIVER: u8 = 1;
+    /// Credits back (credits, out lane).
+    pub const CREDIT: u8 = 2;
+    /// A link is free (port).
+    pub const FREE: u8 = 3;
+    /// A source's next packet (rank).
+    pub const INJECT: u8 = 4;
+    /// Management (index of the errand).
+    pub const ERRAND: u8 = 5;
+    /// A lifetime limit (packet, in lane).
+    pub const EXPIRE: u8 = 6;
+}
+
+/// Bytes that one packet in flight takes in memory.
+pub const PACKET_BYTES: usize = size_of::<packet::Packet>();
+
+/// Why the simulation came to a halt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Halt {
+    /// The time asked for has come.
+    Time,
+    /// A MAD for the subnet manager is in its inbox.
+    Mad,
+    /// A deadlock has closed.
+    Deadlock,
+}
+
+/// A simulated subnet.
+pub struct Sim {
+    config: SimConfig,
+    fabric: Fabric,
+    now: Ticks,
+    wheel: Wheel,
+    net: Net,
+    packets: Packets,
+    sources: Sources,
+    ledger: Ledger,
+    devices: device::Devices,
+    agents: agent::Agents,
+    errands: mad::Errands,
+    /// The port that the subnet manager runs on.
+    sm_port: u32,
+    inbox: VecDeque<Datagram>,
+    deadlock: Option<Vec<StuckPacket>>,
+    suspect: Option<u32>,
+    deadlocks_broken: u64,
+    lifetime_discards: u64,
+    expiries: Vec<Ticks>,
+    first_half: Half,
+    traffic_on: bool,
+    packet_hops: u64,
+    hash: u64,
+    // Copies of settings that every hop reads.
+    latch: Latch,
+    limits: bool,
+    link_delay: Ticks,
+    hop_delay: Ticks,
+    hoq_lifetime: Ticks,
+    switch_lifetime: Ticks,
+}
+
+impl Sim {
+    /// A subnet with empty forwarding tables, SL s on VL s mod `data_vls`, every cabled port ACTIVE.
+    ///
+    /// # Errors
+    /// Settings outside their range, a port with too few lanes, a manager's port that is no end port, no traffic.
+    pub fn new(fabric: &Fabric, config: SimConfig, sm_port: PortId) -> Result<Sim, SimError> {
+        config.check()?;
+        let asked = config.data_vls;
+        let cabled = |port: &&(PortId, &crate::fabric::Port)| port.1.peer.is_some() && port.1.data_vls < asked;
+        if let Some((id, port)) = fabric.ports().collect::<Vec<_>>().iter().find(cabled) {
+            return Err(SimError::TooFewLanes { port: fabric.describe_port(*id), has: port.data_vls, asked });
+        }
+        if !fabric.end_ports().any(|port| port == sm_port) {
+            return Err(SimError::NoManager(fabric.describe_port(sm_port)));
+        }
+        let net = Net::new(fabric, config.data_vls, config.buffer_credits);
+        let sources = Sources::new(fabric, &config)?;
+        let limits = config.hoq_lifetime_ns > 0 || config.switch_lifetime_ns > 0;
+        let ns = |ns: u64| ns * TICKS_PER_NS;
+        Ok(Sim {
+            now: 0,
+            wheel: Wheel::new(),
+            packets: Packets::default(),
+            ledger: Ledger::new(fabric.port_count(), sources.list.len()),
+            devices: device::Devices::new(fabric),
+            agents: agent::Agents::new(fabric, net.ins.len()),
+            errands: mad::Errands::new(config.seed),
+            sm_port: sm_port.0,
+            inbox: VecDeque::new(),
+            deadlock: None,
+            suspect: None,
+            deadlocks_broken: 0,
+            lifetime_discards: 0,
+            expiries: if limits { vec![0; net.ins.len()] } else { Vec::new() },
+            first_half: Half::Lower,
+            traffic_on: false,
+            packet_hops: 0,
+            hash: 0xCBF2_9CE4_8422_2325,
+            latch: config.latch,
+            limits,
+            link_delay: ns(config.link_delay_ns.into()),
+            hop_delay: ns(u64::from(config.link_delay_ns) + u64::from(config.routing_delay_ns)),
+            hoq_lifetime: ns(config.hoq_lifetime_ns),
+            switch_lifetime: ns(config.switch_lifetime_ns),
+            fabric: fabric.clone(),
+            config,
+            net,
+            sources,
+        })
+    }
+
+    /// Loads one block of a switch's forwarding table, as found running. Panics beyond the fabric's highest LID.
+    pub fn load_lft_block(&mut self, switch: NodeId, block: u16, entries: &[u8; 64]) {
+        let held = self.net.tables.block_mut(switch.0, block.into());
+        held.expect("forwarding tables reach as far as the fabric's LIDs").copy_from_slice(entries);
+    }
+
+    /// Loads a node's SL-to-VL table for every input and output, as found running.
+    pub fn load_sl_to_vl(&mut self, node: NodeId, lane: impl Fn(Sl) -> Vl) {
+        self.net.tables.set_sl_uniform(node.0, std::array::from_fn(|sl| lane(Sl::masked(sl as u8)).get()));
+    }
+
+    /// Loads the half that every source sends on.
+    pub fn load_half(&mut self, half: Half) {
+        self.first_half = half;
+        self.sources.list.iter_mut().for_each(|source| source.half = half);
+    }
+
+    /// Lets the sources send.
+    pub fn start(&mut self) {
+        self.traffic_on = true;
+        self.start_traffic();
+    }
+
+    /// Lets the sources send no more; what is on its way goes on.
+    pub fn stop_sources(&mut self) {
+        self.traffic_on = false;
+    }
+
+    /// Lets time pass until `until_ns`, or until something that the caller must see to.
+    pub fn run(&mut self, until_ns: u64, stop_at_mads: bool) -> Halt {
+        let until = until_ns.saturating_mul(TICKS_PER_NS);
+        loop {
+            if self.deadlock.is_some() {
+                return Halt::Deadlock;
+            }
+            if stop_at_mads && !self.inbox.is_empty() {
+                return Halt::Mad;
+            }
+            let Some((time, event)) = self.wheel.pop(until) else {
+                self.now = self.now.max(until);
+                return Halt::Time;
+            };
+            self.now = time;
+            self.hash =
+                (self.hash ^ time ^ event.word().rotate_left(29)).wrapping_mul(0x0000_0100_0000_01B3).rotate_left(5);
+            self.handle(event);
+        }
+    }
+
+    #[inline]
+    fn handle(&mut self, event: wheel::Event) {
+        match event.kind() {
+            kind::ARRIVE => self.arrive(event.a(), event.b()),
+            kind::DELIVER => self.deliver(event.a(), event.b()),
+            kind::CREDIT => self.credit(event.a(), event.b()),
+            kind::FREE => self.link_free(event.a()),
+            kind::INJECT => self.inject(event.a()),
+            kind::ERRAND => self.run_errand(event.a()),
+            kind::EXPIRE => self.expire(event.a(), event.b()),
+            other => unreachable!("no event has kind {other}"),
+        }
+    }
+
+    /// Nanoseconds since the run began.
+    pub fn now_ns(&self) -> u64 {
+        self.now / TICKS_PER_NS
+    }
+
+    /// A digest of every event so far: equal for equal runs.
+    pub fn trace_hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// Packets through switches so far: one packet through one switch counts one.
+    pub fn packet_hops(&self) -> u64 {
+        self.packet_hops
+    }
+
+    /// The deadlock that ended the run.
+    pub fn deadlock(&self) -> Option<&[StuckPacket]> {
+        self.deadlock.as_deref()
+    }
+
+    /// Deadlocks that lifetime limits broke, and packets they discarded.
+    pub fn limits_at_work(&self) -> (u64, u64) {
+        (self.deadlocks_broken, self.lifetime_discards)
+    }
+
+    /// Ends the present period of measurement and begins the next.
+    pub fn begin_period(&mut self) {
+        self.ledger.begin_period(self.now);
+    }
+
+    /// The periods so far, the present one last and still open.
+    pub fn periods(&self) -> &[Period] {
+        &self.ledger.periods
+    }
+
+    /// Bytes per nanosecond that all end ports can take together.
+    pub fn delivery_capacity(&self) -> f64 {
+        let rate = |source: &source::Source| {
+            let port = self.fabric.port(PortId(source.port));
+            port.width.data_rate_kbps(port.speed) as f64 / 1e6
+        };
+        self.sources.list.iter().map(rate).sum()
+    }
+
+    /// How often an application had to wait for room in its send queue.
+    pub fn throttled(&self) -> u64 {
+        self.sources.throttled
+    }
+
+    /// Packets delivered to a port that does not own their DLID (they count as lost to the change).
+    pub fn misdelivered(&self) -> u64 {
+        self.ledger.misdelivered
+    }
+
+    /// The most packets alive at once.
+    pub fn peak_packets(&self) -> usize {
+        self.packets.peak()
+    }
+
+    /// How many lanes out of these hold anything, anywhere: in a send queue, in a buffer, or on the wire to a buffer or to
+    /// an end port. What a drain or a flush claims to be none, seen from outside.
+    pub fn occupied(&self, lanes: crate::ids::VlSet) -> usize {
+        let holds = |lane: usize| {
+            let (queue, port) = (&self.net.ins[lane], &self.net.ports[lane >> self.net.shift]);
+            let towards_sink = port.sink && port.alive && self.net.outs[lane].credits < self.net.capacity;
+            let buffer = if port.source { queue.count > 0 } else { queue.held > 0 };
+            buffer || towards_sink
+        };
+        let asked = |lane: &usize| lanes.contains(Vl::masked(self.net.vl_of(*lane as u32)));
+        (0..self.net.ins.len()).filter(asked).filter(|&lane| holds(lane)).count()
+    }
+
+    /// The output port that a switch has for a LID, as its device holds it.
+    pub fn output(&self, switch: NodeId, lid: crate::ids::Lid) -> Option<PortNum> {
+        let port = PortNum(self.net.tables.output(switch.0, lid.0));
+        (port != PortNum::NO_ROUTE).then_some(port)
+    }
+}

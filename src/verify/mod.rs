@@ -8,8 +8,18 @@
 //! Taken on trust: the facts of the waves (what barriers left, who injects), and that management packets on data lanes
 //! are paused while the waves run. Port states are not looked at: a port that discards holds no lane.
 
+mod channels;
+mod dependencies;
+mod evidence;
+mod graph;
+mod lanes;
+mod net;
+mod prover;
 mod refusal;
+mod walk;
 
+pub use channels::{ChannelGraph, PortMask};
+pub use prover::{Scope, TableProof, prove, prove_tables};
 pub use refusal::{
     BlackHole, ClassLoop, Cycle, Dependency, Device, Entry, HoleCause, LoopHop, PortLane, Refusal, WrongArrival,
 };

@@ -204,15 +204,6 @@ pub enum HoleCause {
         /// The output port.
         port: PortNum,
     },
-    /// An SL-to-VL table that names a lane which the link does not carry.
-    NoLane {
-        /// The output port.
-        port: PortNum,
-        /// The service level.
-        sl: Sl,
-        /// The lane.
-        vl: Vl,
-    },
 }
 
 impl fmt::Display for BlackHole {
@@ -222,9 +213,6 @@ impl fmt::Display for BlackHole {
         match cause {
             HoleCause::NoRoute => write!(f, "it has no route ({entry})"),
             HoleCause::NoCable { port } => write!(f, "its port {port} has no cable ({entry})"),
-            HoleCause::NoLane { port, sl, vl } => {
-                write!(f, "SL {sl} goes to VL {vl}, which the link at port {port} does not carry ({entry})")
-            }
         }
     }
 }
@@ -243,9 +231,9 @@ pub struct WrongArrival {
 }
 
 impl WrongArrival {
-    pub(super) fn new(wave: &str, fabric: &Fabric, lid: Lid, at: PortId, owner: PortId) -> WrongArrival {
+    pub(super) fn new(wave: String, fabric: &Fabric, lid: Lid, at: PortId, owner: PortId) -> WrongArrival {
         let (port, owner) = (fabric.describe_port(at), fabric.describe_port(owner));
-        WrongArrival { wave: wave.to_string(), lid, port, owner }
+        WrongArrival { wave, lid, port, owner }
     }
 }
 

@@ -4,8 +4,8 @@
 //! spare in the next change, and the tables are then the same before and after every change.
 
 use super::{PlanInput, lane_notes, lft_writes, port_writes, sl_to_vl_writes};
-use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, Lid, Lmc, PortNum};
+use crate::fabric::{NodeId, PortId};
+use crate::ids::{Half, Lid, Lmc};
 use crate::plan::{Assumption, Barrier, Draft, Lanes, Phase, Plan, PlanError, Scheme, Sending, Wave};
 use crate::tables::{LFT_BLOCK, PortState, Write};
 
@@ -32,7 +32,7 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     waves.push(restore(&input, lanes));
     Ok(Plan::seal(Draft {
         scheme: Scheme::Double,
-        notes: lane_notes(&input.before, lanes),
+        notes: notes(&input, lanes),
         before: input.before,
         surviving: input.surviving,
         after: input.after,
@@ -47,6 +47,15 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
         drain: input.drain,
         assumptions: ASSUMPTIONS.to_vec(),
     }))
+}
+
+fn notes(input: &PlanInput, lanes: Lanes) -> Vec<String> {
+    let mut notes = lane_notes(&input.before, lanes);
+    if input.before.half_lids(input.sm, input.old.other()).next().is_none() {
+        let sm = input.before.describe_port(input.sm);
+        notes.push(format!("{sm}, the SM's port, has one LID: MasterSMLID and MasterSMSL stay as they are"));
+    }
+    notes
 }
 
 fn wave(phase: Phase, part: &str, writes: Vec<Write>, barriers: &[Barrier]) -> Wave {
@@ -75,10 +84,9 @@ fn install(input: &PlanInput) -> Vec<Wave> {
 /// The SA answers with the new half first, so that a client that asks after it was told hears the same.
 fn swap(input: &PlanInput, new: Half) -> Wave {
     let fabric = &*input.surviving;
-    let sm = fabric.port(input.sm);
-    let lid = sm.lid.map(|base| first_lid(base, sm.lmc, new));
+    let sm = fabric.half_lids(input.sm, new).next();
     let mut writes = vec![Write::SaHalf { half: new }];
-    if let (Some(lid), Some(sl)) = (lid, new.sls().next()) {
+    if let (Some(lid), Some(sl)) = (sm, new.sls().next()) {
         writes.extend(fabric.lid_ports().map(|port| Write::MasterSm { port, lid, sl }));
     }
     writes.extend(fabric.end_ports().map(|port| Write::ActiveHalf { port, half: new }));
@@ -91,10 +99,6 @@ fn restore(input: &PlanInput, lanes: Lanes) -> Wave {
     separate.iter().for_each(|write| tables.apply(&input.before, write));
     let writes = sl_to_vl_writes(&input.surviving, &tables, lanes.steady());
     wave(Phase::Restore, "", writes, &[Barrier::Acknowledged])
-}
-
-fn first_lid(base: Lid, lmc: Lmc, half: Half) -> Lid {
-    Lid(base.0 + half.index() as u16 * (lmc.lids() / 2))
 }
 
 /// Two data VLs on every link, and in each set as many lanes as its routing function needs layers.
@@ -137,19 +141,12 @@ fn check_active_entries(input: &PlanInput, switch: NodeId) -> Result<(), PlanErr
     for block in (0..now.blocks().max(wanted.blocks())).filter(|&block| now.block(block) != wanted.block(block)) {
         let first = block * LFT_BLOCK as u16;
         let mut lids = (first..first + LFT_BLOCK as u16).map(Lid);
-        let clash = lids.find(|&lid| now.get(lid) != wanted.get(lid) && in_use(&input.before, lid, input.old));
+        let clash = lids.find(|&lid| now.get(lid) != wanted.get(lid) && input.before.half_of(lid) == Some(input.old));
         if let Some(lid) = clash {
             return Err(PlanError::ActiveEntry { switch: input.before.describe_node(switch), lid, half: input.old });
         }
     }
     Ok(())
-}
-
-/// Whether a LID belongs to the half `old` of an end port.
-fn in_use(fabric: &Fabric, lid: Lid, old: Half) -> bool {
-    let Some(port) = fabric.lid_owner(lid).map(|owner| fabric.port(owner)) else { return false };
-    let upper = port.lid.is_some_and(|base| lid.0 - base.0 >= port.lmc.lids() / 2);
-    port.num != PortNum::ZERO && (old == Half::Upper) == upper
 }
 
 /// Every source is on the half that the change starts from.

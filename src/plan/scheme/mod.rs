@@ -68,6 +68,9 @@ fn check_reach(input: &PlanInput) -> Result<(), PlanError> {
     reached[start.index()] = true;
     let mut queue = vec![start];
     while let Some(node) = queue.pop() {
+        if node != start && !fabric.node(node).is_switch() {
+            continue;
+        }
         for next in fabric.ports_of(node).filter_map(|port| fabric.neighbour(port)) {
             if !std::mem::replace(&mut reached[next.index()], true) {
                 queue.push(next);
@@ -109,9 +112,10 @@ fn by_guid(fabric: &Fabric) -> Vec<NodeId> {
 }
 
 /// The forwarding blocks that differ between the tables in force and those wanted: for each block, for each switch in
-/// GUID order.
+/// GUID order. A switch that is to leave keeps its tables: packets of the old routing may still come to it.
 fn lft_writes(input: &PlanInput) -> Vec<Write> {
-    let switches = by_guid(&input.surviving);
+    let mut switches = by_guid(&input.surviving);
+    switches.retain(|&switch| input.after.node(switch).present);
     let tables = |switch: NodeId| (&input.initial.lfts[switch.index()], &input.target[switch.index()]);
     let blocks = |&switch: &NodeId| tables(switch).0.blocks().max(tables(switch).1.blocks());
     let most = switches.iter().map(blocks).max().unwrap_or(0);

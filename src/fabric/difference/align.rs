@@ -1,0 +1,68 @@
+//! A fresh capture in the indices of a known fabric.
+
+use super::{PortKey, cables, find, key, name, present_by_guid};
+use crate::fabric::{Fabric, NodeId, NodeKind, PortId};
+use crate::ids::Guid;
+
+/// Why a capture is no restriction of a known fabric. Where it has more than is known, [`super::union`] serves.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AlignError {
+    /// A node that is not known, or had left.
+    #[error("{node} was found but is not known: the fabric grew, so plan the change on the union of both")]
+    UnknownNode {
+        /// The node.
+        node: String,
+    },
+    /// A cable that is not known.
+    #[error(
+        "the cable from {from} to {to} was found but is not known: the fabric grew, so plan the change on the union of both"
+    )]
+    UnknownCable {
+        /// One end.
+        from: String,
+        /// The other.
+        to: String,
+    },
+    /// One GUID, two kinds of node.
+    #[error("node {guid} is known as a {known} and was found as a {found}: two nodes share the GUID")]
+    Redefined {
+        /// The GUID.
+        guid: Guid,
+        /// The kind that is known.
+        known: NodeKind,
+        /// The kind that was found.
+        found: NodeKind,
+    },
+}
+
+/// `found` as what is left of `known`: the indices of `known`, and all that it tells of nodes and ports (LIDs, rates,
+/// descriptions); nodes and cables that were not found are gone.
+///
+/// # Errors
+/// A node or a cable that `known` lacks.
+pub fn align(known: &Fabric, found: &Fabric) -> Result<Fabric, AlignError> {
+    for (id, node) in found.nodes().filter(|(_, node)| node.present) {
+        let Some(old) = present_by_guid(known, node.guid) else {
+            return Err(AlignError::UnknownNode { node: name(found, id).to_string() });
+        };
+        let kind = known.node(old).kind;
+        if kind != node.kind {
+            return Err(AlignError::Redefined { guid: node.guid, known: kind, found: node.kind });
+        }
+    }
+    for ((a, b), _) in cables(found) {
+        if !has_cable(known, a, b) {
+            let text = |port| super::end_by_key(found, port).name;
+            return Err(AlignError::UnknownCable { from: text(a), to: text(b) });
+        }
+    }
+    let gone = known.nodes().filter(|(_, node)| present_by_guid(found, node.guid).is_none());
+    let gone: Vec<NodeId> = gone.map(|(id, _)| id).collect();
+    let pulled = known.links().filter(|&(a, b)| !has_cable(found, key(known, a), key(known, b)));
+    let pulled: Vec<PortId> = pulled.map(|(a, _)| a).collect();
+    Ok(known.without_nodes(&gone).without_links(&pulled))
+}
+
+fn has_cable(fabric: &Fabric, a: PortKey, b: PortKey) -> bool {
+    find(fabric, a).and_then(|port| fabric.peer(port)).is_some_and(|peer| key(fabric, peer) == b)
+}

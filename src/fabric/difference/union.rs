@@ -1,0 +1,224 @@
+//! Two captures in one index space.
+
+use super::{PortKey, by_guid, cables, find, key, present_by_guid};
+use crate::fabric::{BuildError, Fabric, FabricBuilder, Node, NodeId, NodeKind, Port, PortId};
+use crate::ids::{Guid, Lid, Lmc, PortNum};
+use std::collections::BTreeMap;
+
+/// Why two captures have no union.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnionError {
+    /// A port with a cable to one peer before and to another after.
+    #[error(
+        "port {port} is cabled to {before} before and to {after} after: \
+         a port cannot have both cables, so make two changes of it (pull the cable, then put in the new one)"
+    )]
+    Recabled {
+        /// The port.
+        port: String,
+        /// Its peer before.
+        before: String,
+        /// Its peer after.
+        after: String,
+    },
+    /// One GUID, two kinds of node.
+    #[error("node {guid} is a {before} before and a {after} after: two nodes share the GUID, or a capture is wrong")]
+    Redefined {
+        /// The GUID.
+        guid: Guid,
+        /// The kind before.
+        before: NodeKind,
+        /// The kind after.
+        after: NodeKind,
+    },
+    /// A port in use after that the node did not have before.
+    #[error("node {guid} has {ports} ports before, but port {num} of it is cabled after: one of the captures is wrong")]
+    PortsGrew {
+        /// The GUID.
+        guid: Guid,
+        /// External ports before.
+        ports: u8,
+        /// The port cabled after.
+        num: PortNum,
+    },
+    /// The union breaks a rule of the model.
+    #[error("the fabrics before and after do not fit together: {0}")]
+    Build(#[from] BuildError),
+}
+
+/// A port of which the LID of the fabric after could not be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LidConflict {
+    /// The port, in the union.
+    pub port: PortId,
+    /// What it has in the union: its LID before, or none where another port has the wanted one before.
+    pub kept: Option<(Lid, Lmc)>,
+    /// What it has in the fabric after.
+    pub wanted: (Lid, Lmc),
+}
+
+/// All nodes and cables of two fabrics. Indices of the fabric before are indices of the union, and new nodes follow;
+/// what both fabrics tell of an element (rates, LIDs, descriptions) is as the fabric before tells it.
+#[derive(Clone, Debug)]
+pub struct Union {
+    /// The whole.
+    pub fabric: Fabric,
+    /// Nodes that are not there before.
+    pub absent_before: Vec<NodeId>,
+    /// Nodes that are not there after.
+    pub absent_after: Vec<NodeId>,
+    /// One end of each cable between nodes that is not there before.
+    pub uncabled_before: Vec<PortId>,
+    /// One end of each cable between nodes that is not there after.
+    pub uncabled_after: Vec<PortId>,
+    /// Ports whose LIDs differ; whoever keeps the LIDs of the union must look at these.
+    pub lid_conflicts: Vec<LidConflict>,
+}
+
+impl Union {
+    /// The fabric before, in the indices of the union.
+    pub fn before(&self) -> Fabric {
+        self.fabric.without_nodes(&self.absent_before).without_links(&self.uncabled_before)
+    }
+
+    /// The fabric after, in the indices of the union.
+    pub fn after(&self) -> Fabric {
+        self.fabric.without_nodes(&self.absent_after).without_links(&self.uncabled_after)
+    }
+}
+
+/// Both fabrics in one index space.
+///
+/// # Errors
+/// A port that is cabled to different peers, or a node that is something else under the same GUID.
+pub fn union(before: &Fabric, after: &Fabric) -> Result<Union, UnionError> {
+    check_nodes(before, after)?;
+    check_cables(before, after)?;
+    let mut builder = FabricBuilder::new();
+    if let Some((node, port)) = before.origin() {
+        builder.origin(node, port);
+    }
+    before.nodes().for_each(|(id, _)| copy_node(&mut builder, before, id));
+    let new = after.nodes().filter(|(_, node)| node.present && before.by_guid(node.guid).is_none());
+    new.for_each(|(id, _)| copy_node(&mut builder, after, id));
+    mark_present(&mut builder, before, after);
+    let lid_conflicts = merge_lids(&mut builder, before, after);
+    for fabric in [after, before] {
+        copy_cables(&mut builder, fabric)?;
+    }
+    let fabric = builder.build()?;
+    Ok(Union {
+        absent_before: absent(&fabric, before),
+        absent_after: absent(&fabric, after),
+        uncabled_before: uncabled(&fabric, before),
+        uncabled_after: uncabled(&fabric, after),
+        lid_conflicts,
+        fabric,
+    })
+}
+
+fn check_nodes(before: &Fabric, after: &Fabric) -> Result<(), UnionError> {
+    for (guid, new) in by_guid(after) {
+        let Some(old) = before.by_guid(guid) else { continue };
+        let (was, is) = (before.node(old), after.node(new));
+        if was.kind != is.kind {
+            return Err(UnionError::Redefined { guid, before: was.kind, after: is.kind });
+        }
+        let cabled = after.ports_of(new).rev().find(|&port| after.peer(port).is_some());
+        if let Some(port) = cabled.filter(|&port| after.port(port).num.0 > was.num_ports) {
+            return Err(UnionError::PortsGrew { guid, ports: was.num_ports, num: after.port(port).num });
+        }
+    }
+    Ok(())
+}
+
+fn check_cables(before: &Fabric, after: &Fabric) -> Result<(), UnionError> {
+    for (port, found) in before.ports() {
+        let Some(other) = find(after, key(before, port)) else { continue };
+        if let (Some(old), Some(new)) = (found.peer, after.peer(other))
+            && key(before, old) != key(after, new)
+        {
+            return Err(UnionError::Recabled {
+                port: before.describe_port(port),
+                before: before.describe_port(old),
+                after: after.describe_port(new),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Copies a node and all that its ports are, but for cables.
+fn copy_node(builder: &mut FabricBuilder, fabric: &Fabric, id: NodeId) {
+    let node = fabric.node(id);
+    let copy = builder.node(node.kind, node.guid, node.num_ports, node.description.clone());
+    let first_port = builder.node_mut(copy).first_port;
+    *builder.node_mut(copy) = Node { first_port, ..node.clone() };
+    for port in fabric.ports_of(id) {
+        let port = fabric.port(port);
+        if let Some(slot) = builder.port_mut(copy, port.num) {
+            *slot = Port { node: copy, peer: None, ..port.clone() };
+        }
+    }
+}
+
+fn mark_present(builder: &mut FabricBuilder, before: &Fabric, after: &Fabric) {
+    for (id, node) in before.nodes() {
+        builder.node_mut(id).present = node.present || present_by_guid(after, node.guid).is_some();
+    }
+}
+
+/// Gives ports without a LID the one they have after, where it is free; returns those that differ.
+fn merge_lids(builder: &mut FabricBuilder, before: &Fabric, after: &Fabric) -> Vec<LidConflict> {
+    let mut conflicts = Vec::new();
+    for (guid, id) in ids(builder) {
+        let Some(found) = present_by_guid(after, guid) else { continue };
+        let known = before.by_guid(guid).is_some();
+        let first_port = builder.node_mut(id).first_port;
+        for port in after.ports_of(found).map(|port| after.port(port)) {
+            let (Some(lid), Some(slot)) = (port.lid, builder.port_mut(id, port.num)) else { continue };
+            let wanted = (lid, port.lmc);
+            let kept = slot.lid.filter(|_| known).map(|lid| (lid, slot.lmc));
+            if kept.is_none() && is_free(before, wanted) {
+                (slot.lid, slot.lmc) = (Some(lid), port.lmc);
+            } else if kept != Some(wanted) {
+                (slot.lid, slot.lmc) = kept.map_or((None, Lmc::default()), |(lid, lmc)| (Some(lid), lmc));
+                conflicts.push(LidConflict { port: PortId(first_port.0 + u32::from(port.num.0)), kept, wanted });
+            }
+        }
+    }
+    conflicts
+}
+
+/// Every node of the builder by GUID.
+fn ids(builder: &FabricBuilder) -> BTreeMap<Guid, NodeId> {
+    builder.nodes().iter().zip(0..).map(|(node, id)| (node.guid, NodeId(id))).collect()
+}
+
+fn is_free(before: &Fabric, (lid, lmc): (Lid, Lmc)) -> bool {
+    (lid.0..=lid.0.saturating_add(lmc.lids() - 1)).all(|lid| before.lid_owner(Lid(lid)).is_none())
+}
+
+/// Cables by GUID: the fabric whose cables are copied last has the last word on width and speed.
+fn copy_cables(builder: &mut FabricBuilder, fabric: &Fabric) -> Result<(), BuildError> {
+    let ids = ids(builder);
+    let end = |(guid, num): PortKey| (ids[&guid], num);
+    for ((a, b), port) in cables(fabric) {
+        let port = fabric.port(port);
+        builder.link(end(a), end(b), port.width, port.speed)?;
+    }
+    Ok(())
+}
+
+fn absent(whole: &Fabric, part: &Fabric) -> Vec<NodeId> {
+    let gone = whole.nodes().filter(|(_, node)| node.present && present_by_guid(part, node.guid).is_none());
+    gone.map(|(id, _)| id).collect()
+}
+
+/// One end of each cable of `whole` that `part` lacks though it has both nodes.
+fn uncabled(whole: &Fabric, part: &Fabric) -> Vec<PortId> {
+    let both =
+        |(a, b): &(PortId, PortId)| [*a, *b].iter().all(|&port| present_by_guid(part, key(whole, port).0).is_some());
+    let missing = |&(a, _): &(PortId, PortId)| find(part, key(whole, a)).and_then(|port| part.peer(port)).is_none();
+    whole.links().filter(both).filter(missing).map(|(a, _)| a).collect()
+}

@@ -1,0 +1,42 @@
+//! The fabrics in `fixtures/topologies`: what each is. `cargo run --example make_fixtures` writes them.
+
+use super::{GenerateError, Options, Topology, generate};
+use crate::fabric::Fabric;
+
+/// One bundled fabric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bundled {
+    /// Its file name without extension.
+    pub name: &'static str,
+    /// Its topology, as text.
+    pub topology: &'static str,
+    /// Its seed.
+    pub seed: u64,
+}
+
+/// Every bundled fabric.
+pub const BUNDLED: &[Bundled] = &[
+    Bundled { name: "fat-tree-4-2", topology: "fat-tree:4,2", seed: 0 },
+    Bundled { name: "fat-tree-4-3", topology: "fat-tree:4,3", seed: 0 },
+    Bundled { name: "fat-tree-three-level", topology: "three-level:3,4,2,2,3,2", seed: 0 },
+    Bundled { name: "mesh-4x4", topology: "mesh:4x4,2", seed: 0 },
+    Bundled { name: "torus-4x4", topology: "torus:4x4,2", seed: 0 },
+    Bundled { name: "ring-8", topology: "ring:8,2", seed: 0 },
+    Bundled { name: "hypercube-4", topology: "hypercube:4,2", seed: 0 },
+    Bundled { name: "dragonfly-2-4-2", topology: "dragonfly:2,4,2", seed: 0 },
+    Bundled { name: "random-regular-16-4", topology: "random-regular:16,4,2", seed: 1 },
+    Bundled { name: "waxman-24", topology: "waxman:24,0.5,0.3,2", seed: 1 },
+    // The counts of the Double Scheme's own example; the seed is the first that `examples/find_seed_16.rs` accepts.
+    Bundled { name: "seed-16", topology: "irregular:16,4,14,23", seed: 2 },
+];
+
+impl Bundled {
+    /// The fabric itself.
+    ///
+    /// # Errors
+    /// None that a test would let pass: the topology is fixed.
+    pub fn generate(&self) -> Result<Fabric, GenerateError> {
+        let topology: Topology = self.topology.parse()?;
+        generate(&topology, &Options { seed: self.seed, ..Options::default() })
+    }
+}

@@ -1,0 +1,68 @@
+//! Random regular graphs: link ends are shuffled and joined in pairs; pairs that would make a loop or a parallel link go
+//! back to be shuffled again, and a draw from which no pair can be joined any more is given up (Steger and Wormald, 1999:
+//! nearly uniform for small degrees). A draw that is not connected is given up too; after 200 draws it is an error.
+
+use super::random::{Edge, connected, first_success};
+use super::sketch::{Place, Sketch, Why, require};
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64Mcg;
+use std::collections::BTreeSet;
+
+/// A random simple connected graph in which every switch has the same degree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RandomRegular {
+    /// How many switches.
+    pub switches: u32,
+    /// Links of each switch to others.
+    pub degree: u32,
+    /// Hosts of a switch.
+    pub hosts: u32,
+}
+
+impl RandomRegular {
+    pub(super) fn draw(&self, seed: u64) -> Result<Sketch, Why> {
+        let RandomRegular { switches, degree, hosts } = *self;
+        require(degree < switches, || {
+            format!("DEGREE is {degree}, but each of {switches} switches has only {} others", switches.max(1) - 1)
+        })?;
+        require(u64::from(switches) * u64::from(degree) % 2 == 0, || {
+            format!("{switches} switches of degree {degree} have an odd number of link ends: make one of them even")
+        })?;
+        require(degree >= 2 || switches == degree + 1, || {
+            format!("{switches} switches of degree {degree} cannot be connected: use a degree of 2 at least")
+        })?;
+        let mut sketch = Sketch::with_hosts(switches.into(), hosts, |switch| format!("switch-{}", switch + 1))?;
+        let (switches, degree) = (switches as usize, degree as usize);
+        let edges =
+            first_success(seed, |rng| pair_ends(switches, degree, rng).filter(|edges| connected(switches, edges)))?;
+        edges.into_iter().for_each(|(a, b)| sketch.cable(Place::Switch(a), Place::Switch(b)));
+        Ok(sketch)
+    }
+}
+
+/// The links of one draw, or `None` when the ends that are left cannot be joined.
+fn pair_ends(switches: usize, degree: usize, rng: &mut Pcg64Mcg) -> Option<BTreeSet<Edge>> {
+    let mut ends: Vec<usize> = (0..switches).flat_map(|switch| std::iter::repeat_n(switch, degree)).collect();
+    let mut edges = BTreeSet::new();
+    while !ends.is_empty() {
+        ends.shuffle(rng);
+        let mut left = Vec::new();
+        for pair in ends.chunks_exact(2) {
+            let (a, b) = (pair[0].min(pair[1]), pair[0].max(pair[1]));
+            if a == b || !edges.insert((a, b)) {
+                left.extend([a, b]);
+            }
+        }
+        if left.len() == ends.len() && !can_join(&left, &edges) {
+            return None;
+        }
+        ends = left;
+    }
+    Some(edges)
+}
+
+/// Whether two of the ends may still be joined.
+fn can_join(ends: &[usize], edges: &BTreeSet<Edge>) -> bool {
+    let open: BTreeSet<usize> = ends.iter().copied().collect();
+    open.iter().any(|&a| open.range(a + 1..).any(|&b| !edges.contains(&(a, b))))
+}

@@ -1,0 +1,185 @@
+//! What a simulated run is told: hardware, management, traffic, faults. Every field has the default that the command
+//! line shows; [`SimConfig::check`] refuses what cannot be meant.
+
+use serde::{Deserialize, Serialize};
+
+/// When a switch chooses output port and lane for a packet (docs/GLOSSARY.md, *latch*).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Latch {
+    /// On arrival, however long the packet then waits: the hardest case.
+    #[default]
+    Arrival,
+    /// On reaching the head of its queue.
+    Head,
+    /// Anew at every attempt, until it is granted.
+    Grant,
+}
+
+/// What an ARMED port does with data (docs/PROTOCOL.md, *arming*).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ArmedPort {
+    /// Holds it until the port is ACTIVE: the model of the Double Scheme's authors.
+    #[default]
+    Holds,
+    /// Discards what is queued for sending, as the specification says.
+    Discards,
+}
+
+/// Who sends to whom.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Traffic {
+    /// Every destination alike.
+    #[default]
+    Uniform,
+    /// One destination each, a seeded permutation without fixed points.
+    Permutation,
+    /// A share of the packets to one destination, the rest uniform.
+    HotSpot {
+        /// Rank of the destination among the end ports.
+        destination: u32,
+        /// Share of the packets, 0 to 1.
+        share: f64,
+    },
+    /// The packets of a trace: (time in ns, source rank, destination rank, bytes), in order of time.
+    Trace(Vec<(u64, u32, u32, u16)>),
+}
+
+/// Hardware, management, traffic and faults of a run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct SimConfig {
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Data VLs in operation, 1 to 15; no port may support fewer.
+    pub data_vls: u8,
+    /// Input buffer of one lane, in credits of 64 bytes.
+    pub buffer_credits: u16,
+    /// From the arrival of a packet's head to its request for an output, in nanoseconds.
+    pub routing_delay_ns: u32,
+    /// Flight time of a link, in nanoseconds.
+    pub link_delay_ns: u32,
+    /// Consecutive credits that one lane may send before another has its turn (VL arbitration, all weights equal).
+    pub vl_weight: u16,
+    /// When a switch chooses.
+    pub latch: Latch,
+    /// What an ARMED port does.
+    pub armed: ArmedPort,
+    /// Head-of-queue lifetime limit in nanoseconds; 0: off.
+    pub hoq_lifetime_ns: u64,
+    /// Switch lifetime limit in nanoseconds; 0: off.
+    pub switch_lifetime_ns: u64,
+    /// Bytes of a data packet, headers included.
+    pub packet_bytes: u16,
+    /// Offered load as a fraction of the end port's data rate.
+    pub load: f64,
+    /// Who sends to whom.
+    pub traffic: Traffic,
+    /// Share of the packets that are requests: each is answered by a packet of its size, on the half it came by.
+    pub replies: f64,
+    /// Packets that an end port may have waiting; beyond that its application waits.
+    pub send_queue: u16,
+    /// Time in which an SMA serves one MAD, in nanoseconds.
+    pub sma_service_ns: u64,
+    /// Time in which a switch hands a directed-route SMP on, in nanoseconds.
+    pub smi_forward_ns: u64,
+    /// Probability that a MAD is lost between two end points.
+    pub smp_loss: f64,
+    /// Probability that a MAD is delivered a second time, late.
+    pub smp_duplicate: f64,
+    /// Most additional delay of a MAD, uniform from 0, in nanoseconds.
+    pub smp_delay_ns: u64,
+    /// Whether end ports move to another half when they are told.
+    pub sources_move: bool,
+}
+
+impl Default for SimConfig {
+    fn default() -> SimConfig {
+        SimConfig {
+            seed: 1,
+            data_vls: 4,
+            buffer_credits: 128,
+            routing_delay_ns: 100,
+            link_delay_ns: 10,
+            vl_weight: 64,
+            latch: Latch::default(),
+            armed: ArmedPort::default(),
+            hoq_lifetime_ns: 0,
+            switch_lifetime_ns: 0,
+            packet_bytes: 1024,
+            load: 0.3,
+            traffic: Traffic::default(),
+            replies: 0.0,
+            send_queue: 16,
+            sma_service_ns: 18_600,
+            smi_forward_ns: 100,
+            smp_loss: 0.0,
+            smp_duplicate: 0.0,
+            smp_delay_ns: 0,
+            sources_move: true,
+        }
+    }
+}
+
+/// Why a fabric cannot be simulated as asked.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SimError {
+    /// A setting outside its range.
+    #[error("{setting} is {value}: expected {expected}")]
+    Setting {
+        /// The setting.
+        setting: &'static str,
+        /// What was given.
+        value: String,
+        /// What is allowed.
+        expected: &'static str,
+    },
+    /// A cabled port with fewer lanes than are to be in operation.
+    #[error("{port} supports {has} data VLs, and the run asks for {asked}: choose at most {has}")]
+    TooFewLanes {
+        /// The port.
+        port: String,
+        /// Lanes it has.
+        has: u8,
+        /// Lanes asked for.
+        asked: u8,
+    },
+    /// The port that the subnet manager runs on is none.
+    #[error("{0} cannot carry the subnet manager: it is no cabled end port")]
+    NoManager(String),
+    /// Nobody to send to.
+    #[error("the fabric has {0} end ports that own a LID: traffic needs two")]
+    NobodyThere(usize),
+}
+
+impl SimConfig {
+    /// Refuses settings that cannot be meant.
+    ///
+    /// # Errors
+    /// The first setting outside its range.
+    pub fn check(&self) -> Result<(), SimError> {
+        let unit = |x: f64| (0.0..=1.0).contains(&x);
+        let refuse = |setting, value: String, expected| Err(SimError::Setting { setting, value, expected });
+        if !(1..=15).contains(&self.data_vls) {
+            return refuse("data VLs", self.data_vls.to_string(), "1 to 15");
+        }
+        if !unit(self.load) {
+            return refuse("load", self.load.to_string(), "0 to 1, a fraction of the end port's data rate");
+        }
+        if !(64..=4200).contains(&self.packet_bytes) {
+            return refuse("packet length", self.packet_bytes.to_string(), "64 to 4200 bytes, headers included");
+        }
+        if u32::from(self.buffer_credits) * 64 < u32::from(self.packet_bytes) {
+            return refuse("input buffer", format!("{} credits", self.buffer_credits), "room for one packet at least");
+        }
+        if self.send_queue == 0 || self.vl_weight == 0 {
+            return refuse("send queue or VL weight", "0".into(), "1 at least");
+        }
+        let shares = [("replies", self.replies), ("SMP loss", self.smp_loss), ("SMP duplicates", self.smp_duplicate)];
+        match shares.into_iter().find(|&(_, share)| !unit(share)) {
+            Some((setting, share)) => refuse(setting, share.to_string(), "0 to 1"),
+            None => Ok(()),
+        }
+    }
+}

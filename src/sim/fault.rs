@@ -1,0 +1,132 @@
+//! Death of links and switches, and the arrival of switches.
+//!
+//! A link that dies takes what is on the wire and what waits for it; a switch takes everything in its buffers too, and the
+//! management queued at it. Neighbours that live mark the change (SwitchInfo:PortStateChange) and send trap 128.
+
+use super::packet::NIL;
+use super::{PortId, Sim};
+use crate::fabric::NodeId;
+use crate::wire::PortState;
+
+impl Sim {
+    /// Kills the cable at a port.
+    pub fn kill_link(&mut self, port: PortId) {
+        let peer = self.net.ports[port.index()].peer;
+        if peer == NIL || !self.net.ports[port.index()].alive {
+            return;
+        }
+        for end in [port.0, peer] {
+            self.take_down(end);
+        }
+        for end in [port.0, peer] {
+            self.port_changed(end);
+            self.notice_link_state(end);
+        }
+        self.find_cut_off();
+    }
+
+    /// Kills a node with all its cables.
+    pub fn kill_node(&mut self, node: NodeId) {
+        self.devices.list[node.index()].alive = false;
+        let ports: Vec<PortId> = self.fabric.ports_of(node).collect();
+        let cabled: Vec<u32> = ports.iter().map(|port| port.0).filter(|&p| self.net.ports[p as usize].alive).collect();
+        for &port in &cabled {
+            self.take_down(port);
+            self.take_down(self.net.ports[port as usize].peer);
+        }
+        for &port in &cabled {
+            self.empty_buffers(port);
+        }
+        for &port in &cabled {
+            let peer = self.net.ports[port as usize].peer;
+            self.port_changed(peer);
+            self.notice_link_state(peer);
+        }
+        self.find_cut_off();
+    }
+
+    /// Takes a node away before the run begins: its cables hang loose until [`Sim::revive_node`].
+    pub fn keep_away(&mut self, node: NodeId) {
+        self.devices.list[node.index()].alive = false;
+        for port in self.fabric.ports_of(node).filter(|port| self.net.ports[port.index()].alive).collect::<Vec<_>>() {
+            for end in [port.0, self.net.ports[port.index()].peer] {
+                let state = &mut self.net.ports[end as usize];
+                (state.alive, state.sends, state.state) = (false, false, PortState::Down);
+            }
+        }
+        self.find_cut_off();
+    }
+
+    /// Brings a node that was kept away: its cables and its neighbours' ports come up, its tables are as loaded.
+    pub fn revive_node(&mut self, node: NodeId) {
+        self.devices.list[node.index()].alive = true;
+        let was_cut_off = self.ledger.cut_off.clone();
+        let cabled = |port: &PortId| self.net.ports[port.index()].peer != NIL;
+        for port in self.fabric.ports_of(node).filter(cabled).collect::<Vec<_>>() {
+            let peer = self.net.ports[port.index()].peer;
+            for end in [port.0, peer] {
+                let state = &mut self.net.ports[end as usize];
+                (state.alive, state.sends, state.state) = (true, true, PortState::Active);
+            }
+            self.notice_link_state(port.0);
+            self.notice_link_state(peer);
+        }
+        self.find_cut_off();
+        let joined = (0..was_cut_off.len()).filter(|&rank| was_cut_off[rank] && !self.ledger.cut_off[rank]);
+        joined.collect::<Vec<_>>().into_iter().for_each(|rank| self.begin_sending(rank as u32));
+    }
+
+    fn take_down(&mut self, port: u32) {
+        let state = &mut self.net.ports[port as usize];
+        (state.alive, state.sends, state.state) = (false, false, PortState::Down);
+        let died = &mut self.ledger.died[port as usize];
+        *died = (*died).min(self.now);
+    }
+
+    /// Discards all that stands in the buffers of a dead node's port.
+    fn empty_buffers(&mut self, port: u32) {
+        if self.net.ports[port as usize].source {
+            return;
+        }
+        let first = self.net.lane(port, 0);
+        for lane in first..first + u32::from(self.net.data_vls) {
+            while self.net.ins[lane as usize].head != NIL {
+                self.unwait(lane);
+                self.discard_head(lane);
+            }
+        }
+    }
+
+    /// Which end ports can no longer be reached from the subnet manager.
+    fn find_cut_off(&mut self) {
+        let nodes = self.net.num_ports.len();
+        let mut reached = vec![false; nodes];
+        let mut queue = vec![self.net.ports[self.sm_port as usize].node];
+        reached[queue[0] as usize] = true;
+        let sm_node = queue[0];
+        while let Some(node) = queue.pop() {
+            // Only switches pass traffic on; the manager's own node leaves by its one port.
+            let passes = self.net.tables.row[node as usize] != NIL;
+            let first = self.net.first_port[node as usize];
+            for port in first + 1..=first + u32::from(self.net.num_ports[node as usize]) {
+                let usable = self.net.ports[port as usize].alive && (passes || node == sm_node && port == self.sm_port);
+                if usable {
+                    let next = self.net.ports[self.net.ports[port as usize].peer as usize].node;
+                    if !std::mem::replace(&mut reached[next as usize], true) {
+                        queue.push(next);
+                    }
+                }
+            }
+        }
+        for source in &self.sources.list {
+            let port = &self.net.ports[source.port as usize];
+            self.ledger.cut_off[source.rank as usize] = !port.alive || !self.attached(&reached, source.port);
+        }
+    }
+
+    /// Whether the switch that an end port hangs on was reached, or the port is the manager's own.
+    fn attached(&self, reached: &[bool], port: u32) -> bool {
+        let peer = self.net.ports[port as usize].peer;
+        port == self.sm_port || reached[self.net.ports[peer as usize].node as usize]
+    }
+}

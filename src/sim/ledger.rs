@@ -1,0 +1,162 @@
+//! What became of every packet.
+//!
+//! A packet is delivered, in flight, stranded, lost to the failure or lost to the change. It is *stranded* when its source
+//! or destination is cut off from the subnet manager; *lost to the failure* when the path of its class, as the tables stood
+//! when it was sent, crosses an element that has died; everything else that is lost is *lost to the change*, wrong
+//! deliveries included. The tables as they stood are kept as a log of overwritten blocks.
+
+use super::Sim;
+use super::packet::NIL;
+use super::wheel::{TICKS_PER_NS, Ticks};
+use hdrhistogram::Histogram;
+use rustc_hash::FxHashMap;
+
+/// Packets by what became of them. `injected` is the sum of the others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub struct PacketCounts {
+    /// Handed to a send queue.
+    pub injected: u64,
+    /// Arrived at the port that owns their DLID.
+    pub delivered: u64,
+    /// Still on their way.
+    pub in_flight: u64,
+    /// Sent by or to an end port that is cut off.
+    pub stranded: u64,
+    /// Their path, as it was when they were sent, crossed an element that died.
+    pub lost_to_failure: u64,
+    /// Everything else that is lost.
+    pub lost_to_change: u64,
+}
+
+/// Latency and volume of one period of a run.
+pub struct Period {
+    /// When it began, in ticks.
+    pub start: Ticks,
+    /// When it ended, in ticks.
+    pub end: Ticks,
+    /// From send queue to delivery, in nanoseconds, of the packets delivered in the period.
+    pub latency_ns: Histogram<u64>,
+    /// Bytes delivered.
+    pub bytes: u64,
+    /// Packets delivered.
+    pub delivered: u64,
+}
+
+impl Period {
+    fn new(start: Ticks) -> Period {
+        let latency_ns = Histogram::new(3).expect("three significant figures are within the histogram's range");
+        Period { start, end: start, latency_ns, bytes: 0, delivered: 0 }
+    }
+}
+
+/// The counts, and what they are judged by.
+pub struct Ledger {
+    pub(super) counts: PacketCounts,
+    pub(super) periods: Vec<Period>,
+    /// By row and block: until when the entries stood, and what they were, in order of time.
+    history: FxHashMap<(u32, u16), Vec<(Ticks, [u8; 64])>>,
+    /// By port: when it died.
+    pub(super) died: Vec<Ticks>,
+    /// By end-port rank: cut off from the subnet manager.
+    pub(super) cut_off: Vec<bool>,
+    /// Delivered to a port that does not own the DLID; counted among the lost as well.
+    pub(super) misdelivered: u64,
+}
+
+impl Ledger {
+    pub(super) fn new(ports: usize, end_ports: usize) -> Ledger {
+        Ledger {
+            counts: PacketCounts::default(),
+            periods: vec![Period::new(0)],
+            history: FxHashMap::default(),
+            died: vec![Ticks::MAX; ports],
+            cut_off: vec![false; end_ports],
+            misdelivered: 0,
+        }
+    }
+
+    /// Remembers a block that is about to be overwritten.
+    pub(super) fn remember(&mut self, row: u32, block: u16, now: Ticks, entries: &[u8]) {
+        let mut copy = [255; 64];
+        copy.copy_from_slice(entries);
+        self.history.entry((row, block)).or_default().push((now, copy));
+    }
+
+    pub(super) fn deliver(&mut self, latency: Ticks, bytes: u16) {
+        self.counts.delivered += 1;
+        let period = self.periods.last_mut().expect("a run is always in a period");
+        period.delivered += 1;
+        period.bytes += u64::from(bytes);
+        let latency_ns = (latency / TICKS_PER_NS).max(1);
+        period.latency_ns.record(latency_ns).expect("a histogram that grows by itself refuses nothing");
+    }
+
+    pub(super) fn begin_period(&mut self, now: Ticks) {
+        self.periods.last_mut().expect("a run is always in a period").end = now;
+        self.periods.push(Period::new(now));
+    }
+}
+
+impl Sim {
+    /// Counts a packet that is gone, and forgets it.
+    #[cold]
+    pub(super) fn lose(&mut self, id: u32) {
+        let (source, dlid, born) = (self.packets[id].source, self.packets[id].dlid, self.packets[id].born);
+        let destination = self.sources.by_lid[usize::from(dlid)];
+        let cut_off = |rank: u32| rank != NIL && self.ledger.cut_off[rank as usize];
+        if cut_off(source) || cut_off(destination) {
+            self.ledger.counts.stranded += 1;
+        } else if self.path_died(source, dlid, born) {
+            self.ledger.counts.lost_to_failure += 1;
+        } else {
+            self.ledger.counts.lost_to_change += 1;
+        }
+        self.packets.remove(id);
+    }
+
+    /// Whether the path of a class, as the tables stood at `born`, crosses an element that is dead now.
+    fn path_died(&self, source: u32, dlid: u16, born: Ticks) -> bool {
+        let dead = |port: u32| self.ledger.died[port as usize] <= self.now;
+        let mut out = self.sources.list[source as usize].port;
+        // A path that visits more switches than there are is a loop.
+        for _ in 0..=self.net.num_ports.len() {
+            let input = self.net.ports[out as usize].peer;
+            if dead(out) || dead(input) {
+                return true;
+            }
+            let node = self.net.ports[input as usize].node;
+            if self.net.tables.row[node as usize] == NIL {
+                return false;
+            }
+            let num = self.output_at(node, dlid, born);
+            if num == 0 || num > self.net.num_ports[node as usize] {
+                return false;
+            }
+            out = self.net.first_port[node as usize] + u32::from(num);
+            if self.net.ports[out as usize].peer == NIL {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// The output port of a switch for a DLID as it was at `time`.
+    fn output_at(&self, node: u32, dlid: u16, time: Ticks) -> u8 {
+        let key = (self.net.tables.row[node as usize], dlid / 64);
+        let log = self.ledger.history.get(&key).map_or(&[][..], Vec::as_slice);
+        match log.get(log.partition_point(|entry| entry.0 <= time)) {
+            Some((_, entries)) => entries[usize::from(dlid % 64)],
+            None => self.net.tables.output(node, dlid),
+        }
+    }
+
+    /// The counts at this moment; packets that a cut-off source still holds are stranded.
+    pub fn packets(&self) -> PacketCounts {
+        let held = |source: &&super::source::Source| self.ledger.cut_off[source.rank as usize];
+        let stranded: u64 = self.sources.list.iter().filter(held).map(|source| u64::from(source.waiting)).sum();
+        let mut counts = self.ledger.counts;
+        counts.in_flight = self.packets.len() as u64 - stranded;
+        counts.stranded += stranded;
+        counts
+    }
+}

@@ -1,0 +1,278 @@
+//! How management travels: on VL 15, hop by hop, ahead of data and without credits.
+//!
+//! A MAD waits until the link has sent what it is sending, and goes before any data that waits. Directed routes are walked
+//! as each node's SMI does; LID routes follow the forwarding tables. Faults strike a MAD once, where it sets out: lost,
+//! late, or delivered a second time.
+
+use super::packet::NIL;
+use super::wheel::{Event, TICKS_PER_NS, Ticks};
+use super::{Sim, kind};
+use crate::ids::{Lid, PortNum, Sl};
+use crate::transport::Datagram;
+use crate::wire::{Hop, MAD_SIZE, Method, PerfMad, Route, Smp, class, class_of};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg32;
+
+/// Bytes of a MAD on the wire: the MAD, its headers and checks.
+const WIRE_BYTES: u64 = 256 + 34;
+
+/// What a datagram carries.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// Subnet management.
+    Smp(Box<Smp>),
+    /// Performance management.
+    Perf(Box<PerfMad>),
+}
+
+/// A MAD on its way.
+#[derive(Clone, Debug)]
+pub struct Mad {
+    /// Where it was sent from; where an answer goes.
+    pub slid: Lid,
+    /// Where it goes; permissive for directed routes.
+    pub dlid: Lid,
+    /// What it says.
+    pub body: Body,
+}
+
+/// Something that management does at its time.
+#[derive(Clone, Debug)]
+pub enum Errand {
+    /// A MAD comes in by a port.
+    Arrive(u32, Mad),
+    /// A MAD sets out from a node, out of its own agent or manager; the port is that of an end port, 0 of a switch.
+    Depart(u32, Mad),
+    /// A node's agent has finished with the first request in its queue.
+    Served(u32),
+    /// A token of the flush or drain agents comes in by a port.
+    Token(u32, super::agent::Token),
+    /// A trap that was not repressed is sent again.
+    Trap(u32),
+}
+
+/// Errands to come; the event list holds their indices.
+pub struct Errands {
+    slab: Vec<Option<Errand>>,
+    free: Vec<u32>,
+    random: Pcg32,
+}
+
+impl Errands {
+    pub(super) fn new(seed: u64) -> Errands {
+        Errands { slab: Vec::new(), free: Vec::new(), random: Pcg32::seed_from_u64(seed ^ 0x5EED_0F15) }
+    }
+
+    /// Whether something of this probability happens.
+    fn chance(&mut self, probability: f64) -> bool {
+        probability > 0.0 && f64::from(self.random.next_u32()) < probability * 4_294_967_296.0
+    }
+
+    fn up_to(&mut self, most: Ticks) -> Ticks {
+        (u128::from(self.random.next_u64()) * u128::from(most + 1) >> 64) as Ticks
+    }
+}
+
+impl Mad {
+    /// Reads a datagram that the subnet manager sends.
+    fn read(datagram: &Datagram, slid: Lid) -> Option<Mad> {
+        let body = match class_of(&datagram.bytes) {
+            class::SUBNET_LID | class::SUBNET_DIRECTED => Body::Smp(Box::new(Smp::decode(&datagram.bytes).ok()?)),
+            class::PERFORMANCE => Body::Perf(Box::new(PerfMad::decode(&datagram.bytes).ok()?)),
+            _ => return None,
+        };
+        Some(Mad { slid, dlid: datagram.lid, body })
+    }
+
+    /// Moves a directed route on at a node; none for what is LID routed.
+    fn advance(&mut self, arrival: Option<PortNum>) -> Option<Hop> {
+        match &mut self.body {
+            Body::Smp(smp) => match &mut smp.route {
+                Route::Directed(route) => Some(route.advance(arrival)),
+                Route::Lid => None,
+            },
+            Body::Perf(_) => None,
+        }
+    }
+
+    fn method(&self) -> Method {
+        match &self.body {
+            Body::Smp(smp) => smp.method,
+            Body::Perf(perf) => perf.method,
+        }
+    }
+
+    /// The datagram that the subnet manager receives.
+    fn write(&self) -> Datagram {
+        let (qp, bytes): (u32, [u8; MAD_SIZE]) = match &self.body {
+            Body::Smp(smp) => (0, smp.encode()),
+            Body::Perf(perf) => (1, perf.encode()),
+        };
+        Datagram { lid: self.slid, qp, sl: Sl::default(), bytes: Box::new(bytes) }
+    }
+}
+
+impl Sim {
+    /// Sets an errand for a time.
+    pub(super) fn errand(&mut self, at: Ticks, errand: Errand) {
+        let index = self.errands.free.pop().unwrap_or_else(|| {
+            self.errands.slab.push(None);
+            (self.errands.slab.len() - 1) as u32
+        });
+        self.errands.slab[index as usize] = Some(errand);
+        self.wheel.push(at, Event::new(kind::ERRAND, index, 0));
+    }
+
+    pub(super) fn run_errand(&mut self, index: u32) {
+        let errand = self.errands.slab[index as usize].take().expect("an errand runs once");
+        self.errands.free.push(index);
+        match errand {
+            Errand::Arrive(port, mad) => self.mad_arrives(port, mad),
+            Errand::Depart(port, mad) => self.mad_departs(port, mad),
+            Errand::Served(node) => self.served(node),
+            Errand::Token(port, token) => self.token_arrives(port, token),
+            Errand::Trap(node) => self.repeat_trap(node),
+        }
+    }
+
+    /// The subnet manager sends a datagram. What is no MAD of a known class goes nowhere, as on a real subnet.
+    pub(super) fn manager_sends(&mut self, datagram: &Datagram) {
+        let slid = self.devices.ports[self.sm_port as usize].lid;
+        if let Some(mad) = Mad::read(datagram, slid) {
+            self.send_mad(self.sm_port, mad);
+        }
+    }
+
+    /// A node's agent or manager sends a MAD out of `port`, faults permitting.
+    pub(super) fn send_mad(&mut self, port: u32, mad: Mad) {
+        let most_delay = self.config.smp_delay_ns * TICKS_PER_NS;
+        if self.errands.chance(self.config.smp_duplicate) {
+            let late = self.now + most_delay + self.errands.up_to(most_delay.max(1_000_000 * TICKS_PER_NS));
+            self.errand(late, Errand::Depart(port, mad.clone()));
+        }
+        if self.errands.chance(self.config.smp_loss) {
+            return;
+        }
+        match most_delay {
+            0 => self.mad_departs(port, mad),
+            most => {
+                let at = self.now + self.errands.up_to(most);
+                self.errand(at, Errand::Depart(port, mad));
+            }
+        }
+    }
+
+    fn mad_departs(&mut self, port: u32, mut mad: Mad) {
+        match mad.advance(None) {
+            Some(Hop::Forward(num)) => self.mad_leaves(port, num, mad),
+            Some(Hop::Deliver) => self.mad_delivered(port, mad),
+            Some(Hop::Discard) => {}
+            None => self.route_by_lid(port, mad),
+        }
+    }
+
+    fn mad_arrives(&mut self, port: u32, mut mad: Mad) {
+        let (node, num) = (self.net.ports[port as usize].node, self.net.ports[port as usize].num);
+        if !self.net.ports[port as usize].alive || !self.devices.list[node as usize].alive {
+            return;
+        }
+        match mad.advance(Some(PortNum(num))) {
+            // Only switches hand directed routes on.
+            Some(Hop::Forward(next)) if self.is_switch(node) => self.mad_leaves(port, next, mad),
+            Some(Hop::Deliver) => self.mad_delivered(port, mad),
+            Some(Hop::Forward(_) | Hop::Discard) => {}
+            None => self.route_by_lid(port, mad),
+        }
+    }
+
+    pub(super) fn is_switch(&self, node: u32) -> bool {
+        self.net.tables.row[node as usize] != NIL
+    }
+
+    /// A LID-routed MAD at a node: for itself, on by the forwarding table, or out of an end port.
+    fn route_by_lid(&mut self, port: u32, mad: Mad) {
+        let node = self.net.ports[port as usize].node;
+        let own = self.management_port(port);
+        let settings = &self.devices.ports[own as usize];
+        let mine = (settings.lid.0..settings.lid.0.saturating_add(settings.lmc.lids())).contains(&mad.dlid.0);
+        if mine && settings.lid.is_unicast() {
+            self.mad_delivered(port, mad);
+        } else if self.is_switch(node) {
+            match self.net.tables.output(node, mad.dlid.0) {
+                0 | 255 => {}
+                num => self.mad_leaves(port, PortNum(num), mad),
+            }
+        } else if mad.slid == settings.lid {
+            self.mad_leaves(port, PortNum(self.net.ports[port as usize].num), mad);
+        }
+    }
+
+    /// The port that holds a node's management LID: port 0 of a switch, the port itself elsewhere.
+    pub(super) fn management_port(&self, port: u32) -> u32 {
+        let node = self.net.ports[port as usize].node;
+        if self.is_switch(node) { self.net.first_port[node as usize] } else { port }
+    }
+
+    /// Puts a MAD on the link of a node's port `num`, ahead of any data that waits.
+    fn mad_leaves(&mut self, at: u32, num: PortNum, mad: Mad) {
+        let node = self.net.ports[at as usize].node;
+        if num == PortNum::ZERO || num.0 > self.net.num_ports[node as usize] {
+            return;
+        }
+        let out = self.net.first_port[node as usize] + u32::from(num.0);
+        if let Some(end) = self.occupy(out, WIRE_BYTES) {
+            let peer = self.net.ports[out as usize].peer;
+            let at = end + self.link_delay + self.config.smi_forward_ns * TICKS_PER_NS;
+            self.errand(at, Errand::Arrive(peer, mad));
+        }
+    }
+
+    /// Takes a live link for `bytes` as soon as it is free; tells when they have been sent.
+    pub(super) fn occupy(&mut self, out: u32, bytes: u64) -> Option<Ticks> {
+        let port = &mut self.net.ports[out as usize];
+        if !port.alive {
+            return None;
+        }
+        let start = port.busy_until.max(self.now);
+        port.busy_until = start + (bytes * u64::from(port.ticks_per_byte) >> 16);
+        Some(port.busy_until)
+    }
+
+    /// A MAD is where it was to go: requests queue at the agent, the rest is for the subnet manager.
+    fn mad_delivered(&mut self, port: u32, mad: Mad) {
+        match mad.method() {
+            Method::Get | Method::Set | Method::TrapRepress => {
+                let node = self.net.ports[port as usize].node;
+                self.devices.list[node as usize].queue.push_back((port, mad));
+                self.serve_next(node);
+            }
+            _ if port == self.sm_port => self.inbox.push_back(mad.write()),
+            _ => {}
+        }
+    }
+
+    /// Sets the agent to work on the next request, if it is idle.
+    fn serve_next(&mut self, node: u32) {
+        let device = &mut self.devices.list[node as usize];
+        if !device.serving && !device.queue.is_empty() {
+            device.serving = true;
+            let done = self.now + self.config.sma_service_ns * TICKS_PER_NS;
+            self.errand(done, Errand::Served(node));
+        }
+    }
+
+    fn served(&mut self, node: u32) {
+        let device = &mut self.devices.list[node as usize];
+        device.serving = false;
+        if !device.alive {
+            device.queue.clear();
+            return;
+        }
+        if let Some((port, request)) = device.queue.pop_front() {
+            if let Some(answer) = self.agent_answers(port, &request) {
+                self.send_mad(self.management_port(port), answer);
+            }
+        }
+        self.serve_next(node);
+    }
+}

@@ -1,0 +1,86 @@
+//! Data packets, in one slab; queues are lists threaded through it.
+
+/// No packet, no lane, no port.
+pub const NIL: u32 = u32::MAX;
+
+/// A packet carries a reply, so no other answers it.
+pub const IS_REPLY: u8 = 1;
+
+/// One data packet: 48 bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// When it was handed to its source's send queue, in ticks.
+    pub born: u64,
+    /// When its tail has arrived where it stands, in ticks.
+    pub tail: u64,
+    /// The next in its queue.
+    pub next: u32,
+    /// Rank of its source among the end ports.
+    pub source: u32,
+    /// The output lane it is latched for; [`NIL`] while unlatched.
+    pub out_lane: u32,
+    /// Destination LID.
+    pub dlid: u16,
+    /// Bytes on the wire.
+    pub bytes: u16,
+    /// Credits it takes, of 64 bytes.
+    pub credits: u16,
+    /// Service level.
+    pub sl: u8,
+    /// [`IS_REPLY`].
+    pub flags: u8,
+    /// Switches it has left.
+    pub hops: u8,
+}
+
+/// All packets alive.
+#[derive(Default)]
+pub struct Packets {
+    slab: Vec<Packet>,
+    free: Vec<u32>,
+}
+
+impl Packets {
+    /// Takes a packet in.
+    pub fn insert(&mut self, packet: Packet) -> u32 {
+        match self.free.pop() {
+            Some(index) => {
+                self.slab[index as usize] = packet;
+                index
+            }
+            None => {
+                self.slab.push(packet);
+                (self.slab.len() - 1) as u32
+            }
+        }
+    }
+
+    /// Forgets a packet.
+    pub fn remove(&mut self, index: u32) {
+        self.free.push(index);
+    }
+
+    /// How many are alive.
+    pub fn len(&self) -> usize {
+        self.slab.len() - self.free.len()
+    }
+
+    /// The most that were alive at once.
+    pub fn peak(&self) -> usize {
+        self.slab.len()
+    }
+}
+
+impl std::ops::Index<u32> for Packets {
+    type Output = Packet;
+
+    fn index(&self, index: u32) -> &Packet {
+        &self.slab[index as usize]
+    }
+}
+
+impl std::ops::IndexMut<u32> for Packets {
+    fn index_mut(&mut self, index: u32) -> &mut Packet {
+        &mut self.slab[index as usize]
+    }
+}

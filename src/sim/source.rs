@@ -1,0 +1,299 @@
+//! End ports: who sends what to whom on which half, and what happens to what they receive.
+//!
+//! A source draws its next packet after an exponential time around the interval that its load gives, and hands it to the
+//! send queue of the lane that its SL takes now. Its path cache is one half: SLID, DLID and SL follow from it. While the
+//! send queue is full the application waits, so a saturated run keeps its memory.
+
+use super::packet::{IS_REPLY, NIL, Packet};
+use super::wheel::{Event, TICKS_PER_NS, Ticks};
+use super::{Sim, SimConfig, SimError, Traffic, kind};
+use crate::fabric::Fabric;
+use crate::ids::Half;
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg32;
+
+/// One end port as a source and a sink.
+pub struct Source {
+    /// Its rank among the end ports.
+    pub rank: u32,
+    /// Its dense port index.
+    pub port: u32,
+    /// Its base LID.
+    pub lid: u16,
+    /// LIDs in each half.
+    pub paths: u16,
+    /// LIDs it owns.
+    pub lids: u16,
+    /// The half it sends on.
+    pub half: Half,
+    /// Packets in its send queues.
+    pub waiting: u32,
+    /// Its application waits for room in them.
+    pub held_back: bool,
+    /// By half: packets of it in the send queues.
+    pub queued: [u32; 2],
+    /// Mean ticks from packet to packet; infinite for a silent one.
+    pub interval: f64,
+    /// The destination of a permutation.
+    pub partner: u32,
+    /// Bytes sent and received by SL, in units of 4, as PortXmitDataSL and PortRcvDataSL count them.
+    pub sent: [u64; 16],
+    /// See `sent`.
+    pub received: [u64; 16],
+    random: Pcg32,
+}
+
+/// All end ports.
+pub struct Sources {
+    /// By rank.
+    pub list: Vec<Source>,
+    /// By LID: the rank of the end port that owns it.
+    pub by_lid: Vec<u32>,
+    /// By dense port index: the rank of the end port.
+    pub by_port: Vec<u32>,
+    /// How often an application had to wait for a full send queue.
+    pub throttled: u64,
+    /// Position in a trace.
+    trace_next: usize,
+}
+
+impl Sources {
+    pub(super) fn new(fabric: &Fabric, config: &SimConfig) -> Result<Sources, SimError> {
+        let mut list = Vec::new();
+        let mut by_lid = vec![NIL; 1 << 16];
+        let mut by_port = vec![NIL; fabric.port_count()];
+        for id in fabric.end_ports() {
+            let port = fabric.port(id);
+            let Some(lid) = port.lid else { continue };
+            let rank = list.len() as u32;
+            let rate = port.width.data_rate_kbps(port.speed) as f64 * config.load;
+            let interval = f64::from(config.packet_bytes) * 1e6 * TICKS_PER_NS as f64 / rate;
+            by_lid[lid.index()..lid.index() + usize::from(port.lmc.lids())].fill(rank);
+            by_port[id.index()] = rank;
+            list.push(Source {
+                rank,
+                port: id.0,
+                lid: lid.0,
+                paths: (port.lmc.lids() / 2).max(1),
+                lids: port.lmc.lids(),
+                half: Half::Lower,
+                waiting: 0,
+                held_back: false,
+                queued: [0; 2],
+                interval,
+                partner: rank,
+                sent: [0; 16],
+                received: [0; 16],
+                random: Pcg32::new(config.seed, u64::from(rank)),
+            });
+        }
+        if list.len() < 2 {
+            return Err(SimError::NobodyThere(list.len()));
+        }
+        let mut sources = Sources { list, by_lid, by_port, throttled: 0, trace_next: 0 };
+        if config.traffic == Traffic::Permutation {
+            sources.pair_up(config.seed);
+        }
+        Ok(sources)
+    }
+
+    /// A random cyclic order: everyone sends to the next (Sattolo's algorithm).
+    fn pair_up(&mut self, seed: u64) {
+        let mut random = Pcg32::seed_from_u64(seed);
+        let mut order: Vec<u32> = (0..self.list.len() as u32).collect();
+        for i in (1..order.len()).rev() {
+            order.swap(i, below(&mut random, i as u32) as usize);
+        }
+        self.list.iter_mut().zip(order).for_each(|(source, partner)| source.partner = partner);
+    }
+}
+
+/// A uniform number below `bound`.
+fn below(random: &mut Pcg32, bound: u32) -> u32 {
+    (u64::from(random.next_u32()) * u64::from(bound) >> 32) as u32
+}
+
+/// −ln of a uniform number in (0, 1], by additions and multiplications alone, so that every machine agrees to the bit.
+fn exponential(random: &mut Pcg32) -> f64 {
+    let uniform = (f64::from(random.next_u32()) + 1.0) / 4_294_967_296.0;
+    let bits = uniform.to_bits();
+    let exponent = (bits >> 52) as i64 - 1023;
+    let mantissa = f64::from_bits(bits & ((1 << 52) - 1) | 1023 << 52);
+    // ln m = 2 artanh((m − 1) / (m + 1)), m in [1, 2): eight terms are good to nine digits.
+    let s = (mantissa - 1.0) / (mantissa + 1.0);
+    let square = s * s;
+    let series = (0..8).rev().fold(0.0, |sum, k| sum * square + 1.0 / f64::from(2 * k + 1));
+    -(2.0 * s * series + exponent as f64 * std::f64::consts::LN_2)
+}
+
+impl Sim {
+    /// Lets every source begin, at a random phase of its interval.
+    pub(super) fn start_traffic(&mut self) {
+        if let Traffic::Trace(entries) = &self.config.traffic {
+            if let Some(first) = entries.first() {
+                self.wheel.push(first.0 * TICKS_PER_NS, Event::new(kind::INJECT, NIL, 0));
+            }
+            return;
+        }
+        for rank in 0..self.sources.list.len() as u32 {
+            self.schedule_next(rank);
+        }
+    }
+
+    /// A source that was cut off is reached again, and sends where the run has begun.
+    pub(super) fn begin_sending(&mut self, rank: u32) {
+        if self.traffic_on && !matches!(self.config.traffic, Traffic::Trace(_)) {
+            self.schedule_next(rank);
+        }
+    }
+
+    fn schedule_next(&mut self, rank: u32) {
+        let source = &mut self.sources.list[rank as usize];
+        if source.interval.is_finite() {
+            let wait = (source.interval * exponential(&mut source.random)) as Ticks;
+            self.wheel.push(self.now + wait, Event::new(kind::INJECT, rank, 0));
+        }
+    }
+
+    /// A source's time has come.
+    pub(super) fn inject(&mut self, rank: u32) {
+        if rank == NIL {
+            return self.inject_from_trace();
+        }
+        if !self.traffic_on || self.ledger.cut_off[rank as usize] {
+            return;
+        }
+        if self.is_full(rank) {
+            self.sources.list[rank as usize].held_back = true;
+            return;
+        }
+        let destination = self.draw_destination(rank);
+        if self.has_path(rank, destination) {
+            let half = self.sources.list[rank as usize].half;
+            self.send(rank, destination, half, self.config.packet_bytes, 0);
+        }
+        self.schedule_next(rank);
+    }
+
+    /// A packet has left a send queue: an application that waited for room goes on.
+    #[inline]
+    pub(super) fn queue_moved(&mut self, rank: u32) {
+        if std::mem::take(&mut self.sources.list[rank as usize].held_back) {
+            self.schedule_next(rank);
+        }
+    }
+
+    fn is_full(&mut self, rank: u32) -> bool {
+        let full = self.sources.list[rank as usize].waiting >= u32::from(self.config.send_queue);
+        self.sources.throttled += u64::from(full);
+        full
+    }
+
+    /// Whether a source has a path to a destination other than itself. Until it is told of the new half it knows nothing
+    /// of who was cut off.
+    fn has_path(&self, rank: u32, destination: u32) -> bool {
+        let told = self.sources.list[rank as usize].half != self.first_half;
+        rank != destination && !(told && self.ledger.cut_off[destination as usize])
+    }
+
+    fn draw_destination(&mut self, rank: u32) -> u32 {
+        let ranks = self.sources.list.len() as u32;
+        let source = &mut self.sources.list[rank as usize];
+        match self.config.traffic {
+            Traffic::Permutation => source.partner,
+            Traffic::HotSpot { destination, share }
+                if f64::from(source.random.next_u32()) < share * 4_294_967_296.0 =>
+            {
+                destination.min(ranks - 1)
+            }
+            _ => {
+                let drawn = below(&mut source.random, ranks - 1);
+                if drawn >= rank { drawn + 1 } else { drawn }
+            }
+        }
+    }
+
+    fn inject_from_trace(&mut self) {
+        let next = self.sources.trace_next;
+        let Traffic::Trace(entries) = &self.config.traffic else { return };
+        let Some(&(_, source, destination, bytes)) = entries.get(next) else { return };
+        let following = entries.get(next + 1).map(|entry| entry.0 * TICKS_PER_NS);
+        self.sources.trace_next = next + 1;
+        let ranks = self.sources.list.len() as u32;
+        let known = source < ranks && destination < ranks;
+        if self.traffic_on && known && self.has_path(source, destination) && !self.is_full(source) {
+            let half = self.sources.list[source as usize].half;
+            self.send(source, destination, half, bytes, 0);
+        }
+        if let Some(time) = following {
+            self.wheel.push(time.max(self.now), Event::new(kind::INJECT, NIL, 0));
+        }
+    }
+
+    /// Hands one packet to its send queue.
+    fn send(&mut self, rank: u32, destination: u32, half: Half, bytes: u16, flags: u8) {
+        let to = &self.sources.list[destination as usize];
+        let flow = rank.wrapping_mul(7).wrapping_add(destination);
+        let upper = if to.lids > 1 { half.index() as u16 * to.paths } else { 0 };
+        let dlid = to.lid + upper + (flow % u32::from(to.paths)) as u16;
+        let sl = 8 * half.index() as u8 + (flow % 8) as u8;
+        let source = &mut self.sources.list[rank as usize];
+        source.waiting += 1;
+        source.queued[half.index()] += 1;
+        let port = source.port;
+        let own = &self.net.ports[port as usize];
+        let vl = self.net.tables.lane(own.node, 0, own.num, sl);
+        self.ledger.counts.injected += 1;
+        let packet = Packet {
+            born: self.now,
+            tail: self.now,
+            next: NIL,
+            source: rank,
+            out_lane: NIL,
+            dlid,
+            bytes,
+            credits: bytes.div_ceil(64),
+            sl,
+            flags,
+            hops: 0,
+        };
+        let id = self.packets.insert(packet);
+        // A lane that discards has no queue; the first one serves to hand the packet to its end.
+        let lane = self.net.lane(port, if vl < self.net.data_vls { vl } else { 0 });
+        self.packets[id].out_lane = self.choose(port, id);
+        if self.enqueue(lane, id) {
+            self.offer(lane);
+        }
+    }
+
+    /// A packet's tail has come to an end port.
+    pub(super) fn deliver(&mut self, id: u32, port: u32) {
+        let packet = self.packets[id];
+        // The lane that brought it has its credits back at once: nothing waits in an end port.
+        self.credit(packet.credits.into(), packet.out_lane);
+        let owner = self.sources.by_lid[usize::from(packet.dlid)];
+        let rank = self.sources.by_port[port as usize];
+        if !self.net.ports[port as usize].alive {
+            return self.lose(id);
+        }
+        if owner != rank || rank == NIL {
+            self.ledger.misdelivered += 1;
+            return self.lose(id);
+        }
+        let receiver = &mut self.sources.list[rank as usize];
+        receiver.received[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
+        self.ledger.deliver(self.now - packet.born, packet.bytes);
+        self.packets.remove(id);
+        if packet.flags & IS_REPLY == 0 && self.config.replies > 0.0 {
+            self.reply(rank, &packet);
+        }
+    }
+
+    fn reply(&mut self, rank: u32, request: &Packet) {
+        let draw = f64::from(self.sources.list[rank as usize].random.next_u32());
+        if draw < self.config.replies * 4_294_967_296.0 {
+            let half = Half::of_sl(crate::ids::Sl::masked(request.sl));
+            self.send(rank, request.source, half, request.bytes, IS_REPLY);
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The data plane's state: flat arrays by port and by lane, so a packet-hop touches a few cache lines and no allocator.
+//!
+//! A lane's index is `port << shift | vl`, `port` being a dense [`PortId`](crate::fabric::PortId). The *out lane* of a
+//! port is the lane it sends into; the *in lane* is its input buffer for that lane. At an end port the in lane is the
+//! send queue instead, for what arrives there is consumed at once.
+
+use super::packet::NIL;
+use super::wheel::{TICKS_PER_NS, Ticks};
+use crate::fabric::{Fabric, NodeKind, PortId};
+use crate::wire::PortState;
+
+/// Marks in [`Packet::out_lane`](super::packet::Packet): the packet is to be discarded on reaching the head.
+pub const DISCARD: u32 = NIL - 1;
+
+/// A port as a sender.
+#[derive(Clone, Debug)]
+pub struct OutPort {
+    /// The link is sending until then.
+    pub busy_until: Ticks,
+    /// Ticks for a byte, in 1/65536.
+    pub ticks_per_byte: u32,
+    /// The port at the other end as cabled, dead or alive.
+    pub peer: u32,
+    /// The node it belongs to.
+    pub node: u32,
+    /// Lanes that somebody waits for.
+    pub pending: u16,
+    /// Credits that the lane in turn may still send.
+    pub allowance: u16,
+    /// The lane in turn.
+    pub turn: u8,
+    /// Its number on its node.
+    pub num: u8,
+    /// Whether the other end consumes what it gets.
+    pub sink: bool,
+    /// Whether it is an end port itself: its in lanes are send queues.
+    pub source: bool,
+    /// Whether a wake-up at `busy_until` is pending.
+    pub scheduled: bool,
+    /// The cable and both ends live.
+    pub alive: bool,
+    /// PortInfo:PortState.
+    pub state: PortState,
+    /// Data may be sent.
+    pub sends: bool,
+    /// Arriving data is handled; otherwise it waits in its buffer.
+    pub receives: bool,
+}
+
+/// A lane as seen by its sender.
+#[derive(Clone, Debug)]
+pub struct OutLane {
+    /// Credits at hand.
+    pub credits: u32,
+    /// First in lane whose head waits for this lane.
+    pub first_waiter: u32,
+    /// Last one.
+    pub last_waiter: u32,
+}
+
+/// An input buffer, or a send queue.
+#[derive(Clone, Debug)]
+pub struct InLane {
+    /// First packet.
+    pub head: u32,
+    /// Last packet.
+    pub tail: u32,
+    /// The next in lane that waits for the same out lane.
+    pub next_waiter: u32,
+    /// The out lane that the head waits for.
+    pub waits_for: u32,
+    /// Credits taken, by packets still on the wire too.
+    pub held: u32,
+    /// Packets in the queue.
+    pub count: u32,
+}
+
+/// Forwarding and SL-to-VL tables of all nodes, flattened.
+pub struct Tables {
+    /// `lft[row × lids + dlid]`: an output port, 255 for none.
+    pub lft: Vec<u8>,
+    /// LIDs in a row: a multiple of 64.
+    pub lids: usize,
+    /// By node: its row.
+    pub row: Vec<u32>,
+    /// By node: index of its first SL-to-VL table, and the strides by input and by output (0 where all are alike).
+    sl_index: Vec<(u32, u32, u32)>,
+    sl_to_vl: Vec<[u8; 16]>,
+}
+
+impl Tables {
+    fn new(fabric: &Fabric, data_vls: u8) -> Tables {
+        let mut row = vec![NIL; fabric.node_count()];
+        let switches = fabric.nodes().filter(|(_, node)| node.is_switch());
+        let rows = switches.zip(0..).map(|((id, _), rank)| row[id.index()] = rank).count();
+        let top = fabric.max_lid().map_or(1, |lid| lid.index() + 1);
+        let lids = top.next_multiple_of(64);
+        let table = std::array::from_fn(|sl| sl as u8 % data_vls);
+        Tables {
+            lft: vec![255; rows * lids],
+            lids,
+            row,
+            sl_index: (0..fabric.node_count()).map(|node| (node as u32, 0, 0)).collect(),
+            sl_to_vl: vec![table; fabric.node_count()],
+        }
+    }
+
+    /// The output port of a switch for a DLID, 255 for none.
+    #[inline]
+    pub fn output(&self, node: u32, dlid: u16) -> u8 {
+        let dlid = usize::from(dlid);
+        if dlid < self.lids { self.lft[self.row[node as usize] as usize * self.lids + dlid] } else { 255 }
+    }
+
+    /// One block of a switch's forwarding table; none where the device has no such block.
+    pub fn block_mut(&mut self, node: u32, block: usize) -> Option<&mut [u8]> {
+        let row = self.row[node as usize];
+        let fits = row != NIL && (block + 1) * 64 <= self.lids;
+        let start = row as usize * self.lids + block * 64;
+        fits.then(|| &mut self.lft[start..start + 64])
+    }
+
+    /// The lane that a service level takes from an input to an output port.
+    #[inline]
+    pub fn lane(&self, node: u32, input: u8, output: u8, sl: u8) -> u8 {
+        self.sl_table(node, input, output)[usize::from(sl)]
+    }
+
+    /// The SL-to-VL table from an input to an output port.
+    #[inline]
+    pub fn sl_table(&self, node: u32, input: u8, output: u8) -> &[u8; 16] {
+        let (base, by_input, by_output) = self.sl_index[node as usize];
+        &self.sl_to_vl[(base + by_input * u32::from(input) + by_output * u32::from(output)) as usize]
+    }
+
+    /// Sets every table of a node.
+    pub fn set_sl_uniform(&mut self, node: u32, table: [u8; 16]) {
+        self.sl_index[node as usize] = (node, 0, 0);
+        self.sl_to_vl[node as usize] = table;
+    }
+
+    /// Sets one table of a node with `num_ports` external ports.
+    pub fn set_sl_pair(&mut self, node: u32, num_ports: u8, input: u8, output: u8, table: [u8; 16]) {
+        let side = u32::from(num_ports) + 1;
+        if self.sl_index[node as usize].1 == 0 {
+            let base = self.sl_to_vl.len() as u32;
+            let all = self.sl_to_vl[self.sl_index[node as usize].0 as usize];
+            self.sl_to_vl.extend(std::iter::repeat_n(all, (side * side) as usize));
+            self.sl_index[node as usize] = (base, side, 1);
+        }
+        let (base, by_input, by_output) = self.sl_index[node as usize];
+        self.sl_to_vl[(base + by_input * u32::from(input) + by_output * u32::from(output)) as usize] = table;
+    }
+}
+
+/// Ports, lanes and tables.
+pub struct Net {
+    /// Bits of a lane index that name the VL.
+    pub shift: u32,
+    /// Data lanes in operation.
+    pub data_vls: u8,
+    /// By port.
+    pub ports: Vec<OutPort>,
+    /// By lane.
+    pub outs: Vec<OutLane>,
+    /// By lane.
+    pub ins: Vec<InLane>,
+    /// What routes and maps.
+    pub tables: Tables,
+    /// By node: its first port.
+    pub first_port: Vec<u32>,
+    /// By node: its external ports.
+    pub num_ports: Vec<u8>,
+    /// Credits of one input buffer.
+    pub capacity: u32,
+}
+
+impl Net {
+    pub(super) fn new(fabric: &Fabric, data_vls: u8, capacity: u16) -> Net {
+        let shift = u32::from(data_vls).next_power_of_two().trailing_zeros();
+        let lanes = fabric.port_count() << shift;
+        let ports = fabric.ports().map(|(id, _)| out_port(fabric, id)).collect();
+        let in_lane = InLane { head: NIL, tail: NIL, next_waiter: NIL, waits_for: NIL, held: 0, count: 0 };
+        Net {
+            shift,
+            data_vls,
+            ports,
+            outs: vec![OutLane { credits: capacity.into(), first_waiter: NIL, last_waiter: NIL }; lanes],
+            ins: vec![in_lane; lanes],
+            tables: Tables::new(fabric, data_vls),
+            first_port: fabric.nodes().map(|(_, node)| node.first_port.0).collect(),
+            num_ports: fabric.nodes().map(|(_, node)| node.num_ports).collect(),
+            capacity: capacity.into(),
+        }
+    }
+
+    /// The lane of a port.
+    #[inline]
+    pub fn lane(&self, port: u32, vl: u8) -> u32 {
+        port << self.shift | u32::from(vl)
+    }
+
+    /// The port of a lane.
+    #[inline]
+    pub fn port_of(&self, lane: u32) -> u32 {
+        lane >> self.shift
+    }
+
+    /// The VL of a lane.
+    #[inline]
+    pub fn vl_of(&self, lane: u32) -> u8 {
+        (lane & ((1 << self.shift) - 1)) as u8
+    }
+
+    /// The in lane that an out lane fills, or the out lane that fills an in lane.
+    #[inline]
+    pub fn across(&self, lane: u32) -> u32 {
+        self.ports[self.port_of(lane) as usize].peer << self.shift | lane & ((1 << self.shift) - 1)
+    }
+}
+
+fn out_port(fabric: &Fabric, id: PortId) -> OutPort {
+    let port = fabric.port(id);
+    let kind = |port: PortId| fabric.node(fabric.port(port).node).kind;
+    // Kilobytes per second to ticks per byte, times 65536.
+    let ticks_per_byte = (TICKS_PER_NS * 1_000_000 * 65_536).div_ceil(port.width.data_rate_kbps(port.speed));
+    OutPort {
+        busy_until: 0,
+        ticks_per_byte: ticks_per_byte as u32,
+        peer: port.peer.map_or(NIL, |peer| peer.0),
+        node: port.node.0,
+        pending: 0,
+        allowance: 0,
+        turn: 0,
+        num: port.num.0,
+        sink: port.peer.is_some_and(|peer| kind(peer) != NodeKind::Switch),
+        source: port.peer.is_some() && kind(id) != NodeKind::Switch,
+        scheduled: false,
+        alive: port.peer.is_some(),
+        state: if port.peer.is_some() { PortState::Active } else { PortState::Down },
+        sends: port.peer.is_some(),
+        receives: true,
+    }
+}

@@ -1,0 +1,300 @@
+//! The event list: a timing wheel whose slots are first-in, first-out, so equal times have one order.
+//!
+//! Two levels and an overflow: a fine ring with a slot for every tick of the next half to whole span, a coarse ring with
+//! a slot for every half span, and a heap for what lies beyond. Pushing and popping touch one slot; an event crosses a
+//! level at most twice. Order among equal times depends on nothing but the order of the pushes.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Simulated time in ticks of a tenth of a nanosecond.
+pub type Ticks = u64;
+
+/// Ticks in a nanosecond.
+pub const TICKS_PER_NS: Ticks = 10;
+
+const FINE_BITS: u32 = 14;
+const FINE: usize = 1 << FINE_BITS;
+const SPAN: u64 = (FINE / 2) as u64;
+const COARSE: usize = 4096;
+const NIL: u32 = u32::MAX;
+
+/// One thing that happens: a kind below 16 and two small operands (the second below 2^28).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Event {
+    a: u32,
+    b: u32,
+}
+
+impl Event {
+    /// Packs an event.
+    pub fn new(kind: u8, a: u32, b: u32) -> Event {
+        debug_assert!(kind < 16 && b < 1 << 28);
+        Event { a, b: b << 4 | u32::from(kind) }
+    }
+
+    /// Its kind.
+    pub fn kind(self) -> u8 {
+        (self.b & 15) as u8
+    }
+
+    /// Its first operand.
+    pub fn a(self) -> u32 {
+        self.a
+    }
+
+    /// Its second operand.
+    pub fn b(self) -> u32 {
+        self.b >> 4
+    }
+
+    /// Both words, for the trace hash.
+    pub fn word(self) -> u64 {
+        u64::from(self.a) << 32 | u64::from(self.b)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    event: Event,
+    next: u32,
+    /// Position within the half span, for entries of the coarse ring.
+    offset: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    head: u32,
+    tail: u32,
+}
+
+const EMPTY: Slot = Slot { head: NIL, tail: NIL };
+
+/// An event list. Times never go back: a push before the last pop is a defect and panics in debug builds.
+pub struct Wheel {
+    now: Ticks,
+    fine: Box<[Slot]>,
+    fine_bits: Box<[u64]>,
+    fine_count: usize,
+    coarse: Box<[Slot]>,
+    coarse_count: usize,
+    entries: Vec<Entry>,
+    free: u32,
+    /// (time, order of arrival, event).
+    overflow: BinaryHeap<Reverse<(Ticks, u64, u64)>>,
+    overflow_order: u64,
+}
+
+impl Default for Wheel {
+    fn default() -> Wheel {
+        Wheel::new()
+    }
+}
+
+impl Wheel {
+    /// An empty list at time 0.
+    pub fn new() -> Wheel {
+        Wheel {
+            now: 0,
+            fine: vec![EMPTY; FINE].into(),
+            fine_bits: vec![0; FINE / 64].into(),
+            fine_count: 0,
+            coarse: vec![EMPTY; COARSE].into(),
+            coarse_count: 0,
+            entries: Vec::new(),
+            free: NIL,
+            overflow: BinaryHeap::new(),
+            overflow_order: 0,
+        }
+    }
+
+    /// Adds an event at a time not before the last one popped.
+    #[inline]
+    pub fn push(&mut self, time: Ticks, event: Event) {
+        debug_assert!(time >= self.now, "an event at {time}, before {}", self.now);
+        let spans = time / SPAN - self.now / SPAN;
+        if spans < 2 {
+            let entry = self.allocate(event, 0);
+            self.append_fine(time, entry);
+        } else if spans < COARSE as u64 {
+            let entry = self.allocate(event, (time % SPAN) as u32);
+            append(&mut self.coarse[(time / SPAN) as usize % COARSE], &mut self.entries, entry);
+            self.coarse_count += 1;
+        } else {
+            self.overflow.push(Reverse((time, self.overflow_order, event.word())));
+            self.overflow_order += 1;
+        }
+    }
+
+    /// The earliest event, where it is not later than `until`.
+    #[inline]
+    pub fn pop(&mut self, until: Ticks) -> Option<(Ticks, Event)> {
+        loop {
+            if self.fine_count > 0 {
+                let time = self.next_fine();
+                if time > until {
+                    return None;
+                }
+                self.advance(time);
+                return Some((time, self.take_fine(time)));
+            }
+            let span = self.next_coarse()?;
+            // The span before the one with the next event: entering it brings that event to the fine ring.
+            if (span - 1) * SPAN > until {
+                return None;
+            }
+            self.jump(span - 1);
+        }
+    }
+
+    fn allocate(&mut self, event: Event, offset: u32) -> u32 {
+        let entry = Entry { event, next: NIL, offset };
+        if self.free == NIL {
+            self.entries.push(entry);
+            return (self.entries.len() - 1) as u32;
+        }
+        let index = self.free;
+        self.free = self.entries[index as usize].next;
+        self.entries[index as usize] = entry;
+        index
+    }
+
+    fn append_fine(&mut self, time: Ticks, entry: u32) {
+        let slot = time as usize % FINE;
+        append(&mut self.fine[slot], &mut self.entries, entry);
+        self.fine_bits[slot / 64] |= 1 << (slot % 64);
+        self.fine_count += 1;
+    }
+
+    /// The time of the earliest event of the fine ring, which is not empty.
+    fn next_fine(&self) -> Ticks {
+        let start = self.now as usize % FINE;
+        let mut word = start / 64;
+        let mut bits = self.fine_bits[word] & (!0 << (start % 64));
+        while bits == 0 {
+            word = (word + 1) % (FINE / 64);
+            bits = self.fine_bits[word];
+        }
+        let slot = word * 64 + bits.trailing_zeros() as usize;
+        self.now + ((slot + FINE - start) % FINE) as u64
+    }
+
+    fn take_fine(&mut self, time: Ticks) -> Event {
+        let index = time as usize % FINE;
+        let slot = &mut self.fine[index];
+        let head = slot.head;
+        let entry = &mut self.entries[head as usize];
+        slot.head = entry.next;
+        if slot.head == NIL {
+            slot.tail = NIL;
+            self.fine_bits[index / 64] &= !(1 << (index % 64));
+        }
+        entry.next = self.free;
+        self.free = head;
+        self.fine_count -= 1;
+        entry.event
+    }
+
+    /// Moves the clock to `time`; on entering the next span the one behind it becomes fine.
+    fn advance(&mut self, time: Ticks) {
+        let crossed = time / SPAN != self.now / SPAN;
+        self.now = time;
+        if crossed {
+            self.refill();
+        }
+    }
+
+    fn jump(&mut self, span: u64) {
+        self.now = span * SPAN;
+        self.refill();
+    }
+
+    fn refill(&mut self) {
+        let here = self.now / SPAN;
+        while let Some(&Reverse((time, _, word))) = self.overflow.peek() {
+            if time / SPAN - here >= COARSE as u64 {
+                break;
+            }
+            self.overflow.pop();
+            self.push(time, Event { a: (word >> 32) as u32, b: word as u32 });
+        }
+        let span = here + 1;
+        let mut next = std::mem::replace(&mut self.coarse[span as usize % COARSE], EMPTY).head;
+        while next != NIL {
+            let entry = next;
+            next = std::mem::replace(&mut self.entries[entry as usize].next, NIL);
+            let time = span * SPAN + u64::from(self.entries[entry as usize].offset);
+            self.coarse_count -= 1;
+            self.append_fine(time, entry);
+        }
+    }
+
+    /// The span of the earliest event outside the fine ring.
+    fn next_coarse(&self) -> Option<u64> {
+        let here = self.now / SPAN;
+        let overflow = self.overflow.peek().map(|&Reverse((time, _, _))| time / SPAN);
+        if self.coarse_count == 0 {
+            return overflow;
+        }
+        (here + 2..here + COARSE as u64).find(|&span| self.coarse[span as usize % COARSE].head != NIL).or(overflow)
+    }
+}
+
+fn append(slot: &mut Slot, entries: &mut [Entry], entry: u32) {
+    if slot.tail == NIL {
+        slot.head = entry;
+    } else {
+        entries[slot.tail as usize].next = entry;
+    }
+    slot.tail = entry;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Interleaves pushes and pops and compares with a sorted list, stable among equal times.
+    fn agrees(steps: &[(bool, u64)]) {
+        let (mut wheel, mut model, mut now) = (Wheel::new(), Vec::<(u64, u32)>::new(), 0);
+        for (order, &(pop, delta)) in steps.iter().enumerate() {
+            if pop {
+                let first = model.iter().map(|entry| entry.0).min();
+                let expected =
+                    first.map(|time| model.remove(model.iter().position(|e| e.0 == time).expect("it is there")));
+                let found = wheel.pop(Ticks::MAX).map(|(time, event)| (time, event.a()));
+                assert_eq!(found, expected);
+                now = found.map_or(now, |entry| entry.0);
+            } else {
+                wheel.push(now + delta, Event::new(3, order as u32, 7));
+                model.push((now + delta, order as u32));
+            }
+            assert_eq!(wheel.fine_count + wheel.coarse_count + wheel.overflow.len(), model.len());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn keeps_the_order_of_a_stable_sort(steps in prop::collection::vec(
+            (any::<bool>(), prop_oneof![0u64..4, 0u64..20_000, 0u64..200_000, 30_000_000u64..40_000_000, 0u64..500_000_000]), 0..300)) {
+            agrees(&steps);
+        }
+    }
+
+    #[test]
+    fn waits_for_the_time_asked() {
+        let mut wheel = Wheel::new();
+        for time in [5, 5, 70_000, 900_000_000] {
+            wheel.push(time, Event::new(1, time as u32, 0));
+        }
+        assert_eq!(wheel.pop(4), None);
+        assert_eq!(wheel.pop(5).map(|e| e.0), Some(5));
+        assert_eq!(wheel.pop(5).map(|e| e.0), Some(5));
+        assert_eq!(wheel.pop(69_999), None);
+        wheel.push(70_000, Event::new(2, 0, 0));
+        assert_eq!(wheel.pop(70_000).map(|e| e.1.kind()), Some(1));
+        assert_eq!(wheel.pop(70_000).map(|e| e.1.kind()), Some(2));
+        assert_eq!(wheel.pop(Ticks::MAX).map(|e| e.0), Some(900_000_000));
+        assert_eq!(wheel.pop(Ticks::MAX), None);
+    }
+}

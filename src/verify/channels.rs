@@ -1,0 +1,172 @@
+//! The channel dependency graph of one half's packets over physical channels: what drain tokens follow.
+
+use super::dependencies::{Collector, Dependencies, Layout, Turn};
+use super::evidence;
+use super::graph::Graph;
+use super::lanes::Lanes;
+use super::net::Net;
+use super::refusal::Refusal;
+use super::walk::{Case, Injection, Walker};
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Half, PortNum, VlSet};
+use crate::tables::SubnetTables;
+
+/// A set of ports of one node, port n as bit n mod 64 of word n ÷ 64.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PortMask(pub [u64; 4]);
+
+impl PortMask {
+    /// Whether a port is in the set.
+    pub fn contains(&self, port: PortNum) -> bool {
+        self.0[port.index() / 64] >> (port.index() % 64) & 1 == 1
+    }
+
+    /// Adds a port.
+    pub fn insert(&mut self, port: PortNum) {
+        self.0[port.index() / 64] |= 1 << (port.index() % 64);
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.0 == [0; 4]
+    }
+
+    /// The ports in rising order.
+    pub fn iter(&self) -> impl Iterator<Item = PortNum> + '_ {
+        (0..=u8::MAX).map(PortNum).filter(|&port| self.contains(port))
+    }
+}
+
+/// Which channel's packets can wait for which channel, among the surviving ones that packets of the half can occupy:
+/// those injected now, and those that had crossed an element before it died. Free of cycles.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChannelGraph {
+    /// By switch (present ones, in index order), then input port.
+    outputs: Vec<(NodeId, Vec<PortMask>)>,
+    sources: Vec<PortId>,
+    leaves: Vec<PortId>,
+    order: Vec<PortId>,
+}
+
+impl ChannelGraph {
+    /// The graph of the packets of `half` under `tables`, as they were before any element died; restricted to
+    /// `surviving`, to packets on `lanes` of it, and leaving `stranded` end ports out of what must have a route.
+    ///
+    /// # Errors
+    /// Tables that are not free of deadlock, loops or black holes.
+    pub fn new(
+        fabric: &Fabric,
+        surviving: &Fabric,
+        tables: &SubnetTables,
+        half: Half,
+        lanes: VlSet,
+        stranded: &[PortId],
+    ) -> Result<ChannelGraph, Refusal> {
+        let mut injected = [false; 2];
+        injected[half.index()] = true;
+        let case = Case::steady(fabric, tables, injected, stranded, false);
+        let net = Net::new(fabric, surviving, false);
+        let options = Lanes::new(fabric, &net, &case.stages)?;
+        let injection = Injection::new(&case, &net, &options);
+        let walker = Walker { case: &case, net: &net, lanes: &options, injection: &injection };
+        let layout = Layout::new(&net, options.vls);
+        let mut collector = Collector::new(&layout, &options, 1);
+        if let Some(finding) = walker.run(&mut collector) {
+            return Err(evidence::of_finding(&case, &net, finding));
+        }
+        let halves = collector.finish(&case, &injection);
+        if let Err(cycle) = halves[half.index()][0].graph(&layout).order() {
+            return Err(evidence::of_cycle(&walker, &layout, &halves, 0, cycle));
+        }
+        let arcs = arcs(&layout, &halves[half.index()][0], lanes);
+        let used = used(&layout, &halves[half.index()][0], lanes);
+        ChannelGraph::assemble(fabric, surviving, &net, &arcs, &used)
+    }
+
+    fn assemble(
+        fabric: &Fabric,
+        surviving: &Fabric,
+        net: &Net,
+        arcs: &[Turn],
+        used: &[bool],
+    ) -> Result<ChannelGraph, Refusal> {
+        let graph = Graph::new(net.heads.len(), |tell| {
+            arcs.iter().for_each(|turn| tell(turn.inward as u32, turn.outward as u32));
+        });
+        let Ok(order) = graph.order() else {
+            let what = "lanes wait for each other without a cycle, but their channels do not; this routing function \
+                        needs its lanes drained one by one"
+                .to_string();
+            return Err(Refusal::Precondition { wave: "steady".to_string(), what });
+        };
+        let mut waited_for = vec![false; net.heads.len()];
+        arcs.iter().for_each(|turn| waited_for[turn.outward] = true);
+        let channels = || order.iter().map(|&channel| PortId(channel)).filter(|channel| used[channel.index()]);
+        let by_index = |mut ports: Vec<PortId>| {
+            ports.sort_unstable();
+            ports
+        };
+        Ok(ChannelGraph {
+            outputs: masks(fabric, surviving, net, arcs),
+            sources: by_index(channels().filter(|channel| !waited_for[channel.index()]).collect()),
+            leaves: by_index(channels().filter(|channel| graph.successors(channel.0).is_empty()).collect()),
+            order: channels().collect(),
+        })
+    }
+
+    /// For every surviving switch in index order: by input port, 0 to `num_ports`, the outputs that its packets can wait
+    /// for.
+    pub fn outputs(&self) -> &[(NodeId, Vec<PortMask>)] {
+        &self.outputs
+    }
+
+    /// Channels that no packet waits for from another channel, in index order: injection channels of end ports, and
+    /// channels of switches whose predecessors all died. The port's device begins the token there.
+    pub fn sources(&self) -> &[PortId] {
+        &self.sources
+    }
+
+    /// Channels whose packets wait for no other, in index order: those into end ports, and those of which all
+    /// successors died. The device at their far end reports the token.
+    pub fn leaves(&self) -> &[PortId] {
+        &self.leaves
+    }
+
+    /// Every channel that can be occupied, each before all that its packets can wait for.
+    pub fn order(&self) -> &[PortId] {
+        &self.order
+    }
+}
+
+/// Ways through switches that packets on `lanes` can take, both channels surviving.
+fn arcs(layout: &Layout<'_>, dependencies: &Dependencies, lanes: VlSet) -> Vec<Turn> {
+    let alive = |turn: &Turn| layout.net.exists(1, turn.inward) && layout.net.exists(1, turn.outward);
+    let taken = |turn: &Turn| taken(layout, dependencies, lanes, turn);
+    layout.turns().filter(|turn| alive(turn) && taken(turn)).collect()
+}
+
+fn taken(layout: &Layout<'_>, dependencies: &Dependencies, lanes: VlSet, turn: &Turn) -> bool {
+    let on = |lane: &usize| lanes.0 >> lane & 1 == 1;
+    let mut inputs = (0..layout.vls).filter(on);
+    inputs.any(|lane| dependencies.at(layout, turn.row, turn.input, lane, turn.output) & lanes.0 != 0)
+}
+
+/// Surviving channels that packets on `lanes` can occupy, whether or not their neighbours in the graph survive.
+fn used(layout: &Layout<'_>, dependencies: &Dependencies, lanes: VlSet) -> Vec<bool> {
+    let mut used = vec![false; layout.net.heads.len()];
+    for turn in layout.turns().filter(|turn| taken(layout, dependencies, lanes, turn)) {
+        for channel in [turn.inward, turn.outward] {
+            used[channel] |= layout.net.exists(1, channel);
+        }
+    }
+    used
+}
+
+/// The arcs by switch and input.
+fn masks(fabric: &Fabric, surviving: &Fabric, net: &Net, arcs: &[Turn]) -> Vec<(NodeId, Vec<PortMask>)> {
+    let empty = |&node: &NodeId| vec![PortMask::default(); usize::from(fabric.node(node).num_ports) + 1];
+    let mut by_row: Vec<Vec<PortMask>> = net.rows.iter().map(empty).collect();
+    arcs.iter().for_each(|turn| by_row[turn.row][turn.input.index()].insert(turn.output));
+    let present = |&(node, _): &(NodeId, _)| surviving.node(node).present;
+    net.rows.iter().copied().zip(by_row).filter(present).collect()
+}

@@ -1,0 +1,212 @@
+//! From what the prover found to what people can follow: who closes a cycle, which class goes round, where packets end.
+
+use super::dependencies::{Dependencies, Layout, lane_of};
+use super::graph::NodeCycle;
+use super::lanes::{LaneMask, lanes_of};
+use super::net::{Head, Net};
+use super::refusal::{
+    BlackHole, ClassLoop, Cycle, Dependency, Device, Entry, LoopHop, PortLane, Refusal, WrongArrival,
+};
+use super::walk::{Case, Class, Columns, Fault, Finding, Hop, Sink, Walker};
+use crate::ids::{Lid, PortNum, Sl, Vl};
+use crate::tables::SubnetTables;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A finding as a refusal.
+pub(super) fn of_finding(case: &Case<'_>, net: &Net, finding: Finding) -> Refusal {
+    let wave = case.stages[finding.stage].name.clone();
+    let lid = finding.lid;
+    match finding.fault {
+        Fault::Hole { row, cause, entry } => {
+            let switch = Device::of(case.fabric, net.rows[row]);
+            Refusal::BlackHole(BlackHole { wave, switch, lid, cause, entry })
+        }
+        Fault::Wrong { at, owner } => Refusal::WrongArrival(WrongArrival::new(wave, case.fabric, lid, at, owner)),
+    }
+}
+
+/// A cycle as a refusal: a loop where a class goes round by itself, otherwise a deadlock with a class for each
+/// dependency.
+pub(super) fn of_cycle(
+    walker: &Walker<'_>,
+    layout: &Layout<'_>,
+    halves: &[Vec<Dependencies>; 2],
+    stage: usize,
+    cycle: NodeCycle,
+) -> Refusal {
+    let mut loops = LoopSearch { walker, stage, edges: BTreeMap::new(), found: None };
+    walker.run(&mut loops);
+    if let Some(found) = loops.found {
+        return Refusal::Loop(found);
+    }
+    let wanted = wanted(layout, halves, stage, &cycle);
+    let mut search = ClassSearch { walker, stage, wanted };
+    walker.run(&mut search);
+    let dependencies = search.wanted.iter().map(|wanted| search.explain(wanted)).collect();
+    let wave = walker.case.stages[stage].name.clone();
+    Refusal::Deadlock(Cycle { wave, dependencies, shortest: cycle.shortest })
+}
+
+/// A dependency of the cycle, and who causes it.
+struct Wanted {
+    row: usize,
+    input: PortNum,
+    from: u8,
+    output: PortNum,
+    to: u8,
+    /// Halves whose classes do.
+    halves: [bool; 2],
+    cause: Option<Cause>,
+}
+
+/// The class, and the latest stage at which it chose so.
+struct Cause {
+    stage: usize,
+    lid: Lid,
+    sl: Sl,
+    entry: Entry,
+    mapping: Entry,
+}
+
+fn wanted(layout: &Layout<'_>, halves: &[Vec<Dependencies>; 2], stage: usize, cycle: &NodeCycle) -> Vec<Wanted> {
+    let next = cycle.nodes.iter().cycle().skip(1);
+    let turn = |(&inward, &outward): (&u32, &u32)| {
+        let ((channel, from), (out, to)) = (lane_of(layout, inward), lane_of(layout, outward));
+        let Head::Switch { row, input } = layout.net.heads[channel.index()] else {
+            unreachable!("only a lane into a switch waits for another")
+        };
+        let row = row as usize;
+        let output = PortNum((out.0 - layout.net.first_port[row]) as u8);
+        let has = |half: &Vec<Dependencies>| half[stage].at(layout, row, input, from.into(), output) >> to & 1 == 1;
+        Wanted { row, input, from, output, to, halves: [has(&halves[0]), has(&halves[1])], cause: None }
+    };
+    cycle.nodes.iter().zip(next).map(turn).collect()
+}
+
+/// Finds a class for every dependency of a cycle.
+struct ClassSearch<'a> {
+    walker: &'a Walker<'a>,
+    stage: usize,
+    wanted: Vec<Wanted>,
+}
+
+impl ClassSearch<'_> {
+    fn explain(&self, wanted: &Wanted) -> Dependency {
+        let case = self.walker.case;
+        let switch = Device::of(case.fabric, self.walker.net.rows[wanted.row]);
+        let lane = |port, vl| PortLane { port, vl: Vl::masked(vl) };
+        let (input, output) = (lane(wanted.input, wanted.from), lane(wanted.output, wanted.to));
+        let Some(cause) = &wanted.cause else { unreachable!("the walk that found the dependency passes it again") };
+        let latched = (cause.stage < self.stage).then(|| case.stages[cause.stage].name.clone());
+        let Cause { lid, sl, entry, mapping, .. } = *cause;
+        Dependency { switch, input, output, lid, sl, entry, mapping, latched }
+    }
+
+    fn cause(&self, class: &Class, columns: &Columns, hop: &Hop, to: u8) -> Cause {
+        let sl = self.walker.lanes.groups[class.group].sls[0];
+        let facts = &self.walker.case.stages[hop.stage];
+        let node = self.walker.net.rows[hop.row].index();
+        let table = |tables: &SubnetTables| tables.sl_to_vl[node].get(hop.input, hop.output).get(sl);
+        let (old, new) = (table(facts.before), table(facts.after));
+        let mapping = match (old == new, old.get() == to) {
+            (true, _) => Entry::Unchanged,
+            (false, true) => Entry::Old,
+            (false, false) => Entry::New,
+        };
+        let entry = columns.entry(hop.stage, hop.row, hop.output);
+        Cause { stage: hop.stage, lid: class.lid, sl, entry, mapping }
+    }
+}
+
+impl Sink for ClassSearch<'_> {
+    fn hop(&mut self, class: &Class, columns: &Columns, hop: &Hop) {
+        if hop.stage > self.stage {
+            return;
+        }
+        for index in 0..self.wanted.len() {
+            let wanted = &self.wanted[index];
+            let here = (wanted.row, wanted.input, wanted.output) == (hop.row, hop.input, hop.output);
+            let lanes = has(hop.from, wanted.from) && has(hop.to, wanted.to);
+            let later = wanted.cause.as_ref().is_none_or(|cause| cause.stage < hop.stage);
+            if here && lanes && later && wanted.halves[class.half.index()] {
+                self.wanted[index].cause = Some(self.cause(class, columns, hop, self.wanted[index].to));
+            }
+        }
+    }
+}
+
+fn has(mask: LaneMask, lane: u8) -> bool {
+    lanes_of(mask).any(|own| own == usize::from(lane))
+}
+
+/// Finds a class that goes round.
+struct LoopSearch<'a> {
+    walker: &'a Walker<'a>,
+    stage: usize,
+    /// Of the class in hand, at the stage: outputs towards other switches, by switch.
+    edges: BTreeMap<usize, BTreeSet<PortNum>>,
+    found: Option<ClassLoop>,
+}
+
+/// A switch on the path of the depth-first search, and its outputs not yet tried.
+struct Visit {
+    row: usize,
+    output: PortNum,
+    left: Vec<PortNum>,
+}
+
+impl LoopSearch<'_> {
+    /// The hops of a round trip among the edges, as (row, output), by depth-first search.
+    fn round(&self) -> Option<Vec<(usize, PortNum)>> {
+        let outputs = |row: usize| self.edges.get(&row).into_iter().flatten().rev().copied().collect();
+        let visit = |row| Visit { row, output: PortNum::ZERO, left: outputs(row) };
+        let mut entered = BTreeSet::new();
+        for &start in self.edges.keys() {
+            let mut path = if entered.insert(start) { vec![visit(start)] } else { Vec::new() };
+            while let Some(last) = path.last_mut() {
+                let Some(output) = last.left.pop() else {
+                    path.pop();
+                    continue;
+                };
+                last.output = output;
+                let next = self.next_row(last.row, output);
+                if let Some(at) = path.iter().position(|visit| visit.row == next) {
+                    return Some(path[at..].iter().map(|visit| (visit.row, visit.output)).collect());
+                }
+                if entered.insert(next) {
+                    path.push(visit(next));
+                }
+            }
+        }
+        None
+    }
+
+    fn next_row(&self, row: usize, output: PortNum) -> usize {
+        match self.walker.net.heads[self.walker.net.channel(row, output)] {
+            Head::Switch { row, .. } => row as usize,
+            _ => unreachable!("only outputs towards switches are gathered"),
+        }
+    }
+}
+
+impl Sink for LoopSearch<'_> {
+    fn hop(&mut self, _class: &Class, _columns: &Columns, hop: &Hop) {
+        let onward = self.walker.net.heads[self.walker.net.channel(hop.row, hop.output)];
+        if hop.stage == self.stage && self.found.is_none() && matches!(onward, Head::Switch { .. }) {
+            self.edges.entry(hop.row).or_default().insert(hop.output);
+        }
+    }
+
+    fn end(&mut self, class: &Class, columns: &Columns) {
+        if let Some(round) = self.round() {
+            let (case, net) = (self.walker.case, self.walker.net);
+            let hop = |&(row, port): &(usize, PortNum)| {
+                let entry = columns.entry(self.stage, row, port);
+                LoopHop { switch: Device::of(case.fabric, net.rows[row]), port, entry }
+            };
+            let wave = case.stages[self.stage].name.clone();
+            self.found = Some(ClassLoop { wave, lid: class.lid, hops: round.iter().map(hop).collect() });
+        }
+        self.edges.clear();
+    }
+}

@@ -1,0 +1,202 @@
+//! A flat directed graph: numbering in which every edge goes up, or a shortest cycle.
+
+/// Edge visits after which the search for a shorter cycle ends, once one is found.
+const BUDGET: u64 = 500_000_000;
+
+/// Successors of nodes 0 to n − 1, packed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Graph {
+    /// Node i's successors are `to[start[i]..start[i + 1]]`.
+    start: Vec<u32>,
+    to: Vec<u32>,
+}
+
+/// A cycle by its nodes, in order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct NodeCycle {
+    pub nodes: Vec<u32>,
+    /// Whether the search for a shorter one was complete.
+    pub shortest: bool,
+}
+
+impl Graph {
+    /// Packs edges, which `each` tells twice in one order.
+    pub fn new(nodes: usize, each: impl Fn(&mut dyn FnMut(u32, u32))) -> Graph {
+        let mut start = vec![0u32; nodes + 1];
+        each(&mut |from, _| start[from as usize + 1] += 1);
+        (0..nodes).for_each(|i| start[i + 1] += start[i]);
+        let mut next = start.clone();
+        let mut to = vec![0u32; start[nodes] as usize];
+        each(&mut |from, target| {
+            to[next[from as usize] as usize] = target;
+            next[from as usize] += 1;
+        });
+        Graph { start, to }
+    }
+
+    /// How many nodes.
+    pub fn len(&self) -> usize {
+        self.start.len() - 1
+    }
+
+    /// A node's successors.
+    pub fn successors(&self, node: u32) -> &[u32] {
+        &self.to[self.start[node as usize] as usize..self.start[node as usize + 1] as usize]
+    }
+
+    /// Every node that has an edge, either way.
+    pub fn touched(&self) -> Vec<bool> {
+        let mut touched: Vec<bool> = self.start.windows(2).map(|pair| pair[0] < pair[1]).collect();
+        self.to.iter().for_each(|&target| touched[target as usize] = true);
+        touched
+    }
+
+    /// All nodes in an order in which every edge goes forward.
+    ///
+    /// # Errors
+    /// A cycle, the shortest one within the budget.
+    pub fn order(&self) -> Result<Vec<u32>, NodeCycle> {
+        let mut waiting = vec![0u32; self.len()];
+        self.to.iter().for_each(|&target| waiting[target as usize] += 1);
+        let mut order: Vec<u32> = (0..self.len() as u32).filter(|&node| waiting[node as usize] == 0).collect();
+        let mut next = 0;
+        while let Some(&node) = order.get(next) {
+            next += 1;
+            for &target in self.successors(node) {
+                waiting[target as usize] -= 1;
+                if waiting[target as usize] == 0 {
+                    order.push(target);
+                }
+            }
+        }
+        if order.len() == self.len() { Ok(order) } else { Err(self.shortest_cycle(waiting)) }
+    }
+
+    /// The shortest cycle; `waiting` is above 0 for the nodes that lie on cycles or behind them.
+    fn shortest_cycle(&self, waiting: Vec<u32>) -> NodeCycle {
+        let mut live: Vec<bool> = waiting.iter().map(|&count| count > 0).collect();
+        let mut search = Search { parent: vec![u32::MAX; self.len()], queue: Vec::new(), visits: 0 };
+        let mut best: Option<Vec<u32>> = None;
+        for start in 0..self.len() as u32 {
+            if !live[start as usize] {
+                continue;
+            }
+            let bound = best.as_ref().map_or(usize::MAX, |cycle| cycle.len() - 1);
+            best = search.through(self, start, &live, bound).or(best);
+            // Every cycle through it has been seen.
+            live[start as usize] = false;
+            let length = best.as_ref().map_or(usize::MAX, Vec::len);
+            if length == 1 || best.is_some() && search.visits > BUDGET {
+                let shortest = length == 1;
+                return NodeCycle { nodes: best.unwrap_or_default(), shortest };
+            }
+        }
+        NodeCycle { nodes: best.expect("nodes that no order holds include a cycle"), shortest: true }
+    }
+}
+
+/// Breadth-first search for the way back to its start.
+struct Search {
+    /// By node: where it was reached from; `u32::MAX` where it was not.
+    parent: Vec<u32>,
+    queue: Vec<u32>,
+    visits: u64,
+}
+
+impl Search {
+    /// The shortest cycle through `start` among live nodes, of at most `bound` nodes.
+    fn through(&mut self, graph: &Graph, start: u32, live: &[bool], bound: usize) -> Option<Vec<u32>> {
+        self.queue.clear();
+        self.queue.push(start);
+        let found = self.spread(graph, start, live, bound);
+        let cycle = found.map(|last| self.path(start, last));
+        self.queue.iter().for_each(|&node| self.parent[node as usize] = u32::MAX);
+        cycle
+    }
+
+    /// The last node of a shortest cycle through `start`.
+    fn spread(&mut self, graph: &Graph, start: u32, live: &[bool], bound: usize) -> Option<u32> {
+        let (mut next, mut depth, mut level_end) = (0, 1, 1);
+        while next < self.queue.len() {
+            if next == level_end {
+                (depth, level_end) = (depth + 1, self.queue.len());
+            }
+            if depth > bound {
+                return None;
+            }
+            let node = self.queue[next];
+            next += 1;
+            self.visits += graph.successors(node).len() as u64;
+            for &target in graph.successors(node) {
+                if target == start {
+                    return Some(node);
+                }
+                if live[target as usize] && self.parent[target as usize] == u32::MAX {
+                    self.parent[target as usize] = node;
+                    self.queue.push(target);
+                }
+            }
+        }
+        None
+    }
+
+    fn path(&self, start: u32, last: u32) -> Vec<u32> {
+        let mut nodes = vec![last];
+        while nodes[nodes.len() - 1] != start {
+            nodes.push(self.parent[nodes[nodes.len() - 1] as usize]);
+        }
+        nodes.reverse();
+        nodes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use petgraph::algo::{is_cyclic_directed, tarjan_scc};
+    use petgraph::graph::DiGraph;
+    use proptest::prelude::*;
+
+    fn graph_of(nodes: usize, edges: &[(u32, u32)]) -> Graph {
+        Graph::new(nodes, |tell| edges.iter().for_each(|&(from, to)| tell(from, to)))
+    }
+
+    /// Length of the shortest cycle, by matrix of distances.
+    fn girth(nodes: usize, edges: &[(u32, u32)]) -> Option<usize> {
+        let mut hops = vec![vec![usize::MAX / 2; nodes]; nodes];
+        edges.iter().for_each(|&(from, to)| hops[from as usize][to as usize] = 1);
+        for via in 0..nodes {
+            for from in 0..nodes {
+                for to in 0..nodes {
+                    hops[from][to] = hops[from][to].min(hops[from][via] + hops[via][to]);
+                }
+            }
+        }
+        (0..nodes).map(|node| hops[node][node]).min().filter(|&hops| hops < usize::MAX / 2)
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_petgraph(edges in prop::collection::vec((0u32..24, 0u32..24), 0..60)) {
+            let graph = graph_of(24, &edges);
+            let oracle = DiGraph::<(), (), u32>::from_edges(&edges);
+            match graph.order() {
+                Ok(order) => {
+                    prop_assert!(!is_cyclic_directed(&oracle));
+                    let mut number = [0; 24];
+                    order.iter().enumerate().for_each(|(i, &node)| number[node as usize] = i);
+                    prop_assert!(edges.iter().all(|&(from, to)| number[from as usize] < number[to as usize]));
+                }
+                Err(cycle) => {
+                    prop_assert!(is_cyclic_directed(&oracle) && cycle.shortest);
+                    let next = cycle.nodes.iter().cycle().skip(1);
+                    prop_assert!(cycle.nodes.iter().zip(next).all(|(&from, &to)| edges.contains(&(from, to))));
+                    prop_assert_eq!(Some(cycle.nodes.len()), girth(24, &edges));
+                    let component = tarjan_scc(&oracle).into_iter()
+                        .find(|part| part.iter().any(|node| node.index() == cycle.nodes[0] as usize)).unwrap();
+                    prop_assert!(cycle.nodes.iter().all(|&node| component.iter().any(|n| n.index() == node as usize)));
+                }
+            }
+        }
+    }
+}

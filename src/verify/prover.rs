@@ -1,0 +1,223 @@
+//! Puts the parts together: checks what was handed in, walks, judges stage by stage, and gathers the evidence.
+
+use super::dependencies::{Collector, Dependencies, Layout};
+use super::evidence;
+use super::graph::Graph;
+use super::lanes::Lanes;
+use super::net::Net;
+use super::refusal::Refusal;
+use super::walk::{Case, Injection, Walker};
+use super::{ProofStatistics, Proved, Transition, WaveFacts};
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Half, VlSet};
+use crate::tables::SubnetTables;
+
+/// The name of the moment before the first wave.
+const STEADY: &str = "steady";
+
+/// What a proof of tables by themselves covers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Scope {
+    /// The halves whose LIDs and service levels are in use.
+    pub halves: Vec<Half>,
+    /// End ports that the tables omit: packets to and from them may be discarded where there is no route.
+    pub stranded: Vec<PortId>,
+    /// Whether the switches' own LIDs are in use too, and switches send.
+    pub switches: bool,
+}
+
+impl Scope {
+    /// End ports and switches, nobody left out.
+    pub fn of(halves: &[Half]) -> Scope {
+        Scope { halves: halves.to_vec(), stranded: Vec::new(), switches: true }
+    }
+}
+
+/// Proof of a routing function by itself. Only the prover makes one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TableProof {
+    statistics: ProofStatistics,
+    order: Vec<(PortId, u8)>,
+}
+
+impl TableProof {
+    /// What the proof covers.
+    pub fn statistics(&self) -> &ProofStatistics {
+        &self.statistics
+    }
+
+    /// Every lane that can be occupied, as (channel, VL), in an order in which each waits for later ones only.
+    pub fn order(&self) -> &[(PortId, u8)] {
+        &self.order
+    }
+}
+
+/// Proves tables by themselves: from every end port (and switch) to every other, no loop, no black hole, arrival at the
+/// owner, and no cycle of dependencies between lanes.
+///
+/// # Errors
+/// What is wrong with them.
+pub fn prove_tables(fabric: &Fabric, tables: &SubnetTables, scope: &Scope) -> Result<TableProof, Refusal> {
+    let mut injected = [false; 2];
+    scope.halves.iter().for_each(|half| injected[half.index()] = true);
+    let case = Case::steady(fabric, tables, injected, &scope.stranded, scope.switches);
+    let judged = judge(&case, fabric)?;
+    Ok(TableProof { statistics: judged.statistics, order: judged.order })
+}
+
+/// Proves every moment of a transition, the one before its first wave included.
+///
+/// # Errors
+/// The value back, and what is wrong with it.
+pub fn prove<T: Transition>(transition: T) -> Result<Proved<T>, (T, Refusal)> {
+    match judge_transition(&transition) {
+        Ok(statistics) => Ok(Proved { value: transition, statistics }),
+        Err(refusal) => Err((transition, refusal)),
+    }
+}
+
+fn judge_transition(transition: &impl Transition) -> Result<ProofStatistics, Refusal> {
+    let (fabric, surviving) = (transition.fabric(), transition.surviving());
+    let waves = transition.waves();
+    check_restriction(fabric, surviving)?;
+    check_sequence(fabric, &waves)?;
+    let Some(first) = waves.first() else { return Ok(ProofStatistics::default()) };
+    let mut case = Case::steady(fabric, first.before, first.injected, transition.stranded(), false);
+    case.stages.extend(waves);
+    judge(&case, surviving).map(|judged| judged.statistics)
+}
+
+impl<'a> Case<'a> {
+    /// The moment before any change: tables alone.
+    pub(super) fn steady(
+        fabric: &'a Fabric,
+        tables: &'a SubnetTables,
+        injected: [bool; 2],
+        stranded: &[PortId],
+        switches: bool,
+    ) -> Case<'a> {
+        let mut omitted = vec![false; fabric.port_count()];
+        stranded.iter().for_each(|port| omitted[port.index()] = true);
+        let name = STEADY.to_string();
+        let steady = WaveFacts { name, before: tables, after: tables, injected, empty: VlSet::EMPTY, gone: [false; 2] };
+        Case { fabric, stages: vec![steady], stranded: omitted, switches }
+    }
+}
+
+struct Judged {
+    statistics: ProofStatistics,
+    order: Vec<(PortId, u8)>,
+}
+
+fn judge(case: &Case<'_>, surviving: &Fabric) -> Result<Judged, Refusal> {
+    check_tables(case)?;
+    let net = Net::new(case.fabric, surviving, case.switches);
+    let lanes = Lanes::new(case.fabric, &net, &case.stages)?;
+    let injection = Injection::new(case, &net, &lanes);
+    let walker = Walker { case, net: &net, lanes: &lanes, injection: &injection };
+    let layout = Layout::new(&net, lanes.vls);
+    let mut collector = Collector::new(&layout, &lanes, case.stages.len());
+    let finding = walker.run(&mut collector);
+    let halves = collector.finish(case, &injection);
+    let sound = finding.as_ref().map_or(case.stages.len(), |finding| finding.stage);
+    let mut tally = Tally::new(&layout);
+    for stage in 0..sound {
+        let mut all = halves[0][stage].clone();
+        all.unite(&halves[1][stage]);
+        let graph = all.graph(&layout);
+        match graph.order() {
+            Ok(order) => tally.count(&all, &graph, order),
+            Err(cycle) => return Err(evidence::of_cycle(&walker, &layout, &halves, stage, cycle)),
+        }
+    }
+    match finding {
+        Some(finding) => Err(evidence::of_finding(case, &net, finding)),
+        None => Ok(tally.judged(&layout, &walker)),
+    }
+}
+
+/// What all stages together can occupy.
+struct Tally {
+    all: Dependencies,
+    lanes: Vec<bool>,
+    last_order: Vec<u32>,
+}
+
+impl Tally {
+    fn new(layout: &Layout<'_>) -> Tally {
+        let lanes = vec![false; layout.net.heads.len() * layout.vls];
+        Tally { all: Dependencies::none(layout), lanes, last_order: Vec::new() }
+    }
+
+    fn count(&mut self, all: &Dependencies, graph: &Graph, order: Vec<u32>) {
+        self.all.unite(all);
+        self.lanes.iter_mut().zip(graph.touched()).for_each(|(own, touched)| *own |= touched);
+        self.last_order = order;
+    }
+
+    fn judged(self, layout: &Layout<'_>, walker: &Walker<'_>) -> Judged {
+        let case = walker.case;
+        let channels = self.lanes.chunks(layout.vls).filter(|lanes| lanes.contains(&true)).count();
+        let ends = case.fabric.end_ports().filter(|port| !case.stranded[port.index()]).count();
+        let groups = &walker.lanes.groups;
+        let statistics = ProofStatistics {
+            waves: case.stages.len() - 1,
+            channels,
+            lanes: self.lanes.iter().filter(|&&occupied| occupied).count(),
+            dependencies: self.all.count(),
+            classes: walker.classes().map(|class| groups[class.group].sls.len()).sum(),
+            pairs: ends * ends.saturating_sub(1),
+        };
+        let occupied = self.last_order.into_iter().filter(|&lane| self.lanes[lane as usize]);
+        let order = occupied.map(|lane| super::dependencies::lane_of(layout, lane)).collect();
+        Judged { statistics, order }
+    }
+}
+
+fn precondition(wave: &str, what: String) -> Refusal {
+    Refusal::Precondition { wave: wave.to_string(), what }
+}
+
+/// What survives must be the fabric less something.
+fn check_restriction(fabric: &Fabric, surviving: &Fabric) -> Result<(), Refusal> {
+    if (fabric.node_count(), fabric.port_count()) != (surviving.node_count(), surviving.port_count()) {
+        let what = "what survives is indexed otherwise than the fabric before the change".to_string();
+        return Err(precondition(STEADY, what));
+    }
+    let alien = surviving.ports().find(|&(id, port)| port.peer.is_some() && port.peer != fabric.peer(id));
+    alien.map_or(Ok(()), |(id, _)| {
+        let what = format!("{} has a cable that the fabric before the change lacks", fabric.describe_port(id));
+        Err(precondition(STEADY, what))
+    })
+}
+
+/// Each wave begins as the one before it ended.
+fn check_sequence(fabric: &Fabric, waves: &[WaveFacts<'_>]) -> Result<(), Refusal> {
+    for pair in waves.windows(2) {
+        let (ended, begins) = (pair[0].after, pair[1].before);
+        let differing = fabric.nodes().map(|(id, _)| id).find(|id| {
+            ended.lfts[id.index()] != begins.lfts[id.index()]
+                || ended.sl_to_vl[id.index()] != begins.sl_to_vl[id.index()]
+        });
+        if let Some(node) = differing {
+            let name = fabric.describe_node(node);
+            let what = format!("tables of {name:?} differ from those at the end of wave {}", pair[0].name);
+            return Err(precondition(&pair[1].name, what));
+        }
+    }
+    Ok(())
+}
+
+/// Tables for every node, a LID for every end port.
+fn check_tables(case: &Case<'_>) -> Result<(), Refusal> {
+    let nodes = case.fabric.node_count();
+    for facts in &case.stages {
+        let fits = |tables: &SubnetTables| tables.lfts.len() == nodes && tables.sl_to_vl.len() == nodes;
+        if !fits(facts.before) || !fits(facts.after) {
+            let what = format!("tables do not cover the {nodes} nodes of the fabric before the change");
+            return Err(precondition(&facts.name, what));
+        }
+    }
+    let nameless = case.fabric.end_ports().find(|&port| case.fabric.port(port).lid.is_none());
+    nameless.map_or(Ok(()), |port| Err(precondition(STEADY, format!("{} has no LID", case.fabric.describe_port(port)))))
+}

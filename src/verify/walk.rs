@@ -1,0 +1,433 @@
+//! Follows one class after the other through all stages: from every source, through every mixture of old and new entries,
+//! onto every lane that a mixture of old and new SL-to-VL tables allows.
+//!
+//! A *stage* is the moment before the change (0) or a wave (1 on). What a class can occupy at the end of a stage is where
+//! the next begins, less what the barrier between them emptied. A [`Sink`] hears of every hop that can happen.
+
+use super::WaveFacts;
+use super::lanes::{LaneMask, Lanes};
+use super::net::{Head, Net};
+use super::refusal::{Entry, HoleCause};
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Half, Lid, PortNum};
+use crate::tables::Lft;
+use std::sync::Arc;
+
+/// What is walked: fabric, stages, and who is left out.
+pub(super) struct Case<'a> {
+    /// Before the change.
+    pub fabric: &'a Fabric,
+    /// Stage 0: the tables before the change on both sides; then the waves.
+    pub stages: Vec<WaveFacts<'a>>,
+    /// By port: omitted by the new routing function.
+    pub stranded: Vec<bool>,
+    /// Whether switches send and receive, too.
+    pub switches: bool,
+}
+
+/// Packets that look alike to every switch: one DLID, and service levels that no table tells apart.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Class {
+    pub lid: Lid,
+    pub owner: PortId,
+    pub half: Half,
+    /// Index into the groups of [`Lanes`].
+    pub group: usize,
+    /// Whether discarding its packets for want of a route is no fault, before and during the change.
+    pub lenient: [bool; 2],
+}
+
+/// One possible hop of a class: packets in the input, on any lane of `from`, can take the output, on any lane of `to`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hop {
+    pub stage: usize,
+    pub row: usize,
+    pub input: PortNum,
+    pub from: LaneMask,
+    pub output: PortNum,
+    pub to: LaneMask,
+}
+
+/// Hears of every hop.
+pub(super) trait Sink {
+    /// A packet already in a lane hops on.
+    fn hop(&mut self, class: &Class, columns: &Columns, hop: &Hop);
+    /// Packets of every source of a switch that makes no difference between inputs enter an output channel.
+    fn enter(&mut self, _stage: usize, _group: usize, _channel: usize, _to: LaneMask) {}
+    /// The class has been walked through all stages.
+    fn end(&mut self, _class: &Class, _columns: &Columns) {}
+}
+
+/// What is wrong with a class, and where.
+#[derive(Clone, Debug)]
+pub(super) struct Finding {
+    pub stage: usize,
+    pub lid: Lid,
+    pub fault: Fault,
+}
+
+/// See the refusals of the same names.
+#[derive(Clone, Debug)]
+pub(super) enum Fault {
+    Hole { row: usize, cause: HoleCause, entry: Entry },
+    Wrong { at: PortId, owner: PortId },
+}
+
+/// Output ports for one DLID at every switch, at every stage: old and new.
+pub(super) struct Columns {
+    rows: usize,
+    outputs: Vec<[PortNum; 2]>,
+}
+
+impl Columns {
+    fn new(rows: usize, stages: usize) -> Columns {
+        Columns { rows, outputs: vec![[PortNum::NO_ROUTE; 2]; rows * stages] }
+    }
+
+    fn read(&mut self, net: &Net, stages: &[WaveFacts<'_>], lid: Lid) {
+        let output = |table: &Arc<Lft>| table.get(lid).unwrap_or(PortNum::NO_ROUTE);
+        for (column, facts) in self.outputs.chunks_exact_mut(self.rows.max(1)).zip(stages) {
+            for (entry, node) in column.iter_mut().zip(&net.rows) {
+                let (old, new) = (&facts.before.lfts[node.index()], &facts.after.lfts[node.index()]);
+                let before = output(old);
+                *entry = [before, if Arc::ptr_eq(old, new) { before } else { output(new) }];
+            }
+        }
+    }
+
+    /// Old and new output port at a switch; [`PortNum::NO_ROUTE`] for none.
+    pub fn at(&self, stage: usize, row: usize) -> [PortNum; 2] {
+        self.outputs[stage * self.rows + row]
+    }
+
+    /// Which entry names an output port.
+    pub fn entry(&self, stage: usize, row: usize, output: PortNum) -> Entry {
+        let [old, new] = self.at(stage, row);
+        match (old == new, old == output) {
+            (true, _) => Entry::Unchanged,
+            (false, true) => Entry::Old,
+            (false, false) => Entry::New,
+        }
+    }
+}
+
+/// Sources of one row that can inject one group in one stage.
+#[derive(Clone, Copy, Debug)]
+struct Seed {
+    row: usize,
+    /// Range of the row's sources.
+    first: usize,
+    end: usize,
+    /// How many of them inject, and how many of those that must not lose packets.
+    any: u32,
+    firm: u32,
+}
+
+/// What sources have in their injection channels.
+pub(super) struct Injection {
+    groups: usize,
+    sources: usize,
+    /// By stage, source and group.
+    masks: Vec<LaneMask>,
+    /// By stage and group.
+    seeds: Vec<Vec<Seed>>,
+}
+
+impl Injection {
+    pub fn new(case: &Case<'_>, net: &Net, lanes: &Lanes) -> Injection {
+        let (groups, sources) = (lanes.groups.len(), net.sources.len());
+        let mut injection = Injection { groups, sources, masks: Vec::new(), seeds: Vec::new() };
+        for (stage, facts) in case.stages.iter().enumerate() {
+            for source in 0..sources {
+                let masks = (0..groups).map(|group| injection.mask_in(stage, source, group, facts, net, lanes));
+                let masks: Vec<LaneMask> = masks.collect();
+                injection.masks.extend(masks);
+            }
+            let seeds = (0..groups).map(|group| injection.seeds_in(stage, group, case, net)).collect::<Vec<_>>();
+            injection.seeds.extend(seeds);
+        }
+        injection
+    }
+
+    /// The lanes of a source's injection channel that packets of a group can stand in.
+    pub fn mask(&self, stage: usize, source: usize, group: usize) -> LaneMask {
+        self.masks[(stage * self.sources + source) * self.groups + group]
+    }
+
+    fn mask_in(
+        &self,
+        stage: usize,
+        source: usize,
+        group: usize,
+        facts: &WaveFacts<'_>,
+        net: &Net,
+        lanes: &Lanes,
+    ) -> LaneMask {
+        let half = lanes.groups[group].half;
+        let own = net.sources[source];
+        if own.input != PortNum::ZERO && !net.exists(stage, own.port.index()) {
+            return 0;
+        }
+        let fresh = if facts.injects(half) { lanes.at_source(stage, source, group) } else { 0 };
+        let stays = stage > 0 && !facts.gone[half.index()];
+        fresh | if stays { self.mask(stage - 1, source, group) & !facts.empty.0 } else { 0 }
+    }
+
+    fn seeds_in(&self, stage: usize, group: usize, case: &Case<'_>, net: &Net) -> Vec<Seed> {
+        let mut seeds: Vec<Seed> = Vec::new();
+        for (index, source) in net.sources.iter().enumerate() {
+            if seeds.last().is_none_or(|seed| seed.row != source.row) {
+                seeds.push(Seed { row: source.row, first: index, end: index, any: 0, firm: 0 });
+            }
+            let Some(seed) = seeds.last_mut() else { continue };
+            seed.end = index + 1;
+            let injects = self.mask(stage, index, group) != 0;
+            seed.any += u32::from(injects);
+            seed.firm += u32::from(injects && !case.stranded[source.port.index()]);
+        }
+        seeds.retain(|seed| seed.any > 0);
+        seeds
+    }
+
+    fn seeds(&self, stage: usize, group: usize) -> &[Seed] {
+        &self.seeds[stage * self.groups + group]
+    }
+}
+
+/// Walks every class; reusable, so that two passes see the same hops.
+pub(super) struct Walker<'a> {
+    pub case: &'a Case<'a>,
+    pub net: &'a Net,
+    pub lanes: &'a Lanes,
+    pub injection: &'a Injection,
+}
+
+impl<'a> Walker<'a> {
+    /// The classes of one port, all halves and groups that some stage injects.
+    fn classes_of(&self, owner: PortId) -> Vec<Class> {
+        let fabric = self.case.fabric;
+        let stranded = self.case.stranded[owner.index()];
+        let end_port = !fabric.node(fabric.port(owner).node).is_switch();
+        let dead = end_port && !self.net.survives[owner.index()];
+        let undivided = fabric.port(owner).lid.filter(|&lid| fabric.half_of(lid).is_none());
+        let mut classes = Vec::new();
+        for half in [Half::Lower, Half::Upper] {
+            if !self.case.stages.iter().any(|facts| facts.injects(half)) {
+                continue;
+            }
+            for lid in fabric.half_lids(owner, half).chain(undivided) {
+                let groups = self.lanes.groups.iter().enumerate().filter(|(_, group)| group.half == half);
+                let lenient = [stranded, stranded || dead];
+                classes.extend(groups.map(|(group, _)| Class { lid, owner, half, group, lenient }));
+            }
+        }
+        classes.sort_by_key(|class| (class.lid, class.group));
+        classes
+    }
+
+    /// Every class, in order of ports, then LIDs, then groups.
+    pub fn classes(&self) -> impl Iterator<Item = Class> + '_ {
+        let fabric = self.case.fabric;
+        let owners =
+            fabric.lid_ports().filter(|&port| self.case.switches || !fabric.node(fabric.port(port).node).is_switch());
+        owners.flat_map(|owner| self.classes_of(owner))
+    }
+
+    /// Walks all classes, and returns the earliest finding: of the first stage, then of the first class.
+    pub fn run(&self, sink: &mut impl Sink) -> Option<Finding> {
+        let stages = self.case.stages.len();
+        let mut columns = Columns::new(self.net.rows.len(), stages);
+        let mut read = None;
+        let mut course = Course::new(self, stages);
+        for class in self.classes() {
+            if read != Some(class.lid) {
+                columns.read(self.net, &self.case.stages, class.lid);
+                read = Some(class.lid);
+            }
+            course.walk(&class, &columns, sink);
+            sink.end(&class, &columns);
+        }
+        course.finding
+    }
+}
+
+/// One class on its way.
+struct Course<'a> {
+    walker: &'a Walker<'a>,
+    /// By channel: lanes that the class can occupy.
+    occupied: Vec<LaneMask>,
+    touched: Vec<u32>,
+    stack: Vec<(u32, LaneMask)>,
+    finding: Option<Finding>,
+    /// Stages that still matter: those before the earliest finding.
+    limit: usize,
+}
+
+impl<'a> Course<'a> {
+    fn new(walker: &'a Walker<'a>, stages: usize) -> Course<'a> {
+        let occupied = vec![0; walker.net.heads.len()];
+        Course { walker, occupied, touched: Vec::new(), stack: Vec::new(), finding: None, limit: stages }
+    }
+
+    fn walk(&mut self, class: &Class, columns: &Columns, sink: &mut impl Sink) {
+        let stages = self.limit;
+        for stage in 0..stages {
+            self.carry_over(class, stage);
+            self.inject(class, stage, columns, sink);
+            while let Some((channel, from)) = self.stack.pop() {
+                if let Head::Switch { row, input } = self.walker.net.heads[channel as usize] {
+                    self.switch(class, stage, row as usize, input, from, columns, sink);
+                }
+            }
+        }
+        self.touched.drain(..).for_each(|channel| self.occupied[channel as usize] = 0);
+    }
+
+    /// What the barrier before the stage left becomes its start.
+    fn carry_over(&mut self, class: &Class, stage: usize) {
+        let facts = &self.walker.case.stages[stage];
+        let net = self.walker.net;
+        let left = if facts.gone[class.half.index()] { 0 } else { !facts.empty.0 };
+        let occupied = &mut self.occupied;
+        self.touched.retain(|&channel| {
+            let lanes = &mut occupied[channel as usize];
+            *lanes &= if net.exists(stage, channel as usize) { left } else { 0 };
+            *lanes != 0
+        });
+        self.stack.extend(self.touched.iter().map(|&channel| (channel, occupied[channel as usize])));
+    }
+
+    fn inject(&mut self, class: &Class, stage: usize, columns: &Columns, sink: &mut impl Sink) {
+        let walker = self.walker;
+        for seed in walker.injection.seeds(stage, class.group) {
+            if !walker.lanes.is_uniform(stage, seed.row) {
+                self.inject_singly(class, stage, seed, columns, sink);
+                continue;
+            }
+            // The owner sends nothing to itself.
+            let own = walker.net.sources[seed.first..seed.end].iter().position(|source| source.port == class.owner);
+            let own = own.map(|at| walker.injection.mask(stage, seed.first + at, class.group) != 0).unwrap_or(false);
+            let stranded = walker.case.stranded[class.owner.index()];
+            let (any, firm) = (seed.any - u32::from(own), seed.firm - u32::from(own && !stranded));
+            if any == 0 {
+                continue;
+            }
+            for output in choices(columns.at(stage, seed.row)) {
+                let input = PortNum::ZERO;
+                if let Some(to) = self.take(class, stage, seed.row, input, output, columns, firm > 0) {
+                    sink.enter(stage, class.group, walker.net.channel(seed.row, output), to);
+                }
+            }
+        }
+    }
+
+    fn inject_singly(&mut self, class: &Class, stage: usize, seed: &Seed, columns: &Columns, sink: &mut impl Sink) {
+        let walker = self.walker;
+        for index in seed.first..seed.end {
+            let source = walker.net.sources[index];
+            let from = walker.injection.mask(stage, index, class.group);
+            if from == 0 || source.port == class.owner {
+                continue;
+            }
+            let firm = !walker.case.stranded[source.port.index()];
+            for output in choices(columns.at(stage, seed.row)) {
+                let taken = self.take(class, stage, seed.row, source.input, output, columns, firm);
+                if let (Some(to), true) = (taken, source.input != PortNum::ZERO) {
+                    let hop = Hop { stage, row: seed.row, input: source.input, from, output, to };
+                    sink.hop(class, columns, &hop);
+                }
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the inner loop: all of it is in registers")]
+    fn switch(
+        &mut self,
+        class: &Class,
+        stage: usize,
+        row: usize,
+        input: PortNum,
+        from: LaneMask,
+        columns: &Columns,
+        sink: &mut impl Sink,
+    ) {
+        for output in choices(columns.at(stage, row)) {
+            if let Some(to) = self.take(class, stage, row, input, output, columns, true) {
+                sink.hop(class, columns, &Hop { stage, row, input, from, output, to });
+            }
+        }
+    }
+
+    /// Takes an output of a switch: the lanes that become occupied there, none where the packet ends here.
+    #[expect(clippy::too_many_arguments, reason = "the inner loop: all of it is in registers")]
+    fn take(
+        &mut self,
+        class: &Class,
+        stage: usize,
+        row: usize,
+        input: PortNum,
+        output: PortNum,
+        columns: &Columns,
+        firm: bool,
+    ) -> Option<LaneMask> {
+        let net = self.walker.net;
+        if output.index() >= net.sides[row] || output == PortNum::ZERO {
+            self.leave(class, stage, row, output, columns, firm);
+            return None;
+        }
+        let channel = net.channel(row, output);
+        if !net.exists(stage, channel) {
+            // Towards a link that died the packet vanishes, and holds no lane.
+            if net.heads[channel] == Head::Nothing {
+                self.leave(class, stage, row, output, columns, firm);
+            }
+            return None;
+        }
+        if let Head::End(at) = net.heads[channel]
+            && at != class.owner
+        {
+            self.found(class, stage, Fault::Wrong { at, owner: class.owner });
+            return None;
+        }
+        let to = self.walker.lanes.at_switch(stage, row, class.group, input, output);
+        let fresh = to & !self.occupied[channel];
+        if fresh != 0 {
+            if self.occupied[channel] == 0 {
+                self.touched.push(channel as u32);
+            }
+            self.occupied[channel] |= fresh;
+            self.stack.push((channel as u32, fresh));
+        }
+        Some(to)
+    }
+
+    /// No cable, or port 0: delivery to the switch itself, a wrong arrival, or a black hole.
+    fn leave(&mut self, class: &Class, stage: usize, row: usize, output: PortNum, columns: &Columns, firm: bool) {
+        let net = self.walker.net;
+        let own = PortId(net.first_port[row]);
+        if output == PortNum::ZERO {
+            if own != class.owner {
+                self.found(class, stage, Fault::Wrong { at: own, owner: class.owner });
+            }
+            return;
+        }
+        if firm && !class.lenient[usize::from(stage > 0)] {
+            let no_route = output == PortNum::NO_ROUTE;
+            let cause = if no_route { HoleCause::NoRoute } else { HoleCause::NoCable { port: output } };
+            let entry = columns.entry(stage, row, output);
+            self.found(class, stage, Fault::Hole { row, cause, entry });
+        }
+    }
+
+    fn found(&mut self, class: &Class, stage: usize, fault: Fault) {
+        if stage < self.limit {
+            self.limit = stage;
+            self.finding = Some(Finding { stage, lid: class.lid, fault });
+        }
+    }
+}
+
+/// Old and new, once where they agree.
+fn choices([old, new]: [PortNum; 2]) -> impl Iterator<Item = PortNum> {
+    std::iter::once(old).chain((old != new).then_some(new))
+}

@@ -241,3 +241,82 @@ impl Answer {
         same_attribute && self.modifier == request.modifier
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(device: u32, tag: u64) -> Request {
+        let attribute = AttributeId::LinearForwardingTable;
+        let body = Body::Smp { path: Path::default(), attribute, data: Box::new([0; SMP_DATA_SIZE]) };
+        Request { device, tag, method: Method::Set, modifier: 0, body }
+    }
+
+    fn exchange(window: usize, per_device: usize, requests: &[(u32, u64)]) -> Exchange {
+        let timing = Timing { timeout_ns: 100, retries: 1, window, per_device, ..Timing::default() };
+        let mut exchange = Exchange::new(timing);
+        requests.iter().for_each(|&(device, tag)| exchange.submit(request(device, tag)));
+        exchange
+    }
+
+    /// Tags of what goes out now.
+    fn sent(exchange: &mut Exchange, now_ns: u64, tid: &mut u32) -> Vec<u64> {
+        std::iter::from_fn(|| exchange.transmit(now_ns, tid).map(|(_, request, _)| request.tag)).collect()
+    }
+
+    fn done() -> Answer {
+        let data = AnswerData::Smp(AttributeId::LinearForwardingTable, Box::new([0; SMP_DATA_SIZE]));
+        Answer { status: 0, modifier: 0, data }
+    }
+
+    #[test]
+    fn devices_take_turns_and_each_is_served_in_order() {
+        let mut exchange = exchange(2, 1, &[(0, 1), (0, 2), (0, 3), (7, 4), (9, 5)]);
+        let mut tid = 1;
+        assert_eq!(sent(&mut exchange, 0, &mut tid), [1, 4]);
+        assert_eq!(exchange.answer(1, done()).map(|done| done.request.tag), Some(1));
+        assert_eq!(sent(&mut exchange, 0, &mut tid), [5]);
+        assert_eq!(exchange.answer(2, done()).map(|done| done.request.tag), Some(4));
+        assert_eq!(sent(&mut exchange, 0, &mut tid), [2]);
+    }
+
+    #[test]
+    fn what_is_silent_is_sent_again_then_given_up() {
+        let mut exchange = exchange(1, 1, &[(0, 1), (0, 2)]);
+        let mut tid = 1;
+        assert_eq!(sent(&mut exchange, 0, &mut tid), [1]);
+        assert_eq!(exchange.deadline_ns(), Some(100));
+        assert!(exchange.expire(99).is_none());
+        assert!(exchange.expire(100).is_none());
+        assert_eq!(exchange.transmit(100, &mut tid).map(|(tid, _, again)| (tid, again)), Some((1, true)));
+        assert_eq!(exchange.deadline_ns(), Some(300), "twice as patient");
+        let lost = exchange.expire(300).expect("one retry was granted");
+        assert_eq!((lost.request.tag, lost.sent, lost.answer.is_none()), (1, 2, true));
+        assert_eq!(sent(&mut exchange, 300, &mut tid), [2]);
+        assert!(exchange.answer(1, done()).is_none(), "too late");
+        assert!(exchange.answer(2, done()).is_some());
+        assert_eq!(exchange.deadline_ns(), None);
+    }
+
+    #[test]
+    fn an_answer_that_comes_just_before_the_retry_spares_it() {
+        let mut exchange = exchange(1, 1, &[(0, 1)]);
+        let mut tid = 1;
+        assert_eq!(sent(&mut exchange, 0, &mut tid), [1]);
+        assert!(exchange.expire(100).is_none());
+        assert!(exchange.answer(1, done()).is_some());
+        assert_eq!(sent(&mut exchange, 100, &mut tid), [0; 0]);
+    }
+
+    #[test]
+    fn what_is_abandoned_stays_unsent_and_the_rest_is_seen_to_its_end() {
+        let mut exchange = exchange(1, 1, &[(0, 1), (0, 2), (3, 3)]);
+        let mut tid = 1;
+        assert_eq!(sent(&mut exchange, 0, &mut tid), [1]);
+        exchange.abandon();
+        assert!(exchange.answer(1, done()).is_some());
+        assert_eq!(sent(&mut exchange, 0, &mut tid), [0; 0]);
+        exchange.submit(request(3, 4));
+        assert_eq!(sent(&mut exchange, 0, &mut tid), [4]);
+    }
+}

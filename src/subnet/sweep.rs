@@ -14,7 +14,7 @@ use crate::tables::PortState;
 use crate::wire::{
     self, AttributeId, Method, NodeDescription, NodeInfo, NodeType, PortInfo, SMP_DATA_SIZE, SwitchInfo,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What a sweep found.
 #[derive(Clone, Debug)]
@@ -62,8 +62,6 @@ pub(super) struct Sweep {
     by_guid: BTreeMap<Guid, usize>,
     /// Ports whose other end is known, with that end.
     cabled: BTreeMap<(usize, PortNum), (usize, PortNum)>,
-    /// Ports that were probed.
-    probed: BTreeSet<(usize, PortNum)>,
     questions: Vec<Question>,
     notices: Vec<String>,
     home: Option<(usize, PortNum)>,
@@ -233,7 +231,7 @@ impl Sweep {
         self.found[node].ports.insert(num, info);
         let at = (node, num);
         let passes = is_switch(&self.found[node].info) || self.home == Some(at);
-        if !linked || !passes || self.cabled.contains_key(&at) || !self.probed.insert(at) {
+        if !linked || !passes || self.cabled.contains_key(&at) {
             return;
         }
         let path = self.found[node].path.through(num);

@@ -41,7 +41,8 @@ pub fn random(seed: u64, switches: u32) -> (Fabric, PortId) {
         let id = builder.node(kind, guid(1000 + i), ports, format!("host {i}"));
         complete(&mut builder, id, &mut random);
         for num in 1..=ports {
-            let switch = random.random_range(0..nodes.len());
+            let open: Vec<usize> = (0..nodes.len()).filter(|&switch| !free[switch].is_empty()).collect();
+            let switch = open[random.random_range(0..open.len())];
             if let Some(at) = take(&mut free[switch], &mut random) {
                 link(&mut builder, &mut random, (id, num), (nodes[switch], at));
                 sm.get_or_insert((id, num));
@@ -78,8 +79,8 @@ fn cable(
     (nodes, free): (&[NodeId], &mut [Vec<u8>]),
     (a, b): (usize, usize),
 ) {
-    // One port stays free for a host.
-    if free[a].len() < 3 || free[b].len() < 3 {
+    // Ports stay free for hosts: four a switch.
+    if free[a].len() < 6 || free[b].len() < 6 {
         return;
     }
     if let (Some(a_num), Some(b_num)) = (take(&mut free[a], random), take(&mut free[b], random)) {
@@ -136,4 +137,13 @@ pub fn portrait(fabric: &Fabric) -> Vec<String> {
     }
     lines.sort();
     lines
+}
+
+/// The lines that only one of two portraits has.
+pub fn difference(a: &Fabric, b: &Fabric) -> Vec<String> {
+    let (a, b) = (portrait(a), portrait(b));
+    let only = |some: &[String], others: &[String], sign| -> Vec<String> {
+        some.iter().filter(|line| !others.contains(line)).map(|line| format!("{sign} {line}")).collect()
+    };
+    [only(&a, &b, '-'), only(&b, &a, '+')].concat()
 }

@@ -92,7 +92,7 @@ fn canonical(fabric: &Fabric) -> Vec<String> {
     lines
 }
 
-/// Writes the fabric in formats that ibsim loads, and compares what is discovered.
+/// Writes the fabric in formats that ibsim loads, compares what is discovered, and holds the writer to the tool's bytes.
 fn comes_back(name: &str, fabric: &Fabric, formats: &[Format]) {
     for &format in formats {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -100,8 +100,13 @@ fn comes_back(name: &str, fabric: &Fabric, formats: &[Format]) {
         std::fs::write(&file, write(fabric, format).expect("a format that is written")).expect("a writable folder");
         let socket = format!("reconfig-formats-{}-{name}-{format}", std::process::id());
         let ibsim = Ibsim::start(&file, socket).unwrap_or_else(|said| panic!("{name} as {format}: {said}"));
-        let found = ibsim.discover();
-        let found = read(found.as_bytes(), name).unwrap_or_else(|error| panic!("{}", error.render(false)));
+        let printed = ibsim.discover();
+        let found = read(printed.as_bytes(), name).unwrap_or_else(|error| panic!("{}", error.render(false)));
+        let written = write(&found, Format::Ibnetdiscover).expect("a format that is written");
+        let differs =
+            written.lines().zip(printed.lines()).enumerate().find(|(line, (ours, tools))| *line != 1 && ours != tools);
+        assert_eq!(differs, None, "{name} as {format}: our line and the tool's, the date's aside");
+        assert_eq!(written.lines().count(), printed.lines().count(), "{name} as {format}");
         let (ours, theirs) = (canonical(fabric), canonical(&found));
         let missing: Vec<_> = ours.iter().filter(|line| !theirs.contains(line)).take(5).collect();
         let foreign: Vec<_> = theirs.iter().filter(|line| !ours.contains(line)).take(5).collect();
@@ -136,7 +141,8 @@ fn captures_come_back_from_ibsim() {
     }
 }
 
-/// Every width and every speed that ibsim 0.10 knows, routers, LMC, descriptions with all that hurts. In ibnetdiscover's own
+/// Every width and every speed that ibsim 0.10 knows (but FDR10, which ibnetdiscover asks of known devices only, and which
+/// a capture above has), routers, LMC, descriptions with all that hurts. In ibnetdiscover's own
 /// format ibsim would take the `w=9` of the description for an option and refuse the routers' widths.
 #[test]
 fn an_odd_fabric_comes_back_from_ibsim() {
@@ -152,13 +158,13 @@ fn odd_fabric() -> Fabric {
     builder.node_mut(switch).port_zero = PortZero::Enhanced;
     let zero = builder.port_mut(switch, PortNum::ZERO).expect("port 0");
     (zero.lid, zero.lmc) = (Some(Lid(8)), Lmc::masked(2));
-    let speeds = LinkSpeed::ALL.iter().filter(|&&speed| speed <= LinkSpeed::Hdr);
+    let speeds = LinkSpeed::ALL.iter().filter(|&&speed| speed <= LinkSpeed::Hdr && speed != LinkSpeed::Fdr10);
     let rates = speeds.map(|&speed| (LinkWidth::X4, speed));
     let rates = rates.chain(LinkWidth::ALL.iter().map(|&width| (width, LinkSpeed::Ddr)));
     for (i, (width, speed)) in rates.enumerate() {
         let i = i as u8 + 1;
-        // ibsim gives routers no LIDs, and their links never run at FDR10, which is the fourth.
-        let kind = if matches!(i, 5 | 9 | 11) { NodeKind::Router } else { NodeKind::Ca };
+        // ibsim gives routers no LIDs.
+        let kind = if matches!(i, 4 | 8 | 10) { NodeKind::Router } else { NodeKind::Ca };
         let node = builder.node(kind, Guid(0x100 * u64::from(i)), 2, format!("host {i} s=7 HCA-1 "));
         let num = PortNum(1 + i % 2);
         builder.link((switch, PortNum(i)), (node, num), width, speed).expect("free ports");

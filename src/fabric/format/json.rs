@@ -296,3 +296,44 @@ fn port_row(port: &Port) -> PortRow {
         data_vls: port.data_vls,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Format, read, write};
+
+    /// As the writer lays it out; `jq -S` sorts the fields otherwise, which changes nothing.
+    const SMALL: &str = r#"{
+  "schema": "reconfig.fabric/1",
+  "origin": {"node":"0x0000000000000002","port":"0x0000000000000003"},
+  "nodes": [
+    {"kind":"switch","guid":"0x0000000000000001","vendor_id":713,"device_id":1,"description":"a","num_ports":2,"port_zero":"base","lft_capacity":49152,"optimised_sl_to_vl":true,"ports":[{"num":0,"lid":1,"lmc":0,"width":"4x","speed":"QDR","data_vls":8}]},
+    {"kind":"ca","guid":"0x0000000000000002","vendor_id":713,"device_id":2,"description":"b","num_ports":1,"port_zero":"base","lft_capacity":49152,"optimised_sl_to_vl":false,"ports":[{"num":1,"guid":"0x0000000000000003","lid":2,"lmc":1,"width":"1x","speed":"NDR","data_vls":4}]},
+    {"kind":"router","guid":"0x0000000000000004","vendor_id":0,"device_id":0,"description":"","num_ports":1,"port_zero":"base","lft_capacity":49152,"optimised_sl_to_vl":false,"present":false,"ports":[]}
+  ],
+  "links": [
+    {"a":"0x0000000000000001","a_port":1,"b":"0x0000000000000002","b_port":1}
+  ]
+}
+"#;
+
+    #[test]
+    fn the_layout_is_fixed() {
+        let fabric = read(SMALL.as_bytes(), "test").unwrap_or_else(|error| panic!("{}", error.render(false)));
+        assert_eq!(write(&fabric, Format::Json).as_deref(), Ok(SMALL));
+    }
+
+    #[test]
+    fn the_order_of_fields_does_not_matter() {
+        let value: serde_json::Value = serde_json::from_str(SMALL).expect("JSON");
+        let sorted = serde_json::to_string_pretty(&value).expect("JSON");
+        assert!(sorted.find("links") < sorted.find("nodes"), "{sorted}");
+        assert_eq!(read(sorted.as_bytes(), "test"), read(SMALL.as_bytes(), "test"));
+    }
+
+    #[test]
+    fn a_link_to_a_departed_node_is_refused() {
+        let text = SMALL.replace("\"b\":\"0x0000000000000002\"", "\"b\":\"0x0000000000000004\"");
+        let error = read(text.as_bytes(), "test").expect_err("the router has left");
+        assert_eq!((error.line(), error.column()), (10, 5));
+    }
+}

@@ -4,7 +4,7 @@
 //! [`Fabric`], or a [`ReadError`] that shows file, line, column, the line and what was expected; it never panics and never
 //! guesses in silence: what a reader had to assume is a [`Notice`]. Text is UTF-8: the tools print ASCII, so bytes that are not
 //! UTF-8 come from an editor, and are an error that names the byte rather than a guess at their encoding.
-//! Writing ([`write`]) depends on the fabric alone: no clock, no host. `read ∘ write` is the identity on what a format bears,
+//! Writing ([`write()`]) depends on the fabric alone: no clock, no host. `read ∘ write` is the identity on what a format bears,
 //! which the head of each format's file says; [`Format::Json`] bears everything.
 //! Lacks on purpose: files and standard input (callers own them), tables and routes.
 

@@ -8,12 +8,12 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use reconfig::fabric::{Fabric, PortId};
-use reconfig::ids::{Half, Lid, PortNum, Sl, Vl, VlSet};
+use reconfig::ids::{Half, Lid, Lmc, PortNum, Sl, Vl, VlSet};
 use reconfig::tables::{NodeSlToVl, SlToVl, SubnetTables};
 use reconfig::verify::{ChannelGraph, Refusal, Scope, prove, prove_tables};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use support::{Change, Wave, Waves, fabric_with, lanes, random_fabric, regular_fabric, ring, tables_with_root};
+use support::{Change, Wave, Waves, corpus, fabric_with, lanes, random_fabric, regular_fabric, ring, tables_with_root};
 
 /// A lane: the channel and the VL.
 type Lane = (PortId, Vl);
@@ -408,4 +408,40 @@ fn channels_next_to_the_dead_begin_and_end_the_graph() {
     assert_eq!(graph.sources(), sorted(ends.iter().copied().chain(fed_by_the_dead).collect()));
     // What host-0 still sends ends at sw-0, whose only way on is gone.
     assert_eq!(graph.leaves(), sorted(into_hosts.chain([ends[0], channel(3, 2)]).collect()));
+}
+
+/// The captured fabrics, their root removed: the five phases are proved, planned and sudden. The largest only in release
+/// builds, with what it took.
+#[test]
+fn captured_fabrics_lose_their_root_by_five_phases() {
+    for name in ["qdr-mesh-8sw", "psmn-x5", "dgx-ndr", "selene-compute"] {
+        if cfg!(debug_assertions) && name == "selene-compute" {
+            println!("SKIPPED: {name} takes too long without optimisation; run with --release");
+            continue;
+        }
+        let Some(path) = corpus(&format!("real/{name}.ibnetdiscover")) else { continue };
+        let fabric = reconfig::fabric::format::read(&std::fs::read(&path).unwrap(), name).unwrap();
+        let begun = std::time::Instant::now();
+        let fabric = reconfig::lid::assign(&fabric, Lmc::masked(1)).unwrap();
+        for sudden in [false, true] {
+            let change = Change::root_removal(&fabric, sudden);
+            let tables = change.installed(&change.old, &[Half::Lower, Half::Upper]);
+            let routed = begun.elapsed();
+            let scope = Scope { stranded: change.stranded.clone(), ..Scope::of(&[Half::Lower]) };
+            prove_tables(&fabric, &change.old, &Scope::of(&[Half::Lower])).unwrap();
+            prove_tables(&change.after, &tables, &scope).unwrap();
+            let alone = begun.elapsed();
+            let double = change.double(lanes(2..4));
+            let built = begun.elapsed();
+            let proved = prove(double).unwrap_or_else(|(_, refusal)| panic!("{name} sudden {sudden}: {refusal}"));
+            let done = begun.elapsed();
+            let unflushed = prove(change.double(VlSet::EMPTY)).err().map(|(_, refusal)| refusal.to_string());
+            let in_place = prove(change.in_place()).err().map(|(_, refusal)| refusal.to_string());
+            println!(
+                "{name} sudden {sudden}: routed by {routed:?}, R and R′ by {alone:?}, built {built:?}, plan by {done:?}, {:?}",
+                proved.statistics()
+            );
+            println!("unflushed {unflushed:?}\nin place {in_place:?}\n{:?}", begun.elapsed());
+        }
+    }
 }

@@ -12,6 +12,7 @@ mod channels;
 mod dependencies;
 mod evidence;
 mod graph;
+mod injection;
 mod lanes;
 mod net;
 mod prover;
@@ -89,7 +90,7 @@ pub struct ProofStatistics {
 }
 
 /// A value that the prover accepted. Only this module makes one.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Proved<T> {
     value: T,
     statistics: ProofStatistics,

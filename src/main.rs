@@ -1,3 +1,7 @@
 //! The binary: hands its arguments to the library and its answer to the shell.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    reconfig::cli::main()
+}

@@ -1,1 +1,97 @@
-//! The command line: what was typed, and what it means.
+//! The command line: what was typed, what it means, the run. It holds no logic of its own: each command is one file,
+//! which calls the library and shows what it answers.
+//!
+//! A command returns an `Answer` or a `Failure`; together they are the exit codes: 0 yes or done, 1 the answer is
+//! no, 2 wrong usage or unreadable input, 3 it could not be carried out. Results go to standard output, everything else
+//! to standard error; a reader that closes the pipe early ends the output, not the run. To add a command: a file with its
+//! arguments and a `run`, a variant of `Command`, a line in `dispatch`.
+
+mod completions;
+mod fabric;
+mod input;
+mod log;
+mod outcome;
+mod output;
+
+use clap::{Args, ColorChoice, Parser, Subcommand};
+use outcome::{Answer, Failure};
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Examples:
+  reconfig fabric show fabric.ibnetdiscover
+  reconfig fabric generate fat-tree:4,2 -o fat-tree-4-2.ibnetdiscover
+  reconfig completions bash > ~/.local/share/bash-completion/completions/reconfig
+
+Exit codes: 0 yes or done, 1 the answer is no, 2 wrong usage or unreadable input, 3 it could not be carried out.
+A file named `-` is standard input. RECONFIG_LOG filters what is logged (for example `reconfig::sim=debug`).";
+
+/// Changes the routing of a running InfiniBand subnet without stopping traffic.
+#[derive(Debug, Parser)]
+#[command(name = "reconfig", version, after_help = EXAMPLES, arg_required_else_help = true)]
+struct Arguments {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What every command takes.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Global options")]
+struct Common {
+    /// Print the result as JSON, for programs.
+    #[arg(long, global = true)]
+    json: bool,
+    /// When to use colours.
+    #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
+    color: ColorChoice,
+    /// Log more to standard error: -v what happens, -vv details, -vvv everything.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Look at, compare, convert and make topologies.
+    #[command(subcommand)]
+    Fabric(fabric::Command),
+    /// Print a completion script for a shell.
+    Completions(completions::Arguments),
+}
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    match Arguments::try_parse() {
+        Ok(arguments) => outcome::exit_code(run(arguments)),
+        Err(error) => {
+            // Nothing is left to tell where the terminal cannot be written to.
+            let _ = error.print();
+            if error.use_stderr() { outcome::USAGE.into() } else { ExitCode::SUCCESS }
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> Result<Answer, Failure> {
+    output::choose_colour(arguments.common.color);
+    log::start(arguments.common.verbose)?;
+    dispatch(arguments.command, arguments.common)
+}
+
+fn dispatch(command: Command, common: Common) -> Result<Answer, Failure> {
+    match command {
+        Command::Fabric(command) => fabric::run(command, common),
+        Command::Completions(arguments) => completions::run(&arguments),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_contradict_nowhere() {
+        Arguments::command().debug_assert();
+    }
+}

@@ -9,6 +9,7 @@
 
 mod builder;
 pub mod difference;
+pub mod format;
 pub mod generate;
 mod link;
 pub mod summary;

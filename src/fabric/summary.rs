@@ -3,7 +3,7 @@
 //! A [`Summary`] counts what is present; distances are hops between switches, hosts left out. Nothing here depends on
 //! the order in which nodes were captured, but for the order of equals in lists.
 
-use super::{Fabric, NodeId, NodeKind, Port, PortId};
+use super::{Fabric, Node, NodeId, NodeKind, Port, PortId};
 use crate::ids::Lid;
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
@@ -18,6 +18,8 @@ pub struct Summary {
     pub switches: usize,
     /// Channel adapters present.
     pub cas: usize,
+    /// Those of the channel adapters that are aggregation nodes: parts of switches that reduce data, not hosts.
+    pub aggregation_nodes: usize,
     /// Routers present.
     pub routers: usize,
     /// Cabled ports of channel adapters and routers.
@@ -65,6 +67,7 @@ impl Summary {
             schema: "reconfig.fabric-summary/1",
             switches: count(NodeKind::Switch),
             cas: count(NodeKind::Ca),
+            aggregation_nodes: fabric.nodes().filter(|(_, node)| node.present && is_aggregation_node(node)).count(),
             routers: count(NodeKind::Router),
             end_ports: fabric.end_ports().count(),
             switch_links,
@@ -83,6 +86,11 @@ impl Summary {
             least_data_vls: links.iter().flat_map(|&(a, b)| [a, b]).map(|id| fabric.port(id).data_vls).min(),
         }
     }
+}
+
+/// Only the description tells them from hosts.
+fn is_aggregation_node(node: &Node) -> bool {
+    node.kind == NodeKind::Ca && node.description.contains("Aggregation Node")
 }
 
 fn histogram<K: Ord>(keys: impl IntoIterator<Item = K>) -> BTreeMap<K, usize> {
@@ -146,13 +154,13 @@ fn walk_from(fabric: &Fabric, start: NodeId, hops: &mut [usize]) -> usize {
     farthest
 }
 
-/// `6 with 8 ports, 2 with 4 ports`: how many of what, the words before and after its number.
-struct Counts<'a, K>(&'a BTreeMap<K, usize>, &'a str, &'a str);
+/// `6 × 8, 2 × 4`: how many of what.
+struct Counts<'a, K>(&'a BTreeMap<K, usize>);
 
 impl<K: fmt::Display> fmt::Display for Counts<'_, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, (key, count)) in self.0.iter().enumerate() {
-            write!(f, "{}{count}{}{key}{}", if i == 0 { "" } else { ", " }, self.1, self.2)?;
+            write!(f, "{}{count} × {key}", if i == 0 { "" } else { ", " })?;
         }
         if self.0.is_empty() { f.write_str("none") } else { Ok(()) }
     }
@@ -160,30 +168,97 @@ impl<K: fmt::Display> fmt::Display for Counts<'_, K> {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "switches     {} ({})", self.switches, Counts(&self.switch_ports, " with ", " ports"))?;
+        writeln!(f, "switches     {} ({} ports)", self.switches, Counts(&self.switch_ports))?;
         writeln!(f, "             {} of them without channel adapters", self.bare_switches)?;
-        writeln!(f, "CAs          {} with {} cabled ports (routers: {})", self.cas, self.end_ports, self.routers)?;
+        writeln!(f, "CAs          {} ({} of them aggregation nodes)", self.cas, self.aggregation_nodes)?;
+        writeln!(f, "routers      {}", self.routers)?;
         writeln!(f, "links        {} between switches, {} to end ports", self.switch_links, self.end_links)?;
-        writeln!(f, "rates        {}", Counts(&self.links_by_rate, " × ", ""))?;
-        writeln!(f, "trunks       {} pairs with parallel links, the widest {}", self.trunks, self.widest_trunk)?;
-        writeln!(f, "degrees      {}", Counts(&self.switch_degrees, " switches with ", " switch links"))?;
+        writeln!(f, "rates        {}", Counts(&self.links_by_rate))?;
+        match self.trunks {
+            0 => writeln!(f, "trunks       none: no two switches are joined by parallel links")?,
+            pairs => writeln!(f, "trunks       {pairs}, the widest of {} parallel links", self.widest_trunk)?,
+        }
+        writeln!(f, "degrees      {} links to switches", Counts(&self.switch_degrees))?;
         match self.parts {
             0 | 1 => writeln!(f, "diameter     {} hops between switches", self.diameter)?,
             parts => writeln!(f, "diameter     {} hops within a part; {parts} separate parts", self.diameter)?,
         }
-        match self.lids {
-            Some((low, high)) => {
-                write!(f, "LIDs         {low} to {high}; {}", Counts(&self.ports_by_lmc, " ports with LMC ", ""))?
-            }
-            None => write!(f, "LIDs         none")?,
-        }
-        match self.ports_without_lid {
-            0 => writeln!(f)?,
-            missing => writeln!(f, "; {missing} ports without a LID")?,
-        }
+        self.write_lids(f)?;
         match self.least_data_vls {
             Some(least) => writeln!(f, "data VLs     {least} at least on every link"),
             None => writeln!(f, "data VLs     no link"),
         }
+    }
+}
+
+impl Summary {
+    fn write_lids(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.lids {
+            Some((low, high)) => write!(f, "LIDs         {low} to {high}")?,
+            None => write!(f, "LIDs         none")?,
+        }
+        self.ports_by_lmc.iter().try_for_each(|(lmc, ports)| write!(f, "; ports with LMC {lmc}: {ports}"))?;
+        match self.ports_without_lid {
+            0 => writeln!(f),
+            missing => writeln!(f, "; ports without a LID: {missing}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::{FabricBuilder, LinkSpeed, LinkWidth};
+    use crate::ids::{Guid, PortNum};
+
+    /// Two switches joined by three cables, one switch joined to itself, one CA at each of the first two.
+    fn odd_fabric() -> Fabric {
+        let mut builder = FabricBuilder::new();
+        let node = |builder: &mut FabricBuilder, kind, guid, text| builder.node(kind, Guid(guid), 5, text);
+        let (a, b, c) = (
+            node(&mut builder, NodeKind::Switch, 1, "a"),
+            node(&mut builder, NodeKind::Switch, 2, "b"),
+            node(&mut builder, NodeKind::Switch, 3, "c"),
+        );
+        let host = node(&mut builder, NodeKind::Ca, 4, "host");
+        let sharp = node(&mut builder, NodeKind::Ca, 5, "Mellanox Technologies Aggregation Node");
+        for (from, to) in [
+            ((a, 1), (b, 1)),
+            ((a, 2), (b, 2)),
+            ((a, 3), (b, 3)),
+            ((c, 1), (c, 2)),
+            ((host, 1), (a, 4)),
+            ((sharp, 1), (b, 4)),
+        ] {
+            let place = |(node, num)| (node, PortNum(num));
+            builder.link(place(from), place(to), LinkWidth::X4, LinkSpeed::Edr).unwrap();
+        }
+        builder.port_mut(a, PortNum::ZERO).unwrap().lid = Some(Lid(7));
+        builder.build().unwrap()
+    }
+
+    #[test]
+    fn trunks_parts_and_cables_of_a_switch_to_itself_are_told() {
+        let summary = Summary::of(&odd_fabric());
+        assert_eq!((summary.switches, summary.cas, summary.aggregation_nodes), (3, 2, 1));
+        assert_eq!((summary.switch_links, summary.end_links), (4, 2));
+        assert_eq!((summary.trunks, summary.widest_trunk), (1, 3));
+        assert_eq!(summary.switch_degrees, BTreeMap::from([(0, 1), (3, 2)]));
+        assert_eq!((summary.parts, summary.diameter, summary.bare_switches), (2, 1, 1));
+        assert_eq!((summary.lids, summary.ports_without_lid), (Some((Lid(7), Lid(7))), 4));
+        let text = summary.to_string();
+        assert!(text.contains("trunks       1, the widest of 3 parallel links"), "{text}");
+        assert!(text.contains("LIDs         7 to 7; ports with LMC 0: 1; ports without a LID: 4"), "{text}");
+    }
+
+    #[test]
+    fn what_left_does_not_count() {
+        let fabric = odd_fabric();
+        let summary = Summary::of(&fabric.without_nodes(&[NodeId(0), NodeId(3)]));
+        assert_eq!((summary.switches, summary.cas), (2, 1));
+        assert_eq!((summary.switch_links, summary.end_links, summary.trunks), (1, 1, 0));
+        let nothing = Summary::of(&FabricBuilder::new().build().unwrap());
+        assert_eq!((nothing.switches, nothing.parts, nothing.diameter), (0, 0, 0));
+        assert!(nothing.to_string().contains("data VLs     no link"));
     }
 }

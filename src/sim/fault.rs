@@ -1,4 +1,4 @@
-//! Death of links and switches.
+//! Death of links and switches, and the arrival of switches.
 //!
 //! A link that dies takes what is on the wire and what waits for it; a switch takes everything in its buffers too, and the
 //! management queued at it. Neighbours that live mark the change (SwitchInfo:PortStateChange) and send trap 128.
@@ -43,6 +43,37 @@ impl Sim {
             self.notice_link_state(peer);
         }
         self.find_cut_off();
+    }
+
+    /// Takes a node away before the run begins: its cables hang loose until [`Sim::revive_node`].
+    pub fn keep_away(&mut self, node: NodeId) {
+        self.devices.list[node.index()].alive = false;
+        for port in self.fabric.ports_of(node).filter(|port| self.net.ports[port.index()].alive).collect::<Vec<_>>() {
+            for end in [port.0, self.net.ports[port.index()].peer] {
+                let state = &mut self.net.ports[end as usize];
+                (state.alive, state.sends, state.state) = (false, false, PortState::Down);
+            }
+        }
+        self.find_cut_off();
+    }
+
+    /// Brings a node that was kept away: its cables and its neighbours' ports come up, its tables are as loaded.
+    pub fn revive_node(&mut self, node: NodeId) {
+        self.devices.list[node.index()].alive = true;
+        let was_cut_off = self.ledger.cut_off.clone();
+        let cabled = |port: &PortId| self.net.ports[port.index()].peer != NIL;
+        for port in self.fabric.ports_of(node).filter(cabled).collect::<Vec<_>>() {
+            let peer = self.net.ports[port.index()].peer;
+            for end in [port.0, peer] {
+                let state = &mut self.net.ports[end as usize];
+                (state.alive, state.sends, state.state) = (true, true, PortState::Active);
+            }
+            self.notice_link_state(port.0);
+            self.notice_link_state(peer);
+        }
+        self.find_cut_off();
+        let joined = (0..was_cut_off.len()).filter(|&rank| was_cut_off[rank] && !self.ledger.cut_off[rank]);
+        joined.collect::<Vec<_>>().into_iter().for_each(|rank| self.begin_sending(rank as u32));
     }
 
     fn take_down(&mut self, port: u32) {

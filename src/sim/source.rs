@@ -140,6 +140,13 @@ impl Sim {
         }
     }
 
+    /// A source that was cut off is reached again, and sends where the run has begun.
+    pub(super) fn begin_sending(&mut self, rank: u32) {
+        if self.traffic_on && !matches!(self.config.traffic, Traffic::Trace(_)) {
+            self.schedule_next(rank);
+        }
+    }
+
     fn schedule_next(&mut self, rank: u32) {
         let source = &mut self.sources.list[rank as usize];
         if source.interval.is_finite() {

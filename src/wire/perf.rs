@@ -40,6 +40,16 @@ pub struct PerfMad {
 }
 
 impl PerfMad {
+    /// A request with no transaction number yet.
+    pub fn new(method: Method, attribute: PerfAttributeId, data: [u8; PERF_DATA_SIZE]) -> PerfMad {
+        PerfMad { method, status: 0, tid: 0, attribute, modifier: 0, data }
+    }
+
+    /// The same MAD under another transaction number.
+    pub fn with_tid(self, tid: u64) -> PerfMad {
+        PerfMad { tid, ..self }
+    }
+
     /// The answer that carries `data`.
     pub fn response(&self, data: [u8; PERF_DATA_SIZE]) -> PerfMad {
         PerfMad { method: self.method.answer(), status: 0, data, ..self.clone() }

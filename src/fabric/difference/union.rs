@@ -124,8 +124,8 @@ fn check_nodes(before: &Fabric, after: &Fabric) -> Result<(), UnionError> {
         if was.kind != is.kind {
             return Err(UnionError::Redefined { guid, before: was.kind, after: is.kind });
         }
-        let cabled = after.ports_of(new).filter(|&port| after.peer(port).is_some());
-        if let Some(port) = cabled.last().filter(|&port| after.port(port).num.0 > was.num_ports) {
+        let cabled = after.ports_of(new).rev().find(|&port| after.peer(port).is_some());
+        if let Some(port) = cabled.filter(|&port| after.port(port).num.0 > was.num_ports) {
             return Err(UnionError::PortsGrew { guid, ports: was.num_ports, num: after.port(port).num });
         }
     }

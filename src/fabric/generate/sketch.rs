@@ -63,7 +63,8 @@ impl Sketch {
         let nodes = switches.saturating_add(hosts);
         require(switches > 0, || "it has no switch".to_string())?;
         require(nodes <= MOST_NODES, || {
-            format!("{switches} switches and {hosts} hosts need {nodes} LIDs, and a subnet has {MOST_NODES}")
+            let count = if nodes == u64::MAX { "countless".to_string() } else { nodes.to_string() };
+            format!("its switches and hosts need {count} LIDs, and a subnet has {MOST_NODES}")
         })?;
         Ok(Sketch {
             switches: (0..switches as usize).map(name).collect(),

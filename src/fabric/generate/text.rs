@@ -159,7 +159,7 @@ fn list(text: &str, separator: char) -> Result<Vec<u32>, Fault> {
 fn numbers<const N: usize>(text: &str) -> Result<[u32; N], Fault> {
     let given = list(text, ',')?;
     let count = given.len();
-    given.try_into().map_err(|_| format!("{count} numbers where {N} are meant"))
+    given.try_into().map_err(|_| format!("{count} given where {N} numbers are meant"))
 }
 
 /// `N` numbers, the last of which may be left out.
@@ -169,7 +169,7 @@ fn numbers_or<const N: usize>(text: &str, last: u32) -> Result<[u32; N], Fault> 
     if count + 1 == N {
         given.push(last);
     }
-    given.try_into().map_err(|_| format!("{count} numbers where {} or {N} are meant", N - 1))
+    given.try_into().map_err(|_| format!("{count} given where {} or {N} numbers are meant", N - 1))
 }
 
 fn grid(text: &str) -> Result<Grid, Fault> {
@@ -189,7 +189,7 @@ fn general_tree(text: &str) -> Result<GeneralTree, Fault> {
             let trunks = trunks.unwrap_or_else(|| vec![1; children.len()]);
             Ok(GeneralTree { children, parents, trunks })
         }
-        _ => Err(format!("{count} lists between slashes where 2 or 3 are meant")),
+        _ => Err(format!("{count} lists between slashes given where 2 or 3 are meant")),
     }
 }
 
@@ -198,7 +198,7 @@ fn waxman(text: &str) -> Result<Waxman, Fault> {
     let (switches, alpha, beta, hosts) = match parts[..] {
         [switches, alpha, beta] => (switches, alpha, beta, "1"),
         [switches, alpha, beta, hosts] => (switches, alpha, beta, hosts),
-        _ => return Err(format!("{} numbers where 3 or 4 are meant", parts.len())),
+        _ => return Err(format!("{} given where 3 or 4 numbers are meant", parts.len())),
     };
     Ok(Waxman { switches: number(switches)?, alpha: number(alpha)?, beta: number(beta)?, hosts: number(hosts)? })
 }
@@ -281,13 +281,13 @@ mod tests {
         for (text, part) in [
             ("star:4", "`star` is no topology: choose one of fat-tree, leaf-spine"),
             ("fat-tree", "a number is missing; expected `fat-tree:K,N`"),
-            ("fat-tree:4", "1 numbers where 2 are meant"),
+            ("fat-tree:4", "1 given where 2 numbers are meant"),
             ("fat-tree:4,x", "`x` is not a number"),
             ("mesh:4x,1", "a number is missing"),
-            ("ring:1,2,3", "3 numbers where 1 or 2 are meant"),
-            ("tree:1", "1 lists between slashes where 2 or 3 are meant"),
+            ("ring:1,2,3", "3 given where 1 or 2 numbers are meant"),
+            ("tree:1", "1 lists between slashes given where 2 or 3 are meant"),
             ("dragonfly:2,4,99999999999", "`99999999999` is not a number that fits here"),
-            ("waxman:1", "1 numbers where 3 or 4 are meant"),
+            ("waxman:1", "1 given where 3 or 4 numbers are meant"),
         ] {
             let fault = text.parse::<Topology>().unwrap_err().to_string();
             assert!(fault.contains(part), "{text}: {fault}");

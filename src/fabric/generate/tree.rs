@@ -11,7 +11,7 @@ use super::sketch::{MOST_PORTS, Place, Sketch, Why, product, require};
 pub struct GeneralTree {
     /// Children of a switch, from the leaf switches up.
     pub children: Vec<u32>,
-    /// Parents of a host, of a leaf switch, and so on up.
+    /// Parents of a host (one: a second would lie in a plane of its own), of a leaf switch, and so on up.
     pub parents: Vec<u32>,
     /// Parallel links between a child and each of its parents.
     pub trunks: Vec<u32>,
@@ -69,8 +69,10 @@ impl GeneralTree {
                 format!("a switch of level {} needs {down} ports down and {up} up, {MOST_PORTS} at most", level + 1)
             })?;
         }
-        let uplinks = product([&self.parents[0], &self.trunks[0]]);
-        require(uplinks <= MOST_PORTS, || format!("a host needs {uplinks} ports, {MOST_PORTS} at most"))
+        require(self.parents[0] == 1, || {
+            let planes = self.parents[0];
+            format!("a host has {planes} parents, which makes {planes} planes without a link between: a subnet is one")
+        })
     }
 
     /// The bounds of the digits of a node of `level`, the least significant first.

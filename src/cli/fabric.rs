@@ -1,0 +1,218 @@
+//! `reconfig fabric`: look at, compare, convert and make topologies.
+
+use super::input::read_fabric;
+use super::outcome::{Answer, Failure};
+use super::{Common, output};
+use crate::fabric::difference::Difference;
+use crate::fabric::format::{self, Format};
+use crate::fabric::generate::{FAMILIES, GenerateError, Options, Topology, generate};
+use crate::fabric::summary::Summary;
+use crate::fabric::{Fabric, LinkSpeed, LinkWidth};
+use anyhow::anyhow;
+use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// `reconfig fabric …`.
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Say in numbers what a fabric is.
+    Show(Show),
+    /// List what changed between two captures of a fabric; exit code 1 where something did.
+    Diff(Diff),
+    /// Write a fabric in another format.
+    Convert(Convert),
+    /// Make a fabric.
+    Generate(Generate),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  reconfig fabric show fabric.ibnetdiscover
+  ibnetdiscover | reconfig fabric show - --json")]
+pub(super) struct Show {
+    /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file; `-` is standard input.
+    fabric: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Nodes and ports are matched by GUID and port number.
+
+Examples:
+  reconfig fabric diff before.ibnetdiscover after.ibnetdiscover
+  ibnetdiscover | reconfig fabric diff yesterday.ibnetdiscover - --json")]
+pub(super) struct Diff {
+    /// The fabric before.
+    before: PathBuf,
+    /// The fabric after.
+    after: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  reconfig fabric convert fabric.ibnetdiscover -o fabric.net
+  reconfig fabric convert opensm-subnet.lst --to dot | neato -Tsvg > fabric.svg")]
+pub(super) struct Convert {
+    /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file; `-` is standard input.
+    fabric: PathBuf,
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = generate_help())]
+pub(super) struct Generate {
+    /// What to make: FAMILY:PARAMETERS, listed below.
+    topology: Topology,
+    /// Seed of the random families.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Ports of every switch; otherwise what the busiest one needs, and 8 at least (`irregular` says its own).
+    #[arg(long, value_name = "PORTS", value_parser = clap::value_parser!(u8).range(1..=254))]
+    radix: Option<u8>,
+    /// Width of every link: 1x, 2x, 4x, 8x or 12x.
+    #[arg(long, default_value_t = LinkWidth::X4)]
+    width: LinkWidth,
+    /// Speed of every link: SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR.
+    #[arg(long, default_value_t = LinkSpeed::Hdr)]
+    speed: LinkSpeed,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// Where a fabric is written, and how.
+#[derive(Debug, Args)]
+struct Target {
+    /// The file to write, whole or not at all; standard output otherwise.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The format; otherwise the file's extension says it, and ibnetdiscover is the default.
+    #[arg(long, value_name = "FORMAT")]
+    to: Option<Written>,
+}
+
+/// A format that can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Written {
+    /// What ibnetdiscover prints (.ibnetdiscover).
+    Ibnetdiscover,
+    /// What ibsim loads (.net).
+    Ibsim,
+    /// Graphviz (.dot, .gv).
+    Dot,
+    /// Everything that is known of the fabric (.json).
+    Json,
+}
+
+pub(super) fn run(command: Command, common: Common) -> Result<Answer, Failure> {
+    match command {
+        Command::Show(arguments) => show(&arguments, common),
+        Command::Diff(arguments) => diff(&arguments, common),
+        Command::Convert(arguments) => convert(&arguments, common),
+        Command::Generate(arguments) => make(&arguments, common),
+    }
+}
+
+fn show(arguments: &Show, common: Common) -> Result<Answer, Failure> {
+    let summary = Summary::of(&read_fabric(&arguments.fabric)?);
+    if common.json {
+        output::print_json(&summary)?
+    } else {
+        output::print(&summary.to_string())?
+    }
+    Ok(Answer::Yes)
+}
+
+/// A difference, as `--json` prints it.
+#[derive(Serialize)]
+struct DifferenceReport {
+    schema: &'static str,
+    same: bool,
+    #[serde(flatten)]
+    difference: Difference,
+}
+
+fn diff(arguments: &Diff, common: Common) -> Result<Answer, Failure> {
+    let (before, after) = (read_fabric(&arguments.before)?, read_fabric(&arguments.after)?);
+    let difference = Difference::between(&before, &after);
+    let same = difference.is_empty();
+    if common.json {
+        output::print_json(&DifferenceReport { schema: "reconfig.fabric-difference/1", same, difference })?;
+    } else {
+        output::print(&difference.to_string())?;
+    }
+    Ok(same.into())
+}
+
+fn convert(arguments: &Convert, common: Common) -> Result<Answer, Failure> {
+    let format = arguments.target.format(common)?;
+    write_fabric(&read_fabric(&arguments.fabric)?, format, &arguments.target)
+}
+
+fn make(arguments: &Generate, common: Common) -> Result<Answer, Failure> {
+    let format = arguments.target.format(common)?;
+    let &Generate { seed, radix, width, speed, .. } = arguments;
+    let options = Options { radix, width, speed, seed };
+    let fabric = generate(&arguments.topology, &options).map_err(|error| match error {
+        GenerateError::Luckless { .. } | GenerateError::Build { .. } => Failure::undone(error),
+        _ => Failure::input(error),
+    })?;
+    write_fabric(&fabric, format, &arguments.target)
+}
+
+fn write_fabric(fabric: &Fabric, format: Format, target: &Target) -> Result<Answer, Failure> {
+    let text = format::write(fabric, format).map_err(Failure::input)?;
+    output::deliver(&text, target.output.as_deref())?;
+    Ok(Answer::Yes)
+}
+
+impl Target {
+    /// What `--to`, `--json` and the file's extension say together.
+    fn format(&self, common: Common) -> Result<Format, Failure> {
+        let written = match (self.to, common.json) {
+            (Some(Written::Json) | None, true) => Written::Json,
+            (Some(other), true) => {
+                let name = other.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default();
+                return Err(Failure::input(anyhow!("--json and --to {name} name two formats: leave out one of them")));
+            }
+            (Some(written), false) => written,
+            (None, false) => self.output.as_deref().map_or(Ok(Written::Ibnetdiscover), by_extension)?,
+        };
+        Ok(match written {
+            Written::Ibnetdiscover => Format::Ibnetdiscover,
+            Written::Ibsim => Format::IbsimNet,
+            Written::Dot => Format::Dot,
+            Written::Json => Format::Json,
+        })
+    }
+}
+
+fn by_extension(file: &Path) -> Result<Written, Failure> {
+    match file.extension().and_then(|extension| extension.to_str()) {
+        Some("ibnetdiscover") => Ok(Written::Ibnetdiscover),
+        Some("net") => Ok(Written::Ibsim),
+        Some("dot" | "gv") => Ok(Written::Dot),
+        Some("json") => Ok(Written::Json),
+        _ => Err(Failure::input(anyhow!(
+            "the extension of {} names no format: use .ibnetdiscover, .net, .dot or .json, or say --to",
+            file.display()
+        ))),
+    }
+}
+
+fn generate_help() -> String {
+    let mut help = "Families (what is in brackets is 1 where left out):\n".to_string();
+    for family in FAMILIES {
+        help += &format!("  {}\n      {}\n", family.form, family.about);
+    }
+    help + "
+Hosts are numbered from 1 and so are LIDs, switches first; every GUID begins with 020000, a company that nobody is.
+
+Examples:
+  reconfig fabric generate fat-tree:4,2 -o fat-tree-4-2.ibnetdiscover
+  reconfig fabric generate random-regular:64,4,4 --seed 7 --radix 36 --speed NDR
+  reconfig fabric generate dragonfly:2,4,2 --to dot | neato -Tsvg > dragonfly.svg"
+}

@@ -1,0 +1,70 @@
+//! How a command ends, and the exit code that says so.
+
+use clap::builder::styling::AnsiColor;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Wrong usage or unreadable input.
+pub(super) const USAGE: u8 = 2;
+const NO: u8 = 1;
+const UNDONE: u8 = 3;
+
+/// What a command that could do its work says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// Yes, or done.
+    Yes,
+    /// No: what was asked does not hold.
+    No,
+}
+
+impl From<bool> for Answer {
+    fn from(yes: bool) -> Answer {
+        if yes { Answer::Yes } else { Answer::No }
+    }
+}
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// Wrong usage or unreadable input.
+    Input(anyhow::Error),
+    /// Unreadable input, already rendered with its place in the file.
+    Unreadable(String),
+    /// The input was right, and yet it could not be carried out.
+    Undone(anyhow::Error),
+}
+
+impl Failure {
+    /// What the user gave is at fault.
+    pub(super) fn input(error: impl Into<anyhow::Error>) -> Failure {
+        Failure::Input(error.into())
+    }
+
+    /// The input was right, and yet it could not be carried out.
+    pub(super) fn undone(error: impl Into<anyhow::Error>) -> Failure {
+        Failure::Undone(error.into())
+    }
+}
+
+/// The exit code of a command; a failure is told on standard error.
+pub(super) fn exit_code(outcome: Result<Answer, Failure>) -> ExitCode {
+    match outcome {
+        Ok(Answer::Yes) => ExitCode::SUCCESS,
+        Ok(Answer::No) => NO.into(),
+        Err(Failure::Input(error)) => tell(&titled(&error), USAGE),
+        Err(Failure::Unreadable(text)) => tell(&text, USAGE),
+        Err(Failure::Undone(error)) => tell(&titled(&error), UNDONE),
+    }
+}
+
+fn titled(error: &anyhow::Error) -> String {
+    let style = AnsiColor::Red.on_default().bold();
+    format!("{style}error:{style:#} {error:#}")
+}
+
+/// Where standard error is closed, the exit code alone must do.
+fn tell(text: &str, code: u8) -> ExitCode {
+    let _ = writeln!(anstream::stderr(), "{text}");
+    code.into()
+}

@@ -1,0 +1,307 @@
+//! From what a file tells about nodes and ports to a [`Fabric`], checked.
+//!
+//! Each port is told once at most, by a line of its own node; a line also tells something about the neighbour's port. What
+//! two lines tell about one port must agree; a port that no line of its own tells is known as far as its neighbour tells it.
+//! Width and speed are each port's own: the two ends of a link may be told with different ones.
+
+use super::diagnostic::{ReadError, Source, Span, Told};
+use crate::fabric::{BuildError, Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortZero};
+use crate::ids::{Guid, Lid, Lmc, PortNum};
+use rustc_hash::FxHashMap;
+
+/// A node as the file tells it.
+pub(super) struct ToldNode<'a> {
+    /// Where it is told, or first mentioned.
+    pub at: Span,
+    pub kind: NodeKind,
+    pub guid: Guid,
+    /// `None` for a node that the file only mentions as a neighbour: as many as are mentioned.
+    pub num_ports: Option<u8>,
+    pub description: &'a str,
+    pub system_guid: Option<Guid>,
+    pub vendor_id: u32,
+    pub device_id: u32,
+    pub port_zero: PortZero,
+    /// Port 0 of a switch.
+    pub zero: ToldEnd,
+}
+
+/// GUID and LID of a port.
+#[derive(Clone, Copy, Default)]
+pub(super) struct ToldEnd {
+    pub guid: Option<Told<Guid>>,
+    pub lid: Option<Told<Lid>>,
+    pub lmc: Lmc,
+}
+
+/// A port as a line of its own node tells it.
+pub(super) struct ToldPort {
+    /// The line's port number.
+    pub at: Span,
+    /// Index of its node among the nodes told.
+    pub node: usize,
+    pub num: u8,
+    pub own: ToldEnd,
+    pub width: Option<LinkWidth>,
+    pub speed: Option<LinkSpeed>,
+    pub data_vls: Option<u8>,
+    pub remote: ToldRemote,
+}
+
+/// The neighbour as a port line tells it.
+pub(super) struct ToldRemote {
+    pub at: Span,
+    /// Index of the node among the nodes told.
+    pub node: usize,
+    pub num: u8,
+    pub end: ToldEnd,
+}
+
+/// Everything that a file tells.
+#[derive(Default)]
+pub(super) struct Account<'a> {
+    pub nodes: Vec<ToldNode<'a>>,
+    pub ports: Vec<ToldPort>,
+    pub origin: Option<(Guid, Guid)>,
+}
+
+/// A node's and a port's place in the account.
+type PortKey = (usize, u8);
+
+impl Account<'_> {
+    /// The fabric that the file tells, nodes in the order told.
+    ///
+    /// # Errors
+    /// A node or a port told twice, a port number that its node lacks, two lines that contradict each other, or a LID
+    /// out of range or of two ports.
+    pub fn assemble(&self, source: Source<'_>) -> Result<Fabric, ReadError> {
+        let assembly = Assembly { account: self, source, by_port: self.index_ports(source)? };
+        self.check_nodes(source)?;
+        assembly.check_ends()?;
+        assembly.build()
+    }
+
+    /// The line that tells each port.
+    fn index_ports(&self, source: Source<'_>) -> Result<FxHashMap<PortKey, usize>, ReadError> {
+        let mut by_port = FxHashMap::default();
+        for (index, port) in self.ports.iter().enumerate() {
+            if let Some(first) = by_port.insert((port.node, port.num), index) {
+                let problem = format!("port {} of node {} is told twice", port.num, self.nodes[port.node].guid);
+                let label = "expected each port once";
+                return Err(source.clash(port.at, problem, label, (self.ports[first].at, "told here already")));
+            }
+        }
+        Ok(by_port)
+    }
+
+    fn check_nodes(&self, source: Source<'_>) -> Result<(), ReadError> {
+        let mut first = FxHashMap::default();
+        for node in &self.nodes {
+            if let Some(at) = first.insert(node.guid, node.at) {
+                let problem = format!("two nodes have GUID {}", node.guid);
+                return Err(source.clash(node.at, problem, "expected each node once", (at, "told here already")));
+            }
+        }
+        Ok(())
+    }
+
+    /// How many ports a node has: as told, or as many as its neighbours mention.
+    fn ports_by_mention(&self) -> Vec<u8> {
+        let mut ports: Vec<u8> = self.nodes.iter().map(|node| node.num_ports.unwrap_or(0)).collect();
+        for remote in self.ports.iter().map(|port| &port.remote) {
+            if self.nodes[remote.node].num_ports.is_none() {
+                ports[remote.node] = ports[remote.node].max(remote.num);
+            }
+        }
+        ports
+    }
+}
+
+struct Assembly<'a, 'b> {
+    account: &'b Account<'a>,
+    source: Source<'b>,
+    by_port: FxHashMap<PortKey, usize>,
+}
+
+impl Assembly<'_, '_> {
+    /// Every line against its node's ports and against what the neighbour tells.
+    fn check_ends(&self) -> Result<(), ReadError> {
+        let mut mentioned: FxHashMap<PortKey, &ToldPort> = FxHashMap::default();
+        for port in &self.account.ports {
+            self.check_number(port.at, port.node, port.num)?;
+            self.check_number(port.remote.at, port.remote.node, port.remote.num)?;
+            let remote = (port.remote.node, port.remote.num);
+            if remote == (port.node, port.num) {
+                let problem = format!("port {} of node {} is cabled to itself", port.num, self.guid(port.node));
+                return Err(self.source.error(port.remote.at, problem, "expected another port"));
+            }
+            match self.by_port.get(&remote) {
+                Some(&index) => self.check_pair(port, &self.account.ports[index])?,
+                None => {
+                    if let Some(first) = mentioned.insert(remote, port) {
+                        let problem = format!("port {} of node {} is cabled twice", remote.1, self.guid(remote.0));
+                        let label = "expected a port that no other line names as its neighbour";
+                        let other = (first.remote.at, "named as the neighbour here already");
+                        return Err(self.source.clash(port.remote.at, problem, label, other));
+                    }
+                }
+            }
+            self.check_remote_end(port)?;
+        }
+        Ok(())
+    }
+
+    fn check_number(&self, at: Span, node: usize, num: u8) -> Result<(), ReadError> {
+        let node = &self.account.nodes[node];
+        match node.num_ports {
+            Some(ports) if num > ports => {
+                let problem = format!("node {} has no port {num}", node.guid);
+                let label = format!("expected a port from 1 to {ports}");
+                Err(self.source.clash(at, problem, label, (node.at, format!("it has {ports} ports"))))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Two lines that tell one link must name each other.
+    fn check_pair(&self, port: &ToldPort, other: &ToldPort) -> Result<(), ReadError> {
+        if (other.remote.node, other.remote.num) == (port.node, port.num) {
+            return Ok(());
+        }
+        let (this, that) = (self.name(port.node, port.num), self.name(other.node, other.num));
+        let problem = "the two ends of a link tell different neighbours";
+        let label = format!("expected {that} to name {this}, or this line another neighbour");
+        let told = format!("{that} names {}", self.name(other.remote.node, other.remote.num));
+        Err(self.source.clash(port.remote.at, problem, label, (other.remote.at, told)))
+    }
+
+    /// GUID and LID that a line tells of its neighbour, against what the neighbour tells of itself.
+    fn check_remote_end(&self, port: &ToldPort) -> Result<(), ReadError> {
+        let remote = &port.remote;
+        let Some(own) = self.own_end(remote.node, remote.num) else { return Ok(()) };
+        let name = self.name(remote.node, remote.num);
+        if let (Some(told), Some(own)) = (remote.end.lid, own.lid)
+            && told.value != own.value
+        {
+            let label = format!("expected lid {}", own.value);
+            return Err(self.source.clash(told.at, format!("two LIDs for {name}"), label, (own.at, "as told here")));
+        }
+        if let (Some(told), Some(own)) = (remote.end.guid, own.guid)
+            && told.value != own.value
+        {
+            let label = format!("expected {}", own.value);
+            return Err(self.source.clash(told.at, format!("two GUIDs for {name}"), label, (own.at, "as told here")));
+        }
+        Ok(())
+    }
+
+    /// What the node of a port tells about the port's GUID and LID; a switch's ports have those of port 0.
+    fn own_end(&self, node: usize, num: u8) -> Option<&ToldEnd> {
+        match self.account.nodes[node].kind {
+            NodeKind::Switch => Some(&self.account.nodes[node].zero),
+            _ => self.by_port.get(&(node, num)).map(|&index| &self.account.ports[index].own),
+        }
+    }
+
+    fn guid(&self, node: usize) -> Guid {
+        self.account.nodes[node].guid
+    }
+
+    fn name(&self, node: usize, num: u8) -> String {
+        let told = &self.account.nodes[node];
+        match told.description.trim() {
+            "" => format!("port {num} of {}", told.guid),
+            text => format!("port {num} of `{text}` ({})", told.guid),
+        }
+    }
+
+    fn build(&self) -> Result<Fabric, ReadError> {
+        let mut builder = FabricBuilder::new();
+        if let Some((node, port)) = self.account.origin {
+            builder.origin(node, port);
+        }
+        for (told, num_ports) in self.account.nodes.iter().zip(self.account.ports_by_mention()) {
+            add_node(&mut builder, told, num_ports);
+        }
+        for port in &self.account.ports {
+            let ends = [(port.node, port.num), (port.remote.node, port.remote.num)]
+                .map(|(node, num)| (NodeId(node as u32), PortNum(num)));
+            let linked = builder.link(ends[0], ends[1], LinkWidth::default(), LinkSpeed::default());
+            linked.map_err(|error| self.source.error(port.at, error.to_string(), "expected one cable a port"))?;
+        }
+        for port in &self.account.ports {
+            let key = (port.remote.node, port.remote.num);
+            if !self.by_port.contains_key(&key) {
+                set_port(&mut builder, key, port, &port.remote.end);
+            }
+            set_port(&mut builder, (port.node, port.num), port, &port.own);
+        }
+        builder.build().map_err(|error| self.locate(&error))
+    }
+
+    /// The place in the file where a fault of the whole is to be mended.
+    fn locate(&self, error: &BuildError) -> ReadError {
+        let (place, label, other) = match error {
+            BuildError::LidRange { lid, .. } => (self.lids_at(*lid).next(), "expected a LID from 1 to 49151", None),
+            BuildError::LidShared { lid, .. } => {
+                let mut places = self.lids_at(*lid);
+                let first = places.next();
+                (places.next().or(first), "expected LIDs that no other port owns", first)
+            }
+            _ => (None, "expected a fabric without this fault", None),
+        };
+        let place = place.unwrap_or(Span { start: 0, end: 0 });
+        match other.filter(|&other| other != place) {
+            Some(other) => self.source.clash(place, error.to_string(), label, (other, "owned here already")),
+            None => self.source.error(place, error.to_string(), label),
+        }
+    }
+
+    /// Where the ports that own `lid` tell their LIDs, in the order of the file.
+    fn lids_at(&self, lid: Lid) -> impl Iterator<Item = Span> {
+        let zeros = self.account.nodes.iter().map(|node| &node.zero);
+        let ports = self.account.ports.iter().flat_map(move |port| {
+            let key = (port.remote.node, port.remote.num);
+            let remote = self.own_end(key.0, key.1).is_none().then_some(&port.remote.end);
+            [Some(&port.own), remote].into_iter().flatten()
+        });
+        let owns = move |told: Told<Lid>, lmc: Lmc| lid.0.checked_sub(told.value.0).is_some_and(|d| d < lmc.lids());
+        let mut places: Vec<Span> = zeros
+            .chain(ports)
+            .filter_map(|end| end.lid.filter(|&told| owns(told, end.lmc)).map(|told| told.at))
+            .collect();
+        places.sort_by_key(|place| place.start);
+        places.into_iter()
+    }
+}
+
+fn add_node(builder: &mut FabricBuilder, told: &ToldNode<'_>, num_ports: u8) {
+    let id = builder.node(told.kind, told.guid, num_ports, told.description);
+    let node = builder.node_mut(id);
+    node.system_guid = told.system_guid;
+    node.vendor_id = told.vendor_id;
+    node.device_id = told.device_id;
+    node.port_zero = told.port_zero;
+    set_end(builder, (id, PortNum::ZERO), &told.zero);
+}
+
+fn set_end(builder: &mut FabricBuilder, (node, num): (NodeId, PortNum), end: &ToldEnd) {
+    if let Some(port) = builder.port_mut(node, num) {
+        port.guid = end.guid.map(|told| told.value);
+        port.lid = end.lid.map(|told| told.value);
+        port.lmc = end.lmc;
+    }
+}
+
+/// Completes a port from the line that tells it, its own or its neighbour's. A switch's port has no GUID or LID.
+fn set_port(builder: &mut FabricBuilder, (node, num): (usize, u8), line: &ToldPort, end: &ToldEnd) {
+    let at = (NodeId(node as u32), PortNum(num));
+    if builder.nodes()[node].kind != NodeKind::Switch {
+        set_end(builder, at, end);
+    }
+    if let Some(port) = builder.port_mut(at.0, at.1) {
+        port.width = line.width.unwrap_or_default();
+        port.speed = line.speed.unwrap_or_default();
+        port.data_vls = line.data_vls.unwrap_or(port.data_vls);
+    }
+}

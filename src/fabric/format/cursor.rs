@@ -1,0 +1,171 @@
+//! Walks over one line, token by token, and knows at every moment where in the file it stands.
+
+use super::diagnostic::{ReadError, Source, Span, Told};
+use crate::ids::Guid;
+use winnow::Parser;
+use winnow::ascii::dec_uint;
+use winnow::combinator::{alt, opt, preceded};
+use winnow::error::ContextError;
+use winnow::token::{literal, take_while};
+
+/// The unread rest of one line.
+#[derive(Clone)]
+pub(super) struct Cursor<'a> {
+    source: Source<'a>,
+    rest: &'a str,
+    end: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// At the beginning of `line`, which starts at byte `offset` of the source.
+    pub fn new(source: Source<'a>, (offset, line): (usize, &'a str)) -> Cursor<'a> {
+        Cursor { source, rest: line, end: offset + line.len() }
+    }
+
+    /// What is not read yet.
+    pub fn rest(&self) -> &'a str {
+        self.rest
+    }
+
+    /// The byte of the source where the cursor stands.
+    pub fn offset(&self) -> usize {
+        self.end - self.rest.len()
+    }
+
+    /// The bytes from `start` to the cursor.
+    pub fn since(&self, start: usize) -> Span {
+        Span { start, end: self.offset() }
+    }
+
+    /// The word at the cursor, for a fault: up to the next blank, one character at least.
+    pub fn here(&self) -> Span {
+        let start = self.offset();
+        let word = self.rest.find(char::is_whitespace).unwrap_or(self.rest.len());
+        Span { start, end: start + word.max(self.rest.chars().next().map_or(0, char::len_utf8)) }
+    }
+
+    /// Skips blanks; true where nothing follows them.
+    pub fn blanks(&mut self) -> bool {
+        self.rest = self.rest.trim_start();
+        self.rest.is_empty()
+    }
+
+    /// Skips `n` bytes, which must end on a character's border.
+    pub fn skip(&mut self, n: usize) {
+        self.rest = &self.rest[n..];
+    }
+
+    /// Reads `text` where it comes next.
+    pub fn eat(&mut self, text: &str) -> bool {
+        match self.rest.strip_prefix(text) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Reads `text`.
+    ///
+    /// # Errors
+    /// Something else comes next.
+    pub fn expect(&mut self, text: &str, expected: &str) -> Result<(), ReadError> {
+        if self.eat(text) { Ok(()) } else { Err(self.unexpected(expected)) }
+    }
+
+    /// Reads one token.
+    ///
+    /// # Errors
+    /// Something else comes next.
+    pub fn take<O>(
+        &mut self,
+        mut token: impl Parser<&'a str, O, ContextError>,
+        expected: &str,
+    ) -> Result<Told<O>, ReadError> {
+        let start = self.offset();
+        let mut rest = self.rest;
+        match token.parse_next(&mut rest) {
+            Ok(value) => {
+                self.rest = rest;
+                Ok(Told { value, at: self.since(start) })
+            }
+            Err(_) => Err(self.unexpected(expected)),
+        }
+    }
+
+    /// The fault that something else than `expected` comes next.
+    pub fn unexpected(&self, expected: &str) -> ReadError {
+        let problem = if self.rest.trim().is_empty() {
+            "the line ends too early".to_string()
+        } else {
+            let at = self.here();
+            format!("unexpected `{}`", &self.source.text[at.start..at.end])
+        };
+        self.source.error(self.here(), problem, format!("expected {expected}"))
+    }
+
+    /// The end of the line, blanks aside.
+    ///
+    /// # Errors
+    /// Something is left.
+    pub fn finish(&mut self) -> Result<(), ReadError> {
+        if self.blanks() { Ok(()) } else { Err(self.unexpected("the end of the line")) }
+    }
+
+    /// A port's number, 1 to 254.
+    pub fn port_number(&mut self) -> Result<Told<u8>, ReadError> {
+        self.take(dec_uint::<_, u8, _>.verify(|n| (1..=254).contains(n)), "a port number from 1 to 254")
+    }
+
+    /// A decimal number of 16 bits.
+    pub fn decimal(&mut self, expected: &str) -> Result<Told<u16>, ReadError> {
+        self.take(dec_uint::<_, u16, _>, expected)
+    }
+
+    /// A number in C's notation, `0x` and hexadecimal digits or decimal digits, at most `most`.
+    pub fn c_number(&mut self, most: u64, expected: &str) -> Result<Told<u64>, ReadError> {
+        let hexadecimal = preceded(alt((literal("0x"), literal("0X"))), hex_digits);
+        self.take(alt((hexadecimal, dec_uint::<_, u64, _>)).verify(|&n| n <= most), expected)
+    }
+
+    /// Hexadecimal digits, with or without `0x`, as a number of `T`'s size.
+    pub fn hex<T: TryFrom<u64>>(&mut self, expected: &str) -> Result<Told<T>, ReadError> {
+        let digits = preceded(opt(literal("0x")), hex_digits);
+        self.take(digits.verify_map(|n| T::try_from(n).ok()), expected)
+    }
+
+    /// A GUID in hexadecimal; `None` for 0, which is how tools print one that they do not know.
+    pub fn guid(&mut self) -> Result<Told<Option<Guid>>, ReadError> {
+        let told = self.hex::<u64>("a GUID: up to 16 hexadecimal digits")?;
+        Ok(Told { value: (told.value != 0).then_some(Guid(told.value)), at: told.at })
+    }
+
+    /// `(GUID)` where it comes next, blanks before it skipped.
+    pub fn guid_in_parentheses(&mut self) -> Result<Option<Told<Guid>>, ReadError> {
+        self.blanks();
+        if !self.eat("(") {
+            return Ok(None);
+        }
+        let guid = self.guid()?;
+        self.expect(")", "`)`")?;
+        Ok(guid.value.map(|value| Told { value, at: guid.at }))
+    }
+
+    /// A text in double quotes that holds none.
+    pub fn quoted(&mut self, expected: &str) -> Result<Told<&'a str>, ReadError> {
+        let start = self.offset();
+        let Some(length) = self.rest.strip_prefix('"').and_then(|rest| rest.find('"')) else {
+            return Err(self.unexpected(expected));
+        };
+        let value = &self.rest[1..=length];
+        self.skip(length + 2);
+        Ok(Told { value, at: self.since(start) })
+    }
+}
+
+fn hex_digits(input: &mut &str) -> winnow::Result<u64> {
+    take_while(1..=16, |c: char| c.is_ascii_hexdigit())
+        .try_map(|digits| u64::from_str_radix(digits, 16))
+        .parse_next(input)
+}

@@ -1,0 +1,212 @@
+//! How a reader says what is wrong: file, line, column, the line itself and what was expected there.
+//!
+//! Positions inside readers are byte offsets into the text ([`Span`]); lines and columns are counted only once a fault is
+//! told, so that reading stays fast.
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use std::fmt;
+use std::ops::Range;
+
+/// Bytes of the text, from `start` to before `end`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Span {
+    pub start: usize,
+    pub end: usize,
+}
+
+/// A value and where it was told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told<T> {
+    pub value: T,
+    pub at: Span,
+}
+
+/// A text and the name under which people know it.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub file: &'a str,
+    pub text: &'a str,
+}
+
+impl<'a> Source<'a> {
+    /// A fault at `at`: `problem` is the headline, `label` stands under the place and says what was expected.
+    pub fn error(&self, at: Span, problem: impl Into<String>, label: impl Into<String>) -> ReadError {
+        let fault =
+            Fault { file: self.file.into(), problem: problem.into(), mark: self.mark(at, label.into()), also: None };
+        ReadError(Box::new(fault))
+    }
+
+    /// A fault that two places make together; `other` is the earlier one, in its own words.
+    pub fn clash(
+        &self,
+        at: Span,
+        problem: impl Into<String>,
+        label: impl Into<String>,
+        (other, other_label): (Span, impl Into<String>),
+    ) -> ReadError {
+        let mut error = self.error(at, problem, label);
+        error.0.also = Some(self.mark(other, other_label.into()));
+        error
+    }
+
+    /// The number of the line that holds `offset`, counted from 1.
+    pub fn line_of(&self, offset: usize) -> usize {
+        let bytes = self.text.as_bytes();
+        1 + bytes[..offset.min(bytes.len())].iter().filter(|&&b| b == b'\n').count()
+    }
+
+    /// The lines with their offsets, line ends and a byte-order mark at the very beginning taken off.
+    pub fn lines(&self) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
+        let mut offset = 0;
+        self.text.split('\n').map(move |raw| {
+            let start = offset;
+            offset += raw.len() + 1;
+            let line = raw.strip_suffix('\r').unwrap_or(raw);
+            match line.strip_prefix('\u{feff}') {
+                Some(rest) if start == 0 => (start + '\u{feff}'.len_utf8(), rest),
+                _ => (start, line),
+            }
+        })
+    }
+
+    fn mark(&self, at: Span, label: String) -> Mark {
+        let text = self.text;
+        let start = text.floor_char_boundary(at.start.min(text.len()));
+        let first = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+        let last = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
+        let line = text[first..last].trim_end_matches('\r');
+        let from = (start - first).min(line.len());
+        let to = line.ceil_char_boundary(at.end.saturating_sub(first).clamp(from, line.len()));
+        Mark {
+            line: self.line_of(start),
+            column: 1 + line[..from].trim_start_matches('\u{feff}').chars().count(),
+            text: line.to_string(),
+            span: from..to,
+            label,
+        }
+    }
+}
+
+/// One place of a file and what is to be said about it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Mark {
+    line: usize,
+    column: usize,
+    text: String,
+    /// The bytes of `text` that are meant.
+    span: Range<usize>,
+    label: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Fault {
+    file: String,
+    problem: String,
+    mark: Mark,
+    also: Option<Mark>,
+}
+
+/// Why a file could not be read. `Display` is one line; [`ReadError::render`] shows the place in the file.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub struct ReadError(Box<Fault>);
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Fault { file, problem, mark, also } = &*self.0;
+        write!(f, "{file}:{}:{}: {problem}: {}", mark.line, mark.column, mark.label)?;
+        also.as_ref().map_or(Ok(()), |also| write!(f, " (line {}: {})", also.line, also.label))
+    }
+}
+
+impl ReadError {
+    /// The file, as its name was given.
+    pub fn file(&self) -> &str {
+        &self.0.file
+    }
+
+    /// The line, counted from 1.
+    pub fn line(&self) -> usize {
+        self.0.mark.line
+    }
+
+    /// The column in characters, counted from 1; a tab is one character, a byte-order mark none.
+    pub fn column(&self) -> usize {
+        self.0.mark.column
+    }
+
+    /// The line itself.
+    pub fn text(&self) -> &str {
+        &self.0.mark.text
+    }
+
+    /// What is wrong.
+    pub fn problem(&self) -> &str {
+        &self.0.problem
+    }
+
+    /// What was expected in its place.
+    pub fn expected(&self) -> &str {
+        &self.0.mark.label
+    }
+
+    /// The line of the other place, where two places contradict each other.
+    pub fn other_line(&self) -> Option<usize> {
+        self.0.also.as_ref().map(|mark| mark.line)
+    }
+
+    /// The fault in its surroundings, for a terminal; `colour` adds escape sequences.
+    pub fn render(&self, colour: bool) -> String {
+        let fault = &*self.0;
+        let mut group = Level::ERROR.primary_title(&*fault.problem).element(fault.snippet(&fault.mark, true));
+        if let Some(also) = &fault.also {
+            group = group.element(fault.snippet(also, false));
+        }
+        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+        renderer.render(&[group]).to_string()
+    }
+}
+
+impl Fault {
+    fn snippet<'a>(&'a self, mark: &'a Mark, primary: bool) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
+        let kind = if primary { AnnotationKind::Primary } else { AnnotationKind::Context };
+        let annotation = kind.span(mark.span.clone()).label(&*mark.label);
+        Snippet::source(&*mark.text).line_start(mark.line).path(&*self.file).annotation(annotation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_told_in_lines_and_characters() {
+        let source = Source { file: "f", text: "one\r\n\tzwö drei\nfour" };
+        let start = source.text.find("drei").expect("in the text");
+        let error = source.error(Span { start, end: start + 4 }, "no", "expected three");
+        assert_eq!((error.line(), error.column(), error.text()), (2, 6, "\tzwö drei"));
+        assert_eq!(error.to_string(), "f:2:6: no: expected three");
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_column() {
+        let source = Source { file: "f", text: "\u{feff}abc" };
+        assert_eq!(source.lines().collect::<Vec<_>>(), [(3, "abc")]);
+        assert_eq!(source.error(Span { start: 3, end: 6 }, "no", "x").column(), 1);
+    }
+
+    #[test]
+    fn a_fault_of_two_places_shows_both_lines() {
+        let source = Source { file: "f", text: "first\nsecond\n" };
+        let error = source.clash(Span { start: 6, end: 12 }, "twice", "again", (Span { start: 0, end: 5 }, "before"));
+        assert_eq!(error.other_line(), Some(1));
+        let shown = error.render(false);
+        assert!(shown.contains("first") && shown.contains("second") && shown.contains("f:2:1"), "{shown}");
+    }
+
+    #[test]
+    fn the_end_of_an_empty_file_is_a_place() {
+        let error = Source { file: "f", text: "" }.error(Span { start: 0, end: 0 }, "empty", "expected a node");
+        assert_eq!((error.line(), error.column()), (1, 1));
+        assert!(error.render(false).contains("expected a node"));
+    }
+}

@@ -1,0 +1,35 @@
+//! Graphviz: switches as boxes, end nodes as ellipses, one edge a cable with its ports, width and speed. Written only.
+//!
+//! `neato` or `sfdp` draw large fabrics; `fdp -Tsvg` small ones. Written by hand, since petgraph's writer knows no way to
+//! name nodes by GUID, which is what makes two drawings comparable.
+
+use crate::fabric::{Fabric, Node, NodeKind};
+use std::fmt::Write;
+
+/// The fabric as an undirected graph, departed nodes left out.
+pub(super) fn write(fabric: &Fabric) -> String {
+    let mut out = "graph fabric {\n  overlap=false;\n  node [fontname=\"sans-serif\"];\n".to_string();
+    for (_, node) in fabric.nodes().filter(|(_, node)| node.present) {
+        write_node(&mut out, node);
+    }
+    for (a, b) in fabric.links() {
+        let (a, b) = (fabric.port(a), fabric.port(b));
+        let [from, to] = [a, b].map(|port| fabric.node(port.node).guid);
+        let edge = format!("  \"{from}\" -- \"{to}\" [taillabel=\"{}\", headlabel=\"{}\"", a.num, b.num);
+        writeln!(out, "{edge}, label=\"{}{}\"];", a.width, a.speed).expect("a String takes every text");
+    }
+    out + "}\n"
+}
+
+fn write_node(out: &mut String, node: &Node) {
+    let shape = match node.kind {
+        NodeKind::Switch => "box",
+        NodeKind::Ca => "ellipse",
+        NodeKind::Router => "diamond",
+    };
+    let text = match node.description.trim() {
+        "" => node.guid.to_string(),
+        text => text.replace(char::is_control, " ").replace('\\', "\\\\").replace('"', "\\\""),
+    };
+    writeln!(out, "  \"{}\" [shape={shape}, label=\"{text}\"];", node.guid).expect("a String takes every text");
+}

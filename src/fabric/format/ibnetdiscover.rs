@@ -1,0 +1,307 @@
+//! What `ibnetdiscover` prints (infiniband-diags; layout of version 44), read and written.
+//!
+//! Read: chassis groups (`-g`), the fields of `--full`, tabs or blanks, missing LIDs, and the tool's own messages where they
+//! were caught in the same file. A node that is only mentioned as a neighbour is built from what the mention tells, behind
+//! all others. Not read: names of chassis, external port numbers, reports other than the topology (`-l`, `-p`).
+//! Borne: everything of a node but its LFT capacity and optimised SL-to-VL support; of a port, what is cabled. Written in
+//! the order of the nodes' indices, departed nodes left out; the fields of `--full` only where some port's data VLs are not
+//! the usual eight. Control characters in descriptions become blanks, as the tool makes them.
+
+use super::assemble::{Account, ToldEnd, ToldNode, ToldPort, ToldRemote};
+use super::cursor::Cursor;
+use super::diagnostic::{ReadError, Source, Span, Told};
+use super::lines::{self, PortLine};
+use super::print::{Dialect, Printer, node_id};
+use super::{Notices, Reading};
+use crate::fabric::{Fabric, NodeKind};
+use crate::ids::Guid;
+use rustc_hash::FxHashMap;
+
+/// Reads what `ibnetdiscover` printed.
+///
+/// # Errors
+/// The first line that is not understood or contradicts another.
+pub(super) fn read(source: Source<'_>) -> Result<Reading, ReadError> {
+    let mut reader = Reader {
+        source,
+        account: Account::default(),
+        by_guid: FxHashMap::default(),
+        ids: Ids::default(),
+        port_lines: Vec::new(),
+        notices: Notices::default(),
+    };
+    for line in source.lines() {
+        reader.line(line)?;
+    }
+    reader.ids.none_left(source)?;
+    reader.resolve()?;
+    let fabric = reader.account.assemble(source)?;
+    Ok(Reading { fabric, notices: reader.notices.list() })
+}
+
+struct Reader<'a> {
+    source: Source<'a>,
+    account: Account<'a>,
+    /// Index of each node, later of each one only mentioned too.
+    by_guid: FxHashMap<Guid, usize>,
+    ids: Ids,
+    /// Port lines with the index of their node; their neighbours are known once all is read.
+    port_lines: Vec<(usize, PortLine<'a>)>,
+    notices: Notices,
+}
+
+/// The lines before a node line.
+#[derive(Default)]
+struct Ids {
+    /// The first of them.
+    at: Option<Span>,
+    vendor: Option<u32>,
+    device: Option<u32>,
+    system: Option<Guid>,
+    node: Option<Told<Guid>>,
+    port: Option<Told<Guid>>,
+}
+
+impl Ids {
+    fn none_left(&self, source: Source<'_>) -> Result<(), ReadError> {
+        match self.at {
+            Some(at) => Err(source.error(at, "a node is missing", "expected the node of these identifiers below them")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<'a> Reader<'a> {
+    fn line(&mut self, line: (usize, &'a str)) -> Result<(), ReadError> {
+        let mut cursor = Cursor::new(self.source, line);
+        if cursor.blanks() {
+            return Ok(());
+        }
+        let rest = cursor.rest();
+        match rest.as_bytes()[0] {
+            b'#' => self.comment(&mut cursor),
+            b'[' => self.port(&mut cursor),
+            b'A'..=b'Z' if lines::node_keyword(rest).is_some() => self.node(&mut cursor),
+            _ if is_group(rest) => Ok(()),
+            _ if is_message(rest) => {
+                self.notices.add(self.source, cursor.offset(), &format!("message of the tool: {}", rest.trim_end()));
+                Ok(())
+            }
+            _ => self.identifier(&mut cursor),
+        }
+    }
+
+    fn comment(&mut self, cursor: &mut Cursor<'a>) -> Result<(), ReadError> {
+        if cursor.eat("# Initiated from node ") {
+            let node = cursor.guid()?.value;
+            cursor.expect(" port ", "` port ` and a GUID")?;
+            let port = cursor.guid()?.value;
+            cursor.finish()?;
+            self.account.origin = node.zip(port);
+        }
+        Ok(())
+    }
+
+    fn identifier(&mut self, cursor: &mut Cursor<'a>) -> Result<(), ReadError> {
+        let start = cursor.offset();
+        let expected = "a node (`Switch 36 \"S-…\"`), one of its ports (`[1] …`), `vendid=`, `devid=`, `sysimgguid=`, `switchguid=`, `caguid=` or `rtguid=`";
+        if cursor.eat("vendid=") {
+            self.ids.vendor = Some(cursor.hex("a vendor in hexadecimal")?.value);
+        } else if cursor.eat("devid=") {
+            self.ids.device = Some(cursor.hex("a device in hexadecimal")?.value);
+        } else if cursor.eat("sysimgguid=") {
+            self.ids.system = cursor.guid()?.value;
+        } else if cursor.eat("switchguid=") || cursor.eat("caguid=") || cursor.eat("rtguid=") {
+            let guid = cursor.guid()?;
+            self.ids.node = guid.value.map(|value| Told { value, at: guid.at });
+            self.ids.port = cursor.guid_in_parentheses()?;
+        } else {
+            return Err(cursor.unexpected(expected));
+        }
+        if !cursor.blanks() && !cursor.rest().starts_with('#') {
+            return Err(cursor.unexpected("the end of the line or a `#` comment"));
+        }
+        self.ids.at.get_or_insert(cursor.since(start));
+        Ok(())
+    }
+
+    fn node(&mut self, cursor: &mut Cursor<'a>) -> Result<(), ReadError> {
+        let start = cursor.offset();
+        let Some((kind, word)) = lines::node_keyword(cursor.rest()) else { return Ok(()) };
+        cursor.skip(word);
+        let line = lines::node_line(cursor, kind)?;
+        let guid = self.id(line.id, kind)?;
+        let ids = std::mem::take(&mut self.ids);
+        if let Some(told) = ids.node.filter(|told| told.value != guid) {
+            let label = format!("expected {}", told.value);
+            return Err(self.source.clash(line.id.at, "two GUIDs for one node", label, (told.at, "as told here")));
+        }
+        let index = self.account.nodes.len();
+        if let Some(first) = self.by_guid.insert(guid, index) {
+            let problem = format!("node {guid} is told twice");
+            let other = (self.account.nodes[first].at, "told here already");
+            return Err(self.source.clash(line.id.at, problem, "expected each node once", other));
+        }
+        self.account.nodes.push(ToldNode {
+            at: Span { start, end: line.id.at.end },
+            kind,
+            guid,
+            num_ports: Some(line.num_ports),
+            description: line.tail.description.unwrap_or_default(),
+            system_guid: ids.system,
+            vendor_id: ids.vendor.unwrap_or_default(),
+            device_id: ids.device.unwrap_or_default(),
+            port_zero: line.tail.port_zero.unwrap_or_default(),
+            zero: match kind {
+                NodeKind::Switch => {
+                    ToldEnd { guid: ids.port, lid: line.tail.lid, lmc: line.tail.lmc.unwrap_or_default() }
+                }
+                _ => ToldEnd::default(),
+            },
+        });
+        Ok(())
+    }
+
+    fn port(&mut self, cursor: &mut Cursor<'a>) -> Result<(), ReadError> {
+        let Some(node) = self.account.nodes.last() else {
+            return Err(cursor.unexpected("a node before its ports"));
+        };
+        self.ids.none_left(self.source)?;
+        let line = lines::port_line(cursor, node.kind != NodeKind::Switch)?;
+        self.port_lines.push((self.account.nodes.len() - 1, line));
+        Ok(())
+    }
+
+    /// Kind and GUID in a name such as `S-0002c90300a1b2c0`, which must be of kind `kind`.
+    fn id(&self, id: Told<&str>, kind: NodeKind) -> Result<Guid, ReadError> {
+        let (prefix, what) = match kind {
+            NodeKind::Switch => ('S', "a switch's"),
+            NodeKind::Ca => ('H', "a CA's"),
+            NodeKind::Router => ('R', "a router's"),
+        };
+        match parse_id(id.value) {
+            Some((found, guid)) if found == kind => Ok(guid),
+            _ => {
+                let label = format!("expected {what} name: `{prefix}-` and the 16 hexadecimal digits of its GUID");
+                Err(self.source.error(id.at, format!("unexpected name `{}`", id.value), label))
+            }
+        }
+    }
+
+    /// Joins the port lines to their neighbours, now that every node is known.
+    fn resolve(&mut self) -> Result<(), ReadError> {
+        for (node, line) in std::mem::take(&mut self.port_lines) {
+            let remote = self.neighbour(&line)?;
+            let Some(remote_num) = line.remote_num else {
+                let at = line.id.at;
+                return Err(self.source.error(
+                    at,
+                    "the neighbour's port is missing",
+                    "expected `[` and its number behind",
+                ));
+            };
+            self.notice_unknown_rate(&line);
+            self.account.ports.push(told_port(node, &line, remote, remote_num));
+        }
+        Ok(())
+    }
+
+    /// The index of a line's neighbour, which becomes a node by being mentioned.
+    fn neighbour(&mut self, line: &PortLine<'a>) -> Result<usize, ReadError> {
+        let Some((kind, guid)) = parse_id(line.id.value) else {
+            let label = "expected `S-`, `H-` or `R-` and the 16 hexadecimal digits of the neighbour's GUID";
+            return Err(self.source.error(line.id.at, format!("unexpected name `{}`", line.id.value), label));
+        };
+        let next = self.account.nodes.len();
+        let index = *self.by_guid.entry(guid).or_insert(next);
+        if index == next {
+            self.account.nodes.push(mentioned(kind, guid, line));
+        }
+        let node = &self.account.nodes[index];
+        if node.kind != kind {
+            let label = "expected the kind of node that it is elsewhere";
+            let problem = format!("node {guid} is told as two kinds of node");
+            return Err(self.source.clash(line.id.at, problem, label, (node.at, "as told here")));
+        }
+        Ok(index)
+    }
+
+    fn notice_unknown_rate(&mut self, line: &PortLine<'a>) {
+        if let Some(told) = line.tail.rate.filter(|told| told.value.width.is_none() || told.value.speed.is_none()) {
+            let text = "the tool did not know the link's rate: what it left open is taken as 4xQDR";
+            self.notices.add(self.source, told.at.start, text);
+        }
+    }
+}
+
+fn mentioned<'a>(kind: NodeKind, guid: Guid, line: &PortLine<'a>) -> ToldNode<'a> {
+    let lid = line.tail.lid.filter(|_| kind == NodeKind::Switch);
+    ToldNode {
+        at: line.id.at,
+        kind,
+        guid,
+        num_ports: None,
+        description: line.tail.description.unwrap_or_default(),
+        system_guid: None,
+        vendor_id: 0,
+        device_id: 0,
+        port_zero: Default::default(),
+        zero: ToldEnd { lid, ..ToldEnd::default() },
+    }
+}
+
+/// A port line whose neighbour is known, as the assembly wants it.
+pub(super) fn told_port(node: usize, line: &PortLine<'_>, remote: usize, remote_num: Told<u8>) -> ToldPort {
+    let rate = line.tail.rate.map(|told| told.value);
+    ToldPort {
+        at: line.num.at,
+        node,
+        num: line.num.value,
+        own: ToldEnd { guid: line.guid, lid: line.tail.own_lid, lmc: line.tail.lmc.unwrap_or_default() },
+        width: rate.and_then(|rate| rate.width),
+        speed: rate.and_then(|rate| rate.speed),
+        data_vls: line.tail.data_vls,
+        remote: ToldRemote {
+            at: Span { start: line.id.at.start, end: remote_num.at.end },
+            node: remote,
+            num: remote_num.value,
+            end: ToldEnd { guid: line.remote_guid, lid: line.tail.lid, ..ToldEnd::default() },
+        },
+    }
+}
+
+/// Kind and GUID in `S-0002c90300a1b2c0`.
+pub(super) fn parse_id(id: &str) -> Option<(NodeKind, Guid)> {
+    let (prefix, digits) = id.split_at_checked(2)?;
+    let kind = match prefix {
+        "S-" => NodeKind::Switch,
+        "H-" => NodeKind::Ca,
+        "R-" => NodeKind::Router,
+        _ => return None,
+    };
+    let plausible = digits.len() == 16 && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    plausible.then(|| u64::from_str_radix(digits, 16).ok()).flatten().map(|guid| (kind, Guid(guid)))
+}
+
+/// Headings of `ibnetdiscover -g`: nothing of the model.
+fn is_group(line: &str) -> bool {
+    line.trim_end() == "Non-Chassis Nodes" || line.starts_with("Chassis ") || line.starts_with("Hostname: ")
+}
+
+/// What the tool and its libraries write to standard error: `src/query_smp.c:195; …`, `ibwarn: …`.
+fn is_message(line: &str) -> bool {
+    let of_discovery = line.split_once("; ").and_then(|(place, _)| place.rsplit_once(".c:"));
+    ["ibwarn: ", "ibdebug: "].iter().any(|prefix| line.starts_with(prefix))
+        || of_discovery.is_some_and(|(_, line)| !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// The fabric as `ibnetdiscover` prints it.
+pub(super) fn write(fabric: &Fabric) -> String {
+    let mut out = "#\n# Topology file: generated by reconfig\n#\n".to_string();
+    if let Some((node, port)) = fabric.origin() {
+        out += &format!("# Initiated from node {:016x} port {:016x}\n", node.0, port.0);
+    }
+    let names = fabric.nodes().map(|(_, node)| node_id(node)).collect();
+    Printer { fabric, names, dialect: Dialect::Ibnetdiscover }.print(&mut out);
+    out
+}

@@ -1,0 +1,424 @@
+//! ibsim's net files, read as ibsim 0.10 reads them, and written so that it loads them.
+//!
+//! Names of nodes are any texts; the format is otherwise the line grammar of ibnetdiscover, whose output ibsim loads too.
+//! What is not told is assigned as ibsim does it: switches get GUIDs from 0x200000 on, one each; CAs from 0x100000 and
+//! routers from 0 on, one and one more a port; `switchguid=`, `caguid=` (`hcaguids=`) and `rtguid=` move these counters, with `+`
+//! relative to the last absolute one; port n of a CA has its node's GUID + n, a switch's port 0 its node's; the system's GUID
+//! is the node's; a vendor holds for one node, a device until the next one is told; a missing neighbour's port is 1; the
+//! description is the name. `width=`, `speed=`, `extspeed=` and `w=`, `s=`, `e=` are masks of what is enabled, from 4x and SDR
+//! alone; a link runs at the best that both ends enable. Both ends must tell a link.
+//! Otherwise than ibsim: a blank before the neighbour's `[port]` is allowed, as ibsim's own examples document it; GUIDs in
+//! parentheses are believed; a router's rate is read like a CA's; XDR exists; a line that ibsim would skip is an error.
+//! Not read: `include` and aliases, which are errors; `do` and `pdebug`, which are for a running simulator and noticed.
+//! Borne: what ibnetdiscover's format bears, but one width and speed a link, and no origin.
+
+use super::assemble::{Account, ToldEnd, ToldNode};
+use super::cursor::Cursor;
+use super::diagnostic::{ReadError, Source, Span, Told};
+use super::ibnetdiscover::{parse_id, told_port};
+use super::lines::{self, Masks, NodeLine, PortLine, Rate};
+use super::print::{Dialect, Printer, node_id};
+use super::{Notices, Reading};
+use crate::fabric::{Fabric, LinkSpeed, LinkWidth, NodeKind};
+use crate::ids::Guid;
+use rustc_hash::FxHashMap;
+
+/// Reads a net file.
+///
+/// # Errors
+/// The first line that is not understood or contradicts another, or that ibsim would refuse.
+pub(super) fn read(source: Source<'_>) -> Result<Reading, ReadError> {
+    let mut reader = Reader {
+        source,
+        account: Account::default(),
+        by_name: FxHashMap::default(),
+        counters: [
+            Counter { base: 0x20_0000, next: 0x20_0000 },
+            Counter { base: 0x10_0000, next: 0x10_0000 },
+            Counter { base: 0, next: 0 },
+        ],
+        pending: Pending::default(),
+        defaults: Enabled { width: 2, speed: 1, extended: 0, fdr10: false },
+        prefix: String::new(),
+        port_lines: Vec::new(),
+        notices: Notices::default(),
+    };
+    for line in source.lines() {
+        reader.line(line)?;
+    }
+    reader.resolve()?;
+    let fabric = reader.account.assemble(source)?;
+    Ok(Reading { fabric, notices: reader.notices.list() })
+}
+
+/// GUIDs of one kind of node.
+#[derive(Clone, Copy)]
+struct Counter {
+    /// The last one told absolutely.
+    base: u64,
+    next: u64,
+}
+
+/// What the next node takes.
+#[derive(Default)]
+struct Pending {
+    vendor: u32,
+    /// Stays for the nodes after it.
+    device: u32,
+    system: Option<Guid>,
+    port: Option<Told<Guid>>,
+}
+
+/// What a port may negotiate; an extra bit of `extended`, 16, stands for XDR.
+#[derive(Clone, Copy)]
+struct Enabled {
+    width: u8,
+    speed: u8,
+    extended: u8,
+    fdr10: bool,
+}
+
+struct Reader<'a> {
+    source: Source<'a>,
+    account: Account<'a>,
+    by_name: FxHashMap<String, usize>,
+    /// Switches, CAs, routers.
+    counters: [Counter; 3],
+    pending: Pending,
+    defaults: Enabled,
+    /// `module=`: goes before every name, with `#`.
+    prefix: String,
+    port_lines: Vec<PortOf<'a>>,
+    notices: Notices,
+}
+
+/// A port line, the index of its node, its neighbour's full name and what it enables.
+struct PortOf<'a> {
+    node: usize,
+    line: PortLine<'a>,
+    neighbour: String,
+    enabled: Enabled,
+}
+
+impl<'a> Reader<'a> {
+    fn line(&mut self, line: (usize, &'a str)) -> Result<(), ReadError> {
+        let mut cursor = Cursor::new(self.source, line);
+        if cursor.blanks() || cursor.rest().starts_with('#') {
+            return Ok(());
+        }
+        if cursor.rest().starts_with('[') {
+            return self.port(&mut cursor);
+        }
+        if cursor.rest().starts_with('@') {
+            return Err(cursor.unexpected("a port without an alias: aliases are not read"));
+        }
+        match lines::node_keyword(cursor.rest()) {
+            Some((kind, word)) => self.node(&mut cursor, kind, word),
+            None => self.assignment(&mut cursor),
+        }
+    }
+
+    fn assignment(&mut self, cursor: &mut Cursor<'a>) -> Result<(), ReadError> {
+        let keyword = cursor.rest();
+        let is = |word: &str| keyword.starts_with(word);
+        if is("switchguid") {
+            self.guids(cursor, 0)
+        } else if is("hcaguids") || is("caguid") {
+            self.guids(cursor, 1)
+        } else if is("rtguid") {
+            self.guids(cursor, 2)
+        } else if is("vendid") {
+            self.pending.vendor = number(cursor, 0xff_ffff, "a vendor of 24 bits")? as u32;
+            Ok(())
+        } else if is("devid") {
+            self.pending.device = number(cursor, 0xffff, "a device of 16 bits")? as u32;
+            Ok(())
+        } else if is("sysimgguid") {
+            let guid = number(cursor, u64::MAX, "a GUID")?;
+            self.pending.system = (guid != 0).then_some(Guid(guid));
+            Ok(())
+        } else if is("width") {
+            self.defaults.width = mask(cursor, 1, 31, "a mask of widths, 1 to 31")?;
+            Ok(())
+        } else if is("speed") {
+            self.defaults.speed = mask(cursor, 1, 7, "a mask of speeds, 1 to 7")?;
+            Ok(())
+        } else if is("extspeed") {
+            self.defaults.extended = mask(cursor, 0, 15, "a mask of extended speeds, 0 to 15")?;
+            Ok(())
+        } else if is("module") {
+            self.module(cursor)
+        } else if is("do") || is("pdebug") {
+            self.notices.add(self.source, cursor.offset(), "a command for a running simulator: left out");
+            Ok(())
+        } else if is("include") {
+            Err(cursor.unexpected("the file's contents in place of `include`, which is not followed"))
+        } else {
+            Err(cursor
+                .unexpected("a node (`Switch 8 \"name\"`, `Hca`, `Rt`), one of its ports (`[1] …`) or an assignment"))
+        }
+    }
+
+    /// `switchguid=0x…` or `switchguid+0x…`, with or without the port's GUID in parentheses.
+    fn guids(&mut self, cursor: &mut Cursor<'a>, kind: usize) -> Result<(), ReadError> {
+        let expected = "`=` or `+` and a GUID";
+        cursor.skip(cursor.rest().find(['=', '+']).ok_or_else(|| cursor.unexpected(expected))?);
+        let relative = cursor.rest().starts_with('+');
+        cursor.skip(1);
+        let guid = cursor.c_number(u64::MAX, expected)?.value;
+        let counter = &mut self.counters[kind];
+        counter.base = if relative { counter.base } else { guid };
+        counter.next = if relative { counter.base.wrapping_add(guid) } else { guid };
+        self.pending.port = cursor.guid_in_parentheses()?;
+        end_or_comment(cursor)
+    }
+
+    fn module(&mut self, cursor: &mut Cursor<'a>) -> Result<(), ReadError> {
+        let expected = "`=` and a name in double quotes";
+        cursor.skip(cursor.rest().find('"').ok_or_else(|| cursor.unexpected(expected))?);
+        self.prefix = cursor.quoted(expected)?.value.to_string();
+        end_or_comment(cursor)
+    }
+
+    fn node(&mut self, cursor: &mut Cursor<'a>, kind: NodeKind, word: usize) -> Result<(), ReadError> {
+        let start = cursor.offset();
+        cursor.skip(word);
+        let line = lines::node_line(cursor, kind)?;
+        let reserved = line.id.value.contains(['#', '@']);
+        if reserved || line.id.value.is_empty() {
+            let label = "expected a name that is not empty, without `#` and `@`, which ibsim reserves";
+            return Err(self.source.error(line.id.at, format!("`{}` cannot be a name", line.id.value), label));
+        }
+        let index = self.account.nodes.len();
+        if let Some(first) = self.by_name.insert(self.full_name(line.id.value), index) {
+            let problem = format!("two nodes are named `{}`", line.id.value);
+            let other = (self.account.nodes[first].at, "named here already");
+            return Err(self.source.clash(line.id.at, problem, "expected each name once", other));
+        }
+        let at = Span { start, end: line.id.at.end };
+        let node = self.told_node(&line, at);
+        self.account.nodes.push(node);
+        Ok(())
+    }
+
+    fn told_node(&mut self, line: &NodeLine<'a>, at: Span) -> ToldNode<'a> {
+        let switch = line.kind == NodeKind::Switch;
+        let counter = &mut self.counters[kind_index(line.kind)];
+        let guid = Guid(counter.next);
+        let step = if switch { 1 } else { u64::from(line.num_ports) + 1 };
+        counter.next = counter.next.wrapping_add(step);
+        let port = self.pending.port.take().unwrap_or(Told { value: guid, at });
+        let zero = ToldEnd { guid: Some(port), lid: line.tail.lid, lmc: line.tail.lmc.unwrap_or_default() };
+        ToldNode {
+            at,
+            kind: line.kind,
+            guid,
+            num_ports: Some(line.num_ports),
+            description: line.tail.description.filter(|text| !text.is_empty()).unwrap_or(line.id.value),
+            system_guid: Some(self.pending.system.take().unwrap_or(guid)),
+            vendor_id: std::mem::take(&mut self.pending.vendor),
+            device_id: self.pending.device,
+            port_zero: line.tail.port_zero.unwrap_or_default(),
+            zero: if switch { zero } else { ToldEnd::default() },
+        }
+    }
+
+    fn port(&mut self, cursor: &mut Cursor<'a>) -> Result<(), ReadError> {
+        let Some(node) = self.account.nodes.last() else {
+            return Err(cursor.unexpected("a node before its ports"));
+        };
+        let mut line = lines::port_line(cursor, node.kind != NodeKind::Switch)?;
+        if line.id.value.contains('@') {
+            return Err(self.source.error(line.id.at, "aliases are not read", "expected a node's name"));
+        }
+        if node.kind != NodeKind::Switch {
+            let assigned = Guid(node.guid.0.wrapping_add(line.num.value.into()));
+            line.guid = line.guid.or(Some(Told { value: assigned, at: line.num.at }));
+        }
+        let neighbour = self.full_name(line.id.value);
+        let enabled = self.defaults.with_masks(line.masks).with_rate(line.tail.rate);
+        self.port_lines.push(PortOf { node: self.account.nodes.len() - 1, line, neighbour, enabled });
+        Ok(())
+    }
+
+    fn full_name(&self, name: &str) -> String {
+        if self.prefix.is_empty() || name.contains('#') { name.into() } else { format!("{}#{name}", self.prefix) }
+    }
+
+    /// Joins the port lines to their neighbours and settles each link's width and speed.
+    fn resolve(&mut self) -> Result<(), ReadError> {
+        let lines = std::mem::take(&mut self.port_lines);
+        let by_port: FxHashMap<(usize, u8), usize> =
+            lines.iter().enumerate().map(|(i, port)| ((port.node, port.line.num.value), i)).collect();
+        for port in &lines {
+            let line = &port.line;
+            let Some(&remote) = self.by_name.get(&port.neighbour) else {
+                let problem = format!("no node is named `{}`", port.neighbour);
+                return Err(self.source.error(line.id.at, problem, "expected the name of a node of this file"));
+            };
+            let remote_num = line.remote_num.unwrap_or(Told { value: 1, at: line.id.at });
+            let mut told = told_port(port.node, line, remote, remote_num);
+            let beyond = self.account.nodes[remote].num_ports.is_some_and(|ports| remote_num.value > ports);
+            match by_port.get(&(remote, remote_num.value)) {
+                Some(&other) => {
+                    let rate = self.negotiate(port, &lines[other])?;
+                    (told.width, told.speed) = (rate.width, rate.speed);
+                }
+                // The assembly says what is wrong with such a port's number.
+                None if beyond => {}
+                None => {
+                    let problem = format!(
+                        "only one end of a link is told: port {} of `{}` is missing",
+                        remote_num.value, port.neighbour
+                    );
+                    let label = "expected a line for that port too, which ibsim demands";
+                    let other = (self.account.nodes[remote].at, "below this node");
+                    return Err(self.source.clash(told.remote.at, problem, label, other));
+                }
+            }
+            self.account.ports.push(told);
+        }
+        Ok(())
+    }
+
+    /// The best width and speed that both ends enable.
+    fn negotiate(&self, one: &PortOf<'_>, other: &PortOf<'_>) -> Result<Rate, ReadError> {
+        let common = one.enabled.common(other.enabled);
+        if common.width().is_none() || common.speed().is_none() {
+            let what = if common.width().is_none() { "width" } else { "speed" };
+            let problem = format!("the ends of a link enable no common {what}");
+            let other = (other.line.num.at, format!("the other end: {}", other.enabled));
+            let label = format!("expected one that the other end enables too; this end: {}", one.enabled);
+            return Err(self.source.clash(one.line.num.at, problem, label, other));
+        }
+        Ok(Rate { width: common.width(), speed: common.speed() })
+    }
+}
+
+impl std::fmt::Display for Enabled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "w={} s={} e={}", self.width, self.speed, self.extended)
+    }
+}
+
+impl Enabled {
+    fn with_masks(self, masks: Masks) -> Enabled {
+        // A mask of speeds of 0 stands for QDR.
+        let speed = masks.speed.map(|speed| if speed == 0 { 4 } else { speed });
+        Enabled {
+            width: masks.width.unwrap_or(self.width),
+            speed: speed.unwrap_or(self.speed),
+            extended: masks.extended.unwrap_or(self.extended),
+            fdr10: self.fdr10,
+        }
+    }
+
+    /// What ibsim enables for a rate such as `4xEDR`: it and, for most widths and all speeds, what is below.
+    fn with_rate(self, rate: Option<Told<Rate>>) -> Enabled {
+        let Some(Rate { width, speed }) = rate.map(|told| told.value) else { return self };
+        let width = width.map_or(self.width, |width| match width {
+            LinkWidth::X1 => 1,
+            LinkWidth::X2 => 16,
+            LinkWidth::X4 => 3,
+            LinkWidth::X8 => 4,
+            LinkWidth::X12 => 11,
+        });
+        let Some(speed) = speed else { return Enabled { width, ..self } };
+        let (speed, extended, fdr10) = match speed {
+            LinkSpeed::Sdr => (1, self.extended, self.fdr10),
+            LinkSpeed::Ddr => (3, self.extended, self.fdr10),
+            LinkSpeed::Qdr => (7, self.extended, self.fdr10),
+            LinkSpeed::Fdr10 => (7, self.extended, true),
+            LinkSpeed::Fdr => (7, 1, true),
+            LinkSpeed::Edr => (7, 3, true),
+            LinkSpeed::Hdr => (7, 7, true),
+            LinkSpeed::Ndr => (7, 15, true),
+            LinkSpeed::Xdr => (7, 31, true),
+        };
+        Enabled { width, speed, extended, fdr10 }
+    }
+
+    fn common(self, other: Enabled) -> Enabled {
+        Enabled {
+            width: self.width & other.width,
+            speed: self.speed & other.speed,
+            extended: self.extended & other.extended,
+            fdr10: self.fdr10 && other.fdr10,
+        }
+    }
+
+    /// The widest.
+    fn width(self) -> Option<LinkWidth> {
+        let widths =
+            [(8, LinkWidth::X12), (4, LinkWidth::X8), (2, LinkWidth::X4), (16, LinkWidth::X2), (1, LinkWidth::X1)];
+        widths.into_iter().find(|(bit, _)| self.width & bit != 0).map(|(_, width)| width)
+    }
+
+    /// The fastest; none where not even a basic speed is there.
+    fn speed(self) -> Option<LinkSpeed> {
+        let extended = [LinkSpeed::Xdr, LinkSpeed::Ndr, LinkSpeed::Hdr, LinkSpeed::Edr, LinkSpeed::Fdr];
+        let basic = match self.speed {
+            speed if speed & 4 != 0 && self.fdr10 => LinkSpeed::Fdr10,
+            speed if speed & 4 != 0 => LinkSpeed::Qdr,
+            speed if speed & 2 != 0 => LinkSpeed::Ddr,
+            speed if speed & 1 != 0 => LinkSpeed::Sdr,
+            _ => return None,
+        };
+        let fastest = extended.into_iter().zip([16, 8, 4, 2, 1]).find(|(_, bit)| self.extended & bit != 0);
+        Some(fastest.map_or(basic, |(speed, _)| speed))
+    }
+}
+
+fn kind_index(kind: NodeKind) -> usize {
+    match kind {
+        NodeKind::Switch => 0,
+        NodeKind::Ca => 1,
+        NodeKind::Router => 2,
+    }
+}
+
+/// The number behind `=`.
+fn number(cursor: &mut Cursor<'_>, most: u64, expected: &str) -> Result<u64, ReadError> {
+    let sign = cursor.rest().find('=').ok_or_else(|| cursor.unexpected("`=` and a value"))?;
+    cursor.skip(sign + 1);
+    let value = cursor.c_number(most, expected)?.value;
+    end_or_comment(cursor)?;
+    Ok(value)
+}
+
+fn mask(cursor: &mut Cursor<'_>, least: u64, most: u64, expected: &str) -> Result<u8, ReadError> {
+    let start = cursor.clone();
+    let value = number(cursor, most, expected)?;
+    if value < least { Err(start.unexpected(expected)) } else { Ok(value as u8) }
+}
+
+fn end_or_comment(cursor: &mut Cursor<'_>) -> Result<(), ReadError> {
+    if cursor.blanks() || cursor.rest().starts_with('#') {
+        return Ok(());
+    }
+    Err(cursor.unexpected("the end of the line or a `#` comment"))
+}
+
+/// The fabric as ibsim loads it, nodes named by their descriptions where those can serve.
+pub(super) fn write(fabric: &Fabric) -> String {
+    let mut out = "# Net configuration for ibsim, written by reconfig\n".to_string();
+    Printer { fabric, names: names(fabric), dialect: Dialect::Ibsim }.print(&mut out);
+    out
+}
+
+/// A unique name for each node: its description where no other node has it and ibsim can read it, else its GUID.
+fn names(fabric: &Fabric) -> Vec<String> {
+    let mut uses: FxHashMap<&str, usize> = FxHashMap::default();
+    for (_, node) in fabric.nodes() {
+        *uses.entry(node.description.trim()).or_default() += 1;
+    }
+    let serves = |text: &str| {
+        let readable = text.chars().all(|c| (c.is_ascii_graphic() || c == ' ') && !"\"#@[=".contains(c));
+        // Two names may not begin with one another's ibsim limit of 64 bytes, and none may look like a GUID's.
+        (1..=60).contains(&text.len()) && readable && uses[text] == 1 && parse_id(text).is_none()
+    };
+    let nodes = fabric.nodes().map(|(_, node)| node);
+    nodes
+        .map(|node| if serves(node.description.trim()) { node.description.trim().into() } else { node_id(node) })
+        .collect()
+}

@@ -1,0 +1,284 @@
+//! This project's own format, schema `reconfig.fabric/1`: everything that a [`Fabric`] holds, departed nodes included.
+//!
+//! One object; each node and each link is one line, so that files compare line by line and a fault has a place. `ports` lists
+//! the ports that differ from an uncabled, unnamed 4xQDR port with eight data VLs. Links name ports by node GUID and number.
+//! Fields that are not known are errors.
+
+use super::Reading;
+use super::diagnostic::{ReadError, Source, Span};
+use crate::fabric::{BuildError, Fabric, FabricBuilder, LinkSpeed, LinkWidth, Node, NodeId, NodeKind, Port, PortZero};
+use crate::ids::{Guid, Lid, Lmc, PortNum};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::fmt::Write;
+
+/// What the field `schema` says.
+const SCHEMA: &str = "reconfig.fabric/1";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileRow<'a> {
+    #[serde(borrow)]
+    schema: &'a RawValue,
+    origin: Option<OriginRow>,
+    #[serde(borrow)]
+    nodes: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    links: Vec<&'a RawValue>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OriginRow {
+    node: Guid,
+    port: Guid,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NodeRow {
+    kind: NodeKind,
+    guid: Guid,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_guid: Option<Guid>,
+    vendor_id: u32,
+    device_id: u32,
+    description: String,
+    num_ports: u8,
+    #[serde(default)]
+    port_zero: PortZero,
+    lft_capacity: u16,
+    optimised_sl_to_vl: bool,
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    present: bool,
+    ports: Vec<PortRow>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PortRow {
+    num: PortNum,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guid: Option<Guid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lid: Option<Lid>,
+    #[serde(default)]
+    lmc: Lmc,
+    width: LinkWidth,
+    speed: LinkSpeed,
+    data_vls: u8,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LinkRow {
+    a: Guid,
+    a_port: PortNum,
+    b: Guid,
+    b_port: PortNum,
+}
+
+/// Reads a fabric of this schema.
+///
+/// # Errors
+/// What is no JSON, another schema, unknown or missing fields, and everything that no fabric can be.
+pub(super) fn read(source: Source<'_>) -> Result<Reading, ReadError> {
+    let text = source.text.trim_start_matches('\u{feff}');
+    let base = source.text.len() - text.len();
+    let file: FileRow<'_> = serde_json::from_str(text).map_err(|error| syntax(source, base, text, &error))?;
+    let reader = Reader { source };
+    let schema = reader.element::<String>(file.schema)?;
+    if schema != SCHEMA {
+        let problem = format!("schema `{schema}` is not known");
+        return Err(source.error(reader.place(file.schema), problem, format!("expected `{SCHEMA}`")));
+    }
+    let mut builder = FabricBuilder::new();
+    if let Some(origin) = file.origin {
+        builder.origin(origin.node, origin.port);
+    }
+    let mut by_guid = FxHashMap::default();
+    for raw in &file.nodes {
+        let row = reader.element::<NodeRow>(raw)?;
+        if let Some((_, first)) = by_guid.insert(row.guid, (NodeId(builder.nodes().len() as u32), *raw)) {
+            let (problem, first) = (format!("two nodes have GUID {}", row.guid), reader.place(first));
+            return Err(source.clash(
+                reader.place(raw),
+                problem,
+                "expected each node once",
+                (first, "told here already"),
+            ));
+        }
+        reader.node(&mut builder, raw, row)?;
+    }
+    for raw in &file.links {
+        reader.link(&mut builder, &by_guid, raw)?;
+    }
+    let fabric = builder.build().map_err(|error| reader.whole(&by_guid, &error))?;
+    Ok(Reading { fabric, notices: Vec::new() })
+}
+
+struct Reader<'a> {
+    source: Source<'a>,
+}
+
+type ByGuid<'a> = FxHashMap<Guid, (NodeId, &'a RawValue)>;
+
+impl Reader<'_> {
+    /// Where an element stands in the file: it is a slice of the file's text.
+    fn place(&self, raw: &RawValue) -> Span {
+        let start = raw.get().as_ptr() as usize - self.source.text.as_ptr() as usize;
+        Span { start, end: start + raw.get().len() }
+    }
+
+    fn element<'de, T: Deserialize<'de>>(&self, raw: &'de RawValue) -> Result<T, ReadError> {
+        serde_json::from_str(raw.get()).map_err(|error| syntax(self.source, self.place(raw).start, raw.get(), &error))
+    }
+
+    fn node(&self, builder: &mut FabricBuilder, raw: &RawValue, row: NodeRow) -> Result<(), ReadError> {
+        if !(1..=254).contains(&row.num_ports) {
+            let label = "expected 1 to 254 ports";
+            return Err(self.source.error(self.place(raw), format!("a node of {} ports", row.num_ports), label));
+        }
+        let id = builder.node(row.kind, row.guid, row.num_ports, row.description);
+        let node = builder.node_mut(id);
+        node.system_guid = row.system_guid;
+        (node.vendor_id, node.device_id) = (row.vendor_id, row.device_id);
+        (node.port_zero, node.present) = (row.port_zero, row.present);
+        (node.lft_capacity, node.optimised_sl_to_vl) = (row.lft_capacity, row.optimised_sl_to_vl);
+        for told in row.ports {
+            let Some(port) = builder.port_mut(id, told.num) else {
+                let problem = format!("node {} has no port {}", row.guid, told.num);
+                let label = format!("expected ports from 0 to {}", row.num_ports);
+                return Err(self.source.error(self.place(raw), problem, label));
+            };
+            (port.guid, port.lid, port.lmc) = (told.guid, told.lid, told.lmc);
+            (port.width, port.speed, port.data_vls) = (told.width, told.speed, told.data_vls);
+        }
+        Ok(())
+    }
+
+    fn link(&self, builder: &mut FabricBuilder, by_guid: &ByGuid<'_>, raw: &RawValue) -> Result<(), ReadError> {
+        let row = self.element::<LinkRow>(raw)?;
+        let ends = [(row.a, row.a_port), (row.b, row.b_port)];
+        let mut known = Vec::with_capacity(2);
+        for (guid, num) in ends {
+            match by_guid.get(&guid) {
+                Some(&(id, _)) if builder.nodes()[id.index()].present => known.push((id, num)),
+                _ => {
+                    let label = "expected the GUID of a node of this file that is present";
+                    return Err(self.source.error(self.place(raw), format!("a link to {guid}"), label));
+                }
+            }
+        }
+        let rates = known.iter().map(|&(id, num)| builder.port_mut(id, num).map(|port| (port.width, port.speed)));
+        let rates: Vec<_> = rates.collect();
+        let linked = builder.link(known[0], known[1], LinkWidth::default(), LinkSpeed::default());
+        linked.map_err(|error| {
+            self.source.error(self.place(raw), error.to_string(), "expected two ports that no other link names")
+        })?;
+        for (&(id, num), rate) in known.iter().zip(rates) {
+            if let (Some(port), Some((width, speed))) = (builder.port_mut(id, num), rate) {
+                (port.width, port.speed) = (width, speed);
+            }
+        }
+        Ok(())
+    }
+
+    /// A fault of the whole, at the node that brings it about.
+    fn whole(&self, by_guid: &ByGuid<'_>, error: &BuildError) -> ReadError {
+        let (guid, label) = match error {
+            BuildError::LidRange { node, .. } => (Some(node), "expected LIDs from 1 to 49151"),
+            BuildError::LidShared { second, .. } => (Some(second), "expected LIDs that no other port owns"),
+            _ => (None, "expected a fabric without this fault"),
+        };
+        let place = guid.and_then(|guid| by_guid.get(guid)).map(|(_, raw)| self.place(raw));
+        self.source.error(place.unwrap_or(Span { start: 0, end: 0 }), error.to_string(), label)
+    }
+}
+
+/// serde_json's fault in `text`, which begins at byte `base` of the source.
+fn syntax(source: Source<'_>, base: usize, text: &str, error: &serde_json::Error) -> ReadError {
+    let line = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
+    let start = base + (line + error.column().saturating_sub(1)).min(text.len());
+    let message = error.to_string();
+    let message = message.split(" at line ").next().unwrap_or(&message);
+    let (problem, label) = match message.split_once(", expected ") {
+        Some((problem, expected)) => (problem, format!("expected {expected}")),
+        None => (message, format!("expected JSON of schema `{SCHEMA}`")),
+    };
+    source.error(Span { start, end: start + 1 }, problem, label)
+}
+
+/// The fabric as one JSON object, a line a node and a line a link.
+pub(super) fn write(fabric: &Fabric) -> String {
+    let mut out = format!("{{\n  \"schema\": \"{SCHEMA}\",\n");
+    if let Some((node, port)) = fabric.origin() {
+        line(&mut out, "  \"origin\": ", &OriginRow { node, port }, ",\n");
+    }
+    let nodes = fabric.nodes().map(|(id, node)| node_row(fabric, id, node));
+    list(&mut out, "nodes", nodes);
+    out.push_str(",\n");
+    let links = fabric.links().map(|(a, b)| {
+        let (a, b) = (fabric.port(a), fabric.port(b));
+        LinkRow { a: fabric.node(a.node).guid, a_port: a.num, b: fabric.node(b.node).guid, b_port: b.num }
+    });
+    list(&mut out, "links", links);
+    out + "\n}\n"
+}
+
+fn list<T: Serialize>(out: &mut String, name: &str, rows: impl Iterator<Item = T>) {
+    write!(out, "  \"{name}\": [").expect("a String takes every text");
+    let mut before = "\n    ";
+    for row in rows {
+        line(out, before, &row, "");
+        before = ",\n    ";
+    }
+    out.push_str(if before.starts_with(',') { "\n  ]" } else { "]" });
+}
+
+fn line<T: Serialize>(out: &mut String, before: &str, row: &T, after: &str) {
+    out.push_str(before);
+    out.push_str(&serde_json::to_string(row).expect("rows hold text, numbers and truth values only"));
+    out.push_str(after);
+}
+
+fn node_row(fabric: &Fabric, id: NodeId, node: &Node) -> NodeRow {
+    let ports = fabric.ports_of(id).map(|port| fabric.port(port)).filter(|port| !is_plain(port));
+    NodeRow {
+        kind: node.kind,
+        guid: node.guid,
+        system_guid: node.system_guid,
+        vendor_id: node.vendor_id,
+        device_id: node.device_id,
+        description: node.description.clone(),
+        num_ports: node.num_ports,
+        port_zero: node.port_zero,
+        lft_capacity: node.lft_capacity,
+        optimised_sl_to_vl: node.optimised_sl_to_vl,
+        present: node.present,
+        ports: ports.map(port_row).collect(),
+    }
+}
+
+/// Whether a port is as a builder makes it, its cable aside.
+fn is_plain(port: &Port) -> bool {
+    let named = port.guid.is_some() || port.lid.is_some() || port.lmc != Lmc::default();
+    !named && (port.width, port.speed, port.data_vls) == (LinkWidth::default(), LinkSpeed::default(), 8)
+}
+
+fn port_row(port: &Port) -> PortRow {
+    PortRow {
+        num: port.num,
+        guid: port.guid,
+        lid: port.lid,
+        lmc: port.lmc,
+        width: port.width,
+        speed: port.speed,
+        data_vls: port.data_vls,
+    }
+}

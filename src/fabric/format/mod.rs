@@ -1,0 +1,227 @@
+//! Readers and writers of the field's formats.
+//!
+//! Reading ([`read`]) takes bytes and a name for messages, finds out the format by content and returns a checked
+//! [`Fabric`], or a [`ReadError`] that shows file, line, column, the line and what was expected; it never panics and never
+//! guesses in silence: what a reader had to assume is a [`Notice`]. Text is UTF-8: the tools print ASCII, so bytes that are not
+//! UTF-8 come from an editor, and are an error that names the byte rather than a guess at their encoding.
+//! Writing ([`write`]) depends on the fabric alone: no clock, no host. `read ∘ write` is the identity on what a format bears,
+//! which the head of each format's file says; [`Format::Json`] bears everything.
+//! Lacks on purpose: files and standard input (callers own them), tables and routes.
+
+mod assemble;
+mod cursor;
+mod diagnostic;
+mod dot;
+mod ibnetdiscover;
+mod ibsim_net;
+mod json;
+mod lines;
+mod print;
+mod subnet_lst;
+
+pub use diagnostic::ReadError;
+
+use crate::fabric::Fabric;
+use diagnostic::{Source, Span};
+use std::fmt;
+use std::str::FromStr;
+
+/// A file format that carries a topology.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Format {
+    /// What `ibnetdiscover` prints. Read and written.
+    Ibnetdiscover,
+    /// What ibsim loads. Read and written.
+    IbsimNet,
+    /// OpenSM's `opensm-subnet.lst`, also of ibdiagnet. Read only.
+    SubnetLst,
+    /// This project's own, schema `reconfig.fabric/1`: everything that a [`Fabric`] holds. Read and written.
+    Json,
+    /// Graphviz. Written only.
+    Dot,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Format; 5] =
+        [Format::Ibnetdiscover, Format::IbsimNet, Format::SubnetLst, Format::Json, Format::Dot];
+
+    /// The name by which a command line calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Ibnetdiscover => "ibnetdiscover",
+            Format::IbsimNet => "ibsim",
+            Format::SubnetLst => "subnet-lst",
+            Format::Json => "json",
+            Format::Dot => "dot",
+        }
+    }
+
+    /// The format of a text, where its content tells: JSON and subnet.lst by their brackets; ibsim's by a first comment
+    /// that says so, the word `Hca` or a node's name that is no GUID; ibnetdiscover's otherwise.
+    pub fn detect(text: &str) -> Format {
+        let text = text.trim_start_matches('\u{feff}').trim_start();
+        if let Some(inner) = text.strip_prefix('{') {
+            let json = inner.trim_start().starts_with(['"', '}']) || inner.trim().is_empty();
+            return if json { Format::Json } else { Format::SubnetLst };
+        }
+        if text.lines().next().is_some_and(|line| line.starts_with("# Net configuration")) {
+            return Format::IbsimNet;
+        }
+        let node = text.lines().find_map(|line| lines::node_keyword(line).map(|(_, word)| line.split_at(word)));
+        let named_otherwise = |rest: &str| {
+            rest.split('"').nth(1).is_some_and(|name| !["S-", "H-", "R-"].iter().any(|prefix| name.starts_with(prefix)))
+        };
+        match node {
+            Some((word, rest)) if word == "Hca" || named_otherwise(rest) => Format::IbsimNet,
+            _ => Format::Ibnetdiscover,
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that is none of a format.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no format: expected ibnetdiscover, ibsim, subnet-lst, json or dot")]
+pub struct FormatError(pub String);
+
+impl FromStr for Format {
+    type Err = FormatError;
+
+    fn from_str(text: &str) -> Result<Format, FormatError> {
+        Format::ALL.into_iter().find(|format| format.name() == text).ok_or_else(|| FormatError(text.to_string()))
+    }
+}
+
+/// What a reader had to assume or leave out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Notice {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// What people should know about it.
+    pub text: String,
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.text)
+    }
+}
+
+/// Notices as they come up; the same text counts once, at its first place.
+#[derive(Default)]
+struct Notices(Vec<(Notice, usize)>);
+
+impl Notices {
+    fn add(&mut self, source: Source<'_>, offset: usize, text: &str) {
+        match self.0.iter_mut().find(|(notice, _)| notice.text == text) {
+            Some((_, times)) => *times += 1,
+            None => self.0.push((Notice { line: source.line_of(offset), text: text.to_string() }, 1)),
+        }
+    }
+
+    /// In the order of the file.
+    fn list(mut self) -> Vec<Notice> {
+        self.0.sort_by_key(|(notice, _)| notice.line);
+        let times = |(Notice { line, text }, times)| match times {
+            1 => Notice { line, text },
+            _ => Notice { line, text: format!("{text} ({times} times in the file)") },
+        };
+        self.0.into_iter().map(times).collect()
+    }
+}
+
+/// A fabric and what its reader had to assume.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reading {
+    /// The fabric.
+    pub fabric: Fabric,
+    /// In the order of the file.
+    pub notices: Vec<Notice>,
+}
+
+/// Reads a fabric in whichever format the text is; `file` is its name in messages. Notices go to `tracing` as warnings.
+///
+/// # Errors
+/// The first fault, with its place.
+pub fn read(bytes: &[u8], file: &str) -> Result<Fabric, ReadError> {
+    let reading = read_noting(bytes, file)?;
+    for notice in &reading.notices {
+        tracing::warn!("{file}: {notice}");
+    }
+    Ok(reading.fabric)
+}
+
+/// As [`read`], but the notices are handed back.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_noting(bytes: &[u8], file: &str) -> Result<Reading, ReadError> {
+    let text = decode(bytes, file)?;
+    read_text(Format::detect(text), Source { file, text })
+}
+
+/// As [`read_noting`], in a format that is known.
+///
+/// # Errors
+/// As [`read`]; [`Format::Dot`] is not read.
+pub fn read_as(format: Format, bytes: &[u8], file: &str) -> Result<Reading, ReadError> {
+    read_text(format, Source { file, text: decode(bytes, file)? })
+}
+
+fn read_text(format: Format, source: Source<'_>) -> Result<Reading, ReadError> {
+    let reading = match format {
+        Format::Ibnetdiscover => ibnetdiscover::read(source),
+        Format::IbsimNet => ibsim_net::read(source),
+        Format::SubnetLst => subnet_lst::read(source),
+        Format::Json => return json::read(source),
+        Format::Dot => {
+            let start = Span { start: 0, end: 0 };
+            return Err(source.error(start, "Graphviz files are written only", "expected a format that is read"));
+        }
+    }?;
+    if reading.fabric.node_count() == 0 {
+        let end = Span { start: source.text.len(), end: source.text.len() };
+        return Err(source.error(end, format!("the file ends without a node ({format} format)"), "expected a node"));
+    }
+    Ok(reading)
+}
+
+/// The text of a file, which must be UTF-8.
+fn decode<'a>(bytes: &'a [u8], file: &str) -> Result<&'a str, ReadError> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let at = error.valid_up_to();
+        let text = String::from_utf8_lossy(bytes);
+        let source = Source { file, text: &text };
+        let problem = format!("byte 0x{:02x} is no UTF-8 text", bytes[at]);
+        let label = "expected UTF-8; `iconv -f latin1 -t utf-8` converts a file in Latin-1";
+        source.error(Span { start: at, end: at + 1 }, problem, label)
+    })
+}
+
+/// Why a fabric cannot be written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WriteError {
+    /// A format that is only read.
+    #[error("{0} files are read only: write ibnetdiscover, ibsim, json or dot instead")]
+    ReadOnly(Format),
+}
+
+/// The fabric as text. What the format does not bear is left out (see the head of each format's file).
+///
+/// # Errors
+/// A format that is only read.
+pub fn write(fabric: &Fabric, format: Format) -> Result<String, WriteError> {
+    match format {
+        Format::Ibnetdiscover => Ok(ibnetdiscover::write(fabric)),
+        Format::IbsimNet => Ok(ibsim_net::write(fabric)),
+        Format::Json => Ok(json::write(fabric)),
+        Format::Dot => Ok(dot::write(fabric)),
+        Format::SubnetLst => Err(WriteError::ReadOnly(format)),
+    }
+}

@@ -1,0 +1,339 @@
+//! OpenSM's `opensm-subnet.lst`, which ibutils and ibdiagnet write and read too: one line a direction of a link.
+//!
+//! ```text
+//! { SW Ports:24 SystemGUID:… NodeGUID:… PortGUID:… VenID:… DevID:… Rev:… {name} LID:0005 PN:01 } { CA … } PHY=4x LOG=ACT SPD=5
+//! ```
+//!
+//! Numbers are hexadecimal. Read: `-SM` behind the kind; links told once or from both ends; 32-bit DevIDs whose value sits in
+//! the upper half, or is 0 in one of the two tellings, as writers differ; missing speeds (2.5 Gb/s, as ibutils takes them, noticed).
+//! Files of ibutils' own simulator call every node `CA`: a node of which two ports share a LID or a PortGUID forwards
+//! packets, so it is a switch, which is noticed. Lines with `LOG=DWN` are no links, which is noticed. LMC, port 0's kind and nodes
+//! without links are not in the file.
+
+use super::assemble::{Account, ToldEnd, ToldNode, ToldPort, ToldRemote};
+use super::cursor::Cursor;
+use super::diagnostic::{ReadError, Source, Span, Told};
+use super::{Notices, Reading};
+use crate::fabric::{LinkSpeed, LinkWidth, NodeKind, PortZero};
+use crate::ids::{Guid, Lid, Lmc};
+use rustc_hash::FxHashMap;
+
+/// Reads a subnet list.
+///
+/// # Errors
+/// The first line that is not understood or contradicts another.
+pub(super) fn read(source: Source<'_>) -> Result<Reading, ReadError> {
+    let mut reader = Reader { source, links: Vec::new(), notices: Notices::default() };
+    for line in source.lines() {
+        reader.line(line)?;
+    }
+    let Reader { links, mut notices, .. } = reader;
+    let nodes = Nodes::collect(source, &links)?;
+    for node in nodes.list.iter().filter(|node| node.kind != node.first.kind.value) {
+        notices.add(
+            source,
+            node.first.at.start,
+            "labelled `CA`, but two of its ports share a LID or GUID: read as a switch",
+        );
+    }
+    let fabric = nodes.account(&links).assemble(source)?;
+    Ok(Reading { fabric, notices: notices.list() })
+}
+
+/// One side of a line.
+struct Side<'a> {
+    /// From the opening brace to the port's number.
+    at: Span,
+    kind: Told<NodeKind>,
+    num_ports: Told<u8>,
+    system: Option<Guid>,
+    node: Told<Guid>,
+    port: Option<Told<Guid>>,
+    vendor: u32,
+    device: u32,
+    description: &'a str,
+    lid: Option<Told<Lid>>,
+    num: Told<u8>,
+}
+
+struct Link<'a> {
+    sides: [Side<'a>; 2],
+    width: Option<LinkWidth>,
+    speed: Option<LinkSpeed>,
+}
+
+struct Reader<'a> {
+    source: Source<'a>,
+    links: Vec<Link<'a>>,
+    notices: Notices,
+}
+
+impl<'a> Reader<'a> {
+    fn line(&mut self, line: (usize, &'a str)) -> Result<(), ReadError> {
+        let mut cursor = Cursor::new(self.source, line);
+        if cursor.blanks() || cursor.rest().starts_with('#') {
+            return Ok(());
+        }
+        let sides = [side(&mut cursor)?, side(&mut cursor)?];
+        cursor.blanks();
+        cursor.expect("PHY=", "`PHY=` and a width")?;
+        let width = known(&mut cursor, "a width such as `4x`", |word| word.parse().ok())?;
+        let up = self.state(&mut cursor)?;
+        cursor.blanks();
+        let speed = self.speed(&mut cursor)?;
+        cursor.finish()?;
+        if width.is_none() {
+            self.notice(line.0, "the writer did not know the width: taken as 4x");
+        }
+        if up {
+            self.links.push(Link { sides, width, speed });
+        } else {
+            self.notice(line.0, "the port is down: no link");
+        }
+        Ok(())
+    }
+
+    fn speed(&mut self, cursor: &mut Cursor<'a>) -> Result<Option<LinkSpeed>, ReadError> {
+        cursor.blanks();
+        let start = cursor.offset();
+        if !cursor.eat("SPD=") {
+            self.notice(start, "no speed: taken as 2.5 Gb/s");
+            return Ok(Some(LinkSpeed::Sdr));
+        }
+        let told = known(cursor, "a speed: 2.5, 5, 10, FDR10, 14, 25, 50, 100 or 200", speed)?;
+        if told.is_none() {
+            self.notice(start, "the writer did not know the speed: taken as 10 Gb/s");
+        }
+        Ok(told)
+    }
+
+    /// Whether the link is up.
+    fn state(&self, cursor: &mut Cursor<'a>) -> Result<bool, ReadError> {
+        cursor.blanks();
+        let expected = "`LOG=ACT`, `LOG=ARM`, `LOG=INI` or `LOG=DWN`";
+        cursor.expect("LOG=", expected)?;
+        if cursor.eat("ACT") || cursor.eat("ARM") || cursor.eat("INI") {
+            return Ok(true);
+        }
+        cursor.expect("DWN", expected).map(|()| false)
+    }
+
+    fn notice(&mut self, offset: usize, text: &str) {
+        self.notices.add(self.source, offset, text);
+    }
+}
+
+fn side<'a>(cursor: &mut Cursor<'a>) -> Result<Side<'a>, ReadError> {
+    cursor.blanks();
+    let start = cursor.offset();
+    cursor.expect("{", "`{` and a port: `{ SW Ports:24 SystemGUID:… }`")?;
+    cursor.blanks();
+    let kind = kind(cursor)?;
+    let num_ports = hex::<u8>(cursor, "Ports:", "the number of ports, 01 to FE")?;
+    let system = hex::<u64>(cursor, "SystemGUID:", "a GUID")?.value;
+    let node = hex::<u64>(cursor, "NodeGUID:", "a GUID")?;
+    let port = hex::<u64>(cursor, "PortGUID:", "a GUID")?;
+    let vendor = hex::<u32>(cursor, "VenID:", "a vendor")?.value;
+    let device = hex::<u32>(cursor, "DevID:", "a device")?.value;
+    hex::<u32>(cursor, "Rev:", "a revision")?;
+    let description = description(cursor)?;
+    let lid = hex::<u16>(cursor, "LID:", "a LID")?;
+    let num = hex::<u8>(cursor, "PN:", "a port number from 01 to FE")?;
+    let at = cursor.since(start);
+    cursor.blanks();
+    cursor.expect("}", "`}` at the end of the port")?;
+    Ok(Side {
+        at,
+        kind,
+        num_ports,
+        system: (system != 0).then_some(Guid(system)),
+        node: Told { value: Guid(node.value), at: node.at },
+        port: (port.value != 0).then_some(Told { value: Guid(port.value), at: port.at }),
+        vendor,
+        // Some writers print the 16 bits in the upper half of 32.
+        device: if device & 0xffff == 0 { device >> 16 } else { device },
+        description,
+        lid: (lid.value != 0).then_some(Told { value: Lid(lid.value), at: lid.at }),
+        num,
+    })
+}
+
+fn kind(cursor: &mut Cursor<'_>) -> Result<Told<NodeKind>, ReadError> {
+    let start = cursor.offset();
+    let value = if cursor.eat("SW") {
+        NodeKind::Switch
+    } else if cursor.eat("CA") {
+        NodeKind::Ca
+    } else if cursor.eat("Rt") {
+        NodeKind::Router
+    } else {
+        return Err(cursor.unexpected("a kind of node: `SW`, `CA` or `Rt`, with or without `-SM`"));
+    };
+    let at = cursor.since(start);
+    cursor.eat("-SM");
+    Ok(Told { value, at })
+}
+
+fn hex<T: TryFrom<u64>>(cursor: &mut Cursor<'_>, label: &str, expected: &str) -> Result<Told<T>, ReadError> {
+    cursor.blanks();
+    cursor.expect(label, &format!("`{label}` and {expected}"))?;
+    cursor.hex(&format!("{expected}, in hexadecimal"))
+}
+
+/// `{name}`, up to the brace before the LID: a name may hold braces.
+fn description<'a>(cursor: &mut Cursor<'a>) -> Result<&'a str, ReadError> {
+    cursor.blanks();
+    let expected = "a description in braces, then `LID:`";
+    cursor.expect("{", expected)?;
+    let rest = cursor.rest();
+    let end = rest.find("} LID:").ok_or_else(|| cursor.unexpected(expected))?;
+    cursor.skip(end + 1);
+    Ok(&rest[..end])
+}
+
+/// A word and what it stands for; `None` for `??`, which is how OpenSM prints what it does not know.
+fn known<T>(
+    cursor: &mut Cursor<'_>,
+    expected: &str,
+    parse: impl Fn(&str) -> Option<T>,
+) -> Result<Option<T>, ReadError> {
+    let rest = cursor.rest();
+    let word = &rest[..rest.find(char::is_whitespace).unwrap_or(rest.len())];
+    let value = match word {
+        "??" => None,
+        _ => Some(parse(word).ok_or_else(|| cursor.unexpected(expected))?),
+    };
+    cursor.skip(word.len());
+    Ok(value)
+}
+
+/// OpenSM prints the signalling rate of one lane in Gb/s.
+fn speed(word: &str) -> Option<LinkSpeed> {
+    Some(match word {
+        "2.5" => LinkSpeed::Sdr,
+        "5" => LinkSpeed::Ddr,
+        "10" => LinkSpeed::Qdr,
+        "FDR10" => LinkSpeed::Fdr10,
+        "14" => LinkSpeed::Fdr,
+        "25" => LinkSpeed::Edr,
+        "50" => LinkSpeed::Hdr,
+        "100" => LinkSpeed::Ndr,
+        "200" => LinkSpeed::Xdr,
+        _ => return None,
+    })
+}
+
+/// A node as its tellings have it together.
+struct Node<'a, 'b> {
+    first: &'b Side<'a>,
+    kind: NodeKind,
+    vendor: u32,
+    device: u32,
+}
+
+struct Nodes<'a, 'b> {
+    list: Vec<Node<'a, 'b>>,
+    by_guid: FxHashMap<Guid, usize>,
+}
+
+impl<'a, 'b> Nodes<'a, 'b> {
+    /// The nodes of all lines, in the order of their first tellings.
+    fn collect(source: Source<'_>, links: &'b [Link<'a>]) -> Result<Nodes<'a, 'b>, ReadError> {
+        let mut nodes = Nodes { list: Vec::new(), by_guid: FxHashMap::default() };
+        for side in links.iter().flat_map(|link| &link.sides) {
+            let next = nodes.list.len();
+            let index = *nodes.by_guid.entry(side.node.value).or_insert(next);
+            if index == next {
+                nodes.list.push(Node { first: side, kind: side.kind.value, vendor: side.vendor, device: side.device });
+            }
+            nodes.list[index].hear(source, side)?;
+        }
+        for side in links.iter().flat_map(|link| &link.sides) {
+            nodes.list[nodes.by_guid[&side.node.value]].check_lid(source, side)?;
+        }
+        Ok(nodes)
+    }
+
+    fn account(&self, links: &[Link<'a>]) -> Account<'a> {
+        let nodes = self.list.iter().map(Node::told).collect();
+        let ports = links.iter().map(|link| self.port(link)).collect();
+        Account { nodes, ports, origin: None }
+    }
+
+    fn port(&self, link: &Link<'_>) -> ToldPort {
+        let [own, remote] = &link.sides;
+        let [node, remote_node] = [own, remote].map(|side| self.by_guid[&side.node.value]);
+        ToldPort {
+            at: own.num.at,
+            node,
+            num: own.num.value,
+            own: own.end(),
+            width: link.width,
+            speed: link.speed,
+            data_vls: None,
+            remote: ToldRemote { at: remote.num.at, node: remote_node, num: remote.num.value, end: remote.end() },
+        }
+    }
+}
+
+impl Side<'_> {
+    fn end(&self) -> ToldEnd {
+        ToldEnd { guid: self.port, lid: self.lid, lmc: Lmc::default() }
+    }
+}
+
+impl<'a> Node<'a, '_> {
+    /// What one more telling adds or contradicts.
+    fn hear(&mut self, source: Source<'_>, side: &Side<'_>) -> Result<(), ReadError> {
+        let first = self.first;
+        let guid = side.node.value;
+        if side.kind.value != first.kind.value {
+            let problem = format!("node {guid} is told as two kinds of node");
+            let label = "expected the kind that it is elsewhere";
+            return Err(source.clash(side.kind.at, problem, label, (first.kind.at, "as told here")));
+        }
+        if side.num_ports.value != first.num_ports.value {
+            let problem = format!("node {guid} is told with two numbers of ports");
+            let label = format!("expected {:02X}", first.num_ports.value);
+            return Err(source.clash(side.num_ports.at, problem, label, (first.num_ports.at, "as told here")));
+        }
+        let shares = |one: Option<u64>, other: Option<u64>| one.is_some() && one == other;
+        let lid = |side: &Side<'_>| side.lid.map(|told| u64::from(told.value.0));
+        let port = |side: &Side<'_>| side.port.map(|told| told.value.0);
+        let forwards = shares(lid(side), lid(first)) || shares(port(side), port(first));
+        if self.kind == NodeKind::Ca && side.num.value != first.num.value && forwards {
+            self.kind = NodeKind::Switch;
+        }
+        self.vendor = if self.vendor == 0 { side.vendor } else { self.vendor };
+        self.device = if self.device == 0 { side.device } else { self.device };
+        Ok(())
+    }
+
+    /// A switch has one LID, on whichever of its ports it is told.
+    fn check_lid(&self, source: Source<'_>, side: &Side<'_>) -> Result<(), ReadError> {
+        match (side.lid, self.first.lid) {
+            (Some(told), Some(first)) if self.kind == NodeKind::Switch && told.value != first.value => {
+                let problem = format!("two LIDs for switch {}", side.node.value);
+                let label = format!("expected {:04X}", first.value.0);
+                Err(source.clash(told.at, problem, label, (first.at, "as told here")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn told(&self) -> ToldNode<'a> {
+        let first = self.first;
+        ToldNode {
+            at: Span { start: first.at.start, end: first.node.at.end },
+            kind: self.kind,
+            guid: first.node.value,
+            num_ports: Some(first.num_ports.value),
+            description: first.description,
+            system_guid: first.system,
+            vendor_id: self.vendor,
+            device_id: self.device,
+            port_zero: PortZero::default(),
+            zero: if self.kind == NodeKind::Switch { first.end() } else { ToldEnd::default() },
+        }
+    }
+}

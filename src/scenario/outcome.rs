@@ -1,0 +1,212 @@
+//! What a simulated change came to: one value, for people (`report`) and for programs (JSON, schema
+//! `reconfig.simulation/1`). Times are nanoseconds of simulated time unless a name says otherwise.
+
+use crate::plan::Scheme;
+use crate::sim::PacketCounts;
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+
+/// The name and version of the JSON object.
+pub const SCHEMA: &str = "reconfig.simulation/1";
+
+/// How the change ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ending {
+    /// Every wave and barrier was passed.
+    Completed,
+    /// Packets wait for each other in a circle.
+    Deadlocked,
+    /// The change was called off, stands still, or could not begin.
+    Aborted,
+}
+
+/// One simulated change.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SimulationReport {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// How it ended.
+    pub outcome: Ending,
+    /// Why it ended so, where it did not complete.
+    pub reason: Option<String>,
+    /// The scheme.
+    pub scheme: Scheme,
+    /// The routing engine.
+    pub engine: String,
+    /// The seed.
+    pub seed: u64,
+    /// Digest of every event.
+    #[serde(serialize_with = "hexadecimal")]
+    pub trace_hash: u64,
+    /// The fabric before.
+    pub fabric: FabricSize,
+    /// What changed.
+    pub change: ChangeReport,
+    /// What the run was set to.
+    pub settings: Settings,
+    /// The phases, in order.
+    pub phases: Vec<PhaseReport>,
+    /// From the first event to the routing function R′ in force everywhere.
+    pub change_ns: Option<u64>,
+    /// What became of every packet.
+    pub packets: PacketCounts,
+    /// Of those lost to the change: delivered to a port that does not own the DLID.
+    pub misdelivered: u64,
+    /// Packets through switches.
+    pub packet_hops: u64,
+    /// The cycle of waiting packets, where there was one.
+    pub deadlock: Option<Vec<StuckReport>>,
+    /// Deadlocks that lifetime limits broke by discarding.
+    pub deadlocks_broken: u64,
+    /// From send queue to delivery, by period of delivery.
+    pub latency_ns: Periods<Latency>,
+    /// Bytes delivered, as a fraction of what all end ports could take.
+    pub throughput: Periods<f64>,
+    /// The longest time without a single delivery during the change.
+    pub longest_gap_ns: u64,
+    /// Datagrams that the subnet manager sent and received.
+    pub smps: SmpReport,
+    /// What was proved before the first write.
+    pub proof: ProofReport,
+    /// What must hold that nobody can see from the subnet manager.
+    pub assumptions: Vec<String>,
+    /// What is worth knowing besides.
+    pub notes: Vec<String>,
+}
+
+/// Sizes of a fabric.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct FabricSize {
+    /// Switches.
+    pub switches: usize,
+    /// Channel adapters and routers.
+    pub cas: usize,
+    /// Cables.
+    pub links: usize,
+}
+
+/// What changed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ChangeReport {
+    /// In words: which element leaves or comes.
+    pub what: String,
+    /// `sudden` or `planned`.
+    pub departure: &'static str,
+    /// Root of R.
+    pub root_before: Option<String>,
+    /// Root of R′.
+    pub root_after: Option<String>,
+    /// End ports that the change cuts off.
+    pub stranded: Vec<String>,
+}
+
+/// What the run was set to.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Settings {
+    /// Offered load, a fraction of each end port's rate.
+    pub load: f64,
+    /// Bytes of a packet.
+    pub packet_bytes: u16,
+    /// Data VLs.
+    pub data_vls: u8,
+    /// LID mask control.
+    pub lmc: u8,
+    /// When switches choose.
+    pub latch: crate::sim::Latch,
+    /// Arming policy.
+    pub arming: String,
+    /// Drain observer.
+    pub drain: String,
+    /// The manager's node.
+    pub sm: String,
+}
+
+/// One phase.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct PhaseReport {
+    /// `split`, `install`, `swap`, `drain`, `restore`; other schemes have others.
+    pub name: String,
+    /// When it began.
+    pub start_ns: u64,
+    /// When its barriers were passed.
+    pub end_ns: u64,
+    /// Datagrams exchanged in it.
+    pub smps: u64,
+}
+
+/// A value for each period of a run.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Periods<T> {
+    /// Under R alone.
+    pub before: T,
+    /// From the failure or the first write to the end of the change.
+    pub during: T,
+    /// Under R′ alone.
+    pub after: T,
+}
+
+/// Quantiles of latency.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Latency {
+    /// Median.
+    pub p50: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// Maximum.
+    pub max: u64,
+}
+
+/// Datagrams by attribute.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct SmpReport {
+    /// By `Method(Attribute)`.
+    pub by_attribute: BTreeMap<String, u64>,
+    /// All of them.
+    pub total: u64,
+}
+
+/// What was proved.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ProofReport {
+    /// `proved` or `refused`.
+    pub status: &'static str,
+    /// Waves examined.
+    pub waves: usize,
+    /// Channels with lanes that can be occupied.
+    pub channels: usize,
+    /// Dependencies between lanes over all waves.
+    pub dependencies: usize,
+    /// The refusal in words, where the plan is not safe.
+    pub refusal: Option<String>,
+}
+
+/// One packet of a deadlock.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct StuckReport {
+    /// `switch[port]` in whose buffer it stands.
+    pub input: String,
+    /// Lane of that buffer.
+    pub input_vl: u8,
+    /// `switch[port]` that it waits for.
+    pub output: String,
+    /// Lane that it waits for.
+    pub output_vl: u8,
+    /// Destination LID.
+    pub dlid: u16,
+    /// Service level.
+    pub sl: u8,
+    /// When it was sent.
+    pub born_ns: u64,
+}
+
+impl SimulationReport {
+    /// Whether the answer is yes: completed, and nothing lost to the change.
+    pub fn is_clean(&self) -> bool {
+        self.outcome == Ending::Completed && self.packets.lost_to_change == 0
+    }
+}
+
+fn hexadecimal<S: Serializer>(hash: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{hash:016x}"))
+}

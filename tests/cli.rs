@@ -1,0 +1,179 @@
+//! The command line as a user meets it: exit codes, what goes to which stream, and files that are whole or absent.
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn reconfig(arguments: &[&str]) -> Output {
+    command(arguments).output().unwrap()
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
+    command.args(arguments).env_remove("RECONFIG_LOG").stdin(Stdio::null());
+    command
+}
+
+fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+/// Runs a command that must succeed and say nothing on standard error.
+fn done(arguments: &[&str]) -> String {
+    let output = reconfig(arguments);
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""), "{arguments:?}");
+    stdout(&output).to_string()
+}
+
+fn path_text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn failures_say_what_is_wrong_on_standard_error_and_nothing_on_standard_output() {
+    let cases: &[(&[&str], i32, &str)] = &[
+        (&[], 2, "Usage: reconfig"),
+        (&["fabrik"], 2, "unrecognized subcommand 'fabrik'"),
+        (&["fabric", "show"], 2, "<FABRIC>"),
+        (&["fabric", "show", "no-such-file"], 2, "cannot read no-such-file"),
+        (&["fabric", "show", "-"], 2, "standard input"),
+        (&["fabric", "diff", "no-such-file", "-"], 2, "cannot read no-such-file"),
+        (&["fabric", "generate", "star:5"], 2, "`star` is no topology: choose one of fat-tree,"),
+        (&["fabric", "generate", "fat-tree:4"], 2, "expected `fat-tree:K,N`"),
+        (&["fabric", "generate", "ring:2"], 2, "2 switches close no ring"),
+        (&["fabric", "generate", "fat-tree:4,2", "--radix", "4"], 2, "ask for a larger radix"),
+        (&["fabric", "generate", "ring:4", "--speed", "WARP"], 2, "`WARP` is no link speed"),
+        (&["fabric", "generate", "ring:4", "--json", "--to", "dot"], 2, "name two formats"),
+        (&["fabric", "generate", "ring:4", "-o", "ring.xyz"], 2, "names no format"),
+        (&["fabric", "generate", "waxman:50,0.001,0.01"], 3, "none of 200 draws"),
+        (&["fabric", "generate", "ring:4", "-o", "/no/such/folder/a.json"], 3, "cannot write /no/such/folder/a.json"),
+    ];
+    for &(arguments, code, part) in cases {
+        let output = reconfig(arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(part), "{arguments:?}: {}", stderr(&output));
+        assert_eq!(stdout(&output), "", "{arguments:?}");
+        assert!(!stderr(&output).contains('\x1b'), "colours where no terminal is: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn help_and_version_are_answers() {
+    for arguments in [&["--help"][..], &["-V"], &["help", "fabric"], &["fabric", "generate", "--help"]] {
+        assert!(!done(arguments).is_empty());
+    }
+    assert!(done(&["fabric", "generate", "--help"]).contains("dragonfly:P,A,H"));
+    for command in ["show", "diff", "convert", "generate"] {
+        assert!(done(&["fabric", command, "--help"]).contains("Examples:"), "{command} shows no example");
+    }
+}
+
+#[test]
+fn completions_are_there_for_every_shell() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(done(&["completions", shell]).contains("reconfig"), "{shell}");
+    }
+}
+
+#[test]
+fn colours_are_there_when_asked_for() {
+    let output = reconfig(&["--color", "always", "fabric", "show", "no-such-file"]);
+    assert!(stderr(&output).contains("\x1b["), "{}", stderr(&output));
+}
+
+#[test]
+fn what_is_generated_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tree.ibnetdiscover");
+    assert_eq!(done(&["fabric", "generate", "fat-tree:4,2", "-o", path_text(&file)]), "");
+    let text = done(&["fabric", "show", path_text(&file)]);
+    assert!(text.contains("switches     8 (8 × 8 ports)"), "{text}");
+    let summary: Value = serde_json::from_str(&done(&["fabric", "show", path_text(&file), "--json"])).unwrap();
+    assert_eq!(summary["schema"], "reconfig.fabric-summary/1");
+    assert_eq!((&summary["switches"], &summary["cas"], &summary["diameter"]), (&8.into(), &16.into(), &2.into()));
+    assert_eq!(summary["links_by_rate"]["4xHDR"], 32);
+}
+
+#[test]
+fn formats_follow_the_extension_the_option_or_the_default() {
+    let folder = tempfile::tempdir().unwrap();
+    let generated = done(&["fabric", "generate", "ring:4"]);
+    for name in ["ring.ibnetdiscover", "ring.net", "ring.json"] {
+        let file = folder.path().join(name);
+        done(&["fabric", "generate", "ring:4", "-o", path_text(&file)]);
+        let back = done(&["fabric", "convert", path_text(&file), "--to", "ibnetdiscover"]);
+        if name != "ring.net" {
+            assert_eq!(back, generated, "{name} read back is the ring");
+        }
+        let summary = done(&["fabric", "show", path_text(&file), "--json"]);
+        let summary: Value = serde_json::from_str(&summary).unwrap();
+        assert_eq!((&summary["switches"], &summary["switch_links"]), (&4.into(), &4.into()), "{name}");
+    }
+    assert!(done(&["fabric", "generate", "ring:4", "--to", "dot"]).contains("--"));
+    let json: Value = serde_json::from_str(&done(&["fabric", "generate", "ring:4", "--json"])).unwrap();
+    assert!(json.is_object());
+}
+
+#[test]
+fn diff_answers_no_where_something_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (ring, wide) = (folder.path().join("ring.json"), folder.path().join("wide.json"));
+    done(&["fabric", "generate", "ring:4", "-o", path_text(&ring)]);
+    done(&["fabric", "generate", "ring:4", "--width", "12x", "-o", path_text(&wide)]);
+    assert_eq!(done(&["fabric", "diff", path_text(&ring), path_text(&ring)]), "no difference\n");
+    let output = reconfig(&["fabric", "diff", path_text(&ring), path_text(&wide)]);
+    assert_eq!((output.status.code(), stderr(&output)), (Some(1), ""));
+    assert!(stdout(&output).contains("link rates changed: 8"), "{}", stdout(&output));
+    let output = reconfig(&["fabric", "diff", path_text(&ring), path_text(&wide), "--json"]);
+    let difference: Value = serde_json::from_str(stdout(&output)).unwrap();
+    assert_eq!((&difference["same"], output.status.code()), (&false.into(), Some(1)));
+    assert_eq!(difference["rates"].as_array().unwrap().len(), 8);
+}
+
+#[test]
+fn a_fabric_is_read_from_standard_input() {
+    let generated = done(&["fabric", "generate", "ring:4"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ring");
+    std::fs::write(&file, generated).unwrap();
+    let input = std::fs::File::open(&file).unwrap();
+    let output = command(&["fabric", "show", "-"]).stdin(input).output().unwrap();
+    assert!(stdout(&output).contains("switches     4"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_file_is_replaced_whole_and_nothing_is_left_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.json");
+    std::fs::write(&file, "what was there").unwrap();
+    let failed = reconfig(&["fabric", "generate", "ring:2", "-o", path_text(&file)]);
+    assert_eq!(failed.status.code(), Some(2));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "what was there");
+    done(&["fabric", "generate", "ring:3", "-o", path_text(&file)]);
+    assert!(std::fs::read_to_string(&file).unwrap().starts_with('{'));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert_eq!(done(&["fabric", "generate", "ring:3", "--to", "json", "-o", "/dev/null"]), "");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let mut child = command(&["fabric", "generate", "three-level:18,18,18,18,18"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""));
+}
+
+#[test]
+fn a_log_filter_that_cannot_be_read_is_wrong_usage() {
+    let output = command(&["fabric", "generate", "ring:4"]).env("RECONFIG_LOG", "a=b=c").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("cannot read RECONFIG_LOG=`a=b=c`"), "{}", stderr(&output));
+}

@@ -46,6 +46,11 @@ impl Course {
         self.asked
     }
 
+    /// How often the open question was asked.
+    pub fn attempts(&self) -> u8 {
+        self.attempts
+    }
+
     /// Whether the subnet changed again while this change was under way.
     pub fn is_deferred(&self) -> bool {
         self.deferred

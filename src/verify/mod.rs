@@ -83,6 +83,8 @@ pub struct ProofStatistics {
     pub lanes: usize,
     /// Distinct dependencies between lanes, all moments together.
     pub dependencies: usize,
+    /// Distinct dependencies at each moment: before the change, then wave by wave, those latched earlier included.
+    pub dependencies_by_wave: Vec<usize>,
     /// Classes (DLID, SL) that are injected at some moment.
     pub classes: usize,
     /// Ordered pairs of end ports.

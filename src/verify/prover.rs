@@ -140,6 +140,7 @@ fn judge(case: &Case<'_>, surviving: &Fabric) -> Result<Judged, Refusal> {
 /// What all stages together can occupy.
 struct Tally {
     all: Dependencies,
+    by_wave: Vec<usize>,
     lanes: Vec<bool>,
     last_order: Vec<u32>,
 }
@@ -147,11 +148,12 @@ struct Tally {
 impl Tally {
     fn new(layout: &Layout<'_>) -> Tally {
         let lanes = vec![false; layout.net.heads.len() * layout.vls];
-        Tally { all: Dependencies::none(layout), lanes, last_order: Vec::new() }
+        Tally { all: Dependencies::none(layout), by_wave: Vec::new(), lanes, last_order: Vec::new() }
     }
 
     fn count(&mut self, all: &Dependencies, graph: &Graph, order: Vec<u32>) {
         self.all.unite(all);
+        self.by_wave.push(all.count());
         self.lanes.iter_mut().zip(graph.touched()).for_each(|(own, touched)| *own |= touched);
         self.last_order = order;
     }
@@ -166,6 +168,7 @@ impl Tally {
             channels,
             lanes: self.lanes.iter().filter(|&&occupied| occupied).count(),
             dependencies: self.all.count(),
+            dependencies_by_wave: self.by_wave,
             classes: walker.classes().map(|class| groups[class.group].sls.len()).sum(),
             pairs: ends * ends.saturating_sub(1),
         };

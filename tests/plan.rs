@@ -276,3 +276,64 @@ fn the_drain_graph_leads_from_every_host_to_every_host() {
     }
     assert!((4..=12).contains(&graph.depth()), "{} channels on the longest path", graph.depth());
 }
+
+#[test]
+fn a_plan_read_back_is_the_plan_written() {
+    for (optimised, when) in [(false, Removal::Sudden), (true, Removal::Planned)] {
+        let subnet = bring_up(&bundled("seed-16"), 1, optimised);
+        for &scheme in Scheme::ALL {
+            let prepared = prepare_baseline(removal(&subnet, scheme, when)).expect("can be planned");
+            let plan = prepared.plan.plan();
+            let text = plan.to_json();
+            let read = Plan::from_json(&text).unwrap_or_else(|error| panic!("{scheme}: {error}"));
+            assert!(read == *plan, "{scheme}, {when:?}: the plan changed on its way through the file");
+            assert!(read.to_json() == text, "{scheme}: the second file equals the first");
+        }
+    }
+}
+
+#[test]
+fn a_second_plan_with_unequal_tables_survives_its_file() {
+    let mut draft = sound();
+    let num_ports = draft.before.node(draft.surviving.switches().next().expect("a switch")).num_ports;
+    let switch = draft.surviving.switches().next().expect("a switch").index();
+    let table = SlToVl::from_fn(|_| Vl::masked(3));
+    Arc::make_mut(&mut draft.initial.sl_to_vl[switch]).set(num_ports, PortNum(1), PortNum(2), table);
+    let plan = Plan::seal(draft);
+    assert!(Plan::from_json(&plan.to_json()).expect("a plan") == plan);
+}
+
+/// An edit of a plan's file, and what the reader must say of it.
+const EDITS: &[(&str, &str, &str)] = &[
+    ("\"reconfig.plan/1\"", "\"reconfig.plan/2\"", "schema is `reconfig.plan/2`"),
+    ("\"scheme\": \"double\"", "\"scheme\": \"treble\"", "unknown variant `treble`"),
+    ("\"old\": \"lower\"", "\"old\": \"lower\", \"colour\": 1", "unknown field `colour`"),
+    ("\"digest\": \"", "\"digest\": \"0", "is no digest"),
+    ("\"block\": 0", "\"block\": 4000", "block 4000 of"),
+    ("\"input\": 0", "\"input\": 77", "has no port 77"),
+    ("\"table\": \"", "\"table\": \"0", "is no SL-to-VL table"),
+];
+
+#[test]
+fn a_faulty_file_is_told_what_is_wrong_with_it() {
+    let text = Plan::seal(sound()).to_json();
+    for (from, to, says) in EDITS {
+        assert!(text.contains(from), "no `{from}` in the file");
+        let error = Plan::from_json(&text.replacen(from, to, 1)).map(|_| ()).expect_err(from);
+        assert!(error.to_string().contains(says), "`{from}` → `{to}`: {error}");
+    }
+}
+
+#[test]
+fn no_damaged_file_makes_the_reader_panic() {
+    let text = Plan::seal(sound()).to_json();
+    let numbers: Vec<_> = text.match_indices(|c: char| c.is_ascii_digit()).map(|(at, _)| at).collect();
+    let mut damaged = 0;
+    for (step, &at) in numbers.iter().step_by(numbers.len() / 150).enumerate() {
+        let digit = ["9", "99", "f", "-1", ""][step % 5];
+        let edited = format!("{}{digit}{}", &text[..at], &text[at + 1..]);
+        damaged += usize::from(Plan::from_json(&edited).is_err());
+        assert!(Plan::from_json(&text[..at]).is_err(), "half a file is no plan");
+    }
+    assert!(damaged > 50, "{damaged} of 150 damages were noticed");
+}

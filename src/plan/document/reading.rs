@@ -142,7 +142,8 @@ impl Names<'_> {
             let (halves, states) = (row.sending.len(), row.port_states.len());
             return Err(format!("{halves} halves and {states} states are given for {ports} ports"));
         }
-        let mut lfts = vec![Arc::new(Lft::new()); self.0.node_count()];
+        let empty = Arc::new(Lft::new());
+        let mut lfts = vec![empty; self.0.node_count()];
         for lft in row.lfts {
             let node = self.node(lft.switch)?;
             lfts[node.index()] = Arc::new(entries(&lft.entries).map_err(|fault| format!("{}: {fault}", lft.switch))?);

@@ -75,7 +75,9 @@ fn captures_need_only_the_assumptions_that_are_noticed() {
         let reading = read_noting(&bytes, &name).expect("a capture that is read elsewhere");
         let texts: Vec<String> = reading.notices.iter().map(ToString::to_string).collect();
         let expected: &[&str] = match name.as_str() {
-            "odd/ibtopotool-3.ibnetdiscover" => &["line 1: message of the tool: src/query_smp.c:195; umad"],
+            "odd/ibtopotool-3.ibnetdiscover" => {
+                &["line 1: a message of the tool is left out: src/query_smp.c:195; umad"]
+            }
             "opensm/credit-loop-62sw.subnet.lst" => &["line 1: no speed: taken as 2.5 Gb/s (344 times"],
             "opensm/rhino512-after.subnet.lst" => &["line 1: labelled `CA`, but two of its ports share a LID or GUID"],
             "opensm/rhino512-before.subnet.lst" => &["line 1: labelled `CA`, but two of its ports share a LID or GUID"],

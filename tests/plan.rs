@@ -382,8 +382,10 @@ fn still() -> PlanInput {
     }
 }
 
-/// One broken precondition, and the words that the error must have.
-const PRECONDITIONS: &[(&str, fn(&mut PlanInput))] = &[
+/// The words that the error must have, and what breaks the precondition.
+type Precondition = (&'static str, fn(&mut PlanInput));
+
+const PRECONDITIONS: &[Precondition] = &[
     ("the new routing needs 3 virtual layers for freedom from deadlock, its set of lanes has 2", |input| {
         input.new_layers = 3;
     }),

@@ -76,7 +76,7 @@ fn by_paper(fabric: &Fabric, plan: &Plan, run: &SimulationReport) -> Vec<Line> {
     let switches = run.fabric.switches as u64;
     let nodes = run.fabric.cas as u64;
     let ends = 2 * fabric.links().count() as u64;
-    let (sl_to_vl, tables, drain) = (2 * 2 * ends, 4 * (ends + switches), 2 * (switches + nodes));
+    let (sl_to_vl, tables, drain) = (2 * 2 * 2 * ends, 4 * (ends + switches), 2 * (switches + nodes));
     let seconds = |smps: u64, decimals: usize| format!("{:.decimals$} s", (smps * PAPER_SMP_NS) as f64 / 1e9);
     let each = format!("{:.1} µs an SMP", PAPER_SMP_NS as f64 / 1e3);
     let planned = |phase| writes(plan, phase);
@@ -85,7 +85,7 @@ fn by_paper(fabric: &Fabric, plan: &Plan, run: &SimulationReport) -> Vec<Line> {
             "SL-to-VL mapping, SMPs",
             "592",
             sl_to_vl.to_string(),
-            format!("(Get + Set) × 2 passes × {ends} connected port ends"),
+            format!("(Get + Set) × (request + answer) × 2 passes × {ends} connected port ends"),
         ),
         Line::compared("SL-to-VL mapping, time", "0.011 s", seconds(sl_to_vl, 3), each.clone()),
         Line::compared(

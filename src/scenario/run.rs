@@ -70,7 +70,7 @@ pub fn plan(scenario: &Scenario, engine: Rc<dyn Engine>) -> Result<Arc<Vetted>, 
     let stage = Stage::set(scenario, &*engine)?;
     let transport = stage.simulation()?;
     let play = Play { scenario, stage: &stage, transport, watch: &mut Unwatched };
-    Ok(prepare(&play.driver(engine), &stage)?.plan)
+    Ok(play.prepare(engine)?.plan)
 }
 
 /// Nobody wants to know.
@@ -82,14 +82,6 @@ impl Watch for Unwatched {
     fn passes(&mut self, _: u64, _: u64) {}
 
     fn ends(&mut self) {}
-}
-
-/// Plans the change before anything has happened, so that what cannot be done is an error and not an outcome.
-fn prepare(driver: &Driver<Manager<SimTransport>>, stage: &Stage) -> Result<Prepared, ScenarioError> {
-    driver.prepare(stage.after.clone()).map_err(|error| match error {
-        driver::DriverError::Change(error) => ScenarioError::Change(error),
-        other => unreachable!("preparing a change sends nothing: {other}"),
-    })
 }
 
 /// What came of the change, as far as the driver knows.
@@ -111,8 +103,8 @@ struct Play<'a> {
 
 impl Play<'_> {
     fn perform(&mut self, engine: Rc<dyn Engine>) -> Result<(Change, Prepared), ScenarioError> {
-        let mut driver = self.driver(engine);
-        let prepared = prepare(&driver, self.stage)?;
+        let prepared = self.prepare(engine.clone())?;
+        let mut driver = self.driver(engine, &self.stage.before);
         self.transport.with(|sim| sim.omit(&prepared.stranded));
         self.transport.with(Sim::start);
         self.pass(self.scenario.warm_up_ns);
@@ -124,13 +116,28 @@ impl Play<'_> {
         self.transport.with(Sim::begin_period);
         if change.ending != Ending::Deadlocked {
             self.pass(self.scenario.after_ns);
-            self.depart();
+            if change.ending == Ending::Completed {
+                self.depart();
+            }
             self.run_out();
         }
         Ok((self.judge(change), prepared))
     }
 
-    fn driver(&self, engine: Rc<dyn Engine>) -> Driver<Manager<SimTransport>> {
+    /// Plans the change before anything has happened, so that what cannot be done is an error and not an outcome. A
+    /// newcomer is planned for as if it had come.
+    fn prepare(&self, engine: Rc<dyn Engine>) -> Result<Prepared, ScenarioError> {
+        let alive = match self.stage.element {
+            Element::Newcomer(_) => &self.stage.whole,
+            _ => &self.stage.before,
+        };
+        self.driver(engine, alive).prepare(self.stage.after.clone()).map_err(|error| match error {
+            driver::DriverError::Change(error) => ScenarioError::Change(error),
+            other => unreachable!("preparing a change sends nothing: {other}"),
+        })
+    }
+
+    fn driver(&self, engine: Rc<dyn Engine>, alive: &Arc<Fabric>) -> Driver<Manager<SimTransport>> {
         let stage = self.stage;
         let devices = stage.whole.nodes().filter(|(_, node)| node.present).count();
         let timing = Timing {
@@ -146,7 +153,7 @@ impl Play<'_> {
         let running = Running {
             known: stage.whole.clone(),
             routed: stage.before.clone(),
-            alive: stage.before.clone(),
+            alive: alive.clone(),
             tables: stage.tables.clone(),
             layers: stage.function.layers(),
             half: Half::Lower,

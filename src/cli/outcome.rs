@@ -58,9 +58,16 @@ pub(super) fn exit_code(outcome: Result<Answer, Failure>) -> ExitCode {
     }
 }
 
+/// The error and its causes, each once: many a message of the library quotes its cause already.
 fn titled(error: &anyhow::Error) -> String {
     let style = AnsiColor::Red.on_default().bold();
-    format!("{style}error:{style:#} {error:#}")
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    format!("{style}error:{style:#} {text}")
 }
 
 /// Where standard error is closed, the exit code alone must do.

@@ -47,7 +47,7 @@ pub enum Verdict<P> {
     NoVerdict(NoVerdict),
 }
 
-/// Why readings show nothing.
+/// Why readings show nothing. [`NoVerdict::about`] tells which device or port, for those who know its name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoVerdict {
     /// An answer for other lanes than those asked about.
@@ -59,19 +59,19 @@ pub enum NoVerdict {
         found: VlSet,
     },
     /// A second round's token came before the second round was begun.
-    #[error("a token of the second round came through {channel:?} before the first round was complete")]
+    #[error("a token of the second round came through a channel before the first round was complete")]
     EarlyToken {
         /// The channel it came through.
         channel: Channel,
     },
     /// A counter stands at its largest value.
-    #[error("a counter of port {port:?} stands at its largest value and may have missed packets")]
+    #[error("a counter of the port stands at its largest value and may have missed packets")]
     Clamped {
         /// The end port.
         port: Channel,
     },
     /// A port counted more received or sent than before, then less.
-    #[error("a counter of port {port:?} went back from {before} to {now}: somebody cleared it")]
+    #[error("a counter of the port went back from {before} to {now}: somebody cleared it")]
     WentBack {
         /// The end port.
         port: Channel,
@@ -81,7 +81,7 @@ pub enum NoVerdict {
         now: u64,
     },
     /// Packets were discarded on the way.
-    #[error("{discards} packets were discarded at port {port:?}: what was sent can never equal what was received")]
+    #[error("{discards} packets were discarded at the port: what was sent can never equal what was received")]
     Discarded {
         /// Where.
         port: Channel,
@@ -89,7 +89,7 @@ pub enum NoVerdict {
         discards: u64,
     },
     /// A device that keeps packets for ever.
-    #[error("{device:?} has no limit to the age of packets: set SwitchInfo:LifeTimeValue below 20")]
+    #[error("the switch has no limit to the age of packets: set SwitchInfo:LifeTimeValue below 20")]
     Unlimited {
         /// The device.
         device: Device,
@@ -102,6 +102,29 @@ pub enum NoVerdict {
         /// The longest lifetime read.
         lifetime_ns: u64,
     },
+}
+
+/// What a [`NoVerdict`] is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Subject {
+    /// A device.
+    Device(Device),
+    /// An end port, or the channel that it sends into.
+    Port(Channel),
+}
+
+impl NoVerdict {
+    /// The device or port it is about; none where it is about all of them.
+    pub fn about(&self) -> Option<Subject> {
+        match *self {
+            NoVerdict::EarlyToken { channel } => Some(Subject::Port(channel)),
+            NoVerdict::Clamped { port } | NoVerdict::WentBack { port, .. } | NoVerdict::Discarded { port, .. } => {
+                Some(Subject::Port(port))
+            }
+            NoVerdict::Unlimited { device } => Some(Subject::Device(device)),
+            NoVerdict::OtherLanes { .. } | NoVerdict::TooLong { .. } => None,
+        }
+    }
 }
 
 /// Proof that nothing stands in some lanes, and that nothing anywhere is latched for them.

@@ -137,10 +137,18 @@ impl Sim {
 
     /// The subnet manager sends a datagram. What is no MAD of a known class goes nowhere, as on a real subnet.
     pub(super) fn manager_sends(&mut self, datagram: &Datagram) {
-        let slid = self.devices.ports[self.sm_port as usize].lid;
-        if let Some(mad) = Mad::read(datagram, slid) {
+        if let Some(mad) = Mad::read(datagram, self.source_lid(datagram.lid)) {
             self.send_mad(self.sm_port, mad);
         }
+    }
+
+    /// The manager's LID that answers to `dlid` come back to: of the same rank among its LIDs as `dlid` among its owner's,
+    /// so that both ways are on one half.
+    fn source_lid(&self, dlid: Lid) -> Lid {
+        let own = &self.devices.ports[self.sm_port as usize];
+        let owner = self.fabric.lid_owner(dlid).and_then(|port| self.fabric.port(port).lid);
+        let rank = owner.map_or(0, |base| dlid.0 - base.0);
+        Lid(own.lid.0 + rank.min(own.lmc.lids() - 1))
     }
 
     /// A node's agent or manager sends a MAD out of `port`, faults permitting.

@@ -1,6 +1,6 @@
 //! Flushed and drained by age: the limits are read back from every switch, then that long is waited.
 
-use super::{Wait, no_verdict, smp_data};
+use super::{Wait, smp_data};
 use crate::drain::{DrainAge, DrainGraph, Drained, FlushAge, Flushed, LifetimeReading, Ticket, Verdict};
 use crate::fabric::NodeId;
 use crate::ids::VlSet;
@@ -16,7 +16,7 @@ impl<T: Transport> Manager<T> {
         let mut judge = FlushAge::new(ticket, lanes, switches.iter().copied(), wait.begin_ns);
         self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
         self.wait_for_age(&wait, judge.due_ns()).await?;
-        proof(&wait, judge.verdict(self.transport.now_ns()))
+        self.proof(&wait, judge.verdict(self.transport.now_ns()))
     }
 
     pub(super) async fn drain_by_age(
@@ -30,11 +30,11 @@ impl<T: Transport> Manager<T> {
         let mut judge = DrainAge::new(ticket, lanes, graph, switches.iter().copied(), wait.begin_ns);
         self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
         self.wait_for_age(&wait, judge.due_ns()).await?;
-        proof(&wait, judge.verdict(self.transport.now_ns()))
+        self.proof(&wait, judge.verdict(self.transport.now_ns()))
     }
 
     async fn wait_for_age(&mut self, wait: &Wait, due: Verdict<u64>) -> Result<(), SubnetError> {
-        let due_ns = proof(wait, due)?;
+        let due_ns = self.proof(wait, due)?;
         self.wait_until(due_ns).await
     }
 
@@ -59,16 +59,4 @@ impl<T: Transport> Manager<T> {
 /// SwitchInfo:LifeTimeValue in nanoseconds: 4.096 µs × 2^n, none from 20 on (section 18.2.5.4).
 fn limit_ns(value: u8) -> Option<u64> {
     (value < 20).then(|| 4096 << value)
-}
-
-/// A verdict that cannot be pending any more.
-fn proof<P>(wait: &Wait, verdict: Verdict<P>) -> Result<P, SubnetError> {
-    match verdict {
-        Verdict::Proof(proof) => Ok(proof),
-        Verdict::NoVerdict(reason) => Err(no_verdict(wait, &reason)),
-        Verdict::Pending => Err(SubnetError::NoVerdict {
-            awaited: wait.awaited.clone(),
-            reason: "a switch did not tell its limit".to_string(),
-        }),
-    }
 }

@@ -4,7 +4,6 @@
 //! for good, and the wait ends by its time limit instead. After the proof the counters are zeroed, since nobody uses
 //! these levels until the next change.
 
-use super::no_verdict;
 use crate::drain::{ConservationJudge, CounterReading, Drained, Ticket, Verdict};
 use crate::fabric::PortId;
 use crate::ids::{Half, Lid, Sl, VlSet};
@@ -37,7 +36,7 @@ impl<T: Transport> Manager<T> {
                     self.zero_counters(&ports, half).await?;
                     return Ok(drained);
                 }
-                Verdict::NoVerdict(reason) => return Err(no_verdict(&wait, &reason)),
+                Verdict::NoVerdict(reason) => return Err(self.no_verdict(&wait, &reason)),
                 Verdict::Pending => {}
             }
             let missing = "more was sent on the retired service levels than was received".to_string();

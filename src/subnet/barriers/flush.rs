@@ -1,6 +1,6 @@
 //! The flush of some lanes: every device is told, then asked until all have said that their part is done.
 
-use super::{no_verdict, smp_data};
+use super::smp_data;
 use crate::drain::{FlushJudge, FlushReading, Flushed, Observer, Ticket, Verdict};
 use crate::fabric::NodeId;
 use crate::ids::VlSet;
@@ -33,7 +33,7 @@ impl<T: Transport> Manager<T> {
         loop {
             match judge.verdict() {
                 Verdict::Proof(flushed) => return Ok(flushed),
-                Verdict::NoVerdict(reason) => return Err(no_verdict(&wait, &reason)),
+                Verdict::NoVerdict(reason) => return Err(self.no_verdict(&wait, &reason)),
                 Verdict::Pending => {}
             }
             let waiting: Vec<NodeId> = judge.waiting().collect();

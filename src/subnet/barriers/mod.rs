@@ -14,7 +14,7 @@ use super::SubnetError;
 use super::exchange::{Answer, AnswerData, Body, Request};
 use super::manager::Manager;
 use super::paths::Path;
-use crate::drain::{DrainGraph, Drained, NoVerdict, Observer, Ticket};
+use crate::drain::{DrainGraph, Drained, NoVerdict, Observer, Subject, Ticket, Verdict};
 use crate::fabric::{NodeId, PortId};
 use crate::ids::{Half, VlSet};
 use crate::transport::Transport;
@@ -131,14 +131,34 @@ impl<T: Transport> Manager<T> {
     }
 }
 
+impl<T: Transport> Manager<T> {
+    /// Why there will be no proof, with the name of the device or port that it is about.
+    fn no_verdict(&self, wait: &Wait, reason: &NoVerdict) -> SubnetError {
+        let name = reason.about().zip(self.topology.as_ref()).map(|(about, known)| match about {
+            Subject::Device(device) => known.fabric.describe_node(device),
+            Subject::Port(port) => known.fabric.describe_port(port),
+        });
+        let reason = name.map_or_else(|| reason.to_string(), |name| format!("{name}: {reason}"));
+        SubnetError::NoVerdict { awaited: wait.awaited.clone(), reason }
+    }
+
+    /// A verdict that cannot be pending any more.
+    fn proof<P>(&self, wait: &Wait, verdict: Verdict<P>) -> Result<P, SubnetError> {
+        match verdict {
+            Verdict::Proof(proof) => Ok(proof),
+            Verdict::NoVerdict(reason) => Err(self.no_verdict(wait, &reason)),
+            Verdict::Pending => Err(SubnetError::NoVerdict {
+                awaited: wait.awaited.clone(),
+                reason: "a switch did not tell its limit".to_string(),
+            }),
+        }
+    }
+}
+
 /// The 64 bytes of an SMP's answer; zeroes for another kind, which no request here can get.
 fn smp_data(answer: &Answer) -> &[u8; SMP_DATA_SIZE] {
     match &answer.data {
         AnswerData::Smp(_, data) => data,
         AnswerData::Perf(..) => &[0; SMP_DATA_SIZE],
     }
-}
-
-fn no_verdict(wait: &Wait, reason: &NoVerdict) -> SubnetError {
-    SubnetError::NoVerdict { awaited: wait.awaited.clone(), reason: reason.to_string() }
 }

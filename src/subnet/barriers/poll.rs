@@ -1,6 +1,6 @@
 //! Drained, as seen by asking: device by device, in the order of the channel dependency graph.
 
-use super::{no_verdict, smp_data};
+use super::smp_data;
 use crate::drain::{DrainGraph, Drained, LaneReading, PollJudge, PortMask, Ticket, Verdict};
 use crate::fabric::NodeId;
 use crate::ids::VlSet;
@@ -25,7 +25,7 @@ impl<T: Transport> Manager<T> {
         loop {
             match judge.verdict() {
                 Verdict::Proof(drained) => return Ok(drained),
-                Verdict::NoVerdict(reason) => return Err(no_verdict(&wait, &reason)),
+                Verdict::NoVerdict(reason) => return Err(self.no_verdict(&wait, &reason)),
                 Verdict::Pending => {}
             }
             let asked: Vec<NodeId> = judge.frontier().into_iter().collect();

@@ -1,6 +1,6 @@
 //! The move of the sources: every end port is asked which half it sends on, until all send on the new one.
 
-use super::{no_verdict, smp_data};
+use super::smp_data;
 use crate::drain::{SourceReading, SourcesJudge, SourcesMoved, Ticket, Verdict};
 use crate::fabric::PortId;
 use crate::ids::Half;
@@ -24,7 +24,7 @@ impl<T: Transport> Manager<T> {
         loop {
             match judge.verdict() {
                 Verdict::Proof(moved) => return Ok(moved),
-                Verdict::NoVerdict(reason) => return Err(no_verdict(&wait, &reason)),
+                Verdict::NoVerdict(reason) => return Err(self.no_verdict(&wait, &reason)),
                 Verdict::Pending => {}
             }
             let asked: Vec<PortId> = judge.waiting().collect();

@@ -2,7 +2,7 @@
 //! tokens, the leaves report them; twice, for requests and for the replies they caused. Reports can be lost, so leaves
 //! that stay silent are asked.
 
-use super::{no_verdict, smp_data};
+use super::smp_data;
 use crate::drain::{DrainGraph, Drained, Ticket, TokenJudge, TokenReading, Verdict};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::VlSet;
@@ -83,7 +83,7 @@ impl<T: Transport> Manager<T> {
                 }
             }
             if let Verdict::NoVerdict(reason) = judge.verdict() {
-                return Err(no_verdict(&wait, &reason));
+                return Err(self.no_verdict(&wait, &reason));
             }
             if judge.round() != Some(round) {
                 return Ok(());

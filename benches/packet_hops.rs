@@ -5,7 +5,12 @@ use reconfig::routing::{Demand, Engine, UpDown};
 use reconfig::sim::{Sim, SimConfig};
 
 fn main() {
-    let topology: Topology = std::env::args().nth(1).filter(|a| !a.starts_with('-')).unwrap_or("random-regular:64,4,4".into()).parse().unwrap();
+    let topology: Topology = std::env::args()
+        .nth(1)
+        .filter(|a| !a.starts_with('-'))
+        .unwrap_or("random-regular:64,4,4".into())
+        .parse()
+        .unwrap();
     let load: f64 = std::env::args().nth(2).map_or(0.3, |t| t.parse().unwrap());
     let us: u64 = std::env::args().nth(3).map_or(2000, |t| t.parse().unwrap());
     let fabric = generate(&topology, &Options::default()).unwrap();
@@ -26,7 +31,22 @@ fn main() {
     let start = std::time::Instant::now();
     sim.run(us * 1000, false);
     let s = start.elapsed().as_secs_f64();
-    println!("{} hops in {s:.2} s: {:.2} M/s, {:.0} ns; {:?} deadlock {:?} throttled {} peak {}", sim.packet_hops(), sim.packet_hops() as f64 / s / 1e6, s * 1e9 / sim.packet_hops() as f64, sim.packets(), sim.deadlock().map(|d| d.len()), sim.throttled(), sim.peak_packets());
+    println!(
+        "{} hops in {s:.2} s: {:.2} M/s, {:.0} ns; {:?} deadlock {:?} throttled {} peak {}",
+        sim.packet_hops(),
+        sim.packet_hops() as f64 / s / 1e6,
+        s * 1e9 / sim.packet_hops() as f64,
+        sim.packets(),
+        sim.deadlock().map(|d| d.len()),
+        sim.throttled(),
+        sim.peak_packets()
+    );
     let p = &sim.periods()[0];
-    println!("latency p50 {} p99 {} max {} hash {:x}", p.latency_ns.value_at_quantile(0.5), p.latency_ns.value_at_quantile(0.99), p.latency_ns.max(), sim.trace_hash());
+    println!(
+        "latency p50 {} p99 {} max {} hash {:x}",
+        p.latency_ns.value_at_quantile(0.5),
+        p.latency_ns.value_at_quantile(0.99),
+        p.latency_ns.max(),
+        sim.trace_hash()
+    );
 }

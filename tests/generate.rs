@@ -1,7 +1,9 @@
 //! The generated families have the properties that define them, and the bundled fabrics are what they claim to be.
 
+use proptest::prelude::*;
+use reconfig::fabric::difference::{Difference, align, union};
 use reconfig::fabric::format::{self, Format};
-use reconfig::fabric::generate::{BUNDLED, GenerateError, Options, Topology, generate};
+use reconfig::fabric::generate::{BUNDLED, FAMILIES, GenerateError, Options, Topology, generate};
 use reconfig::fabric::summary::Summary;
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::{Guid, Lid, Lmc};
@@ -210,6 +212,7 @@ fn impossible_parameters_are_errors_that_say_why() {
         ("irregular:16,4,14,14", "it takes 15"),
         ("irregular:3,8,0,4", "3 pairs, and LINKS is 4"),
         ("irregular:3,0,0,2", "RADIX is 0"),
+        ("irregular:0,4,0,0", "it has 0 switches, and must have 1 to 1024"),
     ] {
         let parsed: Topology = topology.parse().unwrap();
         let options = Options { radix: topology.ends_with(",250").then_some(253), ..Options::default() };
@@ -312,5 +315,66 @@ fn bundled_files_are_what_the_generators_write() {
         assert!(bytes == format::write(&fabric, Format::Ibnetdiscover).unwrap().as_bytes(), "{stale}");
         let read = format::read(&bytes, bundled.name).unwrap();
         assert!(read == fabric, "{} read back is not what was written", bundled.name);
+    }
+}
+
+/// Texts of every family with small parameters, many of them impossible, and some beyond every limit.
+fn any_topology() -> impl Strategy<Value = String> {
+    let number = prop_oneof![8 => 0u32..7, 1 => 7u32..300, 1 => Just(u32::MAX)];
+    let numbers = proptest::collection::vec(number, 1..7);
+    (0..FAMILIES.len(), numbers, 0u8..3).prop_map(|(family, numbers, shape)| {
+        let (name, separator) = (FAMILIES[family].name, if shape == 0 { "x" } else { "," });
+        let texts: Vec<String> = numbers.iter().map(u32::to_string).collect();
+        match (name, texts.split_at(texts.len() / 2)) {
+            ("tree", (children, parents)) => format!("tree:{}/{}", children.join(","), parents.join(",")),
+            ("mesh" | "torus", (sides, hosts)) if shape > 1 && !hosts.is_empty() => {
+                format!("{name}:{},{}", sides.join("x"), hosts[0])
+            }
+            _ => format!("{name}:{}", texts.join(separator)),
+        }
+    })
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_asked_for_is_an_error_or_one_connected_fabric(text in any_topology(), seed in 0u64..4) {
+        let Ok(topology) = text.parse::<Topology>() else { return Ok(()) };
+        prop_assert_eq!(topology.to_string().parse::<Topology>().unwrap(), topology.clone());
+        match generate(&topology, &Options { seed, ..Options::default() }) {
+            Err(error) => prop_assert!(!matches!(error, GenerateError::Build { .. }), "{}", error),
+            Ok(fabric) if fabric.node_count() > 2000 => {}
+            Ok(fabric) => {
+                let summary = Summary::of(&fabric);
+                prop_assert_eq!((summary.parts, summary.ports_without_lid), (1, 0));
+                prop_assert_eq!(summary.end_ports, summary.end_links);
+            }
+        }
+    }
+
+    #[test]
+    fn a_union_restricts_to_the_fabrics_that_it_joins(
+        seed in 0u64..50,
+        gone in proptest::collection::vec(0u32..48, 0..4),
+        new in proptest::collection::vec(0u32..48, 0..4),
+        pulled in proptest::collection::vec(0usize..60, 0..4),
+        plugged in proptest::collection::vec(0usize..60, 0..4),
+    ) {
+        let whole = make_with("irregular:20,8,28,32", Options { seed, ..Options::default() });
+        let links: Vec<_> = whole.links().map(|(_, port)| port).collect();
+        let part = |nodes: &[u32], cables: &[usize]| {
+            let nodes: Vec<NodeId> = nodes.iter().map(|&id| NodeId(id)).collect();
+            let cables: Vec<_> = cables.iter().map(|&cable| links[cable]).collect();
+            whole.without_nodes(&nodes).without_links(&cables)
+        };
+        let (before, after) = (part(&new, &plugged), part(&gone, &pulled));
+        let joined = union(&before, &after).unwrap();
+        prop_assert!(joined.lid_conflicts.is_empty());
+        prop_assert!(joined.before() == before && joined.after() == after);
+        prop_assert!(align(&joined.fabric, &after).unwrap() == after);
+        let difference = Difference::between(&before, &after);
+        let back = Difference::between(&after, &before);
+        prop_assert_eq!(difference.nodes_gone, back.nodes_new);
+        prop_assert_eq!(difference.links_gone.len(), back.links_new.len());
+        prop_assert_eq!(difference.links_moved.len(), 0);
     }
 }

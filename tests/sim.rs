@@ -27,7 +27,8 @@ fn run_dry(sim: &mut Sim) {
 
 #[test]
 fn every_packet_arrives_and_every_credit_comes_back() {
-    for (text, load) in [("fat-tree:4,2", 0.9), ("torus:4x4,2", 0.8), ("random-regular:16,4,4", 0.3), ("ring:5,1", 0.1)] {
+    for (text, load) in [("fat-tree:4,2", 0.9), ("torus:4x4,2", 0.8), ("random-regular:16,4,4", 0.3), ("ring:5,1", 0.1)]
+    {
         for latch in LATCHES {
             let config = SimConfig { load, latch, packet_bytes: 2048, buffer_credits: 40, ..SimConfig::default() };
             let mut sim = loaded(&fabric(text), config).0;
@@ -85,13 +86,8 @@ fn packets_all_round_a_ring_deadlock_and_the_cycle_is_named() {
 #[test]
 fn lifetime_limits_break_the_deadlock_at_a_loss() {
     let (fabric, tables, sm) = one_way_ring(4);
-    let config = SimConfig {
-        load: 1.0,
-        data_vls: 1,
-        buffer_credits: 20,
-        hoq_lifetime_ns: 65_536,
-        ..SimConfig::default()
-    };
+    let config =
+        SimConfig { load: 1.0, data_vls: 1, buffer_credits: 20, hoq_lifetime_ns: 65_536, ..SimConfig::default() };
     let mut sim = common::with_tables(&fabric, &tables, config, sm);
     assert_eq!(sim.run(2_000_000, false), Halt::Time);
     let (broken, discarded) = sim.limits_at_work();

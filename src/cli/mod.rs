@@ -1,7 +1,7 @@
 //! The command line: what was typed, what it means, the run. It holds no logic of its own: each command is one file,
 //! which calls the library and shows what it answers.
 //!
-//! A command returns an [`Answer`] or a [`Failure`]; together they are the exit codes: 0 yes or done, 1 the answer is
+//! A command returns an `Answer` or a `Failure`; together they are the exit codes: 0 yes or done, 1 the answer is
 //! no, 2 wrong usage or unreadable input, 3 it could not be carried out. Results go to standard output, everything else
 //! to standard error; a reader that closes the pipe early ends the output, not the run. To add a command: a file with its
 //! arguments and a `run`, a variant of `Command`, a line in `dispatch`.

@@ -1,1 +1,168 @@
-//! Judges readings of the fabric; the only maker of `Flushed`, `SourcesMoved` and `Drained`.
+//! Judges readings of the fabric; the only maker of [`Flushed`], [`SourcesMoved`] and [`Drained`].
+//!
+//! On entry: readings, as values, in whatever order, as often and as late as the fabric gave them. On return: a
+//! [`Verdict`]: *pending* while more readings are needed, a proof that carries the [`Ticket`] of the question it answers,
+//! or *no verdict* with the reason, after which this judge never gives a proof. A reading of another question counts for
+//! nothing. What died is excused: its share counts as given. Lacks on purpose: asking (`subnet`), clocks (times are in the
+//! readings), patience (the caller's).
+
+mod conservation;
+mod flush;
+mod lifetime;
+mod poll;
+mod sources;
+mod token;
+
+pub use crate::plan::{Channel, Device, DrainGraph, Observer, PortMask};
+pub use conservation::{ConservationJudge, CounterReading};
+pub use flush::{FlushJudge, FlushReading};
+pub use lifetime::{DrainAge, FlushAge, LifetimeReading};
+pub use poll::{LaneReading, PollJudge};
+pub use sources::{SourceReading, SourcesJudge};
+pub use token::{TokenJudge, TokenReading};
+
+use crate::ids::{Half, VlSet};
+
+/// Names one question put to the fabric: no two questions of one machine share a ticket, and an answer bears the ticket of
+/// its question.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
+pub struct Ticket(pub u32);
+
+impl Ticket {
+    /// The round numbers that tokens of this question bear on the wire: for requests, then for the replies they caused.
+    pub fn rounds(self) -> [u32; 2] {
+        [self.0.wrapping_mul(2), self.0.wrapping_mul(2).wrapping_add(1)]
+    }
+}
+
+/// What a judge makes of the readings so far.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict<P> {
+    /// More readings are needed.
+    Pending,
+    /// It is so.
+    Proof(P),
+    /// These readings can never show it; ask anew, or otherwise.
+    NoVerdict(NoVerdict),
+}
+
+/// Why readings show nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoVerdict {
+    /// An answer for other lanes than those asked about.
+    #[error("an answer about {found} came to the question about {asked}: the devices run another change")]
+    OtherLanes {
+        /// The lanes asked about.
+        asked: VlSet,
+        /// The lanes of the answer.
+        found: VlSet,
+    },
+    /// A second round's token came before the second round was begun.
+    #[error("a token of the second round came through {channel:?} before the first round was complete")]
+    EarlyToken {
+        /// The channel it came through.
+        channel: Channel,
+    },
+    /// A counter stands at its largest value.
+    #[error("a counter of port {port:?} stands at its largest value and may have missed packets")]
+    Clamped {
+        /// The end port.
+        port: Channel,
+    },
+    /// A port counted more received or sent than before, then less.
+    #[error("a counter of port {port:?} went back from {before} to {now}: somebody cleared it")]
+    WentBack {
+        /// The end port.
+        port: Channel,
+        /// The earlier reading.
+        before: u64,
+        /// The later one.
+        now: u64,
+    },
+    /// Packets were discarded on the way.
+    #[error("{discards} packets were discarded at port {port:?}: what was sent can never equal what was received")]
+    Discarded {
+        /// Where.
+        port: Channel,
+        /// How many.
+        discards: u64,
+    },
+    /// A device that keeps packets for ever.
+    #[error("{device:?} has no limit to the age of packets: set SwitchInfo:LifeTimeValue below 20")]
+    Unlimited {
+        /// The device.
+        device: Device,
+    },
+    /// The bound does not fit a clock.
+    #[error("{hops} hops of {lifetime_ns} ns each are longer than any clock runs")]
+    TooLong {
+        /// Hops counted.
+        hops: u64,
+        /// The longest lifetime read.
+        lifetime_ns: u64,
+    },
+}
+
+/// Proof that nothing stands in some lanes, and that nothing anywhere is latched for them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Flushed {
+    ticket: Ticket,
+    lanes: VlSet,
+}
+
+/// Proof that every source, responders included, sends on one half only.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SourcesMoved {
+    ticket: Ticket,
+    half: Half,
+}
+
+/// Proof that some lanes are empty everywhere, requests and the replies they caused.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Drained {
+    ticket: Ticket,
+    lanes: VlSet,
+    observer: Observer,
+}
+
+impl Flushed {
+    /// The question answered.
+    pub fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+
+    /// The lanes that are empty.
+    pub fn lanes(&self) -> VlSet {
+        self.lanes
+    }
+}
+
+impl SourcesMoved {
+    /// The question answered.
+    pub fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+
+    /// The half that all send on.
+    pub fn half(&self) -> Half {
+        self.half
+    }
+}
+
+impl Drained {
+    /// The question answered.
+    pub fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+
+    /// The lanes that are empty.
+    pub fn lanes(&self) -> VlSet {
+        self.lanes
+    }
+
+    /// Who saw it.
+    pub fn observer(&self) -> Observer {
+        self.observer
+    }
+}

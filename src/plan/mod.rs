@@ -1,1 +1,248 @@
 //! Plans: waves of writes and the barriers between them, made by schemes.
+//!
+//! On entry: fabrics over one index space, the tables in force, and the forwarding tables wanted ([`PlanInput`]). On
+//! return: a [`Plan`], a value without choices left, which the prover judges ([`Transition`]) and the machine runs, or a
+//! [`PlanError`] that names the precondition and the device. Tables before and after each wave are computed from the
+//! writes alone, by [`SubnetTables::apply`]; what a barrier leaves empty is computed from the barriers alone, so a planner
+//! cannot claim it. Only [`Vetted`] plans run. Lacks on purpose: who computes routes (`routing`) and LIDs (`lid`), proof
+//! (`verify`), execution (`machine`).
+
+mod digest;
+mod drain_graph;
+mod error;
+mod lanes;
+mod policy;
+mod scheme;
+mod undo;
+mod vetted;
+mod wave;
+
+pub use crate::verify::PortMask;
+pub use digest::FabricDigest;
+pub use drain_graph::{Channel, CyclicDrain, Device, DrainChannel, DrainGraph};
+pub use error::PlanError;
+pub use lanes::Lanes;
+pub use policy::{Arming, Observer, Phase, Policy, Scheme, UnknownName};
+pub use scheme::{PlanInput, plan};
+pub use vetted::Vetted;
+pub use wave::{Barrier, Sending, Wave};
+
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Half, VlSet};
+use crate::tables::{SubnetTables, Write};
+use crate::verify::{Transition, WaveFacts};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// What a plan takes for granted, by name. Each is a contract with the world that no table can enforce.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Assumption {
+    /// General management packets to switch LIDs, which have no halves, are paused during the change.
+    SwitchManagementPaused,
+    /// No multicast packet is injected during the change: a group's service level is fixed.
+    NoMulticast,
+    /// Clients that send to the SM's base LID are on the lower half.
+    SmBaseLidIsLower,
+    /// VL arbitration serves every lane of both sets, so that none starves.
+    ArbitrationServesAllLanes,
+    /// Nobody sends to LIDs or on service levels of the spare half before the swap.
+    SpareHalfUnused,
+    /// A responder queues its reply before it reports itself settled.
+    RepliesAreQueuedAtOnce,
+    /// A port in state INITIALIZE discards the data it holds and the data that comes.
+    InitializeDiscards,
+}
+
+impl Assumption {
+    /// Its name in plans and certificates.
+    pub fn name(self) -> &'static str {
+        match self {
+            Assumption::SwitchManagementPaused => "switch-management-paused",
+            Assumption::NoMulticast => "no-multicast",
+            Assumption::SmBaseLidIsLower => "sm-base-lid-is-lower",
+            Assumption::ArbitrationServesAllLanes => "arbitration-serves-all-lanes",
+            Assumption::SpareHalfUnused => "spare-half-unused",
+            Assumption::RepliesAreQueuedAtOnce => "replies-are-queued-at-once",
+            Assumption::InitializeDiscards => "initialize-discards",
+        }
+    }
+}
+
+/// The parts of a plan before it is sealed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Draft {
+    /// How the routing is changed.
+    pub scheme: Scheme,
+    /// The fabric before the change, LIDs assigned.
+    pub before: Arc<Fabric>,
+    /// What is there while the waves run.
+    pub surviving: Arc<Fabric>,
+    /// The fabric after the change.
+    pub after: Arc<Fabric>,
+    /// The tables in force when the plan begins.
+    pub initial: SubnetTables,
+    /// The half in use before.
+    pub old: Half,
+    /// The half in use afterwards; equal to `old` where the scheme knows no halves.
+    pub new: Half,
+    /// Data lanes and their two sets.
+    pub lanes: Lanes,
+    /// What the user settled.
+    pub policy: Policy,
+    /// The SM's own port.
+    pub sm: PortId,
+    /// End ports of `before` that the new routing omits, in index order.
+    pub stranded: Vec<PortId>,
+    /// What is done, in order.
+    pub waves: Vec<Wave>,
+    /// What must run empty; of no channels where the scheme drains nothing.
+    pub drain: DrainGraph,
+    /// What is taken for granted.
+    pub assumptions: Vec<Assumption>,
+    /// What a reader should know: choices that the fabric forced.
+    pub notes: Vec<String>,
+}
+
+/// A plan: immutable, comparable, without choices left.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plan {
+    draft: Draft,
+    digest: FabricDigest,
+    /// Tables before wave 0, after wave 0, after wave 1, …: one more than there are waves.
+    states: Vec<SubnetTables>,
+}
+
+impl Plan {
+    /// Seals a draft: computes the tables at every barrier.
+    pub fn seal(draft: Draft) -> Plan {
+        let mut states = vec![draft.initial.clone()];
+        for wave in &draft.waves {
+            assert!(
+                wave.phase != Phase::Drain || wave.writes.is_empty(),
+                "{}: nothing is written while draining",
+                wave.name
+            );
+            let mut tables = states[states.len() - 1].clone();
+            wave.writes.iter().for_each(|write| tables.apply(&draft.before, write));
+            states.push(tables);
+        }
+        Plan { digest: FabricDigest::of(&draft.before), draft, states }
+    }
+
+    /// Its parts.
+    pub fn draft(&self) -> &Draft {
+        &self.draft
+    }
+
+    /// Identifies the fabric it was made for.
+    pub fn digest(&self) -> FabricDigest {
+        self.digest
+    }
+
+    /// How the routing is changed.
+    pub fn scheme(&self) -> Scheme {
+        self.draft.scheme
+    }
+
+    /// The waves, in order.
+    pub fn waves(&self) -> &[Wave] {
+        &self.draft.waves
+    }
+
+    /// The half in use before.
+    pub fn old(&self) -> Half {
+        self.draft.old
+    }
+
+    /// The half in use afterwards.
+    pub fn new_half(&self) -> Half {
+        self.draft.new
+    }
+
+    /// The data lanes.
+    pub fn lanes(&self) -> Lanes {
+        self.draft.lanes
+    }
+
+    /// What the user settled.
+    pub fn policy(&self) -> Policy {
+        self.draft.policy
+    }
+
+    /// What must run empty.
+    pub fn drain(&self) -> &DrainGraph {
+        &self.draft.drain
+    }
+
+    /// The tables when wave `index` begins; with the number of waves, the tables at the end.
+    pub fn tables_at(&self, index: usize) -> &SubnetTables {
+        &self.states[index]
+    }
+
+    /// The writes that take back what waves 0 to `reached` may have done to SL-to-VL tables and port states. Entries of
+    /// the spare half's LIDs stay: nobody uses them, and the next plan starts from what is read back.
+    pub fn undo_writes(&self, reached: usize) -> Vec<Write> {
+        undo::writes(&self.draft, reached)
+    }
+
+    /// The data lanes that the barriers of wave `index` leave empty everywhere, with nothing latched for them.
+    fn emptied_by(&self, index: usize) -> VlSet {
+        let wave = &self.draft.waves[index];
+        // A port in INITIALIZE holds no data (assumption `initialize-discards`).
+        let stopped = if wave.phase == Phase::Stop { self.draft.lanes.all } else { VlSet::EMPTY };
+        wave.barriers.iter().fold(stopped, |lanes, barrier| match barrier {
+            Barrier::Flushed(more) | Barrier::Drained(more) => VlSet(lanes.0 | more.0),
+            Barrier::Acknowledged | Barrier::SourcesMoved => lanes,
+        })
+    }
+
+    /// By half: whether the barriers of wave `index` leave no packet of it anywhere.
+    fn gone_after(&self, index: usize) -> [bool; 2] {
+        let wave = &self.draft.waves[index];
+        let mut gone = [wave.phase == Phase::Stop; 2];
+        gone[self.draft.old.index()] |= wave.barriers.iter().any(|barrier| matches!(barrier, Barrier::Drained(_)));
+        gone
+    }
+
+    /// By half: whether sources may inject while a wave of this phase runs. Replies copy the path of their request, so
+    /// the old half is injected until it is drained, not only until the sources moved.
+    fn injected_in(&self, phase: Phase) -> [bool; 2] {
+        let halves: &[Half] = match phase {
+            Phase::Split | Phase::Stop | Phase::Rewrite => &[self.draft.old],
+            Phase::Install if self.draft.scheme == Scheme::Static => &[],
+            Phase::Install => &[self.draft.old],
+            Phase::Swap | Phase::Drain => &[self.draft.old, self.draft.new],
+            Phase::Restore | Phase::Start => &[self.draft.new],
+        };
+        let mut injected = [false; 2];
+        halves.iter().for_each(|half| injected[half.index()] = true);
+        injected
+    }
+}
+
+impl Transition for Plan {
+    fn fabric(&self) -> &Fabric {
+        &self.draft.before
+    }
+
+    fn surviving(&self) -> &Fabric {
+        &self.draft.surviving
+    }
+
+    fn waves(&self) -> Vec<WaveFacts<'_>> {
+        let facts = |(index, wave): (usize, &Wave)| WaveFacts {
+            name: wave.name.clone(),
+            before: &self.states[index],
+            after: &self.states[index + 1],
+            injected: self.injected_in(wave.phase),
+            empty: index.checked_sub(1).map_or(VlSet::EMPTY, |last| self.emptied_by(last)),
+            gone: index.checked_sub(1).map_or([false; 2], |last| self.gone_after(last)),
+        };
+        self.draft.waves.iter().enumerate().map(facts).collect()
+    }
+
+    fn stranded(&self) -> &[PortId] {
+        &self.draft.stranded
+    }
+}

@@ -8,10 +8,10 @@
 //! reports to the subnet manager. Tokens never overtake data: they set out when the link has sent what it is sending, and
 //! take the routing delay that data takes.
 
+use super::Sim;
 use super::mad::{Body, Errand, Mad};
 use super::packet::NIL;
 use super::wheel::TICKS_PER_NS;
-use super::Sim;
 use crate::fabric::Fabric;
 use crate::ids::{Lid, PortNum, Vl, VlSet};
 use crate::wire::vendor::{ArcBlocks, DrainArcs, DrainToken, Flush, LaneStatus, PortMask};
@@ -264,19 +264,15 @@ impl Sim {
     }
 
     fn switch_drains(&mut self, node: u32) {
-        if self.agents.arcs[node as usize].is_empty() {
-            return;
-        }
         let first = self.net.first_port[node as usize];
         let count = u32::from(self.net.num_ports[node as usize]);
         let draining = &self.agents.draining[node as usize];
-        let arcs = &self.agents.arcs[node as usize];
         let (mut open, mut strays) = (PortMask::EMPTY, false);
         let mut leaves = Vec::new();
         for port in first + 1..=first + count {
             let at = &self.net.ports[port as usize];
             let num = PortNum(at.num);
-            let outputs = &arcs[num.index()];
+            let outputs = self.arcs_of(node, num);
             let expected = at.alive && !outputs.is_empty();
             let empty = self.holds_nothing(port, draining.lanes);
             let done = empty && (draining.came.contains(num) || !at.alive);
@@ -286,7 +282,7 @@ impl Sim {
             if !done && !outputs.is_empty() {
                 outputs.iter().for_each(|output| open.insert(output));
             }
-            if at.alive && draining.came.contains(num) && empty && !self.leads_on(node, outputs) {
+            if at.alive && draining.came.contains(num) && empty && !self.leads_on(node, &outputs) {
                 leaves.push(port);
             }
         }
@@ -296,17 +292,26 @@ impl Sim {
         }
     }
 
+    /// Where packets of the retiring routing function go from an input; nowhere, as long as nobody told.
+    fn arcs_of(&self, node: u32, input: PortNum) -> PortMask {
+        self.agents.arcs[node as usize].get(input.index()).copied().unwrap_or_default()
+    }
+
     /// Whether any of these outputs of a switch is alive.
     fn leads_on(&self, node: u32, outputs: &PortMask) -> bool {
         let first = self.net.first_port[node as usize];
         outputs.iter().any(|output| self.net.ports[(first + u32::from(output.0)) as usize].alive)
     }
 
-    /// Sends tokens on the outputs that some input leads to and that wait for none (`open`) any more.
+    /// Sends tokens on the outputs that some input leads to and that wait for none (`open`) any more. A switch that was
+    /// told to begin sends them on its other outputs too: what fed those channels has died.
     fn send_ready_tokens(&mut self, node: u32, open: &PortMask) {
         let first = self.net.first_port[node as usize];
-        let used: PortMask = self.agents.arcs[node as usize].iter().flat_map(|outputs| outputs.iter()).collect();
-        for num in used.iter().filter(|&num| !open.contains(num)) {
+        let mut ready: PortMask = self.agents.arcs[node as usize].iter().flat_map(|outputs| outputs.iter()).collect();
+        if self.agents.draining[node as usize].begun {
+            self.live_ports(node).map(|port| PortNum(self.net.ports[port as usize].num)).for_each(|n| ready.insert(n));
+        }
+        for num in ready.iter().filter(|&num| !open.contains(num)) {
             let draining = &mut self.agents.draining[node as usize];
             if !draining.sent.contains(num) {
                 draining.sent.insert(num);
@@ -329,7 +334,8 @@ impl Sim {
         let held = &self.devices.ports[own as usize];
         let smp = Smp::new(Route::Lid, Method::Report, AttributeId::DrainToken, num.0.into(), state.encode());
         let tid = u64::from(node) << 32 | u64::from(state.round) << 8 | u64::from(num.0);
-        let mad = Mad { slid: held.lid, dlid: self.sm_lid(held.master_sm_lid), body: Body::Smp(Box::new(smp.with_tid(tid))) };
+        let mad =
+            Mad { slid: held.lid, dlid: self.sm_lid(held.master_sm_lid), body: Body::Smp(Box::new(smp.with_tid(tid))) };
         self.send_mad(own, mad);
     }
 
@@ -341,14 +347,12 @@ impl Sim {
     pub(super) fn token_state(&self, node: u32) -> DrainToken {
         let draining = &self.agents.draining[node as usize];
         let first = self.net.first_port[node as usize];
-        let empty = |num: &PortNum| {
-            !self.is_switch(node) || self.holds_nothing(first + u32::from(num.0), draining.lanes)
-        };
+        let empty =
+            |num: &PortNum| !self.is_switch(node) || self.holds_nothing(first + u32::from(num.0), draining.lanes);
         let inputs_done: PortMask = draining.came.iter().filter(empty).collect();
         let complete = self.live_ports(node).all(|port| {
             let num = PortNum(self.net.ports[port as usize].num);
-            let unused = self.agents.arcs[node as usize].get(num.index()).is_some_and(PortMask::is_empty);
-            unused || inputs_done.contains(num)
+            self.arcs_of(node, num).is_empty() || inputs_done.contains(num)
         });
         DrainToken { round: draining.round, lanes: draining.lanes, complete, inputs_done }
     }
@@ -368,7 +372,12 @@ impl Sim {
         let latched = self.outputs_latched(node, lanes);
         let num = |port: u32| PortNum(self.net.ports[port as usize].num);
         LaneStatus {
-            drained_outputs: self.live_ports(node).filter(|&p| drained(p)).map(num).filter(|n| !latched.contains(*n)).collect(),
+            drained_outputs: self
+                .live_ports(node)
+                .filter(|&p| drained(p))
+                .map(num)
+                .filter(|n| !latched.contains(*n))
+                .collect(),
             empty_inputs: self.live_ports(node).filter(|&p| self.holds_nothing(p, lanes)).map(num).collect(),
         }
     }

@@ -349,7 +349,10 @@ impl Sim {
     pub(super) fn lanes_of(&self, node: u32) -> Vec<u32> {
         let first = self.net.first_port[node as usize];
         let ports = first + 1..=first + u32::from(self.net.num_ports[node as usize]);
-        ports.flat_map(|port| (0..self.net.data_vls).map(move |vl| (port, vl))).map(|(p, vl)| self.net.lane(p, vl)).collect()
+        ports
+            .flat_map(|port| (0..self.net.data_vls).map(move |vl| (port, vl)))
+            .map(|(p, vl)| self.net.lane(p, vl))
+            .collect()
     }
 
     /// Whether a packet at the head has stood longer than the switch lifetime limit allows.

@@ -5,9 +5,9 @@
 //! when it was sent, crosses an element that has died; everything else that is lost is *lost to the change*, wrong
 //! deliveries included. The tables as they stood are kept as a log of overwritten blocks.
 
+use super::Sim;
 use super::packet::NIL;
 use super::wheel::{TICKS_PER_NS, Ticks};
-use super::Sim;
 use hdrhistogram::Histogram;
 use rustc_hash::FxHashMap;
 

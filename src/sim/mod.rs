@@ -203,7 +203,8 @@ impl Sim {
                 return Halt::Time;
             };
             self.now = time;
-            self.hash = (self.hash ^ time ^ event.word().rotate_left(29)).wrapping_mul(0x0000_0100_0000_01B3).rotate_left(5);
+            self.hash =
+                (self.hash ^ time ^ event.word().rotate_left(29)).wrapping_mul(0x0000_0100_0000_01B3).rotate_left(5);
             self.handle(event);
         }
     }

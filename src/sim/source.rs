@@ -201,7 +201,9 @@ impl Sim {
         let source = &mut self.sources.list[rank as usize];
         match self.config.traffic {
             Traffic::Permutation => source.partner,
-            Traffic::HotSpot { destination, share } if f64::from(source.random.next_u32()) < share * 4_294_967_296.0 => {
+            Traffic::HotSpot { destination, share }
+                if f64::from(source.random.next_u32()) < share * 4_294_967_296.0 =>
+            {
                 destination.min(ranks - 1)
             }
             _ => {

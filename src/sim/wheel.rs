@@ -260,7 +260,8 @@ mod tests {
         for (order, &(pop, delta)) in steps.iter().enumerate() {
             if pop {
                 let first = model.iter().map(|entry| entry.0).min();
-                let expected = first.map(|time| model.remove(model.iter().position(|e| e.0 == time).expect("it is there")));
+                let expected =
+                    first.map(|time| model.remove(model.iter().position(|e| e.0 == time).expect("it is there")));
                 let found = wheel.pop(Ticks::MAX).map(|(time, event)| (time, event.a()));
                 assert_eq!(found, expected);
                 now = found.map_or(now, |entry| entry.0);

@@ -1,6 +1,6 @@
 //! A fresh capture in the indices of a known fabric.
 
-use super::{PortKey, cables, find, key, name, present_by_guid};
+use super::{PortKey, find, key, name, present_by_guid};
 use crate::fabric::{Fabric, NodeId, NodeKind, PortId};
 use crate::ids::Guid;
 
@@ -50,10 +50,10 @@ pub fn align(known: &Fabric, found: &Fabric) -> Result<Fabric, AlignError> {
             return Err(AlignError::Redefined { guid: node.guid, known: kind, found: node.kind });
         }
     }
-    for ((a, b), _) in cables(found) {
-        if !has_cable(known, a, b) {
-            let text = |port| super::end_by_key(found, port).name;
-            return Err(AlignError::UnknownCable { from: text(a), to: text(b) });
+    for (a, b) in found.links() {
+        if !has_cable(known, key(found, a), key(found, b)) {
+            let (from, to) = (found.describe_port(a), found.describe_port(b));
+            return Err(AlignError::UnknownCable { from, to });
         }
     }
     let gone = known.nodes().filter(|(_, node)| present_by_guid(found, node.guid).is_none());

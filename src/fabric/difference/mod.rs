@@ -14,7 +14,7 @@ pub use union::{LidConflict, Union, UnionError, union};
 use super::{Fabric, LinkSpeed, LinkWidth, NodeId, NodeKind, PortId};
 use crate::ids::{Guid, Lid, Lmc, PortNum};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// A port, whatever its index: node GUID and number.
@@ -116,8 +116,9 @@ impl Difference {
             nodes_new: names_missing(after, before),
             ..Difference::default()
         };
-        difference.compare_nodes(before, after);
-        difference.compare_cables(before, after);
+        let (before, after) = (View::of(before), View::of(after));
+        difference.compare_nodes(before.fabric, &after);
+        difference.compare_cables(&before, &after);
         difference
     }
 
@@ -126,7 +127,8 @@ impl Difference {
         *self == Difference::default()
     }
 
-    fn compare_nodes(&mut self, before: &Fabric, after: &Fabric) {
+    fn compare_nodes(&mut self, before: &Fabric, view: &View<'_>) {
+        let after = view.fabric;
         for (_, old) in by_guid(before) {
             let Some(new) = present_by_guid(after, before.node(old).guid) else { continue };
             let (was, is) = (before.node(old), after.node(new));
@@ -136,31 +138,80 @@ impl Difference {
             push_changed(&mut self.ports, || name(after, new), was.num_ports, is.num_ports);
             for (old_port, new_port) in before.ports_of(old).zip(after.ports_of(new)) {
                 if owns_lids(before, old_port) && owns_lids(after, new_port) {
-                    let subject = || end(after, new_port);
+                    let subject = || view.end(new_port);
                     push_changed(&mut self.lids, subject, lids(before, old_port), lids(after, new_port));
                 }
             }
         }
     }
 
-    fn compare_cables(&mut self, before: &Fabric, after: &Fabric) {
-        let (old, new) = (cables(before), cables(after));
-        let gone = old.iter().filter(|(key, _)| !new.contains_key(key)).map(|(key, _)| *key);
-        let mut came: Vec<CableKey> = new.keys().filter(|key| !old.contains_key(key)).copied().collect();
+    fn compare_cables(&mut self, before: &View<'_>, after: &View<'_>) {
+        let (old, new) = (cables(before.fabric), cables(after.fabric));
+        let gone = old.keys().filter(|key| !new.contains_key(key)).copied();
+        let mut came: BTreeSet<CableKey> = new.keys().filter(|key| !old.contains_key(key)).copied().collect();
+        let mut ends: BTreeMap<PortKey, CableKey> =
+            came.iter().flat_map(|&cable| [(cable.0, cable), (cable.1, cable)]).collect();
         for key in gone {
-            match came.iter().position(|other| shared_end(key, *other).is_some()) {
-                Some(at) => self.links_moved.push(moved(before, after, key, came.remove(at))),
-                None => self.links_gone.push(cable(before, key)),
-            }
+            let next = [key.0, key.1].into_iter().find_map(|end| ends.get(&end).map(|&cable| (end, cable)));
+            let Some((stayed, cable)) = next else {
+                self.links_gone.push(before.cable(key));
+                continue;
+            };
+            came.remove(&cable);
+            ends.remove(&cable.0);
+            ends.remove(&cable.1);
+            let (from, to) = (before.end_by_key(other_end(key, stayed)), after.end_by_key(other_end(cable, stayed)));
+            self.links_moved.push(Moved { end: after.end_by_key(stayed), from, to });
         }
-        self.links_new = came.into_iter().map(|key| cable(after, key)).collect();
+        self.links_new = came.into_iter().map(|key| after.cable(key)).collect();
         for (key, &old_port) in &old {
             if let Some(&new_port) = new.get(key) {
-                let subject = || cable(after, *key);
-                push_changed(&mut self.rates, subject, rate(before, old_port), rate(after, new_port));
+                let (was, is) = (rate(before.fabric, old_port), rate(after.fabric, new_port));
+                push_changed(&mut self.rates, || after.cable(*key), was, is);
             }
         }
     }
+}
+
+/// A fabric, and which descriptions in it are no names because several nodes have them.
+struct View<'a> {
+    fabric: &'a Fabric,
+    repeated: BTreeSet<&'a str>,
+}
+
+impl<'a> View<'a> {
+    fn of(fabric: &'a Fabric) -> View<'a> {
+        let mut seen = BTreeSet::from([""]);
+        let texts = fabric.nodes().map(|(_, node)| node.description.trim());
+        let repeated = texts.filter(|&text| !seen.insert(text)).collect();
+        View { fabric, repeated }
+    }
+
+    fn end(&self, port: PortId) -> EndName {
+        let (node, num) = key(self.fabric, port);
+        let text = self.fabric.node(self.fabric.port(port).node).description.trim();
+        let name = match (text.is_empty(), self.repeated.contains(text)) {
+            (true, _) => format!("{node}[{num}]"),
+            (false, true) => format!("{text} ({node})[{num}]"),
+            (false, false) => format!("{text}[{num}]"),
+        };
+        EndName { node, port: num, name }
+    }
+
+    fn end_by_key(&self, key: PortKey) -> EndName {
+        match find(self.fabric, key) {
+            Some(port) => self.end(port),
+            None => EndName { node: key.0, port: key.1, name: format!("{}[{}]", key.0, key.1) },
+        }
+    }
+
+    fn cable(&self, (a, b): CableKey) -> Cable {
+        Cable(self.end_by_key(a), self.end_by_key(b))
+    }
+}
+
+fn other_end((a, b): CableKey, end: PortKey) -> PortKey {
+    if a == end { b } else { a }
 }
 
 fn push_changed<S, V: PartialEq>(list: &mut Vec<Changed<S, V>>, of: impl FnOnce() -> S, before: V, after: V) {
@@ -189,11 +240,6 @@ fn name(fabric: &Fabric, id: NodeId) -> NodeName {
     NodeName { kind: node.kind, guid: node.guid, description: node.description.trim().to_string() }
 }
 
-fn end(fabric: &Fabric, port: PortId) -> EndName {
-    let (node, num) = key(fabric, port);
-    EndName { node, port: num, name: fabric.describe_port(port) }
-}
-
 fn key(fabric: &Fabric, port: PortId) -> PortKey {
     let port = fabric.port(port);
     (fabric.node(port.node).guid, port.num)
@@ -211,30 +257,6 @@ fn cables(fabric: &Fabric) -> BTreeMap<CableKey, PortId> {
         if a_key <= b_key { ((a_key, b_key), a) } else { ((b_key, a_key), b) }
     });
     keyed.collect()
-}
-
-fn cable(fabric: &Fabric, (a, b): CableKey) -> Cable {
-    Cable(end_by_key(fabric, a), end_by_key(fabric, b))
-}
-
-fn end_by_key(fabric: &Fabric, key: PortKey) -> EndName {
-    match find(fabric, key) {
-        Some(port) => end(fabric, port),
-        None => EndName { node: key.0, port: key.1, name: format!("{}[{}]", key.0, key.1) },
-    }
-}
-
-/// The end that two cables have in common, then the other ends of the first and of the second.
-fn shared_end(first: CableKey, second: CableKey) -> Option<(PortKey, PortKey, PortKey)> {
-    let turned = |(a, b): CableKey| [(a, b), (b, a)];
-    let pairs = turned(first).into_iter().flat_map(|one| turned(second).map(|other| (one, other)));
-    let mut shared = pairs.filter(|(one, other)| one.0 == other.0).map(|(one, other)| (one.0, one.1, other.1));
-    shared.next()
-}
-
-fn moved(before: &Fabric, after: &Fabric, gone: CableKey, came: CableKey) -> Moved {
-    let (stayed, from, to) = shared_end(gone, came).unwrap_or((gone.0, gone.1, came.1));
-    Moved { end: end_by_key(after, stayed), from: end_by_key(before, from), to: end_by_key(after, to) }
 }
 
 fn rate(fabric: &Fabric, port: PortId) -> Rate {

@@ -9,6 +9,9 @@ use rand::seq::{IndexedRandom, SliceRandom};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeSet;
 
+/// Most switches: every link weighs all of them.
+const MOST_SWITCHES: u64 = 1024;
+
 /// A random connected simple graph of switches with `radix` ports each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Irregular {
@@ -45,7 +48,9 @@ impl Irregular {
         let Irregular { switches, radix, hosts, links } = *self;
         let (n, ends) = (u64::from(switches), 2 * u64::from(links) + u64::from(hosts));
         let ports = n * u64::from(radix);
-        require(n > 0, || "it has no switch".to_string())?;
+        require((1..=MOST_SWITCHES).contains(&n), || {
+            format!("it has {n} switches, and must have 1 to {MOST_SWITCHES}")
+        })?;
         require((1..=MOST_PORTS).contains(&radix.into()), || {
             format!("RADIX is {radix}, and must be 1 to {MOST_PORTS}")
         })?;

@@ -1,0 +1,127 @@
+//! Conservation: the end ports' counters of the retired service levels, read in waves. What was received by one wave is at
+//! most what was received when the wave ended, that is at most what was sent by then, that is at most what was sent by
+//! the next wave. When the ends of this chain are equal, nothing was under way when the first wave ended, and nothing was
+//! sent after it; and as no responder holds a reply back, nothing will be.
+
+use super::{Channel, Drained, NoVerdict, Observer, Ticket, Verdict};
+use crate::ids::VlSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One end port's counters. They were zeroed while the service levels were provably unused.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CounterReading {
+    /// The question it answers.
+    pub ticket: Ticket,
+    /// The end port.
+    pub port: Channel,
+    /// When it was asked for, in nanoseconds of the transport's clock.
+    pub asked_ns: u64,
+    /// When it came.
+    pub answered_ns: u64,
+    /// PortXmitDataSL over the retired levels, in units of four bytes.
+    pub sent: u64,
+    /// PortRcvDataSL over the retired levels, in units of four bytes.
+    pub received: u64,
+    /// Whether one of them stands at its largest value.
+    pub clamped: bool,
+    /// Packets that the port or its neighbour discarded.
+    pub discards: u64,
+    /// Whether no packet of the retired levels waits to be sent there; asked for together with the counters.
+    pub settled: bool,
+}
+
+/// Compares each wave with the one before.
+#[derive(Clone, Debug)]
+pub struct ConservationJudge {
+    ticket: Ticket,
+    lanes: VlSet,
+    ports: BTreeSet<Channel>,
+    /// The wave before, complete.
+    previous: Option<BTreeMap<Channel, CounterReading>>,
+    /// The wave under way.
+    current: BTreeMap<Channel, CounterReading>,
+    /// When the wave before was complete.
+    since_ns: u64,
+    equal: bool,
+    spoilt: Option<NoVerdict>,
+}
+
+impl ConservationJudge {
+    /// A judge of `lanes`, which `ports` send into and receive from; readings asked for before `since_ns` (when the
+    /// sources had moved) count for nothing.
+    pub fn new(
+        ticket: Ticket,
+        lanes: VlSet,
+        ports: impl IntoIterator<Item = Channel>,
+        since_ns: u64,
+    ) -> ConservationJudge {
+        ConservationJudge {
+            ticket,
+            lanes,
+            ports: ports.into_iter().collect(),
+            previous: None,
+            current: BTreeMap::new(),
+            since_ns,
+            equal: false,
+            spoilt: None,
+        }
+    }
+
+    /// Takes one reading in. It belongs to the wave under way if it was asked for after the wave before was complete;
+    /// the first such reading of a port is its reading of the wave.
+    pub fn fold(&mut self, reading: &CounterReading) {
+        let known = reading.ticket == self.ticket && self.ports.contains(&reading.port);
+        if !known || self.equal || reading.asked_ns < self.since_ns || self.current.contains_key(&reading.port) {
+            return;
+        }
+        if let Some(reason) = self.fault(reading) {
+            self.spoilt.get_or_insert(reason);
+        }
+        self.current.insert(reading.port, reading.clone());
+        if self.current.len() == self.ports.len() {
+            self.end_wave();
+        }
+    }
+
+    fn fault(&self, reading: &CounterReading) -> Option<NoVerdict> {
+        let port = reading.port;
+        if reading.clamped {
+            return Some(NoVerdict::Clamped { port });
+        }
+        if reading.discards > 0 {
+            return Some(NoVerdict::Discarded { port, discards: reading.discards });
+        }
+        let last = self.previous.as_ref().and_then(|wave| wave.get(&port))?;
+        let pairs = [(last.sent, reading.sent), (last.received, reading.received)];
+        let back = pairs.into_iter().find(|(before, now)| now < before);
+        back.map(|(before, now)| NoVerdict::WentBack { port, before, now })
+    }
+
+    fn end_wave(&mut self) {
+        let wave = std::mem::take(&mut self.current);
+        let settled = wave.values().all(|reading| reading.settled);
+        let sent: u128 = wave.values().map(|reading| u128::from(reading.sent)).sum();
+        if let Some(previous) = &self.previous {
+            let received: u128 = previous.values().map(|reading| u128::from(reading.received)).sum();
+            self.equal = settled && received == sent;
+        }
+        self.since_ns = wave.values().map(|reading| reading.answered_ns).fold(self.since_ns, u64::max);
+        self.previous = Some(wave);
+    }
+
+    /// The ports that the wave under way has no reading of.
+    pub fn waiting(&self) -> impl Iterator<Item = Channel> + '_ {
+        self.ports.iter().copied().filter(|port| !self.current.contains_key(port))
+    }
+
+    /// What the readings say.
+    pub fn verdict(&self) -> Verdict<Drained> {
+        match &self.spoilt {
+            Some(reason) => Verdict::NoVerdict(reason.clone()),
+            None if self.equal => {
+                Verdict::Proof(Drained { ticket: self.ticket, lanes: self.lanes, observer: Observer::Conservation })
+            }
+            None => Verdict::Pending,
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Ages: every switch discards what it held longer than its lifetime limit, so after enough lifetimes nothing is left. A
+//! guarantee by discard; whoever uses it reports the loss that it may cost. Limits are those read back from every device.
+
+use super::{Device, DrainGraph, Drained, Flushed, NoVerdict, Observer, Ticket, Verdict};
+use crate::ids::VlSet;
+use std::collections::BTreeSet;
+
+/// The limit read back from one switch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LifetimeReading {
+    /// The question it answers.
+    pub ticket: Ticket,
+    /// The switch.
+    pub device: Device,
+    /// SwitchInfo:LifeTimeValue, in nanoseconds; none where packets may stay for ever.
+    pub lifetime_ns: Option<u64>,
+}
+
+/// What both judges share: the longest limit, and how many of it must pass.
+#[derive(Clone, Debug)]
+struct Ages {
+    ticket: Ticket,
+    lanes: VlSet,
+    lifetimes: u64,
+    since_ns: u64,
+    waiting: BTreeSet<Device>,
+    longest_ns: u64,
+    spoilt: Option<NoVerdict>,
+}
+
+impl Ages {
+    fn fold(&mut self, reading: &LifetimeReading) {
+        if reading.ticket != self.ticket || !self.waiting.remove(&reading.device) {
+            return;
+        }
+        match reading.lifetime_ns {
+            Some(limit_ns) => self.longest_ns = self.longest_ns.max(limit_ns),
+            None => _ = self.spoilt.get_or_insert(NoVerdict::Unlimited { device: reading.device }),
+        }
+    }
+
+    /// When the last packet must be gone: known once all limits are read.
+    fn due_ns(&self) -> Verdict<u64> {
+        if let Some(reason) = &self.spoilt {
+            return Verdict::NoVerdict(reason.clone());
+        }
+        if !self.waiting.is_empty() {
+            return Verdict::Pending;
+        }
+        let due = self.lifetimes.checked_mul(self.longest_ns).and_then(|age| self.since_ns.checked_add(age));
+        let too_long = NoVerdict::TooLong { hops: self.lifetimes, lifetime_ns: self.longest_ns };
+        due.map_or(Verdict::NoVerdict(too_long), Verdict::Proof)
+    }
+
+    fn over<P>(&self, now_ns: u64, proof: P) -> Verdict<P> {
+        match self.due_ns() {
+            Verdict::Proof(due_ns) if now_ns >= due_ns => Verdict::Proof(proof),
+            Verdict::Proof(_) | Verdict::Pending => Verdict::Pending,
+            Verdict::NoVerdict(reason) => Verdict::NoVerdict(reason),
+        }
+    }
+}
+
+macro_rules! age_judge {
+    ($(#[$doc:meta])* $name:ident -> $proof:ty) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug)]
+        pub struct $name(Ages);
+
+        impl $name {
+            /// Takes one limit in.
+            pub fn fold(&mut self, reading: &LifetimeReading) {
+                self.0.fold(reading);
+            }
+
+            /// The device died.
+            pub fn excuse(&mut self, device: Device) {
+                self.0.waiting.remove(&device);
+            }
+
+            /// The switches whose limit is not known yet.
+            pub fn waiting(&self) -> impl Iterator<Item = Device> + '_ {
+                self.0.waiting.iter().copied()
+            }
+
+            /// When the verdict will come, once every limit is known: what to wait for.
+            pub fn due_ns(&self) -> Verdict<u64> {
+                self.0.due_ns()
+            }
+
+            /// What the limits and the time say.
+            pub fn verdict(&self, now_ns: u64) -> Verdict<$proof> {
+                self.0.over(now_ns, self.proof())
+            }
+        }
+    };
+}
+
+age_judge! {
+    /// Drained by age: every hop of the longest path may take one lifetime, for requests and then for their replies.
+    DrainAge -> Drained
+}
+
+age_judge! {
+    /// Flushed by age: what was latched before the last write leaves its switch within one lifetime, and the next switch
+    /// within another.
+    FlushAge -> Flushed
+}
+
+impl DrainAge {
+    /// A judge of `lanes` over `graph`: all `switches` must tell their limit; sources had moved at `since_ns`.
+    pub fn new(
+        ticket: Ticket,
+        lanes: VlSet,
+        graph: &DrainGraph,
+        switches: impl IntoIterator<Item = Device>,
+        since_ns: u64,
+    ) -> DrainAge {
+        DrainAge(Ages {
+            ticket,
+            lanes,
+            lifetimes: 2 * u64::from(graph.depth()),
+            since_ns,
+            waiting: switches.into_iter().collect(),
+            longest_ns: 0,
+            spoilt: None,
+        })
+    }
+
+    fn proof(&self) -> Drained {
+        Drained { ticket: self.0.ticket, lanes: self.0.lanes, observer: Observer::Lifetime }
+    }
+}
+
+impl FlushAge {
+    /// A judge of `lanes`: all `switches` must tell their limit; the last write was acknowledged at `since_ns`.
+    pub fn new(ticket: Ticket, lanes: VlSet, switches: impl IntoIterator<Item = Device>, since_ns: u64) -> FlushAge {
+        FlushAge(Ages {
+            ticket,
+            lanes,
+            lifetimes: 2,
+            since_ns,
+            waiting: switches.into_iter().collect(),
+            longest_ns: 0,
+            spoilt: None,
+        })
+    }
+
+    fn proof(&self) -> Flushed {
+        Flushed { ticket: self.0.ticket, lanes: self.0.lanes }
+    }
+}

@@ -1,0 +1,151 @@
+//! Polling: devices are asked in the order of the channel dependency graph. A channel runs empty for good once nothing can
+//! come into it any more, so a reading counts only when it was asked for after all predecessors were found empty. Two
+//! passes: the replies that requests caused start anew at the sources.
+
+use super::{Channel, Device, DrainGraph, Drained, Observer, PortMask, Ticket, Verdict};
+use crate::ids::VlSet;
+use std::collections::BTreeSet;
+
+/// One device's answer about its outputs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LaneReading {
+    /// Who answers.
+    pub device: Device,
+    /// When it was asked, in nanoseconds of the transport's clock.
+    pub asked_ns: u64,
+    /// When its answer came.
+    pub answered_ns: u64,
+    /// The lanes it speaks of.
+    pub lanes: VlSet,
+    /// The outputs for which nothing is queued or latched on those lanes, and every credit is back.
+    pub drained: PortMask,
+}
+
+/// Follows the channels in order, twice.
+#[derive(Clone, Debug)]
+pub struct PollJudge<'a> {
+    ticket: Ticket,
+    lanes: VlSet,
+    graph: &'a DrainGraph,
+    /// By position of the predecessor.
+    successors: Vec<Vec<u32>>,
+    excused: BTreeSet<Channel>,
+    /// Passes complete: 0 to 2.
+    passes: usize,
+    /// By position: predecessors not yet found empty in this pass.
+    missing: Vec<u32>,
+    /// By position: when the last of what must come first was found empty.
+    ready_ns: Vec<u64>,
+    /// By position.
+    empty: Vec<bool>,
+    left: usize,
+    /// When the last channel of this pass was found empty.
+    last_ns: u64,
+}
+
+const PASSES: usize = 2;
+
+impl<'a> PollJudge<'a> {
+    /// A judge of `lanes` over the channels of `graph`; readings asked for before `since_ns` count for nothing.
+    pub fn new(ticket: Ticket, lanes: VlSet, graph: &'a DrainGraph, since_ns: u64) -> PollJudge<'a> {
+        let channels = graph.channels();
+        let mut successors = vec![Vec::new(); channels.len()];
+        for (channel, place) in channels.iter().zip(0u32..) {
+            channel.predecessors.iter().for_each(|&before| successors[before as usize].push(place));
+        }
+        let excused = BTreeSet::new();
+        let mut judge = PollJudge {
+            ticket,
+            lanes,
+            graph,
+            successors,
+            excused,
+            passes: 0,
+            missing: Vec::new(),
+            ready_ns: Vec::new(),
+            empty: Vec::new(),
+            left: 0,
+            last_ns: since_ns,
+        };
+        judge.begin_pass();
+        judge
+    }
+
+    fn begin_pass(&mut self) {
+        let channels = self.graph.channels();
+        self.missing = channels.iter().map(|channel| channel.predecessors.len() as u32).collect();
+        self.ready_ns = vec![self.last_ns; channels.len()];
+        self.empty = vec![false; channels.len()];
+        self.left = channels.len();
+        if self.left == 0 {
+            self.passes = PASSES;
+        }
+        let excused: Vec<_> = (0..channels.len()).filter(|&at| self.excused.contains(&channels[at].channel)).collect();
+        let since_ns = self.last_ns;
+        excused.into_iter().for_each(|at| self.mark_empty(at, since_ns));
+        self.end_pass();
+    }
+
+    /// Takes one answer in.
+    pub fn fold(&mut self, reading: &LaneReading) {
+        if reading.lanes != self.lanes || self.passes == PASSES {
+            return;
+        }
+        for &place in self.graph.sent_by(reading.device) {
+            let at = place as usize;
+            let counts = self.missing[at] == 0 && reading.asked_ns >= self.ready_ns[at];
+            let channel = &self.graph.channels()[at];
+            if counts && !self.empty[at] && reading.drained.contains(channel.num) {
+                self.mark_empty(at, reading.answered_ns.max(reading.asked_ns));
+            }
+        }
+        self.end_pass();
+    }
+
+    fn mark_empty(&mut self, at: usize, when_ns: u64) {
+        if std::mem::replace(&mut self.empty[at], true) {
+            return;
+        }
+        self.left -= 1;
+        self.last_ns = self.last_ns.max(when_ns);
+        for i in 0..self.successors[at].len() {
+            let next = self.successors[at][i] as usize;
+            self.missing[next] -= 1;
+            self.ready_ns[next] = self.ready_ns[next].max(when_ns);
+        }
+    }
+
+    fn end_pass(&mut self) {
+        if self.left == 0 && self.passes < PASSES {
+            self.passes += 1;
+            if self.passes < PASSES {
+                self.begin_pass();
+            }
+        }
+    }
+
+    /// The channel died: it holds nothing.
+    pub fn excuse(&mut self, channel: Channel) {
+        if !self.excused.insert(channel) || self.passes == PASSES {
+            return;
+        }
+        if let Some(at) = self.graph.channels().iter().position(|other| other.channel == channel) {
+            self.mark_empty(at, self.ready_ns[at]);
+            self.end_pass();
+        }
+    }
+
+    /// The devices worth asking now: those that send into a channel all of whose predecessors are empty.
+    pub fn frontier(&self) -> BTreeSet<Device> {
+        let open = (0..self.empty.len()).filter(|&at| !self.empty[at] && self.missing[at] == 0);
+        open.map(|at| self.graph.channels()[at].sender).collect()
+    }
+
+    /// What the answers say.
+    pub fn verdict(&self) -> Verdict<Drained> {
+        if self.passes < PASSES {
+            return Verdict::Pending;
+        }
+        Verdict::Proof(Drained { ticket: self.ticket, lanes: self.lanes, observer: Observer::Poll })
+    }
+}

@@ -1,0 +1,59 @@
+//! The move of the sources: every end port says that it sends on the new half, and that no packet of the old one waits.
+
+use super::{Channel, SourcesMoved, Ticket, Verdict};
+use crate::ids::Half;
+use std::collections::BTreeSet;
+
+/// One end port's answer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SourceReading {
+    /// The question it answers.
+    pub ticket: Ticket,
+    /// The end port.
+    pub port: Channel,
+    /// The half it sends on.
+    pub half: Half,
+    /// Whether no packet of the other half waits in its send queues.
+    pub settled: bool,
+}
+
+/// Waits for every source.
+#[derive(Clone, Debug)]
+pub struct SourcesJudge {
+    ticket: Ticket,
+    half: Half,
+    waiting: BTreeSet<Channel>,
+}
+
+impl SourcesJudge {
+    /// A judge of the move of `ports` to `half`.
+    pub fn new(ticket: Ticket, half: Half, ports: impl IntoIterator<Item = Channel>) -> SourcesJudge {
+        SourcesJudge { ticket, half, waiting: ports.into_iter().collect() }
+    }
+
+    /// Takes one answer in. A source that once sent on the new half alone stays there, so later answers cannot undo it.
+    pub fn fold(&mut self, reading: &SourceReading) {
+        if reading.ticket == self.ticket && reading.half == self.half && reading.settled {
+            self.waiting.remove(&reading.port);
+        }
+    }
+
+    /// The port died.
+    pub fn excuse(&mut self, port: Channel) {
+        self.waiting.remove(&port);
+    }
+
+    /// Who has not moved yet, in index order.
+    pub fn waiting(&self) -> impl Iterator<Item = Channel> + '_ {
+        self.waiting.iter().copied()
+    }
+
+    /// What the answers say.
+    pub fn verdict(&self) -> Verdict<SourcesMoved> {
+        if self.waiting.is_empty() {
+            Verdict::Proof(SourcesMoved { ticket: self.ticket, half: self.half })
+        } else {
+            Verdict::Pending
+        }
+    }
+}

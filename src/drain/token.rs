@@ -1,0 +1,87 @@
+//! Tokens: agents in the devices pass a token on once the lane is empty and every predecessor's token came, so a token at
+//! a leaf is behind all data. Two rounds: the first is behind the requests, the second behind the replies they caused.
+
+use super::{Channel, Drained, NoVerdict, Observer, Ticket, Verdict};
+use crate::ids::VlSet;
+use std::collections::BTreeSet;
+
+/// One leaf's report that tokens came.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TokenReading {
+    /// The leaf channel that the token came through.
+    pub channel: Channel,
+    /// The round on the wire.
+    pub round: u32,
+    /// The lanes it is for.
+    pub lanes: VlSet,
+    /// Whether the tokens of all these lanes came.
+    pub complete: bool,
+}
+
+/// Waits for every leaf, twice.
+#[derive(Clone, Debug)]
+pub struct TokenJudge {
+    ticket: Ticket,
+    lanes: VlSet,
+    /// Round under way: 0 or 1; 2 when both are complete.
+    round: usize,
+    waiting: [BTreeSet<Channel>; 2],
+    spoilt: Option<NoVerdict>,
+}
+
+impl TokenJudge {
+    /// A judge of tokens for `lanes` that end at `leaves`.
+    pub fn new(ticket: Ticket, lanes: VlSet, leaves: &[Channel]) -> TokenJudge {
+        let waiting: BTreeSet<_> = leaves.iter().copied().collect();
+        let mut judge = TokenJudge { ticket, lanes, round: 0, waiting: [waiting.clone(), waiting], spoilt: None };
+        judge.advance();
+        judge
+    }
+
+    /// The round on the wire that tokens are to be started for now; none when both are complete. When it changes, the
+    /// caller starts tokens at the sources anew.
+    pub fn round(&self) -> Option<u32> {
+        self.ticket.rounds().get(self.round).copied()
+    }
+
+    /// Takes one report in. Reports of other questions and of rounds gone by count for nothing.
+    pub fn fold(&mut self, reading: &TokenReading) {
+        let Some(round) = self.ticket.rounds().iter().position(|&round| round == reading.round) else { return };
+        if round > self.round {
+            self.spoilt.get_or_insert(NoVerdict::EarlyToken { channel: reading.channel });
+        } else if reading.lanes != self.lanes {
+            self.spoilt.get_or_insert(NoVerdict::OtherLanes { asked: self.lanes, found: reading.lanes });
+        } else if round == self.round && reading.complete {
+            self.waiting[round].remove(&reading.channel);
+            self.advance();
+        }
+    }
+
+    /// The channel died: its token counts as given, in both rounds.
+    pub fn excuse(&mut self, channel: Channel) {
+        self.waiting.iter_mut().for_each(|waiting| _ = waiting.remove(&channel));
+        self.advance();
+    }
+
+    fn advance(&mut self) {
+        while self.waiting.get(self.round).is_some_and(BTreeSet::is_empty) {
+            self.round += 1;
+        }
+    }
+
+    /// The leaves that the round under way still waits for.
+    pub fn waiting(&self) -> impl Iterator<Item = Channel> + '_ {
+        self.waiting.get(self.round).into_iter().flatten().copied()
+    }
+
+    /// What the reports say.
+    pub fn verdict(&self) -> Verdict<Drained> {
+        match &self.spoilt {
+            Some(reason) => Verdict::NoVerdict(reason.clone()),
+            None if self.round().is_none() => {
+                Verdict::Proof(Drained { ticket: self.ticket, lanes: self.lanes, observer: Observer::Token })
+            }
+            None => Verdict::Pending,
+        }
+    }
+}

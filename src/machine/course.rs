@@ -1,0 +1,209 @@
+//! One change under way: which wave, which barrier, which question is open.
+
+use super::event::{CallOff, Command, Outcome};
+use super::{Idle, State};
+use crate::drain::Ticket;
+use crate::ids::Half;
+use crate::plan::{Barrier, Phase, Plan, Scheme, Vetted};
+use std::sync::Arc;
+
+/// How often one question is asked before the machine stands still and waits for help.
+const ATTEMPTS: u8 = 3;
+
+/// A change under way.
+#[derive(Clone, Debug)]
+pub struct Course {
+    plan: Arc<Vetted>,
+    wave: usize,
+    /// Barriers of this wave already passed.
+    passed: usize,
+    /// The question that is open.
+    asked: Ticket,
+    attempts: u8,
+    deferred: bool,
+}
+
+type Next = (State, Vec<Command>);
+
+impl Course {
+    /// Enters the first wave of a plan.
+    pub(super) fn begin(plan: Arc<Vetted>, asked: Ticket) -> Next {
+        Course { plan, wave: 0, passed: 0, asked, attempts: 1, deferred: false }.enter_wave()
+    }
+
+    /// The plan being run.
+    pub fn plan(&self) -> &Plan {
+        self.plan.plan()
+    }
+
+    /// The wave under way.
+    pub fn wave(&self) -> usize {
+        self.wave
+    }
+
+    /// The question that is open.
+    pub fn asked(&self) -> Ticket {
+        self.asked
+    }
+
+    /// How often the open question was asked.
+    pub fn attempts(&self) -> u8 {
+        self.attempts
+    }
+
+    /// Whether the subnet changed again while this change was under way.
+    pub fn is_deferred(&self) -> bool {
+        self.deferred
+    }
+
+    /// Whether a packet could tell that the change began: before the swap none can, and the split can be taken back.
+    pub(super) fn reversible(&self) -> bool {
+        self.plan().scheme() == Scheme::Double
+    }
+
+    /// Whether this barrier is the one that holds the wave.
+    pub(super) fn awaits(&self, barrier: Barrier) -> bool {
+        self.barrier() == Some(barrier)
+    }
+
+    /// Whether the sources are to move to this half.
+    pub(super) fn moves_to(&self, half: Half) -> bool {
+        self.awaits(Barrier::SourcesMoved) && self.plan().new_half() == half
+    }
+
+    fn barrier(&self) -> Option<Barrier> {
+        self.plan().waves().get(self.wave).and_then(|wave| wave.barriers.get(self.passed)).copied()
+    }
+
+    /// The barrier was passed: to the next one, or to the next wave.
+    pub(super) fn pass(mut self) -> Next {
+        self.passed += 1;
+        self.next_question().enter_barrier()
+    }
+
+    /// Sends the wave's writes, or goes to its barriers where it has none; ends after the last wave.
+    fn enter_wave(mut self) -> Next {
+        let Some(wave) = self.plan.plan().waves().get(self.wave) else { return self.complete() };
+        if !wave.writes.is_empty() {
+            let state = writing(wave.phase)(self);
+            return state.with_command();
+        }
+        if self.awaits(Barrier::Acknowledged) {
+            self.passed = 1;
+        }
+        self.enter_barrier()
+    }
+
+    /// Asks for what the next barrier demands, or goes on to the next wave where all are passed.
+    fn enter_barrier(mut self) -> Next {
+        match self.barrier() {
+            Some(Barrier::Flushed(_)) => State::Flushing(self).with_command(),
+            Some(Barrier::SourcesMoved) => State::Moving(self).with_command(),
+            Some(Barrier::Drained(_)) => State::Draining(self).with_command(),
+            // Whatever was written was acknowledged before: a wave's writes are one command.
+            Some(Barrier::Acknowledged) => self.pass(),
+            None => {
+                (self.wave, self.passed) = (self.wave + 1, 0);
+                self.enter_wave()
+            }
+        }
+    }
+
+    fn complete(self) -> Next {
+        let commands = self.closing(Outcome::Completed);
+        (State::Completed(self.idle()), commands)
+    }
+
+    /// Takes the split back.
+    pub(super) fn call_off(mut self, why: CallOff) -> Next {
+        self.deferred |= why == CallOff::TopologyChanged;
+        State::CallingOff(self.next_question(), why).with_command()
+    }
+
+    /// The split was taken back.
+    pub(super) fn called_off(self, why: CallOff) -> Next {
+        let commands = self.closing(Outcome::CalledOff(why));
+        (State::CalledOff(self.idle()), commands)
+    }
+
+    fn closing(&self, outcome: Outcome) -> Vec<Command> {
+        let replan = self.deferred.then_some(Command::Replan);
+        [Command::Report(outcome)].into_iter().chain(replan).collect()
+    }
+
+    fn idle(&self) -> Idle {
+        Idle { next: Ticket(self.asked.0.wrapping_add(1)) }
+    }
+
+    /// Another question: late answers to the last one no longer count.
+    fn next_question(mut self) -> Course {
+        self.asked = Ticket(self.asked.0.wrapping_add(1));
+        self.attempts = 1;
+        self
+    }
+
+    /// The same question under a new ticket.
+    pub(super) fn same_question(mut self) -> Course {
+        self.asked = Ticket(self.asked.0.wrapping_add(1));
+        self.attempts = self.attempts.saturating_add(1);
+        self
+    }
+
+    /// Whether the question was asked often enough.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.attempts >= ATTEMPTS
+    }
+
+    /// Counts attempts from the start.
+    pub(super) fn first_attempt(mut self) -> Course {
+        self.attempts = 0;
+        self
+    }
+
+    /// Remembers that the subnet changed again.
+    pub(super) fn defer(mut self) -> Course {
+        self.deferred = true;
+        self
+    }
+}
+
+/// The state in which a wave of this phase writes.
+fn writing(phase: Phase) -> fn(Course) -> State {
+    match phase {
+        Phase::Split => State::Splitting,
+        Phase::Install => State::Installing,
+        Phase::Swap => State::Swapping,
+        Phase::Restore => State::Restoring,
+        Phase::Stop => State::Stopping,
+        Phase::Start => State::Starting,
+        Phase::Rewrite => State::Rewriting,
+        Phase::Drain => unreachable!("a sealed plan writes nothing while draining"),
+    }
+}
+
+impl State {
+    /// The state, and the command whose answer it waits for.
+    pub(super) fn with_command(self) -> Next {
+        let command = self.question();
+        (self, command.into_iter().collect())
+    }
+
+    /// The command whose answer this state waits for; none where it waits for nothing.
+    fn question(&self) -> Option<Command> {
+        let course = self.course()?;
+        let (ticket, wave) = (course.asked, course.wave);
+        match self {
+            State::CallingOff(..) => Some(Command::Undo { ticket, reached: wave }),
+            State::Flushing(_) | State::Moving(_) | State::Draining(_) => match course.barrier()? {
+                Barrier::Flushed(lanes) => Some(Command::Flush { ticket, lanes }),
+                Barrier::SourcesMoved => Some(Command::ConfirmSources { ticket, half: course.plan().new_half() }),
+                Barrier::Drained(lanes) => {
+                    Some(Command::Drain { ticket, observer: course.plan().policy().observer, lanes })
+                }
+                Barrier::Acknowledged => None,
+            },
+            State::Failed { .. } => None,
+            _ => Some(Command::Apply { ticket, wave }),
+        }
+    }
+}

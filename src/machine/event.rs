@@ -1,0 +1,190 @@
+//! What the machine hears and what it says.
+
+use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket};
+use crate::ids::{Half, VlSet};
+use crate::plan::Vetted;
+use std::fmt;
+use std::sync::Arc;
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A change is to be made.
+    Begin(Arc<Vetted>),
+    /// Every write of the command with this ticket was read back, and no copy of a `Set` is under way any more. Writes to
+    /// devices that died count as done.
+    Acknowledged(Ticket),
+    /// The lanes asked about are flushed.
+    Flushed(Flushed),
+    /// The sources have moved.
+    SourcesMoved(SourcesMoved),
+    /// The lanes asked about are empty.
+    Drained(Drained),
+    /// A write was not acknowledged in spite of all retries.
+    WriteFailed {
+        /// The command's ticket.
+        ticket: Ticket,
+        /// Which write, where, and what was answered.
+        reason: String,
+    },
+    /// A proof did not come in time, or the readings allow none.
+    TimedOut {
+        /// The command's ticket.
+        ticket: Ticket,
+        /// What was still missing.
+        reason: String,
+    },
+    /// The subnet changed again.
+    TopologyChanged,
+    /// The user wants the change called off.
+    Abort,
+    /// The driver started anew, or the user wants a failed change to go on: ask again what was asked last.
+    Resume,
+}
+
+impl Event {
+    /// Its name in `state-machines/change.yaml`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::Begin(_) => "begin",
+            Event::Acknowledged(_) => "acknowledged",
+            Event::Flushed(_) => "flushed",
+            Event::SourcesMoved(_) => "sources-moved",
+            Event::Drained(_) => "drained",
+            Event::WriteFailed { .. } => "write-failed",
+            Event::TimedOut { .. } => "timed-out",
+            Event::TopologyChanged => "topology-changed",
+            Event::Abort => "abort",
+            Event::Resume => "resume",
+        }
+    }
+
+    /// The question it answers; none for what comes unasked.
+    pub fn ticket(&self) -> Option<Ticket> {
+        match self {
+            Event::Acknowledged(ticket) | Event::WriteFailed { ticket, .. } | Event::TimedOut { ticket, .. } => {
+                Some(*ticket)
+            }
+            Event::Flushed(proof) => Some(proof.ticket()),
+            Event::SourcesMoved(proof) => Some(proof.ticket()),
+            Event::Drained(proof) => Some(proof.ticket()),
+            Event::Begin(_) | Event::TopologyChanged | Event::Abort | Event::Resume => None,
+        }
+    }
+}
+
+/// What the driver must do now.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Command {
+    /// Send the writes of a wave of the plan; answer with `Acknowledged` or `WriteFailed`.
+    Apply {
+        /// The question's name.
+        ticket: Ticket,
+        /// Index of the wave.
+        wave: usize,
+    },
+    /// Send [`Plan::undo_writes`](crate::plan::Plan::undo_writes); answer with `Acknowledged` or `WriteFailed`.
+    Undo {
+        /// The question's name.
+        ticket: Ticket,
+        /// The last wave of which a write may have landed.
+        reached: usize,
+    },
+    /// See to it that lanes are flushed; answer with `Flushed` or `TimedOut`.
+    Flush {
+        /// The question's name.
+        ticket: Ticket,
+        /// The lanes.
+        lanes: VlSet,
+    },
+    /// Ask the sources whether they moved; answer with `SourcesMoved` or `TimedOut`.
+    ConfirmSources {
+        /// The question's name.
+        ticket: Ticket,
+        /// The half that they are to send on.
+        half: Half,
+    },
+    /// See lanes run empty; answer with `Drained` or `TimedOut`.
+    Drain {
+        /// The question's name.
+        ticket: Ticket,
+        /// Who is to see it.
+        observer: Observer,
+        /// The lanes.
+        lanes: VlSet,
+    },
+    /// Tell the user how it ended.
+    Report(Outcome),
+    /// Look at the subnet and plan a change from what is there now; `Begin` follows if one is needed.
+    Replan,
+    /// Remember that the subnet changed; `Replan` follows when this change has ended. Elements that died are excused from
+    /// writes and readings from now on.
+    DeferChange,
+    /// Tell the user that a request was not taken.
+    Decline(Declined),
+}
+
+impl Command {
+    /// Its name in `state-machines/change.yaml`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Command::Apply { .. } => "apply",
+            Command::Undo { .. } => "undo",
+            Command::Flush { .. } => "flush",
+            Command::ConfirmSources { .. } => "confirm-sources",
+            Command::Drain { .. } => "drain",
+            Command::Report(_) => "report",
+            Command::Replan => "replan",
+            Command::DeferChange => "defer-change",
+            Command::Decline(_) => "decline",
+        }
+    }
+}
+
+/// How a change ended, or where it stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// It was made.
+    Completed,
+    /// It was taken back.
+    CalledOff(CallOff),
+    /// It stands still, safely, and waits to be resumed.
+    Failed {
+        /// The state it stands in.
+        state: &'static str,
+        /// What failed.
+        reason: String,
+    },
+}
+
+/// Why a change was taken back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CallOff {
+    /// The user wanted it.
+    Abort,
+    /// The subnet changed again; a new plan follows.
+    TopologyChanged,
+    /// Something failed.
+    Failure(String),
+}
+
+impl fmt::Display for CallOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CallOff::Abort => f.write_str("aborted by the user"),
+            CallOff::TopologyChanged => f.write_str("the subnet changed again"),
+            CallOff::Failure(reason) => f.write_str(reason),
+        }
+    }
+}
+
+/// Why a request was not taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Declined {
+    /// A change is under way.
+    #[error("a change is under way: wait for its end, or abort it before the swap")]
+    Busy,
+    /// The change cannot be called off any more.
+    #[error("the change can no longer be called off: the way is forward")]
+    TooLate,
+}

@@ -1,0 +1,59 @@
+//! A fabric's digest: tells whether a plan was made for the fabric at hand.
+
+use crate::fabric::{Fabric, NodeKind};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// FNV-1a over GUIDs, port counts, links, LIDs and LMCs, by GUID order: two fabrics that differ in none of these have
+/// one digest, in whatever order they were read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FabricDigest(pub u64);
+
+impl fmt::Display for FabricDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl FabricDigest {
+    /// The digest of what is present in `fabric`.
+    pub fn of(fabric: &Fabric) -> FabricDigest {
+        let mut nodes: Vec<_> = fabric.nodes().filter(|(_, node)| node.present).collect();
+        nodes.sort_unstable_by_key(|(_, node)| node.guid);
+        let mut hash = Fnv::default();
+        for (id, node) in nodes {
+            let kind = match node.kind {
+                NodeKind::Switch => 0,
+                NodeKind::Ca => 1,
+                NodeKind::Router => 2,
+            };
+            hash.word(node.guid.0);
+            hash.word(kind << 8 | u64::from(node.num_ports));
+            for port in fabric.ports_of(id).map(|id| fabric.port(id)) {
+                let lid = port.lid.map_or(0, |lid| u64::from(lid.0));
+                hash.word(lid << 8 | u64::from(port.lmc.get()));
+                let peer = port.peer.map(|peer| fabric.port(peer));
+                hash.word(peer.map_or(0, |peer| fabric.node(peer.node).guid.0));
+                hash.word(peer.map_or(0, |peer| u64::from(peer.num.0)));
+            }
+        }
+        FabricDigest(hash.0)
+    }
+}
+
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Fnv {
+        Fnv(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn word(&mut self, word: u64) {
+        for byte in word.to_be_bytes() {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+}

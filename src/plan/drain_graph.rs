@@ -1,0 +1,219 @@
+//! The channels that must run empty, in an order in which they can: the channel dependency graph (CDG) of the retiring
+//! routing function, as plain data.
+
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::PortNum;
+use crate::verify::PortMask;
+use std::collections::BTreeMap;
+
+/// One direction of a link, named by the port that sends into it.
+pub type Channel = PortId;
+
+/// A node whose management agent is asked.
+pub type Device = NodeId;
+
+impl FromIterator<PortNum> for PortMask {
+    fn from_iter<I: IntoIterator<Item = PortNum>>(ports: I) -> PortMask {
+        let mut mask = PortMask::default();
+        ports.into_iter().for_each(|num| mask.insert(num));
+        mask
+    }
+}
+
+/// One channel of the graph.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DrainChannel {
+    /// The port that sends into it.
+    pub channel: Channel,
+    /// The node of that port.
+    pub sender: Device,
+    /// The number of that port there.
+    pub num: PortNum,
+    /// The node that receives from it.
+    pub receiver: Device,
+    /// The number of the receiving port there.
+    pub receiver_num: PortNum,
+    /// The channels whose packets may go on into this one, as positions in [`DrainGraph::channels`], each smaller than
+    /// this channel's own.
+    pub predecessors: Vec<u32>,
+}
+
+/// A CDG that was to be drained has a cycle through this channel, so that no order exists in which to drain it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the retiring routing has a cycle of dependencies through {channel}: there is no order in which its channels run empty"
+)]
+pub struct CyclicDrain {
+    /// A channel that comes after itself.
+    pub channel: String,
+}
+
+/// The CDG of the retiring routing function: every channel that its packets may be in, predecessors first.
+///
+/// A channel without predecessors is a *source* (an end port's, or one whose predecessors all died), one without
+/// successors a *leaf* (into an end port, or into a switch that can only send towards what died).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DrainGraph {
+    arcs: BTreeMap<Device, Vec<PortMask>>,
+    channels: Vec<DrainChannel>,
+    sources: Vec<Channel>,
+    leaves: Vec<Channel>,
+    by_sender: BTreeMap<Device, Vec<u32>>,
+    depth: u32,
+}
+
+impl DrainGraph {
+    /// The graph of `arcs` (for each switch and each of its input ports 0 to `num_ports`, the outputs that packets may
+    /// take) and of the channels that end ports send into, over the links of `fabric`. Arcs from or to ports without a
+    /// cable are dropped.
+    ///
+    /// # Errors
+    /// The arcs have a cycle.
+    pub fn new(
+        fabric: &Fabric,
+        arcs: BTreeMap<Device, Vec<PortMask>>,
+        injections: &[Channel],
+    ) -> Result<DrainGraph, CyclicDrain> {
+        let successors = successors(fabric, &arcs, injections);
+        let order = order(fabric, &successors)?;
+        let mut position = BTreeMap::new();
+        for (&channel, place) in order.iter().zip(0u32..) {
+            position.insert(channel, place);
+        }
+        let mut channels: Vec<_> = order.iter().map(|&channel| describe(fabric, channel)).collect();
+        let mut leaves = Vec::new();
+        for (place, &channel) in order.iter().enumerate() {
+            let next = &successors[&channel];
+            if next.is_empty() {
+                leaves.push(channel);
+            }
+            for successor in next {
+                channels[position[successor] as usize].predecessors.push(place as u32);
+            }
+        }
+        let sources = channels.iter().filter(|c| c.predecessors.is_empty()).map(|c| c.channel).collect();
+        let mut by_sender: BTreeMap<Device, Vec<u32>> = BTreeMap::new();
+        for (channel, place) in channels.iter().zip(0..) {
+            by_sender.entry(channel.sender).or_default().push(place);
+        }
+        let depth = depth(&channels);
+        let arcs = linked_arcs(fabric, arcs);
+        Ok(DrainGraph { arcs, channels, sources, leaves, by_sender, depth })
+    }
+
+    /// Every channel, predecessors first.
+    pub fn channels(&self) -> &[DrainChannel] {
+        &self.channels
+    }
+
+    /// The channels that one device sends into, as positions in [`DrainGraph::channels`].
+    pub fn sent_by(&self, device: Device) -> &[u32] {
+        self.by_sender.get(&device).map_or(&[], Vec::as_slice)
+    }
+
+    /// Channels without predecessors, in order.
+    pub fn sources(&self) -> &[Channel] {
+        &self.sources
+    }
+
+    /// Channels without successors, in order.
+    pub fn leaves(&self) -> &[Channel] {
+        &self.leaves
+    }
+
+    /// The switches that packets pass, with the outputs by input port, 0 to `num_ports`.
+    pub fn arcs(&self) -> &BTreeMap<Device, Vec<PortMask>> {
+        &self.arcs
+    }
+
+    /// Channels on the longest path.
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+}
+
+/// The channels of the graph, each with those that follow it, in rising order.
+fn successors(
+    fabric: &Fabric,
+    arcs: &BTreeMap<Device, Vec<PortMask>>,
+    injections: &[Channel],
+) -> BTreeMap<Channel, Vec<Channel>> {
+    let mut successors: BTreeMap<Channel, Vec<Channel>> = BTreeMap::new();
+    for &channel in injections.iter().filter(|&&channel| fabric.peer(channel).is_some()) {
+        successors.entry(channel).or_default();
+    }
+    for (&switch, masks) in arcs {
+        for (input, outputs) in masks.iter().enumerate() {
+            let into = fabric.port_at(switch, PortNum(input as u8)).and_then(|port| fabric.peer(port));
+            let Some(into) = into else { continue };
+            for output in outputs.iter().filter_map(|num| fabric.port_at(switch, num)) {
+                if fabric.peer(output).is_some() {
+                    successors.entry(into).or_default().push(output);
+                    successors.entry(output).or_default();
+                }
+            }
+            if !outputs.is_empty() {
+                successors.entry(into).or_default();
+            }
+        }
+    }
+    successors
+}
+
+/// Kahn's order: a channel once all before it are placed; a pure function of the graph.
+fn order(fabric: &Fabric, successors: &BTreeMap<Channel, Vec<Channel>>) -> Result<Vec<Channel>, CyclicDrain> {
+    let mut waiting: BTreeMap<Channel, usize> = successors.keys().map(|&channel| (channel, 0)).collect();
+    for channel in successors.values().flatten() {
+        *waiting.entry(*channel).or_default() += 1;
+    }
+    let mut order: Vec<Channel> = waiting.iter().filter(|&(_, &count)| count == 0).map(|(&c, _)| c).collect();
+    let mut next = 0;
+    while let Some(&channel) = order.get(next) {
+        next += 1;
+        for &successor in &successors[&channel] {
+            let count = waiting.entry(successor).or_default();
+            *count -= 1;
+            if *count == 0 {
+                order.push(successor);
+            }
+        }
+    }
+    match waiting.iter().find(|&(_, &count)| count > 0) {
+        Some((&channel, _)) => Err(CyclicDrain { channel: fabric.describe_port(channel) }),
+        None => Ok(order),
+    }
+}
+
+fn describe(fabric: &Fabric, channel: Channel) -> DrainChannel {
+    let port = fabric.port(channel);
+    let (receiver, receiver_num) = match fabric.peer(channel).map(|peer| fabric.port(peer)) {
+        Some(peer) => (peer.node, peer.num),
+        None => unreachable!("only cabled ports enter the graph"),
+    };
+    DrainChannel { channel, sender: port.node, num: port.num, receiver, receiver_num, predecessors: Vec::new() }
+}
+
+fn depth(channels: &[DrainChannel]) -> u32 {
+    let mut depths: Vec<u32> = Vec::with_capacity(channels.len());
+    for channel in channels {
+        let before = channel.predecessors.iter().map(|&p| depths[p as usize]).max();
+        depths.push(before.unwrap_or(0) + 1);
+    }
+    depths.into_iter().max().unwrap_or(0)
+}
+
+/// The arcs between cabled ports only: what the agents in the switches are told.
+fn linked_arcs(fabric: &Fabric, arcs: BTreeMap<Device, Vec<PortMask>>) -> BTreeMap<Device, Vec<PortMask>> {
+    let linked = |switch, num| fabric.port_at(switch, num).is_some_and(|port| fabric.peer(port).is_some());
+    let mut kept = BTreeMap::new();
+    for (switch, mut masks) in arcs {
+        for (input, mask) in masks.iter_mut().enumerate() {
+            let open = linked(switch, PortNum(input as u8));
+            *mask = mask.iter().filter(|&num| open && linked(switch, num)).collect();
+        }
+        if masks.iter().any(|mask| !mask.is_empty()) {
+            kept.insert(switch, masks);
+        }
+    }
+    kept
+}

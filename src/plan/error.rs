@@ -1,0 +1,108 @@
+//! Why a change cannot be planned: one variant a precondition.
+
+use super::CyclicDrain;
+use crate::ids::{Half, Lid, Lmc};
+
+/// A precondition that does not hold. Nothing was written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// A link that cannot separate old from new packets.
+    #[error(
+        "the link at {port} has {data_vls} data VL: the Double Scheme needs two on every link; raise OperationalVLs there or take scheme `static`"
+    )]
+    OneDataVl {
+        /// One end of the link.
+        port: String,
+        /// Data VLs there.
+        data_vls: u8,
+    },
+    /// An end port without a second half.
+    #[error("{port} has LMC 0, one LID: the Double Scheme needs two halves of LIDs; assign LIDs with LMC 1 or more")]
+    LmcZero {
+        /// The port.
+        port: String,
+    },
+    /// A port that owns no LID.
+    #[error("{port} has no LID: assign LIDs before planning a change")]
+    NoLid {
+        /// The port.
+        port: String,
+    },
+    /// A base LID that the halves cannot be told by.
+    #[error("{port} has base LID {lid}, which is no multiple of 2^{lmc}: assign LIDs anew")]
+    Unaligned {
+        /// The port.
+        port: String,
+        /// Its base LID.
+        lid: Lid,
+        /// Its LMC.
+        lmc: Lmc,
+    },
+    /// A routing function that needs more virtual layers than its set of lanes has.
+    #[error(
+        "the {which} routing needs {layers} virtual layers for freedom from deadlock, its set of lanes has {lanes} of the {all} data VLs: take an engine that needs fewer, or more VLs"
+    )]
+    TooFewLanes {
+        /// `old` or `new`.
+        which: &'static str,
+        /// Layers needed.
+        layers: u8,
+        /// Lanes in its set.
+        lanes: usize,
+        /// Data VLs on every link.
+        all: usize,
+    },
+    /// A routing function that needs more virtual layers than a half has service levels.
+    #[error("the {which} routing needs {layers} virtual layers, a half has 8 service levels to tell them apart by")]
+    TooFewSls {
+        /// `old` or `new`.
+        which: &'static str,
+        /// Layers needed.
+        layers: u8,
+    },
+    /// A forwarding table that the switch cannot hold.
+    #[error("{switch} forwards LIDs below {capacity} only, the new tables route LID {lid}: assign lower LIDs")]
+    LftCapacity {
+        /// The switch.
+        switch: String,
+        /// SwitchInfo:LinearFDBCap.
+        capacity: u16,
+        /// The highest LID routed.
+        lid: Lid,
+    },
+    /// New tables that touch LIDs in use.
+    #[error(
+        "the new tables of {switch} change the route of LID {lid}, which belongs to the half in use ({half}): realise the new routing on the spare half only"
+    )]
+    ActiveEntry {
+        /// The switch.
+        switch: String,
+        /// The LID.
+        lid: Lid,
+        /// The half in use.
+        half: Half,
+    },
+    /// A device that the SM cannot reach, to be left out of what survives.
+    #[error("{device} cannot be reached from the SM at {sm}: leave out what is cut off from the surviving fabric")]
+    Unreachable {
+        /// The device.
+        device: String,
+        /// The SM's port.
+        sm: String,
+    },
+    /// Sources that use another half than the one said to be in use.
+    #[error(
+        "{port} sends on the {found} half, the change is to start from the {said} half: finish the last change first"
+    )]
+    WrongHalf {
+        /// The end port.
+        port: String,
+        /// The half it sends on.
+        found: Half,
+        /// The half that was said.
+        said: Half,
+    },
+    /// No order to drain in.
+    #[error(transparent)]
+    Drain(#[from] CyclicDrain),
+}

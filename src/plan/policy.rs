@@ -1,0 +1,150 @@
+//! The choices that a plan is made under, each with one name for the command line, JSON and messages.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// A name that is none of those known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{given}` is no {what}: expected one of {expected}")]
+pub struct UnknownName {
+    /// What was to be named.
+    pub what: &'static str,
+    /// The text given.
+    pub given: String,
+    /// The names known, separated by commas.
+    pub expected: String,
+}
+
+macro_rules! choice {
+    ($(#[$doc:meta])* $name:ident, $what:literal { $($(#[$vdoc:meta])* $variant:ident = $text:literal;)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+        pub enum $name { $($(#[$vdoc])* #[serde(rename = $text)] $variant),+ }
+
+        impl $name {
+            /// Every value.
+            pub const ALL: &'static [$name] = &[$($name::$variant),+];
+
+            /// Its name.
+            pub const fn name(self) -> &'static str {
+                match self { $($name::$variant => $text),+ }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = UnknownName;
+
+            fn from_str(text: &str) -> Result<$name, UnknownName> {
+                $name::ALL.iter().copied().find(|value| value.name() == text).ok_or_else(|| UnknownName {
+                    what: $what,
+                    given: text.to_string(),
+                    expected: $name::ALL.iter().map(|value| value.name()).collect::<Vec<_>>().join(", "),
+                })
+            }
+        }
+    };
+}
+
+choice! {
+    /// How the routing is changed (DESIGN section 4).
+    Scheme, "scheme" {
+        /// The Double Scheme: two halves of LIDs, service levels and lanes, five phases.
+        Double = "double";
+        /// Ports stop carrying data, tables are written, ports start again.
+        Static = "static";
+        /// Tables are overwritten block by block under traffic, as OpenSM does.
+        InPlace = "in-place";
+    }
+}
+
+choice! {
+    /// What happens to ports while the spare half's tables are installed (docs/PROTOCOL.md, *arming*).
+    Arming, "arming policy" {
+        /// Ports are ARMED and hold data back until they are ACTIVE again: the model of the Double Scheme's paper.
+        Hold = "hold";
+        /// Ports are ARMED and discard data queued for sending: the InfiniBand specification.
+        Discard = "discard";
+        /// Port states stay as they are.
+        Off = "off";
+    }
+}
+
+choice! {
+    /// Who tells that the retired lanes are empty (docs/PROTOCOL.md, *drain*).
+    Observer, "drain observer" {
+        /// Agents in the devices pass tokens on behind the data.
+        Token = "token";
+        /// The subnet manager asks device by device, in the order of the channel dependency graph.
+        Poll = "poll";
+        /// Counters of the end ports: what was received equals what was sent.
+        Conservation = "conservation";
+        /// Packets are discarded by age, and that long was waited.
+        Lifetime = "lifetime";
+    }
+}
+
+choice! {
+    /// The part that a wave plays in its scheme.
+    Phase, "phase" {
+        /// The service levels of the two halves go to separate lanes.
+        Split = "split";
+        /// Forwarding tables are written where no data uses them.
+        Install = "install";
+        /// Sources move to the new half.
+        Swap = "swap";
+        /// The lanes of the old half run empty.
+        Drain = "drain";
+        /// The new half gets all lanes.
+        Restore = "restore";
+        /// Ports cease to carry data.
+        Stop = "stop";
+        /// Ports carry data again.
+        Start = "start";
+        /// Forwarding tables are overwritten under traffic.
+        Rewrite = "rewrite";
+    }
+}
+
+/// What the user settles beforehand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Policy {
+    /// Port states during *install*.
+    pub arming: Arming,
+    /// Who tells that lanes are empty.
+    pub observer: Observer,
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy { arming: Arming::Hold, observer: Observer::Token }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_read_back() {
+        for &scheme in Scheme::ALL {
+            assert_eq!(scheme.to_string().parse(), Ok(scheme));
+            assert_eq!(serde_json::to_string(&scheme).ok(), Some(format!("\"{scheme}\"")));
+        }
+        for &observer in Observer::ALL {
+            assert_eq!(observer.to_string().parse(), Ok(observer));
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_lists_the_known() {
+        let error = "twice".parse::<Scheme>().unwrap_err();
+        assert_eq!(error.to_string(), "`twice` is no scheme: expected one of double, static, in-place");
+    }
+}

@@ -1,0 +1,163 @@
+//! Scheme `double`: the Double Scheme (Pinkston, Zafar, Duato), in five phases (docs/PROTOCOL.md).
+//!
+//! *Restore* puts every service level back to SL mod V, those of the retired half too: nobody uses them until they are
+//! spare in the next change, and the tables are then the same before and after every change.
+
+use super::{PlanInput, lane_notes, lft_writes, port_writes, sl_to_vl_writes};
+use crate::fabric::{NodeId, PortId};
+use crate::ids::{Half, Lid, Lmc};
+use crate::plan::{Assumption, Barrier, Draft, Lanes, Phase, Plan, PlanError, Scheme, Sending, Wave};
+use crate::tables::{LFT_BLOCK, PortState, Write};
+
+const ASSUMPTIONS: [Assumption; 6] = [
+    Assumption::SwitchManagementPaused,
+    Assumption::NoMulticast,
+    Assumption::SmBaseLidIsLower,
+    Assumption::ArbitrationServesAllLanes,
+    Assumption::SpareHalfUnused,
+    Assumption::RepliesAreQueuedAtOnce,
+];
+
+/// Split, install, swap, drain, restore.
+pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
+    let lanes = Lanes::of_fabric(&input.before);
+    check_lanes(&input, lanes)?;
+    check_lids(&input)?;
+    check_halves(&input)?;
+    let (old, new) = (input.old, input.old.other());
+    let mut waves = vec![split(&input, lanes)];
+    waves.extend(install(&input));
+    waves.push(swap(&input, new));
+    waves.push(wave(Phase::Drain, "", Vec::new(), &[Barrier::Drained(lanes.a)]));
+    waves.push(restore(&input, lanes));
+    Ok(Plan::seal(Draft {
+        scheme: Scheme::Double,
+        notes: notes(&input, lanes),
+        before: input.before,
+        surviving: input.surviving,
+        after: input.after,
+        initial: input.initial,
+        old,
+        new,
+        lanes,
+        policy: input.policy,
+        sm: input.sm,
+        stranded: input.stranded,
+        waves,
+        drain: input.drain,
+        assumptions: ASSUMPTIONS.to_vec(),
+    }))
+}
+
+fn notes(input: &PlanInput, lanes: Lanes) -> Vec<String> {
+    let mut notes = lane_notes(&input.before, lanes);
+    if input.before.half_lids(input.sm, input.old.other()).next().is_none() {
+        let sm = input.before.describe_port(input.sm);
+        notes.push(format!("{sm}, the SM's port, has one LID: MasterSMLID and MasterSMSL stay as they are"));
+    }
+    notes
+}
+
+fn wave(phase: Phase, part: &str, writes: Vec<Write>, barriers: &[Barrier]) -> Wave {
+    let name = if part.is_empty() { phase.to_string() } else { format!("{phase}/{part}") };
+    Wave { name, phase, writes, barriers: barriers.to_vec(), sending: Sending::AnyOrder }
+}
+
+fn split(input: &PlanInput, lanes: Lanes) -> Wave {
+    let writes = sl_to_vl_writes(&input.surviving, &input.initial, lanes.separate(input.old));
+    wave(Phase::Split, "", writes, &[Barrier::Acknowledged, Barrier::Flushed(lanes.b)])
+}
+
+fn install(input: &PlanInput) -> Vec<Wave> {
+    let part = |part, writes| wave(Phase::Install, part, writes, &[Barrier::Acknowledged]);
+    let writes = lft_writes(input);
+    if !input.policy.arming.arms() {
+        return vec![part("", writes)];
+    }
+    vec![
+        part("arm", port_writes(&input.surviving, PortState::Armed)),
+        part("tables", writes),
+        part("activate", port_writes(&input.surviving, PortState::Active)),
+    ]
+}
+
+/// The SA answers with the new half first, so that a client that asks after it was told hears the same.
+fn swap(input: &PlanInput, new: Half) -> Wave {
+    let fabric = &*input.surviving;
+    let sm = fabric.half_lids(input.sm, new).next();
+    let mut writes = vec![Write::SaHalf { half: new }];
+    if let (Some(lid), Some(sl)) = (sm, new.sls().next()) {
+        writes.extend(fabric.lid_ports().map(|port| Write::MasterSm { port, lid, sl }));
+    }
+    writes.extend(fabric.end_ports().map(|port| Write::ActiveHalf { port, half: new }));
+    wave(Phase::Swap, "", writes, &[Barrier::Acknowledged, Barrier::SourcesMoved])
+}
+
+fn restore(input: &PlanInput, lanes: Lanes) -> Wave {
+    let mut tables = input.initial.clone();
+    let separate = sl_to_vl_writes(&input.surviving, &tables, lanes.separate(input.old));
+    separate.iter().for_each(|write| tables.apply(&input.before, write));
+    let writes = sl_to_vl_writes(&input.surviving, &tables, lanes.steady());
+    wave(Phase::Restore, "", writes, &[Barrier::Acknowledged])
+}
+
+/// Two data VLs on every link, and in each set as many lanes as its routing function needs layers.
+fn check_lanes(input: &PlanInput, lanes: Lanes) -> Result<(), PlanError> {
+    let fabric = &*input.before;
+    let narrow = fabric.ports().find(|(_, port)| port.peer.is_some() && port.data_vls < 2);
+    if let Some((id, port)) = narrow {
+        return Err(PlanError::OneDataVl { port: fabric.describe_port(id), data_vls: port.data_vls });
+    }
+    let sides = [("old", input.old_layers, lanes.a), ("new", input.new_layers, lanes.b)];
+    for (which, layers, set) in sides {
+        if usize::from(layers) > set.len() {
+            return Err(PlanError::TooFewLanes { which, layers, lanes: set.len(), all: lanes.all.len() });
+        }
+        if usize::from(layers) > input.old.sls().count() {
+            return Err(PlanError::TooFewSls { which, layers });
+        }
+    }
+    Ok(())
+}
+
+/// Two halves of LIDs at every end port that stays, and a spare half that the new tables alone touch.
+fn check_lids(input: &PlanInput) -> Result<(), PlanError> {
+    let fabric = &*input.before;
+    for id in fabric.end_ports() {
+        let port = fabric.port(id);
+        let Some(lid) = port.lid else { return Err(PlanError::NoLid { port: fabric.describe_port(id) }) };
+        if port.lmc == Lmc::default() {
+            return Err(PlanError::LmcZero { port: fabric.describe_port(id) });
+        }
+        if lid.0 % port.lmc.lids() != 0 {
+            return Err(PlanError::Unaligned { port: fabric.describe_port(id), lid, lmc: port.lmc });
+        }
+    }
+    input.surviving.switches().try_for_each(|switch| check_active_entries(input, switch))
+}
+
+fn check_active_entries(input: &PlanInput, switch: NodeId) -> Result<(), PlanError> {
+    let (now, wanted) = (&input.initial.lfts[switch.index()], &input.target[switch.index()]);
+    for block in (0..now.blocks().max(wanted.blocks())).filter(|&block| now.block(block) != wanted.block(block)) {
+        let first = block * LFT_BLOCK as u16;
+        let mut lids = (first..first + LFT_BLOCK as u16).map(Lid);
+        let clash = lids.find(|&lid| now.get(lid) != wanted.get(lid) && input.before.half_of(lid) == Some(input.old));
+        if let Some(lid) = clash {
+            return Err(PlanError::ActiveEntry { switch: input.before.describe_node(switch), lid, half: input.old });
+        }
+    }
+    Ok(())
+}
+
+/// Every source is on the half that the change starts from.
+fn check_halves(input: &PlanInput) -> Result<(), PlanError> {
+    let sending = |port: PortId| input.initial.sending[port.index()];
+    match input.surviving.end_ports().find(|&port| sending(port) != input.old) {
+        Some(port) => Err(PlanError::WrongHalf {
+            port: input.surviving.describe_port(port),
+            found: sending(port),
+            said: input.old,
+        }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,197 @@
+//! Schemes: planners, one a file, and what they share: which writes lead from tables to tables, and preconditions.
+//!
+//! Only what differs is written. A plain SL-to-VL pass over a switch is one table for each pair of input and output
+//! ports that have cables, port 0 counted among the inputs and a port as its own output counted too (a DLID may lead a
+//! packet back): d × (d + 1) writes for d cabled ports, 1332 for a full 36-port switch. Pairs with an uncabled port carry
+//! no packet and are left alone. A switch with the optimised form takes one write, an end port one.
+
+mod double;
+mod in_place;
+mod static_;
+
+use super::{Arming, DrainGraph, Lanes, Plan, PlanError, Policy, Scheme};
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Half, Lid, PortNum};
+use crate::tables::{LFT_BLOCK, Lft, PortState, SlToVl, SlToVlScope, SubnetTables, Write};
+use std::sync::Arc;
+
+/// What a planner starts from. All fabrics share one index space.
+#[derive(Clone, Debug)]
+pub struct PlanInput {
+    /// The fabric before the change, LIDs assigned.
+    pub before: Arc<Fabric>,
+    /// What is there while the waves run, every device of it within reach of the SM.
+    pub surviving: Arc<Fabric>,
+    /// The fabric after the change.
+    pub after: Arc<Fabric>,
+    /// The tables in force.
+    pub initial: SubnetTables,
+    /// The forwarding tables wanted, by node: for `double`, the new routing on the LIDs of the spare half and of the
+    /// switches, everything else as it is; for the other schemes, the new routing on all LIDs.
+    pub target: Vec<Arc<Lft>>,
+    /// The half in use.
+    pub old: Half,
+    /// What the user settled.
+    pub policy: Policy,
+    /// The SM's own port.
+    pub sm: PortId,
+    /// End ports of `before` that the new routing omits.
+    pub stranded: Vec<PortId>,
+    /// Virtual layers that the routing in force needs.
+    pub old_layers: u8,
+    /// Virtual layers that the new routing needs.
+    pub new_layers: u8,
+    /// The dependencies of the routing in force, for `double`.
+    pub drain: DrainGraph,
+}
+
+/// Plans a change after a scheme.
+///
+/// # Errors
+/// A precondition of the scheme does not hold.
+pub fn plan(scheme: Scheme, input: PlanInput) -> Result<Plan, PlanError> {
+    assert_eq!(input.target.len(), input.before.node_count(), "one wanted forwarding table for each node");
+    check_reach(&input)?;
+    check_capacity(&input)?;
+    match scheme {
+        Scheme::Double => double::plan(input),
+        Scheme::Static => Ok(static_::plan(input)),
+        Scheme::InPlace => Ok(in_place::plan(input)),
+    }
+}
+
+/// Every device that survives can be written to.
+fn check_reach(input: &PlanInput) -> Result<(), PlanError> {
+    let fabric = &*input.surviving;
+    let start = fabric.port(input.sm).node;
+    let mut reached = vec![false; fabric.node_count()];
+    reached[start.index()] = true;
+    let mut queue = vec![start];
+    while let Some(node) = queue.pop() {
+        if node != start && !fabric.node(node).is_switch() {
+            continue;
+        }
+        for next in fabric.ports_of(node).filter_map(|port| fabric.neighbour(port)) {
+            if !std::mem::replace(&mut reached[next.index()], true) {
+                queue.push(next);
+            }
+        }
+    }
+    let linked = |id| fabric.ports_of(id).any(|port| fabric.peer(port).is_some());
+    let lost = fabric.nodes().find(|&(id, node)| node.present && linked(id) && !reached[id.index()]);
+    match lost {
+        Some((id, _)) => {
+            Err(PlanError::Unreachable { device: fabric.describe_node(id), sm: fabric.describe_port(input.sm) })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Every switch can hold the highest LID that it is to route.
+fn check_capacity(input: &PlanInput) -> Result<(), PlanError> {
+    for switch in input.surviving.switches() {
+        let capacity = input.surviving.node(switch).lft_capacity;
+        let highest = highest_routed(&input.target[switch.index()]);
+        if let Some(lid) = highest.filter(|lid| lid.0 >= capacity) {
+            return Err(PlanError::LftCapacity { switch: input.surviving.describe_node(switch), capacity, lid });
+        }
+    }
+    Ok(())
+}
+
+fn highest_routed(lft: &Lft) -> Option<Lid> {
+    let lids = u32::from(lft.blocks()) * LFT_BLOCK as u32;
+    (0..lids).rev().map(|lid| Lid(lid as u16)).find(|&lid| lft.get(lid).is_some())
+}
+
+/// The switches that are there while the waves run, in GUID order.
+fn by_guid(fabric: &Fabric) -> Vec<NodeId> {
+    let mut switches: Vec<_> = fabric.switches().collect();
+    switches.sort_unstable_by_key(|&id| fabric.node(id).guid);
+    switches
+}
+
+/// The forwarding blocks that differ between the tables in force and those wanted: for each block, for each switch in
+/// GUID order. A switch that is to leave keeps its tables: packets of the old routing may still come to it.
+fn lft_writes(input: &PlanInput) -> Vec<Write> {
+    let mut switches = by_guid(&input.surviving);
+    switches.retain(|&switch| input.after.node(switch).present);
+    let tables = |switch: NodeId| (&input.initial.lfts[switch.index()], &input.target[switch.index()]);
+    let blocks = |&switch: &NodeId| tables(switch).0.blocks().max(tables(switch).1.blocks());
+    let most = switches.iter().map(blocks).max().unwrap_or(0);
+    let mut writes = Vec::new();
+    for block in 0..most {
+        for &switch in &switches {
+            let (now, wanted) = tables(switch);
+            let entries = wanted.block(block);
+            if now.block(block) != entries {
+                writes.push(Write::LftBlock { switch, block, entries: Box::new(entries) });
+            }
+        }
+    }
+    writes
+}
+
+/// The writes that bring every SL-to-VL table of `fabric` to `wanted`, each device by the form it understands.
+fn sl_to_vl_writes(fabric: &Fabric, tables: &SubnetTables, wanted: SlToVl) -> Vec<Write> {
+    let mut writes = Vec::new();
+    for (node, info) in fabric.nodes().filter(|(_, info)| info.present) {
+        let pairs = sl_to_vl_pairs(fabric, node);
+        let now = &tables.sl_to_vl[node.index()];
+        let differing = pairs.into_iter().filter(|&(input, output)| *now.get(input, output) != wanted);
+        let scopes: Vec<_> = match (info.is_switch(), info.optimised_sl_to_vl) {
+            (true, true) => differing.take(1).map(|_| SlToVlScope::All).collect(),
+            (true, false) => differing.map(|(input, output)| SlToVlScope::Pair { input, output }).collect(),
+            (false, _) => differing.filter_map(|(_, num)| end_port_scope(fabric, node, num)).collect(),
+        };
+        writes.extend(scopes.into_iter().map(|scope| Write::SlToVl { node, scope, table: wanted }));
+    }
+    writes
+}
+
+fn end_port_scope(fabric: &Fabric, node: NodeId, num: PortNum) -> Option<SlToVlScope> {
+    fabric.port_at(node, num).map(|_| SlToVlScope::EndPort { port: num })
+}
+
+/// The (input, output) pairs of a node whose table some packet may use.
+fn sl_to_vl_pairs(fabric: &Fabric, node: NodeId) -> Vec<(PortNum, PortNum)> {
+    let linked: Vec<PortNum> = fabric
+        .ports_of(node)
+        .map(|id| fabric.port(id))
+        .filter(|port| port.peer.is_some())
+        .map(|port| port.num)
+        .collect();
+    let own = std::iter::once(PortNum::ZERO);
+    let inputs: Vec<_> =
+        if fabric.node(node).is_switch() { own.chain(linked.clone()).collect() } else { own.collect() };
+    inputs.into_iter().flat_map(|input| linked.iter().map(move |&output| (input, output))).collect()
+}
+
+/// A state for every cabled port.
+fn port_writes(fabric: &Fabric, state: PortState) -> Vec<Write> {
+    let cabled = fabric.ports().filter(|(_, port)| port.peer.is_some());
+    cabled.map(|(port, _)| Write::PortState { port, state }).collect()
+}
+
+/// Says which links have more lanes than are used.
+fn lane_notes(fabric: &Fabric, lanes: Lanes) -> Vec<String> {
+    let cabled = fabric.ports().filter(|(_, port)| port.peer.is_some());
+    let richer = cabled.filter(|(_, port)| usize::from(port.data_vls) > lanes.all.len()).count();
+    match richer {
+        0 => Vec::new(),
+        _ => vec![format!(
+            "{richer} cabled ports have more than {} data VLs: the least is used everywhere",
+            lanes.all.len()
+        )],
+    }
+}
+
+impl Arming {
+    /// Whether ports are ARMED while tables are installed.
+    fn arms(self) -> bool {
+        match self {
+            Arming::Hold | Arming::Discard => true,
+            Arming::Off => false,
+        }
+    }
+}

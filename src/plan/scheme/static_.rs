@@ -1,0 +1,37 @@
+//! Scheme `static`: ports to INITIALIZE, tables written while nothing flows, ports to ACTIVE. Free of deadlock because
+//! the stopped ports discard what they hold; its price is those packets and the gap in delivery.
+
+use super::{PlanInput, lane_notes, lft_writes, port_writes};
+use crate::plan::{Assumption, Barrier, Draft, DrainGraph, Lanes, Phase, Plan, Scheme, Sending, Wave};
+use crate::tables::{PortState, Write};
+
+/// Stop, install, start.
+pub(super) fn plan(input: PlanInput) -> Plan {
+    let lanes = Lanes::of_fabric(&input.before);
+    let waves = vec![
+        wave(Phase::Stop, port_writes(&input.surviving, PortState::Initialize)),
+        wave(Phase::Install, lft_writes(&input)),
+        wave(Phase::Start, port_writes(&input.surviving, PortState::Active)),
+    ];
+    Plan::seal(Draft {
+        scheme: Scheme::Static,
+        notes: lane_notes(&input.before, lanes),
+        before: input.before,
+        surviving: input.surviving,
+        after: input.after,
+        initial: input.initial,
+        old: input.old,
+        new: input.old,
+        lanes,
+        policy: input.policy,
+        sm: input.sm,
+        stranded: input.stranded,
+        waves,
+        drain: DrainGraph::default(),
+        assumptions: vec![Assumption::InitializeDiscards],
+    })
+}
+
+fn wave(phase: Phase, writes: Vec<Write>) -> Wave {
+    Wave { name: phase.to_string(), phase, writes, barriers: vec![Barrier::Acknowledged], sending: Sending::AnyOrder }
+}

@@ -1,0 +1,39 @@
+//! How the first waves of a plan are taken back.
+
+use super::Draft;
+use crate::fabric::{NodeId, PortId};
+use crate::ids::PortNum;
+use crate::tables::{NodeSlToVl, SlToVlScope, Write};
+use std::collections::BTreeSet;
+
+/// Sets every SL-to-VL table and port state that waves 0 to `reached` touch to what it was before the plan.
+pub(super) fn writes(draft: &Draft, reached: usize) -> Vec<Write> {
+    let mut undo = Vec::new();
+    let mut ports: BTreeSet<PortId> = BTreeSet::new();
+    for write in draft.waves.iter().take(reached + 1).flat_map(|wave| &wave.writes) {
+        match *write {
+            Write::SlToVl { node, scope, .. } => undo.extend(sl_to_vl(draft, node, scope)),
+            Write::PortState { port, .. } => _ = ports.insert(port),
+            Write::LftBlock { .. } | Write::ActiveHalf { .. } | Write::SaHalf { .. } | Write::MasterSm { .. } => {}
+        }
+    }
+    let state = |port: PortId| draft.initial.port_states[port.index()];
+    undo.extend(ports.into_iter().map(|port| Write::PortState { port, state: state(port) }));
+    undo
+}
+
+fn sl_to_vl(draft: &Draft, node: NodeId, scope: SlToVlScope) -> Vec<Write> {
+    let before = &*draft.initial.sl_to_vl[node.index()];
+    let one = |scope, input, output| Write::SlToVl { node, scope, table: *before.get(input, output) };
+    match (scope, before) {
+        (SlToVlScope::All, NodeSlToVl::Uniform(_)) => vec![one(scope, PortNum::ZERO, PortNum::ZERO)],
+        // One write for all pairs cannot say what the pairs said before: each is written by itself.
+        (SlToVlScope::All, NodeSlToVl::PerPair { num_ports, .. }) => {
+            let pairs = (0..=*num_ports).flat_map(|input| (1..=*num_ports).map(move |output| (input, output)));
+            let ports = pairs.map(|(input, output)| (PortNum(input), PortNum(output)));
+            ports.map(|(input, output)| one(SlToVlScope::Pair { input, output }, input, output)).collect()
+        }
+        (SlToVlScope::Pair { input, output }, _) => vec![one(scope, input, output)],
+        (SlToVlScope::EndPort { port }, _) => vec![one(scope, PortNum::ZERO, port)],
+    }
+}

@@ -1,0 +1,75 @@
+//! What the machine runs: a plan that was proved, or a baseline that is run although it was not.
+
+use super::{Plan, Scheme};
+use crate::verify::{ProofStatistics, Proved, Refusal};
+use std::fmt;
+
+/// A plan that may be run. A plan of scheme `double` gets here by proof alone; plans of the baseline schemes may run
+/// unproved, with the reason on record, because the simulator is to show what becomes of them.
+#[derive(Clone)]
+pub struct Vetted(Inner);
+
+#[derive(Clone)]
+enum Inner {
+    Proved(Box<Proved<Plan>>),
+    Baseline { plan: Box<Plan>, refusal: Box<Refusal> },
+}
+
+/// In one line: a plan may hold a million writes.
+impl fmt::Debug for Vetted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let standing = if self.refusal().is_none() { "proved" } else { "baseline" };
+        write!(
+            f,
+            "{standing} {} plan of {} waves for {}",
+            self.plan().scheme(),
+            self.plan().waves().len(),
+            self.plan().digest()
+        )
+    }
+}
+
+impl From<Proved<Plan>> for Vetted {
+    fn from(plan: Proved<Plan>) -> Vetted {
+        Vetted(Inner::Proved(Box::new(plan)))
+    }
+}
+
+impl Vetted {
+    /// A plan of a baseline scheme that the prover refused, for runs that want to see the refusal come true.
+    ///
+    /// # Errors
+    /// The scheme is `double`; plan and refusal come back.
+    pub fn baseline(plan: Plan, refusal: Refusal) -> Result<Vetted, Box<(Plan, Refusal)>> {
+        match plan.scheme() {
+            Scheme::Double => Err(Box::new((plan, refusal))),
+            Scheme::Static | Scheme::InPlace => {
+                Ok(Vetted(Inner::Baseline { plan: Box::new(plan), refusal: Box::new(refusal) }))
+            }
+        }
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        match &self.0 {
+            Inner::Proved(proved) => proved.get(),
+            Inner::Baseline { plan, .. } => plan,
+        }
+    }
+
+    /// What its proof covers; none for a baseline.
+    pub fn proof(&self) -> Option<&ProofStatistics> {
+        match &self.0 {
+            Inner::Proved(proved) => Some(proved.statistics()),
+            Inner::Baseline { .. } => None,
+        }
+    }
+
+    /// Why the prover refused it; none when it is proved.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        match &self.0 {
+            Inner::Proved(_) => None,
+            Inner::Baseline { refusal, .. } => Some(refusal),
+        }
+    }
+}

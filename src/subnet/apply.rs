@@ -1,0 +1,348 @@
+//! Writes on their way: each becomes a `Set`, is read back in its answer, and is compared with what was asked for.
+//!
+//! PortInfo is written whole, so a port's PortInfo is read first where it is not known, and all that one wave changes at
+//! a port goes in one `Set`. On return every write was answered and no copy of a `Set` is under way any more; on an error
+//! some were applied and others not, and no copy is under way either.
+
+use super::exchange::{Answer, AnswerData, Body, Completed, Exchange, Request};
+use super::manager::{Failed, Manager, settled};
+use super::paths::Path;
+use super::{Applied, Order, SubnetError};
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Lid, PortNum, Sl};
+use crate::tables::{PortState, SlToVlScope, Write};
+use crate::transport::Transport;
+use crate::wire::vendor::ActiveHalf;
+use crate::wire::{self, AttributeId, Method, PortInfo, SMP_DATA_SIZE, SlToVlMappingTable, SlToVlModifier};
+use std::collections::BTreeMap;
+
+/// What a wave changes in one PortInfo.
+#[derive(Clone, Copy, Debug, Default)]
+struct PortChange {
+    state: Option<PortState>,
+    master_sm: Option<(Lid, Sl)>,
+}
+
+/// One `Set`.
+#[derive(Clone, Debug)]
+struct Job {
+    device: NodeId,
+    path: Path,
+    modifier: u32,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    /// A table, written as it stands.
+    Table(AttributeId, Box<[u8; SMP_DATA_SIZE]>),
+    /// PortInfo, from what it was.
+    Port(PortId, PortChange),
+}
+
+/// Why a wave failed.
+#[derive(Debug)]
+enum Failure {
+    NoAnswer(Failed),
+    NotTaken { request: Request, asked: String, answered: String },
+}
+
+impl<T: Transport> Manager<T> {
+    /// Carries out the writes of one wave.
+    pub(super) async fn apply_writes(
+        &mut self,
+        fabric: &Fabric,
+        writes: &[Write],
+        order: Order,
+    ) -> Result<Applied, SubnetError> {
+        let jobs = self.jobs(fabric, writes)?;
+        for write in writes {
+            if let Write::SaHalf { half } = write {
+                self.sa_half = *half;
+            }
+        }
+        let before = self.counts.clone();
+        let mut exchange = Exchange::new(match order {
+            Order::Any => self.timing,
+            Order::Listed { window } => {
+                let window = usize::from(window).max(1);
+                super::Timing { window, per_device: window, ..self.timing }
+            }
+        });
+        for (tag, job) in jobs.iter().enumerate() {
+            // In the order of the list: all wait in one queue.
+            let queue = if matches!(order, Order::Any) { job.device.0 } else { 0 };
+            exchange.submit(self.first_request(fabric, job, queue, tag as u64));
+        }
+        let mut course = Course::default();
+        self.run(&mut exchange, |exchange, done| course.take(&jobs, exchange, done)).await?;
+        for (port, info) in course.port_infos {
+            let owner = fabric.port(port);
+            self.port_infos.insert((fabric.node(owner.node).guid, owner.num), info);
+        }
+        let quiet_ns = self.quieten().await?;
+        match course.failure {
+            Some(Failure::NoAnswer(failed)) => Err(self.explain(failed)),
+            Some(Failure::NotTaken { request, asked, answered }) => {
+                Err(SubnetError::NotTaken { attempted: self.describe(&request), asked, answered })
+            }
+            None => {
+                let retried = self.counts.since(&before).retries;
+                Ok(Applied { writes: writes.len(), retried, quiet_ns, not_held: course.not_held })
+            }
+        }
+    }
+
+    fn jobs(&self, fabric: &Fabric, writes: &[Write]) -> Result<Vec<Job>, SubnetError> {
+        let topology = self.topology("applying writes")?;
+        let (given, known) = (fabric.port_count(), topology.fabric.port_count());
+        if given != known {
+            return Err(SubnetError::OtherTopology { attempted: "applying writes", given, known });
+        }
+        let mut jobs: Vec<Job> = Vec::with_capacity(writes.len());
+        let mut ports: BTreeMap<PortId, usize> = BTreeMap::new();
+        for write in writes {
+            let Some((target, modifier, kind)) = kind_of(fabric, write) else { continue };
+            if let Kind::Port(port, change) = kind {
+                if let Some(&at) = ports.get(&port) {
+                    jobs[at].merge(change);
+                    continue;
+                }
+                ports.insert(port, jobs.len());
+            }
+            let path = match target {
+                Target::Node(node) => topology.paths.to_node(&topology.fabric, node),
+                Target::Port(port) => topology.paths.to_port(&topology.fabric, port),
+            };
+            let device = target.node(fabric);
+            let path = path.ok_or_else(|| SubnetError::NoPath {
+                attempted: format!("{} of {}", name_of(write), fabric.describe_node(device)),
+            })?;
+            jobs.push(Job { device, path, modifier, kind });
+        }
+        Ok(jobs)
+    }
+
+    fn first_request(&self, fabric: &Fabric, job: &Job, queue: u32, tag: u64) -> Request {
+        match &job.kind {
+            Kind::Table(attribute, data) => job.request(queue, tag, Method::Set, *attribute, data.clone()),
+            Kind::Port(port, change) => {
+                let owner = fabric.port(*port);
+                match self.port_infos.get(&(fabric.node(owner.node).guid, owner.num)) {
+                    Some(known) => job.set_port(queue, tag, known, *change),
+                    None => job.request(queue, tag, Method::Get, AttributeId::PortInfo, Box::new([0; SMP_DATA_SIZE])),
+                }
+            }
+        }
+    }
+}
+
+/// How a wave goes.
+#[derive(Debug, Default)]
+struct Course {
+    failure: Option<Failure>,
+    port_infos: Vec<(PortId, PortInfo)>,
+    not_held: Vec<PortId>,
+}
+
+impl Course {
+    fn take(&mut self, jobs: &[Job], exchange: &mut Exchange, done: Completed) {
+        let judged = settled(done).map_err(Failure::NoAnswer).and_then(|(request, answer)| {
+            let job = &jobs[request.tag as usize];
+            self.judge(job, exchange, request, answer)
+        });
+        if let Err(failure) = judged {
+            // The wave cannot be acknowledged any more: what was not sent yet stays unsent.
+            exchange.abandon();
+            self.failure.get_or_insert(failure);
+        }
+    }
+
+    fn judge(&mut self, job: &Job, exchange: &mut Exchange, request: Request, answer: Answer) -> Result<(), Failure> {
+        let AnswerData::Smp(_, answered) = answer.data else { return Ok(()) };
+        match &job.kind {
+            Kind::Table(attribute, asked) => same_table(*attribute, asked, &answered)
+                .map_err(|(asked, answered)| Failure::NotTaken { request, asked, answered }),
+            Kind::Port(port, change) => {
+                let info = PortInfo::decode(&answered);
+                if request.method == Method::Get {
+                    exchange.submit(job.set_port(request.device, request.tag, &info, *change));
+                    return Ok(());
+                }
+                let taken = change.compare(&info);
+                self.port_infos.push((*port, info));
+                match taken {
+                    Ok(held) => self.not_held.extend((!held).then_some(*port)),
+                    Err((asked, answered)) => return Err(Failure::NotTaken { request, asked, answered }),
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Job {
+    fn merge(&mut self, later: PortChange) {
+        if let Kind::Port(_, change) = &mut self.kind {
+            change.state = later.state.or(change.state);
+            change.master_sm = later.master_sm.or(change.master_sm);
+        }
+    }
+
+    fn request(
+        &self,
+        device: u32,
+        tag: u64,
+        method: Method,
+        attribute: AttributeId,
+        data: Box<[u8; SMP_DATA_SIZE]>,
+    ) -> Request {
+        let body = Body::Smp { path: self.path.clone(), attribute, data };
+        Request { device, tag, method, modifier: self.modifier, body }
+    }
+
+    fn set_port(&self, device: u32, tag: u64, known: &PortInfo, change: PortChange) -> Request {
+        let data = Box::new(change.written_over(known).encode());
+        self.request(device, tag, Method::Set, AttributeId::PortInfo, data)
+    }
+}
+
+impl PortChange {
+    /// The PortInfo to be set: as it was, with this change, and *no change* wherever a field can say so
+    /// (section 14.2.5.6).
+    fn written_over(self, known: &PortInfo) -> PortInfo {
+        let mut info = PortInfo {
+            port_state: self.state.map_or(wire::PortState::NoChange, wire_state),
+            port_phys_state: wire::PortPhysState::NoChange,
+            link_down_default_state: 0,
+            link_width_enabled: 0,
+            link_speed_enabled: 0,
+            link_speed_ext_enabled: 0,
+            link_speed_ext2_enabled: 0,
+            operational_vls: wire::VlCount::from(0),
+            client_reregister: false,
+            ..known.clone()
+        };
+        if let Some((lid, sl)) = self.master_sm {
+            (info.master_sm_lid, info.master_sm_sl) = (lid, sl);
+        }
+        info
+    }
+
+    /// Whether a port that answered with `info` took the change; false within where it went from ARMED to ACTIVE by
+    /// itself, as a port does on receiving data.
+    fn compare(self, info: &PortInfo) -> Result<bool, (String, String)> {
+        let mut held = true;
+        if let Some(state) = self.state {
+            held = info.port_state == wire_state(state);
+            if !held && (state, info.port_state) != (PortState::Armed, wire::PortState::Active) {
+                return Err((format!("state {state:?}"), format!("state {:?}", info.port_state)));
+            }
+        }
+        match self.master_sm {
+            Some((lid, sl)) if (info.master_sm_lid, info.master_sm_sl) != (lid, sl) => Err((
+                format!("MasterSMLID {lid}, SL {sl}"),
+                format!("MasterSMLID {}, SL {}", info.master_sm_lid, info.master_sm_sl),
+            )),
+            _ => Ok(held),
+        }
+    }
+}
+
+fn same_table(
+    attribute: AttributeId,
+    asked: &[u8; SMP_DATA_SIZE],
+    answered: &[u8; SMP_DATA_SIZE],
+) -> Result<(), (String, String)> {
+    match attribute {
+        AttributeId::SlToVlMappingTable => {
+            let lanes = |data| SlToVlMappingTable::decode(data).0.map(|vl| vl.get());
+            let (asked, answered) = (lanes(asked), lanes(answered));
+            if asked == answered { Ok(()) } else { Err((format!("VLs {asked:?}"), format!("VLs {answered:?}"))) }
+        }
+        AttributeId::ActiveHalf => {
+            let (asked, answered) = (ActiveHalf::decode(asked).half, ActiveHalf::decode(answered).half);
+            if asked == answered { Ok(()) } else { Err((asked.to_string(), answered.to_string())) }
+        }
+        _ => match asked.iter().zip(answered).position(|(asked, answered)| asked != answered) {
+            None => Ok(()),
+            Some(at) => Err((format!("port {} for entry {at}", asked[at]), format!("port {}", answered[at]))),
+        },
+    }
+}
+
+/// Whom a write is for.
+#[derive(Clone, Copy, Debug)]
+enum Target {
+    Node(NodeId),
+    Port(PortId),
+}
+
+impl Target {
+    fn node(self, fabric: &Fabric) -> NodeId {
+        match self {
+            Target::Node(node) => node,
+            Target::Port(port) => fabric.port(port).node,
+        }
+    }
+}
+
+/// Where a write goes and what it sets; none for what changes at the SM itself.
+fn kind_of(fabric: &Fabric, write: &Write) -> Option<(Target, u32, Kind)> {
+    let number = |port: PortId| u32::from(fabric.port(port).num.0);
+    Some(match write {
+        Write::LftBlock { switch, block, entries } => {
+            let kind = Kind::Table(AttributeId::LinearForwardingTable, entries.clone());
+            (Target::Node(*switch), u32::from(*block), kind)
+        }
+        Write::SlToVl { node, scope, table } => {
+            let data = Box::new(SlToVlMappingTable(table.0).encode());
+            let (target, modifier) = sl_to_vl_target(fabric, *node, *scope);
+            (target, modifier, Kind::Table(AttributeId::SlToVlMappingTable, data))
+        }
+        Write::PortState { port, state } => {
+            let change = PortChange { state: Some(*state), ..PortChange::default() };
+            (Target::Port(*port), number(*port), Kind::Port(*port, change))
+        }
+        Write::MasterSm { port, lid, sl } => {
+            let change = PortChange { master_sm: Some((*lid, *sl)), ..PortChange::default() };
+            (Target::Port(*port), number(*port), Kind::Port(*port, change))
+        }
+        Write::ActiveHalf { port, half } => {
+            let data = Box::new(ActiveHalf { half: *half, settled: false }.encode());
+            (Target::Port(*port), number(*port), Kind::Table(AttributeId::ActiveHalf, data))
+        }
+        Write::SaHalf { .. } => return None,
+    })
+}
+
+fn sl_to_vl_target(fabric: &Fabric, node: NodeId, scope: SlToVlScope) -> (Target, u32) {
+    match scope {
+        SlToVlScope::Pair { input, output } => (Target::Node(node), SlToVlModifier::Pair { input, output }.encode()),
+        SlToVlScope::All => (Target::Node(node), SlToVlModifier::Every.encode()),
+        // An end port has one table, asked for through itself; the modifier means nothing there.
+        SlToVlScope::EndPort { port } => {
+            let target = fabric.port_at(node, port).map_or(Target::Node(node), Target::Port);
+            (target, SlToVlModifier::Pair { input: PortNum::ZERO, output: PortNum::ZERO }.encode())
+        }
+    }
+}
+
+fn name_of(write: &Write) -> &'static str {
+    match write {
+        Write::LftBlock { .. } => "Set LinearForwardingTable",
+        Write::SlToVl { .. } => "Set SLtoVLMappingTable",
+        Write::PortState { .. } | Write::MasterSm { .. } => "Set PortInfo",
+        Write::ActiveHalf { .. } => "Set ActiveHalf",
+        Write::SaHalf { .. } => "the SA's half",
+    }
+}
+
+fn wire_state(state: PortState) -> wire::PortState {
+    match state {
+        PortState::Down => wire::PortState::Down,
+        PortState::Initialize => wire::PortState::Initialize,
+        PortState::Armed => wire::PortState::Armed,
+        PortState::Active => wire::PortState::Active,
+    }
+}

@@ -1,0 +1,74 @@
+//! Flushed and drained by age: the limits are read back from every switch, then that long is waited.
+
+use super::{Wait, no_verdict, smp_data};
+use crate::drain::{DrainAge, DrainGraph, Drained, FlushAge, Flushed, LifetimeReading, Ticket, Verdict};
+use crate::fabric::NodeId;
+use crate::ids::VlSet;
+use crate::subnet::SubnetError;
+use crate::subnet::manager::Manager;
+use crate::transport::Transport;
+use crate::wire::{AttributeId, Method, SMP_DATA_SIZE, SwitchInfo};
+
+impl<T: Transport> Manager<T> {
+    pub(super) async fn flush_by_age(&mut self, ticket: Ticket, lanes: VlSet) -> Result<Flushed, SubnetError> {
+        let wait = self.begin_wait(format!("flush of lanes {lanes}, by age"));
+        let switches = self.live_switches()?;
+        let mut judge = FlushAge::new(ticket, lanes, switches.iter().copied(), wait.begin_ns);
+        self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
+        self.wait_for_age(&wait, judge.due_ns()).await?;
+        proof(&wait, judge.verdict(self.transport.now_ns()))
+    }
+
+    pub(super) async fn drain_by_age(
+        &mut self,
+        ticket: Ticket,
+        graph: &DrainGraph,
+        lanes: VlSet,
+    ) -> Result<Drained, SubnetError> {
+        let wait = self.begin_wait(format!("drain of lanes {lanes}, by age"));
+        let switches = self.live_switches()?;
+        let mut judge = DrainAge::new(ticket, lanes, graph, switches.iter().copied(), wait.begin_ns);
+        self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
+        self.wait_for_age(&wait, judge.due_ns()).await?;
+        proof(&wait, judge.verdict(self.transport.now_ns()))
+    }
+
+    async fn wait_for_age(&mut self, wait: &Wait, due: Verdict<u64>) -> Result<(), SubnetError> {
+        let due_ns = proof(wait, due)?;
+        self.wait_until(due_ns).await
+    }
+
+    pub(super) fn live_switches(&self) -> Result<Vec<NodeId>, SubnetError> {
+        let devices = self.devices()?;
+        let topology = self.topology("waiting for a barrier")?;
+        Ok(devices.into_iter().filter(|&node| topology.fabric.node(node).is_switch()).collect())
+    }
+
+    async fn limits(&mut self, ticket: Ticket, switches: &[NodeId]) -> Result<Vec<LifetimeReading>, SubnetError> {
+        let ask = |&node: &NodeId| self.to_node(node, Method::Get, AttributeId::SwitchInfo, 0, [0; SMP_DATA_SIZE]);
+        let requests = switches.iter().map(ask).collect::<Result<Vec<_>, _>>()?;
+        let answers = self.ask_all(requests).await?;
+        let reading = |(&device, answer)| {
+            let lifetime_ns = limit_ns(SwitchInfo::decode(smp_data(answer)).life_time_value);
+            LifetimeReading { ticket, device, lifetime_ns }
+        };
+        Ok(switches.iter().zip(&answers).map(reading).collect())
+    }
+}
+
+/// SwitchInfo:LifeTimeValue in nanoseconds: 4.096 µs × 2^n, none from 20 on (section 18.2.5.4).
+fn limit_ns(value: u8) -> Option<u64> {
+    (value < 20).then(|| 4096 << value)
+}
+
+/// A verdict that cannot be pending any more.
+fn proof<P>(wait: &Wait, verdict: Verdict<P>) -> Result<P, SubnetError> {
+    match verdict {
+        Verdict::Proof(proof) => Ok(proof),
+        Verdict::NoVerdict(reason) => Err(no_verdict(wait, &reason)),
+        Verdict::Pending => Err(SubnetError::NoVerdict {
+            awaited: wait.awaited.clone(),
+            reason: "a switch did not tell its limit".to_string(),
+        }),
+    }
+}

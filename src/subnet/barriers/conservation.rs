@@ -1,0 +1,123 @@
+//! Drained by conservation: the end ports' counters of the retired service levels, wave after wave.
+//!
+//! No device tells discards by service level, so readings carry none: a discarded packet leaves *received* below *sent*
+//! for good, and the wait ends by its time limit instead. After the proof the counters are zeroed, since nobody uses
+//! these levels until the next change.
+
+use super::no_verdict;
+use crate::drain::{ConservationJudge, CounterReading, Drained, Ticket, Verdict};
+use crate::fabric::PortId;
+use crate::ids::{Half, Lid, Sl, VlSet};
+use crate::subnet::SubnetError;
+use crate::subnet::exchange::{AnswerData, Body, Request};
+use crate::subnet::manager::Manager;
+use crate::transport::Transport;
+use crate::wire::{Method, PerfAttributeId, PortDataSl};
+
+/// What one wave of readings asks for at each port, beside the half it sends on.
+const COUNTERS: [PerfAttributeId; 2] = [PerfAttributeId::PortXmitDataSl, PerfAttributeId::PortRcvDataSl];
+
+impl<T: Transport> Manager<T> {
+    pub(super) async fn drain_by_conservation(
+        &mut self,
+        ticket: Ticket,
+        lanes: VlSet,
+        half: Half,
+    ) -> Result<Drained, SubnetError> {
+        let topology = self.topology("draining")?;
+        let ports: Vec<PortId> = topology.fabric.end_ports().collect();
+        let mut wait = self.begin_wait(format!("drain of lanes {lanes}, by conservation"));
+        let mut judge = ConservationJudge::new(ticket, lanes, ports.iter().copied(), wait.begin_ns);
+        loop {
+            for reading in self.counter_readings(ticket, &ports, half).await? {
+                judge.fold(&reading);
+            }
+            match judge.verdict() {
+                Verdict::Proof(drained) => {
+                    self.zero_counters(&ports, half).await?;
+                    return Ok(drained);
+                }
+                Verdict::NoVerdict(reason) => return Err(no_verdict(&wait, &reason)),
+                Verdict::Pending => {}
+            }
+            let missing = "more was sent on the retired service levels than was received".to_string();
+            self.pause(&mut wait, || missing).await?;
+        }
+    }
+
+    async fn counter_readings(
+        &mut self,
+        ticket: Ticket,
+        ports: &[PortId],
+        half: Half,
+    ) -> Result<Vec<CounterReading>, SubnetError> {
+        let asked_ns = self.transport.now_ns();
+        let halves = self.halves_of(ports).await?;
+        let mut counted = Vec::new();
+        for counter in COUNTERS {
+            counted.push(self.counters(ports, half, counter, Method::Get).await?);
+        }
+        let answered_ns = self.transport.now_ns();
+        let reading = |(at, &port): (usize, &PortId)| {
+            let [sent, received] = [0, 1].map(|which: usize| &counted[which][at]);
+            let retired = || half.other().sls();
+            let sum = |data: &PortDataSl| retired().map(|sl| u64::from(data.counters[sl.index()])).sum();
+            CounterReading {
+                ticket,
+                port,
+                asked_ns,
+                answered_ns,
+                sent: sum(sent),
+                received: sum(received),
+                clamped: [sent, received].iter().any(|data| retired().any(|sl| data.counted(sl).is_none())),
+                discards: 0,
+                settled: halves[at].half == half && halves[at].settled,
+            }
+        };
+        Ok(ports.iter().enumerate().map(reading).collect())
+    }
+
+    async fn zero_counters(&mut self, ports: &[PortId], half: Half) -> Result<(), SubnetError> {
+        for counter in COUNTERS {
+            self.counters(ports, half, counter, Method::Set).await?;
+        }
+        self.quieten().await?;
+        Ok(())
+    }
+
+    /// Reads one counter of every port, or zeroes it for the retired service levels, on the half in use.
+    async fn counters(
+        &mut self,
+        ports: &[PortId],
+        half: Half,
+        attribute: PerfAttributeId,
+        method: Method,
+    ) -> Result<Vec<PortDataSl>, SubnetError> {
+        let retired = half.other().sls().fold(0, |mask: u16, sl| mask | 1 << sl.get());
+        let mut requests = Vec::with_capacity(ports.len());
+        for &port in ports {
+            let (lid, sl) = self.address(port, half)?;
+            let fabric = &self.topology("draining")?.fabric;
+            let owner = fabric.port(port);
+            let data = PortDataSl { counter_select: retired, ..PortDataSl::all(owner.num) }.encode();
+            let body = Body::Perf { lid, sl, attribute, data: Box::new(data) };
+            requests.push(Request { device: owner.node.0, tag: 0, method, modifier: 0, body });
+        }
+        let answers = self.ask_all(requests).await?;
+        let counters = answers.iter().filter_map(|answer| match &answer.data {
+            AnswerData::Perf(_, data) => Some(PortDataSl::decode(data)),
+            AnswerData::Smp(..) => None,
+        });
+        Ok(counters.collect())
+    }
+
+    /// A LID and a service level of `half` that lead to an end port.
+    fn address(&self, port: PortId, half: Half) -> Result<(Lid, Sl), SubnetError> {
+        let fabric = &self.topology("draining")?.fabric;
+        let lid = fabric.half_lids(port, half).next();
+        lid.zip(half.sls().next()).ok_or_else(|| SubnetError::Unsendable {
+            attempted: format!("reading the counters of {}", fabric.describe_port(port)),
+            reason: format!("it has no LID of the {half} half"),
+        })
+    }
+}

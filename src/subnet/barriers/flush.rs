@@ -1,0 +1,63 @@
+//! The flush of some lanes: every device is told, then asked until all have said that their part is done.
+
+use super::{no_verdict, smp_data};
+use crate::drain::{FlushJudge, FlushReading, Flushed, Observer, Ticket, Verdict};
+use crate::fabric::NodeId;
+use crate::ids::VlSet;
+use crate::subnet::SubnetError;
+use crate::subnet::manager::Manager;
+use crate::transport::Transport;
+use crate::wire::vendor::Flush;
+use crate::wire::{AttributeId, Method};
+
+impl<T: Transport> Manager<T> {
+    /// Waits until `lanes` are empty and nothing is latched for them: by age where the observer is age, by the devices'
+    /// own agents otherwise.
+    pub(in crate::subnet) async fn await_flushed(
+        &mut self,
+        ticket: Ticket,
+        observer: Observer,
+        lanes: VlSet,
+    ) -> Result<Flushed, SubnetError> {
+        match observer {
+            Observer::Lifetime => self.flush_by_age(ticket, lanes).await,
+            Observer::Token | Observer::Poll | Observer::Conservation => self.flush_by_agents(ticket, lanes).await,
+        }
+    }
+
+    async fn flush_by_agents(&mut self, ticket: Ticket, lanes: VlSet) -> Result<Flushed, SubnetError> {
+        let devices = self.devices()?;
+        let mut judge = FlushJudge::new(ticket, lanes, devices.iter().copied());
+        let mut wait = self.begin_wait(format!("flush of lanes {lanes}"));
+        self.ask_about_flush(&mut judge, &devices, Method::Set, lanes).await?;
+        loop {
+            match judge.verdict() {
+                Verdict::Proof(flushed) => return Ok(flushed),
+                Verdict::NoVerdict(reason) => return Err(no_verdict(&wait, &reason)),
+                Verdict::Pending => {}
+            }
+            let waiting: Vec<NodeId> = judge.waiting().collect();
+            let missing = || format!("{} devices, first {}", waiting.len(), self.name_of(waiting[0]));
+            let missing = missing();
+            self.pause(&mut wait, || missing).await?;
+            self.ask_about_flush(&mut judge, &waiting, Method::Get, lanes).await?;
+        }
+    }
+
+    async fn ask_about_flush(
+        &mut self,
+        judge: &mut FlushJudge,
+        devices: &[NodeId],
+        method: Method,
+        lanes: VlSet,
+    ) -> Result<(), SubnetError> {
+        let data = Flush { round: judge.round(), lanes, flushed: false }.encode();
+        let requests = devices.iter().map(|&node| self.to_node(node, method, AttributeId::Flush, 0, data));
+        let requests = requests.collect::<Result<Vec<_>, _>>()?;
+        for (&device, answer) in devices.iter().zip(self.ask_all(requests).await?) {
+            let Flush { round, lanes, flushed } = Flush::decode(smp_data(&answer));
+            judge.fold(&FlushReading { device, round, lanes, flushed });
+        }
+        Ok(())
+    }
+}

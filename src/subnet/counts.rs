@@ -1,0 +1,50 @@
+//! How many management datagrams were sent, by attribute and method.
+
+use crate::wire::{AttributeId, Method};
+use std::collections::BTreeMap;
+
+/// Datagrams since the manager began; every transmission counts, repeated ones too.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SmpCounts {
+    /// SMPs sent.
+    pub sent: BTreeMap<(AttributeId, Method), u64>,
+    /// Of those, sent again because no answer came.
+    pub retries: u64,
+    /// Performance-management MADs sent (no SMPs: they travel on data VLs).
+    pub perf: u64,
+    /// Answers that nobody waited for any more.
+    pub late: u64,
+    /// MADs received that could not be read, or are none of a subnet manager's business.
+    pub unknown: u64,
+}
+
+impl SmpCounts {
+    /// SMPs sent in all.
+    pub fn total(&self) -> u64 {
+        self.sent.values().sum()
+    }
+
+    /// SMPs sent with one attribute, whatever the method.
+    pub fn of(&self, attribute: AttributeId) -> u64 {
+        self.sent.iter().filter(|((sent, _), _)| *sent == attribute).map(|(_, count)| count).sum()
+    }
+
+    /// What was added since `earlier`, a former reading of the same counts.
+    pub fn since(&self, earlier: &SmpCounts) -> SmpCounts {
+        let sent = self.sent.iter().filter_map(|(key, count)| {
+            let more = count - earlier.sent.get(key).copied().unwrap_or(0);
+            (more > 0).then_some((*key, more))
+        });
+        SmpCounts {
+            sent: sent.collect(),
+            retries: self.retries - earlier.retries,
+            perf: self.perf - earlier.perf,
+            late: self.late - earlier.late,
+            unknown: self.unknown - earlier.unknown,
+        }
+    }
+
+    pub(super) fn count(&mut self, attribute: AttributeId, method: Method) {
+        *self.sent.entry((attribute, method)).or_default() += 1;
+    }
+}

@@ -1,0 +1,113 @@
+//! Why the subnet manager could not do what was asked.
+
+use crate::fabric::BuildError;
+use crate::transport::TransportError;
+
+/// What went wrong, at which device, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SubnetError {
+    /// The SM's own port failed.
+    #[error("the subnet manager's port: {0}")]
+    Transport(#[from] TransportError),
+    /// An operation over a known fabric before any was given or found.
+    #[error("{attempted}: no fabric is known yet; sweep the subnet or give the known fabric first")]
+    NoTopology {
+        /// What was attempted.
+        attempted: &'static str,
+    },
+    /// A fabric that differs in size from the one the directed paths were computed for.
+    #[error(
+        "{attempted}: the fabric given has {given} ports, the one that paths were computed for has {known}; give the subnet manager the same fabric first"
+    )]
+    OtherTopology {
+        /// What was attempted.
+        attempted: &'static str,
+        /// Ports of the fabric given.
+        given: usize,
+        /// Ports of the fabric known.
+        known: usize,
+    },
+    /// No directed path leads to the device.
+    #[error(
+        "{attempted}: no directed path of at most 63 hops leads there from the subnet manager's port; sweep again, or leave the device out"
+    )]
+    NoPath {
+        /// What was attempted, and where.
+        attempted: String,
+    },
+    /// A device did not answer.
+    #[error(
+        "{attempted}: no answer to {sent} requests within {waited_ms} ms; if the device is alive, give it more time or more retries"
+    )]
+    Silent {
+        /// What was attempted, and where.
+        attempted: String,
+        /// How often it was asked.
+        sent: u32,
+        /// How long in all.
+        waited_ms: u64,
+    },
+    /// A device answered that it will not.
+    #[error("{attempted}: refused with status {status:#06x} ({meaning})")]
+    Refused {
+        /// What was attempted, and where.
+        attempted: String,
+        /// MAD status.
+        status: u16,
+        /// The status in words.
+        meaning: &'static str,
+    },
+    /// A device answered, but with other values than it was given.
+    #[error("{attempted}: asked for {asked}, the device answered with {answered}")]
+    NotTaken {
+        /// What was attempted, and where.
+        attempted: String,
+        /// The values written.
+        asked: String,
+        /// The values read back.
+        answered: String,
+    },
+    /// A barrier that did not come about in time.
+    #[error("{awaited}: not after {waited_ms} ms ({missing}); the change must not go on without it")]
+    BarrierTimeout {
+        /// The barrier.
+        awaited: String,
+        /// How long it was waited for.
+        waited_ms: u64,
+        /// What was still missing.
+        missing: String,
+    },
+    /// An observer whose readings can prove nothing, however long it waits.
+    #[error("{awaited}: {reason}; choose another drain observer")]
+    NoVerdict {
+        /// The barrier.
+        awaited: String,
+        /// Why.
+        reason: String,
+    },
+    /// What a sweep found does not make a fabric.
+    #[error("the sweep found what cannot be one subnet: {0}")]
+    Incoherent(#[from] BuildError),
+    /// A value that does not fit its field on the wire.
+    #[error("{attempted}: {reason}")]
+    Unsendable {
+        /// What was attempted, and where.
+        attempted: String,
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// MAD status in words (section 13.4.7).
+pub(super) fn status_meaning(status: u16) -> &'static str {
+    match status >> 2 & 0b111 {
+        _ if status & 1 != 0 => "busy",
+        _ if status & 2 != 0 => "redirection required",
+        0 => "class-specific failure",
+        1 => "class or base version not supported",
+        2 => "method not supported",
+        3 => "method and attribute not supported together",
+        7 => "a value in the attribute or its modifier is not valid",
+        _ => "reserved code",
+    }
+}

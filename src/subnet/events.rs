@@ -1,0 +1,98 @@
+//! What a subnet tells of itself: traps, and where none comes, the light sweep.
+//!
+//! A device repeats its trap until it is repressed, with the same transaction: every copy is repressed, one is reported.
+//! The light sweep asks every switch for its port-change bit, and clears it.
+
+use super::exchange::{Answer, AnswerData, Body, Completed, Exchange, Request};
+use super::manager::{Manager, settled};
+use super::{SubnetError, SubnetEvent};
+use crate::fabric::NodeId;
+use crate::transport::{Datagram, Transport};
+use crate::wire::{AttributeId, Method, Notice, SMP_DATA_SIZE, Smp, SwitchInfo, Trap};
+
+impl<T: Transport> Manager<T> {
+    /// Represses a trap, and reports it unless it is a repetition.
+    pub(super) async fn on_trap(&mut self, datagram: &Datagram, smp: &Smp) -> Result<(), SubnetError> {
+        let repress = smp.response(smp.data);
+        self.send_smp(&repress, datagram.lid).await?;
+        let notice = Notice::decode(&smp.data);
+        let source = (notice.issuer_lid, notice.trap_number);
+        if self.last_trap.insert(source, smp.tid) == Some(smp.tid) {
+            return Ok(());
+        }
+        let fabric = self.topology.as_ref().map(|topology| &topology.fabric);
+        let owner = |lid| fabric.and_then(|fabric| fabric.lid_owner(lid));
+        match notice.trap() {
+            Trap::LinkStateChanged { lid } => {
+                let switch = owner(lid).zip(fabric).map(|(port, fabric)| fabric.port(port).node);
+                self.events.push_back(SubnetEvent::LinksChanged { lid, switch });
+            }
+            Trap::EndPortChanged { lid, .. } => {
+                let port = owner(lid);
+                self.events.push_back(SubnetEvent::EndPortChanged { lid, port });
+            }
+            Trap::Other(_) | Trap::Vendor => self.counts.unknown += 1,
+        }
+        Ok(())
+    }
+
+    /// The next event, waiting until `until_ns` at most; the light sweep runs when it is due.
+    pub(super) async fn await_event(&mut self, until_ns: u64) -> Result<Option<SubnetEvent>, SubnetError> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Ok(Some(event));
+            }
+            let wake_ns = self.next_light_sweep_ns.map_or(until_ns, |due_ns| due_ns.min(until_ns));
+            if let Some(datagram) = self.transport.recv(wake_ns).await? {
+                let answer = self.sort_in(datagram).await?;
+                self.counts.late += u64::from(answer.is_some());
+                continue;
+            }
+            let now_ns = self.transport.now_ns();
+            match self.next_light_sweep_ns {
+                Some(due_ns) if due_ns <= now_ns => {
+                    self.light_sweep().await?;
+                    let now_ns = self.transport.now_ns();
+                    self.next_light_sweep_ns = self.timing.light_sweep_ns.map(|period| now_ns.saturating_add(period));
+                }
+                _ if now_ns >= until_ns => return Ok(None),
+                _ => {}
+            }
+        }
+    }
+
+    /// Asks every switch whether a port of its changed, and every one that did not answer is an event too. Does nothing
+    /// while no fabric is known.
+    async fn light_sweep(&mut self) -> Result<(), SubnetError> {
+        let Some(topology) = &self.topology else { return Ok(()) };
+        let mut exchange = Exchange::new(self.timing);
+        for switch in topology.fabric.switches() {
+            if let Some(path) = topology.paths.to_node(&topology.fabric, switch) {
+                let attribute = AttributeId::SwitchInfo;
+                let body = Body::Smp { path, attribute, data: Box::new([0; SMP_DATA_SIZE]) };
+                let tag = u64::from(switch.0);
+                exchange.submit(Request { device: switch.0, tag, method: Method::Get, modifier: 0, body });
+            }
+        }
+        let mut seen = Vec::new();
+        self.run(&mut exchange, |exchange, done| seen.extend(changed(exchange, done))).await?;
+        self.events.extend(seen);
+        Ok(())
+    }
+}
+
+/// What one answer of the light sweep tells; a bit that is set is cleared.
+fn changed(exchange: &mut Exchange, done: Completed) -> Option<SubnetEvent> {
+    let switch = NodeId(done.request.device);
+    let Ok((request, answer)) = settled(done) else { return Some(SubnetEvent::Silent { switch }) };
+    let Answer { data: AnswerData::Smp(_, data), .. } = answer else { return None };
+    let info = SwitchInfo::decode(&data);
+    if request.method == Method::Set || !info.port_state_change {
+        return None;
+    }
+    if let Body::Smp { path, attribute, .. } = request.body {
+        let body = Body::Smp { path, attribute, data: Box::new(info.encode()) };
+        exchange.submit(Request { method: Method::Set, body, ..request });
+    }
+    Some(SubnetEvent::PortsChanged { switch })
+}

@@ -1,0 +1,322 @@
+//! Requests and their answers: windows, queues per device, time-outs, retries. Decides, and touches nothing.
+//!
+//! One [`Exchange`] serves one operation: requests are submitted, [`Exchange::transmit`] says which MAD goes out next,
+//! [`Exchange::answer`] and [`Exchange::expire`] say what became of which request. Time is an argument. At most
+//! `window` requests are under way, at most `per_device` to one device, devices take turns, and each device is served
+//! in the order of submission. A request keeps its transaction ID when it is sent again, so that whichever copy is
+//! answered first counts; identifiers are never used twice, so an answer that comes later finds nobody.
+
+use super::Timing;
+use super::paths::Path;
+use crate::ids::{Lid, Sl};
+use crate::wire::{AttributeId, Method, PERF_DATA_SIZE, PerfAttributeId, SMP_DATA_SIZE, status};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeSet, VecDeque};
+
+/// What is asked, and of whom.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    /// Whose queue it waits in: a dense number, the caller's choice.
+    pub(super) device: u32,
+    /// The caller's mark.
+    pub(super) tag: u64,
+    /// Get or Set.
+    pub(super) method: Method,
+    /// The attribute's modifier.
+    pub(super) modifier: u32,
+    /// The MAD's class, where it goes and what it carries.
+    pub(super) body: Body,
+}
+
+/// The part of a request that its management class decides.
+#[derive(Clone, Debug)]
+pub(super) enum Body {
+    /// Subnet management by directed route.
+    Smp {
+        /// The way there.
+        path: Path,
+        /// The attribute.
+        attribute: AttributeId,
+        /// Its data.
+        data: Box<[u8; SMP_DATA_SIZE]>,
+    },
+    /// Performance management, LID routed on a data VL.
+    Perf {
+        /// The port asked.
+        lid: Lid,
+        /// The service level towards it.
+        sl: Sl,
+        /// The attribute.
+        attribute: PerfAttributeId,
+        /// Its data.
+        data: Box<[u8; PERF_DATA_SIZE]>,
+    },
+}
+
+/// An answer as it came in.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    /// 15 bits of status; 0 means that it was done.
+    pub(super) status: u16,
+    /// What the MAD said it answers, to be compared with the request.
+    pub(super) modifier: u32,
+    /// The attribute's data.
+    pub(super) data: AnswerData,
+}
+
+/// The data of an answer, with the attribute it belongs to.
+#[derive(Clone, Debug)]
+pub(super) enum AnswerData {
+    /// Of subnet management.
+    Smp(AttributeId, Box<[u8; SMP_DATA_SIZE]>),
+    /// Of performance management.
+    Perf(PerfAttributeId, Box<[u8; PERF_DATA_SIZE]>),
+}
+
+/// What became of a request.
+#[derive(Clone, Debug)]
+pub(super) struct Completed {
+    /// The request.
+    pub(super) request: Request,
+    /// How often it was sent.
+    pub(super) sent: u32,
+    /// When it was sent last.
+    pub(super) last_sent_ns: u64,
+    /// The answer; none when the device stayed silent.
+    pub(super) answer: Option<Answer>,
+}
+
+/// A request under way.
+#[derive(Clone, Debug)]
+struct Flight {
+    request: Request,
+    sent: u32,
+    last_sent_ns: u64,
+    deadline_ns: u64,
+}
+
+/// The requests of one device that were not sent yet.
+#[derive(Clone, Debug, Default)]
+struct DeviceQueue {
+    waiting: VecDeque<Request>,
+    under_way: usize,
+    /// Whether it stands in the list of those ready to send.
+    listed: bool,
+}
+
+/// The requests of one operation.
+#[derive(Clone, Debug)]
+pub(super) struct Exchange {
+    timing: Timing,
+    devices: Vec<DeviceQueue>,
+    /// Devices with a request to send and room to send it, each once, in turn.
+    ready: VecDeque<u32>,
+    flights: FxHashMap<u32, Flight>,
+    /// (deadline, transaction) of every flight that waits for an answer.
+    deadlines: BTreeSet<(u64, u32)>,
+    /// Transactions to be sent again.
+    again: VecDeque<u32>,
+}
+
+impl Exchange {
+    /// No request yet.
+    pub(super) fn new(timing: Timing) -> Exchange {
+        assert!(timing.window > 0 && timing.per_device > 0, "a window of 0 would wait for ever: {timing:?}");
+        Exchange {
+            timing,
+            devices: Vec::new(),
+            ready: VecDeque::new(),
+            flights: FxHashMap::default(),
+            deadlines: BTreeSet::new(),
+            again: VecDeque::new(),
+        }
+    }
+
+    /// Takes a request into its device's queue.
+    pub(super) fn submit(&mut self, request: Request) {
+        let device = request.device;
+        if self.devices.len() <= device as usize {
+            self.devices.resize_with(device as usize + 1, DeviceQueue::default);
+        }
+        self.devices[device as usize].waiting.push_back(request);
+        self.list(device);
+    }
+
+    fn list(&mut self, device: u32) {
+        let queue = &mut self.devices[device as usize];
+        if !queue.listed && !queue.waiting.is_empty() && queue.under_way < self.timing.per_device {
+            queue.listed = true;
+            self.ready.push_back(device);
+        }
+    }
+
+    /// The next request to be sent now, with its transaction and whether it was sent before; `next_tid` gives a new one.
+    pub(super) fn transmit(&mut self, now_ns: u64, next_tid: &mut u32) -> Option<(u32, &Request, bool)> {
+        let tid = match self.again.pop_front() {
+            Some(tid) => tid,
+            None => self.start(next_tid)?,
+        };
+        let flight = self.flights.get_mut(&tid).expect("what is to be sent again is still under way");
+        flight.last_sent_ns = now_ns;
+        flight.deadline_ns = now_ns.saturating_add(self.timing.patience_ns(flight.sent));
+        flight.sent += 1;
+        self.deadlines.insert((flight.deadline_ns, tid));
+        Some((tid, &flight.request, flight.sent > 1))
+    }
+
+    fn start(&mut self, next_tid: &mut u32) -> Option<u32> {
+        if self.flights.len() >= self.timing.window {
+            return None;
+        }
+        let device = self.ready.pop_front()?;
+        let queue = &mut self.devices[device as usize];
+        queue.listed = false;
+        queue.under_way += 1;
+        let request = queue.waiting.pop_front().expect("only devices with a request are listed");
+        self.list(device);
+        let tid = *next_tid;
+        *next_tid = next_tid.wrapping_add(1);
+        let flight = Flight { request, sent: 0, last_sent_ns: 0, deadline_ns: 0 };
+        let earlier = self.flights.insert(tid, flight);
+        assert!(earlier.is_none(), "transaction {tid:#x} is still under way after 2^32 others");
+        Some(tid)
+    }
+
+    /// Matches an answer with its request. None where nobody waits for it, where it answers something else, or where
+    /// the device says that it is busy (it will be asked again).
+    pub(super) fn answer(&mut self, tid: u32, answer: Answer) -> Option<Completed> {
+        let flight = self.flights.get(&tid)?;
+        if !answer.fits(&flight.request) || answer.status & status::BUSY != 0 {
+            return None;
+        }
+        self.deadlines.remove(&(flight.deadline_ns, tid));
+        // It may wait to be sent again: rare, and then the list is short.
+        self.again.retain(|&other| other != tid);
+        Some(self.land(tid, Some(answer)))
+    }
+
+    /// Takes note that time has passed: the next request that was asked for too often without an answer. Those with
+    /// attempts left are to be sent again. Call until there is none.
+    pub(super) fn expire(&mut self, now_ns: u64) -> Option<Completed> {
+        while let Some(&(deadline_ns, tid)) = self.deadlines.first() {
+            if deadline_ns > now_ns {
+                return None;
+            }
+            self.deadlines.pop_first();
+            if self.flights[&tid].sent > self.timing.retries {
+                return Some(self.land(tid, None));
+            }
+            self.again.push_back(tid);
+        }
+        None
+    }
+
+    fn land(&mut self, tid: u32, answer: Option<Answer>) -> Completed {
+        let Flight { request, sent, last_sent_ns, .. } = self.flights.remove(&tid).expect("it is under way");
+        self.devices[request.device as usize].under_way -= 1;
+        self.list(request.device);
+        Completed { request, sent, last_sent_ns, answer }
+    }
+
+    /// When [`Exchange::expire`] has something to do; none when every request has been completed, provided that all that
+    /// could be sent was.
+    pub(super) fn deadline_ns(&self) -> Option<u64> {
+        self.deadlines.first().map(|&(deadline_ns, _)| deadline_ns)
+    }
+
+    /// Drops every request that was not sent yet; those under way are seen to their end.
+    pub(super) fn abandon(&mut self) {
+        self.devices.iter_mut().for_each(|queue| queue.waiting.clear());
+        self.ready.drain(..).for_each(|device| self.devices[device as usize].listed = false);
+    }
+}
+
+impl Answer {
+    fn fits(&self, request: &Request) -> bool {
+        let same_attribute = match (&self.data, &request.body) {
+            (AnswerData::Smp(answered, _), Body::Smp { attribute, .. }) => answered == attribute,
+            (AnswerData::Perf(answered, _), Body::Perf { attribute, .. }) => answered == attribute,
+            _ => false,
+        };
+        same_attribute && self.modifier == request.modifier
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(device: u32, tag: u64) -> Request {
+        let attribute = AttributeId::LinearForwardingTable;
+        let body = Body::Smp { path: Path::default(), attribute, data: Box::new([0; SMP_DATA_SIZE]) };
+        Request { device, tag, method: Method::Set, modifier: 0, body }
+    }
+
+    fn exchange(window: usize, per_device: usize, requests: &[(u32, u64)]) -> Exchange {
+        let timing = Timing { timeout_ns: 100, retries: 1, window, per_device, ..Timing::default() };
+        let mut exchange = Exchange::new(timing);
+        requests.iter().for_each(|&(device, tag)| exchange.submit(request(device, tag)));
+        exchange
+    }
+
+    /// Tags of what goes out now.
+    fn sent(exchange: &mut Exchange, now_ns: u64, tid: &mut u32) -> Vec<u64> {
+        std::iter::from_fn(|| exchange.transmit(now_ns, tid).map(|(_, request, _)| request.tag)).collect()
+    }
+
+    fn done() -> Answer {
+        let data = AnswerData::Smp(AttributeId::LinearForwardingTable, Box::new([0; SMP_DATA_SIZE]));
+        Answer { status: 0, modifier: 0, data }
+    }
+
+    #[test]
+    fn devices_take_turns_and_each_is_served_in_order() {
+        let mut exchange = exchange(2, 1, &[(0, 1), (0, 2), (0, 3), (7, 4), (9, 5)]);
+        let mut tid = 1;
+        assert_eq!(sent(&mut exchange, 0, &mut tid), [1, 4]);
+        assert_eq!(exchange.answer(1, done()).map(|done| done.request.tag), Some(1));
+        assert_eq!(sent(&mut exchange, 0, &mut tid), [5]);
+        assert_eq!(exchange.answer(2, done()).map(|done| done.request.tag), Some(4));
+        assert_eq!(sent(&mut exchange, 0, &mut tid), [2]);
+    }
+
+    #[test]
+    fn what_is_silent_is_sent_again_then_given_up() {
+        let mut exchange = exchange(1, 1, &[(0, 1), (0, 2)]);
+        let mut tid = 1;
+        assert_eq!(sent(&mut exchange, 0, &mut tid), [1]);
+        assert_eq!(exchange.deadline_ns(), Some(100));
+        assert!(exchange.expire(99).is_none());
+        assert!(exchange.expire(100).is_none());
+        assert_eq!(exchange.transmit(100, &mut tid).map(|(tid, _, again)| (tid, again)), Some((1, true)));
+        assert_eq!(exchange.deadline_ns(), Some(300), "twice as patient");
+        let lost = exchange.expire(300).expect("one retry was granted");
+        assert_eq!((lost.request.tag, lost.sent, lost.answer.is_none()), (1, 2, true));
+        assert_eq!(sent(&mut exchange, 300, &mut tid), [2]);
+        assert!(exchange.answer(1, done()).is_none(), "too late");
+        assert!(exchange.answer(2, done()).is_some());
+        assert_eq!(exchange.deadline_ns(), None);
+    }
+
+    #[test]
+    fn an_answer_that_comes_just_before_the_retry_spares_it() {
+        let mut exchange = exchange(1, 1, &[(0, 1)]);
+        let mut tid = 1;
+        assert_eq!(sent(&mut exchange, 0, &mut tid), [1]);
+        assert!(exchange.expire(100).is_none());
+        assert!(exchange.answer(1, done()).is_some());
+        assert_eq!(sent(&mut exchange, 100, &mut tid), [0; 0]);
+    }
+
+    #[test]
+    fn what_is_abandoned_stays_unsent_and_the_rest_is_seen_to_its_end() {
+        let mut exchange = exchange(1, 1, &[(0, 1), (0, 2), (3, 3)]);
+        let mut tid = 1;
+        assert_eq!(sent(&mut exchange, 0, &mut tid), [1]);
+        exchange.abandon();
+        assert!(exchange.answer(1, done()).is_some());
+        assert_eq!(sent(&mut exchange, 0, &mut tid), [0; 0]);
+        exchange.submit(request(3, 4));
+        assert_eq!(sent(&mut exchange, 0, &mut tid), [4]);
+    }
+}

@@ -1,0 +1,331 @@
+//! [`Manager`]: the subnet manager over one port. Runs exchanges, sorts in what arrives, keeps counts.
+
+use super::error::status_meaning;
+use super::exchange::{Answer, AnswerData, Body, Completed, Exchange, Request};
+use super::paths::Paths;
+use super::sweep::Sweep;
+use super::{Applied, Discovered, Order, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing};
+use crate::drain::{DrainGraph, Drained, Flushed, Observer, SourcesMoved, Ticket};
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Guid, Half, Lid, PortNum, Sl, VlSet};
+use crate::tables::Write;
+use crate::transport::{Datagram, Transport};
+use crate::wire::vendor::DrainToken;
+use crate::wire::{self, AttributeId, Method, PerfMad, PortInfo, Smp};
+use async_trait::async_trait;
+use std::collections::{BTreeMap, VecDeque};
+
+/// A subnet manager that speaks through one port.
+#[derive(Debug)]
+pub struct Manager<T> {
+    pub(super) transport: T,
+    pub(super) timing: Timing,
+    m_key: u64,
+    pub(super) topology: Option<Topology>,
+    next_tid: u32,
+    pub(super) counts: SmpCounts,
+    pub(super) events: VecDeque<SubnetEvent>,
+    /// The transaction of the last trap of each (issuer, number): what repeats it is the same trap.
+    pub(super) last_trap: BTreeMap<(Lid, u16), u64>,
+    /// Reports of drain tokens that nobody has looked at yet, with the LID they came from and the port they name.
+    pub(super) token_reports: Vec<TokenReport>,
+    /// The last PortInfo that each port answered with, by node GUID and number.
+    pub(super) port_infos: BTreeMap<(Guid, PortNum), PortInfo>,
+    /// Until when a copy of a repeated `Set` may be under way.
+    quiet_at_ns: u64,
+    /// The half that the SA answers with, and that the SM itself sends on.
+    pub(super) sa_half: Half,
+    pub(super) next_light_sweep_ns: Option<u64>,
+}
+
+/// The fabric as it is known, and the ways through it.
+#[derive(Debug)]
+pub(super) struct Topology {
+    pub(super) fabric: Fabric,
+    pub(super) paths: Paths,
+}
+
+/// A device says that a drain token has arrived at the end of its way.
+#[derive(Clone, Debug)]
+pub(super) struct TokenReport {
+    /// The LID it came from.
+    pub(super) lid: Lid,
+    /// The attribute modifier: the port that the token arrived at.
+    pub(super) port: PortNum,
+    /// The token.
+    pub(super) token: DrainToken,
+}
+
+impl<T: Transport> Manager<T> {
+    /// A manager that knows no fabric yet. `m_key` goes into every SMP; 0 where the subnet has none.
+    pub fn new(transport: T, timing: Timing, m_key: u64) -> Manager<T> {
+        let next_light_sweep_ns = timing.light_sweep_ns.map(|period| transport.now_ns().saturating_add(period));
+        Manager {
+            transport,
+            timing,
+            m_key,
+            topology: None,
+            next_tid: 1,
+            counts: SmpCounts::default(),
+            events: VecDeque::new(),
+            last_trap: BTreeMap::new(),
+            token_reports: Vec::new(),
+            port_infos: BTreeMap::new(),
+            quiet_at_ns: 0,
+            sa_half: Half::default(),
+            next_light_sweep_ns,
+        }
+    }
+
+    /// The port it speaks through.
+    pub fn transport(&self) -> &T {
+        &self.transport
+    }
+
+    /// The port it speaks through, to be changed between operations.
+    pub fn transport_mut(&mut self) -> &mut T {
+        &mut self.transport
+    }
+
+    pub(super) fn topology(&self, attempted: &'static str) -> Result<&Topology, SubnetError> {
+        self.topology.as_ref().ok_or(SubnetError::NoTopology { attempted })
+    }
+
+    /// Runs an exchange to its end. `on` sees every request completed, answered or not, and may submit more.
+    pub(super) async fn run(
+        &mut self,
+        exchange: &mut Exchange,
+        mut on: impl FnMut(&mut Exchange, Completed),
+    ) -> Result<(), SubnetError> {
+        loop {
+            while let Some(done) = exchange.expire(self.transport.now_ns()) {
+                self.note_repeats(&done);
+                on(exchange, done);
+            }
+            self.send_due(exchange).await?;
+            let Some(deadline_ns) = exchange.deadline_ns() else { return Ok(()) };
+            let Some(datagram) = self.transport.recv(deadline_ns).await? else { continue };
+            let Some((tid, answer)) = self.sort_in(datagram).await? else { continue };
+            match exchange.answer(tid, answer) {
+                Some(done) => {
+                    self.note_repeats(&done);
+                    on(exchange, done);
+                }
+                None => self.counts.late += 1,
+            }
+        }
+    }
+
+    async fn send_due(&mut self, exchange: &mut Exchange) -> Result<(), SubnetError> {
+        while let Some((tid, request, sent_before)) = exchange.transmit(self.transport.now_ns(), &mut self.next_tid) {
+            let datagram = datagram_of(request, tid, self.m_key);
+            match &request.body {
+                Body::Smp { attribute, .. } => self.counts.count(*attribute, request.method),
+                Body::Perf { .. } => self.counts.perf += 1,
+            }
+            self.counts.retries += u64::from(sent_before);
+            self.transport.send(datagram).await?;
+        }
+        Ok(())
+    }
+
+    /// A `Set` that was sent more than once, or never answered, may have a copy under way for an SMP's lifetime.
+    fn note_repeats(&mut self, done: &Completed) {
+        if done.request.method == Method::Set && (done.sent > 1 || done.answer.is_none()) {
+            let gone_ns = done.last_sent_ns.saturating_add(self.timing.smp_lifetime_ns);
+            self.quiet_at_ns = self.quiet_at_ns.max(gone_ns);
+        }
+    }
+
+    /// Waits until no copy of a `Set` can be under way any more; how long that was.
+    pub(super) async fn quieten(&mut self) -> Result<u64, SubnetError> {
+        let begin_ns = self.transport.now_ns();
+        self.wait_until(self.quiet_at_ns).await?;
+        Ok(self.transport.now_ns() - begin_ns)
+    }
+
+    /// Waits, sorting in whatever arrives.
+    pub(super) async fn wait_until(&mut self, until_ns: u64) -> Result<(), SubnetError> {
+        while self.transport.now_ns() < until_ns {
+            if let Some(datagram) = self.transport.recv(until_ns).await? {
+                let answer = self.sort_in(datagram).await?;
+                self.counts.late += u64::from(answer.is_some());
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a MAD that came in to whom it concerns; returned are answers to requests.
+    pub(super) async fn sort_in(&mut self, datagram: Datagram) -> Result<Option<(u32, Answer)>, SubnetError> {
+        if wire::class_of(&datagram.bytes) == wire::class::PERFORMANCE {
+            let mad = PerfMad::decode(&datagram.bytes).ok().filter(|mad| mad.method == Method::GetResp);
+            let Some(mad) = mad else { return Ok(self.unknown()) };
+            let data = AnswerData::Perf(mad.attribute, Box::new(mad.data));
+            return Ok(Some((mad.tid as u32, Answer { status: mad.status, modifier: mad.modifier, data })));
+        }
+        let Ok(smp) = Smp::decode(&datagram.bytes) else { return Ok(self.unknown()) };
+        match (smp.method, smp.attribute) {
+            (Method::GetResp, attribute) => {
+                let data = AnswerData::Smp(attribute, Box::new(smp.data));
+                return Ok(Some((smp.tid as u32, Answer { status: smp.status, modifier: smp.modifier, data })));
+            }
+            (Method::Trap, AttributeId::Notice) => self.on_trap(&datagram, &smp).await?,
+            (Method::Report, AttributeId::DrainToken) => self.token_reports.push(TokenReport {
+                lid: datagram.lid,
+                port: PortNum(smp.modifier as u8),
+                token: DrainToken::decode(&smp.data),
+            }),
+            _ => return Ok(self.unknown()),
+        }
+        Ok(None)
+    }
+
+    fn unknown<A>(&mut self) -> Option<A> {
+        self.counts.unknown += 1;
+        None
+    }
+
+    /// Sends one SMP that no answer is expected to.
+    pub(super) async fn send_smp(&mut self, smp: &Smp, lid: Lid) -> Result<(), SubnetError> {
+        self.counts.count(smp.attribute, smp.method);
+        let bytes = Box::new(smp.encode());
+        self.transport.send(Datagram { lid, qp: 0, sl: Sl::default(), bytes }).await?;
+        Ok(())
+    }
+
+    /// Asks many devices at once; the answers in the order of the requests.
+    ///
+    /// # Errors
+    /// A device that stayed silent or refused. All requests are completed first.
+    pub(super) async fn ask_all(&mut self, requests: Vec<Request>) -> Result<Vec<Answer>, SubnetError> {
+        let mut exchange = Exchange::new(self.timing);
+        let mut answers: Vec<Option<Answer>> = vec![None; requests.len()];
+        let mut failure = None;
+        for (tag, request) in requests.into_iter().enumerate() {
+            exchange.submit(Request { tag: tag as u64, ..request });
+        }
+        self.run(&mut exchange, |_, done| {
+            let tag = done.request.tag as usize;
+            match settled(done) {
+                Ok((_, answer)) => answers[tag] = Some(answer),
+                Err(failed) => failure = Some(failed),
+            }
+        })
+        .await?;
+        match failure {
+            Some(failed) => Err(self.explain(failed)),
+            None => Ok(answers.into_iter().flatten().collect()),
+        }
+    }
+
+    /// A failed request in words.
+    pub(super) fn explain(&self, failed: Failed) -> SubnetError {
+        let attempted = self.describe(&failed.request);
+        match failed.status {
+            Some(status) => SubnetError::Refused { attempted, status, meaning: status_meaning(status) },
+            None => {
+                let waited_ns: u64 = (0..failed.sent).map(|attempt| self.timing.patience_ns(attempt)).sum();
+                SubnetError::Silent { attempted, sent: failed.sent, waited_ms: waited_ns / 1_000_000 }
+            }
+        }
+    }
+
+    /// `Set LinearForwardingTable (modifier 0x3) at path 0,1,7`, for messages.
+    pub(super) fn describe(&self, request: &Request) -> String {
+        let (attribute, place) = match &request.body {
+            Body::Smp { path, attribute, .. } => (format!("{attribute:?}"), format!("path {path}")),
+            Body::Perf { lid, attribute, .. } => (format!("{attribute:?}"), format!("LID {lid}")),
+        };
+        format!("{:?} {attribute} (modifier {:#x}) at {place}", request.method, request.modifier)
+    }
+}
+
+/// A request that came to nothing.
+#[derive(Clone, Debug)]
+pub(super) struct Failed {
+    pub(super) request: Request,
+    pub(super) sent: u32,
+    /// The status it was refused with; none where no answer came.
+    pub(super) status: Option<u16>,
+}
+
+/// A request with its answer, when that says that it was done.
+pub(super) fn settled(done: Completed) -> Result<(Request, Answer), Failed> {
+    match done.answer {
+        Some(answer) if answer.status == 0 => Ok((done.request, answer)),
+        answer => Err(Failed { request: done.request, sent: done.sent, status: answer.map(|answer| answer.status) }),
+    }
+}
+
+fn datagram_of(request: &Request, tid: u32, m_key: u64) -> Datagram {
+    let tid = u64::from(tid);
+    let (method, modifier) = (request.method, request.modifier);
+    match &request.body {
+        Body::Smp { path, attribute, data } => {
+            let smp = Smp::directed(path.hops(), method, *attribute, modifier, **data);
+            let smp = smp.expect("paths are built with 63 hops at most").with_tid(tid);
+            let smp = Smp { m_key, ..smp };
+            Datagram { lid: Lid::PERMISSIVE, qp: 0, sl: Sl::default(), bytes: Box::new(smp.encode()) }
+        }
+        Body::Perf { lid, sl, attribute, data } => {
+            let mad = PerfMad { method, status: 0, tid, attribute: *attribute, modifier, data: **data };
+            Datagram { lid: *lid, qp: 1, sl: *sl, bytes: Box::new(mad.encode()) }
+        }
+    }
+}
+
+#[async_trait(?Send)]
+impl<T: Transport> SubnetManager for Manager<T> {
+    fn now_ns(&self) -> u64 {
+        self.transport.now_ns()
+    }
+
+    fn smps(&self) -> &SmpCounts {
+        &self.counts
+    }
+
+    fn set_topology(&mut self, fabric: &Fabric, sm_port: PortId) {
+        let paths = Paths::new(fabric, sm_port);
+        self.topology = Some(Topology { fabric: fabric.clone(), paths });
+    }
+
+    async fn discover(&mut self) -> Result<Discovered, SubnetError> {
+        let mut exchange = Exchange::new(self.timing);
+        let mut sweep = Sweep::begin(&mut exchange);
+        self.run(&mut exchange, |exchange, done| sweep.take(exchange, done)).await?;
+        self.port_infos.extend(sweep.port_infos().map(|(port, info)| (port, info.clone())));
+        sweep.finish()
+    }
+
+    async fn apply(&mut self, fabric: &Fabric, writes: &[Write], order: Order) -> Result<Applied, SubnetError> {
+        self.apply_writes(fabric, writes, order).await
+    }
+
+    async fn flush(&mut self, ticket: Ticket, observer: Observer, lanes: VlSet) -> Result<Flushed, SubnetError> {
+        self.await_flushed(ticket, observer, lanes).await
+    }
+
+    async fn confirm_sources(
+        &mut self,
+        ticket: Ticket,
+        ports: &[PortId],
+        half: Half,
+    ) -> Result<SourcesMoved, SubnetError> {
+        self.await_sources(ticket, ports, half).await
+    }
+
+    async fn drain(
+        &mut self,
+        ticket: Ticket,
+        graph: &DrainGraph,
+        observer: Observer,
+        lanes: VlSet,
+        half: Half,
+    ) -> Result<Drained, SubnetError> {
+        self.await_drained(ticket, graph, observer, lanes, half).await
+    }
+
+    async fn next_event(&mut self, until_ns: u64) -> Result<Option<SubnetEvent>, SubnetError> {
+        self.await_event(until_ns).await
+    }
+}

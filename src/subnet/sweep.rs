@@ -1,0 +1,374 @@
+//! Discovery by directed routes: from the SM's port outwards, device by device, cable by cable.
+//!
+//! [`Sweep`] decides what to ask next from each answer, and touches nothing. A device is known by its GUID, however many
+//! cables lead to it; a cable is probed from one end, or from both at once, and counts once; a switch's port-change bit
+//! is cleared before its ports are read, so that a later change shows in the next sweep. A device that does not answer
+//! is noted and left out. The fabric it ends with lists nodes by GUID, so it does not depend on who answered first.
+
+use super::SubnetError;
+use super::exchange::{AnswerData, Body, Completed, Exchange, Request};
+use super::paths::{MOST_HOPS, Path};
+use crate::fabric::{Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortId, PortZero};
+use crate::ids::{Guid, Lid, PortNum};
+use crate::tables::PortState;
+use crate::wire::{
+    self, AttributeId, Method, NodeDescription, NodeInfo, NodeType, PortInfo, SMP_DATA_SIZE, SwitchInfo,
+};
+use std::collections::BTreeMap;
+
+/// What a sweep found.
+#[derive(Clone, Debug)]
+pub struct Discovered {
+    /// The subnet, in indices of its own: nodes by rising GUID.
+    pub fabric: Fabric,
+    /// The port that the sweep was made from.
+    pub sm_port: PortId,
+    /// By [`PortId`]: the state of every port; Down for those that were not asked.
+    pub port_states: Vec<PortState>,
+    /// What was left out, and why.
+    pub notices: Vec<String>,
+}
+
+/// What a request was for.
+#[derive(Clone, Copy, Debug)]
+enum Question {
+    /// Who is at the end of this cable? None: who am I?
+    Who {
+        beyond: Option<(usize, PortNum)>,
+    },
+    Description(usize),
+    SwitchInfo(usize),
+    ClearChange(usize),
+    Port(usize, PortNum),
+}
+
+/// A device that answered.
+#[derive(Clone, Debug)]
+struct Found {
+    info: NodeInfo,
+    path: Path,
+    description: String,
+    switch_info: Option<SwitchInfo>,
+    ports: BTreeMap<PortNum, PortInfo>,
+    guids: BTreeMap<PortNum, Guid>,
+    /// Why it is left out, where it is.
+    lost: Option<&'static str>,
+}
+
+/// A sweep under way.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sweep {
+    found: Vec<Found>,
+    by_guid: BTreeMap<Guid, usize>,
+    /// Ports whose other end is known, with that end.
+    cabled: BTreeMap<(usize, PortNum), (usize, PortNum)>,
+    questions: Vec<Question>,
+    notices: Vec<String>,
+    home: Option<(usize, PortNum)>,
+    /// Queues given out: one a probe; a device keeps that of the probe that found it.
+    queues: u32,
+}
+
+impl Sweep {
+    /// Begins: asks the SM's own device who it is.
+    pub(super) fn begin(exchange: &mut Exchange) -> Sweep {
+        let mut sweep = Sweep::default();
+        sweep.probe(exchange, None, Path::default());
+        sweep
+    }
+
+    fn probe(&mut self, exchange: &mut Exchange, beyond: Option<(usize, PortNum)>, path: Path) {
+        let queue = self.queues;
+        self.queues += 1;
+        self.ask(exchange, queue, Question::Who { beyond }, path, AttributeId::NodeInfo, 0);
+    }
+
+    fn ask(
+        &mut self,
+        to: &mut Exchange,
+        queue: u32,
+        question: Question,
+        path: Path,
+        attribute: AttributeId,
+        modifier: u32,
+    ) {
+        self.send(
+            to,
+            queue,
+            question,
+            Method::Get,
+            modifier,
+            Body::Smp { path, attribute, data: Box::new([0; SMP_DATA_SIZE]) },
+        );
+    }
+
+    fn send(&mut self, to: &mut Exchange, device: u32, question: Question, method: Method, modifier: u32, body: Body) {
+        let tag = self.questions.len() as u64;
+        self.questions.push(question);
+        to.submit(Request { device, tag, method, modifier, body });
+    }
+
+    /// Takes an answer, or the lack of one, and asks what follows from it.
+    pub(super) fn take(&mut self, exchange: &mut Exchange, done: Completed) {
+        let question = self.questions[done.request.tag as usize];
+        let queue = done.request.device;
+        let Body::Smp { path, .. } = done.request.body else { return };
+        let data = match done.answer {
+            Some(answer) if answer.status == 0 => match answer.data {
+                AnswerData::Smp(_, data) => data,
+                AnswerData::Perf(..) => return,
+            },
+            Some(_) => return self.missing(question, &path, "it refused"),
+            None => return self.missing(question, &path, "it did not answer"),
+        };
+        match question {
+            Question::Who { beyond } => self.met(exchange, queue, beyond, path, NodeInfo::decode(&data)),
+            Question::Description(node) => self.found[node].description = NodeDescription::decode(&data).to_string(),
+            Question::SwitchInfo(node) => self.switch_info(exchange, queue, node, SwitchInfo::decode(&data)),
+            Question::ClearChange(node) => self.ask_ports(exchange, queue, node),
+            Question::Port(node, num) => self.port(exchange, node, num, PortInfo::decode(&data)),
+        }
+    }
+
+    fn missing(&mut self, question: Question, path: &Path, why: &'static str) {
+        let attribute = match question {
+            Question::Who { beyond } => {
+                let whose = match beyond {
+                    Some((node, num)) => format!("beyond port {num} of {}", self.found[node].info.node_guid),
+                    None => "at the subnet manager's own port".to_string(),
+                };
+                return self.notices.push(format!("path {path}: the device {whose} is left out: {why}"));
+            }
+            Question::Description(_) => "NodeDescription",
+            Question::SwitchInfo(_) | Question::ClearChange(_) => "SwitchInfo",
+            Question::Port(..) => "PortInfo",
+        };
+        let (Question::Description(node)
+        | Question::SwitchInfo(node)
+        | Question::ClearChange(node)
+        | Question::Port(node, _)) = question
+        else {
+            return;
+        };
+        let found = &mut self.found[node];
+        self.notices
+            .push(format!("path {path}: node {} is left out: asked for {attribute}, {why}", found.info.node_guid));
+        found.lost = Some(why);
+    }
+
+    /// A device said who it is and through which of its ports it was asked.
+    fn met(
+        &mut self,
+        exchange: &mut Exchange,
+        queue: u32,
+        beyond: Option<(usize, PortNum)>,
+        path: Path,
+        info: NodeInfo,
+    ) {
+        let known = self.by_guid.get(&info.node_guid).copied();
+        let node = known.unwrap_or_else(|| self.add(info.clone(), path.clone()));
+        let arrived = (node, info.local_port);
+        match beyond {
+            Some(from) => {
+                self.cabled.insert(from, arrived);
+                self.cabled.insert(arrived, from);
+            }
+            None => self.home = Some(arrived),
+        }
+        if known.is_none() {
+            self.ask(exchange, queue, Question::Description(node), path.clone(), AttributeId::NodeDescription, 0);
+        }
+        if is_switch(&info) {
+            self.found[node].guids.insert(PortNum::ZERO, info.port_guid);
+            if known.is_none() {
+                self.ask(exchange, queue, Question::SwitchInfo(node), path, AttributeId::SwitchInfo, 0);
+            }
+        } else if self.found[node].guids.insert(info.local_port, info.port_guid).is_none() {
+            // Each port of a CA or a router is asked through itself.
+            let question = Question::Port(node, info.local_port);
+            self.ask(exchange, queue, question, path, AttributeId::PortInfo, u32::from(info.local_port.0));
+        }
+    }
+
+    fn add(&mut self, info: NodeInfo, path: Path) -> usize {
+        let node = self.found.len();
+        self.by_guid.insert(info.node_guid, node);
+        self.found.push(Found {
+            info,
+            path,
+            description: String::new(),
+            switch_info: None,
+            ports: BTreeMap::new(),
+            guids: BTreeMap::new(),
+            lost: None,
+        });
+        node
+    }
+
+    fn switch_info(&mut self, exchange: &mut Exchange, queue: u32, node: usize, info: SwitchInfo) {
+        let changed = info.port_state_change;
+        self.found[node].switch_info = Some(info.clone());
+        if !changed {
+            return self.ask_ports(exchange, queue, node);
+        }
+        // Writing a 1 clears the bit (section 14.2.5.4); the rest is written as it was read.
+        let path = self.found[node].path.clone();
+        let body = Body::Smp { path, attribute: AttributeId::SwitchInfo, data: Box::new(info.encode()) };
+        self.send(exchange, queue, Question::ClearChange(node), Method::Set, 0, body);
+    }
+
+    fn ask_ports(&mut self, exchange: &mut Exchange, queue: u32, node: usize) {
+        for num in 0..=self.found[node].info.num_ports {
+            let path = self.found[node].path.clone();
+            let question = Question::Port(node, PortNum(num));
+            self.ask(exchange, queue, question, path, AttributeId::PortInfo, u32::from(num));
+        }
+    }
+
+    /// A port said how it is; what is beyond its cable is asked, unless that is known already.
+    fn port(&mut self, exchange: &mut Exchange, node: usize, num: PortNum, info: PortInfo) {
+        let linked = num != PortNum::ZERO && state_of(&info) != PortState::Down;
+        self.found[node].ports.insert(num, info);
+        let at = (node, num);
+        let passes = is_switch(&self.found[node].info) || self.home == Some(at);
+        if !linked || !passes || self.cabled.contains_key(&at) {
+            return;
+        }
+        let path = self.found[node].path.through(num);
+        if path.hops().len() > MOST_HOPS {
+            return self
+                .notices
+                .push(format!("path {path}: not followed, a directed route has {MOST_HOPS} hops at most"));
+        }
+        self.probe(exchange, Some(at), path);
+    }
+
+    /// The fabric that was found.
+    ///
+    /// # Errors
+    /// The SM's own device did not answer, or what was found is no fabric (two devices with one GUID, one LID twice).
+    pub(super) fn finish(mut self) -> Result<Discovered, SubnetError> {
+        let Some((home, home_num)) = self.home.filter(|&(home, _)| self.found[home].lost.is_none()) else {
+            let attempted = "NodeInfo of the subnet manager's own device".to_string();
+            return Err(SubnetError::NoPath { attempted });
+        };
+        let mut builder = FabricBuilder::new();
+        let nodes: BTreeMap<usize, NodeId> = self
+            .by_guid
+            .values()
+            .filter(|&&node| self.found[node].lost.is_none())
+            .map(|&node| (node, self.found[node].build(&mut builder)))
+            .collect();
+        for (&(a, a_num), &(b, b_num)) in &self.cabled {
+            if let (Some(&a_id), Some(&b_id)) = (nodes.get(&a), nodes.get(&b)) {
+                let (width, speed) = self.rate((a, a_num), (b, b_num));
+                builder.link((a_id, a_num), (b_id, b_num), width, speed)?;
+            }
+        }
+        let origin = &self.found[home];
+        builder.origin(origin.info.node_guid, origin.info.port_guid);
+        let fabric = builder.build()?;
+        let mut port_states = vec![PortState::Down; fabric.port_count()];
+        for (&node, &id) in &nodes {
+            for (&num, info) in &self.found[node].ports {
+                if let Some(port) = fabric.port_at(id, num) {
+                    port_states[port.index()] = state_of(info);
+                }
+            }
+        }
+        let num = if is_switch(&origin.info) { PortNum::ZERO } else { home_num };
+        let sm_port = fabric.port_at(nodes[&home], num);
+        let sm_port = sm_port.ok_or_else(|| SubnetError::NoPath { attempted: format!("own port {num}") })?;
+        self.notices.sort();
+        Ok(Discovered { fabric, sm_port, port_states, notices: self.notices })
+    }
+
+    /// Width and speed of a cable, as whichever end was asked says.
+    fn rate(&self, a: (usize, PortNum), b: (usize, PortNum)) -> (LinkWidth, LinkSpeed) {
+        let info = [a, b].iter().find_map(|(node, num)| self.found[*node].ports.get(num));
+        info.map_or_else(Default::default, |info| rate_of(info))
+    }
+
+    /// Every PortInfo read, by node GUID and port: what later Sets begin from.
+    pub(super) fn port_infos(&self) -> impl Iterator<Item = ((Guid, PortNum), &PortInfo)> {
+        self.found.iter().flat_map(|found| found.ports.iter().map(|(&num, info)| ((found.info.node_guid, num), info)))
+    }
+}
+
+impl Found {
+    fn build(&self, builder: &mut FabricBuilder) -> NodeId {
+        let kind = kind_of(&self.info);
+        let id = builder.node(kind, self.info.node_guid, self.info.num_ports, self.description.clone());
+        let node = builder.node_mut(id);
+        node.system_guid = Some(self.info.system_guid).filter(|guid| guid.0 != 0);
+        node.vendor_id = self.info.vendor_id;
+        node.device_id = u32::from(self.info.device_id);
+        if let Some(info) = &self.switch_info {
+            node.lft_capacity = info.linear_fdb_cap;
+            node.optimised_sl_to_vl = info.takes_optimised_sl_to_vl();
+            node.port_zero = if info.enhanced_port0 { PortZero::Enhanced } else { PortZero::Base };
+        }
+        for (&num, &guid) in &self.guids {
+            if let Some(port) = builder.port_mut(id, num) {
+                port.guid = Some(guid);
+            }
+        }
+        for (&num, info) in &self.ports {
+            let Some(port) = builder.port_mut(id, num) else { continue };
+            let owns_lid = kind != NodeKind::Switch || num == PortNum::ZERO;
+            port.lid = Some(info.lid).filter(|lid| owns_lid && *lid != Lid(0));
+            port.lmc = info.lmc;
+            if let Some(lanes) = info.vl_cap.lanes() {
+                port.data_vls = lanes;
+            }
+        }
+        id
+    }
+}
+
+fn is_switch(info: &NodeInfo) -> bool {
+    info.node_type == NodeType::Switch
+}
+
+/// What a node is to this subnet; a kind that is not known has end ports at most.
+fn kind_of(info: &NodeInfo) -> NodeKind {
+    match info.node_type {
+        NodeType::Switch => NodeKind::Switch,
+        NodeType::Router => NodeKind::Router,
+        NodeType::ChannelAdapter | NodeType::Unknown(_) => NodeKind::Ca,
+    }
+}
+
+/// A port's state; one that is not known carries no data.
+fn state_of(info: &PortInfo) -> PortState {
+    match info.port_state {
+        wire::PortState::Initialize => PortState::Initialize,
+        wire::PortState::Armed => PortState::Armed,
+        wire::PortState::Active => PortState::Active,
+        wire::PortState::NoChange | wire::PortState::Down | wire::PortState::Unknown(_) => PortState::Down,
+    }
+}
+
+/// Width and speed in use; the fabric's defaults where the port tells none that is known.
+fn rate_of(info: &PortInfo) -> (LinkWidth, LinkSpeed) {
+    let width = match info.link_width_active {
+        wire::Width::X1 => LinkWidth::X1,
+        wire::Width::X2 => LinkWidth::X2,
+        wire::Width::X4 => LinkWidth::X4,
+        wire::Width::X8 => LinkWidth::X8,
+        wire::Width::X12 => LinkWidth::X12,
+        wire::Width::Unknown(_) => LinkWidth::default(),
+    };
+    let speed = match info.speed() {
+        Some(wire::Speed::Sdr) => LinkSpeed::Sdr,
+        Some(wire::Speed::Ddr) => LinkSpeed::Ddr,
+        Some(wire::Speed::Qdr) => LinkSpeed::Qdr,
+        Some(wire::Speed::Fdr) => LinkSpeed::Fdr,
+        Some(wire::Speed::Edr) => LinkSpeed::Edr,
+        Some(wire::Speed::Hdr) => LinkSpeed::Hdr,
+        Some(wire::Speed::Ndr) => LinkSpeed::Ndr,
+        Some(wire::Speed::Xdr) => LinkSpeed::Xdr,
+        None => LinkSpeed::default(),
+    };
+    (width, speed)
+}

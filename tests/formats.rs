@@ -75,7 +75,9 @@ fn captures_need_only_the_assumptions_that_are_noticed() {
         let reading = read_noting(&bytes, &name).expect("a capture that is read elsewhere");
         let texts: Vec<String> = reading.notices.iter().map(ToString::to_string).collect();
         let expected: &[&str] = match name.as_str() {
-            "odd/ibtopotool-3.ibnetdiscover" => &["line 1: message of the tool: src/query_smp.c:195; umad"],
+            "odd/ibtopotool-3.ibnetdiscover" => {
+                &["line 1: a message of the tool is left out: src/query_smp.c:195; umad"]
+            }
             "opensm/credit-loop-62sw.subnet.lst" => &["line 1: no speed: taken as 2.5 Gb/s (344 times"],
             "opensm/rhino512-after.subnet.lst" => &["line 1: labelled `CA`, but two of its ports share a LID or GUID"],
             "opensm/rhino512-before.subnet.lst" => &["line 1: labelled `CA`, but two of its ports share a LID or GUID"],
@@ -88,9 +90,12 @@ fn captures_need_only_the_assumptions_that_are_noticed() {
 
 #[test]
 fn captures_are_written_back_to_the_byte() {
-    for (name, bytes) in captures().into_iter().filter(|(name, _)| name.starts_with("real/") || name.contains("self-loops")) {
+    for (name, bytes) in
+        captures().into_iter().filter(|(name, _)| name.starts_with("real/") || name.contains("self-loops"))
+    {
         let text = String::from_utf8(bytes).expect("captures are ASCII");
-        let written = write(&read_capture(&name, text.as_bytes()), Format::Ibnetdiscover).expect("a format that is written");
+        let written =
+            write(&read_capture(&name, text.as_bytes()), Format::Ibnetdiscover).expect("a format that is written");
         let mut lines = text.trim_end().lines().zip(written.trim_end().lines()).enumerate();
         let differs = lines.find(|(number, (ours, theirs))| *number != 1 && ours != theirs);
         assert_eq!(differs, None, "{name}");
@@ -150,9 +155,9 @@ struct NodeSeed {
 fn node_seed() -> impl Strategy<Value = NodeSeed> {
     let kind = prop_oneof![3 => Just(NodeKind::Switch), 3 => Just(NodeKind::Ca), 1 => Just(NodeKind::Router)];
     let ids = (0u32..1 << 24, 0u32..1 << 16, proptest::option::of(1u64..));
-    (kind, 1u8..7, description(), ids, 0u8..4, any::<bool>()).prop_map(|(kind, ports, description, ids, lmc, enhanced)| {
-        NodeSeed { kind, ports, description, ids, lmc, enhanced }
-    })
+    (kind, 1u8..7, description(), ids, 0u8..4, any::<bool>()).prop_map(
+        |(kind, ports, description, ids, lmc, enhanced)| NodeSeed { kind, ports, description, ids, lmc, enhanced },
+    )
 }
 
 type LinkSeed = (usize, u8, usize, u8, usize, usize, u8);
@@ -161,9 +166,8 @@ type LinkSeed = (usize, u8, usize, u8, usize, usize, u8);
 fn fabric(per_end: bool) -> impl Strategy<Value = Fabric> {
     let link = (0..8usize, 0..8u8, 0..8usize, 0..8u8, 0..LinkWidth::ALL.len(), 0..LinkSpeed::ALL.len(), 0..5u8);
     let origin = proptest::option::of((1u64.., 1u64..));
-    (proptest::collection::vec(node_seed(), 1..8), proptest::collection::vec(link, 0..14), origin).prop_map(
-        move |(nodes, links, origin)| build(&nodes, &links, if per_end { origin } else { None }, per_end),
-    )
+    (proptest::collection::vec(node_seed(), 1..8), proptest::collection::vec(link, 0..14), origin)
+        .prop_map(move |(nodes, links, origin)| build(&nodes, &links, if per_end { origin } else { None }, per_end))
 }
 
 fn build(nodes: &[NodeSeed], links: &[LinkSeed], origin: Option<(u64, u64)>, per_end: bool) -> Fabric {
@@ -184,7 +188,9 @@ fn build(nodes: &[NodeSeed], links: &[LinkSeed], origin: Option<(u64, u64)>, per
             name_port(&mut builder, (id, PortNum::ZERO), guid, 1 + 64 * i as u16, seed.lmc);
         }
     }
-    for &(a, a_num, b, b_num, width, speed, vls) in links.iter().filter(|link| link.0 < nodes.len() && link.2 < nodes.len()) {
+    for &(a, a_num, b, b_num, width, speed, vls) in
+        links.iter().filter(|link| link.0 < nodes.len() && link.2 < nodes.len())
+    {
         let ends = [(a, a_num), (b, b_num)].map(|(node, num)| (NodeId(node as u32), PortNum(num)));
         let (width, speed) = (LinkWidth::ALL[width], LinkSpeed::ALL[speed]);
         if builder.link(ends[0], ends[1], width, speed).is_err() {
@@ -251,11 +257,50 @@ proptest! {
 }
 
 const WORDS: [&str; 44] = [
-    "\n", "\n", "\n", " ", "\t", "#", "\"", "Switch", "Ca", "Hca", "Rt", "Switch 4 \"S-0000000000000001\"", "[1]", "[2]",
-    "\"S-0000000000000001\"", "\"H-0000000000000002\"", "[1]", "(1)", "# \"x\" ", "lid 1 ", "lmc 0 ", "4xQDR", "lid 65535",
-    "vendid=0x", "1", "switchguid=0x1", "caguid", "=", "+", "width", "speed", "extspeed", "module", "\"m\"", "w=", "s=9",
-    "{ SW Ports:08 SystemGUID:1 NodeGUID:1 PortGUID:1 VenID:1 DevID:1 Rev:1 {x} LID:0001 PN:01 }", " PHY=4x LOG=ACT", "{", "}",
-    "\u{feff}", "é", "\"schema\":\"reconfig.fabric/1\",", "\"nodes\":[],\"links\":[]",
+    "\n",
+    "\n",
+    "\n",
+    " ",
+    "\t",
+    "#",
+    "\"",
+    "Switch",
+    "Ca",
+    "Hca",
+    "Rt",
+    "Switch 4 \"S-0000000000000001\"",
+    "[1]",
+    "[2]",
+    "\"S-0000000000000001\"",
+    "\"H-0000000000000002\"",
+    "[1]",
+    "(1)",
+    "# \"x\" ",
+    "lid 1 ",
+    "lmc 0 ",
+    "4xQDR",
+    "lid 65535",
+    "vendid=0x",
+    "1",
+    "switchguid=0x1",
+    "caguid",
+    "=",
+    "+",
+    "width",
+    "speed",
+    "extspeed",
+    "module",
+    "\"m\"",
+    "w=",
+    "s=9",
+    "{ SW Ports:08 SystemGUID:1 NodeGUID:1 PortGUID:1 VenID:1 DevID:1 Rev:1 {x} LID:0001 PN:01 }",
+    " PHY=4x LOG=ACT",
+    "{",
+    "}",
+    "\u{feff}",
+    "é",
+    "\"schema\":\"reconfig.fabric/1\",",
+    "\"nodes\":[],\"links\":[]",
 ];
 
 fn same_again(fabric: &Fabric, format: Format) -> Result<(), TestCaseError> {
@@ -343,7 +388,8 @@ fn damaged_captures_never_make_a_reader_panic() {
 #[test]
 fn bad_input_is_refused_with_place_line_and_expectation() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad-input");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(&folder).expect("the folder").map(|e| e.expect("an entry").path()).collect();
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(&folder).expect("the folder").map(|e| e.expect("an entry").path()).collect();
     files.retain(|path| path.extension().is_some_and(|end| end != "stderr"));
     files.sort();
     assert!(files.len() >= 20, "{} files of bad input", files.len());

@@ -1,16 +1,17 @@
 //! Up*/down* and LID assignment: legal, complete, spread, and frank about what cannot be joined.
 
-mod support;
+#[path = "support/fabrics.rs"]
+mod fabrics;
 
+use fabrics::{fabric_of, fabric_with, random_fabric, ring};
 use proptest::prelude::*;
 use reconfig::fabric::{Fabric, FabricBuilder, NodeId, NodeKind, PortId};
 use reconfig::ids::{Guid, Half, Lid, Lmc, PortNum};
 use reconfig::lid::{self, LidError};
-use reconfig::routing::{Demand, Engine, RouteError, UpDown, choose_root, stranded};
+use reconfig::routing::{Demand, Engine, RouteError, UpDown, choose_root, engine_named, stranded};
 use reconfig::tables::RoutingFunction;
 use reconfig::verify::{Scope, prove_tables};
 use std::collections::VecDeque;
-use support::{fabric_of, fabric_with, random_fabric, ring};
 
 fn switch(fabric: &Fabric, nth: usize) -> NodeId {
     fabric.switches().nth(nth).unwrap()
@@ -79,6 +80,7 @@ proptest! {
                 prop_assert_eq!(down.first().copied().unwrap_or(true), reaches_down(&fabric, &key, start, target));
             }
         }
+        let fabric = lid::assign(&fabric, Lmc::masked(2)).unwrap();
         let tables = lid::bring_up(&fabric, &function, 4);
         prop_assert!(prove_tables(&fabric, &tables, &Scope::of(&[Half::Lower, Half::Upper])).is_ok());
     }
@@ -179,9 +181,16 @@ fn roots_that_do_not_serve_are_errors() {
     assert!(matches!(route(middle, &after, 1), RouteError::RootAbsent { .. }));
     assert!(matches!(route(fabric.port(host).node, &after, 1), RouteError::RootAbsent { .. }));
     assert!(
-        route(switch(&after, 2), &after, 1).to_string().contains("no links join the root given, sw-2, with sw-0[0]")
+        route(switch(&fabric, 2), &after, 1).to_string().contains("no links join the root given, sw-2, with sw-0[0]")
     );
     assert!(matches!(route(middle, &fabric, 0), RouteError::Paths { paths: 0, .. }));
+}
+
+#[test]
+fn engines_are_found_by_name() {
+    assert_eq!(engine_named("up-down", None).unwrap().name(), "up-down");
+    let Err(refused) = engine_named("updn", None) else { panic!("that is another tool's name") };
+    assert_eq!(refused.to_string(), "there is no engine `updn`; choose one of: up-down");
 }
 
 #[test]
@@ -211,7 +220,7 @@ fn lids_are_aligned_and_apart() {
                 assert_eq!((own.lmc.get(), fabric.half_of(lid)), (0, None));
                 continue;
             }
-            assert!(own.lmc >= lmc && lid.0 % own.lmc.lids() == 0);
+            assert!(own.lmc >= lmc && lid.0.is_multiple_of(own.lmc.lids()));
             let halves = [Half::Lower, Half::Upper].map(|half| fabric.half_lids(port, half).collect::<Vec<Lid>>());
             let all: Vec<u16> = halves.iter().flatten().map(|lid| lid.0).collect();
             assert_eq!(all, (lid.0..lid.0 + own.lmc.lids()).collect::<Vec<u16>>());

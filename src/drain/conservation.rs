@@ -125,3 +125,87 @@ impl ConservationJudge {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::channel;
+    use super::*;
+
+    const A: VlSet = VlSet(0b0011);
+
+    fn judge() -> ConservationJudge {
+        ConservationJudge::new(Ticket(2), A, [channel(0), channel(1)], 50)
+    }
+
+    fn counts(port: u32, asked_ns: u64, sent: u64, received: u64) -> CounterReading {
+        CounterReading {
+            ticket: Ticket(2),
+            port: channel(port),
+            asked_ns,
+            answered_ns: asked_ns + 5,
+            sent,
+            received,
+            clamped: false,
+            discards: 0,
+            settled: true,
+        }
+    }
+
+    #[test]
+    fn received_by_one_wave_equals_sent_by_the_next() {
+        let mut judge = judge();
+        // The second packet is under way during the first wave, received in the second: seen in the third.
+        let waves = [(60, [(20, 0), (0, 10)]), (70, [(20, 0), (0, 20)]), (80, [(20, 0), (0, 20)])];
+        for (asked_ns, [first, second]) in waves {
+            assert_eq!(judge.verdict(), Verdict::Pending, "before {asked_ns}");
+            judge.fold(&counts(0, asked_ns, first.0, first.1));
+            judge.fold(&counts(1, asked_ns, second.0, second.1));
+        }
+        assert!(matches!(judge.verdict(), Verdict::Proof(_)));
+    }
+
+    #[test]
+    fn one_wave_alone_proves_nothing() {
+        let mut judge = judge();
+        // The receiver is read first, the sender later: equal sums, yet a packet may be under way.
+        judge.fold(&counts(1, 60, 0, 20));
+        judge.fold(&counts(0, 60, 20, 0));
+        assert_eq!(judge.verdict(), Verdict::Pending);
+    }
+
+    #[test]
+    fn readings_that_overlap_the_wave_before_count_for_nothing() {
+        let mut judge = judge();
+        (0..2).for_each(|port| judge.fold(&counts(port, 60, 0, 0)));
+        // Asked at 64, when the first wave was still under way (its last answer came at 65).
+        (0..2).for_each(|port| judge.fold(&counts(port, 64, 0, 0)));
+        assert_eq!(judge.waiting().count(), 2);
+        (0..2).for_each(|port| judge.fold(&counts(port, 65, 0, 0)));
+        assert!(matches!(judge.verdict(), Verdict::Proof(_)));
+    }
+
+    #[test]
+    fn a_reply_that_waits_to_be_sent_delays_the_verdict() {
+        let mut judge = judge();
+        let waiting = |port, asked_ns| CounterReading { settled: port != 1, ..counts(port, asked_ns, 0, 0) };
+        (0..2).for_each(|port| judge.fold(&counts(port, 60, 0, 0)));
+        (0..2).for_each(|port| judge.fold(&waiting(port, 70)));
+        assert_eq!(judge.verdict(), Verdict::Pending);
+    }
+
+    #[test]
+    fn clamped_discarding_and_cleared_counters_allow_no_verdict() {
+        let bad: [CounterReading; 3] = [
+            CounterReading { clamped: true, ..counts(0, 70, 9, 9) },
+            CounterReading { discards: 1, ..counts(0, 70, 9, 9) },
+            counts(0, 70, 1, 1),
+        ];
+        for reading in bad {
+            let mut judge = judge();
+            (0..2).for_each(|port| judge.fold(&counts(port, 60, 5, 5)));
+            judge.fold(&reading);
+            (80..84).for_each(|asked_ns| (0..2).for_each(|port| judge.fold(&counts(port, 10 * asked_ns, 9, 9))));
+            assert!(matches!(judge.verdict(), Verdict::NoVerdict(_)), "{reading:?}");
+        }
+    }
+}

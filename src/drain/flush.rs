@@ -69,3 +69,52 @@ impl FlushJudge {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::device;
+    use super::*;
+
+    const B: VlSet = VlSet(0b1100);
+
+    fn judge() -> FlushJudge {
+        FlushJudge::new(Ticket(7), B, [device(0), device(1)])
+    }
+
+    fn says(number: u32, round: u32, lanes: VlSet, flushed: bool) -> FlushReading {
+        FlushReading { device: device(number), round, lanes, flushed }
+    }
+
+    #[test]
+    fn every_device_must_say_yes() {
+        let mut judge = judge();
+        judge.fold(&says(0, 14, B, true));
+        judge.fold(&says(1, 14, B, false));
+        assert_eq!(judge.verdict(), Verdict::Pending);
+        judge.fold(&says(1, 14, B, true));
+        assert_eq!(judge.verdict(), Verdict::Proof(Flushed { ticket: Ticket(7), lanes: B }));
+    }
+
+    #[test]
+    fn answers_of_another_round_and_of_strangers_count_for_nothing() {
+        let mut judge = judge();
+        [says(0, 12, B, true), says(1, 15, B, true), says(9, 14, B, true)].iter().for_each(|r| judge.fold(r));
+        assert_eq!(judge.waiting().collect::<Vec<_>>(), [device(0), device(1)]);
+    }
+
+    #[test]
+    fn an_answer_about_other_lanes_spoils_the_verdict() {
+        let mut judge = judge();
+        judge.fold(&says(0, 14, VlSet(0b0011), true));
+        [says(0, 14, B, true), says(1, 14, B, true)].iter().for_each(|r| judge.fold(r));
+        assert!(matches!(judge.verdict(), Verdict::NoVerdict(NoVerdict::OtherLanes { .. })));
+    }
+
+    #[test]
+    fn the_dead_are_excused() {
+        let mut judge = judge();
+        judge.fold(&says(0, 14, B, true));
+        judge.excuse(device(1));
+        assert!(matches!(judge.verdict(), Verdict::Proof(_)));
+    }
+}

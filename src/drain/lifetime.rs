@@ -150,3 +150,52 @@ impl FlushAge {
         Flushed { ticket: self.0.ticket, lanes: self.0.lanes }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{chain, device};
+    use super::*;
+
+    const A: VlSet = VlSet(0b0011);
+
+    fn limit(number: u32, lifetime_ns: Option<u64>) -> LifetimeReading {
+        LifetimeReading { ticket: Ticket(5), device: device(number), lifetime_ns }
+    }
+
+    #[test]
+    fn every_hop_of_the_longest_path_takes_the_longest_lifetime_twice() {
+        let graph = chain();
+        let mut judge = DrainAge::new(Ticket(5), A, &graph, [device(0), device(1)], 1000);
+        judge.fold(&limit(0, Some(100)));
+        assert_eq!(judge.verdict(u64::MAX), Verdict::Pending, "the other limit is not known");
+        judge.fold(&limit(1, Some(70)));
+        let due_ns = 1000 + 2 * 3 * 100;
+        assert_eq!(judge.due_ns(), Verdict::Proof(due_ns));
+        assert_eq!(judge.verdict(due_ns - 1), Verdict::Pending);
+        assert!(matches!(judge.verdict(due_ns), Verdict::Proof(proof) if proof.observer() == Observer::Lifetime));
+    }
+
+    #[test]
+    fn one_switch_without_a_limit_allows_no_verdict() {
+        let mut judge = FlushAge::new(Ticket(5), A, [device(0), device(1)], 0);
+        judge.fold(&limit(0, Some(100)));
+        judge.fold(&limit(1, None));
+        assert_eq!(judge.verdict(u64::MAX), Verdict::NoVerdict(NoVerdict::Unlimited { device: device(1) }));
+    }
+
+    #[test]
+    fn limits_beyond_any_clock_are_said_to_be() {
+        let mut judge = FlushAge::new(Ticket(5), A, [device(0)], 1);
+        judge.fold(&limit(0, Some(u64::MAX)));
+        assert!(matches!(judge.verdict(u64::MAX), Verdict::NoVerdict(NoVerdict::TooLong { hops: 2, .. })));
+    }
+
+    #[test]
+    fn two_lifetimes_flush() {
+        let mut judge = FlushAge::new(Ticket(5), A, [device(0)], 10);
+        judge.fold(&LifetimeReading { ticket: Ticket(4), ..limit(0, Some(1)) });
+        judge.fold(&limit(0, Some(100)));
+        assert_eq!(judge.verdict(209), Verdict::Pending);
+        assert_eq!(judge.verdict(210), Verdict::Proof(Flushed { ticket: Ticket(5), lanes: A }));
+    }
+}

@@ -166,3 +166,29 @@ impl Drained {
         self.observer
     }
 }
+
+/// What the judges' tests share.
+#[cfg(test)]
+mod testing {
+    use super::{Channel, Device, DrainGraph, PortMask};
+    use crate::ids::PortNum;
+    use crate::plan::testing;
+
+    pub fn device(number: u32) -> Device {
+        testing::device(number)
+    }
+
+    pub fn channel(number: u32) -> Channel {
+        testing::channel(number)
+    }
+
+    pub fn num(number: u8) -> PortNum {
+        PortNum(number)
+    }
+
+    /// Host, switch, switch, host in a row, packets in one direction: three channels.
+    pub fn chain() -> DrainGraph {
+        let mask = |number| -> PortMask { [PortNum(number)].into_iter().collect() };
+        testing::row(mask(2))
+    }
+}

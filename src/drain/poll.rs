@@ -149,3 +149,87 @@ impl<'a> PollJudge<'a> {
         Verdict::Proof(Drained { ticket: self.ticket, lanes: self.lanes, observer: Observer::Poll })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::NoVerdict;
+    use super::super::testing::{chain, num};
+    use super::*;
+
+    const A: VlSet = VlSet(0b0011);
+
+    /// A reading that says that the device's channel is empty.
+    fn empty(graph: &DrainGraph, place: usize, asked_ns: u64, answered_ns: u64) -> LaneReading {
+        let channel = &graph.channels()[place];
+        let drained = [channel.num].into_iter().collect();
+        LaneReading { device: channel.sender, asked_ns, answered_ns, lanes: A, drained }
+    }
+
+    #[test]
+    fn channels_run_empty_in_their_order_twice() {
+        let graph = chain();
+        let mut judge = PollJudge::new(Ticket(1), A, &graph, 100);
+        for pass in 0..2 {
+            for place in 0..graph.channels().len() {
+                assert_eq!(judge.verdict(), Verdict::Pending);
+                assert_eq!(judge.frontier().into_iter().collect::<Vec<_>>(), [graph.channels()[place].sender]);
+                let asked_ns = 200 + 100 * (pass * 10 + place as u64);
+                judge.fold(&empty(&graph, place, asked_ns, asked_ns + 50));
+            }
+        }
+        assert!(matches!(judge.verdict(), Verdict::Proof(_)));
+        assert!(judge.frontier().is_empty());
+    }
+
+    #[test]
+    fn a_reading_asked_for_before_its_predecessor_was_empty_counts_for_nothing() {
+        let graph = chain();
+        let mut judge = PollJudge::new(Ticket(1), A, &graph, 0);
+        judge.fold(&empty(&graph, 1, 10, 20));
+        judge.fold(&empty(&graph, 0, 10, 30));
+        // Asked at 29, while channel 0 was found empty at 30: a packet may have come in between.
+        judge.fold(&empty(&graph, 1, 29, 40));
+        assert_eq!(judge.frontier().into_iter().collect::<Vec<_>>(), [graph.channels()[1].sender]);
+        judge.fold(&empty(&graph, 1, 30, 40));
+        assert_eq!(judge.frontier().into_iter().collect::<Vec<_>>(), [graph.channels()[2].sender]);
+    }
+
+    #[test]
+    fn readings_of_the_first_pass_do_not_count_in_the_second() {
+        let graph = chain();
+        let mut judge = PollJudge::new(Ticket(1), A, &graph, 0);
+        let first: Vec<_> =
+            (0..3).map(|place| empty(&graph, place, 100 * place as u64, 100 * place as u64 + 9)).collect();
+        first.iter().chain(&first).for_each(|reading| judge.fold(reading));
+        assert_eq!(judge.verdict(), Verdict::Pending, "the replies start anew at the sources");
+    }
+
+    #[test]
+    fn readings_of_other_lanes_and_other_outputs_count_for_nothing() {
+        let graph = chain();
+        let mut judge = PollJudge::new(Ticket(1), A, &graph, 0);
+        let reading = empty(&graph, 0, 10, 20);
+        judge.fold(&LaneReading { lanes: VlSet(0b1100), ..reading.clone() });
+        judge.fold(&LaneReading { drained: [num(9)].into_iter().collect(), ..reading });
+        assert_eq!(judge.frontier().into_iter().collect::<Vec<_>>(), [graph.channels()[0].sender]);
+    }
+
+    #[test]
+    fn a_dead_channel_is_empty_in_both_passes() {
+        let graph = chain();
+        let mut judge = PollJudge::new(Ticket(1), A, &graph, 0);
+        judge.excuse(graph.channels()[1].channel);
+        for place in [0, 2, 0, 2] {
+            let now_ns = 1000 * judge.last_ns.max(1);
+            judge.fold(&empty(&graph, place, now_ns, now_ns + 1));
+        }
+        assert!(matches!(judge.verdict(), Verdict::Proof(_)));
+    }
+
+    #[test]
+    fn a_graph_of_no_channels_is_empty() {
+        let graph = DrainGraph::default();
+        let verdict: Verdict<Drained> = PollJudge::new(Ticket(1), A, &graph, 0).verdict();
+        assert!(!matches!(verdict, Verdict::NoVerdict(NoVerdict::OtherLanes { .. }) | Verdict::Pending));
+    }
+}

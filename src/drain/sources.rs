@@ -57,3 +57,21 @@ impl SourcesJudge {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::channel;
+    use super::*;
+
+    #[test]
+    fn told_is_not_enough_while_old_packets_wait() {
+        let mut judge = SourcesJudge::new(Ticket(3), Half::Upper, [channel(5)]);
+        let reading = |half, settled| SourceReading { ticket: Ticket(3), port: channel(5), half, settled };
+        judge.fold(&reading(Half::Upper, false));
+        judge.fold(&reading(Half::Lower, true));
+        judge.fold(&SourceReading { ticket: Ticket(2), ..reading(Half::Upper, true) });
+        assert_eq!(judge.verdict(), Verdict::Pending);
+        judge.fold(&reading(Half::Upper, true));
+        assert_eq!(judge.verdict(), Verdict::Proof(SourcesMoved { ticket: Ticket(3), half: Half::Upper }));
+    }
+}

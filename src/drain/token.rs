@@ -85,3 +85,64 @@ impl TokenJudge {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::channel;
+    use super::*;
+
+    const A: VlSet = VlSet(0b0011);
+
+    fn judge() -> TokenJudge {
+        TokenJudge::new(Ticket(4), A, &[channel(1), channel(2)])
+    }
+
+    fn came(number: u32, round: u32) -> TokenReading {
+        TokenReading { channel: channel(number), round, lanes: A, complete: true }
+    }
+
+    #[test]
+    fn the_second_round_begins_when_the_first_is_complete() {
+        let mut judge = judge();
+        assert_eq!(judge.round(), Some(8));
+        judge.fold(&came(2, 8));
+        assert_eq!((judge.round(), judge.verdict()), (Some(8), Verdict::Pending));
+        judge.fold(&came(1, 8));
+        assert_eq!((judge.round(), judge.verdict()), (Some(9), Verdict::Pending));
+        [came(1, 9), came(2, 9)].iter().for_each(|reading| judge.fold(reading));
+        assert!(matches!(judge.verdict(), Verdict::Proof(proof) if proof.lanes() == A));
+    }
+
+    #[test]
+    fn a_repeated_report_of_the_first_round_is_none_of_the_second() {
+        let mut judge = judge();
+        [came(1, 8), came(2, 8), came(1, 8), came(2, 8)].iter().for_each(|reading| judge.fold(reading));
+        assert_eq!(judge.waiting().count(), 2);
+        assert_eq!(judge.verdict(), Verdict::Pending);
+    }
+
+    #[test]
+    fn a_second_round_out_of_turn_allows_no_verdict() {
+        let mut judge = judge();
+        judge.fold(&came(1, 9));
+        [came(1, 8), came(2, 8), came(1, 9), came(2, 9)].iter().for_each(|reading| judge.fold(reading));
+        assert_eq!(judge.verdict(), Verdict::NoVerdict(NoVerdict::EarlyToken { channel: channel(1) }));
+    }
+
+    #[test]
+    fn unfinished_and_foreign_tokens_count_for_nothing() {
+        let mut judge = judge();
+        judge.fold(&TokenReading { complete: false, ..came(1, 8) });
+        judge.fold(&came(1, 6));
+        judge.fold(&came(7, 8));
+        assert_eq!(judge.waiting().count(), 2);
+    }
+
+    #[test]
+    fn a_dead_leafs_token_counts_in_both_rounds() {
+        let mut judge = judge();
+        judge.excuse(channel(1));
+        [came(2, 8), came(2, 9)].iter().for_each(|reading| judge.fold(reading));
+        assert!(matches!(judge.verdict(), Verdict::Proof(_)));
+    }
+}

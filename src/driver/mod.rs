@@ -1,1 +1,175 @@
-//! Joins change, machine and subnet into one future.
+//! Joins change, machine and subnet into one future: hears what happens, has the machine decide, does what it commands.
+//!
+//! On entry: a [`SubnetManager`] and what is known of the subnet ([`Running`]). On return of a change: a [`ChangeReport`],
+//! and `Running` as it is now, so that the next change starts from there. Between two commands the driver looks whether
+//! the subnet changed: an event counts as a change only when a sweep sees one, since traps repeat and come late. What
+//! died is excused from the writes that wait for it. Whoever changes fabrics by *adding* to them plans on the union of
+//! both ([`fabric::difference`](crate::fabric::difference)). Lacks on purpose: any decision (`machine`), the journal.
+
+mod course;
+mod error;
+mod record;
+mod watch;
+
+pub use error::DriverError;
+pub use record::{ChangeReport, PhaseRecord};
+
+use crate::change::{self, ChangeInput, Prepared};
+use crate::fabric::{Fabric, PortId};
+use crate::ids::Half;
+use crate::machine::State;
+use crate::plan::{Policy, Scheme};
+use crate::routing::Engine;
+use crate::subnet::SubnetManager;
+use crate::tables::SubnetTables;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// What is known of a running subnet. All fabrics share one index space.
+#[derive(Clone, Debug)]
+pub struct Running {
+    /// Every node and cable that the subnet had, has or will have, LIDs assigned: what a sweep is compared with.
+    pub known: Arc<Fabric>,
+    /// What the routing in force was made for.
+    pub routed: Arc<Fabric>,
+    /// What is there now.
+    pub alive: Arc<Fabric>,
+    /// The tables in force.
+    pub tables: SubnetTables,
+    /// Virtual layers that the routing in force needs.
+    pub layers: u8,
+    /// The half in use.
+    pub half: Half,
+    /// The SM's own port.
+    pub sm: PortId,
+}
+
+/// How changes are made.
+#[derive(Clone)]
+pub struct Intent {
+    /// Who computes new routings.
+    pub engine: Rc<dyn Engine>,
+    /// How they are brought in.
+    pub scheme: Scheme,
+    /// What the user settled.
+    pub policy: Policy,
+    /// Whether plans of baseline schemes run although the prover refused them, to see what becomes of it.
+    pub unproved_baselines: bool,
+}
+
+/// Asks a driver, from outside its future, to call its change off.
+#[derive(Clone, Debug, Default)]
+pub struct AbortHandle(Rc<Cell<bool>>);
+
+impl AbortHandle {
+    /// Asks for it. It is heard before the next command; from the swap on it is declined.
+    pub fn abort(&self) {
+        self.0.set(true);
+    }
+
+    fn take(&self) -> bool {
+        self.0.take()
+    }
+}
+
+/// Drives changes of one subnet.
+pub struct Driver<S> {
+    subnet: S,
+    running: Running,
+    intent: Intent,
+    state: State,
+    /// The change that stands still, where one does.
+    halted: Option<Prepared>,
+    abort: AbortHandle,
+}
+
+impl<S: SubnetManager> Driver<S> {
+    /// A driver of a subnet that runs as `running` says.
+    pub fn new(mut subnet: S, running: Running, intent: Intent) -> Driver<S> {
+        subnet.set_topology(&running.alive, running.sm);
+        Driver { subnet, running, intent, state: State::new(), halted: None, abort: AbortHandle::default() }
+    }
+
+    /// The subnet manager.
+    pub fn subnet(&self) -> &S {
+        &self.subnet
+    }
+
+    /// The subnet manager, to be used between changes.
+    pub fn subnet_mut(&mut self) -> &mut S {
+        &mut self.subnet
+    }
+
+    /// The subnet as it is now.
+    pub fn running(&self) -> &Running {
+        &self.running
+    }
+
+    /// Where the last change stands.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// What calls the change under way off.
+    pub fn abort_handle(&self) -> AbortHandle {
+        self.abort.clone()
+    }
+
+    /// Prepares the change of the routing to what `after` leaves of the fabric: a planned removal, whose elements leave
+    /// when the change is done. Writes nothing.
+    ///
+    /// # Errors
+    /// The change cannot be routed, planned or proved.
+    pub fn prepare(&self, after: Arc<Fabric>) -> Result<Prepared, DriverError> {
+        let input = ChangeInput {
+            before: self.running.routed.clone(),
+            // What has left the routing, and is not to come back, takes no part.
+            surviving: Arc::new(watch::in_either(&self.running.alive, [&self.running.routed, &after])),
+            after,
+            tables: self.running.tables.clone(),
+            layers: self.running.layers,
+            old: self.running.half,
+            engine: &*self.intent.engine,
+            scheme: self.intent.scheme,
+            policy: self.intent.policy,
+            sm: self.running.sm,
+        };
+        let span = tracing::info_span!("prepare", scheme = %self.intent.scheme, engine = self.intent.engine.name());
+        let _entered = span.enter();
+        let prepared =
+            if self.intent.unproved_baselines { change::prepare_baseline(input) } else { change::prepare(input) };
+        prepared.map_err(|error| DriverError::Change(Box::new(error)))
+    }
+
+    /// A planned change, from its preparation to its end. If the subnet changes meanwhile and the change is called off
+    /// for that, it starts anew from what is there then.
+    ///
+    /// # Errors
+    /// It cannot be prepared, or the SM's own port failed.
+    pub async fn change_to(&mut self, after: Arc<Fabric>) -> Result<ChangeReport, DriverError> {
+        let prepared = self.prepare(after)?;
+        self.run(prepared).await
+    }
+
+    /// Waits until the subnet has lost something, or `until_ns` has come, then routes what is left. None where nothing
+    /// was lost.
+    ///
+    /// # Errors
+    /// The sweep failed, found more than is known, or the change cannot be prepared.
+    pub async fn await_loss(&mut self, until_ns: u64) -> Result<Option<ChangeReport>, DriverError> {
+        while let Some(event) = self.subnet.next_event(until_ns).await? {
+            tracing::info!(?event, "the subnet tells of a change");
+            let (_, sweep) = self.look().await?;
+            if !self.running.has_lost_something() {
+                continue;
+            }
+            let left = watch::common(&self.running.alive, &self.running.routed);
+            let prepared = self.prepare(Arc::new(left))?;
+            let mut report = self.run(prepared).await?;
+            report.sweep = Some(sweep);
+            return Ok(Some(report));
+        }
+        Ok(None)
+    }
+}

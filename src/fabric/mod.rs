@@ -331,10 +331,17 @@ impl Fabric {
         }
     }
 
-    /// This fabric with every port able to carry `data_vls` lanes at most, and every switch's optimised SL-to-VL support set.
-    pub fn with_capabilities(&self, data_vls: u8, optimised_sl_to_vl: bool) -> Fabric {
+    /// This fabric with every port able to carry `data_vls` lanes at most.
+    pub fn with_data_vls(&self, data_vls: u8) -> Fabric {
         let mut fabric = self.clone();
         fabric.ports.iter_mut().for_each(|port| port.data_vls = port.data_vls.min(data_vls));
+        fabric
+    }
+
+    /// This fabric with every port able to carry `data_vls` lanes at most, and every switch's support of the optimised
+    /// SL-to-VL form set.
+    pub fn with_capabilities(&self, data_vls: u8, optimised_sl_to_vl: bool) -> Fabric {
+        let mut fabric = self.with_data_vls(data_vls);
         let switches = fabric.nodes.iter_mut().filter(|node| node.is_switch());
         switches.for_each(|node| node.optimised_sl_to_vl = optimised_sl_to_vl);
         fabric

@@ -217,3 +217,46 @@ fn linked_arcs(fabric: &Fabric, arcs: BTreeMap<Device, Vec<PortMask>>) -> BTreeM
     }
     kept
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing;
+    use super::*;
+
+    fn mask(ports: &[u8]) -> PortMask {
+        ports.iter().map(|&num| PortNum(num)).collect()
+    }
+
+    #[test]
+    fn a_row_is_drained_from_its_first_host_to_its_last() {
+        let graph = testing::row(mask(&[2]));
+        let senders: Vec<_> = graph.channels().iter().map(|channel| channel.sender.0).collect();
+        assert_eq!((senders, graph.depth()), (vec![0, 1, 2], 3));
+        assert_eq!((graph.sources().len(), graph.leaves().len()), (1, 1));
+        assert_eq!(graph.channels()[2].receiver.0, 3);
+    }
+
+    #[test]
+    fn arcs_over_a_dead_link_are_dropped_and_what_is_left_begins_anew() {
+        let whole = testing::fabric();
+        let middle = whole.port_at(NodeId(1), PortNum(2)).expect("port 2");
+        let fabric = whole.without_links(&[middle]);
+        let arcs = testing::row(mask(&[2])).arcs().clone();
+        let last = whole.port_at(NodeId(2), PortNum(2)).expect("port 2");
+        let first = whole.port_at(NodeId(0), PortNum(1)).expect("port 1");
+        let graph = DrainGraph::new(&fabric, arcs, &[first, middle, last]).expect("no cycle");
+        assert_eq!(graph.channels().len(), 2, "the dead channel is in nobody's way");
+        assert_eq!(graph.sources(), graph.leaves());
+        assert!(graph.arcs().is_empty(), "no agent has anything to pass on");
+    }
+
+    #[test]
+    fn a_cycle_has_no_order() {
+        let fabric = testing::fabric();
+        // Each switch sends packets back where they came from: the link between them is a cycle.
+        let back = vec![PortMask::default(), mask(&[1]), mask(&[2])];
+        let arcs = BTreeMap::from([(NodeId(1), back.clone()), (NodeId(2), back)]);
+        let error = DrainGraph::new(&fabric, arcs, &[]).unwrap_err();
+        assert!(error.to_string().contains("no order"), "{error}");
+    }
+}

@@ -13,6 +13,8 @@ mod error;
 mod lanes;
 mod policy;
 mod scheme;
+#[cfg(test)]
+pub(crate) mod testing;
 mod undo;
 mod vetted;
 mod wave;

@@ -14,7 +14,7 @@ mod up_down;
 pub use connectivity::{Connectivity, stranded};
 pub use up_down::{UpDown, choose_root};
 
-use crate::fabric::{Fabric, PortId};
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::tables::RoutingFunction;
 
 /// What an engine must join.
@@ -43,6 +43,12 @@ impl Demand {
 /// Why an engine cannot route.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RouteError {
+    /// No engine of that name.
+    #[error("there is no engine `{name}`; choose one of: {}", ENGINES.join(", "))]
+    NoSuchEngine {
+        /// The name given.
+        name: String,
+    },
     /// The root given is no switch of the fabric, or has left it.
     #[error(
         "{engine}: the root given, {root}, is no switch that is present; name one, or leave the choice to the engine"
@@ -98,4 +104,18 @@ pub trait Engine {
     /// # Errors
     /// Demanded ports that are not joined, or parameters that do not fit the fabric.
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError>;
+}
+
+/// The names of all engines.
+pub const ENGINES: &[&str] = &[up_down::NAME];
+
+/// The engine of a name; `root` for those that have one.
+///
+/// # Errors
+/// A name that is not in [`ENGINES`].
+pub fn engine_named(name: &str, root: Option<NodeId>) -> Result<Box<dyn Engine>, RouteError> {
+    match name {
+        up_down::NAME => Ok(Box::new(UpDown { root })),
+        _ => Err(RouteError::NoSuchEngine { name: name.to_string() }),
+    }
 }

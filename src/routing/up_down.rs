@@ -12,7 +12,7 @@ use crate::ids::PortNum;
 use crate::tables::RoutingFunction;
 use std::cmp::Reverse;
 
-const NAME: &str = "up-down";
+pub(super) const NAME: &str = "up-down";
 const FAR: u32 = u32::MAX;
 
 /// The engine.

@@ -1,1 +1,24 @@
-//! A simulated fabric and a driver in one run.
+//! A simulated fabric and a driver in one run: what is changed, how, under which traffic, and what came of it.
+//!
+//! On entry a [`Scenario`]: a fabric as captured and everything that a user may set. On return a [`SimulationReport`], or
+//! a [`ScenarioError`] where the run could not begin. The stages: LIDs and routing function R; a simulation with R loaded
+//! as found running; traffic under R; the failure or the announced change, and the driver's reaction through MADs; traffic
+//! under R′; the planned departure; the end of all traffic, so that every packet has met its fate. The same scenario gives
+//! the same report. Lacks on purpose: text for people (`report`), files.
+
+mod accounting;
+mod error;
+mod estimate;
+mod outcome;
+mod run;
+mod setting;
+mod stage;
+
+pub use accounting::{Accounting, Line, accounting};
+pub use error::ScenarioError;
+pub use outcome::{
+    ChangeReport, Ending, FabricSize, Latency, Periods, PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport,
+    SmpReport, StuckReport,
+};
+pub use run::{Watch, run};
+pub use setting::{Departure, Element, Scenario};

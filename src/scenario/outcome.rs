@@ -45,6 +45,8 @@ pub struct SimulationReport {
     pub change: ChangeReport,
     /// What the run was set to.
     pub settings: Settings,
+    /// The sweep that found what had changed, where there was one.
+    pub sweep: Option<PhaseReport>,
     /// The phases, in order.
     pub phases: Vec<PhaseReport>,
     /// From the first event to the routing function R′ in force everywhere.
@@ -59,6 +61,8 @@ pub struct SimulationReport {
     pub deadlock: Option<Vec<StuckReport>>,
     /// Deadlocks that lifetime limits broke by discarding.
     pub deadlocks_broken: u64,
+    /// Packets that lifetime limits discarded.
+    pub lifetime_discards: u64,
     /// From send queue to delivery, by period of delivery.
     pub latency_ns: Periods<Latency>,
     /// Bytes delivered, as a fraction of what all end ports could take.

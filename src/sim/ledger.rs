@@ -1,7 +1,7 @@
 //! What became of every packet.
 //!
-//! A packet is delivered, in flight, stranded, lost to the failure or lost to the change. It is *stranded* when its source
-//! or destination is cut off from the subnet manager; *lost to the failure* when the path of its class, as the tables stood
+//! A packet is delivered, in flight, stranded, lost to the failure or lost to the change. It is *stranded* when it is lost
+//! and its source or destination is cut off from the subnet manager, or omitted by the new routing; *lost to the failure* when the path of its class, as the tables stood
 //! when it was sent, crosses an element that has died; everything else that is lost is *lost to the change*, wrong
 //! deliveries included. The tables as they stood are kept as a log of overwritten blocks.
 
@@ -40,12 +40,15 @@ pub struct Period {
     pub bytes: u64,
     /// Packets delivered.
     pub delivered: u64,
+    /// The longest time without a delivery, in ticks.
+    pub longest_gap: Ticks,
+    last_delivery: Ticks,
 }
 
 impl Period {
     fn new(start: Ticks) -> Period {
         let latency_ns = Histogram::new(3).expect("three significant figures are within the histogram's range");
-        Period { start, end: start, latency_ns, bytes: 0, delivered: 0 }
+        Period { start, end: start, latency_ns, bytes: 0, delivered: 0, longest_gap: 0, last_delivery: start }
     }
 }
 
@@ -82,17 +85,21 @@ impl Ledger {
         self.history.entry((row, block)).or_default().push((now, copy));
     }
 
-    pub(super) fn deliver(&mut self, latency: Ticks, bytes: u16) {
+    pub(super) fn deliver(&mut self, now: Ticks, latency: Ticks, bytes: u16) {
         self.counts.delivered += 1;
         let period = self.periods.last_mut().expect("a run is always in a period");
         period.delivered += 1;
         period.bytes += u64::from(bytes);
+        period.longest_gap = period.longest_gap.max(now - period.last_delivery);
+        period.last_delivery = now;
         let latency_ns = (latency / TICKS_PER_NS).max(1);
         period.latency_ns.record(latency_ns).expect("a histogram that grows by itself refuses nothing");
     }
 
     pub(super) fn begin_period(&mut self, now: Ticks) {
-        self.periods.last_mut().expect("a run is always in a period").end = now;
+        let last = self.periods.last_mut().expect("a run is always in a period");
+        last.end = now;
+        last.longest_gap = last.longest_gap.max(now - last.last_delivery);
         self.periods.push(Period::new(now));
     }
 }
@@ -103,7 +110,8 @@ impl Sim {
     pub(super) fn lose(&mut self, id: u32) {
         let (source, dlid, born) = (self.packets[id].source, self.packets[id].dlid, self.packets[id].born);
         let destination = self.sources.by_lid[usize::from(dlid)];
-        let cut_off = |rank: u32| rank != NIL && self.ledger.cut_off[rank as usize];
+        let cut_off =
+            |rank: u32| rank != NIL && (self.ledger.cut_off[rank as usize] || self.sources.unreachable[rank as usize]);
         if cut_off(source) || cut_off(destination) {
             self.ledger.counts.stranded += 1;
         } else if self.path_died(source, dlid, born) {

@@ -258,6 +258,18 @@ impl Sim {
         &self.ledger.periods
     }
 
+    /// How long a period lasted, or has lasted so far, in nanoseconds.
+    pub fn period_ns(&self, period: usize) -> u64 {
+        let open = period + 1 == self.ledger.periods.len();
+        let chosen = &self.ledger.periods[period];
+        (if open { self.now } else { chosen.end } - chosen.start) / TICKS_PER_NS
+    }
+
+    /// The longest time without a delivery in a period that has ended, in nanoseconds.
+    pub fn longest_gap_ns(&self, period: usize) -> u64 {
+        self.ledger.periods[period].longest_gap / TICKS_PER_NS
+    }
+
     /// Bytes per nanosecond that all end ports can take together.
     pub fn delivery_capacity(&self) -> f64 {
         let rate = |source: &source::Source| {

@@ -7,7 +7,7 @@
 use super::packet::{IS_REPLY, NIL, Packet};
 use super::wheel::{Event, TICKS_PER_NS, Ticks};
 use super::{Sim, SimConfig, SimError, Traffic, kind};
-use crate::fabric::Fabric;
+use crate::fabric::{Fabric, PortId};
 use crate::ids::Half;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
@@ -51,6 +51,8 @@ pub struct Sources {
     pub by_lid: Vec<u32>,
     /// By dense port index: the rank of the end port.
     pub by_port: Vec<u32>,
+    /// By rank: the new routing omits it.
+    pub unreachable: Vec<bool>,
     /// How often an application had to wait for a full send queue.
     pub throttled: u64,
     /// Position in a trace.
@@ -90,7 +92,8 @@ impl Sources {
         if list.len() < 2 {
             return Err(SimError::NobodyThere(list.len()));
         }
-        let mut sources = Sources { list, by_lid, by_port, throttled: 0, trace_next: 0 };
+        let unreachable = vec![false; list.len()];
+        let mut sources = Sources { list, by_lid, by_port, unreachable, throttled: 0, trace_next: 0 };
         if config.traffic == Traffic::Permutation {
             sources.pair_up(config.seed);
         }
@@ -190,10 +193,21 @@ impl Sim {
     }
 
     /// Whether a source has a path to a destination other than itself. Until it is told of the new half it knows nothing
-    /// of who was cut off.
+    /// of who was cut off; from then on there is no path from or to them.
     fn has_path(&self, rank: u32, destination: u32) -> bool {
         let told = self.sources.list[rank as usize].half != self.first_half;
-        rank != destination && !(told && self.ledger.cut_off[destination as usize])
+        let unreachable = |rank: u32| self.ledger.cut_off[rank as usize] || self.sources.unreachable[rank as usize];
+        rank != destination && !(told && (unreachable(rank) || unreachable(destination)))
+    }
+
+    /// End ports that the new routing omits: whoever is told of the new half has no path from or to them.
+    pub fn omit(&mut self, ports: &[PortId]) {
+        for port in ports {
+            let rank = self.sources.by_port[port.index()];
+            if rank != NIL {
+                self.sources.unreachable[rank as usize] = true;
+            }
+        }
     }
 
     fn draw_destination(&mut self, rank: u32) -> u32 {
@@ -282,7 +296,7 @@ impl Sim {
         }
         let receiver = &mut self.sources.list[rank as usize];
         receiver.received[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
-        self.ledger.deliver(self.now - packet.born, packet.bytes);
+        self.ledger.deliver(self.now, self.now - packet.born, packet.bytes);
         self.packets.remove(id);
         if packet.flags & IS_REPLY == 0 && self.config.replies > 0.0 {
             self.reply(rank, &packet);

@@ -234,7 +234,9 @@ impl PortChange {
     fn compare(self, info: &PortInfo) -> Result<bool, (String, String)> {
         let mut held = true;
         if let Some(state) = self.state {
-            held = info.port_state == wire_state(state);
+            // A port that was taken down trains its link anew and comes back by itself.
+            let again_up = (state, info.port_state) == (PortState::Initialize, wire::PortState::Initialize);
+            held = info.port_state == wire_state(state) || again_up;
             if !held && (state, info.port_state) != (PortState::Armed, wire::PortState::Active) {
                 return Err((format!("state {state:?}"), format!("state {:?}", info.port_state)));
             }
@@ -338,10 +340,11 @@ fn name_of(write: &Write) -> &'static str {
     }
 }
 
+/// What is written to bring a port into a state: INITIALIZE cannot be written, it is where a port that was taken DOWN
+/// comes to (section 14.2.5.6).
 fn wire_state(state: PortState) -> wire::PortState {
     match state {
-        PortState::Down => wire::PortState::Down,
-        PortState::Initialize => wire::PortState::Initialize,
+        PortState::Down | PortState::Initialize => wire::PortState::Down,
         PortState::Armed => wire::PortState::Armed,
         PortState::Active => wire::PortState::Active,
     }

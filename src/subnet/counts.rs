@@ -44,6 +44,17 @@ impl SmpCounts {
         }
     }
 
+    /// Adds the counts of `more`.
+    pub fn add(&mut self, more: &SmpCounts) {
+        for (key, count) in &more.sent {
+            *self.sent.entry(*key).or_default() += count;
+        }
+        self.retries += more.retries;
+        self.perf += more.perf;
+        self.late += more.late;
+        self.unknown += more.unknown;
+    }
+
     pub(super) fn count(&mut self, attribute: AttributeId, method: Method) {
         *self.sent.entry((attribute, method)).or_default() += 1;
     }

@@ -98,6 +98,13 @@ pub enum SubnetError {
     },
 }
 
+impl SubnetError {
+    /// Whether the SM's own port failed, so that nothing can be tried again.
+    pub fn is_fatal(&self) -> bool {
+        matches!(self, SubnetError::Transport(_))
+    }
+}
+
 /// MAD status in words (section 13.4.7).
 pub(super) fn status_meaning(status: u16) -> &'static str {
     match status >> 2 & 0b111 {

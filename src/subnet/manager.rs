@@ -170,11 +170,11 @@ impl<T: Transport> Manager<T> {
                 return Ok(Some((smp.tid as u32, Answer { status: smp.status, modifier: smp.modifier, data })));
             }
             (Method::Trap, AttributeId::Notice) => self.on_trap(&datagram, &smp).await?,
-            (Method::Report, AttributeId::DrainToken) => self.token_reports.push(TokenReport {
-                lid: datagram.lid,
-                port: PortNum(smp.modifier as u8),
-                token: DrainToken::decode(&smp.data),
-            }),
+            (Method::Report, AttributeId::DrainToken) => {
+                self.send_smp(&smp.response(smp.data), datagram.lid).await?;
+                let token = DrainToken::decode(&smp.data);
+                self.token_reports.push(TokenReport { lid: datagram.lid, port: PortNum(smp.modifier as u8), token });
+            }
             _ => return Ok(self.unknown()),
         }
         Ok(None)
@@ -323,6 +323,10 @@ impl<T: Transport> SubnetManager for Manager<T> {
         half: Half,
     ) -> Result<Drained, SubnetError> {
         self.await_drained(ticket, graph, observer, lanes, half).await
+    }
+
+    fn pending_event(&mut self) -> Option<SubnetEvent> {
+        self.events.pop_front()
     }
 
     async fn next_event(&mut self, until_ns: u64) -> Result<Option<SubnetEvent>, SubnetError> {

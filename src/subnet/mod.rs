@@ -128,6 +128,9 @@ pub trait SubnetManager {
         half: Half,
     ) -> Result<Drained, SubnetError>;
 
+    /// An event that came while something else was done; none where none is left. Waits for nothing.
+    fn pending_event(&mut self) -> Option<SubnetEvent>;
+
     /// The next event, or none once the time `until_ns` has come.
     async fn next_event(&mut self, until_ns: u64) -> Result<Option<SubnetEvent>, SubnetError>;
 }

@@ -3,10 +3,11 @@
 use super::dependencies::{Collector, Dependencies, Layout, Turn};
 use super::evidence;
 use super::graph::Graph;
+use super::injection::Injection;
 use super::lanes::Lanes;
 use super::net::Net;
 use super::refusal::Refusal;
-use super::walk::{Case, Injection, Walker};
+use super::walk::{Case, Walker};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, PortNum, VlSet};
 use crate::tables::SubnetTables;

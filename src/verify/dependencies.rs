@@ -1,9 +1,10 @@
 //! What can wait for what: for every switch, input lane and output, the lanes of that output; by half and stage.
 
 use super::graph::Graph;
+use super::injection::Injection;
 use super::lanes::{LaneMask, Lanes, lanes_of};
 use super::net::{Head, Net};
-use super::walk::{Case, Class, Columns, Hop, Injection, Sink};
+use super::walk::{Case, Class, Columns, Hop, Sink};
 use crate::fabric::PortId;
 use crate::ids::{Half, PortNum};
 

@@ -12,6 +12,7 @@ mod channels;
 mod dependencies;
 mod evidence;
 mod graph;
+mod injection;
 mod lanes;
 mod net;
 mod prover;
@@ -82,6 +83,8 @@ pub struct ProofStatistics {
     pub lanes: usize,
     /// Distinct dependencies between lanes, all moments together.
     pub dependencies: usize,
+    /// Distinct dependencies at each moment: before the change, then wave by wave, those latched earlier included.
+    pub dependencies_by_wave: Vec<usize>,
     /// Classes (DLID, SL) that are injected at some moment.
     pub classes: usize,
     /// Ordered pairs of end ports.
@@ -89,7 +92,7 @@ pub struct ProofStatistics {
 }
 
 /// A value that the prover accepted. Only this module makes one.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Proved<T> {
     value: T,
     statistics: ProofStatistics,

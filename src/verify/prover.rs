@@ -3,10 +3,11 @@
 use super::dependencies::{Collector, Dependencies, Layout};
 use super::evidence;
 use super::graph::Graph;
+use super::injection::Injection;
 use super::lanes::Lanes;
 use super::net::Net;
 use super::refusal::Refusal;
-use super::walk::{Case, Injection, Walker};
+use super::walk::{Case, Walker};
 use super::{ProofStatistics, Proved, Transition, WaveFacts};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
@@ -139,6 +140,7 @@ fn judge(case: &Case<'_>, surviving: &Fabric) -> Result<Judged, Refusal> {
 /// What all stages together can occupy.
 struct Tally {
     all: Dependencies,
+    by_wave: Vec<usize>,
     lanes: Vec<bool>,
     last_order: Vec<u32>,
 }
@@ -146,11 +148,12 @@ struct Tally {
 impl Tally {
     fn new(layout: &Layout<'_>) -> Tally {
         let lanes = vec![false; layout.net.heads.len() * layout.vls];
-        Tally { all: Dependencies::none(layout), lanes, last_order: Vec::new() }
+        Tally { all: Dependencies::none(layout), by_wave: Vec::new(), lanes, last_order: Vec::new() }
     }
 
     fn count(&mut self, all: &Dependencies, graph: &Graph, order: Vec<u32>) {
         self.all.unite(all);
+        self.by_wave.push(all.count());
         self.lanes.iter_mut().zip(graph.touched()).for_each(|(own, touched)| *own |= touched);
         self.last_order = order;
     }
@@ -165,6 +168,7 @@ impl Tally {
             channels,
             lanes: self.lanes.iter().filter(|&&occupied| occupied).count(),
             dependencies: self.all.count(),
+            dependencies_by_wave: self.by_wave,
             classes: walker.classes().map(|class| groups[class.group].sls.len()).sum(),
             pairs: ends * ends.saturating_sub(1),
         };
@@ -208,16 +212,22 @@ fn check_sequence(fabric: &Fabric, waves: &[WaveFacts<'_>]) -> Result<(), Refusa
     Ok(())
 }
 
-/// Tables for every node, a LID for every end port.
+/// Tables for every node, and for every end port a LID of each half that is injected.
 fn check_tables(case: &Case<'_>) -> Result<(), Refusal> {
-    let nodes = case.fabric.node_count();
+    let fabric = case.fabric;
+    let nodes = fabric.node_count();
     for facts in &case.stages {
         let fits = |tables: &SubnetTables| tables.lfts.len() == nodes && tables.sl_to_vl.len() == nodes;
         if !fits(facts.before) || !fits(facts.after) {
             let what = format!("tables do not cover the {nodes} nodes of the fabric before the change");
             return Err(precondition(&facts.name, what));
         }
+        for half in [Half::Lower, Half::Upper].into_iter().filter(|&half| facts.injects(half)) {
+            if let Some(port) = fabric.end_ports().find(|&port| fabric.half_lids(port, half).next().is_none()) {
+                let what = format!("{} owns no LID of the {half} half, which is in use", fabric.describe_port(port));
+                return Err(precondition(&facts.name, what));
+            }
+        }
     }
-    let nameless = case.fabric.end_ports().find(|&port| case.fabric.port(port).lid.is_none());
-    nameless.map_or(Ok(()), |port| Err(precondition(STEADY, format!("{} has no LID", case.fabric.describe_port(port)))))
+    Ok(())
 }

@@ -5,6 +5,7 @@
 //! the next begins, less what the barrier between them emptied. A [`Sink`] hears of every hop that can happen.
 
 use super::WaveFacts;
+use super::injection::{Injection, Seed};
 use super::lanes::{LaneMask, Lanes};
 use super::net::{Head, Net};
 use super::refusal::{Entry, HoleCause};
@@ -111,89 +112,6 @@ impl Columns {
     }
 }
 
-/// Sources of one row that can inject one group in one stage.
-#[derive(Clone, Copy, Debug)]
-struct Seed {
-    row: usize,
-    /// Range of the row's sources.
-    first: usize,
-    end: usize,
-    /// How many of them inject, and how many of those that must not lose packets.
-    any: u32,
-    firm: u32,
-}
-
-/// What sources have in their injection channels.
-pub(super) struct Injection {
-    groups: usize,
-    sources: usize,
-    /// By stage, source and group.
-    masks: Vec<LaneMask>,
-    /// By stage and group.
-    seeds: Vec<Vec<Seed>>,
-}
-
-impl Injection {
-    pub fn new(case: &Case<'_>, net: &Net, lanes: &Lanes) -> Injection {
-        let (groups, sources) = (lanes.groups.len(), net.sources.len());
-        let mut injection = Injection { groups, sources, masks: Vec::new(), seeds: Vec::new() };
-        for (stage, facts) in case.stages.iter().enumerate() {
-            for source in 0..sources {
-                let masks = (0..groups).map(|group| injection.mask_in(stage, source, group, facts, net, lanes));
-                let masks: Vec<LaneMask> = masks.collect();
-                injection.masks.extend(masks);
-            }
-            let seeds = (0..groups).map(|group| injection.seeds_in(stage, group, case, net)).collect::<Vec<_>>();
-            injection.seeds.extend(seeds);
-        }
-        injection
-    }
-
-    /// The lanes of a source's injection channel that packets of a group can stand in.
-    pub fn mask(&self, stage: usize, source: usize, group: usize) -> LaneMask {
-        self.masks[(stage * self.sources + source) * self.groups + group]
-    }
-
-    fn mask_in(
-        &self,
-        stage: usize,
-        source: usize,
-        group: usize,
-        facts: &WaveFacts<'_>,
-        net: &Net,
-        lanes: &Lanes,
-    ) -> LaneMask {
-        let half = lanes.groups[group].half;
-        let own = net.sources[source];
-        if own.input != PortNum::ZERO && !net.exists(stage, own.port.index()) {
-            return 0;
-        }
-        let fresh = if facts.injects(half) { lanes.at_source(stage, source, group) } else { 0 };
-        let stays = stage > 0 && !facts.gone[half.index()];
-        fresh | if stays { self.mask(stage - 1, source, group) & !facts.empty.0 } else { 0 }
-    }
-
-    fn seeds_in(&self, stage: usize, group: usize, case: &Case<'_>, net: &Net) -> Vec<Seed> {
-        let mut seeds: Vec<Seed> = Vec::new();
-        for (index, source) in net.sources.iter().enumerate() {
-            if seeds.last().is_none_or(|seed| seed.row != source.row) {
-                seeds.push(Seed { row: source.row, first: index, end: index, any: 0, firm: 0 });
-            }
-            let Some(seed) = seeds.last_mut() else { continue };
-            seed.end = index + 1;
-            let injects = self.mask(stage, index, group) != 0;
-            seed.any += u32::from(injects);
-            seed.firm += u32::from(injects && !case.stranded[source.port.index()]);
-        }
-        seeds.retain(|seed| seed.any > 0);
-        seeds
-    }
-
-    fn seeds(&self, stage: usize, group: usize) -> &[Seed] {
-        &self.seeds[stage * self.groups + group]
-    }
-}
-
 /// Walks every class; reusable, so that two passes see the same hops.
 pub(super) struct Walker<'a> {
     pub case: &'a Case<'a>,
@@ -270,13 +188,13 @@ impl<'a> Course<'a> {
     }
 
     fn walk(&mut self, class: &Class, columns: &Columns, sink: &mut impl Sink) {
-        let stages = self.limit;
-        for stage in 0..stages {
-            self.carry_over(class, stage);
-            self.inject(class, stage, columns, sink);
+        for stage in 0..self.limit {
+            let now = Now { class, columns, stage };
+            self.carry_over(now);
+            self.inject(now, sink);
             while let Some((channel, from)) = self.stack.pop() {
                 if let Head::Switch { row, input } = self.walker.net.heads[channel as usize] {
-                    self.switch(class, stage, row as usize, input, from, columns, sink);
+                    self.forward(now, row as usize, input, from, true, sink);
                 }
             }
         }
@@ -284,112 +202,93 @@ impl<'a> Course<'a> {
     }
 
     /// What the barrier before the stage left becomes its start.
-    fn carry_over(&mut self, class: &Class, stage: usize) {
-        let facts = &self.walker.case.stages[stage];
+    fn carry_over(&mut self, now: Now<'_>) {
+        let facts = &self.walker.case.stages[now.stage];
         let net = self.walker.net;
-        let left = if facts.gone[class.half.index()] { 0 } else { !facts.empty.0 };
+        let left = if facts.gone[now.class.half.index()] { 0 } else { !facts.empty.0 };
         let occupied = &mut self.occupied;
         self.touched.retain(|&channel| {
             let lanes = &mut occupied[channel as usize];
-            *lanes &= if net.exists(stage, channel as usize) { left } else { 0 };
+            *lanes &= if net.exists(now.stage, channel as usize) { left } else { 0 };
             *lanes != 0
         });
         self.stack.extend(self.touched.iter().map(|&channel| (channel, occupied[channel as usize])));
     }
 
-    fn inject(&mut self, class: &Class, stage: usize, columns: &Columns, sink: &mut impl Sink) {
+    fn inject(&mut self, now: Now<'_>, sink: &mut impl Sink) {
         let walker = self.walker;
-        for seed in walker.injection.seeds(stage, class.group) {
-            if !walker.lanes.is_uniform(stage, seed.row) {
-                self.inject_singly(class, stage, seed, columns, sink);
-                continue;
-            }
-            // The owner sends nothing to itself.
-            let own = walker.net.sources[seed.first..seed.end].iter().position(|source| source.port == class.owner);
-            let own = own.map(|at| walker.injection.mask(stage, seed.first + at, class.group) != 0).unwrap_or(false);
-            let stranded = walker.case.stranded[class.owner.index()];
-            let (any, firm) = (seed.any - u32::from(own), seed.firm - u32::from(own && !stranded));
-            if any == 0 {
-                continue;
-            }
-            for output in choices(columns.at(stage, seed.row)) {
-                let input = PortNum::ZERO;
-                if let Some(to) = self.take(class, stage, seed.row, input, output, columns, firm > 0) {
-                    sink.enter(stage, class.group, walker.net.channel(seed.row, output), to);
-                }
+        for seed in walker.injection.seeds(now.stage, now.class.group) {
+            if walker.lanes.is_uniform(now.stage, seed.row) {
+                self.inject_together(now, seed, sink);
+            } else {
+                self.inject_singly(now, seed, sink);
             }
         }
     }
 
-    fn inject_singly(&mut self, class: &Class, stage: usize, seed: &Seed, columns: &Columns, sink: &mut impl Sink) {
-        let walker = self.walker;
+    /// All sources of a switch that makes no difference between inputs, less the owner, which sends nothing to itself.
+    fn inject_together(&mut self, now: Now<'_>, seed: &Seed, sink: &mut impl Sink) {
+        let Walker { case, net, injection, .. } = *self.walker;
+        let owner = now.class.owner;
+        let own = (seed.first..seed.end).find(|&source| net.sources[source].port == owner);
+        let own = own.is_some_and(|source| injection.mask(now.stage, source, now.class.group) != 0);
+        let firm = seed.firm - u32::from(own && !case.stranded[owner.index()]);
+        if seed.any == u32::from(own) {
+            return;
+        }
+        for output in choices(now.columns.at(now.stage, seed.row)) {
+            if let Some(to) = self.take(now, seed.row, PortNum::ZERO, output, firm > 0) {
+                sink.enter(now.stage, now.class.group, net.channel(seed.row, output), to);
+            }
+        }
+    }
+
+    fn inject_singly(&mut self, now: Now<'_>, seed: &Seed, sink: &mut impl Sink) {
+        let Walker { case, net, injection, .. } = *self.walker;
         for index in seed.first..seed.end {
-            let source = walker.net.sources[index];
-            let from = walker.injection.mask(stage, index, class.group);
-            if from == 0 || source.port == class.owner {
-                continue;
-            }
-            let firm = !walker.case.stranded[source.port.index()];
-            for output in choices(columns.at(stage, seed.row)) {
-                let taken = self.take(class, stage, seed.row, source.input, output, columns, firm);
-                if let (Some(to), true) = (taken, source.input != PortNum::ZERO) {
-                    let hop = Hop { stage, row: seed.row, input: source.input, from, output, to };
-                    sink.hop(class, columns, &hop);
-                }
+            let source = net.sources[index];
+            let from = injection.mask(now.stage, index, now.class.group);
+            if from != 0 && source.port != now.class.owner {
+                let firm = !case.stranded[source.port.index()];
+                self.forward(now, seed.row, source.input, from, firm, sink);
             }
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the inner loop: all of it is in registers")]
-    fn switch(
-        &mut self,
-        class: &Class,
-        stage: usize,
-        row: usize,
-        input: PortNum,
-        from: LaneMask,
-        columns: &Columns,
-        sink: &mut impl Sink,
-    ) {
-        for output in choices(columns.at(stage, row)) {
-            if let Some(to) = self.take(class, stage, row, input, output, columns, true) {
-                sink.hop(class, columns, &Hop { stage, row, input, from, output, to });
+    /// Packets in one input of a switch go on. Those of the switch itself (input 0) stand in no lane.
+    fn forward(&mut self, now: Now<'_>, row: usize, input: PortNum, from: LaneMask, firm: bool, sink: &mut impl Sink) {
+        for output in choices(now.columns.at(now.stage, row)) {
+            let taken = self.take(now, row, input, output, firm);
+            if let Some(to) = taken
+                && input != PortNum::ZERO
+            {
+                sink.hop(now.class, now.columns, &Hop { stage: now.stage, row, input, from, output, to });
             }
         }
     }
 
     /// Takes an output of a switch: the lanes that become occupied there, none where the packet ends here.
-    #[expect(clippy::too_many_arguments, reason = "the inner loop: all of it is in registers")]
-    fn take(
-        &mut self,
-        class: &Class,
-        stage: usize,
-        row: usize,
-        input: PortNum,
-        output: PortNum,
-        columns: &Columns,
-        firm: bool,
-    ) -> Option<LaneMask> {
+    fn take(&mut self, now: Now<'_>, row: usize, input: PortNum, output: PortNum, firm: bool) -> Option<LaneMask> {
         let net = self.walker.net;
         if output.index() >= net.sides[row] || output == PortNum::ZERO {
-            self.leave(class, stage, row, output, columns, firm);
+            self.leave(now, row, output, firm);
             return None;
         }
         let channel = net.channel(row, output);
-        if !net.exists(stage, channel) {
+        if !net.exists(now.stage, channel) {
             // Towards a link that died the packet vanishes, and holds no lane.
             if net.heads[channel] == Head::Nothing {
-                self.leave(class, stage, row, output, columns, firm);
+                self.leave(now, row, output, firm);
             }
             return None;
         }
         if let Head::End(at) = net.heads[channel]
-            && at != class.owner
+            && at != now.class.owner
         {
-            self.found(class, stage, Fault::Wrong { at, owner: class.owner });
+            self.found(now, Fault::Wrong { at, owner: now.class.owner });
             return None;
         }
-        let to = self.walker.lanes.at_switch(stage, row, class.group, input, output);
+        let to = self.walker.lanes.at_switch(now.stage, row, now.class.group, input, output);
         let fresh = to & !self.occupied[channel];
         if fresh != 0 {
             if self.occupied[channel] == 0 {
@@ -401,30 +300,37 @@ impl<'a> Course<'a> {
         Some(to)
     }
 
-    /// No cable, or port 0: delivery to the switch itself, a wrong arrival, or a black hole.
-    fn leave(&mut self, class: &Class, stage: usize, row: usize, output: PortNum, columns: &Columns, firm: bool) {
-        let net = self.walker.net;
-        let own = PortId(net.first_port[row]);
+    /// No cable, no route, or port 0: delivery to the switch itself, a wrong arrival, or a black hole.
+    fn leave(&mut self, now: Now<'_>, row: usize, output: PortNum, firm: bool) {
+        let own = PortId(self.walker.net.first_port[row]);
         if output == PortNum::ZERO {
-            if own != class.owner {
-                self.found(class, stage, Fault::Wrong { at: own, owner: class.owner });
+            if own != now.class.owner {
+                self.found(now, Fault::Wrong { at: own, owner: now.class.owner });
             }
             return;
         }
-        if firm && !class.lenient[usize::from(stage > 0)] {
+        if firm && !now.class.lenient[usize::from(now.stage > 0)] {
             let no_route = output == PortNum::NO_ROUTE;
             let cause = if no_route { HoleCause::NoRoute } else { HoleCause::NoCable { port: output } };
-            let entry = columns.entry(stage, row, output);
-            self.found(class, stage, Fault::Hole { row, cause, entry });
+            let entry = now.columns.entry(now.stage, row, output);
+            self.found(now, Fault::Hole { row, cause, entry });
         }
     }
 
-    fn found(&mut self, class: &Class, stage: usize, fault: Fault) {
-        if stage < self.limit {
-            self.limit = stage;
-            self.finding = Some(Finding { stage, lid: class.lid, fault });
+    fn found(&mut self, now: Now<'_>, fault: Fault) {
+        if now.stage < self.limit {
+            self.limit = now.stage;
+            self.finding = Some(Finding { stage: now.stage, lid: now.class.lid, fault });
         }
     }
+}
+
+/// The class and the stage in hand.
+#[derive(Clone, Copy)]
+struct Now<'a> {
+    class: &'a Class,
+    columns: &'a Columns,
+    stage: usize,
 }
 
 /// Old and new, once where they agree.

@@ -81,6 +81,7 @@ pub struct Fake {
     under_way: BTreeMap<Vec<u8>, usize>,
     under_way_total: usize,
     pub repressed: Vec<u64>,
+    pub reports_answered: usize,
     /// Node of every Set in the order in which they were sent.
     pub sent_sets: Vec<(NodeId, AttributeId, u32)>,
     random: Pcg32,
@@ -106,6 +107,7 @@ impl Fake {
             under_way: BTreeMap::new(),
             under_way_total: 0,
             repressed: Vec::new(),
+            reports_answered: 0,
             sent_sets: Vec::new(),
             random: Pcg32::seed_from_u64(seed),
             now_ns: 0,
@@ -179,8 +181,10 @@ impl Fake {
             return self.serve_counters(datagram);
         }
         let mut smp = Smp::decode(&datagram.bytes).expect("the manager sends sound SMPs");
-        if smp.method == Method::TrapRepress {
-            return self.repressed.push(smp.tid);
+        match smp.method {
+            Method::TrapRepress => return self.repressed.push(smp.tid),
+            Method::ReportResp => return self.reports_answered += 1,
+            _ => {}
         }
         let Some((node, arrival)) = self.walk(&mut smp) else { return };
         if self.silent.contains(&node) || !self.fabric.node(node).present {
@@ -237,7 +241,11 @@ impl Fake {
                     if asked.port_state != wire::PortState::NoChange {
                         let armed = asked.port_state == wire::PortState::Armed;
                         let eager = armed && device.eager;
-                        info.port_state = if eager { wire::PortState::Active } else { asked.port_state };
+                        info.port_state = match asked.port_state {
+                            wire::PortState::Down => wire::PortState::Initialize,
+                            _ if eager => wire::PortState::Active,
+                            state => state,
+                        };
                     }
                     (info.master_sm_lid, info.master_sm_sl) = (asked.master_sm_lid, asked.master_sm_sl);
                     (info.lid, info.lmc) = (asked.lid, asked.lmc);
@@ -319,6 +327,7 @@ impl Fake {
         };
         let lid = self.fabric.port(lid_port).lid.expect("a LID");
         let smp = Smp::lid_routed(Method::Report, AttributeId::DrainToken, u32::from(owner.num.0), state.encode());
+        let smp = smp.with_tid(u64::from(leaf.0));
         let datagram = Datagram { lid, qp: 0, sl: Sl::default(), bytes: Box::new(smp.encode()) };
         if !self.random.random_bool(self.report_loss) {
             let at_ns = self.now_ns + 50_000;

@@ -266,14 +266,15 @@ fn port_writes_keep_what_they_do_not_mean() {
     let sm = |lid| Write::MasterSm { port, lid: Lid(lid), sl: Sl::masked(9) };
     let state = |state| Write::PortState { port, state };
     now(manager.apply(&fabric, &[state(PortState::Armed), sm(77)], Order::Any)).expect("it answers");
+    now(manager.apply(&fabric, &[state(PortState::Initialize)], Order::Any)).expect("it answers");
     now(manager.apply(&fabric, &[state(PortState::Active)], Order::Any)).expect("it answers");
     let info = &manager.transport().devices[owner.node.index()].ports[&owner.num.0];
     assert_eq!((info.master_sm_lid, info.master_sm_sl.get()), (Lid(77), 9));
     assert_eq!((Some(info.lid), info.lmc), (owner.lid, owner.lmc));
     assert_eq!(info.port_state, wire::PortState::Active);
     let sent = &manager.smps().sent;
-    assert_eq!(sent[&(AttributeId::PortInfo, Method::Get)], 1, "the second wave knows what it was");
-    assert_eq!(sent[&(AttributeId::PortInfo, Method::Set)], 2, "one for all that a wave changes at a port");
+    assert_eq!(sent[&(AttributeId::PortInfo, Method::Get)], 1, "later waves know what it was");
+    assert_eq!(sent[&(AttributeId::PortInfo, Method::Set)], 3, "one for all that a wave changes at a port");
 }
 
 #[test]
@@ -435,8 +436,12 @@ fn tokens_cost_one_set_a_source_and_round() {
     let (mut manager, fabric) = manager(21, 5, calm(), Faults::default());
     let graph = graph(&fabric);
     let (sources, leaves) = token_course(&graph);
-    manager.transport_mut().token_course = Some((sources.clone(), leaves));
+    manager.transport_mut().token_course = Some((sources.clone(), leaves.clone()));
     drain(&mut manager, &graph, Observer::Token).expect("the tokens come");
+    // The last answers may still be on their way.
+    let later = manager.now_ns() + MS;
+    assert_eq!(now(manager.next_event(later)).expect("the port is there"), None);
+    assert_eq!(manager.transport().reports_answered, 2 * leaves.len());
     let sent = &manager.smps().sent;
     assert_eq!(sent[&(AttributeId::DrainToken, Method::Set)], 2 * sources.len() as u64);
     assert!(!sent.contains_key(&(AttributeId::DrainToken, Method::Get)));

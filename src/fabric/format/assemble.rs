@@ -7,7 +7,7 @@
 use super::diagnostic::{ReadError, Source, Span, Told};
 use crate::fabric::{BuildError, Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortZero};
 use crate::ids::{Guid, Lid, Lmc, PortNum};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A node as the file tells it.
 pub(super) struct ToldNode<'a> {
@@ -79,6 +79,16 @@ impl Account<'_> {
         self.check_nodes(source)?;
         assembly.check_ends()?;
         assembly.build()
+    }
+
+    /// The lines whose neighbour has a section of its own, but no line there for the same link.
+    pub fn told_by_one_end(&self) -> impl Iterator<Item = Span> {
+        let told: FxHashSet<PortKey> = self.ports.iter().map(|port| (port.node, port.num)).collect();
+        let lines = self.ports.iter().filter(move |port| {
+            let remote = &port.remote;
+            self.nodes[remote.node].num_ports.is_some() && !told.contains(&(remote.node, remote.num))
+        });
+        lines.map(|port| port.remote.at)
     }
 
     /// The line that tells each port.

@@ -50,6 +50,11 @@ impl<'a> Cursor<'a> {
         self.rest.is_empty()
     }
 
+    /// Whether a word ends here.
+    pub fn at_border(&self) -> bool {
+        self.rest.is_empty() || self.rest.starts_with(char::is_whitespace)
+    }
+
     /// Skips `n` bytes, which must end on a character's border.
     pub fn skip(&mut self, n: usize) {
         self.rest = &self.rest[n..];

@@ -71,12 +71,12 @@ impl<'a> Source<'a> {
 
     fn mark(&self, at: Span, label: String) -> Mark {
         let text = self.text;
-        let start = text.floor_char_boundary(at.start.min(text.len()));
+        let start = floor(text, at.start.min(text.len()));
         let first = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
         let last = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
         let line = text[first..last].trim_end_matches('\r');
         let from = (start - first).min(line.len());
-        let to = line.ceil_char_boundary(at.end.saturating_sub(first).clamp(from, line.len()));
+        let to = floor(line, at.end.saturating_sub(first).clamp(from, line.len()));
         Mark {
             line: self.line_of(start),
             column: 1 + line[..from].trim_start_matches('\u{feff}').chars().count(),
@@ -85,6 +85,11 @@ impl<'a> Source<'a> {
             label,
         }
     }
+}
+
+/// The last character's border at or before byte `at`.
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at).rev().find(|&border| text.is_char_boundary(border)).unwrap_or(0)
 }
 
 /// One place of a file and what is to be said about it.

@@ -33,3 +33,24 @@ fn write_node(out: &mut String, node: &Node) {
     };
     writeln!(out, "  \"{}\" [shape={shape}, label=\"{text}\"];", node.guid).expect("a String takes every text");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Format, read, write};
+
+    #[test]
+    fn a_drawing_has_nodes_by_guid_and_one_edge_a_cable() {
+        let text = "# Net configuration\nSwitch 2 \"s\" # \"a \\ \"b\"\"\n[1] \"h\"[1]\n[2] \"h\"[2]\n\nHca 2 \"h\"\n[1] \"s\"[1]\n[2] \"s\"[2]\n";
+        let fabric = read(text.as_bytes(), "test").expect("a good file");
+        let expected = r#"graph fabric {
+  overlap=false;
+  node [fontname="sans-serif"];
+  "0x0000000000200000" [shape=box, label="a \\ \"b\""];
+  "0x0000000000100000" [shape=ellipse, label="h"];
+  "0x0000000000200000" -- "0x0000000000100000" [taillabel="1", headlabel="1", label="4xSDR"];
+  "0x0000000000200000" -- "0x0000000000100000" [taillabel="2", headlabel="2", label="4xSDR"];
+}
+"#;
+        assert_eq!(write(&fabric, Format::Dot).as_deref(), Ok(expected));
+    }
+}

@@ -36,6 +36,9 @@ pub(super) fn read(source: Source<'_>) -> Result<Reading, ReadError> {
     reader.ids.none_left(source)?;
     reader.resolve()?;
     let fabric = reader.account.assemble(source)?;
+    for at in reader.account.told_by_one_end() {
+        reader.notices.add(source, at.start, "a link is told by one of its ends only", "");
+    }
     Ok(Reading { fabric, notices: reader.notices.list() })
 }
 
@@ -84,7 +87,8 @@ impl<'a> Reader<'a> {
             b'A'..=b'Z' if lines::node_keyword(rest).is_some() => self.node(&mut cursor),
             _ if is_group(rest) => Ok(()),
             _ if is_message(rest) => {
-                self.notices.add(self.source, cursor.offset(), &format!("message of the tool: {}", rest.trim_end()));
+                let detail = rest.trim_end();
+                self.notices.add(self.source, cursor.offset(), "a message of the tool is left out: ", detail);
                 Ok(())
             }
             _ => self.identifier(&mut cursor),
@@ -229,7 +233,7 @@ impl<'a> Reader<'a> {
     fn notice_unknown_rate(&mut self, line: &PortLine<'a>) {
         if let Some(told) = line.tail.rate.filter(|told| told.value.width.is_none() || told.value.speed.is_none()) {
             let text = "the tool did not know the link's rate: what it left open is taken as 4xQDR";
-            self.notices.add(self.source, told.at.start, text);
+            self.notices.add(self.source, told.at.start, text, "");
         }
     }
 }
@@ -304,4 +308,102 @@ pub(super) fn write(fabric: &Fabric) -> String {
     let names = fabric.nodes().map(|(_, node)| node_id(node)).collect();
     Printer { fabric, names, dialect: Dialect::Ibnetdiscover }.print(&mut out);
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Format, Reading, read_as, write};
+    use crate::fabric::{LinkSpeed, LinkWidth, NodeId, NodeKind, PortZero};
+    use crate::ids::{Guid, Lid, PortNum};
+
+    fn reading(text: &str) -> Reading {
+        read_as(Format::Ibnetdiscover, text.as_bytes(), "test")
+            .unwrap_or_else(|error| panic!("{}", error.render(false)))
+    }
+
+    /// As `ibnetdiscover -g --full` prints a chassis.
+    const CHASSIS: &str = r#"ibwarn: [1] mad_rpc: timed out
+#
+# Topology file: generated on Sun Oct  5 21:59:42 2014
+#
+# Initiated from node 0000000000000020 port 0000000000000021
+
+Chassis 1 (guid 0x8f10400410015)
+Hostname: head
+
+# Spine Nodes
+vendid=0x8f1
+devid=0x5a05
+sysimgguid=0x8f104		# Chassis 1 (big # one) slot 3
+switchguid=0x10(11)	# Spine 1 Chip 2
+Switch	24 "S-0000000000000010"		# "spine "1" # a " enhanced port 0 lid 3 lmc 1
+[1][ext 7]	"H-0000000000000020"[2][ext 1](22) 		# "head" lid 0 1xSDR s=1 w=1 v=3 slot 1
+[2]	"R-0000000000000030"[1](31) 		# "way out" lid 9 ??NDR
+
+Non-Chassis Nodes
+
+vendid=0x8f1
+devid=0x5a05
+caguid=0x20
+Ca	2 "H-0000000000000020"		# "head" (scp)
+[2](22) 	"S-0000000000000010"[1][ext 7]		# lid 0 lmc 0 "spine "1" # a " lid 3 1xSDR s=1 w=1 v=1
+"#;
+
+    #[test]
+    fn chassis_full_fields_and_odd_descriptions_are_read() {
+        let Reading { fabric, notices } = reading(CHASSIS);
+        let spine = fabric.node(NodeId(0));
+        assert_eq!((spine.description.as_str(), spine.num_ports), ("spine \"1\" # a ", 24));
+        assert_eq!((spine.port_zero, spine.system_guid), (PortZero::Enhanced, Some(Guid(0x8f104))));
+        let zero = fabric.port(spine.first_port);
+        assert_eq!((zero.guid, zero.lid, zero.lmc.get()), (Some(Guid(0x11)), Some(Lid(3)), 1));
+        let one = fabric.port(fabric.port_at(NodeId(0), PortNum(1)).expect("port 1"));
+        assert_eq!((one.width, one.speed, one.data_vls), (LinkWidth::X1, LinkSpeed::Sdr, 4));
+        let head = fabric.port(one.peer.expect("a cable"));
+        assert_eq!((head.guid, head.lid, head.data_vls), (Some(Guid(0x22)), None, 1));
+        assert_eq!(fabric.origin(), Some((Guid(0x20), Guid(0x21))));
+        assert_eq!(notices.len(), 2, "the message and the width that the tool did not know: {notices:?}");
+    }
+
+    #[test]
+    fn a_node_only_mentioned_is_what_its_neighbours_tell() {
+        let fabric = reading(CHASSIS).fabric;
+        let (id, node) = fabric.nodes().last().expect("three nodes");
+        assert_eq!((node.kind, node.guid, node.num_ports), (NodeKind::Router, Guid(0x30), 1));
+        assert_eq!(node.description, "way out");
+        let port = fabric.port(fabric.port_at(id, PortNum(1)).expect("port 1"));
+        assert_eq!((port.guid, port.lid, port.speed), (Some(Guid(0x31)), Some(Lid(9)), LinkSpeed::Ndr));
+    }
+
+    #[test]
+    fn early_versions_print_descriptions_bare() {
+        let text = "Switch\t8 \"S-0000000000000010\"\t# SW-6IB4 Voltaire base port 0 lid 3 lmc 0\n\
+                    [6]\t\"H-0000000000000020\"[1]\t# MT23108 InfiniHost lid 16 4xSDR\n";
+        let fabric = reading(text).fabric;
+        let descriptions: Vec<&str> = fabric.nodes().map(|(_, node)| node.description.as_str()).collect();
+        assert_eq!(descriptions, ["SW-6IB4 Voltaire", "MT23108 InfiniHost"]);
+        assert_eq!(fabric.port(fabric.end_ports().next().expect("the CA's port")).lid, Some(Lid(16)));
+    }
+
+    #[test]
+    fn a_link_that_the_neighbours_section_lacks_is_noticed() {
+        let cut = CHASSIS.lines().filter(|line| !line.starts_with("[2](22)")).collect::<Vec<_>>().join("\n");
+        let Reading { fabric, notices } = reading(&cut);
+        assert_eq!(fabric.links().count(), 2);
+        assert!(
+            notices.iter().any(|notice| notice.line == 16 && notice.text.contains("one of its ends")),
+            "{notices:?}"
+        );
+    }
+
+    #[test]
+    fn data_vls_other_than_eight_are_written_as_the_full_form_has_them() {
+        let written = write(&reading(CHASSIS).fabric, Format::Ibnetdiscover).expect("a format that is written");
+        assert!(written.contains("# \"head\" lid 0 1xSDR s=1 w=1 v=3\n"), "{written}");
+        assert!(
+            !write(&reading(&CHASSIS.replace(" v=3", "").replace(" v=1", "")).fabric, Format::Ibnetdiscover)
+                .expect("a format that is written")
+                .contains(" v=")
+        );
+    }
 }

@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
         } else if is("module") {
             self.module(cursor)
         } else if is("do") || is("pdebug") {
-            self.notices.add(self.source, cursor.offset(), "a command for a running simulator: left out");
+            self.notices.add(self.source, cursor.offset(), "a command for a running simulator is left out: ", keyword);
             Ok(())
         } else if is("include") {
             Err(cursor.unexpected("the file's contents in place of `include`, which is not followed"))
@@ -414,11 +414,68 @@ fn names(fabric: &Fabric) -> Vec<String> {
     }
     let serves = |text: &str| {
         let readable = text.chars().all(|c| (c.is_ascii_graphic() || c == ' ') && !"\"#@[=".contains(c));
-        // Two names may not begin with one another's ibsim limit of 64 bytes, and none may look like a GUID's.
+        // ibsim keeps 64 bytes of a name; one that looks like a GUID's name may be another node's.
         (1..=60).contains(&text.len()) && readable && uses[text] == 1 && parse_id(text).is_none()
     };
     let nodes = fabric.nodes().map(|(_, node)| node);
     nodes
         .map(|node| if serves(node.description.trim()) { node.description.trim().into() } else { node_id(node) })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Format, read_as};
+    use crate::fabric::{Fabric, LinkSpeed, LinkWidth, NodeId};
+    use crate::ids::Guid;
+
+    fn fabric(text: &str) -> Fabric {
+        let reading = read_as(Format::IbsimNet, text.as_bytes(), "test");
+        reading.unwrap_or_else(|error| panic!("{}", error.render(false))).fabric
+    }
+
+    #[test]
+    fn guids_are_assigned_as_ibsim_does() {
+        let fabric = fabric(
+            "Hca 2 \"a\"\n[2] \"s\"[1]\n\nHca 1 \"b\"\n\nswitchguid=0x500\nvendid=0x2c9\ndevid=7\nSwitch 8 \"s\"\n[1] \"a\" [2]\n\n\
+             Switch 2 \"t\"\n\nswitchguid+0x20\nsysimgguid=9\nSwitch 2 \"u\"\n\nRt 1 \"r\"\n",
+        );
+        let guids: Vec<u64> = fabric.nodes().map(|(_, node)| node.guid.0).collect();
+        assert_eq!(guids, [0x10_0000, 0x10_0003, 0x500, 0x501, 0x520, 0]);
+        let port = fabric.port(fabric.end_ports().next().expect("port 2 of a"));
+        assert_eq!((port.num.0, port.guid), (2, Some(Guid(0x10_0002))));
+        let ids: Vec<_> = fabric.nodes().skip(2).take(3).map(|(_, node)| (node.vendor_id, node.device_id)).collect();
+        assert_eq!(ids, [(0x2c9, 7), (0, 7), (0, 7)], "a vendor holds for one node, a device until the next");
+        let systems: Vec<_> = fabric.nodes().skip(3).map(|(_, node)| node.system_guid).collect();
+        assert_eq!(systems, [Some(Guid(0x501)), Some(Guid(9)), Some(Guid(0))]);
+    }
+
+    /// The rate of the one link between two ports with these options.
+    fn rate(defaults: &str, one: &str, other: &str) -> (LinkWidth, LinkSpeed) {
+        let fabric = fabric(&format!("{defaults}\nSwitch 1 \"s\"\n[1] \"h\"{one}\n\nHca 1 \"h\"\n[1] \"s\"{other}\n"));
+        let port = fabric.port(fabric.end_ports().next().expect("the CA's port"));
+        (port.width, port.speed)
+    }
+
+    #[test]
+    fn a_link_runs_at_the_best_that_both_ends_enable() {
+        let (x1, x4, x12) = (LinkWidth::X1, LinkWidth::X4, LinkWidth::X12);
+        assert_eq!(rate("", "[1]", ""), (x4, LinkSpeed::Sdr));
+        assert_eq!(rate("width=11\nspeed=7", "[1]", " [1]"), (x12, LinkSpeed::Qdr));
+        assert_eq!(rate("width=3", "[1] w=1 s=3", " [1] s=7"), (x1, LinkSpeed::Ddr));
+        assert_eq!(rate("", "[1] s=0", "[1] # lid 3 lmc 0 \"s\" lid 1 4xQDR"), (x4, LinkSpeed::Qdr));
+        assert_eq!(rate("extspeed=3\nspeed=7", "[1]", "[1]"), (x4, LinkSpeed::Edr));
+        let (edr, fdr) = ("[1] # \"h\" lid 3 4xEDR", "[1] # lid 3 lmc 0 \"s\" lid 1 12xFDR");
+        assert_eq!(rate("", edr, fdr), (x4, LinkSpeed::Fdr));
+        assert_eq!(rate("", "[1] # \"h\" lid 3 4xFDR10", fdr), (x4, LinkSpeed::Fdr10));
+    }
+
+    #[test]
+    fn a_module_goes_before_its_names() {
+        let text = "module \"m\"\nSwitch 1 \"s\"\n[1] \"h\"[1]\n\nmodule=\"n\"\nHca 1 \"m#h\"\n";
+        let refused = read_as(Format::IbsimNet, text.as_bytes(), "test").expect_err("`#` is reserved");
+        assert_eq!(refused.line(), 6);
+        let fabric = fabric("module=\"m\"\nSwitch 1 \"s\"\n[1] \"h\"[1]\n\nHca 1 \"h\"\nmodule=\"\"\n[1] \"m#s\"[1]\n");
+        assert_eq!(fabric.neighbour(fabric.end_ports().next().expect("the CA's port")), Some(NodeId(0)));
+    }
 }

@@ -105,9 +105,9 @@ pub(super) fn read(source: Source<'_>) -> Result<Reading, ReadError> {
     for raw in &file.nodes {
         let row = reader.element::<NodeRow>(raw)?;
         if let Some((_, first)) = by_guid.insert(row.guid, (NodeId(builder.nodes().len() as u32), *raw)) {
-            let (problem, first) = (format!("two nodes have GUID {}", row.guid), reader.place(first));
+            let (problem, first) = (format!("two nodes have GUID {}", row.guid), reader.node_place(first, row.guid));
             return Err(source.clash(
-                reader.place(raw),
+                reader.node_place(raw, row.guid),
                 problem,
                 "expected each node once",
                 (first, "told here already"),
@@ -135,6 +135,16 @@ impl Reader<'_> {
         Span { start, end: start + raw.get().len() }
     }
 
+    /// Where a node tells its GUID, or all of it where that is written in another way than ours.
+    fn node_place(&self, raw: &RawValue, guid: Guid) -> Span {
+        let place = self.place(raw);
+        let text = format!("\"{guid}\"");
+        match raw.get().find(&text) {
+            Some(at) => Span { start: place.start + at, end: place.start + at + text.len() },
+            None => place,
+        }
+    }
+
     fn element<'de, T: Deserialize<'de>>(&self, raw: &'de RawValue) -> Result<T, ReadError> {
         serde_json::from_str(raw.get()).map_err(|error| syntax(self.source, self.place(raw).start, raw.get(), &error))
     }
@@ -142,7 +152,11 @@ impl Reader<'_> {
     fn node(&self, builder: &mut FabricBuilder, raw: &RawValue, row: NodeRow) -> Result<(), ReadError> {
         if !(1..=254).contains(&row.num_ports) {
             let label = "expected 1 to 254 ports";
-            return Err(self.source.error(self.place(raw), format!("a node of {} ports", row.num_ports), label));
+            return Err(self.source.error(
+                self.node_place(raw, row.guid),
+                format!("a node of {} ports", row.num_ports),
+                label,
+            ));
         }
         let id = builder.node(row.kind, row.guid, row.num_ports, row.description);
         let node = builder.node_mut(id);
@@ -154,7 +168,7 @@ impl Reader<'_> {
             let Some(port) = builder.port_mut(id, told.num) else {
                 let problem = format!("node {} has no port {}", row.guid, told.num);
                 let label = format!("expected ports from 0 to {}", row.num_ports);
-                return Err(self.source.error(self.place(raw), problem, label));
+                return Err(self.source.error(self.node_place(raw, row.guid), problem, label));
             };
             (port.guid, port.lid, port.lmc) = (told.guid, told.lid, told.lmc);
             (port.width, port.speed, port.data_vls) = (told.width, told.speed, told.data_vls);
@@ -196,7 +210,7 @@ impl Reader<'_> {
             BuildError::LidShared { second, .. } => (Some(second), "expected LIDs that no other port owns"),
             _ => (None, "expected a fabric without this fault"),
         };
-        let place = guid.and_then(|guid| by_guid.get(guid)).map(|(_, raw)| self.place(raw));
+        let place = guid.and_then(|guid| by_guid.get(guid).map(|(_, raw)| self.node_place(raw, *guid)));
         self.source.error(place.unwrap_or(Span { start: 0, end: 0 }), error.to_string(), label)
     }
 }
@@ -280,5 +294,46 @@ fn port_row(port: &Port) -> PortRow {
         width: port.width,
         speed: port.speed,
         data_vls: port.data_vls,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Format, read, write};
+
+    /// As the writer lays it out; `jq -S` sorts the fields otherwise, which changes nothing.
+    const SMALL: &str = r#"{
+  "schema": "reconfig.fabric/1",
+  "origin": {"node":"0x0000000000000002","port":"0x0000000000000003"},
+  "nodes": [
+    {"kind":"switch","guid":"0x0000000000000001","vendor_id":713,"device_id":1,"description":"a","num_ports":2,"port_zero":"base","lft_capacity":49152,"optimised_sl_to_vl":true,"ports":[{"num":0,"lid":1,"lmc":0,"width":"4x","speed":"QDR","data_vls":8}]},
+    {"kind":"ca","guid":"0x0000000000000002","vendor_id":713,"device_id":2,"description":"b","num_ports":1,"port_zero":"base","lft_capacity":49152,"optimised_sl_to_vl":false,"ports":[{"num":1,"guid":"0x0000000000000003","lid":2,"lmc":1,"width":"1x","speed":"NDR","data_vls":4}]},
+    {"kind":"router","guid":"0x0000000000000004","vendor_id":0,"device_id":0,"description":"","num_ports":1,"port_zero":"base","lft_capacity":49152,"optimised_sl_to_vl":false,"present":false,"ports":[]}
+  ],
+  "links": [
+    {"a":"0x0000000000000001","a_port":1,"b":"0x0000000000000002","b_port":1}
+  ]
+}
+"#;
+
+    #[test]
+    fn the_layout_is_fixed() {
+        let fabric = read(SMALL.as_bytes(), "test").unwrap_or_else(|error| panic!("{}", error.render(false)));
+        assert_eq!(write(&fabric, Format::Json).as_deref(), Ok(SMALL));
+    }
+
+    #[test]
+    fn the_order_of_fields_does_not_matter() {
+        let value: serde_json::Value = serde_json::from_str(SMALL).expect("JSON");
+        let sorted = serde_json::to_string_pretty(&value).expect("JSON");
+        assert!(sorted.find("links") < sorted.find("nodes"), "{sorted}");
+        assert_eq!(read(sorted.as_bytes(), "test"), read(SMALL.as_bytes(), "test"));
+    }
+
+    #[test]
+    fn a_link_to_a_departed_node_is_refused() {
+        let text = SMALL.replace("\"b\":\"0x0000000000000002\"", "\"b\":\"0x0000000000000004\"");
+        let error = read(text.as_bytes(), "test").expect_err("the router has left");
+        assert_eq!((error.line(), error.column()), (10, 5));
     }
 }

@@ -141,9 +141,10 @@ fn masks(cursor: &mut Cursor<'_>) -> Result<Masks, ReadError> {
         } else {
             return Ok(masks);
         };
+        let before = cursor.clone();
         let told = cursor.c_number(most, expected)?;
-        if !(cursor.rest().is_empty() || cursor.rest().starts_with(char::is_whitespace)) {
-            return Err(cursor.unexpected(expected));
+        if !cursor.at_border() {
+            return Err(before.unexpected(expected));
         }
         *slot = Some(told.value as u8);
     }
@@ -169,7 +170,7 @@ fn tail<'a>(cursor: &mut Cursor<'a>, own: bool) -> Result<Tail<'a>, ReadError> {
     tail.description = description(cursor)?;
     while !cursor.blanks() {
         word(cursor, &mut tail)?;
-        if !(cursor.rest().is_empty() || cursor.rest().starts_with(char::is_whitespace)) {
+        if !cursor.at_border() {
             return Err(cursor.unexpected("a blank or the end of the line"));
         }
     }

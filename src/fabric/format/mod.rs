@@ -4,7 +4,7 @@
 //! [`Fabric`], or a [`ReadError`] that shows file, line, column, the line and what was expected; it never panics and never
 //! guesses in silence: what a reader had to assume is a [`Notice`]. Text is UTF-8: the tools print ASCII, so bytes that are not
 //! UTF-8 come from an editor, and are an error that names the byte rather than a guess at their encoding.
-//! Writing ([`write`]) depends on the fabric alone: no clock, no host. `read ∘ write` is the identity on what a format bears,
+//! Writing ([`write()`]) depends on the fabric alone: no clock, no host. `read ∘ write` is the identity on what a format bears,
 //! which the head of each format's file says; [`Format::Json`] bears everything.
 //! Lacks on purpose: files and standard input (callers own them), tables and routes.
 
@@ -68,7 +68,10 @@ impl Format {
         if text.lines().next().is_some_and(|line| line.starts_with("# Net configuration")) {
             return Format::IbsimNet;
         }
-        let node = text.lines().find_map(|line| lines::node_keyword(line).map(|(_, word)| line.split_at(word)));
+        let node = text
+            .lines()
+            .map(str::trim_start)
+            .find_map(|line| lines::node_keyword(line).map(|(_, word)| line.split_at(word)));
         let named_otherwise = |rest: &str| {
             rest.split('"').nth(1).is_some_and(|name| !["S-", "H-", "R-"].iter().any(|prefix| name.starts_with(prefix)))
         };
@@ -113,26 +116,26 @@ impl fmt::Display for Notice {
     }
 }
 
-/// Notices as they come up; the same text counts once, at its first place.
+/// Notices as they come up; each kind counts once, at its first place.
 #[derive(Default)]
-struct Notices(Vec<(Notice, usize)>);
+struct Notices(Vec<(&'static str, Notice, usize)>);
 
 impl Notices {
-    fn add(&mut self, source: Source<'_>, offset: usize, text: &str) {
-        match self.0.iter_mut().find(|(notice, _)| notice.text == text) {
-            Some((_, times)) => *times += 1,
-            None => self.0.push((Notice { line: source.line_of(offset), text: text.to_string() }, 1)),
+    fn add(&mut self, source: Source<'_>, offset: usize, kind: &'static str, detail: &str) {
+        match self.0.iter_mut().find(|(known, ..)| *known == kind) {
+            Some((_, _, times)) => *times += 1,
+            None => self.0.push((kind, Notice { line: source.line_of(offset), text: format!("{kind}{detail}") }, 1)),
         }
     }
 
     /// In the order of the file.
     fn list(mut self) -> Vec<Notice> {
-        self.0.sort_by_key(|(notice, _)| notice.line);
-        let times = |(Notice { line, text }, times)| match times {
+        self.0.sort_by_key(|(_, notice, _)| notice.line);
+        let counted = |(_, Notice { line, text }, times)| match times {
             1 => Notice { line, text },
             _ => Notice { line, text: format!("{text} ({times} times in the file)") },
         };
-        self.0.into_iter().map(times).collect()
+        self.0.into_iter().map(counted).collect()
     }
 }
 
@@ -223,5 +226,43 @@ pub fn write(fabric: &Fabric, format: Format) -> Result<String, WriteError> {
         Format::Json => Ok(json::write(fabric)),
         Format::Dot => Ok(dot::write(fabric)),
         Format::SubnetLst => Err(WriteError::ReadOnly(format)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_known_by_their_contents() {
+        let cases = [
+            ("{ \"schema\": 1 }", Format::Json),
+            ("\u{feff}{\n}", Format::Json),
+            ("{ SW Ports:08", Format::SubnetLst),
+            ("# Net configuration\nSwitch 8 \"S-0000000000000010\"", Format::IbsimNet),
+            ("# mine\n Switch 8 \"Switch1\"", Format::IbsimNet),
+            ("Hca 1 \"H-0000000000000010\"", Format::IbsimNet),
+            ("#\n# Topology file\nvendid=0x2c9\nSwitch 8 \"S-0000000000000010\"", Format::Ibnetdiscover),
+            ("Switch 8 \"S-10\"", Format::Ibnetdiscover),
+            ("", Format::Ibnetdiscover),
+        ];
+        for (text, format) in cases {
+            assert_eq!(Format::detect(text), format, "{text}");
+        }
+    }
+
+    #[test]
+    fn formats_have_names() {
+        for format in Format::ALL {
+            assert_eq!(format.name().parse(), Ok(format));
+        }
+        assert_eq!("xml".parse::<Format>(), Err(FormatError("xml".into())));
+    }
+
+    #[test]
+    fn what_is_read_only_is_not_written_and_the_other_way_round() {
+        let fabric = read(b"Switch 8 \"s\"\n", "test").expect("one switch");
+        assert_eq!(write(&fabric, Format::SubnetLst), Err(WriteError::ReadOnly(Format::SubnetLst)));
+        assert!(read_as(Format::Dot, b"graph {}", "test").is_err());
     }
 }

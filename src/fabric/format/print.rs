@@ -2,6 +2,7 @@
 
 use super::lines::vl_cap;
 use crate::fabric::{Fabric, LinkSpeed, LinkWidth, Node, NodeId, NodeKind, Port, PortId, PortZero};
+use crate::ids::Guid;
 use std::fmt::Write;
 
 /// Whose lines.
@@ -10,7 +11,8 @@ pub(super) enum Dialect {
     /// As the tool prints them.
     Ibnetdiscover,
     /// As ibsim reads them: neighbours are described by their names alone, since ibsim takes any `=` behind them for an option,
-    /// and a router's ports carry masks, since ibsim reads no rate there.
+    /// a router's ports carry masks, since ibsim reads no rate there, a link has the lesser rate of its two
+    /// ends, and what ibsim would assign is told.
     Ibsim,
 }
 
@@ -52,7 +54,7 @@ impl Printer<'_> {
 
     fn node(&self, out: &mut String, id: NodeId, node: &Node) {
         push(out, format_args!("\nvendid=0x{:x}\ndevid=0x{:x}\n", node.vendor_id, node.device_id));
-        if let Some(system) = node.system_guid {
+        if let Some(system) = node.system_guid.or(self.assigned(node.guid)) {
             push(out, format_args!("sysimgguid=0x{:x}\n", system.0));
         }
         let (identifier, keyword) = match (node.kind, self.dialect) {
@@ -63,10 +65,14 @@ impl Printer<'_> {
         };
         push(out, format_args!("{identifier}=0x{:x}", node.guid.0));
         let zero = self.fabric.port(node.first_port);
-        if let Some(guid) = zero.guid.filter(|_| node.is_switch()) {
+        if let Some(guid) = self.port_guid(zero).filter(|_| node.is_switch()) {
             push(out, format_args!("({:x})", guid.0));
         }
-        let (name, description) = (&self.names[id.index()], printable(&node.description));
+        let name = &self.names[id.index()];
+        let description = match (self.dialect, printable(&node.description)) {
+            (Dialect::Ibsim, text) if text.is_empty() => name.clone(),
+            (_, text) => text,
+        };
         push(out, format_args!("\n{keyword}\t{} \"{name}\"\t\t# \"{description}\"", node.num_ports));
         if node.is_switch() {
             let kind = if node.port_zero == PortZero::Enhanced { "enhanced" } else { "base" };
@@ -81,19 +87,20 @@ impl Printer<'_> {
             [port.node, remote.node].map(|node| self.fabric.node(node).is_switch()).into();
         push(out, format_args!("[{}]", port.num));
         if !own_switch {
-            port.guid.iter().for_each(|guid| push(out, format_args!("({:x}) ", guid.0)));
+            self.port_guid(port).iter().for_each(|guid| push(out, format_args!("({:x}) ", guid.0)));
         }
         let name = &self.names[remote.node.index()];
         push(out, format_args!("\t\"{name}\"[{}]", remote.num));
         if !remote_switch {
             let blank = if own_switch { "" } else { " " };
-            remote.guid.iter().for_each(|guid| push(out, format_args!("{blank}({:x}) ", guid.0)));
+            self.port_guid(remote).iter().for_each(|guid| push(out, format_args!("{blank}({:x}) ", guid.0)));
         }
+        let (width, speed) = match self.dialect {
+            Dialect::Ibnetdiscover => (port.width, port.speed),
+            Dialect::Ibsim => (port.width.min(remote.width), port.speed.min(remote.speed)),
+        };
         if self.dialect == Dialect::Ibsim && self.fabric.node(port.node).kind == NodeKind::Router {
-            push(
-                out,
-                format_args!(" w={} s={} e={}", width_code(port.width), speeds(port.speed), extended(port.speed)),
-            );
+            push(out, format_args!(" w={} s={} e={}", width_code(width), speeds(speed), extended(speed)));
         }
         out.push_str("\t\t# ");
         if !own_switch {
@@ -105,7 +112,18 @@ impl Printer<'_> {
             Dialect::Ibnetdiscover => printable(&described.description),
             Dialect::Ibsim => name.clone(),
         };
-        push(out, format_args!("\"{description}\" lid {} {}{}", lid(owner), port.width, port.speed));
+        push(out, format_args!("\"{description}\" lid {} {width}{speed}", lid(owner)));
+    }
+
+    /// The port's GUID, or the one that ibsim would assign.
+    fn port_guid(&self, port: &Port) -> Option<Guid> {
+        let node = self.fabric.node(port.node);
+        port.guid.or(self.assigned(Guid(node.guid.0.wrapping_add(port.num.0.into()))))
+    }
+
+    /// A GUID that ibsim assigns where none is told.
+    fn assigned(&self, guid: Guid) -> Option<Guid> {
+        (self.dialect == Dialect::Ibsim).then_some(guid)
     }
 }
 
@@ -138,13 +156,12 @@ fn speeds(speed: LinkSpeed) -> u8 {
     }
 }
 
-/// ibsim's mask of the extended speeds up to this one; it knows none above NDR.
+/// ibsim's mask of the extended speeds up to this one; ibsim 0.10 refuses masks above that of HDR.
 fn extended(speed: LinkSpeed) -> u8 {
     match speed {
         LinkSpeed::Fdr => 1,
         LinkSpeed::Edr => 3,
-        LinkSpeed::Hdr => 7,
-        LinkSpeed::Ndr | LinkSpeed::Xdr => 15,
+        LinkSpeed::Hdr | LinkSpeed::Ndr | LinkSpeed::Xdr => 7,
         _ => 0,
     }
 }

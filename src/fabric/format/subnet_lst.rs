@@ -34,6 +34,7 @@ pub(super) fn read(source: Source<'_>) -> Result<Reading, ReadError> {
             source,
             node.first.at.start,
             "labelled `CA`, but two of its ports share a LID or GUID: read as a switch",
+            "",
         );
     }
     let fabric = nodes.account(&links).assemble(source)?;
@@ -118,8 +119,8 @@ impl<'a> Reader<'a> {
         cursor.expect("DWN", expected).map(|()| false)
     }
 
-    fn notice(&mut self, offset: usize, text: &str) {
-        self.notices.add(self.source, offset, text);
+    fn notice(&mut self, offset: usize, text: &'static str) {
+        self.notices.add(self.source, offset, text, "");
     }
 }
 
@@ -335,5 +336,68 @@ impl<'a> Node<'a, '_> {
             port_zero: PortZero::default(),
             zero: if self.kind == NodeKind::Switch { first.end() } else { ToldEnd::default() },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Format, Reading, read_as};
+    use crate::fabric::{LinkSpeed, LinkWidth, NodeId, NodeKind};
+    use crate::ids::{Guid, Lid};
+
+    fn side(kind: &str, guid: u64, port: u64, ids: &str, lid: u16, num: u8) -> String {
+        format!(
+            "{{ {kind} Ports:18 SystemGUID:{guid:016x} NodeGUID:{guid:016x} PortGUID:{port:016x} {ids} Rev:000000A0 \
+             {{a }} b}} LID:{lid:04X} PN:{num:02x} }}"
+        )
+    }
+
+    fn reading(text: &str) -> Reading {
+        read_as(Format::SubnetLst, text.as_bytes(), "test").unwrap_or_else(|error| panic!("{}", error.render(false)))
+    }
+
+    const IDS: &str = "VenID:000002C9 DevID:B9240000";
+
+    #[test]
+    fn numbers_are_hexadecimal_and_one_direction_is_enough() {
+        let (switch, router) =
+            (side("SW-SM", 1, 1, "VenID:0002C9 DevID:B924", 0x1f, 0x0a), side("Rt", 16, 17, IDS, 0, 2));
+        let Reading { fabric, notices } = reading(&format!("{switch} {router} PHY=12x LOG=ARM SPD=FDR10\n"));
+        assert_eq!(notices, []);
+        let node = fabric.node(NodeId(0));
+        assert_eq!((node.kind, node.num_ports, node.device_id), (NodeKind::Switch, 24, 0xb924));
+        assert_eq!((node.description.as_str(), fabric.port(node.first_port).lid), ("a } b", Some(Lid(0x1f))));
+        let port = fabric.port(fabric.end_ports().next().expect("the router's port"));
+        assert_eq!((port.num.0, port.guid, port.lid), (2, Some(Guid(17)), None));
+        assert_eq!((port.width, port.speed), (LinkWidth::X12, LinkSpeed::Fdr10));
+        assert_eq!(fabric.node(NodeId(1)).device_id, 0xb924, "16 bits in the upper half of 32");
+    }
+
+    #[test]
+    fn a_ca_that_shares_a_lid_among_ports_is_a_switch() {
+        let a = |num| side("CA", 1, 1, IDS, 5, num);
+        let text = format!(
+            "{} {} PHY=4x LOG=ACT SPD=??\n{} {} PHY=?? LOG=ACT SPD=5\n",
+            a(1),
+            side("CA", 2, 3, IDS, 6, 1),
+            a(2),
+            side("CA", 2, 4, "VenID:0 DevID:0000", 7, 2)
+        );
+        let Reading { fabric, notices } = reading(&text);
+        let kinds: Vec<NodeKind> = fabric.nodes().map(|(_, node)| node.kind).collect();
+        assert_eq!(kinds, [NodeKind::Switch, NodeKind::Ca]);
+        assert_eq!(notices.len(), 3, "the switch, the speed, the width: {notices:?}");
+        let lids: Vec<_> = fabric.end_ports().map(|port| fabric.port(port).lid).collect();
+        assert_eq!(lids, [Some(Lid(6)), Some(Lid(7))]);
+    }
+
+    #[test]
+    fn a_port_that_is_down_has_no_link() {
+        let (a, b, c) = (side("SW", 1, 1, IDS, 5, 1), side("CA", 2, 3, IDS, 6, 1), side("CA", 4, 5, IDS, 7, 1));
+        let up = side("SW", 1, 1, IDS, 5, 2);
+        let Reading { fabric, notices } =
+            reading(&format!("{a} {b} PHY=4x LOG=DWN SPD=10\n{up} {c} PHY=4x LOG=INI SPD=10\n"));
+        assert_eq!((fabric.node_count(), fabric.links().count()), (2, 1));
+        assert_eq!(notices.iter().map(|notice| notice.line).collect::<Vec<_>>(), [1]);
     }
 }

@@ -1,0 +1,74 @@
+//! Classes on their own lanes.
+
+use super::{Findings, Rule};
+use crate::fabric::{Fabric, NodeId};
+use crate::ids::{Half, PortNum, Sl, Vl, VlSet};
+use crate::plan::{Phase, Plan, Scheme};
+use crate::tables::{SlToVl, SubnetTables};
+
+pub(super) fn check(plan: &Plan, findings: &mut Findings) {
+    check_sets(plan, findings);
+    for (index, wave) in plan.waves().iter().enumerate() {
+        let tables = plan.tables_at(index + 1);
+        let apart = plan.scheme() == Scheme::Double && wave.phase != Phase::Restore;
+        if let Some(what) = first_stray(plan, tables, |sl| allowed(plan, sl, apart)) {
+            let rule = if apart { Rule::OwnLanes } else { Rule::DataLanes };
+            findings.wave(rule, &wave.name, what);
+        }
+    }
+}
+
+fn check_sets(plan: &Plan, findings: &mut Findings) {
+    let lanes = plan.lanes();
+    if lanes.a.0 & lanes.b.0 != 0 || lanes.a.0 | lanes.b.0 != lanes.all.0 {
+        let what = format!("A = {} and B = {} do not part {} in two", lanes.a, lanes.b, lanes.all);
+        findings.plan(Rule::LaneSets, what);
+    }
+    if plan.scheme() == Scheme::Double && (lanes.a.is_empty() || lanes.b.is_empty()) {
+        findings.plan(Rule::LaneSets, format!("A = {}, B = {}: one of them is empty", lanes.a, lanes.b));
+    }
+    let highest = lanes.all.iter().last().unwrap_or_default();
+    let fabric = &*plan.draft().before;
+    let narrow = fabric.ports().find(|(_, port)| port.peer.is_some() && port.data_vls <= highest.get());
+    if let Some((id, port)) = narrow {
+        let what = format!("VL {highest} is used, {} has {} data VLs", fabric.describe_port(id), port.data_vls);
+        findings.plan(Rule::LaneSets, what);
+    }
+}
+
+fn allowed(plan: &Plan, sl: Sl, apart: bool) -> VlSet {
+    let lanes = plan.lanes();
+    match (apart, Half::of_sl(sl) == plan.old()) {
+        (false, _) => lanes.all,
+        (true, true) => lanes.a,
+        (true, false) => lanes.b,
+    }
+}
+
+/// The first table of a device that is there which puts a service level on a lane that it may not use.
+fn first_stray(plan: &Plan, tables: &SubnetTables, allowed: impl Fn(Sl) -> VlSet) -> Option<String> {
+    let fabric = &*plan.draft().surviving;
+    let stray = |table: &SlToVl| -> Option<(Sl, Vl)> {
+        Sl::all().map(|sl| (sl, table.get(sl))).find(|&(sl, vl)| !allowed(sl).contains(vl))
+    };
+    for (node, _) in fabric.nodes().filter(|(_, node)| node.present) {
+        for (input, output) in pairs(fabric, node) {
+            if let Some((sl, vl)) = stray(tables.sl_to_vl[node.index()].get(input, output)) {
+                let name = fabric.describe_node(node);
+                return Some(format!("{name}, port {input} to port {output}: SL {sl} is on VL {vl}"));
+            }
+        }
+    }
+    None
+}
+
+/// The ways through a node that have cables at both ends.
+fn pairs(fabric: &Fabric, node: NodeId) -> Vec<(PortNum, PortNum)> {
+    let cabled = |num: &PortNum| fabric.port_at(node, *num).is_some_and(|port| fabric.peer(port).is_some());
+    let outputs: Vec<_> = (1..=fabric.node(node).num_ports).map(PortNum).filter(cabled).collect();
+    let mut inputs = vec![PortNum::ZERO];
+    if fabric.node(node).is_switch() {
+        inputs.extend(&outputs);
+    }
+    inputs.iter().flat_map(|&input| outputs.iter().map(move |&output| (input, output))).collect()
+}

@@ -1,0 +1,85 @@
+//! A lint of plans: rules that need no graph.
+
+mod lanes;
+mod order;
+mod targets;
+mod usage;
+
+use crate::plan::Plan;
+use serde::Serialize;
+use std::fmt;
+
+/// What is broken.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// The phases of the scheme, in its order, each at least once.
+    PhaseOrder,
+    /// A wave ends at the barriers that its phase needs, in their order.
+    Barriers,
+    /// A phase writes its own kind of attribute only.
+    WriteKind,
+    /// A write goes to a device and a port that are there and of the right kind.
+    Target,
+    /// A device understands the form of the write.
+    Capability,
+    /// A forwarding block fits the table, and its entries name ports of the switch.
+    Block,
+    /// No two writes of a wave set one thing.
+    Twice,
+    /// The lane sets part the data lanes in two, and every link has them.
+    LaneSets,
+    /// Between split and restore, the service levels of a half keep to its own lanes.
+    OwnLanes,
+    /// Service levels use data lanes that every link has.
+    DataLanes,
+    /// Forwarding entries in use stay as they are before the swap.
+    InUse,
+    /// The swap moves every source, and the answers of the SA.
+    EverySource,
+    /// Ports carry data again before anybody needs them.
+    PortsActive,
+    /// What the scheme takes for granted is named.
+    Assumptions,
+}
+
+/// One rule broken at one place.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Finding {
+    /// The rule.
+    pub rule: Rule,
+    /// The wave, where there is one.
+    pub wave: Option<String>,
+    /// What was found, with its values.
+    pub what: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let wave = self.wave.as_deref().unwrap_or("plan");
+        write!(f, "{wave}: {:?}: {}", self.rule, self.what)
+    }
+}
+
+/// Judges a plan; an empty answer is a yes.
+pub fn lint(plan: &Plan) -> Vec<Finding> {
+    let mut findings = Findings::default();
+    order::check(plan, &mut findings);
+    targets::check(plan, &mut findings);
+    lanes::check(plan, &mut findings);
+    usage::check(plan, &mut findings);
+    findings.0
+}
+
+#[derive(Default)]
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn plan(&mut self, rule: Rule, what: String) {
+        self.0.push(Finding { rule, wave: None, what });
+    }
+
+    fn wave(&mut self, rule: Rule, wave: &str, what: String) {
+        self.0.push(Finding { rule, wave: Some(wave.to_string()), what });
+    }
+}

@@ -1,0 +1,61 @@
+//! Phases, barriers and assumptions in their order.
+
+use super::{Findings, Rule};
+use crate::plan::{Assumption, Barrier, Phase, Plan, Scheme, Wave};
+
+pub(super) fn check(plan: &Plan, findings: &mut Findings) {
+    check_phases(plan, findings);
+    for wave in plan.waves() {
+        let wanted = barriers(plan, wave);
+        if wave.barriers != wanted {
+            let list = |barriers: &[Barrier]| barriers.iter().map(Barrier::to_string).collect::<Vec<_>>().join(", ");
+            let what = format!("ends at [{}], must end at [{}]", list(&wave.barriers), list(&wanted));
+            findings.wave(Rule::Barriers, &wave.name, what);
+        }
+    }
+    for needed in assumptions(plan.scheme()) {
+        if !plan.draft().assumptions.contains(needed) {
+            findings.plan(Rule::Assumptions, format!("`{}` is taken for granted and not named", needed.name()));
+        }
+    }
+}
+
+fn check_phases(plan: &Plan, findings: &mut Findings) {
+    let wanted: &[Phase] = match plan.scheme() {
+        Scheme::Double => &[Phase::Split, Phase::Install, Phase::Swap, Phase::Drain, Phase::Restore],
+        Scheme::Static => &[Phase::Stop, Phase::Install, Phase::Start],
+        Scheme::InPlace => &[Phase::Rewrite],
+    };
+    let mut found: Vec<Phase> = plan.waves().iter().map(|wave| wave.phase).collect();
+    // Only *install* may have several waves.
+    found.dedup_by(|later, earlier| later == earlier && *later == Phase::Install);
+    if found != wanted {
+        let list = |phases: &[Phase]| phases.iter().map(|phase| phase.name()).collect::<Vec<_>>().join(", ");
+        findings.plan(Rule::PhaseOrder, format!("phases are {}; must be {}", list(&found), list(wanted)));
+    }
+}
+
+fn barriers(plan: &Plan, wave: &Wave) -> Vec<Barrier> {
+    let lanes = plan.lanes();
+    match (plan.scheme(), wave.phase) {
+        (Scheme::Double, Phase::Split) => vec![Barrier::Acknowledged, Barrier::Flushed(lanes.b)],
+        (Scheme::Double, Phase::Swap) => vec![Barrier::Acknowledged, Barrier::SourcesMoved],
+        (Scheme::Double, Phase::Drain) => vec![Barrier::Drained(lanes.a)],
+        _ => vec![Barrier::Acknowledged],
+    }
+}
+
+fn assumptions(scheme: Scheme) -> &'static [Assumption] {
+    match scheme {
+        Scheme::Double => &[
+            Assumption::SwitchManagementPaused,
+            Assumption::NoMulticast,
+            Assumption::SmBaseLidIsLower,
+            Assumption::ArbitrationServesAllLanes,
+            Assumption::SpareHalfUnused,
+            Assumption::RepliesAreQueuedAtOnce,
+        ],
+        Scheme::Static => &[Assumption::InitializeDiscards],
+        Scheme::InPlace => &[Assumption::SwitchManagementPaused, Assumption::NoMulticast],
+    }
+}

@@ -1,0 +1,71 @@
+//! Nothing is touched that is in use, nobody is forgotten.
+
+use super::{Findings, Rule};
+use crate::ids::{Lid, PortNum};
+use crate::plan::{Phase, Plan, Scheme};
+use crate::tables::{LFT_BLOCK, PortState, Write};
+use std::collections::BTreeSet;
+
+pub(super) fn check(plan: &Plan, findings: &mut Findings) {
+    check_ports(plan, findings);
+    if plan.scheme() == Scheme::Double {
+        check_entries(plan, findings);
+        check_sources(plan, findings);
+    }
+}
+
+/// Every cabled port is ACTIVE when the swap begins, and at the end.
+fn check_ports(plan: &Plan, findings: &mut Findings) {
+    let fabric = &*plan.draft().surviving;
+    let mut moments: Vec<usize> = vec![plan.waves().len()];
+    moments.extend(plan.waves().iter().position(|wave| wave.phase == Phase::Swap));
+    for moment in moments {
+        let states = &plan.tables_at(moment).port_states;
+        let idle = fabric.ports().find(|(id, port)| port.peer.is_some() && states[id.index()] != PortState::Active);
+        if let Some((id, _)) = idle {
+            let name = moment.checked_sub(1).map_or("plan", |last| plan.waves()[last].name.as_str());
+            let what = format!("leaves {} in state {:?}", fabric.describe_port(id), states[id.index()]);
+            findings.wave(Rule::PortsActive, name, what);
+        }
+    }
+}
+
+/// Blocks change no entry of a LID that belongs to the half in use.
+fn check_entries(plan: &Plan, findings: &mut Findings) {
+    let fabric = &*plan.draft().before;
+    for (index, wave) in plan.waves().iter().enumerate() {
+        let tables = plan.tables_at(index);
+        for write in &wave.writes {
+            let &Write::LftBlock { switch, block, ref entries } = write else { continue };
+            let Some(lft) = tables.lfts.get(switch.index()) else { continue };
+            let first = u32::from(block) * LFT_BLOCK as u32;
+            let lids = (first..).map(|lid| Lid(lid as u16)).zip(entries.iter().map(|&port| PortNum(port)));
+            let changed = lids.filter(|&(lid, port)| lft.get(lid).unwrap_or(PortNum::NO_ROUTE) != port);
+            for (lid, _) in changed.filter(|&(lid, _)| fabric.half_of(lid) == Some(plan.old())).take(1) {
+                let what = format!("{}: LID {lid} of the {} half is in use", fabric.describe_node(switch), plan.old());
+                findings.wave(Rule::InUse, &wave.name, what);
+            }
+        }
+    }
+}
+
+/// The swap tells every source, and the SA first of all.
+fn check_sources(plan: &Plan, findings: &mut Findings) {
+    let fabric = &*plan.draft().surviving;
+    for wave in plan.waves().iter().filter(|wave| wave.phase == Phase::Swap) {
+        let told: BTreeSet<_> = wave
+            .writes
+            .iter()
+            .filter_map(|write| match *write {
+                Write::ActiveHalf { port, half } if half == plan.new_half() => Some(port),
+                _ => None,
+            })
+            .collect();
+        for port in fabric.end_ports().filter(|port| !told.contains(port)) {
+            findings.wave(Rule::EverySource, &wave.name, format!("{} is not told", fabric.describe_port(port)));
+        }
+        if !wave.writes.contains(&Write::SaHalf { half: plan.new_half() }) {
+            findings.wave(Rule::EverySource, &wave.name, "the SA keeps answering with the old half".to_string());
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! One change from `Begin` to its end: commands are carried out one by one, their answers are the machine's events.
+
+use super::watch::common;
+use super::{ChangeReport, Driver, DriverError, PhaseRecord};
+use crate::change::Prepared;
+use crate::drain::Ticket;
+use crate::fabric::{Fabric, PortId};
+use crate::machine::{self, CallOff, Command, Event, Outcome, State};
+use crate::plan::{Plan, Sending, Vetted};
+use crate::subnet::{Applied, Order, SmpCounts, SubnetError, SubnetManager};
+use crate::tables::Write;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tracing::Instrument;
+
+/// What is remembered while a change runs.
+#[derive(Default)]
+struct Log {
+    phases: Vec<PhaseRecord>,
+    not_held: Vec<PortId>,
+    outcome: Option<Outcome>,
+    replan: bool,
+    restarts: u32,
+    /// The last wave of which a write may have landed, when the change was called off.
+    reached: Option<usize>,
+}
+
+impl<S: SubnetManager> Driver<S> {
+    /// Runs a prepared change to its end; and if the subnet changed meanwhile, the change that this calls for.
+    ///
+    /// # Errors
+    /// The SM's own port failed, or a change that must follow cannot be prepared.
+    pub async fn run(&mut self, prepared: Prepared) -> Result<ChangeReport, DriverError> {
+        let begin = Event::Begin(prepared.plan.clone());
+        self.run_from(prepared, begin).await
+    }
+
+    /// Goes on with the change that stands still after [`Outcome::Failed`]; none where no change does.
+    ///
+    /// # Errors
+    /// As for [`Driver::run`].
+    pub async fn resume(&mut self) -> Result<Option<ChangeReport>, DriverError> {
+        let Some(prepared) = self.halted.take() else { return Ok(None) };
+        self.run_from(prepared, Event::Resume).await.map(Some)
+    }
+
+    async fn run_from(&mut self, mut prepared: Prepared, mut first: Event) -> Result<ChangeReport, DriverError> {
+        let mut log = Log::default();
+        loop {
+            self.run_once(&mut log, &prepared.plan, first).await?;
+            self.settle(&mut log, &prepared).await?;
+            let Some(after) = self.followed_by(&mut log, prepared.plan.plan()) else { break };
+            prepared = self.prepare(Arc::new(after))?;
+            first = Event::Begin(prepared.plan.clone());
+            log.restarts += 1;
+        }
+        let outcome = log.outcome.unwrap_or_else(|| standing(&self.state));
+        let (root, stranded) = (prepared.root, prepared.stranded.clone());
+        if matches!(outcome, Outcome::Failed { .. }) {
+            self.halted = Some(prepared);
+        }
+        let Log { phases, not_held, restarts, .. } = log;
+        Ok(ChangeReport { outcome, sweep: None, phases, restarts, root, stranded, not_held })
+    }
+
+    /// What the routing must be changed to next, where the machine asked to look again: what is alive of what the plan
+    /// was to route.
+    fn followed_by(&self, log: &mut Log, plan: &Plan) -> Option<Fabric> {
+        if !std::mem::take(&mut log.replan) {
+            return None;
+        }
+        let called_off = log.outcome == Some(Outcome::CalledOff(CallOff::TopologyChanged));
+        let lost = called_off || self.running.has_lost_something();
+        lost.then(|| common(&self.running.alive, &plan.draft().after))
+    }
+
+    async fn run_once(&mut self, log: &mut Log, plan: &Arc<Vetted>, first: Event) -> Result<(), DriverError> {
+        log.outcome = None;
+        let mut commands: VecDeque<Command> = self.step(first).into();
+        while let Some(command) = commands.pop_front() {
+            let span = tracing::info_span!("phase", name = self.phase_of(plan.plan(), &command));
+            let answer = self.carry_out(log, plan.plan(), command).instrument(span).await?;
+            for event in self.changes(answer).await? {
+                commands.extend(self.step(event));
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, event: Event) -> Vec<Command> {
+        tracing::debug!(event = event.name(), state = self.state.name(), "step");
+        let (state, commands) = machine::step(std::mem::take(&mut self.state), event);
+        self.state = state;
+        commands
+    }
+
+    /// The events that follow a command: an abort asked for meanwhile, a change of the subnet, then the command's answer.
+    /// A failure may be the first sign of a change, so it is looked for.
+    async fn changes(&mut self, answer: Option<Event>) -> Result<Vec<Event>, DriverError> {
+        let Some(answer) = answer else { return Ok(Vec::new()) };
+        let mut events = Vec::new();
+        if self.abort.take() {
+            events.push(Event::Abort);
+        }
+        let failed = matches!(answer, Event::WriteFailed { .. } | Event::TimedOut { .. });
+        let mut told = false;
+        while let Some(event) = self.subnet.pending_event() {
+            tracing::info!(?event, "the subnet tells of a change");
+            told = true;
+        }
+        if (told || failed) && self.glance().await? {
+            events.push(Event::TopologyChanged);
+        }
+        events.push(answer);
+        Ok(events)
+    }
+
+    /// Carries out one command; its answer, where it has one.
+    async fn carry_out(&mut self, log: &mut Log, plan: &Plan, command: Command) -> Result<Option<Event>, DriverError> {
+        let phase = self.phase_of(plan, &command);
+        let (start_ns, before) = (self.subnet.now_ns(), self.subnet.smps().clone());
+        tracing::info!(command = command.name(), phase, now_ns = start_ns, "carry out");
+        let answer = match command {
+            Command::Apply { ticket, wave } => {
+                let wave = &plan.waves()[wave];
+                let order = match wave.sending {
+                    Sending::AnyOrder => Order::Any,
+                    Sending::Listed { window } => Order::Listed { window },
+                };
+                let applied = self.apply(&wave.writes, order).await;
+                written(log, ticket, applied)?
+            }
+            Command::Undo { ticket, reached } => {
+                log.reached = Some(reached);
+                let applied = self.apply(&plan.undo_writes(reached), Order::Any).await;
+                written(log, ticket, applied)?
+            }
+            Command::Flush { ticket, lanes } => {
+                let observer = plan.policy().observer;
+                awaited(ticket, self.subnet.flush(ticket, observer, lanes).await, Event::Flushed)?
+            }
+            Command::ConfirmSources { ticket, half } => {
+                let ports: Vec<PortId> = self.running.alive.end_ports().collect();
+                awaited(ticket, self.subnet.confirm_sources(ticket, &ports, half).await, Event::SourcesMoved)?
+            }
+            Command::Drain { ticket, observer, lanes } => {
+                let half = plan.new_half();
+                let drained = self.subnet.drain(ticket, plan.drain(), observer, lanes, half).await;
+                awaited(ticket, drained, Event::Drained)?
+            }
+            Command::Report(outcome) => {
+                tracing::info!(?outcome, "the change has ended");
+                log.outcome = Some(outcome);
+                return Ok(None);
+            }
+            Command::Replan => {
+                log.replan = true;
+                return Ok(None);
+            }
+            // `look` has excused what died, and the machine itself remembers.
+            Command::DeferChange => return Ok(None),
+            Command::Decline(reason) => {
+                tracing::warn!("{reason}");
+                return Ok(None);
+            }
+        };
+        if let Some(name) = phase {
+            let smps = self.subnet.smps().since(&before);
+            log.note(name, start_ns, self.subnet.now_ns(), smps);
+        }
+        Ok(Some(answer))
+    }
+
+    fn phase_of(&self, plan: &Plan, command: &Command) -> Option<&'static str> {
+        match command {
+            Command::Undo { .. } => Some("call-off"),
+            Command::Apply { .. } | Command::Flush { .. } | Command::ConfirmSources { .. } | Command::Drain { .. } => {
+                self.state.course().map(|course| plan.waves()[course.wave()].phase.name())
+            }
+            Command::Report(_) | Command::Replan | Command::DeferChange | Command::Decline(_) => None,
+        }
+    }
+
+    /// Sends writes; those to devices that are gone count as done.
+    async fn apply(&mut self, writes: &[Write], order: Order) -> Result<Applied, SubnetError> {
+        let alive = self.running.alive.clone();
+        let lives = |write: &&Write| write.node(&alive).is_none_or(|node| alive.node(node).present);
+        if writes.iter().all(|write| lives(&write)) {
+            return self.subnet.apply(&alive, writes, order).await;
+        }
+        let rest: Vec<Write> = writes.iter().filter(lives).cloned().collect();
+        self.subnet.apply(&alive, &rest, order).await
+    }
+
+    /// Brings `running` up to what the change left behind.
+    async fn settle(&mut self, log: &mut Log, prepared: &Prepared) -> Result<(), DriverError> {
+        let plan = prepared.plan.plan();
+        match log.outcome {
+            Some(Outcome::Completed) => {
+                self.running.tables = plan.tables_at(plan.waves().len()).clone();
+                self.running.routed = plan.draft().after.clone();
+                self.running.half = plan.new_half();
+                self.running.layers = prepared.function.layers();
+            }
+            // The split was taken back; with the spare entries rewritten too, all is as it was.
+            Some(Outcome::CalledOff(_)) => {
+                let spare = log.reached.take().map_or_else(Vec::new, |reached| initial_blocks(plan, reached));
+                self.apply(&spare, Order::Any).await?;
+            }
+            Some(Outcome::Failed { .. }) | None => {}
+        }
+        Ok(())
+    }
+}
+
+impl Log {
+    /// Adds to the phase under way, or begins the next.
+    fn note(&mut self, name: &'static str, start_ns: u64, end_ns: u64, smps: SmpCounts) {
+        match self.phases.last_mut().filter(|last| last.name == name) {
+            Some(last) => {
+                last.end_ns = end_ns;
+                last.smps.add(&smps);
+            }
+            None => self.phases.push(PhaseRecord { name, start_ns, end_ns, smps }),
+        }
+    }
+}
+
+/// The blocks that waves 0 to `reached` may have changed, as they were.
+fn initial_blocks(plan: &Plan, reached: usize) -> Vec<Write> {
+    let written = plan.waves()[..=reached].iter().flat_map(|wave| &wave.writes);
+    let restored = written.filter_map(|write| match write {
+        Write::LftBlock { switch, block, .. } => {
+            let entries = Box::new(plan.tables_at(0).lfts[switch.index()].block(*block));
+            Some(Write::LftBlock { switch: *switch, block: *block, entries })
+        }
+        _ => None,
+    });
+    restored.collect()
+}
+
+/// Where a change stands that ended without a report.
+fn standing(state: &State) -> Outcome {
+    Outcome::Failed { state: state.name(), reason: "no command is left and no end was reported".to_string() }
+}
+
+fn written(log: &mut Log, ticket: Ticket, applied: Result<Applied, SubnetError>) -> Result<Event, SubnetError> {
+    match applied {
+        Ok(applied) => {
+            log.not_held.extend(applied.not_held);
+            Ok(Event::Acknowledged(ticket))
+        }
+        Err(error) => Ok(Event::WriteFailed { ticket, reason: survivable(error)?.to_string() }),
+    }
+}
+
+fn awaited<P>(
+    ticket: Ticket,
+    proof: Result<P, SubnetError>,
+    event: impl FnOnce(P) -> Event,
+) -> Result<Event, SubnetError> {
+    match proof {
+        Ok(proof) => Ok(event(proof)),
+        Err(error) => Ok(Event::TimedOut { ticket, reason: survivable(error)?.to_string() }),
+    }
+}
+
+/// An error that the machine can do something about; without a port there is nothing to be done.
+fn survivable(error: SubnetError) -> Result<SubnetError, SubnetError> {
+    if error.is_fatal() { Err(error) } else { Ok(error) }
+}

@@ -1,0 +1,49 @@
+//! Schemes side by side: one column a scheme.
+
+use super::quantity::{count, duration, percent};
+use crate::scenario::{Ending, SimulationReport};
+use comfy_table::{Cell, CellAlignment, Table, presets};
+
+/// A row: its name, and what each report says.
+type Row = (&'static str, fn(&SimulationReport) -> String);
+
+const ROWS: [Row; 15] = [
+    ("outcome", |r| format!("{:?}", r.outcome).to_lowercase()),
+    ("proof", |r| r.proof.status.to_string()),
+    ("change took", |r| r.change_ns.map_or("–".into(), duration)),
+    ("SMPs", |r| count(r.smps.total)),
+    ("longest gap in delivery", |r| duration(r.longest_gap_ns)),
+    ("throughput before", |r| percent(r.throughput.before)),
+    ("throughput during", |r| percent(r.throughput.during)),
+    ("throughput after", |r| percent(r.throughput.after)),
+    ("latency p50 before", |r| duration(r.latency_ns.before.p50)),
+    ("latency p50 during", |r| duration(r.latency_ns.during.p50)),
+    ("latency p99 during", |r| duration(r.latency_ns.during.p99)),
+    ("latency max during", |r| duration(r.latency_ns.during.max)),
+    ("delivered", |r| count(r.packets.delivered)),
+    ("lost to failure", |r| count(r.packets.lost_to_failure)),
+    ("lost to change", |r| count(r.packets.lost_to_change)),
+];
+
+/// The table of a comparison, and under it what needs a sentence.
+pub fn comparison(reports: &[SimulationReport]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+    let schemes = reports.iter().map(|report| right(report.scheme.to_string()));
+    table.set_header([Cell::new("")].into_iter().chain(schemes));
+    for (name, value) in ROWS {
+        table.add_row([Cell::new(name)].into_iter().chain(reports.iter().map(|report| right(value(report)))));
+    }
+    let mut text: String = table.to_string().lines().map(|row| format!("{}\n", row.trim_end())).collect();
+    for report in reports {
+        if let Some(refusal) = &report.proof.refusal {
+            text += &format!("\n{}: the plan was refused, and run as a baseline: {refusal}\n", report.scheme);
+        }
+        if report.outcome != Ending::Completed {
+            let reason = report.reason.as_deref().unwrap_or("see the report of this scheme alone");
+            text += &format!("\n{}: {reason}\n", report.scheme);
+        }
+    }
+    text
+}

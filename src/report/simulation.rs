@@ -1,0 +1,151 @@
+//! One simulated change on one screen.
+
+use super::quantity::{count, duration, percent};
+use crate::scenario::{Ending, Latency, Periods, SimulationReport, StuckReport};
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use std::fmt::Write;
+
+/// The report as text, at most 80 columns where names allow it.
+pub fn simulation(report: &SimulationReport) -> String {
+    let mut text = String::new();
+    headline(&mut text, report);
+    proof(&mut text, report);
+    phases(&mut text, report);
+    traffic(&mut text, report);
+    packets(&mut text, report);
+    if let Some(cycle) = &report.deadlock {
+        deadlock(&mut text, cycle);
+    }
+    for note in &report.notes {
+        line(&mut text, format_args!("note: {note}"));
+    }
+    verdict(&mut text, report);
+    text
+}
+
+fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "{arguments}");
+}
+
+fn headline(text: &mut String, report: &SimulationReport) {
+    let (size, change) = (report.fabric, &report.change);
+    line(text, format_args!("{} ({}), scheme {}", change.what, change.departure, report.scheme));
+    let fabric = format!("{} switches, {} CAs, {} links", size.switches, size.cas, size.links);
+    let settings = &report.settings;
+    line(text, format_args!("fabric   {fabric}; {} data VLs, LMC {}", settings.data_vls, settings.lmc));
+    let root = |root: &Option<String>| root.clone().unwrap_or_else(|| "none".into());
+    let roots = format!("root {} → {}", root(&change.root_before), root(&change.root_after));
+    line(text, format_args!("routing  {}, {roots}; SM on {}", report.engine, settings.sm));
+    let load = percent(settings.load);
+    let traffic = format!("load {load}, {} bytes a packet, latch at {:?}", settings.packet_bytes, settings.latch);
+    let policy = format!("arming {}, drain by {}", settings.arming, settings.drain);
+    line(text, format_args!("traffic  {}; {policy}; seed {}", traffic.to_lowercase(), report.seed));
+    if !change.stranded.is_empty() {
+        let first = change.stranded.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
+        let more = if change.stranded.len() > 3 { ", …" } else { "" };
+        line(text, format_args!("stranded {} end ports: {first}{more}", change.stranded.len()));
+    }
+}
+
+fn proof(text: &mut String, report: &SimulationReport) {
+    let proof = &report.proof;
+    let size = format!(
+        "{} waves, {} channels, {} dependencies",
+        proof.waves,
+        count(proof.channels as u64),
+        count(proof.dependencies as u64)
+    );
+    match &proof.refusal {
+        None => line(text, format_args!("proof    {}: {size}\n", proof.status)),
+        Some(refusal) => line(text, format_args!("proof    {}: {refusal}\n", proof.status)),
+    }
+}
+
+fn table() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table
+}
+
+fn number(text: impl ToString) -> Cell {
+    Cell::new(text.to_string()).set_alignment(CellAlignment::Right)
+}
+
+fn show(text: &mut String, table: &Table) {
+    for row in table.to_string().lines() {
+        line(text, format_args!("{}", row.trim_end()));
+    }
+    text.push('\n');
+}
+
+fn phases(text: &mut String, report: &SimulationReport) {
+    let mut rows = table();
+    rows.set_header(vec![Cell::new("phase"), number("from"), number("to"), number("took"), number("SMPs")]);
+    for phase in &report.phases {
+        let took = phase.end_ns.saturating_sub(phase.start_ns);
+        let times = [phase.start_ns, phase.end_ns, took].map(|ns| number(duration(ns)));
+        rows.add_row([Cell::new(&phase.name)].into_iter().chain(times).chain([number(count(phase.smps))]));
+    }
+    show(text, &rows);
+}
+
+fn traffic(text: &mut String, report: &SimulationReport) {
+    let mut rows = table();
+    let header = ["latency p50", "p99", "max", "throughput"].map(number);
+    rows.set_header([Cell::new("")].into_iter().chain(header));
+    let Periods { before, during, after } = report.latency_ns;
+    let through = report.throughput;
+    let periods: [(&str, Latency, f64); 3] =
+        [("before", before, through.before), ("during", during, through.during), ("after", after, through.after)];
+    for (name, latency, throughput) in periods {
+        let cells = [latency.p50, latency.p99, latency.max].map(|ns| number(duration(ns)));
+        rows.add_row([Cell::new(name)].into_iter().chain(cells).chain([number(percent(throughput))]));
+    }
+    show(text, &rows);
+}
+
+fn packets(text: &mut String, report: &SimulationReport) {
+    let packets = &report.packets;
+    let rows = [
+        ("injected", packets.injected),
+        ("delivered", packets.delivered),
+        ("in flight", packets.in_flight),
+        ("stranded", packets.stranded),
+        ("lost to failure", packets.lost_to_failure),
+        ("lost to change", packets.lost_to_change),
+    ];
+    let mut table = table();
+    table.set_header(rows.map(|(name, _)| number(name)));
+    table.add_row(rows.map(|(_, packets)| number(count(packets))));
+    show(text, &table);
+    if report.misdelivered > 0 {
+        line(text, format_args!("misdelivered {}, counted as lost to the change", count(report.misdelivered)));
+    }
+}
+
+fn deadlock(text: &mut String, cycle: &[StuckReport]) {
+    line(text, format_args!("deadlock of {} packets, each waiting for the buffer that the next one fills:", cycle.len()));
+    for stuck in cycle {
+        let packet = format!("DLID {} SL {}, sent at {}", stuck.dlid, stuck.sl, duration(stuck.born_ns));
+        let place = format!("{} VL {} → {} VL {}", stuck.input, stuck.input_vl, stuck.output, stuck.output_vl);
+        line(text, format_args!("  {place}  ({packet})"));
+    }
+    text.push('\n');
+}
+
+fn verdict(text: &mut String, report: &SimulationReport) {
+    let lost = match report.packets.lost_to_change {
+        0 => "nothing lost to the change".to_string(),
+        lost => format!("{} packets lost to the change", count(lost)),
+    };
+    let hops = format!("{} packet-hops, {} SMPs", count(report.packet_hops), count(report.smps.total));
+    let ending = match report.outcome {
+        Ending::Completed => "completed",
+        Ending::Deadlocked => "DEADLOCKED",
+        Ending::Aborted => "aborted",
+    };
+    let took = report.change_ns.map(|ns| format!(" in {}", duration(ns))).unwrap_or_default();
+    let reason = report.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+    line(text, format_args!("{ending}{took}{reason}: {lost}; {hops}; trace {:016x}", report.trace_hash));
+}

@@ -1,0 +1,91 @@
+//! What stands in injection channels: which sources can have packets of which group there, stage by stage.
+
+use super::WaveFacts;
+use super::lanes::{LaneMask, Lanes};
+use super::net::Net;
+use super::walk::Case;
+use crate::ids::PortNum;
+
+/// Sources of one row that can inject one group in one stage.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seed {
+    pub row: usize,
+    /// Range of the row's sources.
+    pub first: usize,
+    pub end: usize,
+    /// How many of them inject, and how many of those that must not lose packets.
+    pub any: u32,
+    pub firm: u32,
+}
+
+/// What sources have in their injection channels.
+pub(super) struct Injection {
+    groups: usize,
+    sources: usize,
+    /// By stage, source and group.
+    masks: Vec<LaneMask>,
+    /// By stage and group.
+    seeds: Vec<Vec<Seed>>,
+}
+
+impl Injection {
+    pub fn new(case: &Case<'_>, net: &Net, lanes: &Lanes) -> Injection {
+        let (groups, sources) = (lanes.groups.len(), net.sources.len());
+        let mut injection = Injection { groups, sources, masks: Vec::new(), seeds: Vec::new() };
+        for (stage, facts) in case.stages.iter().enumerate() {
+            for source in 0..sources {
+                let masks = (0..groups).map(|group| injection.mask_in(stage, source, group, facts, net, lanes));
+                let masks: Vec<LaneMask> = masks.collect();
+                injection.masks.extend(masks);
+            }
+            let seeds = (0..groups).map(|group| injection.seeds_in(stage, group, case, net)).collect::<Vec<_>>();
+            injection.seeds.extend(seeds);
+        }
+        injection
+    }
+
+    /// The lanes of a source's injection channel that packets of a group can stand in.
+    pub fn mask(&self, stage: usize, source: usize, group: usize) -> LaneMask {
+        self.masks[(stage * self.sources + source) * self.groups + group]
+    }
+
+    fn mask_in(
+        &self,
+        stage: usize,
+        source: usize,
+        group: usize,
+        facts: &WaveFacts<'_>,
+        net: &Net,
+        lanes: &Lanes,
+    ) -> LaneMask {
+        let half = lanes.groups[group].half;
+        let own = net.sources[source];
+        if own.input != PortNum::ZERO && !net.exists(stage, own.port.index()) {
+            return 0;
+        }
+        let fresh = if facts.injects(half) { lanes.at_source(stage, source, group) } else { 0 };
+        let stays = stage > 0 && !facts.gone[half.index()];
+        fresh | if stays { self.mask(stage - 1, source, group) & !facts.empty.0 } else { 0 }
+    }
+
+    fn seeds_in(&self, stage: usize, group: usize, case: &Case<'_>, net: &Net) -> Vec<Seed> {
+        let mut seeds: Vec<Seed> = Vec::new();
+        for (index, source) in net.sources.iter().enumerate() {
+            if seeds.last().is_none_or(|seed| seed.row != source.row) {
+                seeds.push(Seed { row: source.row, first: index, end: index, any: 0, firm: 0 });
+            }
+            let Some(seed) = seeds.last_mut() else { continue };
+            seed.end = index + 1;
+            let injects = self.mask(stage, index, group) != 0;
+            seed.any += u32::from(injects);
+            seed.firm += u32::from(injects && !case.stranded[source.port.index()]);
+        }
+        seeds.retain(|seed| seed.any > 0);
+        seeds
+    }
+
+    /// The switches at which packets of a group can stand in injection channels.
+    pub fn seeds(&self, stage: usize, group: usize) -> &[Seed] {
+        &self.seeds[stage * self.groups + group]
+    }
+}

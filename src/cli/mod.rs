@@ -7,11 +7,14 @@
 //! arguments and a `run`, a variant of `Command`, a line in `dispatch`.
 
 mod completions;
+mod element;
 mod fabric;
 mod input;
 mod log;
 mod outcome;
 mod output;
+mod progress;
+mod simulate;
 
 use clap::{Args, ColorChoice, Parser, Subcommand};
 use outcome::{Answer, Failure};
@@ -19,6 +22,7 @@ use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 Examples:
+  reconfig simulate --remove-root fabric.ibnetdiscover
   reconfig fabric show fabric.ibnetdiscover
   reconfig fabric generate fat-tree:4,2 -o fat-tree-4-2.ibnetdiscover
   reconfig completions bash > ~/.local/share/bash-completion/completions/reconfig
@@ -53,6 +57,8 @@ struct Common {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Replay a change of a fabric under traffic, and say what became of every packet.
+    Simulate(Box<simulate::Arguments>),
     /// Look at, compare, convert and make topologies.
     #[command(subcommand)]
     Fabric(fabric::Command),
@@ -80,6 +86,7 @@ fn run(arguments: Arguments) -> Result<Answer, Failure> {
 
 fn dispatch(command: Command, common: Common) -> Result<Answer, Failure> {
     match command {
+        Command::Simulate(arguments) => simulate::run(&arguments, common),
         Command::Fabric(command) => fabric::run(command, common),
         Command::Completions(arguments) => completions::run(&arguments),
     }

@@ -55,12 +55,12 @@ impl<S: SubnetManager> Driver<S> {
             log.restarts += 1;
         }
         let outcome = log.outcome.unwrap_or_else(|| standing(&self.state));
-        let (root, stranded) = (prepared.root, prepared.stranded.clone());
+        let (plan, root, stranded) = (prepared.plan.clone(), prepared.root, prepared.stranded.clone());
         if matches!(outcome, Outcome::Failed { .. }) {
             self.halted = Some(prepared);
         }
         let Log { phases, not_held, restarts, .. } = log;
-        Ok(ChangeReport { outcome, sweep: None, phases, restarts, root, stranded, not_held })
+        Ok(ChangeReport { outcome, sweep: None, phases, restarts, plan, root, stranded, not_held })
     }
 
     /// What the routing must be changed to next, where the machine asked to look again: what is alive of what the plan

@@ -158,14 +158,30 @@ impl<S: SubnetManager> Driver<S> {
     /// # Errors
     /// The sweep failed, found more than is known, or the change cannot be prepared.
     pub async fn await_loss(&mut self, until_ns: u64) -> Result<Option<ChangeReport>, DriverError> {
+        let left = |running: &Running| watch::common(&running.alive, &running.routed);
+        self.await_difference(until_ns, |running| running.has_lost_something().then(|| left(running))).await
+    }
+
+    /// Waits until something known has come to the subnet that the routing in force does not serve, or `until_ns` has
+    /// come, then routes all that is there. None where nothing came.
+    ///
+    /// # Errors
+    /// As for [`Driver::await_loss`].
+    pub async fn await_growth(&mut self, until_ns: u64) -> Result<Option<ChangeReport>, DriverError> {
+        let all = |running: &Running| (*running.alive).clone();
+        self.await_difference(until_ns, |running| running.has_grown().then(|| all(running))).await
+    }
+
+    async fn await_difference(
+        &mut self,
+        until_ns: u64,
+        wanted: impl Fn(&Running) -> Option<Fabric>,
+    ) -> Result<Option<ChangeReport>, DriverError> {
         while let Some(event) = self.subnet.next_event(until_ns).await? {
             tracing::info!(?event, "the subnet tells of a change");
             let (_, sweep) = self.look().await?;
-            if !self.running.has_lost_something() {
-                continue;
-            }
-            let left = watch::common(&self.running.alive, &self.running.routed);
-            let prepared = self.prepare(Arc::new(left))?;
+            let Some(after) = wanted(&self.running) else { continue };
+            let prepared = self.prepare(Arc::new(after))?;
             let mut report = self.run(prepared).await?;
             report.sweep = Some(sweep);
             return Ok(Some(report));

@@ -2,7 +2,9 @@
 
 use crate::fabric::{NodeId, PortId};
 use crate::machine::Outcome;
+use crate::plan::Vetted;
 use crate::subnet::SmpCounts;
+use std::sync::Arc;
 
 /// One phase as it went.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,7 +20,7 @@ pub struct PhaseRecord {
 }
 
 /// What became of a change.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct ChangeReport {
     /// How it ended.
     pub outcome: Outcome,
@@ -28,6 +30,8 @@ pub struct ChangeReport {
     pub phases: Vec<PhaseRecord>,
     /// How often it was called off because the subnet changed, and started anew.
     pub restarts: u32,
+    /// The plan that was run last.
+    pub plan: Arc<Vetted>,
     /// The root of the new routing, where it has one.
     pub root: Option<NodeId>,
     /// End ports that the new routing omits.

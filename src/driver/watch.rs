@@ -57,6 +57,16 @@ impl Running {
     }
 }
 
+impl Running {
+    /// Whether a node or cable is there that the routing in force does not count on.
+    pub fn has_grown(&self) -> bool {
+        let nodes = self.routed.nodes().zip(self.alive.nodes());
+        let ports = self.routed.ports().zip(self.alive.ports());
+        nodes.into_iter().any(|((_, was), (_, is))| !was.present && is.present)
+            || ports.into_iter().any(|((_, was), (_, is))| was.peer.is_none() && is.peer.is_some())
+    }
+}
+
 /// Whether two restrictions of one fabric have the same nodes and cables.
 fn same_links(a: &Fabric, b: &Fabric) -> bool {
     let nodes = a.nodes().zip(b.nodes()).all(|((_, a), (_, b))| a.present == b.present);

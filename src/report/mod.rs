@@ -1,9 +1,11 @@
 //! What people see of a run: one screen of text for each kind of result. Values in, text out; no logic, no I/O.
 
+mod accounting;
 mod compare;
 mod quantity;
 mod simulation;
 
+pub use accounting::accounting;
 pub use compare::comparison;
 pub use quantity::{count, duration, percent};
 pub use simulation::simulation;

@@ -6,11 +6,16 @@
 //! each end node and one back. InfiniBand has a table for every pair of input and output of a switch; the honest counts
 //! are those of a plan made for the fabric, in the plain form and in the optimised one.
 
+use super::ScenarioError;
 use super::outcome::SimulationReport;
+use super::run::plan;
+use super::setting::Scenario;
 use crate::fabric::Fabric;
 use crate::plan::{Phase, Plan};
+use crate::routing::Engine;
 use crate::tables::Write;
 use serde::Serialize;
+use std::rc::Rc;
 
 /// Whose rules count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,12 +54,22 @@ impl Line {
     }
 }
 
-/// The table for a fabric before the change, the plan in the plain form, in the optimised one, and the run that was made.
-pub fn accounting(by: Accounting, fabric: &Fabric, plain: &Plan, optimised: &Plan, run: &SimulationReport) -> Vec<Line> {
-    match by {
-        Accounting::Paper => by_paper(fabric, plain, run),
-        Accounting::Iba => by_plan(plain, optimised, run),
-    }
+/// The table for a scenario that was run: its fabric, its plan in both forms, and the run itself.
+///
+/// # Errors
+/// The plan cannot be made in one of the forms.
+pub fn accounting(
+    by: Accounting,
+    scenario: &Scenario,
+    engine: Rc<dyn Engine>,
+    run: &SimulationReport,
+) -> Result<Vec<Line>, ScenarioError> {
+    let form = |optimised| Scenario { optimised_sl_to_vl: Some(optimised), ..scenario.clone() };
+    let plain = plan(&form(false), engine.clone())?;
+    Ok(match by {
+        Accounting::Paper => by_paper(&plain.plan().draft().before, plain.plan(), run),
+        Accounting::Iba => by_plan(plain.plan(), plan(&form(true), engine)?.plan(), run),
+    })
 }
 
 fn by_paper(fabric: &Fabric, plan: &Plan, run: &SimulationReport) -> Vec<Line> {

@@ -20,5 +20,5 @@ pub use outcome::{
     ChangeReport, Ending, FabricSize, Latency, Periods, PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport,
     SmpReport, StuckReport,
 };
-pub use run::{Watch, run};
+pub use run::{Watch, plan, run};
 pub use setting::{Departure, Element, Scenario};

@@ -12,7 +12,7 @@ use crate::driver::{self, Driver, Intent, Running};
 use crate::fabric::Fabric;
 use crate::ids::Half;
 use crate::machine::Outcome;
-use crate::plan::{Arming, Policy, Scheme};
+use crate::plan::{Arming, Policy, Scheme, Vetted};
 use crate::routing::Engine;
 use crate::sim::{ArmedPort, Halt, Sim, SimTransport};
 use crate::subnet::{Manager, SmpCounts, SubnetManager, Timing};
@@ -52,11 +52,40 @@ pub fn run(scenario: &Scenario, engine: Rc<dyn Engine>, watch: &mut dyn Watch) -
     };
     let transport = stage.simulation()?;
     watch.begins(stage.expected_hops, stage.config.load);
-    let mut run = Play { scenario, stage: &stage, transport: transport.clone(), watch, prepared: None };
-    let change = run.perform(engine)?;
-    let prepared = run.prepared.take();
-    run.watch.ends();
-    Ok(transport.with(|sim| report(scenario, &stage, sim, change, prepared.as_ref())))
+    let mut play = Play { scenario, stage: &stage, transport: transport.clone(), watch };
+    let (change, prepared) = play.perform(engine)?;
+    play.watch.ends();
+    Ok(transport.with(|sim| report(scenario, &stage, sim, change, &prepared)))
+}
+
+/// The plan that a scenario's change begins with, as far as it is known beforehand; nothing is simulated.
+///
+/// # Errors
+/// The change cannot be made.
+pub fn plan(scenario: &Scenario, engine: Rc<dyn Engine>) -> Result<Arc<Vetted>, ScenarioError> {
+    let stage = Stage::set(scenario, &*engine)?;
+    let transport = stage.simulation()?;
+    let play = Play { scenario, stage: &stage, transport, watch: &mut Unwatched };
+    Ok(prepare(&play.driver(engine), &stage)?.plan)
+}
+
+/// Nobody wants to know.
+struct Unwatched;
+
+impl Watch for Unwatched {
+    fn begins(&mut self, _: u64, _: f64) {}
+
+    fn passes(&mut self, _: u64, _: u64) {}
+
+    fn ends(&mut self) {}
+}
+
+/// Plans the change before anything has happened, so that what cannot be done is an error and not an outcome.
+fn prepare(driver: &Driver<Manager<SimTransport>>, stage: &Stage) -> Result<Prepared, ScenarioError> {
+    driver.prepare(stage.after.clone()).map_err(|error| match error {
+        driver::DriverError::Change(error) => ScenarioError::Change(error),
+        other => unreachable!("preparing a change sends nothing: {other}"),
+    })
 }
 
 /// What came of the change, as far as the driver knows.
@@ -74,19 +103,12 @@ struct Play<'a> {
     stage: &'a Stage,
     transport: SimTransport,
     watch: &'a mut dyn Watch,
-    prepared: Option<Prepared>,
 }
 
 impl Play<'_> {
-    fn perform(&mut self, engine: Rc<dyn Engine>) -> Result<Change, ScenarioError> {
+    fn perform(&mut self, engine: Rc<dyn Engine>) -> Result<(Change, Prepared), ScenarioError> {
         let mut driver = self.driver(engine);
-        let after = Arc::new((*self.stage.after).clone());
-        // Planned before traffic begins, so that what cannot be done is an error and not an outcome.
-        let prepared = driver.prepare(after.clone()).map_err(|error| match error {
-            driver::DriverError::Change(error) => ScenarioError::Change(error),
-            other => unreachable!("preparing a change sends nothing: {other}"),
-        })?;
-        self.prepared = Some(prepared.clone());
+        let prepared = prepare(&driver, self.stage)?;
         self.transport.with(|sim| sim.omit(&prepared.stranded));
         self.transport.with(Sim::start);
         self.pass(self.scenario.warm_up_ns);
@@ -94,14 +116,14 @@ impl Play<'_> {
         self.pass(self.scenario.before_ns);
         self.transport.with(Sim::begin_period);
         let start_ns = self.transport.with(|sim| sim.now_ns());
-        let change = self.change(&mut driver, prepared, start_ns);
+        let change = self.change(&mut driver, prepared.clone(), start_ns);
         self.transport.with(Sim::begin_period);
         if change.ending != Ending::Deadlocked {
             self.pass(self.scenario.after_ns);
             self.depart();
             self.run_out();
         }
-        Ok(self.judge(change))
+        Ok((self.judge(change), prepared))
     }
 
     fn driver(&self, engine: Rc<dyn Engine>) -> Driver<Manager<SimTransport>> {
@@ -118,7 +140,7 @@ impl Play<'_> {
             ..Timing::default()
         };
         let running = Running {
-            whole: stage.whole.clone(),
+            known: stage.whole.clone(),
             routed: stage.before.clone(),
             alive: stage.before.clone(),
             tables: stage.tables.clone(),
@@ -158,12 +180,11 @@ impl Play<'_> {
             Element::Link(port) if sudden => self.transport.with(|sim| sim.kill_link(port)),
             Element::Switch(_) | Element::Link(_) | Element::Root => {}
         }
-        let heard = sudden || matches!(self.stage.element, Element::Newcomer(_));
         let until_ns = start_ns + self.scenario.barrier_timeout_ns;
-        let result = if heard {
-            self.drive(driver.await_change(until_ns))
-        } else {
-            self.drive(async { driver.run(prepared).await.map(Some) })
+        let result = match self.stage.element {
+            Element::Newcomer(_) => self.drive(driver.await_growth(until_ns)),
+            _ if sudden => self.drive(driver.await_loss(until_ns)),
+            _ => self.drive(async { driver.run(prepared).await.map(Some) }),
         };
         let end_ns = self.transport.with(|sim| sim.now_ns());
         let smps = driver.subnet().smps().clone();
@@ -253,11 +274,12 @@ fn report(
     stage: &Stage,
     sim: &Sim,
     change: Change,
-    prepared: Option<&Prepared>,
+    prepared: &Prepared,
 ) -> SimulationReport {
     let run = change.report.as_ref();
-    let plan = run.map(|run| &run.prepared).or(prepared);
-    let phases = run.map_or_else(Vec::new, |run| phases(run, &stage.whole));
+    let plan = run.map_or(&prepared.plan, |run| &run.plan);
+    let (root, stranded) = run.map_or((prepared.root, &prepared.stranded), |run| (run.root, &run.stranded));
+    let node = |node| stage.whole.describe_node(node);
     let (_, lifetime) = sim.limits_at_work();
     SimulationReport {
         schema: SCHEMA,
@@ -271,13 +293,13 @@ fn report(
         change: ChangeReport {
             what: stage.describe(scenario.element),
             departure: scenario.departure.name(),
-            root_before: stage.function.root().map(|root| stage.whole.describe_node(root)),
-            root_after: plan.and_then(|plan| plan.root).map(|root| stage.whole.describe_node(root)),
-            stranded: plan.map_or_else(Vec::new, |plan| names(&stage.whole, plan)),
+            root_before: stage.function.root().map(node),
+            root_after: root.map(node),
+            stranded: stranded.iter().map(|&port| stage.whole.describe_port(port)).collect(),
         },
         settings: settings(scenario, stage),
         sweep: run.and_then(|run| run.sweep.as_ref()).map(|sweep| phase("sweep", sweep)),
-        phases,
+        phases: run.map_or_else(Vec::new, |run| run.phases.iter().map(|record| phase(record.name, record)).collect()),
         change_ns: run.map(|_| change.end_ns - change.start_ns),
         packets: sim.packets(),
         misdelivered: sim.misdelivered(),
@@ -290,17 +312,9 @@ fn report(
         longest_gap_ns: sim.longest_gap_ns(2),
         smps: smps(&change.smps),
         proof: proof(plan),
-        assumptions: plan.map_or_else(Vec::new, assumptions),
-        notes: plan.map_or_else(Vec::new, |plan| plan.plan.plan().draft().notes.clone()),
+        assumptions: plan.plan().draft().assumptions.iter().map(|held| held.name().to_string()).collect(),
+        notes: plan.plan().draft().notes.clone(),
     }
-}
-
-fn names(fabric: &Fabric, prepared: &Prepared) -> Vec<String> {
-    prepared.stranded.iter().map(|&port| fabric.describe_port(port)).collect()
-}
-
-fn assumptions(prepared: &Prepared) -> Vec<String> {
-    prepared.plan.plan().draft().assumptions.iter().map(|assumption| assumption.name().to_string()).collect()
 }
 
 fn settings(scenario: &Scenario, stage: &Stage) -> Settings {
@@ -324,10 +338,6 @@ fn size(fabric: &Fabric) -> FabricSize {
         cas: present().filter(|(_, node)| !node.is_switch()).count(),
         links: fabric.links().count(),
     }
-}
-
-fn phases(run: &driver::ChangeReport, _: &Fabric) -> Vec<PhaseReport> {
-    run.phases.iter().map(|record| phase(record.name, record)).collect()
 }
 
 fn phase(name: &str, record: &driver::PhaseRecord) -> PhaseReport {
@@ -379,20 +389,14 @@ fn smps(counts: &SmpCounts) -> SmpReport {
     SmpReport { by_attribute, total: counts.total() + counts.perf }
 }
 
-fn proof(prepared: Option<&Prepared>) -> ProofReport {
-    let none = ProofReport { status: "none", waves: 0, channels: 0, dependencies: 0, refusal: None };
-    let Some(prepared) = prepared else { return none };
-    let waves = prepared.plan.plan().waves().len();
-    match (prepared.plan.proof(), prepared.plan.refusal()) {
-        (Some(statistics), _) => ProofReport {
-            status: "proved",
-            waves,
-            channels: statistics.channels,
-            dependencies: statistics.dependencies,
-            refusal: None,
-        },
-        (None, refusal) => {
-            ProofReport { status: "refused", waves, refusal: refusal.map(ToString::to_string), ..none }
-        }
+fn proof(plan: &Vetted) -> ProofReport {
+    let waves = plan.plan().waves().len();
+    let statistics = plan.proof();
+    ProofReport {
+        status: if statistics.is_some() { "proved" } else { "refused" },
+        waves,
+        channels: statistics.map_or(0, |proof| proof.channels),
+        dependencies: statistics.map_or(0, |proof| proof.dependencies),
+        refusal: plan.refusal().map(ToString::to_string),
     }
 }

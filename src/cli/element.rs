@@ -1,0 +1,47 @@
+//! Nodes and ports as people name them: by description, by GUID, or as `ibnetdiscover` names them (`S-…`, `H-…`).
+
+use super::outcome::Failure;
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Guid, PortNum};
+use anyhow::anyhow;
+
+/// The node that `text` names.
+pub(super) fn find_node(fabric: &Fabric, text: &str) -> Result<NodeId, Failure> {
+    let wanted = text.trim();
+    let described: Vec<NodeId> =
+        fabric.nodes().filter(|(_, node)| node.description.trim() == wanted).map(|(id, _)| id).collect();
+    if let [only] = described[..] {
+        return Ok(only);
+    }
+    let digits = wanted.strip_prefix("S-").or(wanted.strip_prefix("H-")).or(wanted.strip_prefix("R-")).unwrap_or(wanted);
+    if let Some(node) = digits.parse::<Guid>().ok().and_then(|guid| fabric.by_guid(guid)) {
+        return Ok(node);
+    }
+    Err(Failure::input(match described[..] {
+        [] => anyhow!("no node is called `{wanted}`: give a description or a GUID{}", alike(fabric, wanted)),
+        _ => {
+            let guids: Vec<_> = described.iter().take(3).map(|&id| fabric.node(id).guid.to_string()).collect();
+            anyhow!("{} nodes are called `{wanted}`: give a GUID, such as {}", described.len(), guids.join(", "))
+        }
+    }))
+}
+
+/// A few descriptions that contain what was asked for.
+fn alike(fabric: &Fabric, wanted: &str) -> String {
+    let lower = wanted.to_lowercase();
+    let similar = fabric.nodes().map(|(_, node)| node.description.trim());
+    let names: Vec<_> = similar.filter(|name| name.to_lowercase().contains(&lower)).take(3).collect();
+    if names.is_empty() { String::new() } else { format!("; there are {}", names.join(", ")) }
+}
+
+/// The port that `NODE:PORT` names; descriptions may hold colons.
+pub(super) fn find_port(fabric: &Fabric, text: &str) -> Result<PortId, Failure> {
+    let expected = || Failure::input(anyhow!("`{text}` names no port: expected NODE:PORT, such as `leaf-1:3`"));
+    let (node, num) = text.rsplit_once(':').ok_or_else(expected)?;
+    let num: u8 = num.trim().parse().map_err(|_| expected())?;
+    let node = find_node(fabric, node)?;
+    fabric.port_at(node, PortNum(num)).filter(|_| num > 0).ok_or_else(|| {
+        let ports = fabric.node(node).num_ports;
+        Failure::input(anyhow!("{} has ports 1 to {ports}: there is no port {num}", fabric.describe_node(node)))
+    })
+}

@@ -1,0 +1,67 @@
+//! How a long run is getting on, told on standard error: a bar on a terminal, a line at every tenth elsewhere.
+
+use crate::report::{count, duration, percent};
+use crate::scenario::Watch;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::{IsTerminal, Write};
+
+/// Runs shorter than this pass without a word.
+const WORTH_TELLING: u64 = 20_000_000;
+
+/// Tells how a run is getting on.
+pub(super) struct Progress {
+    name: String,
+    bar: ProgressBar,
+    expected: u64,
+    told: u64,
+}
+
+impl Progress {
+    /// For a run of this name.
+    pub(super) fn new(name: impl Into<String>) -> Progress {
+        Progress { name: name.into(), bar: ProgressBar::hidden(), expected: 0, told: 0 }
+    }
+
+    /// Where standard error is closed nobody can be told anything.
+    fn say(&self, text: &str) {
+        let _ = writeln!(anstream::stderr(), "{text}");
+    }
+}
+
+impl Watch for Progress {
+    fn begins(&mut self, expected_hops: u64, load: f64) {
+        self.expected = expected_hops;
+        if expected_hops < WORTH_TELLING {
+            return;
+        }
+        self.say(&format!(
+            "{}: about {} packet-hops to come at load {}; --load sets another",
+            self.name,
+            count(expected_hops),
+            percent(load)
+        ));
+        if std::io::stderr().is_terminal() {
+            let style = ProgressStyle::with_template("{msg} {wide_bar} {percent} %  {elapsed}, {eta} to go");
+            let style = style.expect("the template names fields that a bar has");
+            self.bar = ProgressBar::new(expected_hops).with_style(style);
+        }
+    }
+
+    fn passes(&mut self, packet_hops: u64, now_ns: u64) {
+        if self.expected < WORTH_TELLING {
+            return;
+        }
+        self.bar.set_length(self.expected.max(packet_hops));
+        self.bar.set_position(packet_hops);
+        self.bar.set_message(format!("{} at {}", self.name, duration(now_ns)));
+        let tenth = packet_hops * 10 / self.expected;
+        if self.bar.is_hidden() && tenth > self.told {
+            self.told = tenth;
+            self.say(&format!("{}: {} packet-hops, {} simulated", self.name, count(packet_hops), duration(now_ns)));
+        }
+    }
+
+    fn ends(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,408 @@
+//! `reconfig simulate`: a change on a simulated copy of a fabric, under traffic.
+
+use super::element::{find_node, find_port};
+use super::input::read_fabric;
+use super::outcome::{Answer, Failure};
+use super::progress::Progress;
+use super::{Common, output};
+use crate::fabric::Fabric;
+use crate::ids::Lmc;
+use crate::plan::{Arming, Observer, Policy, Scheme};
+use crate::report;
+use crate::routing::{Engine, UpDown};
+use crate::scenario::{self, Accounting, Departure, Element, Scenario, ScenarioError, SimulationReport};
+use crate::sim::{Latch, SimConfig, SimError, Traffic};
+use anyhow::anyhow;
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  reconfig simulate --remove-root fixtures/topologies/fat-tree-4-2.ibnetdiscover
+  reconfig simulate --remove-switch spine-2 --planned --load 0.5 fabric.ibnetdiscover
+  reconfig simulate --remove-root --compare fabric.ibnetdiscover
+  reconfig simulate --remove-root --json fabric.ibnetdiscover | jq .packets
+
+Exit codes: 0 completed and nothing lost to the change, 1 not so, 2 wrong usage or unreadable input, 3 the change
+cannot be made at all.")]
+pub(super) struct Arguments {
+    /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file; `-` is standard input.
+    fabric: PathBuf,
+    #[command(flatten)]
+    change: ChangeArguments,
+    #[command(flatten)]
+    method: MethodArguments,
+    #[command(flatten)]
+    traffic: TrafficArguments,
+    #[command(flatten)]
+    hardware: HardwareArguments,
+    #[command(flatten)]
+    management: ManagementArguments,
+    /// Print the seed paper's table of SMPs beside ours (`paper`), or the plan's own counts (`iba`).
+    #[arg(long, value_enum, value_name = "RULES", conflicts_with = "compare")]
+    accounting: Option<AccountingChoice>,
+    /// Seed of everything random.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What changes")]
+struct ChangeArguments {
+    #[command(flatten)]
+    element: ElementArguments,
+    /// It dies first, and the subnet manager learns of it (the default).
+    #[arg(long, conflicts_with = "planned")]
+    sudden: bool,
+    /// The routing changes first, then it leaves.
+    #[arg(long)]
+    planned: bool,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct ElementArguments {
+    /// The root of the up*/down* tree leaves.
+    #[arg(long)]
+    remove_root: bool,
+    /// This switch leaves: a description or a GUID.
+    #[arg(long, value_name = "NODE")]
+    remove_switch: Option<String>,
+    /// The cable at this port leaves.
+    #[arg(long, value_name = "NODE:PORT")]
+    remove_link: Option<String>,
+    /// This switch comes: the file holds it, the fabric before lacks it.
+    #[arg(long, value_name = "NODE", conflicts_with_all = ["sudden", "planned"])]
+    add_switch: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "How it is changed")]
+struct MethodArguments {
+    /// How the new routing is brought in: double, static or in-place.
+    #[arg(long, default_value_t = Scheme::Double)]
+    scheme: Scheme,
+    /// Run every scheme, and show them side by side.
+    #[arg(long, conflicts_with = "scheme")]
+    compare: bool,
+    /// Who computes the routing functions.
+    #[arg(long, value_enum, default_value_t = EngineChoice::UpDown)]
+    engine: EngineChoice,
+    /// Port states while tables are installed: hold (the paper's), discard (the specification's) or off.
+    #[arg(long, default_value_t = Arming::Off)]
+    arming: Arming,
+    /// Who tells that the old lanes are empty: token, poll, conservation or lifetime.
+    #[arg(long, value_name = "OBSERVER", default_value_t = Observer::Token)]
+    drain: Observer,
+    /// The least LID mask control; LIDs are numbered anew where the capture has less.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=7))]
+    lmc: u8,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Traffic")]
+struct TrafficArguments {
+    /// Offered load, a fraction of each end port's rate [default: 0.3, or less where the run would grow long].
+    #[arg(long)]
+    load: Option<f64>,
+    /// Who sends to whom: uniform, permutation, hot-spot:RANK,SHARE or trace:FILE (lines of time in ns, source rank,
+    /// destination rank, bytes).
+    #[arg(long, default_value = "uniform")]
+    traffic: String,
+    /// Share of the packets that are requests; each is answered on the half it came by.
+    #[arg(long, default_value_t = 0.0)]
+    replies: f64,
+    /// Bytes of a packet, headers included.
+    #[arg(long, value_name = "BYTES", default_value_t = SimConfig::default().packet_bytes)]
+    packet_bytes: u16,
+    /// Traffic before the measured period, in microseconds.
+    #[arg(long, value_name = "US", default_value_t = 200)]
+    warm_up: u64,
+    /// Length of the period measured before the change, in microseconds.
+    #[arg(long, value_name = "US", default_value_t = 500)]
+    before: u64,
+    /// Length of the period measured after the change, in microseconds.
+    #[arg(long, value_name = "US", default_value_t = 500)]
+    after: u64,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Hardware")]
+struct HardwareArguments {
+    /// Data VLs in operation: 1, 2, 4, 8 or 15; less where a port has less.
+    #[arg(long, default_value_t = SimConfig::default().data_vls)]
+    vls: u8,
+    /// Input buffer of one lane, in credits of 64 bytes.
+    #[arg(long, value_name = "CREDITS", default_value_t = SimConfig::default().buffer_credits)]
+    buffer: u16,
+    /// When switches choose output and lane for a packet.
+    #[arg(long, value_enum, default_value_t = LatchChoice::Arrival)]
+    latch: LatchChoice,
+    /// Form of the SL-to-VL tables that switches take [default: as the fabric says; ibnetdiscover files: plain].
+    #[arg(long, value_enum, value_name = "FORM")]
+    sl_to_vl: Option<SlToVlChoice>,
+    /// Head-of-queue lifetime limit, in nanoseconds; 0 is none.
+    #[arg(long, value_name = "NS", default_value_t = 0)]
+    hoq_life: u64,
+    /// Switch lifetime limit, in nanoseconds; 0 is none.
+    #[arg(long, value_name = "NS", default_value_t = 0)]
+    switch_life: u64,
+    /// Whether end ports move their paths when they are told.
+    #[arg(long, value_enum, default_value_t = PathCacheChoice::Told)]
+    path_cache: PathCacheChoice,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Management")]
+struct ManagementArguments {
+    /// The node that the subnet manager runs on [default: where the capture was made, or the first host that stays].
+    #[arg(long, value_name = "NODE")]
+    sm: Option<String>,
+    /// Requests under way over all devices [default: one for each device].
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    window: Option<u32>,
+    /// Time in which a device serves one SMP, in nanoseconds.
+    #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
+    smp_time: u64,
+    /// How long an answer may take before a request is repeated, in microseconds.
+    #[arg(long, value_name = "US", default_value_t = 2_000)]
+    smp_timeout: u64,
+    /// Probability that a MAD is lost.
+    #[arg(long, default_value_t = 0.0)]
+    smp_loss: f64,
+    /// Probability that a MAD is delivered a second time, late.
+    #[arg(long, default_value_t = 0.0)]
+    smp_duplicates: f64,
+    /// Most additional delay of a MAD, in nanoseconds.
+    #[arg(long, value_name = "NS", default_value_t = 0)]
+    smp_delay: u64,
+    /// How long a barrier may take before it is given up, in milliseconds of simulated time.
+    #[arg(long, value_name = "MS", default_value_t = 100)]
+    barrier_timeout: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum EngineChoice {
+    /// Restricted up*/down*.
+    UpDown,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LatchChoice {
+    /// On arrival: the hardest case.
+    Arrival,
+    /// On reaching the head of the queue.
+    Head,
+    /// Anew at every attempt.
+    Grant,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SlToVlChoice {
+    /// A table for every input and output.
+    Plain,
+    /// One SMP for all of them.
+    Optimised,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PathCacheChoice {
+    /// One MAD names the half; SLID, DLID and SL follow.
+    Told,
+    /// They never move: the drain must not end.
+    Never,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum AccountingChoice {
+    /// The paper's counting rules, beside its figures.
+    Paper,
+    /// The plan's own counts, plain and optimised.
+    Iba,
+}
+
+/// What `--accounting` adds to the report.
+#[derive(Serialize)]
+struct Accounted<'a> {
+    #[serde(flatten)]
+    report: &'a SimulationReport,
+    accounting: Vec<scenario::Line>,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
+    let fabric = read_fabric(&arguments.fabric)?;
+    let scenario = arguments.scenario(fabric)?;
+    if arguments.method.compare {
+        return compare(arguments, &scenario, common);
+    }
+    let report = simulate(arguments, &scenario)?;
+    match arguments.accounting {
+        None if common.json => output::print_json(&report)?,
+        None => output::print(&report::simulation(&report))?,
+        Some(rules) => account(arguments, rules, &scenario, &report, common)?,
+    }
+    Ok(report.is_clean().into())
+}
+
+fn simulate(arguments: &Arguments, scenario: &Scenario) -> Result<SimulationReport, Failure> {
+    let mut progress = Progress::new(scenario.scheme.name());
+    scenario::run(scenario, arguments.engine(), &mut progress).map_err(told)
+}
+
+/// Settings that cannot be meant are the user's to change; the rest is a change that cannot be made.
+fn told(error: ScenarioError) -> Failure {
+    match error {
+        ScenarioError::Sim(SimError::Setting { .. } | SimError::TooFewLanes { .. }) => Failure::input(error),
+        ScenarioError::NoSuchSwitch { .. } | ScenarioError::NoCable { .. } => Failure::input(error),
+        _ => Failure::undone(error),
+    }
+}
+
+fn compare(arguments: &Arguments, scenario: &Scenario, common: Common) -> Result<Answer, Failure> {
+    let run = |&scheme: &Scheme| simulate(arguments, &Scenario { scheme, ..scenario.clone() });
+    let reports = Scheme::ALL.iter().map(run).collect::<Result<Vec<_>, Failure>>()?;
+    if common.json {
+        output::print_json(&reports)?;
+    } else {
+        output::print(&report::comparison(&reports))?;
+    }
+    Ok(reports.iter().all(SimulationReport::is_clean).into())
+}
+
+fn account(
+    arguments: &Arguments,
+    rules: AccountingChoice,
+    scenario: &Scenario,
+    run: &SimulationReport,
+    common: Common,
+) -> Result<(), Failure> {
+    let rules = match rules {
+        AccountingChoice::Paper => Accounting::Paper,
+        AccountingChoice::Iba => Accounting::Iba,
+    };
+    let lines = scenario::accounting(rules, scenario, arguments.engine(), run).map_err(told)?;
+    if common.json {
+        return output::print_json(&Accounted { report: run, accounting: lines });
+    }
+    output::print(&(report::simulation(run) + "\n" + &report::accounting(&lines)))
+}
+
+impl Arguments {
+    fn engine(&self) -> Rc<dyn Engine> {
+        match self.method.engine {
+            EngineChoice::UpDown => Rc::new(UpDown::default()),
+        }
+    }
+
+    fn scenario(&self, fabric: Fabric) -> Result<Scenario, Failure> {
+        let element = self.change.element.find(&fabric)?;
+        let sm = self.management.sm.as_ref().map(|name| find_node(&fabric, name)).transpose()?;
+        let Some(lmc) = Lmc::new(self.method.lmc) else {
+            return Err(Failure::input(anyhow!("LMC {}: expected 0 to 7", self.method.lmc)));
+        };
+        Ok(Scenario {
+            element,
+            departure: if self.change.planned { Departure::Planned } else { Departure::Sudden },
+            scheme: self.method.scheme,
+            policy: Policy { arming: self.method.arming, observer: self.method.drain },
+            lmc,
+            optimised_sl_to_vl: self.hardware.sl_to_vl.map(|form| form == SlToVlChoice::Optimised),
+            sm,
+            load: self.traffic.load,
+            sim: self.sim_config()?,
+            window: self.management.window.map(|window| window as usize),
+            smp_timeout_ns: self.management.smp_timeout * 1_000,
+            barrier_timeout_ns: self.management.barrier_timeout * 1_000_000,
+            warm_up_ns: self.traffic.warm_up * 1_000,
+            before_ns: self.traffic.before * 1_000,
+            after_ns: self.traffic.after * 1_000,
+            ..Scenario::remove_root(fabric)
+        })
+    }
+
+    fn sim_config(&self) -> Result<SimConfig, Failure> {
+        let (hardware, management) = (&self.hardware, &self.management);
+        if ![1, 2, 4, 8, 15].contains(&hardware.vls) {
+            return Err(Failure::input(anyhow!("{} data VLs: InfiniBand ports have 1, 2, 4, 8 or 15", hardware.vls)));
+        }
+        Ok(SimConfig {
+            seed: self.seed,
+            data_vls: hardware.vls,
+            buffer_credits: hardware.buffer,
+            latch: match hardware.latch {
+                LatchChoice::Arrival => Latch::Arrival,
+                LatchChoice::Head => Latch::Head,
+                LatchChoice::Grant => Latch::Grant,
+            },
+            hoq_lifetime_ns: hardware.hoq_life,
+            switch_lifetime_ns: hardware.switch_life,
+            packet_bytes: self.traffic.packet_bytes,
+            traffic: traffic(&self.traffic.traffic)?,
+            replies: self.traffic.replies,
+            sma_service_ns: management.smp_time,
+            smp_loss: management.smp_loss,
+            smp_duplicate: management.smp_duplicates,
+            smp_delay_ns: management.smp_delay,
+            sources_move: hardware.path_cache == PathCacheChoice::Told,
+            ..SimConfig::default()
+        })
+    }
+}
+
+impl ElementArguments {
+    fn find(&self, fabric: &Fabric) -> Result<Element, Failure> {
+        if let Some(name) = &self.remove_switch {
+            return find_node(fabric, name).map(Element::Switch);
+        }
+        if let Some(name) = &self.remove_link {
+            return find_port(fabric, name).map(Element::Link);
+        }
+        match &self.add_switch {
+            Some(name) => find_node(fabric, name).map(Element::Newcomer),
+            None => Ok(Element::Root),
+        }
+    }
+}
+
+fn traffic(text: &str) -> Result<Traffic, Failure> {
+    let unknown = || {
+        let expected = "expected uniform, permutation, hot-spot:RANK,SHARE or trace:FILE";
+        Failure::input(anyhow!("`{text}` is no traffic pattern: {expected}"))
+    };
+    match text.split_once(':') {
+        None if text == "uniform" => Ok(Traffic::Uniform),
+        None if text == "permutation" => Ok(Traffic::Permutation),
+        Some(("hot-spot", spot)) => {
+            let (destination, share) = spot.split_once(',').ok_or_else(unknown)?;
+            let share: f64 = share.parse().map_err(|_| unknown())?;
+            let destination = destination.parse().map_err(|_| unknown())?;
+            if (0.0..=1.0).contains(&share) { Ok(Traffic::HotSpot { destination, share }) } else { Err(unknown()) }
+        }
+        Some(("trace", file)) => trace(file),
+        _ => Err(unknown()),
+    }
+}
+
+fn trace(file: &str) -> Result<Traffic, Failure> {
+    let text = std::fs::read_to_string(file).map_err(|error| Failure::input(anyhow!("cannot read {file}: {error}")))?;
+    let mut entries: Vec<(u64, u32, u32, u16)> = Vec::new();
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#')) {
+        let refuse = |why: &str| Failure::input(anyhow!("{file}:{}: {why}\n  {line}", number + 1));
+        let fields: Vec<&str> = line.split([',', ' ', '\t']).filter(|field| !field.is_empty()).collect();
+        let [time, source, destination, bytes] = fields[..] else {
+            return Err(refuse("expected four fields: time in ns, source rank, destination rank, bytes"));
+        };
+        let whole = "expected whole numbers: time in ns, source rank, destination rank, bytes";
+        let entry = (time.parse(), source.parse(), destination.parse(), bytes.parse());
+        let (Ok(time), Ok(source), Ok(destination), Ok(bytes)) = entry else { return Err(refuse(whole)) };
+        if entries.last().is_some_and(|last| last.0 > time) {
+            return Err(refuse("this packet is earlier than the one before: sort the trace by time"));
+        }
+        entries.push((time, source, destination, bytes));
+    }
+    Ok(Traffic::Trace(entries))
+}

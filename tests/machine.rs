@@ -26,6 +26,7 @@ fn chart() -> Chart {
 fn plans() -> Vec<(&'static str, Arc<Vetted>)> {
     let subnet = bring_up(&bundled("ring-8"), 1, true);
     let root_goes = |scheme| removal(&subnet, scheme, Removal::Sudden);
+    let root_leaves = |scheme| removal(&subnet, scheme, Removal::Planned);
     let nothing_goes = |scheme| ChangeInput {
         after: Arc::new(subnet.fabric.clone()),
         surviving: Arc::new(subnet.fabric.clone()),
@@ -39,7 +40,7 @@ fn plans() -> Vec<(&'static str, Arc<Vetted>)> {
         ("double", root_goes(Scheme::Double)),
         ("double, nothing to install", nothing_goes(Scheme::Double)),
         ("double, separate already", separate),
-        ("static", root_goes(Scheme::Static)),
+        ("static", root_leaves(Scheme::Static)),
         ("static, nothing to install", nothing_goes(Scheme::Static)),
         ("in-place", root_goes(Scheme::InPlace)),
         ("in-place, nothing to write", nothing_goes(Scheme::InPlace)),

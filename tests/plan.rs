@@ -6,11 +6,15 @@ use changes::{Removal, bring_up, bundled, removal};
 use reconfig::change::{ChangeError, ChangeInput, prepare, prepare_baseline};
 use reconfig::check::{self, Rule};
 use reconfig::fabric::PortId;
+use reconfig::fabric::format;
 use reconfig::fabric::generate::BUNDLED;
-use reconfig::ids::{Half, PortNum, Vl};
-use reconfig::plan::{Arming, Draft, Phase, Plan, PlanError, Policy, Scheme, Vetted, Wave};
+use reconfig::ids::{Half, Lid, Lmc, PortNum, Vl};
+use reconfig::plan::{
+    Arming, Draft, DrainGraph, Phase, Plan, PlanError, PlanInput, Policy, Scheme, Vetted, Wave, plan,
+};
 use reconfig::tables::{NodeSlToVl, PortState, SlToVl, SlToVlScope, Write};
 use reconfig::verify::{Refusal, prove};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 fn writes_of(plan: &Plan, phase: Phase) -> Vec<&Write> {
@@ -26,6 +30,26 @@ fn every_bundled_fabric_loses_its_root_under_a_proved_plan() {
             let prepared = prepared.unwrap_or_else(|error| panic!("{} {when:?}: {error}", known.name));
             let proof = prepared.plan.proof().expect("a plan of scheme double is proved");
             assert!(proof.dependencies > 0 && prepared.root != Some(subnet.root), "{}", known.name);
+        }
+    }
+}
+
+#[test]
+fn captures_of_real_fabrics_lose_their_root_under_a_proved_plan() {
+    let corpus = std::env::var("RECONFIG_CORPUS").map(PathBuf::from);
+    let corpus = corpus.unwrap_or_else(|_| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fabrics"));
+    for name in ["qdr-mesh-8sw", "psmn-x5"] {
+        let file = corpus.join("real").join(format!("{name}.ibnetdiscover"));
+        let Ok(bytes) = std::fs::read(&file) else {
+            println!("SKIPPED: {} is not there", file.display());
+            return;
+        };
+        let fabric = format::read(&bytes, name).expect("a capture can be read");
+        let subnet = bring_up(&fabric, 1, true);
+        for when in [Removal::Planned, Removal::Sudden] {
+            let prepared = prepare(removal(&subnet, Scheme::Double, when));
+            let prepared = prepared.unwrap_or_else(|error| panic!("{name} {when:?}: {error}"));
+            assert!(check::lint(prepared.plan.plan()).is_empty());
         }
     }
 }
@@ -275,4 +299,127 @@ fn the_drain_graph_leads_from_every_host_to_every_host() {
         assert_eq!(fabric.port(channel.channel).node, channel.sender);
     }
     assert!((4..=12).contains(&graph.depth()), "{} channels on the longest path", graph.depth());
+}
+
+#[test]
+fn a_plan_read_back_is_the_plan_written() {
+    for (optimised, when) in [(false, Removal::Sudden), (true, Removal::Planned)] {
+        let subnet = bring_up(&bundled("seed-16"), 1, optimised);
+        for &scheme in Scheme::ALL {
+            let prepared = prepare_baseline(removal(&subnet, scheme, when)).expect("can be planned");
+            let plan = prepared.plan.plan();
+            let text = plan.to_json();
+            let read = Plan::from_json(&text).unwrap_or_else(|error| panic!("{scheme}: {error}"));
+            assert!(read == *plan, "{scheme}, {when:?}: the plan changed on its way through the file");
+            assert!(read.to_json() == text, "{scheme}: the second file equals the first");
+        }
+    }
+}
+
+#[test]
+fn a_second_plan_with_unequal_tables_survives_its_file() {
+    let mut draft = sound();
+    let num_ports = draft.before.node(draft.surviving.switches().next().expect("a switch")).num_ports;
+    let switch = draft.surviving.switches().next().expect("a switch").index();
+    let table = SlToVl::from_fn(|_| Vl::masked(3));
+    Arc::make_mut(&mut draft.initial.sl_to_vl[switch]).set(num_ports, PortNum(1), PortNum(2), table);
+    let plan = Plan::seal(draft);
+    assert!(Plan::from_json(&plan.to_json()).expect("a plan") == plan);
+}
+
+/// An edit of a plan's file, and what the reader must say of it.
+const EDITS: &[(&str, &str, &str)] = &[
+    ("\"reconfig.plan/1\"", "\"reconfig.plan/2\"", "schema is `reconfig.plan/2`"),
+    ("\"scheme\": \"double\"", "\"scheme\": \"treble\"", "unknown variant `treble`"),
+    ("\"old\": \"lower\"", "\"old\": \"lower\", \"colour\": 1", "unknown field `colour`"),
+    ("\"digest\": \"", "\"digest\": \"0", "is no digest"),
+    ("\"block\": 0", "\"block\": 4000", "block 4000 of"),
+    ("\"input\": 0", "\"input\": 77", "has no port 77"),
+    ("\"table\": \"", "\"table\": \"0", "is no SL-to-VL table"),
+];
+
+#[test]
+fn a_faulty_file_is_told_what_is_wrong_with_it() {
+    let text = Plan::seal(sound()).to_json();
+    for (from, to, says) in EDITS {
+        assert!(text.contains(from), "no `{from}` in the file");
+        let error = Plan::from_json(&text.replacen(from, to, 1)).map(|_| ()).expect_err(from);
+        assert!(error.to_string().contains(says), "`{from}` → `{to}`: {error}");
+    }
+}
+
+#[test]
+fn no_damaged_file_makes_the_reader_panic() {
+    let text = Plan::seal(sound()).to_json();
+    let numbers: Vec<_> = text.match_indices(|c: char| c.is_ascii_digit()).map(|(at, _)| at).collect();
+    let mut damaged = 0;
+    for (step, &at) in numbers.iter().step_by(numbers.len() / 150).enumerate() {
+        let digit = ["9", "99", "f", "-1", ""][step % 5];
+        let edited = format!("{}{digit}{}", &text[..at], &text[at + 1..]);
+        damaged += usize::from(Plan::from_json(&edited).is_err());
+        assert!(Plan::from_json(&text[..at]).is_err(), "half a file is no plan");
+    }
+    assert!(damaged > 50, "{damaged} of 150 damages were noticed");
+}
+
+/// What the planner of scheme `double` is given when nothing changes.
+fn still() -> PlanInput {
+    let subnet = bring_up(&bundled("seed-16"), 1, true);
+    let before = Arc::new(subnet.fabric);
+    PlanInput {
+        surviving: before.clone(),
+        after: before.clone(),
+        target: subnet.tables.lfts.clone(),
+        initial: subnet.tables,
+        old: Half::Lower,
+        policy: Policy::default(),
+        sm: subnet.sm,
+        stranded: Vec::new(),
+        old_layers: 1,
+        new_layers: 1,
+        drain: DrainGraph::default(),
+        before,
+    }
+}
+
+/// The words that the error must have, and what breaks the precondition.
+type Precondition = (&'static str, fn(&mut PlanInput));
+
+const PRECONDITIONS: &[Precondition] = &[
+    ("the new routing needs 3 virtual layers for freedom from deadlock, its set of lanes has 2", |input| {
+        input.new_layers = 3;
+    }),
+    ("the old routing needs 9 virtual layers, a half has 8 service levels", |input| input.old_layers = 9),
+    ("forwards LIDs below 49152 only, the new tables route LID 49152", |input| {
+        let switch = input.before.switches().next().expect("a switch").index();
+        Arc::make_mut(&mut input.target[switch]).set(Lid(0xC000), PortNum(1));
+    }),
+    ("which belongs to the half in use (lower)", |input| {
+        let host = input.before.end_ports().next().expect("a host");
+        let lid = input.before.half_lids(host, Half::Lower).next().expect("a lower half");
+        let switch = input.before.switches().next().expect("a switch").index();
+        Arc::make_mut(&mut input.target[switch]).set(lid, PortNum::NO_ROUTE);
+    }),
+    ("cannot be reached from the SM", |input| {
+        let host = input.before.port(input.sm).node;
+        input.surviving =
+            Arc::new(input.before.without_links(&[input.before.port_at(host, PortNum(1)).expect("a port")]));
+    }),
+    ("which is no multiple of 2^1", |input| {
+        let odd = |port: PortId| (port, Lid(2 * port.0 as u16 + 1), Lmc::masked(1));
+        let lids: Vec<_> = input.before.end_ports().map(odd).collect();
+        input.before = Arc::new(input.before.with_lids(lids).expect("ranges apart"));
+    }),
+    ("has no LID", |input| input.before = Arc::new(input.before.with_lids([]).expect("no LIDs at all"))),
+];
+
+#[test]
+fn each_precondition_has_its_own_error() {
+    plan(Scheme::Double, still()).expect("nothing is wrong yet");
+    for (says, spoil) in PRECONDITIONS {
+        let mut input = still();
+        spoil(&mut input);
+        let error = plan(Scheme::Double, input).map(|_| ()).expect_err(says);
+        assert!(error.to_string().contains(says), "expected `{says}`, found: {error}");
+    }
 }

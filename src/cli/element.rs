@@ -13,7 +13,8 @@ pub(super) fn find_node(fabric: &Fabric, text: &str) -> Result<NodeId, Failure> 
     if let [only] = described[..] {
         return Ok(only);
     }
-    let digits = wanted.strip_prefix("S-").or(wanted.strip_prefix("H-")).or(wanted.strip_prefix("R-")).unwrap_or(wanted);
+    let digits =
+        wanted.strip_prefix("S-").or(wanted.strip_prefix("H-")).or(wanted.strip_prefix("R-")).unwrap_or(wanted);
     if let Some(node) = digits.parse::<Guid>().ok().and_then(|guid| fabric.by_guid(guid)) {
         return Ok(node);
     }

@@ -390,7 +390,8 @@ fn traffic(text: &str) -> Result<Traffic, Failure> {
 fn trace(file: &str) -> Result<Traffic, Failure> {
     let text = std::fs::read_to_string(file).map_err(|error| Failure::input(anyhow!("cannot read {file}: {error}")))?;
     let mut entries: Vec<(u64, u32, u32, u16)> = Vec::new();
-    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#')) {
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'))
+    {
         let refuse = |why: &str| Failure::input(anyhow!("{file}:{}: {why}\n  {line}", number + 1));
         let fields: Vec<&str> = line.split([',', ' ', '\t']).filter(|field| !field.is_empty()).collect();
         let [time, source, destination, bytes] = fields[..] else {

@@ -7,12 +7,28 @@ use std::fmt;
 /// FNV-1a over GUIDs, port counts, links, LIDs and LMCs, by GUID order: two fabrics that differ in none of these have
 /// one digest, in whatever order they were read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "String", into = "String")]
 pub struct FabricDigest(pub u64);
 
 impl fmt::Display for FabricDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
+    }
+}
+
+impl From<FabricDigest> for String {
+    fn from(digest: FabricDigest) -> String {
+        digest.to_string()
+    }
+}
+
+impl TryFrom<String> for FabricDigest {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<FabricDigest, String> {
+        let whole = text.len() == 16 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let value = whole.then(|| u64::from_str_radix(&text, 16).ok()).flatten();
+        value.map(FabricDigest).ok_or_else(|| format!("`{text}` is no digest: expected 16 hexadecimal digits"))
     }
 }
 

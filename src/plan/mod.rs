@@ -8,6 +8,7 @@
 //! (`verify`), execution (`machine`).
 
 mod digest;
+mod document;
 mod drain_graph;
 mod error;
 mod lanes;
@@ -21,6 +22,7 @@ mod wave;
 
 pub use crate::verify::PortMask;
 pub use digest::FabricDigest;
+pub use document::PlanReadError;
 pub use drain_graph::{Channel, CyclicDrain, Device, DrainChannel, DrainGraph};
 pub use error::PlanError;
 pub use lanes::Lanes;

@@ -16,7 +16,13 @@ pub fn accounting(lines: &[Line]) -> String {
             None => "",
         };
         let paper = line.paper.as_deref().unwrap_or("–");
-        table.add_row([Cell::new(line.what), right(paper), right(&line.ours), Cell::new(verdict), Cell::new(&line.rule)]);
+        table.add_row([
+            Cell::new(line.what),
+            right(paper),
+            right(&line.ours),
+            Cell::new(verdict),
+            Cell::new(&line.rule),
+        ]);
     }
     table.to_string().lines().map(|row| format!("{}\n", row.trim_end())).collect()
 }

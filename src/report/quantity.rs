@@ -44,7 +44,8 @@ mod tests {
 
     #[test]
     fn numbers_read_well() {
-        let times = [(0, "0 ns"), (999, "999 ns"), (18_600, "18.6 µs"), (9_996_000, "10.0 ms"), (2_500_000_000, "2.50 s")];
+        let times =
+            [(0, "0 ns"), (999, "999 ns"), (18_600, "18.6 µs"), (9_996_000, "10.0 ms"), (2_500_000_000, "2.50 s")];
         for (ns, text) in times {
             assert_eq!(duration(ns), text);
         }

@@ -125,7 +125,10 @@ fn packets(text: &mut String, report: &SimulationReport) {
 }
 
 fn deadlock(text: &mut String, cycle: &[StuckReport]) {
-    line(text, format_args!("deadlock of {} packets, each waiting for the buffer that the next one fills:", cycle.len()));
+    line(
+        text,
+        format_args!("deadlock of {} packets, each waiting for the buffer that the next one fills:", cycle.len()),
+    );
     for stuck in cycle {
         let packet = format!("DLID {} SL {}, sent at {}", stuck.dlid, stuck.sl, duration(stuck.born_ns));
         let place = format!("{} VL {} → {} VL {}", stuck.input, stuck.input_vl, stuck.output, stuck.output_vl);

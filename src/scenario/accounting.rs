@@ -126,8 +126,16 @@ fn by_plan(plain: &Plan, optimised: &Plan, run: &SimulationReport) -> Vec<Line> 
     let sl_to_vl = |plan: &Plan| plan.waves().iter().flat_map(|wave| &wave.writes).filter(|w| is_sl_to_vl(w)).count();
     vec![
         Line::alone("split, Sets, plain / optimised", both(Phase::Split), "SLtoVLMappingTable, one pass"),
-        Line::alone("install, Sets, plain / optimised", both(Phase::Install), "LFT blocks that differ (and port states)"),
-        Line::alone("swap, Sets, plain / optimised", both(Phase::Swap), "PortInfo:MasterSMLID/SL, active half; SA's own"),
+        Line::alone(
+            "install, Sets, plain / optimised",
+            both(Phase::Install),
+            "LFT blocks that differ (and port states)",
+        ),
+        Line::alone(
+            "swap, Sets, plain / optimised",
+            both(Phase::Swap),
+            "PortInfo:MasterSMLID/SL, active half; SA's own",
+        ),
         Line::alone("restore, Sets, plain / optimised", both(Phase::Restore), "SLtoVLMappingTable, one pass"),
         Line::alone(
             "SL-to-VL Sets in all, plain / optimised",

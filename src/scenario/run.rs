@@ -1,12 +1,12 @@
 //! The run itself: time passes, the change happens, the driver reacts, and everything is added up.
 
+use super::ScenarioError;
 use super::outcome::{
     ChangeReport, Ending, FabricSize, Latency, Periods, PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport,
     SmpReport, StuckReport,
 };
 use super::setting::{Departure, Element, Scenario};
 use super::stage::Stage;
-use super::ScenarioError;
 use crate::change::Prepared;
 use crate::driver::{self, Driver, Intent, Running};
 use crate::fabric::Fabric;
@@ -44,7 +44,11 @@ pub trait Watch {
 ///
 /// # Errors
 /// The run could not begin. What goes wrong later is an outcome.
-pub fn run(scenario: &Scenario, engine: Rc<dyn Engine>, watch: &mut dyn Watch) -> Result<SimulationReport, ScenarioError> {
+pub fn run(
+    scenario: &Scenario,
+    engine: Rc<dyn Engine>,
+    watch: &mut dyn Watch,
+) -> Result<SimulationReport, ScenarioError> {
     let mut stage = Stage::set(scenario, &*engine)?;
     stage.config.armed = match scenario.policy.arming {
         Arming::Discard => ArmedPort::Discards,
@@ -242,9 +246,10 @@ impl Play<'_> {
         self.transport.with(Sim::begin_period);
         self.transport.with(Sim::stop_sources);
         let end_ns = self.transport.with(|sim| sim.now_ns()) + RUN_OUT_NS;
-        while self.transport.with(|sim| {
-            sim.deadlock().is_none() && sim.packets().in_flight > 0 && sim.now_ns() < end_ns
-        }) {
+        while self
+            .transport
+            .with(|sim| sim.deadlock().is_none() && sim.packets().in_flight > 0 && sim.now_ns() < end_ns)
+        {
             self.transport.with(|sim| sim.run(sim.now_ns() + SLICE_NS, false));
             self.tell();
         }
@@ -269,13 +274,7 @@ fn ending(outcome: &Outcome) -> (Ending, Option<String>) {
     }
 }
 
-fn report(
-    scenario: &Scenario,
-    stage: &Stage,
-    sim: &Sim,
-    change: Change,
-    prepared: &Prepared,
-) -> SimulationReport {
+fn report(scenario: &Scenario, stage: &Stage, sim: &Sim, change: Change, prepared: &Prepared) -> SimulationReport {
     let run = change.report.as_ref();
     let plan = run.map_or(&prepared.plan, |run| &run.plan);
     let (root, stranded) = run.map_or((prepared.root, &prepared.stranded), |run| (run.root, &run.stranded));
@@ -380,7 +379,8 @@ fn throughputs(sim: &Sim) -> Periods<f64> {
 }
 
 fn smps(counts: &SmpCounts) -> SmpReport {
-    let name = |&(attribute, method): &(crate::wire::AttributeId, crate::wire::Method)| format!("{method:?}({attribute:?})");
+    let name =
+        |&(attribute, method): &(crate::wire::AttributeId, crate::wire::Method)| format!("{method:?}({attribute:?})");
     let mut by_attribute: std::collections::BTreeMap<String, u64> =
         counts.sent.iter().map(|(key, &count)| (name(key), count)).collect();
     if counts.perf > 0 {

@@ -63,6 +63,8 @@ struct Draining {
 pub struct Agents {
     /// Some agent must hear of departing packets.
     pub watching: bool,
+    /// By node: its agent must hear of them.
+    watched: Vec<bool>,
     /// By node and input: where packets of the old routing function go from there.
     arcs: Vec<Vec<PortMask>>,
     flushing: Vec<Flushing>,
@@ -75,6 +77,7 @@ impl Agents {
     pub(super) fn new(fabric: &Fabric, lanes: usize) -> Agents {
         Agents {
             watching: false,
+            watched: vec![false; fabric.node_count()],
             arcs: vec![Vec::new(); fabric.node_count()],
             flushing: vec![Flushing::default(); fabric.node_count()],
             draining: vec![Draining::default(); fabric.node_count()],
@@ -88,6 +91,9 @@ impl Sim {
     #[cold]
     pub(super) fn agent_saw_departure(&mut self, lane: u32) {
         let node = self.net.ports[self.net.port_of(lane) as usize].node;
+        if !self.agents.watched[node as usize] {
+            return;
+        }
         let stood = &mut self.agents.stood[lane as usize];
         if *stood > 0 {
             *stood -= 1;
@@ -95,6 +101,36 @@ impl Sim {
             self.flush_goes_on(node);
         }
         self.drain_goes_on(node);
+        self.rest_if_done(node);
+    }
+
+    fn watch(&mut self, node: u32) {
+        self.agents.watched[node as usize] = true;
+        self.agents.watching = true;
+    }
+
+    /// An agent that has sent and reported all it ever will in its rounds need not hear of packets any more.
+    fn rest_if_done(&mut self, node: u32) {
+        let flushing = &self.agents.flushing[node as usize];
+        let draining = &self.agents.draining[node as usize];
+        let flushed = flushing.before == 0;
+        let drained = draining.round == 0
+            || self.live_ports(node).all(|port| {
+                let num = PortNum(self.net.ports[port as usize].num);
+                let owes = |outputs: &PortMask| outputs.contains(num);
+                let sends = draining.begun || self.agents.arcs[node as usize].iter().any(owes);
+                let outputs = self.arcs_of(node, num);
+                let hears = !self.is_switch(node) || !outputs.is_empty();
+                let came = draining.came.contains(num);
+                let reports = came && !self.leads_on(node, &outputs);
+                (!sends || draining.sent.contains(num))
+                    && (!hears || came)
+                    && (!reports || draining.reported.contains(num))
+            });
+        if flushed && drained {
+            self.agents.watched[node as usize] = false;
+            self.agents.watching = self.agents.watched.contains(&true);
+        }
     }
 
     pub(super) fn token_arrives(&mut self, port: u32, token: Token) {
@@ -115,6 +151,7 @@ impl Sim {
                 self.enter_drain(node, &token);
                 if self.agents.draining[node as usize].round == token.round {
                     self.agents.draining[node as usize].came.insert(num);
+                    self.watch(node);
                     self.drain_goes_on(node);
                 }
             }
@@ -161,7 +198,7 @@ impl Sim {
             return;
         }
         (flushing.begun, flushing.lanes) = (true, told.lanes);
-        self.agents.watching = true;
+        self.watch(node);
         let mut before = 0;
         for lane in self.lanes_of(node) {
             let count = self.net.ins[lane as usize].count;
@@ -219,7 +256,7 @@ impl Sim {
 
     fn enter_drain(&mut self, node: u32, token: &DrainToken) {
         if self.agents.draining[node as usize].round < token.round {
-            self.agents.watching = true;
+            self.watch(node);
             let fresh = Draining { round: token.round, lanes: token.lanes, ..Draining::default() };
             self.agents.draining[node as usize] = fresh;
         }

@@ -110,11 +110,11 @@ fn check_lanes(input: &PlanInput, lanes: Lanes) -> Result<(), PlanError> {
     }
     let sides = [("old", input.old_layers, lanes.a), ("new", input.new_layers, lanes.b)];
     for (which, layers, set) in sides {
-        if usize::from(layers) > set.len() {
-            return Err(PlanError::TooFewLanes { which, layers, lanes: set.len(), all: lanes.all.len() });
-        }
         if usize::from(layers) > input.old.sls().count() {
             return Err(PlanError::TooFewSls { which, layers });
+        }
+        if usize::from(layers) > set.len() {
+            return Err(PlanError::TooFewLanes { which, layers, lanes: set.len(), all: lanes.all.len() });
         }
     }
     Ok(())

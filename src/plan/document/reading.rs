@@ -1,0 +1,201 @@
+//! From a file to a plan: names are looked up, numbers are held to their ranges.
+
+use super::rows::{ArcsRow, Document, DrainRow, End, Missing, ScopeRow, TablesRow, WaveRow, WriteRow};
+use super::{PlanReadError, SCHEMA, hex};
+use crate::fabric::format::{self, Format};
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Guid, Lid, PortNum, Vl};
+use crate::plan::{Draft, DrainGraph, FabricDigest, Phase, Plan, PortMask, Wave};
+use crate::tables::{LFT_BLOCK, Lft, NodeSlToVl, SlToVl, SlToVlScope, SubnetTables, Write};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The plan that a file holds.
+pub(super) fn plan(text: &str) -> Result<Plan, PlanReadError> {
+    let document: Document = serde_json::from_str(text)?;
+    if document.schema != SCHEMA {
+        return Err(PlanReadError::Schema { found: document.schema });
+    }
+    let whole = document.fabric.to_string();
+    let reading = format::read_as(Format::Json, whole.as_bytes(), "fabric");
+    let before = reading.map_err(|error| PlanReadError::Fabric(error.to_string()))?.fabric;
+    let found = FabricDigest::of(&before);
+    if found != document.digest {
+        return Err(PlanReadError::Digest { wanted: document.digest, found });
+    }
+    let names = Names(&before);
+    let surviving = names.less(&document.surviving).map_err(at("surviving"))?;
+    let drain = names.drain(&surviving, document.drain).map_err(at("drain"))?;
+    let waves = document.waves.into_iter().map(|row| {
+        let place = format!("wave `{}`", row.name);
+        names.wave(row).map_err(|fault| PlanReadError::Fault { place, fault })
+    });
+    Ok(Plan::seal(Draft {
+        scheme: document.scheme,
+        after: Arc::new(names.less(&document.after).map_err(at("after"))?),
+        initial: names.tables(document.initial).map_err(at("initial"))?,
+        old: document.old,
+        new: document.new,
+        lanes: document.lanes,
+        policy: document.policy,
+        sm: names.port(document.sm).map_err(at("sm"))?,
+        stranded: names.ports(&document.stranded).map_err(at("stranded"))?,
+        waves: waves.collect::<Result<_, _>>()?,
+        drain,
+        assumptions: document.assumptions,
+        notes: document.notes,
+        surviving: Arc::new(surviving),
+        before: Arc::new(before),
+    }))
+}
+
+fn at(place: &str) -> impl FnOnce(String) -> PlanReadError {
+    move |fault| PlanReadError::Fault { place: place.to_string(), fault }
+}
+
+/// What is wrong, for people.
+type Read<T> = Result<T, String>;
+
+/// Looks names up in the fabric before the change.
+struct Names<'a>(&'a Fabric);
+
+impl Names<'_> {
+    fn node(&self, guid: Guid) -> Read<NodeId> {
+        self.0.by_guid(guid).ok_or_else(|| format!("the fabric has no node {guid}"))
+    }
+
+    fn port(&self, end: End) -> Read<PortId> {
+        let node = self.node(end.node)?;
+        self.0.port_at(node, end.port).ok_or_else(|| format!("node {} has no port {}", end.node, end.port))
+    }
+
+    fn ports(&self, ends: &[End]) -> Read<Vec<PortId>> {
+        ends.iter().map(|&end| self.port(end)).collect()
+    }
+
+    fn less(&self, missing: &Missing) -> Read<Fabric> {
+        let nodes: Vec<_> = missing.nodes.iter().map(|&guid| self.node(guid)).collect::<Read<_>>()?;
+        Ok(self.0.without_nodes(&nodes).without_links(&self.ports(&missing.links)?))
+    }
+
+    fn wave(&self, row: WaveRow) -> Read<Wave> {
+        if row.phase == Phase::Drain && !row.writes.is_empty() {
+            return Err(format!("it drains, and has {} writes: nothing is written while draining", row.writes.len()));
+        }
+        let writes = row.writes.into_iter().map(|write| self.write(write)).collect::<Read<_>>()?;
+        Ok(Wave { name: row.name, phase: row.phase, writes, barriers: row.barriers, sending: row.sending })
+    }
+
+    fn write(&self, row: WriteRow) -> Read<Write> {
+        Ok(match row {
+            WriteRow::LftBlock { switch, block, entries } => {
+                let last = Lid::MAX_UNICAST.index() / LFT_BLOCK;
+                if usize::from(block) > last {
+                    return Err(format!("block {block} of {switch} is beyond the last one, {last}"));
+                }
+                let bytes = hex::bytes(&entries).and_then(|bytes| bytes.try_into().ok());
+                let entries =
+                    bytes.ok_or_else(|| format!("block {block} of {switch} is not 128 hexadecimal digits"))?;
+                Write::LftBlock { switch: self.node(switch)?, block, entries: Box::new(entries) }
+            }
+            WriteRow::SlToVl { node, scope, table } => {
+                let id = self.node(node)?;
+                Write::SlToVl { node: id, scope: self.scope(id, scope)?, table: lanes(&table)? }
+            }
+            WriteRow::PortState { at, state } => Write::PortState { port: self.port(at)?, state },
+            WriteRow::ActiveHalf { at, half } => Write::ActiveHalf { port: self.port(at)?, half },
+            WriteRow::SaHalf { half } => Write::SaHalf { half },
+            WriteRow::MasterSm { at, lid, sl } => Write::MasterSm { port: self.port(at)?, lid, sl },
+        })
+    }
+
+    fn scope(&self, node: NodeId, row: ScopeRow) -> Read<SlToVlScope> {
+        let known = |num: PortNum| match self.0.port_at(node, num) {
+            Some(_) => Ok(num),
+            None => Err(format!("node {} has no port {num}", self.0.node(node).guid)),
+        };
+        Ok(match row {
+            ScopeRow::All => SlToVlScope::All,
+            ScopeRow::Pair { input, output } => SlToVlScope::Pair { input: known(input)?, output: known(output)? },
+            ScopeRow::EndPort { port } => SlToVlScope::EndPort { port: known(port)? },
+        })
+    }
+
+    fn drain(&self, surviving: &Fabric, row: DrainRow) -> Read<DrainGraph> {
+        let arcs: BTreeMap<_, _> = row.arcs.into_iter().map(|arcs| self.arcs(arcs)).collect::<Read<_>>()?;
+        DrainGraph::new(surviving, arcs, &self.ports(&row.sources)?).map_err(|cycle| cycle.to_string())
+    }
+
+    fn arcs(&self, row: ArcsRow) -> Read<(NodeId, Vec<PortMask>)> {
+        let node = self.node(row.switch)?;
+        let inputs = usize::from(self.0.node(node).num_ports) + 1;
+        if row.outputs.len() != inputs {
+            return Err(format!("{} has {} input masks, expected {inputs}", row.switch, row.outputs.len()));
+        }
+        let masks = row.outputs.iter().map(|text| mask(text)).collect::<Read<_>>()?;
+        Ok((node, masks))
+    }
+
+    fn tables(&self, row: TablesRow) -> Read<SubnetTables> {
+        let ports = self.0.port_count();
+        if row.sending.len() != ports || row.port_states.len() != ports {
+            let (halves, states) = (row.sending.len(), row.port_states.len());
+            return Err(format!("{halves} halves and {states} states are given for {ports} ports"));
+        }
+        let empty = Arc::new(Lft::new());
+        let mut lfts = vec![empty; self.0.node_count()];
+        for lft in row.lfts {
+            let node = self.node(lft.switch)?;
+            lfts[node.index()] = Arc::new(entries(&lft.entries).map_err(|fault| format!("{}: {fault}", lft.switch))?);
+        }
+        let mut sl_to_vl = vec![None; self.0.node_count()];
+        for tables in row.sl_to_vl {
+            let node = self.node(tables.node)?;
+            sl_to_vl[node.index()] = Some(Arc::new(self.sl_to_vl(node, &tables.tables)?));
+        }
+        let nodes = self.0.nodes().zip(sl_to_vl);
+        let sl_to_vl = nodes
+            .map(|((_, node), tables)| tables.ok_or_else(|| format!("node {} has no SL-to-VL table", node.guid)))
+            .collect::<Read<_>>()?;
+        let (sending, port_states) = (row.sending, row.port_states);
+        Ok(SubnetTables { lfts, sl_to_vl, sending, port_states, sa_half: row.sa_half })
+    }
+
+    fn sl_to_vl(&self, node: NodeId, texts: &[String]) -> Read<NodeSlToVl> {
+        let num_ports = self.0.node(node).num_ports;
+        let pairs = (usize::from(num_ports) + 1).pow(2);
+        let tables = texts.iter().map(|text| lanes(text)).collect::<Read<Vec<_>>>()?;
+        match tables[..] {
+            [table] => Ok(NodeSlToVl::Uniform(table)),
+            _ if tables.len() == pairs => Ok(NodeSlToVl::PerPair { num_ports, tables }),
+            _ => {
+                let guid = self.0.node(node).guid;
+                Err(format!("node {guid} has {} SL-to-VL tables, expected 1 or {pairs}", tables.len()))
+            }
+        }
+    }
+}
+
+fn lanes(text: &str) -> Read<SlToVl> {
+    let digits: Option<[u8; 16]> = hex::nibbles(text).and_then(|digits| digits.try_into().ok());
+    let digits = digits.ok_or_else(|| format!("`{text}` is no SL-to-VL table: expected 16 hexadecimal digits"))?;
+    Ok(SlToVl(digits.map(Vl::masked)))
+}
+
+fn mask(text: &str) -> Read<PortMask> {
+    let bytes: Option<[u8; 32]> = hex::bytes(text).and_then(|bytes| bytes.try_into().ok());
+    let bytes = bytes.ok_or_else(|| format!("`{text}` is no port mask: expected 64 hexadecimal digits"))?;
+    let set = |num: &u8| bytes[usize::from(num / 8)] >> (num % 8) & 1 == 1;
+    Ok((0..=255).filter(set).map(PortNum).collect())
+}
+
+fn entries(text: &str) -> Read<Lft> {
+    let bytes = hex::bytes(text).filter(|bytes| bytes.len() % LFT_BLOCK == 0 && bytes.len() <= 0x1_0000);
+    let bytes = bytes.ok_or("its forwarding table is not whole blocks of 128 hexadecimal digits, 1024 at most")?;
+    let mut lft = Lft::new();
+    for (block, entries) in (0..).zip(bytes.chunks_exact(LFT_BLOCK)) {
+        let entries = entries.try_into().map_err(|_| "a block has 64 entries")?;
+        lft.set_block(block, entries);
+    }
+    Ok(lft)
+}

@@ -1,0 +1,119 @@
+//! What the file holds, row by row.
+
+use crate::ids::{Guid, Half, Lid, PortNum, Sl};
+use crate::plan::{Assumption, Barrier, FabricDigest, Lanes, Phase, Policy, Scheme, Sending};
+use crate::tables::PortState;
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Document {
+    pub schema: String,
+    pub scheme: Scheme,
+    pub digest: FabricDigest,
+    pub old: Half,
+    pub new: Half,
+    pub lanes: Lanes,
+    pub policy: Policy,
+    pub sm: End,
+    pub stranded: Vec<End>,
+    pub assumptions: Vec<Assumption>,
+    pub notes: Vec<String>,
+    pub waves: Vec<WaveRow>,
+    pub drain: DrainRow,
+    pub initial: TablesRow,
+    pub surviving: Missing,
+    pub after: Missing,
+    pub fabric: serde_json::Value,
+}
+
+/// A port.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct End {
+    pub node: Guid,
+    pub port: PortNum,
+}
+
+/// What the fabric before has and another lacks.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Missing {
+    pub nodes: Vec<Guid>,
+    /// One end of each link that is gone though both its nodes are there.
+    pub links: Vec<End>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WaveRow {
+    pub name: String,
+    pub phase: Phase,
+    pub sending: Sending,
+    pub barriers: Vec<Barrier>,
+    pub writes: Vec<WriteRow>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub(super) enum WriteRow {
+    LftBlock { switch: Guid, block: u16, entries: String },
+    SlToVl { node: Guid, scope: ScopeRow, table: String },
+    PortState { at: End, state: PortState },
+    ActiveHalf { at: End, half: Half },
+    SaHalf { half: Half },
+    MasterSm { at: End, lid: Lid, sl: Sl },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub(super) enum ScopeRow {
+    All,
+    Pair { input: PortNum, output: PortNum },
+    EndPort { port: PortNum },
+}
+
+/// The graph of what must run empty.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DrainRow {
+    /// Channels that nothing comes into.
+    pub sources: Vec<End>,
+    pub arcs: Vec<ArcsRow>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ArcsRow {
+    pub switch: Guid,
+    /// By input port, 0 first: a mask of outputs.
+    pub outputs: Vec<String>,
+}
+
+/// The tables in force when the plan begins.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TablesRow {
+    pub sa_half: Half,
+    /// By port index of the fabric.
+    pub sending: Vec<Half>,
+    /// By port index of the fabric.
+    pub port_states: Vec<PortState>,
+    pub lfts: Vec<LftRow>,
+    pub sl_to_vl: Vec<SlToVlRow>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LftRow {
+    pub switch: Guid,
+    pub entries: String,
+}
+
+/// One table stands for all pairs; else (ports + 1)² tables, input major.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SlToVlRow {
+    pub node: Guid,
+    pub tables: Vec<String>,
+}

@@ -27,7 +27,7 @@ mod port;
 mod sma;
 mod source;
 mod state;
-mod wheel;
+pub mod wheel;
 
 pub use config::{ArmedPort, Latch, SimConfig, SimError, Traffic};
 pub use deadlock::StuckPacket;

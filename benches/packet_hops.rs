@@ -1,8 +1,7 @@
 //! Packet-hops per second and nanoseconds per hop: 64 switches of degree 4 in a random regular graph, 256 CAs, uniform
-//! traffic of 512-byte packets, one core. Restricted up*/down* carries a fifth or so of what this fabric could: the root
-//! is congested far below load 0.3, so a saturated and an unsaturated load are both measured. Where valgrind is
-//! installed, callgrind counts instructions: two runs of different length, the difference of their counts over the
-//! difference of their packet-hops, so that set-up cancels.
+//! traffic of 512-byte packets, one core. Restricted up*/down* congests its root far below load 0.3, so a saturated and
+//! an unsaturated load are both measured. Where valgrind is installed, callgrind counts instructions: two runs of
+//! different length, the difference of their counts over that of their packet-hops, so that set-up cancels.
 
 #[path = "support/clock.rs"]
 mod clock;

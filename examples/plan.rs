@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bundled = BUNDLED.iter().find(|bundled| bundled.name == "seed-16").ok_or("seed-16 is bundled")?;
-    for &scheme in [Scheme::Double, Scheme::Static].iter() {
+    for scheme in [Scheme::Double, Scheme::Static] {
         let scenario = Scenario { scheme, departure: Departure::Planned, ..Scenario::remove_root(bundled.generate()?) };
         let vetted = scenario::plan(&scenario, Rc::new(UpDown::default()))?;
         let plan = vetted.plan();

@@ -10,7 +10,7 @@ use reconfig::verify::{Scope, prove_tables};
 use std::sync::Arc;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let made = generate(&"random-regular:16,4,2".parse()?, &Options { seed: 1, ..Options::default() })?;
+    let made = generate(&"torus:4x4,2".parse()?, &Options::default())?;
     let fabric = Arc::new(reconfig::lid::assign(&made, Lmc::masked(1))?);
     let engine = UpDown::default();
     let function = engine.route(&fabric, &Demand::all(&fabric, 1))?;
@@ -39,7 +39,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         println!("\n{} leaves, scheme {scheme}:", fabric.describe_node(root));
         match prepare(change) {
-            Ok(prepared) => println!("proved: {:?}", prepared.plan.proof()),
+            Ok(prepared) => {
+                let proof = prepared.plan.proof().ok_or("a prepared plan is proved")?;
+                println!("proved: {} waves, {} dependencies", proof.waves, proof.dependencies);
+            }
             Err(ChangeError::Refused { refusal, .. }) => println!("refused: {refusal}"),
             Err(error) => return Err(error.into()),
         }

@@ -2,7 +2,7 @@
 //! `cargo run --example wire`.
 
 use reconfig::ids::{Guid, PortNum};
-use reconfig::wire::{AttributeId, MAD_SIZE, Method, NodeInfo, Smp};
+use reconfig::wire::{AttributeId, MAD_SIZE, Method, NodeInfo, NodeType, Smp};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Out of the sender's port 1, then of the first switch's port 7: what is there?
@@ -11,14 +11,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("Get(NodeInfo) along {path:?}:");
     dump(&request.encode());
 
-    let found = NodeInfo { node_guid: Guid(0x0002_c903_0000_1234), num_ports: 36, ..NodeInfo::decode(&[0; 64]) };
+    let found = NodeInfo {
+        node_type: NodeType::Switch,
+        node_guid: Guid(0x0002_c903_0000_1234),
+        num_ports: 36,
+        local_port: PortNum(4),
+        ..NodeInfo::decode(&[0; 64])
+    };
     let answer = request.response(found.encode());
     println!("\nits answer:");
     dump(&answer.encode());
 
     let read = Smp::decode(&answer.encode())?;
     let info = NodeInfo::decode(&read.data);
-    println!("\nread back: {:?} of transaction {:#x}: {:?}", read.method, read.tid, info);
+    println!("\nread back: {:?} of transaction {:#x}:", read.method, read.tid);
+    println!("  {:?} {}, {} ports, reached by {}", info.node_type, info.node_guid, info.num_ports, info.local_port);
     Ok(())
 }
 

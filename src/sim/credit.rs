@@ -132,3 +132,60 @@ impl Sim {
         out.credits + noted.filter(|entry| entry.at <= self.now).map(|entry| entry.credits).sum::<u16>()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::generate::{Options, generate};
+    use crate::sim::SimConfig;
+
+    const LANE: u32 = 4;
+
+    /// An idle ring, whose buffers take ten credits.
+    fn idle() -> Sim {
+        let made = generate(&"ring:4,1".parse().unwrap(), &Options::default()).unwrap();
+        let fabric = crate::lid::assign(&made, crate::ids::Lmc::masked(1)).unwrap();
+        let manager = fabric.end_ports().next().unwrap();
+        Sim::new(&fabric, SimConfig { buffer_credits: 10, packet_bytes: 64, ..SimConfig::default() }, manager).unwrap()
+    }
+
+    /// A lane whose credits are all on their way: 5 until 300, 3 until 100, 2 until 200, noted in that order.
+    fn spent() -> Sim {
+        let mut sim = idle();
+        sim.net.outs[LANE as usize].credits = 0;
+        [(5, 300), (3, 100), (2, 200)].into_iter().for_each(|(n, at)| sim.return_credits(LANE, n, at));
+        sim
+    }
+
+    #[test]
+    fn credits_are_there_at_their_time_and_not_before() {
+        for (now, back) in [(0, 0), (99, 0), (100, 3), (199, 3), (200, 5), (299, 5), (300, 10)] {
+            let mut sim = spent();
+            sim.now = now;
+            assert_eq!(sim.credits_of(LANE), back, "at {now}");
+            assert_eq!(sim.has_credits(LANE, 3), back >= 3, "at {now}");
+            assert!(sim.has_credits(LANE, back));
+            assert!(!sim.has_credits(LANE, back + 1), "at {now}");
+        }
+    }
+
+    #[test]
+    fn what_a_later_note_takes_in_is_counted_once() {
+        let mut sim = spent();
+        sim.now = 250;
+        sim.return_credits(LANE, 0, 260);
+        assert_eq!(sim.credits_of(LANE), 5);
+        sim.now = 400;
+        assert!(sim.has_credits(LANE, 10) && !sim.has_credits(LANE, 11));
+        assert_eq!(sim.credits_of(LANE), 10);
+    }
+
+    #[test]
+    fn a_starved_lane_has_an_event_for_each_return() {
+        let mut sim = spent();
+        assert!(!sim.has_credits(LANE, 1));
+        sim.return_credits(LANE, 1, 250);
+        let due: Vec<Ticks> = std::iter::from_fn(|| sim.wheel.pop(Ticks::MAX)).map(|(at, _)| at).collect();
+        assert_eq!(due, [100, 200, 250, 300]);
+    }
+}

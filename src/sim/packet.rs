@@ -6,7 +6,7 @@ pub const NIL: u32 = u32::MAX;
 /// A packet carries a reply, so no other answers it.
 pub const IS_REPLY: u8 = 1;
 
-/// One data packet: 48 bytes.
+/// One data packet: 40 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     /// When it was handed to its source's send queue, in ticks.

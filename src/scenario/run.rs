@@ -305,7 +305,7 @@ fn report(scenario: &Scenario, stage: &Stage, sim: &Sim, change: Change, prepare
         engine: stage.function.engine().to_string(),
         seed: stage.config.seed,
         trace_hash: sim.trace_hash(),
-        fabric: size(&stage.before),
+        fabric: FabricSize::of(&stage.before),
         change: ChangeReport {
             what: stage.describe(scenario.element),
             departure: scenario.departure.name(),
@@ -344,15 +344,6 @@ fn settings(scenario: &Scenario, stage: &Stage) -> Settings {
         arming: arming.to_string(),
         drain: observer.to_string(),
         sm: stage.whole.describe_node(stage.whole.port(stage.sm).node),
-    }
-}
-
-fn size(fabric: &Fabric) -> FabricSize {
-    let present = || fabric.nodes().filter(|(_, node)| node.present);
-    FabricSize {
-        switches: present().filter(|(_, node)| node.is_switch()).count(),
-        cas: present().filter(|(_, node)| !node.is_switch()).count(),
-        links: fabric.links().count(),
     }
 }
 

@@ -246,7 +246,9 @@ fn simulate(arguments: &Arguments, scenario: &Scenario) -> Result<SimulationRepo
 /// Settings that cannot be meant are the user's to change; the rest is a change that cannot be made.
 fn told(error: ScenarioError) -> Failure {
     match error {
-        ScenarioError::Sim(SimError::Setting { .. } | SimError::TooFewLanes { .. }) => Failure::input(error),
+        ScenarioError::Sim(SimError::Setting { .. } | SimError::NoSuchRank { .. } | SimError::TooFewLanes { .. }) => {
+            Failure::input(error)
+        }
         ScenarioError::NoSuchSwitch { .. } | ScenarioError::NoCable { .. } => Failure::input(error),
         ScenarioError::BringUp(BringUpError::Manager { .. }) => Failure::input(error),
         _ => Failure::undone(error),
@@ -388,6 +390,11 @@ fn trace(file: &str) -> Result<Traffic, Failure> {
             return Err(refuse("this packet is earlier than the one before: sort the trace by time"));
         }
         entries.push((time, source, destination, bytes));
+    }
+    if entries.is_empty() {
+        return Err(Failure::input(anyhow!(
+            "{file} holds no packet: expected lines of time, source, destination, bytes"
+        )));
     }
     Ok(Traffic::Trace(entries))
 }

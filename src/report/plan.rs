@@ -325,7 +325,10 @@ pub fn check(report: &CheckReport) -> String {
     }
     proof(&mut text, report.proof.as_ref(), report.refusal.as_ref());
     ending(&mut text, facts, &[]);
-    line(&mut text, format_args!("{}", if report.sound { "yes, the plan is sound" } else { "NO, the plan is not sound" }));
+    line(
+        &mut text,
+        format_args!("{}", if report.sound { "yes, the plan is sound" } else { "NO, the plan is not sound" }),
+    );
     text
 }
 

@@ -1,0 +1,58 @@
+//! Who tells that lanes are empty. What cannot tell must not let the change go on.
+
+use super::{assert_clean, assert_packets_add_up, run, small};
+use reconfig::plan::{Observer, Policy};
+use reconfig::scenario::{Departure, Ending, Scenario};
+use reconfig::sim::SimConfig;
+
+fn by(observer: Observer, departure: Departure) -> Scenario {
+    let base = small(super::bundled("random-regular-16-4"));
+    Scenario { policy: Policy { observer, ..base.policy }, departure, barrier_timeout_ns: 3_000_000, ..base }
+}
+
+/// Limits that no packet of these runs ever reaches.
+fn with_limits(scenario: Scenario) -> Scenario {
+    let sim = SimConfig { hoq_lifetime_ns: 100_000, switch_lifetime_ns: 200_000, ..scenario.sim.clone() };
+    Scenario { sim, barrier_timeout_ns: 20_000_000, ..scenario }
+}
+
+#[test]
+fn every_observer_sees_a_planned_change_through() {
+    for observer in [Observer::Token, Observer::Poll, Observer::Conservation] {
+        assert_clean(&run(&by(observer, Departure::Planned)), observer.name());
+    }
+    let report = run(&with_limits(by(Observer::Lifetime, Departure::Planned)));
+    assert_clean(&report, "lifetime");
+    assert_eq!(report.lifetime_discards, 0);
+}
+
+#[test]
+fn tokens_polls_and_ages_see_a_sudden_change_through() {
+    for observer in [Observer::Token, Observer::Poll] {
+        assert_clean(&run(&by(observer, Departure::Sudden)), observer.name());
+    }
+    assert_clean(&run(&with_limits(by(Observer::Lifetime, Departure::Sudden))), "lifetime");
+}
+
+/// Packets that died were sent and never received: counters cannot balance.
+#[test]
+fn conservation_has_no_verdict_after_a_death() {
+    let report = run(&by(Observer::Conservation, Departure::Sudden));
+    assert_eq!(report.outcome, Ending::Aborted);
+    let reason = report.reason.clone().unwrap_or_default();
+    assert!(reason.contains("draining") && reason.contains("conservation"), "{reason}");
+    assert_eq!(report.packets.lost_to_change, 0, "{:?}", report.packets);
+    assert_packets_add_up(&report, "conservation");
+}
+
+#[test]
+fn ages_mean_nothing_where_switches_have_no_limit() {
+    for departure in [Departure::Planned, Departure::Sudden] {
+        let report = run(&by(Observer::Lifetime, departure));
+        assert_eq!(report.outcome, Ending::Aborted);
+        let reason = report.reason.clone().unwrap_or_default();
+        assert!(reason.starts_with("called off") && reason.contains("LifeTimeValue"), "{reason}");
+        assert_eq!(report.packets.lost_to_change, 0, "{:?}", report.packets);
+        assert_packets_add_up(&report, "lifetime");
+    }
+}

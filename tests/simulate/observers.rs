@@ -18,9 +18,12 @@ fn with_limits(scenario: Scenario) -> Scenario {
 
 #[test]
 fn every_observer_sees_a_planned_change_through() {
-    for observer in [Observer::Token, Observer::Poll, Observer::Conservation] {
+    for observer in [Observer::Token, Observer::Poll] {
         assert_clean(&run(&by(observer, Departure::Planned)), observer.name());
     }
+    // No host hangs on the root of a fat tree: every counter can be read.
+    let fabric = super::bundled("fat-tree-4-2");
+    assert_clean(&run(&Scenario { fabric, ..by(Observer::Conservation, Departure::Planned) }), "conservation");
     let report = run(&with_limits(by(Observer::Lifetime, Departure::Planned)));
     assert_clean(&report, "lifetime");
     assert_eq!(report.lifetime_discards, 0);
@@ -32,6 +35,12 @@ fn tokens_polls_and_ages_see_a_sudden_change_through() {
         assert_clean(&run(&by(observer, Departure::Sudden)), observer.name());
     }
     assert_clean(&run(&with_limits(by(Observer::Lifetime, Departure::Sudden))), "lifetime");
+}
+
+#[test]
+fn conservation_is_refused_beforehand_where_a_counter_cannot_be_read() {
+    let error = super::watched(&by(Observer::Conservation, Departure::Planned), &mut super::Nobody).unwrap_err();
+    assert!(error.to_string().contains("choose another drain observer"), "{error}");
 }
 
 /// Packets that died were sent and never received: counters cannot balance.

@@ -61,6 +61,14 @@ impl Plan {
     /// # Errors
     /// What [`PlanReadError`] lists.
     pub fn from_json(text: &str) -> Result<Plan, PlanReadError> {
-        reading::plan(text)
+        Plan::read(text, "plan")
+    }
+
+    /// A plan from the text of a file of this name.
+    ///
+    /// # Errors
+    /// What [`PlanReadError`] lists.
+    pub fn read(text: &str, file: &str) -> Result<Plan, PlanReadError> {
+        reading::plan(text, file)
     }
 }

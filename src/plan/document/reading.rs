@@ -11,13 +11,13 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The plan that a file holds.
-pub(super) fn plan(text: &str) -> Result<Plan, PlanReadError> {
+/// The plan that a file of this name holds.
+pub(super) fn plan(text: &str, file: &str) -> Result<Plan, PlanReadError> {
     let document: Document<&RawValue> = serde_json::from_str(text)?;
     if document.schema != SCHEMA {
         return Err(PlanReadError::Schema { found: document.schema });
     }
-    let before = format::read_as(Format::Json, in_place(text, document.fabric).as_bytes(), "plan")?.fabric;
+    let before = format::read_as(Format::Json, in_place(text, document.fabric).as_bytes(), file)?.fabric;
     let found = FabricDigest::of(&before);
     if found != document.digest {
         return Err(PlanReadError::Digest { wanted: document.digest, found });

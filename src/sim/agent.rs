@@ -1,12 +1,12 @@
 //! Agents in the devices that make the two barriers provable: flush tokens and drain tokens.
 //!
-//! **Flush** (docs/PROTOCOL.md): once told, a device sends off every packet that stood in its buffers at that moment, from
-//! any lane; then it puts a token on each output behind that data. It is flushed once every live neighbour's token came
-//! and the lanes asked about are empty at every input. **Drain**: a token goes out on an output once every input with an
-//! arc to it has its token and holds nothing on the lanes to be drained, and likewise every input that no token will ever
-//! come by. Inputs whose link is dead count as having given theirs. An input without arcs to a live output is a leaf: it
-//! reports to the subnet manager. Tokens never overtake data: they set out when the link has sent what it is sending, and
-//! take the routing delay that data takes.
+//! **Flush** (docs/PROTOCOL.md, F.2 and F.3): once told, a device sends off every packet that stood in its buffers at that
+//! moment, from any lane; then it puts a token on each output behind that data. It is flushed once every live
+//! neighbour's token came and the lanes asked about are empty at every input. **Drain** (D.1 to D.3): a token goes out on
+//! an output once every input with an arc to it has its token and holds nothing on the lanes to be drained, and likewise
+//! every input that no token will ever come by. Inputs whose link is dead count as having given theirs. An input without
+//! arcs to a live output is a leaf: it reports to the subnet manager. Tokens never overtake data: they set out when the
+//! link has sent what it is sending, and take the routing delay that data takes.
 
 use super::Sim;
 use super::mad::{Body, Errand, Mad};

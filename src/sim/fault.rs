@@ -99,16 +99,16 @@ impl Sim {
 
     /// Which end ports can no longer be reached from the subnet manager.
     fn find_cut_off(&mut self) {
-        let nodes = self.net.num_ports.len();
+        let nodes = self.net.tables.node_count();
         let mut reached = vec![false; nodes];
         let mut queue = vec![self.net.ports[self.sm_port as usize].node];
         reached[queue[0] as usize] = true;
         let sm_node = queue[0];
         while let Some(node) = queue.pop() {
             // Only switches pass traffic on; the manager's own node leaves by its one port.
-            let passes = self.net.tables.row[node as usize] != NIL;
-            let first = self.net.first_port[node as usize];
-            for port in first + 1..=first + u32::from(self.net.num_ports[node as usize]) {
+            let passes = self.net.tables.row(node) != NIL;
+            let first = self.net.first_port(node);
+            for port in first + 1..=first + u32::from(self.net.num_ports(node)) {
                 let usable = self.net.ports[port as usize].alive && (passes || node == sm_node && port == self.sm_port);
                 if usable {
                     let next = self.net.ports[self.net.ports[port as usize].peer as usize].node;

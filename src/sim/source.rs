@@ -300,7 +300,7 @@ impl Sim {
     pub(super) fn deliver(&mut self, id: u32, port: u32) {
         let packet = self.packets[id];
         // The lane that brought it has its credits back at once: nothing waits in an end port.
-        self.credit(packet.credits.into(), packet.out_lane);
+        self.credit(packet.credits, packet.out_lane);
         let owner = self.sources.by_lid[usize::from(packet.dlid)];
         let rank = self.sources.by_port[port as usize];
         let at = &self.net.ports[port as usize];

@@ -370,7 +370,9 @@ impl PortMask {
 
     /// The ports in rising order.
     pub fn iter(&self) -> impl Iterator<Item = PortNum> {
-        (0..=u8::MAX).map(PortNum).filter(|&port| self.contains(port))
+        let some = (0u8..).zip(&self.0).filter(|&(_, &byte)| byte != 0);
+        let bits = |byte: u8| (0..8).filter(move |bit| byte >> bit & 1 == 1);
+        some.flat_map(move |(at, &byte)| bits(byte).map(move |bit| PortNum(8 * at + bit)))
     }
 }
 

@@ -22,7 +22,7 @@ use crate::plan::{Policy, Scheme};
 use crate::routing::Engine;
 use crate::subnet::SubnetManager;
 use crate::tables::SubnetTables;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -73,6 +73,21 @@ impl AbortHandle {
     }
 }
 
+/// Tells, from outside its future, which states a driver's change has come to.
+#[derive(Clone, Debug, Default)]
+pub struct Trail(Rc<RefCell<Vec<&'static str>>>);
+
+impl Trail {
+    /// The states entered since this was asked last, in order, by their names in `state-machines/change.yaml`.
+    pub fn take(&self) -> Vec<&'static str> {
+        self.0.take()
+    }
+
+    fn enter(&self, state: &'static str) {
+        self.0.borrow_mut().push(state);
+    }
+}
+
 /// Drives changes of one subnet.
 pub struct Driver<S> {
     subnet: S,
@@ -82,13 +97,15 @@ pub struct Driver<S> {
     /// The change that stands still, where one does.
     halted: Option<Prepared>,
     abort: AbortHandle,
+    trail: Trail,
 }
 
 impl<S: SubnetManager> Driver<S> {
     /// A driver of a subnet that runs as `running` says.
     pub fn new(mut subnet: S, running: Running, intent: Intent) -> Driver<S> {
         subnet.set_topology(&running.alive, running.sm);
-        Driver { subnet, running, intent, state: State::new(), halted: None, abort: AbortHandle::default() }
+        let (abort, trail) = (AbortHandle::default(), Trail::default());
+        Driver { subnet, running, intent, state: State::new(), halted: None, abort, trail }
     }
 
     /// The subnet manager.
@@ -114,6 +131,11 @@ impl<S: SubnetManager> Driver<S> {
     /// What calls the change under way off.
     pub fn abort_handle(&self) -> AbortHandle {
         self.abort.clone()
+    }
+
+    /// What tells which states the change under way has come to.
+    pub fn trail(&self) -> Trail {
+        self.trail.clone()
     }
 
     /// Prepares the change of the routing to what `after` leaves of the fabric: a planned removal, whose elements leave

@@ -13,7 +13,9 @@ mod outcome;
 mod run;
 mod setting;
 mod stage;
+mod summary;
 
+pub use crate::change::Departure;
 pub use accounting::{Accounting, Line, accounting};
 pub use error::ScenarioError;
 pub use outcome::{
@@ -21,4 +23,4 @@ pub use outcome::{
     SmpReport, StuckReport,
 };
 pub use run::{Watch, plan, run};
-pub use setting::{Departure, Element, Scenario};
+pub use setting::{Element, Scenario};

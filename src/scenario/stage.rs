@@ -1,11 +1,12 @@
 //! The stage before the curtain rises: LIDs, R, who leaves, where the subnet manager runs, and a simulation with R loaded.
 
+use super::ScenarioError;
 use super::setting::{Element, Scenario};
-use super::{ScenarioError, estimate};
-use crate::fabric::{Fabric, NodeId, NodeKind, PortId};
+use crate::change::{self, BringUp};
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Sl};
 use crate::lid;
-use crate::routing::{Connectivity, Demand, Engine};
+use crate::routing::Engine;
 use crate::sim::{Sim, SimConfig, SimTransport};
 use crate::tables::{RoutingFunction, SubnetTables};
 use std::sync::Arc;
@@ -26,37 +27,29 @@ pub struct Stage {
     pub sm: PortId,
     /// What changes; the root is resolved.
     pub element: Element,
-    /// The simulation's settings, load decided.
+    /// The simulation's settings; the load is decided by whoever lets it run.
     pub config: SimConfig,
-    /// Packet-hops that the run is expected to take.
-    pub expected_hops: u64,
 }
 
 impl Stage {
     /// Sets the stage.
     pub fn set(scenario: &Scenario, engine: &dyn Engine) -> Result<Stage, ScenarioError> {
-        let lanes = scenario.sim.data_vls;
-        let capable = scenario.fabric.ports().filter(|(_, port)| port.peer.is_some()).map(|(_, p)| p.data_vls).min();
-        let lanes = lanes.min(capable.ok_or(ScenarioError::NoSwitch)?);
-        if scenario.fabric.switches().next().is_none() {
-            return Err(ScenarioError::NoSwitch);
-        }
-        let whole = scenario.fabric.with_data_vls(lanes);
-        let whole = match scenario.optimised_sl_to_vl {
-            Some(optimised) => whole.with_capabilities(lanes, optimised),
-            None => whole,
+        let bring_up = BringUp {
+            data_vls: scenario.sim.data_vls,
+            optimised_sl_to_vl: scenario.optimised_sl_to_vl,
+            lmc: scenario.lmc,
         };
-        let whole = lid::assign(&whole, scenario.lmc)?;
+        let whole = bring_up.equip(&scenario.fabric)?;
+        let lanes = change::data_vls(&whole);
         let before = match scenario.element {
             Element::Newcomer(node) => whole.without_nodes(&[a_switch(&whole, node)?]),
             _ => whole.clone(),
         };
-        let paths = usize::from(scenario.lmc.lids() / 2).max(1);
-        let function = engine.route(&before, &Demand::all(&before, paths))?;
+        let function = bring_up.route(&before, engine)?;
         let (element, after) = after(scenario, &whole, &function)?;
-        let sm = manager_port(scenario, &before, &after)?;
+        let sm = change::manager_port(&before, &after, scenario.sm)?;
         let tables = lid::bring_up(&whole, &function, lanes);
-        let mut stage = Stage {
+        Ok(Stage {
             whole: Arc::new(whole),
             before: Arc::new(before),
             after: Arc::new(after),
@@ -65,10 +58,7 @@ impl Stage {
             sm,
             element,
             config: SimConfig { data_vls: lanes, ..scenario.sim.clone() },
-            expected_hops: 0,
-        };
-        (stage.config.load, stage.expected_hops) = estimate::load_and_hops(scenario, &stage);
-        Ok(stage)
+        })
     }
 
     /// The simulation with everything loaded, its sources silent.
@@ -125,37 +115,4 @@ fn after(scenario: &Scenario, whole: &Fabric, function: &RoutingFunction) -> Res
         Element::Link(port) => Ok((Element::Link(port), whole.without_links(&[port]))),
         Element::Newcomer(node) => Ok((Element::Newcomer(node), whole.clone())),
     }
-}
-
-/// The subnet manager's port: of the node named, else of the capture's origin where it stays connected, else of the first
-/// host that does, in the largest part of the fabric after the change.
-fn manager_port(scenario: &Scenario, before: &Fabric, after: &Fabric) -> Result<PortId, ScenarioError> {
-    let main = main_part(after);
-    let stays = |port: &PortId| before.peer(*port).is_some() && main.contains(port);
-    if let Some(node) = scenario.sm {
-        let refuse = |why| ScenarioError::Manager { node: before.describe_node(node), why };
-        if before.node(node).kind == NodeKind::Switch {
-            return Err(refuse("managers on switches are not simulated, name a host"));
-        }
-        return before.ports_of(node).find(stays).ok_or_else(|| refuse("the change would cut it off"));
-    }
-    let origin = before.origin().and_then(|(node, _)| before.by_guid(node));
-    let at_origin = origin.filter(|&node| !before.node(node).is_switch());
-    let first = at_origin.and_then(|node| before.ports_of(node).find(stays));
-    first.or_else(|| before.end_ports().find(stays)).ok_or(ScenarioError::NoHostStays)
-}
-
-/// The end ports of the largest part of a fabric, in index order; of equal parts the one with the lowest index.
-fn main_part(fabric: &Fabric) -> Vec<PortId> {
-    let links = Connectivity::of(fabric);
-    let mut left: Vec<PortId> = fabric.end_ports().collect();
-    let mut best = Vec::new();
-    while let Some(&first) = left.first() {
-        let (part, rest): (Vec<PortId>, Vec<PortId>) = left.iter().partition(|&&port| links.joins(first, port));
-        left = rest;
-        if part.len() > best.len() {
-            best = part;
-        }
-    }
-    best
 }

@@ -22,6 +22,7 @@ pub(super) struct Document {
     pub waves: Vec<WaveRow>,
     pub drain: DrainRow,
     pub initial: TablesRow,
+    pub routed: Missing,
     pub surviving: Missing,
     pub after: Missing,
     pub fabric: serde_json::Value,
@@ -35,7 +36,7 @@ pub(super) struct End {
     pub port: PortNum,
 }
 
-/// What the fabric before has and another lacks.
+/// What the plan's fabric has and another lacks.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Missing {

@@ -1,6 +1,6 @@
 //! One change from `Begin` to its end: commands are carried out one by one, their answers are the machine's events.
 
-use super::watch::common;
+use super::watch::{common, lacks};
 use super::{ChangeReport, Driver, DriverError, PhaseRecord};
 use crate::change::Prepared;
 use crate::drain::Ticket;
@@ -64,14 +64,20 @@ impl<S: SubnetManager> Driver<S> {
     }
 
     /// What the routing must be changed to next, where the machine asked to look again: what is alive of what the plan
-    /// was to route.
-    fn followed_by(&self, log: &mut Log, plan: &Plan) -> Option<Fabric> {
+    /// was to route. Where something was lost, what has come must wait for the change after that.
+    fn followed_by(&mut self, log: &mut Log, plan: &Plan) -> Option<Fabric> {
         if !std::mem::take(&mut log.replan) {
             return None;
         }
+        let running = &self.running;
+        let wanted = common(&running.alive, &plan.draft().after);
+        if running.has_lost_something() {
+            self.noticed |= lacks(&running.routed, &wanted);
+            return Some(common(&wanted, &running.routed));
+        }
         let called_off = log.outcome == Some(Outcome::CalledOff(CallOff::TopologyChanged));
-        let lost = called_off || self.running.has_lost_something();
-        lost.then(|| common(&self.running.alive, &plan.draft().after))
+        let differs = lacks(&running.routed, &wanted) || lacks(&wanted, &running.routed);
+        (called_off && differs).then_some(wanted)
     }
 
     async fn run_once(&mut self, log: &mut Log, plan: &Arc<Vetted>, first: Event) -> Result<(), DriverError> {

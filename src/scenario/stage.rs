@@ -47,10 +47,7 @@ impl Stage {
             None => whole,
         };
         let whole = lid::assign(&whole, scenario.lmc)?;
-        let before = match scenario.element {
-            Element::Newcomer(node) => whole.without_nodes(&[a_switch(&whole, node)?]),
-            _ => whole.clone(),
-        };
+        let before = before(scenario, &whole)?;
         let paths = usize::from(scenario.lmc.lids() / 2).max(1);
         let function = engine.route(&before, &Demand::all(&before, paths))?;
         let (element, after) = after(scenario, &whole, &function)?;
@@ -99,6 +96,21 @@ impl Stage {
             (_, Element::Root) => unreachable!("the stage resolves the root"),
         }
     }
+}
+
+/// The fabric before the change: without a newcomer, and without what only the newcomer joins with the largest part.
+fn before(scenario: &Scenario, whole: &Fabric) -> Result<Fabric, ScenarioError> {
+    let Element::Newcomer(node) = scenario.element else { return Ok(whole.clone()) };
+    let rest = whole.without_nodes(&[a_switch(whole, node)?]);
+    let first = match scenario.sm {
+        Some(sm) => rest.ports_of(sm).find(|&port| rest.peer(port).is_some()),
+        None => main_part(&rest).first().copied(),
+    };
+    let first = first.ok_or(ScenarioError::NoHostStays)?;
+    let links = Connectivity::of(&rest);
+    let joined = |node| rest.ports_of(node).any(|port| links.joins(port, first));
+    let apart: Vec<NodeId> = rest.nodes().map(|(id, _)| id).filter(|&id| !joined(id)).collect();
+    Ok(rest.without_nodes(&apart))
 }
 
 fn a_switch(fabric: &Fabric, node: NodeId) -> Result<NodeId, ScenarioError> {

@@ -86,6 +86,17 @@ impl Agents {
     }
 }
 
+impl Agents {
+    /// A device begins anew, with nothing in its buffers.
+    pub(super) fn forget(&mut self, node: usize) {
+        self.arcs[node].clear();
+        self.flushing[node] = Flushing::default();
+        self.draining[node] = Draining::default();
+        self.watched[node] = false;
+        self.watching = self.watched.contains(&true);
+    }
+}
+
 impl Sim {
     /// A packet has left a queue: counts it off, and sees whether a token may now go.
     #[cold]

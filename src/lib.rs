@@ -8,7 +8,6 @@ pub mod drain;
 pub mod driver;
 pub mod fabric;
 pub mod ids;
-pub mod journal;
 pub mod lid;
 pub mod machine;
 pub mod plan;

@@ -105,7 +105,8 @@ struct MethodArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Traffic")]
 struct TrafficArguments {
-    /// Offered load, a fraction of each end port's rate [default: 0.3, or less where the run would grow long].
+    /// Offered load, a fraction of each end port's rate [default: 0.3, or less where that would
+    /// fill the busiest link or make the run long].
     #[arg(long)]
     load: Option<f64>,
     /// Who sends to whom: uniform, permutation, hot-spot:RANK,SHARE or trace:FILE (lines of time in ns, source rank,

@@ -3,9 +3,8 @@
 use super::watch::{common, lacks};
 use super::{ChangeReport, Driver, DriverError, PhaseRecord};
 use crate::change::Prepared;
-use crate::drain::Ticket;
 use crate::fabric::{Fabric, PortId};
-use crate::machine::{self, CallOff, Command, Event, Outcome, State};
+use crate::machine::{self, CallOff, Command, Event, Outcome, State, Ticket};
 use crate::plan::{Plan, Sending, Vetted};
 use crate::subnet::{Applied, Order, SmpCounts, SubnetError, SubnetManager};
 use crate::tables::Write;

@@ -5,7 +5,7 @@
 //! the subnet changed: an event counts as a change only when a sweep sees one, since traps repeat and come late. What
 //! died is excused from the writes that wait for it. What comes disturbs no change under way: it is served by the next,
 //! and must be known beforehand ([`fabric::difference`](crate::fabric::difference) makes the union of two fabrics). Lacks
-//! on purpose: any decision (`machine`), the journal.
+//! on purpose: any decision (`machine`), a journal that outlives the process.
 
 mod course;
 mod error;

@@ -20,7 +20,7 @@ pub struct PhaseRecord {
 }
 
 /// What became of a change.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct ChangeReport {
     /// How it ended.
     pub outcome: Outcome,

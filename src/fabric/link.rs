@@ -7,7 +7,7 @@ use std::str::FromStr;
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal, $number:expr;)+ } $what:literal) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
         pub enum $name { $($(#[$vdoc])* #[serde(rename = $text)] $variant),+ }
 
         impl $name {
@@ -46,6 +46,7 @@ named! {
         /// Two lanes.
         X2 = "2x", 2;
         /// Four lanes.
+        #[default]
         X4 = "4x", 4;
         /// Eight lanes.
         X8 = "8x", 8;
@@ -64,6 +65,7 @@ named! {
         /// 5 Gb/s signalling.
         Ddr = "DDR", 500_000;
         /// 10 Gb/s signalling.
+        #[default]
         Qdr = "QDR", 1_000_000;
         /// 10.3125 Gb/s signalling.
         Fdr10 = "FDR10", 1_250_000;
@@ -79,18 +81,6 @@ named! {
         Xdr = "XDR", 25_000_000;
     }
     "link speed"
-}
-
-impl Default for LinkWidth {
-    fn default() -> LinkWidth {
-        LinkWidth::X4
-    }
-}
-
-impl Default for LinkSpeed {
-    fn default() -> LinkSpeed {
-        LinkSpeed::Qdr
-    }
 }
 
 impl LinkWidth {

@@ -1,7 +1,7 @@
 //! The course of a change as one pure transition function: [`step`] takes a state and an event and returns the next state
 //! and the commands that the driver must carry out.
 //!
-//! On entry: a [`Vetted`] plan in [`Event::Begin`]; after that answers, each with the [`Ticket`] of the command that it
+//! On entry: a [`Vetted`](crate::plan::Vetted) plan in [`Event::Begin`]; after that answers, each with the [`Ticket`] of the command that it
 //! answers (others are ignored), proofs among them. On return: states that hold what they need, so that the same events
 //! give the same course. A wave is left only by the barriers that its plan names, in their order. Before the swap a
 //! change can be called off; from the swap on the way is forward. `state-machines/change.yaml` says the same by hand, and
@@ -14,7 +14,7 @@ mod event;
 pub use course::Course;
 pub use event::{CallOff, Command, Declined, Event, Outcome};
 
-use crate::drain::Ticket;
+pub use crate::drain::Ticket;
 use crate::plan::Barrier;
 
 /// Where a change stands.

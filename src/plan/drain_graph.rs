@@ -2,8 +2,7 @@
 //! routing function, as plain data.
 
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::PortNum;
-use crate::verify::PortMask;
+use crate::ids::{PortMask, PortNum};
 use std::collections::BTreeMap;
 
 /// One direction of a link, named by the port that sends into it.
@@ -11,14 +10,6 @@ pub type Channel = PortId;
 
 /// A node whose management agent is asked.
 pub type Device = NodeId;
-
-impl FromIterator<PortNum> for PortMask {
-    fn from_iter<I: IntoIterator<Item = PortNum>>(ports: I) -> PortMask {
-        let mut mask = PortMask::default();
-        ports.into_iter().for_each(|num| mask.insert(num));
-        mask
-    }
-}
 
 /// One channel of the graph.
 #[derive(Clone, PartialEq, Eq, Debug)]

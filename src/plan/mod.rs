@@ -20,7 +20,7 @@ mod undo;
 mod vetted;
 mod wave;
 
-pub use crate::verify::PortMask;
+pub use crate::ids::PortMask;
 pub use digest::FabricDigest;
 pub use document::PlanReadError;
 pub use drain_graph::{Channel, CyclicDrain, Device, DrainChannel, DrainGraph};

@@ -123,7 +123,7 @@ pub struct Policy {
 
 impl Default for Policy {
     fn default() -> Policy {
-        Policy { arming: Arming::Hold, observer: Observer::Token }
+        Policy { arming: Arming::Off, observer: Observer::Token }
     }
 }
 

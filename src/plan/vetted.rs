@@ -6,10 +6,10 @@ use std::fmt;
 
 /// A plan that may be run. A plan of scheme `double` gets here by proof alone; plans of the baseline schemes may run
 /// unproved, with the reason on record, because the simulator is to show what becomes of them.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Vetted(Inner);
 
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 enum Inner {
     Proved(Box<Proved<Plan>>),
     Baseline { plan: Box<Plan>, refusal: Box<Refusal> },

@@ -1,14 +1,16 @@
 //! How long a run will be, told beforehand: simulated time from the SMPs that the change needs, packet-hops from that, the
-//! load, and the lengths of sampled paths.
+//! load, and the lengths of the paths; and a load that the routing function can carry, where nobody asked for another.
 
 use super::setting::{Departure, Scenario};
 use super::stage::Stage;
 use crate::fabric::{NodeId, PortId};
-use crate::ids::{Half, PortNum};
+use crate::ids::PortNum;
 use crate::plan::Scheme;
 
-/// The load where nobody asks for another, and the packet-hops that it may lead to.
+/// The load where nobody asks for another, what it may be of the load that fills the busiest link under uniform traffic,
+/// and the packet-hops that it may lead to.
 const USUAL_LOAD: f64 = 0.3;
+const BELOW_SATURATION: f64 = 0.8;
 const USUAL_HOPS: f64 = 1.5e8;
 
 /// A MAD there and back costs about this much more than its service.
@@ -17,14 +19,15 @@ const FLIGHT_NS: u64 = 2_500;
 /// The load of a run, and the packet-hops to expect.
 pub fn load_and_hops(scenario: &Scenario, stage: &Stage) -> (f64, u64) {
     let time_ns = scenario.warm_up_ns + scenario.before_ns + change_ns(scenario, stage) + scenario.after_ns;
-    let at_full_load = time_ns as f64 * packets_per_ns(stage) * mean_hops(stage);
+    let demand = demand(stage);
+    let at_full_load = time_ns as f64 * packets_per_ns(stage) * demand.hops;
     let load = scenario.load.unwrap_or_else(|| {
         // Two figures are enough, and read better.
-        let most = (USUAL_HOPS / at_full_load).min(USUAL_LOAD);
+        let most = (USUAL_HOPS / at_full_load).min(USUAL_LOAD).min(demand.saturation * BELOW_SATURATION);
         let scale = 10f64.powi(1 - most.log10().floor() as i32);
         (most * scale).floor() / scale
     });
-    (load, (at_full_load * load) as u64)
+    (load, (at_full_load * load.min(demand.saturation)) as u64)
 }
 
 /// Packets that all end ports could send in a nanosecond.
@@ -56,24 +59,79 @@ fn smps_at(scenario: &Scenario, stage: &Stage, switch: NodeId) -> u64 {
     }
 }
 
-/// Switches on a path, the mean over sampled pairs.
-fn mean_hops(stage: &Stage) -> f64 {
-    let ends: Vec<PortId> = stage.before.end_ports().collect();
-    let step = (ends.len() / 16).max(1);
-    let sampled: Vec<PortId> = ends.into_iter().step_by(step).collect();
-    let pairs = sampled.iter().flat_map(|&from| sampled.iter().map(move |&to| (from, to))).filter(|(a, b)| a != b);
-    let lengths: Vec<usize> = pairs.map(|(from, to)| hops(stage, from, to)).collect();
-    lengths.iter().sum::<usize>() as f64 / lengths.len().max(1) as f64
+/// What uniform traffic at full load would ask of the links.
+struct Demand {
+    /// Switches on a path, the mean over all pairs.
+    hops: f64,
+    /// The load at which the busiest link is full.
+    saturation: f64,
 }
 
-fn hops(stage: &Stage, from: PortId, to: PortId) -> usize {
-    let Some(lid) = stage.whole.half_lids(to, Half::Lower).next().or(stage.whole.port(to).lid) else { return 0 };
-    let mut at = stage.before.neighbour(from);
-    let mut count = 0;
-    while let Some(switch) = at.filter(|&node| stage.before.node(node).is_switch()) {
-        count += 1;
-        let out = stage.tables.lfts[switch.index()].get(lid).filter(|&port| port != PortNum::ZERO);
-        at = out.and_then(|num| stage.before.port_at(switch, num)).and_then(|port| stage.before.neighbour(port));
+/// Follows the tree of paths to every destination, and adds up what the end ports below each channel would send through it.
+fn demand(stage: &Stage) -> Demand {
+    let rate = |port: PortId| {
+        let port = stage.whole.port(port);
+        port.width.data_rate_kbps(port.speed) as f64
+    };
+    let ends: Vec<PortId> = stage.before.end_ports().collect();
+    let each = 1.0 / (ends.len() - 1).max(1) as f64;
+    let mut sent = vec![0.0; stage.whole.node_count()];
+    let mut hosts = vec![0.0; stage.whole.node_count()];
+    for (&end, switch) in ends.iter().zip(ends.iter().map(|&end| stage.before.neighbour(end))) {
+        if let Some(switch) = switch {
+            sent[switch.index()] += rate(end) * each;
+            hosts[switch.index()] += 1.0;
+        }
     }
-    count
+    let mut load = vec![0.0; stage.whole.port_count()];
+    let mut visits = 0.0;
+    for (destination, &port) in stage.function.destinations().iter().enumerate() {
+        if stage.whole.port(port).num == PortNum::ZERO {
+            continue;
+        }
+        let (mut through, mut packets) = (sent.clone(), hosts.clone());
+        for (switch, out) in towards(stage, destination) {
+            load[out.index()] += through[switch.index()];
+            visits += packets[switch.index()];
+            if let Some(next) = stage.before.neighbour(out) {
+                through[next.index()] += through[switch.index()];
+                packets[next.index()] += packets[switch.index()];
+            }
+        }
+    }
+    let used = load.iter().enumerate().filter(|&(_, &load)| load > 0.0);
+    let fullest = used.map(|(channel, load)| load / rate(PortId(channel as u32))).fold(0.0, f64::max);
+    let pairs = (ends.len() * ends.len()).max(1) as f64;
+    Demand { hops: visits / pairs, saturation: if fullest > 0.0 { 1.0 / fullest } else { 1.0 } }
+}
+
+/// The switches with their output ports towards a destination, the farthest first.
+fn towards(stage: &Stage, destination: usize) -> Vec<(NodeId, PortId)> {
+    let switches = stage.before.switches();
+    let mut hops: Vec<(NodeId, PortId)> = switches
+        .filter_map(|switch| {
+            let out = stage.function.output(switch, destination, 0)?;
+            Some((switch, stage.before.port_at(switch, out)?))
+        })
+        .collect();
+    let mut depth = vec![u32::MAX; stage.whole.node_count()];
+    let mut next = vec![None; stage.whole.node_count()];
+    for &(switch, out) in &hops {
+        next[switch.index()] = stage.before.neighbour(out).filter(|&node| stage.before.node(node).is_switch());
+    }
+    for &(switch, _) in &hops {
+        let (mut path, mut at) = (Vec::new(), Some(switch));
+        // A path longer than there are switches would be a loop, which the proof refuses later.
+        while let Some(node) = at.filter(|node| depth[node.index()] == u32::MAX && path.len() <= hops.len()) {
+            path.push(node);
+            at = next[node.index()];
+        }
+        let mut reached = at.map_or(0, |node| depth[node.index()].saturating_add(1));
+        for node in path.into_iter().rev() {
+            depth[node.index()] = reached;
+            reached = reached.saturating_add(1);
+        }
+    }
+    hops.sort_by_key(|&(switch, _)| std::cmp::Reverse(depth[switch.index()]));
+    hops
 }

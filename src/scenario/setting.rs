@@ -57,7 +57,7 @@ pub struct Scenario {
     pub optimised_sl_to_vl: Option<bool>,
     /// The node that the subnet manager runs on; none chooses the capture's origin, or the first host that stays.
     pub sm: Option<NodeId>,
-    /// Offered load; none chooses 0.3, or less where the run would grow long.
+    /// Offered load; none chooses 0.3, or less where that would fill the busiest link or make the run long.
     pub load: Option<f64>,
     /// Hardware, traffic and faults; its load is overwritten by `load`.
     pub sim: SimConfig,

@@ -113,8 +113,8 @@ impl Sim {
         (self.ledger.died[port as usize], self.ledger.revived[port as usize]) = (self.now, Ticks::MAX);
     }
 
-    /// Discards all that stands in the buffers of a dead node's port.
-    fn empty_buffers(&mut self, port: u32) {
+    /// Discards all that stands in the buffers of a port that has died, or carries no data any more.
+    pub(super) fn empty_buffers(&mut self, port: u32) {
         if self.net.ports[port as usize].source {
             return;
         }

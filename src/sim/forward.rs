@@ -22,7 +22,9 @@ impl Sim {
             self.lose(id);
             return;
         }
-        if self.latch == Latch::Arrival && receives {
+        if self.net.ports[port as usize].state == PortState::Initialize {
+            self.packets[id].out_lane = DISCARD;
+        } else if self.latch == Latch::Arrival && receives {
             self.packets[id].out_lane = self.choose(port, id);
         }
         if self.enqueue(lane, id) && receives {
@@ -183,7 +185,7 @@ impl Sim {
         self.unwait_first(out_lane, lane);
         let packet = &mut self.packets[id];
         let out = &mut self.net.ports[port as usize];
-        let sending = Ticks::from(packet.bytes) * Ticks::from(out.ticks_per_byte) >> 16;
+        let sending = (Ticks::from(packet.bytes) * Ticks::from(out.ticks_per_byte)) >> 16;
         // A packet cannot leave before it has come: a fast output waits for the tail from a slow input.
         let end = (self.now + sending).max(packet.tail);
         out.busy_until = end;
@@ -329,6 +331,13 @@ impl Sim {
             }
         }
         self.serve(port);
+        // What waited for a port that held its data waits for a buffer from now on.
+        for out_lane in first..first + u32::from(self.net.data_vls) {
+            let waiter = self.net.outs[out_lane as usize].first_waiter;
+            if waiter != NIL {
+                self.look_for_deadlock(waiter);
+            }
+        }
     }
 
     /// Latches what came while the port held its data back, and lets the head ask.

@@ -52,12 +52,15 @@ impl Period {
     }
 }
 
+/// A block of a forwarding table that was overwritten: until when its entries stood, and what they were.
+type Overwritten = (Ticks, [u8; 64]);
+
 /// The counts, and what they are judged by.
 pub struct Ledger {
     pub(super) counts: PacketCounts,
     pub(super) periods: Vec<Period>,
-    /// By row and block: until when the entries stood, and what they were, in order of time.
-    history: FxHashMap<(u32, u16), Vec<(Ticks, [u8; 64])>>,
+    /// By row and block, in order of time.
+    history: FxHashMap<(u32, u16), Vec<Overwritten>>,
     /// By port: when it died last.
     pub(super) died: Vec<Ticks>,
     /// By port: when it came back since.

@@ -69,7 +69,7 @@ impl Errands {
     }
 
     fn up_to(&mut self, most: Ticks) -> Ticks {
-        (u128::from(self.random.next_u64()) * u128::from(most + 1) >> 64) as Ticks
+        ((u128::from(self.random.next_u64()) * u128::from(most + 1)) >> 64) as Ticks
     }
 }
 
@@ -242,7 +242,7 @@ impl Sim {
             return None;
         }
         let start = port.busy_until.max(self.now);
-        port.busy_until = start + (bytes * u64::from(port.ticks_per_byte) >> 16);
+        port.busy_until = start + ((bytes * u64::from(port.ticks_per_byte)) >> 16);
         Some(port.busy_until)
     }
 
@@ -276,10 +276,10 @@ impl Sim {
             device.queue.clear();
             return;
         }
-        if let Some((port, request)) = device.queue.pop_front() {
-            if let Some(answer) = self.agent_answers(port, &request) {
-                self.send_mad(self.management_port(port), answer);
-            }
+        if let Some((port, request)) = device.queue.pop_front()
+            && let Some(answer) = self.agent_answers(port, &request)
+        {
+            self.send_mad(self.management_port(port), answer);
         }
         self.serve_next(node);
     }

@@ -189,6 +189,9 @@ impl Sim {
         port.state = next;
         port.sends = next == PortState::Active;
         port.receives = next != PortState::Armed || self.config.armed == ArmedPort::Discards;
+        if next == PortState::Initialize {
+            self.empty_buffers(subject);
+        }
         self.port_changed(subject);
         Ok(())
     }

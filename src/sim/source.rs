@@ -9,6 +9,7 @@ use super::wheel::{Event, TICKS_PER_NS, Ticks};
 use super::{Sim, SimConfig, SimError, Traffic, kind};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::Half;
+use crate::wire::PortState;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 
@@ -134,7 +135,7 @@ impl Sources {
 
 /// A uniform number below `bound`.
 fn below(random: &mut Pcg32, bound: u32) -> u32 {
-    (u64::from(random.next_u32()) * u64::from(bound) >> 32) as u32
+    ((u64::from(random.next_u32()) * u64::from(bound)) >> 32) as u32
 }
 
 /// −ln of a uniform number in (0, 1], by additions and multiplications alone, so that every machine agrees to the bit.
@@ -358,7 +359,8 @@ impl Sim {
         self.credit(packet.credits.into(), packet.out_lane);
         let owner = self.sources.by_lid[usize::from(packet.dlid)];
         let rank = self.sources.by_port[port as usize];
-        if !self.net.ports[port as usize].alive {
+        let at = &self.net.ports[port as usize];
+        if !at.alive || at.state == PortState::Initialize {
             return self.lose(id);
         }
         if owner != rank || rank == NIL {

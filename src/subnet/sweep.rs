@@ -286,7 +286,7 @@ impl Sweep {
     /// Width and speed of a cable, as whichever end was asked says.
     fn rate(&self, a: (usize, PortNum), b: (usize, PortNum)) -> (LinkWidth, LinkSpeed) {
         let info = [a, b].iter().find_map(|(node, num)| self.found[*node].ports.get(num));
-        info.map_or_else(Default::default, |info| rate_of(info))
+        info.map_or_else(Default::default, rate_of)
     }
 
     /// Every PortInfo read, by node GUID and port: what later Sets begin from.

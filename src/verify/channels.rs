@@ -9,34 +9,8 @@ use super::net::Net;
 use super::refusal::Refusal;
 use super::walk::{Case, Walker};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, PortNum, VlSet};
+use crate::ids::{Half, PortMask, VlSet};
 use crate::tables::SubnetTables;
-
-/// A set of ports of one node, port n as bit n mod 64 of word n ÷ 64.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PortMask(pub [u64; 4]);
-
-impl PortMask {
-    /// Whether a port is in the set.
-    pub fn contains(&self, port: PortNum) -> bool {
-        self.0[port.index() / 64] >> (port.index() % 64) & 1 == 1
-    }
-
-    /// Adds a port.
-    pub fn insert(&mut self, port: PortNum) {
-        self.0[port.index() / 64] |= 1 << (port.index() % 64);
-    }
-
-    /// Whether it has none.
-    pub fn is_empty(&self) -> bool {
-        self.0 == [0; 4]
-    }
-
-    /// The ports in rising order.
-    pub fn iter(&self) -> impl Iterator<Item = PortNum> + '_ {
-        (0..=u8::MAX).map(PortNum).filter(|&port| self.contains(port))
-    }
-}
 
 /// Which channel's packets can wait for which channel, among the surviving ones that packets of the half can occupy:
 /// those injected now, and those that had crossed an element before it died. Free of cycles.

@@ -19,7 +19,7 @@ mod prover;
 mod refusal;
 mod walk;
 
-pub use channels::{ChannelGraph, PortMask};
+pub use channels::ChannelGraph;
 pub use prover::{Scope, TableProof, prove, prove_tables};
 pub use refusal::{
     BlackHole, ClassLoop, Cycle, Dependency, Device, Entry, HoleCause, LoopHop, PortLane, Refusal, WrongArrival,

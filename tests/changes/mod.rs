@@ -62,7 +62,7 @@ pub fn removal(subnet: &Subnet, scheme: Scheme, removal: Removal) -> ChangeInput
         old: Half::Lower,
         engine: &ENGINE,
         scheme,
-        policy: Policy::default(),
+        policy: Policy { arming: reconfig::plan::Arming::Hold, ..Policy::default() },
         sm: subnet.sm,
     }
 }

@@ -27,7 +27,8 @@ pub fn random(seed: u64, switches: u32) -> (Fabric, PortId) {
         free.push((1..=radix).collect());
     }
     for i in 1..switches as usize {
-        let parent = random.random_range(0..i);
+        let open: Vec<usize> = (0..i).filter(|&parent| free[parent].len() > 5).collect();
+        let parent = open[random.random_range(0..open.len())];
         cable(&mut builder, &mut random, (&nodes, &mut free), (i, parent));
     }
     for _ in 0..switches {
@@ -63,7 +64,7 @@ fn complete(builder: &mut FabricBuilder, id: NodeId, random: &mut Pcg32) {
     node.device_id = random.random_range(0..0x1_0000);
     if switch {
         node.optimised_sl_to_vl = random.random_bool(0.5);
-        node.lft_capacity = random.random_range(1024..0xC000);
+        node.lft_capacity = random.random_range(0x8000..0xC000);
         node.port_zero = if random.random_bool(0.3) { PortZero::Enhanced } else { PortZero::Base };
     }
     for num in if switch { 0..=0 } else { 1..=ports } {

@@ -281,7 +281,7 @@ impl Fake {
                 Ok(Flush { flushed: now_ns >= since + lag_ns, ..flush }.encode())
             }
             AttributeId::LaneStatus => {
-                let drained = if now_ns >= lag_ns { 0..=owner.num_ports } else { 1..=0 };
+                let drained = (0..=owner.num_ports).filter(|_| now_ns >= lag_ns);
                 let drained_outputs = drained.map(PortNum).collect();
                 Ok(LaneStatus { drained_outputs, empty_inputs: drained_outputs }.encode())
             }

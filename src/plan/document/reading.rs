@@ -186,8 +186,7 @@ fn lanes(text: &str) -> Read<SlToVl> {
 fn mask(text: &str) -> Read<PortMask> {
     let bytes: Option<[u8; 32]> = hex::bytes(text).and_then(|bytes| bytes.try_into().ok());
     let bytes = bytes.ok_or_else(|| format!("`{text}` is no port mask: expected 64 hexadecimal digits"))?;
-    let set = |num: &u8| bytes[usize::from(num / 8)] >> (num % 8) & 1 == 1;
-    Ok((0..=255).filter(set).map(PortNum).collect())
+    Ok(PortMask(bytes))
 }
 
 fn entries(text: &str) -> Read<Lft> {

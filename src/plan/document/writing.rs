@@ -96,7 +96,7 @@ fn lanes(table: &SlToVl) -> String {
 }
 
 fn drain_row(fabric: &Fabric, graph: &DrainGraph) -> DrainRow {
-    let mask = |mask: &PortMask| hex::of_bytes(mask.0.iter().flat_map(|word| word.to_le_bytes()));
+    let mask = |mask: &PortMask| hex::of_bytes(mask.0);
     let arcs = graph
         .arcs()
         .iter()

@@ -1,7 +1,7 @@
 //! Drained, as seen by asking: device by device, in the order of the channel dependency graph.
 
 use super::smp_data;
-use crate::drain::{DrainGraph, Drained, LaneReading, PollJudge, PortMask, Ticket, Verdict};
+use crate::drain::{DrainGraph, Drained, LaneReading, PollJudge, Ticket, Verdict};
 use crate::fabric::NodeId;
 use crate::ids::VlSet;
 use crate::subnet::SubnetError;
@@ -55,7 +55,7 @@ impl<T: Transport> Manager<T> {
         let answered_ns = self.transport.now_ns();
         let reading = |(&device, answer)| {
             let status = LaneStatus::decode(smp_data(answer));
-            let drained: PortMask = status.drained_outputs.iter().collect();
+            let drained = status.drained_outputs;
             LaneReading { device, asked_ns, answered_ns, lanes, drained }
         };
         Ok(devices.iter().zip(&answers).map(reading).collect())

@@ -6,11 +6,10 @@ mod drain_arcs;
 mod drain_token;
 mod flush;
 mod lane_status;
-mod port_mask;
 
+pub use crate::ids::PortMask;
 pub use active_half::ActiveHalf;
 pub use drain_arcs::{ArcBlocks, DrainArcs};
 pub use drain_token::DrainToken;
 pub use flush::Flush;
 pub use lane_status::LaneStatus;
-pub use port_mask::PortMask;

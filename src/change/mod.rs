@@ -69,13 +69,13 @@ pub enum ChangeError {
     },
     /// Something was lost and something has come.
     #[error(
-        "{lost} was lost and {gained} has come since the routing in force was made: make the change for the loss first, \
+        "the cable {lost} was lost and the cable {gained} has come since the routing in force was made: make the change for the loss first, \
          then the one for what has come"
     )]
     LostAndGained {
-        /// An end of a cable that was lost, or a node.
+        /// A cable that was lost, by its ends.
         lost: String,
-        /// An end of a cable that has come.
+        /// A cable that has come, by its ends.
         gained: String,
     },
     /// What has come has fewer data VLs than are in use.
@@ -199,7 +199,7 @@ fn whole(input: &ChangeInput<'_>) -> Result<Arc<Fabric>, ChangeError> {
     };
     let Some(gained) = joined(surviving, before) else { return Ok(before.clone()) };
     if let Some(lost) = joined(before, surviving) {
-        let (lost, gained) = (before.describe_port(lost), surviving.describe_port(gained));
+        let (lost, gained) = (name_cable(before, lost), name_cable(surviving, gained));
         return Err(ChangeError::LostAndGained { lost, gained });
     }
     let in_use = Lanes::of_fabric(before).all.len();
@@ -211,6 +211,11 @@ fn whole(input: &ChangeInput<'_>) -> Result<Arc<Fabric>, ChangeError> {
         }
         None => Ok(surviving.clone()),
     }
+}
+
+fn name_cable(fabric: &Fabric, end: PortId) -> String {
+    let ends = [Some(end), fabric.peer(end)].into_iter().flatten();
+    ends.map(|end| fabric.describe_port(end)).collect::<Vec<_>>().join(" – ")
 }
 
 /// The tables in force, with nothing said of what has come: it forwards nothing, and its ports carry no data yet.

@@ -186,10 +186,10 @@ impl<S: SubnetManager> Driver<S> {
         }
     }
 
-    /// Sends writes; those to devices that are gone count as done.
+    /// Sends writes; those to devices and ports that are gone count as done.
     async fn apply(&mut self, writes: &[Write], order: Order) -> Result<Applied, SubnetError> {
         let alive = self.running.alive.clone();
-        let lives = |write: &&Write| write.node(&alive).is_none_or(|node| alive.node(node).present);
+        let lives = |write: &&Write| is_there(&alive, write);
         if writes.iter().all(|write| lives(&write)) {
             return self.subnet.apply(&alive, writes, order).await;
         }
@@ -229,6 +229,17 @@ impl Log {
             None => self.phases.push(PhaseRecord { name, start_ns, end_ns, smps }),
         }
     }
+}
+
+/// Whether the device of a write is there, and the cable of the port that it is about.
+fn is_there(alive: &Fabric, write: &Write) -> bool {
+    let present = write.node(alive).is_none_or(|node| alive.node(node).present);
+    let cabled = match *write {
+        Write::PortState { port, .. } | Write::ActiveHalf { port, .. } => alive.peer(port).is_some(),
+        Write::MasterSm { port, .. } => alive.node(alive.port(port).node).is_switch() || alive.peer(port).is_some(),
+        Write::LftBlock { .. } | Write::SlToVl { .. } | Write::SaHalf { .. } => true,
+    };
+    present && cabled
 }
 
 /// The blocks that waves 0 to `reached` may have changed, as they were.

@@ -167,13 +167,17 @@ impl<S: SubnetManager> Driver<S> {
     }
 
     /// Waits until something known has come to the subnet that the routing in force does not serve, or `until_ns` has
-    /// come, then routes all that is there. None where nothing came. What came during a change before counts too.
+    /// come, then routes all that is there. None where nothing came. What came during a change before counts too. Where
+    /// something was lost as well, this call makes the change for that, and the next one, without waiting, the other.
     ///
     /// # Errors
-    /// As for [`Driver::await_loss`]; something was lost as well.
+    /// As for [`Driver::await_loss`].
     pub async fn await_growth(&mut self, until_ns: u64) -> Result<Option<ChangeReport>, DriverError> {
-        let all = |running: &Running| (*running.alive).clone();
-        self.await_difference(until_ns, |running| running.has_grown().then(|| all(running))).await
+        let wanted = |running: &Running| match running.has_lost_something() {
+            true => watch::common(&running.alive, &running.routed),
+            false => (*running.alive).clone(),
+        };
+        self.await_difference(until_ns, |running| running.has_grown().then(|| wanted(running))).await
     }
 
     async fn await_difference(
@@ -189,7 +193,7 @@ impl<S: SubnetManager> Driver<S> {
             }
             let sweep = self.look().await?;
             let Some(after) = wanted(&self.running) else { continue };
-            self.noticed = false;
+            self.noticed = watch::lacks(&after, &self.running.alive);
             let prepared = self.prepare(Arc::new(after))?;
             let mut report = self.run(prepared).await?;
             report.sweep = Some(sweep);

@@ -1,8 +1,9 @@
-//! Reading what the user names: fabrics from files or standard input.
+//! Reading what the user names: fabrics and plans from files or standard input.
 
 use super::outcome::Failure;
 use super::output::colours_errors;
 use crate::fabric::{Fabric, format};
+use crate::plan::{Plan, PlanReadError};
 use anyhow::Context;
 use std::io::Read;
 use std::path::Path;
@@ -11,8 +12,22 @@ use std::path::Path;
 /// warnings.
 pub(super) fn read_fabric(file: &Path) -> Result<Fabric, Failure> {
     let bytes = read_bytes(file).with_context(|| format!("cannot read {}", file.display())).map_err(Failure::input)?;
-    let name = if is_stdin(file) { "standard input".to_string() } else { file.display().to_string() };
-    format::read(&bytes, &name).map_err(|error| Failure::Unreadable(error.render(colours_errors())))
+    format::read(&bytes, &name_of(file)).map_err(|error| Failure::Unreadable(error.render(colours_errors())))
+}
+
+/// The plan in `file` (`-` is standard input).
+pub(super) fn read_plan(file: &Path) -> Result<Plan, Failure> {
+    let read = || format!("cannot read {}", file.display());
+    let text = read_bytes(file).map(String::from_utf8).with_context(read).map_err(Failure::input)?;
+    let text = text.with_context(read).map_err(Failure::input)?;
+    Plan::read(&text, &name_of(file)).map_err(|error| match error {
+        PlanReadError::Fabric(error) => Failure::Unreadable(error.render(colours_errors())),
+        error => Failure::input(anyhow::Error::new(error).context(format!("{} is no plan", file.display()))),
+    })
+}
+
+fn name_of(file: &Path) -> String {
+    if is_stdin(file) { "standard input".to_string() } else { file.display().to_string() }
 }
 
 fn is_stdin(file: &Path) -> bool {

@@ -6,6 +6,8 @@
 //! to standard error; a reader that closes the pipe early ends the output, not the run. To add a command: a file with its
 //! arguments and a `run`, a variant of `Command`, a line in `dispatch`.
 
+mod check;
+mod choice;
 mod completions;
 mod element;
 mod fabric;
@@ -13,6 +15,7 @@ mod input;
 mod log;
 mod outcome;
 mod output;
+mod plan;
 mod progress;
 mod simulate;
 
@@ -23,6 +26,8 @@ use std::process::ExitCode;
 const EXAMPLES: &str = "\
 Examples:
   reconfig simulate --remove-root fabric.ibnetdiscover
+  reconfig plan before.ibnetdiscover after.ibnetdiscover -o change.plan
+  reconfig check change.plan
   reconfig fabric show fabric.ibnetdiscover
   reconfig fabric generate fat-tree:4,2 -o fat-tree-4-2.ibnetdiscover
   reconfig completions bash > ~/.local/share/bash-completion/completions/reconfig
@@ -59,6 +64,10 @@ struct Common {
 enum Command {
     /// Replay a change of a fabric under traffic, and say what became of every packet.
     Simulate(Box<simulate::Arguments>),
+    /// Plan the change between two captures of a fabric, and prove that no moment of it can deadlock.
+    Plan(Box<plan::Arguments>),
+    /// Judge a plan again, from its file alone.
+    Check(check::Arguments),
     /// Look at, compare, convert and make topologies.
     #[command(subcommand)]
     Fabric(fabric::Command),
@@ -87,6 +96,8 @@ fn run(arguments: Arguments) -> Result<Answer, Failure> {
 fn dispatch(command: Command, common: Common) -> Result<Answer, Failure> {
     match command {
         Command::Simulate(arguments) => simulate::run(&arguments, common),
+        Command::Plan(arguments) => plan::run(&arguments, common),
+        Command::Check(arguments) => check::run(&arguments, common),
         Command::Fabric(command) => fabric::run(command, common),
         Command::Completions(arguments) => completions::run(&arguments),
     }

@@ -1,15 +1,16 @@
 //! `reconfig simulate`: a change on a simulated copy of a fabric, under traffic.
 
+use super::choice::{self, EngineChoice, SlToVlChoice};
 use super::element::{find_node, find_port};
 use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
 use super::progress::Progress;
 use super::{Common, output};
+use crate::change::BringUpError;
 use crate::fabric::Fabric;
-use crate::ids::Lmc;
 use crate::plan::{Arming, Observer, Policy, Scheme};
 use crate::report;
-use crate::routing::{Engine, UpDown};
+use crate::routing::Engine;
 use crate::scenario::{self, Accounting, Departure, Element, Scenario, ScenarioError, SimulationReport};
 use crate::sim::{Latch, SimConfig, SimError, Traffic};
 use anyhow::anyhow;
@@ -107,7 +108,7 @@ struct MethodArguments {
 struct TrafficArguments {
     /// Offered load, a fraction of each end port's rate [default: 0.3, or less where that would
     /// fill the busiest link or make the run long].
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     load: Option<f64>,
     /// Who sends to whom: uniform, permutation, hot-spot:RANK,SHARE or trace:FILE (lines of time in ns, source rank,
     /// destination rank, bytes).
@@ -169,8 +170,11 @@ struct ManagementArguments {
     #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
     smp_time: u64,
     /// How long an answer may take before a request is repeated, in microseconds.
-    #[arg(long, value_name = "US", default_value_t = 2_000)]
+    #[arg(long, value_name = "US", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=60_000_000))]
     smp_timeout: u64,
+    /// How often a request is repeated before its device counts as gone.
+    #[arg(long, value_name = "COUNT", default_value_t = 11)]
+    smp_retries: u32,
     /// Probability that a MAD is lost.
     #[arg(long, default_value_t = 0.0)]
     smp_loss: f64,
@@ -181,14 +185,8 @@ struct ManagementArguments {
     #[arg(long, value_name = "NS", default_value_t = 0)]
     smp_delay: u64,
     /// How long a barrier may take before it is given up, in milliseconds of simulated time.
-    #[arg(long, value_name = "MS", default_value_t = 100)]
+    #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     barrier_timeout: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum EngineChoice {
-    /// Restricted up*/down*.
-    UpDown,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -199,14 +197,6 @@ enum LatchChoice {
     Head,
     /// Anew at every attempt.
     Grant,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum SlToVlChoice {
-    /// A table for every input and output.
-    Plain,
-    /// One SMP for all of them.
-    Optimised,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -257,8 +247,11 @@ fn simulate(arguments: &Arguments, scenario: &Scenario) -> Result<SimulationRepo
 /// Settings that cannot be meant are the user's to change; the rest is a change that cannot be made.
 fn told(error: ScenarioError) -> Failure {
     match error {
-        ScenarioError::Sim(SimError::Setting { .. } | SimError::TooFewLanes { .. }) => Failure::input(error),
+        ScenarioError::Sim(SimError::Setting { .. } | SimError::NoSuchRank { .. } | SimError::TooFewLanes { .. }) => {
+            Failure::input(error)
+        }
         ScenarioError::NoSuchSwitch { .. } | ScenarioError::NoCable { .. } => Failure::input(error),
+        ScenarioError::BringUp(BringUpError::Manager { .. }) => Failure::input(error),
         _ => Failure::undone(error),
     }
 }
@@ -294,29 +287,25 @@ fn account(
 
 impl Arguments {
     fn engine(&self) -> Rc<dyn Engine> {
-        match self.method.engine {
-            EngineChoice::UpDown => Rc::new(UpDown::default()),
-        }
+        self.method.engine.engine()
     }
 
     fn scenario(&self, fabric: Fabric) -> Result<Scenario, Failure> {
         let element = self.change.element.find(&fabric)?;
         let sm = self.management.sm.as_ref().map(|name| find_node(&fabric, name)).transpose()?;
-        let Some(lmc) = Lmc::new(self.method.lmc) else {
-            return Err(Failure::input(anyhow!("LMC {}: expected 0 to 7", self.method.lmc)));
-        };
         Ok(Scenario {
             element,
             departure: if self.change.planned { Departure::Planned } else { Departure::Sudden },
             scheme: self.method.scheme,
             policy: Policy { arming: self.method.arming, observer: self.method.drain },
-            lmc,
+            lmc: choice::lmc(self.method.lmc)?,
             optimised_sl_to_vl: self.hardware.sl_to_vl.map(|form| form == SlToVlChoice::Optimised),
             sm,
             load: self.traffic.load,
             sim: self.sim_config()?,
             window: self.management.window.map(|window| window as usize),
             smp_timeout_ns: self.management.smp_timeout * 1_000,
+            smp_retries: self.management.smp_retries,
             barrier_timeout_ns: self.management.barrier_timeout * 1_000_000,
             warm_up_ns: self.traffic.warm_up * 1_000,
             before_ns: self.traffic.before * 1_000,
@@ -327,12 +316,9 @@ impl Arguments {
 
     fn sim_config(&self) -> Result<SimConfig, Failure> {
         let (hardware, management) = (&self.hardware, &self.management);
-        if ![1, 2, 4, 8, 15].contains(&hardware.vls) {
-            return Err(Failure::input(anyhow!("{} data VLs: InfiniBand ports have 1, 2, 4, 8 or 15", hardware.vls)));
-        }
         Ok(SimConfig {
             seed: self.seed,
-            data_vls: hardware.vls,
+            data_vls: choice::data_vls(hardware.vls)?,
             buffer_credits: hardware.buffer,
             latch: match hardware.latch {
                 LatchChoice::Arrival => Latch::Arrival,
@@ -405,6 +391,11 @@ fn trace(file: &str) -> Result<Traffic, Failure> {
             return Err(refuse("this packet is earlier than the one before: sort the trace by time"));
         }
         entries.push((time, source, destination, bytes));
+    }
+    if entries.is_empty() {
+        return Err(Failure::input(anyhow!(
+            "{file} holds no packet: expected lines of time, source, destination, bytes"
+        )));
     }
     Ok(Traffic::Trace(entries))
 }

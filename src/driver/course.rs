@@ -94,7 +94,11 @@ impl<S: SubnetManager> Driver<S> {
 
     fn step(&mut self, event: Event) -> Vec<Command> {
         tracing::debug!(event = event.name(), state = self.state.name(), "step");
+        let was = self.state.name();
         let (state, commands) = machine::step(std::mem::take(&mut self.state), event);
+        if state.name() != was {
+            self.trail.enter(state.name());
+        }
         self.state = state;
         commands
     }

@@ -23,7 +23,7 @@ use crate::plan::{Policy, Scheme};
 use crate::routing::Engine;
 use crate::subnet::SubnetManager;
 use crate::tables::SubnetTables;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -74,6 +74,21 @@ impl AbortHandle {
     }
 }
 
+/// Tells, from outside its future, which states a driver's change has come to.
+#[derive(Clone, Debug, Default)]
+pub struct Trail(Rc<RefCell<Vec<&'static str>>>);
+
+impl Trail {
+    /// The states entered since this was asked last, in order, by their names in `state-machines/change.yaml`.
+    pub fn take(&self) -> Vec<&'static str> {
+        self.0.take()
+    }
+
+    fn enter(&self, state: &'static str) {
+        self.0.borrow_mut().push(state);
+    }
+}
+
 /// Drives changes of one subnet.
 pub struct Driver<S> {
     subnet: S,
@@ -85,14 +100,15 @@ pub struct Driver<S> {
     /// Something came while a change was under way, and no change has served it yet.
     noticed: bool,
     abort: AbortHandle,
+    trail: Trail,
 }
 
 impl<S: SubnetManager> Driver<S> {
     /// A driver of a subnet that runs as `running` says.
     pub fn new(mut subnet: S, running: Running, intent: Intent) -> Driver<S> {
         subnet.set_topology(&running.alive, running.sm);
-        let (state, abort) = (State::new(), AbortHandle::default());
-        Driver { subnet, running, intent, state, halted: None, noticed: false, abort }
+        let (abort, trail) = (AbortHandle::default(), Trail::default());
+        Driver { subnet, running, intent, state: State::new(), halted: None, noticed: false, abort, trail }
     }
 
     /// The subnet manager.
@@ -118,6 +134,11 @@ impl<S: SubnetManager> Driver<S> {
     /// What calls the change under way off.
     pub fn abort_handle(&self) -> AbortHandle {
         self.abort.clone()
+    }
+
+    /// What tells which states the change under way has come to.
+    pub fn trail(&self) -> Trail {
+        self.trail.clone()
     }
 
     /// Prepares the change of the routing to what `after` leaves of the fabric: a planned removal, whose elements leave

@@ -102,6 +102,14 @@ pub enum PlanError {
         /// The half that was said.
         said: Half,
     },
+    /// A port whose counters cannot be read when the old lanes are to be seen empty.
+    #[error(
+        "the new routing omits {port}, so that its counters cannot be read while the old lanes drain: choose another drain observer than conservation"
+    )]
+    Uncounted {
+        /// The end port.
+        port: String,
+    },
     /// No order to drain in.
     #[error(transparent)]
     Drain(#[from] CyclicDrain),

@@ -7,6 +7,7 @@
 //! cannot claim it. Only [`Vetted`] plans run. Lacks on purpose: who computes routes (`routing`) and LIDs (`lid`), proof
 //! (`verify`), execution (`machine`).
 
+mod cost;
 mod digest;
 mod document;
 mod drain_graph;
@@ -21,6 +22,7 @@ mod vetted;
 mod wave;
 
 pub use crate::ids::PortMask;
+pub use cost::WaveCost;
 pub use digest::FabricDigest;
 pub use document::PlanReadError;
 pub use drain_graph::{Channel, CyclicDrain, Device, DrainChannel, DrainGraph};

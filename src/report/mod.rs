@@ -2,10 +2,13 @@
 
 mod accounting;
 mod compare;
+mod plan;
 mod quantity;
+mod screen;
 mod simulation;
 
 pub use accounting::accounting;
 pub use compare::comparison;
+pub use plan::{CheckReport, DrainFacts, LaneFacts, PlanFacts, PlanReport, Refused, WaveFacts, check, plan};
 pub use quantity::{count, duration, percent};
 pub use simulation::simulation;

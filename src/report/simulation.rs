@@ -1,9 +1,9 @@
 //! One simulated change on one screen.
 
 use super::quantity::{count, duration, percent};
+use super::screen::{line, number, show, table};
 use crate::scenario::{Ending, Latency, Periods, SimulationReport, StuckReport};
-use comfy_table::{Cell, CellAlignment, Table, presets};
-use std::fmt::Write;
+use comfy_table::Cell;
 
 /// The report as text, at most 80 columns where names allow it.
 pub fn simulation(report: &SimulationReport) -> String {
@@ -21,11 +21,6 @@ pub fn simulation(report: &SimulationReport) -> String {
     }
     verdict(&mut text, report);
     text
-}
-
-fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
-    // Writing to a string cannot fail.
-    let _ = writeln!(text, "{arguments}");
 }
 
 fn headline(text: &mut String, report: &SimulationReport) {
@@ -60,23 +55,6 @@ fn proof(text: &mut String, report: &SimulationReport) {
         None => line(text, format_args!("proof    {}: {size}\n", proof.status)),
         Some(refusal) => line(text, format_args!("proof    {}: {refusal}\n", proof.status)),
     }
-}
-
-fn table() -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table
-}
-
-fn number(text: impl ToString) -> Cell {
-    Cell::new(text.to_string()).set_alignment(CellAlignment::Right)
-}
-
-fn show(text: &mut String, table: &Table) {
-    for row in table.to_string().lines() {
-        line(text, format_args!("{}", row.trim_end()));
-    }
-    text.push('\n');
 }
 
 fn phases(text: &mut String, report: &SimulationReport) {

@@ -1,8 +1,9 @@
 //! How long a run will be, told beforehand: simulated time from the SMPs that the change needs, packet-hops from that, the
 //! load, and the lengths of the paths; and a load that the routing function can carry, where nobody asked for another.
 
-use super::setting::{Departure, Scenario};
+use super::setting::Scenario;
 use super::stage::Stage;
+use crate::change::Departure;
 use crate::fabric::{NodeId, PortId};
 use crate::ids::PortNum;
 use crate::plan::Scheme;

@@ -14,6 +14,7 @@ mod run;
 mod setting;
 mod stage;
 
+pub use crate::change::Departure;
 pub use accounting::{Accounting, Line, accounting};
 pub use error::ScenarioError;
 pub use outcome::{
@@ -21,4 +22,4 @@ pub use outcome::{
     SmpReport, StuckReport,
 };
 pub use run::{Watch, plan, run};
-pub use setting::{Departure, Element, Scenario};
+pub use setting::{Element, Scenario};

@@ -1,6 +1,7 @@
 //! What a simulated change came to: one value, for people (`report`) and for programs (JSON, schema
 //! `reconfig.simulation/1`). Times are nanoseconds of simulated time unless a name says otherwise.
 
+use crate::fabric::Fabric;
 use crate::plan::Scheme;
 use crate::sim::PacketCounts;
 use serde::{Serialize, Serializer};
@@ -88,6 +89,18 @@ pub struct FabricSize {
     pub cas: usize,
     /// Cables.
     pub links: usize,
+}
+
+impl FabricSize {
+    /// The size of what is present in `fabric`.
+    pub fn of(fabric: &Fabric) -> FabricSize {
+        let present = || fabric.nodes().filter(|(_, node)| node.present);
+        FabricSize {
+            switches: present().filter(|(_, node)| node.is_switch()).count(),
+            cas: present().filter(|(_, node)| !node.is_switch()).count(),
+            links: fabric.links().count(),
+        }
+    }
 }
 
 /// What changed.

@@ -5,10 +5,10 @@ use super::outcome::{
     ChangeReport, Ending, FabricSize, Latency, Periods, PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport,
     SmpReport, StuckReport,
 };
-use super::setting::{Departure, Element, Scenario};
+use super::setting::{Element, Scenario};
 use super::stage::Stage;
-use crate::change::Prepared;
-use crate::driver::{self, Driver, Intent, Running};
+use crate::change::{Departure, Prepared};
+use crate::driver::{self, Driver, Intent, Running, Trail};
 use crate::fabric::Fabric;
 use crate::ids::Half;
 use crate::machine::Outcome;
@@ -35,6 +35,10 @@ pub trait Watch {
 
     /// So many packet-hops are done; this much simulated time has passed.
     fn passes(&mut self, packet_hops: u64, now_ns: u64);
+
+    /// The change has come to this state of the machine (`state-machines/change.yaml`); no time has passed since, so that
+    /// `sim` shows what the barrier before it left.
+    fn enters(&mut self, _state: &'static str, _sim: &Sim) {}
 
     /// The run is over.
     fn ends(&mut self);
@@ -142,6 +146,7 @@ impl Play<'_> {
         let devices = stage.whole.nodes().filter(|(_, node)| node.present).count();
         let timing = Timing {
             timeout_ns: self.scenario.smp_timeout_ns,
+            retries: self.scenario.smp_retries,
             window: self.scenario.window.unwrap_or(devices),
             smp_lifetime_ns: self.scenario.smp_timeout_ns,
             poll_first_ns: 5_000,
@@ -192,10 +197,11 @@ impl Play<'_> {
             Element::Switch(_) | Element::Link(_) | Element::Root => {}
         }
         let until_ns = start_ns + self.scenario.barrier_timeout_ns;
+        let trail = driver.trail();
         let result = match self.stage.element {
-            Element::Newcomer(_) => self.drive(driver.await_growth(until_ns)),
-            _ if sudden => self.drive(driver.await_loss(until_ns)),
-            _ => self.drive(async { driver.run(prepared).await.map(Some) }),
+            Element::Newcomer(_) => self.drive(&trail, driver.await_growth(until_ns)),
+            _ if sudden => self.drive(&trail, driver.await_loss(until_ns)),
+            _ => self.drive(&trail, async { driver.run(prepared).await.map(Some) }),
         };
         let end_ns = self.transport.with(|sim| sim.now_ns());
         let smps = driver.subnet().smps().clone();
@@ -212,11 +218,15 @@ impl Play<'_> {
     }
 
     /// Polls a future of the driver; whenever it waits, the simulation goes on. None once a deadlock has closed.
-    fn drive<T>(&mut self, future: impl Future<Output = T>) -> Option<T> {
+    fn drive<T>(&mut self, trail: &Trail, future: impl Future<Output = T>) -> Option<T> {
         let mut future = pin!(future);
         let mut context = Context::from_waker(Waker::noop());
         loop {
-            if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
+            let polled = future.as_mut().poll(&mut context);
+            for state in trail.take() {
+                self.transport.with(|sim| self.watch.enters(state, sim));
+            }
+            if let Poll::Ready(result) = polled {
                 return Some(result);
             }
             loop {
@@ -295,7 +305,7 @@ fn report(scenario: &Scenario, stage: &Stage, sim: &Sim, change: Change, prepare
         engine: stage.function.engine().to_string(),
         seed: stage.config.seed,
         trace_hash: sim.trace_hash(),
-        fabric: size(&stage.before),
+        fabric: FabricSize::of(&stage.before),
         change: ChangeReport {
             what: stage.describe(scenario.element),
             departure: scenario.departure.name(),
@@ -334,15 +344,6 @@ fn settings(scenario: &Scenario, stage: &Stage) -> Settings {
         arming: arming.to_string(),
         drain: observer.to_string(),
         sm: stage.whole.describe_node(stage.whole.port(stage.sm).node),
-    }
-}
-
-fn size(fabric: &Fabric) -> FabricSize {
-    let present = || fabric.nodes().filter(|(_, node)| node.present);
-    FabricSize {
-        switches: present().filter(|(_, node)| node.is_switch()).count(),
-        cas: present().filter(|(_, node)| !node.is_switch()).count(),
-        links: fabric.links().count(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a user may set of a run.
 
+use crate::change::Departure;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Lmc;
 use crate::plan::{Policy, Scheme};
@@ -16,26 +17,6 @@ pub enum Element {
     Link(PortId),
     /// A switch of the capture comes: the fabric before lacks it.
     Newcomer(NodeId),
-}
-
-/// When an element leaves.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Departure {
-    /// First it dies, then the subnet manager learns of it.
-    #[default]
-    Sudden,
-    /// First the routing changes, then it leaves.
-    Planned,
-}
-
-impl Departure {
-    /// Its name on the command line and in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Departure::Sudden => "sudden",
-            Departure::Planned => "planned",
-        }
-    }
 }
 
 /// One simulated change, before it is run. Times in nanoseconds of simulated time.
@@ -65,6 +46,8 @@ pub struct Scenario {
     pub window: Option<usize>,
     /// How long an answer may take before a request is sent again.
     pub smp_timeout_ns: u64,
+    /// How often a request is sent again before its device counts as gone.
+    pub smp_retries: u32,
     /// How long a barrier may take.
     pub barrier_timeout_ns: u64,
     /// Traffic before the period that is measured as *before*.
@@ -91,6 +74,7 @@ impl Scenario {
             sim: SimConfig::default(),
             window: None,
             smp_timeout_ns: 2_000_000,
+            smp_retries: 11,
             barrier_timeout_ns: 1_000_000_000,
             warm_up_ns: 200_000,
             before_ns: 500_000,

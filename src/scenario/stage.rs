@@ -2,10 +2,11 @@
 
 use super::setting::{Element, Scenario};
 use super::{ScenarioError, estimate};
-use crate::fabric::{Fabric, NodeId, NodeKind, PortId};
+use crate::change::{self, BringUp};
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Sl};
 use crate::lid;
-use crate::routing::{Connectivity, Demand, Engine};
+use crate::routing::{Connectivity, Engine};
 use crate::sim::{Sim, SimConfig, SimTransport};
 use crate::tables::{RoutingFunction, SubnetTables};
 use std::sync::Arc;
@@ -35,23 +36,17 @@ pub struct Stage {
 impl Stage {
     /// Sets the stage.
     pub fn set(scenario: &Scenario, engine: &dyn Engine) -> Result<Stage, ScenarioError> {
-        let lanes = scenario.sim.data_vls;
-        let capable = scenario.fabric.ports().filter(|(_, port)| port.peer.is_some()).map(|(_, p)| p.data_vls).min();
-        let lanes = lanes.min(capable.ok_or(ScenarioError::NoSwitch)?);
-        if scenario.fabric.switches().next().is_none() {
-            return Err(ScenarioError::NoSwitch);
-        }
-        let whole = scenario.fabric.with_data_vls(lanes);
-        let whole = match scenario.optimised_sl_to_vl {
-            Some(optimised) => whole.with_capabilities(lanes, optimised),
-            None => whole,
+        let bring_up = BringUp {
+            data_vls: scenario.sim.data_vls,
+            optimised_sl_to_vl: scenario.optimised_sl_to_vl,
+            lmc: scenario.lmc,
         };
-        let whole = lid::assign(&whole, scenario.lmc)?;
+        let whole = bring_up.equip(&scenario.fabric)?;
+        let lanes = change::data_vls(&whole);
         let before = before(scenario, &whole)?;
-        let paths = usize::from(scenario.lmc.lids() / 2).max(1);
-        let function = engine.route(&before, &Demand::all(&before, paths))?;
+        let function = bring_up.route(&before, engine)?;
         let (element, after) = after(scenario, &whole, &function)?;
-        let sm = manager_port(scenario, &before, &after)?;
+        let sm = change::manager_port(&before, &after, scenario.sm)?;
         let tables = lid::bring_up(&whole, &function, lanes);
         let mut stage = Stage {
             whole: Arc::new(whole),
@@ -98,17 +93,13 @@ impl Stage {
     }
 }
 
-/// The fabric before the change: without a newcomer, and without what only the newcomer joins with the largest part.
+/// The fabric before the change: without a newcomer, and without what only the newcomer joins with the manager.
 fn before(scenario: &Scenario, whole: &Fabric) -> Result<Fabric, ScenarioError> {
     let Element::Newcomer(node) = scenario.element else { return Ok(whole.clone()) };
     let rest = whole.without_nodes(&[a_switch(whole, node)?]);
-    let first = match scenario.sm {
-        Some(sm) => rest.ports_of(sm).find(|&port| rest.peer(port).is_some()),
-        None => main_part(&rest).first().copied(),
-    };
-    let first = first.ok_or(ScenarioError::NoHostStays)?;
+    let sm = change::manager_port(&rest, &rest, scenario.sm)?;
     let links = Connectivity::of(&rest);
-    let joined = |node| rest.ports_of(node).any(|port| links.joins(port, first));
+    let joined = |node| rest.ports_of(node).any(|port| links.joins(port, sm));
     let apart: Vec<NodeId> = rest.nodes().map(|(id, _)| id).filter(|&id| !joined(id)).collect();
     Ok(rest.without_nodes(&apart))
 }
@@ -137,37 +128,4 @@ fn after(scenario: &Scenario, whole: &Fabric, function: &RoutingFunction) -> Res
         Element::Link(port) => Ok((Element::Link(port), whole.without_links(&[port]))),
         Element::Newcomer(node) => Ok((Element::Newcomer(node), whole.clone())),
     }
-}
-
-/// The subnet manager's port: of the node named, else of the capture's origin where it stays connected, else of the first
-/// host that does, in the largest part of the fabric after the change.
-fn manager_port(scenario: &Scenario, before: &Fabric, after: &Fabric) -> Result<PortId, ScenarioError> {
-    let main = main_part(after);
-    let stays = |port: &PortId| before.peer(*port).is_some() && main.contains(port);
-    if let Some(node) = scenario.sm {
-        let refuse = |why| ScenarioError::Manager { node: before.describe_node(node), why };
-        if before.node(node).kind == NodeKind::Switch {
-            return Err(refuse("managers on switches are not simulated, name a host"));
-        }
-        return before.ports_of(node).find(stays).ok_or_else(|| refuse("the change would cut it off"));
-    }
-    let origin = before.origin().and_then(|(node, _)| before.by_guid(node));
-    let at_origin = origin.filter(|&node| !before.node(node).is_switch());
-    let first = at_origin.and_then(|node| before.ports_of(node).find(stays));
-    first.or_else(|| before.end_ports().find(stays)).ok_or(ScenarioError::NoHostStays)
-}
-
-/// The end ports of the largest part of a fabric, in index order; of equal parts the one with the lowest index.
-fn main_part(fabric: &Fabric) -> Vec<PortId> {
-    let links = Connectivity::of(fabric);
-    let mut left: Vec<PortId> = fabric.end_ports().collect();
-    let mut best = Vec::new();
-    while let Some(&first) = left.first() {
-        let (part, rest): (Vec<PortId>, Vec<PortId>) = left.iter().partition(|&&port| links.joins(first, port));
-        left = rest;
-        if part.len() > best.len() {
-            best = part;
-        }
-    }
-    best
 }

@@ -148,6 +148,14 @@ pub enum SimError {
     /// The port that the subnet manager runs on is none.
     #[error("{0} cannot carry the subnet manager: it is no cabled end port")]
     NoManager(String),
+    /// Traffic of an end port that is not there.
+    #[error("the traffic names the end port of rank {rank}: the fabric's end ports have ranks 0 to {last}")]
+    NoSuchRank {
+        /// The rank named.
+        rank: u32,
+        /// The highest there is.
+        last: usize,
+    },
     /// Nobody to send to.
     #[error("the fabric has {0} end ports that own a LID: traffic needs two")]
     NobodyThere(usize),

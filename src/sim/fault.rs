@@ -84,7 +84,7 @@ impl Sim {
         let device = &mut self.devices.list[node.index()];
         device.queue.clear();
         (device.alive, device.port_state_change, device.trap) = (true, true, None);
-        let row = self.net.tables.row[node.index()];
+        let row = self.net.tables.row(node.0);
         let mut block = 0;
         while let Some(entries) = self.net.tables.block_mut(node.0, block.into()) {
             self.ledger.remember(row, block, self.now, entries);
@@ -102,8 +102,9 @@ impl Sim {
         (state.alive, state.sends, state.receives, state.state) = (true, false, true, PortState::Initialize);
         self.ledger.revived[port as usize] = self.now;
         for vl in 0..self.net.data_vls {
-            let (out, far) = (self.net.lane(port, vl) as usize, self.net.lane(peer, vl) as usize);
-            self.net.outs[out].credits = self.net.capacity - self.net.ins[far].held;
+            let (out, far) = (self.net.lane(port, vl), self.net.lane(peer, vl));
+            let held = self.net.ins[far as usize].held;
+            self.restore_credits(out, self.net.capacity - held as u16);
         }
     }
 
@@ -129,16 +130,16 @@ impl Sim {
 
     /// Which end ports can no longer be reached from the subnet manager.
     fn find_cut_off(&mut self) {
-        let nodes = self.net.num_ports.len();
+        let nodes = self.net.tables.node_count();
         let mut reached = vec![false; nodes];
         let mut queue = vec![self.net.ports[self.sm_port as usize].node];
         reached[queue[0] as usize] = true;
         let sm_node = queue[0];
         while let Some(node) = queue.pop() {
             // Only switches pass traffic on; the manager's own node leaves by its one port.
-            let passes = self.net.tables.row[node as usize] != NIL;
-            let first = self.net.first_port[node as usize];
-            for port in first + 1..=first + u32::from(self.net.num_ports[node as usize]) {
+            let passes = self.net.tables.row(node) != NIL;
+            let first = self.net.first_port(node);
+            for port in first + 1..=first + u32::from(self.net.num_ports(node)) {
                 let usable = self.net.ports[port as usize].alive && (passes || node == sm_node && port == self.sm_port);
                 if usable {
                     let next = self.net.ports[self.net.ports[port as usize].peer as usize].node;

@@ -134,20 +134,20 @@ impl Sim {
         let dead = |port: u32| died[port as usize] <= self.now && born < revived[port as usize];
         let mut out = self.sources.list[source as usize].port;
         // A path that visits more switches than there are is a loop.
-        for _ in 0..=self.net.num_ports.len() {
+        for _ in 0..=self.net.tables.node_count() {
             let input = self.net.ports[out as usize].peer;
             if dead(out) || dead(input) {
                 return true;
             }
             let node = self.net.ports[input as usize].node;
-            if self.net.tables.row[node as usize] == NIL {
+            if self.net.tables.row(node) == NIL {
                 return false;
             }
             let num = self.output_at(node, dlid, born);
-            if num == 0 || num > self.net.num_ports[node as usize] {
+            if num == 0 || num > self.net.num_ports(node) {
                 return false;
             }
-            out = self.net.first_port[node as usize] + u32::from(num);
+            out = self.net.first_port(node) + u32::from(num);
             if self.net.ports[out as usize].peer == NIL {
                 return false;
             }
@@ -157,7 +157,7 @@ impl Sim {
 
     /// The output port of a switch for a DLID as it was at `time`.
     fn output_at(&self, node: u32, dlid: u16, time: Ticks) -> u8 {
-        let key = (self.net.tables.row[node as usize], dlid / 64);
+        let key = (self.net.tables.row(node), dlid / 64);
         let log = self.ledger.history.get(&key).map_or(&[][..], Vec::as_slice);
         match log.get(log.partition_point(|entry| entry.0 <= time)) {
             Some((_, entries)) => entries[usize::from(dlid % 64)],

@@ -15,6 +15,7 @@
 
 mod agent;
 mod config;
+mod credit;
 mod deadlock;
 mod device;
 mod fault;
@@ -26,7 +27,7 @@ mod port;
 mod sma;
 mod source;
 mod state;
-mod wheel;
+pub mod wheel;
 
 pub use config::{ArmedPort, Latch, SimConfig, SimError, Traffic};
 pub use deadlock::StuckPacket;
@@ -49,7 +50,7 @@ mod kind {
     pub const ARRIVE: u8 = 0;
     /// A packet's tail at an end port (packet, port).
     pub const DELIVER: u8 = 1;
-    /// Credits back (credits, out lane).
+    /// Credits back that somebody waits for (credits, out lane).
     pub const CREDIT: u8 = 2;
     /// A link is free (port).
     pub const FREE: u8 = 3;
@@ -83,6 +84,7 @@ pub struct Sim {
     wheel: Wheel,
     net: Net,
     packets: Packets,
+    returns: credit::Returns,
     sources: Sources,
     ledger: Ledger,
     devices: device::Devices,
@@ -131,6 +133,7 @@ impl Sim {
             now: 0,
             wheel: Wheel::new(),
             packets: Packets::default(),
+            returns: credit::Returns::default(),
             ledger: Ledger::new(fabric.port_count(), sources.list.len()),
             devices: device::Devices::new(fabric),
             agents: agent::Agents::new(fabric, net.ins.len()),
@@ -211,7 +214,7 @@ impl Sim {
         match event.kind() {
             kind::ARRIVE => self.arrive(event.a(), event.b()),
             kind::DELIVER => self.deliver(event.a(), event.b()),
-            kind::CREDIT => self.credit(event.a(), event.b()),
+            kind::CREDIT => self.credit(event.a() as u16, event.b()),
             kind::FREE => self.link_free(event.a()),
             kind::INJECT => self.inject(event.a()),
             kind::ERRAND => self.run_errand(event.a()),

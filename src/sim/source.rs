@@ -114,6 +114,7 @@ impl Sources {
         if list.len() < 2 {
             return Err(SimError::NobodyThere(list.len()));
         }
+        check_ranks(&config.traffic, list.len())?;
         let unreachable = vec![false; list.len()];
         let mut sources = Sources { list, by_lid, by_port, unreachable, arrivals: 0, throttled: 0, trace_next: 0 };
         if config.traffic == Traffic::Permutation {
@@ -130,6 +131,20 @@ impl Sources {
             order.swap(i, below(&mut random, i as u32) as usize);
         }
         self.list.iter_mut().zip(order).for_each(|(source, partner)| source.partner = partner);
+    }
+}
+
+/// Traffic names end ports that are there.
+fn check_ranks(traffic: &Traffic, ranks: usize) -> Result<(), SimError> {
+    let beyond = |rank: &u32| *rank as usize >= ranks;
+    let stranger = match traffic {
+        Traffic::Uniform | Traffic::Permutation => None,
+        Traffic::HotSpot { destination, .. } => Some(*destination).filter(beyond),
+        Traffic::Trace(entries) => entries.iter().flat_map(|entry| [entry.1, entry.2]).find(beyond),
+    };
+    match stranger {
+        None => Ok(()),
+        Some(rank) => Err(SimError::NoSuchRank { rank, last: ranks - 1 }),
     }
 }
 
@@ -356,7 +371,7 @@ impl Sim {
     pub(super) fn deliver(&mut self, id: u32, port: u32) {
         let packet = self.packets[id];
         // The lane that brought it has its credits back at once: nothing waits in an end port.
-        self.credit(packet.credits.into(), packet.out_lane);
+        self.credit(packet.credits, packet.out_lane);
         let owner = self.sources.by_lid[usize::from(packet.dlid)];
         let rank = self.sources.by_port[port as usize];
         let at = &self.net.ports[port as usize];

@@ -13,6 +13,7 @@ mod rows;
 mod writing;
 
 use super::{FabricDigest, Plan};
+use crate::fabric::format::ReadError;
 
 /// What the field `schema` says.
 const SCHEMA: &str = "reconfig.plan/1";
@@ -31,7 +32,7 @@ pub enum PlanReadError {
     },
     /// The fabric in it cannot be read.
     #[error("reading the fabric of a plan: {0}")]
-    Fabric(String),
+    Fabric(#[from] ReadError),
     /// The fabric in it is another than the one planned for.
     #[error("reading a plan: it is for the fabric with digest {wanted}, the fabric in it has {found}: it was edited")]
     Digest {
@@ -61,6 +62,14 @@ impl Plan {
     /// # Errors
     /// What [`PlanReadError`] lists.
     pub fn from_json(text: &str) -> Result<Plan, PlanReadError> {
-        reading::plan(text)
+        Plan::read(text, "plan")
+    }
+
+    /// A plan from the text of a file of this name.
+    ///
+    /// # Errors
+    /// What [`PlanReadError`] lists.
+    pub fn read(text: &str, file: &str) -> Result<Plan, PlanReadError> {
+        reading::plan(text, file)
     }
 }

@@ -7,18 +7,17 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Guid, Lid, PortNum, Vl};
 use crate::plan::{Draft, DrainGraph, FabricDigest, Phase, Plan, PortMask, Wave};
 use crate::tables::{LFT_BLOCK, Lft, NodeSlToVl, SlToVl, SlToVlScope, SubnetTables, Write};
+use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The plan that a file holds.
-pub(super) fn plan(text: &str) -> Result<Plan, PlanReadError> {
-    let document: Document = serde_json::from_str(text)?;
+/// The plan that a file of this name holds.
+pub(super) fn plan(text: &str, file: &str) -> Result<Plan, PlanReadError> {
+    let document: Document<&RawValue> = serde_json::from_str(text)?;
     if document.schema != SCHEMA {
         return Err(PlanReadError::Schema { found: document.schema });
     }
-    let whole = document.fabric.to_string();
-    let reading = format::read_as(Format::Json, whole.as_bytes(), "fabric");
-    let before = reading.map_err(|error| PlanReadError::Fabric(error.to_string()))?.fabric;
+    let before = format::read_as(Format::Json, in_place(text, document.fabric).as_bytes(), file)?.fabric;
     let found = FabricDigest::of(&before);
     if found != document.digest {
         return Err(PlanReadError::Digest { wanted: document.digest, found });
@@ -48,6 +47,13 @@ pub(super) fn plan(text: &str) -> Result<Plan, PlanReadError> {
         surviving: Arc::new(surviving),
         before: Arc::new(before),
     }))
+}
+
+/// A part of a text with blanks in place of all that is before it, so that faults have the lines and columns of the whole.
+fn in_place(text: &str, part: &RawValue) -> String {
+    let start = part.get().as_ptr() as usize - text.as_ptr() as usize;
+    let blank = |letter: char| if letter == '\n' { '\n' } else { ' ' };
+    text[..start].chars().map(blank).chain(part.get().chars()).collect()
 }
 
 fn at(place: &str) -> impl FnOnce(String) -> PlanReadError {

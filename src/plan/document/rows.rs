@@ -5,9 +5,10 @@ use crate::plan::{Assumption, Barrier, FabricDigest, Lanes, Phase, Policy, Schem
 use crate::tables::PortState;
 use serde::{Deserialize, Serialize};
 
+/// The file; `F` is the fabric before, as a value to write or as the text that was read.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Document {
+pub(super) struct Document<F> {
     pub schema: String,
     pub scheme: Scheme,
     pub digest: FabricDigest,
@@ -25,7 +26,7 @@ pub(super) struct Document {
     pub routed: Missing,
     pub surviving: Missing,
     pub after: Missing,
-    pub fabric: serde_json::Value,
+    pub fabric: F,
 }
 
 /// A port.

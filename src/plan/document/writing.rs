@@ -17,7 +17,7 @@ pub(super) fn text(plan: &Plan) -> String {
     text.expect("rows are made of texts, numbers and lists, which JSON can always say") + "\n"
 }
 
-fn document(plan: &Plan) -> Document {
+fn document(plan: &Plan) -> Document<serde_json::Value> {
     let draft = plan.draft();
     let fabric = &*draft.before;
     let whole = format::write(fabric, Format::Json).expect("this project's own format bears every fabric");

@@ -6,7 +6,7 @@
 use super::{PlanInput, lane_notes, lft_writes, new_port_writes, port_writes, sl_to_vl_writes};
 use crate::fabric::{NodeId, PortId};
 use crate::ids::{Half, Lid, Lmc};
-use crate::plan::{Assumption, Barrier, Draft, Lanes, Phase, Plan, PlanError, Scheme, Sending, Wave};
+use crate::plan::{Assumption, Barrier, Draft, Lanes, Observer, Phase, Plan, PlanError, Scheme, Sending, Wave};
 use crate::tables::{LFT_BLOCK, PortState, Write};
 
 const ASSUMPTIONS: [Assumption; 6] = [
@@ -24,6 +24,7 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     check_lanes(&input, lanes)?;
     check_lids(&input)?;
     check_halves(&input)?;
+    check_observer(&input)?;
     let (old, new) = (input.old, input.old.other());
     let mut waves = vec![split(&input, lanes)];
     waves.extend(install(&input));
@@ -162,5 +163,16 @@ fn check_halves(input: &PlanInput) -> Result<(), PlanError> {
             said: input.old,
         }),
         None => Ok(()),
+    }
+}
+
+/// Counters are read on the new half: that of the old one is to run empty.
+fn check_observer(input: &PlanInput) -> Result<(), PlanError> {
+    let alive = |port: &&PortId| input.surviving.peer(**port).is_some();
+    match input.stranded.iter().find(alive) {
+        Some(&port) if input.policy.observer == Observer::Conservation => {
+            Err(PlanError::Uncounted { port: input.surviving.describe_port(port) })
+        }
+        _ => Ok(()),
     }
 }

@@ -1,0 +1,151 @@
+//! A fabric as captured, made ready for a change: lanes, LIDs, the routing function in force, and a place for the SM.
+
+use crate::fabric::{BuildError, Fabric, NodeId, NodeKind, PortId};
+use crate::ids::Lmc;
+use crate::lid::{self, LidError};
+use crate::plan::Lanes;
+use crate::routing::{Connectivity, Demand, Engine, RouteError};
+use crate::tables::RoutingFunction;
+
+/// Why a fabric cannot be made ready.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum BringUpError {
+    /// Nothing to route.
+    #[error("the fabric has no cabled switch: there is no routing to change")]
+    NoSwitch,
+    /// LIDs do not suffice.
+    #[error("assigning LIDs: {0}")]
+    Lids(#[from] LidError),
+    /// LIDs of the capture contradict each other.
+    #[error("assigning LIDs: {0}")]
+    Build(#[from] BuildError),
+    /// R cannot be computed.
+    #[error("routing the fabric as captured: {0}")]
+    Route(#[from] RouteError),
+    /// A subnet manager where it cannot be.
+    #[error("{node} cannot run the subnet manager: {why}")]
+    Manager {
+        /// The node.
+        node: String,
+        /// Why not.
+        why: &'static str,
+    },
+    /// Nobody could run the subnet manager.
+    #[error("no host stays connected after the change: the subnet manager has nowhere to run")]
+    NoHostStays,
+}
+
+/// What a capture does not say of a subnet, or what is to be otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BringUp {
+    /// Data VLs in operation; less where a cabled port has less.
+    pub data_vls: u8,
+    /// Whether switches take the optimised SL-to-VL form; none leaves it to the capture.
+    pub optimised_sl_to_vl: Option<bool>,
+    /// The least LMC: LIDs are numbered anew where the capture has less.
+    pub lmc: Lmc,
+}
+
+impl BringUp {
+    /// The fabric with its lanes, its form of SL-to-VL tables and its LIDs settled.
+    ///
+    /// # Errors
+    /// No switch, or LIDs that do not suffice.
+    pub fn equip(&self, fabric: &Fabric) -> Result<Fabric, BringUpError> {
+        let capable = fabric.ports().filter(|(_, port)| port.peer.is_some()).map(|(_, port)| port.data_vls).min();
+        let lanes = self.data_vls.min(capable.ok_or(BringUpError::NoSwitch)?);
+        if fabric.switches().next().is_none() {
+            return Err(BringUpError::NoSwitch);
+        }
+        let equipped = match self.optimised_sl_to_vl {
+            Some(optimised) => fabric.with_capabilities(lanes, optimised),
+            None => fabric.with_data_vls(lanes),
+        };
+        Ok(lid::assign(&equipped, self.lmc)?)
+    }
+
+    /// The routing function in force: everything that `fabric` joins, as many paths as a half has LIDs.
+    ///
+    /// # Errors
+    /// The engine cannot route it.
+    pub fn route(&self, fabric: &Fabric, engine: &dyn Engine) -> Result<RoutingFunction, BringUpError> {
+        let paths = usize::from(self.lmc.lids() / 2).max(1);
+        Ok(engine.route(fabric, &Demand::all(fabric, paths))?)
+    }
+}
+
+/// Data VLs of an equipped fabric.
+pub fn data_vls(equipped: &Fabric) -> u8 {
+    Lanes::of_fabric(equipped).all.len() as u8
+}
+
+/// The subnet manager's port: of the node named, else of the capture's origin where it stays connected, else of the first
+/// host that does, in the largest part of the fabric after the change.
+///
+/// # Errors
+/// The node named is no host that stays, or no host stays.
+pub fn manager_port(before: &Fabric, after: &Fabric, named: Option<NodeId>) -> Result<PortId, BringUpError> {
+    let main = main_part(after);
+    let stays = |port: &PortId| before.peer(*port).is_some() && main.contains(port);
+    if let Some(node) = named {
+        let refuse = |why| BringUpError::Manager { node: before.describe_node(node), why };
+        if before.node(node).kind == NodeKind::Switch {
+            return Err(refuse("a manager on a switch is not supported, name a host"));
+        }
+        return before.ports_of(node).find(stays).ok_or_else(|| refuse("the change would cut it off"));
+    }
+    let origin = before.origin().and_then(|(node, _)| before.by_guid(node));
+    let at_origin = origin.filter(|&node| !before.node(node).is_switch());
+    let first = at_origin.and_then(|node| before.ports_of(node).find(stays));
+    first.or_else(|| before.end_ports().find(stays)).ok_or(BringUpError::NoHostStays)
+}
+
+/// The end ports of the largest part of a fabric, in index order; of equal parts the one with the lowest index.
+fn main_part(fabric: &Fabric) -> Vec<PortId> {
+    let links = Connectivity::of(fabric);
+    let mut left: Vec<PortId> = fabric.end_ports().collect();
+    let mut best = Vec::new();
+    while let Some(&first) = left.first() {
+        let (part, rest): (Vec<PortId>, Vec<PortId>) = left.iter().partition(|&&port| links.joins(first, port));
+        left = rest;
+        if part.len() > best.len() {
+            best = part;
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::generate::{Options, Topology, generate};
+
+    const FOUR: BringUp = BringUp { data_vls: 4, optimised_sl_to_vl: Some(true), lmc: Lmc::masked(1) };
+
+    fn ring() -> Fabric {
+        let topology: Topology = "ring:4".parse().expect("a topology");
+        generate(&topology, &Options::default()).expect("a ring")
+    }
+
+    #[test]
+    fn the_least_capable_port_says_how_many_lanes_there_are() {
+        let equipped = FOUR.equip(&ring().with_data_vls(2)).expect("a ring can be equipped");
+        assert_eq!(data_vls(&equipped), 2);
+        assert!(equipped.end_ports().all(|port| equipped.port(port).lmc == Lmc::masked(1)));
+        assert!(equipped.switches().all(|switch| equipped.node(switch).optimised_sl_to_vl));
+    }
+
+    #[test]
+    fn a_manager_stays_in_the_larger_part() {
+        let fabric = ring();
+        let first = fabric.end_ports().next().expect("a host");
+        let home = fabric.neighbour(first).expect("a cabled host");
+        let after = fabric.without_nodes(&[home]);
+        let chosen = manager_port(&fabric, &after, None).expect("hosts are left");
+        assert_ne!(fabric.neighbour(chosen), Some(home));
+        let named = manager_port(&fabric, &after, Some(fabric.port(first).node));
+        assert!(named.is_err_and(|error| error.to_string().contains("the change would cut it off")));
+        let switch = manager_port(&fabric, &after, Some(home));
+        assert!(switch.is_err_and(|error| error.to_string().contains("name a host")));
+    }
+}

@@ -1,0 +1,162 @@
+//! Two captures of a subnet in, a planned change from one to the other out.
+//!
+//! The routing in force is taken to be the engine's own on the fabric before, with LIDs as captured where they suffice: a
+//! capture of the topology says nothing of the tables that are loaded. What that means for the reader is in
+//! [`Drawn::notes`].
+
+use super::bring_up::{BringUp, BringUpError, data_vls, manager_port};
+use super::{ChangeError, ChangeInput, Prepared, prepare_baseline};
+use crate::fabric::difference::{Difference, Union, UnionError, union};
+use crate::fabric::{Fabric, NodeId};
+use crate::ids::Half;
+use crate::lid;
+use crate::plan::{Plan, Policy, Scheme};
+use crate::routing::Engine;
+use std::sync::Arc;
+
+/// When an element leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Departure {
+    /// First it dies, then the subnet manager learns of it.
+    #[default]
+    Sudden,
+    /// First the routing changes, then it leaves.
+    Planned,
+}
+
+impl Departure {
+    /// Its name on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Departure::Sudden => "sudden",
+            Departure::Planned => "planned",
+        }
+    }
+}
+
+/// A change between two captures, as it is asked for.
+#[derive(Clone)]
+pub struct Captures<'a> {
+    /// The fabric before.
+    pub before: &'a Fabric,
+    /// The fabric after.
+    pub after: &'a Fabric,
+    /// When what is missing after leaves. What is new after is taken to be there while the change runs.
+    pub departure: Departure,
+    /// What the captures do not say.
+    pub bring_up: BringUp,
+    /// The node of `before` that the subnet manager runs on; none chooses one.
+    pub sm: Option<NodeId>,
+    /// Who computes both routing functions.
+    pub engine: &'a dyn Engine,
+    /// How the routing is changed.
+    pub scheme: Scheme,
+    /// Arming and drain.
+    pub policy: Policy,
+}
+
+/// Why two captures give no plan.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum CapturesError {
+    /// The captures contradict each other.
+    #[error("putting both captures side by side: {0}")]
+    Union(#[from] UnionError),
+    /// The fabric before cannot be made ready.
+    #[error(transparent)]
+    BringUp(#[from] BringUpError),
+    /// The change cannot be made.
+    #[error(transparent)]
+    Change(#[from] Box<ChangeError>),
+}
+
+/// A change between two captures, planned and judged.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// What changed, as far as captures tell.
+    pub difference: Difference,
+    /// The root of the routing in force, where the engine has one.
+    pub root_before: Option<NodeId>,
+    /// The change; its plan is proved, or of a baseline scheme and refused.
+    pub prepared: Prepared,
+    /// What a reader should know of how the captures were taken.
+    pub notes: Vec<String>,
+}
+
+impl Drawn {
+    /// The plan to be kept. One that was refused bears the refusal as a note, so that nobody takes it for proved.
+    pub fn plan(&self) -> Plan {
+        let vetted = &self.prepared.plan;
+        match vetted.refusal() {
+            None => vetted.plan().clone(),
+            Some(refusal) => {
+                let mut draft = vetted.plan().draft().clone();
+                draft.notes.push(format!("NOT PROVED: {}", refusal.to_string().replace('\n', " ")));
+                Plan::seal(draft)
+            }
+        }
+    }
+}
+
+/// Plans the change; none where no node and no cable differs.
+///
+/// # Errors
+/// What [`CapturesError`] lists; for scheme `double`, a refused plan too.
+pub fn draw(captures: &Captures<'_>) -> Result<Option<Drawn>, CapturesError> {
+    let difference = Difference::between(captures.before, captures.after);
+    let union = union(captures.before, captures.after)?;
+    if same_topology(&union) {
+        return Ok(None);
+    }
+    let mut notes = notes(captures, &union, &difference);
+    let whole = Union { fabric: captures.bring_up.equip(&union.fabric)?, ..union };
+    let (before, after) = (Arc::new(whole.before()), Arc::new(whole.after()));
+    let function = captures.bring_up.route(&before, captures.engine)?;
+    let sm = manager_port(&before, &after, captures.sm)?;
+    notes.push(format!(
+        "the tables in force are taken to be those of engine {} on the fabric before",
+        function.engine()
+    ));
+    let prepared = prepare_baseline(ChangeInput {
+        tables: lid::bring_up(&whole.fabric, &function, data_vls(&whole.fabric)),
+        surviving: match captures.departure {
+            Departure::Planned => Arc::new(whole.fabric),
+            Departure::Sudden => after.clone(),
+        },
+        before,
+        after,
+        layers: function.layers(),
+        old: Half::Lower,
+        engine: captures.engine,
+        scheme: captures.scheme,
+        policy: captures.policy,
+        sm,
+    });
+    let prepared = prepared.map_err(Box::new)?;
+    Ok(Some(Drawn { difference, root_before: function.root(), prepared, notes }))
+}
+
+fn same_topology(union: &Union) -> bool {
+    let nodes = union.absent_before.is_empty() && union.absent_after.is_empty();
+    nodes && union.uncabled_before.is_empty() && union.uncabled_after.is_empty()
+}
+
+fn notes(captures: &Captures<'_>, union: &Union, difference: &Difference) -> Vec<String> {
+    let mut notes = Vec::new();
+    let lmc = captures.bring_up.lmc;
+    if !lid::suffices(&union.fabric, lmc) {
+        notes.push(format!(
+            "the captures do not give every end port aligned LIDs of LMC {lmc}: LIDs are numbered anew, and the plan is for \
+             a subnet that has them"
+        ));
+    } else if !union.lid_conflicts.is_empty() {
+        let first = union.fabric.describe_port(union.lid_conflicts[0].port);
+        notes.push(format!(
+            "{} ports have other LIDs after than before ({first} first): those before are kept",
+            union.lid_conflicts.len()
+        ));
+    }
+    if !difference.rates.is_empty() {
+        notes.push(format!("{} cables change their rate: routing does not look at rates", difference.rates.len()));
+    }
+    notes
+}

@@ -1,0 +1,147 @@
+//! `reconfig plan`: a proved plan for the change between two captures.
+
+use super::choice::{self, EngineChoice, SlToVlChoice};
+use super::element::find_node;
+use super::input::read_fabric;
+use super::outcome::{Answer, Failure};
+use super::{Common, output};
+use crate::change::{self, BringUp, BringUpError, Captures, CapturesError, Departure, Drawn};
+use crate::fabric::difference::UnionError;
+use crate::plan::{Arming, Observer, Policy, Scheme};
+use crate::report::{self, PlanReport};
+use crate::sim::SimConfig;
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Nodes and ports of the captures are matched by GUID and port number. The tables in force are taken to be those of the
+engine on BEFORE. A plan that cannot be proved is not written; the two schemes that are there for comparison may be
+written unproved with --allow-unproved, marked as such.
+
+Examples:
+  reconfig plan before.ibnetdiscover after.ibnetdiscover -o change.plan
+  reconfig plan before.lst after.lst --sudden --sm 'node-17 HCA-1'
+  reconfig plan before.lst after.lst --json | jq '.plan.waves[] | [.name, .smps]'
+
+Exit codes: 0 proved, or nothing to change; 1 the plan was refused; 2 wrong usage or unreadable input; 3 the change
+cannot be planned at all.")]
+pub(super) struct Arguments {
+    /// The fabric before: an ibnetdiscover, ibsim, subnet.lst or JSON file; `-` is standard input.
+    before: PathBuf,
+    /// The fabric after.
+    after: PathBuf,
+    /// The file for the plan, written whole or not at all; without it the plan is judged and told only.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// What is missing after leaves when the routing has changed (the default: such a plan stops where it has left before).
+    #[arg(long, conflicts_with = "sudden")]
+    planned: bool,
+    /// What is missing after is dead already: nothing is written to it.
+    #[arg(long)]
+    sudden: bool,
+    /// How the new routing is brought in: double, static or in-place.
+    #[arg(long, default_value_t = Scheme::Double)]
+    scheme: Scheme,
+    /// Who computes the routing functions.
+    #[arg(long, value_enum, default_value_t = EngineChoice::UpDown)]
+    engine: EngineChoice,
+    /// The least LID mask control; LIDs are numbered anew where the captures have less.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=7))]
+    lmc: u8,
+    /// Data VLs in operation: 1, 2, 4, 8 or 15; less where a port has less.
+    #[arg(long, default_value_t = SimConfig::default().data_vls)]
+    vls: u8,
+    /// Form of the SL-to-VL tables that switches take [default: as the captures say; ibnetdiscover files: plain].
+    #[arg(long, value_enum, value_name = "FORM")]
+    sl_to_vl: Option<SlToVlChoice>,
+    /// Port states while tables are installed: hold (the paper's), discard (the specification's) or off.
+    #[arg(long, default_value_t = Arming::Off)]
+    arming: Arming,
+    /// Who tells that the old lanes are empty: token, poll, conservation or lifetime.
+    #[arg(long, value_name = "OBSERVER", default_value_t = Observer::Token)]
+    drain: Observer,
+    /// The node that the subnet manager runs on [default: where the capture was made, or the first host that stays].
+    #[arg(long, value_name = "NODE")]
+    sm: Option<String>,
+    /// Time in which a device serves one SMP, in nanoseconds; expected durations follow from it.
+    #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
+    smp_time: u64,
+    /// Write a plan of scheme static or in-place although it was refused.
+    #[arg(long, requires = "output")]
+    allow_unproved: bool,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
+    let report = match arguments.draw()? {
+        Ok(None) => PlanReport::nothing_to_change(arguments.departure(), arguments.engine.engine().name()),
+        Ok(Some(drawn)) => arguments.keep(&drawn)?,
+        Err(refused) => *refused,
+    };
+    if common.json {
+        output::print_json(&report)?;
+    } else {
+        output::print(&report::plan(&report))?;
+    }
+    Ok(report.is_yes().into())
+}
+
+/// A change, nothing to change, or the report of a refusal.
+type Outcome = Result<Option<Drawn>, Box<PlanReport>>;
+
+impl Arguments {
+    fn departure(&self) -> Departure {
+        if self.sudden { Departure::Sudden } else { Departure::Planned }
+    }
+
+    fn draw(&self) -> Result<Outcome, Failure> {
+        let (before, after) = (read_fabric(&self.before)?, read_fabric(&self.after)?);
+        let sm = self.sm.as_ref().map(|name| find_node(&before, name)).transpose()?;
+        let engine = self.engine.engine();
+        let drawn = change::draw(&Captures {
+            before: &before,
+            after: &after,
+            departure: self.departure(),
+            bring_up: BringUp {
+                data_vls: choice::data_vls(self.vls)?,
+                optimised_sl_to_vl: self.sl_to_vl.map(|form| form == SlToVlChoice::Optimised),
+                lmc: choice::lmc(self.lmc)?,
+            },
+            sm,
+            engine: &*engine,
+            scheme: self.scheme,
+            policy: Policy { arming: self.arming, observer: self.drain },
+        });
+        match drawn {
+            Ok(drawn) => Ok(Ok(drawn)),
+            Err(error) => self.refusal(&error).map(|report| Err(Box::new(report))).ok_or_else(|| told(error)),
+        }
+    }
+
+    /// The report of a refusal, where the error is one.
+    fn refusal(&self, error: &CapturesError) -> Option<PlanReport> {
+        let CapturesError::Change(error) = error else { return None };
+        PlanReport::refused(error, self.departure(), self.engine.engine().name(), self.smp_time)
+    }
+
+    /// Writes the plan where it may be kept, and says what it is.
+    fn keep(&self, drawn: &Drawn) -> Result<PlanReport, Failure> {
+        let report = PlanReport::drawn(drawn, self.departure(), self.engine.engine().name(), self.smp_time);
+        let file = self.output.as_ref().filter(|_| report.is_yes() || self.allow_unproved);
+        if let Some(file) = file {
+            output::deliver(&drawn.plan().to_json(), Some(file))?;
+        }
+        Ok(PlanReport { file: file.map(|file| file.display().to_string()), ..report })
+    }
+}
+
+/// What the user named or captured is theirs to correct; the rest is a change that cannot be planned.
+fn told(error: CapturesError) -> Failure {
+    match error {
+        CapturesError::Union(UnionError::Redefined { .. } | UnionError::PortsGrew { .. } | UnionError::Build(_)) => {
+            Failure::input(error)
+        }
+        CapturesError::BringUp(BringUpError::Manager { .. }) => Failure::input(error),
+        _ => Failure::undone(error),
+    }
+}

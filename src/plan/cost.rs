@@ -1,0 +1,54 @@
+//! What a wave costs before it is run: SMPs, and the time that the devices need to serve them.
+
+use super::{Plan, Sending, Wave};
+use crate::tables::Write;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The cost of a wave's writes; barriers wait for traffic and come on top.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct WaveCost {
+    /// Writes by the attribute that is `Set`; what changes at the SM itself counts as `SA`.
+    pub writes: BTreeMap<&'static str, usize>,
+    /// SMPs: one `Set` for each write, its answer not counted, nothing lost and repeated.
+    pub smps: usize,
+    /// The most SMPs that one device gets.
+    pub busiest: usize,
+    /// Time in nanoseconds: devices work side by side, each serves one SMP after the other.
+    pub expected_ns: u64,
+}
+
+impl Plan {
+    /// The cost of one of its waves where a device serves an SMP in `smp_ns` nanoseconds.
+    pub fn cost(&self, wave: &Wave, smp_ns: u64) -> WaveCost {
+        let fabric = &self.draft.before;
+        let mut cost = WaveCost::default();
+        let mut by_device = vec![0usize; fabric.node_count()];
+        for write in &wave.writes {
+            *cost.writes.entry(attribute(write)).or_default() += 1;
+            if let Some(device) = write.node(fabric) {
+                by_device[device.index()] += 1;
+                cost.smps += 1;
+            }
+        }
+        cost.busiest = by_device.into_iter().max().unwrap_or(0);
+        let rounds = match wave.sending {
+            Sending::AnyOrder => cost.busiest,
+            Sending::Listed { window } => cost.busiest.max(cost.smps.div_ceil(usize::from(window.max(1)))),
+        };
+        cost.expected_ns = rounds as u64 * smp_ns;
+        cost
+    }
+}
+
+/// The attribute that a write sets, as the specification names it.
+fn attribute(write: &Write) -> &'static str {
+    match write {
+        Write::LftBlock { .. } => "LinearForwardingTable",
+        Write::SlToVl { .. } => "SLtoVLMappingTable",
+        Write::PortState { .. } => "PortInfo:PortState",
+        Write::MasterSm { .. } => "PortInfo:MasterSM",
+        Write::ActiveHalf { .. } => "ActiveHalf",
+        Write::SaHalf { .. } => "SA",
+    }
+}

@@ -1,0 +1,406 @@
+//! A plan on one screen, as it was made or as it was checked.
+
+use super::quantity::{count, duration};
+use super::screen::{line, number, show, some, table};
+use crate::change::{ChangeError, Departure, Drawn};
+use crate::check::Finding;
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Half, VlSet};
+use crate::plan::{FabricDigest, Phase, Plan, Scheme, WaveCost};
+use crate::scenario::FabricSize;
+use crate::verify::{ProofStatistics, Refusal};
+use comfy_table::Cell;
+use serde::Serialize;
+
+/// What a plan says, in numbers and names. Times are nanoseconds.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PlanFacts {
+    /// How the routing is changed.
+    pub scheme: Scheme,
+    /// Identifies the fabric it is for.
+    pub digest: FabricDigest,
+    /// The fabric before.
+    pub fabric: FabricSize,
+    /// Nodes that the new routing does without.
+    pub leaves: Vec<String>,
+    /// Nodes that only the new routing has.
+    pub comes: Vec<String>,
+    /// One end of each cable between nodes that stay, which the new routing does without.
+    pub cut: Vec<String>,
+    /// One end of each cable between nodes that stay, which only the new routing has.
+    pub joined: Vec<String>,
+    /// End ports that the new routing omits.
+    pub stranded: Vec<String>,
+    /// The subnet manager's port.
+    pub sm: String,
+    /// Data lanes, and the two sets of them.
+    pub lanes: LaneFacts,
+    /// The half in use before.
+    pub old: Half,
+    /// The half in use afterwards.
+    pub new: Half,
+    /// Arming policy.
+    pub arming: String,
+    /// Drain observer.
+    pub drain: String,
+    /// The waves in order.
+    pub waves: Vec<WaveFacts>,
+    /// Time that a device needs for an SMP: `expected_ns` follows from it.
+    pub smp_ns: u64,
+    /// SMPs of all waves.
+    pub smps: usize,
+    /// Time for the writes of all waves; barriers come on top.
+    pub expected_ns: u64,
+    /// What must run empty.
+    pub drain_graph: DrainFacts,
+    /// What is taken for granted.
+    pub assumptions: Vec<&'static str>,
+    /// Choices that the fabric forced.
+    pub notes: Vec<String>,
+}
+
+/// The data lanes of a plan, by number.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct LaneFacts {
+    /// All of them.
+    pub all: Vec<u8>,
+    /// Those that retire.
+    pub a: Vec<u8>,
+    /// Those that take over.
+    pub b: Vec<u8>,
+}
+
+/// One wave.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct WaveFacts {
+    /// Its name.
+    pub name: String,
+    /// Its part in the scheme.
+    pub phase: Phase,
+    /// What it costs.
+    #[serde(flatten)]
+    pub cost: WaveCost,
+    /// What must hold at its end, in order.
+    pub barriers: Vec<String>,
+}
+
+/// What must run empty before the last phase.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct DrainFacts {
+    /// Channels.
+    pub channels: usize,
+    /// Channels on its longest path.
+    pub depth: u32,
+}
+
+impl PlanFacts {
+    /// The facts of a plan, where a device serves an SMP in `smp_ns` nanoseconds.
+    pub fn of(plan: &Plan, smp_ns: u64) -> PlanFacts {
+        let draft = plan.draft();
+        let (before, after) = (&*draft.before, &*draft.after);
+        let ports = |ports: &[PortId]| ports.iter().map(|&port| before.describe_port(port)).collect();
+        let waves: Vec<WaveFacts> = plan.waves().iter().map(|wave| WaveFacts::of(plan, wave, smp_ns)).collect();
+        let lanes = |set: VlSet| set.iter().map(|vl| vl.get()).collect();
+        PlanFacts {
+            scheme: plan.scheme(),
+            digest: plan.digest(),
+            fabric: FabricSize::of(before),
+            leaves: missing_nodes(before, after),
+            comes: missing_nodes(after, before),
+            cut: missing_cables(before, after),
+            joined: missing_cables(after, before),
+            stranded: ports(&draft.stranded),
+            sm: before.describe_port(draft.sm),
+            lanes: LaneFacts { all: lanes(draft.lanes.all), a: lanes(draft.lanes.a), b: lanes(draft.lanes.b) },
+            old: draft.old,
+            new: draft.new,
+            arming: draft.policy.arming.to_string(),
+            drain: draft.policy.observer.to_string(),
+            smp_ns,
+            smps: waves.iter().map(|wave| wave.cost.smps).sum(),
+            expected_ns: waves.iter().map(|wave| wave.cost.expected_ns).sum(),
+            waves,
+            drain_graph: DrainFacts { channels: plan.drain().channels().len(), depth: plan.drain().depth() },
+            assumptions: draft.assumptions.iter().map(|held| held.name()).collect(),
+            notes: draft.notes.clone(),
+        }
+    }
+}
+
+impl WaveFacts {
+    fn of(plan: &Plan, wave: &crate::plan::Wave, smp_ns: u64) -> WaveFacts {
+        WaveFacts {
+            name: wave.name.clone(),
+            phase: wave.phase,
+            cost: plan.cost(wave, smp_ns),
+            barriers: wave.barriers.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+/// Nodes of `here` that `there`, of the same indices, lacks.
+fn missing_nodes(here: &Fabric, there: &Fabric) -> Vec<String> {
+    let gone = here.nodes().filter(|&(id, node)| node.present && !there.node(id).present);
+    gone.map(|(id, _)| here.describe_node(id)).collect()
+}
+
+/// One end of each cable of `here` that `there` lacks though it has both nodes.
+fn missing_cables(here: &Fabric, there: &Fabric) -> Vec<String> {
+    let has = |port: PortId| there.node(there.port(port).node).present;
+    let gone = here.links().filter(|&(a, b)| there.peer(a).is_none() && has(a) && has(b));
+    gone.map(|(a, _)| here.describe_port(a)).collect()
+}
+
+/// What `reconfig plan` says.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PlanReport {
+    /// `reconfig.plan-report/1`.
+    pub schema: &'static str,
+    /// `proved`, `refused` or `nothing-to-change`.
+    pub outcome: &'static str,
+    /// `planned` or `sudden`.
+    pub departure: &'static str,
+    /// The routing engine.
+    pub engine: &'static str,
+    /// Root of R.
+    pub root_before: Option<String>,
+    /// Root of R′.
+    pub root_after: Option<String>,
+    /// The plan, where one was drawn up.
+    pub plan: Option<PlanFacts>,
+    /// What was proved.
+    pub proof: Option<ProofStatistics>,
+    /// Why not.
+    pub refusal: Option<Refused>,
+    /// What a reader should know of the captures.
+    pub notes: Vec<String>,
+    /// The file that holds the plan, where one was written.
+    pub file: Option<String>,
+}
+
+/// A refusal: in words, and the evidence.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Refused {
+    /// In words.
+    pub text: String,
+    /// The evidence.
+    pub evidence: Refusal,
+}
+
+impl PlanReport {
+    /// For captures that do not differ in nodes and cables.
+    pub fn nothing_to_change(departure: Departure, engine: &'static str) -> PlanReport {
+        PlanReport {
+            schema: "reconfig.plan-report/1",
+            outcome: "nothing-to-change",
+            departure: departure.name(),
+            engine,
+            root_before: None,
+            root_after: None,
+            plan: None,
+            proof: None,
+            refusal: None,
+            notes: Vec::new(),
+            file: None,
+        }
+    }
+
+    /// For a change that was planned and judged.
+    pub fn drawn(drawn: &Drawn, departure: Departure, engine: &'static str, smp_ns: u64) -> PlanReport {
+        let vetted = &drawn.prepared.plan;
+        let name = |root: Option<NodeId>| root.map(|node| vetted.plan().draft().before.describe_node(node));
+        PlanReport {
+            outcome: if vetted.refusal().is_none() { "proved" } else { "refused" },
+            root_before: name(drawn.root_before),
+            root_after: name(drawn.prepared.root),
+            plan: Some(PlanFacts::of(vetted.plan(), smp_ns)),
+            proof: vetted.proof().cloned(),
+            refusal: vetted.refusal().map(|refusal| Refused::new(refusal.to_string(), refusal)),
+            notes: drawn.notes.clone(),
+            ..PlanReport::nothing_to_change(departure, engine)
+        }
+    }
+
+    /// For a change that was refused before there was a plan to keep; none where the error is no refusal.
+    pub fn refused(error: &ChangeError, departure: Departure, engine: &'static str, smp_ns: u64) -> Option<PlanReport> {
+        let (plan, refusal) = match error {
+            ChangeError::Old(refusal) | ChangeError::New(refusal) => (None, refusal),
+            ChangeError::Refused { plan, refusal } => (Some(PlanFacts::of(plan, smp_ns)), refusal),
+            ChangeError::SmLeaves { .. }
+            | ChangeError::LostAndGained { .. }
+            | ChangeError::NarrowNewcomer { .. }
+            | ChangeError::Route(_)
+            | ChangeError::Plan(_) => return None,
+        };
+        Some(PlanReport {
+            outcome: "refused",
+            plan,
+            refusal: Some(Refused::new(error.to_string(), refusal)),
+            ..PlanReport::nothing_to_change(departure, engine)
+        })
+    }
+
+    /// Whether the answer is yes.
+    pub fn is_yes(&self) -> bool {
+        self.refusal.is_none()
+    }
+}
+
+impl Refused {
+    fn new(text: String, evidence: &Refusal) -> Refused {
+        Refused { text, evidence: evidence.clone() }
+    }
+}
+
+/// What `reconfig check` says.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct CheckReport {
+    /// `reconfig.check-report/1`.
+    pub schema: &'static str,
+    /// Whether the lint found nothing and the prover accepts every wave.
+    pub sound: bool,
+    /// The plan.
+    pub plan: PlanFacts,
+    /// What the lint found.
+    pub findings: Vec<Finding>,
+    /// What was proved.
+    pub proof: Option<ProofStatistics>,
+    /// Why not.
+    pub refusal: Option<Refused>,
+}
+
+impl CheckReport {
+    /// For a plan that was judged by both.
+    pub fn new(plan: PlanFacts, findings: Vec<Finding>, proof: Result<ProofStatistics, Refusal>) -> CheckReport {
+        let sound = findings.is_empty() && proof.is_ok();
+        let (proof, refusal) = match proof {
+            Ok(proof) => (Some(proof), None),
+            Err(refusal) => (None, Some(Refused::new(refusal.to_string(), &refusal))),
+        };
+        CheckReport { schema: "reconfig.check-report/1", sound, plan, findings, proof, refusal }
+    }
+}
+
+/// A report of `reconfig plan` as text.
+pub fn plan(report: &PlanReport) -> String {
+    let Some(facts) = &report.plan else { return without_plan(report) };
+    let mut text = String::new();
+    line(&mut text, format_args!("{} change, scheme {}", report.departure, facts.scheme));
+    elements(&mut text, facts);
+    let root = |root: &Option<String>| root.clone().unwrap_or_else(|| "none".into());
+    let roots = format!("root {} → {}", root(&report.root_before), root(&report.root_after));
+    line(&mut text, format_args!("routing  {}, {roots}; SM at {}", report.engine, facts.sm));
+    policy(&mut text, facts);
+    waves(&mut text, facts);
+    proof(&mut text, report.proof.as_ref(), report.refusal.as_ref());
+    ending(&mut text, facts, &report.notes);
+    let written = match &report.file {
+        Some(file) => format!("written to {file}"),
+        None => "nothing was written".to_string(),
+    };
+    line(&mut text, format_args!("{}: {written}", if report.is_yes() { "yes, proved" } else { "NO, refused" }));
+    text
+}
+
+fn without_plan(report: &PlanReport) -> String {
+    match &report.refusal {
+        Some(refusal) => format!("{}\n\nNO, refused: nothing was written\n", refusal.text),
+        None => "nothing to change: both captures have the same nodes and cables\n".to_string(),
+    }
+}
+
+/// A report of `reconfig check` as text.
+pub fn check(report: &CheckReport) -> String {
+    let facts = &report.plan;
+    let mut text = String::new();
+    line(&mut text, format_args!("plan     scheme {}, for the fabric with digest {}", facts.scheme, facts.digest));
+    elements(&mut text, facts);
+    policy(&mut text, facts);
+    waves(&mut text, facts);
+    match report.findings.len() {
+        0 => line(&mut text, format_args!("lint     nothing found")),
+        found => line(&mut text, format_args!("lint     {found} found")),
+    }
+    for finding in report.findings.iter().take(20) {
+        line(&mut text, format_args!("         {finding}"));
+    }
+    if report.findings.len() > 20 {
+        line(&mut text, format_args!("         … and {} more (--json lists them all)", report.findings.len() - 20));
+    }
+    proof(&mut text, report.proof.as_ref(), report.refusal.as_ref());
+    ending(&mut text, facts, &[]);
+    line(
+        &mut text,
+        format_args!("{}", if report.sound { "yes, the plan is sound" } else { "NO, the plan is not sound" }),
+    );
+    text
+}
+
+fn elements(text: &mut String, facts: &PlanFacts) {
+    let FabricSize { switches, cas, links } = facts.fabric;
+    let lanes = facts.lanes.all.len();
+    line(text, format_args!("fabric   {switches} switches, {cas} CAs, {links} links; {lanes} data VLs"));
+    let named = [("leaves", &facts.leaves), ("comes", &facts.comes), ("cut", &facts.cut), ("joined", &facts.joined)];
+    for (what, names) in named.into_iter().filter(|(_, names)| !names.is_empty()) {
+        line(text, format_args!("{what:<8} {}", some(names)));
+    }
+    if !facts.stranded.is_empty() {
+        line(text, format_args!("stranded {}", some(&facts.stranded)));
+    }
+}
+
+fn policy(text: &mut String, facts: &PlanFacts) {
+    let sets = |lanes: &[u8]| lanes.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    if facts.scheme == Scheme::Double {
+        let (a, b) = (sets(&facts.lanes.a), sets(&facts.lanes.b));
+        line(text, format_args!("halves   {} on VLs {{{a}}} → {} on VLs {{{b}}}", facts.old, facts.new));
+        line(text, format_args!("policy   arming {}, drain by {}", facts.arming, facts.drain));
+    }
+    text.push('\n');
+}
+
+fn waves(text: &mut String, facts: &PlanFacts) {
+    let mut rows = table();
+    let header = ["SMPs", "busiest", "expected"].map(number);
+    rows.set_header([Cell::new("wave")].into_iter().chain(header).chain(["writes", "barriers"].map(Cell::new)));
+    for wave in &facts.waves {
+        let cost = &wave.cost;
+        let writes = cost.writes.iter().map(|(name, writes)| format!("{} {name}", count(*writes as u64)));
+        let writes: Vec<String> = writes.collect();
+        let numbers = [count(cost.smps as u64), count(cost.busiest as u64), duration(cost.expected_ns)].map(number);
+        let texts = [writes.join(" + "), wave.barriers.join(", ")].map(Cell::new);
+        rows.add_row([Cell::new(&wave.name)].into_iter().chain(numbers).chain(texts));
+    }
+    show(text, &rows);
+    let each = duration(facts.smp_ns);
+    let (smps, time) = (count(facts.smps as u64), duration(facts.expected_ns));
+    line(text, format_args!("expected {time} for {smps} SMPs of {each} each; barriers wait for traffic on top"));
+    let DrainFacts { channels, depth } = facts.drain_graph;
+    if channels > 0 {
+        line(text, format_args!("drains   {} channels, {depth} on the longest path", count(channels as u64)));
+    }
+}
+
+fn proof(text: &mut String, proof: Option<&ProofStatistics>, refusal: Option<&Refused>) {
+    if let Some(proof) = proof {
+        let size = [proof.waves, proof.channels, proof.lanes, proof.dependencies, proof.classes];
+        let [waves, channels, lanes, dependencies, classes] = size.map(|number| count(number as u64));
+        line(
+            text,
+            format_args!(
+                "proof    {waves} waves, {channels} channels, {lanes} lanes, {dependencies} dependencies, {classes} classes"
+            ),
+        );
+    }
+    if let Some(refusal) = refusal {
+        line(text, format_args!("proof    refused: {}", refusal.text));
+    }
+}
+
+fn ending(text: &mut String, facts: &PlanFacts, notes: &[String]) {
+    line(text, format_args!("assumes  {}", facts.assumptions.join(", ")));
+    for note in facts.notes.iter().chain(notes) {
+        line(text, format_args!("note: {note}"));
+    }
+    text.push('\n');
+}

@@ -1,0 +1,51 @@
+//! Captures of real fabrics lose their root.
+
+use super::{assert_clean, run, small};
+use reconfig::fabric::{Fabric, format};
+use reconfig::scenario::{Departure, Scenario};
+use std::path::PathBuf;
+
+/// A capture, where the folder of captures is there; says so where it is not.
+fn capture(name: &str) -> Option<Fabric> {
+    let root = std::env::var_os("RECONFIG_CORPUS").map(PathBuf::from);
+    let root = root.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/fabrics"));
+    let file = root.join("real").join(format!("{name}.ibnetdiscover"));
+    let Ok(bytes) = std::fs::read(&file) else {
+        println!("SKIPPED: {} is not there; set RECONFIG_CORPUS to the folder of captures", file.display());
+        return None;
+    };
+    Some(format::read(&bytes, name).expect("a capture can be read"))
+}
+
+fn lose_the_root(name: &str, load: f64) {
+    let Some(fabric) = capture(name) else { return };
+    for departure in [Departure::Planned, Departure::Sudden] {
+        let what = format!("{name} {}", departure.name());
+        let (optimised_sl_to_vl, load) = (Some(true), Some(load));
+        let report = run(&Scenario { departure, optimised_sl_to_vl, load, ..small(fabric.clone()) });
+        assert_clean(&report, &what);
+        assert_eq!(report.proof.status, "proved", "{what}");
+        assert!(departure == Departure::Sudden || report.packets.lost_to_failure == 0, "{what}: {:?}", report.packets);
+    }
+}
+
+#[test]
+fn small_captures_lose_their_root() {
+    lose_the_root("qdr-mesh-8sw", 0.02);
+    lose_the_root("psmn-x5", 0.02);
+}
+
+#[test]
+fn a_pod_of_dgx_hosts_loses_its_root() {
+    lose_the_root("dgx-ndr", 0.005);
+}
+
+/// 666 switches and 3675 adapters: minutes, so only when asked for.
+#[test]
+fn selene_loses_its_root() {
+    if std::env::var_os("RECONFIG_LONG").is_none() {
+        println!("SKIPPED: selene-compute takes minutes; set RECONFIG_LONG=1 to run it");
+        return;
+    }
+    lose_the_root("selene-compute", 0.001);
+}

@@ -1,0 +1,200 @@
+//! `reconfig simulate` as a user meets it: exit codes, messages, JSON.
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::process::{Command, Output, Stdio};
+
+const FABRIC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/topologies/fat-tree-4-2.ibnetdiscover");
+const QUICK: [&str; 8] = ["--load", "0.05", "--warm-up", "20", "--before", "50", "--after", "50"];
+
+fn simulate(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
+    command.arg("simulate").args(arguments).env_remove("RECONFIG_LOG").stdin(Stdio::null());
+    command.output().expect("the binary runs")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("output is UTF-8")
+}
+
+/// Runs with little traffic; the exit code and the object printed.
+fn json(arguments: &[&str]) -> (Option<i32>, Value) {
+    let output = simulate(&[arguments, &QUICK, &["--json", FABRIC]].concat());
+    let value = serde_json::from_slice(&output.stdout);
+    let value = value.unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)));
+    (output.status.code(), value)
+}
+
+fn keys(value: &Value) -> BTreeSet<&str> {
+    value.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+fn assert_keys(value: &Value, wanted: &[&str]) {
+    let found = keys(value);
+    let missing: Vec<_> = wanted.iter().filter(|key| !found.contains(*key)).collect();
+    assert!(missing.is_empty(), "{missing:?} are missing among {found:?}");
+}
+
+#[test]
+fn the_report_has_the_keys_that_programs_count_on() {
+    let (code, report) = json(&["--remove-root"]);
+    assert_eq!(code, Some(0));
+    let top = [
+        "schema",
+        "outcome",
+        "scheme",
+        "engine",
+        "seed",
+        "trace_hash",
+        "fabric",
+        "phases",
+        "packets",
+        "packet_hops",
+        "deadlock",
+        "latency_ns",
+        "throughput",
+        "smps",
+        "proof",
+    ];
+    assert_keys(&report, &top);
+    assert_eq!((&report["schema"], &report["outcome"]), (&"reconfig.simulation/1".into(), &"completed".into()));
+    assert_keys(&report["fabric"], &["switches", "cas", "links"]);
+    let packets = ["injected", "delivered", "in_flight", "stranded", "lost_to_failure", "lost_to_change"];
+    assert_keys(&report["packets"], &packets);
+    assert_keys(&report["smps"], &["by_attribute", "total"]);
+    assert_keys(&report["proof"], &["status", "waves", "channels", "dependencies"]);
+    assert_keys(&report["throughput"], &["before", "during", "after"]);
+    for period in ["before", "during", "after"] {
+        assert_keys(&report["latency_ns"][period], &["p50", "p99", "max"]);
+        let throughput = report["throughput"][period].as_f64().expect("a number");
+        assert!((0.0..=1.0).contains(&throughput), "{period}: {throughput}");
+    }
+    let phases = report["phases"].as_array().expect("a list");
+    let names: Vec<_> = phases.iter().map(|phase| phase["name"].as_str().expect("a name")).collect();
+    assert_eq!(names, super::PHASES);
+    phases.iter().for_each(|phase| assert_keys(phase, &["name", "start_ns", "end_ns", "smps"]));
+    let hash = report["trace_hash"].as_str().expect("a text: numbers of 64 bits do not survive every reader");
+    assert!(hash.len() == 16 && hash.bytes().all(|digit| digit.is_ascii_hexdigit()), "{hash}");
+    assert!(report["deadlock"].is_null());
+}
+
+#[test]
+fn packets_lost_to_the_change_and_changes_that_end_early_are_a_no() {
+    let (code, report) = json(&["--remove-root", "--planned", "--scheme", "static"]);
+    assert_eq!((code, &report["outcome"]), (Some(1), &"completed".into()));
+    assert!(report["packets"]["lost_to_change"].as_u64() > Some(0));
+    let (code, report) = json(&["--remove-root", "--path-cache", "never"]);
+    assert_eq!((code, &report["outcome"]), (Some(1), &"aborted".into()));
+    assert!(report["reason"].as_str().is_some_and(|reason| reason.contains("stands still while swapping")));
+}
+
+#[test]
+fn a_comparison_is_a_list_and_says_no_where_one_scheme_does() {
+    let (code, reports) = json(&["--remove-root", "--planned", "--compare"]);
+    let reports = reports.as_array().expect("a list");
+    let schemes: Vec<_> = reports.iter().map(|report| report["scheme"].as_str().expect("a name")).collect();
+    assert_eq!((code, schemes), (Some(1), vec!["double", "static", "in-place"]));
+    assert_eq!(reports[0]["packets"]["lost_to_change"], 0);
+}
+
+#[test]
+fn the_screen_says_what_happened() {
+    let output = simulate(&[&["--remove-switch", "spine-2", "--planned"], &QUICK[..], &[FABRIC]].concat());
+    let screen = text(&output.stdout);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+    for part in ["remove switch spine-2 (planned), scheme double", "proved: 5 waves", "lost to change", "completed in"]
+    {
+        assert!(screen.contains(part), "{part} is missing:\n{screen}");
+    }
+    let columns: Vec<&str> = super::PHASES.to_vec();
+    let rows = screen.lines().filter_map(|line| line.split_whitespace().next());
+    let phases: Vec<&str> = rows.filter(|word| columns.contains(word)).collect();
+    assert_eq!(phases, super::PHASES);
+}
+
+/// What is typed, the exit code, and a part of the message.
+type Case<'a> = (&'a [&'a str], i32, &'a str);
+
+#[test]
+fn what_cannot_be_meant_is_refused_with_a_reason() {
+    let cases: &[Case<'_>] = &[
+        (&[], 2, "<--remove-root|--remove-switch <NODE>"),
+        (&["--remove-root", "--remove-switch", "spine-1"], 2, "cannot be used with"),
+        (&["--remove-root", "--planned", "--sudden"], 2, "cannot be used with"),
+        (&["--add-switch", "spine-1", "--planned"], 2, "cannot be used with"),
+        (&["--remove-root", "--compare", "--scheme", "double"], 2, "cannot be used with"),
+        (&["--remove-switch", "nobody"], 2, "no node is called `nobody`: give a description or a GUID"),
+        (&["--remove-switch", "spine"], 2, "there are spine-1, spine-2"),
+        (&["--remove-switch", "host-1 HCA-1"], 2, "host-1 HCA-1 is no switch"),
+        (&["--remove-link", "spine-1"], 2, "expected NODE:PORT"),
+        (&["--remove-link", "spine-1:0"], 2, "spine-1 has ports 1 to 8"),
+        (&["--remove-link", "spine-1:9"], 2, "there is no port 9"),
+        (&["--remove-root", "--load", "2"], 2, "load is 2: expected 0 to 1"),
+        (&["--remove-root", "--load", "-1"], 2, "load is -1: expected 0 to 1"),
+        (&["--remove-root", "--load", "nan"], 2, "load is NaN: expected 0 to 1"),
+        (&["--remove-root", "--vls", "3"], 2, "3 data VLs: InfiniBand ports have 1, 2, 4, 8 or 15"),
+        (&["--remove-root", "--lmc", "8"], 2, "8 is not in 0..=7"),
+        (&["--remove-root", "--scheme", "twice"], 2, "expected one of double, static, in-place"),
+        (&["--remove-root", "--drain", "hope"], 2, "expected one of token, poll, conservation, lifetime"),
+        (&["--remove-root", "--packet-bytes", "9000"], 2, "packet length is 9000: expected 64 to 4200"),
+        (&["--remove-root", "--buffer", "3"], 2, "input buffer is 3 credits"),
+        (&["--remove-root", "--smp-loss", "2"], 2, "SMP loss is 2: expected 0 to 1"),
+        (&["--remove-root", "--smp-timeout", "0"], 2, "0 is not in 1.."),
+        (&["--remove-root", "--barrier-timeout", "0"], 2, "0 is not in 1.."),
+        (&["--remove-root", "--window", "0"], 2, "0 is not in 1.."),
+        (&["--remove-root", "--sm", "spine-1"], 2, "spine-1 cannot run the subnet manager"),
+        (&["--remove-root", "--traffic", "storm"], 2, "`storm` is no traffic pattern"),
+        (&["--remove-root", "--traffic", "hot-spot:3"], 2, "expected uniform, permutation, hot-spot:RANK,SHARE"),
+        (&["--remove-root", "--traffic", "hot-spot:3,2"], 2, "is no traffic pattern"),
+        (&["--remove-root", "--traffic", "hot-spot:16,0.5"], 2, "rank 16: the fabric's end ports have ranks 0 to 15"),
+        (&["--remove-root", "--traffic", "trace:no-such-file"], 2, "cannot read no-such-file"),
+        (&["--remove-root", "--lmc", "0"], 3, "has LMC 0, one LID"),
+        (&["--remove-root", "--vls", "1"], 3, "has 1 data VL"),
+    ];
+    for &(arguments, code, part) in cases {
+        let output = simulate(&[arguments, &[FABRIC]].concat());
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
+        assert!(message.contains(part), "{arguments:?}: {message}");
+        assert_eq!(text(&output.stdout), "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn traces_and_fabrics_that_cannot_be_read_name_the_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cases = [
+        ("", "holds no packet"),
+        ("# only a remark\n", "holds no packet"),
+        ("100 0 1 512\n200 0 1\n", ":2: expected four fields: time in ns"),
+        ("100 0 one 512\n", ":1: expected whole numbers"),
+        ("200 0 1 512\n100 0 1 512\n", ":2: this packet is earlier than the one before"),
+        ("100 0 1 512\n200 99 1 512\n", "rank 99: the fabric's end ports have ranks 0 to 15"),
+    ];
+    for (trace, part) in cases {
+        let file = folder.path().join("trace");
+        std::fs::write(&file, trace).expect("can be written");
+        let output = simulate(&["--remove-root", "--traffic", &format!("trace:{}", file.display()), FABRIC]);
+        assert_eq!(output.status.code(), Some(2), "{trace:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(part), "{trace:?}: {}", text(&output.stderr));
+    }
+    let whole = std::fs::read_to_string(FABRIC).expect("bundled");
+    let file = folder.path().join("broken.ibnetdiscover");
+    let broken = whole.replacen("Switch\t8", "Switch\teight", 1);
+    assert_ne!(broken, whole);
+    std::fs::write(&file, broken).expect("can be written");
+    let output = simulate(&["--remove-root", file.to_str().expect("UTF-8")]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = text(&output.stderr);
+    assert!(message.contains("broken.ibnetdiscover:") && message.contains("eight"), "{message}");
+}
+
+#[test]
+fn a_trace_sends_what_it_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("trace");
+    std::fs::write(&file, "# time, source, destination, bytes\n100 0 5 512\n1000,1,5,256\n").expect("can be written");
+    let traffic = format!("trace:{}", file.display());
+    let (code, report) = json(&["--remove-root", "--planned", "--traffic", &traffic]);
+    assert_eq!((code, &report["packets"]["delivered"]), (Some(0), &2.into()));
+}

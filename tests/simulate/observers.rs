@@ -1,0 +1,67 @@
+//! Who tells that lanes are empty. What cannot tell must not let the change go on.
+
+use super::{assert_clean, assert_packets_add_up, run, small};
+use reconfig::plan::{Observer, Policy};
+use reconfig::scenario::{Departure, Ending, Scenario};
+use reconfig::sim::SimConfig;
+
+fn by(observer: Observer, departure: Departure) -> Scenario {
+    let base = small(super::bundled("random-regular-16-4"));
+    Scenario { policy: Policy { observer, ..base.policy }, departure, barrier_timeout_ns: 3_000_000, ..base }
+}
+
+/// Limits that no packet of these runs ever reaches.
+fn with_limits(scenario: Scenario) -> Scenario {
+    let sim = SimConfig { hoq_lifetime_ns: 100_000, switch_lifetime_ns: 200_000, ..scenario.sim.clone() };
+    Scenario { sim, barrier_timeout_ns: 20_000_000, ..scenario }
+}
+
+#[test]
+fn every_observer_sees_a_planned_change_through() {
+    for observer in [Observer::Token, Observer::Poll] {
+        assert_clean(&run(&by(observer, Departure::Planned)), observer.name());
+    }
+    // No host hangs on the root of a fat tree: every counter can be read.
+    let fabric = super::bundled("fat-tree-4-2");
+    assert_clean(&run(&Scenario { fabric, ..by(Observer::Conservation, Departure::Planned) }), "conservation");
+    let report = run(&with_limits(by(Observer::Lifetime, Departure::Planned)));
+    assert_clean(&report, "lifetime");
+    assert_eq!(report.lifetime_discards, 0);
+}
+
+#[test]
+fn tokens_polls_and_ages_see_a_sudden_change_through() {
+    for observer in [Observer::Token, Observer::Poll] {
+        assert_clean(&run(&by(observer, Departure::Sudden)), observer.name());
+    }
+    assert_clean(&run(&with_limits(by(Observer::Lifetime, Departure::Sudden))), "lifetime");
+}
+
+#[test]
+fn conservation_is_refused_beforehand_where_a_counter_cannot_be_read() {
+    let error = super::watched(&by(Observer::Conservation, Departure::Planned), &mut super::Nobody).unwrap_err();
+    assert!(error.to_string().contains("choose another drain observer"), "{error}");
+}
+
+/// Packets that died were sent and never received: counters cannot balance.
+#[test]
+fn conservation_has_no_verdict_after_a_death() {
+    let report = run(&by(Observer::Conservation, Departure::Sudden));
+    assert_eq!(report.outcome, Ending::Aborted);
+    let reason = report.reason.clone().unwrap_or_default();
+    assert!(reason.contains("draining") && reason.contains("conservation"), "{reason}");
+    assert_eq!(report.packets.lost_to_change, 0, "{:?}", report.packets);
+    assert_packets_add_up(&report, "conservation");
+}
+
+#[test]
+fn ages_mean_nothing_where_switches_have_no_limit() {
+    for departure in [Departure::Planned, Departure::Sudden] {
+        let report = run(&by(Observer::Lifetime, departure));
+        assert_eq!(report.outcome, Ending::Aborted);
+        let reason = report.reason.clone().unwrap_or_default();
+        assert!(reason.starts_with("called off") && reason.contains("LifeTimeValue"), "{reason}");
+        assert_eq!(report.packets.lost_to_change, 0, "{:?}", report.packets);
+        assert_packets_add_up(&report, "lifetime");
+    }
+}

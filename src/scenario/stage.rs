@@ -6,7 +6,7 @@ use crate::change::{self, BringUp};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Sl};
 use crate::lid;
-use crate::routing::Engine;
+use crate::routing::{Connectivity, Engine};
 use crate::sim::{Sim, SimConfig, SimTransport};
 use crate::tables::{RoutingFunction, SubnetTables};
 use std::sync::Arc;
@@ -41,10 +41,7 @@ impl Stage {
         };
         let whole = bring_up.equip(&scenario.fabric)?;
         let lanes = change::data_vls(&whole);
-        let before = match scenario.element {
-            Element::Newcomer(node) => whole.without_nodes(&[a_switch(&whole, node)?]),
-            _ => whole.clone(),
-        };
+        let before = before(scenario, &whole)?;
         let function = bring_up.route(&before, engine)?;
         let (element, after) = after(scenario, &whole, &function)?;
         let sm = change::manager_port(&before, &after, scenario.sm)?;
@@ -89,6 +86,17 @@ impl Stage {
             (_, Element::Root) => unreachable!("the stage resolves the root"),
         }
     }
+}
+
+/// The fabric before the change: without a newcomer, and without what only the newcomer joins with the manager.
+fn before(scenario: &Scenario, whole: &Fabric) -> Result<Fabric, ScenarioError> {
+    let Element::Newcomer(node) = scenario.element else { return Ok(whole.clone()) };
+    let rest = whole.without_nodes(&[a_switch(whole, node)?]);
+    let sm = change::manager_port(&rest, &rest, scenario.sm)?;
+    let links = Connectivity::of(&rest);
+    let joined = |node| rest.ports_of(node).any(|port| links.joins(port, sm));
+    let apart: Vec<NodeId> = rest.nodes().map(|(id, _)| id).filter(|&id| !joined(id)).collect();
+    Ok(rest.without_nodes(&apart))
 }
 
 fn a_switch(fabric: &Fabric, node: NodeId) -> Result<NodeId, ScenarioError> {

@@ -15,7 +15,7 @@ use super::wheel::TICKS_PER_NS;
 use crate::fabric::Fabric;
 use crate::ids::{Lid, PortNum, Vl, VlSet};
 use crate::wire::vendor::{ArcBlocks, DrainArcs, DrainToken, Flush, LaneStatus, PortMask};
-use crate::wire::{AttributeId, Method, Route, Smp};
+use crate::wire::{AttributeId, Method, PortState, Route, Smp};
 
 /// Bytes of a token on the wire: a MAD.
 const TOKEN_BYTES: u64 = 256 + 34;
@@ -83,6 +83,17 @@ impl Agents {
             draining: vec![Draining::default(); fabric.node_count()],
             stood: vec![0; lanes],
         }
+    }
+}
+
+impl Agents {
+    /// A device begins anew, with nothing in its buffers.
+    pub(super) fn forget(&mut self, node: usize) {
+        self.arcs[node].clear();
+        self.flushing[node] = Flushing::default();
+        self.draining[node] = Draining::default();
+        self.watched[node] = false;
+        self.watching = self.watched.contains(&true);
     }
 }
 
@@ -166,10 +177,13 @@ impl Sim {
         }
     }
 
+    /// The ports of a node that carry data, or did: where a cable has just come, nobody at its far end need know of the
+    /// round.
     fn live_ports(&self, node: u32) -> impl Iterator<Item = u32> + use<'_> {
         let first = self.net.first_port(node);
         let last = first + u32::from(self.net.num_ports(node));
-        (first + 1..=last).filter(|&port| self.net.ports[port as usize].alive)
+        let carries = |port: &super::state::OutPort| port.alive && port.state != PortState::Initialize;
+        (first + 1..=last).filter(move |&port| carries(&self.net.ports[port as usize]))
     }
 
     /// Whether a port's in lanes hold nothing on `lanes`.

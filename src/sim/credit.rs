@@ -123,6 +123,16 @@ impl Sim {
         }
     }
 
+    /// Both ends of a cable that comes back agree on what its sender has: returns that were on their way are void.
+    pub(super) fn restore_credits(&mut self, out_lane: u32, credits: u16) {
+        let out = &mut self.net.outs[out_lane as usize];
+        let mut noted = std::mem::replace(&mut out.earlier, NIL);
+        (out.credits, out.latest, out.starved) = (credits, 0, false);
+        while noted != NIL {
+            noted = self.returns.remove(noted).next;
+        }
+    }
+
     /// Credits that an out lane has at this moment.
     pub(super) fn credits_of(&self, out_lane: u32) -> u16 {
         let out = &self.net.outs[out_lane as usize];

@@ -98,7 +98,6 @@ pub struct Sim {
     deadlocks_broken: u64,
     lifetime_discards: u64,
     expiries: Vec<Ticks>,
-    first_half: Half,
     traffic_on: bool,
     packet_hops: u64,
     hash: u64,
@@ -146,7 +145,6 @@ impl Sim {
             deadlocks_broken: 0,
             lifetime_discards: 0,
             expiries: if limits { vec![0; net.ins.len()] } else { Vec::new() },
-            first_half: Half::Lower,
             traffic_on: false,
             packet_hops: 0,
             hash: 0xCBF2_9CE4_8422_2325,
@@ -176,7 +174,6 @@ impl Sim {
 
     /// Loads the half that every source sends on.
     pub fn load_half(&mut self, half: Half) {
-        self.first_half = half;
         self.sources.list.iter_mut().for_each(|source| source.half = half);
     }
 

@@ -278,8 +278,9 @@ impl Sim {
 
     fn set_active_half(&mut self, port: u32, told: ActiveHalf) -> Result<(), u16> {
         let rank = self.source_at(port)?;
-        if self.config.sources_move {
-            self.sources.list[rank].half = told.half;
+        // Who has come has no paths yet that could stay behind.
+        if self.config.sources_move || self.sources.list[rank].silent {
+            self.tell_half(rank, told.half);
         }
         Ok(())
     }

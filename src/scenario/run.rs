@@ -308,7 +308,10 @@ fn report(scenario: &Scenario, stage: &Stage, sim: &Sim, change: Change, prepare
         fabric: FabricSize::of(&stage.before),
         change: ChangeReport {
             what: stage.describe(scenario.element),
-            departure: scenario.departure.name(),
+            departure: match stage.element {
+                Element::Newcomer(_) => "arrival",
+                Element::Root | Element::Switch(_) | Element::Link(_) => scenario.departure.name(),
+            },
             root_before: stage.function.root().map(node),
             root_after: root.map(node),
             stranded: stranded.iter().map(|&port| stage.whole.describe_port(port)).collect(),

@@ -60,7 +60,7 @@ fn proof(text: &mut String, report: &SimulationReport) {
 fn phases(text: &mut String, report: &SimulationReport) {
     let mut rows = table();
     rows.set_header(vec![Cell::new("phase"), number("from"), number("to"), number("took"), number("SMPs")]);
-    for phase in &report.phases {
+    for phase in report.sweep.iter().chain(&report.phases) {
         let took = phase.end_ns.saturating_sub(phase.start_ns);
         let times = [phase.start_ns, phase.end_ns, took].map(|ns| number(duration(ns)));
         rows.add_row([Cell::new(&phase.name)].into_iter().chain(times).chain([number(count(phase.smps))]));

@@ -1,7 +1,7 @@
 //! The stage before the curtain rises: LIDs, R, who leaves, where the subnet manager runs, and a simulation with R loaded.
 
+use super::ScenarioError;
 use super::setting::{Element, Scenario};
-use super::{ScenarioError, estimate};
 use crate::change::{self, BringUp};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Sl};
@@ -27,10 +27,8 @@ pub struct Stage {
     pub sm: PortId,
     /// What changes; the root is resolved.
     pub element: Element,
-    /// The simulation's settings, load decided.
+    /// The simulation's settings; the load is decided by whoever lets it run.
     pub config: SimConfig,
-    /// Packet-hops that the run is expected to take.
-    pub expected_hops: u64,
 }
 
 impl Stage {
@@ -48,7 +46,7 @@ impl Stage {
         let (element, after) = after(scenario, &whole, &function)?;
         let sm = change::manager_port(&before, &after, scenario.sm)?;
         let tables = lid::bring_up(&whole, &function, lanes);
-        let mut stage = Stage {
+        Ok(Stage {
             whole: Arc::new(whole),
             before: Arc::new(before),
             after: Arc::new(after),
@@ -57,10 +55,7 @@ impl Stage {
             sm,
             element,
             config: SimConfig { data_vls: lanes, ..scenario.sim.clone() },
-            expected_hops: 0,
-        };
-        (stage.config.load, stage.expected_hops) = estimate::load_and_hops(scenario, &stage);
-        Ok(stage)
+        })
     }
 
     /// The simulation with everything loaded, its sources silent.

@@ -14,12 +14,12 @@ use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Half, Lmc};
 use reconfig::lid;
 use reconfig::machine::{CallOff, Outcome};
-use reconfig::plan::{Draft, Observer, Phase, Plan, Policy, Scheme};
+use reconfig::plan::{Draft, Lanes, Observer, Phase, Plan, Policy, Scheme};
 use reconfig::routing::{Connectivity, Demand, Engine};
 use reconfig::scenario::{self, Element, Ending, Scenario, Watch};
 use reconfig::sim::PacketCounts;
 use reconfig::subnet::SubnetManager;
-use reconfig::tables::Write;
+use reconfig::tables::{NodeSlToVl, Write};
 use reconfig::verify::{Refusal, prove};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -134,6 +134,19 @@ fn a_switch_that_comes_with_old_tables_is_written_whole() {
     };
     let whole = blank.plan().tables_at(5).lfts[spine.index()].blocks();
     assert_eq!(blocks(blank.plan()), usize::from(whole));
+}
+
+/// What is believed of a table between a cable that has come and another is not relied on.
+#[test]
+fn sl_to_vl_tables_at_cables_that_have_come_are_always_written() {
+    let mut input = a_leaf_comes(Scheme::Double);
+    let spine = node(&input.surviving, "spine-1");
+    let table = Lanes::of_count(VLS).separate(Half::Lower);
+    input.tables.sl_to_vl[spine.index()] = Arc::new(NodeSlToVl::Uniform(table));
+    let plan = prepare(input).expect("provable").plan;
+    let of_spine = |write: &&Write| matches!(write, Write::SlToVl { node, .. } if *node == spine);
+    // One of four cables has come: from it to all four, and from port 0 and the other three to it.
+    assert_eq!(plan.plan().waves()[0].writes.iter().filter(of_spine).count(), 4 + 4);
 }
 
 type Fault = (&'static str, fn(&mut Draft), fn(&Refusal) -> bool);

@@ -108,7 +108,7 @@ impl FabricSize {
 pub struct ChangeReport {
     /// In words: which element leaves or comes.
     pub what: String,
-    /// `sudden` or `planned`.
+    /// `sudden`, `planned` or `arrival`.
     pub departure: &'static str,
     /// Root of R.
     pub root_before: Option<String>,

@@ -4,7 +4,7 @@ use super::outcome::{
     ChangeReport, Ending, FabricSize, Latency, Periods, PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport,
     SmpReport, StuckReport,
 };
-use super::setting::Scenario;
+use super::setting::{Element, Scenario};
 use super::stage::Stage;
 use crate::change::Prepared;
 use crate::driver;
@@ -47,7 +47,10 @@ pub(super) fn summary(
         fabric: FabricSize::of(&stage.before),
         change: ChangeReport {
             what: stage.describe(scenario.element),
-            departure: scenario.departure.name(),
+            departure: match stage.element {
+                Element::Newcomer(_) => "arrival",
+                Element::Root | Element::Switch(_) | Element::Link(_) => scenario.departure.name(),
+            },
             root_before: stage.function.root().map(node),
             root_after: root.map(node),
             stranded: stranded.iter().map(|&port| stage.whole.describe_port(port)).collect(),

@@ -3,7 +3,7 @@
 //! *Restore* puts every service level back to SL mod V, those of the retired half too: nobody uses them until they are
 //! spare in the next change, and the tables are then the same before and after every change.
 
-use super::{PlanInput, lane_notes, lft_writes, new_port_writes, port_writes, sl_to_vl_writes};
+use super::{PlanInput, differs, lane_notes, lft_writes, new_port_writes, port_writes, sl_to_vl_writes};
 use crate::fabric::{NodeId, PortId};
 use crate::ids::{Half, Lid, Lmc};
 use crate::plan::{Assumption, Barrier, Draft, Lanes, Observer, Phase, Plan, PlanError, Scheme, Sending, Wave};
@@ -66,7 +66,10 @@ fn wave(phase: Phase, part: &str, writes: Vec<Write>, barriers: &[Barrier]) -> W
 }
 
 fn split(input: &PlanInput, lanes: Lanes) -> Wave {
-    let mut writes = sl_to_vl_writes(&input.surviving, &input.initial, lanes.separate(input.old));
+    let table = lanes.separate(input.old);
+    let differs = differs(&input.initial, table);
+    let chosen = |node, from, to| differs(node, from, to) || input.pair_has_come(node, from, to);
+    let mut writes = sl_to_vl_writes(&input.surviving, table, chosen);
     // The routing in force leads nobody there, so it does not matter when they come up, if only before the swap.
     writes.extend(new_port_writes(input));
     wave(Phase::Split, "", writes, &[Barrier::Acknowledged, Barrier::Flushed(lanes.b)])
@@ -99,9 +102,8 @@ fn swap(input: &PlanInput, new: Half) -> Wave {
 
 fn restore(input: &PlanInput, lanes: Lanes) -> Wave {
     let mut tables = input.initial.clone();
-    let separate = sl_to_vl_writes(&input.surviving, &tables, lanes.separate(input.old));
-    separate.iter().for_each(|write| tables.apply(&input.before, write));
-    let writes = sl_to_vl_writes(&input.surviving, &tables, lanes.steady());
+    split(input, lanes).writes.iter().for_each(|write| tables.apply(&input.before, write));
+    let writes = sl_to_vl_writes(&input.surviving, lanes.steady(), differs(&tables, lanes.steady()));
     wave(Phase::Restore, "", writes, &[Barrier::Acknowledged])
 }
 

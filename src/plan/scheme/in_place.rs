@@ -2,7 +2,7 @@
 //! each block over the switches in GUID order; equal blocks are skipped; nothing is waited for before the end. What has
 //! come is started behind that, as OpenSM does: its ports go ACTIVE when every table was written.
 
-use super::{PlanInput, lane_notes, lft_writes, new_port_writes, new_sl_to_vl_writes, welcome_writes};
+use super::{PlanInput, lane_notes, lft_writes, new_port_writes, sl_to_vl_writes, welcome_writes};
 use crate::plan::{Assumption, Barrier, Draft, DrainGraph, Lanes, Phase, Plan, Scheme, Sending, Wave};
 use crate::tables::Write;
 
@@ -13,7 +13,8 @@ const OPENSM_WINDOW: u16 = 4;
 pub(super) fn plan(input: PlanInput) -> Plan {
     let lanes = Lanes::of_fabric(&input.before);
     let mut tables = lft_writes(&input);
-    tables.extend(new_sl_to_vl_writes(&input, lanes.steady()));
+    let is_new = |node, from, to| input.pair_has_come(node, from, to);
+    tables.extend(sl_to_vl_writes(&input.surviving, lanes.steady(), is_new));
     let mut start = new_port_writes(&input);
     let mut waves = vec![wave(Phase::Rewrite, tables)];
     if !start.is_empty() {

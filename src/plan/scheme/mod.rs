@@ -120,6 +120,12 @@ impl PlanInput {
         self.before.peer(port).is_some() && self.routed.peer(port).is_none()
     }
 
+    /// Whether a cable at one of two ports of a node has come: nothing is known of the SL-to-VL table between them.
+    fn pair_has_come(&self, node: NodeId, input: PortNum, output: PortNum) -> bool {
+        let comes = |num| self.before.port_at(node, num).is_some_and(|port| self.has_come(port));
+        comes(input) || comes(output)
+    }
+
     /// Whether all that joins a node with the others has come: nothing is known of its tables.
     fn is_new(&self, node: NodeId) -> bool {
         let mut cabled = self.before.ports_of(node).filter(|&port| self.before.peer(port).is_some()).peekable();
@@ -148,16 +154,19 @@ fn lft_writes(input: &PlanInput) -> Vec<Write> {
     writes
 }
 
-/// The writes that bring every SL-to-VL table of `fabric` to `wanted`, each device by the form it understands.
-fn sl_to_vl_writes(fabric: &Fabric, tables: &SubnetTables, wanted: SlToVl) -> Vec<Write> {
+/// Writes of one SL-to-VL table to the (input, output) pairs chosen, each device by the form it understands.
+fn sl_to_vl_writes(fabric: &Fabric, table: SlToVl, chosen: impl Fn(NodeId, PortNum, PortNum) -> bool) -> Vec<Write> {
     let mut writes = Vec::new();
     for (node, info) in fabric.nodes().filter(|(_, info)| info.present) {
-        let pairs = sl_to_vl_pairs(fabric, node);
-        let now = &tables.sl_to_vl[node.index()];
-        let differing = pairs.into_iter().filter(|&(input, output)| *now.get(input, output) != wanted);
-        writes.extend(scopes(info, differing).into_iter().map(|scope| Write::SlToVl { node, scope, table: wanted }));
+        let pairs = sl_to_vl_pairs(fabric, node).into_iter().filter(|&(input, output)| chosen(node, input, output));
+        writes.extend(scopes(info, pairs).into_iter().map(|scope| Write::SlToVl { node, scope, table }));
     }
     writes
+}
+
+/// Whether a table of `tables` is another than `wanted`.
+fn differs(tables: &SubnetTables, wanted: SlToVl) -> impl Fn(NodeId, PortNum, PortNum) -> bool + use<'_> {
+    move |node, input, output| *tables.sl_to_vl[node.index()].get(input, output) != wanted
 }
 
 /// How a node is told of new tables for some (input, output) pairs, by the form that it understands.
@@ -187,18 +196,6 @@ fn sl_to_vl_pairs(fabric: &Fabric, node: NodeId) -> Vec<(PortNum, PortNum)> {
 fn port_writes(fabric: &Fabric, state: PortState) -> Vec<Write> {
     let cabled = fabric.ports().filter(|(_, port)| port.peer.is_some());
     cabled.map(|(port, _)| Write::PortState { port, state }).collect()
-}
-
-/// The SL-to-VL tables of what has come: nothing is known of them.
-fn new_sl_to_vl_writes(input: &PlanInput, wanted: SlToVl) -> Vec<Write> {
-    let fabric = &*input.surviving;
-    let mut writes = Vec::new();
-    for (node, info) in fabric.nodes().filter(|(_, info)| info.present) {
-        let comes = |num| fabric.port_at(node, num).is_some_and(|port| input.has_come(port));
-        let pairs = sl_to_vl_pairs(fabric, node).into_iter().filter(|&(input, output)| comes(input) || comes(output));
-        writes.extend(scopes(info, pairs).into_iter().map(|scope| Write::SlToVl { node, scope, table: wanted }));
-    }
-    writes
 }
 
 /// ACTIVE for the ports of every cable that has come: until then it carries no data.

@@ -1,7 +1,7 @@
 //! Scheme `static`: ports to INITIALIZE, tables written while nothing flows, ports to ACTIVE. Free of deadlock because
 //! the stopped ports discard what they hold; its price is those packets and the gap in delivery.
 
-use super::{PlanInput, lane_notes, lft_writes, new_sl_to_vl_writes, port_writes, welcome_writes};
+use super::{PlanInput, lane_notes, lft_writes, port_writes, sl_to_vl_writes, welcome_writes};
 use crate::plan::{Assumption, Barrier, Draft, DrainGraph, Lanes, Phase, Plan, Scheme, Sending, Wave};
 use crate::tables::{PortState, Write};
 
@@ -9,7 +9,8 @@ use crate::tables::{PortState, Write};
 pub(super) fn plan(input: PlanInput) -> Plan {
     let lanes = Lanes::of_fabric(&input.before);
     let mut tables = lft_writes(&input);
-    tables.extend(new_sl_to_vl_writes(&input, lanes.steady()));
+    let is_new = |node, from, to| input.pair_has_come(node, from, to);
+    tables.extend(sl_to_vl_writes(&input.surviving, lanes.steady(), is_new));
     let mut start = port_writes(&input.surviving, PortState::Active);
     start.extend(welcome_writes(&input, input.old));
     let waves = vec![

@@ -36,6 +36,11 @@ fn plans() -> Vec<(&'static str, Arc<Vetted>)> {
     let mut separate = root_goes(Scheme::Double);
     let table = Lanes::of_count(changes::VLS).separate(Half::Lower);
     separate.tables.sl_to_vl.fill(Arc::new(NodeSlToVl::Uniform(table)));
+    let mut comes_back = removal(&subnet, Scheme::InPlace, Removal::Sudden);
+    let gone = prepare_baseline(comes_back.clone()).unwrap_or_else(|error| panic!("{error}")).plan;
+    comes_back.tables = gone.plan().tables_at(gone.plan().waves().len()).clone();
+    std::mem::swap(&mut comes_back.before, &mut comes_back.after);
+    comes_back.surviving = comes_back.after.clone();
     let inputs = [
         ("double", root_goes(Scheme::Double)),
         ("double, nothing to install", nothing_goes(Scheme::Double)),
@@ -43,6 +48,7 @@ fn plans() -> Vec<(&'static str, Arc<Vetted>)> {
         ("static", root_leaves(Scheme::Static)),
         ("static, nothing to install", nothing_goes(Scheme::Static)),
         ("in-place", root_goes(Scheme::InPlace)),
+        ("in-place, the root comes back", comes_back),
         ("in-place, nothing to write", nothing_goes(Scheme::InPlace)),
     ];
     let prepared = |input| prepare_baseline(input).unwrap_or_else(|error| panic!("{error}")).plan;

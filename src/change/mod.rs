@@ -17,20 +17,21 @@ use crate::ids::Half;
 use crate::lid;
 use crate::plan::{self, CyclicDrain, DrainGraph, Lanes, Plan, PlanError, PlanInput, Policy, Scheme, Vetted};
 use crate::routing::{self, Connectivity, Demand, Engine, RouteError};
-use crate::tables::{RoutingFunction, SubnetTables};
+use crate::tables::{NodeSlToVl, PortState, RoutingFunction, SubnetTables};
 use crate::verify::{self, ChannelGraph, Refusal, Scope, TableProof};
 use std::sync::Arc;
 
-/// A change to prepare. All fabrics share the index space of `before`.
+/// A change to prepare. All fabrics share one index space; between `before` and `surviving` something was lost, or
+/// something has come, not both.
 #[derive(Clone)]
 pub struct ChangeInput<'a> {
     /// The fabric that the routing in force was made for, LIDs assigned.
     pub before: Arc<Fabric>,
-    /// What is there while the change runs: `before` less what died.
+    /// What is there while the change runs: `before` less what died, or `before` and what has come.
     pub surviving: Arc<Fabric>,
     /// What is to be routed: `surviving` less what is to leave.
     pub after: Arc<Fabric>,
-    /// The tables in force.
+    /// The tables in force; what they say of devices that have come is not looked at.
     pub tables: SubnetTables,
     /// Virtual layers that the routing in force needs.
     pub layers: u8,
@@ -71,6 +72,30 @@ pub enum ChangeError {
     SmLeaves {
         /// The port.
         port: String,
+    },
+    /// Something was lost and something has come.
+    #[error(
+        "the cable {lost} was lost and the cable {gained} has come since the routing in force was made: make the change for the loss first, \
+         then the one for what has come"
+    )]
+    LostAndGained {
+        /// A cable that was lost, by its ends.
+        lost: String,
+        /// A cable that has come, by its ends.
+        gained: String,
+    },
+    /// What has come has fewer data VLs than are in use.
+    #[error(
+        "{port} has come with {data_vls} data VLs, and {in_use} are in use on every link: replace it, or bring the subnet \
+         up anew with fewer"
+    )]
+    NarrowNewcomer {
+        /// An end of the cable.
+        port: String,
+        /// Data VLs there.
+        data_vls: u8,
+        /// Data VLs that the SL-to-VL tables in force use.
+        in_use: usize,
     },
     /// The routing in force is not safe by itself.
     #[error("the routing in force cannot be proved: {0}")]
@@ -138,12 +163,13 @@ impl Draft {
         }
         let old_proof =
             verify::prove_tables(&input.before, &input.tables, &Scope::of(&[input.old])).map_err(ChangeError::Old)?;
+        let whole = whole(&input)?;
         let surviving = Arc::new(within_reach(&input.surviving, input.sm));
         let after = Arc::new(within_reach(&input.after, input.sm));
         let stranded = routing::stranded(&input.before, &after, input.sm);
-        let demand = Demand::joined_with(&after, input.sm, paths(&input.before));
+        let demand = Demand::joined_with(&after, input.sm, paths(&whole));
         let function = input.engine.route(&after, &demand)?;
-        let plan = draw_up(&input, surviving, after, &function, stranded.clone())?;
+        let plan = draw_up(&input, whole, surviving, after, &function, stranded.clone())?;
         let scope = Scope { halves: vec![plan.new_half()], stranded: stranded.clone(), switches: true };
         let last = plan.tables_at(plan.waves().len());
         let new_proof = verify::prove_tables(&plan.draft().after, last, &scope).map_err(ChangeError::New)?;
@@ -170,6 +196,50 @@ impl Draft {
     }
 }
 
+/// What the routing in force was made for, and what has come to it: the fabric that the plan is made on.
+fn whole(input: &ChangeInput<'_>) -> Result<Arc<Fabric>, ChangeError> {
+    let (before, surviving) = (&input.before, &input.surviving);
+    let joined = |fabric: &Fabric, other: &Fabric| {
+        let mut cabled = fabric.ports().filter(|(_, port)| port.peer.is_some());
+        cabled.find(|&(id, port)| port.peer != other.peer(id)).map(|(id, _)| id)
+    };
+    let Some(gained) = joined(surviving, before) else { return Ok(before.clone()) };
+    if let Some(lost) = joined(before, surviving) {
+        let (lost, gained) = (name_cable(before, lost), name_cable(surviving, gained));
+        return Err(ChangeError::LostAndGained { lost, gained });
+    }
+    let in_use = Lanes::of_fabric(before).all.len();
+    let narrow = surviving.ports().find(|(_, port)| port.peer.is_some() && usize::from(port.data_vls) < in_use);
+    match narrow {
+        Some((id, port)) => {
+            let (port, data_vls) = (surviving.describe_port(id), port.data_vls);
+            Err(ChangeError::NarrowNewcomer { port, data_vls, in_use })
+        }
+        None => Ok(surviving.clone()),
+    }
+}
+
+fn name_cable(fabric: &Fabric, end: PortId) -> String {
+    let ends = [Some(end), fabric.peer(end)].into_iter().flatten();
+    ends.map(|end| fabric.describe_port(end)).collect::<Vec<_>>().join(" – ")
+}
+
+/// The tables in force, with nothing said of what has come: it forwards nothing, and its ports carry no data yet.
+fn blanked(input: &ChangeInput<'_>, whole: &Fabric) -> SubnetTables {
+    let mut tables = input.tables.clone();
+    let steady = Arc::new(NodeSlToVl::Uniform(Lanes::of_fabric(&input.before).steady()));
+    let has_come = |port: PortId| whole.peer(port).is_some() && input.before.peer(port).is_none();
+    let cabled = |fabric: &Fabric, node| fabric.ports_of(node).any(|port| fabric.peer(port).is_some());
+    for (node, _) in whole.nodes().filter(|&(node, _)| cabled(whole, node) && !cabled(&input.before, node)) {
+        tables.lfts[node.index()] = Arc::default();
+        tables.sl_to_vl[node.index()] = steady.clone();
+    }
+    for (port, _) in whole.ports().filter(|&(port, _)| has_come(port)) {
+        tables.port_states[port.index()] = PortState::Initialize;
+    }
+    tables
+}
+
 fn is_switch_port(fabric: &Fabric, port: PortId) -> bool {
     let node = fabric.node(fabric.port(port).node);
     node.is_switch() && node.present
@@ -191,6 +261,7 @@ fn paths(fabric: &Fabric) -> usize {
 
 fn draw_up(
     input: &ChangeInput<'_>,
+    whole: Arc<Fabric>,
     surviving: Arc<Fabric>,
     after: Arc<Fabric>,
     function: &RoutingFunction,
@@ -200,14 +271,16 @@ fn draw_up(
         Scheme::Double => (vec![input.old.other()], retiring(input, &surviving)?),
         Scheme::Static | Scheme::InPlace => (vec![Half::Lower, Half::Upper], DrainGraph::default()),
     };
-    let target = lid::merge(&input.before, &input.tables.lfts, function, &halves);
+    let initial = blanked(input, &whole);
+    let target = lid::merge(&whole, &initial.lfts, function, &halves);
     let plan = plan::plan(
         input.scheme,
         PlanInput {
-            before: input.before.clone(),
+            before: whole,
+            routed: input.before.clone(),
             surviving,
             after,
-            initial: input.tables.clone(),
+            initial,
             target,
             old: input.old,
             policy: input.policy,

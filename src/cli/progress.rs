@@ -12,6 +12,7 @@ const WORTH_TELLING: u64 = 20_000_000;
 pub(super) struct Progress {
     name: String,
     bar: ProgressBar,
+    lines_only: bool,
     expected: u64,
     told: u64,
 }
@@ -19,7 +20,12 @@ pub(super) struct Progress {
 impl Progress {
     /// For a run of this name.
     pub(super) fn new(name: impl Into<String>) -> Progress {
-        Progress { name: name.into(), bar: ProgressBar::hidden(), expected: 0, told: 0 }
+        Progress { name: name.into(), bar: ProgressBar::hidden(), lines_only: false, expected: 0, told: 0 }
+    }
+
+    /// For one of several runs at once: lines, since bars would write over each other.
+    pub(super) fn lines(name: impl Into<String>) -> Progress {
+        Progress { lines_only: true, ..Progress::new(name) }
     }
 
     /// Where standard error is closed nobody can be told anything.
@@ -40,7 +46,7 @@ impl Watch for Progress {
             count(expected_hops),
             percent(load)
         ));
-        if std::io::stderr().is_terminal() {
+        if std::io::stderr().is_terminal() && !self.lines_only {
             let style = ProgressStyle::with_template("{msg} {wide_bar} {percent} %  {elapsed}, {eta} to go");
             let style = style.expect("the template names fields that a bar has");
             self.bar = ProgressBar::new(expected_hops).with_style(style);

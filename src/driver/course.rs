@@ -1,6 +1,6 @@
 //! One change from `Begin` to its end: commands are carried out one by one, their answers are the machine's events.
 
-use super::watch::common;
+use super::watch::{common, lacks};
 use super::{ChangeReport, Driver, DriverError, PhaseRecord};
 use crate::change::Prepared;
 use crate::fabric::{Fabric, PortId};
@@ -63,14 +63,20 @@ impl<S: SubnetManager> Driver<S> {
     }
 
     /// What the routing must be changed to next, where the machine asked to look again: what is alive of what the plan
-    /// was to route.
-    fn followed_by(&self, log: &mut Log, plan: &Plan) -> Option<Fabric> {
+    /// was to route. Where something was lost, what has come must wait for the change after that.
+    fn followed_by(&mut self, log: &mut Log, plan: &Plan) -> Option<Fabric> {
         if !std::mem::take(&mut log.replan) {
             return None;
         }
+        let running = &self.running;
+        let wanted = common(&running.alive, &plan.draft().after);
+        if running.has_lost_something() {
+            self.noticed |= lacks(&running.routed, &wanted);
+            return Some(common(&wanted, &running.routed));
+        }
         let called_off = log.outcome == Some(Outcome::CalledOff(CallOff::TopologyChanged));
-        let lost = called_off || self.running.has_lost_something();
-        lost.then(|| common(&self.running.alive, &plan.draft().after))
+        let differs = lacks(&running.routed, &wanted) || lacks(&wanted, &running.routed);
+        (called_off && differs).then_some(wanted)
     }
 
     async fn run_once(&mut self, log: &mut Log, plan: &Arc<Vetted>, first: Event) -> Result<(), DriverError> {
@@ -184,10 +190,10 @@ impl<S: SubnetManager> Driver<S> {
         }
     }
 
-    /// Sends writes; those to devices that are gone count as done.
+    /// Sends writes; those to devices and ports that are gone count as done.
     async fn apply(&mut self, writes: &[Write], order: Order) -> Result<Applied, SubnetError> {
         let alive = self.running.alive.clone();
-        let lives = |write: &&Write| write.node(&alive).is_none_or(|node| alive.node(node).present);
+        let lives = |write: &&Write| is_there(&alive, write);
         if writes.iter().all(|write| lives(&write)) {
             return self.subnet.apply(&alive, writes, order).await;
         }
@@ -227,6 +233,17 @@ impl Log {
             None => self.phases.push(PhaseRecord { name, start_ns, end_ns, smps }),
         }
     }
+}
+
+/// Whether the device of a write is there, and the cable of the port that it is about.
+fn is_there(alive: &Fabric, write: &Write) -> bool {
+    let present = write.node(alive).is_none_or(|node| alive.node(node).present);
+    let cabled = match *write {
+        Write::PortState { port, .. } | Write::ActiveHalf { port, .. } => alive.peer(port).is_some(),
+        Write::MasterSm { port, .. } => alive.node(alive.port(port).node).is_switch() || alive.peer(port).is_some(),
+        Write::LftBlock { .. } | Write::SlToVl { .. } | Write::SaHalf { .. } => true,
+    };
+    present && cabled
 }
 
 /// The blocks that waves 0 to `reached` may have changed, as they were.

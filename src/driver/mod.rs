@@ -3,8 +3,9 @@
 //! On entry: a [`SubnetManager`] and what is known of the subnet ([`Running`]). On return of a change: a [`ChangeReport`],
 //! and `Running` as it is now, so that the next change starts from there. Between two commands the driver looks whether
 //! the subnet changed: an event counts as a change only when a sweep sees one, since traps repeat and come late. What
-//! died is excused from the writes that wait for it. Whoever changes fabrics by *adding* to them plans on the union of
-//! both ([`fabric::difference`](crate::fabric::difference)). Lacks on purpose: any decision (`machine`), a journal that outlives the process.
+//! died is excused from the writes that wait for it. What comes disturbs no change under way: it is served by the next,
+//! and must be known beforehand ([`fabric::difference`](crate::fabric::difference) makes the union of two fabrics). Lacks
+//! on purpose: any decision (`machine`), a journal that outlives the process.
 
 mod course;
 mod error;
@@ -96,6 +97,8 @@ pub struct Driver<S> {
     state: State,
     /// The change that stands still, where one does.
     halted: Option<Prepared>,
+    /// Something came while a change was under way, and no change has served it yet.
+    noticed: bool,
     abort: AbortHandle,
     trail: Trail,
 }
@@ -105,7 +108,7 @@ impl<S: SubnetManager> Driver<S> {
     pub fn new(mut subnet: S, running: Running, intent: Intent) -> Driver<S> {
         subnet.set_topology(&running.alive, running.sm);
         let (abort, trail) = (AbortHandle::default(), Trail::default());
-        Driver { subnet, running, intent, state: State::new(), halted: None, abort, trail }
+        Driver { subnet, running, intent, state: State::new(), halted: None, noticed: false, abort, trail }
     }
 
     /// The subnet manager.
@@ -185,13 +188,17 @@ impl<S: SubnetManager> Driver<S> {
     }
 
     /// Waits until something known has come to the subnet that the routing in force does not serve, or `until_ns` has
-    /// come, then routes all that is there. None where nothing came.
+    /// come, then routes all that is there. None where nothing came. What came during a change before counts too. Where
+    /// something was lost as well, this call makes the change for that, and the next one, without waiting, the other.
     ///
     /// # Errors
     /// As for [`Driver::await_loss`].
     pub async fn await_growth(&mut self, until_ns: u64) -> Result<Option<ChangeReport>, DriverError> {
-        let all = |running: &Running| (*running.alive).clone();
-        self.await_difference(until_ns, |running| running.has_grown().then(|| all(running))).await
+        let wanted = |running: &Running| match running.has_lost_something() {
+            true => watch::common(&running.alive, &running.routed),
+            false => (*running.alive).clone(),
+        };
+        self.await_difference(until_ns, |running| running.has_grown().then(|| wanted(running))).await
     }
 
     async fn await_difference(
@@ -199,15 +206,19 @@ impl<S: SubnetManager> Driver<S> {
         until_ns: u64,
         wanted: impl Fn(&Running) -> Option<Fabric>,
     ) -> Result<Option<ChangeReport>, DriverError> {
-        while let Some(event) = self.subnet.next_event(until_ns).await? {
-            tracing::info!(?event, "the subnet tells of a change");
-            let (_, sweep) = self.look().await?;
+        let mut noticed = self.noticed;
+        loop {
+            if !std::mem::take(&mut noticed) {
+                let Some(event) = self.subnet.next_event(until_ns).await? else { return Ok(None) };
+                tracing::info!(?event, "the subnet tells of a change");
+            }
+            let sweep = self.look().await?;
             let Some(after) = wanted(&self.running) else { continue };
+            self.noticed = watch::lacks(&after, &self.running.alive);
             let prepared = self.prepare(Arc::new(after))?;
             let mut report = self.run(prepared).await?;
             report.sweep = Some(sweep);
             return Ok(Some(report));
         }
-        Ok(None)
     }
 }

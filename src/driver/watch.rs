@@ -9,20 +9,17 @@ use std::sync::Arc;
 const SWEEPS: usize = 4;
 
 impl<S: SubnetManager> Driver<S> {
-    /// Sweeps until a sweep passes without events, and takes what was found for what is there. Whether that differs from
-    /// what was known to be there.
+    /// Sweeps until a sweep passes without events, and takes what was found for what is there.
     ///
     /// # Errors
     /// The sweep failed, or found what is not known; then `running` stays as it is.
-    pub(super) async fn look(&mut self) -> Result<(bool, PhaseRecord), DriverError> {
+    pub(super) async fn look(&mut self) -> Result<PhaseRecord, DriverError> {
         let (start_ns, before) = (self.subnet.now_ns(), self.subnet.smps().clone());
-        let mut changed = false;
         for _ in 0..SWEEPS {
             while self.subnet.pending_event().is_some() {}
             let discovered = self.subnet.discover().await?;
             discovered.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
             let alive = difference::align(&self.running.known, &discovered.fabric)?;
-            changed |= !same_links(&self.running.alive, &alive);
             self.subnet.set_topology(&alive, self.running.sm);
             self.running.alive = Arc::new(alive);
             match self.subnet.pending_event() {
@@ -31,13 +28,18 @@ impl<S: SubnetManager> Driver<S> {
             }
         }
         let smps = self.subnet.smps().since(&before);
-        Ok((changed, PhaseRecord { name: "sweep", start_ns, end_ns: self.subnet.now_ns(), smps }))
+        Ok(PhaseRecord { name: "sweep", start_ns, end_ns: self.subnet.now_ns(), smps })
     }
 
-    /// Looks while a change is under way: what a sweep cannot tell, or tells of new elements, is no reason to stop.
+    /// Looks while a change is under way: whether something is gone. What a sweep cannot tell is no reason to stop, nor is
+    /// what has come: that is remembered.
     pub(super) async fn glance(&mut self) -> Result<bool, DriverError> {
+        let before = self.running.alive.clone();
         match self.look().await {
-            Ok((changed, _)) => Ok(changed),
+            Ok(_) => {
+                self.noticed |= lacks(&before, &self.running.alive);
+                Ok(lacks(&self.running.alive, &before))
+            }
             Err(DriverError::Subnet(error)) if error.is_fatal() => Err(error.into()),
             Err(error) => {
                 tracing::warn!(%error, "looking at the subnet during a change");
@@ -50,27 +52,21 @@ impl<S: SubnetManager> Driver<S> {
 impl Running {
     /// Whether a node or cable that the routing in force counts on is gone.
     pub fn has_lost_something(&self) -> bool {
-        let nodes = self.routed.nodes().zip(self.alive.nodes());
-        let ports = self.routed.ports().zip(self.alive.ports());
-        nodes.into_iter().any(|((_, was), (_, is))| was.present && !is.present)
-            || ports.into_iter().any(|((_, was), (_, is))| was.peer.is_some() && was.peer != is.peer)
+        lacks(&self.alive, &self.routed)
     }
-}
 
-impl Running {
     /// Whether a node or cable is there that the routing in force does not count on.
     pub fn has_grown(&self) -> bool {
-        let nodes = self.routed.nodes().zip(self.alive.nodes());
-        let ports = self.routed.ports().zip(self.alive.ports());
-        nodes.into_iter().any(|((_, was), (_, is))| !was.present && is.present)
-            || ports.into_iter().any(|((_, was), (_, is))| was.peer.is_none() && is.peer.is_some())
+        lacks(&self.routed, &self.alive)
     }
 }
 
-/// Whether two restrictions of one fabric have the same nodes and cables.
-fn same_links(a: &Fabric, b: &Fabric) -> bool {
-    let nodes = a.nodes().zip(b.nodes()).all(|((_, a), (_, b))| a.present == b.present);
-    nodes && a.ports().zip(b.ports()).all(|((_, a), (_, b))| a.peer == b.peer)
+/// Whether one restriction of a fabric lacks a node or cable that another has.
+pub(super) fn lacks(fabric: &Fabric, other: &Fabric) -> bool {
+    let mut nodes = fabric.nodes().zip(other.nodes());
+    let mut ports = fabric.ports().zip(other.ports());
+    nodes.any(|((_, own), (_, other))| !own.present && other.present)
+        || ports.any(|((_, own), (_, other))| other.peer.is_some() && own.peer != other.peer)
 }
 
 /// What of `fabric` is in `other` too.

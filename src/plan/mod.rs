@@ -36,7 +36,7 @@ pub use wave::{Barrier, Sending, Wave};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
 use crate::tables::{SubnetTables, Write};
-use crate::verify::{Transition, WaveFacts};
+use crate::verify::{Newcomers, Transition, WaveFacts};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -80,8 +80,10 @@ impl Assumption {
 pub struct Draft {
     /// How the routing is changed.
     pub scheme: Scheme,
-    /// The fabric before the change, LIDs assigned.
+    /// What was there before the change, and what has come to it, LIDs assigned: the fabric whose indices the plan uses.
     pub before: Arc<Fabric>,
+    /// What of `before` the routing in force was made for: `before` less what has come.
+    pub routed: Arc<Fabric>,
     /// What is there while the waves run.
     pub surviving: Arc<Fabric>,
     /// The fabric after the change.
@@ -192,6 +194,11 @@ impl Plan {
         undo::writes(&self.draft, reached)
     }
 
+    /// Whether the cable at a port is one that the routing in force knows nothing of.
+    pub fn has_come(&self, port: PortId) -> bool {
+        self.draft.before.peer(port).is_some() && self.draft.routed.peer(port).is_none()
+    }
+
     /// The data lanes that the barriers of wave `index` leave empty everywhere, with nothing latched for them.
     fn emptied_by(&self, index: usize) -> VlSet {
         let wave = &self.draft.waves[index];
@@ -250,5 +257,16 @@ impl Transition for Plan {
 
     fn stranded(&self) -> &[PortId] {
         &self.draft.stranded
+    }
+
+    /// Newcomers are told of their half by the swap, or, where there is none, when ports are started.
+    fn newcomers(&self) -> Newcomers {
+        let joins = |wave: &Wave| matches!(wave.phase, Phase::Swap | Phase::Start);
+        let waves = self.waves();
+        Newcomers {
+            ports: self.draft.before.end_ports().filter(|&port| self.has_come(port)).collect(),
+            wave: waves.iter().position(joins).unwrap_or(waves.len()),
+            half: self.draft.new,
+        }
     }
 }

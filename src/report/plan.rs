@@ -226,7 +226,11 @@ impl PlanReport {
         let (plan, refusal) = match error {
             ChangeError::Old(refusal) | ChangeError::New(refusal) => (None, refusal),
             ChangeError::Refused { plan, refusal } => (Some(PlanFacts::of(plan, smp_ns)), refusal),
-            ChangeError::SmLeaves { .. } | ChangeError::Route(_) | ChangeError::Plan(_) => return None,
+            ChangeError::SmLeaves { .. }
+            | ChangeError::LostAndGained { .. }
+            | ChangeError::NarrowNewcomer { .. }
+            | ChangeError::Route(_)
+            | ChangeError::Plan(_) => return None,
         };
         Some(PlanReport {
             outcome: "refused",

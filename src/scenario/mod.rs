@@ -13,6 +13,7 @@ mod outcome;
 mod run;
 mod setting;
 mod stage;
+mod summary;
 
 pub use crate::change::Departure;
 pub use accounting::{Accounting, Line, accounting};

@@ -1,21 +1,19 @@
 //! The run itself: time passes, the change happens, the driver reacts, and everything is added up.
 
-use super::ScenarioError;
-use super::outcome::{
-    ChangeReport, Ending, FabricSize, Latency, Periods, PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport,
-    SmpReport, StuckReport,
-};
+use super::outcome::{Ending, SimulationReport};
 use super::setting::{Element, Scenario};
 use super::stage::Stage;
+use super::summary::{Change, summary};
+use super::{ScenarioError, estimate};
 use crate::change::{Departure, Prepared};
 use crate::driver::{self, Driver, Intent, Running, Trail};
 use crate::fabric::Fabric;
 use crate::ids::Half;
 use crate::machine::Outcome;
-use crate::plan::{Arming, Policy, Scheme, Vetted};
+use crate::plan::{Arming, Scheme, Vetted};
 use crate::routing::Engine;
 use crate::sim::{ArmedPort, Halt, Sim, SimTransport};
-use crate::subnet::{Manager, SmpCounts, SubnetManager, Timing};
+use crate::subnet::{Manager, SubnetManager, Timing};
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
@@ -58,12 +56,14 @@ pub fn run(
         Arming::Discard => ArmedPort::Discards,
         Arming::Hold | Arming::Off => ArmedPort::Holds,
     };
+    let (load, expected_hops) = estimate::load_and_hops(scenario, &stage);
+    stage.config.load = load;
     let transport = stage.simulation()?;
-    watch.begins(stage.expected_hops, stage.config.load);
+    watch.begins(expected_hops, load);
     let mut play = Play { scenario, stage: &stage, transport: transport.clone(), watch };
     let (change, prepared) = play.perform(engine)?;
     play.watch.ends();
-    Ok(transport.with(|sim| report(scenario, &stage, sim, change, &prepared)))
+    Ok(transport.with(|sim| summary(scenario, &stage, sim, change, &prepared)))
 }
 
 /// The plan that a scenario's change begins with, as far as it is known beforehand; nothing is simulated.
@@ -86,16 +86,6 @@ impl Watch for Unwatched {
     fn passes(&mut self, _: u64, _: u64) {}
 
     fn ends(&mut self) {}
-}
-
-/// What came of the change, as far as the driver knows.
-struct Change {
-    ending: Ending,
-    reason: Option<String>,
-    start_ns: u64,
-    end_ns: u64,
-    report: Option<driver::ChangeReport>,
-    smps: SmpCounts,
 }
 
 struct Play<'a> {
@@ -289,123 +279,5 @@ fn ending(outcome: &Outcome) -> (Ending, Option<String>) {
         Outcome::Completed => (Ending::Completed, None),
         Outcome::CalledOff(why) => (Ending::Aborted, Some(format!("called off: {why}"))),
         Outcome::Failed { state, reason } => (Ending::Aborted, Some(format!("stands still while {state}: {reason}"))),
-    }
-}
-
-fn report(scenario: &Scenario, stage: &Stage, sim: &Sim, change: Change, prepared: &Prepared) -> SimulationReport {
-    let run = change.report.as_ref();
-    let plan = run.map_or(&prepared.plan, |run| &run.plan);
-    let (root, stranded) = run.map_or((prepared.root, &prepared.stranded), |run| (run.root, &run.stranded));
-    let node = |node| stage.whole.describe_node(node);
-    let (_, lifetime) = sim.limits_at_work();
-    SimulationReport {
-        schema: SCHEMA,
-        outcome: change.ending,
-        reason: change.reason,
-        scheme: scenario.scheme,
-        engine: stage.function.engine().to_string(),
-        seed: stage.config.seed,
-        trace_hash: sim.trace_hash(),
-        fabric: FabricSize::of(&stage.before),
-        change: ChangeReport {
-            what: stage.describe(scenario.element),
-            departure: scenario.departure.name(),
-            root_before: stage.function.root().map(node),
-            root_after: root.map(node),
-            stranded: stranded.iter().map(|&port| stage.whole.describe_port(port)).collect(),
-        },
-        settings: settings(scenario, stage),
-        sweep: run.and_then(|run| run.sweep.as_ref()).map(|sweep| phase("sweep", sweep)),
-        phases: run.map_or_else(Vec::new, |run| run.phases.iter().map(|record| phase(record.name, record)).collect()),
-        change_ns: run.map(|_| change.end_ns - change.start_ns),
-        packets: sim.packets(),
-        misdelivered: sim.misdelivered(),
-        packet_hops: sim.packet_hops(),
-        deadlock: sim.deadlock().map(|cycle| cycle.iter().map(|stuck| name_stuck(&stage.whole, stuck)).collect()),
-        deadlocks_broken: sim.limits_at_work().0,
-        lifetime_discards: lifetime,
-        latency_ns: latencies(sim),
-        throughput: throughputs(sim),
-        longest_gap_ns: sim.longest_gap_ns(2),
-        smps: smps(&change.smps),
-        proof: proof(plan),
-        assumptions: plan.plan().draft().assumptions.iter().map(|held| held.name().to_string()).collect(),
-        notes: plan.plan().draft().notes.clone(),
-    }
-}
-
-fn settings(scenario: &Scenario, stage: &Stage) -> Settings {
-    let Policy { arming, observer } = scenario.policy;
-    Settings {
-        load: stage.config.load,
-        packet_bytes: stage.config.packet_bytes,
-        data_vls: stage.config.data_vls,
-        lmc: stage.whole.port(stage.sm).lmc.get(),
-        latch: stage.config.latch,
-        arming: arming.to_string(),
-        drain: observer.to_string(),
-        sm: stage.whole.describe_node(stage.whole.port(stage.sm).node),
-    }
-}
-
-fn phase(name: &str, record: &driver::PhaseRecord) -> PhaseReport {
-    let smps = record.smps.total() + record.smps.perf;
-    PhaseReport { name: name.to_string(), start_ns: record.start_ns, end_ns: record.end_ns, smps }
-}
-
-fn name_stuck(fabric: &Fabric, stuck: &crate::sim::StuckPacket) -> StuckReport {
-    StuckReport {
-        input: fabric.describe_port(stuck.input),
-        input_vl: stuck.input_vl.get(),
-        output: fabric.describe_port(stuck.output),
-        output_vl: stuck.output_vl.get(),
-        dlid: stuck.dlid.0,
-        sl: stuck.sl.get(),
-        born_ns: stuck.born_ns,
-    }
-}
-
-/// The periods *before*, *during* and *after*; the one of warming up comes first.
-fn periods<T: Default>(sim: &Sim, value: impl Fn(usize) -> T) -> Periods<T> {
-    let of = |index: usize| if index < sim.periods().len() { value(index) } else { T::default() };
-    Periods { before: of(1), during: of(2), after: of(3) }
-}
-
-fn latencies(sim: &Sim) -> Periods<Latency> {
-    periods(sim, |index| {
-        let latency = &sim.periods()[index].latency_ns;
-        let quantile = |q| latency.value_at_quantile(q);
-        Latency { p50: quantile(0.5), p99: quantile(0.99), max: latency.max() }
-    })
-}
-
-fn throughputs(sim: &Sim) -> Periods<f64> {
-    let capacity = sim.delivery_capacity();
-    periods(sim, |index| {
-        let length_ns = sim.period_ns(index);
-        if length_ns == 0 { 0.0 } else { sim.periods()[index].bytes as f64 / length_ns as f64 / capacity }
-    })
-}
-
-fn smps(counts: &SmpCounts) -> SmpReport {
-    let name =
-        |&(attribute, method): &(crate::wire::AttributeId, crate::wire::Method)| format!("{method:?}({attribute:?})");
-    let mut by_attribute: std::collections::BTreeMap<String, u64> =
-        counts.sent.iter().map(|(key, &count)| (name(key), count)).collect();
-    if counts.perf > 0 {
-        by_attribute.insert("Performance".into(), counts.perf);
-    }
-    SmpReport { by_attribute, total: counts.total() + counts.perf }
-}
-
-fn proof(plan: &Vetted) -> ProofReport {
-    let waves = plan.plan().waves().len();
-    let statistics = plan.proof();
-    ProofReport {
-        status: if statistics.is_some() { "proved" } else { "refused" },
-        waves,
-        channels: statistics.map_or(0, |proof| proof.channels),
-        dependencies: statistics.map_or(0, |proof| proof.dependencies),
-        refusal: plan.refusal().map(ToString::to_string),
     }
 }

@@ -1,12 +1,12 @@
 //! The stage before the curtain rises: LIDs, R, who leaves, where the subnet manager runs, and a simulation with R loaded.
 
+use super::ScenarioError;
 use super::setting::{Element, Scenario};
-use super::{ScenarioError, estimate};
 use crate::change::{self, BringUp};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Sl};
 use crate::lid;
-use crate::routing::Engine;
+use crate::routing::{Connectivity, Engine};
 use crate::sim::{Sim, SimConfig, SimTransport};
 use crate::tables::{RoutingFunction, SubnetTables};
 use std::sync::Arc;
@@ -27,10 +27,8 @@ pub struct Stage {
     pub sm: PortId,
     /// What changes; the root is resolved.
     pub element: Element,
-    /// The simulation's settings, load decided.
+    /// The simulation's settings; the load is decided by whoever lets it run.
     pub config: SimConfig,
-    /// Packet-hops that the run is expected to take.
-    pub expected_hops: u64,
 }
 
 impl Stage {
@@ -43,15 +41,12 @@ impl Stage {
         };
         let whole = bring_up.equip(&scenario.fabric)?;
         let lanes = change::data_vls(&whole);
-        let before = match scenario.element {
-            Element::Newcomer(node) => whole.without_nodes(&[a_switch(&whole, node)?]),
-            _ => whole.clone(),
-        };
+        let before = before(scenario, &whole)?;
         let function = bring_up.route(&before, engine)?;
         let (element, after) = after(scenario, &whole, &function)?;
         let sm = change::manager_port(&before, &after, scenario.sm)?;
         let tables = lid::bring_up(&whole, &function, lanes);
-        let mut stage = Stage {
+        Ok(Stage {
             whole: Arc::new(whole),
             before: Arc::new(before),
             after: Arc::new(after),
@@ -60,10 +55,7 @@ impl Stage {
             sm,
             element,
             config: SimConfig { data_vls: lanes, ..scenario.sim.clone() },
-            expected_hops: 0,
-        };
-        (stage.config.load, stage.expected_hops) = estimate::load_and_hops(scenario, &stage);
-        Ok(stage)
+        })
     }
 
     /// The simulation with everything loaded, its sources silent.
@@ -94,6 +86,17 @@ impl Stage {
             (_, Element::Root) => unreachable!("the stage resolves the root"),
         }
     }
+}
+
+/// The fabric before the change: without a newcomer, and without what only the newcomer joins with the manager.
+fn before(scenario: &Scenario, whole: &Fabric) -> Result<Fabric, ScenarioError> {
+    let Element::Newcomer(node) = scenario.element else { return Ok(whole.clone()) };
+    let rest = whole.without_nodes(&[a_switch(whole, node)?]);
+    let sm = change::manager_port(&rest, &rest, scenario.sm)?;
+    let links = Connectivity::of(&rest);
+    let joined = |node| rest.ports_of(node).any(|port| links.joins(port, sm));
+    let apart: Vec<NodeId> = rest.nodes().map(|(id, _)| id).filter(|&id| !joined(id)).collect();
+    Ok(rest.without_nodes(&apart))
 }
 
 fn a_switch(fabric: &Fabric, node: NodeId) -> Result<NodeId, ScenarioError> {

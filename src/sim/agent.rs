@@ -15,7 +15,7 @@ use super::wheel::TICKS_PER_NS;
 use crate::fabric::Fabric;
 use crate::ids::{Lid, PortNum, Vl, VlSet};
 use crate::wire::vendor::{ArcBlocks, DrainArcs, DrainToken, Flush, LaneStatus, PortMask};
-use crate::wire::{AttributeId, Method, Route, Smp};
+use crate::wire::{AttributeId, Method, PortState, Route, Smp};
 
 /// Bytes of a token on the wire: a MAD.
 const TOKEN_BYTES: u64 = 256 + 34;
@@ -83,6 +83,17 @@ impl Agents {
             draining: vec![Draining::default(); fabric.node_count()],
             stood: vec![0; lanes],
         }
+    }
+}
+
+impl Agents {
+    /// A device begins anew, with nothing in its buffers.
+    pub(super) fn forget(&mut self, node: usize) {
+        self.arcs[node].clear();
+        self.flushing[node] = Flushing::default();
+        self.draining[node] = Draining::default();
+        self.watched[node] = false;
+        self.watching = self.watched.contains(&true);
     }
 }
 
@@ -166,10 +177,13 @@ impl Sim {
         }
     }
 
+    /// The ports of a node that carry data, or did: where a cable has just come, nobody at its far end need know of the
+    /// round.
     fn live_ports(&self, node: u32) -> impl Iterator<Item = u32> + use<'_> {
-        let first = self.net.first_port[node as usize];
-        let last = first + u32::from(self.net.num_ports[node as usize]);
-        (first + 1..=last).filter(|&port| self.net.ports[port as usize].alive)
+        let first = self.net.first_port(node);
+        let last = first + u32::from(self.net.num_ports(node));
+        let carries = |port: &super::state::OutPort| port.alive && port.state != PortState::Initialize;
+        (first + 1..=last).filter(move |&port| carries(&self.net.ports[port as usize]))
     }
 
     /// Whether a port's in lanes hold nothing on `lanes`.
@@ -233,7 +247,7 @@ impl Sim {
     // Drain.
 
     pub(super) fn set_drain_arcs(&mut self, node: u32, block: u32, arcs: &DrainArcs) {
-        let num_ports = self.net.num_ports[node as usize];
+        let num_ports = self.net.num_ports(node);
         let blocks = ArcBlocks::of(num_ports);
         let masks = &mut self.agents.arcs[node as usize];
         masks.resize(usize::from(num_ports) + 1, PortMask::EMPTY);
@@ -244,7 +258,7 @@ impl Sim {
 
     /// One block of a device's arcs as it holds them.
     pub(super) fn drain_arcs(&self, node: u32, block: u32) -> DrainArcs {
-        let blocks = ArcBlocks::of(self.net.num_ports[node as usize]);
+        let blocks = ArcBlocks::of(self.net.num_ports(node));
         let mut arcs = DrainArcs::EMPTY;
         for input in blocks.inputs(block) {
             if let Some(outputs) = self.agents.arcs[node as usize].get(input.index()) {
@@ -301,8 +315,8 @@ impl Sim {
     }
 
     fn switch_drains(&mut self, node: u32) {
-        let first = self.net.first_port[node as usize];
-        let count = u32::from(self.net.num_ports[node as usize]);
+        let first = self.net.first_port(node);
+        let count = u32::from(self.net.num_ports(node));
         let draining = &self.agents.draining[node as usize];
         let (mut open, mut strays) = (PortMask::EMPTY, false);
         let mut leaves = Vec::new();
@@ -336,14 +350,14 @@ impl Sim {
 
     /// Whether any of these outputs of a switch is alive.
     fn leads_on(&self, node: u32, outputs: &PortMask) -> bool {
-        let first = self.net.first_port[node as usize];
+        let first = self.net.first_port(node);
         outputs.iter().any(|output| self.net.ports[(first + u32::from(output.0)) as usize].alive)
     }
 
     /// Sends tokens on the outputs that some input leads to and that wait for none (`open`) any more. A switch that was
     /// told to begin sends them on its other outputs too: what fed those channels has died.
     fn send_ready_tokens(&mut self, node: u32, open: &PortMask) {
-        let first = self.net.first_port[node as usize];
+        let first = self.net.first_port(node);
         let mut ready: PortMask = self.agents.arcs[node as usize].iter().flat_map(|outputs| outputs.iter()).collect();
         if self.agents.draining[node as usize].begun {
             self.live_ports(node).map(|port| PortNum(self.net.ports[port as usize].num)).for_each(|n| ready.insert(n));
@@ -383,7 +397,7 @@ impl Sim {
     /// What a device tells of its drain: the inputs whose token came and whose lanes are empty.
     pub(super) fn token_state(&self, node: u32) -> DrainToken {
         let draining = &self.agents.draining[node as usize];
-        let first = self.net.first_port[node as usize];
+        let first = self.net.first_port(node);
         let empty =
             |num: &PortNum| !self.is_switch(node) || self.holds_nothing(first + u32::from(num.0), draining.lanes);
         let inputs_done: PortMask = draining.came.iter().filter(empty).collect();
@@ -402,8 +416,8 @@ impl Sim {
         let capacity = self.net.capacity;
         let drained = |port: u32| {
             (0..self.net.data_vls).filter(asked).all(|vl| {
-                let out = &self.net.outs[self.net.lane(port, vl) as usize];
-                out.first_waiter == NIL && out.credits == capacity
+                let out_lane = self.net.lane(port, vl);
+                self.net.outs[out_lane as usize].first_waiter == NIL && self.credits_of(out_lane) == capacity
             })
         };
         let latched = self.outputs_latched(node, lanes);

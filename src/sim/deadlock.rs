@@ -46,7 +46,7 @@ impl Sim {
         let down = self.net.across(queue.waits_for);
         let first = self.net.outs[queue.waits_for as usize].first_waiter;
         let need = u32::from(self.packets[self.net.ins[first as usize].head].credits);
-        (self.net.ins[down as usize].held + need > self.net.capacity).then_some(down)
+        (self.net.ins[down as usize].held + need > u32::from(self.net.capacity)).then_some(down)
     }
 
     /// Follows the waits from `lane`; a way back to it is a deadlock.

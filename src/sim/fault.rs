@@ -4,6 +4,7 @@
 //! management queued at it. Neighbours that live mark the change (SwitchInfo:PortStateChange) and send trap 128.
 
 use super::packet::NIL;
+use super::wheel::Ticks;
 use super::{PortId, Sim};
 use crate::fabric::NodeId;
 use crate::wire::PortState;
@@ -45,7 +46,8 @@ impl Sim {
         self.find_cut_off();
     }
 
-    /// Takes a node away before the run begins: its cables hang loose until [`Sim::revive_node`].
+    /// Takes a node away before the run begins: its cables hang loose until [`Sim::revive_node`]. Nobody knows of the end
+    /// ports that this cuts off.
     pub fn keep_away(&mut self, node: NodeId) {
         self.devices.list[node.index()].alive = false;
         for port in self.fabric.ports_of(node).filter(|port| self.net.ports[port.index()].alive).collect::<Vec<_>>() {
@@ -55,32 +57,61 @@ impl Sim {
             }
         }
         self.find_cut_off();
+        self.hide_cut_off();
     }
 
-    /// Brings a node that was kept away: its cables and its neighbours' ports come up, its tables are as loaded.
+    /// Brings a node that was kept away or died, as after its power was cut: its tables are empty, its cables and its
+    /// neighbours' ports come up in INITIALIZE. End ports that it joins with the others again are unknown to all, and
+    /// silent until they are told of a half.
     pub fn revive_node(&mut self, node: NodeId) {
-        self.devices.list[node.index()].alive = true;
+        self.forget(node);
         let was_cut_off = self.ledger.cut_off.clone();
         let cabled = |port: &PortId| self.net.ports[port.index()].peer != NIL;
         for port in self.fabric.ports_of(node).filter(cabled).collect::<Vec<_>>() {
             let peer = self.net.ports[port.index()].peer;
-            for end in [port.0, peer] {
-                let state = &mut self.net.ports[end as usize];
-                (state.alive, state.sends, state.state) = (true, true, PortState::Active);
-            }
-            self.notice_link_state(port.0);
+            self.bring_up(port.0, peer);
+            self.bring_up(peer, port.0);
             self.notice_link_state(peer);
         }
         self.find_cut_off();
         let joined = (0..was_cut_off.len()).filter(|&rank| was_cut_off[rank] && !self.ledger.cut_off[rank]);
-        joined.collect::<Vec<_>>().into_iter().for_each(|rank| self.begin_sending(rank as u32));
+        self.welcome(&joined.map(|rank| rank as u32).collect::<Vec<_>>());
+    }
+
+    /// A device begins anew: nothing in its tables, nothing to serve, no agent at work. It tells that its ports changed
+    /// when it is asked; a trap would find no way.
+    fn forget(&mut self, node: NodeId) {
+        let device = &mut self.devices.list[node.index()];
+        device.queue.clear();
+        (device.alive, device.port_state_change, device.trap) = (true, true, None);
+        let row = self.net.tables.row(node.0);
+        let mut block = 0;
+        while let Some(entries) = self.net.tables.block_mut(node.0, block.into()) {
+            self.ledger.remember(row, block, self.now, entries);
+            entries.fill(255);
+            block += 1;
+        }
+        let lanes = self.net.data_vls;
+        self.net.tables.set_sl_uniform(node.0, std::array::from_fn(|sl| sl as u8 % lanes));
+        self.agents.forget(node.index());
+    }
+
+    /// A port whose cable comes back: it carries no data yet, and knows what room the far end has.
+    fn bring_up(&mut self, port: u32, peer: u32) {
+        let state = &mut self.net.ports[port as usize];
+        (state.alive, state.sends, state.receives, state.state) = (true, false, true, PortState::Initialize);
+        self.ledger.revived[port as usize] = self.now;
+        for vl in 0..self.net.data_vls {
+            let (out, far) = (self.net.lane(port, vl), self.net.lane(peer, vl));
+            let held = self.net.ins[far as usize].held;
+            self.restore_credits(out, self.net.capacity - held as u16);
+        }
     }
 
     fn take_down(&mut self, port: u32) {
         let state = &mut self.net.ports[port as usize];
         (state.alive, state.sends, state.state) = (false, false, PortState::Down);
-        let died = &mut self.ledger.died[port as usize];
-        *died = (*died).min(self.now);
+        (self.ledger.died[port as usize], self.ledger.revived[port as usize]) = (self.now, Ticks::MAX);
     }
 
     /// Discards all that stands in the buffers of a port that has died, or carries no data any more.
@@ -99,16 +130,16 @@ impl Sim {
 
     /// Which end ports can no longer be reached from the subnet manager.
     fn find_cut_off(&mut self) {
-        let nodes = self.net.num_ports.len();
+        let nodes = self.net.tables.node_count();
         let mut reached = vec![false; nodes];
         let mut queue = vec![self.net.ports[self.sm_port as usize].node];
         reached[queue[0] as usize] = true;
         let sm_node = queue[0];
         while let Some(node) = queue.pop() {
             // Only switches pass traffic on; the manager's own node leaves by its one port.
-            let passes = self.net.tables.row[node as usize] != NIL;
-            let first = self.net.first_port[node as usize];
-            for port in first + 1..=first + u32::from(self.net.num_ports[node as usize]) {
+            let passes = self.net.tables.row(node) != NIL;
+            let first = self.net.first_port(node);
+            for port in first + 1..=first + u32::from(self.net.num_ports(node)) {
                 let usable = self.net.ports[port as usize].alive && (passes || node == sm_node && port == self.sm_port);
                 if usable {
                     let next = self.net.ports[self.net.ports[port as usize].peer as usize].node;

@@ -56,13 +56,10 @@ impl Sim {
             let vl = self.net.tables.lane(from.node, 0, from.num, packet.sl);
             return if vl >= self.net.data_vls { DISCARD } else { self.net.lane(input, vl) };
         }
-        let out = self.net.tables.output(from.node, packet.dlid);
-        if out == 0 || out > self.net.num_ports[from.node as usize] {
-            return DISCARD;
+        match self.net.tables.way(from.node, from.num, packet.dlid, packet.sl) {
+            Some((port, vl)) if vl < self.net.data_vls => self.net.lane(port, vl),
+            _ => DISCARD,
         }
-        let vl = self.net.tables.lane(from.node, from.num, out, packet.sl);
-        let port = self.net.first_port[from.node as usize] + u32::from(out);
-        if vl >= self.net.data_vls { DISCARD } else { self.net.lane(port, vl) }
     }
 
     /// The head of a queue asks for its output; heads that have none are discarded.
@@ -76,10 +73,13 @@ impl Sim {
                 self.packets[id].out_lane = self.choose(self.net.port_of(lane), id);
             }
             let out_lane = self.packets[id].out_lane;
-            if out_lane != DISCARD && !self.discards(out_lane, lane) && !self.expired(id) {
+            if out_lane == DISCARD || self.discards(out_lane, lane) || self.expired(id) {
+                self.discard_head(lane);
+            } else if self.goes_at_once(out_lane, id) {
+                self.send_head(lane, out_lane);
+            } else {
                 return self.wait_for(lane, id, out_lane);
             }
-            self.discard_head(lane);
         }
     }
 
@@ -94,6 +94,20 @@ impl Sim {
         let held = port.state == PortState::Armed && self.config.armed == ArmedPort::Holds;
         let own = self.net.ports[self.net.port_of(lane) as usize].source;
         !held && !own
+    }
+
+    /// Whether a head need not join a line: the link is free, nobody waits for it, and the lane has its credits. If so,
+    /// the lane has its turn.
+    #[inline]
+    fn goes_at_once(&mut self, out_lane: u32, id: u32) -> bool {
+        let (port, credits) = (self.net.port_of(out_lane), self.packets[id].credits);
+        let out = &self.net.ports[port as usize];
+        let free = out.pending == 0 && out.sends && out.busy_until <= self.now;
+        let goes = free && self.has_credits(out_lane, credits);
+        if goes {
+            self.take_turn(port, self.net.vl_of(out_lane), credits);
+        }
+        goes
     }
 
     fn wait_for(&mut self, lane: u32, id: u32, out_lane: u32) {
@@ -122,20 +136,27 @@ impl Sim {
     /// Lets an output send if it can, now or when its link is free.
     #[inline]
     pub(super) fn serve(&mut self, port: u32) {
-        let out = &mut self.net.ports[port as usize];
+        let out = &self.net.ports[port as usize];
         if out.pending == 0 || !out.sends {
             return;
         }
         if out.busy_until > self.now {
-            if !out.scheduled {
-                out.scheduled = true;
-                let at = out.busy_until;
-                self.wheel.push(at, Event::new(kind::FREE, port, 0));
-            }
-            return;
+            self.wake_when_free(port);
+        } else if let Some((out_lane, lane)) = self.arbitrate(port) {
+            self.unwait_first(out_lane, lane);
+            self.send_head(lane, out_lane);
+            self.wake_when_free(port);
+            self.offer(lane);
         }
-        if let Some((out_lane, lane)) = self.arbitrate(port) {
-            self.grant(port, out_lane, lane);
+    }
+
+    /// Sees to a wake-up of an output when its link is free, if anybody waits.
+    #[inline]
+    fn wake_when_free(&mut self, port: u32) {
+        let out = &mut self.net.ports[port as usize];
+        if out.pending != 0 && !out.scheduled {
+            out.scheduled = true;
+            self.wheel.push(out.busy_until, Event::new(kind::FREE, port, 0));
         }
     }
 
@@ -143,14 +164,6 @@ impl Sim {
     pub(super) fn link_free(&mut self, port: u32) {
         self.net.ports[port as usize].scheduled = false;
         self.serve(port);
-    }
-
-    /// Credits have come back.
-    pub(super) fn credit(&mut self, credits: u32, out_lane: u32) {
-        self.net.outs[out_lane as usize].credits += credits;
-        if self.net.outs[out_lane as usize].first_waiter != NIL {
-            self.serve(self.net.port_of(out_lane));
-        }
     }
 
     /// The lane in turn that has a waiter and its credits, and that waiter.
@@ -168,28 +181,34 @@ impl Sim {
             let out_lane = self.net.lane(port, vl);
             let lane = self.net.outs[out_lane as usize].first_waiter;
             let credits = self.packets[self.net.ins[lane as usize].head].credits;
-            if self.net.outs[out_lane as usize].credits >= u32::from(credits) {
-                let weight = self.config.vl_weight;
-                let out = &mut self.net.ports[port as usize];
-                let before = if vl == turn && out.allowance > 0 { out.allowance } else { weight };
-                (out.turn, out.allowance) = (vl, before.saturating_sub(credits));
+            if self.has_credits(out_lane, credits) {
+                self.take_turn(port, vl, credits);
                 return Some((out_lane, lane));
             }
         }
         None
     }
 
-    /// Sends the head of `lane`, which is first in line for `out_lane`.
-    fn grant(&mut self, port: u32, out_lane: u32, lane: u32) {
+    /// A lane sends: it is, or remains, the one in turn.
+    #[inline]
+    fn take_turn(&mut self, port: u32, vl: u8, credits: u16) {
+        let out = &mut self.net.ports[port as usize];
+        let before = if vl == out.turn && out.allowance > 0 { out.allowance } else { self.config.vl_weight };
+        (out.turn, out.allowance) = (vl, before.saturating_sub(credits));
+    }
+
+    /// Sends the head of `lane`, which waits in no line, on `out_lane`.
+    #[inline]
+    fn send_head(&mut self, lane: u32, out_lane: u32) {
         let id = self.net.ins[lane as usize].head;
-        self.unwait_first(out_lane, lane);
+        let port = self.net.port_of(out_lane);
         let packet = &mut self.packets[id];
         let out = &mut self.net.ports[port as usize];
         let sending = (Ticks::from(packet.bytes) * Ticks::from(out.ticks_per_byte)) >> 16;
         // A packet cannot leave before it has come: a fast output waits for the tail from a slow input.
         let end = (self.now + sending).max(packet.tail);
         out.busy_until = end;
-        let (sink, peer, credits) = (out.sink, out.peer, u32::from(packet.credits));
+        let (sink, peer, credits) = (out.sink, out.peer, packet.credits);
         packet.tail = end + self.link_delay;
         packet.out_lane = if sink { out_lane } else { NIL };
         if out.source {
@@ -199,20 +218,20 @@ impl Sim {
             self.packet_hops += 1;
         }
         let tail = packet.tail;
-        self.net.outs[out_lane as usize].credits -= credits;
+        let out = &mut self.net.outs[out_lane as usize];
+        out.credits -= credits;
+        out.starved = false;
         self.dequeue(lane, end);
         if sink {
             self.wheel.push(tail, Event::new(kind::DELIVER, id, peer));
         } else {
-            let down = self.net.across(out_lane);
-            self.net.ins[down as usize].held += credits;
+            let down = self.net.lane(peer, self.net.vl_of(out_lane));
+            self.net.ins[down as usize].held += u32::from(credits);
             self.wheel.push(self.now + self.hop_delay, Event::new(kind::ARRIVE, id, down));
             if self.net.outs[out_lane as usize].first_waiter != NIL {
                 self.look_for_deadlock(down);
             }
         }
-        self.serve(port);
-        self.offer(lane);
     }
 
     /// Takes the first waiter out of an output's line.
@@ -262,17 +281,17 @@ impl Sim {
             queue.tail = NIL;
         }
         queue.count -= 1;
-        let (credits, source, half) = (u32::from(packet.credits), packet.source, usize::from(packet.sl / 8));
+        let (credits, source, half) = (packet.credits, packet.source, usize::from(packet.sl / 8));
         let own = &self.net.ports[port as usize];
         if own.source {
             self.sources.list[source as usize].waiting -= 1;
             self.sources.list[source as usize].queued[half] -= 1;
             self.queue_moved(source);
         } else {
-            queue.held -= credits;
+            queue.held -= u32::from(credits);
             if own.alive {
-                let upstream = self.net.across(lane);
-                self.wheel.push(end + self.link_delay, Event::new(kind::CREDIT, credits, upstream));
+                let upstream = self.net.lane(own.peer, self.net.vl_of(lane));
+                self.return_credits(upstream, credits, end + self.link_delay);
             }
         }
         if self.agents.watching {
@@ -356,8 +375,8 @@ impl Sim {
 
     /// The data lanes of a node's cabled ports.
     pub(super) fn lanes_of(&self, node: u32) -> Vec<u32> {
-        let first = self.net.first_port[node as usize];
-        let ports = first + 1..=first + u32::from(self.net.num_ports[node as usize]);
+        let first = self.net.first_port(node);
+        let ports = first + 1..=first + u32::from(self.net.num_ports(node));
         ports
             .flat_map(|port| (0..self.net.data_vls).map(move |vl| (port, vl)))
             .map(|(p, vl)| self.net.lane(p, vl))

@@ -61,8 +61,10 @@ pub struct Ledger {
     pub(super) periods: Vec<Period>,
     /// By row and block, in order of time.
     history: FxHashMap<(u32, u16), Vec<Overwritten>>,
-    /// By port: when it died.
+    /// By port: when it died last.
     pub(super) died: Vec<Ticks>,
+    /// By port: when it came back since.
+    pub(super) revived: Vec<Ticks>,
     /// By end-port rank: cut off from the subnet manager.
     pub(super) cut_off: Vec<bool>,
     /// Delivered to a port that does not own the DLID; counted among the lost as well.
@@ -76,6 +78,7 @@ impl Ledger {
             periods: vec![Period::new(0)],
             history: FxHashMap::default(),
             died: vec![Ticks::MAX; ports],
+            revived: vec![Ticks::MAX; ports],
             cut_off: vec![false; end_ports],
             misdelivered: 0,
         }
@@ -125,25 +128,26 @@ impl Sim {
         self.packets.remove(id);
     }
 
-    /// Whether the path of a class, as the tables stood at `born`, crosses an element that is dead now.
+    /// Whether the path of a class, as the tables stood at `born`, crosses an element that has been dead since.
     fn path_died(&self, source: u32, dlid: u16, born: Ticks) -> bool {
-        let dead = |port: u32| self.ledger.died[port as usize] <= self.now;
+        let (died, revived) = (&self.ledger.died, &self.ledger.revived);
+        let dead = |port: u32| died[port as usize] <= self.now && born < revived[port as usize];
         let mut out = self.sources.list[source as usize].port;
         // A path that visits more switches than there are is a loop.
-        for _ in 0..=self.net.num_ports.len() {
+        for _ in 0..=self.net.tables.node_count() {
             let input = self.net.ports[out as usize].peer;
             if dead(out) || dead(input) {
                 return true;
             }
             let node = self.net.ports[input as usize].node;
-            if self.net.tables.row[node as usize] == NIL {
+            if self.net.tables.row(node) == NIL {
                 return false;
             }
             let num = self.output_at(node, dlid, born);
-            if num == 0 || num > self.net.num_ports[node as usize] {
+            if num == 0 || num > self.net.num_ports(node) {
                 return false;
             }
-            out = self.net.first_port[node as usize] + u32::from(num);
+            out = self.net.first_port(node) + u32::from(num);
             if self.net.ports[out as usize].peer == NIL {
                 return false;
             }
@@ -153,7 +157,7 @@ impl Sim {
 
     /// The output port of a switch for a DLID as it was at `time`.
     fn output_at(&self, node: u32, dlid: u16, time: Ticks) -> u8 {
-        let key = (self.net.tables.row[node as usize], dlid / 64);
+        let key = (self.net.tables.row(node), dlid / 64);
         let log = self.ledger.history.get(&key).map_or(&[][..], Vec::as_slice);
         match log.get(log.partition_point(|entry| entry.0 <= time)) {
             Some((_, entries)) => entries[usize::from(dlid % 64)],

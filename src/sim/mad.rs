@@ -194,7 +194,7 @@ impl Sim {
     }
 
     pub(super) fn is_switch(&self, node: u32) -> bool {
-        self.net.tables.row[node as usize] != NIL
+        self.net.tables.row(node) != NIL
     }
 
     /// A LID-routed MAD at a node: for itself, on by the forwarding table, or out of an end port.
@@ -218,16 +218,16 @@ impl Sim {
     /// The port that holds a node's management LID: port 0 of a switch, the port itself elsewhere.
     pub(super) fn management_port(&self, port: u32) -> u32 {
         let node = self.net.ports[port as usize].node;
-        if self.is_switch(node) { self.net.first_port[node as usize] } else { port }
+        if self.is_switch(node) { self.net.first_port(node) } else { port }
     }
 
     /// Puts a MAD on the link of a node's port `num`, ahead of any data that waits.
     fn mad_leaves(&mut self, at: u32, num: PortNum, mad: Mad) {
         let node = self.net.ports[at as usize].node;
-        if num == PortNum::ZERO || num.0 > self.net.num_ports[node as usize] {
+        if num == PortNum::ZERO || num.0 > self.net.num_ports(node) {
             return;
         }
-        let out = self.net.first_port[node as usize] + u32::from(num.0);
+        let out = self.net.first_port(node) + u32::from(num.0);
         if let Some(end) = self.occupy(out, WIRE_BYTES) {
             let peer = self.net.ports[out as usize].peer;
             let at = end + self.link_delay + self.config.smi_forward_ns * TICKS_PER_NS;

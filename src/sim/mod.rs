@@ -15,6 +15,7 @@
 
 mod agent;
 mod config;
+mod credit;
 mod deadlock;
 mod device;
 mod fault;
@@ -26,7 +27,7 @@ mod port;
 mod sma;
 mod source;
 mod state;
-mod wheel;
+pub mod wheel;
 
 pub use config::{ArmedPort, Latch, SimConfig, SimError, Traffic};
 pub use deadlock::StuckPacket;
@@ -49,7 +50,7 @@ mod kind {
     pub const ARRIVE: u8 = 0;
     /// A packet's tail at an end port (packet, port).
     pub const DELIVER: u8 = 1;
-    /// Credits back (credits, out lane).
+    /// Credits back that somebody waits for (credits, out lane).
     pub const CREDIT: u8 = 2;
     /// A link is free (port).
     pub const FREE: u8 = 3;
@@ -83,6 +84,7 @@ pub struct Sim {
     wheel: Wheel,
     net: Net,
     packets: Packets,
+    returns: credit::Returns,
     sources: Sources,
     ledger: Ledger,
     devices: device::Devices,
@@ -96,7 +98,6 @@ pub struct Sim {
     deadlocks_broken: u64,
     lifetime_discards: u64,
     expiries: Vec<Ticks>,
-    first_half: Half,
     traffic_on: bool,
     packet_hops: u64,
     hash: u64,
@@ -132,6 +133,7 @@ impl Sim {
             now: 0,
             wheel: Wheel::new(),
             packets: Packets::default(),
+            returns: credit::Returns::default(),
             ledger: Ledger::new(fabric.port_count(), sources.list.len()),
             devices: device::Devices::new(fabric),
             agents: agent::Agents::new(fabric, net.ins.len()),
@@ -143,7 +145,6 @@ impl Sim {
             deadlocks_broken: 0,
             lifetime_discards: 0,
             expiries: if limits { vec![0; net.ins.len()] } else { Vec::new() },
-            first_half: Half::Lower,
             traffic_on: false,
             packet_hops: 0,
             hash: 0xCBF2_9CE4_8422_2325,
@@ -173,7 +174,6 @@ impl Sim {
 
     /// Loads the half that every source sends on.
     pub fn load_half(&mut self, half: Half) {
-        self.first_half = half;
         self.sources.list.iter_mut().for_each(|source| source.half = half);
     }
 
@@ -214,7 +214,7 @@ impl Sim {
         match event.kind() {
             kind::ARRIVE => self.arrive(event.a(), event.b()),
             kind::DELIVER => self.deliver(event.a(), event.b()),
-            kind::CREDIT => self.credit(event.a(), event.b()),
+            kind::CREDIT => self.credit(event.a() as u16, event.b()),
             kind::FREE => self.link_free(event.a()),
             kind::INJECT => self.inject(event.a()),
             kind::ERRAND => self.run_errand(event.a()),

@@ -88,10 +88,10 @@ impl Sim {
         if modifier == 0 && !self.is_switch(node) {
             return Ok(port);
         }
-        if modifier > self.net.num_ports[node as usize].into() {
+        if modifier > self.net.num_ports(node).into() {
             return Err(status::INVALID_VALUE);
         }
-        Ok(self.net.first_port[node as usize] + modifier)
+        Ok(self.net.first_port(node) + modifier)
     }
 
     fn node_info(&self, port: u32) -> NodeInfo {
@@ -206,7 +206,7 @@ impl Sim {
     }
 
     fn set_lft_block(&mut self, node: u32, smp: &Smp) -> Result<(), u16> {
-        let (row, block) = (self.net.tables.row[node as usize], smp.modifier as usize);
+        let (row, block) = (self.net.tables.row(node), smp.modifier as usize);
         let now = self.now;
         let entries = self.net.tables.block_mut(node, block).ok_or(status::INVALID_VALUE)?;
         self.ledger.remember(row, block as u16, now, entries);
@@ -221,7 +221,7 @@ impl Sim {
             return Ok(SlToVlModifier::Pair { input: PortNum::ZERO, output: PortNum(at.num) });
         }
         let scope = SlToVlModifier::decode(modifier).ok_or(status::INVALID_VALUE)?;
-        let most = self.net.num_ports[at.node as usize];
+        let most = self.net.num_ports(at.node);
         let optimised = self.fabric.node(NodeId(at.node)).optimised_sl_to_vl;
         match scope {
             SlToVlModifier::Pair { input, output } if input.0 <= most && output.0 <= most => Ok(scope),
@@ -248,7 +248,7 @@ impl Sim {
 
     fn set_sl_to_vl(&mut self, port: u32, smp: &Smp) -> Result<(), u16> {
         let node = self.net.ports[port as usize].node;
-        let most = self.net.num_ports[node as usize];
+        let most = self.net.num_ports(node);
         let table = SlToVlMappingTable::decode(&smp.data).0.map(Vl::get);
         match self.sl_to_vl_scope(port, smp.modifier)? {
             SlToVlModifier::Every => self.net.tables.set_sl_uniform(node, table),
@@ -278,8 +278,9 @@ impl Sim {
 
     fn set_active_half(&mut self, port: u32, told: ActiveHalf) -> Result<(), u16> {
         let rank = self.source_at(port)?;
-        if self.config.sources_move {
-            self.sources.list[rank].half = told.half;
+        // Who has come has no paths yet that could stay behind.
+        if self.config.sources_move || self.sources.list[rank].silent {
+            self.tell_half(rank, told.half);
         }
         Ok(())
     }
@@ -313,7 +314,7 @@ impl Sim {
     pub(super) fn notice_link_state(&mut self, port: u32) {
         let node = self.net.ports[port as usize].node;
         let device = &mut self.devices.list[node as usize];
-        if !device.alive || self.net.tables.row[node as usize] == super::packet::NIL {
+        if !device.alive || self.net.tables.row(node) == super::packet::NIL {
             return;
         }
         device.port_state_change = true;
@@ -327,7 +328,7 @@ impl Sim {
     pub(super) fn repeat_trap(&mut self, node: u32) {
         let device = &self.devices.list[node as usize];
         let (Some(tid), true) = (device.trap, device.alive) else { return };
-        let own = self.net.first_port[node as usize];
+        let own = self.net.first_port(node);
         let held = &self.devices.ports[own as usize];
         let notice = Notice::link_state_changed(held.lid);
         let smp = Smp::new(Route::Lid, Method::Trap, AttributeId::Notice, 0, notice.encode()).with_tid(tid);

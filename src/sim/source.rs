@@ -35,6 +35,19 @@ pub struct Source {
     pub queued: [u32; 2],
     /// Mean ticks from packet to packet; infinite for a silent one.
     pub interval: f64,
+    /// Its next packet is due some time, or its application waits.
+    due: bool,
+    /// It was told of a half since the run began, or since `Sim::omit`.
+    told: bool,
+    /// When it came: how many arrivals there had been then; 0 for what was there at the beginning, the largest number
+    /// for what has not come yet.
+    arrival: u32,
+    /// How many arrivals there had been when it was told of its half: whom it knows.
+    told_at: u32,
+    /// It has come, and was told of no half yet.
+    pub silent: bool,
+    /// The half that it was told of first, where it has come.
+    joined: Option<Half>,
     /// The destination of a permutation.
     pub partner: u32,
     /// Bytes sent and received by SL, in units of 4, as PortXmitDataSL and PortRcvDataSL count them.
@@ -54,6 +67,8 @@ pub struct Sources {
     pub by_port: Vec<u32>,
     /// By rank: the new routing omits it.
     pub unreachable: Vec<bool>,
+    /// How often something has come.
+    arrivals: u32,
     /// How often an application had to wait for a full send queue.
     pub throttled: u64,
     /// Position in a trace.
@@ -84,6 +99,12 @@ impl Sources {
                 held_back: false,
                 queued: [0; 2],
                 interval,
+                due: false,
+                told: false,
+                arrival: 0,
+                told_at: 0,
+                silent: false,
+                joined: None,
                 partner: rank,
                 sent: [0; 16],
                 received: [0; 16],
@@ -95,7 +116,7 @@ impl Sources {
         }
         check_ranks(&config.traffic, list.len())?;
         let unreachable = vec![false; list.len()];
-        let mut sources = Sources { list, by_lid, by_port, unreachable, throttled: 0, trace_next: 0 };
+        let mut sources = Sources { list, by_lid, by_port, unreachable, arrivals: 0, throttled: 0, trace_next: 0 };
         if config.traffic == Traffic::Permutation {
             sources.pair_up(config.seed);
         }
@@ -159,16 +180,58 @@ impl Sim {
         }
     }
 
-    /// A source that was cut off is reached again, and sends where the run has begun.
-    pub(super) fn begin_sending(&mut self, rank: u32) {
-        if self.traffic_on && !matches!(self.config.traffic, Traffic::Trace(_)) {
-            self.schedule_next(rank);
+    /// End ports that are cut off before the run begins will come some day, and are unknown till then.
+    pub(super) fn hide_cut_off(&mut self) {
+        let Sim { sources, ledger, .. } = self;
+        let away = sources.list.iter_mut().filter(|source| ledger.cut_off[source.rank as usize]);
+        away.for_each(|source| source.arrival = u32::MAX);
+    }
+
+    /// End ports have come: nobody knows them, they wait to be told of a half, and what they had to send while they
+    /// were cut off is gone.
+    pub(super) fn welcome(&mut self, ranks: &[u32]) {
+        self.sources.arrivals += 1;
+        for &rank in ranks {
+            self.drop_queue(rank);
+            self.sources.unreachable[rank as usize] = false;
+            let source = &mut self.sources.list[rank as usize];
+            (source.arrival, source.silent, source.joined) = (self.sources.arrivals, true, None);
+        }
+    }
+
+    /// Empties the send queues of an end port that was cut off until now: what it loses is stranded.
+    fn drop_queue(&mut self, rank: u32) {
+        let source = &mut self.sources.list[rank as usize];
+        source.due &= !std::mem::take(&mut source.held_back);
+        let first = self.net.lane(source.port, 0);
+        self.ledger.cut_off[rank as usize] = true;
+        for lane in first..first + u32::from(self.net.data_vls) {
+            while self.net.ins[lane as usize].head != NIL {
+                self.unwait(lane);
+                self.discard_head(lane);
+            }
+        }
+        self.ledger.cut_off[rank as usize] = false;
+    }
+
+    /// An end port is told to send on a half: it learns of everybody who is there, and one that has come may begin.
+    pub(super) fn tell_half(&mut self, rank: usize, half: Half) {
+        let source = &mut self.sources.list[rank];
+        (source.half, source.told) = (half, true);
+        source.told_at = self.sources.arrivals;
+        if std::mem::take(&mut source.silent) {
+            source.joined = Some(half);
+            let by_itself = !matches!(self.config.traffic, Traffic::Trace(_));
+            if self.traffic_on && by_itself && !source.due {
+                self.schedule_next(rank as u32);
+            }
         }
     }
 
     fn schedule_next(&mut self, rank: u32) {
         let source = &mut self.sources.list[rank as usize];
-        if source.interval.is_finite() {
+        source.due = source.interval.is_finite();
+        if source.due {
             let wait = (source.interval * exponential(&mut source.random)) as Ticks;
             self.wheel.push(self.now + wait, Event::new(kind::INJECT, rank, 0));
         }
@@ -179,7 +242,9 @@ impl Sim {
         if rank == NIL {
             return self.inject_from_trace();
         }
-        if !self.traffic_on || self.ledger.cut_off[rank as usize] {
+        let source = &mut self.sources.list[rank as usize];
+        if !self.traffic_on || self.ledger.cut_off[rank as usize] || source.silent {
+            source.due = false;
             return;
         }
         if self.is_full(rank) {
@@ -209,15 +274,21 @@ impl Sim {
     }
 
     /// Whether a source has a path to a destination other than itself. Until it is told of the new half it knows nothing
-    /// of who was cut off; from then on there is no path from or to them.
+    /// of who was cut off; from then on there is no path from or to them. Who has come is known to whom was told of a half
+    /// since, and to whom sends on the half that the newcomer was told of.
     fn has_path(&self, rank: u32, destination: u32) -> bool {
-        let told = self.sources.list[rank as usize].half != self.first_half;
+        let (own, other) = (&self.sources.list[rank as usize], &self.sources.list[destination as usize]);
+        if own.silent || own.told_at < other.arrival && other.joined != Some(own.half) {
+            return false;
+        }
+        let told = own.told;
         let unreachable = |rank: u32| self.ledger.cut_off[rank as usize] || self.sources.unreachable[rank as usize];
         rank != destination && !(told && (unreachable(rank) || unreachable(destination)))
     }
 
     /// End ports that the new routing omits: whoever is told of the new half has no path from or to them.
     pub fn omit(&mut self, ports: &[PortId]) {
+        self.sources.list.iter_mut().for_each(|source| source.told = false);
         for port in ports {
             let rank = self.sources.by_port[port.index()];
             if rank != NIL {
@@ -300,7 +371,7 @@ impl Sim {
     pub(super) fn deliver(&mut self, id: u32, port: u32) {
         let packet = self.packets[id];
         // The lane that brought it has its credits back at once: nothing waits in an end port.
-        self.credit(packet.credits.into(), packet.out_lane);
+        self.credit(packet.credits, packet.out_lane);
         let owner = self.sources.by_lid[usize::from(packet.dlid)];
         let rank = self.sources.by_port[port as usize];
         let at = &self.net.ports[port as usize];

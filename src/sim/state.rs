@@ -50,8 +50,16 @@ pub struct OutPort {
 /// A lane as seen by its sender.
 #[derive(Clone, Debug)]
 pub struct OutLane {
-    /// Credits at hand.
-    pub credits: u32,
+    /// When the latest return of credits that was noted is there.
+    pub latest_at: Ticks,
+    /// The first of the returns before that, as [`Returns`](super::credit::Returns) keeps them.
+    pub earlier: u32,
+    /// The latest return noted.
+    pub latest: u16,
+    /// Credits at hand; those on their way back apart.
+    pub credits: u16,
+    /// Somebody waits for credits: each return is an event.
+    pub starved: bool,
     /// First in lane whose head waits for this lane.
     pub first_waiter: u32,
     /// Last one.
@@ -81,40 +89,81 @@ pub struct Tables {
     pub lft: Vec<u8>,
     /// LIDs in a row: a multiple of 64.
     pub lids: usize,
-    /// By node: its row.
-    pub row: Vec<u32>,
-    /// By node: index of its first SL-to-VL table, and the strides by input and by output (0 where all are alike).
-    sl_index: Vec<(u32, u32, u32)>,
+    nodes: Vec<NodeTables>,
     sl_to_vl: Vec<[u8; 16]>,
+}
+
+/// Where a node's ports and tables are.
+#[derive(Clone, Debug)]
+struct NodeTables {
+    /// Its port 0.
+    first_port: u32,
+    /// Its row of forwarding entries; [`NIL`] where it is no switch.
+    row: u32,
+    /// Its first SL-to-VL table.
+    sl_base: u32,
+    /// From one input to the next; 0 where all tables are alike.
+    sl_by_input: u16,
+    /// From one output to the next.
+    sl_by_output: u8,
+    /// Its external ports.
+    num_ports: u8,
 }
 
 impl Tables {
     fn new(fabric: &Fabric, data_vls: u8) -> Tables {
-        let mut row = vec![NIL; fabric.node_count()];
-        let switches = fabric.nodes().filter(|(_, node)| node.is_switch());
-        let rows = switches.zip(0..).map(|((id, _), rank)| row[id.index()] = rank).count();
+        let nodes = fabric.nodes().map(|(id, node)| NodeTables {
+            first_port: node.first_port.0,
+            row: NIL,
+            sl_base: id.0,
+            sl_by_input: 0,
+            sl_by_output: 0,
+            num_ports: node.num_ports,
+        });
+        let mut nodes: Vec<NodeTables> = nodes.collect();
+        let rows = fabric.switches().zip(0..).map(|(id, rank)| nodes[id.index()].row = rank).count();
         let top = fabric.max_lid().map_or(1, |lid| lid.index() + 1);
         let lids = top.next_multiple_of(64);
         let table = std::array::from_fn(|sl| sl as u8 % data_vls);
-        Tables {
-            lft: vec![255; rows * lids],
-            lids,
-            row,
-            sl_index: (0..fabric.node_count()).map(|node| (node as u32, 0, 0)).collect(),
-            sl_to_vl: vec![table; fabric.node_count()],
-        }
+        Tables { lft: vec![255; rows * lids], lids, nodes, sl_to_vl: vec![table; fabric.node_count()] }
+    }
+
+    /// How many nodes there are.
+    pub fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The row of a node's forwarding entries; [`NIL`] where it is no switch.
+    #[inline]
+    pub fn row(&self, node: u32) -> u32 {
+        self.nodes[node as usize].row
     }
 
     /// The output port of a switch for a DLID, 255 for none.
     #[inline]
     pub fn output(&self, node: u32, dlid: u16) -> u8 {
+        self.entry(&self.nodes[node as usize], dlid)
+    }
+
+    #[inline]
+    fn entry(&self, node: &NodeTables, dlid: u16) -> u8 {
         let dlid = usize::from(dlid);
-        if dlid < self.lids { self.lft[self.row[node as usize] as usize * self.lids + dlid] } else { 255 }
+        if dlid < self.lids { self.lft[node.row as usize * self.lids + dlid] } else { 255 }
+    }
+
+    /// Output port (dense index) and lane of a switch for a DLID and a service level that come in at `input`; none where
+    /// the entry names no port.
+    #[inline]
+    pub fn way(&self, node: u32, input: u8, dlid: u16, sl: u8) -> Option<(u32, u8)> {
+        let node = &self.nodes[node as usize];
+        let out = self.entry(node, dlid);
+        let exists = out != 0 && out <= node.num_ports;
+        exists.then(|| (node.first_port + u32::from(out), self.sl_table_of(node, input, out)[usize::from(sl & 15)]))
     }
 
     /// One block of a switch's forwarding table; none where the device has no such block.
     pub fn block_mut(&mut self, node: u32, block: usize) -> Option<&mut [u8]> {
-        let row = self.row[node as usize];
+        let row = self.row(node);
         let fits = row != NIL && (block + 1) * 64 <= self.lids;
         let start = row as usize * self.lids + block * 64;
         fits.then(|| &mut self.lft[start..start + 64])
@@ -123,33 +172,47 @@ impl Tables {
     /// The lane that a service level takes from an input to an output port.
     #[inline]
     pub fn lane(&self, node: u32, input: u8, output: u8, sl: u8) -> u8 {
-        self.sl_table(node, input, output)[usize::from(sl)]
+        self.sl_table(node, input, output)[usize::from(sl & 15)]
     }
 
     /// The SL-to-VL table from an input to an output port.
     #[inline]
     pub fn sl_table(&self, node: u32, input: u8, output: u8) -> &[u8; 16] {
-        let (base, by_input, by_output) = self.sl_index[node as usize];
-        &self.sl_to_vl[(base + by_input * u32::from(input) + by_output * u32::from(output)) as usize]
+        self.sl_table_of(&self.nodes[node as usize], input, output)
+    }
+
+    #[inline]
+    fn sl_table_of(&self, node: &NodeTables, input: u8, output: u8) -> &[u8; 16] {
+        &self.sl_to_vl[node.sl_table(input, output)]
     }
 
     /// Sets every table of a node.
     pub fn set_sl_uniform(&mut self, node: u32, table: [u8; 16]) {
-        self.sl_index[node as usize] = (node, 0, 0);
+        let own = &mut self.nodes[node as usize];
+        (own.sl_base, own.sl_by_input, own.sl_by_output) = (node, 0, 0);
         self.sl_to_vl[node as usize] = table;
     }
 
     /// Sets one table of a node with `num_ports` external ports.
     pub fn set_sl_pair(&mut self, node: u32, num_ports: u8, input: u8, output: u8, table: [u8; 16]) {
-        let side = u32::from(num_ports) + 1;
-        if self.sl_index[node as usize].1 == 0 {
-            let base = self.sl_to_vl.len() as u32;
-            let all = self.sl_to_vl[self.sl_index[node as usize].0 as usize];
-            self.sl_to_vl.extend(std::iter::repeat_n(all, (side * side) as usize));
-            self.sl_index[node as usize] = (base, side, 1);
+        let side = u16::from(num_ports) + 1;
+        let own = &mut self.nodes[node as usize];
+        if own.sl_by_input == 0 {
+            let all = self.sl_to_vl[own.sl_base as usize];
+            (own.sl_base, own.sl_by_input, own.sl_by_output) = (self.sl_to_vl.len() as u32, side, 1);
+            self.sl_to_vl.extend(std::iter::repeat_n(all, usize::from(side) * usize::from(side)));
         }
-        let (base, by_input, by_output) = self.sl_index[node as usize];
-        self.sl_to_vl[(base + by_input * u32::from(input) + by_output * u32::from(output)) as usize] = table;
+        let index = own.sl_table(input, output);
+        self.sl_to_vl[index] = table;
+    }
+}
+
+impl NodeTables {
+    /// Index of the SL-to-VL table from an input to an output port.
+    #[inline]
+    fn sl_table(&self, input: u8, output: u8) -> usize {
+        let offset = u32::from(self.sl_by_input) * u32::from(input) + u32::from(self.sl_by_output) * u32::from(output);
+        (self.sl_base + offset) as usize
     }
 }
 
@@ -167,12 +230,8 @@ pub struct Net {
     pub ins: Vec<InLane>,
     /// What routes and maps.
     pub tables: Tables,
-    /// By node: its first port.
-    pub first_port: Vec<u32>,
-    /// By node: its external ports.
-    pub num_ports: Vec<u8>,
     /// Credits of one input buffer.
-    pub capacity: u32,
+    pub capacity: u16,
 }
 
 impl Net {
@@ -180,18 +239,37 @@ impl Net {
         let shift = u32::from(data_vls).next_power_of_two().trailing_zeros();
         let lanes = fabric.port_count() << shift;
         let ports = fabric.ports().map(|(id, _)| out_port(fabric, id)).collect();
+        let out_lane = OutLane {
+            latest_at: 0,
+            earlier: NIL,
+            latest: 0,
+            credits: capacity,
+            starved: false,
+            first_waiter: NIL,
+            last_waiter: NIL,
+        };
         let in_lane = InLane { head: NIL, tail: NIL, next_waiter: NIL, waits_for: NIL, held: 0, count: 0 };
         Net {
             shift,
             data_vls,
             ports,
-            outs: vec![OutLane { credits: capacity.into(), first_waiter: NIL, last_waiter: NIL }; lanes],
+            outs: vec![out_lane; lanes],
             ins: vec![in_lane; lanes],
             tables: Tables::new(fabric, data_vls),
-            first_port: fabric.nodes().map(|(_, node)| node.first_port.0).collect(),
-            num_ports: fabric.nodes().map(|(_, node)| node.num_ports).collect(),
-            capacity: capacity.into(),
+            capacity,
         }
+    }
+
+    /// Port 0 of a node.
+    #[inline]
+    pub fn first_port(&self, node: u32) -> u32 {
+        self.tables.nodes[node as usize].first_port
+    }
+
+    /// A node's external ports.
+    #[inline]
+    pub fn num_ports(&self, node: u32) -> u8 {
+        self.tables.nodes[node as usize].num_ports
     }
 
     /// The lane of a port.

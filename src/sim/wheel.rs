@@ -73,10 +73,10 @@ const EMPTY: Slot = Slot { head: NIL, tail: NIL };
 /// An event list. Times never go back: a push before the last pop is a defect and panics in debug builds.
 pub struct Wheel {
     now: Ticks,
-    fine: Box<[Slot]>,
-    fine_bits: Box<[u64]>,
+    fine: Box<[Slot; FINE]>,
+    fine_bits: Box<[u64; FINE / 64]>,
     fine_count: usize,
-    coarse: Box<[Slot]>,
+    coarse: Box<[Slot; COARSE]>,
     coarse_count: usize,
     entries: Vec<Entry>,
     free: u32,
@@ -96,10 +96,10 @@ impl Wheel {
     pub fn new() -> Wheel {
         Wheel {
             now: 0,
-            fine: vec![EMPTY; FINE].into(),
-            fine_bits: vec![0; FINE / 64].into(),
+            fine: Box::new([EMPTY; FINE]),
+            fine_bits: Box::new([0; FINE / 64]),
             fine_count: 0,
-            coarse: vec![EMPTY; COARSE].into(),
+            coarse: Box::new([EMPTY; COARSE]),
             coarse_count: 0,
             entries: Vec::new(),
             free: NIL,

@@ -1,6 +1,5 @@
 //! What stands in injection channels: which sources can have packets of which group there, stage by stage.
 
-use super::WaveFacts;
 use super::lanes::{LaneMask, Lanes};
 use super::net::Net;
 use super::walk::Case;
@@ -32,9 +31,9 @@ impl Injection {
     pub fn new(case: &Case<'_>, net: &Net, lanes: &Lanes) -> Injection {
         let (groups, sources) = (lanes.groups.len(), net.sources.len());
         let mut injection = Injection { groups, sources, masks: Vec::new(), seeds: Vec::new() };
-        for (stage, facts) in case.stages.iter().enumerate() {
+        for stage in 0..case.stages.len() {
             for source in 0..sources {
-                let masks = (0..groups).map(|group| injection.mask_in(stage, source, group, facts, net, lanes));
+                let masks = (0..groups).map(|group| injection.mask_in(stage, source, group, case, net, lanes));
                 let masks: Vec<LaneMask> = masks.collect();
                 injection.masks.extend(masks);
             }
@@ -54,16 +53,17 @@ impl Injection {
         stage: usize,
         source: usize,
         group: usize,
-        facts: &WaveFacts<'_>,
+        case: &Case<'_>,
         net: &Net,
         lanes: &Lanes,
     ) -> LaneMask {
-        let half = lanes.groups[group].half;
+        let (half, facts) = (lanes.groups[group].half, &case.stages[stage]);
         let own = net.sources[source];
         if own.input != PortNum::ZERO && !net.exists(stage, own.port.index()) {
             return 0;
         }
-        let fresh = if facts.injects(half) { lanes.at_source(stage, source, group) } else { 0 };
+        let injects = facts.injects(half) && case.admits(own.port, stage, half);
+        let fresh = if injects { lanes.at_source(stage, source, group) } else { 0 };
         let stays = stage > 0 && !facts.gone[half.index()];
         fresh | if stays { self.mask(stage - 1, source, group) & !facts.empty.0 } else { 0 }
     }

@@ -32,7 +32,7 @@ use serde::Serialize;
 
 /// What the prover must know of a plan.
 pub trait Transition {
-    /// The fabric before the change, LIDs assigned.
+    /// The fabric before the change, LIDs assigned, and what has come to it.
     fn fabric(&self) -> &Fabric;
 
     /// What is there while the waves run, with the same indices: `fabric` less what died beforehand.
@@ -46,6 +46,22 @@ pub trait Transition {
     fn stranded(&self) -> &[PortId] {
         &[]
     }
+
+    /// End ports of `fabric` that the routing in force knows nothing of.
+    fn newcomers(&self) -> Newcomers {
+        Newcomers::default()
+    }
+}
+
+/// End ports that nobody sends to, and that send nothing, before some wave.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Newcomers {
+    /// The ports.
+    pub ports: Vec<PortId>,
+    /// The first wave in which they send and are sent to.
+    pub wave: usize,
+    /// The only half that they know of.
+    pub half: Half,
 }
 
 /// One wave as the prover sees it: any subset of its writes may have landed, in any order.

@@ -8,7 +8,7 @@ use super::lanes::Lanes;
 use super::net::Net;
 use super::refusal::Refusal;
 use super::walk::{Case, Walker};
-use super::{ProofStatistics, Proved, Transition, WaveFacts};
+use super::{Newcomers, ProofStatistics, Proved, Transition, WaveFacts};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
 use crate::tables::SubnetTables;
@@ -85,6 +85,7 @@ fn judge_transition(transition: &impl Transition) -> Result<ProofStatistics, Ref
     let Some(first) = waves.first() else { return Ok(ProofStatistics::default()) };
     let mut case = Case::steady(fabric, first.before, first.injected, transition.stranded(), false);
     case.stages.extend(waves);
+    case.welcome(&transition.newcomers());
     judge(&case, surviving).map(|judged| judged.statistics)
 }
 
@@ -101,7 +102,14 @@ impl<'a> Case<'a> {
         stranded.iter().for_each(|port| omitted[port.index()] = true);
         let name = STEADY.to_string();
         let steady = WaveFacts { name, before: tables, after: tables, injected, empty: VlSet::EMPTY, gone: [false; 2] };
-        Case { fabric, stages: vec![steady], stranded: omitted, switches }
+        let newcomer = vec![false; fabric.port_count()];
+        Case { fabric, stages: vec![steady], stranded: omitted, newcomer, joining: (0, Half::Lower), switches }
+    }
+
+    fn welcome(&mut self, newcomers: &Newcomers) {
+        newcomers.ports.iter().for_each(|port| self.newcomer[port.index()] = true);
+        // Stage 0 is the moment before wave 0.
+        self.joining = (newcomers.wave + 1, newcomers.half);
     }
 }
 

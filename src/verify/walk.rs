@@ -22,8 +22,20 @@ pub(super) struct Case<'a> {
     pub stages: Vec<WaveFacts<'a>>,
     /// By port: omitted by the new routing function.
     pub stranded: Vec<bool>,
+    /// By port: unknown to the routing function in force.
+    pub newcomer: Vec<bool>,
+    /// The stage from which newcomers take part, and their half.
+    pub joining: (usize, Half),
     /// Whether switches send and receive, too.
     pub switches: bool,
+}
+
+impl Case<'_> {
+    /// Whether packets of a half may be sent by a port, or to it, at a stage.
+    pub fn admits(&self, port: PortId, stage: usize, half: Half) -> bool {
+        let (from, only) = self.joining;
+        !self.newcomer[port.index()] || stage >= from && half == only
+    }
 }
 
 /// Packets that look alike to every switch: one DLID, and service levels that no table tells apart.
@@ -217,6 +229,9 @@ impl<'a> Course<'a> {
 
     fn inject(&mut self, now: Now<'_>, sink: &mut impl Sink) {
         let walker = self.walker;
+        if !walker.case.admits(now.class.owner, now.stage, now.class.half) {
+            return;
+        }
         for seed in walker.injection.seeds(now.stage, now.class.group) {
             if walker.lanes.is_uniform(now.stage, seed.row) {
                 self.inject_together(now, seed, sink);

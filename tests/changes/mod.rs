@@ -1,4 +1,5 @@
 //! Changes to test with: the removal of the root of a bundled fabric.
+#![allow(dead_code)] // Each test takes what it needs of it.
 
 use reconfig::change::ChangeInput;
 use reconfig::fabric::generate::BUNDLED;

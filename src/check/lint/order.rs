@@ -24,6 +24,7 @@ fn check_phases(plan: &Plan, findings: &mut Findings) {
     let wanted: &[Phase] = match plan.scheme() {
         Scheme::Double => &[Phase::Split, Phase::Install, Phase::Swap, Phase::Drain, Phase::Restore],
         Scheme::Static => &[Phase::Stop, Phase::Install, Phase::Start],
+        Scheme::InPlace if has_grown(plan) => &[Phase::Rewrite, Phase::Start],
         Scheme::InPlace => &[Phase::Rewrite],
     };
     let mut found: Vec<Phase> = plan.waves().iter().map(|wave| wave.phase).collect();
@@ -33,6 +34,11 @@ fn check_phases(plan: &Plan, findings: &mut Findings) {
         let list = |phases: &[Phase]| phases.iter().map(|phase| phase.name()).collect::<Vec<_>>().join(", ");
         findings.plan(Rule::PhaseOrder, format!("phases are {}; must be {}", list(&found), list(wanted)));
     }
+}
+
+/// Whether something has come that must be started.
+fn has_grown(plan: &Plan) -> bool {
+    plan.draft().surviving.ports().any(|(port, info)| info.peer.is_some() && plan.has_come(port))
 }
 
 fn barriers(plan: &Plan, wave: &Wave) -> Vec<Barrier> {

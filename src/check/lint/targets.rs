@@ -4,7 +4,7 @@ use super::{Findings, Rule};
 use crate::fabric::{Fabric, NodeId, NodeKind, PortId};
 use crate::ids::PortNum;
 use crate::plan::{Phase, Plan, Scheme};
-use crate::tables::{LFT_BLOCK, SlToVlScope, Write};
+use crate::tables::{LFT_BLOCK, PortState, SlToVlScope, Write};
 use std::collections::BTreeSet;
 
 pub(super) fn check(plan: &Plan, findings: &mut Findings) {
@@ -31,10 +31,14 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
 fn belongs(scheme: Scheme, phase: Phase, write: &Write) -> bool {
     match (phase, write) {
         (Phase::Split | Phase::Restore, Write::SlToVl { .. }) => true,
+        // What has come carries no data before.
+        (Phase::Split, Write::PortState { state, .. }) => *state == PortState::Active,
         (Phase::Install, Write::LftBlock { .. }) => true,
+        (Phase::Install, Write::SlToVl { .. }) => scheme == Scheme::Static,
         (Phase::Install, Write::PortState { .. }) => scheme == Scheme::Double,
         (Phase::Swap, Write::SaHalf { .. } | Write::MasterSm { .. } | Write::ActiveHalf { .. }) => true,
         (Phase::Stop | Phase::Start, Write::PortState { .. }) => true,
+        (Phase::Start, Write::MasterSm { .. } | Write::ActiveHalf { .. }) => true,
         (Phase::Rewrite, Write::LftBlock { .. } | Write::SlToVl { .. }) => true,
         _ => false,
     }

@@ -8,9 +8,12 @@ use std::collections::BTreeSet;
 
 pub(super) fn check(plan: &Plan, findings: &mut Findings) {
     check_ports(plan, findings);
-    if plan.scheme() == Scheme::Double {
-        check_entries(plan, findings);
-        check_sources(plan, findings);
+    match plan.scheme() {
+        Scheme::Double => {
+            check_entries(plan, findings);
+            check_sources(plan, findings);
+        }
+        Scheme::Static | Scheme::InPlace => check_newcomers(plan, findings),
     }
 }
 
@@ -45,6 +48,18 @@ fn check_entries(plan: &Plan, findings: &mut Findings) {
                 let what = format!("{}: LID {lid} of the {} half is in use", fabric.describe_node(switch), plan.old());
                 findings.wave(Rule::InUse, &wave.name, what);
             }
+        }
+    }
+}
+
+/// Where nothing is swapped, the start tells end ports that have come of the half in use.
+fn check_newcomers(plan: &Plan, findings: &mut Findings) {
+    let fabric = &*plan.draft().surviving;
+    for wave in plan.waves().iter().filter(|wave| wave.phase == Phase::Start) {
+        let told = |port| wave.writes.contains(&Write::ActiveHalf { port, half: plan.old() });
+        for port in fabric.end_ports().filter(|&port| plan.has_come(port) && !told(port)) {
+            let what = format!("{} has come and is not told", fabric.describe_port(port));
+            findings.wave(Rule::EverySource, &wave.name, what);
         }
     }
 }

@@ -31,6 +31,7 @@ pub(super) fn plan(text: &str, file: &str) -> Result<Plan, PlanReadError> {
     });
     Ok(Plan::seal(Draft {
         scheme: document.scheme,
+        routed: Arc::new(names.less(&document.routed).map_err(at("routed"))?),
         after: Arc::new(names.less(&document.after).map_err(at("after"))?),
         initial: names.tables(document.initial).map_err(at("initial"))?,
         old: document.old,

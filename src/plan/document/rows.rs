@@ -23,6 +23,7 @@ pub(super) struct Document<F> {
     pub waves: Vec<WaveRow>,
     pub drain: DrainRow,
     pub initial: TablesRow,
+    pub routed: Missing,
     pub surviving: Missing,
     pub after: Missing,
     pub fabric: F,
@@ -36,7 +37,7 @@ pub(super) struct End {
     pub port: PortNum,
 }
 
-/// What the fabric before has and another lacks.
+/// What the plan's fabric has and another lacks.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Missing {

@@ -36,6 +36,7 @@ fn document(plan: &Plan) -> Document<serde_json::Value> {
         waves: draft.waves.iter().map(|wave| wave_row(fabric, wave)).collect(),
         drain: drain_row(fabric, &draft.drain),
         initial: tables_row(fabric, &draft.initial),
+        routed: missing(fabric, &draft.routed),
         surviving: missing(fabric, &draft.surviving),
         after: missing(fabric, &draft.after),
         fabric: serde_json::from_str(&whole).expect("what was just written is JSON"),

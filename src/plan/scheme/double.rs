@@ -3,7 +3,7 @@
 //! *Restore* puts every service level back to SL mod V, those of the retired half too: nobody uses them until they are
 //! spare in the next change, and the tables are then the same before and after every change.
 
-use super::{PlanInput, lane_notes, lft_writes, port_writes, sl_to_vl_writes};
+use super::{PlanInput, lane_notes, lft_writes, new_port_writes, port_writes, sl_to_vl_writes};
 use crate::fabric::{NodeId, PortId};
 use crate::ids::{Half, Lid, Lmc};
 use crate::plan::{Assumption, Barrier, Draft, Lanes, Observer, Phase, Plan, PlanError, Scheme, Sending, Wave};
@@ -35,6 +35,7 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
         scheme: Scheme::Double,
         notes: notes(&input, lanes),
         before: input.before,
+        routed: input.routed,
         surviving: input.surviving,
         after: input.after,
         initial: input.initial,
@@ -65,7 +66,9 @@ fn wave(phase: Phase, part: &str, writes: Vec<Write>, barriers: &[Barrier]) -> W
 }
 
 fn split(input: &PlanInput, lanes: Lanes) -> Wave {
-    let writes = sl_to_vl_writes(&input.surviving, &input.initial, lanes.separate(input.old));
+    let mut writes = sl_to_vl_writes(&input.surviving, &input.initial, lanes.separate(input.old));
+    // The routing in force leads nobody there, so it does not matter when they come up, if only before the swap.
+    writes.extend(new_port_writes(input));
     wave(Phase::Split, "", writes, &[Barrier::Acknowledged, Barrier::Flushed(lanes.b)])
 }
 
@@ -153,7 +156,7 @@ fn check_active_entries(input: &PlanInput, switch: NodeId) -> Result<(), PlanErr
 /// Every source is on the half that the change starts from.
 fn check_halves(input: &PlanInput) -> Result<(), PlanError> {
     let sending = |port: PortId| input.initial.sending[port.index()];
-    match input.surviving.end_ports().find(|&port| sending(port) != input.old) {
+    match input.surviving.end_ports().find(|&port| sending(port) != input.old && !input.has_come(port)) {
         Some(port) => Err(PlanError::WrongHalf {
             port: input.surviving.describe_port(port),
             found: sending(port),

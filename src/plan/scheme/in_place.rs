@@ -1,8 +1,10 @@
 //! Scheme `in-place`: what OpenSM does, the baseline. Blocks are overwritten under traffic, four SMPs on the wire, for
-//! each block over the switches in GUID order; equal blocks are skipped; nothing is waited for before the end.
+//! each block over the switches in GUID order; equal blocks are skipped; nothing is waited for before the end. What has
+//! come is started behind that, as OpenSM does: its ports go ACTIVE when every table was written.
 
-use super::{PlanInput, lane_notes, lft_writes};
+use super::{PlanInput, lane_notes, lft_writes, new_port_writes, new_sl_to_vl_writes, welcome_writes};
 use crate::plan::{Assumption, Barrier, Draft, DrainGraph, Lanes, Phase, Plan, Scheme, Sending, Wave};
+use crate::tables::Write;
 
 /// SMPs that OpenSM keeps on the wire unless told otherwise.
 const OPENSM_WINDOW: u16 = 4;
@@ -10,17 +12,19 @@ const OPENSM_WINDOW: u16 = 4;
 /// The only wave: every block that differs.
 pub(super) fn plan(input: PlanInput) -> Plan {
     let lanes = Lanes::of_fabric(&input.before);
-    let wave = Wave {
-        name: Phase::Rewrite.to_string(),
-        phase: Phase::Rewrite,
-        writes: lft_writes(&input),
-        barriers: vec![Barrier::Acknowledged],
-        sending: Sending::Listed { window: OPENSM_WINDOW },
-    };
+    let mut tables = lft_writes(&input);
+    tables.extend(new_sl_to_vl_writes(&input, lanes.steady()));
+    let mut start = new_port_writes(&input);
+    let mut waves = vec![wave(Phase::Rewrite, tables)];
+    if !start.is_empty() {
+        start.extend(welcome_writes(&input, input.old));
+        waves.push(wave(Phase::Start, start));
+    }
     Plan::seal(Draft {
         scheme: Scheme::InPlace,
         notes: lane_notes(&input.before, lanes),
         before: input.before,
+        routed: input.routed,
         surviving: input.surviving,
         after: input.after,
         initial: input.initial,
@@ -30,8 +34,13 @@ pub(super) fn plan(input: PlanInput) -> Plan {
         policy: input.policy,
         sm: input.sm,
         stranded: input.stranded,
-        waves: vec![wave],
+        waves,
         drain: DrainGraph::default(),
         assumptions: vec![Assumption::SwitchManagementPaused, Assumption::NoMulticast],
     })
+}
+
+fn wave(phase: Phase, writes: Vec<Write>) -> Wave {
+    let sending = Sending::Listed { window: OPENSM_WINDOW };
+    Wave { name: phase.to_string(), phase, writes, barriers: vec![Barrier::Acknowledged], sending }
 }

@@ -10,7 +10,7 @@ mod in_place;
 mod static_;
 
 use super::{Arming, DrainGraph, Lanes, Plan, PlanError, Policy, Scheme};
-use crate::fabric::{Fabric, NodeId, PortId};
+use crate::fabric::{Fabric, Node, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum};
 use crate::tables::{LFT_BLOCK, Lft, PortState, SlToVl, SlToVlScope, SubnetTables, Write};
 use std::sync::Arc;
@@ -18,8 +18,11 @@ use std::sync::Arc;
 /// What a planner starts from. All fabrics share one index space.
 #[derive(Clone, Debug)]
 pub struct PlanInput {
-    /// The fabric before the change, LIDs assigned.
+    /// What was there before the change, and what has come to it, LIDs assigned.
     pub before: Arc<Fabric>,
+    /// What of `before` the routing in force was made for. Tables of devices that have come are not known: each is
+    /// written whole, whatever `initial` says of it.
+    pub routed: Arc<Fabric>,
     /// What is there while the waves run, every device of it within reach of the SM.
     pub surviving: Arc<Fabric>,
     /// The fabric after the change.
@@ -111,8 +114,21 @@ fn by_guid(fabric: &Fabric) -> Vec<NodeId> {
     switches
 }
 
+impl PlanInput {
+    /// Whether the cable at a port has come.
+    fn has_come(&self, port: PortId) -> bool {
+        self.before.peer(port).is_some() && self.routed.peer(port).is_none()
+    }
+
+    /// Whether all that joins a node with the others has come: nothing is known of its tables.
+    fn is_new(&self, node: NodeId) -> bool {
+        let mut cabled = self.before.ports_of(node).filter(|&port| self.before.peer(port).is_some()).peekable();
+        cabled.peek().is_some() && cabled.all(|port| self.has_come(port))
+    }
+}
+
 /// The forwarding blocks that differ between the tables in force and those wanted: for each block, for each switch in
-/// GUID order. A switch that is to leave keeps its tables: packets of the old routing may still come to it.
+/// GUID order; at a switch that has come, every block. A switch that is to leave keeps its tables: packets of the old routing may still come to it.
 fn lft_writes(input: &PlanInput) -> Vec<Write> {
     let mut switches = by_guid(&input.surviving);
     switches.retain(|&switch| input.after.node(switch).present);
@@ -124,7 +140,7 @@ fn lft_writes(input: &PlanInput) -> Vec<Write> {
         for &switch in &switches {
             let (now, wanted) = tables(switch);
             let entries = wanted.block(block);
-            if now.block(block) != entries {
+            if now.block(block) != entries || input.is_new(switch) {
                 writes.push(Write::LftBlock { switch, block, entries: Box::new(entries) });
             }
         }
@@ -139,18 +155,18 @@ fn sl_to_vl_writes(fabric: &Fabric, tables: &SubnetTables, wanted: SlToVl) -> Ve
         let pairs = sl_to_vl_pairs(fabric, node);
         let now = &tables.sl_to_vl[node.index()];
         let differing = pairs.into_iter().filter(|&(input, output)| *now.get(input, output) != wanted);
-        let scopes: Vec<_> = match (info.is_switch(), info.optimised_sl_to_vl) {
-            (true, true) => differing.take(1).map(|_| SlToVlScope::All).collect(),
-            (true, false) => differing.map(|(input, output)| SlToVlScope::Pair { input, output }).collect(),
-            (false, _) => differing.filter_map(|(_, num)| end_port_scope(fabric, node, num)).collect(),
-        };
-        writes.extend(scopes.into_iter().map(|scope| Write::SlToVl { node, scope, table: wanted }));
+        writes.extend(scopes(info, differing).into_iter().map(|scope| Write::SlToVl { node, scope, table: wanted }));
     }
     writes
 }
 
-fn end_port_scope(fabric: &Fabric, node: NodeId, num: PortNum) -> Option<SlToVlScope> {
-    fabric.port_at(node, num).map(|_| SlToVlScope::EndPort { port: num })
+/// How a node is told of new tables for some (input, output) pairs, by the form that it understands.
+fn scopes(node: &Node, pairs: impl Iterator<Item = (PortNum, PortNum)>) -> Vec<SlToVlScope> {
+    match (node.is_switch(), node.optimised_sl_to_vl) {
+        (true, true) => pairs.take(1).map(|_| SlToVlScope::All).collect(),
+        (true, false) => pairs.map(|(input, output)| SlToVlScope::Pair { input, output }).collect(),
+        (false, _) => pairs.map(|(_, port)| SlToVlScope::EndPort { port }).collect(),
+    }
 }
 
 /// The (input, output) pairs of a node whose table some packet may use.
@@ -171,6 +187,39 @@ fn sl_to_vl_pairs(fabric: &Fabric, node: NodeId) -> Vec<(PortNum, PortNum)> {
 fn port_writes(fabric: &Fabric, state: PortState) -> Vec<Write> {
     let cabled = fabric.ports().filter(|(_, port)| port.peer.is_some());
     cabled.map(|(port, _)| Write::PortState { port, state }).collect()
+}
+
+/// The SL-to-VL tables of what has come: nothing is known of them.
+fn new_sl_to_vl_writes(input: &PlanInput, wanted: SlToVl) -> Vec<Write> {
+    let fabric = &*input.surviving;
+    let mut writes = Vec::new();
+    for (node, info) in fabric.nodes().filter(|(_, info)| info.present) {
+        let comes = |num| fabric.port_at(node, num).is_some_and(|port| input.has_come(port));
+        let pairs = sl_to_vl_pairs(fabric, node).into_iter().filter(|&(input, output)| comes(input) || comes(output));
+        writes.extend(scopes(info, pairs).into_iter().map(|scope| Write::SlToVl { node, scope, table: wanted }));
+    }
+    writes
+}
+
+/// ACTIVE for the ports of every cable that has come: until then it carries no data.
+fn new_port_writes(input: &PlanInput) -> Vec<Write> {
+    let ports = input.surviving.ports().filter(|&(id, port)| port.peer.is_some() && input.has_come(id));
+    ports.map(|(port, _)| Write::PortState { port, state: PortState::Active }).collect()
+}
+
+/// What tells end ports that have come where the subnet manager is, and that they may send on `half`.
+fn welcome_writes(input: &PlanInput, half: Half) -> Vec<Write> {
+    let fabric = &*input.surviving;
+    let is_new = |&port: &PortId| match fabric.node(fabric.port(port).node).is_switch() {
+        true => input.is_new(fabric.port(port).node),
+        false => input.has_come(port),
+    };
+    let mut writes = Vec::new();
+    if let (Some(lid), Some(sl)) = (fabric.half_lids(input.sm, half).next(), half.sls().next()) {
+        writes.extend(fabric.lid_ports().filter(is_new).map(|port| Write::MasterSm { port, lid, sl }));
+    }
+    writes.extend(fabric.end_ports().filter(is_new).map(|port| Write::ActiveHalf { port, half }));
+    writes
 }
 
 /// Says which links have more lanes than are used.

@@ -1,22 +1,27 @@
 //! Scheme `static`: ports to INITIALIZE, tables written while nothing flows, ports to ACTIVE. Free of deadlock because
 //! the stopped ports discard what they hold; its price is those packets and the gap in delivery.
 
-use super::{PlanInput, lane_notes, lft_writes, port_writes};
+use super::{PlanInput, lane_notes, lft_writes, new_sl_to_vl_writes, port_writes, welcome_writes};
 use crate::plan::{Assumption, Barrier, Draft, DrainGraph, Lanes, Phase, Plan, Scheme, Sending, Wave};
 use crate::tables::{PortState, Write};
 
 /// Stop, install, start.
 pub(super) fn plan(input: PlanInput) -> Plan {
     let lanes = Lanes::of_fabric(&input.before);
+    let mut tables = lft_writes(&input);
+    tables.extend(new_sl_to_vl_writes(&input, lanes.steady()));
+    let mut start = port_writes(&input.surviving, PortState::Active);
+    start.extend(welcome_writes(&input, input.old));
     let waves = vec![
         wave(Phase::Stop, port_writes(&input.surviving, PortState::Initialize)),
-        wave(Phase::Install, lft_writes(&input)),
-        wave(Phase::Start, port_writes(&input.surviving, PortState::Active)),
+        wave(Phase::Install, tables),
+        wave(Phase::Start, start),
     ];
     Plan::seal(Draft {
         scheme: Scheme::Static,
         notes: lane_notes(&input.before, lanes),
         before: input.before,
+        routed: input.routed,
         surviving: input.surviving,
         after: input.after,
         initial: input.initial,

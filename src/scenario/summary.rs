@@ -1,0 +1,149 @@
+//! Adding up: from a simulation that is over, and what the driver knows, to the report.
+
+use super::outcome::{
+    ChangeReport, Ending, FabricSize, Latency, Periods, PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport,
+    SmpReport, StuckReport,
+};
+use super::setting::Scenario;
+use super::stage::Stage;
+use crate::change::Prepared;
+use crate::driver;
+use crate::fabric::Fabric;
+use crate::plan::{Policy, Vetted};
+use crate::sim::Sim;
+use crate::subnet::SmpCounts;
+
+/// What came of the change, as far as the driver knows.
+pub(super) struct Change {
+    pub(super) ending: Ending,
+    pub(super) reason: Option<String>,
+    pub(super) start_ns: u64,
+    pub(super) end_ns: u64,
+    pub(super) report: Option<driver::ChangeReport>,
+    pub(super) smps: SmpCounts,
+}
+
+/// The report of a run that is over.
+pub(super) fn summary(
+    scenario: &Scenario,
+    stage: &Stage,
+    sim: &Sim,
+    change: Change,
+    prepared: &Prepared,
+) -> SimulationReport {
+    let run = change.report.as_ref();
+    let plan = run.map_or(&prepared.plan, |run| &run.plan);
+    let (root, stranded) = run.map_or((prepared.root, &prepared.stranded), |run| (run.root, &run.stranded));
+    let node = |node| stage.whole.describe_node(node);
+    let (_, lifetime) = sim.limits_at_work();
+    SimulationReport {
+        schema: SCHEMA,
+        outcome: change.ending,
+        reason: change.reason,
+        scheme: scenario.scheme,
+        engine: stage.function.engine().to_string(),
+        seed: stage.config.seed,
+        trace_hash: sim.trace_hash(),
+        fabric: FabricSize::of(&stage.before),
+        change: ChangeReport {
+            what: stage.describe(scenario.element),
+            departure: scenario.departure.name(),
+            root_before: stage.function.root().map(node),
+            root_after: root.map(node),
+            stranded: stranded.iter().map(|&port| stage.whole.describe_port(port)).collect(),
+        },
+        settings: settings(scenario, stage),
+        sweep: run.and_then(|run| run.sweep.as_ref()).map(|sweep| phase("sweep", sweep)),
+        phases: run.map_or_else(Vec::new, |run| run.phases.iter().map(|record| phase(record.name, record)).collect()),
+        change_ns: run.map(|_| change.end_ns - change.start_ns),
+        packets: sim.packets(),
+        misdelivered: sim.misdelivered(),
+        packet_hops: sim.packet_hops(),
+        deadlock: sim.deadlock().map(|cycle| cycle.iter().map(|stuck| name_stuck(&stage.whole, stuck)).collect()),
+        deadlocks_broken: sim.limits_at_work().0,
+        lifetime_discards: lifetime,
+        latency_ns: latencies(sim),
+        throughput: throughputs(sim),
+        longest_gap_ns: sim.longest_gap_ns(2),
+        smps: smps(&change.smps),
+        proof: proof(plan),
+        assumptions: plan.plan().draft().assumptions.iter().map(|held| held.name().to_string()).collect(),
+        notes: plan.plan().draft().notes.clone(),
+    }
+}
+
+fn settings(scenario: &Scenario, stage: &Stage) -> Settings {
+    let Policy { arming, observer } = scenario.policy;
+    Settings {
+        load: stage.config.load,
+        packet_bytes: stage.config.packet_bytes,
+        data_vls: stage.config.data_vls,
+        lmc: stage.whole.port(stage.sm).lmc.get(),
+        latch: stage.config.latch,
+        arming: arming.to_string(),
+        drain: observer.to_string(),
+        sm: stage.whole.describe_node(stage.whole.port(stage.sm).node),
+    }
+}
+
+fn phase(name: &str, record: &driver::PhaseRecord) -> PhaseReport {
+    let smps = record.smps.total() + record.smps.perf;
+    PhaseReport { name: name.to_string(), start_ns: record.start_ns, end_ns: record.end_ns, smps }
+}
+
+fn name_stuck(fabric: &Fabric, stuck: &crate::sim::StuckPacket) -> StuckReport {
+    StuckReport {
+        input: fabric.describe_port(stuck.input),
+        input_vl: stuck.input_vl.get(),
+        output: fabric.describe_port(stuck.output),
+        output_vl: stuck.output_vl.get(),
+        dlid: stuck.dlid.0,
+        sl: stuck.sl.get(),
+        born_ns: stuck.born_ns,
+    }
+}
+
+/// The periods *before*, *during* and *after*; the one of warming up comes first.
+fn periods<T: Default>(sim: &Sim, value: impl Fn(usize) -> T) -> Periods<T> {
+    let of = |index: usize| if index < sim.periods().len() { value(index) } else { T::default() };
+    Periods { before: of(1), during: of(2), after: of(3) }
+}
+
+fn latencies(sim: &Sim) -> Periods<Latency> {
+    periods(sim, |index| {
+        let latency = &sim.periods()[index].latency_ns;
+        let quantile = |q| latency.value_at_quantile(q);
+        Latency { p50: quantile(0.5), p99: quantile(0.99), max: latency.max() }
+    })
+}
+
+fn throughputs(sim: &Sim) -> Periods<f64> {
+    let capacity = sim.delivery_capacity();
+    periods(sim, |index| {
+        let length_ns = sim.period_ns(index);
+        if length_ns == 0 { 0.0 } else { sim.periods()[index].bytes as f64 / length_ns as f64 / capacity }
+    })
+}
+
+fn smps(counts: &SmpCounts) -> SmpReport {
+    let name =
+        |&(attribute, method): &(crate::wire::AttributeId, crate::wire::Method)| format!("{method:?}({attribute:?})");
+    let mut by_attribute: std::collections::BTreeMap<String, u64> =
+        counts.sent.iter().map(|(key, &count)| (name(key), count)).collect();
+    if counts.perf > 0 {
+        by_attribute.insert("Performance".into(), counts.perf);
+    }
+    SmpReport { by_attribute, total: counts.total() + counts.perf }
+}
+
+fn proof(plan: &Vetted) -> ProofReport {
+    let waves = plan.plan().waves().len();
+    let statistics = plan.proof();
+    ProofReport {
+        status: if statistics.is_some() { "proved" } else { "refused" },
+        waves,
+        channels: statistics.map_or(0, |proof| proof.channels),
+        dependencies: statistics.map_or(0, |proof| proof.dependencies),
+        refusal: plan.refusal().map(ToString::to_string),
+    }
+}

@@ -367,6 +367,7 @@ fn still() -> PlanInput {
     let subnet = bring_up(&bundled("seed-16"), 1, true);
     let before = Arc::new(subnet.fabric);
     PlanInput {
+        routed: before.clone(),
         surviving: before.clone(),
         after: before.clone(),
         target: subnet.tables.lfts.clone(),

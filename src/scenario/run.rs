@@ -119,10 +119,11 @@ impl Play<'_> {
     }
 
     /// Plans the change before anything has happened, so that what cannot be done is an error and not an outcome. A
-    /// newcomer is planned for as if it had come.
+    /// newcomer is planned for as if it had come, a sudden departure as if it were over.
     fn prepare(&self, engine: Rc<dyn Engine>) -> Result<Prepared, ScenarioError> {
         let alive = match self.stage.element {
             Element::Newcomer(_) => &self.stage.whole,
+            _ if self.scenario.departure == Departure::Sudden => &self.stage.after,
             _ => &self.stage.before,
         };
         self.driver(engine, alive).prepare(self.stage.after.clone()).map_err(|error| match error {

@@ -138,6 +138,18 @@ fn the_screen_and_the_object_say_the_same() {
 }
 
 #[test]
+fn what_comes_is_planned_for_too() {
+    let whole = bundled("fat-tree-4-2");
+    let (spine, other) = (named(&whole, "spine-2"), named(&whole, "spine-3"));
+    let desk = Desk::with(&whole.without_nodes(&[spine]), &whole);
+    desk.plan(&["-o", "change.plan"]).says(0, &["fabric   7 switches", "comes    spine-2", "yes, proved"]);
+    desk.run(&["check", "change.plan"]).says(0, &["comes    spine-2", "yes, the plan is sound"]);
+    let desk = Desk::with(&whole.without_nodes(&[spine]), &whole.without_nodes(&[other]));
+    desk.plan(&["--planned"]).says(0, &["leaves   spine-3", "comes    spine-2", "yes, proved"]);
+    desk.plan(&["--sudden"]).says(3, &["make the change for the loss first"]);
+}
+
+#[test]
 fn equal_captures_leave_nothing_to_change() {
     let fabric = bundled("torus-4x4");
     let desk = Desk::with(&fabric, &fabric);

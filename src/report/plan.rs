@@ -97,18 +97,19 @@ impl PlanFacts {
     /// The facts of a plan, where a device serves an SMP in `smp_ns` nanoseconds.
     pub fn of(plan: &Plan, smp_ns: u64) -> PlanFacts {
         let draft = plan.draft();
-        let (before, after) = (&*draft.before, &*draft.after);
+        // The fabric that the plan is made on holds newcomers too; the routing in force was made for `routed`.
+        let (before, routed, after) = (&*draft.before, &*draft.routed, &*draft.after);
         let ports = |ports: &[PortId]| ports.iter().map(|&port| before.describe_port(port)).collect();
         let waves: Vec<WaveFacts> = plan.waves().iter().map(|wave| WaveFacts::of(plan, wave, smp_ns)).collect();
         let lanes = |set: VlSet| set.iter().map(|vl| vl.get()).collect();
         PlanFacts {
             scheme: plan.scheme(),
             digest: plan.digest(),
-            fabric: FabricSize::of(before),
-            leaves: missing_nodes(before, after),
-            comes: missing_nodes(after, before),
-            cut: missing_cables(before, after),
-            joined: missing_cables(after, before),
+            fabric: FabricSize::of(routed),
+            leaves: missing_nodes(routed, after),
+            comes: missing_nodes(after, routed),
+            cut: missing_cables(routed, after),
+            joined: missing_cables(after, routed),
             stranded: ports(&draft.stranded),
             sm: before.describe_port(draft.sm),
             lanes: LaneFacts { all: lanes(draft.lanes.all), a: lanes(draft.lanes.a), b: lanes(draft.lanes.b) },

@@ -125,11 +125,12 @@ impl Play<'_> {
     }
 
     /// Plans the change before anything has happened, so that what cannot be done is an error and not an outcome. A
-    /// newcomer is planned for as if it had come.
+    /// newcomer is planned for as if it had come, and what is to die suddenly as if it were dead.
     fn prepare(&self, engine: Rc<dyn Engine>) -> Result<Prepared, ScenarioError> {
-        let alive = match self.stage.element {
-            Element::Newcomer(_) => &self.stage.whole,
-            _ => &self.stage.before,
+        let alive = match (self.stage.element, self.scenario.departure) {
+            (Element::Newcomer(_), _) => &self.stage.whole,
+            (_, Departure::Sudden) => &self.stage.after,
+            (_, Departure::Planned) => &self.stage.before,
         };
         self.driver(engine, alive).prepare(self.stage.after.clone()).map_err(|error| match error {
             driver::DriverError::Change(error) => ScenarioError::Change(error),

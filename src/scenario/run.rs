@@ -1,6 +1,7 @@
 //! The run itself: time passes, the change happens, the driver reacts, and everything is added up.
 
 use super::ScenarioError;
+use super::foresight::{foresight, named};
 use super::outcome::{
     ChangeReport, Ending, FabricSize, Latency, Periods, PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport,
     SmpReport, StuckReport,
@@ -312,6 +313,7 @@ fn report(scenario: &Scenario, stage: &Stage, sim: &Sim, change: Change, prepare
         misdelivered: sim.misdelivered(),
         packet_hops: sim.packet_hops(),
         deadlock: sim.deadlock().map(|cycle| cycle.iter().map(|stuck| name_stuck(&stage.whole, stuck)).collect()),
+        foresight: sim.deadlock().map(|cycle| foresight(plan, cycle)),
         deadlocks_broken: sim.limits_at_work().0,
         lifetime_discards: lifetime,
         latency_ns: latencies(sim),
@@ -406,5 +408,6 @@ fn proof(plan: &Vetted) -> ProofReport {
         channels: statistics.map_or(0, |proof| proof.channels),
         dependencies: statistics.map_or(0, |proof| proof.dependencies),
         refusal: plan.refusal().map(ToString::to_string),
+        cycle: named(plan).cloned(),
     }
 }

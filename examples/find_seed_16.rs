@@ -1,64 +1,51 @@
 //! Finds the seed of the bundled fabric `seed-16`: sixteen four-port switches, fourteen hosts and twenty-three switch
-//! links, as the Double Scheme's own example has them. The first seed is taken whose up*/down* root bears no host, and
-//! from which any one switch may go without cutting the rest in two: `cargo run --example find_seed_16`.
+//! links, as the Double Scheme's own example has them. A seed fits if its up*/down* root bears no host, and if any one
+//! switch may go without cutting the rest in two; of those, the one is taken whose channels drain in the fewest hops once
+//! the root has died, where the paper's take seven: `cargo run --release --example find_seed_16 [SEEDS]`.
 
-use reconfig::fabric::generate::{Options, generate};
+use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::summary::Summary;
 use reconfig::fabric::{Fabric, NodeId};
-use std::cmp::Reverse;
+use reconfig::ids::{Half, Lmc};
+use reconfig::lid;
+use reconfig::plan::{DrainGraph, Lanes};
+use reconfig::routing::{Demand, Engine, UpDown, choose_root};
+use reconfig::verify::ChannelGraph;
+use std::collections::BTreeMap;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let topology = "irregular:16,4,14,23".parse()?;
-    for seed in 0..1000 {
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failure> {
+    let topology: Topology = "irregular:16,4,14,23".parse()?;
+    let seeds = std::env::args().nth(1).map_or(Ok(1_000), |text| text.parse())?;
+    let mut counts: BTreeMap<[u32; 2], (u64, u64)> = BTreeMap::new();
+    for seed in 0..seeds {
         let fabric = generate(&topology, &Options { seed, ..Options::default() })?;
-        let Some(root) = root(&fabric) else { continue };
-        let holds = |lost| Summary::of(&fabric.without_nodes(&[lost])).parts == 1;
-        if hosts(&fabric, root) == 0 && fabric.switches().all(holds) {
-            println!(
-                "seed {seed}: the root is {}, and the fabric:\n{}",
-                fabric.describe_node(root),
-                Summary::of(&fabric)
-            );
-            return Ok(());
-        }
+        let Some(root) = choose_root(&fabric).filter(|&root| fits(&fabric, root)) else { continue };
+        let depths = [depth(&fabric, &[])?, depth(&fabric, &[root])?];
+        let (count, _) = counts.entry(depths).or_insert((0, seed));
+        *count += 1;
     }
-    Err("none of the first 1000 seeds fits".into())
-}
-
-/// Least eccentricity to switches that bear hosts, then most links to switches, then lowest GUID.
-fn root(fabric: &Fabric) -> Option<NodeId> {
-    let homes: Vec<NodeId> = fabric.switches().filter(|&id| hosts(fabric, id) > 0).collect();
-    fabric.switches().min_by_key(|&id| {
-        let hops = hops_from(fabric, id);
-        let farthest = homes.iter().map(|home| hops[home.index()]).max();
-        let links = neighbours(fabric, id).len() - hosts(fabric, id);
-        (farthest, Reverse(links), fabric.node(id).guid)
-    })
-}
-
-fn neighbours(fabric: &Fabric, id: NodeId) -> Vec<NodeId> {
-    fabric.ports_of(id).filter_map(|port| fabric.neighbour(port)).collect()
-}
-
-fn hosts(fabric: &Fabric, id: NodeId) -> usize {
-    neighbours(fabric, id).iter().filter(|&&other| !fabric.node(other).is_switch()).count()
-}
-
-/// Hops to every node by breadth-first search; a host is a dead end.
-fn hops_from(fabric: &Fabric, start: NodeId) -> Vec<usize> {
-    let mut hops = vec![usize::MAX; fabric.node_count()];
-    hops[start.index()] = 0;
-    let mut reached = vec![start];
-    let mut at = 0;
-    while at < reached.len() {
-        let here = reached[at];
-        for next in neighbours(fabric, here) {
-            if hops[next.index()] == usize::MAX {
-                hops[next.index()] = hops[here.index()] + 1;
-                reached.push(next);
-            }
-        }
-        at += 1;
+    for ([whole, left], (count, first)) in &counts {
+        println!("{whole:2} channels with the root, {left:2} without: {count:5} seeds, the first is {first}");
     }
-    hops
+    Ok(())
+}
+
+/// Whether the root bears no host, and any one switch may go.
+fn fits(fabric: &Fabric, root: NodeId) -> bool {
+    let bare = fabric.ports_of(root).filter_map(|port| fabric.neighbour(port)).all(|id| fabric.node(id).is_switch());
+    bare && fabric.switches().all(|lost| Summary::of(&fabric.without_nodes(&[lost])).parts == 1)
+}
+
+/// Channels on the longest path of the channel dependency graph that is drained, those from and to hosts included, when
+/// some switches have died.
+fn depth(fabric: &Fabric, dead: &[NodeId]) -> Result<u32, Failure> {
+    let fabric = lid::assign(&fabric.with_data_vls(4), Lmc::masked(1))?;
+    let function = UpDown::default().route(&fabric, &Demand::all(&fabric, 1))?;
+    let tables = lid::bring_up(&fabric, &function, 4);
+    let surviving = fabric.without_nodes(dead);
+    let lanes = Lanes::of_fabric(&fabric).all;
+    let graph = ChannelGraph::new(&fabric, &surviving, &tables, Half::Lower, lanes, &[])?;
+    Ok(DrainGraph::new(&surviving, graph.outputs().iter().cloned().collect(), graph.sources())?.depth())
 }

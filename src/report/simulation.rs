@@ -2,7 +2,7 @@
 
 use super::quantity::{count, duration, percent};
 use super::screen::{line, number, show, table};
-use crate::scenario::{Ending, Latency, Periods, SimulationReport, StuckReport};
+use crate::scenario::{Ending, Foreseen, Foresight, Latency, Periods, SimulationReport, StuckReport};
 use comfy_table::Cell;
 
 /// The report as text, at most 80 columns where names allow it.
@@ -14,7 +14,7 @@ pub fn simulation(report: &SimulationReport) -> String {
     traffic(&mut text, report);
     packets(&mut text, report);
     if let Some(cycle) = &report.deadlock {
-        deadlock(&mut text, cycle);
+        deadlock(&mut text, cycle, report.foresight.as_ref());
     }
     for note in &report.notes {
         line(&mut text, format_args!("note: {note}"));
@@ -102,7 +102,7 @@ fn packets(text: &mut String, report: &SimulationReport) {
     }
 }
 
-fn deadlock(text: &mut String, cycle: &[StuckReport]) {
+fn deadlock(text: &mut String, cycle: &[StuckReport], foresight: Option<&Foresight>) {
     line(
         text,
         format_args!("deadlock of {} packets, each waiting for the buffer that the next one fills:", cycle.len()),
@@ -112,7 +112,27 @@ fn deadlock(text: &mut String, cycle: &[StuckReport]) {
         let place = format!("{} VL {} → {} VL {}", stuck.input, stuck.input_vl, stuck.output, stuck.output_vl);
         line(text, format_args!("  {place}  ({packet})"));
     }
+    if let Some(foresight) = foresight {
+        foreseen(text, foresight);
+    }
     text.push('\n');
+}
+
+/// Whether this is the cycle that the proof had named.
+fn foreseen(text: &mut String, foresight: &Foresight) {
+    let sentence = match foresight.how {
+        Foreseen::Named => "the cycle that the proof named beforehand, lane by lane",
+        Foreseen::NamedOnOtherLanes => "the cycle that the proof named beforehand, on other lanes of the same ports",
+        Foreseen::Possible => "the proof names something else, but held this cycle possible too:",
+        Foreseen::NotReached => "the proof stopped at another fault before it came to this cycle",
+        Foreseen::Unforeseen => {
+            "the proof had held this cycle impossible: please report it, with the fabric and the seed"
+        }
+    };
+    line(text, format_args!("{sentence}"));
+    if let (Foreseen::Possible, Some(cycle)) = (foresight.how, &foresight.cycle) {
+        cycle.dependencies.iter().for_each(|dependency| line(text, format_args!("  {dependency}")));
+    }
 }
 
 fn verdict(text: &mut String, report: &SimulationReport) {

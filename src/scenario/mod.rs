@@ -9,6 +9,7 @@
 mod accounting;
 mod error;
 mod estimate;
+mod foresight;
 mod outcome;
 mod run;
 mod setting;
@@ -19,8 +20,8 @@ pub use crate::change::Departure;
 pub use accounting::{Accounting, Line, accounting};
 pub use error::ScenarioError;
 pub use outcome::{
-    ChangeReport, Ending, FabricSize, Latency, Periods, PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport,
-    SmpReport, StuckReport,
+    ChangeReport, Ending, FabricSize, Foreseen, Foresight, Latency, Periods, PhaseReport, ProofReport, SCHEMA,
+    Settings, SimulationReport, SmpReport, StuckReport,
 };
 pub use run::{Watch, plan, run};
 pub use setting::{Element, Scenario};

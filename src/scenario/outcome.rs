@@ -4,6 +4,7 @@
 use crate::fabric::Fabric;
 use crate::plan::Scheme;
 use crate::sim::PacketCounts;
+use crate::verify::Cycle;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
@@ -60,6 +61,8 @@ pub struct SimulationReport {
     pub packet_hops: u64,
     /// The cycle of waiting packets, where there was one.
     pub deadlock: Option<Vec<StuckReport>>,
+    /// What the prover had made of that cycle beforehand.
+    pub foresight: Option<Foresight>,
     /// Deadlocks that lifetime limits broke by discarding.
     pub deadlocks_broken: u64,
     /// Packets that lifetime limits discarded.
@@ -196,6 +199,33 @@ pub struct ProofReport {
     pub dependencies: usize,
     /// The refusal in words, where the plan is not safe.
     pub refusal: Option<String>,
+    /// The cycle that the refusal names, where it names one.
+    pub cycle: Option<Cycle>,
+}
+
+/// What the prover had made of a deadlock beforehand.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Foresight {
+    /// How well it was foreseen.
+    pub how: Foreseen,
+    /// The cycle with the classes and entries by which the prover holds it possible; the shortest is not looked for.
+    pub cycle: Option<Cycle>,
+}
+
+/// How well a deadlock was foreseen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Foreseen {
+    /// The refusal names this cycle, lane by lane.
+    Named,
+    /// The refusal names this cycle through the same ports, on other lanes.
+    NamedOnOtherLanes,
+    /// The refusal names something else; all dependencies of this cycle are among those found possible.
+    Possible,
+    /// The refusal names another fault, at which the prover stopped.
+    NotReached,
+    /// It was held impossible: a fault of the prover or of the simulator.
+    Unforeseen,
 }
 
 /// One packet of a deadlock.

@@ -1,5 +1,6 @@
 //! Adding up: from a simulation that is over, and what the driver knows, to the report.
 
+use super::foresight::{foresight, named};
 use super::outcome::{
     ChangeReport, Ending, FabricSize, Latency, Periods, PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport,
     SmpReport, StuckReport,
@@ -63,6 +64,7 @@ pub(super) fn summary(
         misdelivered: sim.misdelivered(),
         packet_hops: sim.packet_hops(),
         deadlock: sim.deadlock().map(|cycle| cycle.iter().map(|stuck| name_stuck(&stage.whole, stuck)).collect()),
+        foresight: sim.deadlock().map(|cycle| foresight(plan, cycle)),
         deadlocks_broken: sim.limits_at_work().0,
         lifetime_discards: lifetime,
         latency_ns: latencies(sim),
@@ -148,5 +150,6 @@ fn proof(plan: &Vetted) -> ProofReport {
         channels: statistics.map_or(0, |proof| proof.channels),
         dependencies: statistics.map_or(0, |proof| proof.dependencies),
         refusal: plan.refusal().map(ToString::to_string),
+        cycle: named(plan).cloned(),
     }
 }

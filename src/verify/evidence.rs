@@ -39,12 +39,32 @@ pub(super) fn of_cycle(
     if let Some(found) = loops.found {
         return Refusal::Loop(found);
     }
-    let wanted = wanted(layout, halves, stage, &cycle);
+    Refusal::Deadlock(explained(walker, layout, halves, stage, &cycle))
+}
+
+/// A cycle that is possible at a stage, with a class for each dependency.
+pub(super) fn explained(
+    walker: &Walker<'_>,
+    layout: &Layout<'_>,
+    halves: &[Vec<Dependencies>; 2],
+    stage: usize,
+    cycle: &NodeCycle,
+) -> Cycle {
+    let wanted = wanted(layout, halves, stage, cycle);
     let mut search = ClassSearch { walker, stage, wanted };
     walker.run(&mut search);
     let dependencies = search.wanted.iter().map(|wanted| search.explain(wanted)).collect();
-    let wave = walker.case.stages[stage].name.clone();
-    Refusal::Deadlock(Cycle { wave, dependencies, shortest: cycle.shortest })
+    Cycle { wave: walker.case.stages[stage].name.clone(), dependencies, shortest: cycle.shortest }
+}
+
+/// Whether every dependency of a cycle is there at a stage.
+pub(super) fn is_possible(
+    layout: &Layout<'_>,
+    halves: &[Vec<Dependencies>; 2],
+    stage: usize,
+    cycle: &NodeCycle,
+) -> bool {
+    wanted(layout, halves, stage, cycle).iter().all(|wanted| wanted.halves != [false; 2])
 }
 
 /// A dependency of the cycle, and who causes it.

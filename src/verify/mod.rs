@@ -11,6 +11,7 @@
 mod channels;
 mod dependencies;
 mod evidence;
+mod foresight;
 mod graph;
 mod injection;
 mod lanes;
@@ -20,6 +21,7 @@ mod refusal;
 mod walk;
 
 pub use channels::ChannelGraph;
+pub use foresight::{Wait, foresee};
 pub use prover::{Scope, TableProof, prove, prove_tables};
 pub use refusal::{
     BlackHole, ClassLoop, Cycle, Dependency, Device, Entry, HoleCause, LoopHop, PortLane, Refusal, WrongArrival,

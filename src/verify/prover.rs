@@ -62,6 +62,7 @@ pub fn prove_tables(fabric: &Fabric, tables: &SubnetTables, scope: &Scope) -> Re
     let mut injected = [false; 2];
     scope.halves.iter().for_each(|half| injected[half.index()] = true);
     let case = Case::steady(fabric, tables, injected, &scope.stranded, scope.switches);
+    check_tables(&case)?;
     let judged = judge(&case, fabric)?;
     Ok(TableProof { statistics: judged.statistics, order: judged.order })
 }
@@ -78,15 +79,22 @@ pub fn prove<T: Transition>(transition: T) -> Result<Proved<T>, (T, Refusal)> {
 }
 
 fn judge_transition(transition: &impl Transition) -> Result<ProofStatistics, Refusal> {
+    let Some(case) = case_of(transition)? else { return Ok(ProofStatistics::default()) };
+    judge(&case, transition.surviving()).map(|judged| judged.statistics)
+}
+
+/// The moment before the first wave, then the waves; none where there are no waves.
+pub(super) fn case_of(transition: &impl Transition) -> Result<Option<Case<'_>>, Refusal> {
     let (fabric, surviving) = (transition.fabric(), transition.surviving());
     let waves = transition.waves();
     check_restriction(fabric, surviving)?;
     check_sequence(fabric, &waves)?;
-    let Some(first) = waves.first() else { return Ok(ProofStatistics::default()) };
+    let Some(first) = waves.first() else { return Ok(None) };
     let mut case = Case::steady(fabric, first.before, first.injected, transition.stranded(), false);
     case.stages.extend(waves);
     case.welcome(&transition.newcomers());
-    judge(&case, surviving).map(|judged| judged.statistics)
+    check_tables(&case)?;
+    Ok(Some(case))
 }
 
 impl<'a> Case<'a> {
@@ -119,7 +127,6 @@ struct Judged {
 }
 
 fn judge(case: &Case<'_>, surviving: &Fabric) -> Result<Judged, Refusal> {
-    check_tables(case)?;
     let net = Net::new(case.fabric, surviving, case.switches);
     let lanes = Lanes::new(case.fabric, &net, &case.stages)?;
     let injection = Injection::new(case, &net, &lanes);

@@ -137,7 +137,8 @@ pub struct Cycle {
     pub wave: String,
     /// The dependencies in order.
     pub dependencies: Vec<Dependency>,
-    /// Whether no shorter cycle exists; in very large tangles the search ends after a fixed amount of work.
+    /// Whether it is known that no shorter cycle exists; in very large tangles the search for one ends after a fixed
+    /// amount of work.
     pub shortest: bool,
 }
 

@@ -1,0 +1,74 @@
+//! What the proof knows of a deadlock that was observed: whether it could be foreseen, when, and by which classes.
+
+use super::Transition;
+use super::dependencies::{Collector, Layout};
+use super::evidence;
+use super::graph::NodeCycle;
+use super::injection::Injection;
+use super::lanes::Lanes;
+use super::net::Net;
+use super::prover::case_of;
+use super::refusal::{Cycle, Refusal};
+use super::walk::Walker;
+use crate::fabric::{Fabric, PortId};
+use crate::ids::Vl;
+
+/// A packet stands in the input lane of a switch and waits for room beyond the output lane.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wait {
+    /// The port that it came in by.
+    pub input: PortId,
+    /// The lane that it came in on.
+    pub input_vl: Vl,
+    /// The port that it is to leave by.
+    pub output: PortId,
+    /// The lane that it is to leave on.
+    pub output_vl: Vl,
+}
+
+/// Waits that close a cycle, each for the buffer in which the next stands, as dependencies of the first moment of a
+/// transition at which all of them are possible; none where there is no such moment. Whether a shorter cycle exists is
+/// not looked for: `shortest` is false.
+///
+/// # Errors
+/// [`Refusal::Precondition`]: the transition contradicts itself, or the waits close no cycle.
+pub fn foresee(transition: &impl Transition, waits: &[Wait]) -> Result<Option<Cycle>, Refusal> {
+    let Some(case) = case_of(transition)? else { return Ok(None) };
+    let net = Net::new(case.fabric, transition.surviving(), case.switches);
+    let lanes = Lanes::new(case.fabric, &net, &case.stages)?;
+    let injection = Injection::new(&case, &net, &lanes);
+    let walker = Walker { case: &case, net: &net, lanes: &lanes, injection: &injection };
+    let layout = Layout::new(&net, lanes.vls);
+    let nodes = nodes(case.fabric, lanes.vls, waits)?;
+    let cycle = NodeCycle { nodes, shortest: false };
+    let mut collector = Collector::new(&layout, &lanes, case.stages.len());
+    // Where the walk finds another fault it ends early, and later moments have no dependencies.
+    walker.run(&mut collector);
+    let halves = collector.finish(&case, &injection);
+    let possible = |&stage: &usize| evidence::is_possible(&layout, &halves, stage, &cycle);
+    let first = (0..case.stages.len()).find(possible);
+    Ok(first.map(|stage| evidence::explained(&walker, &layout, &halves, stage, &cycle)))
+}
+
+/// The lanes in which the packets stand, as nodes of the dependency graph.
+fn nodes(fabric: &Fabric, vls: usize, waits: &[Wait]) -> Result<Vec<u32>, Refusal> {
+    let refuse = |what: String| Refusal::Precondition { wave: "observed".to_string(), what };
+    let mut nodes = Vec::new();
+    for (wait, next) in waits.iter().zip(waits.iter().cycle().skip(1)) {
+        let Wait { input, input_vl, output, output_vl } = *wait;
+        let name = |port| fabric.describe_port(port);
+        let Some(channel) = fabric.peer(input).filter(|_| fabric.node(fabric.port(input).node).is_switch()) else {
+            return Err(refuse(format!("no packet waits at {}: it is no cabled port of a switch", name(input))));
+        };
+        if fabric.port(input).node != fabric.port(output).node || usize::from(input_vl.get()) >= vls {
+            let (input, output) = (name(input), name(output));
+            return Err(refuse(format!("no switch leads from {input} VL {input_vl} to {output} VL {output_vl}")));
+        }
+        if fabric.peer(output) != Some(next.input) || output_vl != next.input_vl {
+            let (output, next_vl, next) = (name(output), next.input_vl, name(next.input));
+            return Err(refuse(format!("{output} VL {output_vl} does not lead to {next} VL {next_vl}")));
+        }
+        nodes.push((channel.index() * vls + usize::from(input_vl.get())) as u32);
+    }
+    Ok(nodes)
+}

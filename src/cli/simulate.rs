@@ -27,7 +27,7 @@ Examples:
   reconfig simulate --remove-root --compare fabric.ibnetdiscover
   reconfig simulate --remove-root --json fabric.ibnetdiscover | jq .packets
 
-Exit codes: 0 completed and nothing lost to the change, 1 not so, 2 wrong usage or unreadable input, 3 the change
+Exit codes: 0 completed and nothing lost to the change (with --compare: by scheme double), 1 not so, 2 wrong usage or unreadable input, 3 the change
 cannot be made at all.")]
 pub(super) struct Arguments {
     /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file; `-` is standard input.
@@ -121,13 +121,13 @@ struct TrafficArguments {
     #[arg(long, value_name = "BYTES", default_value_t = SimConfig::default().packet_bytes)]
     packet_bytes: u16,
     /// Traffic before the measured period, in microseconds.
-    #[arg(long, value_name = "US", default_value_t = 200)]
+    #[arg(long, value_name = "US", default_value_t = 200, value_parser = clap::value_parser!(u64).range(..=10_000_000))]
     warm_up: u64,
     /// Length of the period measured before the change, in microseconds.
-    #[arg(long, value_name = "US", default_value_t = 500)]
+    #[arg(long, value_name = "US", default_value_t = 500, value_parser = clap::value_parser!(u64).range(..=10_000_000))]
     before: u64,
     /// Length of the period measured after the change, in microseconds.
-    #[arg(long, value_name = "US", default_value_t = 500)]
+    #[arg(long, value_name = "US", default_value_t = 500, value_parser = clap::value_parser!(u64).range(..=10_000_000))]
     after: u64,
 }
 

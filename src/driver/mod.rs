@@ -18,7 +18,7 @@ pub use record::{ChangeReport, PhaseRecord};
 use crate::change::{self, ChangeInput, Prepared};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::Half;
-use crate::machine::State;
+use crate::machine::{State, Ticket};
 use crate::plan::{Policy, Scheme};
 use crate::routing::Engine;
 use crate::subnet::SubnetManager;
@@ -106,9 +106,11 @@ pub struct Driver<S> {
 impl<S: SubnetManager> Driver<S> {
     /// A driver of a subnet that runs as `running` says.
     pub fn new(mut subnet: S, running: Running, intent: Intent) -> Driver<S> {
+        // Tickets rise with the transport's clock, so that a second driver's are above a first one's.
+        let first = Ticket((subnet.now_ns() / 1_000_000) as u32);
         subnet.set_topology(&running.alive, running.sm);
         let (abort, trail) = (AbortHandle::default(), Trail::default());
-        Driver { subnet, running, intent, state: State::new(), halted: None, noticed: false, abort, trail }
+        Driver { subnet, running, intent, state: State::starting_at(first), halted: None, noticed: false, abort, trail }
     }
 
     /// The subnet manager.

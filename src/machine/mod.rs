@@ -68,6 +68,12 @@ impl State {
         State::Steady(Idle::default())
     }
 
+    /// No change made, none under way, and the first question bears `next`: devices remember the rounds of a machine that
+    /// asked them before.
+    pub fn starting_at(next: Ticket) -> State {
+        State::Steady(Idle { next })
+    }
+
     /// Its name in `state-machines/change.yaml`.
     pub fn name(&self) -> &'static str {
         match self {

@@ -137,6 +137,7 @@ fn foreseen(text: &mut String, foresight: &Foresight) {
 
 fn verdict(text: &mut String, report: &SimulationReport) {
     let lost = match report.packets.lost_to_change {
+        0 if report.outcome == Ending::Deadlocked => format!("{} packets stuck", count(report.packets.in_flight)),
         0 => "nothing lost to the change".to_string(),
         lost => format!("{} packets lost to the change", count(lost)),
     };

@@ -242,8 +242,8 @@ impl Play<'_> {
             return;
         }
         match self.stage.element {
-            Element::Switch(node) => self.transport.with(|sim| sim.kill_node(node)),
-            Element::Link(port) => self.transport.with(|sim| sim.kill_link(port)),
+            Element::Switch(node) => self.transport.with(|sim| sim.retire_node(node)),
+            Element::Link(port) => self.transport.with(|sim| sim.retire_link(port)),
             Element::Newcomer(_) | Element::Root => return,
         }
         self.pass(self.scenario.after_ns / 4);

@@ -108,10 +108,26 @@ impl Sim {
         }
     }
 
+    /// Takes a node away that was to leave as planned: whatever it takes along is no failure's loss.
+    pub fn retire_node(&mut self, node: NodeId) {
+        self.retiring = true;
+        self.kill_node(node);
+        self.retiring = false;
+    }
+
+    /// Pulls a cable that was to leave as planned.
+    pub fn retire_link(&mut self, port: PortId) {
+        self.retiring = true;
+        self.kill_link(port);
+        self.retiring = false;
+    }
+
     fn take_down(&mut self, port: u32) {
         let state = &mut self.net.ports[port as usize];
         (state.alive, state.sends, state.state) = (false, false, PortState::Down);
-        (self.ledger.died[port as usize], self.ledger.revived[port as usize]) = (self.now, Ticks::MAX);
+        if !self.retiring {
+            (self.ledger.died[port as usize], self.ledger.revived[port as usize]) = (self.now, Ticks::MAX);
+        }
     }
 
     /// Discards all that stands in the buffers of a port that has died, or carries no data any more.

@@ -73,7 +73,7 @@ impl Sim {
                 self.packets[id].out_lane = self.choose(self.net.port_of(lane), id);
             }
             let out_lane = self.packets[id].out_lane;
-            if out_lane == DISCARD || self.discards(out_lane, lane) || self.expired(id) {
+            if out_lane == DISCARD || self.discards(out_lane, lane) || self.expired(lane, id) {
                 self.discard_head(lane);
             } else if self.goes_at_once(out_lane, id) {
                 self.send_head(lane, out_lane);
@@ -355,6 +355,7 @@ impl Sim {
             let waiter = self.net.outs[out_lane as usize].first_waiter;
             if waiter != NIL {
                 self.look_for_deadlock(waiter);
+                self.look_for_deadlock(self.net.across(out_lane));
             }
         }
     }
@@ -385,9 +386,10 @@ impl Sim {
 
     /// Whether a packet at the head has stood longer than the switch lifetime limit allows.
     #[inline]
-    fn expired(&self, id: u32) -> bool {
+    fn expired(&self, lane: u32, id: u32) -> bool {
         let limit = self.switch_lifetime;
-        limit > 0 && self.packets[id].hops > 0 && self.now >= self.packets[id].tail.saturating_add(limit)
+        let in_switch = || !self.net.ports[self.net.port_of(lane) as usize].source;
+        limit > 0 && in_switch() && self.now >= self.packets[id].tail.saturating_add(limit)
     }
 
     fn set_expiry(&mut self, lane: u32, id: u32) {
@@ -397,8 +399,8 @@ impl Sim {
         }
         let by_hoq = if hoq > 0 { self.now + hoq } else { Ticks::MAX };
         let by_life = if life > 0 { tail.saturating_add(life) } else { Ticks::MAX };
-        self.expiries[lane as usize] = by_hoq.min(by_life);
-        self.wheel.push(by_hoq.min(by_life), Event::new(kind::EXPIRE, id, lane));
+        self.expiries[lane as usize] = by_hoq.min(by_life).max(self.now);
+        self.wheel.push(self.expiries[lane as usize], Event::new(kind::EXPIRE, id, lane));
     }
 
     /// A lifetime limit has come: discards the packet if it still stands where it stood.

@@ -111,6 +111,14 @@ impl Ledger {
 }
 
 impl Sim {
+    /// Counts a packet that came to the wrong port: no failure does that.
+    #[cold]
+    pub(super) fn misdeliver(&mut self, id: u32) {
+        self.ledger.misdelivered += 1;
+        self.ledger.counts.lost_to_change += 1;
+        self.packets.remove(id);
+    }
+
     /// Counts a packet that is gone, and forgets it.
     #[cold]
     pub(super) fn lose(&mut self, id: u32) {
@@ -120,7 +128,7 @@ impl Sim {
             |rank: u32| rank != NIL && (self.ledger.cut_off[rank as usize] || self.sources.unreachable[rank as usize]);
         if cut_off(source) || cut_off(destination) {
             self.ledger.counts.stranded += 1;
-        } else if self.path_died(source, dlid, born) {
+        } else if self.path_died(source, dlid, born, self.packets[id].hops) {
             self.ledger.counts.lost_to_failure += 1;
         } else {
             self.ledger.counts.lost_to_change += 1;
@@ -128,15 +136,16 @@ impl Sim {
         self.packets.remove(id);
     }
 
-    /// Whether the path of a class, as the tables stood at `born`, crosses an element that has been dead since.
-    fn path_died(&self, source: u32, dlid: u16, born: Ticks) -> bool {
+    /// Whether the path of a class, as the tables stood at `born`, crosses an element that has been dead since, beyond the
+    /// first `passed` links of it: what a packet has behind it cannot have taken it.
+    fn path_died(&self, source: u32, dlid: u16, born: Ticks, passed: u8) -> bool {
         let (died, revived) = (&self.ledger.died, &self.ledger.revived);
         let dead = |port: u32| died[port as usize] <= self.now && born < revived[port as usize];
         let mut out = self.sources.list[source as usize].port;
         // A path that visits more switches than there are is a loop.
-        for _ in 0..=self.net.tables.node_count() {
+        for link in 0..=self.net.tables.node_count() {
             let input = self.net.ports[out as usize].peer;
-            if dead(out) || dead(input) {
+            if link >= usize::from(passed) && (dead(out) || dead(input)) {
                 return true;
             }
             let node = self.net.ports[input as usize].node;

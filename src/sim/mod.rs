@@ -99,6 +99,8 @@ pub struct Sim {
     lifetime_discards: u64,
     expiries: Vec<Ticks>,
     traffic_on: bool,
+    /// What goes down now was to leave.
+    retiring: bool,
     packet_hops: u64,
     hash: u64,
     // Copies of settings that every hop reads.
@@ -146,6 +148,7 @@ impl Sim {
             lifetime_discards: 0,
             expiries: if limits { vec![0; net.ins.len()] } else { Vec::new() },
             traffic_on: false,
+            retiring: false,
             packet_hops: 0,
             hash: 0xCBF2_9CE4_8422_2325,
             latch: config.latch,

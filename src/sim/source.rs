@@ -379,8 +379,7 @@ impl Sim {
             return self.lose(id);
         }
         if owner != rank || rank == NIL {
-            self.ledger.misdelivered += 1;
-            return self.lose(id);
+            return self.misdeliver(id);
         }
         let receiver = &mut self.sources.list[rank as usize];
         receiver.received[usize::from(packet.sl)] += u64::from(packet.bytes / 4);

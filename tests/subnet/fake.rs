@@ -306,6 +306,10 @@ impl Fake {
         let started = self.started.entry(token.round).or_default();
         let first_time = started.insert(node);
         if first_time && *started == needed {
+            for (id, owner) in self.fabric.nodes().filter(|(_, owner)| owner.is_switch()) {
+                let inputs_done = (0..=owner.num_ports).map(PortNum).collect();
+                self.devices[id.index()].token = Some(DrainToken { inputs_done, ..token });
+            }
             for leaf in leaves {
                 self.leaf_reached(leaf, token);
             }

@@ -168,12 +168,12 @@ fn check_halves(input: &PlanInput) -> Result<(), PlanError> {
     }
 }
 
-/// Counters are read on the new half: that of the old one is to run empty.
+/// Counters are read on the new half, which is the one not to run empty; and what a port sent and received that cannot be
+/// asked any more is missing from both sums.
 fn check_observer(input: &PlanInput) -> Result<(), PlanError> {
-    let alive = |port: &&PortId| input.surviving.peer(**port).is_some();
-    match input.stranded.iter().find(alive) {
+    match input.stranded.first() {
         Some(&port) if input.policy.observer == Observer::Conservation => {
-            Err(PlanError::Uncounted { port: input.surviving.describe_port(port) })
+            Err(PlanError::Uncounted { port: input.before.describe_port(port) })
         }
         _ => Ok(()),
     }

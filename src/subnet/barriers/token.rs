@@ -5,7 +5,7 @@
 use super::smp_data;
 use crate::drain::{DrainGraph, Drained, Ticket, TokenJudge, TokenReading, Verdict};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::VlSet;
+use crate::ids::{PortNum, VlSet};
 use crate::subnet::SubnetError;
 use crate::subnet::exchange::Request;
 use crate::subnet::manager::{Manager, TokenReport};
@@ -31,6 +31,7 @@ impl<T: Transport> Manager<T> {
             tracing::debug!(round, "drain tokens start");
             self.start_tokens(graph, round, lanes).await?;
             self.await_round(&mut judge, round, lanes).await?;
+            self.confirm_round(graph, round, lanes).await?;
         }
         match judge.verdict() {
             Verdict::Proof(drained) => Ok(drained),
@@ -101,6 +102,36 @@ impl<T: Transport> Manager<T> {
             }
             self.ask_leaves(judge, lanes).await?;
             ask_at_ns = self.transport.now_ns().saturating_add(self.timing.timeout_ns);
+        }
+    }
+
+    /// Asks every device that a channel leads into whether its token came and nothing stands behind it. The leaves' reports
+    /// alone would not do: where something died after the plan was made, what was on its way there is behind a channel
+    /// that the plan knew no leaf for.
+    async fn confirm_round(&mut self, graph: &DrainGraph, round: u32, lanes: VlSet) -> Result<(), SubnetError> {
+        let mut wait = self.begin_wait(format!("drain of lanes {lanes}, by tokens"));
+        let mut open: Vec<(NodeId, PortNum)> = graph
+            .channels()
+            .iter()
+            .filter(|channel| self.is_linked(channel.channel))
+            .map(|channel| (channel.receiver, channel.receiver_num))
+            .collect();
+        loop {
+            let devices: BTreeSet<NodeId> = open.iter().map(|&(device, _)| device).collect();
+            let data = DrainToken::new(round, lanes).encode();
+            let ask = |&node: &NodeId| self.to_node(node, Method::Get, AttributeId::DrainToken, 0, data);
+            let requests = devices.iter().map(ask).collect::<Result<Vec<_>, _>>()?;
+            let answers = self.ask_all(requests).await?;
+            for (&device, answer) in devices.iter().zip(&answers) {
+                let token = DrainToken::decode(smp_data(answer));
+                let current = (token.round, token.lanes) == (round, lanes);
+                open.retain(|&(node, num)| node != device || !current || !token.inputs_done.contains(num));
+            }
+            if open.is_empty() {
+                return Ok(());
+            }
+            let missing = format!("{} channels have not seen their token, or hold packets behind it", open.len());
+            self.pause(&mut wait, || missing).await?;
         }
     }
 

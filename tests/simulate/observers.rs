@@ -39,7 +39,7 @@ fn tokens_polls_and_ages_see_a_sudden_change_through() {
 
 #[test]
 fn conservation_is_refused_beforehand_where_a_counter_cannot_be_read() {
-    let error = super::watched(&by(Observer::Conservation, Departure::Planned), &mut super::Nobody).unwrap_err();
+    let error = watched(&by(Observer::Conservation, Departure::Planned), &mut Nobody).unwrap_err();
     assert!(error.to_string().contains("choose another drain observer"), "{error}");
 }
 

@@ -56,7 +56,8 @@ fn every_proved_plan_has_a_certificate_that_is_accepted() {
                     unproved += 1;
                     continue;
                 };
-                let checked = pair.check().unwrap_or_else(|fault| panic!("{} {scheme} {when:?}: {fault}", bundled.name));
+                let checked =
+                    pair.check().unwrap_or_else(|fault| panic!("{} {scheme} {when:?}: {fault}", bundled.name));
                 let proof = prepared.plan.proof().unwrap();
                 assert_eq!(checked.waves, proof.waves);
                 assert!(checked.lanes < proof.lanes, "the prover counts lanes of sources too");

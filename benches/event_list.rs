@@ -3,11 +3,14 @@
 
 #[path = "support/clock.rs"]
 mod clock;
+#[path = "support/median.rs"]
+mod median;
 #[path = "support/quick.rs"]
 mod quick;
 
-use clock::{Stopwatch, median};
+use clock::Stopwatch;
 use comfy_table::{CellAlignment, Table, presets};
+use median::median;
 use quick::quick;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg32;

@@ -180,6 +180,11 @@ impl<'a> Collector<'a> {
 }
 
 impl Sink for Collector<'_> {
+    /// What was collected for a stage is carried over to the next anyway.
+    fn hears_repeats(&self) -> bool {
+        false
+    }
+
     fn hop(&mut self, class: &Class, _columns: &Columns, hop: &Hop) {
         let own = &mut self.halves[class.half.index()][hop.stage];
         own.add(self.layout, hop.row, hop.input, hop.from, hop.output, hop.to);

@@ -25,12 +25,14 @@ pub(super) struct Injection {
     masks: Vec<LaneMask>,
     /// By stage and group.
     seeds: Vec<Vec<Seed>>,
+    /// By stage and group: whether sources have what they had at the stage before.
+    repeats: Vec<bool>,
 }
 
 impl Injection {
     pub fn new(case: &Case<'_>, net: &Net, lanes: &Lanes) -> Injection {
         let (groups, sources) = (lanes.groups.len(), net.sources.len());
-        let mut injection = Injection { groups, sources, masks: Vec::new(), seeds: Vec::new() };
+        let mut injection = Injection { groups, sources, masks: Vec::new(), seeds: Vec::new(), repeats: Vec::new() };
         for stage in 0..case.stages.len() {
             for source in 0..sources {
                 let masks = (0..groups).map(|group| injection.mask_in(stage, source, group, case, net, lanes));
@@ -39,6 +41,10 @@ impl Injection {
             }
             let seeds = (0..groups).map(|group| injection.seeds_in(stage, group, case, net)).collect::<Vec<_>>();
             injection.seeds.extend(seeds);
+            let same =
+                |group| (0..sources).all(|at| injection.mask(stage, at, group) == injection.mask(stage - 1, at, group));
+            let repeats: Vec<bool> = (0..groups).map(|group| stage > 0 && same(group)).collect();
+            injection.repeats.extend(repeats);
         }
         injection
     }
@@ -82,6 +88,11 @@ impl Injection {
         }
         seeds.retain(|seed| seed.any > 0);
         seeds
+    }
+
+    /// Whether sources have at a stage what they had at the one before.
+    pub fn repeats(&self, stage: usize, group: usize) -> bool {
+        self.repeats[stage * self.groups + group]
     }
 
     /// The switches at which packets of a group can stand in injection channels.

@@ -23,7 +23,7 @@ pub(super) struct Group {
 }
 
 /// Where a switch's masks lie: `start + group × size + input × in_step + output × out_step`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 struct Slot {
     start: usize,
     size: usize,
@@ -32,6 +32,7 @@ struct Slot {
 }
 
 /// The masks of one stage.
+#[derive(PartialEq)]
 struct StageLanes {
     masks: Vec<LaneMask>,
     slots: Vec<Slot>,
@@ -45,6 +46,8 @@ pub(super) struct Lanes {
     /// One more than the highest data VL in use.
     pub vls: usize,
     stages: Vec<StageLanes>,
+    /// By stage: whether its masks are those of the stage before.
+    repeats: Vec<bool>,
 }
 
 impl Lanes {
@@ -66,7 +69,8 @@ impl Lanes {
         let used = |stage: &StageLanes| stage.masks.iter().chain(&stage.sources).fold(0, |all, mask| all | mask);
         let used: LaneMask = all.iter().map(used).fold(0, |all, mask| all | mask);
         let vls = (LaneMask::BITS - used.leading_zeros()).max(1) as usize;
-        Ok(Lanes { groups, vls, stages: all })
+        let repeats = (0..all.len()).map(|stage| stage > 0 && all[stage] == all[stage - 1]).collect();
+        Ok(Lanes { groups, vls, stages: all, repeats })
     }
 
     /// The lanes that a packet of `group` can take from `input` to `output`.
@@ -84,6 +88,11 @@ impl Lanes {
             stage.masks[start..start + slot.size].iter().fold(0, |all, mask| all | mask)
         };
         stage.slots.iter().map(of).fold(0, |all, mask| all | mask)
+    }
+
+    /// Whether every lane is at a stage what it was at the one before.
+    pub fn repeats(&self, stage: usize) -> bool {
+        self.repeats[stage]
     }
 
     /// Whether the input makes no difference at a switch.

@@ -10,7 +10,7 @@ use super::lanes::{LaneMask, Lanes};
 use super::net::{Head, Net};
 use super::refusal::{Entry, HoleCause};
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Half, Lid, PortNum};
+use crate::ids::{Half, Lid, PortNum, VlSet};
 use crate::tables::Lft;
 use std::sync::Arc;
 
@@ -69,6 +69,12 @@ pub(super) trait Sink {
     fn enter(&mut self, _stage: usize, _group: usize, _channel: usize, _to: LaneMask) {}
     /// Where packets of the class can be at a stage: channels, and by channel the lanes.
     fn occupied(&mut self, _class: &Class, _stage: usize, _channels: &[u32], _lanes: &[LaneMask]) {}
+    /// Nothing happens at a stage that did not happen at the one before.
+    fn repeat(&mut self, _stage: usize) {}
+    /// Whether hops must be told again at stages that repeat the one before.
+    fn hears_repeats(&self) -> bool {
+        true
+    }
     /// The class has been walked through all stages.
     fn end(&mut self, _class: &Class, _columns: &Columns) {}
 }
@@ -90,6 +96,15 @@ impl<A: Sink, B: Sink> Sink for Both<A, B> {
     fn occupied(&mut self, class: &Class, stage: usize, channels: &[u32], lanes: &[LaneMask]) {
         self.0.occupied(class, stage, channels, lanes);
         self.1.iter_mut().for_each(|second| second.occupied(class, stage, channels, lanes));
+    }
+
+    fn repeat(&mut self, stage: usize) {
+        self.0.repeat(stage);
+        self.1.iter_mut().for_each(|second| second.repeat(stage));
+    }
+
+    fn hears_repeats(&self) -> bool {
+        self.0.hears_repeats() || self.1.as_ref().is_some_and(Sink::hears_repeats)
     }
 
     fn end(&mut self, class: &Class, columns: &Columns) {
@@ -138,6 +153,12 @@ impl Columns {
     /// Old and new output port at a switch; [`PortNum::NO_ROUTE`] for none.
     pub fn at(&self, stage: usize, row: usize) -> [PortNum; 2] {
         self.outputs[stage * self.rows + row]
+    }
+
+    /// Whether all entries are at a stage what they were at the one before.
+    fn repeats(&self, stage: usize) -> bool {
+        let column = |stage: usize| &self.outputs[stage * self.rows..(stage + 1) * self.rows];
+        column(stage) == column(stage - 1)
     }
 
     /// Which entry names an output port.
@@ -229,6 +250,11 @@ impl<'a> Course<'a> {
     fn walk(&mut self, class: &Class, columns: &Columns, sink: &mut impl Sink) {
         for stage in 0..self.limit {
             let now = Now { class, columns, stage };
+            if !sink.hears_repeats() && self.repeats(now) {
+                sink.repeat(stage);
+                sink.occupied(class, stage, &self.touched, &self.occupied);
+                continue;
+            }
             self.carry_over(now);
             self.inject(now, sink);
             while let Some((channel, from)) = self.stack.pop() {
@@ -239,6 +265,22 @@ impl<'a> Course<'a> {
             sink.occupied(class, stage, &self.touched, &self.occupied);
         }
         self.touched.drain(..).for_each(|channel| self.occupied[channel as usize] = 0);
+    }
+
+    /// Whether a wave lets the class do what the wave before it did, and nothing else: what is occupied stays the same, and
+    /// what was latched then still is.
+    fn repeats(&self, now: Now<'_>) -> bool {
+        let Walker { case, lanes, injection, .. } = *self.walker;
+        let (Class { owner, half, group, .. }, stage) = (*now.class, now.stage);
+        let facts = &case.stages[stage];
+        // At stage 1 links die.
+        stage >= 2
+            && facts.empty == VlSet::EMPTY
+            && !facts.gone[half.index()]
+            && lanes.repeats(stage)
+            && injection.repeats(stage, group)
+            && case.admits(owner, stage, half) == case.admits(owner, stage - 1, half)
+            && now.columns.repeats(stage)
     }
 
     /// What the barrier before the stage left becomes its start.

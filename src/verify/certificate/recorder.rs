@@ -202,6 +202,15 @@ impl Sink for Recorder<'_> {
         self.places[stage].choosing.insert(self.sender[channel] as usize);
     }
 
+    fn repeat(&mut self, stage: usize) {
+        let (before, now) = self.places.split_at_mut(stage);
+        now[0].choosing.union_with(&before[stage - 1].choosing);
+    }
+
+    fn hears_repeats(&self) -> bool {
+        false
+    }
+
     fn occupied(&mut self, class: &Class, stage: usize, channels: &[u32], lanes: &[LaneMask]) {
         let shift = 16 * self.place_of(class.group);
         let places = &mut self.places[stage];

@@ -1,0 +1,258 @@
+//! Plans against the model of packets and writes: what is proved is safe in every interleaving, and what is not safe is
+//! found, in lanes that the prover names.
+
+use super::changes::{Change, Event, complete_change, random_change, ring_change};
+use super::flows::{Levels, choose, closing_on_new_half, leading_to};
+use super::is_thorough;
+use super::network::{Flow, Network, vl};
+use super::packets::{Fault, Loss, Traffic};
+use super::search::{Explored, explore};
+use reconfig::ids::Half;
+use reconfig::plan::{Barrier, Draft, Phase, Plan, Scheme, Wave};
+use reconfig::tables::Write;
+use reconfig::verify::{Refusal, foresee, prove};
+use std::time::Instant;
+
+/// For plans in place: every packet on VL 0.
+const PLAIN: Levels = Levels { old: 0, new: 8 };
+/// For `double`, with VL 0 in A and VL 1 in B: a level of the old half that leaves B in the split, and one of the new half
+/// that comes to A in the restore.
+const CROSSING: Levels = Levels { old: 1, new: 8 };
+/// A level of the new half that stays on B throughout.
+const STAYING: Levels = Levels { old: 0, new: 9 };
+
+/// How much of a case is searched. More states than `states` are a failure, not an end.
+#[derive(Clone, Copy)]
+struct Bounds {
+    flows: usize,
+    in_flight: usize,
+    per_flow: usize,
+    states: usize,
+}
+
+const BRIEF: Bounds = Bounds { flows: 4, in_flight: 5, per_flow: 1, states: 4_000_000 };
+const LONG: Bounds = Bounds { flows: 5, in_flight: 6, per_flow: 2, states: 40_000_000 };
+
+fn traffic(plan: &Plan, flows: &[Flow], bounds: Bounds) -> Traffic {
+    Traffic::new(Network::new(plan, flows), bounds.in_flight, bounds.per_flow)
+}
+
+/// Searches the whole of a case, or up to a fault; prints its size and the run to the fault.
+fn search(name: &str, traffic: &Traffic, bounds: Bounds) -> Explored<Traffic> {
+    let start = Instant::now();
+    let explored = explore(traffic, bounds.states);
+    let (flows, writes) = (traffic.network.flows.len(), traffic.network.tellings.len());
+    let (states, steps) = (explored.states.len(), explored.steps());
+    println!("{name}: {flows} flows, {writes} writes: {states} states, {steps} steps in {:.2?}", start.elapsed());
+    if let Some(found) = &explored.fault {
+        println!("  {:?}", found.fault);
+        found.run.iter().for_each(|step| println!("    {}", traffic.describe(step)));
+    }
+    explored
+}
+
+/// No fault in any state, and from each the change can still reach its end. Returns the number of states.
+fn assert_safe(name: &str, traffic: &Traffic, bounds: Bounds) -> Explored<Traffic> {
+    let explored = search(name, traffic, bounds);
+    assert!(explored.fault.is_none(), "{name}: a fault behind the run above");
+    if let Some(trap) = explored.trap(traffic) {
+        let run: Vec<String> = explored.run_to(traffic, trap).iter().map(|step| traffic.describe(step)).collect();
+        panic!("{name}: the change can no longer end after\n{}", run.join("\n"));
+    }
+    explored
+}
+
+/// A proved plan of scheme `double` is safe, and halves really met on the way.
+fn assert_double(change: &Change, levels: Levels, bounds: Bounds) {
+    let plan = change.proved(Scheme::Double);
+    let traffic = traffic(&plan, &choose(&plan, levels, bounds.flows), bounds);
+    let explored = assert_safe(&format!("double, {}", change.name), &traffic, bounds);
+    assert!(explored.states.iter().any(|state| traffic.is_mixed(state)), "{}: old and new packets meet", change.name);
+}
+
+const NEW_ROOT: Event = Event::NewRoot { from: 0, to: 2 };
+
+#[test]
+fn proved_double_plans_are_safe_in_every_interleaving() {
+    let goes = |sudden| Event::SwitchGoes { root: 0, switch: 0, sudden };
+    let cut = |sudden| Event::LinkGoes { root: 0, link: 0, sudden };
+    let changes = [
+        ring_change(3, cut(true)),
+        ring_change(4, NEW_ROOT),
+        ring_change(4, goes(false)),
+        ring_change(4, goes(true)),
+        ring_change(4, cut(false)),
+        ring_change(4, cut(true)),
+        ring_change(4, cut(true)).plain(),
+        ring_change(4, Event::SwitchComes { switch: 0 }),
+        ring_change(4, Event::LinkComes { link: 0 }),
+        complete_change(4, goes(true)),
+        complete_change(4, cut(false)),
+    ];
+    changes.iter().for_each(|change| assert_double(change, CROSSING, if is_thorough() { LONG } else { BRIEF }));
+}
+
+#[test]
+fn a_change_called_off_while_it_splits_is_safe() {
+    let plan = ring_change(4, NEW_ROOT).proved(Scheme::Double);
+    let called_off = mutated(&plan, |draft| {
+        let undo = Wave {
+            name: "undo".to_string(),
+            writes: plan.undo_writes(0),
+            barriers: vec![Barrier::Acknowledged],
+            ..draft.waves[0].clone()
+        };
+        draft.waves.truncate(1);
+        draft.waves[0].barriers.clear();
+        draft.waves.push(undo);
+    });
+    let old: Vec<Flow> =
+        choose(&plan, CROSSING, 0).into_iter().filter(|flow| flow.half == Half::Lower).take(2).collect();
+    assert_safe("double, called off", &traffic(&called_off, &old, BRIEF), BRIEF);
+}
+
+/// A plan with something changed in its draft.
+fn mutated(plan: &Plan, change: impl FnOnce(&mut Draft)) -> Plan {
+    let mut draft = plan.draft().clone();
+    change(&mut draft);
+    Plan::seal(draft)
+}
+
+fn without_barrier(plan: &Plan, phase: Phase, goes: fn(&Barrier) -> bool) -> Plan {
+    mutated(plan, |draft| {
+        let waves = draft.waves.iter_mut().filter(|wave| wave.phase == phase);
+        waves.for_each(|wave| wave.barriers.retain(|barrier| !goes(barrier)));
+    })
+}
+
+/// The broken plan deadlocks in the model; what the prover says of it comes back.
+fn assert_deadlocks(name: &str, plan: &Plan, flows: &[Flow]) -> Option<Refusal> {
+    let traffic = traffic(plan, flows, BRIEF);
+    let explored = search(name, &traffic, BRIEF);
+    let found = explored.fault.unwrap_or_else(|| panic!("{name}: nothing found"));
+    let Fault::Deadlock(waits) = found.fault else { panic!("{name}: found {:?}", found.fault) };
+    let refusal = prove(plan.clone()).err().map(|(_, refusal)| refusal);
+    if let Some(Refusal::Deadlock(_)) = refusal {
+        let met = foresee(plan, &waits).expect("waits that close a cycle");
+        assert!(met.is_some(), "{name}: the prover holds this cycle possible too");
+    }
+    refusal
+}
+
+#[test]
+fn a_double_plan_that_does_not_flush_b_deadlocks() {
+    let plan = ring_change(4, NEW_ROOT).proved(Scheme::Double);
+    let broken = without_barrier(&plan, Phase::Split, |barrier| matches!(barrier, Barrier::Flushed(_)));
+    let refusal = assert_deadlocks("no flush", &broken, &choose(&plan, CROSSING, 0));
+    assert!(matches!(refusal, Some(Refusal::Deadlock(_))), "{refusal:?}");
+}
+
+#[test]
+fn a_double_plan_that_does_not_drain_a_deadlocks() {
+    let plan = ring_change(4, NEW_ROOT).proved(Scheme::Double);
+    let broken = without_barrier(&plan, Phase::Drain, |barrier| matches!(barrier, Barrier::Drained(_)));
+    let refusal = assert_deadlocks("no drain", &broken, &choose(&plan, CROSSING, 0));
+    assert!(matches!(refusal, Some(Refusal::Deadlock(_))), "{refusal:?}");
+}
+
+#[test]
+fn a_double_plan_with_a_level_in_the_wrong_set_deadlocks() {
+    let plan = ring_change(4, NEW_ROOT).proved(Scheme::Double);
+    let broken = mutated(&plan, |draft| {
+        let split = draft.waves.iter_mut().filter(|wave| wave.phase == Phase::Split);
+        for write in split.flat_map(|wave| &mut wave.writes) {
+            if let Write::SlToVl { table, .. } = write {
+                table.0[usize::from(CROSSING.old)] = vl(1);
+            }
+        }
+    });
+    let refusal = assert_deadlocks("a level in the wrong set", &broken, &choose(&plan, CROSSING, 0));
+    assert!(matches!(refusal, Some(Refusal::Deadlock(_))), "{refusal:?}");
+}
+
+/// What the prover says of this one is not asked: that a wave's writes are waited for is for the lint to see.
+#[test]
+fn a_double_plan_that_does_not_wait_for_the_new_tables_deadlocks() {
+    let plan = ring_change(4, NEW_ROOT).proved(Scheme::Double);
+    let broken = without_barrier(&plan, Phase::Install, |barrier| *barrier == Barrier::Acknowledged);
+    assert_deadlocks("install not awaited", &broken, &closing_on_new_half(&plan, STAYING));
+}
+
+/// Redundant to the theorem: the drain's barrier says of the sources what this one says, and more.
+#[test]
+fn a_double_plan_that_does_not_ask_the_sources_is_saved_by_the_drain() {
+    let plan = ring_change(4, NEW_ROOT).proved(Scheme::Double);
+    let broken = without_barrier(&plan, Phase::Swap, |barrier| *barrier == Barrier::SourcesMoved);
+    assert!(prove(broken.clone()).is_ok());
+    assert_safe("sources not asked", &traffic(&broken, &choose(&plan, CROSSING, 0), BRIEF), BRIEF);
+}
+
+/// What came of in-place plans.
+#[derive(Default, Debug)]
+struct Tally {
+    accepted: usize,
+    deadlocks: usize,
+    loops: usize,
+    holes: usize,
+    /// Packets are led over ports that have come and are not ACTIVE yet. The prover does not look at port states.
+    stopped: usize,
+    states: usize,
+}
+
+/// The model and the prover say the same of a plan in place; a deadlock that the model finds is one of those that the
+/// prover holds possible.
+fn assert_agreement(change: &Change, tally: &mut Tally) {
+    let (plan, refusal) = change.judged(Scheme::InPlace);
+    let bounds = Bounds { flows: 6, ..BRIEF };
+    let flows = match &refusal {
+        // The paths of R and R′ show a cycle, but not a place where packets of one class can meet no entry.
+        Some(Refusal::BlackHole(hole)) => leading_to(&plan, PLAIN, hole.lid),
+        _ => choose(&plan, PLAIN, bounds.flows),
+    };
+    let traffic = traffic(&plan, &flows, bounds);
+    let explored = explore(&traffic, bounds.states);
+    tally.states += explored.states.len();
+    let found = explored.fault.as_ref().map(|found| &found.fault);
+    match (&refusal, found) {
+        (None, None) => {
+            tally.accepted += 1;
+            assert!(explored.trap(&traffic).is_none(), "{}: the change can no longer end", change.name);
+        }
+        (Some(Refusal::Deadlock(_)), Some(Fault::Deadlock(waits))) => {
+            tally.deadlocks += 1;
+            let foreseen = foresee(&plan, waits).expect("waits that close a cycle");
+            assert!(foreseen.is_some(), "{}: not foreseen: {waits:?}", change.name);
+        }
+        (Some(Refusal::Loop(_)), Some(Fault::Loop)) => tally.loops += 1,
+        (Some(Refusal::BlackHole(_)), Some(Fault::Lost(Loss::Dropped))) => tally.holes += 1,
+        (_, Some(Fault::Lost(Loss::Dropped))) if plan.draft().routed != plan.draft().before => tally.stopped += 1,
+        _ => panic!("{}: the prover says {refusal:?}, the model {found:?}", change.name),
+    }
+}
+
+#[test]
+fn the_prover_and_the_model_say_the_same_of_plans_in_place() {
+    let seeds = if is_thorough() { 200 } else { 12 };
+    let mut tally = Tally::default();
+    for (seed, switches, extra) in
+        (0..seeds).flat_map(|seed| (3..=5).flat_map(move |switches| (1..=3).map(move |extra| (seed, switches, extra))))
+    {
+        let events = [
+            Event::NewRoot { from: 0, to: switches - 1 },
+            Event::SwitchGoes { root: 0, switch: 0, sudden: false },
+            Event::SwitchGoes { root: 0, switch: 0, sudden: true },
+            Event::LinkGoes { root: 0, link: 0, sudden: false },
+            Event::LinkGoes { root: 0, link: 0, sudden: true },
+            Event::SwitchComes { switch: switches - 1 },
+            Event::LinkComes { link: 0 },
+        ];
+        for event in events {
+            let change = random_change(seed, switches, extra, event);
+            if change.is_possible() {
+                assert_agreement(&change, &mut tally);
+            }
+        }
+    }
+    println!("{tally:?}");
+    assert!(tally.accepted > 100 && tally.deadlocks > 5 && tally.loops > 5 && tally.holes > 5, "{tally:?}");
+}

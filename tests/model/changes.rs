@@ -5,7 +5,7 @@ use reconfig::change::{ChangeError, ChangeInput, prepare, prepare_baseline};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Half, Lmc};
 use reconfig::lid;
-use reconfig::plan::{Plan, Policy, Scheme};
+use reconfig::plan::{Arming, Plan, Policy, Scheme, Vetted};
 use reconfig::routing::{Demand, Engine, UpDown};
 use reconfig::verify::Refusal;
 use std::sync::Arc;
@@ -62,25 +62,32 @@ impl Change {
 
     /// A plan that the prover accepted.
     pub fn proved(&self, scheme: Scheme) -> Plan {
-        let prepared = self.with_input(scheme, prepare).unwrap_or_else(|error| panic!("{}: {error}", self.name));
+        let prepared = self.with_input(scheme, Arming::Off, prepare);
+        let prepared = prepared.unwrap_or_else(|error| panic!("{}: {error}", self.name));
         prepared.plan.plan().clone()
     }
 
     /// A plan, and what the prover has against it, of a baseline scheme.
     pub fn judged(&self, scheme: Scheme) -> (Plan, Option<Refusal>) {
-        let prepared = self.with_input(scheme, prepare_baseline);
-        let prepared = prepared.unwrap_or_else(|error| panic!("{}: {error}", self.name)).plan;
-        (prepared.plan().clone(), prepared.refusal().cloned())
+        let vetted = self.vetted(scheme, Arming::Off);
+        (vetted.plan().clone(), vetted.refusal().cloned())
+    }
+
+    /// A plan as the machine takes it.
+    pub fn vetted(&self, scheme: Scheme, arming: Arming) -> Arc<Vetted> {
+        let prepared = self.with_input(scheme, arming, prepare_baseline);
+        prepared.unwrap_or_else(|error| panic!("{}: {error}", self.name)).plan
     }
 
     /// Whether a double plan can be made at all: a removal may leave nobody to talk to.
     pub fn is_possible(&self) -> bool {
-        self.with_input(Scheme::Double, prepare).is_ok()
+        self.with_input(Scheme::Double, Arming::Off, prepare).is_ok()
     }
 
     fn with_input<T>(
         &self,
         scheme: Scheme,
+        arming: Arming,
         run: fn(ChangeInput<'_>) -> Result<T, ChangeError>,
     ) -> Result<T, ChangeError> {
         let capable = self.fabric.with_capabilities(VLS, self.optimised);
@@ -110,7 +117,7 @@ impl Change {
         let stays = |port: &PortId| before.peer(*port).is_some() && after.peer(*port).is_some();
         let sm = whole.end_ports().find(stays).expect("an end port that stays");
         let engine = UpDown { root: roots[1] };
-        let policy = Policy::default();
+        let policy = Policy { arming, ..Policy::default() };
         let input = ChangeInput {
             before,
             surviving,

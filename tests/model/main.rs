@@ -2,6 +2,7 @@
 //! machine can meet. What is bounded is written in docs/TESTING.md; `RECONFIG_THOROUGH=1` makes the bounds wider.
 
 mod changes;
+mod courses;
 #[allow(dead_code)]
 #[path = "../support/fabrics.rs"]
 mod fabrics;

@@ -129,10 +129,10 @@ fn cycle_through<T>(turns: &BTreeMap<PortId, BTreeMap<PortId, T>>, start: PortId
                 cycle.reverse();
                 return Some(cycle);
             }
-            if !from.contains_key(&next) {
-                from.insert(next, at);
+            from.entry(next).or_insert_with(|| {
                 open.push_back(next);
-            }
+                at
+            });
         }
     }
     None

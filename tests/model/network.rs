@@ -37,7 +37,8 @@ impl Timeline {
         Timeline { first, changes }
     }
 
-    /// What it says when these writes have landed; those of one entry land in their order.
+    /// What it says when these writes have landed: what the last of them in the plan's order says. That a late copy of an
+    /// older write undoes a newer one is left out; the barrier `Acknowledged` is there to prevent it.
     pub fn at(&self, landed: u64) -> u8 {
         let last = self.changes.iter().rev().find(|(write, _)| landed >> write & 1 == 1);
         last.map_or(self.first, |change| change.1)

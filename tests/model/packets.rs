@@ -95,6 +95,12 @@ pub struct Traffic {
     pub in_flight: usize,
     pub per_flow: usize,
     vls: u8,
+    /// By stage, then half: whether packets of it may be injected.
+    injected: Vec<[bool; 2]>,
+    /// By stage, then flow: whether its source may inject.
+    sources: Vec<Vec<bool>>,
+    /// By flow, before and after the failure: whether losing its packets for want of a route is the failure's doing.
+    excused: Vec<[bool; 2]>,
 }
 
 /// What becomes of a packet that chooses now.
@@ -109,7 +115,18 @@ impl Traffic {
         assert!(in_flight <= MOST, "{in_flight} packets, and {MOST} fit a state");
         let vls = network.plan.lanes().all.len() as u8;
         assert!(network.channels.len() * usize::from(vls) < usize::from(UNLATCHED), "lanes are told apart by one byte");
-        Traffic { network, in_flight, per_flow, vls }
+        let stages = 0..=network.plan.waves().len() + 1;
+        let injected: Vec<[bool; 2]> = stages
+            .clone()
+            .map(|stage| [Half::Lower, Half::Upper].map(|half| is_injected(&network, half, stage)))
+            .collect();
+        let flows = 0..network.flows.len();
+        let may = |stage: usize, flow: usize| {
+            injected[stage][network.flows[flow].half.index()] && is_there(&network, flow, stage)
+        };
+        let sources = stages.map(|stage| flows.clone().map(|flow| may(stage, flow)).collect()).collect();
+        let excused = flows.map(|flow| [0, 1].map(|stage| is_excused(&network, flow, stage))).collect();
+        Traffic { network, in_flight, per_flow, vls, injected, sources, excused }
     }
 
     fn waves(&self) -> usize {
@@ -133,28 +150,9 @@ impl Traffic {
         self.network.flows[usize::from(packet.flow)].half
     }
 
-    /// Whether packets of a half may be injected: of the new one from the swap on, of the old one until it was drained.
-    fn is_injected(&self, half: Half, stage: u8) -> bool {
-        let plan = &self.network.plan;
-        let (old, new) = (plan.old(), plan.new_half());
-        let begun = plan.waves().iter().take(usize::from(stage));
-        let swapped = begun.clone().any(|wave| wave.phase == Phase::Swap);
-        let ended = plan.waves().iter().take(usize::from(stage).saturating_sub(1));
-        let drained = ended.flat_map(|wave| &wave.barriers).any(|barrier| matches!(barrier, Barrier::Drained(_)));
-        old == new || if half == new { swapped } else { !drained }
-    }
-
     fn may_inject(&self, flow: usize, state: &State) -> bool {
-        let Network { flows, plan, channels, entries, .. } = &self.network;
-        let channel = &channels[entries[flow].0];
-        let owner = plan.draft().before.lid_owner(flows[flow].lid);
-        let comes = |port| plan.has_come(port);
-        let known = !comes(flows[flow].source) && !owner.is_some_and(comes);
-        let joined = plan.waves().iter().take(usize::from(state.stage)).any(|wave| joins(wave.phase));
         let own = Self::under_way(state).filter(|packet| usize::from(packet.flow) == flow).count();
-        self.is_injected(flows[flow].half, state.stage)
-            && (known || joined)
-            && (state.stage == 0 || !channel.dies)
+        self.sources[usize::from(state.stage)][flow]
             && own < self.per_flow
             && Self::under_way(state).count() < self.in_flight
     }
@@ -177,13 +175,8 @@ impl Traffic {
         (state.stage == 0 || !self.network.channels[channel].dies) && active.iter().all(|end| end.at(state.landed) == 1)
     }
 
-    /// Whether losing packets of a flow for want of a route is the failure's doing.
     fn is_excused(&self, flow: u8, stage: u8) -> bool {
-        let draft = self.network.plan.draft();
-        let flow = &self.network.flows[usize::from(flow)];
-        let owner = draft.before.lid_owner(flow.lid);
-        let dead = stage > 0 && owner.is_some_and(|owner| draft.surviving.peer(owner).is_none());
-        dead || draft.stranded.contains(&flow.source) || owner.is_some_and(|owner| draft.stranded.contains(&owner))
+        self.excused[usize::from(flow)][usize::from(stage.min(1))]
     }
 
     /// What a packet chooses by the tables of this moment.
@@ -294,10 +287,10 @@ impl Traffic {
         state.packets[at] = NOBODY;
     }
 
-    /// The writes that may land: of the waves begun, those of one entry in their order.
+    /// The writes that may land: of the waves begun, and not landed yet.
     fn landings<'a>(&'a self, state: &'a State) -> impl Iterator<Item = usize> + 'a {
-        let waves = self.network.tellings.iter().enumerate();
-        let begun = waves.filter(|(_, telling)| telling.wave < usize::from(state.stage));
+        let tellings = self.network.tellings.iter().enumerate();
+        let begun = tellings.filter(|(_, telling)| telling.wave < usize::from(state.stage));
         begun.map(|(at, _)| at).filter(|at| state.landed >> at & 1 == 0)
     }
 
@@ -331,7 +324,8 @@ impl Traffic {
         let wave = usize::from(stage).checked_sub(1).filter(|&wave| wave < self.waves());
         let waits = |wave: &usize| self.network.plan.waves()[*wave].barriers.contains(&Barrier::Acknowledged);
         let present = |half: Half| {
-            self.is_injected(half, stage) || Self::under_way(state).any(|packet| self.half(packet) == half)
+            self.injected[usize::from(stage)][half.index()]
+                || Self::under_way(state).any(|packet| self.half(packet) == half)
         };
         let met = [Half::Lower, Half::Upper].map(present);
         if let Some(wave) = wave.filter(waits) {
@@ -446,6 +440,33 @@ impl Traffic {
             Step::Advance => "the wave ends".to_string(),
         }
     }
+}
+
+/// Whether packets of a half may be injected: of the new one from the swap on, of the old one until it was drained.
+fn is_injected(network: &Network, half: Half, stage: usize) -> bool {
+    let plan = &network.plan;
+    let swapped = plan.waves().iter().take(stage).any(|wave| wave.phase == Phase::Swap);
+    let ended = plan.waves().iter().take(stage.saturating_sub(1));
+    let drained = ended.flat_map(|wave| &wave.barriers).any(|barrier| matches!(barrier, Barrier::Drained(_)));
+    plan.old() == plan.new_half() || if half == plan.new_half() { swapped } else { !drained }
+}
+
+/// Whether a flow's source has a cable, and neither it nor the destination is yet to come.
+fn is_there(network: &Network, flow: usize, stage: usize) -> bool {
+    let plan = &network.plan;
+    let owner = plan.draft().before.lid_owner(network.flows[flow].lid);
+    let comes = |port| plan.has_come(port);
+    let known = !comes(network.flows[flow].source) && !owner.is_some_and(comes);
+    let joined = plan.waves().iter().take(stage).any(|wave| joins(wave.phase));
+    (known || joined) && (stage == 0 || !network.channels[network.entries[flow].0].dies)
+}
+
+fn is_excused(network: &Network, flow: usize, stage: usize) -> bool {
+    let draft = network.plan.draft();
+    let flow = &network.flows[flow];
+    let owner = draft.before.lid_owner(flow.lid);
+    let dead = stage > 0 && owner.is_some_and(|owner| draft.surviving.peer(owner).is_none());
+    dead || draft.stranded.contains(&flow.source) || owner.is_some_and(|owner| draft.stranded.contains(&owner))
 }
 
 /// Whether newcomers take part from a wave of this phase on.

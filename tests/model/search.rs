@@ -40,7 +40,6 @@ pub struct Explored<M: Model> {
 /// A state that must not be, and the shortest run to it.
 pub struct Found<M: Model> {
     pub fault: M::Fault,
-    pub state: M::State,
     pub run: Vec<M::Step>,
 }
 
@@ -59,7 +58,7 @@ pub fn explore<M: Model>(model: &M, limit: usize) -> Explored<M> {
     while at < explored.states.len() {
         let state = explored.states[at].clone();
         if let Some(fault) = model.fault(&state) {
-            explored.fault = Some(Found { fault, run: explored.run_to(model, at), state });
+            explored.fault = Some(Found { fault, run: explored.run_to(model, at) });
             return explored;
         }
         found.clear();
@@ -193,4 +192,60 @@ impl Index {
             self.slots[slot] = number as u32;
         }
     }
+}
+
+/// Steps on a small graph, to test the search itself.
+struct Graph {
+    edges: &'static [(u8, u8)],
+    bad: Option<u8>,
+    end: u8,
+}
+
+impl Model for Graph {
+    type State = u8;
+    type Step = u8;
+    type Fault = u8;
+
+    fn initial(&self) -> u8 {
+        0
+    }
+
+    fn steps(&self, state: &u8, found: &mut Vec<(u8, u8)>) {
+        found.extend(self.edges.iter().filter(|edge| edge.0 == *state).map(|edge| (edge.1, edge.1)));
+    }
+
+    fn fault(&self, state: &u8) -> Option<u8> {
+        self.bad.filter(|bad| bad == state)
+    }
+
+    fn is_end(&self, state: &u8) -> bool {
+        *state == self.end
+    }
+}
+
+#[test]
+fn a_fault_is_shown_by_the_shortest_run() {
+    let edges = &[(0, 1), (1, 2), (2, 9), (0, 3), (3, 9), (9, 5)];
+    let explored = explore(&Graph { edges, bad: Some(9), end: 5 }, 100);
+    assert_eq!(explored.fault.map(|found| (found.fault, found.run)), Some((9, vec![3, 9])));
+    let explored = explore(&Graph { edges, bad: Some(7), end: 5 }, 100);
+    assert!(explored.fault.is_none(), "what cannot be reached is no fault");
+    assert_eq!((explored.states.len(), explored.steps()), (6, 6));
+}
+
+#[test]
+fn a_round_without_a_way_to_the_end_is_a_trap() {
+    let graph = |edges| Graph { edges, bad: None, end: 3 };
+    let trapped = graph(&[(0, 1), (1, 2), (2, 1), (0, 3)]);
+    let explored = explore(&trapped, 100);
+    let trap = explored.trap(&trapped).expect("1 and 2 lead round for ever");
+    assert_eq!(explored.states[trap], 1);
+    let free = graph(&[(0, 1), (1, 2), (2, 1), (2, 3)]);
+    assert_eq!(explore(&free, 100).trap(&free), None);
+}
+
+#[test]
+#[should_panic(expected = "more than 2 states")]
+fn a_search_that_does_not_end_is_a_failure() {
+    explore(&Graph { edges: &[(0, 1), (1, 2), (2, 3)], bad: None, end: 3 }, 2);
 }

@@ -210,15 +210,16 @@ impl Traffic {
     }
 
     /// Takes the steps that no other step can notice, and puts the packets in order.
-    fn settle(&self, state: &mut State) {
+    fn settled(&self, mut state: State) -> State {
         for at in 0..MOST {
             let packet = state.packets[at];
             let chooses = packet.place < QUEUE && packet.latch == UNLATCHED;
-            if chooses && self.is_settled(state, packet) {
-                self.choose(state, at);
+            if chooses && self.is_settled(&state, packet) {
+                self.choose(&mut state, at);
             }
         }
         state.packets.sort_unstable();
+        state
     }
 
     fn choose(&self, state: &mut State, at: usize) {
@@ -230,12 +231,11 @@ impl Traffic {
         }
     }
 
-    /// The state after `change` was made to the packet that stands at `place`.
-    fn with(&self, state: &State, place: usize, change: impl FnOnce(&mut State, usize)) -> State {
+    /// The state with one packet of the list replaced.
+    fn with(&self, state: &State, at: usize, packet: Packet) -> State {
         let mut next = *state;
-        change(&mut next, place);
-        self.settle(&mut next);
-        next
+        next.packets[at] = packet;
+        self.settled(next)
     }
 
     fn inject(&self, state: &State, flow: usize) -> Option<State> {
@@ -251,16 +251,13 @@ impl Traffic {
             false => QUEUE | u16::from(vl),
         };
         let packet = Packet { place, flow: flow as u8, latch: UNLATCHED };
-        Some(self.with(state, MOST - 1, |next, free| next.packets[free] = packet))
+        Some(self.with(state, MOST - 1, packet))
     }
 
     /// The steps of the packet at one place in the list.
     fn packet_steps(&self, state: &State, at: usize, found: &mut Vec<(Step, State)>) {
         let packet = state.packets[at];
-        let arrives = |lane: u8| {
-            let arrived = Packet { place: u16::from(lane), latch: UNLATCHED, ..packet };
-            self.with(state, at, |next, at| next.packets[at] = arrived)
-        };
+        let arrives = |lane: u8| self.with(state, at, Packet { place: u16::from(lane), latch: UNLATCHED, ..packet });
         let is_free = |lane: u8| Self::occupant(state, u16::from(lane)).is_none();
         let is_open = |lane: u8| self.is_open(self.channel(u16::from(lane)), packet.flow, state);
         let step = if packet.place & QUEUE != 0 {
@@ -268,11 +265,11 @@ impl Traffic {
             let lane = self.lane(self.network.entries[usize::from(packet.flow)].0, vl);
             (is_open(lane) && is_free(lane)).then(|| (Step::Enter { flow: packet.flow, vl }, arrives(lane)))
         } else if packet.latch == UNLATCHED {
-            let latched = self.with(state, at, |next, at| self.choose(next, at));
-            Some((Step::Latch { lane: packet.place }, latched))
+            let mut latched = *state;
+            self.choose(&mut latched, at);
+            Some((Step::Latch { lane: packet.place }, self.settled(latched)))
         } else if !is_open(packet.latch) {
-            let discarded = self.with(state, at, |next, at| self.discard(next, at));
-            Some((Step::Move { lane: packet.place }, discarded))
+            Some((Step::Move { lane: packet.place }, self.discarded(state, at)))
         } else {
             is_free(packet.latch).then(|| (Step::Move { lane: packet.place }, arrives(packet.latch)))
         };
@@ -280,11 +277,10 @@ impl Traffic {
     }
 
     /// A port that is not ACTIVE discards what it is to send (IBA 7.2).
-    fn discard(&self, state: &mut State, at: usize) {
-        if !self.is_excused(state.packets[at].flow, state.stage) {
-            state.lost = Some(Loss::Dropped);
-        }
-        state.packets[at] = NOBODY;
+    fn discarded(&self, state: &State, at: usize) -> State {
+        let excused = self.is_excused(state.packets[at].flow, state.stage);
+        let lost = if excused { state.lost } else { Some(Loss::Dropped) };
+        self.with(&State { lost, ..*state }, at, NOBODY)
     }
 
     /// The writes that may land: of the waves begun, and not landed yet.
@@ -334,8 +330,7 @@ impl Traffic {
                 next.landed |= u64::from(!noticed) << at;
             }
         }
-        self.settle(&mut next);
-        next
+        self.settled(next)
     }
 
     /// What died takes its packets along, and those latched for it.
@@ -492,7 +487,7 @@ impl Model for Traffic {
         (0..Self::under_way(state).count()).for_each(|at| self.packet_steps(state, at, found));
         for telling in self.landings(state) {
             let landed = State { landed: state.landed | 1 << telling, ..*state };
-            found.push((Step::Land { telling }, self.with(&landed, 0, |_, _| {})));
+            found.push((Step::Land { telling }, self.settled(landed)));
         }
         found.extend(self.advanced(state).map(|next| (Step::Advance, next)));
         if state.stage == 0 {

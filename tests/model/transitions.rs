@@ -128,8 +128,8 @@ fn random_changes(seeds: u64) -> impl Iterator<Item = Change> {
 
 #[test]
 fn proved_double_plans_of_random_fabrics_are_safe_in_every_interleaving() {
-    let seeds = if is_thorough() { 40 } else { 2 };
-    let bounds = Bounds { flows: 3, ..BRIEF };
+    let seeds = if is_thorough() { 20 } else { 2 };
+    let bounds = Bounds { flows: 3, states: 20_000_000, ..BRIEF };
     random_changes(seeds).for_each(|change| assert_double(&change, CROSSING, bounds));
 }
 

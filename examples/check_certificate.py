@@ -438,8 +438,9 @@ class Checker:
         pairs = lids = 0
         for lid, (owner, half) in sorted(owners.items()):
             if any(moment.injected[half] for moment in self.moments):
-                lids += 1
-                pairs += self.check_lid(lid, owner, half)
+                places = self.check_lid(lid, owner, half)
+                lids += places > 0
+                pairs += places
         if self.file.at != len(self.file.bytes):
             raise Refused(f"{len(self.file.bytes) - self.file.at} bytes follow the last row")
         return lids, pairs, sum(self.check_half(half) for half in ("lower", "upper"))

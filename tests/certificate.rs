@@ -6,8 +6,9 @@ use changes::{Removal, bring_up, bundled, removal};
 use reconfig::change::{prepare, prepare_baseline};
 use reconfig::check::certificate::{self, CertificateFault, Checked};
 use reconfig::fabric::generate::BUNDLED;
-use reconfig::plan::{Plan, Scheme};
+use reconfig::plan::{Barrier, Plan, Scheme};
 use reconfig::verify::{Binding, prove_certified};
+use std::process::Command;
 
 /// A plan's file and its certificate.
 struct Pair {
@@ -84,4 +85,132 @@ fn any_byte_that_changes_is_noticed() {
         assert!(certificate::check(&plan, pair.plan.as_bytes(), &bytes[..end]).is_err(), "cut off at {end}");
     }
     assert!(pair.check().is_ok());
+}
+
+/// A certificate with another text, its digest made to match: what a careful forger writes.
+fn forged(certificate: &str, change: impl Fn(&mut serde_json::Value)) -> String {
+    let lines: Vec<&str> = certificate.lines().collect();
+    let mut header: serde_json::Value = serde_json::from_str(lines[1]).unwrap();
+    change(&mut header);
+    sealed(&[&[lines[0], &header.to_string()], &lines[2..lines.len() - 1]].concat())
+}
+
+fn sealed(lines: &[&str]) -> String {
+    let body = lines.join("\n") + "\n";
+    let digest = Binding::digest(body.as_bytes());
+    format!("{body}sha256 {digest}\n")
+}
+
+/// The same with other evidence: the bytes, unpacked.
+fn forged_evidence(certificate: &str, change: impl Fn(&mut Vec<u8>)) -> String {
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    let lines: Vec<&str> = certificate.lines().collect();
+    let packed = STANDARD.decode(lines[2..lines.len() - 1].concat()).unwrap();
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut flate2::read::ZlibDecoder::new(&packed[..]), &mut bytes).unwrap();
+    change(&mut bytes);
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut encoder, &bytes).unwrap();
+    sealed(&[lines[0], lines[1], &STANDARD.encode(encoder.finish().unwrap())])
+}
+
+#[test]
+fn forgeries_are_refused_for_what_they_are() {
+    let pair = Pair::of(double("fat-tree-4-2", Removal::Planned)).unwrap();
+    let plan = Plan::from_json(&pair.plan).unwrap();
+    let check = |certificate: &str| certificate::check(&plan, pair.plan.as_bytes(), certificate.as_bytes());
+    assert_eq!(check(&forged(&pair.certificate, |_| {})), pair.check(), "an honest copy is as good");
+    let fault = |change: fn(&mut serde_json::Value)| check(&forged(&pair.certificate, change)).unwrap_err();
+    assert!(matches!(fault(|h| h["fabric"] = "0".into()), CertificateFault::OtherFabric { .. }));
+    assert!(matches!(fault(|h| h["plan"] = "0".into()), CertificateFault::OtherPlan { .. }));
+    assert!(matches!(fault(|h| _ = h["moments"].as_array_mut().unwrap().remove(1)), CertificateFault::Differs { .. }));
+    assert!(matches!(fault(|h| _ = h["assumptions"].as_array_mut().unwrap().pop()), CertificateFault::Differs { .. }));
+    assert!(matches!(fault(|h| _ = h["groups"].as_array_mut().unwrap().pop()), CertificateFault::Form(_)));
+    assert!(matches!(fault(|h| h["groups"][0] = vec![0, 1, 4].into()), CertificateFault::Form(_)));
+    // Fewer lanes than packets take in the first wave.
+    assert!(matches!(fault(|h| h["moments"][1]["lanes"][2] = 4.into()), CertificateFault::NotClosed { .. }));
+}
+
+/// Every byte of the evidence, one up and one down: what is still accepted lists more places than need be, or numbers
+/// that rise all the same; nothing else is, and nothing makes the checker panic.
+#[test]
+fn forged_evidence_is_refused_or_no_less_true() {
+    let pair = Pair::of(double("ring-8", Removal::Sudden)).unwrap();
+    let plan = Plan::from_json(&pair.plan).unwrap();
+    let honest = pair.check().unwrap();
+    let length = std::cell::Cell::new(0);
+    forged_evidence(&pair.certificate, |bytes| length.set(bytes.len()));
+    let (mut refused, mut accepted) = (0, 0);
+    for at in (0..length.get()).step_by(7) {
+        for by in [1u8, 255] {
+            let forged = forged_evidence(&pair.certificate, |bytes| bytes[at] = bytes[at].wrapping_add(by));
+            match certificate::check(&plan, pair.plan.as_bytes(), forged.as_bytes()) {
+                Err(_) => refused += 1,
+                Ok(checked) => {
+                    assert!(checked.pairs >= honest.pairs && checked.dependencies >= honest.dependencies);
+                    accepted += 1;
+                }
+            }
+        }
+    }
+    assert!(refused > 100 && accepted > 0, "{refused} refused, {accepted} accepted");
+}
+
+/// A plan whose flush was taken out does not become safe by a certificate that belonged to it before.
+#[test]
+fn a_plan_without_its_flush_has_no_certificate() {
+    let whole = double("ghost-cycle", Removal::Planned);
+    let mut draft = whole.draft().clone();
+    draft.waves[0].barriers.retain(|barrier| !matches!(barrier, Barrier::Flushed(_)));
+    let plan = Plan::seal(draft);
+    assert!(Pair::of(plan.clone()).is_none(), "the prover refuses it");
+    let pair = Pair::of(whole).unwrap();
+    let text = plan.to_json();
+    let bound = forged(&pair.certificate, |header| header["plan"] = Binding::digest(text.as_bytes()).into());
+    let fault = certificate::check(&plan, text.as_bytes(), bound.as_bytes()).unwrap_err();
+    assert!(matches!(fault, CertificateFault::NotClosed { .. } | CertificateFault::NotRising { .. }), "{fault}");
+}
+
+/// The script of Python's standard library says the same, to the number.
+#[test]
+fn python_agrees() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        println!("SKIPPED: python3 is not installed");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/check_certificate.py");
+    let mut accepted = 0;
+    for name in ["fat-tree-4-2", "seed-16", "dragonfly-2-4-2", "ring-8"] {
+        for (scheme, when) in
+            [(Scheme::Double, Removal::Sudden), (Scheme::Static, Removal::Planned), (Scheme::InPlace, Removal::Planned)]
+        {
+            let subnet = bring_up(&bundled(name), 2, false);
+            let prepared = prepare_baseline(removal(&subnet, scheme, when)).unwrap();
+            let Some(pair) = Pair::of(prepared.plan.plan().clone()) else { continue };
+            let checked = pair.check().unwrap();
+            let (plan, certificate) = (folder.path().join("plan"), folder.path().join("certificate"));
+            std::fs::write(&plan, &pair.plan).unwrap();
+            let run = |text: &str| {
+                std::fs::write(&certificate, text).unwrap();
+                let run = Command::new("python3").arg(script).args([&plan, &certificate]).output().unwrap();
+                (run.status.code(), String::from_utf8(run.stdout).unwrap())
+            };
+            let (code, said) = run(&pair.certificate);
+            let wanted = format!(
+                "accepted: {} places (lane, class) of {} LIDs are closed, {} dependencies rise",
+                checked.pairs, checked.lids, checked.dependencies
+            );
+            assert_eq!((code, said.lines().next()), (Some(0), Some(wanted.as_str())), "{name} {scheme}");
+            accepted += 1;
+            let changed = forged_evidence(&pair.certificate, |bytes| _ = bytes.pop());
+            assert_eq!(run(&changed).0, Some(1));
+            assert_eq!(run(&pair.certificate[1..]).0, Some(1));
+            let lanes = forged(&pair.certificate, |header| header["moments"][1]["lanes"][0] = 0.into());
+            let ours = certificate::check(&prepared.plan.plan().clone(), pair.plan.as_bytes(), lanes.as_bytes());
+            assert_eq!(run(&lanes).0, Some(i32::from(ours.is_err())), "{name} {scheme}");
+        }
+    }
+    assert!(accepted >= 8, "{accepted}");
 }

@@ -8,6 +8,7 @@
 //! number in range; whether the plan is any good is for `check` and `verify` to say. Write, then read: the same plan.
 
 mod hex;
+mod layout;
 mod reading;
 mod rows;
 mod writing;

@@ -1,5 +1,6 @@
 //! From a plan to its file.
 
+use super::layout::Layout;
 use super::rows::{
     ArcsRow, Document, DrainRow, End, LftRow, Missing, ScopeRow, SlToVlRow, TablesRow, WaveRow, WriteRow,
 };
@@ -9,12 +10,16 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Guid;
 use crate::plan::{DrainGraph, Plan, PortMask, Wave};
 use crate::tables::{Lft, NodeSlToVl, SlToVl, SlToVlScope, SubnetTables, Write};
+use serde::Serialize;
+use serde_json::Serializer;
 
 /// The whole file, with a line feed at its end.
 pub(super) fn text(plan: &Plan) -> String {
-    let document = document(plan);
-    let text = serde_json::to_string_pretty(&document);
-    text.expect("rows are made of texts, numbers and lists, which JSON can always say") + "\n"
+    let mut bytes = Vec::new();
+    let written = document(plan).serialize(&mut Serializer::with_formatter(&mut bytes, Layout::new()));
+    written.expect("rows are made of texts, numbers and lists, which JSON can always say");
+    bytes.push(b'\n');
+    String::from_utf8(bytes).expect("JSON is text")
 }
 
 fn document(plan: &Plan) -> Document<serde_json::Value> {

@@ -26,6 +26,16 @@ pub(super) fn read_certificate(file: &Path) -> Result<Vec<u8>, Failure> {
     read_bytes(file).with_context(|| format!("cannot read {}", file.display())).map_err(Failure::input)
 }
 
+/// What `read` makes of `file` (`-` is standard input), a dump of tables of `fabric`.
+pub(super) fn read_dump<T>(
+    file: &Path,
+    fabric: &Fabric,
+    read: impl Fn(&[u8], &str, &Fabric) -> Result<T, format::ReadError>,
+) -> Result<T, Failure> {
+    let bytes = read_bytes(file).with_context(|| format!("cannot read {}", file.display())).map_err(Failure::input)?;
+    read(&bytes, &name_of(file), fabric).map_err(|error| Failure::Unreadable(error.render(colours_errors())))
+}
+
 /// The plan in `file` (`-` is standard input).
 pub(super) fn read_plan(file: &Path) -> Result<PlanFile, Failure> {
     let read = || format!("cannot read {}", file.display());

@@ -10,6 +10,7 @@
 
 mod channels;
 mod dependencies;
+mod dot;
 mod evidence;
 mod foresight;
 mod graph;
@@ -19,6 +20,7 @@ mod net;
 mod prover;
 mod refusal;
 mod walk;
+mod witness;
 
 pub use channels::ChannelGraph;
 pub use foresight::{Wait, foresee};
@@ -26,6 +28,7 @@ pub use prover::{Scope, TableProof, prove, prove_tables};
 pub use refusal::{
     BlackHole, ClassLoop, Cycle, Dependency, Device, Entry, HoleCause, LoopHop, PortLane, Refusal, WrongArrival,
 };
+pub use witness::{Tracer, Turn, Witness, WitnessHop, witness};
 
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};

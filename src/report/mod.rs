@@ -1,6 +1,7 @@
 //! What people see of a run: one screen of text for each kind of result. Values in, text out; no logic, no I/O.
 
 mod accounting;
+mod adversary;
 mod compare;
 mod plan;
 mod quantity;
@@ -9,6 +10,6 @@ mod simulation;
 
 pub use accounting::accounting;
 pub use compare::comparison;
-pub use plan::{CheckReport, DrainFacts, LaneFacts, PlanFacts, PlanReport, Refused, WaveFacts, check, plan};
+pub use plan::{CheckReport, DrainFacts, LaneFacts, PlanFacts, PlanReport, Refused, WaveFacts, check, plan, witnesses};
 pub use quantity::{count, duration, percent};
 pub use simulation::simulation;

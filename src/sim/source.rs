@@ -471,7 +471,7 @@ impl Sim {
     fn reply(&mut self, rank: u32, request: &Packet) {
         let draw = f64::from(self.sources.list[rank as usize].random.next_u32());
         if draw < self.config.replies * 4_294_967_296.0 {
-            let half = Half::of_sl(crate::ids::Sl::masked(request.sl));
+            let half = Half::of_sl(Sl::masked(request.sl));
             self.send(rank, request.source, half, request.bytes, IS_REPLY);
         }
     }

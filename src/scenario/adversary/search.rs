@@ -1,0 +1,241 @@
+//! Which packets: for each lane of the cycle one that can take its place, and holds, such that an order exists.
+
+use super::needs::{Side, Writes};
+use super::order::{Blocked, Candidate, Hold, Order, arrange, holds_in, is_possible};
+use super::schedule::Unreached;
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{PortNum, Vl};
+use crate::plan::Plan;
+use crate::sim::Latch;
+use crate::verify::{Cycle, PortLane, Refusal, Tracer, Turn, Witness};
+use std::collections::BTreeSet;
+
+/// Ways looked at for each class, packets kept for each lane, holds kept for each lane.
+const WAYS: usize = 4;
+const PACKETS: usize = 48;
+const HOLDS: usize = 24;
+
+/// End ports at most that keep one link busy.
+const BUSY: usize = 8;
+
+/// Combinations of packets that are tried.
+const TRIES: usize = 20_000;
+
+/// The packets chosen, by lane; the holds that the order may name, by lane; and the order.
+pub struct Choice {
+    pub packets: Vec<Candidate>,
+    pub holds: Vec<Vec<Hold>>,
+    pub order: Order,
+}
+
+/// Finds packets for the lanes of a cycle.
+pub fn search(plan: &Plan, cycle: &Cycle, latch: Latch) -> Result<Choice, Unreached> {
+    let lanes = Lanes::of(plan, cycle)?;
+    let incoherent = |refusal: Refusal| Unreached::Foreign { why: refusal.to_string() };
+    let tracer = Tracer::new(plan).map_err(incoherent)?;
+    let tracer = tracer.ok_or_else(|| Unreached::Foreign { why: "the plan has no waves".to_string() })?;
+    let Some(last) = tracer.stage(&cycle.wave) else {
+        return Err(Unreached::Foreign { why: format!("the plan has no wave {}", cycle.wave) });
+    };
+    let scout = Scout { plan, lanes: &lanes, tracer, writes: Writes::of(plan), latch, last };
+    let packets: Vec<Vec<Candidate>> = (0..lanes.turns.len()).map(|lane| scout.packets(lane)).collect();
+    if let Some(lane) = packets.iter().position(Vec::is_empty) {
+        let dependency = cycle.dependencies[lane].to_string();
+        return Err(match latch {
+            Latch::Arrival | Latch::Head => Unreached::NoPacket { dependency },
+            Latch::Grant => Unreached::NotLasting { dependency },
+        });
+    }
+    let holds: Vec<Vec<Hold>> = (0..lanes.turns.len()).map(|lane| scout.holds(lane)).collect();
+    let sudden = plan.draft().before != plan.draft().surviving;
+    let mut combination = Combination { packets: &packets, holds: &holds, sudden, tries: 0, best: None, blocked: None };
+    combination.extend(&mut Vec::new());
+    match combination.best {
+        Some((order, chosen)) => {
+            let packets = chosen.iter().zip(&packets).map(|(&choice, list)| list[choice].clone()).collect();
+            Ok(Choice { packets, holds, order })
+        }
+        None if combination.tries >= TRIES => Err(Unreached::TooMany { tries: TRIES }),
+        None => Err(match combination.blocked {
+            Some(Blocked::NoHold) => Unreached::NoHold,
+            Some(Blocked::Contradiction) | None => Unreached::Contradiction,
+        }),
+    }
+}
+
+/// The lanes of a cycle and the turns that packets take from one to the next.
+struct Lanes {
+    turns: Vec<Turn>,
+    /// By number: the port that sends into the lane, and its VL.
+    channels: Vec<(PortId, Vl)>,
+}
+
+impl Lanes {
+    fn of(plan: &Plan, cycle: &Cycle) -> Result<Lanes, Unreached> {
+        let fabric = &*plan.draft().before;
+        let mut lanes = Lanes { turns: Vec::new(), channels: Vec::new() };
+        for dependency in &cycle.dependencies {
+            let foreign = || Unreached::Foreign { why: format!("the plan's fabric lacks the ports of: {dependency}") };
+            let switch = fabric.by_guid(dependency.switch.guid).ok_or_else(foreign)?;
+            let input = fabric.port_at(switch, dependency.input.port).ok_or_else(foreign)?;
+            let channel = fabric.peer(input).ok_or_else(foreign)?;
+            lanes.turns.push(Turn { switch, input: dependency.input, output: dependency.output });
+            lanes.channels.push((channel, dependency.input.vl));
+        }
+        Ok(lanes)
+    }
+
+    /// The lanes that a way passes before its last turn, one left out.
+    fn crossed(&self, fabric: &Fabric, way: &Witness, own: usize) -> BTreeSet<usize> {
+        let before_last = &way.hops[..way.hops.len() - 1];
+        let passes = |lane: &usize| {
+            let lane = self.channels[*lane];
+            before_last
+                .iter()
+                .any(|hop| fabric.port_at(hop.node, hop.output.port) == Some(lane.0) && hop.output.vl == lane.1)
+        };
+        (0..self.turns.len()).filter(|&lane| lane != own).filter(passes).collect()
+    }
+}
+
+/// Looks for packets.
+struct Scout<'a> {
+    plan: &'a Plan,
+    lanes: &'a Lanes,
+    tracer: Tracer<'a>,
+    writes: Writes<'a>,
+    latch: Latch,
+    /// The stage at which the cycle closes.
+    last: usize,
+}
+
+impl Scout<'_> {
+    /// Packets that can take a place, the least demanding first; of those that ask the same, a few.
+    fn packets(&self, lane: usize) -> Vec<Candidate> {
+        let fabric = &*self.plan.draft().before;
+        let stages = (0..=self.last).rev();
+        let ways = stages.flat_map(|stage| self.tracer.ways(self.lanes.turns[lane], stage, WAYS));
+        let mut packets: Vec<Candidate> = ways.filter_map(|way| self.candidate(fabric, lane, way)).collect();
+        packets.sort_by_key(|packet| (packet.needs.len() + packet.crosses.len(), packet.way.hops.len()));
+        let mut kept: Vec<Candidate> = Vec::new();
+        for packet in packets {
+            let alike = |other: &&Candidate| {
+                (&other.needs, &other.crosses, other.holdable) == (&packet.needs, &packet.crosses, packet.holdable)
+            };
+            let same = |other: &Candidate| other.way.port == packet.way.port;
+            if kept.iter().filter(alike).count() < 4 && !kept.iter().filter(alike).any(same) {
+                kept.push(packet);
+            }
+        }
+        kept.truncate(PACKETS);
+        kept
+    }
+
+    fn candidate(&self, fabric: &Fabric, lane: usize, way: Witness) -> Option<Candidate> {
+        let needs = self.writes.needs(&way)?;
+        let at_end = self.writes.needs_at_end(&way);
+        let old = at_end.values().any(|&side| side == Side::Before);
+        // Where the choice is made anew until it is granted, it must outlast every write of the wave.
+        let lasts = match self.latch {
+            Latch::Arrival | Latch::Head => true,
+            Latch::Grant => !old,
+        };
+        let crosses = self.lanes.crossed(fabric, &way, lane);
+        let holdable = self.latch == Latch::Arrival || !old;
+        lasts.then_some(Candidate { way, needs, holdable, crosses })
+    }
+
+    /// Holds for a lane: every host of its switch, every way to it through the lane.
+    fn holds(&self, lane: usize) -> Vec<Hold> {
+        let fabric = &*self.plan.draft().before;
+        let Turn { switch, input, .. } = self.lanes.turns[lane];
+        let hosts = hosts(fabric, &self.plan.draft().surviving, switch);
+        let mut holds = Vec::new();
+        for &(output, host) in &hosts {
+            let siblings = hosts.iter().map(|&(_, other)| other).filter(|&other| other != host);
+            let busy: Vec<PortId> = siblings.filter(|&port| self.takes_part(port)).take(BUSY).collect();
+            if busy.is_empty() || !self.takes_part(host) {
+                continue;
+            }
+            for stage in (0..=self.last).rev() {
+                let output = PortLane { port: output, vl: input.vl };
+                let ways = self.tracer.ways(Turn { switch, input, output }, stage, 1);
+                holds.extend(ways.into_iter().filter_map(|way| self.hold(fabric, lane, way, &busy)));
+            }
+        }
+        holds.sort_by_key(|hold: &Hold| (hold.needs.len() + hold.crosses.len(), hold.way.hops.len()));
+        holds.truncate(HOLDS);
+        holds
+    }
+
+    fn hold(&self, fabric: &Fabric, lane: usize, way: Witness, busy: &[PortId]) -> Option<Hold> {
+        let needs = self.writes.needs(&way)?;
+        let crosses = self.lanes.crossed(fabric, &way, lane);
+        let apart = !busy.contains(&way.port) && self.takes_part(way.port);
+        apart.then(|| Hold { way, busy: busy.to_vec(), needs, crosses })
+    }
+
+    fn takes_part(&self, port: PortId) -> bool {
+        !self.plan.draft().stranded.contains(&port)
+    }
+}
+
+/// The end ports at a switch that stay, with the switch's ports towards them.
+fn hosts(fabric: &Fabric, surviving: &Fabric, switch: NodeId) -> Vec<(PortNum, PortId)> {
+    let host = |port: PortId| {
+        let end = surviving.peer(port).filter(|&end| !fabric.node(fabric.port(end).node).is_switch())?;
+        Some((fabric.port(port).num, end))
+    };
+    fabric.ports_of(switch).filter_map(host).collect()
+}
+
+/// One packet for each lane, tried one after the other.
+struct Combination<'a> {
+    packets: &'a [Vec<Candidate>],
+    holds: &'a [Vec<Hold>],
+    sudden: bool,
+    tries: usize,
+    best: Option<(Order, Vec<usize>)>,
+    /// The least hopeless reason why a combination has no order.
+    blocked: Option<Blocked>,
+}
+
+impl Combination<'_> {
+    /// Tries every packet for the lanes that are left, the last lane first chosen; stops at the first order with one hold,
+    /// which cannot be bettered.
+    fn extend(&mut self, chosen: &mut Vec<usize>) {
+        if self.tries >= TRIES || self.best.as_ref().is_some_and(|(order, _)| holds_in(order) <= 1) {
+            return;
+        }
+        let picked: Vec<&Candidate> = chosen.iter().zip(self.packets).map(|(&at, list)| &list[at]).collect();
+        if chosen.len() == self.packets.len() {
+            return self.judge(&picked, chosen);
+        }
+        for at in 0..self.packets[chosen.len()].len() {
+            let next = &self.packets[chosen.len()][at];
+            if picked.iter().any(|other| other.way.port == next.way.port) {
+                continue;
+            }
+            self.tries += 1;
+            chosen.push(at);
+            if is_possible(&[picked.as_slice(), &[next]].concat()) {
+                self.extend(chosen);
+            } else {
+                self.blocked = self.blocked.max(Some(Blocked::Contradiction));
+            }
+            chosen.pop();
+        }
+    }
+
+    fn judge(&mut self, picked: &[&Candidate], chosen: &[usize]) {
+        match arrange(picked, self.holds, self.sudden) {
+            Ok(order) => {
+                let better = |(best, _): &(Order, Vec<usize>)| holds_in(&order) < holds_in(best);
+                if self.best.as_ref().is_none_or(better) {
+                    self.best = Some((order, chosen.to_vec()));
+                }
+            }
+            Err(blocked) => self.blocked = self.blocked.max(Some(blocked)),
+        }
+    }
+}

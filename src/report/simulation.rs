@@ -14,8 +14,11 @@ pub fn simulation(report: &SimulationReport) -> String {
     if let Some(opposed) = &report.adversary {
         adversary(&mut text, opposed);
     }
-    phases(&mut text, report);
-    traffic(&mut text, report);
+    // A steered run has no driver, and no traffic but the adversary's.
+    if report.adversary.as_ref().is_none_or(|opposed| opposed.reached.is_none()) {
+        phases(&mut text, report);
+        traffic(&mut text, report);
+    }
     packets(&mut text, report);
     if let Some(cycle) = &report.deadlock {
         deadlock(&mut text, cycle, report.foresight.as_ref());

@@ -1,8 +1,9 @@
 //! A refusal as a Graphviz digraph: switches as boxes, lanes and what is latched for them as edges. Written by hand, as
 //! the drawing of fabrics is: nodes are named by GUID, so that two drawings are comparable.
 
-use super::refusal::{BlackHole, ClassLoop, Cycle, Dependency, Device, HoleCause, LoopHop, Refusal, WrongArrival};
-use super::refusal::{Entry, PortLane};
+use super::refusal::{
+    BlackHole, ClassLoop, Cycle, Dependency, Device, Entry, HoleCause, LoopHop, PortLane, Refusal, WrongArrival,
+};
 use std::fmt::Write;
 
 impl Refusal {
@@ -32,7 +33,7 @@ struct Drawing(String);
 
 impl Drawing {
     fn new(title: &str) -> Drawing {
-        let defaults = "  node [shape=box, fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", fontsize=10];\n";
+        let defaults = "  node [shape=box, fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", fontsize=10, labeldistance=1.8];\n";
         Drawing(format!(
             "digraph refusal {{\n  label=\"{}\";\n  labelloc=t;\n  fontname=\"sans-serif\";\n{defaults}",
             escaped(title)
@@ -133,4 +134,80 @@ fn colour(entry: Entry, mapping: Entry) -> &'static str {
 fn escaped(text: &str) -> String {
     let quoted = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     quoted.replace(|c: char| c.is_control(), " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{Guid, Lid, PortNum, Sl, Vl};
+
+    fn device(name: &str, guid: u64) -> Device {
+        Device { guid: Guid(guid), name: name.to_string() }
+    }
+
+    fn lane(port: u8, vl: u8) -> PortLane {
+        PortLane { port: PortNum(port), vl: Vl::masked(vl) }
+    }
+
+    fn drawn(refusal: &Refusal) -> String {
+        let text = refusal.to_dot();
+        let begins = text.strip_prefix("digraph refusal {\n").and_then(|text| text.strip_suffix("}\n"));
+        let body: Vec<&str> = begins.expect("a digraph").lines().skip(5).map(str::trim).collect();
+        body.join("\n")
+    }
+
+    #[test]
+    fn a_cycle_shows_lanes_with_who_waits_for_them() {
+        let dependency = |switch, input, output, entry, mapping, latched: Option<&str>| Dependency {
+            switch,
+            input,
+            output,
+            lid: Lid(7),
+            sl: Sl::masked(2),
+            entry,
+            mapping,
+            latched: latched.map(String::from),
+        };
+        let (left, right) = (device("le\"ft", 1), device("right", 2));
+        let dependencies = vec![
+            dependency(left, lane(1, 0), lane(2, 2), Entry::Old, Entry::Unchanged, Some("split")),
+            dependency(right, lane(3, 2), lane(4, 0), Entry::Unchanged, Entry::New, None),
+        ];
+        let cycle = Cycle { wave: "swap".to_string(), dependencies, shortest: true };
+        let expected = r#""0x0000000000000001" [label="le\"ft"];
+"0x0000000000000002" [label="right"];
+"0x0000000000000001" -> "0x0000000000000002" [taillabel="2", headlabel="3", color=red, label="VL 2\nwanted by lid 7 SL 2\nfrom port 1 VL 0, old entry\nlatched in wave split"];
+"0x0000000000000002" -> "0x0000000000000001" [taillabel="4", headlabel="1", color=blue, label="VL 0\nwanted by lid 7 SL 2\nfrom port 3 VL 2, unchanged entry\nnew SL-to-VL"];"#;
+        assert_eq!(drawn(&Refusal::Deadlock(cycle)), expected);
+    }
+
+    #[test]
+    fn loops_holes_and_wrong_arrivals_are_drawn_too() {
+        let hop = |switch, entry| LoopHop { switch, port: PortNum(5), entry };
+        let hops = vec![hop(device("a", 1), Entry::Old), hop(device("b", 2), Entry::New)];
+        let class_loop = Refusal::Loop(ClassLoop { wave: "rewrite".to_string(), lid: Lid(9), hops });
+        let text = drawn(&class_loop);
+        let back =
+            r#""0x0000000000000002" -> "0x0000000000000001" [taillabel="5", color=blue, label="lid 9, new entry"];"#;
+        assert!(text.lines().count() == 4 && text.ends_with(back), "{text}");
+
+        let hole = |cause| BlackHole {
+            wave: "rewrite".to_string(),
+            switch: device("a", 1),
+            lid: Lid(9),
+            cause,
+            entry: Entry::New,
+        };
+        let text = drawn(&Refusal::BlackHole(hole(HoleCause::NoCable { port: PortNum(3) })));
+        assert!(text.contains(r#""0x0000000000000001" -> nowhere [taillabel="3", style=dashed, color=blue"#), "{text}");
+        let text = drawn(&Refusal::BlackHole(hole(HoleCause::NoRoute)));
+        assert!(text.contains(r#"nowhere [shape=plaintext, label="no route"]"#), "{text}");
+
+        let wave = "rewrite".to_string();
+        let arrival = WrongArrival { wave, lid: Lid(9), port: "x[1]".to_string(), owner: "y[1]".to_string() };
+        let text = drawn(&Refusal::WrongArrival(arrival));
+        assert!(text.contains("packets -> at") && text.contains("y[1]"), "{text}");
+        let refusal = Refusal::Precondition { wave: "split".to_string(), what: "line\nline".to_string() };
+        assert_eq!(drawn(&refusal), r#"note [shape=note, label="line\nline"];"#);
+    }
 }

@@ -50,10 +50,10 @@ struct Reading {
 }
 
 impl<'a> Writes<'a> {
-    /// The writes of all waves.
-    pub fn of(plan: &'a Plan) -> Writes<'a> {
+    /// The writes of the first `waves` waves; what comes later is out of sight.
+    pub fn of(plan: &'a Plan, waves: usize) -> Writes<'a> {
         let mut writes = Writes { plan, blocks: BTreeMap::new(), mappings: BTreeMap::new(), halves: BTreeMap::new() };
-        for (wave, list) in plan.waves().iter().enumerate() {
+        for (wave, list) in plan.waves().iter().enumerate().take(waves) {
             for (place, write) in list.writes.iter().enumerate() {
                 writes.add(WriteId { wave, place }, write);
             }
@@ -77,7 +77,7 @@ impl<'a> Writes<'a> {
         let source = fabric.port(way.port);
         let reading = Reading { stage: way.stage, entry: way.mapping };
         let mut possible = self.add_mapping(&mut needs, &reading, way, source.node, [PortNum::ZERO, source.num]);
-        possible &= self.add_half(&mut needs, way);
+        possible &= self.add_half(&mut needs, way.port, Half::of_sl(way.sl));
         for hop in &way.hops {
             possible &= self.add_hop(&mut needs, way, hop);
         }
@@ -125,10 +125,10 @@ impl<'a> Writes<'a> {
     }
 
     /// A source sends on a half from when it is told of it until it is told of the other.
-    fn add_half(&self, needs: &mut Needs, way: &Witness) -> bool {
-        let told = self.halves.get(&way.port).into_iter().flatten();
+    pub fn add_half(&self, needs: &mut Needs, port: PortId, wanted: Half) -> bool {
+        let told = self.halves.get(&port).into_iter().flatten();
         told.fold(true, |possible, &(id, half)| {
-            let side = if half == Half::of_sl(way.sl) { Side::After } else { Side::Before };
+            let side = if half == wanted { Side::After } else { Side::Before };
             insert(needs, Event::Land(id), side) && possible
         })
     }

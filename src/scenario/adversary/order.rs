@@ -32,6 +32,8 @@ pub struct Hold {
     pub busy: Vec<PortId>,
     /// What its packets need.
     pub needs: Needs,
+    /// What those that keep the link busy need, for as long as it is held.
+    pub lasting: Needs,
     /// Lanes of the cycle, by number, that its packets pass besides.
     pub crosses: BTreeSet<usize>,
 }
@@ -139,6 +141,8 @@ struct State<'a> {
     assumed: BTreeSet<WriteId>,
     /// End ports that keep links busy.
     busy: BTreeSet<PortId>,
+    /// Events that must wait until a lane is taken, because a hold lasts till then.
+    guarded: Vec<(Event, usize)>,
     steps: Vec<Step>,
 }
 
@@ -154,6 +158,7 @@ impl<'a> State<'a> {
             happened: BTreeSet::new(),
             assumed: BTreeSet::new(),
             busy: BTreeSet::new(),
+            guarded: Vec::new(),
             steps: Vec::new(),
         }
     }
@@ -161,6 +166,7 @@ impl<'a> State<'a> {
     /// Events to come, the first that may happen first; those that somebody waits for before the others.
     fn pending(&self) -> Vec<Event> {
         let mut pending: Vec<Event> = self.events.difference(&self.happened).copied().collect();
+        pending.retain(|&event| !self.is_guarded(event));
         pending.retain(|&event| may_happen(self.chosen, event, &self.parked, &self.happened, &self.events));
         pending.sort_by_key(|event| (!self.is_awaited(*event), *event));
         pending
@@ -173,6 +179,11 @@ impl<'a> State<'a> {
             let mut needs = self.chosen[at].needs.iter();
             needs.any(|(other, side)| *side == Side::After && !self.happened.contains(other) && later(other))
         })
+    }
+
+    /// Whether a hold that still lasts needs an event to stay away.
+    fn is_guarded(&self, event: Event) -> bool {
+        self.guarded.iter().any(|&(other, next)| other == event && !self.parked.contains(&next))
     }
 
     fn happen(&mut self, event: Event) {
@@ -219,7 +230,10 @@ impl<'a> State<'a> {
             let used = |port: &PortId| self.chosen.iter().any(|other| other.way.port == *port);
             let clear = hold.crosses.iter().all(|lane| !self.parked.contains(lane));
             let apart = !hold.busy.iter().any(|port| used(port) || self.busy.contains(port));
-            clear && apart && !self.busy.contains(&hold.way.port) && hold.needs.iter().all(|need| self.agrees(need))
+            clear
+                && apart
+                && !self.busy.contains(&hold.way.port)
+                && hold.needs.iter().chain(&hold.lasting).all(|need| self.agrees(need))
         })
     }
 
@@ -254,7 +268,10 @@ impl<'a> State<'a> {
 
     fn take_up(&mut self, at: usize, index: usize) {
         let hold = &self.holds[at][index];
-        for (&event, &side) in &hold.needs {
+        for (&event, _) in hold.lasting.iter().filter(|&(_, &side)| side == Side::Before) {
+            self.guarded.push((event, (at + 1) % self.chosen.len()));
+        }
+        for (&event, &side) in hold.needs.iter().chain(&hold.lasting) {
             match (event, side) {
                 (Event::Land(write), Side::After) if !self.events.contains(&event) => {
                     self.assumed.insert(write);

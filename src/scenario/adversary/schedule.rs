@@ -177,7 +177,9 @@ pub enum Unreached {
         tries: usize,
     },
     /// A lane has no room for a hold.
-    #[error("a buffer of {credits} credits has no room for a packet of the cycle and one before it: allow 3 at least")]
+    #[error(
+        "an input buffer of {credits} (in credits) has no room for a packet of the cycle and one before it: allow 3 at least"
+    )]
     NoRoom {
         /// Its size.
         credits: u16,

@@ -1,10 +1,10 @@
 //! Which packets: for each lane of the cycle one that can take its place, and holds, such that an order exists.
 
-use super::needs::{Side, Writes};
+use super::needs::{Needs, Side, Writes};
 use super::order::{Blocked, Candidate, Hold, Order, arrange, holds_in, is_possible};
 use super::schedule::Unreached;
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{PortNum, Vl};
+use crate::ids::{Half, PortNum, Vl};
 use crate::plan::Plan;
 use crate::sim::Latch;
 use crate::verify::{Cycle, PortLane, Refusal, Tracer, Turn, Witness};
@@ -37,7 +37,7 @@ pub fn search(plan: &Plan, cycle: &Cycle, latch: Latch) -> Result<Choice, Unreac
     let Some(last) = tracer.stage(&cycle.wave) else {
         return Err(Unreached::Foreign { why: format!("the plan has no wave {}", cycle.wave) });
     };
-    let scout = Scout { plan, lanes: &lanes, tracer, writes: Writes::of(plan), latch, last };
+    let scout = Scout { plan, lanes: &lanes, tracer, writes: Writes::of(plan, last), latch, last };
     let packets: Vec<Vec<Candidate>> = (0..lanes.turns.len()).map(|lane| scout.packets(lane)).collect();
     if let Some(lane) = packets.iter().position(Vec::is_empty) {
         let dependency = cycle.dependencies[lane].to_string();
@@ -147,20 +147,18 @@ impl Scout<'_> {
 
     /// Holds for a lane: every host of its switch, every way to it through the lane.
     fn holds(&self, lane: usize) -> Vec<Hold> {
-        let fabric = &*self.plan.draft().before;
+        let draft = self.plan.draft();
         let Turn { switch, input, .. } = self.lanes.turns[lane];
-        let hosts = hosts(fabric, &self.plan.draft().surviving, switch);
+        let hosts = hosts(&draft.before, &draft.surviving, switch);
         let mut holds = Vec::new();
         for &(output, host) in &hosts {
             let siblings = hosts.iter().map(|&(_, other)| other).filter(|&other| other != host);
-            let busy: Vec<PortId> = siblings.filter(|&port| self.takes_part(port)).take(BUSY).collect();
-            if busy.is_empty() || !self.takes_part(host) {
-                continue;
-            }
-            for stage in (0..=self.last).rev() {
-                let output = PortLane { port: output, vl: input.vl };
+            let busy: Vec<PortId> = siblings.take(BUSY).collect();
+            for (stage, vl) in (0..=self.last).rev().flat_map(|stage| draft.lanes.all.iter().map(move |vl| (stage, vl)))
+            {
+                let output = PortLane { port: output, vl };
                 let ways = self.tracer.ways(Turn { switch, input, output }, stage, 1);
-                holds.extend(ways.into_iter().filter_map(|way| self.hold(fabric, lane, way, &busy)));
+                holds.extend(ways.into_iter().filter_map(|way| self.hold(lane, way, &busy)));
             }
         }
         holds.sort_by_key(|hold: &Hold| (hold.needs.len() + hold.crosses.len(), hold.way.hops.len()));
@@ -168,15 +166,14 @@ impl Scout<'_> {
         holds
     }
 
-    fn hold(&self, fabric: &Fabric, lane: usize, way: Witness, busy: &[PortId]) -> Option<Hold> {
+    fn hold(&self, lane: usize, way: Witness, busy: &[PortId]) -> Option<Hold> {
+        let crosses = self.lanes.crossed(&self.plan.draft().before, &way, lane);
         let needs = self.writes.needs(&way)?;
-        let crosses = self.lanes.crossed(fabric, &way, lane);
-        let apart = !busy.contains(&way.port) && self.takes_part(way.port);
-        apart.then(|| Hold { way, busy: busy.to_vec(), needs, crosses })
-    }
-
-    fn takes_part(&self, port: PortId) -> bool {
-        !self.plan.draft().stranded.contains(&port)
+        let (mut lasting, half) = (Needs::new(), Half::of_sl(way.sl));
+        let apart = !busy.is_empty() && !busy.contains(&way.port);
+        let possible =
+            busy.iter().fold(apart, |possible, &port| self.writes.add_half(&mut lasting, port, half) && possible);
+        possible.then(|| Hold { way, busy: busy.to_vec(), needs, lasting, crosses })
     }
 }
 

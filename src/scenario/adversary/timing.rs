@@ -279,3 +279,21 @@ impl<'a> Clock<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filled_lane_has_no_room_for_another_packet_of_the_cycle() {
+        for buffer in 1..=2_048 {
+            let fill = Fill::of(buffer);
+            let waiting = fill.credits * fill.packets;
+            assert!(fill.packets >= 1 && waiting + fill.holds <= buffer, "{buffer}: {fill:?}");
+            assert!(buffer - waiting < fill.credits, "{buffer}: {fill:?}");
+            assert!(fill.bytes().div_ceil(64) == fill.credits && fill.bytes() <= MOST_BYTES, "{buffer}: {fill:?}");
+            assert!(buffer < 3 || fill.holds > 0, "{buffer}: {fill:?}");
+        }
+        assert_eq!(Fill::of(128), Fill { credits: 65, packets: 1, holds: 63 });
+    }
+}

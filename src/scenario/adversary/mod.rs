@@ -5,8 +5,7 @@
 //! the value that it returns says all. [`carry_out`] does what it says in a fresh simulation: the same `Set`s by the same
 //! MADs, some of them late, packets from end ports that may send them, no rule of the simulator suspended. [`run`] does
 //! both for a scenario. Against a proved plan there is no cycle to drive at; there the adversary is *generic*: saturated
-//! traffic, every MAD late by a time of its own, all writes of a wave under way at once. Lacks on purpose: any claim that
-//! what it cannot reach cannot happen.
+//! traffic, and every MAD late by a time of its own. Lacks on purpose: any claim that what it cannot reach cannot happen.
 
 mod needs;
 mod order;
@@ -69,15 +68,14 @@ pub fn run(
     }
 }
 
-/// Random delays of every MAD, no window, and sources that send all they can.
+/// Random delays of every MAD, and sources that send all they can.
 fn generic(
     scenario: &Scenario,
     engine: Rc<dyn Engine>,
     watch: &mut dyn Watch,
 ) -> Result<SimulationReport, ScenarioError> {
     let sim = SimConfig { smp_delay_ns: scenario.sim.smp_delay_ns.max(GENERIC_DELAY_NS), ..scenario.sim.clone() };
-    let scenario =
-        Scenario { sim, load: Some(scenario.load.unwrap_or(1.0)), window: Some(usize::MAX), ..scenario.clone() };
+    let scenario = Scenario { sim, load: Some(scenario.load.unwrap_or(1.0)), ..scenario.clone() };
     let report = simulate(&scenario, engine, watch)?;
     let adversary = AdversaryReport { kind: "generic", reached: None, why: None, schedule: None };
     Ok(SimulationReport { adversary: Some(adversary), ..report })

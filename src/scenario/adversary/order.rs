@@ -7,8 +7,9 @@
 
 use super::needs::{Event, Needs, Side, WriteId};
 use crate::fabric::PortId;
+use crate::ids::Vl;
 use crate::verify::Witness;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// A packet that can take one place of the cycle.
 #[derive(Clone, Debug)]
@@ -21,6 +22,8 @@ pub struct Candidate {
     pub holdable: bool,
     /// Other lanes of the cycle, by number, that it passes on its way.
     pub crosses: BTreeSet<usize>,
+    /// All lanes between switches that it passes, its own included.
+    pub passes: BTreeSet<(PortId, Vl)>,
 }
 
 /// Packets that keep one lane's head from going on for a while.
@@ -28,14 +31,23 @@ pub struct Candidate {
 pub struct Hold {
     /// The way of those that stand in the lane: to a host at the switch.
     pub way: Witness,
-    /// End ports that keep the host's link busy, without passing a lane of the cycle.
-    pub busy: Vec<PortId>,
+    /// Those that keep the host's link busy.
+    pub busy: Vec<Busy>,
     /// What its packets need.
     pub needs: Needs,
     /// What those that keep the link busy need, for as long as it is held.
     pub lasting: Needs,
     /// Lanes of the cycle, by number, that its packets pass besides.
     pub crosses: BTreeSet<usize>,
+}
+
+/// An end port that keeps a link busy.
+#[derive(Clone, Debug)]
+pub struct Busy {
+    /// The end port.
+    pub port: PortId,
+    /// Lanes between switches that its packets fill: none of the cycle, and none that others are to pass meanwhile.
+    pub fills: BTreeSet<(PortId, Vl)>,
 }
 
 /// What is done next.
@@ -141,6 +153,8 @@ struct State<'a> {
     assumed: BTreeSet<WriteId>,
     /// End ports that keep links busy.
     busy: BTreeSet<PortId>,
+    /// Lanes that their packets fill.
+    filled: BTreeSet<(PortId, Vl)>,
     /// Events that must wait until a lane is taken, because a hold lasts till then.
     guarded: Vec<(Event, usize)>,
     steps: Vec<Step>,
@@ -158,6 +172,7 @@ impl<'a> State<'a> {
             happened: BTreeSet::new(),
             assumed: BTreeSet::new(),
             busy: BTreeSet::new(),
+            filled: BTreeSet::new(),
             guarded: Vec::new(),
             steps: Vec::new(),
         }
@@ -196,7 +211,10 @@ impl<'a> State<'a> {
         let count = self.chosen.len();
         let ready = |at: &usize| !self.parked.contains(at) && is_ready(self.chosen, *at, &self.parked, &self.happened);
         let ready: Vec<usize> = (0..count).rev().filter(ready).collect();
-        let free = |at: usize| !self.busy.contains(&self.chosen[at].way.port);
+        let free = |at: usize| {
+            let Candidate { way, passes, .. } = self.chosen[at];
+            !self.busy.contains(&way.port) && passes.is_disjoint(&self.filled)
+        };
         if let Some(&at) = ready.iter().find(|&&at| self.parked.contains(&((at + 1) % count)) && free(at)) {
             self.park(at, None);
             return Ok(());
@@ -229,7 +247,9 @@ impl<'a> State<'a> {
             let hold = &self.holds[at][index];
             let used = |port: &PortId| self.chosen.iter().any(|other| other.way.port == *port);
             let clear = hold.crosses.iter().all(|lane| !self.parked.contains(lane));
-            let apart = !hold.busy.iter().any(|port| used(port) || self.busy.contains(port));
+            let apart = !hold.busy.iter().any(|busy| used(&busy.port) || self.busy.contains(&busy.port));
+            let way_free = |other: &&Candidate| hold.busy.iter().all(|busy| busy.fills.is_disjoint(&other.passes));
+            let apart = apart && self.chosen.iter().all(|other| way_free(&other));
             clear
                 && apart
                 && !self.busy.contains(&hold.way.port)
@@ -281,7 +301,10 @@ impl<'a> State<'a> {
                 }
             }
         }
-        self.busy.extend(&hold.busy);
+        for busy in &hold.busy {
+            self.busy.insert(busy.port);
+            self.filled.extend(&busy.fills);
+        }
         self.park(at, Some(index));
     }
 }
@@ -289,10 +312,4 @@ impl<'a> State<'a> {
 /// How many holds an order takes.
 pub fn holds_in(order: &Order) -> usize {
     order.steps.iter().filter(|step| matches!(step, Step::Park(_, Some(_)))).count()
-}
-
-/// The steps at which packets are parked, by lane.
-pub fn places(order: &Order) -> BTreeMap<usize, usize> {
-    let parks = order.steps.iter().enumerate();
-    parks.filter_map(|(at, step)| if let Step::Park(lane, _) = step { Some((*lane, at)) } else { None }).collect()
 }

@@ -1,7 +1,7 @@
 //! Which packets: for each lane of the cycle one that can take its place, and holds, such that an order exists.
 
-use super::needs::{Needs, Side, Writes};
-use super::order::{Blocked, Candidate, Hold, Order, arrange, holds_in, is_possible};
+use super::needs::{Needs, Side, Writes, insert};
+use super::order::{Blocked, Busy, Candidate, Hold, Order, arrange, holds_in, is_possible};
 use super::schedule::Unreached;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, PortNum, Vl};
@@ -18,8 +18,9 @@ const HOLDS: usize = 24;
 /// End ports at most that keep one link busy.
 const BUSY: usize = 8;
 
-/// Combinations of packets that are tried.
+/// Combinations of packets that are tried, and those that are tried for fewer holds once one has an order.
 const TRIES: usize = 20_000;
+const MORE_TRIES: usize = 200;
 
 /// The packets chosen, by lane; the holds that the order may name, by lane; and the order.
 pub struct Choice {
@@ -48,7 +49,15 @@ pub fn search(plan: &Plan, cycle: &Cycle, latch: Latch) -> Result<Choice, Unreac
     }
     let holds: Vec<Vec<Hold>> = (0..lanes.turns.len()).map(|lane| scout.holds(lane)).collect();
     let sudden = plan.draft().before != plan.draft().surviving;
-    let mut combination = Combination { packets: &packets, holds: &holds, sudden, tries: 0, best: None, blocked: None };
+    let mut combination = Combination {
+        packets: &packets,
+        holds: &holds,
+        sudden,
+        tries: 0,
+        most_tries: TRIES,
+        best: None,
+        blocked: None,
+    };
     combination.extend(&mut Vec::new());
     match combination.best {
         Some((order, chosen)) => {
@@ -142,7 +151,8 @@ impl Scout<'_> {
         };
         let crosses = self.lanes.crossed(fabric, &way, lane);
         let holdable = self.latch == Latch::Arrival || !old;
-        lasts.then_some(Candidate { way, needs, holdable, crosses })
+        let passes = passed(fabric, &way);
+        lasts.then_some(Candidate { way, needs, holdable, crosses, passes })
     }
 
     /// Holds for a lane: every host of its switch, every way to it through the lane.
@@ -152,13 +162,16 @@ impl Scout<'_> {
         let hosts = hosts(&draft.before, &draft.surviving, switch);
         let mut holds = Vec::new();
         for &(output, host) in &hosts {
-            let siblings = hosts.iter().map(|&(_, other)| other).filter(|&other| other != host);
-            let busy: Vec<PortId> = siblings.take(BUSY).collect();
+            let siblings: Vec<PortId> = hosts.iter().map(|&(_, other)| other).filter(|&other| other != host).collect();
             for (stage, vl) in (0..=self.last).rev().flat_map(|stage| draft.lanes.all.iter().map(move |vl| (stage, vl)))
             {
-                let output = PortLane { port: output, vl };
-                let ways = self.tracer.ways(Turn { switch, input, output }, stage, 1);
-                holds.extend(ways.into_iter().filter_map(|way| self.hold(lane, way, &busy)));
+                let turn = Turn { switch, input, output: PortLane { port: output, vl } };
+                for way in self.tracer.ways(turn, stage, 1) {
+                    holds.extend(self.hold_by(lane, way.clone(), &siblings));
+                    if siblings.len() < 2 {
+                        holds.extend(self.hold_from_afar(lane, way, turn, stage));
+                    }
+                }
             }
         }
         holds.sort_by_key(|hold: &Hold| (hold.needs.len() + hold.crosses.len(), hold.way.hops.len()));
@@ -166,15 +179,57 @@ impl Scout<'_> {
         holds
     }
 
-    fn hold(&self, lane: usize, way: Witness, busy: &[PortId]) -> Option<Hold> {
+    /// A hold by other hosts of the same switch.
+    fn hold_by(&self, lane: usize, way: Witness, siblings: &[PortId]) -> Option<Hold> {
+        let half = Half::of_sl(way.sl);
+        let ports: Vec<PortId> = siblings.iter().copied().filter(|&port| port != way.port).take(BUSY).collect();
+        let mut lasting = Needs::new();
+        let possible = ports
+            .iter()
+            .fold(!ports.is_empty(), |possible, &port| self.writes.add_half(&mut lasting, port, half) && possible);
+        let busy = ports.into_iter().map(|port| Busy { port, fills: BTreeSet::new() }).collect();
+        possible.then(|| self.hold(lane, way, busy, lasting)).flatten()
+    }
+
+    /// A hold by hosts of neighbouring switches, whose packets come in by other ports.
+    fn hold_from_afar(&self, lane: usize, way: Witness, turn: Turn, stage: usize) -> Option<Hold> {
+        let fabric = &*self.plan.draft().before;
+        let (mut busy, mut lasting) = (Vec::new(), Needs::new());
+        let inputs = fabric.ports_of(turn.switch).map(|port| fabric.port(port).num);
+        for port in inputs.filter(|&port| port != turn.input.port && port != turn.output.port) {
+            let ways = self.tracer.ways(Turn { input: PortLane { port, ..turn.input }, ..turn }, stage, 1);
+            let near = |other: &&Witness| {
+                (other.lid, other.sl, other.hops.len()) == (way.lid, way.sl, 2) && other.port != way.port
+            };
+            let Some(other) = ways.iter().find(near) else { continue };
+            let fills = passed(fabric, other);
+            let of_cycle = self.lanes.channels.iter().any(|lane| fills.contains(lane));
+            let needs = self.writes.needs(other).filter(|_| !of_cycle);
+            let agree = |needs: &Needs| needs.iter().all(|(&event, &side)| insert(&mut lasting.clone(), event, side));
+            if let Some(needs) = needs.filter(agree) {
+                lasting.extend(needs);
+                busy.push(Busy { port: other.port, fills });
+            }
+        }
+        busy.truncate(2);
+        (busy.len() == 2).then(|| self.hold(lane, way, busy, lasting)).flatten()
+    }
+
+    fn hold(&self, lane: usize, way: Witness, busy: Vec<Busy>, lasting: Needs) -> Option<Hold> {
         let crosses = self.lanes.crossed(&self.plan.draft().before, &way, lane);
         let needs = self.writes.needs(&way)?;
-        let (mut lasting, half) = (Needs::new(), Half::of_sl(way.sl));
-        let apart = !busy.is_empty() && !busy.contains(&way.port);
-        let possible =
-            busy.iter().fold(apart, |possible, &port| self.writes.add_half(&mut lasting, port, half) && possible);
-        possible.then(|| Hold { way, busy: busy.to_vec(), needs, lasting, crosses })
+        Some(Hold { way, busy, needs, lasting, crosses })
     }
+}
+
+/// The lanes between switches that a way passes, or fills.
+fn passed(fabric: &Fabric, way: &Witness) -> BTreeSet<(PortId, Vl)> {
+    let before_last = &way.hops[..way.hops.len() - 1];
+    let lanes = before_last.iter().filter_map(|hop| {
+        let port = fabric.port_at(hop.node, hop.output.port)?;
+        Some((port, hop.output.vl))
+    });
+    lanes.collect()
 }
 
 /// The end ports at a switch that stay, with the switch's ports towards them.
@@ -192,18 +247,15 @@ struct Combination<'a> {
     holds: &'a [Vec<Hold>],
     sudden: bool,
     tries: usize,
+    most_tries: usize,
     best: Option<(Order, Vec<usize>)>,
     /// The least hopeless reason why a combination has no order.
     blocked: Option<Blocked>,
 }
 
 impl Combination<'_> {
-    /// Tries every packet for the lanes that are left, the last lane first chosen; stops at the first order with one hold,
-    /// which cannot be bettered.
+    /// Tries every packet for the lanes that are left, lane by lane.
     fn extend(&mut self, chosen: &mut Vec<usize>) {
-        if self.tries >= TRIES || self.best.as_ref().is_some_and(|(order, _)| holds_in(order) <= 1) {
-            return;
-        }
         let picked: Vec<&Candidate> = chosen.iter().zip(self.packets).map(|(&at, list)| &list[at]).collect();
         if chosen.len() == self.packets.len() {
             return self.judge(&picked, chosen);
@@ -212,6 +264,9 @@ impl Combination<'_> {
             let next = &self.packets[chosen.len()][at];
             if picked.iter().any(|other| other.way.port == next.way.port) {
                 continue;
+            }
+            if self.is_over() {
+                return;
             }
             self.tries += 1;
             chosen.push(at);
@@ -224,10 +279,18 @@ impl Combination<'_> {
         }
     }
 
+    /// Whether enough was tried, or an order has one hold, which cannot be bettered.
+    fn is_over(&self) -> bool {
+        self.tries >= self.most_tries || self.best.as_ref().is_some_and(|(order, _)| holds_in(order) <= 1)
+    }
+
     fn judge(&mut self, picked: &[&Candidate], chosen: &[usize]) {
         match arrange(picked, self.holds, self.sudden) {
             Ok(order) => {
                 let better = |(best, _): &(Order, Vec<usize>)| holds_in(&order) < holds_in(best);
+                if self.best.is_none() {
+                    self.most_tries = self.most_tries.min(self.tries + MORE_TRIES);
+                }
                 if self.best.as_ref().is_none_or(better) {
                     self.best = Some((order, chosen.to_vec()));
                 }

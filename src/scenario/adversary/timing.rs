@@ -1,7 +1,7 @@
 //! From an order to times: how long each step takes on this hardware, and how long each hold lasts.
 
 use super::needs::{Event, describe};
-use super::order::{Candidate, Hold, Step as Ordered, places};
+use super::order::{Candidate, Hold, Step as Ordered};
 use super::schedule::{Deed, Landing, Role, Schedule, Step, Train, Unreached};
 use super::search::Choice;
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -236,7 +236,8 @@ impl<'a> Clock<'a> {
         let count = choice.packets.len();
         for Held { lane, hold, from_ns } in std::mem::take(&mut self.held) {
             let until_ns = self.parked[&((lane + 1) % count)];
-            let bytes = MOST_BYTES.min(self.config.buffer_credits.saturating_mul(64));
+            // Two fit into a buffer, so that the second asks for the link before the first has left.
+            let bytes = MOST_BYTES.min((self.config.buffer_credits / 2).saturating_mul(64));
             let output = self.fabric().lid_owner(hold.way.lid).and_then(|port| self.fabric().peer(port));
             let each_ns = output.map_or(0, |port| self.sending_ns(port, bytes.into())) - 1;
             let round_ns = each_ns * hold.busy.len() as u64;
@@ -245,7 +246,7 @@ impl<'a> Clock<'a> {
                 return Err(Unreached::TooLong { needed_ns, possible_ns });
             }
             let rounds = needed_ns.div_ceil(round_ns.max(1)) as u32 + 3;
-            for &port in &hold.busy {
+            for port in hold.busy.iter().map(|busy| busy.port) {
                 let (role, source) = (Role::KeepsBusy, self.fabric().describe_port(port));
                 let (lid, sl) = (hold.way.lid, hold.way.sl);
                 let first =
@@ -265,7 +266,6 @@ impl<'a> Clock<'a> {
     }
 
     fn finish(mut self, choice: &Choice, wave: &str) -> Schedule {
-        debug_assert_eq!(places(&choice.order).len(), choice.packets.len());
         self.trains.sort_by_key(|train| (train.first_ns, train.lane));
         Schedule {
             wave: wave.to_string(),

@@ -248,8 +248,8 @@ impl<'a> State<'a> {
             let used = |port: &PortId| self.chosen.iter().any(|other| other.way.port == *port);
             let clear = hold.crosses.iter().all(|lane| !self.parked.contains(lane));
             let apart = !hold.busy.iter().any(|busy| used(&busy.port) || self.busy.contains(&busy.port));
-            let way_free = |other: &&Candidate| hold.busy.iter().all(|busy| busy.fills.is_disjoint(&other.passes));
-            let apart = apart && self.chosen.iter().all(|other| way_free(&other));
+            let way_free = |other: &Candidate| hold.busy.iter().all(|busy| busy.fills.is_disjoint(&other.passes));
+            let apart = apart && self.chosen.iter().all(|other| way_free(other));
             clear
                 && apart
                 && !self.busy.contains(&hold.way.port)

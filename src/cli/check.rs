@@ -1,9 +1,10 @@
 //! `reconfig check`: a plan, judged again from its file alone, or by its certificate.
 
+use super::evidence::EvidenceArguments;
 use super::input::{PlanFile, read_certificate, read_plan};
 use super::outcome::{Answer, Failure};
 use super::{Common, output};
-use crate::report::{self, CheckReport, Judgement, PlanFacts};
+use crate::report::{self, CheckReport, Judgement, PlanFacts, Refused};
 use crate::sim::SimConfig;
 use crate::{check, verify};
 use std::path::PathBuf;
@@ -28,6 +29,8 @@ pub(super) struct Arguments {
     /// Time in which a device serves one SMP, in nanoseconds; expected durations follow from it.
     #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
     smp_time: u64,
+    #[command(flatten)]
+    evidence: EvidenceArguments,
 }
 
 /// Runs the command.
@@ -39,7 +42,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         Some(bytes) => Judgement::Certificate(check::certificate::check(&plan, text.as_bytes(), &bytes)),
         None => Judgement::Proof(match verify::prove(plan) {
             Ok(proved) => Ok(proved.statistics().clone()),
-            Err((_, refusal)) => Err(refusal),
+            Err((plan, refusal)) => Err(Refused::of(&plan, &refusal)),
         }),
     };
     let report = CheckReport::new(facts, findings, judgement);
@@ -48,5 +51,6 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     } else {
         output::print(&report::check(&report))?;
     }
+    arguments.evidence.show(report.refusal.as_ref(), common)?;
     Ok(report.sound.into())
 }

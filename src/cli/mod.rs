@@ -11,6 +11,7 @@ mod check;
 mod choice;
 mod completions;
 mod element;
+mod evidence;
 mod fabric;
 mod input;
 mod log;

@@ -42,6 +42,11 @@ pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(&(text + "\n"))
 }
 
+/// Says something on standard error. Where that is closed, nobody listens.
+pub(super) fn remark(text: &str) {
+    let _ = writeln!(anstream::stderr(), "{text}");
+}
+
 /// Writes `text` to `file`, or prints it where there is none.
 pub(super) fn deliver(text: &str, file: Option<&Path>) -> Result<(), Failure> {
     match file {

@@ -2,6 +2,7 @@
 
 use super::choice::{self, EngineChoice, SlToVlChoice};
 use super::element::find_node;
+use super::evidence::EvidenceArguments;
 use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
 use super::{Common, output};
@@ -73,6 +74,8 @@ pub(super) struct Arguments {
     /// Write a plan of scheme static or in-place although it was refused.
     #[arg(long, requires = "output")]
     allow_unproved: bool,
+    #[command(flatten)]
+    evidence: EvidenceArguments,
 }
 
 /// Runs the command.
@@ -87,6 +90,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     } else {
         output::print(&report::plan(&report))?;
     }
+    arguments.evidence.show(report.refusal.as_ref(), common)?;
     Ok(report.is_yes().into())
 }
 

@@ -2,6 +2,7 @@
 
 use super::choice::{self, EngineChoice, SlToVlChoice};
 use super::element::{find_node, find_port};
+use super::evidence::draw;
 use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
 use super::progress::Progress;
@@ -11,7 +12,7 @@ use crate::fabric::Fabric;
 use crate::plan::{Arming, Observer, Policy, Scheme};
 use crate::report;
 use crate::routing::Engine;
-use crate::scenario::{self, Accounting, Departure, Element, Scenario, ScenarioError, SimulationReport};
+use crate::scenario::{self, Accounting, Departure, Element, Scenario, ScenarioError, SimulationReport, adversary};
 use crate::sim::{Latch, SimConfig, SimError, Traffic};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
@@ -26,6 +27,7 @@ Examples:
   reconfig simulate --remove-switch spine-2 --planned --load 0.5 fabric.ibnetdiscover
   reconfig simulate --remove-root --compare fabric.ibnetdiscover
   reconfig simulate --remove-root --json fabric.ibnetdiscover | jq .packets
+  reconfig simulate --remove-root --scheme in-place --adversary fixtures/topologies/ghost-cycle.ibnetdiscover
 
 Exit codes: 0 completed and nothing lost to the change (with --compare: by scheme double), 1 not so, 2 wrong usage or unreadable input, 3 the change
 cannot be made at all.")]
@@ -45,6 +47,13 @@ pub(super) struct Arguments {
     /// Print the seed paper's table of SMPs beside ours (`paper`), or the plan's own counts (`iba`).
     #[arg(long, value_enum, value_name = "RULES", conflicts_with = "compare")]
     accounting: Option<AccountingChoice>,
+    /// Work against the change: a refused plan is driven into the deadlock that the proof names, a proved one is run
+    /// with saturated traffic and every MAD late.
+    #[arg(long, conflicts_with_all = ["compare", "accounting"])]
+    adversary: bool,
+    /// Where the plan is refused: write the cycle, loop or hole to this file as a Graphviz digraph.
+    #[arg(long, value_name = "FILE", conflicts_with = "compare")]
+    dot: Option<PathBuf>,
     /// Seed of everything random.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -230,13 +239,21 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     if arguments.method.compare {
         return compare(arguments, &scenario, common);
     }
-    let report = simulate(arguments.method.engine, &scenario, Progress::new(scenario.scheme.name()))?;
+    let report = match arguments.adversary {
+        false => simulate(arguments.method.engine, &scenario, Progress::new(scenario.scheme.name()))?,
+        true => oppose(arguments.engine(), &scenario)?,
+    };
     match arguments.accounting {
         None if common.json => output::print_json(&report)?,
         None => output::print(&report::simulation(&report))?,
         Some(rules) => account(arguments, rules, &scenario, &report, common)?,
     }
+    draw(arguments.dot.as_deref(), report.proof.evidence.as_ref())?;
     Ok(report.is_clean().into())
+}
+
+fn oppose(engine: Rc<dyn Engine>, scenario: &Scenario) -> Result<SimulationReport, Failure> {
+    adversary::run(scenario, engine, &mut Progress::new("adversary")).map_err(told)
 }
 
 fn simulate(engine: EngineChoice, scenario: &Scenario, mut progress: Progress) -> Result<SimulationReport, Failure> {

@@ -1,6 +1,7 @@
 //! What people see of a run: one screen of text for each kind of result. Values in, text out; no logic, no I/O.
 
 mod accounting;
+mod adversary;
 mod audit;
 mod compare;
 mod plan;
@@ -11,6 +12,8 @@ mod simulation;
 pub use accounting::accounting;
 pub use audit::{AuditReport, Judged, TransitionReport, audit, cycle_dot};
 pub use compare::comparison;
-pub use plan::{CheckReport, DrainFacts, Judgement, LaneFacts, PlanFacts, PlanReport, Refused, WaveFacts, check, plan};
+pub use plan::{
+    CheckReport, DrainFacts, Judgement, LaneFacts, PlanFacts, PlanReport, Refused, WaveFacts, check, plan, witnesses,
+};
 pub use quantity::{count, duration, percent};
 pub use simulation::simulation;

@@ -9,7 +9,7 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, VlSet};
 use crate::plan::{FabricDigest, Phase, Plan, Scheme, WaveCost};
 use crate::scenario::FabricSize;
-use crate::verify::{ProofStatistics, Refusal};
+use crate::verify::{self, ProofStatistics, Refusal, Witness};
 use comfy_table::Cell;
 use serde::Serialize;
 
@@ -189,6 +189,8 @@ pub struct Refused {
     pub text: String,
     /// The evidence.
     pub evidence: Refusal,
+    /// By dependency of a cycle, the way of a packet that causes it.
+    pub witnesses: Vec<Witness>,
 }
 
 impl PlanReport {
@@ -220,7 +222,7 @@ impl PlanReport {
             root_after: name(drawn.prepared.root),
             plan: Some(PlanFacts::of(vetted.plan(), smp_ns)),
             proof: vetted.proof().cloned(),
-            refusal: vetted.refusal().map(|refusal| Refused::new(refusal.to_string(), refusal)),
+            refusal: vetted.refusal().map(|refusal| Refused::of(vetted.plan(), refusal)),
             notes: drawn.notes.clone(),
             ..PlanReport::nothing_to_change(departure, engine)
         }
@@ -228,9 +230,11 @@ impl PlanReport {
 
     /// For a change that was refused before there was a plan to keep; none where the error is no refusal.
     pub fn refused(error: &ChangeError, departure: Departure, engine: &'static str, smp_ns: u64) -> Option<PlanReport> {
-        let (plan, refusal) = match error {
-            ChangeError::Old(refusal) | ChangeError::New(refusal) => (None, refusal),
-            ChangeError::Refused { plan, refusal } => (Some(PlanFacts::of(plan, smp_ns)), refusal),
+        let (plan, refusal, witnesses) = match error {
+            ChangeError::Old(refusal) | ChangeError::New(refusal) => (None, refusal, Vec::new()),
+            ChangeError::Refused { plan, refusal } => {
+                (Some(PlanFacts::of(plan, smp_ns)), refusal, Refused::of(plan, refusal).witnesses)
+            }
             ChangeError::SmLeaves { .. }
             | ChangeError::LostAndGained { .. }
             | ChangeError::NarrowNewcomer { .. }
@@ -240,7 +244,7 @@ impl PlanReport {
         Some(PlanReport {
             outcome: "refused",
             plan,
-            refusal: Some(Refused::new(error.to_string(), refusal)),
+            refusal: Some(Refused { text: error.to_string(), evidence: refusal.clone(), witnesses }),
             ..PlanReport::nothing_to_change(departure, engine)
         })
     }
@@ -252,8 +256,13 @@ impl PlanReport {
 }
 
 impl Refused {
-    fn new(text: String, evidence: &Refusal) -> Refused {
-        Refused { text, evidence: evidence.clone() }
+    /// The refusal of a plan, with the ways of packets into its cycle. The prover found it in this plan, so each has one.
+    pub fn of(plan: &Plan, refusal: &Refusal) -> Refused {
+        let witnesses = match refusal {
+            Refusal::Deadlock(cycle) => verify::witness(plan, cycle).unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        Refused { text: refusal.to_string(), evidence: refusal.clone(), witnesses }
     }
 }
 
@@ -281,7 +290,7 @@ pub struct CheckReport {
 /// Who says whether the waves of a plan are safe.
 pub enum Judgement {
     /// The prover.
-    Proof(Result<ProofStatistics, Refusal>),
+    Proof(Result<ProofStatistics, Refused>),
     /// The checker, by a certificate.
     Certificate(Result<Checked, CertificateFault>),
 }
@@ -301,7 +310,7 @@ impl CheckReport {
         };
         match judgement {
             Judgement::Proof(Ok(proof)) => report.proof = Some(proof),
-            Judgement::Proof(Err(refusal)) => report.refusal = Some(Refused::new(refusal.to_string(), &refusal)),
+            Judgement::Proof(Err(refused)) => report.refusal = Some(refused),
             Judgement::Certificate(Ok(checked)) => report.certificate = Some(checked),
             Judgement::Certificate(Err(fault)) => report.fault = Some(fault.to_string()),
         }
@@ -337,6 +346,17 @@ fn without_plan(report: &PlanReport) -> String {
         Some(refusal) => format!("{}\n\nNO, refused: nothing was written\n", refusal.text),
         None => "nothing to change: both captures have the same nodes and cables\n".to_string(),
     }
+}
+
+/// The ways of packets into a cycle, each under the dependency that it causes.
+pub fn witnesses(refused: &Refused) -> String {
+    let mut text = String::new();
+    let Refusal::Deadlock(cycle) = &refused.evidence else { return text };
+    for (dependency, witness) in cycle.dependencies.iter().zip(&refused.witnesses) {
+        line(&mut text, format_args!("{dependency}"));
+        witness.to_string().lines().for_each(|way| line(&mut text, format_args!("    {way}")));
+    }
+    text
 }
 
 /// A report of `reconfig check` as text.

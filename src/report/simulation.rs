@@ -1,5 +1,6 @@
 //! One simulated change on one screen.
 
+use super::adversary::adversary;
 use super::quantity::{count, duration, percent};
 use super::screen::{line, number, show, table};
 use crate::scenario::{Ending, Foreseen, Foresight, Latency, Periods, SimulationReport, StuckReport};
@@ -10,8 +11,14 @@ pub fn simulation(report: &SimulationReport) -> String {
     let mut text = String::new();
     headline(&mut text, report);
     proof(&mut text, report);
-    phases(&mut text, report);
-    traffic(&mut text, report);
+    if let Some(opposed) = &report.adversary {
+        adversary(&mut text, opposed);
+    }
+    // A steered run has no driver, and no traffic but the adversary's.
+    if report.adversary.as_ref().is_none_or(|opposed| opposed.reached.is_none()) {
+        phases(&mut text, report);
+        traffic(&mut text, report);
+    }
     packets(&mut text, report);
     if let Some(cycle) = &report.deadlock {
         deadlock(&mut text, cycle, report.foresight.as_ref());
@@ -146,6 +153,7 @@ fn verdict(text: &mut String, report: &SimulationReport) {
         Ending::Completed => "completed",
         Ending::Deadlocked => "DEADLOCKED",
         Ending::Aborted => "aborted",
+        Ending::NotReached => "NOT REACHED",
     };
     let took = report.change_ns.map(|ns| format!(" in {}", duration(ns))).unwrap_or_default();
     let reason = report.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();

@@ -7,6 +7,7 @@
 //! the same report. Lacks on purpose: text for people (`report`), files.
 
 mod accounting;
+pub mod adversary;
 mod error;
 mod estimate;
 mod foresight;
@@ -20,8 +21,8 @@ pub use crate::change::Departure;
 pub use accounting::{Accounting, Line, accounting};
 pub use error::ScenarioError;
 pub use outcome::{
-    ChangeReport, Ending, FabricSize, Foreseen, Foresight, Latency, Periods, PhaseReport, ProofReport, SCHEMA,
-    Settings, SimulationReport, SmpReport, StuckReport,
+    AdversaryReport, ChangeReport, Ending, FabricSize, Foreseen, Foresight, Latency, Periods, PhaseReport, ProofReport,
+    SCHEMA, Settings, SimulationReport, SmpReport, StuckReport,
 };
 pub use run::{Watch, plan, run};
 pub use setting::{Element, Scenario};

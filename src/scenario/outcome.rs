@@ -1,10 +1,11 @@
 //! What a simulated change came to: one value, for people (`report`) and for programs (JSON, schema
 //! `reconfig.simulation/1`). Times are nanoseconds of simulated time unless a name says otherwise.
 
+use super::adversary::Schedule;
 use crate::fabric::Fabric;
 use crate::plan::Scheme;
 use crate::sim::PacketCounts;
-use crate::verify::Cycle;
+use crate::verify::{Cycle, Refusal, Witness};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ pub const SCHEMA: &str = "reconfig.simulation/1";
 
 /// How the change ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Ending {
     /// Every wave and barrier was passed.
     Completed,
@@ -21,6 +22,8 @@ pub enum Ending {
     Deadlocked,
     /// The change was called off, stands still, or could not begin.
     Aborted,
+    /// The adversary did not reach the deadlock that it drove at.
+    NotReached,
 }
 
 /// One simulated change.
@@ -75,6 +78,8 @@ pub struct SimulationReport {
     pub longest_gap_ns: u64,
     /// Datagrams that the subnet manager sent and received.
     pub smps: SmpReport,
+    /// Who worked against the change, where somebody did.
+    pub adversary: Option<AdversaryReport>,
     /// What was proved before the first write.
     pub proof: ProofReport,
     /// What must hold that nobody can see from the subnet manager.
@@ -201,6 +206,24 @@ pub struct ProofReport {
     pub refusal: Option<String>,
     /// The cycle that the refusal names, where it names one.
     pub cycle: Option<Cycle>,
+    /// By dependency of that cycle, the way of a packet that causes it.
+    pub witnesses: Vec<Witness>,
+    /// The refusal itself.
+    #[serde(skip)]
+    pub evidence: Option<Refusal>,
+}
+
+/// What the adversary did.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct AdversaryReport {
+    /// `steered`: it drove at the cycle that the refusal names; `generic`: random delays, saturated traffic.
+    pub kind: &'static str,
+    /// Whether the deadlock closed that it drove at.
+    pub reached: Option<bool>,
+    /// Why not.
+    pub why: Option<String>,
+    /// What it did when.
+    pub schedule: Option<Schedule>,
 }
 
 /// What the prover had made of a deadlock beforehand.

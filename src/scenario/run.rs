@@ -72,9 +72,13 @@ pub fn run(
 /// The change cannot be made.
 pub fn plan(scenario: &Scenario, engine: Rc<dyn Engine>) -> Result<Arc<Vetted>, ScenarioError> {
     let stage = Stage::set(scenario, &*engine)?;
+    Ok(prepare(scenario, &stage, engine)?.plan)
+}
+
+/// The change that a scenario begins with.
+pub(super) fn prepare(scenario: &Scenario, stage: &Stage, engine: Rc<dyn Engine>) -> Result<Prepared, ScenarioError> {
     let transport = stage.simulation()?;
-    let play = Play { scenario, stage: &stage, transport, watch: &mut Unwatched };
-    Ok(play.prepare(engine)?.plan)
+    Play { scenario, stage, transport, watch: &mut Unwatched }.prepare(engine)
 }
 
 /// Nobody wants to know.

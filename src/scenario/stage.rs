@@ -12,6 +12,7 @@ use crate::tables::{RoutingFunction, SubnetTables};
 use std::sync::Arc;
 
 /// What a run starts from. All fabrics share one index space.
+#[derive(Clone)]
 pub struct Stage {
     /// Everything that is there before or after, LIDs assigned.
     pub whole: Arc<Fabric>,

@@ -13,6 +13,7 @@ use crate::fabric::Fabric;
 use crate::plan::{Policy, Vetted};
 use crate::sim::Sim;
 use crate::subnet::SmpCounts;
+use crate::verify::{self, Witness};
 
 /// What came of the change, as far as the driver knows.
 pub(super) struct Change {
@@ -71,6 +72,7 @@ pub(super) fn summary(
         throughput: throughputs(sim),
         longest_gap_ns: sim.longest_gap_ns(2),
         smps: smps(&change.smps),
+        adversary: None,
         proof: proof(plan),
         assumptions: plan.plan().draft().assumptions.iter().map(|held| held.name().to_string()).collect(),
         notes: plan.plan().draft().notes.clone(),
@@ -141,6 +143,11 @@ fn smps(counts: &SmpCounts) -> SmpReport {
     SmpReport { by_attribute, total: counts.total() + counts.perf }
 }
 
+/// The ways of packets into the cycle that the refusal names. The prover found it in this plan, so each has one.
+fn witnesses(plan: &Vetted) -> Vec<Witness> {
+    named(plan).and_then(|cycle| verify::witness(plan.plan(), cycle).ok()).unwrap_or_default()
+}
+
 fn proof(plan: &Vetted) -> ProofReport {
     let waves = plan.plan().waves().len();
     let statistics = plan.proof();
@@ -151,5 +158,7 @@ fn proof(plan: &Vetted) -> ProofReport {
         dependencies: statistics.map_or(0, |proof| proof.dependencies),
         refusal: plan.refusal().map(ToString::to_string),
         cycle: named(plan).cloned(),
+        witnesses: witnesses(plan),
+        evidence: plan.refusal().cloned(),
     }
 }

@@ -7,9 +7,10 @@
 use super::packet::NIL;
 use super::wheel::{Event, TICKS_PER_NS, Ticks};
 use super::{Sim, kind};
+use crate::fabric::NodeId;
 use crate::ids::{Lid, PortNum, Sl};
 use crate::transport::Datagram;
-use crate::wire::{Hop, MAD_SIZE, Method, PerfMad, Route, Smp, class, class_of};
+use crate::wire::{AttributeId, Hop, MAD_SIZE, Method, PerfMad, Route, Smp, class, class_of};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 
@@ -41,6 +42,8 @@ pub struct Mad {
 pub enum Errand {
     /// A MAD comes in by a port.
     Arrive(u32, Mad),
+    /// A MAD that was held up is where it was to go: the port by which it came in there.
+    Deliver(u32, Mad),
     /// A MAD sets out from a node, out of its own agent or manager; the port is that of an end port, 0 of a switch.
     Depart(u32, Mad),
     /// A node's agent has finished with the first request in its queue.
@@ -56,11 +59,31 @@ pub struct Errands {
     slab: Vec<Option<Errand>>,
     free: Vec<u32>,
     random: Pcg32,
+    /// `Set`s to be held up on their way.
+    held: Vec<HeldSet>,
+}
+
+/// A `Set` that takes longer on its way than any other MAD; a legal delay.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HeldSet {
+    /// The device that it is for.
+    pub node: NodeId,
+    /// Its attribute.
+    pub attribute: AttributeId,
+    /// The attribute's modifier.
+    pub modifier: u32,
+    /// When an agent that is idle has carried it out, in nanoseconds.
+    pub lands_ns: u64,
 }
 
 impl Errands {
     pub(super) fn new(seed: u64) -> Errands {
-        Errands { slab: Vec::new(), free: Vec::new(), random: Pcg32::seed_from_u64(seed ^ 0x5EED_0F15) }
+        Errands {
+            slab: Vec::new(),
+            free: Vec::new(),
+            random: Pcg32::seed_from_u64(seed ^ 0x5EED_0F15),
+            held: Vec::new(),
+        }
     }
 
     /// Whether something of this probability happens.
@@ -129,6 +152,7 @@ impl Sim {
         match errand {
             Errand::Arrive(port, mad) => self.mad_arrives(port, mad),
             Errand::Depart(port, mad) => self.mad_departs(port, mad),
+            Errand::Deliver(port, mad) => self.mad_delivered(port, mad),
             Errand::Served(node) => self.served(node),
             Errand::Token(port, token) => self.token_arrives(port, token),
             Errand::Trap(node) => self.repeat_trap(node),
@@ -251,12 +275,32 @@ impl Sim {
         match mad.method() {
             Method::Get | Method::Set | Method::TrapRepress => {
                 let node = self.net.ports[port as usize].node;
+                if let Some(at) = self.held_until(node, &mad) {
+                    return self.errand(at, Errand::Deliver(port, mad));
+                }
                 self.devices.list[node as usize].queue.push_back((port, mad));
                 self.serve_next(node);
             }
             _ if port == self.sm_port => self.inbox.push_back(mad.write()),
             _ => {}
         }
+    }
+
+    /// Holds `Set`s up on their way, the next of each kind once, so that they land when they are to. One that comes too
+    /// late for that lands as soon as it can.
+    pub fn hold_sets(&mut self, sets: impl IntoIterator<Item = HeldSet>) {
+        self.errands.held.extend(sets);
+    }
+
+    /// Until when a MAD that has come to its device is held up; none where it is not.
+    fn held_until(&mut self, node: u32, mad: &Mad) -> Option<Ticks> {
+        let Body::Smp(smp) = &mad.body else { return None };
+        let wanted = |held: &HeldSet| {
+            (held.node.0, held.attribute, held.modifier, Method::Set) == (node, smp.attribute, smp.modifier, smp.method)
+        };
+        let at = self.errands.held.iter().position(wanted)?;
+        let lands = self.errands.held.swap_remove(at).lands_ns * TICKS_PER_NS;
+        Some(lands.saturating_sub(self.config.sma_service_ns * TICKS_PER_NS)).filter(|&at| at > self.now)
     }
 
     /// Sets the agent to work on the next request, if it is idle.

@@ -32,7 +32,9 @@ pub mod wheel;
 pub use config::{ArmedPort, Latch, SimConfig, SimError, Traffic};
 pub use deadlock::StuckPacket;
 pub use ledger::{PacketCounts, Period};
+pub use mad::HeldSet;
 pub use port::SimTransport;
+pub use source::Scripted;
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, PortNum, Sl, Vl};

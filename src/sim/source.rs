@@ -8,7 +8,7 @@ use super::packet::{IS_REPLY, NIL, Packet};
 use super::wheel::{Event, TICKS_PER_NS, Ticks};
 use super::{Sim, SimConfig, SimError, Traffic, kind};
 use crate::fabric::{Fabric, PortId};
-use crate::ids::Half;
+use crate::ids::{Half, Lid, Sl};
 use crate::wire::PortState;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
@@ -73,6 +73,29 @@ pub struct Sources {
     pub throttled: u64,
     /// Position in a trace.
     trace_next: usize,
+    /// See `Sim::script`.
+    script: Vec<Scripted>,
+    script_next: usize,
+    /// Packets of the script that could not be sent.
+    unsent: u64,
+}
+
+/// The rank that stands for the script in events.
+const SCRIPT: u32 = NIL - 1;
+
+/// A packet that somebody outside decides on: when it is handed to its source, and its class.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scripted {
+    /// When, in nanoseconds.
+    pub at_ns: u64,
+    /// The end port that sends it.
+    pub source: PortId,
+    /// Its DLID.
+    pub dlid: Lid,
+    /// Its service level.
+    pub sl: Sl,
+    /// Its length in bytes.
+    pub bytes: u16,
 }
 
 impl Sources {
@@ -116,7 +139,18 @@ impl Sources {
         }
         check_ranks(&config.traffic, list.len())?;
         let unreachable = vec![false; list.len()];
-        let mut sources = Sources { list, by_lid, by_port, unreachable, arrivals: 0, throttled: 0, trace_next: 0 };
+        let mut sources = Sources {
+            list,
+            by_lid,
+            by_port,
+            unreachable,
+            arrivals: 0,
+            throttled: 0,
+            trace_next: 0,
+            script: Vec::new(),
+            script_next: 0,
+            unsent: 0,
+        };
         if config.traffic == Traffic::Permutation {
             sources.pair_up(config.seed);
         }
@@ -242,6 +276,9 @@ impl Sim {
         if rank == NIL {
             return self.inject_from_trace();
         }
+        if rank == SCRIPT {
+            return self.inject_from_script();
+        }
         let source = &mut self.sources.list[rank as usize];
         if !self.traffic_on || self.ledger.cut_off[rank as usize] || source.silent {
             source.due = false;
@@ -331,16 +368,57 @@ impl Sim {
         }
     }
 
-    /// Hands one packet to its send queue.
+    /// Has packets sent that somebody outside decides on, besides the traffic that is set; replaces those not sent yet.
+    /// Nothing is sent that its source could not send by itself: it must be there, on the packet's half, and have room in
+    /// its send queue. What cannot be sent is counted ([`Sim::unsent`]). Times must not lie in the past.
+    pub fn script(&mut self, mut packets: Vec<Scripted>) {
+        packets.sort_by_key(|packet| packet.at_ns);
+        if let Some(first) = packets.first() {
+            self.wheel.push((first.at_ns * TICKS_PER_NS).max(self.now), Event::new(kind::INJECT, SCRIPT, 0));
+        }
+        (self.sources.script, self.sources.script_next) = (packets, 0);
+    }
+
+    /// Packets of a script that their source could not send.
+    pub fn unsent(&self) -> u64 {
+        self.sources.unsent
+    }
+
+    fn inject_from_script(&mut self) {
+        let next = self.sources.script_next;
+        let Some(&packet) = self.sources.script.get(next) else { return };
+        if let Some(following) = self.sources.script.get(next + 1) {
+            self.wheel.push((following.at_ns * TICKS_PER_NS).max(self.now), Event::new(kind::INJECT, SCRIPT, 0));
+        }
+        self.sources.script_next = next + 1;
+        let rank = self.sources.by_port[packet.source.index()];
+        if rank != NIL && self.may_send(rank, Half::of_sl(packet.sl)) && !self.is_full(rank) {
+            self.hand_over(rank, packet.dlid.0, packet.sl.get(), packet.bytes, 0);
+        } else {
+            self.sources.unsent += 1;
+        }
+    }
+
+    /// Whether a source is there and sends on a half.
+    fn may_send(&self, rank: u32, half: Half) -> bool {
+        let source = &self.sources.list[rank as usize];
+        self.traffic_on && !self.ledger.cut_off[rank as usize] && !source.silent && source.half == half
+    }
+
+    /// Sends a packet from one end port to another on a half.
     fn send(&mut self, rank: u32, destination: u32, half: Half, bytes: u16, flags: u8) {
         let to = &self.sources.list[destination as usize];
         let flow = rank.wrapping_mul(7).wrapping_add(destination);
         let upper = if to.lids > 1 { half.index() as u16 * to.paths } else { 0 };
         let dlid = to.lid + upper + (flow % u32::from(to.paths)) as u16;
-        let sl = 8 * half.index() as u8 + (flow % 8) as u8;
+        self.hand_over(rank, dlid, 8 * half.index() as u8 + (flow % 8) as u8, bytes, flags);
+    }
+
+    /// Hands one packet to its send queue.
+    fn hand_over(&mut self, rank: u32, dlid: u16, sl: u8, bytes: u16, flags: u8) {
         let source = &mut self.sources.list[rank as usize];
         source.waiting += 1;
-        source.queued[half.index()] += 1;
+        source.queued[usize::from(sl / 8)] += 1;
         let port = source.port;
         let own = &self.net.ports[port as usize];
         let vl = self.net.tables.lane(own.node, 0, own.num, sl);
@@ -393,7 +471,7 @@ impl Sim {
     fn reply(&mut self, rank: u32, request: &Packet) {
         let draw = f64::from(self.sources.list[rank as usize].random.next_u32());
         if draw < self.config.replies * 4_294_967_296.0 {
-            let half = Half::of_sl(crate::ids::Sl::masked(request.sl));
+            let half = Half::of_sl(Sl::masked(request.sl));
             self.send(rank, request.source, half, request.bytes, IS_REPLY);
         }
     }

@@ -1,5 +1,6 @@
 //! From what the prover found to what people can follow: who closes a cycle, which class goes round, where packets end.
 
+use super::WaveFacts;
 use super::dependencies::{Dependencies, Layout, lane_of};
 use super::graph::NodeCycle;
 use super::lanes::{LaneMask, lanes_of};
@@ -8,6 +9,7 @@ use super::refusal::{
     BlackHole, ClassLoop, Cycle, Dependency, Device, Entry, LoopHop, PortLane, Refusal, WrongArrival,
 };
 use super::walk::{Case, Class, Columns, Fault, Finding, Hop, Sink, Walker};
+use crate::fabric::NodeId;
 use crate::ids::{Lid, PortNum, Sl, Vl};
 use crate::tables::SubnetTables;
 use std::collections::{BTreeMap, BTreeSet};
@@ -125,16 +127,28 @@ impl ClassSearch<'_> {
     fn cause(&self, class: &Class, columns: &Columns, hop: &Hop, to: u8) -> Cause {
         let sl = self.walker.lanes.groups[class.group].sls[0];
         let facts = &self.walker.case.stages[hop.stage];
-        let node = self.walker.net.rows[hop.row].index();
-        let table = |tables: &SubnetTables| tables.sl_to_vl[node].get(hop.input, hop.output).get(sl);
-        let (old, new) = (table(facts.before), table(facts.after));
-        let mapping = match (old == new, old.get() == to) {
-            (true, _) => Entry::Unchanged,
-            (false, true) => Entry::Old,
-            (false, false) => Entry::New,
-        };
+        let node = self.walker.net.rows[hop.row];
+        let mapping = mapping_entry(facts, node, hop.input, hop.output, sl, Vl::masked(to));
         let entry = columns.entry(hop.stage, hop.row, hop.output);
         Cause { stage: hop.stage, lid: class.lid, sl, entry, mapping }
+    }
+}
+
+/// Which SL-to-VL table of a stage sends a service level from an input to an output on a lane.
+pub(super) fn mapping_entry(
+    facts: &WaveFacts<'_>,
+    node: NodeId,
+    input: PortNum,
+    output: PortNum,
+    sl: Sl,
+    to: Vl,
+) -> Entry {
+    let lane = |tables: &SubnetTables| tables.sl_to_vl[node.index()].get(input, output).get(sl);
+    let (old, new) = (lane(facts.before), lane(facts.after));
+    match (old == new, old == to) {
+        (true, _) => Entry::Unchanged,
+        (false, true) => Entry::Old,
+        (false, false) => Entry::New,
     }
 }
 

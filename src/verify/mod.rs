@@ -11,6 +11,7 @@
 mod certificate;
 mod channels;
 mod dependencies;
+mod dot;
 mod evidence;
 mod foresight;
 mod graph;
@@ -20,6 +21,7 @@ mod net;
 mod prover;
 mod refusal;
 mod walk;
+mod witness;
 
 pub use certificate::{Binding, Certificate};
 pub use channels::ChannelGraph;
@@ -29,6 +31,7 @@ pub use prover::{Scope, TableProof, prove, prove_certified, prove_tables};
 pub use refusal::{
     BlackHole, ClassLoop, Cycle, Dependency, Device, Entry, HoleCause, LoopHop, PortLane, Refusal, WrongArrival,
 };
+pub use witness::{Tracer, Turn, Witness, WitnessHop, witness};
 
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};

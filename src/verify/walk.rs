@@ -135,11 +135,13 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    fn new(rows: usize, stages: usize) -> Columns {
+    /// Columns to be read for one LID after the other.
+    pub fn new(rows: usize, stages: usize) -> Columns {
         Columns { rows, outputs: vec![[PortNum::NO_ROUTE; 2]; rows * stages] }
     }
 
-    fn read(&mut self, net: &Net, stages: &[WaveFacts<'_>], lid: Lid) {
+    /// Reads the entries for a LID.
+    pub fn read(&mut self, net: &Net, stages: &[WaveFacts<'_>], lid: Lid) {
         let output = |table: &Arc<Lft>| table.get(lid).unwrap_or(PortNum::NO_ROUTE);
         for (column, facts) in self.outputs.chunks_exact_mut(self.rows.max(1)).zip(stages) {
             for (entry, node) in column.iter_mut().zip(&net.rows) {
@@ -182,7 +184,7 @@ pub(super) struct Walker<'a> {
 
 impl<'a> Walker<'a> {
     /// The classes of one port, all halves and groups that some stage injects.
-    fn classes_of(&self, owner: PortId) -> Vec<Class> {
+    pub fn classes_of(&self, owner: PortId) -> Vec<Class> {
         let fabric = self.case.fabric;
         let stranded = self.case.stranded[owner.index()];
         let end_port = !fabric.node(fabric.port(owner).node).is_switch();

@@ -1,0 +1,203 @@
+//! The adversary: drives a run into the deadlock that the prover named, within the rules.
+//!
+//! On entry a refused plan, its refusal, and hardware. [`schedule`] is a pure function: it finds for each lane of the
+//! cycle a packet that can come to stand there, an order in which packets take their places and writes land, and times;
+//! the value that it returns says all. [`carry_out`] does what it says in a fresh simulation: the same `Set`s by the same
+//! MADs, some of them late, packets from end ports that may send them, no rule of the simulator suspended. [`run`] does
+//! both for a scenario. Against a proved plan there is no cycle to drive at; there the adversary is *generic*: saturated
+//! traffic, and every MAD late by a time of its own. Lacks on purpose: any claim that what it cannot reach cannot happen.
+
+mod needs;
+mod order;
+mod play;
+mod schedule;
+mod search;
+mod timing;
+
+pub use needs::WriteId;
+pub use play::{Played, carry_out};
+pub use schedule::{Deed, Landing, Role, Schedule, Step, Train, Unreached};
+
+use super::outcome::{AdversaryReport, Ending, SimulationReport};
+use super::run::{Watch, prepare};
+use super::setting::Scenario;
+use super::stage::Stage;
+use super::summary::{Change, summary};
+use super::{ScenarioError, run as simulate};
+use crate::change::Prepared;
+use crate::fabric::Fabric;
+use crate::ids::{PortNum, Sl, Vl};
+use crate::plan::{Plan, Vetted};
+use crate::routing::Engine;
+use crate::sim::{Sim, SimConfig, SimTransport};
+use crate::subnet::{SmpCounts, SubnetError};
+use crate::verify::{ClassLoop, Cycle, Dependency, Entry, LoopHop, PortLane, Refusal};
+use std::rc::Rc;
+
+/// The most that a MAD is late under the generic adversary.
+const GENERIC_DELAY_NS: u64 = 300_000;
+
+/// A schedule that drives packets into the cycle that a refusal names, on hardware as `config` says.
+///
+/// # Errors
+/// None was found; that does not say that there is none.
+pub fn schedule(plan: &Plan, refusal: &Refusal, config: &SimConfig) -> Result<Schedule, Unreached> {
+    let draft = plan.draft();
+    if draft.before.ports().any(|(port, _)| plan.has_come(port)) {
+        return Err(Unreached::Growth);
+    }
+    let cycle = cycle_of(plan, refusal)?;
+    let choice = search::search(plan, &cycle, config.latch)?;
+    timing::schedule(plan, &choice, &cycle.wave, config)
+}
+
+/// Runs a scenario under the adversary: steered where the plan was refused, generic where it was proved.
+///
+/// # Errors
+/// As for [`run`](super::run).
+pub fn run(
+    scenario: &Scenario,
+    engine: Rc<dyn Engine>,
+    watch: &mut dyn Watch,
+) -> Result<SimulationReport, ScenarioError> {
+    let stage = Stage::set(scenario, &*engine)?;
+    let prepared = prepare(scenario, &stage, engine.clone())?;
+    match prepared.plan.refusal() {
+        None => generic(scenario, engine, watch),
+        Some(_) => steered(scenario, &stage, &prepared),
+    }
+}
+
+/// Random delays of every MAD, and sources that send all they can.
+fn generic(
+    scenario: &Scenario,
+    engine: Rc<dyn Engine>,
+    watch: &mut dyn Watch,
+) -> Result<SimulationReport, ScenarioError> {
+    let sim = SimConfig { smp_delay_ns: scenario.sim.smp_delay_ns.max(GENERIC_DELAY_NS), ..scenario.sim.clone() };
+    let scenario = Scenario { sim, load: Some(scenario.load.unwrap_or(1.0)), ..scenario.clone() };
+    let report = simulate(&scenario, engine, watch)?;
+    let adversary = AdversaryReport { kind: "generic", reached: None, why: None, schedule: None };
+    Ok(SimulationReport { adversary: Some(adversary), ..report })
+}
+
+fn steered(scenario: &Scenario, stage: &Stage, prepared: &Prepared) -> Result<SimulationReport, ScenarioError> {
+    let config = SimConfig { load: 0.0, ..stage.config.clone() };
+    let quiet = Stage { config: config.clone(), ..stage.clone() };
+    let vetted: &Vetted = &prepared.plan;
+    let scheduled = match vetted.refusal() {
+        Some(refusal) => schedule(vetted.plan(), refusal, &config),
+        None => Err(Unreached::NoCycle { refusal: "the plan is proved".to_string() }),
+    };
+    match scheduled {
+        Err(why) => {
+            let transport = quiet.simulation()?;
+            (0..2).for_each(|_| transport.with(Sim::begin_period));
+            let report = told(scenario, &quiet, prepared, &transport, (SmpCounts::default(), None));
+            Ok(missed(report, &why, None))
+        }
+        Ok(schedule) => {
+            let Played { transport, smps, error } = carry_out(vetted.plan(), &schedule, &config)?;
+            let met = transport.with(|sim| sim.deadlock().is_some_and(|stuck| schedule.is_met_by(stuck)));
+            let report = told(scenario, &quiet, prepared, &transport, (smps, error));
+            Ok(judged(report, schedule, met))
+        }
+    }
+}
+
+/// The report of a run under a schedule, or of nothing at all.
+fn told(
+    scenario: &Scenario,
+    stage: &Stage,
+    prepared: &Prepared,
+    transport: &SimTransport,
+    (smps, error): (SmpCounts, Option<SubnetError>),
+) -> SimulationReport {
+    transport.with(|sim| {
+        let deadlocked = sim.deadlock().is_some();
+        let ending = if deadlocked { Ending::Deadlocked } else { Ending::NotReached };
+        let reason = deadlocked.then(|| "packets wait for each other in a circle".to_string());
+        let reason = error.map(|error| error.to_string()).or(reason);
+        let change = Change { ending, reason, start_ns: 0, end_ns: sim.now_ns(), report: None, smps };
+        summary(scenario, stage, sim, change, prepared)
+    })
+}
+
+fn judged(report: SimulationReport, schedule: Schedule, met: bool) -> SimulationReport {
+    let why = match report.outcome {
+        Ending::Deadlocked if met => None,
+        Ending::Deadlocked => Some("another deadlock closed before".to_string()),
+        _ => Some(format!("{} packets are still on their way", report.packets.in_flight)),
+    };
+    match why {
+        Some(why) => missed(report, &Unreached::Missed { why }, Some(schedule)),
+        None => {
+            let adversary =
+                AdversaryReport { kind: "steered", reached: Some(true), why: None, schedule: Some(schedule) };
+            SimulationReport { adversary: Some(adversary), ..report }
+        }
+    }
+}
+
+fn missed(report: SimulationReport, why: &Unreached, schedule: Option<Schedule>) -> SimulationReport {
+    let why = why.to_string();
+    let adversary = AdversaryReport { kind: "steered", reached: Some(false), why: Some(why.clone()), schedule };
+    SimulationReport { reason: report.reason.or(Some(why)), adversary: Some(adversary), ..report }
+}
+
+/// The cycle that a refusal names; a class that goes round fills a cycle of lanes by itself.
+fn cycle_of(plan: &Plan, refusal: &Refusal) -> Result<Cycle, Unreached> {
+    match refusal {
+        Refusal::Deadlock(cycle) => Ok(cycle.clone()),
+        Refusal::Loop(found) => {
+            let none = || Unreached::NoCycle { refusal: refusal.to_string() };
+            lanes_of_loop(plan, found).ok_or_else(none)
+        }
+        Refusal::Precondition { .. } | Refusal::BlackHole(_) | Refusal::WrongArrival(_) => {
+            Err(Unreached::NoCycle { refusal: refusal.to_string() })
+        }
+    }
+}
+
+/// The lanes that a class going round occupies, on the first of its half's service levels that keeps its lane.
+fn lanes_of_loop(plan: &Plan, found: &ClassLoop) -> Option<Cycle> {
+    let fabric = &*plan.draft().before;
+    let half = fabric.half_of(found.lid)?;
+    half.sls().find_map(|sl| {
+        let last = found.hops.iter().cycle().skip(found.hops.len() - 1);
+        let dependencies = found.hops.iter().zip(last).map(|(hop, last)| {
+            let switch = fabric.by_guid(hop.switch.guid)?;
+            let input = input_after(fabric, last)?;
+            let wave = plan.waves().iter().position(|wave| wave.name == found.wave)?;
+            let vl = plan.tables_at(wave).sl_to_vl[switch.index()].get(input, hop.port).get(sl);
+            Some((input, vl, hop))
+        });
+        let lanes = dependencies.collect::<Option<Vec<_>>>()?;
+        let vl = lanes[0].1;
+        let steady = lanes.iter().all(|&(_, own, _)| own == vl);
+        steady.then(|| Cycle {
+            wave: found.wave.clone(),
+            dependencies: lanes.iter().map(|&(input, vl, hop)| turn_of(found, sl, input, vl, hop)).collect(),
+            shortest: false,
+        })
+    })
+}
+
+fn turn_of(found: &ClassLoop, sl: Sl, input: PortNum, vl: Vl, hop: &LoopHop) -> Dependency {
+    Dependency {
+        switch: hop.switch.clone(),
+        input: PortLane { port: input, vl },
+        output: PortLane { port: hop.port, vl },
+        lid: found.lid,
+        sl,
+        entry: hop.entry,
+        mapping: Entry::Unchanged,
+        latched: None,
+    }
+}
+
+/// The port by which packets come in that left a switch of a loop.
+fn input_after(fabric: &Fabric, hop: &LoopHop) -> Option<PortNum> {
+    let port = fabric.port_at(fabric.by_guid(hop.switch.guid)?, hop.port)?;
+    fabric.peer(port).map(|peer| fabric.port(peer).num)
+}

@@ -1,0 +1,191 @@
+//! What a packet's way asks of the writes of a plan: which must have landed when it passes, and which must not.
+
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Half, Lid, PortNum};
+use crate::plan::Plan;
+use crate::tables::{LFT_BLOCK, SlToVlScope, SubnetTables, Write};
+use crate::verify::{Entry, Witness, WitnessHop};
+use std::collections::BTreeMap;
+
+/// Something that happens once.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Event {
+    /// What is to die before the first write dies.
+    Death,
+    /// A write lands.
+    Land(WriteId),
+}
+
+/// A write of a plan, by its place.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct WriteId {
+    /// The wave, from 0.
+    pub wave: usize,
+    /// The place in its list.
+    pub place: usize,
+}
+
+/// When something is to be done, as seen from an event.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Side {
+    Before,
+    After,
+}
+
+/// All that a packet asks; its way is possible in any order of events that agrees.
+pub type Needs = BTreeMap<Event, Side>;
+
+/// The writes of a plan by what they change.
+pub struct Writes<'a> {
+    plan: &'a Plan,
+    blocks: BTreeMap<(NodeId, u16), Vec<WriteId>>,
+    mappings: BTreeMap<NodeId, Vec<(WriteId, SlToVlScope)>>,
+    halves: BTreeMap<PortId, Vec<(WriteId, Half)>>,
+}
+
+/// What of a table a write changes, and when.
+struct Reading {
+    stage: usize,
+    entry: Entry,
+}
+
+impl<'a> Writes<'a> {
+    /// The writes of the first `waves` waves; what comes later is out of sight.
+    pub fn of(plan: &'a Plan, waves: usize) -> Writes<'a> {
+        let mut writes = Writes { plan, blocks: BTreeMap::new(), mappings: BTreeMap::new(), halves: BTreeMap::new() };
+        for (wave, list) in plan.waves().iter().enumerate().take(waves) {
+            for (place, write) in list.writes.iter().enumerate() {
+                writes.add(WriteId { wave, place }, write);
+            }
+        }
+        writes
+    }
+
+    fn add(&mut self, id: WriteId, write: &Write) {
+        match *write {
+            Write::LftBlock { switch, block, .. } => self.blocks.entry((switch, block)).or_default().push(id),
+            Write::SlToVl { node, scope, .. } => self.mappings.entry(node).or_default().push((id, scope)),
+            Write::ActiveHalf { port, half } => self.halves.entry(port).or_default().push((id, half)),
+            Write::PortState { .. } | Write::SaHalf { .. } | Write::MasterSm { .. } => {}
+        }
+    }
+
+    /// What a packet asks of the moment in which it goes its way; none where that is no one moment.
+    pub fn needs(&self, way: &Witness) -> Option<Needs> {
+        let mut needs = Needs::new();
+        let fabric = &*self.plan.draft().before;
+        let source = fabric.port(way.port);
+        let reading = Reading { stage: way.stage, entry: way.mapping };
+        let mut possible = self.add_mapping(&mut needs, &reading, way, source.node, [PortNum::ZERO, source.num]);
+        possible &= self.add_half(&mut needs, way.port, Half::of_sl(way.sl));
+        for hop in &way.hops {
+            possible &= self.add_hop(&mut needs, way, hop);
+        }
+        possible.then_some(needs)
+    }
+
+    /// What a packet asks at its last switch alone.
+    pub fn needs_at_end(&self, way: &Witness) -> Needs {
+        let mut needs = Needs::new();
+        if let Some(hop) = way.hops.last() {
+            self.add_hop(&mut needs, way, hop);
+        }
+        needs
+    }
+
+    fn add_hop(&self, needs: &mut Needs, way: &Witness, hop: &WitnessHop) -> bool {
+        let block = way.lid.0 / LFT_BLOCK as u16;
+        let entry = Reading { stage: hop.stage, entry: hop.entry };
+        let mut possible = true;
+        for &id in self.blocks.get(&(hop.node, block)).into_iter().flatten() {
+            let value = |tables: &SubnetTables| tables.lfts[hop.node.index()].get(way.lid);
+            possible &= self.add_write(needs, &entry, id, value);
+        }
+        let mapping = Reading { stage: hop.stage, entry: hop.mapping };
+        possible &= self.add_mapping(needs, &mapping, way, hop.node, [hop.input.port, hop.output.port]);
+        possible && self.add_death(needs, hop)
+    }
+
+    fn add_mapping(
+        &self,
+        needs: &mut Needs,
+        reading: &Reading,
+        way: &Witness,
+        node: NodeId,
+        [from, to]: [PortNum; 2],
+    ) -> bool {
+        let concerns = |scope: &SlToVlScope| match *scope {
+            SlToVlScope::All => true,
+            SlToVlScope::Pair { input, output } => (input, output) == (from, to),
+            SlToVlScope::EndPort { port } => port == to,
+        };
+        let value = |tables: &SubnetTables| tables.sl_to_vl[node.index()].get(from, to).get(way.sl);
+        let writes = self.mappings.get(&node).into_iter().flatten().filter(|(_, scope)| concerns(scope));
+        writes.fold(true, |possible, &(id, _)| self.add_write(needs, reading, id, value) && possible)
+    }
+
+    /// A source sends on a half from when it is told of it until it is told of the other.
+    pub fn add_half(&self, needs: &mut Needs, port: PortId, wanted: Half) -> bool {
+        let told = self.halves.get(&port).into_iter().flatten();
+        told.fold(true, |possible, &(id, half)| {
+            let side = if half == wanted { Side::After } else { Side::Before };
+            insert(needs, Event::Land(id), side) && possible
+        })
+    }
+
+    /// What crosses an element that dies does so before.
+    fn add_death(&self, needs: &mut Needs, hop: &WitnessHop) -> bool {
+        let draft = self.plan.draft();
+        let dead = |port: PortNum| {
+            let port = draft.before.port_at(hop.node, port);
+            port.is_some_and(|port| draft.before.peer(port).is_some() && draft.surviving.peer(port).is_none())
+        };
+        !(dead(hop.input.port) || dead(hop.output.port)) || insert(needs, Event::Death, Side::Before)
+    }
+
+    /// Whether a write changes what is read, and on which side of it the reading lies.
+    fn add_write<T: PartialEq>(
+        &self,
+        needs: &mut Needs,
+        reading: &Reading,
+        id: WriteId,
+        value: impl Fn(&SubnetTables) -> T,
+    ) -> bool {
+        if value(self.plan.tables_at(id.wave)) == value(self.plan.tables_at(id.wave + 1)) {
+            return true;
+        }
+        // Stage 0 is the moment before wave 0.
+        let side = match (id.wave + 1).cmp(&reading.stage) {
+            std::cmp::Ordering::Less => Side::After,
+            std::cmp::Ordering::Greater => Side::Before,
+            std::cmp::Ordering::Equal if reading.entry == Entry::New => Side::After,
+            std::cmp::Ordering::Equal => Side::Before,
+        };
+        insert(needs, Event::Land(id), side)
+    }
+}
+
+/// Adds a need; false where it contradicts another.
+pub fn insert(needs: &mut Needs, event: Event, side: Side) -> bool {
+    *needs.entry(event).or_insert(side) == side
+}
+
+/// A write in words.
+pub fn describe(fabric: &Fabric, write: &Write) -> (String, String) {
+    let node = write.node(fabric).map_or_else(|| "the SA".to_string(), |node| fabric.describe_node(node));
+    let what = match write {
+        Write::LftBlock { block, .. } => {
+            let first = Lid(block * LFT_BLOCK as u16);
+            format!("forwarding entries of lids {first} to {}", first.0 + LFT_BLOCK as u16 - 1)
+        }
+        Write::SlToVl { scope: SlToVlScope::Pair { input, output }, .. } => {
+            format!("SL-to-VL from port {input} to port {output}")
+        }
+        Write::SlToVl { .. } => "SL-to-VL".to_string(),
+        Write::PortState { port, state } => format!("port {} {state:?}", fabric.port(*port).num),
+        Write::ActiveHalf { half, .. } => format!("sends on the {half} half"),
+        Write::SaHalf { half } => format!("answers with the {half} half"),
+        Write::MasterSm { lid, .. } => format!("the SM is at lid {lid}"),
+    };
+    (node, what)
+}

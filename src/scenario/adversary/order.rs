@@ -1,0 +1,315 @@
+//! In which order packets are parked and writes land, so that every packet finds the tables that its way needs and none
+//! goes on before the lane that it waits for is taken.
+//!
+//! A packet is *parked* when it stands in its lane of the cycle. If the next lane is taken already, it waits by itself.
+//! Where it is not, something must be in front of it for a while: a *hold*, small packets to a host of that switch whose
+//! link others keep busy. An order prefers the former, so that few holds are needed; one at least always is.
+
+use super::needs::{Event, Needs, Side, WriteId};
+use crate::fabric::PortId;
+use crate::ids::Vl;
+use crate::verify::Witness;
+use std::collections::BTreeSet;
+
+/// A packet that can take one place of the cycle.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// Its way.
+    pub way: Witness,
+    /// What it needs when it is parked.
+    pub needs: Needs,
+    /// Whether it may be held: its last choice does not hang on a write that may land meanwhile.
+    pub holdable: bool,
+    /// Other lanes of the cycle, by number, that it passes on its way.
+    pub crosses: BTreeSet<usize>,
+    /// All lanes between switches that it passes, its own included.
+    pub passes: BTreeSet<(PortId, Vl)>,
+}
+
+/// Packets that keep one lane's head from going on for a while.
+#[derive(Clone, Debug)]
+pub struct Hold {
+    /// The way of those that stand in the lane: to a host at the switch.
+    pub way: Witness,
+    /// Those that keep the host's link busy.
+    pub busy: Vec<Busy>,
+    /// What its packets need.
+    pub needs: Needs,
+    /// What those that keep the link busy need, for as long as it is held.
+    pub lasting: Needs,
+    /// Lanes of the cycle, by number, that its packets pass besides.
+    pub crosses: BTreeSet<usize>,
+}
+
+/// An end port that keeps a link busy.
+#[derive(Clone, Debug)]
+pub struct Busy {
+    /// The end port.
+    pub port: PortId,
+    /// Lanes between switches that its packets fill: none of the cycle, and none that others are to pass meanwhile.
+    pub fills: BTreeSet<(PortId, Vl)>,
+}
+
+/// What is done next.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Step {
+    /// Something happens.
+    Happen(Event),
+    /// A packet takes its place; the hold before it, by number, where it needs one.
+    Park(usize, Option<usize>),
+}
+
+/// An order of steps, and the events that it holds back or waits for; all other writes land as soon as they can.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Order {
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+/// Why there is no order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Blocked {
+    /// Packets need the same write on opposite sides, whichever goes first.
+    Contradiction,
+    /// There is an order, but some packet would have to be held where nothing can hold it.
+    NoHold,
+}
+
+/// An order for one packet for each lane.
+pub fn arrange(chosen: &[&Candidate], holds: &[Vec<Hold>], sudden: bool) -> Result<Order, Blocked> {
+    let mut state = State::new(chosen, holds, sudden);
+    if !is_possible(chosen) {
+        return Err(Blocked::Contradiction);
+    }
+    while state.parked.len() < chosen.len() {
+        state.next()?;
+    }
+    while let Some(event) = state.pending().first().copied() {
+        state.happen(event);
+    }
+    Ok(Order { steps: state.steps })
+}
+
+/// Whether the packets chosen so far contradict each other, holds apart.
+pub fn is_possible(chosen: &[&Candidate]) -> bool {
+    let mut parked = BTreeSet::new();
+    let mut happened = BTreeSet::new();
+    let events: BTreeSet<Event> = chosen.iter().flat_map(|candidate| candidate.needs.keys().copied()).collect();
+    loop {
+        let before = (parked.len(), happened.len());
+        let free = |at: &usize| !parked.contains(at) && is_ready(chosen, *at, &parked, &happened);
+        let ready: Vec<usize> = (0..chosen.len()).filter(free).collect();
+        parked.extend(ready);
+        let left = events.difference(&happened).copied();
+        let next = left.into_iter().find(|&event| may_happen(chosen, event, &parked, &happened, &events));
+        happened.extend(next);
+        if parked.len() == chosen.len() {
+            return true;
+        }
+        if before == (parked.len(), happened.len()) {
+            return false;
+        }
+    }
+}
+
+/// Whether a packet can be parked: what it needs has happened, and who must pass its lane has passed.
+fn is_ready(chosen: &[&Candidate], at: usize, parked: &BTreeSet<usize>, happened: &BTreeSet<Event>) -> bool {
+    let after = |(event, side): (&Event, &Side)| *side == Side::Before || happened.contains(event);
+    let passed = |other: usize| parked.contains(&other) || other == at || !chosen[other].crosses.contains(&at);
+    chosen[at].needs.iter().all(after) && (0..chosen.len()).all(passed)
+}
+
+/// Whether nobody who is not parked needs to go before an event, and earlier waves have ended.
+fn may_happen(
+    chosen: &[&Candidate],
+    event: Event,
+    parked: &BTreeSet<usize>,
+    happened: &BTreeSet<Event>,
+    events: &BTreeSet<Event>,
+) -> bool {
+    let waits = |at: usize| !parked.contains(&at) && chosen[at].needs.get(&event) == Some(&Side::Before);
+    let earlier = |other: &Event| !happened.contains(other) && comes_first(*other, event);
+    !(0..chosen.len()).any(waits) && !events.iter().any(earlier)
+}
+
+/// Whether the protocol puts an event before another.
+fn comes_first(first: Event, second: Event) -> bool {
+    match (first, second) {
+        (Event::Death, Event::Land(_)) => true,
+        (Event::Land(first), Event::Land(second)) => first.wave < second.wave,
+        (_, Event::Death) => false,
+    }
+}
+
+/// How far an order has come.
+struct State<'a> {
+    chosen: &'a [&'a Candidate],
+    holds: &'a [Vec<Hold>],
+    sudden: bool,
+    events: BTreeSet<Event>,
+    parked: BTreeSet<usize>,
+    happened: BTreeSet<Event>,
+    /// Writes that are no events of the order: taken to have landed by a hold.
+    assumed: BTreeSet<WriteId>,
+    /// End ports that keep links busy.
+    busy: BTreeSet<PortId>,
+    /// Lanes that their packets fill.
+    filled: BTreeSet<(PortId, Vl)>,
+    /// Events that must wait until a lane is taken, because a hold lasts till then.
+    guarded: Vec<(Event, usize)>,
+    steps: Vec<Step>,
+}
+
+impl<'a> State<'a> {
+    fn new(chosen: &'a [&'a Candidate], holds: &'a [Vec<Hold>], sudden: bool) -> State<'a> {
+        let events = chosen.iter().flat_map(|candidate| candidate.needs.keys().copied()).collect();
+        State {
+            chosen,
+            holds,
+            sudden,
+            events,
+            parked: BTreeSet::new(),
+            happened: BTreeSet::new(),
+            assumed: BTreeSet::new(),
+            busy: BTreeSet::new(),
+            filled: BTreeSet::new(),
+            guarded: Vec::new(),
+            steps: Vec::new(),
+        }
+    }
+
+    /// Events to come, the first that may happen first; those that somebody waits for before the others.
+    fn pending(&self) -> Vec<Event> {
+        let mut pending: Vec<Event> = self.events.difference(&self.happened).copied().collect();
+        pending.retain(|&event| !self.is_guarded(event));
+        pending.retain(|&event| may_happen(self.chosen, event, &self.parked, &self.happened, &self.events));
+        pending.sort_by_key(|event| (!self.is_awaited(*event), *event));
+        pending
+    }
+
+    /// Whether a packet that is not parked can only go after an event, or after one that must come later still.
+    fn is_awaited(&self, event: Event) -> bool {
+        let later = |other: &Event| *other == event || comes_first(event, *other);
+        (0..self.chosen.len()).filter(|at| !self.parked.contains(at)).any(|at| {
+            let mut needs = self.chosen[at].needs.iter();
+            needs.any(|(other, side)| *side == Side::After && !self.happened.contains(other) && later(other))
+        })
+    }
+
+    /// Whether a hold that still lasts needs an event to stay away.
+    fn is_guarded(&self, event: Event) -> bool {
+        self.guarded.iter().any(|&(other, next)| other == event && !self.parked.contains(&next))
+    }
+
+    fn happen(&mut self, event: Event) {
+        self.happened.insert(event);
+        self.steps.push(Step::Happen(event));
+    }
+
+    /// Parks a packet, or lets an event happen that somebody waits for.
+    fn next(&mut self) -> Result<(), Blocked> {
+        let count = self.chosen.len();
+        let ready = |at: &usize| !self.parked.contains(at) && is_ready(self.chosen, *at, &self.parked, &self.happened);
+        let ready: Vec<usize> = (0..count).rev().filter(ready).collect();
+        let free = |at: usize| {
+            let Candidate { way, passes, .. } = self.chosen[at];
+            !self.busy.contains(&way.port) && passes.is_disjoint(&self.filled)
+        };
+        if let Some(&at) = ready.iter().find(|&&at| self.parked.contains(&((at + 1) % count)) && free(at)) {
+            self.park(at, None);
+            return Ok(());
+        }
+        let held = ready.iter().filter(|&&at| free(at)).find_map(|&at| self.hold(at).map(|hold| (at, hold)));
+        if let Some((at, hold)) = held {
+            self.take_up(at, hold);
+            return Ok(());
+        }
+        match self.pending().into_iter().find(|&event| self.is_awaited(event)) {
+            Some(event) => {
+                self.happen(event);
+                Ok(())
+            }
+            None => Err(Blocked::NoHold),
+        }
+    }
+
+    fn park(&mut self, at: usize, hold: Option<usize>) {
+        self.parked.insert(at);
+        self.steps.push(Step::Park(at, hold));
+    }
+
+    /// A hold that can be set up now.
+    fn hold(&self, at: usize) -> Option<usize> {
+        if !self.chosen[at].holdable {
+            return None;
+        }
+        (0..self.holds[at].len()).find(|&index| {
+            let hold = &self.holds[at][index];
+            let used = |port: &PortId| self.chosen.iter().any(|other| other.way.port == *port);
+            let clear = hold.crosses.iter().all(|lane| !self.parked.contains(lane));
+            let apart = !hold.busy.iter().any(|busy| used(&busy.port) || self.busy.contains(&busy.port));
+            let way_free = |other: &Candidate| hold.busy.iter().all(|busy| busy.fills.is_disjoint(&other.passes));
+            let apart = apart && self.chosen.iter().all(|other| way_free(other));
+            clear
+                && apart
+                && !self.busy.contains(&hold.way.port)
+                && hold.needs.iter().chain(&hold.lasting).all(|need| self.agrees(need))
+        })
+    }
+
+    /// Whether a need of a hold agrees with what has happened, or can be made to.
+    fn agrees(&self, (event, side): (&Event, &Side)) -> bool {
+        let free = !self.events.contains(event);
+        match (*event, side) {
+            (Event::Death, Side::Before) => {
+                self.sudden && self.events.contains(event) && !self.happened.contains(event)
+            }
+            (Event::Death, Side::After) => free || self.happened.contains(event),
+            (Event::Land(write), Side::After) if free => self.has_begun(write.wave),
+            (Event::Land(write), Side::Before) if free => {
+                let over = |other: &Event| matches!(other, Event::Land(other) if other.wave > write.wave);
+                !self.assumed.contains(&write) && !self.happened.iter().any(over)
+            }
+            (event, Side::After) => self.happened.contains(&event),
+            (event, Side::Before) => !self.happened.contains(&event),
+        }
+    }
+
+    /// Whether a wave's writes, those that nobody holds back, have landed: nothing of earlier ones is outstanding.
+    fn has_begun(&self, wave: usize) -> bool {
+        let outstanding = |event: &&Event| match event {
+            Event::Death => !self.happened.contains(event),
+            Event::Land(write) => write.wave < wave && !self.happened.contains(event),
+        };
+        // What comes in a later wave than any event does so after all of them.
+        let reached = self.events.iter().any(|event| matches!(event, Event::Land(write) if write.wave >= wave));
+        !self.events.iter().any(|event| outstanding(&event)) && (wave == 0 || reached)
+    }
+
+    fn take_up(&mut self, at: usize, index: usize) {
+        let hold = &self.holds[at][index];
+        for (&event, _) in hold.lasting.iter().filter(|&(_, &side)| side == Side::Before) {
+            self.guarded.push((event, (at + 1) % self.chosen.len()));
+        }
+        for (&event, &side) in hold.needs.iter().chain(&hold.lasting) {
+            match (event, side) {
+                (Event::Land(write), Side::After) if !self.events.contains(&event) => {
+                    self.assumed.insert(write);
+                }
+                _ => {
+                    self.events.insert(event);
+                }
+            }
+        }
+        for busy in &hold.busy {
+            self.busy.insert(busy.port);
+            self.filled.extend(&busy.fills);
+        }
+        self.park(at, Some(index));
+    }
+}
+
+/// How many holds an order takes.
+pub fn holds_in(order: &Order) -> usize {
+    order.steps.iter().filter(|step| matches!(step, Step::Park(_, Some(_)))).count()
+}

@@ -214,3 +214,64 @@ fn python_agrees() {
     }
     assert!(accepted >= 8, "{accepted}");
 }
+
+/// A run of the command: exit code, standard output, standard error.
+fn reconfig(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let run = Command::new(env!("CARGO_BIN_EXE_reconfig")).args(arguments).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (run.status.code(), text(run.stdout), text(run.stderr))
+}
+
+#[test]
+fn the_command_line_writes_and_judges_certificates() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (plan, certificate) = (path("change.plan"), path("change.certificate"));
+    let fabric = |name: &str| format!("{}/fixtures/topologies/{name}.ibnetdiscover", env!("CARGO_MANIFEST_DIR"));
+    let (code, ..) = reconfig(&[
+        "simulate",
+        "--remove-root",
+        &fabric("ghost-cycle"),
+        "--plan",
+        &plan,
+        "--certificate",
+        &certificate,
+    ]);
+    assert_eq!(code, Some(0));
+    let (code, said, _) = reconfig(&["check", &plan, &certificate]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("places (lane, class)") && said.ends_with("yes, the plan is sound\n"), "{said}");
+    let (code, said, _) = reconfig(&["check", &plan, &certificate, "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((code, &report["sound"], &report["certificate"]["waves"]), (Some(0), &true.into(), &5.into()));
+
+    // A plan of another fabric, a plan that was touched, a file that is no certificate.
+    let other = path("other.plan");
+    assert_eq!(reconfig(&["simulate", "--remove-root", &fabric("ring-8"), "--plan", &other]).0, Some(0));
+    let (code, said, _) = reconfig(&["check", &other, &certificate]);
+    assert!(code == Some(1) && said.contains("for a plan of another fabric"), "{said}");
+    let text = std::fs::read_to_string(&plan).unwrap();
+    std::fs::write(&plan, text.replacen("{\n", "{ \n", 1)).unwrap();
+    let (code, said, _) = reconfig(&["check", &plan, &certificate]);
+    assert!(code == Some(1) && said.contains("the plan's file was changed since"), "{said}");
+    let (code, said, _) = reconfig(&["check", &plan, &plan]);
+    assert!(code == Some(1) && said.contains("this is no certificate"), "{said}");
+
+    // A refused plan has none, and says so.
+    let none = path("none");
+    let ghost = fabric("ghost-cycle");
+    let (_, _, remarks) = reconfig(&[
+        "simulate",
+        "--remove-root",
+        &ghost,
+        "--scheme",
+        "in-place",
+        "--seed",
+        "2",
+        "--plan",
+        &other,
+        "--certificate",
+        &none,
+    ]);
+    assert!(remarks.contains("there is no certificate to write") && !std::path::Path::new(&none).exists(), "{remarks}");
+}

@@ -5,6 +5,7 @@ use super::element::{find_node, find_port};
 use super::evidence::draw;
 use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
+use super::plan::certified;
 use super::progress::Progress;
 use super::{Common, output};
 use crate::change::BringUpError;
@@ -54,6 +55,12 @@ pub(super) struct Arguments {
     /// Where the plan is refused: write the cycle, loop or hole to this file as a Graphviz digraph.
     #[arg(long, value_name = "FILE", conflicts_with = "compare")]
     dot: Option<PathBuf>,
+    /// The file for the plan of this change.
+    #[arg(long, value_name = "FILE", conflicts_with = "compare")]
+    plan: Option<PathBuf>,
+    /// The file for the certificate of that plan's proof; `reconfig check PLAN CERTIFICATE` judges both.
+    #[arg(long, value_name = "FILE", requires = "plan")]
+    certificate: Option<PathBuf>,
     /// Seed of everything random.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -249,7 +256,26 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         Some(rules) => account(arguments, rules, &scenario, &report, common)?,
     }
     draw(arguments.dot.as_deref(), report.proof.evidence.as_ref())?;
+    keep_plan(arguments, &scenario)?;
     Ok(report.is_clean().into())
+}
+
+/// Writes the plan that was run, and the certificate of its proof, where they are asked for.
+fn keep_plan(arguments: &Arguments, scenario: &Scenario) -> Result<(), Failure> {
+    let Some(file) = &arguments.plan else { return Ok(()) };
+    let vetted = scenario::plan(scenario, arguments.engine()).map_err(told)?;
+    let text = vetted.plan().to_json();
+    let proved = vetted.refusal().is_none();
+    let certificate = match &arguments.certificate {
+        Some(to) if proved => Some((to, certified(vetted.plan(), &text)?)),
+        Some(_) => {
+            output::remark("the plan was refused: there is no certificate to write");
+            None
+        }
+        None => None,
+    };
+    output::deliver(&text, Some(file))?;
+    certificate.map_or(Ok(()), |(to, text)| output::deliver(&text, Some(to)))
 }
 
 fn oppose(engine: Rc<dyn Engine>, scenario: &Scenario) -> Result<SimulationReport, Failure> {

@@ -275,3 +275,19 @@ fn the_command_line_writes_and_judges_certificates() {
     ]);
     assert!(remarks.contains("there is no certificate to write") && !std::path::Path::new(&none).exists(), "{remarks}");
 }
+
+/// README shows what the commands say.
+#[test]
+fn readme_shows_this() {
+    let readme = include_str!("../README.md");
+    let shown = readme.split("<!-- certificate transcript -->\n```text\n[…]\n").nth(1).expect("the transcript");
+    let shown = shown.split("```").next().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (plan, certificate) = (path("change.plan"), path("change.certificate"));
+    let fabric = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/topologies/fat-tree-4-2.ibnetdiscover");
+    reconfig(&["simulate", "--remove-root", "--plan", &plan, "--certificate", &certificate, fabric]);
+    let said = reconfig(&["check", &plan, &certificate]).1;
+    let ours = said.find("lint ").map(|at| &said[at..]).unwrap();
+    assert!(shown.starts_with(ours), "README shows\n{shown}\nand the command says\n{ours}");
+}

@@ -455,13 +455,13 @@ fn certificate(text: &mut String, report: &CheckReport) {
         line(
             text,
             format_args!(
-                "certificate  {waves} waves: {pairs} places (lane, class) of {lids} LIDs in {lanes} lanes of {channels} channels \
-                 are closed, {dependencies} dependencies rise"
+                "checked  by its certificate, {waves} waves: {pairs} places (lane, class) of {lids} LIDs in {lanes} lanes of \
+                 {channels} channels are closed, {dependencies} dependencies rise"
             ),
         );
     }
     if let Some(fault) = &report.fault {
-        line(text, format_args!("certificate  not accepted: {fault}"));
+        line(text, format_args!("checked  by its certificate, which is NOT accepted: {fault}"));
     }
 }
 

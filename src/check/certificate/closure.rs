@@ -380,7 +380,7 @@ impl<'a> Closure<'a> {
                 let there = self.net.is_there(moment, source.port.index());
                 [Half::Lower, Half::Upper].map(|half| {
                     let sends = begins.injected[half.index()] && self.course.admits(source.port, moment, half);
-                    let fresh = if sends { self.groups.from_source(moment, switch, place, half) } else { 0 };
+                    let fresh = if sends { self.groups.at_source(moment, switch, place, half) } else { 0 };
                     let earlier = self.injected.last().map_or(0, |last| last.lanes[switch][place][half.index()]);
                     if there { fresh | earlier & kept[half.index()] } else { 0 }
                 })

@@ -117,7 +117,7 @@ impl Groups {
     }
 
     /// The lanes that a source of a switch, by its place there, takes into its channel.
-    pub fn from_source(&self, moment: usize, switch: usize, place: usize, half: Half) -> Packed {
+    pub fn at_source(&self, moment: usize, switch: usize, place: usize, half: Half) -> Packed {
         self.sources[moment][switch][place][half.index()]
     }
 

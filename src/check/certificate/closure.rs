@@ -4,7 +4,7 @@
 use super::CertificateFault;
 use super::course::Course;
 use super::file::Rows;
-use super::lanes::{Groups, Packed, for_all, of_any, of_group, spread};
+use super::lanes::{DISCARDS, Groups, Packed, for_all, of_any, of_group, spread};
 use super::net::{End, Net};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid, PortNum};
@@ -98,10 +98,11 @@ impl<'a> Closure<'a> {
 
     /// Judges the rows of every DLID.
     pub fn check(&mut self, rows: &mut Rows<'_>) -> Result<Found, CertificateFault> {
+        self.check_sending()?;
         let mut outputs = vec![[PortNum::NO_ROUTE.0; 2]; self.net.switches.len()];
         let mut lanes = vec![0; self.fabric.port_count()];
         for lid in (1..=self.fabric.max_lid().map_or(0, |lid| lid.0)).map(Lid) {
-            let owner = self.fabric.lid_owner(lid).filter(|&owner| self.fabric.port(owner).num != PortNum::ZERO);
+            let owner = self.fabric.lid_owner(lid).filter(|&owner| self.net.is_end_port(owner));
             let Some((owner, half)) = owner.zip(self.fabric.half_of(lid)) else { continue };
             if !self.course.moments.iter().any(|moment| moment.injected[half.index()]) {
                 continue; // Nobody sends to it: it has no rows.
@@ -115,6 +116,36 @@ impl<'a> Closure<'a> {
         self.found.channels = self.occupied.iter().filter(|&&lanes| lanes != 0).count();
         self.found.lanes = self.occupied.iter().map(|lanes| lanes.count_ones() as usize).sum();
         Ok(self.found)
+    }
+
+    /// Sources send on lanes that their links have, and everybody can be sent to on a half that is sent on.
+    fn check_sending(&self) -> Result<(), CertificateFault> {
+        for (moment, injected) in self.injected.iter().enumerate() {
+            let fault = |what: String| Err(CertificateFault::Plan { wave: self.name(moment), what });
+            for (sources, lanes) in self.net.sources.iter().zip(&injected.lanes) {
+                for (source, lanes) in sources.iter().zip(lanes) {
+                    let carried = for_all(self.net.carried[source.port.index()]);
+                    if lanes.iter().any(|lanes| lanes & !carried != 0) {
+                        let port = self.fabric.describe_port(source.port);
+                        return fault(format!("{port} sends on a virtual lane that its link does not carry"));
+                    }
+                }
+            }
+            for half in [Half::Lower, Half::Upper] {
+                let sent = self.course.moments[moment].injected[half.index()];
+                let lacks = |&port: &PortId| {
+                    let takes_part = !self.stranded[port.index()] && self.course.admits(port, moment, half);
+                    takes_part
+                        && self.net.is_there(moment, port.index())
+                        && self.fabric.half_lids(port, half).next().is_none()
+                };
+                if let Some(port) = self.fabric.end_ports().find(|port| sent && lacks(port)) {
+                    let port = self.fabric.describe_port(port);
+                    return fault(format!("{port} owns no LID of the {half} half, which is sent on"));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn switch_of(&self, owner: PortId) -> Option<u32> {
@@ -216,8 +247,9 @@ impl<'a> Closure<'a> {
         let mut channel = 0;
         for _ in 0..rows.varint()? {
             channel += rows.varint()? as usize;
-            if channel >= self.net.ends.len() || !self.net.is_there(moment, channel) {
-                let what = format!("a row of LID {} names channel {channel}, which is not there", class.lid);
+            if channel >= self.net.ends.len() || !self.net.is_sent(channel) || !self.net.is_there(moment, channel) {
+                let what =
+                    format!("a row of LID {} names channel {channel}: no switch has it, or it is dead", class.lid);
                 return Err(CertificateFault::Evidence(what));
             }
             let mut lanes: Packed = 0;
@@ -313,6 +345,11 @@ impl<'a> Closure<'a> {
             let through =
                 self.groups.through(moment, switch, class.half, sides, input.map_or(0, PortNum::index), output);
             let next = through & present;
+            if next & for_all(DISCARDS) != 0 {
+                let (moment, lid) = (self.name(moment), class.lid);
+                let switch = self.fabric.describe_node(self.net.switches[switch]);
+                return Err(CertificateFault::Hole { moment, switch, lid, what: "it sends them to VL 15".to_string() });
+            }
             if next & !for_all(self.net.carried[channel]) != 0 {
                 return Err(self.not_carried(now, channel));
             }

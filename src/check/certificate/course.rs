@@ -1,16 +1,16 @@
 //! What a plan means, moment by moment, worked out from its writes and barriers: who may send what, what is empty.
 
-use super::CertificateFault;
+use super::{CertificateFault, believable};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
-use crate::plan::{Barrier, Plan, Wave};
+use crate::plan::{Assumption, Barrier, Plan, Wave};
 use crate::tables::{PortState, SubnetTables, Write};
 
 /// The moment before the first wave, then the waves.
 pub(super) struct Course<'a> {
     pub moments: Vec<Moment<'a>>,
-    /// By port: for an end port that has come, the moment from which it takes part, and its half.
-    joined: Vec<Option<(usize, Half)>>,
+    /// By port and half: for an end port that has come, the moment from which it takes part.
+    joined: Vec<[Option<usize>; 2]>,
     /// By port: whether the routing in force knows nothing of it.
     come: Vec<bool>,
 }
@@ -38,7 +38,8 @@ impl<'a> Course<'a> {
     pub fn of(plan: &'a Plan) -> Result<Course<'a>, CertificateFault> {
         let fabric = &*plan.draft().before;
         let come = fabric.ports().map(|(id, _)| plan.has_come(id)).collect();
-        let mut course = Course { moments: Vec::new(), joined: vec![None; fabric.port_count()], come };
+        let mut course = Course { moments: Vec::new(), joined: vec![[None; 2]; fabric.port_count()], come };
+        believable::check(plan)?;
         let mut state = State::new(plan, &course);
         course.moments.push(Moment {
             name: "steady".to_string(),
@@ -57,13 +58,12 @@ impl<'a> Course<'a> {
 
     /// Whether packets of a half may be sent by an end port, or to it, at a moment.
     pub fn admits(&self, port: PortId, moment: usize, half: Half) -> bool {
-        let told = |(from, only)| moment >= from && half == only;
-        !self.come[port.index()] || self.joined[port.index()].is_some_and(told)
+        !self.come[port.index()] || self.joined[port.index()][half.index()].is_some_and(|from| moment >= from)
     }
 
     fn join(&mut self, port: PortId, moment: usize, half: Half) {
         if self.come[port.index()] {
-            self.joined[port.index()].get_or_insert((moment, half));
+            self.joined[port.index()][half.index()].get_or_insert(moment);
         }
     }
 }
@@ -94,6 +94,7 @@ impl<'a> State<'a> {
     fn wave(&mut self, course: &mut Course<'_>, index: usize, wave: &Wave) -> Result<Moment<'a>, CertificateFault> {
         let tables = [self.plan.tables_at(index), self.plan.tables_at(index + 1)];
         self.check_acknowledged(wave)?;
+        believable::check_once(self.fabric, wave)?;
         for write in &wave.writes {
             if let Write::ActiveHalf { port, half } = *write {
                 course.join(port, index + 1, half);
@@ -151,6 +152,8 @@ impl<'a> State<'a> {
                 Barrier::SourcesMoved => self.moved = true,
                 Barrier::Flushed(lanes) => self.empty = VlSet(self.empty.0 | lanes.0),
                 Barrier::Drained(lanes) => {
+                    believable::need(self.plan, wave, Assumption::RepliesAreQueuedAtOnce)?;
+                    believable::need(self.plan, wave, Assumption::SpareHalfUnused)?;
                     let half = self.retired(course, index, wave)?;
                     drains = Some((half, lanes));
                     self.empty = VlSet(self.empty.0 | lanes.0);
@@ -159,7 +162,12 @@ impl<'a> State<'a> {
                 }
             }
         }
-        if self.is_stopped(self.plan.tables_at(index + 1)) {
+        let after = self.plan.tables_at(index + 1);
+        if let Some(what) = believable::occupied_again(self.fabric, after, self.empty, self.sent) {
+            return Err(CertificateFault::Plan { wave: wave.name.clone(), what });
+        }
+        if self.is_stopped(after) {
+            believable::need(self.plan, wave, Assumption::InitializeDiscards)?;
             (self.empty, self.gone, self.sent) = (VlSet(u16::MAX), [true; 2], [false; 2]);
         }
         Ok(drains)

@@ -10,6 +10,7 @@ use flate2::read::ZlibDecoder;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::io::Read;
+use std::rc::Rc;
 
 const FORMAT: &str = "reconfig.certificate/1";
 /// Bytes of unpacked evidence at most: more than 100,000 lanes of 49,151 LIDs can need.
@@ -80,16 +81,17 @@ impl File {
         if *told != found {
             return Err(CertificateFault::OtherPlan { certificate: told.clone(), plan: found });
         }
-        differs("their scheme", scheme, plan.scheme().name())?;
+        differs("their scheme", &[scheme.as_str()], &[plan.scheme().name()])?;
+        let told: Vec<&str> = assumptions.iter().map(String::as_str).collect();
         let assumed: Vec<&str> = plan.draft().assumptions.iter().map(|assumed| assumed.name()).collect();
-        differs("what they take for granted", &assumptions.join(", "), &assumed.join(", "))
+        differs("what they take for granted", &told, &assumed)
     }
 
     /// Holds the moments to those of the plan.
     pub fn check_moments(&self, course: &Course<'_>) -> Result<(), CertificateFault> {
         let told: Vec<&str> = self.header.moments.iter().map(|moment| moment.name.as_str()).collect();
         let wanted: Vec<&str> = course.moments.iter().map(|moment| moment.name.as_str()).collect();
-        differs("their moments", &told.join(", "), &wanted.join(", "))
+        differs("their moments", &told, &wanted)
     }
 
     pub fn vls(&self) -> usize {
@@ -107,9 +109,9 @@ impl File {
     }
 
     /// The numbers, by moment, then lane of a cabled channel of a switch; and the rows behind them.
-    pub fn evidence(&self, net: &Net, moments: usize) -> Result<(Vec<Vec<u32>>, Rows<'_>), CertificateFault> {
+    pub fn evidence(&self, net: &Net, moments: usize) -> Result<(Vec<Rc<[u32]>>, Rows<'_>), CertificateFault> {
         let mut rows = Rows { bytes: &self.evidence, at: 0 };
-        let mut numbers: Vec<Vec<u32>> = Vec::new();
+        let mut numbers: Vec<Rc<[u32]>> = Vec::new();
         for moment in 0..moments {
             let listed = match (rows.byte()?, numbers.last()) {
                 (0, Some(before)) => before.clone(),
@@ -122,11 +124,11 @@ impl File {
     }
 }
 
-fn differs(what: &'static str, certificate: &str, plan: &str) -> Result<(), CertificateFault> {
+fn differs(what: &'static str, certificate: &[&str], plan: &[&str]) -> Result<(), CertificateFault> {
     if certificate == plan {
         return Ok(());
     }
-    Err(CertificateFault::Differs { what, certificate: certificate.to_string(), plan: plan.to_string() })
+    Err(CertificateFault::Differs { what, certificate: certificate.join(", "), plan: plan.join(", ") })
 }
 
 fn unpacked(lines: &str) -> Result<Vec<u8>, CertificateFault> {

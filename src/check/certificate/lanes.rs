@@ -13,8 +13,8 @@ use crate::tables::{NodeSlToVl, SlToVl, SubnetTables};
 /// Lanes of up to eight groups.
 pub(super) type Packed = u128;
 
-/// VL 15 discards.
-const DATA: u16 = 0x7FFF;
+/// VL 15: packets are discarded. Switches must not, end ports may.
+pub(super) const DISCARDS: u16 = 0x8000;
 
 /// One lane mask for all groups.
 pub(super) fn for_all(lanes: u16) -> Packed {
@@ -118,7 +118,7 @@ impl Groups {
 
     /// The lanes that a source of a switch, by its place there, takes into its channel.
     pub fn at_source(&self, moment: usize, switch: usize, place: usize, half: Half) -> Packed {
-        self.sources[moment][switch][place][half.index()]
+        self.sources[moment][switch][place][half.index()] & !for_all(DISCARDS)
     }
 
     /// The usual lanes of a moment.
@@ -201,7 +201,7 @@ impl Groups {
 }
 
 fn lane(table: &SlToVl, sl: Sl) -> u16 {
-    1 << table.get(sl).index() & DATA
+    1 << table.get(sl).index()
 }
 
 fn vls(file: &File) -> Result<usize, CertificateFault> {

@@ -7,6 +7,7 @@
 //! along every dependency between them. Work is linear in the (lane, class) pairs. Shares no code with planner and prover;
 //! docs/PROOF.md says why a yes means that no moment of the change can deadlock, docs/CERTIFICATE.md how files look.
 
+mod believable;
 mod closure;
 mod course;
 mod fault;

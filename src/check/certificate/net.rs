@@ -41,6 +41,8 @@ pub(super) struct Net {
     pub ways: Vec<usize>,
     /// Ways in all.
     pub way_count: usize,
+    /// By port: whether it is of a switch.
+    at_switch: Vec<bool>,
 }
 
 impl Net {
@@ -64,6 +66,7 @@ impl Net {
             sources: vec![Vec::new(); switches.len()],
             ways: vec![usize::MAX; fabric.port_count()],
             way_count: 0,
+            at_switch: fabric.ports().map(|(_, port)| place[port.node.index()] != u32::MAX).collect(),
             switches,
         };
         net.trace(fabric, &place);
@@ -92,6 +95,16 @@ impl Net {
     /// The channel that a switch sends into by a port.
     pub fn channel(&self, switch: usize, output: usize) -> usize {
         self.first[switch] + output
+    }
+
+    /// Whether a switch sends into a channel.
+    pub fn is_sent(&self, channel: usize) -> bool {
+        self.at_switch[channel] && self.ends[channel] != End::Nowhere
+    }
+
+    /// Whether a port is a cabled one of a CA or router.
+    pub fn is_end_port(&self, port: PortId) -> bool {
+        !self.at_switch[port.index()] && self.ends[port.index()] != End::Nowhere
     }
 
     /// Whether a channel is there at a moment; moment 0 is the one before the change.

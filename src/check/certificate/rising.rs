@@ -8,6 +8,7 @@ use super::net::{End, Net};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, PortNum, VlSet};
 use crate::plan::Plan;
+use std::rc::Rc;
 
 /// What must rise: for each way and lane, the lanes that packets there can wait for; of one half.
 struct Waits<'a> {
@@ -25,7 +26,7 @@ struct Judge<'a> {
     groups: &'a Groups,
     closure: &'a Closure<'a>,
     /// By moment, then lane.
-    numbers: &'a [Vec<u32>],
+    numbers: &'a [Rc<[u32]>],
     /// By channel: its place among the numbered ones.
     places: Vec<u32>,
 }
@@ -37,7 +38,7 @@ pub(super) fn check(
     course: &Course<'_>,
     groups: &Groups,
     closure: &Closure<'_>,
-    numbers: &[Vec<u32>],
+    numbers: &[Rc<[u32]>],
 ) -> Result<u64, CertificateFault> {
     let mut places = vec![u32::MAX; net.ends.len()];
     net.sent.iter().zip(0..).for_each(|(&channel, place)| places[channel as usize] = place);
@@ -54,14 +55,16 @@ impl Judge<'_> {
         let vls = self.groups.vls;
         let mut waits = Waits { net: self.net, vls, lanes: vec![0; self.net.way_count * vls] };
         let mut dependencies = 0;
+        let mut entered = vec![false; self.net.ends.len()];
         for moment in 0..self.course.moments.len() {
             let begins = &self.course.moments[moment];
+            self.enter(&mut entered, moment, half);
             // What was latched before still waits, unless the barrier says that it cannot.
             waits.carry(moment, begins.gone[half.index()], begins.empty);
             self.add(&mut waits, moment, half);
             dependencies += self.check_rising(&waits, moment)?;
             if let Some((drained, lanes)) = begins.drains.filter(|&(drained, _)| drained == half) {
-                self.check_drained(&waits, moment, drained, lanes)?;
+                self.check_drained(&waits, &entered, moment, drained, lanes)?;
             }
         }
         Ok(dependencies)
@@ -89,6 +92,17 @@ impl Judge<'_> {
         });
     }
 
+    /// Channels that packets of sources can wait for: by the entries of a moment, or latched before it.
+    fn enter(&self, entered: &mut [bool], moment: usize, half: Half) {
+        if self.course.moments[moment].gone[half.index()] {
+            entered.fill(false);
+        }
+        for (channel, entered) in entered.iter_mut().enumerate() {
+            let now = self.closure.entered[moment][half.index()].get(channel).copied().unwrap_or(false);
+            *entered = (*entered || now) && self.net.is_there(moment, channel);
+        }
+    }
+
     fn check_rising(&self, waits: &Waits<'_>, moment: usize) -> Result<u64, CertificateFault> {
         let numbers = &self.numbers[moment];
         let number = |channel: usize, vl: usize| numbers[self.places[channel] as usize * waits.vls + vl];
@@ -112,6 +126,7 @@ impl Judge<'_> {
     fn check_drained(
         &self,
         waits: &Waits<'_>,
+        entered: &[bool],
         moment: usize,
         half: Half,
         lanes: VlSet,
@@ -132,7 +147,7 @@ impl Judge<'_> {
                 missing.get_or_insert((way.switch, way.input, way.output));
             }
         });
-        match missing.or_else(|| self.undrained_source(moment, half)) {
+        match missing.or_else(|| self.undrained_source(entered, moment, half)) {
             None => Ok(()),
             Some((switch, input, output)) => {
                 let switch = self.fabric.describe_node(self.net.switches[switch]);
@@ -151,11 +166,7 @@ impl Judge<'_> {
     }
 
     /// A way from a source that the drain does not know.
-    fn undrained_source(&self, moment: usize, half: Half) -> Option<(usize, PortNum, usize)> {
-        let entered = &self.closure.entered[moment][half.index()];
-        if entered.is_empty() {
-            return None;
-        }
+    fn undrained_source(&self, entered: &[bool], moment: usize, half: Half) -> Option<(usize, PortNum, usize)> {
         for (switch, sources) in self.net.sources.iter().enumerate() {
             let active = |&(place, _): &(usize, &super::net::Source)| {
                 self.closure.injected[moment].lanes[switch][place][half.index()] != 0

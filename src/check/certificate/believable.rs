@@ -1,0 +1,163 @@
+//! What a plan says of the world, as far as the plan itself can contradict it: writes of a wave that undo each other,
+//! barriers that cannot be true, tables that nobody knows, ports that are not cut off.
+
+use super::CertificateFault;
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Half, PortNum, Sl, VlSet};
+use crate::plan::{Assumption, Plan, Wave};
+use crate::tables::{SlToVlScope, SubnetTables, Write};
+use std::collections::BTreeSet;
+
+fn fault(wave: &str, what: String) -> CertificateFault {
+    CertificateFault::Plan { wave: wave.to_string(), what }
+}
+
+/// What holds of a plan as a whole.
+pub(super) fn check(plan: &Plan) -> Result<(), CertificateFault> {
+    let draft = plan.draft();
+    let (before, surviving, after) = (&*draft.before, &*draft.surviving, &*draft.after);
+    let name = |port: PortId| before.describe_port(port);
+    let of_ends = |&port: &PortId| before.neighbour(port).is_some_and(|peer| !before.node(peer).is_switch());
+    if let Some(port) = before.end_ports().find(of_ends) {
+        return Err(fault("plan", format!("{} is cabled to another end port: no switch is between them", name(port))));
+    }
+    if let Some((port, _)) = after.ports().find(|&(id, port)| port.peer.is_some() && surviving.peer(id).is_none()) {
+        return Err(fault("plan", format!("{} is dead while the waves run, and there afterwards", name(port))));
+    }
+    let reached = reach(after, draft.sm);
+    if let Some(&port) = draft.stranded.iter().find(|&&port| after.peer(port).is_some() && reached[port.index()]) {
+        return Err(fault("plan", format!("{} is said to be cut off, and the SM reaches it afterwards", name(port))));
+    }
+    check_newcomers(plan)
+}
+
+/// By port: whether links lead from the SM to it.
+fn reach(fabric: &Fabric, sm: PortId) -> Vec<bool> {
+    let mut reached = vec![false; fabric.port_count()];
+    let start = fabric.port(sm).node;
+    let mut entered = BTreeSet::from([start]);
+    let mut queue = vec![start];
+    while let Some(node) = queue.pop() {
+        for port in fabric.ports_of(node) {
+            reached[port.index()] = true;
+            // Only switches lead on.
+            let leads = node == start || fabric.node(node).is_switch();
+            queue.extend(fabric.neighbour(port).filter(|&next| leads && entered.insert(next)));
+        }
+    }
+    reached
+}
+
+/// Nothing is known of the tables of a switch that has come: it forwards by what the waves write.
+fn check_newcomers(plan: &Plan) -> Result<(), CertificateFault> {
+    let fabric = &*plan.draft().before;
+    for node in fabric.switches() {
+        let mut cabled = fabric.ports_of(node).filter(|&port| fabric.peer(port).is_some()).peekable();
+        let is_new = cabled.peek().is_some() && cabled.all(|port| plan.has_come(port));
+        if is_new && plan.tables_at(0).lfts[node.index()].blocks() > 0 {
+            let what = format!("{} has come, and is said to forward already", fabric.describe_node(node));
+            return Err(fault("plan", what));
+        }
+    }
+    let told = plan.waves().iter().position(|wave| wave.writes.iter().any(|w| matches!(w, Write::ActiveHalf { .. })));
+    let waves = &plan.waves()[..told.map_or(plan.waves().len(), |last| last + 1)];
+    let mut written: BTreeSet<(NodeId, PortNum, PortNum)> = BTreeSet::new();
+    for write in waves.iter().flat_map(|wave| &wave.writes) {
+        if let Write::SlToVl { node, scope, .. } = *write {
+            written.extend(pairs_of(fabric, node, scope));
+        }
+    }
+    for node in fabric.switches() {
+        let linked: Vec<PortId> = fabric.ports_of(node).filter(|&port| fabric.peer(port).is_some()).collect();
+        for &input in &linked {
+            for &output in &linked {
+                let come = plan.has_come(input) || plan.has_come(output);
+                let pair = (node, fabric.port(input).num, fabric.port(output).num);
+                if come && !written.contains(&pair) {
+                    let what = format!(
+                        "{}: the SL-to-VL table from port {} to port {} is new, and is not written before it is used",
+                        fabric.describe_node(node),
+                        pair.1,
+                        pair.2
+                    );
+                    return Err(fault("plan", what));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The tables that one write sets.
+fn pairs_of(fabric: &Fabric, node: NodeId, scope: SlToVlScope) -> Vec<(NodeId, PortNum, PortNum)> {
+    let ports = fabric.node(node).num_ports;
+    match scope {
+        SlToVlScope::Pair { input, output } => vec![(node, input, output)],
+        SlToVlScope::EndPort { port } => vec![(node, PortNum::ZERO, port)],
+        SlToVlScope::All => {
+            let pairs = (0..=ports).flat_map(|input| (0..=ports).map(move |output| (input, output)));
+            pairs.map(|(input, output)| (node, PortNum(input), PortNum(output))).collect()
+        }
+    }
+}
+
+/// Writes of a wave land in any order, so no two may set one thing.
+pub(super) fn check_once(fabric: &Fabric, wave: &Wave) -> Result<(), CertificateFault> {
+    let (mut mappings, mut others, mut whole) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for write in &wave.writes {
+        let (fresh, what) = match *write {
+            Write::SlToVl { node, scope: SlToVlScope::All, .. } => (whole.insert(node), "SL-to-VL tables"),
+            Write::SlToVl { node, scope, .. } => {
+                let mut pairs = pairs_of(fabric, node, scope).into_iter();
+                (pairs.all(|pair| mappings.insert(pair)), "an SL-to-VL table")
+            }
+            Write::LftBlock { switch, block, .. } => (others.insert((0, switch.0, block)), "a forwarding block"),
+            Write::PortState { port, .. } => (others.insert((1, port.0, 0)), "a port state"),
+            Write::ActiveHalf { port, .. } => (others.insert((2, port.0, 0)), "a source's half"),
+            Write::SaHalf { .. } => (others.insert((3, 0, 0)), "the SA's half"),
+            Write::MasterSm { port, .. } => (others.insert((4, port.0, 0)), "the SM's address"),
+        };
+        if !fresh {
+            return Err(fault(&wave.name, format!("{what} is set twice, and either may land last")));
+        }
+    }
+    match mappings.iter().find(|(node, ..)| whole.contains(node)) {
+        None => Ok(()),
+        Some(&(node, ..)) => {
+            let node = fabric.describe_node(node);
+            Err(fault(&wave.name, format!("SL-to-VL tables of {node} are set twice, and either may land last")))
+        }
+    }
+}
+
+/// A lane that was seen empty stays so only if nobody is sent there afterwards: the first table that says otherwise, of a
+/// half that may be under way.
+pub(super) fn occupied_again(fabric: &Fabric, after: &SubnetTables, empty: VlSet, sent: [bool; 2]) -> Option<String> {
+    if empty.is_empty() {
+        return None;
+    }
+    let sls: Vec<Sl> = Sl::all().filter(|&sl| sent[Half::of_sl(sl).index()]).collect();
+    for (node, info) in fabric.nodes().filter(|(_, node)| node.present) {
+        let linked = fabric.ports_of(node).filter(|&port| fabric.peer(port).is_some());
+        let outputs: Vec<PortNum> = linked.map(|port| fabric.port(port).num).collect();
+        let inputs = if info.is_switch() { outputs.clone() } else { vec![PortNum::ZERO] };
+        for &input in &inputs {
+            for &output in &outputs {
+                let table = after.sl_to_vl[node.index()].get(input, output);
+                if let Some(sl) = sls.iter().find(|&&sl| empty.contains(table.get(sl))) {
+                    let (node, vl) = (fabric.describe_node(node), table.get(*sl));
+                    return Some(format!("lanes {empty} are said to be empty, and {node} sends SL {sl} on VL {vl}"));
+                }
+            }
+        }
+    }
+    None
+}
+
+/// What is said rests on an assumption, which the plan must name.
+pub(super) fn need(plan: &Plan, wave: &Wave, assumption: Assumption) -> Result<(), CertificateFault> {
+    if plan.draft().assumptions.contains(&assumption) {
+        return Ok(());
+    }
+    Err(fault(&wave.name, format!("it takes `{}` for granted, and the plan does not name it", assumption.name())))
+}

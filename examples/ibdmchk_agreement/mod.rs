@@ -1,0 +1,74 @@
+//! One routed subnet, two judges: what real OpenSM makes of a fabric under ibsim, as ibdmchk and as `reconfig audit`
+//! see it.
+//!
+//! A [`Sample`] names a fabric, a [`Routing`] what OpenSM is asked for. [`Examination::make`] serves the one by ibsim, has
+//! the other routed in a folder of its own, asks the subnet administrator for SLs where the engine has a say in them, and
+//! hands both judges the very same files. What comes back holds the verdicts and no opinion; [`Agreement::of`] is the
+//! opinion, and a disagreement is excused only by a cause of the list in `compare`, shown for the case at hand.
+//! Every program has a time limit, a folder and a socket name of its own, and is reaped. Shared by the example, the test
+//! and the bench. See docs/ORACLE.md.
+#![allow(dead_code)] // The example, the test and the bench each take what they need of it.
+
+mod compare;
+mod ibsim;
+mod judges;
+mod list;
+mod opensm;
+mod path_sl;
+mod process;
+
+pub use compare::{Agreement, CAUSES, Totals};
+pub use judges::{Auditor, Ends, Judged, Verdict, ask_audit, ask_ibdmchk, audit_command, ibdmchk_command};
+pub use list::{Sample, build, routings, samples};
+pub use opensm::{ROUTINGS, Routed, Routing};
+pub use process::{missing, run};
+
+use ibsim::Ibsim;
+use reconfig::fabric::Fabric;
+use reconfig::fabric::format::{Format, write};
+use std::path::Path;
+use std::time::Duration;
+
+/// How long OpenSM may route.
+const ROUTING_LIMIT: Duration = Duration::from_secs(300);
+/// What all of it takes.
+const PROGRAMS: [&str; 4] = ["ibsim", "ibsim-run", "opensm", "ibdmchk"];
+
+/// A routed subnet, and what was said of it: once for each choice of end points.
+pub struct Examination {
+    pub routed: Routed,
+    /// Whom it was asked for, ibdmchk's answer, ours.
+    pub answers: Vec<(Ends, Judged, Judged)>,
+}
+
+impl Examination {
+    /// Routes the fabric in a folder, and asks both judges.
+    pub fn make(fabric: &Fabric, routing: Routing, auditor: &Auditor, folder: &Path) -> Result<Examination, String> {
+        let routed = route(fabric, routing, folder)?;
+        // SLs were asked for pairs of CAs: with them, switches send nothing that is known.
+        let ends = if routed.path_sl.is_some() { &[Ends::Cas][..] } else { &[Ends::Cas, Ends::All] };
+        let answers = ends.iter().map(|&ends| {
+            let (theirs, ours) = (ask_ibdmchk(&routed, ends, folder), ask_audit(auditor, &routed, ends, folder));
+            Ok((ends, theirs?, ours?))
+        });
+        let answers = answers.collect::<std::io::Result<_>>().map_err(|error| format!("judging: {error}"))?;
+        Ok(Examination { routed, answers })
+    }
+}
+
+/// Routes the fabric by OpenSM under ibsim; the files stay in the folder.
+pub fn route(fabric: &Fabric, routing: Routing, folder: &Path) -> Result<Routed, String> {
+    let net = folder.join("fabric.net");
+    let text = write(fabric, Format::IbsimNet).map_err(|error| error.to_string())?;
+    std::fs::write(&net, text).map_err(|error| format!("{}: {error}", net.display()))?;
+    // Folders have names that nobody else has at this time, and so have sockets.
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let ibsim = Ibsim::start(&net, folder, format!("agreement-{}-{name}", std::process::id()))?;
+    let first = fabric.switches().next().ok_or("a fabric without switches")?;
+    opensm::route(&ibsim, routing, fabric.node(first).guid.0, folder, ROUTING_LIMIT)
+}
+
+/// The programs of others that are not installed: none, where the comparison can be made.
+pub fn programs_missing() -> Vec<String> {
+    missing(&PROGRAMS)
+}

@@ -1,0 +1,136 @@
+//! The service level of every path between end ports, as OpenSM's subnet administrator answers PathRecord queries.
+//!
+//! OpenSM 3.3.23 dumps no such table: whoever wants to know asks, pair by pair. The answers are written in the form
+//! `0xSOURCE_NODE_GUID DLID SL`, one a line, that ibdmchk reads.
+//! Source of the layout: InfiniBand Architecture Specification, volume 1, sections 13.4.3, 15.2.1.1 and 15.2.5.16.
+
+use super::ibsim::{Client, MAD_BYTES};
+use reconfig::fabric::Fabric;
+use reconfig::ids::{Guid, Lid};
+use std::fmt::Write;
+use std::time::Duration;
+
+/// Queries on their way at once; OpenSM itself keeps to four SMPs under ibsim.
+const WINDOW: usize = 4;
+/// After this long without an answer those on their way are asked again, this often.
+const PATIENCE: Duration = Duration::from_secs(2);
+const RETRIES: u32 = 5;
+/// Base version 1, class SubnAdm, class version 2, method Get.
+const HEADER: [u8; 4] = [1, 3, 2, 1];
+const GET_RESPONSE: u8 = 0x81;
+const PATH_RECORD: u16 = 0x35;
+/// Component mask bits of DLID and SLID.
+const BY_LIDS: u64 = 1 << 4 | 1 << 5;
+/// Offsets in the MAD: status, transaction, attribute, component mask; in the record that begins at 56: DLID, SLID, SL.
+const STATUS: usize = 4;
+const TRANSACTION: usize = 8;
+const ATTRIBUTE: usize = 16;
+const COMPONENT_MASK: usize = 48;
+const DLID: usize = 56 + 40;
+const SLID: usize = 56 + 42;
+const SL: usize = 56 + 53;
+
+/// A path: who sends, from which LID, to which.
+struct Pair {
+    source: Guid,
+    slid: Lid,
+    dlid: Lid,
+}
+
+/// The file's text: a line for each ordered pair of end ports.
+pub fn ask(client: &Client, fabric: &Fabric) -> Result<String, String> {
+    let pairs = pairs(fabric);
+    let levels = Questions { client, pairs: &pairs, levels: vec![None; pairs.len()], next: 0, open: 0 }.ask()?;
+    let mut text = String::new();
+    for (pair, sl) in pairs.iter().zip(levels) {
+        let _ = writeln!(text, "0x{:016x} {} {sl}", pair.source.0, pair.dlid.0);
+    }
+    Ok(text)
+}
+
+fn pairs(fabric: &Fabric) -> Vec<Pair> {
+    let ends: Vec<(Guid, Lid)> = fabric
+        .end_ports()
+        .filter_map(|id| {
+            let port = fabric.port(id);
+            port.lid.map(|lid| (fabric.node(port.node).guid, lid))
+        })
+        .collect();
+    let all = ends.iter().flat_map(|&(source, slid)| ends.iter().map(move |&(_, dlid)| Pair { source, slid, dlid }));
+    all.filter(|pair| pair.slid != pair.dlid).collect()
+}
+
+/// Queries under way: the transaction number is the pair's index.
+struct Questions<'a> {
+    client: &'a Client,
+    pairs: &'a [Pair],
+    levels: Vec<Option<u8>>,
+    /// The first pair that was not asked yet.
+    next: usize,
+    open: usize,
+}
+
+impl Questions<'_> {
+    fn ask(mut self) -> Result<Vec<u8>, String> {
+        self.client.wait_at_most(PATIENCE).map_err(|error| error.to_string())?;
+        let mut silent = 0;
+        while self.next < self.pairs.len() || self.open > 0 {
+            while self.open < WINDOW && self.next < self.pairs.len() {
+                self.send(self.next)?;
+                self.next += 1;
+                self.open += 1;
+            }
+            match self.client.receive().map_err(|error| format!("ibsim's socket: {error}"))? {
+                Some(mad) => {
+                    silent = 0;
+                    self.take(&mad)?;
+                }
+                None if silent < RETRIES => {
+                    silent += 1;
+                    self.repeat()?;
+                }
+                None => {
+                    return Err(format!("OpenSM's SA is silent; {} of {} paths asked", self.next, self.pairs.len()));
+                }
+            }
+        }
+        Ok(self.levels.into_iter().flatten().collect())
+    }
+
+    fn send(&self, index: usize) -> Result<(), String> {
+        let pair = &self.pairs[index];
+        let mut mad = [0; MAD_BYTES];
+        mad[..4].copy_from_slice(&HEADER);
+        mad[TRANSACTION + 4..ATTRIBUTE].copy_from_slice(&(index as u32).to_be_bytes());
+        mad[ATTRIBUTE..ATTRIBUTE + 2].copy_from_slice(&PATH_RECORD.to_be_bytes());
+        mad[COMPONENT_MASK..COMPONENT_MASK + 8].copy_from_slice(&BY_LIDS.to_be_bytes());
+        mad[DLID..SLID].copy_from_slice(&pair.dlid.0.to_be_bytes());
+        mad[SLID..SLID + 2].copy_from_slice(&pair.slid.0.to_be_bytes());
+        self.client.send(&mad).map_err(|error| format!("ibsim's socket: {error}"))
+    }
+
+    /// Asks again what is on its way.
+    fn repeat(&self) -> Result<(), String> {
+        let open = (0..self.next).rev().filter(|&index| self.levels[index].is_none());
+        open.take(self.open).try_for_each(|index| self.send(index))
+    }
+
+    fn take(&mut self, mad: &[u8; MAD_BYTES]) -> Result<(), String> {
+        let word = |at: usize| usize::from(mad[at]) << 8 | usize::from(mad[at + 1]);
+        let index = word(TRANSACTION + 4) << 16 | word(TRANSACTION + 6);
+        // What is no answer is a query that ibsim could not deliver: it is asked again in time.
+        let (true, Some(pair)) = (mad[3] == GET_RESPONSE, self.pairs.get(index)) else { return Ok(()) };
+        if word(STATUS) != 0 {
+            return Err(format!(
+                "OpenSM's SA: status {:#06x} for LID {} to {}",
+                word(STATUS),
+                pair.slid.0,
+                pair.dlid.0
+            ));
+        }
+        if self.levels[index].replace(mad[SL] & 0xf).is_none() {
+            self.open -= 1;
+        }
+        Ok(())
+    }
+}

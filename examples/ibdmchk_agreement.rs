@@ -45,7 +45,7 @@ fn compare(wish: &Wish) -> Result<Totals, Box<dyn Error>> {
     let mut totals = Totals::default();
     for (number, sample) in wish.samples() {
         let fabric = build(&sample)?;
-        for (row, routing) in routings(number) {
+        for (row, routing) in routings(number, &sample) {
             let title = format!("{sample} {}", routing.label);
             if !title.contains(&wish.only) {
                 continue;
@@ -101,9 +101,15 @@ impl Wish {
     }
 }
 
-/// `count` numbers below `total`, evenly spread, the first of each part.
+/// `count` numbers below `total`, evenly spread; the families, which take turns in the list, take turns here too.
 fn spread(count: usize, total: usize) -> Vec<usize> {
-    (0..count).map(|part| part * total / count).collect()
+    let all = count == total;
+    (0..count)
+        .map(|part| part * total / count)
+        .map(|first| if all { first } else { first / 4 * 4 })
+        .zip(0..)
+        .map(|(first, part)| if all { first } else { (first + part % 4).min(total - 1) })
+        .collect()
 }
 
 /// Where the files of one run lie: for its time, or for good.

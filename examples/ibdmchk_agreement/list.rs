@@ -1,6 +1,6 @@
 //! The fabrics that are compared: four families, 8 to 200 switches, every one from its seed.
 
-use super::opensm::{ROUTINGS, Routing};
+use super::opensm::{ROUTINGS, Routing, Wants};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
@@ -75,9 +75,10 @@ fn waxman(number: u64) -> Sample {
     Sample { family: FAMILIES[1], topology, seed: number, switches_gone: 0, links_gone: 0 }
 }
 
+/// Whole, without a switch, without some links, without some of both: OpenSM's ftree takes only what stays regular.
 fn tree(number: u64) -> Sample {
     let topology = TREES[number as usize / 4].to_string();
-    let (switches_gone, links_gone) = [(1, 0), (0, 2), (1, 3), (2, 5)][number as usize % 4];
+    let (switches_gone, links_gone) = [(0, 0), (1, 0), (0, 1 + number as usize / 13), (2, 5)][number as usize % 4];
     Sample { family: FAMILIES[2], topology, seed: number, switches_gone, links_gone }
 }
 
@@ -96,11 +97,24 @@ fn hosts(switches: u64, number: u64) -> u64 {
 }
 
 /// The routings of a fabric by row: every engine, and for each second fabric each variant of those that use lanes.
-pub fn routings(number: usize) -> impl Iterator<Item = (usize, Routing)> {
-    ROUTINGS.into_iter().enumerate().filter(move |(row, routing)| {
-        let variant = routing.label.contains(',') && !routing.rooted;
-        !variant || (row + number / 4).is_multiple_of(2)
-    })
+pub fn routings(number: usize, sample: &Sample) -> Vec<(usize, Routing)> {
+    let torus = sample.is_a_torus_of_two_or_three_long_sides();
+    let mut rows: Vec<(usize, Routing)> = ROUTINGS.into_iter().enumerate().collect();
+    rows.retain(|(row, routing)| match routing.wants {
+        Wants::Root => true,
+        Wants::Torus => torus,
+        Wants::Nothing => !routing.label.contains(',') || (row + number / 4).is_multiple_of(2),
+    });
+    rows
+}
+
+impl Sample {
+    /// What torus-2QoS takes: a side of two switches has no way round.
+    fn is_a_torus_of_two_or_three_long_sides(&self) -> bool {
+        let sides = self.topology.strip_prefix("torus:").and_then(|rest| rest.split(',').next());
+        let mut sides = sides.into_iter().flat_map(|sides| sides.split('x'));
+        (2..=3).contains(&sides.clone().count()) && sides.all(|side| side != "2")
+    }
 }
 
 /// A family's place in the list.

@@ -64,8 +64,7 @@ pub fn route(fabric: &Fabric, routing: Routing, folder: &Path) -> Result<Routed,
     // Folders have names that nobody else has at this time, and so have sockets.
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let ibsim = Ibsim::start(&net, folder, format!("agreement-{}-{name}", std::process::id()))?;
-    let first = fabric.switches().next().ok_or("a fabric without switches")?;
-    opensm::route(&ibsim, routing, fabric.node(first).guid.0, folder, ROUTING_LIMIT)
+    opensm::route(&ibsim, fabric, routing, folder, ROUTING_LIMIT)
 }
 
 /// The programs of others that are not installed: none, where the comparison can be made.

@@ -5,6 +5,7 @@ use super::path_sl;
 use super::process::{Background, lossy};
 use reconfig::fabric::Fabric;
 use reconfig::fabric::format::read;
+use reconfig::ids::Guid;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,12 +23,24 @@ pub struct Routing {
     pub label: &'static str,
     /// What OpenSM calls the engine.
     pub engine: &'static str,
-    /// Whether the first switch is named as the root.
-    pub rooted: bool,
+    /// What it wants to be told of the fabric.
+    pub wants: Wants,
     /// Lines for its configuration. `qos TRUE` makes it write SL-to-VL tables, and dump them.
     pub options: &'static str,
 }
 
+/// What an engine is told of the fabric.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wants {
+    Nothing,
+    /// The root: the first switch.
+    Root,
+    /// Which switches are a torus' origin and the neighbours of that.
+    Torus,
+}
+
+/// Its log is read while it runs.
+const LOG_AT_ONCE: &str = "force_log_flush TRUE\n";
 const QOS: &str = "qos TRUE\n";
 /// Eight SLs on two lanes: the layers that an engine keeps apart meet again.
 const FOLDED: &str = "qos TRUE\nqos_sl2vl 0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1\n";
@@ -36,19 +49,19 @@ const NUE_FOLDED: &str = "qos TRUE\nnue_max_num_vls 8\nqos_sl2vl 0,1,0,1,0,1,0,1
 
 /// Every routing that is compared.
 pub const ROUTINGS: [Routing; 13] = [
-    Routing { label: "minhop", engine: "minhop", rooted: false, options: "" },
-    Routing { label: "updn", engine: "updn", rooted: false, options: "" },
-    Routing { label: "updn, root named", engine: "updn", rooted: true, options: QOS },
-    Routing { label: "dnup", engine: "dnup", rooted: false, options: "" },
-    Routing { label: "dnup, root named", engine: "dnup", rooted: true, options: "" },
-    Routing { label: "ftree", engine: "ftree", rooted: false, options: "" },
-    Routing { label: "dfsssp", engine: "dfsssp", rooted: false, options: QOS },
-    Routing { label: "dfsssp, two lanes", engine: "dfsssp", rooted: false, options: FOLDED },
-    Routing { label: "nue, one lane", engine: "nue", rooted: false, options: QOS },
-    Routing { label: "nue, four lanes", engine: "nue", rooted: false, options: NUE_4 },
-    Routing { label: "nue, eight on two", engine: "nue", rooted: false, options: NUE_FOLDED },
-    Routing { label: "lash", engine: "lash", rooted: false, options: QOS },
-    Routing { label: "lash, two lanes", engine: "lash", rooted: false, options: FOLDED },
+    Routing { label: "minhop", engine: "minhop", wants: Wants::Nothing, options: "" },
+    Routing { label: "updn", engine: "updn", wants: Wants::Nothing, options: "" },
+    Routing { label: "updn, root named", engine: "updn", wants: Wants::Root, options: QOS },
+    Routing { label: "dnup", engine: "dnup", wants: Wants::Nothing, options: "" },
+    Routing { label: "ftree", engine: "ftree", wants: Wants::Nothing, options: "" },
+    Routing { label: "dfsssp", engine: "dfsssp", wants: Wants::Nothing, options: QOS },
+    Routing { label: "dfsssp, two lanes", engine: "dfsssp", wants: Wants::Nothing, options: FOLDED },
+    Routing { label: "nue, one lane", engine: "nue", wants: Wants::Nothing, options: QOS },
+    Routing { label: "nue, four lanes", engine: "nue", wants: Wants::Nothing, options: NUE_4 },
+    Routing { label: "nue, eight on two", engine: "nue", wants: Wants::Nothing, options: NUE_FOLDED },
+    Routing { label: "lash", engine: "lash", wants: Wants::Nothing, options: QOS },
+    Routing { label: "lash, two lanes", engine: "lash", wants: Wants::Nothing, options: FOLDED },
+    Routing { label: "torus-2QoS", engine: "torus-2QoS", wants: Wants::Torus, options: QOS },
 ];
 
 /// A routed subnet, as OpenSM wrote it down.
@@ -67,10 +80,17 @@ pub struct Routed {
     pub seconds: f64,
 }
 
-/// Routes the fabric that ibsim serves; `root` is the GUID of the root where one is named.
-pub fn route(ibsim: &Ibsim, routing: Routing, root: u64, folder: &Path, limit: Duration) -> Result<Routed, String> {
+/// Routes the fabric, which ibsim serves.
+pub fn route(
+    ibsim: &Ibsim,
+    fabric: &Fabric,
+    routing: Routing,
+    folder: &Path,
+    limit: Duration,
+) -> Result<Routed, String> {
     let start = Instant::now();
-    let _opensm = run(ibsim, routing, root, folder, limit).map_err(|why| format!("OpenSM: {why}"))?;
+    let options = configure(fabric, routing, folder)?;
+    let _opensm = run(ibsim, routing.engine, &options, folder, limit).map_err(|why| format!("OpenSM: {why}"))?;
     let seconds = start.elapsed().as_secs_f64();
     let subnet = folder.join("opensm-subnet.lst");
     let bytes = std::fs::read(&subnet).map_err(|error| format!("{}: {error}", subnet.display()))?;
@@ -82,18 +102,63 @@ pub fn route(ibsim: &Ibsim, routing: Routing, root: u64, folder: &Path, limit: D
     Ok(Routed { subnet, fdbs: folder.join("opensm.fdbs"), sl2vl, path_sl, engine, fabric, seconds })
 }
 
-/// OpenSM, running, after its first sweep: every dump is complete before it says that the subnet is up.
-fn run(ibsim: &Ibsim, routing: Routing, root: u64, folder: &Path, limit: Duration) -> Result<Background, String> {
-    let told = |error: std::io::Error| error.to_string();
-    let (configuration, roots, log) = (folder.join("opensm.conf"), folder.join("roots"), folder.join("osm.log"));
-    let mut options = format!("force_log_flush TRUE\n{}", routing.options);
-    if routing.rooted {
-        std::fs::write(&roots, format!("0x{root:016x}\n")).map_err(told)?;
-        let _ = writeln!(options, "root_guid_file {}", roots.display());
+/// Its configuration; files that it names lie beside it.
+fn configure(fabric: &Fabric, routing: Routing, folder: &Path) -> Result<String, String> {
+    let (name, text) = match routing.wants {
+        Wants::Nothing => return Ok(format!("{LOG_AT_ONCE}{}", routing.options)),
+        Wants::Root => {
+            let first = fabric.switches().next().ok_or("a fabric without switches")?;
+            ("root_guid_file", format!("{}\n", fabric.node(first).guid))
+        }
+        Wants::Torus => ("torus_config", torus(fabric)?),
+    };
+    let file = folder.join(name);
+    std::fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
+    Ok(format!("{LOG_AT_ONCE}{}{name} {}\n", routing.options, file.display()))
+}
+
+/// The origin of a generated torus and its neighbours, found by their names: `switch-` and coordinates. The first of
+/// torus-2QoS' three dimensions has one switch where there are two.
+fn torus(fabric: &Fabric) -> Result<String, String> {
+    let named: Vec<(Vec<u32>, Guid)> = fabric
+        .switches()
+        .filter_map(|switch| {
+            let node = fabric.node(switch);
+            let coordinates = node.description.strip_prefix("switch-")?.split('-').map(|at| at.parse().ok());
+            Some((coordinates.collect::<Option<_>>()?, node.guid))
+        })
+        .collect();
+    let dimensions = named.first().map_or(0, |(coordinates, _)| coordinates.len());
+    if !(2..=3).contains(&dimensions) {
+        return Err(format!("torus-2QoS routes two or three dimensions, not {dimensions}"));
     }
+    let side = |dimension: usize| named.iter().map(|(at, _)| at[dimension] + 1).max().unwrap_or(1);
+    let sides: Vec<u32> = std::iter::repeat_n(1, 3 - dimensions).chain((0..dimensions).map(side)).collect();
+    let mut text = format!("torus {} {} {}\n", sides[0], sides[1], sides[2]);
+    for (dimension, axis) in (0..dimensions).zip(&["x", "y", "z"][3 - dimensions..]) {
+        let along = |coordinate: u32| {
+            let at = |(coordinates, _): &&(Vec<u32>, Guid)| {
+                coordinates.iter().enumerate().all(|(other, &at)| at == if other == dimension { coordinate } else { 0 })
+            };
+            named.iter().find(at).map(|&(_, guid)| guid)
+        };
+        // One neighbour will do, of the two, but for a side of four; where it does not, OpenSM says so.
+        for (sign, place) in [("p", 1), ("m", side(dimension) - 1)] {
+            if let Some((from, to)) = along(0).zip(along(place)) {
+                let _ = writeln!(text, "{axis}{sign}_link {from} {to}");
+            }
+        }
+    }
+    Ok(text)
+}
+
+/// OpenSM, running, after its first sweep: every dump is complete before it says that the subnet is up.
+fn run(ibsim: &Ibsim, engine: &str, options: &str, folder: &Path, limit: Duration) -> Result<Background, String> {
+    let told = |error: std::io::Error| error.to_string();
+    let (configuration, log) = (folder.join("opensm.conf"), folder.join("osm.log"));
     std::fs::write(&configuration, options).map_err(told)?;
     let mut command = Command::new("ibsim-run");
-    command.args(["opensm", "-R", routing.engine, "-D", LOG_FLAGS, "-f"]).arg(&log).arg("-F").arg(&configuration);
+    command.args(["opensm", "-R", engine, "-D", LOG_FLAGS, "-f"]).arg(&log).arg("-F").arg(&configuration);
     command.env("IBSIM_SOCKNAME", &ibsim.socket).env("OSM_TMP_DIR", folder).env("OSM_CACHE_DIR", folder);
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{path}:/usr/sbin:/sbin"));

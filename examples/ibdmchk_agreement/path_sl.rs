@@ -37,12 +37,15 @@ struct Pair {
     dlid: Lid,
 }
 
-/// The file's text: a line for each ordered pair of end ports.
+/// What the SA answers where there is no path: status, of class SubnAdm.
+const NO_RECORDS: usize = 0x0300;
+
+/// The file's text: a line for each ordered pair of end ports that has a path.
 pub fn ask(client: &Client, fabric: &Fabric) -> Result<String, String> {
     let pairs = pairs(fabric);
     let levels = Questions { client, pairs: &pairs, levels: vec![None; pairs.len()], next: 0, open: 0 }.ask()?;
     let mut text = String::new();
-    for (pair, sl) in pairs.iter().zip(levels) {
+    for (pair, sl) in pairs.iter().zip(levels).filter_map(|(pair, answer)| Some((pair, answer?))) {
         let _ = writeln!(text, "0x{:016x} {} {sl}", pair.source.0, pair.dlid.0);
     }
     Ok(text)
@@ -64,14 +67,15 @@ fn pairs(fabric: &Fabric) -> Vec<Pair> {
 struct Questions<'a> {
     client: &'a Client,
     pairs: &'a [Pair],
-    levels: Vec<Option<u8>>,
+    /// SL of each pair that was answered; none within where there is no path.
+    levels: Vec<Option<Option<u8>>>,
     /// The first pair that was not asked yet.
     next: usize,
     open: usize,
 }
 
 impl Questions<'_> {
-    fn ask(mut self) -> Result<Vec<u8>, String> {
+    fn ask(mut self) -> Result<Vec<Option<u8>>, String> {
         self.client.wait_at_most(PATIENCE).map_err(|error| error.to_string())?;
         let mut silent = 0;
         while self.next < self.pairs.len() || self.open > 0 {

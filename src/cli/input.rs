@@ -15,6 +15,16 @@ pub(super) fn read_fabric(file: &Path) -> Result<Fabric, Failure> {
     format::read(&bytes, &name_of(file)).map_err(|error| Failure::Unreadable(error.render(colours_errors())))
 }
 
+/// What `read` makes of `file` (`-` is standard input), a dump of tables of `fabric`.
+pub(super) fn read_dump<T>(
+    file: &Path,
+    fabric: &Fabric,
+    read: impl Fn(&[u8], &str, &Fabric) -> Result<T, format::ReadError>,
+) -> Result<T, Failure> {
+    let bytes = read_bytes(file).with_context(|| format!("cannot read {}", file.display())).map_err(Failure::input)?;
+    read(&bytes, &name_of(file), fabric).map_err(|error| Failure::Unreadable(error.render(colours_errors())))
+}
+
 /// The plan in `file` (`-` is standard input).
 pub(super) fn read_plan(file: &Path) -> Result<Plan, Failure> {
     let read = || format!("cannot read {}", file.display());

@@ -6,6 +6,7 @@
 //! to standard error; a reader that closes the pipe early ends the output, not the run. To add a command: a file with its
 //! arguments and a `run`, a variant of `Command`, a line in `dispatch`.
 
+mod audit;
 mod check;
 mod choice;
 mod completions;
@@ -28,6 +29,7 @@ Examples:
   reconfig simulate --remove-root fabric.ibnetdiscover
   reconfig plan before.ibnetdiscover after.ibnetdiscover -o change.plan
   reconfig check change.plan
+  reconfig audit opensm-subnet.lst --fdbs opensm.fdbs
   reconfig fabric show fabric.ibnetdiscover
   reconfig fabric generate fat-tree:4,2 -o fat-tree-4-2.ibnetdiscover
   reconfig completions bash > ~/.local/share/bash-completion/completions/reconfig
@@ -68,6 +70,8 @@ enum Command {
     Plan(Box<plan::Arguments>),
     /// Judge a plan again, from its file alone.
     Check(check::Arguments),
+    /// Judge the routing of a subnet as it runs: free of deadlock, loops and black holes?
+    Audit(Box<audit::Arguments>),
     /// Look at, compare, convert and make topologies.
     #[command(subcommand)]
     Fabric(fabric::Command),
@@ -98,6 +102,7 @@ fn dispatch(command: Command, common: Common) -> Result<Answer, Failure> {
         Command::Simulate(arguments) => simulate::run(&arguments, common),
         Command::Plan(arguments) => plan::run(&arguments, common),
         Command::Check(arguments) => check::run(&arguments, common),
+        Command::Audit(arguments) => audit::run(&arguments, common),
         Command::Fabric(command) => fabric::run(command, common),
         Command::Completions(arguments) => completions::run(&arguments),
     }

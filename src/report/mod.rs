@@ -1,6 +1,7 @@
 //! What people see of a run: one screen of text for each kind of result. Values in, text out; no logic, no I/O.
 
 mod accounting;
+mod audit;
 mod compare;
 mod plan;
 mod quantity;
@@ -8,6 +9,7 @@ mod screen;
 mod simulation;
 
 pub use accounting::accounting;
+pub use audit::{AuditReport, Judged, TransitionReport, audit, cycle_dot};
 pub use compare::comparison;
 pub use plan::{CheckReport, DrainFacts, LaneFacts, PlanFacts, PlanReport, Refused, WaveFacts, check, plan};
 pub use quantity::{count, duration, percent};

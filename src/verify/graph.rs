@@ -1,11 +1,11 @@
-//! A flat directed graph: numbering in which every edge goes up, or a shortest cycle.
+//! A flat directed graph: numbering in which every edge goes up, or a shortest cycle, or all that is tied in cycles.
 
 /// Edge visits after which the search for a shorter cycle ends, once one is found.
 const BUDGET: u64 = 500_000_000;
 
 /// Successors of nodes 0 to n − 1, packed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Graph {
+pub struct Graph {
     /// Node i's successors are `to[start[i]..start[i + 1]]`.
     start: Vec<u32>,
     to: Vec<u32>,
@@ -13,7 +13,8 @@ pub(super) struct Graph {
 
 /// A cycle by its nodes, in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct NodeCycle {
+pub struct NodeCycle {
+    /// Each has an edge to the next, the last to the first.
     pub nodes: Vec<u32>,
     /// Whether the search for a shorter one was complete.
     pub shortest: bool,
@@ -37,6 +38,11 @@ impl Graph {
     /// How many nodes.
     pub fn len(&self) -> usize {
         self.start.len() - 1
+    }
+
+    /// Whether it has no node.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// A node's successors.
@@ -72,6 +78,22 @@ impl Graph {
         if order.len() == self.len() { Ok(order) } else { Err(self.shortest_cycle(waiting)) }
     }
 
+    /// The strongly connected components that hold a cycle, each in rising order, in the order of their least nodes.
+    pub fn components(&self) -> Vec<Vec<u32>> {
+        let mut search = ComponentSearch {
+            graph: self,
+            number: vec![0; self.len()],
+            low: vec![0; self.len()],
+            next: 1,
+            open: Vec::new(),
+            path: Vec::new(),
+            found: Vec::new(),
+        };
+        (0..self.len() as u32).for_each(|node| search.from(node));
+        search.found.sort_unstable();
+        search.found
+    }
+
     /// The shortest cycle; `waiting` is above 0 for the nodes that lie on cycles or behind them.
     fn shortest_cycle(&self, waiting: Vec<u32>) -> NodeCycle {
         let mut live: Vec<bool> = waiting.iter().map(|&count| count > 0).collect();
@@ -92,6 +114,71 @@ impl Graph {
             }
         }
         NodeCycle { nodes: best.expect("nodes that no order holds include a cycle"), shortest: true }
+    }
+}
+
+/// Tarjan's depth-first search, with a path of its own in place of recursion.
+struct ComponentSearch<'a> {
+    graph: &'a Graph,
+    /// By node: the order of discovery from 1; 0 before it, `u32::MAX` once its component is closed.
+    number: Vec<u32>,
+    /// By node: the least number that is known to be reached from it.
+    low: Vec<u32>,
+    next: u32,
+    /// Discovered, component not closed.
+    open: Vec<u32>,
+    /// The way to the node in hand: node, and successors tried.
+    path: Vec<(u32, usize)>,
+    found: Vec<Vec<u32>>,
+}
+
+impl ComponentSearch<'_> {
+    fn from(&mut self, start: u32) {
+        if self.number[start as usize] == 0 {
+            self.discover(start);
+        }
+        while let Some(last) = self.path.last_mut() {
+            let (node, tried) = *last;
+            let Some(&target) = self.graph.successors(node).get(tried) else {
+                self.leave(node);
+                continue;
+            };
+            last.1 += 1;
+            match self.number[target as usize] {
+                0 => self.discover(target),
+                u32::MAX => {}
+                number => self.low[node as usize] = self.low[node as usize].min(number),
+            }
+        }
+    }
+
+    fn discover(&mut self, node: u32) {
+        (self.number[node as usize], self.low[node as usize]) = (self.next, self.next);
+        self.next += 1;
+        self.open.push(node);
+        self.path.push((node, 0));
+    }
+
+    fn leave(&mut self, node: u32) {
+        self.path.pop();
+        let low = self.low[node as usize];
+        if let Some(&(before, _)) = self.path.last() {
+            self.low[before as usize] = self.low[before as usize].min(low);
+        }
+        if low == self.number[node as usize] {
+            self.close(node);
+        }
+    }
+
+    /// `node` is the first discovered of its component, which is all that was opened since.
+    fn close(&mut self, node: u32) {
+        let first = self.open.iter().rposition(|&open| open == node).unwrap_or(0);
+        let mut component = self.open.split_off(first);
+        component.iter().for_each(|&member| self.number[member as usize] = u32::MAX);
+        if component.len() > 1 || self.graph.successors(node).contains(&node) {
+            component.sort_unstable();
+            self.found.push(component);
+        }
     }
 }
 
@@ -175,11 +262,21 @@ mod tests {
         (0..nodes).map(|node| hops[node][node]).min().filter(|&hops| hops < usize::MAX / 2)
     }
 
+    fn cyclic_components(graph: &DiGraph<(), (), u32>) -> Vec<Vec<u32>> {
+        let parts = tarjan_scc(graph).into_iter();
+        let tied = parts.filter(|part| part.len() > 1 || graph.contains_edge(part[0], part[0]));
+        let mut found: Vec<Vec<u32>> = tied.map(|part| part.iter().map(|node| node.index() as u32).collect()).collect();
+        found.iter_mut().for_each(|part| part.sort_unstable());
+        found.sort_unstable();
+        found
+    }
+
     proptest! {
         #[test]
         fn agrees_with_petgraph(edges in prop::collection::vec((0u32..24, 0u32..24), 0..60)) {
             let graph = graph_of(24, &edges);
             let oracle = DiGraph::<(), (), u32>::from_edges(&edges);
+            prop_assert_eq!(graph.components(), cyclic_components(&oracle));
             match graph.order() {
                 Ok(order) => {
                     prop_assert!(!is_cyclic_directed(&oracle));

@@ -22,6 +22,7 @@ mod walk;
 
 pub use channels::ChannelGraph;
 pub use foresight::{Wait, foresee};
+pub use graph::{Graph as LaneGraph, NodeCycle};
 pub use prover::{Scope, TableProof, prove, prove_tables};
 pub use refusal::{
     BlackHole, ClassLoop, Cycle, Dependency, Device, Entry, HoleCause, LoopHop, PortLane, Refusal, WrongArrival,

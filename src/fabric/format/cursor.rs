@@ -10,7 +10,7 @@ use winnow::token::{literal, take_while};
 
 /// The unread rest of one line.
 #[derive(Clone)]
-pub(super) struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     source: Source<'a>,
     rest: &'a str,
     end: usize,

@@ -9,21 +9,21 @@ use std::ops::Range;
 
 /// Bytes of the text, from `start` to before `end`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Span {
+pub(crate) struct Span {
     pub start: usize,
     pub end: usize,
 }
 
 /// A value and where it was told.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told<T> {
+pub(crate) struct Told<T> {
     pub value: T,
     pub at: Span,
 }
 
 /// A text and the name under which people know it.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
+pub(crate) struct Source<'a> {
     pub file: &'a str,
     pub text: &'a str,
 }

@@ -19,10 +19,11 @@ mod lines;
 mod print;
 mod subnet_lst;
 
+pub(crate) use cursor::Cursor;
 pub use diagnostic::ReadError;
+pub(crate) use diagnostic::{Source, Span, Told};
 
 use crate::fabric::Fabric;
-use diagnostic::{Source, Span};
 use std::fmt;
 use std::str::FromStr;
 
@@ -196,7 +197,7 @@ fn read_text(format: Format, source: Source<'_>) -> Result<Reading, ReadError> {
 }
 
 /// The text of a file, which must be UTF-8.
-fn decode<'a>(bytes: &'a [u8], file: &str) -> Result<&'a str, ReadError> {
+pub(crate) fn decode<'a>(bytes: &'a [u8], file: &str) -> Result<&'a str, ReadError> {
     std::str::from_utf8(bytes).map_err(|error| {
         let at = error.valid_up_to();
         let text = String::from_utf8_lossy(bytes);

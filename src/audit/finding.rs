@@ -1,0 +1,271 @@
+//! What an audit finds, for people as text (`report`) and for programs as JSON.
+
+use crate::ids::{Lid, PortNum, Sl, Vl};
+use crate::verify::{Device, Entry, PortLane};
+use serde::Serialize;
+
+/// How many findings of a kind are told with their evidence; all are counted.
+pub const SHOWN: usize = 10;
+
+/// How many there are, and the first of them.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Findings<T> {
+    /// All.
+    pub count: usize,
+    /// The first [`SHOWN`], in the order of LIDs.
+    pub first: Vec<T>,
+}
+
+impl<T> Default for Findings<T> {
+    fn default() -> Findings<T> {
+        Findings { count: 0, first: Vec::new() }
+    }
+}
+
+impl<T> Findings<T> {
+    /// Counts one more; `tell` is asked for its evidence where that is kept.
+    pub(super) fn add(&mut self, tell: impl FnOnce() -> T) {
+        self.count += 1;
+        if self.first.len() < SHOWN {
+            self.first.push(tell());
+        }
+    }
+}
+
+/// Whether the routing is free of every fault that is looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Nothing was found.
+    Safe,
+    /// Something was found.
+    Unsafe,
+}
+
+impl From<bool> for Verdict {
+    fn from(safe: bool) -> Verdict {
+        if safe { Verdict::Safe } else { Verdict::Unsafe }
+    }
+}
+
+/// What is audited, in numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Size {
+    /// Switches.
+    pub switches: usize,
+    /// CAs.
+    pub cas: usize,
+    /// Routers.
+    pub routers: usize,
+    /// Links.
+    pub links: usize,
+}
+
+/// Ports that send and are sent to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ends {
+    /// Ports of CAs and routers.
+    EndPorts,
+    /// Those and the switches themselves.
+    EndPortsAndSwitches,
+}
+
+/// What was found of one routing, or of all mixtures of two.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Audit {
+    /// Names of what was found, none where the routing is safe: `credit-loops`, `loops`, `black-holes`, `wrong-arrivals`, `unreachable-pairs`.
+    pub faults: Vec<&'static str>,
+    /// The fabric.
+    pub fabric: Size,
+    /// Who sends, and to whom.
+    pub ends: Ends,
+    /// Lanes that can wait for each other.
+    pub credit_loops: CreditLoops,
+    /// Switches that send one DLID round.
+    pub loops: Findings<ClassLoop>,
+    /// Devices that discard packets to a DLID, once for each device and DLID.
+    pub black_holes: Findings<BlackHole>,
+    /// Ports that packets reach without being theirs, once for each port and DLID.
+    pub wrong_arrivals: Findings<WrongArrival>,
+    /// Pairs of source and DLID of which packets may not arrive.
+    pub unreachable_pairs: Findings<UnreachablePair>,
+    /// All pairs of source and DLID, a source's own LIDs left out.
+    pub pairs: usize,
+    /// Lanes that can be occupied.
+    pub lanes: usize,
+    /// Channels that can be occupied.
+    pub channels: usize,
+    /// Distinct dependencies between lanes.
+    pub dependencies: usize,
+    /// What the files did not say, and what was taken in its place.
+    pub notes: Vec<String>,
+}
+
+impl Audit {
+    /// Whether nothing was found.
+    pub fn verdict(&self) -> Verdict {
+        self.faults.is_empty().into()
+    }
+}
+
+/// Lanes that can wait for each other in cycles.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct CreditLoops {
+    /// The strongly connected components of lanes, largest first.
+    pub components: Vec<Component>,
+    /// Lanes in all of them.
+    pub lanes: usize,
+    /// The shortest cycle: each dependency's output lane is the next one's input lane, at the other end of the cable.
+    pub cycle: Option<Vec<Dependency>>,
+    /// Whether it is known that no shorter one exists; in very large tangles the search ends after a fixed amount of work.
+    pub shortest: bool,
+}
+
+/// Lanes of which each can wait for each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Component {
+    /// How many.
+    pub lanes: usize,
+}
+
+/// At one switch, a packet in the input lane can wait for the output lane.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Dependency {
+    /// The switch.
+    pub switch: Device,
+    /// Where the packet stands.
+    pub input: PortLane,
+    /// What it waits for.
+    pub output: PortLane,
+    /// The DLID of a class that does so.
+    pub lid: Lid,
+    /// Its service level.
+    pub sl: Sl,
+    /// Who owns the DLID.
+    pub destination: String,
+    /// Who may have sent it.
+    pub source: String,
+    /// The forwarding entry that it follows.
+    pub entry: Entry,
+    /// The SL-to-VL table that it follows.
+    pub mapping: Entry,
+    /// The path that its source uses.
+    pub path: Entry,
+}
+
+/// Switches that send one DLID round.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ClassLoop {
+    /// The DLID.
+    pub lid: Lid,
+    /// A service level with which packets come there.
+    pub sl: Sl,
+    /// The switches in order; the last leads to the first.
+    pub hops: Vec<LoopHop>,
+}
+
+/// One switch of a loop.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct LoopHop {
+    /// The switch.
+    pub switch: Device,
+    /// The output port.
+    pub port: PortNum,
+    /// The entry that says so.
+    pub entry: Entry,
+}
+
+/// A device that discards packets.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct BlackHole {
+    /// The device.
+    pub device: Device,
+    /// The DLID.
+    pub lid: Lid,
+    /// The service level of a packet that comes there.
+    pub sl: Sl,
+    /// Why it discards.
+    #[serde(flatten)]
+    pub cause: HoleCause,
+    /// The entry that says so.
+    pub entry: Entry,
+}
+
+/// Why a device discards packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "cause", rename_all = "kebab-case")]
+pub enum HoleCause {
+    /// No output port.
+    NoRoute,
+    /// An output port without a cable.
+    NoCable {
+        /// The output port.
+        port: PortNum,
+    },
+    /// A service level that has no data lane there: mapped to VL 15, to a lane that is not in operation, or not at all.
+    NoLane {
+        /// The input port; 0 at a source.
+        input: PortNum,
+        /// The output port.
+        output: PortNum,
+        /// The lane, where there is one.
+        vl: Option<Vl>,
+    },
+}
+
+/// A port that packets reach without being theirs.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct WrongArrival {
+    /// The DLID.
+    pub lid: Lid,
+    /// The port where they arrive.
+    pub port: String,
+    /// The port that owns the DLID.
+    pub owner: String,
+}
+
+/// A source and a DLID between which packets may be lost.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct UnreachablePair {
+    /// The source.
+    pub source: String,
+    /// The owner of the DLID.
+    pub destination: String,
+    /// The DLID.
+    pub lid: Lid,
+    /// What becomes of them.
+    pub why: Why,
+}
+
+/// What becomes of packets that do not arrive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Why {
+    /// They are discarded.
+    BlackHole,
+    /// They go round.
+    Loop,
+    /// They come to another port.
+    WrongArrival,
+    /// The file of paths gives no service level: there is no path.
+    NoPath,
+}
+
+/// What was found of an update: of each routing by itself, and of every mixture of both.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct UpdateAudit {
+    /// The routing before.
+    pub before: Audit,
+    /// Every mixture, from the first write to the last.
+    pub during: Audit,
+    /// The routing after.
+    pub after: Audit,
+}
+
+impl UpdateAudit {
+    /// Whether nothing was found at any moment.
+    pub fn is_safe(&self) -> bool {
+        [&self.before, &self.during, &self.after].iter().all(|audit| audit.verdict() == Verdict::Safe)
+    }
+}

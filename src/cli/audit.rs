@@ -1,0 +1,216 @@
+//! `reconfig audit`: the routing of a subnet as it runs, judged; and the update from one routing to the next.
+
+use super::input::{read_dump, read_fabric};
+use super::outcome::{Answer, Failure};
+use super::{Common, output};
+use crate::audit::{self, Rules, Snapshot};
+use crate::fabric::difference::{Union, union};
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Lid, Lmc};
+use crate::report::{self, AuditReport};
+use crate::tables::dump::{Lfts, PathSls, SlToVlDump, read_fdbs, read_lfts, read_path_sls, read_sl_to_vl};
+use anyhow::anyhow;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+OpenSM writes opensm-subnet.lst, opensm.fdbs, opensm-lfts.dump and, where SL-to-VL tables matter, opensm-sl2vl.dump with
+the log flags -D 0x43; dump_fts asks the switches themselves. Without --path-sl every packet has service level 0; without
+--sl2vl a service level takes the lane of its number (modulo --vls).
+
+With tables of an update (--after-fdbs or --after-lfts) each of both routings is judged, and every mixture of their
+entries that an update in place can go through. What --after-sl2vl and --after-path-sl do not name stays as it was.
+
+Examples:
+  reconfig audit opensm-subnet.lst --fdbs opensm.fdbs
+  reconfig audit fabric.ibnetdiscover --lfts dump_fts.out --sl2vl opensm-sl2vl.dump --path-sl paths --json
+  reconfig audit before.lst --fdbs before.fdbs --after after.lst --after-fdbs after.fdbs --dot cycle.dot
+
+Exit codes: 0 nothing was found; 1 something was, whatever it is; 2 wrong usage or unreadable input.")]
+pub(super) struct Arguments {
+    /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file with LIDs; `-` is standard input.
+    fabric: PathBuf,
+    /// Forwarding tables as OpenSM's opensm.fdbs.
+    #[arg(long, value_name = "FILE", conflicts_with = "lfts", required_unless_present = "lfts")]
+    fdbs: Option<PathBuf>,
+    /// Forwarding tables as OpenSM's opensm-lfts.dump, or from dump_fts, dump_lfts.sh or ibroute.
+    #[arg(long, value_name = "FILE")]
+    lfts: Option<PathBuf>,
+    /// SL-to-VL tables as OpenSM's opensm-sl2vl.dump, or as ibdmchk takes them with -d.
+    #[arg(long, value_name = "FILE")]
+    sl2vl: Option<PathBuf>,
+    /// Service levels of paths: rows of source GUID, DLID and SL as ibdmchk takes them with -c, or a dump of path records.
+    #[arg(long, value_name = "FILE")]
+    path_sl: Option<PathBuf>,
+    /// Data VLs in operation; packets on higher lanes are discarded.
+    #[arg(long, value_name = "VLS", value_parser = clap::value_parser!(u8).range(1..=15))]
+    vls: Option<u8>,
+    /// The LID mask control of end ports, where the fabric's format does not tell (subnet.lst).
+    #[arg(long, value_name = "LMC", value_parser = clap::value_parser!(u8).range(0..=7))]
+    lmc: Option<u8>,
+    /// Count switches among those that send and are sent to.
+    #[arg(long)]
+    switches: bool,
+    /// Write the shortest credit loop as Graphviz.
+    #[arg(long, value_name = "FILE")]
+    dot: Option<PathBuf>,
+    #[command(flatten)]
+    after: After,
+}
+
+/// What runs after an update.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Options for an update")]
+struct After {
+    /// The forwarding tables after, as opensm.fdbs.
+    #[arg(long, value_name = "FILE", conflicts_with = "after_lfts", group = "tables_after")]
+    after_fdbs: Option<PathBuf>,
+    /// The forwarding tables after, as opensm-lfts.dump.
+    #[arg(long, value_name = "FILE", group = "tables_after")]
+    after_lfts: Option<PathBuf>,
+    /// The SL-to-VL tables after.
+    #[arg(long, value_name = "FILE", requires = "tables_after")]
+    after_sl2vl: Option<PathBuf>,
+    /// The service levels of paths after.
+    #[arg(long, value_name = "FILE", requires = "tables_after")]
+    after_path_sl: Option<PathBuf>,
+    /// The fabric after, where elements left or came; nodes are matched by GUID.
+    #[arg(long, value_name = "FABRIC", requires = "tables_after")]
+    after: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
+    let report = match arguments.after.has_tables() {
+        false => arguments.audit()?,
+        true => arguments.audit_update()?,
+    };
+    if let Some(file) = &arguments.dot {
+        let dot = report.witness().map(report::cycle_dot).unwrap_or_else(|| report::cycle_dot(&[]));
+        output::deliver(&dot, Some(file))?;
+    }
+    if common.json {
+        output::print_json(&report)?;
+    } else {
+        output::print(&report::audit(&report))?;
+    }
+    Ok(report.is_safe().into())
+}
+
+/// The tables of one moment, as read.
+struct Tables {
+    lfts: Lfts,
+    sl_to_vl: Option<SlToVlDump>,
+    path_sls: Option<PathSls>,
+}
+
+impl Tables {
+    fn snapshot<'a>(&'a self, fabric: &'a Fabric) -> Snapshot<'a> {
+        let Tables { lfts, sl_to_vl, path_sls } = self;
+        Snapshot { fabric, lfts: &lfts.tables, sl_to_vl: sl_to_vl.as_ref(), path_sls: path_sls.as_ref() }
+    }
+}
+
+impl Arguments {
+    fn rules(&self) -> Rules {
+        Rules { switches: self.switches, data_vls: self.vls }
+    }
+
+    fn fabric(&self, file: &Path) -> Result<Fabric, Failure> {
+        let fabric = read_fabric(file)?;
+        match self.lmc.and_then(Lmc::new) {
+            Some(lmc) => with_lmc(&fabric, lmc, file),
+            None => Ok(fabric),
+        }
+    }
+
+    fn audit(&self) -> Result<AuditReport, Failure> {
+        let fabric = self.fabric(&self.fabric)?;
+        let tables = self.tables(&fabric)?;
+        let found = audit::audit(&tables.snapshot(&fabric), self.rules()).map_err(Failure::input)?;
+        Ok(AuditReport::of(found))
+    }
+
+    fn audit_update(&self) -> Result<AuditReport, Failure> {
+        let before = self.fabric(&self.fabric)?;
+        let [before, after] = match &self.after.after {
+            None => [before.clone(), before],
+            Some(file) => both(&before, &self.fabric(file)?)?,
+        };
+        let old = self.tables(&before)?;
+        let new = self.after.tables(&after, &old)?;
+        let (was, is) = (old.snapshot(&before), new.snapshot(&after));
+        let found = audit::audit_update(&was, &is, self.rules()).map_err(Failure::input)?;
+        Ok(AuditReport::of_update(found))
+    }
+
+    fn tables(&self, fabric: &Fabric) -> Result<Tables, Failure> {
+        let lfts = forwarding(self.fdbs.as_deref(), self.lfts.as_deref(), fabric)?;
+        let read_sl2vl = |file: &PathBuf| read_dump(file, fabric, read_sl_to_vl);
+        let read_paths = |file: &PathBuf| read_dump(file, fabric, read_path_sls);
+        let sl_to_vl = self.sl2vl.as_ref().map(read_sl2vl).transpose()?;
+        let path_sls = self.path_sl.as_ref().map(read_paths).transpose()?;
+        Ok(Tables { lfts, sl_to_vl, path_sls })
+    }
+}
+
+impl After {
+    fn has_tables(&self) -> bool {
+        self.after_fdbs.is_some() || self.after_lfts.is_some()
+    }
+
+    fn tables(&self, fabric: &Fabric, old: &Tables) -> Result<Tables, Failure> {
+        let lfts = forwarding(self.after_fdbs.as_deref(), self.after_lfts.as_deref(), fabric)?;
+        let sl_to_vl = match &self.after_sl2vl {
+            Some(file) => Some(read_dump(file, fabric, read_sl_to_vl)?),
+            None => old.sl_to_vl.clone(),
+        };
+        let path_sls = match &self.after_path_sl {
+            Some(file) => Some(read_dump(file, fabric, read_path_sls)?),
+            None => old.path_sls.clone(),
+        };
+        Ok(Tables { lfts, sl_to_vl, path_sls })
+    }
+}
+
+fn forwarding(fdbs: Option<&Path>, lfts: Option<&Path>, fabric: &Fabric) -> Result<Lfts, Failure> {
+    let tables = match (fdbs, lfts) {
+        (Some(file), _) => read_dump(file, fabric, read_fdbs)?,
+        (None, Some(file)) => read_dump(file, fabric, read_lfts)?,
+        (None, None) => return Err(Failure::input(anyhow!("no forwarding tables: name a file with --fdbs or --lfts"))),
+    };
+    let names: Vec<String> = tables.missing.iter().map(|&node| fabric.describe_node(node)).collect();
+    if !names.is_empty() {
+        let first = names.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
+        tracing::warn!("{} switches have no forwarding table in the file: {first} …", names.len());
+    }
+    Ok(tables)
+}
+
+/// Both fabrics in one index space. LIDs must be kept: an audit cannot tell who sends to a LID that changes its owner.
+fn both(before: &Fabric, after: &Fabric) -> Result<[Fabric; 2], Failure> {
+    let union: Union = union(before, after).map_err(Failure::input)?;
+    match union.lid_conflicts.first() {
+        None => Ok([union.before(), union.after()]),
+        Some(conflict) => {
+            let (port, (wanted, _)) = (union.fabric.describe_port(conflict.port), conflict.wanted);
+            let others = union.lid_conflicts.len() - 1;
+            let what =
+                format!("{port} has LID {wanted} after the update, and another before it (so have {others} more)");
+            Err(Failure::input(anyhow!("{what}: an update can be audited where LIDs are kept")))
+        }
+    }
+}
+
+/// The fabric with 2^`lmc` LIDs for each CA and router port, from the LID that the capture tells.
+fn with_lmc(fabric: &Fabric, lmc: Lmc, file: &Path) -> Result<Fabric, Failure> {
+    let owned = |(id, port): (PortId, &crate::fabric::Port)| -> Option<(PortId, Lid, Lmc)> {
+        let is_switch = fabric.node(port.node).is_switch();
+        port.lid.map(|lid| (id, lid, if is_switch { port.lmc } else { lmc }))
+    };
+    fabric.with_lids(fabric.ports().filter_map(owned)).map_err(|error| {
+        Failure::input(
+            anyhow::Error::new(error).context(format!("LMC {lmc} does not fit the LIDs of {}", file.display())),
+        )
+    })
+}

@@ -1,0 +1,253 @@
+//! What `reconfig audit` found: JSON for programs, one screen for people, the witness as Graphviz.
+
+use super::quantity::count;
+use super::screen::line;
+use crate::audit::{
+    Audit, BlackHole, ClassLoop, CreditLoops, Dependency, Ends, Findings, HoleCause, SHOWN, UpdateAudit, Verdict, Why,
+};
+use crate::verify::Entry;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::fmt::{Display, Write};
+
+/// What `reconfig audit` says: the routing that runs now and, where there is one, the update that is to follow.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct AuditReport {
+    /// `reconfig.audit/1`.
+    pub schema: &'static str,
+    /// Whether nothing was found: neither now, nor during the update, nor after it.
+    pub verdict: Verdict,
+    /// The routing that runs now.
+    #[serde(flatten)]
+    pub now: Audit,
+    /// The update.
+    pub transition: Option<TransitionReport>,
+}
+
+/// An update from the routing now to the next.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct TransitionReport {
+    /// Whether the routing before is safe by itself.
+    pub before: Verdict,
+    /// Every mixture of both.
+    pub during: Judged,
+    /// The routing after.
+    pub after: Judged,
+}
+
+/// An audit with its verdict.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Judged {
+    /// Whether nothing was found.
+    pub verdict: Verdict,
+    /// What was found.
+    #[serde(flatten)]
+    pub found: Audit,
+}
+
+impl From<Audit> for Judged {
+    fn from(found: Audit) -> Judged {
+        Judged { verdict: found.verdict(), found }
+    }
+}
+
+impl AuditReport {
+    /// For one routing.
+    pub fn of(found: Audit) -> AuditReport {
+        AuditReport { schema: "reconfig.audit/1", verdict: found.verdict(), now: found, transition: None }
+    }
+
+    /// For an update.
+    pub fn of_update(found: UpdateAudit) -> AuditReport {
+        let verdict = found.is_safe().into();
+        let UpdateAudit { before, during, after } = found;
+        let transition = TransitionReport { before: before.verdict(), during: during.into(), after: after.into() };
+        AuditReport { verdict, transition: Some(transition), ..AuditReport::of(before) }
+    }
+
+    /// Whether nothing was found.
+    pub fn is_safe(&self) -> bool {
+        self.verdict == Verdict::Safe
+    }
+
+    /// The shortest credit loop: of the routing now, else of the update, else of the routing after.
+    pub fn witness(&self) -> Option<&[Dependency]> {
+        let transition =
+            self.transition.iter().flat_map(|transition| [&transition.during.found, &transition.after.found]);
+        std::iter::once(&self.now).chain(transition).find_map(|audit| audit.credit_loops.cycle.as_deref())
+    }
+}
+
+/// A report as text.
+pub fn audit(report: &AuditReport) -> String {
+    let mut text = String::new();
+    let now = &report.now;
+    fabric(&mut text, now);
+    let Some(transition) = &report.transition else {
+        found(&mut text, now, false);
+        line(&mut text, format_args!("{}", ending(report.verdict, &now.faults)));
+        return text;
+    };
+    let parts = [
+        ("before the update", now, report.now.verdict()),
+        ("during it: every mixture of old and new entries", &transition.during.found, transition.during.verdict),
+        ("after it", &transition.after.found, transition.after.verdict),
+    ];
+    for (title, audit, verdict) in parts {
+        line(&mut text, format_args!("{title}"));
+        found(&mut text, audit, title.starts_with("during"));
+        line(&mut text, format_args!("         {}\n", ending(verdict, &audit.faults)));
+    }
+    let verdict = match report.verdict {
+        Verdict::Safe => "safe at every moment: made in place, in any order, the update closes no credit loop",
+        Verdict::Unsafe => "UNSAFE at some moment",
+    };
+    line(&mut text, format_args!("{verdict}"));
+    text
+}
+
+fn ending(verdict: Verdict, faults: &[&str]) -> String {
+    match verdict {
+        Verdict::Safe => "safe: no credit loop, no loop, no black hole; every pair is connected".to_string(),
+        Verdict::Unsafe => {
+            format!("UNSAFE: {}", faults.iter().map(|name| name.replace('-', " ")).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+fn fabric(text: &mut String, audit: &Audit) {
+    let size = audit.fabric;
+    let routers = if size.routers > 0 { format!(", {} routers", size.routers) } else { String::new() };
+    line(text, format_args!("fabric   {} switches, {} CAs{routers}, {} links", size.switches, size.cas, size.links));
+    let ends = match audit.ends {
+        Ends::EndPorts => "from every CA to every CA",
+        Ends::EndPortsAndSwitches => "from every CA and switch to every CA and switch",
+    };
+    line(text, format_args!("judged   {ends}: {} pairs of source and LID\n", count(audit.pairs as u64)));
+}
+
+fn found(text: &mut String, audit: &Audit, mixed: bool) {
+    let size = [audit.channels, audit.lanes, audit.dependencies].map(|number| count(number as u64));
+    line(text, format_args!("occupied {} channels, {} lanes; {} dependencies", size[0], size[1], size[2]));
+    credit_loops(text, &audit.credit_loops, mixed);
+    list(text, "loops", &audit.loops, |found| class_loop(found, mixed));
+    list(text, "holes", &audit.black_holes, |found| black_hole(found, mixed));
+    list(text, "wrong", &audit.wrong_arrivals, |found| {
+        format!("packets to LID {} arrive at {}, but {} owns it", found.lid, found.port, found.owner)
+    });
+    list(text, "pairs", &audit.unreachable_pairs, |found| {
+        let why = match found.why {
+            Why::BlackHole => "discarded",
+            Why::Loop => "going round",
+            Why::WrongArrival => "arriving elsewhere",
+            Why::NoPath => "no path",
+        };
+        format!("{} → {} (LID {}): {why}", found.source, found.destination, found.lid)
+    });
+    for note in &audit.notes {
+        line(text, format_args!("note     {note}"));
+    }
+}
+
+fn credit_loops(text: &mut String, found: &CreditLoops, mixed: bool) {
+    let Some(cycle) = &found.cycle else {
+        line(text, format_args!("credit   no loop: lanes wait for each other in no cycle"));
+        return;
+    };
+    let sizes: Vec<String> =
+        found.components.iter().take(SHOWN).map(|component| count(component.lanes as u64)).collect();
+    let more = if found.components.len() > SHOWN { ", …" } else { "" };
+    let knots = if found.components.len() == 1 { "knot" } else { "knots" };
+    let (number, lanes) = (found.components.len(), count(found.lanes as u64));
+    line(
+        text,
+        format_args!("credit   LOOPS: {number} {knots} of {}{more} lanes, {lanes} lanes in all", sizes.join(", ")),
+    );
+    let length = if found.shortest { "the shortest" } else { "a short one" };
+    line(text, format_args!("         {length} has {} lanes that can wait for each other in a cycle:", cycle.len()));
+    cycle.iter().for_each(|dependency| line(text, format_args!("         {}", told(dependency, mixed))));
+}
+
+fn told(dependency: &Dependency, mixed: bool) -> String {
+    let Dependency { switch, input, output, lid, sl, destination, source, entry, mapping, path } = dependency;
+    let mut text = format!(
+        "{}: in port {} VL {} → out port {} VL {}; {source} → {destination} (LID {lid}, SL {sl})",
+        switch.name, input.port, input.vl, output.port, output.vl
+    );
+    if mixed {
+        // Writing to a string cannot fail.
+        let _ = write!(text, ", {entry}");
+        for (what, entry) in [("SL-to-VL", mapping), ("path", path)] {
+            match entry {
+                Entry::Unchanged => {}
+                Entry::Old => text += &format!(", old {what}"),
+                Entry::New => text += &format!(", new {what}"),
+            }
+        }
+    }
+    text
+}
+
+fn class_loop(found: &ClassLoop, mixed: bool) -> String {
+    let hops = found.hops.iter().map(|hop| {
+        let entry = if mixed { format!(" ({})", hop.entry) } else { String::new() };
+        format!("{}[{}]{entry}", hop.switch.name, hop.port)
+    });
+    let first = found.hops.first().map(|hop| hop.switch.name.clone()).unwrap_or_default();
+    format!("packets to LID {} go round: {} → {first}", found.lid, hops.collect::<Vec<_>>().join(" → "))
+}
+
+fn black_hole(found: &BlackHole, mixed: bool) -> String {
+    let BlackHole { device, lid, sl, cause, entry } = found;
+    let cause = match cause {
+        HoleCause::NoRoute => "it has no route".to_string(),
+        HoleCause::NoCable { port } => format!("its port {port} has no cable"),
+        HoleCause::NoLane { input, output, vl: Some(vl) } => {
+            format!("SL {sl} from port {input} to port {output} is on VL {vl}, which carries no data")
+        }
+        HoleCause::NoLane { input, output, vl: None } => {
+            format!("SL {sl} from port {input} to port {output} has no lane")
+        }
+    };
+    let entry = if mixed { format!(" ({entry})") } else { String::new() };
+    format!("{} discards packets to LID {lid}: {cause}{entry}", device.name)
+}
+
+fn list<T, D: Display>(text: &mut String, what: &str, found: &Findings<T>, tell: impl Fn(&T) -> D) {
+    if found.count == 0 {
+        return;
+    }
+    let heading = match what {
+        "loops" => "loops of one DLID",
+        "holes" => "black holes (device and LID)",
+        "wrong" => "wrong arrivals (port and LID)",
+        _ => "pairs that are not connected",
+    };
+    line(text, format_args!("{what:<8} {} {heading}", count(found.count as u64)));
+    found.first.iter().for_each(|found| line(text, format_args!("         {}", tell(found))));
+    if found.count > found.first.len() {
+        line(text, format_args!("         … and {} more", count((found.count - found.first.len()) as u64)));
+    }
+}
+
+/// A cycle as Graphviz: switches, and the lanes between them that wait for each other.
+pub fn cycle_dot(cycle: &[Dependency]) -> String {
+    let mut text = String::from("digraph credit_loop {\n    node [shape=box];\n");
+    let names: BTreeSet<&str> = cycle.iter().map(|dependency| &*dependency.switch.name).collect();
+    names.iter().for_each(|name| line(&mut text, format_args!("    {};", quoted(name))));
+    let next = cycle.iter().cycle().skip(1);
+    for (dependency, next) in cycle.iter().zip(next) {
+        let Dependency { output, lid, sl, source, destination, entry, .. } = dependency;
+        let entry = if *entry == Entry::Unchanged { String::new() } else { format!("\\n{entry}") };
+        let escaped = |name: &str| name.replace('\\', "\\\\").replace('"', "\\\"");
+        let lanes = format!("port {} VL {} → port {}", output.port, output.vl, next.input.port);
+        let class = format!("{} → {}\\nLID {lid} SL {sl}", escaped(source), escaped(destination));
+        let (from, to) = (quoted(&dependency.switch.name), quoted(&next.switch.name));
+        line(&mut text, format_args!("    {from} -> {to} [label=\"{lanes}\\n{class}{entry}\"];"));
+    }
+    text + "}\n"
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""))
+}

@@ -1,0 +1,86 @@
+//! OpenSM's `opensm.fdbs`, also of ibdiagnet.
+//!
+//! ```text
+//! dump_ucast_routes: Switch 0x0002c90109fb0000
+//! LID    : Port : Hops : Optimal
+//! 0x0001 : 005  : 05   : yes
+//! 0x0002 : UNREACHABLE
+//! ```
+
+use super::forwarding::{Collector, Entry, Lfts};
+use super::{guid, hex_lid, quick};
+use crate::fabric::Fabric;
+use crate::fabric::format::{Cursor, ReadError, Source, Span, Told, decode};
+use crate::ids::Lid;
+
+/// How a block begins; earlier versions put their function's longer name in front.
+const HEAD: &str = "dump_ucast_routes: Switch ";
+
+/// Reads forwarding tables in the format of `opensm.fdbs`.
+///
+/// # Errors
+/// The first line that is not understood, contradicts another, or names what the fabric lacks.
+pub fn read_fdbs(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<Lfts, ReadError> {
+    let source = Source { file, text: decode(bytes, file)? };
+    let mut collector = Collector::new(fabric, source);
+    for line in source.lines() {
+        match quick::fdbs_entry(line.1.as_bytes()) {
+            Some(parts) => collector.entry(placed(line.0, parts))?,
+            None => read_line(Cursor::new(source, line), &mut collector)?,
+        }
+    }
+    collector.finish()
+}
+
+/// The parts of a line in the common shape.
+fn placed(offset: usize, (lid, port): (u16, u8)) -> Entry {
+    let lid = Told { value: Lid(lid), at: Span { start: offset, end: offset + 6 } };
+    Entry { lid, port: Some(Told { value: port, at: Span { start: offset + 9, end: offset + 12 } }) }
+}
+
+fn read_line(mut cursor: Cursor<'_>, collector: &mut Collector<'_>) -> Result<(), ReadError> {
+    if cursor.blanks() || cursor.rest().starts_with('#') || cursor.rest().starts_with("LID ") {
+        return Ok(());
+    }
+    if let Some(head) = cursor.rest().find(HEAD) {
+        cursor.skip(head + HEAD.len());
+        let guid = guid(&mut cursor)?;
+        cursor.finish()?;
+        return collector.begin(guid);
+    }
+    if cursor.rest().starts_with("Unicast lids ") {
+        return Err(cursor.unexpected("a line of an fdbs file; this is a dump of LFTs, the other format"));
+    }
+    let lid = hex_lid(&mut cursor)?;
+    separator(&mut cursor)?;
+    if cursor.eat("UNREACHABLE") {
+        cursor.finish()?;
+        return collector.entry(Entry { lid, port: None });
+    }
+    let expected = "a port from 0 to 255, or `UNREACHABLE`";
+    let port = cursor.c_number(255, expected)?;
+    separator(&mut cursor)?;
+    hops(&mut cursor)?;
+    collector.entry(Entry { lid, port: Some(Told { value: port.value as u8, at: port.at }) })
+}
+
+fn separator(cursor: &mut Cursor<'_>) -> Result<(), ReadError> {
+    cursor.blanks();
+    cursor.expect(":", "`:`")?;
+    cursor.blanks();
+    Ok(())
+}
+
+/// What OpenSM makes of the entry: nothing that packets care about.
+fn hops(cursor: &mut Cursor<'_>) -> Result<(), ReadError> {
+    if cursor.eat("HOPS UNKNOWN") {
+        return cursor.finish();
+    }
+    cursor.decimal("a number of hops, or `HOPS UNKNOWN`")?;
+    separator(cursor)?;
+    if cursor.eat("No ") {
+        return Ok(());
+    }
+    cursor.expect("yes", "`yes`, or `No` and a better port")?;
+    cursor.finish()
+}

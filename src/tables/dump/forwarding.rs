@@ -1,0 +1,108 @@
+//! What both formats of forwarding tables come to: one table for each switch that is told of.
+
+use super::{node, unknown};
+use crate::fabric::format::{ReadError, Source, Span, Told};
+use crate::fabric::{Fabric, NodeId};
+use crate::ids::{Guid, Lid, PortNum};
+use crate::tables::Lft;
+use std::sync::Arc;
+
+/// Forwarding tables as a file gives them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lfts {
+    /// By node; empty where the file gives none.
+    pub tables: Vec<Arc<Lft>>,
+    /// Switches of the fabric that the file does not tell of, in index order.
+    pub missing: Vec<NodeId>,
+}
+
+/// One entry, and the places of its parts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub lid: Told<Lid>,
+    /// None where packets are discarded.
+    pub port: Option<Told<u8>>,
+}
+
+/// Collects entries, switch by switch.
+pub(super) struct Collector<'a> {
+    fabric: &'a Fabric,
+    source: Source<'a>,
+    /// By node: the table and the place of the GUID that began it.
+    begun: Vec<Option<(Lft, Span)>>,
+    current: Option<Current>,
+    /// By LID: where it was told last, plus one. Places before the block in hand are of other switches.
+    told: Vec<usize>,
+}
+
+#[derive(Clone, Copy)]
+struct Current {
+    node: NodeId,
+    num_ports: u8,
+    /// Where its block begins.
+    from: usize,
+}
+
+impl<'a> Collector<'a> {
+    pub fn new(fabric: &'a Fabric, source: Source<'a>) -> Collector<'a> {
+        let told = vec![0; Lid::MAX_UNICAST.index() + 1];
+        Collector { fabric, source, begun: vec![None; fabric.node_count()], current: None, told }
+    }
+
+    /// The block of a switch begins.
+    pub fn begin(&mut self, guid: Told<Guid>) -> Result<(), ReadError> {
+        let id = node(self.fabric, guid.value).ok_or_else(|| unknown(self.source, guid))?;
+        let known = self.fabric.node(id);
+        if !known.is_switch() {
+            let problem = format!("{} is a {}, not a switch", guid.value, known.kind);
+            return Err(self.source.error(guid.at, problem, "expected the GUID of a switch"));
+        }
+        if let Some((_, first)) = &self.begun[id.index()] {
+            let problem = format!("the table of switch {} is given twice", guid.value);
+            return Err(self.source.clash(guid.at, problem, "expected each switch once", (*first, "given here")));
+        }
+        self.begun[id.index()] = Some((Lft::new(), guid.at));
+        self.current = Some(Current { node: id, num_ports: known.num_ports, from: guid.at.start });
+        Ok(())
+    }
+
+    /// One entry of the block in hand.
+    pub fn entry(&mut self, entry: Entry) -> Result<(), ReadError> {
+        let Entry { lid, port } = entry;
+        let Some(current) = self.current else {
+            let problem = "a forwarding entry before any switch";
+            return Err(self.source.error(lid.at, problem, "expected the line that names the switch first"));
+        };
+        // No packet bears LID 0: what stands there says nothing.
+        if lid.value == Lid(0) {
+            return Ok(());
+        }
+        let before = std::mem::replace(&mut self.told[lid.value.index()], lid.at.start + 1);
+        if before > current.from {
+            let first = Span { start: before - 1, end: before - 1 + (lid.at.end - lid.at.start) };
+            let problem = format!("the entry for LID {} is given twice", lid.value);
+            return Err(self.source.clash(lid.at, problem, "expected each LID once", (first, "given here")));
+        }
+        let Some(port) = port.filter(|port| port.value != PortNum::NO_ROUTE.0) else { return Ok(()) };
+        if port.value > current.num_ports {
+            let name = self.fabric.describe_node(current.node);
+            let label = format!("expected a port from 0 to {} (255 for no route)", current.num_ports);
+            return Err(self.source.error(port.at, format!("switch {name:?} has no port {}", port.value), label));
+        }
+        if let Some((table, _)) = &mut self.begun[current.node.index()] {
+            table.set(lid.value, PortNum(port.value));
+        }
+        Ok(())
+    }
+
+    /// All tables.
+    pub fn finish(self) -> Result<Lfts, ReadError> {
+        if self.begun.iter().all(Option::is_none) {
+            let end = Span { start: self.source.text.len(), end: self.source.text.len() };
+            return Err(self.source.error(end, "the file ends without a forwarding table", "expected a switch"));
+        }
+        let missing = self.fabric.switches().filter(|id| self.begun[id.index()].is_none()).collect();
+        let tables = self.begun.into_iter().map(|begun| begun.map_or_else(Arc::default, |(table, _)| Arc::new(table)));
+        Ok(Lfts { tables: tables.collect(), missing })
+    }
+}

@@ -1,0 +1,77 @@
+//! Whole forwarding tables: OpenSM's `opensm-lfts.dump`, and what `dump_fts`, `dump_lfts.sh` and `ibroute` print.
+//!
+//! ```text
+//! Unicast lids [0-48] of switch Lid 1 guid 0x0200000a00000000 ('switch-1'):
+//! 0x0001 000 # Switch portguid 0x0200000a00000000: 'switch-1'
+//! Unicast lids [0x0-0x30] of switch DR path slid 0; dlid 0; 0,4,5,3 guid 0x0200000a00000100 (switch-2):
+//!   Lid  Out   Destination
+//!        Port     Info
+//! 0x0001 004 : (Switch portguid 0x0200000a00000000: 'switch-1')
+//! 48 valid lids dumped
+//! ```
+
+use super::forwarding::{Collector, Entry, Lfts};
+use super::{guid, hex_lid, quick};
+use crate::fabric::Fabric;
+use crate::fabric::format::{Cursor, ReadError, Source, Span, Told, decode};
+use crate::ids::Lid;
+
+/// Reads forwarding tables in the format of `opensm-lfts.dump` or of `dump_fts`.
+///
+/// # Errors
+/// The first line that is not understood, contradicts another, or names what the fabric lacks.
+pub fn read_lfts(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<Lfts, ReadError> {
+    let source = Source { file, text: decode(bytes, file)? };
+    let mut collector = Collector::new(fabric, source);
+    for line in source.lines() {
+        match quick::lfts_entry(line.1.as_bytes()) {
+            Some(parts) => collector.entry(placed(line.0, parts))?,
+            None => read_line(Cursor::new(source, line), &mut collector)?,
+        }
+    }
+    collector.finish()
+}
+
+/// The parts of a line in the common shape.
+fn placed(offset: usize, (lid, port): (u16, u8)) -> Entry {
+    let lid = Told { value: Lid(lid), at: Span { start: offset, end: offset + 6 } };
+    Entry { lid, port: Some(Told { value: port, at: Span { start: offset + 7, end: offset + 10 } }) }
+}
+
+fn read_line(mut cursor: Cursor<'_>, collector: &mut Collector<'_>) -> Result<(), ReadError> {
+    if cursor.blanks() || is_ornament(cursor.rest()) {
+        return Ok(());
+    }
+    if cursor.eat("Unicast lids [") {
+        return head(&mut cursor, collector);
+    }
+    if cursor.rest().contains("dump_ucast_routes: ") {
+        return Err(cursor.unexpected("a line of a dump of LFTs; this is an fdbs file, the other format"));
+    }
+    let lid = hex_lid(&mut cursor)?;
+    cursor.blanks();
+    let port = cursor.c_number(255, "a port from 0 to 255")?;
+    cursor.blanks();
+    let told = cursor.rest();
+    if !(told.is_empty() || told.starts_with('#') || told.starts_with(':')) {
+        return Err(cursor.unexpected("`#` or `:` and the destination, or the end of the line"));
+    }
+    collector.entry(Entry { lid, port: Some(Told { value: port.value as u8, at: port.at }) })
+}
+
+/// Column heads, counts at the end of a block, comments, and what the tools say of the simulator they run in.
+fn is_ornament(line: &str) -> bool {
+    line.starts_with('#')
+        || line.starts_with("Lid ")
+        || line.starts_with("Port ")
+        || line.ends_with("lids dumped")
+        || line.trim_end().ends_with("lids dumped")
+}
+
+fn head(cursor: &mut Cursor<'_>, collector: &mut Collector<'_>) -> Result<(), ReadError> {
+    let expected = "`guid` and the switch's GUID";
+    let at = cursor.rest().find(" guid 0x").ok_or_else(|| cursor.unexpected(expected))?;
+    cursor.skip(at + " guid ".len());
+    let guid = guid(cursor)?;
+    collector.begin(guid)
+}

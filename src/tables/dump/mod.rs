@@ -1,0 +1,97 @@
+//! Tables as they run today, from the files in which subnet managers and the field's tools dump them.
+//!
+//! On entry: the bytes of a file, its name for messages, and the fabric whose devices it speaks of. On return: tables over
+//! the indices of that fabric, or a [`ReadError`] that shows file, line, column, the line and what was expected: an unknown
+//! GUID, an entry given twice, a port that the switch lacks, anything that is not understood. Read are: forwarding tables
+//! as OpenSM's `opensm.fdbs` ([`read_fdbs`]) and as its `opensm-lfts.dump`, `dump_fts`, `dump_lfts.sh` and `ibroute` print
+//! them ([`read_lfts`]); SL-to-VL tables ([`read_sl_to_vl`]) and service levels of paths ([`read_path_sls`]) as OpenSM and
+//! its plugins dump them and as ibdmchk takes them. Lines in the common shape are read without the cursor that tells of
+//! faults; every other line goes through it. Lacks on purpose: writers, multicast tables, files (callers own them).
+
+mod fdbs;
+mod forwarding;
+mod lfts;
+mod path_sl;
+mod quick;
+mod sl_to_vl;
+
+pub use fdbs::read_fdbs;
+pub use forwarding::Lfts;
+pub use lfts::read_lfts;
+pub use path_sl::{PathSls, read_path_sls};
+pub use sl_to_vl::{SlToVlDump, read_sl_to_vl};
+
+use crate::fabric::format::{Cursor, ReadError, Source, Told};
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Guid, Lid};
+
+/// A device that a dump names by GUID.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Subject {
+    Node(NodeId),
+    Port(PortId),
+}
+
+/// The ports of a fabric by GUID: dumps name end ports by theirs.
+struct PortGuids(Vec<(Guid, PortId)>);
+
+impl PortGuids {
+    fn of(fabric: &Fabric) -> PortGuids {
+        let mut known: Vec<_> = fabric.lid_ports().filter_map(|id| Some((fabric.port(id).guid?, id))).collect();
+        known.sort_unstable();
+        PortGuids(known)
+    }
+
+    fn get(&self, guid: Guid) -> Option<PortId> {
+        self.0.binary_search_by_key(&guid, |entry| entry.0).ok().map(|at| self.0[at].1)
+    }
+}
+
+/// The node with this GUID, where it is present.
+fn node(fabric: &Fabric, guid: Guid) -> Option<NodeId> {
+    fabric.by_guid(guid).filter(|&id| fabric.node(id).present)
+}
+
+/// A GUID in hexadecimal, which may not be 0.
+fn guid(cursor: &mut Cursor<'_>) -> Result<Told<Guid>, ReadError> {
+    let before = cursor.clone();
+    let told = cursor.guid()?;
+    let value = told.value.ok_or_else(|| before.unexpected("a GUID other than 0"))?;
+    Ok(Told { value, at: told.at })
+}
+
+/// `Channel Adapter 0x…, base LID …` or `Switch 0x…, …`: the head of a device's block in OpenSM's dumps by port GUID.
+fn headline(cursor: &mut Cursor<'_>) -> Result<Option<Told<Guid>>, ReadError> {
+    if !["Channel Adapter ", "Switch ", "Router "].iter().any(|kind| cursor.eat(kind)) {
+        return Ok(None);
+    }
+    guid(cursor).map(Some)
+}
+
+/// The device of a headline: a port where the GUID is one of a CA or router port, else the switch.
+fn subject(fabric: &Fabric, ports: &PortGuids, source: Source<'_>, told: Told<Guid>) -> Result<Subject, ReadError> {
+    let by_port = ports.get(told.value).map(|port| match fabric.node(fabric.port(port).node).is_switch() {
+        true => Subject::Node(fabric.port(port).node),
+        false => Subject::Port(port),
+    });
+    by_port.or_else(|| node(fabric, told.value).map(Subject::Node)).ok_or_else(|| unknown(source, told))
+}
+
+fn unknown(source: Source<'_>, told: Told<Guid>) -> ReadError {
+    let problem = format!("the fabric has no device with GUID {}", told.value);
+    source.error(told.at, problem, "expected a GUID of the fabric: are both files of the same moment?")
+}
+
+/// A LID in hexadecimal, 0 to 49151: dumps of whole tables begin with the reserved LID 0.
+fn hex_lid(cursor: &mut Cursor<'_>) -> Result<Told<Lid>, ReadError> {
+    let expected = "a unicast LID from 0x0001 to 0xbfff";
+    let before = cursor.clone();
+    let told = cursor.hex::<u16>(expected)?;
+    if told.value > Lid::MAX_UNICAST.0 {
+        return Err(before.unexpected(expected));
+    }
+    Ok(Told { value: Lid(told.value), at: told.at })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,198 @@
+//! Service levels of paths, as the SA answers them: the rows that ibdmchk takes, by node GUID, and the path records that a
+//! plugin of OpenSM dumps, by port GUID.
+//!
+//! ```text
+//! 0x0002c90000000099 154 0
+//! ```
+//! ```text
+//! Channel Adapter 0x0002c9030000000b, base LID 3, "host-3 HCA-1", port 1
+//! # LID  : SL : MTU : RATE
+//! 0x0001 : 0  : 5   : 3
+//! 0x0002 : UNREACHABLE
+//! ```
+
+use super::{PortGuids, Subject, guid, headline, hex_lid, node, quick, subject, unknown};
+use crate::fabric::format::{Cursor, ReadError, Source, Span, Told, decode};
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Guid, Lid, Sl};
+
+/// In a row: the file gives no service level.
+const NONE: u8 = 255;
+
+/// Service levels by source port and DLID, as a file gives them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PathSls {
+    /// By port: its row; `u32::MAX` where the file does not tell of it.
+    by_port: Vec<u32>,
+    /// By LID.
+    rows: Vec<Vec<u8>>,
+}
+
+impl PathSls {
+    /// The service level from a port to a DLID; none where the file gives none.
+    pub fn get(&self, source: PortId, lid: Lid) -> Option<Sl> {
+        let row = self.rows.get(self.by_port[source.index()] as usize)?;
+        row.get(lid.index()).and_then(|&sl| Sl::new(sl))
+    }
+
+    /// Whether the file tells anything of a source.
+    pub fn tells_of(&self, source: PortId) -> bool {
+        self.by_port[source.index()] != u32::MAX
+    }
+
+    /// The service levels that occur, in rising order.
+    pub fn in_use(&self) -> impl Iterator<Item = Sl> {
+        let mut used = [false; 256];
+        self.rows.iter().flatten().for_each(|&sl| used[usize::from(sl)] = true);
+        Sl::all().filter(move |sl| used[sl.index()])
+    }
+}
+
+/// Reads service levels of paths in either format.
+///
+/// # Errors
+/// The first line that is not understood, contradicts another, or names what the fabric lacks.
+pub fn read_path_sls(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<PathSls, ReadError> {
+    let source = Source { file, text: decode(bytes, file)? };
+    let sls = PathSls { by_port: vec![u32::MAX; fabric.port_count()], rows: Vec::new() };
+    let mut reader = Reader { fabric, source, ports: PortGuids::of(fabric), current: None, packed: None, sls };
+    for line in source.lines() {
+        reader.line(line)?;
+    }
+    if reader.sls.rows.is_empty() {
+        let end = Span { start: source.text.len(), end: source.text.len() };
+        return Err(source.error(end, "the file ends without a service level", "expected a source"));
+    }
+    Ok(reader.sls)
+}
+
+struct Reader<'a> {
+    fabric: &'a Fabric,
+    source: Source<'a>,
+    ports: PortGuids,
+    /// The source in hand, and the GUID that named it.
+    current: Option<(Guid, u32)>,
+    /// Whether the file names its sources in every row, once that is known.
+    packed: Option<bool>,
+    sls: PathSls,
+}
+
+impl<'a> Reader<'a> {
+    fn line(&mut self, line: (usize, &'a str)) -> Result<(), ReadError> {
+        let bytes = line.1.as_bytes();
+        if self.packed == Some(true)
+            && let Some((guid, lid, sl)) = quick::path_sl_row(bytes)
+            && let Some((known, row)) = self.current
+            && known == Guid(guid)
+        {
+            return self.set(line, row, Lid(lid), Some(sl));
+        }
+        if self.packed == Some(false)
+            && let Some((lid, sl)) = quick::path_sl_entry(bytes)
+            && let Some((_, row)) = self.current
+        {
+            return self.set(line, row, Lid(lid), Some(sl));
+        }
+        self.careful(line)
+    }
+
+    fn careful(&mut self, line: (usize, &'a str)) -> Result<(), ReadError> {
+        let mut cursor = Cursor::new(self.source, line);
+        if cursor.blanks() || cursor.rest().starts_with('#') {
+            return Ok(());
+        }
+        if let Some(told) = headline(&mut cursor)? {
+            self.settle(false, told)?;
+            let ports = match subject(self.fabric, &self.ports, self.source, told)? {
+                Subject::Port(port) => vec![port],
+                Subject::Node(id) => self.fabric.ports_of(id).collect(),
+            };
+            self.begin(told.value, &ports);
+            return Ok(());
+        }
+        if cursor.rest().contains(':') { self.entry(line, cursor) } else { self.row(line, cursor) }
+    }
+
+    /// A file names its sources in one way throughout: by the one way a node's ports share their levels, by the other not.
+    fn settle(&mut self, packed: bool, told: Told<Guid>) -> Result<(), ReadError> {
+        if *self.packed.get_or_insert(packed) != packed {
+            let label = "expected the form of the lines before: a GUID in each row, or rows under a headline";
+            return Err(self.source.error(told.at, "two ways to name sources in one file", label));
+        }
+        Ok(())
+    }
+
+    /// `0xGUID LID SL`, the LID in decimal.
+    fn row(&mut self, line: (usize, &'a str), mut cursor: Cursor<'a>) -> Result<(), ReadError> {
+        let told = guid(&mut cursor)?;
+        self.settle(true, told)?;
+        cursor.blanks();
+        let expected = "a unicast LID from 1 to 49151, in decimal";
+        let before = cursor.clone();
+        let lid = Lid(cursor.decimal(expected)?.value);
+        if !lid.is_unicast() {
+            return Err(before.unexpected(expected));
+        }
+        cursor.blanks();
+        let sl = service_level(&mut cursor)?;
+        cursor.finish()?;
+        let id = node(self.fabric, told.value).ok_or_else(|| unknown(self.source, told))?;
+        let ports: Vec<PortId> = self.fabric.ports_of(id).collect();
+        let row = self.begin(told.value, &ports);
+        self.set(line, row, lid, Some(sl))
+    }
+
+    /// `0xLID : SL`, or `UNREACHABLE` in its place; what follows says nothing of lanes.
+    fn entry(&mut self, line: (usize, &'a str), mut cursor: Cursor<'a>) -> Result<(), ReadError> {
+        let lid = hex_lid(&mut cursor)?;
+        let Some((_, row)) = self.current.filter(|_| self.packed == Some(false)) else {
+            let label = "expected the line that names the source first";
+            return Err(self.source.error(lid.at, "a service level before any source", label));
+        };
+        cursor.blanks();
+        cursor.expect(":", "`:` and a service level")?;
+        cursor.blanks();
+        if cursor.eat("UNREACHABLE") {
+            cursor.finish()?;
+            return self.set(line, row, lid.value, None);
+        }
+        let sl = service_level(&mut cursor)?;
+        cursor.blanks();
+        if !(cursor.rest().is_empty() || cursor.rest().starts_with(':')) {
+            return Err(cursor.unexpected("`:` and MTU and rate, or the end of the line"));
+        }
+        self.set(line, row, lid.value, Some(sl))
+    }
+
+    /// The row that the ports share, made where they have none.
+    fn begin(&mut self, guid: Guid, ports: &[PortId]) -> u32 {
+        let known = ports.first().map_or(u32::MAX, |port| self.sls.by_port[port.index()]);
+        let row = if known == u32::MAX { self.sls.rows.len() as u32 } else { known };
+        if row == self.sls.rows.len() as u32 {
+            self.sls.rows.push(Vec::new());
+        }
+        ports.iter().for_each(|port| self.sls.by_port[port.index()] = row);
+        self.current = Some((guid, row));
+        row
+    }
+
+    fn set(&mut self, line: (usize, &str), row: u32, lid: Lid, sl: Option<u8>) -> Result<(), ReadError> {
+        let row = &mut self.sls.rows[row as usize];
+        if row.len() <= lid.index() {
+            row.resize((lid.index() + 1).next_multiple_of(64), NONE);
+        }
+        let value = sl.unwrap_or(NONE);
+        let before = std::mem::replace(&mut row[lid.index()], value);
+        // A node with several ports may tell of a path more than once; it may not tell two things.
+        if before != NONE && before != value {
+            let at = Span { start: line.0, end: line.0 + line.1.trim_end().len() };
+            let problem = format!("two service levels from one source to LID {lid}");
+            return Err(self.source.error(at, problem, format!("expected SL {before}, as given before")));
+        }
+        Ok(())
+    }
+}
+
+fn service_level(cursor: &mut Cursor<'_>) -> Result<u8, ReadError> {
+    cursor.c_number(15, "a service level from 0 to 15").map(|told| told.value as u8)
+}

@@ -1,0 +1,81 @@
+//! Lines in the shape that the tools print, taken apart byte by byte; `None` for any other line, which the cursor then
+//! reads and, where it is at fault, tells of.
+
+/// `0x0001 : 005  : 02   : yes`, as OpenSM prints an entry of its fdbs file: LID and port.
+pub(super) fn fdbs_entry(line: &[u8]) -> Option<(u16, u8)> {
+    let (lid, rest) = lid(line)?;
+    let (port, rest) = decimal(rest.strip_prefix(b" : ")?)?;
+    let (_, rest) = decimal(rest.strip_prefix(b"  : ")?)?;
+    (rest == b"   : yes").then_some((lid, u8::try_from(port).ok()?))
+}
+
+/// `0x0001 005 # …` or `0x0001 005 : (…)`: LID and port.
+pub(super) fn lfts_entry(line: &[u8]) -> Option<(u16, u8)> {
+    let (lid, rest) = lid(line)?;
+    let (port, rest) = decimal(rest.strip_prefix(b" ")?)?;
+    (rest.starts_with(b" # ") || rest.starts_with(b" : (")).then_some((lid, u8::try_from(port).ok()?))
+}
+
+/// `3   1   : 0  1  2  …`: input, output and sixteen lanes.
+pub(super) fn sl_to_vl_row(line: &[u8]) -> Option<(u8, u8, [u8; 16])> {
+    let (input, rest) = decimal(line)?;
+    let (output, rest) = decimal(rest.trim_ascii_start())?;
+    let mut rest = rest.trim_ascii_start().strip_prefix(b":")?;
+    let mut lanes = [0; 16];
+    for lane in &mut lanes {
+        let (vl, behind) = decimal(rest.trim_ascii_start())?;
+        (*lane, rest) = (u8::try_from(vl).ok().filter(|&vl| vl < 16)?, behind);
+    }
+    let small = |number: u32| u8::try_from(number).ok();
+    rest.trim_ascii().is_empty().then_some((small(input)?, small(output)?, lanes))
+}
+
+/// `0x0002c90000000099 154 0`: GUID, LID and service level.
+pub(super) fn path_sl_row(line: &[u8]) -> Option<(u64, u16, u8)> {
+    let (guid, rest) = hexadecimal(line.strip_prefix(b"0x")?, 16)?;
+    let (lid, rest) = decimal(rest.strip_prefix(b" ")?)?;
+    let (sl, rest) = decimal(rest.strip_prefix(b" ")?)?;
+    (rest.is_empty() && sl < 16).then_some((guid, unicast(lid)?, sl as u8))
+}
+
+/// `0x0001 : 0  : 5   : 3`, or without what follows the service level: LID and service level.
+pub(super) fn path_sl_entry(line: &[u8]) -> Option<(u16, u8)> {
+    let (lid, rest) = lid(line)?;
+    let (sl, rest) = decimal(rest.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start())?;
+    let told = rest.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b' ' | b':' | b'\t'));
+    (told && sl < 16).then_some((unicast(lid.into())?, sl as u8))
+}
+
+fn unicast(lid: u32) -> Option<u16> {
+    u16::try_from(lid).ok().filter(|lid| (1..=0xBFFF).contains(lid))
+}
+
+/// `0x` and four hexadecimal digits, a unicast LID.
+fn lid(line: &[u8]) -> Option<(u16, &[u8])> {
+    let (lid, rest) = hexadecimal(line.strip_prefix(b"0x")?, 4)?;
+    Some((unicast(u32::try_from(lid).ok()?)?, rest))
+}
+
+fn hexadecimal(text: &[u8], most: usize) -> Option<(u64, &[u8])> {
+    let mut value = 0;
+    let mut digits = 0;
+    while let Some(digit) = text.get(digits).and_then(|&byte| char::from(byte).to_digit(16)) {
+        (value, digits) = (value << 4 | u64::from(digit), digits + 1);
+        if digits > most {
+            return None;
+        }
+    }
+    (digits > 0).then_some((value, &text[digits..]))
+}
+
+fn decimal(text: &[u8]) -> Option<(u32, &[u8])> {
+    let mut value = 0;
+    let mut digits = 0;
+    while let Some(byte) = text.get(digits).filter(|byte| byte.is_ascii_digit()) {
+        (value, digits) = (value * 10 + u32::from(byte - b'0'), digits + 1);
+        if digits > 6 {
+            return None;
+        }
+    }
+    (digits > 0).then_some((value, &text[digits..]))
+}

@@ -1,0 +1,158 @@
+//! SL-to-VL tables: OpenSM's `opensm-sl2vl.dump`, by port GUID, and the rows that ibdmchk takes, by node GUID.
+//!
+//! ```text
+//! Switch 0x0200000a00000000, base LID 1, "switch-1"
+//! #in out : 0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 15
+//! 0   1   : 0  1  2  3  4  5  6  7  0  1  2  3  4  5  6  7
+//! Channel Adapter 0x0200000a01000001, base LID 17, "host-1 HCA-1"
+//! 0   0   : 0  1  2  3  4  5  6  7  0  1  2  3  4  5  6  7
+//! ```
+//! ```text
+//! 0x0002c90000000201 5 1 0x01 0x23 0x45 0x67 0x89 0xab 0xcd 0xe7
+//! ```
+
+use super::{PortGuids, Subject, guid, headline, node, quick, subject, unknown};
+use crate::fabric::format::{Cursor, ReadError, Source, Span, decode};
+use crate::fabric::{Fabric, NodeId};
+use crate::ids::{PortNum, Vl};
+use crate::tables::SlToVl;
+
+/// SL-to-VL tables as a file gives them: of some nodes, for some of their (input, output).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SlToVlDump {
+    /// By node; none where the file does not tell of it.
+    nodes: Vec<Option<NodeTables>>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct NodeTables {
+    /// Ports, port 0 included.
+    sides: usize,
+    /// Input major.
+    tables: Vec<Option<SlToVl>>,
+}
+
+impl SlToVlDump {
+    /// The table from an input to an output; of a CA or router, from input 0 to the port. None where the file gives none.
+    pub fn get(&self, node: NodeId, input: PortNum, output: PortNum) -> Option<&SlToVl> {
+        let of = self.nodes[node.index()].as_ref()?;
+        of.tables.get(input.index() * of.sides + output.index())?.as_ref()
+    }
+
+    /// Whether the file tells anything of a node.
+    pub fn tells_of(&self, node: NodeId) -> bool {
+        self.nodes[node.index()].is_some()
+    }
+}
+
+/// Reads SL-to-VL tables in OpenSM's format or in that of ibdmchk.
+///
+/// # Errors
+/// The first line that is not understood, contradicts another, or names what the fabric lacks.
+pub fn read_sl_to_vl(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<SlToVlDump, ReadError> {
+    let source = Source { file, text: decode(bytes, file)? };
+    let dump = SlToVlDump { nodes: vec![None; fabric.node_count()] };
+    let mut reader = Reader { fabric, source, ports: PortGuids::of(fabric), current: None, dump };
+    for line in source.lines() {
+        match quick::sl_to_vl_row(line.1.as_bytes()) {
+            Some((input, output, lanes)) => reader.row(line, input, output, lanes)?,
+            None => reader.line(line)?,
+        }
+    }
+    if reader.dump.nodes.iter().all(Option::is_none) {
+        let end = Span { start: source.text.len(), end: source.text.len() };
+        return Err(source.error(end, "the file ends without an SL-to-VL table", "expected a device"));
+    }
+    Ok(reader.dump)
+}
+
+struct Reader<'a> {
+    fabric: &'a Fabric,
+    source: Source<'a>,
+    ports: PortGuids,
+    current: Option<Subject>,
+    dump: SlToVlDump,
+}
+
+impl<'a> Reader<'a> {
+    fn line(&mut self, line: (usize, &'a str)) -> Result<(), ReadError> {
+        let mut cursor = Cursor::new(self.source, line);
+        if cursor.blanks() || cursor.rest().starts_with('#') {
+            return Ok(());
+        }
+        if let Some(told) = headline(&mut cursor)? {
+            self.current = Some(subject(self.fabric, &self.ports, self.source, told)?);
+            return Ok(());
+        }
+        if cursor.rest().starts_with("0x") {
+            return self.packed(line, cursor);
+        }
+        let [input, output] = ports(&mut cursor)?;
+        cursor.blanks();
+        cursor.expect(":", "`:` and sixteen VLs")?;
+        let mut lanes = [0; 16];
+        for lane in &mut lanes {
+            cursor.blanks();
+            *lane = cursor.c_number(15, "a VL from 0 to 15, one for each service level")?.value as u8;
+        }
+        cursor.finish()?;
+        self.row(line, input, output, lanes)
+    }
+
+    /// `0xGUID input output 0x01 0x23 …`: two lanes a byte.
+    fn packed(&mut self, line: (usize, &'a str), mut cursor: Cursor<'a>) -> Result<(), ReadError> {
+        let told = guid(&mut cursor)?;
+        let id = node(self.fabric, told.value).ok_or_else(|| unknown(self.source, told))?;
+        let [input, output] = ports(&mut cursor)?;
+        let mut lanes = [0; 16];
+        for pair in lanes.chunks_exact_mut(2) {
+            cursor.blanks();
+            let byte = cursor.hex::<u8>("`0x` and two VLs, one hexadecimal digit each")?.value;
+            pair.copy_from_slice(&[byte >> 4, byte & 15]);
+        }
+        cursor.finish()?;
+        self.current = Some(Subject::Node(id));
+        self.row(line, input, output, lanes)
+    }
+
+    fn row(&mut self, line: (usize, &str), input: u8, output: u8, lanes: [u8; 16]) -> Result<(), ReadError> {
+        let at = Span { start: line.0, end: line.0 + line.1.trim_end().len() };
+        let Some(current) = self.current else {
+            let label = "expected the line that names the device first";
+            return Err(self.source.error(at, "an SL-to-VL table before any device", label));
+        };
+        // OpenSM prints the only table of an end port as that of input 0 and output 0.
+        let (id, output) = match current {
+            Subject::Port(port) if output == 0 => (self.fabric.port(port).node, self.fabric.port(port).num),
+            Subject::Port(port) => (self.fabric.port(port).node, PortNum(output)),
+            Subject::Node(id) => (id, PortNum(output)),
+        };
+        let known = self.fabric.node(id);
+        let last_input = if known.is_switch() { known.num_ports } else { 0 };
+        if input > last_input || output.0 > known.num_ports {
+            let problem = format!("{} {:?} has no such ports", known.kind, self.fabric.describe_node(id));
+            let label = format!("expected an input from 0 to {last_input}, an output from 0 to {}", known.num_ports);
+            return Err(self.source.error(at, problem, label));
+        }
+        let sides = usize::from(known.num_ports) + 1;
+        let size = sides * (usize::from(last_input) + 1);
+        let of = self.dump.nodes[id.index()].get_or_insert_with(|| NodeTables { sides, tables: vec![None; size] });
+        let slot = &mut of.tables[usize::from(input) * sides + output.index()];
+        if slot.is_some() {
+            let name = self.fabric.describe_node(id);
+            let problem =
+                format!("the SL-to-VL table of {name:?} from input {input} to output {output} is given twice");
+            return Err(self.source.error(at, problem, "expected each (input, output) once"));
+        }
+        *slot = Some(SlToVl(lanes.map(Vl::masked)));
+        Ok(())
+    }
+}
+
+fn ports(cursor: &mut Cursor<'_>) -> Result<[u8; 2], ReadError> {
+    let mut number = |expected| {
+        cursor.blanks();
+        cursor.c_number(254, expected).map(|told| told.value as u8)
+    };
+    Ok([number("an input port from 0 to 254")?, number("an output port from 0 to 254")?])
+}

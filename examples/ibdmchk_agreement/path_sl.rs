@@ -124,15 +124,12 @@ impl Questions<'_> {
         let index = word(TRANSACTION + 4) << 16 | word(TRANSACTION + 6);
         // What is no answer is a query that ibsim could not deliver: it is asked again in time.
         let (true, Some(pair)) = (mad[3] == GET_RESPONSE, self.pairs.get(index)) else { return Ok(()) };
-        if word(STATUS) != 0 {
-            return Err(format!(
-                "OpenSM's SA: status {:#06x} for LID {} to {}",
-                word(STATUS),
-                pair.slid.0,
-                pair.dlid.0
-            ));
-        }
-        if self.levels[index].replace(mad[SL] & 0xf).is_none() {
+        let answer = match word(STATUS) {
+            0 => Some(mad[SL] & 0xf),
+            NO_RECORDS => None,
+            status => return Err(format!("OpenSM's SA: status {status:#06x} for LID {} to {}", pair.slid, pair.dlid)),
+        };
+        if self.levels[index].replace(answer).is_none() {
             self.open -= 1;
         }
         Ok(())

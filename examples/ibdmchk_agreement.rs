@@ -8,13 +8,16 @@
 #[path = "ibdmchk_agreement/mod.rs"]
 mod agreement;
 
-use agreement::{Auditor, CAUSES, Examination, Sample, Totals, build, programs_missing, routings, samples};
+use agreement::compare::{CAUSES, Totals};
+use agreement::judges::Auditor;
+use agreement::list::{Sample, build, routings, samples};
+use agreement::{Examination, programs_missing};
 use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Without arguments: so many fabrics, of the first so many of the list, which are the small ones.
-const FEW: usize = 4;
+const FEW: usize = 6;
 const SMALL: usize = 48;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
@@ -44,18 +47,17 @@ fn compare(wish: &Wish) -> Result<Totals, Box<dyn Error>> {
     let auditor = Auditor(std::env::current_exe()?);
     let mut totals = Totals::default();
     for (number, sample) in wish.samples() {
-        let fabric = build(&sample)?;
         for (row, routing) in routings(number, &sample) {
             let title = format!("{sample} {}", routing.label);
             if !title.contains(&wish.only) {
                 continue;
             }
             if wish.list {
-                println!("{title} ({} switches)", fabric.switches().count());
+                println!("{title} ({} switches)", build(&sample)?.switches().count());
                 continue;
             }
             let folder = Folder::make(wish.keep.as_deref(), &format!("{number}-{row}"))?;
-            let result = Examination::make(&fabric, routing, &auditor, folder.path());
+            let result = Examination::make(&sample, routing, &auditor, folder.path());
             totals.add(&sample, (row, routing), &result).iter().for_each(|line| println!("{line}"));
         }
     }

@@ -1,7 +1,9 @@
 //! Whether two verdicts agree, why not where they do not, and the sums over many.
 
+use super::Examination;
 use super::judges::{Ends, Judged, Verdict};
-use super::{Examination, Routing, Sample};
+use super::list::{Sample, family_row};
+use super::opensm::Routing;
 use comfy_table::{CellAlignment, Table, presets};
 use std::collections::BTreeMap;
 
@@ -119,7 +121,7 @@ impl Totals {
                 }
             }
         }
-        let family = super::list::family_row(sample.family);
+        let family = family_row(sample.family);
         self.by_routing.entry((row, routing.label)).or_default().add(&sum);
         self.by_family.entry((family, sample.family)).or_default().add(&sum);
         self.all.add(&sum);

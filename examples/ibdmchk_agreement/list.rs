@@ -62,7 +62,7 @@ pub fn samples() -> Vec<Sample> {
 fn regular(number: u64) -> Sample {
     let size = SIZES[number as usize / 2];
     // An odd degree wants an even number of switches.
-    let degree = if size % 2 == 0 { 3 + number % 4 } else { 4 };
+    let degree = if size.is_multiple_of(2) { 3 + number % 4 } else { 4 };
     let topology = format!("random-regular:{size},{degree},{}", hosts(size, number));
     Sample { family: FAMILIES[0], topology, seed: number, switches_gone: 0, links_gone: 0 }
 }
@@ -101,9 +101,8 @@ pub fn routings(number: usize, sample: &Sample) -> Vec<(usize, Routing)> {
     let torus = sample.is_a_torus_of_two_or_three_long_sides();
     let mut rows: Vec<(usize, Routing)> = ROUTINGS.into_iter().enumerate().collect();
     rows.retain(|(row, routing)| match routing.wants {
-        Wants::Root => true,
         Wants::Torus => torus,
-        Wants::Nothing => !routing.label.contains(',') || (row + number / 4).is_multiple_of(2),
+        _ => !routing.is_variant() || (row + number / 4).is_multiple_of(2),
     });
     rows
 }

@@ -9,21 +9,21 @@
 //! and the bench. See docs/ORACLE.md.
 #![allow(dead_code)] // The example, the test and the bench each take what they need of it.
 
-mod compare;
+mod alter;
+pub mod compare;
 mod ibsim;
-mod judges;
-mod list;
-mod opensm;
+pub mod judges;
+pub mod list;
+pub mod opensm;
 mod path_sl;
-mod process;
+pub mod process;
 
-pub use compare::{Agreement, CAUSES, Totals};
-pub use judges::{Auditor, Ends, Judged, Verdict, ask_audit, ask_ibdmchk, audit_command, ibdmchk_command};
-pub use list::{Sample, build, routings, samples};
-pub use opensm::{ROUTINGS, Routed, Routing};
-pub use process::{missing, run};
-
+use alter::alter;
 use ibsim::Ibsim;
+use judges::{Auditor, Ends, Judged, ask_audit, ask_ibdmchk};
+use list::{Sample, build};
+use opensm::{Routed, Routing};
+use process::missing;
 use reconfig::fabric::Fabric;
 use reconfig::fabric::format::{Format, write};
 use std::path::Path;
@@ -42,9 +42,11 @@ pub struct Examination {
 }
 
 impl Examination {
-    /// Routes the fabric in a folder, and asks both judges.
-    pub fn make(fabric: &Fabric, routing: Routing, auditor: &Auditor, folder: &Path) -> Result<Examination, String> {
-        let routed = route(fabric, routing, folder)?;
+    /// Routes the sample in a folder, and asks both judges.
+    pub fn make(sample: &Sample, routing: Routing, auditor: &Auditor, folder: &Path) -> Result<Examination, String> {
+        let fabric = build(sample).map_err(|error| error.to_string())?;
+        let mut routed = route(&fabric, routing, folder)?;
+        alter(&mut routed, routing.alteration, sample.seed, folder)?;
         // SLs were asked for pairs of CAs: with them, switches send nothing that is known.
         let ends = if routed.path_sl.is_some() { &[Ends::Cas][..] } else { &[Ends::Cas, Ends::All] };
         let answers = ends.iter().map(|&ends| {

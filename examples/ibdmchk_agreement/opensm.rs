@@ -1,5 +1,6 @@
 //! Real OpenSM over ibsim: routes a fabric, and leaves the files in which it says how.
 
+use super::alter::Alteration::{self, Entries, Lanes, Nothing};
 use super::ibsim::{Client, Ibsim};
 use super::path_sl;
 use super::process::{Background, lossy};
@@ -25,8 +26,17 @@ pub struct Routing {
     pub engine: &'static str,
     /// What it wants to be told of the fabric.
     pub wants: Wants,
+    /// What becomes of its files.
+    pub alteration: Alteration,
     /// Lines for its configuration. `qos TRUE` makes it write SL-to-VL tables, and dump them.
     pub options: &'static str,
+}
+
+impl Routing {
+    /// Whether it is one of several ways to run the same engine, of which a fabric need not see all.
+    pub fn is_variant(self) -> bool {
+        self.label.contains(',') && self.label != "updn, root named"
+    }
 }
 
 /// What an engine is told of the fabric.
@@ -48,20 +58,61 @@ const NUE_4: &str = "qos TRUE\nnue_max_num_vls 4\n";
 const NUE_FOLDED: &str = "qos TRUE\nnue_max_num_vls 8\nqos_sl2vl 0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1\n";
 
 /// Every routing that is compared.
-pub const ROUTINGS: [Routing; 13] = [
-    Routing { label: "minhop", engine: "minhop", wants: Wants::Nothing, options: "" },
-    Routing { label: "updn", engine: "updn", wants: Wants::Nothing, options: "" },
-    Routing { label: "updn, root named", engine: "updn", wants: Wants::Root, options: QOS },
-    Routing { label: "dnup", engine: "dnup", wants: Wants::Nothing, options: "" },
-    Routing { label: "ftree", engine: "ftree", wants: Wants::Nothing, options: "" },
-    Routing { label: "dfsssp", engine: "dfsssp", wants: Wants::Nothing, options: QOS },
-    Routing { label: "dfsssp, two lanes", engine: "dfsssp", wants: Wants::Nothing, options: FOLDED },
-    Routing { label: "nue, one lane", engine: "nue", wants: Wants::Nothing, options: QOS },
-    Routing { label: "nue, four lanes", engine: "nue", wants: Wants::Nothing, options: NUE_4 },
-    Routing { label: "nue, eight on two", engine: "nue", wants: Wants::Nothing, options: NUE_FOLDED },
-    Routing { label: "lash", engine: "lash", wants: Wants::Nothing, options: QOS },
-    Routing { label: "lash, two lanes", engine: "lash", wants: Wants::Nothing, options: FOLDED },
-    Routing { label: "torus-2QoS", engine: "torus-2QoS", wants: Wants::Torus, options: QOS },
+pub const ROUTINGS: [Routing; 18] = [
+    Routing { label: "minhop", engine: "minhop", wants: Wants::Nothing, alteration: Nothing, options: "" },
+    Routing { label: "updn", engine: "updn", wants: Wants::Nothing, alteration: Nothing, options: "" },
+    Routing { label: "updn, root named", engine: "updn", wants: Wants::Root, alteration: Nothing, options: QOS },
+    Routing {
+        label: "updn, root named, random lanes",
+        engine: "updn",
+        wants: Wants::Root,
+        alteration: Lanes,
+        options: QOS,
+    },
+    Routing { label: "minhop, random lanes", engine: "minhop", wants: Wants::Nothing, alteration: Lanes, options: QOS },
+    Routing {
+        label: "minhop, entries altered",
+        engine: "minhop",
+        wants: Wants::Nothing,
+        alteration: Entries,
+        options: "",
+    },
+    Routing {
+        label: "minhop, LMC 1",
+        engine: "minhop",
+        wants: Wants::Nothing,
+        alteration: Nothing,
+        options: "lmc 1\n",
+    },
+    Routing {
+        label: "dfsssp, LMC 2",
+        engine: "dfsssp",
+        wants: Wants::Nothing,
+        alteration: Nothing,
+        options: "qos TRUE\nlmc 2\n",
+    },
+    Routing { label: "dnup", engine: "dnup", wants: Wants::Nothing, alteration: Nothing, options: "" },
+    Routing { label: "ftree", engine: "ftree", wants: Wants::Nothing, alteration: Nothing, options: "" },
+    Routing { label: "dfsssp", engine: "dfsssp", wants: Wants::Nothing, alteration: Nothing, options: QOS },
+    Routing {
+        label: "dfsssp, two lanes",
+        engine: "dfsssp",
+        wants: Wants::Nothing,
+        alteration: Nothing,
+        options: FOLDED,
+    },
+    Routing { label: "nue, one lane", engine: "nue", wants: Wants::Nothing, alteration: Nothing, options: QOS },
+    Routing { label: "nue, four lanes", engine: "nue", wants: Wants::Nothing, alteration: Nothing, options: NUE_4 },
+    Routing {
+        label: "nue, eight on two",
+        engine: "nue",
+        wants: Wants::Nothing,
+        alteration: Nothing,
+        options: NUE_FOLDED,
+    },
+    Routing { label: "lash", engine: "lash", wants: Wants::Nothing, alteration: Nothing, options: QOS },
+    Routing { label: "lash, two lanes", engine: "lash", wants: Wants::Nothing, alteration: Nothing, options: FOLDED },
+    Routing { label: "torus-2QoS", engine: "torus-2QoS", wants: Wants::Torus, alteration: Nothing, options: QOS },
 ];
 
 /// A routed subnet, as OpenSM wrote it down.

@@ -30,28 +30,22 @@ const DLID: usize = 56 + 40;
 const SLID: usize = 56 + 42;
 const SL: usize = 56 + 53;
 
-/// A path: who sends, from which LID, to which.
-struct Pair {
-    source: Guid,
-    slid: Lid,
-    dlid: Lid,
-}
-
 /// What the SA answers where there is no path: status, of class SubnAdm.
 const NO_RECORDS: usize = 0x0300;
 
 /// The file's text: a line for each ordered pair of end ports that has a path.
 pub fn ask(client: &Client, fabric: &Fabric) -> Result<String, String> {
-    let pairs = pairs(fabric);
+    let pairs: Vec<_> = pairs(fabric).collect();
     let levels = Questions { client, pairs: &pairs, levels: vec![None; pairs.len()], next: 0, open: 0 }.ask()?;
     let mut text = String::new();
     for (pair, sl) in pairs.iter().zip(levels).filter_map(|(pair, answer)| Some((pair, answer?))) {
-        let _ = writeln!(text, "0x{:016x} {} {sl}", pair.source.0, pair.dlid.0);
+        let _ = writeln!(text, "{} {} {sl}", pair.0, pair.2.0);
     }
     Ok(text)
 }
 
-fn pairs(fabric: &Fabric) -> Vec<Pair> {
+/// Every ordered pair of end ports: the GUID of the node that sends, the LID it sends from, the LID it sends to.
+pub fn pairs(fabric: &Fabric) -> impl Iterator<Item = (Guid, Lid, Lid)> {
     let ends: Vec<(Guid, Lid)> = fabric
         .end_ports()
         .filter_map(|id| {
@@ -59,14 +53,17 @@ fn pairs(fabric: &Fabric) -> Vec<Pair> {
             port.lid.map(|lid| (fabric.node(port.node).guid, lid))
         })
         .collect();
-    let all = ends.iter().flat_map(|&(source, slid)| ends.iter().map(move |&(_, dlid)| Pair { source, slid, dlid }));
-    all.filter(|pair| pair.slid != pair.dlid).collect()
+    let sources = ends.clone().into_iter();
+    sources.flat_map(move |(guid, slid)| {
+        let others: Vec<Lid> = ends.iter().map(|&(_, dlid)| dlid).filter(|&dlid| dlid != slid).collect();
+        others.into_iter().map(move |dlid| (guid, slid, dlid))
+    })
 }
 
 /// Queries under way: the transaction number is the pair's index.
 struct Questions<'a> {
     client: &'a Client,
-    pairs: &'a [Pair],
+    pairs: &'a [(Guid, Lid, Lid)],
     /// SL of each pair that was answered; none within where there is no path.
     levels: Vec<Option<Option<u8>>>,
     /// The first pair that was not asked yet.
@@ -102,14 +99,14 @@ impl Questions<'_> {
     }
 
     fn send(&self, index: usize) -> Result<(), String> {
-        let pair = &self.pairs[index];
+        let (_, slid, dlid) = self.pairs[index];
         let mut mad = [0; MAD_BYTES];
         mad[..4].copy_from_slice(&HEADER);
         mad[TRANSACTION + 4..ATTRIBUTE].copy_from_slice(&(index as u32).to_be_bytes());
         mad[ATTRIBUTE..ATTRIBUTE + 2].copy_from_slice(&PATH_RECORD.to_be_bytes());
         mad[COMPONENT_MASK..COMPONENT_MASK + 8].copy_from_slice(&BY_LIDS.to_be_bytes());
-        mad[DLID..SLID].copy_from_slice(&pair.dlid.0.to_be_bytes());
-        mad[SLID..SLID + 2].copy_from_slice(&pair.slid.0.to_be_bytes());
+        mad[DLID..SLID].copy_from_slice(&dlid.0.to_be_bytes());
+        mad[SLID..SLID + 2].copy_from_slice(&slid.0.to_be_bytes());
         self.client.send(&mad).map_err(|error| format!("ibsim's socket: {error}"))
     }
 
@@ -123,11 +120,11 @@ impl Questions<'_> {
         let word = |at: usize| usize::from(mad[at]) << 8 | usize::from(mad[at + 1]);
         let index = word(TRANSACTION + 4) << 16 | word(TRANSACTION + 6);
         // What is no answer is a query that ibsim could not deliver: it is asked again in time.
-        let (true, Some(pair)) = (mad[3] == GET_RESPONSE, self.pairs.get(index)) else { return Ok(()) };
+        let (true, Some((_, slid, dlid))) = (mad[3] == GET_RESPONSE, self.pairs.get(index)) else { return Ok(()) };
         let answer = match word(STATUS) {
             0 => Some(mad[SL] & 0xf),
             NO_RECORDS => None,
-            status => return Err(format!("OpenSM's SA: status {status:#06x} for LID {} to {}", pair.slid, pair.dlid)),
+            status => return Err(format!("OpenSM's SA: status {status:#06x} for LID {slid} to {dlid}")),
         };
         if self.levels[index].replace(answer).is_none() {
             self.open -= 1;

@@ -138,6 +138,11 @@ impl Totals {
         self.all.loops
     }
 
+    /// How many verdicts of freedom from loops both gave.
+    pub fn free(&self) -> u64 {
+        self.all.free
+    }
+
     /// How many fabrics were routed and judged, routings counted each.
     pub fn compared(&self) -> u64 {
         self.all.fabrics - self.all.not_routed

@@ -20,7 +20,7 @@ pub mod process;
 
 use alter::alter;
 use ibsim::Ibsim;
-use judges::{Auditor, Ends, Judged, ask_audit, ask_ibdmchk};
+use judges::{Auditor, Ends, Judged, Verdict, ask_audit, ask_ibdmchk};
 use list::{Sample, build};
 use opensm::{Routed, Routing};
 use process::missing;
@@ -47,13 +47,16 @@ impl Examination {
         let fabric = build(sample).map_err(|error| error.to_string())?;
         let mut routed = route(&fabric, routing, folder)?;
         alter(&mut routed, routing.alteration, sample.seed, folder)?;
-        // SLs were asked for pairs of CAs: with them, switches send nothing that is known.
-        let ends = if routed.path_sl.is_some() { &[Ends::Cas][..] } else { &[Ends::Cas, Ends::All] };
-        let answers = ends.iter().map(|&ends| {
-            let (theirs, ours) = (ask_ibdmchk(&routed, ends, folder), ask_audit(auditor, &routed, ends, folder));
-            Ok((ends, theirs?, ours?))
-        });
-        let answers = answers.collect::<std::io::Result<_>>().map_err(|error| format!("judging: {error}"))?;
+        let ask = |ends| -> std::io::Result<(Ends, Judged, Judged)> {
+            Ok((ends, ask_ibdmchk(&routed, ends, folder)?, ask_audit(auditor, &routed, ends, folder)?))
+        };
+        let told = |error| format!("judging: {error}");
+        let mut answers = vec![ask(Ends::Cas).map_err(told)?];
+        // SLs were asked for pairs of CAs: with them, what switches send has no SL that is known. And where a pair of
+        // CAs has no path, ibdmchk looks no further.
+        if routed.path_sl.is_none() && matches!(answers[0].1.verdict, Verdict::Free | Verdict::Loops) {
+            answers.push(ask(Ends::All).map_err(told)?);
+        }
         Ok(Examination { routed, answers })
     }
 }

@@ -59,6 +59,11 @@ impl Lanes {
         self.masks[slot.start + at]
     }
 
+    /// Whether the input makes no difference at a switch.
+    pub fn is_uniform(&self, row: u32) -> bool {
+        self.slots[row as usize].in_step == 0
+    }
+
     /// The lanes that an end port can send into, and whether it can discard.
     pub fn at_source(&self, source: Source, sl: Sl) -> LaneMask {
         self.sources[self.rank[sl.index()]][source.port.index()]

@@ -134,6 +134,11 @@ impl<'a> Case<'a> {
         [self.old, self.new]
     }
 
+    /// Whether files tell of service levels; otherwise all paths have SL 0.
+    fn has_levels(&self) -> bool {
+        self.snapshots().iter().any(|snapshot| snapshot.path_sls.is_some())
+    }
+
     fn fabrics(&self) -> impl Iterator<Item = &'a Fabric> {
         self.earlier.into_iter().chain([self.fabric])
     }
@@ -265,6 +270,7 @@ fn judge(case: &Case<'_>) -> Result<Audit, AuditError> {
     let mut course = Course::new(&case, &net, lanes);
     let mut survey = Survey::new(&case, &net, &now);
     course.run(&mut survey);
+    survey.add_groups(course.groups(Stage::Now));
     let witness = survey.cycle().map(|knots| explain::explain(&case, &net, &mut course, knots));
     Ok(survey.finish(witness))
 }

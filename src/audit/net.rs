@@ -30,6 +30,19 @@ pub(super) struct Source {
     pub row: Option<u32>,
 }
 
+/// End ports at one switch that send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Group {
+    /// The switch.
+    pub row: u32,
+    /// Ranks of its end ports among the sources: from `first` to before `end`.
+    pub first: usize,
+    /// See `first`.
+    pub end: usize,
+    /// Whether all they send is alike to the switch: of one service level, whatever the input.
+    pub alike: bool,
+}
+
 /// Flat view of a fabric at both stages.
 pub(super) struct Net {
     /// Switches of either stage, in index order.
@@ -40,7 +53,7 @@ pub(super) struct Net {
     pub sides: Vec<usize>,
     /// By stage, then channel. Empty for the earlier stage where there is none.
     heads: [Vec<Head>; 2],
-    /// By stage: who sends, in index order.
+    /// By stage: who sends: end ports at switches by row, then the others, each in index order.
     sources: [Vec<Source>; 2],
 }
 
@@ -55,12 +68,17 @@ impl Net {
         let mut row_of = vec![u32::MAX; case.fabric.node_count()];
         rows.iter().zip(0..).for_each(|(node, row)| row_of[node.index()] = row);
         let stages = [case.earlier, Some(case.fabric)];
+        let heads = stages.map(|fabric| fabric.map_or_else(Vec::new, |fabric| heads(fabric, &row_of)));
+        let mut sources =
+            stages.map(|fabric| fabric.map_or_else(Vec::new, |fabric| sources(fabric, &row_of, case.rules.switches)));
+        for (sources, heads) in sources.iter_mut().zip(&heads) {
+            sources.sort_by_key(|source| (host_row(heads, *source), source.port));
+        }
         Net {
             first_port: rows.iter().map(|&node| case.fabric.node(node).first_port.0).collect(),
             sides: rows.iter().map(|&node| usize::from(case.fabric.node(node).num_ports) + 1).collect(),
-            heads: stages.map(|fabric| fabric.map_or_else(Vec::new, |fabric| heads(fabric, &row_of))),
-            sources: stages
-                .map(|fabric| fabric.map_or_else(Vec::new, |fabric| sources(fabric, &row_of, case.rules.switches))),
+            heads,
+            sources,
             rows,
         }
     }
@@ -83,6 +101,27 @@ impl Net {
     /// Who sends.
     pub fn sources(&self, stage: Stage) -> &[Source] {
         &self.sources[stage as usize]
+    }
+
+    /// The switch that an end port sends into; none for a switch itself and for an end port at another.
+    pub fn host_row(&self, stage: Stage, source: Source) -> Option<u32> {
+        let row = host_row(&self.heads[stage as usize], source);
+        (row != u32::MAX).then_some(row)
+    }
+
+    /// End ports that send, by the switch that they are at; `alike` tells of the sources at a switch.
+    pub fn groups(&self, stage: Stage, alike: impl Fn(u32, &[Source]) -> bool) -> Vec<Group> {
+        let mut groups: Vec<Group> = Vec::new();
+        for (rank, &source) in self.sources(stage).iter().enumerate() {
+            let Some(row) = self.host_row(stage, source) else { continue };
+            match groups.last_mut().filter(|group| group.row == row) {
+                Some(group) => group.end = rank + 1,
+                None => groups.push(Group { row, first: rank, end: rank + 1, alike: false }),
+            }
+        }
+        let sources = self.sources(stage);
+        groups.iter_mut().for_each(|group| group.alike = alike(group.row, &sources[group.first..group.end]));
+        groups
     }
 
     /// The channel that a switch sends into by one of its ports.
@@ -114,4 +153,12 @@ fn sources(fabric: &Fabric, row_of: &[u32], switches: bool) -> Vec<Source> {
         Source { port, row: (row != u32::MAX).then_some(row) }
     };
     ports.map(source).filter(|source| switches || source.row.is_none()).collect()
+}
+
+/// `u32::MAX` for those that are at no switch.
+fn host_row(heads: &[Head], source: Source) -> u32 {
+    match heads[source.port.index()] {
+        Head::Switch { row, .. } if source.row.is_none() => row,
+        _ => u32::MAX,
+    }
 }

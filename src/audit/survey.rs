@@ -8,17 +8,20 @@ use super::finding::{
     UnreachablePair, Why, WrongArrival,
 };
 use super::lanes::{self, LaneMask, Lanes, lanes_of};
-use super::net::{Head, Net, Stage};
+use super::net::{Group, Head, Net, Stage};
 use super::walk::{Class, Course, End, Hop, Sink, Way};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Lid, PortNum};
+use crate::ids::{Lid, PortNum, Sl};
 use crate::verify::{Device, Entry};
 
 /// Everything that one audit finds.
 pub(super) struct Survey<'a> {
     case: &'a Case<'a>,
     net: &'a Net,
+    lanes: &'a Lanes,
     dependencies: Dependencies<'a>,
+    /// By channel: lanes that every end port at its switch sends into, as far as they send alike.
+    entered: Vec<LaneMask>,
     /// By channel: lanes that some class can occupy.
     occupied: Vec<LaneMask>,
     /// Whether the class in hand met a fault.
@@ -48,12 +51,14 @@ impl Told {
 }
 
 impl<'a> Survey<'a> {
-    pub fn new(case: &'a Case<'a>, net: &'a Net, lanes: &Lanes) -> Survey<'a> {
+    pub fn new(case: &'a Case<'a>, net: &'a Net, lanes: &'a Lanes) -> Survey<'a> {
         let (rows, ports) = (net.rows.len(), net.channels());
         let none = |count| vec![Lid::default(); count];
         Survey {
             case,
             net,
+            lanes,
+            entered: vec![0; ports],
             dependencies: Dependencies::none(net, lanes.vls),
             occupied: vec![0; ports],
             suspicious: false,
@@ -69,6 +74,23 @@ impl<'a> Survey<'a> {
                 lost: none(ports),
             },
             scratch: Scratch::new(ports, rows),
+        }
+    }
+
+    /// Adds what end ports that send alike hold and wait for.
+    pub fn add_groups(&mut self, groups: &[Group]) {
+        let (net, lanes) = (self.net, self.lanes);
+        for group in groups.iter().filter(|group| group.alike) {
+            for &source in &net.sources(Stage::Now)[group.first..group.end] {
+                let Head::Switch { row, input } = net.head(Stage::Now, source.port.0) else { continue };
+                let from = lanes.at_source(source, Sl::default());
+                self.occupied[source.port.index()] |= from;
+                let outputs = (1..net.sides[row as usize]).map(|output| PortNum(output as u8));
+                for output in outputs {
+                    let to = self.entered[net.channel(row, output) as usize];
+                    self.dependencies.add(row, input, from, output, to);
+                }
+            }
         }
     }
 
@@ -119,8 +141,9 @@ impl<'a> Survey<'a> {
     }
 
     fn hole(&mut self, class: Class, node: NodeId, cause: HoleCause, entry: Entry) {
-        let device = device(self.case.fabric, node);
-        self.black_holes.add(|| BlackHole { device, lid: class.lid, sl: class.sl, cause, entry });
+        let fabric = self.case.fabric;
+        let told = || BlackHole { device: device(fabric, node), lid: class.lid, sl: class.sl, cause, entry };
+        self.black_holes.add(told);
     }
 
     fn laneless(&mut self, class: Class, node: NodeId, input: PortNum, output: PortNum) {
@@ -150,6 +173,10 @@ impl<'a> Survey<'a> {
 impl Sink for Survey<'_> {
     fn hop(&mut self, _: Class, hop: Hop) {
         self.dependencies.add(hop.row, hop.input, hop.from, hop.output, hop.to);
+    }
+
+    fn enter(&mut self, row: u32, output: PortNum, to: LaneMask) {
+        self.entered[self.net.channel(row, output) as usize] |= to;
     }
 
     fn end(&mut self, class: Class, end: End) {

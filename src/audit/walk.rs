@@ -1,12 +1,12 @@
 //! Follows one class after the other from every source that sends it: through every mixture of old and new entries, where
 //! an update is on, starting from what the packets sent before it have left.
 //!
-//! A class is a DLID and a service level. Per class every (channel, lane) is entered once, so the work is of the order of
-//! switches and sources, not of their pairs. A [`Sink`] hears of every hop that can happen and of every end that is no
+//! A class is a DLID and a service level. Per class every (channel, lane) is entered once, and where all paths have one
+//! service level the end ports at one switch send together: the work is of the order of switches, not of pairs. A [`Sink`] hears of every hop that can happen and of every end that is no
 //! delivery.
 
 use super::lanes::{DISCARD, LaneMask, Lanes, lanes_of};
-use super::net::{Head, Net, Source, Stage};
+use super::net::{Group, Head, Net, Source, Stage};
 use super::{Case, Snapshot};
 use crate::fabric::PortId;
 use crate::ids::{Lid, PortNum, Sl};
@@ -64,6 +64,8 @@ pub(super) enum End {
 pub(super) trait Sink {
     /// A packet in a lane hops on.
     fn hop(&mut self, class: Class, hop: Hop);
+    /// Packets of every end port at a switch that makes no difference between inputs enter an output.
+    fn enter(&mut self, _row: u32, _output: PortNum, _to: LaneMask) {}
     /// A packet ends where it should not.
     fn end(&mut self, _class: Class, _end: End) {}
     /// The sources that have no service level towards the DLID in hand.
@@ -103,7 +105,9 @@ pub(super) struct Course<'a> {
     ways: [Vec<[Way; 2]>; 2],
     /// By stage, then service level: who sends.
     senders: [Vec<Vec<Source>>; 2],
-    /// By channel: lanes that the class can occupy.
+    /// By stage: end ports that send all they send alike, by switch. None where files tell of service levels.
+    groups: [Vec<Group>; 2],
+    /// By channel: lanes that the class can occupy; injection channels of groups left out.
     pub occupied: Vec<LaneMask>,
     /// Channels of which some lane is occupied.
     pub touched: Vec<u32>,
@@ -127,6 +131,7 @@ impl<'a> Course<'a> {
             lanes,
             ways: [ways(), ways()],
             senders: [senders(), senders()],
+            groups: groups(case, net, lanes),
             occupied: vec![0; net.channels()],
             touched: Vec::new(),
             reached: Vec::new(),
@@ -154,6 +159,11 @@ impl<'a> Course<'a> {
     /// The lanes of a stage.
     pub fn lanes(&self, stage: Stage) -> &'a Lanes {
         self.lanes[stage as usize]
+    }
+
+    /// End ports that may send together.
+    pub fn groups(&self, stage: Stage) -> &[Group] {
+        &self.groups[stage as usize]
     }
 
     /// The ways of a switch now, once where they agree.
@@ -198,7 +208,7 @@ impl<'a> Course<'a> {
     /// Sorts the sources by the service level that they use towards the DLID.
     fn assemble(&mut self, lid: Lid, owner: PortId, sink: &mut impl Sink) {
         let net = self.net;
-        let without_files = self.case.snapshots().iter().all(|snapshot| snapshot.path_sls.is_none());
+        let without_files = !self.case.has_levels();
         let known = self.senders.iter().any(|by_sl| by_sl.iter().any(|sources| !sources.is_empty()));
         if without_files && known {
             return;
@@ -256,6 +266,34 @@ impl<'a> Course<'a> {
     /// From every source that sends the class.
     fn send(&mut self, class: Class, stage: Stage, sink: &mut impl Sink) {
         let sources = std::mem::take(&mut self.senders[stage as usize][class.sl.index()]);
+        let groups = std::mem::take(&mut self.groups[stage as usize]);
+        let mut rest = 0;
+        for group in &groups {
+            let members = &sources[group.first..group.end];
+            if !group.alike || members.iter().any(|source| source.port == class.owner) {
+                self.send_singly(class, stage, members, sink);
+            } else {
+                self.send_together(class, stage, group.row, members[0].port, sink);
+            }
+            rest = group.end;
+        }
+        self.send_singly(class, stage, &sources[rest..], sink);
+        self.groups[stage as usize] = groups;
+        self.senders[stage as usize][class.sl.index()] = sources;
+    }
+
+    /// End ports at a switch that makes no difference between them.
+    fn send_together(&mut self, class: Class, stage: Stage, row: u32, origin: PortId, sink: &mut impl Sink) {
+        self.reach(stage, row);
+        for way in distinct(self.ways[stage as usize][row as usize]) {
+            if let Some((output, to)) = self.take(class, stage, (row, PortNum::ZERO), way, origin, sink) {
+                sink.enter(row, output, to);
+            }
+        }
+        self.drain(class, stage, sink);
+    }
+
+    fn send_singly(&mut self, class: Class, stage: Stage, sources: &[Source], sink: &mut impl Sink) {
         for source in sources.iter().filter(|source| source.port != class.owner) {
             match source.row {
                 Some(row) => self.forward(class, stage, (row, PortNum::ZERO), 0, source.port, sink),
@@ -269,7 +307,6 @@ impl<'a> Course<'a> {
             }
             self.drain(class, stage, sink);
         }
-        self.senders[stage as usize][class.sl.index()] = sources;
     }
 
     fn drain(&mut self, class: Class, stage: Stage, sink: &mut impl Sink) {
@@ -292,32 +329,51 @@ impl<'a> Course<'a> {
         origin: PortId,
         sink: &mut impl Sink,
     ) {
+        self.reach(stage, row);
+        for way in distinct(self.ways[stage as usize][row as usize]) {
+            if let Some((output, to)) = self.take(class, stage, (row, input), way, origin, sink) {
+                sink.hop(class, Hop { row, input, from, output, to, origin });
+            }
+        }
+    }
+
+    fn reach(&mut self, stage: Stage, row: u32) {
         if stage == Stage::Now && !self.is_reached[row as usize] {
             self.is_reached[row as usize] = true;
             self.reached.push(row);
         }
-        for way in distinct(self.ways[stage as usize][row as usize]) {
-            match way {
-                Way::Out(channel) => {
-                    let output = self.net.output(row, channel);
-                    let lanes = self.lanes(stage).at_switch(row, class.sl, input, output);
-                    if lanes & DISCARD != 0 {
-                        sink.end(class, End::Laneless { row, input, output });
-                    }
-                    let to = lanes & !DISCARD;
-                    sink.hop(class, Hop { row, input, from, output, to, origin });
-                    self.occupy(stage, channel, to, origin);
+    }
+
+    /// One way out of a switch: the output and the lanes that it takes there, none where the packet ends.
+    fn take(
+        &mut self,
+        class: Class,
+        stage: Stage,
+        (row, input): (u32, PortNum),
+        way: Way,
+        origin: PortId,
+        sink: &mut impl Sink,
+    ) -> Option<(PortNum, LaneMask)> {
+        match way {
+            Way::Out(channel) => {
+                let output = self.net.output(row, channel);
+                let lanes = self.lanes(stage).at_switch(row, class.sl, input, output);
+                if lanes & DISCARD != 0 {
+                    sink.end(class, End::Laneless { row, input, output });
                 }
-                Way::Own => {
-                    let at = PortId(self.net.first_port[row as usize]);
-                    if at != class.owner {
-                        sink.end(class, End::Wrong { at });
-                    }
-                }
-                Way::NoRoute | Way::NoCable(_) => sink.end(class, End::Hole { row, way }),
-                Way::Gone => {}
+                self.occupy(stage, channel, lanes & !DISCARD, origin);
+                return Some((output, lanes & !DISCARD));
             }
+            Way::Own => {
+                let at = PortId(self.net.first_port[row as usize]);
+                if at != class.owner {
+                    sink.end(class, End::Wrong { at });
+                }
+            }
+            Way::NoRoute | Way::NoCable(_) => sink.end(class, End::Hole { row, way }),
+            Way::Gone => {}
         }
+        None
     }
 
     fn occupy(&mut self, stage: Stage, channel: u32, lanes: LaneMask, origin: PortId) {
@@ -336,6 +392,17 @@ impl<'a> Course<'a> {
             lanes_of(fresh).for_each(|vl| self.origins[channel as usize * vls + vl] = origin);
         }
     }
+}
+
+/// End ports by switch, where all paths have one service level. A switch that tells inputs apart, and ports that cannot
+/// send, are looked at one by one.
+fn groups(case: &Case<'_>, net: &Net, lanes: [&Lanes; 2]) -> [Vec<Group>; 2] {
+    [Stage::Earlier, Stage::Now].map(|stage| {
+        let lanes = lanes[stage as usize];
+        let sends = |source: &Source| lanes.at_source(*source, Sl::default()) & DISCARD == 0;
+        let alike = |row, sources: &[Source]| lanes.is_uniform(row) && sources.iter().all(sends);
+        if case.has_levels() { Vec::new() } else { net.groups(stage, alike) }
+    })
 }
 
 /// What happens before the change is judged by itself.

@@ -57,16 +57,25 @@ impl<'a> Source<'a> {
 
     /// The lines with their offsets, line ends and a byte-order mark at the very beginning taken off.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
-        let mut offset = 0;
-        self.text.split('\n').map(move |raw| {
-            let start = offset;
-            offset += raw.len() + 1;
-            let line = raw.strip_suffix('\r').unwrap_or(raw);
-            match line.strip_prefix('\u{feff}') {
-                Some(rest) if start == 0 => (start + '\u{feff}'.len_utf8(), rest),
-                _ => (start, line),
-            }
+        let source = *self;
+        let mut next = Some(0);
+        std::iter::from_fn(move || {
+            let (line, behind) = source.line_at(next?);
+            next = (behind <= source.text.len()).then_some(behind);
+            Some(line)
         })
+    }
+
+    /// The line that begins at byte `start`, as [`Source::lines`] has it, and where the next one begins.
+    pub fn line_at(&self, start: usize) -> ((usize, &'a str), usize) {
+        let rest = &self.text[start..];
+        let length = rest.find('\n').unwrap_or(rest.len());
+        let line = rest[..length].strip_suffix('\r').unwrap_or(&rest[..length]);
+        let line = match line.strip_prefix('\u{feff}') {
+            Some(rest) if start == 0 => (start + '\u{feff}'.len_utf8(), rest),
+            _ => (start, line),
+        };
+        (line, start + length + 1)
     }
 
     fn mark(&self, at: Span, label: String) -> Mark {

@@ -177,8 +177,11 @@ fn kind(cursor: &mut Cursor<'_>) -> Result<Told<NodeKind>, ReadError> {
 
 fn hex<T: TryFrom<u64>>(cursor: &mut Cursor<'_>, label: &str, expected: &str) -> Result<Told<T>, ReadError> {
     cursor.blanks();
-    cursor.expect(label, &format!("`{label}` and {expected}"))?;
-    cursor.hex(&format!("{expected}, in hexadecimal"))
+    if !cursor.eat(label) {
+        return Err(cursor.unexpected(&format!("`{label}` and {expected}")));
+    }
+    let before = cursor.clone();
+    cursor.hex(expected).map_err(|_| before.unexpected(&format!("{expected}, in hexadecimal")))
 }
 
 /// `{name}`, up to the brace before the LID: a name may hold braces.

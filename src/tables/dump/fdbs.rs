@@ -23,11 +23,16 @@ const HEAD: &str = "dump_ucast_routes: Switch ";
 pub fn read_fdbs(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<Lfts, ReadError> {
     let source = Source { file, text: decode(bytes, file)? };
     let mut collector = Collector::new(fabric, source);
-    for line in source.lines() {
-        match quick::fdbs_entry(line.1.as_bytes()) {
-            Some(parts) => collector.entry(placed(line.0, parts))?,
-            None => read_line(Cursor::new(source, line), &mut collector)?,
+    let mut at = 0;
+    while at < source.text.len() {
+        if let Some(parts) = quick::fdbs_entry(&source.text.as_bytes()[at..]) {
+            collector.entry(placed(at, parts))?;
+            at += quick::FDBS_ENTRY;
+            continue;
         }
+        let (line, behind) = source.line_at(at);
+        read_line(Cursor::new(source, line), &mut collector)?;
+        at = behind;
     }
     collector.finish()
 }

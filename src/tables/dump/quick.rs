@@ -1,12 +1,20 @@
 //! Lines in the shape that the tools print, taken apart byte by byte; `None` for any other line, which the cursor then
 //! reads and, where it is at fault, tells of.
 
-/// `0x0001 : 005  : 02   : yes`, as OpenSM prints an entry of its fdbs file: LID and port.
-pub(super) fn fdbs_entry(line: &[u8]) -> Option<(u16, u8)> {
-    let (lid, rest) = lid(line)?;
-    let (port, rest) = decimal(rest.strip_prefix(b" : ")?)?;
-    let (_, rest) = decimal(rest.strip_prefix(b"  : ")?)?;
-    (rest == b"   : yes").then_some((lid, u8::try_from(port).ok()?))
+/// Bytes of an entry of an fdbs file in the common shape, its line end included.
+pub(super) const FDBS_ENTRY: usize = 27;
+
+/// `0x0001 : 005  : 02   : yes` and a line end, as OpenSM prints an entry of its fdbs file: LID and port.
+pub(super) fn fdbs_entry(text: &[u8]) -> Option<(u16, u8)> {
+    let line: &[u8; FDBS_ENTRY] = text.first_chunk()?;
+    let fixed = line[..2] == *b"0x"
+        && line[6..9] == *b" : "
+        && line[12..16] == *b"  : "
+        && line[18..] == *b"   : yes\n"
+        && line[16..18].iter().all(u8::is_ascii_digit);
+    let (lid, rest) = lid(&line[..6])?;
+    let (port, behind) = decimal(&line[9..12])?;
+    (fixed && rest.is_empty() && behind.is_empty()).then_some((lid, u8::try_from(port).ok()?))
 }
 
 /// `0x0001 005 # …` or `0x0001 005 : (…)`: LID and port.

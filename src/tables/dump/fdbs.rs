@@ -8,7 +8,7 @@
 //! ```
 
 use super::forwarding::{Collector, Entry, Lfts};
-use super::{guid, hex_lid, quick};
+use super::{decimal, guid, hex_lid, quick};
 use crate::fabric::Fabric;
 use crate::fabric::format::{Cursor, ReadError, Source, Span, Told, decode};
 use crate::ids::Lid;
@@ -63,10 +63,10 @@ fn read_line(mut cursor: Cursor<'_>, collector: &mut Collector<'_>) -> Result<()
         return collector.entry(Entry { lid, port: None });
     }
     let expected = "a port from 0 to 255, or `UNREACHABLE`";
-    let port = cursor.c_number(255, expected)?;
+    let port = decimal(&mut cursor, 255, expected)?;
     separator(&mut cursor)?;
     hops(&mut cursor)?;
-    collector.entry(Entry { lid, port: Some(Told { value: port.value as u8, at: port.at }) })
+    collector.entry(Entry { lid, port: Some(port) })
 }
 
 fn separator(cursor: &mut Cursor<'_>) -> Result<(), ReadError> {
@@ -81,7 +81,7 @@ fn hops(cursor: &mut Cursor<'_>) -> Result<(), ReadError> {
     if cursor.eat("HOPS UNKNOWN") {
         return cursor.finish();
     }
-    cursor.decimal("a number of hops, or `HOPS UNKNOWN`")?;
+    decimal::<u8>(cursor, 255, "a number of hops, or `HOPS UNKNOWN`")?;
     separator(cursor)?;
     if cursor.eat("No ") {
         return Ok(());

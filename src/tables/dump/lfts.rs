@@ -11,7 +11,7 @@
 //! ```
 
 use super::forwarding::{Collector, Entry, Lfts};
-use super::{guid, hex_lid, quick};
+use super::{decimal, guid, hex_lid, quick};
 use crate::fabric::Fabric;
 use crate::fabric::format::{Cursor, ReadError, Source, Span, Told, decode};
 use crate::ids::Lid;
@@ -50,13 +50,13 @@ fn read_line(mut cursor: Cursor<'_>, collector: &mut Collector<'_>) -> Result<()
     }
     let lid = hex_lid(&mut cursor)?;
     cursor.blanks();
-    let port = cursor.c_number(255, "a port from 0 to 255")?;
+    let port = decimal(&mut cursor, 255, "a port from 0 to 255")?;
     cursor.blanks();
     let told = cursor.rest();
     if !(told.is_empty() || told.starts_with('#') || told.starts_with(':')) {
         return Err(cursor.unexpected("`#` or `:` and the destination, or the end of the line"));
     }
-    collector.entry(Entry { lid, port: Some(Told { value: port.value as u8, at: port.at }) })
+    collector.entry(Entry { lid, port: Some(port) })
 }
 
 /// Column heads, counts at the end of a block, comments, and what the tools say of the simulator they run in.

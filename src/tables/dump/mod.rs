@@ -24,6 +24,8 @@ pub use sl_to_vl::{SlToVlDump, read_sl_to_vl};
 use crate::fabric::format::{Cursor, ReadError, Source, Told};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Guid, Lid};
+use winnow::Parser;
+use winnow::ascii::digit1;
 
 /// A device that a dump names by GUID.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,5 +95,8 @@ fn hex_lid(cursor: &mut Cursor<'_>) -> Result<Told<Lid>, ReadError> {
     Ok(Told { value: Lid(told.value), at: told.at })
 }
 
-#[cfg(test)]
-mod tests;
+/// A number in decimal digits, at most `most`; the tools pad it with zeros.
+fn decimal<T: TryFrom<u32>>(cursor: &mut Cursor<'_>, most: u32, expected: &str) -> Result<Told<T>, ReadError> {
+    let small = |digits: &str| digits.parse().ok().filter(|&number: &u32| number <= most);
+    cursor.take(digit1.verify_map(move |digits| small(digits).and_then(|number| T::try_from(number).ok())), expected)
+}

@@ -11,7 +11,7 @@
 //! 0x0002 : UNREACHABLE
 //! ```
 
-use super::{PortGuids, Subject, guid, headline, hex_lid, node, quick, subject, unknown};
+use super::{PortGuids, Subject, decimal, guid, headline, hex_lid, node, quick, subject, unknown};
 use crate::fabric::format::{Cursor, ReadError, Source, Span, Told, decode};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Lid, Sl};
@@ -129,7 +129,7 @@ impl<'a> Reader<'a> {
         cursor.blanks();
         let expected = "a unicast LID from 1 to 49151, in decimal";
         let before = cursor.clone();
-        let lid = Lid(cursor.decimal(expected)?.value);
+        let lid = Lid(decimal(&mut cursor, 0xFFFF, expected)?.value);
         if !lid.is_unicast() {
             return Err(before.unexpected(expected));
         }
@@ -194,5 +194,5 @@ impl<'a> Reader<'a> {
 }
 
 fn service_level(cursor: &mut Cursor<'_>) -> Result<u8, ReadError> {
-    cursor.c_number(15, "a service level from 0 to 15").map(|told| told.value as u8)
+    decimal(cursor, 15, "a service level from 0 to 15").map(|told| told.value)
 }

@@ -11,7 +11,7 @@
 //! 0x0002c90000000201 5 1 0x01 0x23 0x45 0x67 0x89 0xab 0xcd 0xe7
 //! ```
 
-use super::{PortGuids, Subject, guid, headline, node, quick, subject, unknown};
+use super::{PortGuids, Subject, decimal, guid, headline, node, quick, subject, unknown};
 use crate::fabric::format::{Cursor, ReadError, Source, Span, decode};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::{PortNum, Vl};
@@ -93,7 +93,7 @@ impl<'a> Reader<'a> {
         let mut lanes = [0; 16];
         for lane in &mut lanes {
             cursor.blanks();
-            *lane = cursor.c_number(15, "a VL from 0 to 15, one for each service level")?.value as u8;
+            *lane = decimal(&mut cursor, 15, "a VL from 0 to 15, one for each service level")?.value;
         }
         cursor.finish()?;
         self.row(line, input, output, lanes)
@@ -152,7 +152,7 @@ impl<'a> Reader<'a> {
 fn ports(cursor: &mut Cursor<'_>) -> Result<[u8; 2], ReadError> {
     let mut number = |expected| {
         cursor.blanks();
-        cursor.c_number(254, expected).map(|told| told.value as u8)
+        decimal(cursor, 254, expected).map(|told| told.value)
     };
     Ok([number("an input port from 0 to 254")?, number("an output port from 0 to 254")?])
 }

@@ -63,7 +63,7 @@ pub fn line(
     let pairs =
         if theirs.pairs == ours.pairs { String::new() } else { format!(" pairs {:?}/{:?}", theirs.pairs, ours.pairs) };
     format!(
-        "{sample:<48} {:<18} {ran:<19} {ends} ibdmchk {:<6} audit {:<6} components {components:>3} {:<9} {:.3} s {:.3} s{pairs}",
+        "{sample:<48} {:<26} {ran:<19} {ends} ibdmchk {:<6} audit {:<6} components {components:>3} {:<9} {:.3} s {:.3} s{pairs}",
         routing.label,
         theirs.verdict.to_string(),
         ours.verdict.to_string(),
@@ -106,7 +106,7 @@ impl Totals {
         match result {
             Err(why) => {
                 sum.not_routed = 1;
-                lines.push(format!("{sample:<48} {:<18} NOT COMPARED: {why}", routing.label));
+                lines.push(format!("{sample:<48} {:<26} NOT COMPARED: {why}", routing.label));
             }
             Ok(examination) => {
                 let engine = &examination.routed.engine;

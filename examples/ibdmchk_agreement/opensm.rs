@@ -1,6 +1,6 @@
 //! Real OpenSM over ibsim: routes a fabric, and leaves the files in which it says how.
 
-use super::alter::Alteration::{self, Entries, Lanes, Nothing};
+use super::alter::Alteration;
 use super::ibsim::{Client, Ibsim};
 use super::path_sl;
 use super::process::{Background, lossy};
@@ -35,7 +35,7 @@ pub struct Routing {
 impl Routing {
     /// Whether it is one of several ways to run the same engine, of which a fabric need not see all.
     pub fn is_variant(self) -> bool {
-        self.label.contains(',') && self.label != "updn, root named"
+        self.label.contains(',') && self.label != UPDN_ROOTED
     }
 }
 
@@ -49,6 +49,8 @@ pub enum Wants {
     Torus,
 }
 
+/// Without a root OpenSM's updn gives up on most fabrics: with one it is an engine in its own right.
+const UPDN_ROOTED: &str = "updn, root named";
 /// Its log is read while it runs.
 const LOG_AT_ONCE: &str = "force_log_flush TRUE\n";
 const QOS: &str = "qos TRUE\n";
@@ -57,63 +59,32 @@ const FOLDED: &str = "qos TRUE\nqos_sl2vl 0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1\n";
 const NUE_4: &str = "qos TRUE\nnue_max_num_vls 4\n";
 const NUE_FOLDED: &str = "qos TRUE\nnue_max_num_vls 8\nqos_sl2vl 0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1\n";
 
-/// Every routing that is compared.
+/// Every routing that is compared: what OpenSM does by itself, then what it is led to, and what is made of its files.
 pub const ROUTINGS: [Routing; 18] = [
-    Routing { label: "minhop", engine: "minhop", wants: Wants::Nothing, alteration: Nothing, options: "" },
-    Routing { label: "updn", engine: "updn", wants: Wants::Nothing, alteration: Nothing, options: "" },
-    Routing { label: "updn, root named", engine: "updn", wants: Wants::Root, alteration: Nothing, options: QOS },
-    Routing {
-        label: "updn, root named, random lanes",
-        engine: "updn",
-        wants: Wants::Root,
-        alteration: Lanes,
-        options: QOS,
-    },
-    Routing { label: "minhop, random lanes", engine: "minhop", wants: Wants::Nothing, alteration: Lanes, options: QOS },
-    Routing {
-        label: "minhop, entries altered",
-        engine: "minhop",
-        wants: Wants::Nothing,
-        alteration: Entries,
-        options: "",
-    },
-    Routing {
-        label: "minhop, LMC 1",
-        engine: "minhop",
-        wants: Wants::Nothing,
-        alteration: Nothing,
-        options: "lmc 1\n",
-    },
-    Routing {
-        label: "dfsssp, LMC 2",
-        engine: "dfsssp",
-        wants: Wants::Nothing,
-        alteration: Nothing,
-        options: "qos TRUE\nlmc 2\n",
-    },
-    Routing { label: "dnup", engine: "dnup", wants: Wants::Nothing, alteration: Nothing, options: "" },
-    Routing { label: "ftree", engine: "ftree", wants: Wants::Nothing, alteration: Nothing, options: "" },
-    Routing { label: "dfsssp", engine: "dfsssp", wants: Wants::Nothing, alteration: Nothing, options: QOS },
-    Routing {
-        label: "dfsssp, two lanes",
-        engine: "dfsssp",
-        wants: Wants::Nothing,
-        alteration: Nothing,
-        options: FOLDED,
-    },
-    Routing { label: "nue, one lane", engine: "nue", wants: Wants::Nothing, alteration: Nothing, options: QOS },
-    Routing { label: "nue, four lanes", engine: "nue", wants: Wants::Nothing, alteration: Nothing, options: NUE_4 },
-    Routing {
-        label: "nue, eight on two",
-        engine: "nue",
-        wants: Wants::Nothing,
-        alteration: Nothing,
-        options: NUE_FOLDED,
-    },
-    Routing { label: "lash", engine: "lash", wants: Wants::Nothing, alteration: Nothing, options: QOS },
-    Routing { label: "lash, two lanes", engine: "lash", wants: Wants::Nothing, alteration: Nothing, options: FOLDED },
-    Routing { label: "torus-2QoS", engine: "torus-2QoS", wants: Wants::Torus, alteration: Nothing, options: QOS },
+    plain("minhop", "minhop", ""),
+    plain("updn", "updn", ""),
+    Routing { wants: Wants::Root, ..plain(UPDN_ROOTED, "updn", QOS) },
+    plain("dnup", "dnup", ""),
+    plain("ftree", "ftree", ""),
+    plain("dfsssp", "dfsssp", QOS),
+    plain("lash", "lash", QOS),
+    Routing { wants: Wants::Torus, ..plain("torus-2QoS", "torus-2QoS", QOS) },
+    plain("nue, one lane", "nue", QOS),
+    plain("nue, four lanes", "nue", NUE_4),
+    plain("nue, eight on two lanes", "nue", NUE_FOLDED),
+    plain("dfsssp, eight on two lanes", "dfsssp", FOLDED),
+    plain("lash, eight on two lanes", "lash", FOLDED),
+    plain("minhop, LMC 1", "minhop", "lmc 1\n"),
+    plain("dfsssp, LMC 2", "dfsssp", "qos TRUE\nlmc 2\n"),
+    Routing { alteration: Alteration::Entries, ..plain("minhop, entries by lot", "minhop", "") },
+    Routing { alteration: Alteration::Lanes, ..plain("minhop, lanes by lot", "minhop", QOS) },
+    Routing { alteration: Alteration::Lanes, wants: Wants::Root, ..plain("updn, lanes by lot", "updn", QOS) },
 ];
+
+/// An engine that is told nothing, and whose files stay as they are.
+const fn plain(label: &'static str, engine: &'static str, options: &'static str) -> Routing {
+    Routing { label, engine, wants: Wants::Nothing, alteration: Alteration::Nothing, options }
+}
 
 /// A routed subnet, as OpenSM wrote it down.
 pub struct Routed {

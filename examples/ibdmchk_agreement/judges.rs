@@ -2,6 +2,7 @@
 
 use super::opensm::Routed;
 use super::process::{Ended, run};
+use reconfig::ids::Lid;
 use serde_json::Value;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -47,6 +48,8 @@ pub struct Judged {
     pub verdict: Verdict,
     /// Ordered pairs that were followed, where that is said.
     pub pairs: Option<u64>,
+    /// LIDs that cannot be reached by any path that the topology has, where that ends the judging.
+    pub cut_off: Vec<Lid>,
     /// Components of lanes that hold loops, where that is counted.
     pub components: Option<u64>,
     pub seconds: f64,
@@ -66,6 +69,9 @@ pub fn ibdmchk_command(routed: &Routed, ends: Ends, folder: &Path) -> std::io::R
     command.arg("-s").arg(&routed.subnet).arg("-f").arg(&routed.fdbs).arg("-m").arg(groups);
     optional(&mut command, "-d", routed.sl2vl.as_deref());
     optional(&mut command, "-c", routed.path_sl.as_deref());
+    if routed.told_lmc > 0 {
+        command.arg("-l").arg(routed.told_lmc.to_string());
+    }
     if ends == Ends::All {
         command.arg("-a");
     }
@@ -78,6 +84,9 @@ pub fn audit_command(auditor: &Auditor, routed: &Routed, ends: Ends) -> Command 
     command.arg("audit").arg(&routed.subnet).arg("--fdbs").arg(&routed.fdbs).arg("--json");
     optional(&mut command, "--sl2vl", routed.sl2vl.as_deref());
     optional(&mut command, "--path-sl", routed.path_sl.as_deref());
+    if routed.told_lmc > 0 {
+        command.arg("--lmc").arg(routed.told_lmc.to_string());
+    }
     if ends == Ends::All {
         command.arg("--switches");
     }
@@ -118,7 +127,10 @@ fn read_ibdmchk(ended: &Ended) -> Judged {
     let scanned =
         lines().rev().find(|line| line.starts_with("-I- Scanned:") || line.contains(" missing paths out of:"));
     let pairs = scanned.and_then(|line| number_after(line, "Scanned:").or_else(|| number_after(line, "out of:")));
-    Judged { verdict, pairs, components: None, seconds: ended.seconds }
+    let cut_off = lines().filter(|line| line.starts_with("-W- Found - un-assigned hops for node:"));
+    let cut_off =
+        cut_off.filter_map(|line| line.rsplit_once(" to lid:")?.1.trim_end_matches(')').parse().ok().map(Lid));
+    Judged { verdict, pairs, cut_off: cut_off.collect(), components: None, seconds: ended.seconds }
 }
 
 /// What `reconfig audit` says.
@@ -128,8 +140,13 @@ pub fn ask_audit(auditor: &Auditor, routed: &Routed, ends: Ends, folder: &Path) 
 }
 
 fn read_audit(ended: &Ended) -> Judged {
-    let none =
-        |why: String| Judged { verdict: Verdict::None(why), pairs: None, components: None, seconds: ended.seconds };
+    let none = |why: String| Judged {
+        verdict: Verdict::None(why),
+        pairs: None,
+        cut_off: Vec::new(),
+        components: None,
+        seconds: ended.seconds,
+    };
     let report: Value = match serde_json::from_str(&ended.output) {
         Ok(report) => report,
         Err(_) => return none(format!("{}; {}", ended.how, ended.errors.lines().next().unwrap_or_default())),
@@ -147,7 +164,7 @@ fn read_audit(ended: &Ended) -> Judged {
     if (report["verdict"] == "safe") != safe || ended.code != Some(i32::from(!safe)) {
         return none(format!("{} with verdict {} and counts that say {verdict}", ended.how, report["verdict"]));
     }
-    Judged { verdict, pairs, components, seconds: ended.seconds }
+    Judged { verdict, pairs, cut_off: Vec::new(), components, seconds: ended.seconds }
 }
 
 /// A number, or the `count` of an object that lists some of what it counted.

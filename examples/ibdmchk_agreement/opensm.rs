@@ -28,6 +28,8 @@ pub struct Routing {
     pub wants: Wants,
     /// What becomes of its files.
     pub alteration: Alteration,
+    /// The LID mask control that judges are told; without it they look at base LIDs.
+    pub told_lmc: u8,
     /// Lines for its configuration. `qos TRUE` makes it write SL-to-VL tables, and dump them.
     pub options: &'static str,
 }
@@ -60,7 +62,7 @@ const NUE_4: &str = "qos TRUE\nnue_max_num_vls 4\n";
 const NUE_FOLDED: &str = "qos TRUE\nnue_max_num_vls 8\nqos_sl2vl 0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1\n";
 
 /// Every routing that is compared: what OpenSM does by itself, then what it is led to, and what is made of its files.
-pub const ROUTINGS: [Routing; 18] = [
+pub const ROUTINGS: [Routing; 20] = [
     plain("minhop", "minhop", ""),
     plain("updn", "updn", ""),
     Routing { wants: Wants::Root, ..plain(UPDN_ROOTED, "updn", QOS) },
@@ -79,11 +81,13 @@ pub const ROUTINGS: [Routing; 18] = [
     Routing { alteration: Alteration::Entries, ..plain("minhop, entries by lot", "minhop", "") },
     Routing { alteration: Alteration::Lanes, ..plain("minhop, lanes by lot", "minhop", QOS) },
     Routing { alteration: Alteration::Lanes, wants: Wants::Root, ..plain("updn, lanes by lot", "updn", QOS) },
+    Routing { told_lmc: 1, ..plain("minhop, LMC 1 and told so", "minhop", "lmc 1\n") },
+    Routing { told_lmc: 2, ..plain("updn, LMC 2 and told so", "updn", "lmc 2\n") },
 ];
 
 /// An engine that is told nothing, and whose files stay as they are.
 const fn plain(label: &'static str, engine: &'static str, options: &'static str) -> Routing {
-    Routing { label, engine, wants: Wants::Nothing, alteration: Alteration::Nothing, options }
+    Routing { label, engine, wants: Wants::Nothing, alteration: Alteration::Nothing, told_lmc: 0, options }
 }
 
 /// A routed subnet, as OpenSM wrote it down.
@@ -94,6 +98,8 @@ pub struct Routed {
     pub sl2vl: Option<PathBuf>,
     /// Where the engine that ran has a say in SLs.
     pub path_sl: Option<PathBuf>,
+    /// The LID mask control that judges are told.
+    pub told_lmc: u8,
     /// The engine that ran: `minhop` where the one asked for failed.
     pub engine: String,
     /// The fabric as OpenSM found it.
@@ -121,7 +127,16 @@ pub fn route(
     let sl2vl = Some(folder.join("opensm-sl2vl.dump")).filter(|file| file.is_file());
     let path_sl =
         if WITH_PATH_SL.contains(&engine.as_str()) { Some(ask_path_sl(ibsim, &fabric, folder)?) } else { None };
-    Ok(Routed { subnet, fdbs: folder.join("opensm.fdbs"), sl2vl, path_sl, engine, fabric, seconds })
+    Ok(Routed {
+        subnet,
+        told_lmc: routing.told_lmc,
+        fdbs: folder.join("opensm.fdbs"),
+        sl2vl,
+        path_sl,
+        engine,
+        fabric,
+        seconds,
+    })
 }
 
 /// Its configuration; files that it names lie beside it.

@@ -30,21 +30,26 @@ pub(super) struct Survey<'a> {
     black_holes: Findings<BlackHole>,
     wrong_arrivals: Findings<WrongArrival>,
     unreachable: Findings<UnreachablePair>,
-    /// By row, row, port, channel, port: the last DLID for which the fault was told.
     told: Told,
     scratch: Scratch,
 }
 
 /// By place: the DLID for which a fault was told last, so that each is counted once for each DLID.
 struct Told {
+    /// By row.
     holes: Vec<Lid>,
+    /// By node.
     laneless: Vec<Lid>,
+    /// By the port where packets arrive.
     wrong: Vec<Lid>,
+    /// By the first channel of the round trip.
     round: Vec<Lid>,
+    /// By source port.
     lost: Vec<Lid>,
 }
 
 impl Told {
+    /// Whether the fault is told for the first time, which it is from now on.
     fn first(slot: &mut Lid, lid: Lid) -> bool {
         std::mem::replace(slot, lid) != lid
     }
@@ -202,8 +207,8 @@ impl Sink for Survey<'_> {
             End::Wrong { at } => {
                 if Told::first(&mut self.told.wrong[at.index()], class.lid) {
                     let name = |port| self.case.fabric.describe_port(port);
-                    let arrival = || WrongArrival { lid: class.lid, port: name(at), owner: name(class.owner) };
-                    self.wrong_arrivals.add(arrival);
+                    let (lid, owner) = (class.lid, class.owner);
+                    self.wrong_arrivals.add(|| WrongArrival { lid, port: name(at), owner: name(owner) });
                 }
             }
         }
@@ -300,7 +305,7 @@ fn pairs(case: &Case<'_>, net: &Net) -> usize {
     owners.map(|owner| sources.len() - usize::from(sends[owner.index()])).sum()
 }
 
-/// The lanes of a mask, as a set that a lane may be in.
+/// Whether a lane is among those of a mask.
 pub(super) fn holds(mask: LaneMask, vl: usize) -> bool {
     lanes_of(mask).any(|own| own == vl)
 }

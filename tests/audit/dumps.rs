@@ -2,6 +2,8 @@
 //! file, line, column and what was expected.
 
 use super::{bytes, fabric, fdbs};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
 use reconfig::fabric::Fabric;
 use reconfig::fabric::format::ReadError;
 use reconfig::ids::{Guid, Lid, PortNum, Sl};
@@ -157,6 +159,38 @@ fn faults_are_told_with_their_places() {
         assert_eq!((error.line(), error.column()), place, "{}", error.render(false));
         assert!(error.problem().contains(problem), "{problem}: {}", error.render(false));
         assert!(error.expected().contains(expected), "{expected}: {}", error.render(false));
+    }
+}
+
+#[test]
+fn damaged_files_are_read_or_refused_and_nothing_else() {
+    let fabric = ring();
+    let mut rng = Pcg64::seed_from_u64(7);
+    let files: [(&str, Reader); 4] = [
+        ("dumps/ring-3.fdbs", FDBS),
+        ("dumps/ring-3.lfts.dump", LFTS),
+        ("dumps/ring-3.dump_fts", LFTS),
+        ("dumps/ring-3.sl2vl.dump", SL_TO_VL),
+    ];
+    for (name, read) in files {
+        let whole = bytes(name);
+        let mut refused = 0;
+        for _ in 0..400 {
+            let mut damaged = whole.clone();
+            for _ in 0..rng.random_range(1..4) {
+                let at = rng.random_range(0..damaged.len());
+                match rng.random_range(0..3) {
+                    0 => damaged[at] = rng.random(),
+                    1 => drop(damaged.drain(at..(at + 7).min(damaged.len()))),
+                    _ => damaged.insert(at, b"0x9 :\n"[rng.random_range(0..6)]),
+                }
+            }
+            if let Err(error) = read(&damaged, name, &fabric) {
+                refused += 1;
+                assert!(error.line() >= 1 && error.column() >= 1 && !error.render(false).is_empty());
+            }
+        }
+        assert!(refused > 100, "{name}: {refused} of 400 refused");
     }
 }
 

@@ -82,48 +82,39 @@ fn a_ring_routed_one_way_round_has_one_credit_loop_of_its_length() {
 }
 
 #[test]
-fn a_second_lane_behind_a_dateline_opens_the_ring() {
+fn lanes_of_their_own_open_the_ring_and_one_lane_for_all_closes_it_again() {
     let fabric = one_lid_ring(5);
-    let ring = switches(&fabric);
     let tables = one_way(&fabric);
-    // A packet that passes from the last switch to the first takes VL 1 from there on: the tables tell inputs apart.
-    let mut text = String::new();
-    for (at, &switch) in ring.iter().enumerate() {
-        let ports: Vec<PortId> = fabric.ports_of(switch).filter(|&port| fabric.peer(port).is_some()).collect();
-        for (&input, &output) in ports.iter().flat_map(|input| ports.iter().map(move |output| (input, output))) {
-            let from_ring = fabric.neighbour(input) == Some(ring[(at + ring.len() - 1) % ring.len()]);
-            let guid = fabric.node(switch).guid;
-            let (input, output) = (fabric.port(input).num, fabric.port(output).num);
-            // SL 0 stays below the line, SL 1 is beyond it.
-            writeln!(
-                text,
-                "{guid} {input} {output} 0x{}1{}",
-                if at == 0 && from_ring { 1 } else { 0 },
-                " 0x00".repeat(7)
-            )
-            .unwrap();
-        }
-    }
-    let dump =
-        read_sl_to_vl(text.as_bytes(), "dateline", &fabric).unwrap_or_else(|error| panic!("{}", error.render(false)));
-    let snapshot = Snapshot { sl_to_vl: Some(&dump), ..plain(&fabric, &tables) };
-    // With SL 0 the packet is back on VL 0 at the second switch: five switches further the ring is closed all the same.
-    let still = judged(&snapshot);
-    assert_eq!(still.faults, ["credit-loops"]);
-    assert_eq!(still.credit_loops.cycle.expect("a witness").len(), 5);
-    // Those that cross the line send on SL 1 from the start: two layers, and no cycle in either.
     let mut rows = String::new();
     for (at, source) in fabric.end_ports().enumerate() {
-        for to in 0..ring.len() {
-            let guid = fabric.node(fabric.port(source).node).guid;
-            writeln!(rows, "{guid} {} {}", host_lid(&fabric, to).0, u8::from(to < at)).unwrap();
+        let guid = fabric.node(fabric.port(source).node).guid;
+        (0..5).for_each(|to| writeln!(rows, "{guid} {} {at}", host_lid(&fabric, to).0).unwrap());
+    }
+    let sls = read_path_sls(rows.as_bytes(), "paths", &fabric).unwrap();
+    let layered = Snapshot { path_sls: Some(&sls), ..plain(&fabric, &tables) };
+    // No packet of a source passes that source's switch, so the ring is open on the lane of its service level.
+    let found = judged(&layered);
+    assert_eq!((found.faults.len(), found.credit_loops.cycle), (0, None));
+    let cycle_of = |found: Audit| {
+        assert_eq!(found.faults, ["credit-loops"]);
+        found.credit_loops.cycle.expect("a witness")
+    };
+    // With one lane in operation all are on it; so they are where the switches' tables say so.
+    let cycle = cycle_of(audit(&layered, Rules { data_vls: Some(1), switches: false }).unwrap());
+    assert!(cycle.len() == 5 && cycle.iter().all(|dependency| dependency.output.vl.get() == 0));
+    let mut text = String::new();
+    for &switch in &switches(&fabric) {
+        let cabled = || fabric.ports_of(switch).filter(|&port| fabric.peer(port).is_some());
+        for (input, output) in cabled().flat_map(|input| cabled().map(move |output| (input, output))) {
+            let [input, output] = [input, output].map(|port| fabric.port(port).num);
+            writeln!(text, "{} {input} {output}{}", fabric.node(switch).guid, " 0x33".repeat(8)).unwrap();
         }
     }
-    let sls =
-        read_path_sls(rows.as_bytes(), "paths", &fabric).unwrap_or_else(|error| panic!("{}", error.render(false)));
-    // On SL 1 VL 1 throughout; on SL 0 VL 0 but for the hop over the line, which no such packet makes.
-    let found = judged(&Snapshot { path_sls: Some(&sls), ..snapshot });
-    assert_eq!((found.faults, found.credit_loops.components.len()), (Vec::<&str>::new(), 0));
+    let dump = read_sl_to_vl(text.as_bytes(), "tables", &fabric).unwrap();
+    let cycle = cycle_of(judged(&Snapshot { sl_to_vl: Some(&dump), ..layered }));
+    assert!(cycle.len() == 5 && cycle.iter().all(|dependency| dependency.output.vl.get() == 3));
+    let levels: std::collections::BTreeSet<u8> = cycle.iter().map(|dependency| dependency.sl.get()).collect();
+    assert!(levels.len() > 1, "no source closes it alone: {levels:?}");
 }
 
 #[test]

@@ -220,7 +220,7 @@ impl Moment<'_> {
     }
 
     /// All that a packet in a lane can do.
-    fn from_lane(&self, lane: Lane, owner: PortId, lid: Lid, sl: Sl) -> BTreeSet<Next> {
+    fn in_lane(&self, lane: Lane, owner: PortId, lid: Lid, sl: Sl) -> BTreeSet<Next> {
         let peer = self.fabric.peer(PortId(lane.0)).expect("an occupied channel has a cable");
         let end = self.fabric.port(peer);
         match self.fabric.node(end.node).is_switch() {
@@ -277,7 +277,7 @@ impl Moment<'_> {
             match next {
                 Next::Into(lane) if !edges.contains_key(&lane) => {
                     found.lanes.insert(lane);
-                    let following = self.from_lane(lane, owner, lid, sl);
+                    let following = self.in_lane(lane, owner, lid, sl);
                     let lanes = following.iter().filter_map(|next| match next {
                         Next::Into(lane) => Some(*lane),
                         _ => None,

@@ -66,6 +66,7 @@ fn any_port(fabric: &Fabric, node: NodeId, rng: &mut impl Rng) -> PortNum {
     let cabled: Vec<PortNum> =
         fabric.ports_of(node).filter(|&port| fabric.peer(port).is_some()).map(|port| fabric.port(port).num).collect();
     match rng.random_range(0..8) {
+        _ if cabled.is_empty() => PortNum::NO_ROUTE,
         0 => PortNum::NO_ROUTE,
         1 => PortNum(fabric.node(node).num_ports),
         2 => PortNum::ZERO,

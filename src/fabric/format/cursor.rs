@@ -6,7 +6,7 @@ use winnow::Parser;
 use winnow::ascii::dec_uint;
 use winnow::combinator::{alt, opt, preceded};
 use winnow::error::ContextError;
-use winnow::token::{literal, take_while};
+use winnow::token::literal;
 
 /// The unread rest of one line.
 #[derive(Clone)]
@@ -169,8 +169,14 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// Up to 16 hexadecimal digits. By hand: subnet lists hold a dozen such numbers a line.
 fn hex_digits(input: &mut &str) -> winnow::Result<u64> {
-    take_while(1..=16, |c: char| c.is_ascii_hexdigit())
-        .try_map(|digits| u64::from_str_radix(digits, 16))
-        .parse_next(input)
+    let mut value = 0;
+    let digits = input.bytes().take(16).map_while(|byte| char::from(byte).to_digit(16));
+    let count = digits.map(|digit| value = value << 4 | u64::from(digit)).count();
+    if count == 0 {
+        return Err(ContextError::new());
+    }
+    *input = &input[count..];
+    Ok(value)
 }

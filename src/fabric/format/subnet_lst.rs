@@ -190,7 +190,8 @@ fn description<'a>(cursor: &mut Cursor<'a>) -> Result<&'a str, ReadError> {
     let expected = "a description in braces, then `LID:`";
     cursor.expect("{", expected)?;
     let rest = cursor.rest();
-    let end = rest.find("} LID:").ok_or_else(|| cursor.unexpected(expected))?;
+    let mut braces = rest.match_indices('}').map(|(at, _)| at);
+    let end = braces.find(|&at| rest[at..].starts_with("} LID:")).ok_or_else(|| cursor.unexpected(expected))?;
     cursor.skip(end + 1);
     Ok(&rest[..end])
 }

@@ -45,8 +45,7 @@ struct Current {
 
 impl<'a> Collector<'a> {
     pub fn new(fabric: &'a Fabric, source: Source<'a>) -> Collector<'a> {
-        let told = vec![0; Lid::MAX_UNICAST.index() + 1];
-        Collector { fabric, source, begun: vec![None; fabric.node_count()], current: None, told }
+        Collector { fabric, source, begun: vec![None; fabric.node_count()], current: None, told: Vec::new() }
     }
 
     /// The block of a switch begins.
@@ -76,6 +75,9 @@ impl<'a> Collector<'a> {
         // No packet bears LID 0: what stands there says nothing.
         if lid.value == Lid(0) {
             return Ok(());
+        }
+        if self.told.len() <= lid.value.index() {
+            self.told.resize(lid.value.index() + 1, 0);
         }
         let before = std::mem::replace(&mut self.told[lid.value.index()], lid.at.start + 1);
         if before > current.from {

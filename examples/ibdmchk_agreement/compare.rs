@@ -79,19 +79,8 @@ enum Count {
 }
 
 /// Their headings, in order.
-const COUNTS: [&str; 11] = [
-    "ran",
-    "fell back",
-    "not routed",
-    "verdicts",
-    "free",
-    "loops",
-    "broken",
-    "none",
-    "agree",
-    "explained",
-    "disagree",
-];
+const COUNTS: [&str; 11] =
+    ["ran", "fell back", "not routed", "verdicts", "free", "loops", "broken", "none", "agree", "explained", "disagree"];
 
 /// Sums over runs with the same heading.
 #[derive(Clone, Copy, Default)]

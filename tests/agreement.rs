@@ -79,8 +79,9 @@ fn answers_that_differ_are_told_apart() {
 
 /// Four switches, each joined to each; CAs at the first, and where `leads_in` says so one at the second. The CAs at the
 /// first reach everyone by one cable. The other three send each other round: 2 to 4 by 3, 3 to 2 by 4, 4 to 3 by 2.
-/// Nobody but they put packets on those cables, unless a CA at the second does.
-fn triangle(folder: &Path, leads_in: bool) -> Routed {
+/// Nobody but they put packets on those cables, unless a CA at the second does. `own_entry` is where the second sends
+/// packets to its own LID.
+fn triangle(folder: &Path, leads_in: bool, own_entry: u32) -> Routed {
     let switch = |number: u32| (format!("SW Ports:05 SystemGUID:{number:016x}"), number, number);
     let ca = |number: u32| (format!("CA Ports:01 SystemGUID:{number:016x}"), number, number);
     let mut cables = vec![(switch(1), 1, ca(5), 1), (switch(1), 5, ca(6), 1)];
@@ -106,6 +107,7 @@ fn triangle(folder: &Path, leads_in: bool) -> Routed {
         fdbs += &format!("dump_ucast_routes: Switch 0x{at:016x}\nLID    : Port : Hops : Optimal\n");
         for lid in 1..=if leads_in { 7_u32 } else { 6 } {
             let port = match (at, lid) {
+                (2, 2) => own_entry,
                 (_, lid) if lid == at => 0,
                 (2, 4) => 3,
                 (3, 2) => 4,
@@ -143,10 +145,24 @@ fn ibdmchk_misses_a_loop_that_no_ca_leads_into() {
     }
     for (leads_in, expected) in [(false, Verdict::Free), (true, Verdict::Loops)] {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let routed = triangle(folder.path(), leads_in);
+        let routed = triangle(folder.path(), leads_in, 0);
         let theirs = ask_ibdmchk(&routed, Ends::All, folder.path()).expect("an answer");
         let ours = ask_audit(&reconfig(), &routed, Ends::All, folder.path()).expect("an answer");
         assert_eq!((&theirs.verdict, &ours.verdict), (&expected, &Verdict::Loops), "leads in: {leads_in}");
         assert_eq!(theirs.pairs, ours.pairs);
     }
+}
+
+/// Whoever comes to a switch that owns the DLID has arrived, for ibdmchk; we look at the switch's entry, as switches do.
+#[test]
+fn ibdmchk_does_not_look_at_a_switchs_entry_for_its_own_lid() {
+    if !installed() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let routed = triangle(folder.path(), true, 5);
+    let theirs = ask_ibdmchk(&routed, Ends::All, folder.path()).expect("an answer");
+    let ours = ask_audit(&reconfig(), &routed, Ends::All, folder.path()).expect("an answer");
+    // The two CAs at the first switch, and the three other switches; the CA at the second is where the entry leads.
+    assert_eq!((theirs.verdict, ours.verdict), (Verdict::Loops, Verdict::Broken(6)));
 }

@@ -84,4 +84,8 @@ impl Sink for Search {
             }
         }
     }
+
+    fn is_content(&self) -> bool {
+        self.wanted.iter().all(|wanted| wanted.cause.is_some())
+    }
 }

@@ -72,6 +72,10 @@ pub(super) trait Sink {
     fn unlevelled(&mut self, _lid: Lid, _owner: PortId, _sources: &[PortId]) {}
     /// The class has been walked.
     fn walked(&mut self, _class: Class, _course: &Course<'_>) {}
+    /// Whether it has heard enough.
+    fn is_content(&self) -> bool {
+        false
+    }
 }
 
 /// Output ports for one block of LIDs, LID by LID.
@@ -141,13 +145,16 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Walks every class, LID by LID, then by service level.
+    /// Walks every class, LID by LID, then by service level, until the sink is content.
     pub fn run(&mut self, sink: &mut impl Sink) {
         let last = self.case.fabric.max_lid().map_or(0, |lid| lid.0);
         for block in 0..=last / LFT_BLOCK as u16 {
             let columns = [self.case.old, self.case.new].map(|snapshot| Columns::read(self.net, snapshot, block));
             for offset in 0..LFT_BLOCK as u16 {
                 let lid = Lid(block * LFT_BLOCK as u16 + offset);
+                if sink.is_content() {
+                    return;
+                }
                 if let Some(owner) = self.case.destination(lid) {
                     self.set_ways(&columns, lid);
                     self.walk_lid(lid, owner, sink);

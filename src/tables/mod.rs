@@ -2,8 +2,9 @@
 //!
 //! Everything here is a value over the dense indices of one [`Fabric`](crate::fabric::Fabric): no I/O, no policy. A
 //! [`Write`] is one idempotent `Set` of one attribute of one device; [`SubnetTables::apply`] says what it does, and is the
-//! only definition of it: planner, prover and checker read tables through it. [`dump`] reads tables as they
-//! run today. Lacks on purpose: multicast tables, VL arbitration, who computes a routing function (`routing`) and which LIDs realise it (`lid`).
+//! only definition of it: planner, prover and checker read tables through it. [`dump`] reads tables as they run today.
+//! Lacks on purpose: multicast tables, VL arbitration, who computes a routing function (`routing`) and which LIDs realise
+//! it (`lid`).
 
 pub mod dump;
 mod lft;

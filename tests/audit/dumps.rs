@@ -126,6 +126,7 @@ const FAULTS: &[(Reader, &str, &str, usize, &str, &str)] = &[
     (FDBS, HEAD, "0x0001 : 001", 13, "ends too early", "`:`"),
     (FDBS, HEAD, "0x0001 : UNREACHABLE really", 22, "unexpected `really`", "the end of the line"),
     (FDBS, HEAD, "Unicast lids [0-6] of switch Lid 1", 1, "unexpected `Unicast`", "the other format"),
+    (FDBS, HEAD, "routes: none", 1, "unexpected `routes:`", "a LID such as `0x0001`"),
     (FDBS, "LID    : Port : Hops : Optimal\n", "", 1, "ends without a forwarding table", "a switch"),
     (LFTS, "", "dump_ucast_routes: Switch 0x0200000700000000", 1, "unexpected", "the other format"),
     (LFTS, "", "Unicast lids [0-6] of switch Lid 1", 15, "unexpected", "`guid` and the switch's GUID"),

@@ -47,15 +47,23 @@ fn read_line(mut cursor: Cursor<'_>, collector: &mut Collector<'_>) -> Result<()
     if cursor.blanks() || cursor.rest().starts_with('#') || cursor.rest().starts_with("LID ") {
         return Ok(());
     }
+    if cursor.rest().starts_with("0x") {
+        return read_entry(cursor, collector);
+    }
     if let Some(head) = cursor.rest().find(HEAD) {
         cursor.skip(head + HEAD.len());
         let guid = guid(&mut cursor)?;
         cursor.finish()?;
         return collector.begin(guid);
     }
-    if cursor.rest().starts_with("Unicast lids ") {
-        return Err(cursor.unexpected("a line of an fdbs file; this is a dump of LFTs, the other format"));
-    }
+    let what = match cursor.rest().starts_with("Unicast lids ") {
+        true => "a line of an fdbs file; this is a dump of LFTs, the other format",
+        false => "`dump_ucast_routes: Switch` and a GUID, or a LID such as `0x0001`",
+    };
+    Err(cursor.unexpected(what))
+}
+
+fn read_entry(mut cursor: Cursor<'_>, collector: &mut Collector<'_>) -> Result<(), ReadError> {
     let lid = hex_lid(&mut cursor)?;
     separator(&mut cursor)?;
     if cursor.eat("UNREACHABLE") {

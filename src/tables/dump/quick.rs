@@ -12,9 +12,11 @@ pub(super) fn fdbs_entry(text: &[u8]) -> Option<(u16, u8)> {
         && line[12..16] == *b"  : "
         && line[18..] == *b"   : yes\n"
         && line[16..18].iter().all(u8::is_ascii_digit);
-    let (lid, rest) = lid(&line[..6])?;
-    let (port, behind) = decimal(&line[9..12])?;
-    (fixed && rest.is_empty() && behind.is_empty()).then_some((lid, u8::try_from(port).ok()?))
+    let nibble = |byte: u8| char::from(byte).to_digit(16);
+    let digit = |byte: u8| byte.is_ascii_digit().then_some(u32::from(byte.wrapping_sub(b'0')));
+    let lid = nibble(line[2])? << 12 | nibble(line[3])? << 8 | nibble(line[4])? << 4 | nibble(line[5])?;
+    let port = digit(line[9])? * 100 + digit(line[10])? * 10 + digit(line[11])?;
+    fixed.then_some((unicast(lid)?, u8::try_from(port).ok()?))
 }
 
 /// `0x0001 005 # …` or `0x0001 005 : (…)`: LID and port.

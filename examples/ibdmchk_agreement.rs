@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Without arguments: so many fabrics, of the first so many of the list, which are the small ones.
-const FEW: usize = 6;
+const FEW: usize = 7;
 const SMALL: usize = 48;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {

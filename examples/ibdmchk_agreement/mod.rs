@@ -17,6 +17,7 @@ pub mod list;
 pub mod opensm;
 mod path_sl;
 pub mod process;
+mod torus;
 
 use alter::alter;
 use ibsim::Ibsim;

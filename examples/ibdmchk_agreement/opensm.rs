@@ -4,10 +4,9 @@ use super::alter::Alteration;
 use super::ibsim::{Client, Ibsim};
 use super::path_sl;
 use super::process::{Background, lossy};
+use super::torus;
 use reconfig::fabric::Fabric;
 use reconfig::fabric::format::read;
-use reconfig::ids::Guid;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -147,46 +146,11 @@ fn configure(fabric: &Fabric, routing: Routing, folder: &Path) -> Result<String,
             let first = fabric.switches().next().ok_or("a fabric without switches")?;
             ("root_guid_file", format!("{}\n", fabric.node(first).guid))
         }
-        Wants::Torus => ("torus_config", torus(fabric)?),
+        Wants::Torus => ("torus_config", torus::seed(fabric)?),
     };
     let file = folder.join(name);
     std::fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
     Ok(format!("{LOG_AT_ONCE}{}{name} {}\n", routing.options, file.display()))
-}
-
-/// The origin of a generated torus and its neighbours, found by their names: `switch-` and coordinates. The first of
-/// torus-2QoS' three dimensions has one switch where there are two.
-fn torus(fabric: &Fabric) -> Result<String, String> {
-    let named: Vec<(Vec<u32>, Guid)> = fabric
-        .switches()
-        .filter_map(|switch| {
-            let node = fabric.node(switch);
-            let coordinates = node.description.strip_prefix("switch-")?.split('-').map(|at| at.parse().ok());
-            Some((coordinates.collect::<Option<_>>()?, node.guid))
-        })
-        .collect();
-    let dimensions = named.first().map_or(0, |(coordinates, _)| coordinates.len());
-    if !(2..=3).contains(&dimensions) {
-        return Err(format!("torus-2QoS routes two or three dimensions, not {dimensions}"));
-    }
-    let side = |dimension: usize| named.iter().map(|(at, _)| at[dimension] + 1).max().unwrap_or(1);
-    let sides: Vec<u32> = std::iter::repeat_n(1, 3 - dimensions).chain((0..dimensions).map(side)).collect();
-    let mut text = format!("torus {} {} {}\n", sides[0], sides[1], sides[2]);
-    for (dimension, axis) in (0..dimensions).zip(&["x", "y", "z"][3 - dimensions..]) {
-        let along = |coordinate: u32| {
-            let at = |(coordinates, _): &&(Vec<u32>, Guid)| {
-                coordinates.iter().enumerate().all(|(other, &at)| at == if other == dimension { coordinate } else { 0 })
-            };
-            named.iter().find(at).map(|&(_, guid)| guid)
-        };
-        // One neighbour will do, of the two, but for a side of four; where it does not, OpenSM says so.
-        for (sign, place) in [("p", 1), ("m", side(dimension) - 1)] {
-            if let Some((from, to)) = along(0).zip(along(place)) {
-                let _ = writeln!(text, "{axis}{sign}_link {from} {to}");
-            }
-        }
-    }
-    Ok(text)
 }
 
 /// OpenSM, running, after its first sweep: every dump is complete before it says that the subnet is up.

@@ -35,7 +35,9 @@ impl Sim {
             self.take_down(port);
             self.take_down(self.net.ports[port as usize].peer);
         }
-        for &port in &cabled {
+        // Behind a cable that died earlier packets may stand, too.
+        let wired = |port: &u32| self.net.ports[*port as usize].peer != NIL;
+        for port in ports.iter().map(|port| port.0).filter(wired).collect::<Vec<_>>() {
             self.empty_buffers(port);
         }
         for &port in &cabled {

@@ -15,15 +15,27 @@ pub(super) fn read_fabric(file: &Path) -> Result<Fabric, Failure> {
     format::read(&bytes, &name_of(file)).map_err(|error| Failure::Unreadable(error.render(colours_errors())))
 }
 
+/// A plan, and the text of its file.
+pub(super) struct PlanFile {
+    pub plan: Plan,
+    pub text: String,
+}
+
+/// The bytes of a certificate (`-` is standard input).
+pub(super) fn read_certificate(file: &Path) -> Result<Vec<u8>, Failure> {
+    read_bytes(file).with_context(|| format!("cannot read {}", file.display())).map_err(Failure::input)
+}
+
 /// The plan in `file` (`-` is standard input).
-pub(super) fn read_plan(file: &Path) -> Result<Plan, Failure> {
+pub(super) fn read_plan(file: &Path) -> Result<PlanFile, Failure> {
     let read = || format!("cannot read {}", file.display());
     let text = read_bytes(file).map(String::from_utf8).with_context(read).map_err(Failure::input)?;
     let text = text.with_context(read).map_err(Failure::input)?;
-    Plan::read(&text, &name_of(file)).map_err(|error| match error {
+    let plan = Plan::read(&text, &name_of(file)).map_err(|error| match error {
         PlanReadError::Fabric(error) => Failure::Unreadable(error.render(colours_errors())),
         error => Failure::input(anyhow::Error::new(error).context(format!("{} is no plan", file.display()))),
-    })
+    })?;
+    Ok(PlanFile { plan, text })
 }
 
 fn name_of(file: &Path) -> String {

@@ -7,9 +7,10 @@ use super::outcome::{Answer, Failure};
 use super::{Common, output};
 use crate::change::{self, BringUp, BringUpError, Captures, CapturesError, Departure, Drawn};
 use crate::fabric::difference::UnionError;
-use crate::plan::{Arming, Observer, Policy, Scheme};
+use crate::plan::{Arming, Observer, Plan, Policy, Scheme};
 use crate::report::{self, PlanReport};
 use crate::sim::SimConfig;
+use crate::verify::{self, Binding};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -19,7 +20,7 @@ engine on BEFORE. A plan that cannot be proved is not written; the two schemes t
 written unproved with --allow-unproved, marked as such.
 
 Examples:
-  reconfig plan before.ibnetdiscover after.ibnetdiscover -o change.plan
+  reconfig plan before.ibnetdiscover after.ibnetdiscover -o change.plan --certificate change.certificate
   reconfig plan before.lst after.lst --sudden --sm 'node-17 HCA-1'
   reconfig plan before.lst after.lst --json | jq '.plan.waves[] | [.name, .smps]'
 
@@ -33,6 +34,9 @@ pub(super) struct Arguments {
     /// The file for the plan, written whole or not at all; without it the plan is judged and told only.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// The file for the certificate of the plan's proof, which others can check (docs/CERTIFICATE.md).
+    #[arg(long, value_name = "FILE", requires = "output")]
+    certificate: Option<PathBuf>,
     /// What is missing after leaves when the routing has changed (the default: such a plan stops where it has left before).
     #[arg(long, conflicts_with = "sudden")]
     planned: bool,
@@ -128,10 +132,26 @@ impl Arguments {
     fn keep(&self, drawn: &Drawn) -> Result<PlanReport, Failure> {
         let report = PlanReport::drawn(drawn, self.departure(), self.engine.engine().name(), self.smp_time);
         let file = self.output.as_ref().filter(|_| report.is_yes() || self.allow_unproved);
-        if let Some(file) = file {
-            output::deliver(&drawn.plan().to_json(), Some(file))?;
+        let Some(file) = file else { return Ok(report) };
+        let text = drawn.plan().to_json();
+        let certificate = self.certificate.as_ref().filter(|_| report.is_yes());
+        let certified = certificate.map(|to| certified(&drawn.plan(), &text).map(|text| (to, text))).transpose()?;
+        output::deliver(&text, Some(file))?;
+        if let Some((file, text)) = &certified {
+            output::deliver(text, Some(file))?;
         }
-        Ok(PlanReport { file: file.map(|file| file.display().to_string()), ..report })
+        let name = |file: &PathBuf| file.display().to_string();
+        Ok(PlanReport { file: Some(name(file)), certificate: certificate.map(name), ..report })
+    }
+}
+
+/// The certificate of a plan whose file is `text`.
+pub(super) fn certified(plan: &Plan, text: &str) -> Result<String, Failure> {
+    let binding = plan.binding(Binding::digest(text.as_bytes()));
+    match verify::prove_certified(plan.clone()) {
+        Ok((_, Some(certificate))) => Ok(certificate.to_text(&binding)),
+        Ok((_, None)) => Err(Failure::undone(anyhow::anyhow!("the plan has no waves: there is nothing to certify"))),
+        Err((_, refusal)) => Err(Failure::undone(refusal)),
     }
 }
 

@@ -36,7 +36,7 @@ pub use wave::{Barrier, Sending, Wave};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
 use crate::tables::{SubnetTables, Write};
-use crate::verify::{Newcomers, Transition, WaveFacts};
+use crate::verify::{Binding, Newcomers, Transition, WaveFacts};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -146,6 +146,16 @@ impl Plan {
     /// Identifies the fabric it was made for.
     pub fn digest(&self) -> FabricDigest {
         self.digest
+    }
+
+    /// What a certificate says of this plan, whose file has this SHA-256.
+    pub fn binding(&self, file: String) -> Binding {
+        Binding {
+            plan: file,
+            fabric: self.digest.to_string(),
+            scheme: self.draft.scheme.name().to_string(),
+            assumptions: self.draft.assumptions.iter().map(|assumed| assumed.name().to_string()).collect(),
+        }
     }
 
     /// How the routing is changed.

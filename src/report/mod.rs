@@ -9,6 +9,6 @@ mod simulation;
 
 pub use accounting::accounting;
 pub use compare::comparison;
-pub use plan::{CheckReport, DrainFacts, LaneFacts, PlanFacts, PlanReport, Refused, WaveFacts, check, plan};
+pub use plan::{CheckReport, DrainFacts, Judgement, LaneFacts, PlanFacts, PlanReport, Refused, WaveFacts, check, plan};
 pub use quantity::{count, duration, percent};
 pub use simulation::simulation;

@@ -4,6 +4,7 @@ use super::quantity::{count, duration};
 use super::screen::{line, number, show, some, table};
 use crate::change::{ChangeError, Departure, Drawn};
 use crate::check::Finding;
+use crate::check::certificate::{CertificateFault, Checked};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, VlSet};
 use crate::plan::{FabricDigest, Phase, Plan, Scheme, WaveCost};
@@ -177,6 +178,8 @@ pub struct PlanReport {
     pub notes: Vec<String>,
     /// The file that holds the plan, where one was written.
     pub file: Option<String>,
+    /// The file that holds its certificate, where one was written.
+    pub certificate: Option<String>,
 }
 
 /// A refusal: in words, and the evidence.
@@ -203,6 +206,7 @@ impl PlanReport {
             refusal: None,
             notes: Vec::new(),
             file: None,
+            certificate: None,
         }
     }
 
@@ -258,7 +262,7 @@ impl Refused {
 pub struct CheckReport {
     /// `reconfig.check-report/1`.
     pub schema: &'static str,
-    /// Whether the lint found nothing and the prover accepts every wave.
+    /// Whether the lint found nothing and every wave is safe, as the prover says or the certificate shows.
     pub sound: bool,
     /// The plan.
     pub plan: PlanFacts,
@@ -268,17 +272,41 @@ pub struct CheckReport {
     pub proof: Option<ProofStatistics>,
     /// Why not.
     pub refusal: Option<Refused>,
+    /// What the certificate was found to cover, where one was given.
+    pub certificate: Option<Checked>,
+    /// Why the certificate is not accepted.
+    pub fault: Option<String>,
+}
+
+/// Who says whether the waves of a plan are safe.
+pub enum Judgement {
+    /// The prover.
+    Proof(Result<ProofStatistics, Refusal>),
+    /// The checker, by a certificate.
+    Certificate(Result<Checked, CertificateFault>),
 }
 
 impl CheckReport {
-    /// For a plan that was judged by both.
-    pub fn new(plan: PlanFacts, findings: Vec<Finding>, proof: Result<ProofStatistics, Refusal>) -> CheckReport {
-        let sound = findings.is_empty() && proof.is_ok();
-        let (proof, refusal) = match proof {
-            Ok(proof) => (Some(proof), None),
-            Err(refusal) => (None, Some(Refused::new(refusal.to_string(), &refusal))),
+    /// For a plan that was judged by the lint and by one more.
+    pub fn new(plan: PlanFacts, findings: Vec<Finding>, judgement: Judgement) -> CheckReport {
+        let mut report = CheckReport {
+            schema: "reconfig.check-report/1",
+            sound: findings.is_empty(),
+            plan,
+            findings,
+            proof: None,
+            refusal: None,
+            certificate: None,
+            fault: None,
         };
-        CheckReport { schema: "reconfig.check-report/1", sound, plan, findings, proof, refusal }
+        match judgement {
+            Judgement::Proof(Ok(proof)) => report.proof = Some(proof),
+            Judgement::Proof(Err(refusal)) => report.refusal = Some(Refused::new(refusal.to_string(), &refusal)),
+            Judgement::Certificate(Ok(checked)) => report.certificate = Some(checked),
+            Judgement::Certificate(Err(fault)) => report.fault = Some(fault.to_string()),
+        }
+        report.sound &= report.refusal.is_none() && report.fault.is_none();
+        report
     }
 }
 
@@ -295,9 +323,10 @@ pub fn plan(report: &PlanReport) -> String {
     waves(&mut text, facts);
     proof(&mut text, report.proof.as_ref(), report.refusal.as_ref());
     ending(&mut text, facts, &report.notes);
-    let written = match &report.file {
-        Some(file) => format!("written to {file}"),
-        None => "nothing was written".to_string(),
+    let written = match (&report.file, &report.certificate) {
+        (Some(file), Some(certificate)) => format!("written to {file}, its certificate to {certificate}"),
+        (Some(file), None) => format!("written to {file}"),
+        (None, _) => "nothing was written".to_string(),
     };
     line(&mut text, format_args!("{}: {written}", if report.is_yes() { "yes, proved" } else { "NO, refused" }));
     text
@@ -329,6 +358,7 @@ pub fn check(report: &CheckReport) -> String {
         line(&mut text, format_args!("         … and {} more (--json lists them all)", report.findings.len() - 20));
     }
     proof(&mut text, report.proof.as_ref(), report.refusal.as_ref());
+    certificate(&mut text, report);
     ending(&mut text, facts, &[]);
     line(
         &mut text,
@@ -395,6 +425,23 @@ fn proof(text: &mut String, proof: Option<&ProofStatistics>, refusal: Option<&Re
     }
     if let Some(refusal) = refusal {
         line(text, format_args!("proof    refused: {}", refusal.text));
+    }
+}
+
+fn certificate(text: &mut String, report: &CheckReport) {
+    if let Some(Checked { waves, channels, lanes, lids, pairs, dependencies }) = &report.certificate {
+        let [waves, channels, lanes, lids] = [waves, channels, lanes, lids].map(|&number| count(number as u64));
+        let (pairs, dependencies) = (count(*pairs), count(*dependencies));
+        line(
+            text,
+            format_args!(
+                "certificate  {waves} waves: {pairs} places (lane, class) of {lids} LIDs in {lanes} lanes of {channels} channels \
+                 are closed, {dependencies} dependencies rise"
+            ),
+        );
+    }
+    if let Some(fault) = &report.fault {
+        line(text, format_args!("certificate  not accepted: {fault}"));
     }
 }
 

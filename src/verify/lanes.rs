@@ -76,6 +76,16 @@ impl Lanes {
         stage.masks[slot.start + group * slot.size + input.index() * slot.in_step + output.index() * slot.out_step]
     }
 
+    /// The lanes that packets of `group` can take at any switch.
+    pub fn usual(&self, stage: usize, group: usize) -> LaneMask {
+        let stage = &self.stages[stage];
+        let of = |slot: &Slot| {
+            let start = slot.start + group * slot.size;
+            stage.masks[start..start + slot.size].iter().fold(0, |all, mask| all | mask)
+        };
+        stage.slots.iter().map(of).fold(0, |all, mask| all | mask)
+    }
+
     /// Whether the input makes no difference at a switch.
     pub fn is_uniform(&self, stage: usize, row: usize) -> bool {
         self.stages[stage].slots[row].in_step == 0

@@ -8,6 +8,7 @@
 //! Taken on trust: the facts of the waves (what barriers left, who injects), and that management packets on data lanes
 //! are paused while the waves run. Port states are not looked at: a port that discards holds no lane.
 
+mod certificate;
 mod channels;
 mod dependencies;
 mod evidence;
@@ -20,9 +21,10 @@ mod prover;
 mod refusal;
 mod walk;
 
+pub use certificate::{Binding, Certificate};
 pub use channels::ChannelGraph;
 pub use foresight::{Wait, foresee};
-pub use prover::{Scope, TableProof, prove, prove_tables};
+pub use prover::{Scope, TableProof, prove, prove_certified, prove_tables};
 pub use refusal::{
     BlackHole, ClassLoop, Cycle, Dependency, Device, Entry, HoleCause, LoopHop, PortLane, Refusal, WrongArrival,
 };

@@ -1,5 +1,6 @@
 //! Puts the parts together: checks what was handed in, walks, judges stage by stage, and gathers the evidence.
 
+use super::certificate::{Certificate, Recorder, numbers};
 use super::dependencies::{Collector, Dependencies, Layout};
 use super::evidence;
 use super::graph::Graph;
@@ -7,7 +8,7 @@ use super::injection::Injection;
 use super::lanes::Lanes;
 use super::net::Net;
 use super::refusal::Refusal;
-use super::walk::{Case, Walker};
+use super::walk::{Both, Case, Walker};
 use super::{Newcomers, ProofStatistics, Proved, Transition, WaveFacts};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
@@ -63,7 +64,7 @@ pub fn prove_tables(fabric: &Fabric, tables: &SubnetTables, scope: &Scope) -> Re
     scope.halves.iter().for_each(|half| injected[half.index()] = true);
     let case = Case::steady(fabric, tables, injected, &scope.stranded, scope.switches);
     check_tables(&case)?;
-    let judged = judge(&case, fabric)?;
+    let judged = judge(&case, fabric, false)?;
     Ok(TableProof { statistics: judged.statistics, order: judged.order })
 }
 
@@ -72,15 +73,26 @@ pub fn prove_tables(fabric: &Fabric, tables: &SubnetTables, scope: &Scope) -> Re
 /// # Errors
 /// The value back, and what is wrong with it.
 pub fn prove<T: Transition>(transition: T) -> Result<Proved<T>, (T, Refusal)> {
-    match judge_transition(&transition) {
-        Ok(statistics) => Ok(Proved { value: transition, statistics }),
+    match judge_transition(&transition, false) {
+        Ok(judged) => Ok(Proved { value: transition, statistics: judged.statistics }),
         Err(refusal) => Err((transition, refusal)),
     }
 }
 
-fn judge_transition(transition: &impl Transition) -> Result<ProofStatistics, Refusal> {
-    let Some(case) = case_of(transition)? else { return Ok(ProofStatistics::default()) };
-    judge(&case, transition.surviving()).map(|judged| judged.statistics)
+/// The same, with the certificate; none for a transition without waves, of which there is nothing to certify.
+///
+/// # Errors
+/// The value back, and what is wrong with it.
+pub fn prove_certified<T: Transition>(transition: T) -> Result<(Proved<T>, Option<Certificate>), (T, Refusal)> {
+    match judge_transition(&transition, true) {
+        Ok(judged) => Ok((Proved { value: transition, statistics: judged.statistics }, judged.certificate)),
+        Err(refusal) => Err((transition, refusal)),
+    }
+}
+
+fn judge_transition(transition: &impl Transition, certified: bool) -> Result<Judged, Refusal> {
+    let Some(case) = case_of(transition)? else { return Ok(Judged::default()) };
+    judge(&case, transition.surviving(), certified)
 }
 
 /// The moment before the first wave, then the waves; none where there are no waves.
@@ -121,19 +133,23 @@ impl<'a> Case<'a> {
     }
 }
 
+#[derive(Default)]
 struct Judged {
     statistics: ProofStatistics,
     order: Vec<(PortId, u8)>,
+    certificate: Option<Certificate>,
 }
 
-fn judge(case: &Case<'_>, surviving: &Fabric) -> Result<Judged, Refusal> {
+fn judge(case: &Case<'_>, surviving: &Fabric, certified: bool) -> Result<Judged, Refusal> {
     let net = Net::new(case.fabric, surviving, case.switches);
     let lanes = Lanes::new(case.fabric, &net, &case.stages)?;
     let injection = Injection::new(case, &net, &lanes);
     let walker = Walker { case, net: &net, lanes: &lanes, injection: &injection };
     let layout = Layout::new(&net, lanes.vls);
-    let mut collector = Collector::new(&layout, &lanes, case.stages.len());
-    let finding = walker.run(&mut collector);
+    let recorder = certified.then(|| Recorder::new(case, &net, &lanes));
+    let mut sinks = Both(Collector::new(&layout, &lanes, case.stages.len()), recorder);
+    let finding = walker.run(&mut sinks);
+    let Both(collector, mut recorder) = sinks;
     let halves = collector.finish(case, &injection);
     let sound = finding.as_ref().map_or(case.stages.len(), |finding| finding.stage);
     let mut tally = Tally::new(&layout);
@@ -142,13 +158,21 @@ fn judge(case: &Case<'_>, surviving: &Fabric) -> Result<Judged, Refusal> {
         all.unite(&halves[1][stage]);
         let graph = all.graph(&layout);
         match graph.order() {
-            Ok(order) => tally.count(&all, &graph, order),
+            Ok(order) => {
+                if let Some(recorder) = &mut recorder {
+                    recorder.number(stage, numbers(&layout, &graph, &order));
+                }
+                tally.count(&all, &graph, order);
+            }
             Err(cycle) => return Err(evidence::of_cycle(&walker, &layout, &halves, stage, cycle)),
         }
     }
     match finding {
         Some(finding) => Err(evidence::of_finding(case, &net, finding)),
-        None => Ok(tally.judged(&layout, &walker)),
+        None => {
+            let (statistics, order) = tally.judged(&layout, &walker);
+            Ok(Judged { statistics, order, certificate: recorder.map(Recorder::certificate) })
+        }
     }
 }
 
@@ -173,7 +197,7 @@ impl Tally {
         self.last_order = order;
     }
 
-    fn judged(self, layout: &Layout<'_>, walker: &Walker<'_>) -> Judged {
+    fn judged(self, layout: &Layout<'_>, walker: &Walker<'_>) -> (ProofStatistics, Vec<(PortId, u8)>) {
         let case = walker.case;
         let channels = self.lanes.chunks(layout.vls).filter(|lanes| lanes.contains(&true)).count();
         let ends = case.fabric.end_ports().filter(|port| !case.stranded[port.index()]).count();
@@ -189,7 +213,7 @@ impl Tally {
         };
         let occupied = self.last_order.into_iter().filter(|&lane| self.lanes[lane as usize]);
         let order = occupied.map(|lane| super::dependencies::lane_of(layout, lane)).collect();
-        Judged { statistics, order }
+        (statistics, order)
     }
 }
 

@@ -67,8 +67,35 @@ pub(super) trait Sink {
     fn hop(&mut self, class: &Class, columns: &Columns, hop: &Hop);
     /// Packets of every source of a switch that makes no difference between inputs enter an output channel.
     fn enter(&mut self, _stage: usize, _group: usize, _channel: usize, _to: LaneMask) {}
+    /// Where packets of the class can be at a stage: channels, and by channel the lanes.
+    fn occupied(&mut self, _class: &Class, _stage: usize, _channels: &[u32], _lanes: &[LaneMask]) {}
     /// The class has been walked through all stages.
     fn end(&mut self, _class: &Class, _columns: &Columns) {}
+}
+
+/// Two that hear the same walk; the second may be missing.
+pub(super) struct Both<A, B>(pub A, pub Option<B>);
+
+impl<A: Sink, B: Sink> Sink for Both<A, B> {
+    fn hop(&mut self, class: &Class, columns: &Columns, hop: &Hop) {
+        self.0.hop(class, columns, hop);
+        self.1.iter_mut().for_each(|second| second.hop(class, columns, hop));
+    }
+
+    fn enter(&mut self, stage: usize, group: usize, channel: usize, to: LaneMask) {
+        self.0.enter(stage, group, channel, to);
+        self.1.iter_mut().for_each(|second| second.enter(stage, group, channel, to));
+    }
+
+    fn occupied(&mut self, class: &Class, stage: usize, channels: &[u32], lanes: &[LaneMask]) {
+        self.0.occupied(class, stage, channels, lanes);
+        self.1.iter_mut().for_each(|second| second.occupied(class, stage, channels, lanes));
+    }
+
+    fn end(&mut self, class: &Class, columns: &Columns) {
+        self.0.end(class, columns);
+        self.1.iter_mut().for_each(|second| second.end(class, columns));
+    }
 }
 
 /// What is wrong with a class, and where.
@@ -209,6 +236,7 @@ impl<'a> Course<'a> {
                     self.forward(now, row as usize, input, from, true, sink);
                 }
             }
+            sink.occupied(class, stage, &self.touched, &self.occupied);
         }
         self.touched.drain(..).for_each(|channel| self.occupied[channel as usize] = 0);
     }
@@ -349,6 +377,6 @@ struct Now<'a> {
 }
 
 /// Old and new, once where they agree.
-fn choices([old, new]: [PortNum; 2]) -> impl Iterator<Item = PortNum> {
+pub(super) fn choices([old, new]: [PortNum; 2]) -> impl Iterator<Item = PortNum> {
     std::iter::once(old).chain((old != new).then_some(new))
 }

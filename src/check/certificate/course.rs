@@ -1,0 +1,183 @@
+//! What a plan means, moment by moment, worked out from its writes and barriers: who may send what, what is empty.
+
+use super::CertificateFault;
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Half, VlSet};
+use crate::plan::{Barrier, Plan, Wave};
+use crate::tables::{PortState, SubnetTables, Write};
+
+/// The moment before the first wave, then the waves.
+pub(super) struct Course<'a> {
+    pub moments: Vec<Moment<'a>>,
+    /// By port: for an end port that has come, the moment from which it takes part, and its half.
+    joined: Vec<Option<(usize, Half)>>,
+    /// By port: whether the routing in force knows nothing of it.
+    come: Vec<bool>,
+}
+
+/// One moment.
+pub(super) struct Moment<'a> {
+    pub name: String,
+    /// Tables at its beginning and at its end; in between, any mixture.
+    pub tables: [&'a SubnetTables; 2],
+    /// By half: whether some source may send its packets.
+    pub injected: [bool; 2],
+    /// Lanes that are empty everywhere when it begins, nothing latched for them.
+    pub empty: VlSet,
+    /// By half: whether none of its packets is anywhere when it begins.
+    pub gone: [bool; 2],
+    /// The half, and the lanes, that its barriers say have run empty at its end.
+    pub drains: Option<(Half, VlSet)>,
+}
+
+impl<'a> Course<'a> {
+    /// The course of a plan.
+    ///
+    /// # Errors
+    /// A wave whose writes nobody waits for, or a drain while somebody still sends.
+    pub fn of(plan: &'a Plan) -> Result<Course<'a>, CertificateFault> {
+        let fabric = &*plan.draft().before;
+        let come = fabric.ports().map(|(id, _)| plan.has_come(id)).collect();
+        let mut course = Course { moments: Vec::new(), joined: vec![None; fabric.port_count()], come };
+        let mut state = State::new(plan, &course);
+        course.moments.push(Moment {
+            name: "steady".to_string(),
+            tables: [plan.tables_at(0); 2],
+            injected: state.sent,
+            empty: VlSet::EMPTY,
+            gone: [false; 2],
+            drains: None,
+        });
+        for (index, wave) in plan.waves().iter().enumerate() {
+            let moment = state.wave(&mut course, index, wave)?;
+            course.moments.push(moment);
+        }
+        Ok(course)
+    }
+
+    /// Whether packets of a half may be sent by an end port, or to it, at a moment.
+    pub fn admits(&self, port: PortId, moment: usize, half: Half) -> bool {
+        let told = |(from, only)| moment >= from && half == only;
+        !self.come[port.index()] || self.joined[port.index()].is_some_and(told)
+    }
+
+    fn join(&mut self, port: PortId, moment: usize, half: Half) {
+        if self.come[port.index()] {
+            self.joined[port.index()].get_or_insert((moment, half));
+        }
+    }
+}
+
+/// What holds between two waves.
+struct State<'a> {
+    plan: &'a Plan,
+    fabric: &'a Fabric,
+    /// By half: whether its packets may be sent: somebody does, or answers what somebody sent.
+    sent: [bool; 2],
+    /// Whether sources confirmed the last half that they were told.
+    moved: bool,
+    empty: VlSet,
+    gone: [bool; 2],
+}
+
+impl<'a> State<'a> {
+    fn new(plan: &'a Plan, course: &Course<'_>) -> State<'a> {
+        let before = &*plan.draft().before;
+        let mut sent = [false; 2];
+        for port in before.end_ports().filter(|port| !course.come[port.index()]) {
+            sent[plan.tables_at(0).sending[port.index()].index()] = true;
+        }
+        State { plan, fabric: &plan.draft().surviving, sent, moved: true, empty: VlSet::EMPTY, gone: [false; 2] }
+    }
+
+    /// A wave; leaves what holds behind it.
+    fn wave(&mut self, course: &mut Course<'_>, index: usize, wave: &Wave) -> Result<Moment<'a>, CertificateFault> {
+        let tables = [self.plan.tables_at(index), self.plan.tables_at(index + 1)];
+        self.check_acknowledged(wave)?;
+        for write in &wave.writes {
+            if let Write::ActiveHalf { port, half } = *write {
+                course.join(port, index + 1, half);
+                self.moved = false;
+            }
+        }
+        let idle = tables.iter().all(|tables| self.is_stopped(tables));
+        let begins = self.begins(course, index + 1, tables);
+        let injected = [0, 1].map(|half| !idle && (self.sent[half] || begins[half]));
+        let (empty, gone) = (self.empty, self.gone);
+        self.sent = [0, 1].map(|half| self.sent[half] || injected[half]);
+        let drains = self.pass(course, index, wave)?;
+        Ok(Moment { name: wave.name.clone(), tables, injected, empty, gone, drains })
+    }
+
+    /// Writes that nobody waits for could land in any later wave.
+    fn check_acknowledged(&self, wave: &Wave) -> Result<(), CertificateFault> {
+        let first = wave.barriers.first() == Some(&Barrier::Acknowledged);
+        if wave.writes.is_empty() || first {
+            return Ok(());
+        }
+        let what = "its writes are not acknowledged before anything else, and could land in a later wave".to_string();
+        Err(CertificateFault::Plan { wave: wave.name.clone(), what })
+    }
+
+    /// By half: whether some end port sends on it when the wave begins or has ended.
+    fn begins(&self, course: &Course<'_>, moment: usize, tables: [&SubnetTables; 2]) -> [bool; 2] {
+        let mut begins = [false; 2];
+        for port in self.fabric.end_ports() {
+            for half in tables.map(|tables| tables.sending[port.index()]) {
+                begins[half.index()] |= course.admits(port, moment, half);
+            }
+        }
+        begins
+    }
+
+    /// Whether no port lets data pass.
+    fn is_stopped(&self, tables: &SubnetTables) -> bool {
+        let mut cabled = self.fabric.ports().filter(|(_, port)| port.peer.is_some());
+        cabled.all(|(id, _)| matches!(tables.port_states[id.index()], PortState::Initialize | PortState::Down))
+    }
+
+    /// What the barriers at the end of a wave leave.
+    fn pass(
+        &mut self,
+        course: &Course<'_>,
+        index: usize,
+        wave: &Wave,
+    ) -> Result<Option<(Half, VlSet)>, CertificateFault> {
+        (self.empty, self.gone) = (VlSet::EMPTY, [false; 2]);
+        let mut drains = None;
+        for barrier in &wave.barriers {
+            match *barrier {
+                Barrier::Acknowledged => {}
+                Barrier::SourcesMoved => self.moved = true,
+                Barrier::Flushed(lanes) => self.empty = VlSet(self.empty.0 | lanes.0),
+                Barrier::Drained(lanes) => {
+                    let half = self.retired(course, index, wave)?;
+                    drains = Some((half, lanes));
+                    self.empty = VlSet(self.empty.0 | lanes.0);
+                    self.gone[half.index()] = true;
+                    self.sent[half.index()] = false;
+                }
+            }
+        }
+        if self.is_stopped(self.plan.tables_at(index + 1)) {
+            (self.empty, self.gone, self.sent) = (VlSet(u16::MAX), [true; 2], [false; 2]);
+        }
+        Ok(drains)
+    }
+
+    /// The half that nobody sends on any more.
+    fn retired(&self, course: &Course<'_>, index: usize, wave: &Wave) -> Result<Half, CertificateFault> {
+        let fault = |what: &str| CertificateFault::Plan { wave: wave.name.clone(), what: what.to_string() };
+        if !self.moved {
+            return Err(fault("lanes are said to run empty, and it was not waited until every source has moved"));
+        }
+        let tables = self.plan.tables_at(index + 1);
+        let begins = self.begins(course, index + 1, [tables; 2]);
+        match begins {
+            [true, false] => Ok(Half::Upper),
+            [false, true] => Ok(Half::Lower),
+            [true, true] => Err(fault("lanes are said to run empty, and sources still send on both halves")),
+            [false, false] => Err(fault("lanes are said to run empty, and no source sends on either half")),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The file: lines and bytes to numbers and rows, each held to its range.
+
+use super::CertificateFault;
+use super::course::Course;
+use super::net::Net;
+use crate::plan::Plan;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::ZlibDecoder;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use std::io::Read;
+
+const FORMAT: &str = "reconfig.certificate/1";
+/// Bytes of unpacked evidence at most: more than 100,000 lanes of 49,151 LIDs can need.
+const MOST: u64 = 1 << 32;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    plan: String,
+    fabric: String,
+    scheme: String,
+    assumptions: Vec<String>,
+    vls: usize,
+    groups: Vec<Vec<u8>>,
+    moments: Vec<MomentHeader>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MomentHeader {
+    name: String,
+    lanes: Vec<u16>,
+}
+
+/// A certificate whose digest is right.
+pub(super) struct File {
+    header: Header,
+    evidence: Vec<u8>,
+}
+
+fn form(what: impl Into<String>) -> CertificateFault {
+    CertificateFault::Form(what.into())
+}
+
+fn damaged(what: impl Into<String>) -> CertificateFault {
+    CertificateFault::Evidence(what.into())
+}
+
+impl File {
+    /// Reads a file and holds its text to its digest.
+    pub fn read(bytes: &[u8]) -> Result<File, CertificateFault> {
+        let text = std::str::from_utf8(bytes).map_err(|_| form("it is not text"))?;
+        let Some(body) = text.strip_prefix(FORMAT).and_then(|rest| rest.strip_prefix('\n')) else {
+            let first: String = text.lines().next().unwrap_or_default().chars().take(60).collect();
+            return Err(form(format!("its first line is `{first}`, expected `{FORMAT}`")));
+        };
+        let whole = text.strip_suffix('\n').ok_or_else(|| form("it does not end with a line feed: it was cut off"))?;
+        let (covered, last) = whole.rsplit_once('\n').ok_or_else(|| form("it has one line"))?;
+        let told = last.strip_prefix("sha256 ").ok_or_else(|| form("its last line does not begin with `sha256 `"))?;
+        let found = hex(&Sha256::digest(&bytes[..covered.len() + 1]));
+        if told != found {
+            return Err(CertificateFault::Altered { told: told.to_string(), found });
+        }
+        let body = &body[..body.len() - last.len() - 1];
+        let (header, packed) = body.split_once('\n').ok_or_else(|| form("it has no second line"))?;
+        let header = serde_json::from_str(header).map_err(|error| form(format!("line 2: {error}")))?;
+        Ok(File { header, evidence: unpacked(packed)? })
+    }
+
+    /// Holds what the header says of the plan to the plan.
+    pub fn check_binding(&self, plan: &Plan, plan_file: &[u8]) -> Result<(), CertificateFault> {
+        let Header { plan: told, fabric, scheme, assumptions, .. } = &self.header;
+        let digest = plan.digest().to_string();
+        if *fabric != digest {
+            return Err(CertificateFault::OtherFabric { certificate: fabric.clone(), plan: digest });
+        }
+        let found = hex(&Sha256::digest(plan_file));
+        if *told != found {
+            return Err(CertificateFault::OtherPlan { certificate: told.clone(), plan: found });
+        }
+        differs("their scheme", scheme, plan.scheme().name())?;
+        let assumed: Vec<&str> = plan.draft().assumptions.iter().map(|assumed| assumed.name()).collect();
+        differs("what they take for granted", &assumptions.join(", "), &assumed.join(", "))
+    }
+
+    /// Holds the moments to those of the plan.
+    pub fn check_moments(&self, course: &Course<'_>) -> Result<(), CertificateFault> {
+        let told: Vec<&str> = self.header.moments.iter().map(|moment| moment.name.as_str()).collect();
+        let wanted: Vec<&str> = course.moments.iter().map(|moment| moment.name.as_str()).collect();
+        differs("their moments", &told.join(", "), &wanted.join(", "))
+    }
+
+    pub fn vls(&self) -> usize {
+        self.header.vls
+    }
+
+    /// Service levels by group.
+    pub fn groups(&self) -> &[Vec<u8>] {
+        &self.header.groups
+    }
+
+    /// By group: the usual lanes of a moment.
+    pub fn usual(&self, moment: usize) -> &[u16] {
+        &self.header.moments[moment].lanes
+    }
+
+    /// The numbers, by moment, then lane of a cabled channel of a switch; and the rows behind them.
+    pub fn evidence(&self, net: &Net, moments: usize) -> Result<(Vec<Vec<u32>>, Rows<'_>), CertificateFault> {
+        let mut rows = Rows { bytes: &self.evidence, at: 0 };
+        let mut numbers: Vec<Vec<u32>> = Vec::new();
+        for moment in 0..moments {
+            let listed = match (rows.byte()?, numbers.last()) {
+                (0, Some(before)) => before.clone(),
+                (1, _) => (0..net.sent.len() * self.vls()).map(|_| rows.varint()).collect::<Result<_, _>>()?,
+                (tag, _) => return Err(damaged(format!("the numbers of moment {moment} begin with {tag}"))),
+            };
+            numbers.push(listed);
+        }
+        Ok((numbers, rows))
+    }
+}
+
+fn differs(what: &'static str, certificate: &str, plan: &str) -> Result<(), CertificateFault> {
+    if certificate == plan {
+        return Ok(());
+    }
+    Err(CertificateFault::Differs { what, certificate: certificate.to_string(), plan: plan.to_string() })
+}
+
+fn unpacked(lines: &str) -> Result<Vec<u8>, CertificateFault> {
+    let letters: String = lines.lines().collect();
+    let packed = STANDARD.decode(letters).map_err(|error| damaged(format!("it is no base64: {error}")))?;
+    let mut bytes = Vec::new();
+    let read = ZlibDecoder::new(&packed[..]).take(MOST).read_to_end(&mut bytes);
+    read.map_err(|error| damaged(format!("it cannot be unpacked: {error}")))?;
+    Ok(bytes)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The rows, read one after the other.
+pub(super) struct Rows<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Rows<'a> {
+    pub fn byte(&mut self) -> Result<u8, CertificateFault> {
+        let byte = self.bytes.get(self.at).copied();
+        self.at += 1;
+        byte.ok_or_else(|| damaged("it ends too early"))
+    }
+
+    pub fn slice(&mut self, length: usize) -> Result<&'a [u8], CertificateFault> {
+        let slice = self.bytes.get(self.at..self.at + length);
+        self.at += length;
+        slice.ok_or_else(|| damaged("it ends too early"))
+    }
+
+    pub fn varint(&mut self) -> Result<u32, CertificateFault> {
+        let mut value = 0u64;
+        for shift in (0..35).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7F) << shift;
+            if byte & 0x80 == 0 {
+                return u32::try_from(value).map_err(|_| damaged("a number exceeds 32 bits"));
+            }
+        }
+        Err(damaged("a number exceeds 32 bits"))
+    }
+
+    /// Nothing must follow.
+    pub fn finish(&self) -> Result<(), CertificateFault> {
+        match self.bytes.len() - self.at {
+            0 => Ok(()),
+            left => Err(damaged(format!("{left} bytes follow the last row"))),
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Which lanes the service levels of a group can take at each hop of each moment. The groups of a half lie side by side,
+//! 16 bits each, so that all service levels are followed at once.
+
+use super::CertificateFault;
+use super::course::Course;
+use super::file::File;
+use super::net::Net;
+use crate::fabric::NodeId;
+use crate::ids::{Half, PortNum, Sl};
+use crate::plan::Plan;
+use crate::tables::{NodeSlToVl, SlToVl, SubnetTables};
+
+/// Lanes of up to eight groups.
+pub(super) type Packed = u128;
+
+/// VL 15 discards.
+const DATA: u16 = 0x7FFF;
+
+/// One lane mask for all groups.
+pub(super) fn for_all(lanes: u16) -> Packed {
+    (0..8).fold(0, |all, group| all | Packed::from(lanes) << (16 * group))
+}
+
+/// Every lane of each group that has one.
+pub(super) fn spread(lanes: Packed) -> Packed {
+    let mut any = lanes | lanes >> 8 & for_all(0x00FF);
+    any |= any >> 4 & for_all(0x000F);
+    any |= any >> 2 & for_all(0x0003);
+    any |= any >> 1 & for_all(0x0001);
+    (any & for_all(1)) * 0xFFFF
+}
+
+/// The mask of one group.
+pub(super) fn of_group(lanes: Packed, group: usize) -> u16 {
+    (lanes >> (16 * group)) as u16
+}
+
+/// Lanes of any group.
+pub(super) fn of_any(lanes: Packed) -> u16 {
+    (0..8).fold(0, |all, group| all | of_group(lanes, group))
+}
+
+/// The tables of one switch at one moment, old and new together.
+enum AtSwitch {
+    /// All cabled (input, output) pairs alike; by half.
+    Alike([Packed; 2]),
+    /// By input, then output; by half.
+    Pairs(Vec<[Packed; 2]>),
+}
+
+/// Groups of service levels, and their lanes.
+pub(super) struct Groups {
+    pub vls: usize,
+    /// By half: the service levels of each group.
+    halves: [Vec<Vec<Sl>>; 2],
+    /// By moment, then switch.
+    switches: Vec<Vec<AtSwitch>>,
+    /// By moment, then switch: for its sources in order, by half.
+    sources: Vec<Vec<Vec<[Packed; 2]>>>,
+    /// By moment and half: the lanes that rows mean where they name none.
+    usual: Vec<[Packed; 2]>,
+}
+
+impl Groups {
+    /// Reads the tables of every moment by the groups of the certificate.
+    ///
+    /// # Errors
+    /// Groups that do not part the service levels, or that some table tells apart.
+    pub fn new(file: &File, plan: &Plan, net: &Net, course: &Course<'_>) -> Result<Groups, CertificateFault> {
+        let halves = halves(file.groups())?;
+        let mut groups =
+            Groups { vls: vls(file)?, halves, switches: Vec::new(), sources: Vec::new(), usual: Vec::new() };
+        for (index, moment) in course.moments.iter().enumerate() {
+            groups.check_alike(moment.tables)?;
+            let at = net.switches.iter().enumerate();
+            groups.switches.push(at.map(|(place, &node)| groups.at_switch(net, place, node, moment.tables)).collect());
+            let sources = net.sources.iter().map(|sources| {
+                let port = |source: &super::net::Source| plan.draft().before.port(source.port);
+                let lanes = |source| groups.of(moment.tables, port(source).node, PortNum::ZERO, port(source).num);
+                sources.iter().map(lanes).collect()
+            });
+            groups.sources.push(sources.collect());
+            groups.usual.push(groups.usual_of(file.usual(index))?);
+        }
+        Ok(groups)
+    }
+
+    /// How many groups a half has.
+    pub fn count(&self, half: Half) -> usize {
+        self.halves[half.index()].len()
+    }
+
+    /// Service levels of a group.
+    pub fn size(&self, half: Half, group: usize) -> usize {
+        self.halves[half.index()][group].len()
+    }
+
+    /// The lanes from an input of a switch to an output.
+    pub fn through(
+        &self,
+        moment: usize,
+        switch: usize,
+        half: Half,
+        sides: usize,
+        input: usize,
+        output: usize,
+    ) -> Packed {
+        match &self.switches[moment][switch] {
+            AtSwitch::Alike(lanes) => lanes[half.index()],
+            AtSwitch::Pairs(pairs) => pairs[input * sides + output][half.index()],
+        }
+    }
+
+    /// Whether all pairs of a switch are alike at a moment.
+    pub fn is_alike(&self, moment: usize, switch: usize) -> bool {
+        matches!(self.switches[moment][switch], AtSwitch::Alike(_))
+    }
+
+    /// The lanes that a source of a switch, by its place there, takes into its channel.
+    pub fn from_source(&self, moment: usize, switch: usize, place: usize, half: Half) -> Packed {
+        self.sources[moment][switch][place][half.index()]
+    }
+
+    /// The usual lanes of a moment.
+    pub fn usual(&self, moment: usize, half: Half) -> Packed {
+        self.usual[moment][half.index()]
+    }
+
+    fn usual_of(&self, lanes: &[u16]) -> Result<[Packed; 2], CertificateFault> {
+        let [lower, upper] = [self.halves[0].len(), self.halves[1].len()];
+        if lanes.len() != lower + upper {
+            let what = format!("a moment has lanes for {} groups, expected {}", lanes.len(), lower + upper);
+            return Err(CertificateFault::Form(what));
+        }
+        let pack = |lanes: &[u16]| lanes.iter().rev().fold(0, |all: Packed, &mask| all << 16 | Packed::from(mask));
+        Ok([pack(&lanes[..lower]), pack(&lanes[lower..])])
+    }
+
+    fn at_switch(&self, net: &Net, place: usize, node: NodeId, tables: [&SubnetTables; 2]) -> AtSwitch {
+        let sides = net.sides[place];
+        let uniform = tables.iter().all(|tables| matches!(*tables.sl_to_vl[node.index()], NodeSlToVl::Uniform(_)));
+        if uniform {
+            return AtSwitch::Alike(self.of(tables, node, PortNum::ZERO, PortNum::ZERO));
+        }
+        let cabled = |&port: &usize| net.ends[net.channel(place, port)] != super::net::End::Nowhere;
+        let ports: Vec<usize> = (1..sides).filter(cabled).collect();
+        let mut pairs = vec![[0; 2]; sides * sides];
+        let mut first = None;
+        let mut alike = true;
+        for &input in &ports {
+            for &output in &ports {
+                let lanes = self.of(tables, node, PortNum(input as u8), PortNum(output as u8));
+                pairs[input * sides + output] = lanes;
+                alike &= *first.get_or_insert(lanes) == lanes;
+            }
+        }
+        match first {
+            Some(lanes) if alike => AtSwitch::Alike(lanes),
+            _ => AtSwitch::Pairs(pairs),
+        }
+    }
+
+    /// Old and new lanes of one table, by half.
+    fn of(&self, tables: [&SubnetTables; 2], node: NodeId, input: PortNum, output: PortNum) -> [Packed; 2] {
+        let both = tables.map(|tables| tables.sl_to_vl[node.index()].get(input, output));
+        [0, 1].map(|half| {
+            let lanes = self.halves[half].iter().map(|sls| both.iter().fold(0, |all, table| all | lane(table, sls[0])));
+            lanes.rev().fold(0, |all: Packed, mask| all << 16 | Packed::from(mask))
+        })
+    }
+
+    /// No table tells the service levels of a group apart.
+    fn check_alike(&self, tables: [&SubnetTables; 2]) -> Result<(), CertificateFault> {
+        let mut last: Option<SlToVl> = None;
+        for node in tables.iter().flat_map(|tables| &tables.sl_to_vl) {
+            let tables = match &**node {
+                NodeSlToVl::Uniform(table) => std::slice::from_ref(table),
+                NodeSlToVl::PerPair { tables, .. } => tables,
+            };
+            for table in tables {
+                // Runs of equal tables are the rule.
+                if last != Some(*table) {
+                    self.check_table(table)?;
+                    last = Some(*table);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_table(&self, table: &SlToVl) -> Result<(), CertificateFault> {
+        for sls in self.halves.iter().flatten() {
+            if let Some(other) = sls.iter().find(|&&sl| table.get(sl) != table.get(sls[0])) {
+                let what =
+                    format!("SL {} and SL {other} are of one group, and a table of the plan tells them apart", sls[0]);
+                return Err(CertificateFault::Form(what));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn lane(table: &SlToVl, sl: Sl) -> u16 {
+    1 << table.get(sl).index() & DATA
+}
+
+fn vls(file: &File) -> Result<usize, CertificateFault> {
+    match file.vls() {
+        vls @ 1..=15 => Ok(vls),
+        vls => Err(CertificateFault::Form(format!("`vls` is {vls}, expected 1 to 15"))),
+    }
+}
+
+/// The groups by half, after a check that each service level is in one group, and lower ones come first.
+fn halves(groups: &[Vec<u8>]) -> Result<[Vec<Vec<Sl>>; 2], CertificateFault> {
+    let mut halves = [Vec::new(), Vec::new()];
+    let mut seen = [false; 16];
+    for group in groups {
+        let sls: Vec<Sl> = group.iter().filter_map(|&sl| Sl::new(sl)).collect();
+        let half = sls.first().map(|&sl| Half::of_sl(sl));
+        let one_half =
+            half.is_some() && sls.iter().all(|&sl| Some(Half::of_sl(sl)) == half) && sls.len() == group.len();
+        let fresh = one_half && sls.iter().all(|sl| !std::mem::replace(&mut seen[sl.index()], true));
+        let Some(half) = half.filter(|_| fresh) else {
+            return Err(CertificateFault::Form(format!("{group:?} is no group of service levels of one half")));
+        };
+        if half == Half::Lower && !halves[1].is_empty() {
+            return Err(CertificateFault::Form("groups of the upper half come before some of the lower".to_string()));
+        }
+        halves[half.index()].push(sls);
+    }
+    match seen.iter().position(|seen| !seen) {
+        Some(sl) => Err(CertificateFault::Form(format!("SL {sl} is in no group"))),
+        None => Ok(halves),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spreading_fills_the_groups_that_have_a_lane() {
+        for group in 0..8 {
+            for lane in 0..16 {
+                let one: Packed = 1 << (16 * group + lane);
+                assert_eq!(spread(one), 0xFFFF << (16 * group), "group {group} lane {lane}");
+            }
+        }
+        assert_eq!(spread(0), 0);
+        assert_eq!(spread(for_all(0x10)), Packed::MAX);
+    }
+}

@@ -1,0 +1,68 @@
+//! The independent checker of certificates: says yes or no to a plan and its certificate, without searching.
+//!
+//! On entry: a plan as read from its file, the bytes of that file, and the bytes of the certificate. On return:
+//! [`Checked`], or the first [`CertificateFault`]. What the plan means (who sends when, what barriers leave, which
+//! entries mix) is worked out here from its writes and barriers alone, not from the names of its phases. Then two things
+//! are seen: the places that the certificate lists are closed under every step that the plan allows, and its numbers rise
+//! along every dependency between them. Work is linear in the (lane, class) pairs. Shares no code with planner and prover;
+//! docs/PROOF.md says why a yes means that no moment of the change can deadlock, docs/CERTIFICATE.md how files look.
+
+mod closure;
+mod course;
+mod fault;
+mod file;
+mod lanes;
+mod net;
+mod rising;
+
+pub use fault::CertificateFault;
+
+use crate::plan::Plan;
+use closure::Closure;
+use course::Course;
+use file::File;
+use lanes::Groups;
+use net::Net;
+use serde::Serialize;
+
+/// What a certificate was found to cover.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Checked {
+    /// Waves, the moment before the first not counted.
+    pub waves: usize,
+    /// Channels of switches that can be occupied at some moment.
+    pub channels: usize,
+    /// Lanes of those channels that can be occupied at some moment.
+    pub lanes: usize,
+    /// DLIDs of end ports that can be under way at some moment.
+    pub lids: usize,
+    /// Pairs of a lane and a class (DLID, SL), all moments together.
+    pub pairs: u64,
+    /// Dependencies between lanes that were seen to rise, all moments together.
+    pub dependencies: u64,
+}
+
+/// Judges a certificate of the plan that the bytes `plan_file` hold.
+///
+/// # Errors
+/// The first fault: a file that is none, that was changed or is for another plan; or a claim that does not hold.
+pub fn check(plan: &Plan, plan_file: &[u8], certificate: &[u8]) -> Result<Checked, CertificateFault> {
+    let file = File::read(certificate)?;
+    file.check_binding(plan, plan_file)?;
+    let course = Course::of(plan)?;
+    file.check_moments(&course)?;
+    let net = Net::new(plan);
+    let groups = Groups::new(&file, plan, &net, &course)?;
+    let (numbers, mut rows) = file.evidence(&net, course.moments.len())?;
+    let mut closure = Closure::new(plan, &net, &course, &groups);
+    let found = closure.check(&mut rows)?;
+    rows.finish()?;
+    rising::check(plan, &net, &course, &groups, &closure, &numbers).map(|dependencies| Checked {
+        waves: plan.waves().len(),
+        channels: found.channels,
+        lanes: found.lanes,
+        lids: found.lids,
+        pairs: found.pairs,
+        dependencies,
+    })
+}

@@ -1,0 +1,107 @@
+//! The fabric as the checker reads it: flat arrays by channel and by switch.
+
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::PortNum;
+use crate::plan::Plan;
+
+/// Where a channel leads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum End {
+    Nowhere,
+    Port(PortId),
+    /// Into a switch, by its place in [`Net::switches`] and its port.
+    Switch(u32, PortNum),
+}
+
+/// An end port and where it sends into.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source {
+    pub port: PortId,
+    pub input: PortNum,
+}
+
+pub(super) struct Net {
+    /// In index order.
+    pub switches: Vec<NodeId>,
+    /// By switch: ports, port 0 included.
+    pub sides: Vec<usize>,
+    /// By switch: index of port 0.
+    first: Vec<usize>,
+    /// By channel.
+    pub ends: Vec<End>,
+    /// By channel: whether it is there once the waves have begun.
+    survives: Vec<bool>,
+    /// By channel: the data lanes that both its ends have.
+    pub carried: Vec<u16>,
+    /// Cabled channels of switches in index order: those that are numbered.
+    pub sent: Vec<u32>,
+    /// By switch.
+    pub sources: Vec<Vec<Source>>,
+    /// By channel into a switch from a switch: where its ways on begin among all; a way for each port of the switch.
+    pub ways: Vec<usize>,
+    /// Ways in all.
+    pub way_count: usize,
+}
+
+impl Net {
+    pub fn new(plan: &Plan) -> Net {
+        let (fabric, surviving) = (&*plan.draft().before, &*plan.draft().surviving);
+        let switches: Vec<NodeId> = fabric.switches().collect();
+        let mut place = vec![u32::MAX; fabric.node_count()];
+        switches.iter().zip(0..).for_each(|(node, at)| place[node.index()] = at);
+        let end = |channel: PortId| match fabric.peer(channel) {
+            None => End::Nowhere,
+            Some(peer) if place[fabric.port(peer).node.index()] == u32::MAX => End::Port(peer),
+            Some(peer) => End::Switch(place[fabric.port(peer).node.index()], fabric.port(peer).num),
+        };
+        let mut net = Net {
+            sides: switches.iter().map(|&node| usize::from(fabric.node(node).num_ports) + 1).collect(),
+            first: switches.iter().map(|&node| fabric.node(node).first_port.index()).collect(),
+            ends: fabric.ports().map(|(id, _)| end(id)).collect(),
+            survives: surviving.ports().map(|(_, port)| port.peer.is_some()).collect(),
+            carried: fabric.ports().map(|(id, _)| carried(fabric, id)).collect(),
+            sent: Vec::new(),
+            sources: vec![Vec::new(); switches.len()],
+            ways: vec![usize::MAX; fabric.port_count()],
+            way_count: 0,
+            switches,
+        };
+        net.trace(fabric, &place);
+        net
+    }
+
+    fn trace(&mut self, fabric: &Fabric, place: &[u32]) {
+        for (channel, info) in fabric.ports() {
+            let at_switch = place[info.node.index()] != u32::MAX;
+            match self.ends[channel.index()] {
+                End::Nowhere => {}
+                End::Switch(to, input) if !at_switch => {
+                    self.sources[to as usize].push(Source { port: channel, input });
+                }
+                End::Switch(to, _) => {
+                    self.ways[channel.index()] = self.way_count;
+                    self.way_count += self.sides[to as usize];
+                    self.sent.push(channel.0);
+                }
+                End::Port(_) if at_switch => self.sent.push(channel.0),
+                End::Port(_) => {}
+            }
+        }
+    }
+
+    /// The channel that a switch sends into by a port.
+    pub fn channel(&self, switch: usize, output: usize) -> usize {
+        self.first[switch] + output
+    }
+
+    /// Whether a channel is there at a moment; moment 0 is the one before the change.
+    pub fn is_there(&self, moment: usize, channel: usize) -> bool {
+        self.ends[channel] != End::Nowhere && (moment == 0 || self.survives[channel])
+    }
+}
+
+fn carried(fabric: &Fabric, channel: PortId) -> u16 {
+    let ends = [Some(channel), fabric.peer(channel)];
+    let vls = ends.into_iter().flatten().map(|end| fabric.port(end).data_vls.min(15)).min();
+    ((1u32 << vls.unwrap_or(0)) - 1) as u16
+}

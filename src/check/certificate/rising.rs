@@ -1,0 +1,234 @@
+//! Sees that numbers rise along every dependency, and that a plan drains everything that can be under way.
+
+use super::CertificateFault;
+use super::closure::Closure;
+use super::course::Course;
+use super::lanes::{Groups, of_any, of_group, spread};
+use super::net::{End, Net};
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Half, PortNum, VlSet};
+use crate::plan::Plan;
+
+/// What must rise: for each way and lane, the lanes that packets there can wait for; of one half.
+struct Waits<'a> {
+    net: &'a Net,
+    vls: usize,
+    /// By way, then VL.
+    lanes: Vec<u16>,
+}
+
+struct Judge<'a> {
+    plan: &'a Plan,
+    fabric: &'a Fabric,
+    net: &'a Net,
+    course: &'a Course<'a>,
+    groups: &'a Groups,
+    closure: &'a Closure<'a>,
+    /// By moment, then lane.
+    numbers: &'a [Vec<u32>],
+    /// By channel: its place among the numbered ones.
+    places: Vec<u32>,
+}
+
+/// Judges every moment; returns how many dependencies there are, all moments together.
+pub(super) fn check(
+    plan: &Plan,
+    net: &Net,
+    course: &Course<'_>,
+    groups: &Groups,
+    closure: &Closure<'_>,
+    numbers: &[Vec<u32>],
+) -> Result<u64, CertificateFault> {
+    let mut places = vec![u32::MAX; net.ends.len()];
+    net.sent.iter().zip(0..).for_each(|(&channel, place)| places[channel as usize] = place);
+    let judge = Judge { plan, fabric: &plan.draft().before, net, course, groups, closure, numbers, places };
+    let mut dependencies = 0;
+    for half in [Half::Lower, Half::Upper] {
+        dependencies += judge.check_half(half)?;
+    }
+    Ok(dependencies)
+}
+
+impl Judge<'_> {
+    fn check_half(&self, half: Half) -> Result<u64, CertificateFault> {
+        let vls = self.groups.vls;
+        let mut waits = Waits { net: self.net, vls, lanes: vec![0; self.net.way_count * vls] };
+        let mut dependencies = 0;
+        for moment in 0..self.course.moments.len() {
+            let begins = &self.course.moments[moment];
+            // What was latched before still waits, unless the barrier says that it cannot.
+            waits.carry(moment, begins.gone[half.index()], begins.empty);
+            self.add(&mut waits, moment, half);
+            dependencies += self.check_rising(&waits, moment)?;
+            if let Some((drained, lanes)) = begins.drains.filter(|&(drained, _)| drained == half) {
+                self.check_drained(&waits, moment, drained, lanes)?;
+            }
+        }
+        Ok(dependencies)
+    }
+
+    /// What packets can wait for by the entries of a moment.
+    fn add(&self, waits: &mut Waits<'_>, moment: usize, half: Half) {
+        let ways = &self.closure.ways[moment][half.index()];
+        if ways.is_empty() {
+            return;
+        }
+        self.net.each_way(|way| {
+            let from = ways[way.index];
+            if from == 0 || !self.net.is_there(moment, way.outward) {
+                return;
+            }
+            let sides = self.net.sides[way.switch];
+            let to = self.groups.through(moment, way.switch, half, sides, way.input.index(), way.output) & spread(from);
+            for group in 0..self.groups.count(half) {
+                let (from, to) = (of_group(from, group), of_group(to, group));
+                (0..waits.vls)
+                    .filter(|vl| from >> vl & 1 == 1)
+                    .for_each(|vl| waits.lanes[way.index * waits.vls + vl] |= to);
+            }
+        });
+    }
+
+    fn check_rising(&self, waits: &Waits<'_>, moment: usize) -> Result<u64, CertificateFault> {
+        let numbers = &self.numbers[moment];
+        let number = |channel: usize, vl: usize| numbers[self.places[channel] as usize * waits.vls + vl];
+        let (mut dependencies, mut fault) = (0, None);
+        waits.each(|way, vl, to| {
+            dependencies += u64::from(to.count_ones());
+            for next in VlSet(to).iter() {
+                let (low, high) = (number(way.inward, vl), number(way.outward, next.index()));
+                if low >= high && fault.is_none() {
+                    let lane = |channel: usize, vl: usize| format!("{} VL {vl}", self.channel(channel));
+                    let (from, to) = (lane(way.inward, vl), lane(way.outward, next.index()));
+                    let moment = self.course.moments[moment].name.clone();
+                    fault = Some(CertificateFault::NotRising { moment, from, low, to, high });
+                }
+            }
+        });
+        fault.map_or(Ok(dependencies), Err)
+    }
+
+    /// What is drained is all that packets of the half can be in, and the order of the drain knows every way they take.
+    fn check_drained(
+        &self,
+        waits: &Waits<'_>,
+        moment: usize,
+        half: Half,
+        lanes: VlSet,
+    ) -> Result<(), CertificateFault> {
+        let fault = |what: String| CertificateFault::Drain { moment: self.course.moments[moment].name.clone(), what };
+        let injected = self.closure.injected[moment].lanes.iter().flatten();
+        let injected = injected.fold(0, |all, lanes| all | of_any(lanes[half.index()]));
+        let mut standing = self.closure.standing[moment][half.index()] | injected;
+        waits.each(|_, vl, to| standing |= to | 1 << vl);
+        if standing & !lanes.0 != 0 {
+            let left: Vec<String> = VlSet(standing & !lanes.0).iter().map(|vl| vl.to_string()).collect();
+            let left = left.join(", ");
+            return Err(fault(format!("packets of the {half} half can be on VL {left}, which is not drained")));
+        }
+        let mut missing = None;
+        waits.each(|way, _, _| {
+            if !self.is_drained(way.switch, way.input, way.output) {
+                missing.get_or_insert((way.switch, way.input, way.output));
+            }
+        });
+        match missing.or_else(|| self.undrained_source(moment, half)) {
+            None => Ok(()),
+            Some((switch, input, output)) => {
+                let switch = self.fabric.describe_node(self.net.switches[switch]);
+                Err(fault(format!(
+                    "packets of the {half} half can pass {switch} from port {input} to port {output}, and the order in \
+                     which channels are drained does not say so"
+                )))
+            }
+        }
+    }
+
+    fn is_drained(&self, switch: usize, input: PortNum, output: usize) -> bool {
+        let arcs = self.plan.drain().arcs().get(&self.net.switches[switch]);
+        let mask = arcs.and_then(|inputs| inputs.get(input.index()));
+        mask.is_some_and(|mask| mask.contains(PortNum(output as u8)))
+    }
+
+    /// A way from a source that the drain does not know.
+    fn undrained_source(&self, moment: usize, half: Half) -> Option<(usize, PortNum, usize)> {
+        let entered = &self.closure.entered[moment][half.index()];
+        if entered.is_empty() {
+            return None;
+        }
+        for (switch, sources) in self.net.sources.iter().enumerate() {
+            let active = |&(place, _): &(usize, &super::net::Source)| {
+                self.closure.injected[moment].lanes[switch][place][half.index()] != 0
+            };
+            for (_, source) in sources.iter().enumerate().filter(active) {
+                let outputs = (1..self.net.sides[switch]).filter(|&output| output != source.input.index());
+                let mut entered = outputs.filter(|&output| entered[self.net.channel(switch, output)]);
+                if let Some(output) = entered.find(|&output| !self.is_drained(switch, source.input, output)) {
+                    return Some((switch, source.input, output));
+                }
+            }
+        }
+        None
+    }
+
+    fn channel(&self, channel: usize) -> String {
+        self.fabric.describe_port(PortId(channel as u32))
+    }
+}
+
+/// A way through a switch, from a switch's channel.
+#[derive(Clone, Copy)]
+struct Way {
+    index: usize,
+    switch: usize,
+    input: PortNum,
+    inward: usize,
+    output: usize,
+    outward: usize,
+}
+
+impl Net {
+    fn each_way(&self, mut tell: impl FnMut(Way)) {
+        for &channel in &self.sent {
+            let inward = channel as usize;
+            let End::Switch(switch, input) = self.ends[inward] else { continue };
+            let switch = switch as usize;
+            for output in 1..self.sides[switch] {
+                let outward = self.channel(switch, output);
+                if self.ends[outward] != End::Nowhere {
+                    tell(Way { index: self.ways[inward] + output, switch, input, inward, output, outward });
+                }
+            }
+        }
+    }
+}
+
+impl Waits<'_> {
+    fn carry(&mut self, moment: usize, gone: bool, empty: VlSet) {
+        if gone {
+            self.lanes.fill(0);
+            return;
+        }
+        let (net, vls) = (self.net, self.vls);
+        let lanes = &mut self.lanes;
+        net.each_way(|way| {
+            let there = net.is_there(moment, way.inward) && net.is_there(moment, way.outward);
+            for vl in 0..vls {
+                let own = &mut lanes[way.index * vls + vl];
+                *own &= if there && empty.0 >> vl & 1 == 0 { !empty.0 } else { 0 };
+            }
+        });
+    }
+
+    /// Tells every lane that waits for some.
+    fn each(&self, mut tell: impl FnMut(Way, usize, u16)) {
+        self.net.each_way(|way| {
+            for vl in 0..self.vls {
+                let to = self.lanes[way.index * self.vls + vl];
+                if to != 0 {
+                    tell(way, vl, to);
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,253 @@
+//! Hears the walk and writes down, LID by LID, what the checker needs to see closed.
+
+use super::{Certificate, Moment};
+use crate::ids::{Half, Lid, PortNum};
+use crate::verify::lanes::{LaneMask, Lanes};
+use crate::verify::net::Net;
+use crate::verify::walk::{Case, Class, Columns, Hop, Sink, choices};
+use fixedbitset::FixedBitSet;
+
+/// Lanes of the groups of one half side by side, 16 bits each: a half has eight service levels at most.
+type Packed = u128;
+
+/// A row: packets choose nowhere; they are where the barrier left them, if anywhere.
+const NOWHERE: u8 = 0;
+/// A row: packets choose at the switches that the LID's last row of the next kind lists.
+const SAME: u8 = 1;
+/// A row: the switches at which packets choose, one bit each.
+const SWITCHES: u8 = 2;
+/// A row: every channel with its lanes, group by group.
+const CHANNELS: u8 = 3;
+
+/// Where the packets of the LID in hand can be at one moment.
+struct Places {
+    /// By channel.
+    lanes: Vec<Packed>,
+    touched: Vec<u32>,
+    /// By row: whether packets can choose there.
+    choosing: FixedBitSet,
+}
+
+/// Collects rows and, at the end, makes the certificate.
+pub(in crate::verify) struct Recorder<'a> {
+    case: &'a Case<'a>,
+    net: &'a Net,
+    groups: &'a Lanes,
+    /// By channel: the row that sends into it.
+    sender: Vec<u32>,
+    /// By moment and half: the lanes of [`Moment::lanes`], packed.
+    usual: Vec<[Packed; 2]>,
+    moments: Vec<Moment>,
+    /// By moment.
+    places: Vec<Places>,
+    rows: Vec<(Lid, Vec<u8>)>,
+}
+
+impl<'a> Recorder<'a> {
+    pub fn new(case: &'a Case<'a>, net: &'a Net, groups: &'a Lanes) -> Recorder<'a> {
+        let mut sender = vec![u32::MAX; net.heads.len()];
+        for row in 0..net.rows.len() {
+            (1..net.sides[row]).for_each(|side| sender[net.first_port[row] as usize + side] = row as u32);
+        }
+        let place = || Places {
+            lanes: vec![0; net.heads.len()],
+            touched: Vec::new(),
+            choosing: FixedBitSet::with_capacity(net.rows.len()),
+        };
+        let moments = (0..case.stages.len()).map(|stage| Moment {
+            name: case.stages[stage].name.clone(),
+            lanes: (0..groups.groups.len()).map(|group| groups.usual(stage, group)).collect(),
+            numbers: Vec::new(),
+        });
+        let mut recorder = Recorder {
+            case,
+            net,
+            groups,
+            sender,
+            usual: Vec::new(),
+            moments: moments.collect(),
+            places: case.stages.iter().map(|_| place()).collect(),
+            rows: Vec::new(),
+        };
+        recorder.usual = recorder.moments.iter().map(|moment| recorder.packed(&moment.lanes)).collect();
+        recorder
+    }
+
+    /// Lanes by group, packed by half.
+    fn packed(&self, lanes: &[LaneMask]) -> [Packed; 2] {
+        let mut packed = [0; 2];
+        for (group, &mask) in lanes.iter().enumerate() {
+            packed[self.groups.groups[group].half.index()] |= self.pack(group, mask);
+        }
+        packed
+    }
+
+    /// A group's lanes at its place among the groups of its half.
+    fn pack(&self, group: usize, lanes: LaneMask) -> Packed {
+        Packed::from(lanes) << (16 * self.place_of(group))
+    }
+
+    fn place_of(&self, group: usize) -> usize {
+        let half = self.groups.groups[group].half;
+        self.groups.groups[..group].iter().filter(|other| other.half == half).count()
+    }
+
+    /// How many groups a half has.
+    fn size_of(&self, half: Half) -> usize {
+        self.groups.groups.iter().filter(|group| group.half == half).count()
+    }
+
+    /// Numbers of the lanes at a moment.
+    pub fn number(&mut self, stage: usize, numbers: Vec<u32>) {
+        self.moments[stage].numbers = numbers;
+    }
+
+    /// The certificate of a walk that found no fault.
+    pub fn certificate(mut self) -> Certificate {
+        self.rows.sort_by_key(|&(lid, _)| lid);
+        Certificate {
+            vls: self.groups.vls,
+            groups: self.groups.groups.iter().map(|group| group.sls.clone()).collect(),
+            moments: self.moments,
+            rows: self.rows.into_iter().flat_map(|(_, bytes)| bytes).collect(),
+        }
+    }
+
+    /// The rows of a LID that has been walked.
+    fn write(&mut self, class: &Class, columns: &Columns) {
+        let mut bytes = Vec::new();
+        let mut carried: Vec<(u32, Packed)> = Vec::new();
+        let mut listed: Option<&FixedBitSet> = None;
+        for stage in 0..self.places.len() {
+            let places = &self.places[stage];
+            if !self.is_usual(stage, class, columns, &carried) {
+                self.write_channels(&mut bytes, stage, class);
+            } else if places.choosing.is_clear() {
+                bytes.push(NOWHERE);
+            } else if listed == Some(&places.choosing) {
+                bytes.push(SAME);
+            } else {
+                bytes.push(SWITCHES);
+                bytes.extend(bits(&places.choosing, self.net.rows.len()));
+                listed = Some(&places.choosing);
+            }
+            carried = self.carried(stage, class);
+        }
+        for places in &mut self.places {
+            places.touched.drain(..).for_each(|channel| places.lanes[channel as usize] = 0);
+            places.choosing.clear();
+        }
+        self.rows.push((class.lid, bytes));
+    }
+
+    /// Whether the places of a moment are those that follow from where packets choose: what was left, and the usual lanes
+    /// of every output.
+    fn is_usual(&self, stage: usize, class: &Class, columns: &Columns, carried: &[(u32, Packed)]) -> bool {
+        let (places, net) = (&self.places[stage], self.net);
+        let usual = self.usual[stage][class.half.index()];
+        let mut follow: Vec<(u32, Packed)> = carried.to_vec();
+        for row in places.choosing.ones() {
+            let outputs = choices(columns.at(stage, row));
+            let outputs = outputs.filter(|&output| output.index() < net.sides[row] && output != PortNum::ZERO);
+            let channels = outputs.map(|output| net.channel(row, output));
+            follow.extend(channels.filter(|&c| net.exists(stage, c)).map(|channel| (channel as u32, usual)));
+        }
+        follow.sort_unstable_by_key(|&(channel, _)| channel);
+        follow.dedup_by(|later, earlier| {
+            let same = later.0 == earlier.0;
+            earlier.1 |= if same { later.1 } else { 0 };
+            same
+        });
+        follow.retain(|&(_, lanes)| lanes != 0);
+        follow.len() == places.touched.len()
+            && follow.iter().all(|&(channel, lanes)| places.lanes[channel as usize] == lanes)
+    }
+
+    /// What the barrier after a moment leaves of its places.
+    fn carried(&self, stage: usize, class: &Class) -> Vec<(u32, Packed)> {
+        let Some(next) = self.case.stages.get(stage + 1) else { return Vec::new() };
+        if next.gone[class.half.index()] {
+            return Vec::new();
+        }
+        let empty = (0..8).fold(0, |all: Packed, group| all | Packed::from(next.empty.0) << (16 * group));
+        let places = &self.places[stage];
+        let alive = places.touched.iter().filter(|&&channel| self.net.exists(stage + 1, channel as usize));
+        let left = alive.map(|&channel| (channel, places.lanes[channel as usize] & !empty));
+        left.filter(|&(_, lanes)| lanes != 0).collect()
+    }
+
+    fn write_channels(&self, bytes: &mut Vec<u8>, stage: usize, class: &Class) {
+        let groups = self.size_of(class.half);
+        let places = &self.places[stage];
+        let mut channels = places.touched.clone();
+        channels.sort_unstable();
+        bytes.push(CHANNELS);
+        varint(bytes, channels.len() as u32);
+        let mut last = 0;
+        for channel in channels {
+            varint(bytes, channel - last);
+            last = channel;
+            let lanes = places.lanes[channel as usize];
+            (0..groups).for_each(|group| varint(bytes, (lanes >> (16 * group)) as u32 & 0xFFFF));
+        }
+    }
+}
+
+impl Sink for Recorder<'_> {
+    fn hop(&mut self, _class: &Class, _columns: &Columns, hop: &Hop) {
+        self.places[hop.stage].choosing.insert(hop.row);
+    }
+
+    fn enter(&mut self, stage: usize, _group: usize, channel: usize, _to: LaneMask) {
+        self.places[stage].choosing.insert(self.sender[channel] as usize);
+    }
+
+    fn occupied(&mut self, class: &Class, stage: usize, channels: &[u32], lanes: &[LaneMask]) {
+        let shift = 16 * self.place_of(class.group);
+        let places = &mut self.places[stage];
+        for &channel in channels {
+            let held = &mut places.lanes[channel as usize];
+            if *held == 0 {
+                places.touched.push(channel);
+            }
+            *held |= Packed::from(lanes[channel as usize]) << shift;
+        }
+    }
+
+    fn end(&mut self, class: &Class, columns: &Columns) {
+        if self.place_of(class.group) + 1 == self.size_of(class.half) {
+            self.write(class, columns);
+        }
+    }
+}
+
+/// Bit `i` is bit `i % 8` of byte `i / 8`.
+fn bits(set: &FixedBitSet, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length.div_ceil(8)];
+    set.ones().for_each(|bit| bytes[bit / 8] |= 1 << (bit % 8));
+    bytes
+}
+
+/// Seven bits a byte, the lowest first; the eighth says that more follow.
+pub(super) fn varint(bytes: &mut Vec<u8>, mut value: u32) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_and_numbers_as_the_page_says() {
+        let mut set = FixedBitSet::with_capacity(10);
+        set.extend([0, 3, 9]);
+        assert_eq!(bits(&set, 10), [0b1001, 0b10]);
+        let mut bytes = Vec::new();
+        [0, 127, 128, 300].into_iter().for_each(|value| varint(&mut bytes, value));
+        assert_eq!(bytes, [0, 127, 0x80, 1, 0xAC, 2]);
+    }
+}

@@ -5,6 +5,7 @@
 //! that is printed, and `PROPTEST_RNG_SEED` names one (docs/TESTING.md). Each claim counts what it met, so that a claim
 //! about nothing fails.
 
+mod certified;
 mod engines;
 mod interrupted;
 mod play;
@@ -18,7 +19,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use reconfig::sim::{PacketCounts, StuckPacket};
 use reconfig::verify::Wait;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
@@ -52,7 +53,18 @@ fn claim<S: Strategy>(
     let config = config(cases);
     let (tally, cases) = (Tally::default(), config.cases);
     println!("{name}: {cases} cases, seed {:?}", config.rng_seed);
-    if let Err(error) = TestRunner::new(config).run(&strategy, |case| test(&tally, case)) {
+    let failures = Cell::new(0);
+    let told = |case: S::Value| {
+        let shown = format!("{case:?}");
+        let verdict = test(&tally, case);
+        if let Err(TestCaseError::Fail(reason)) = &verdict
+            && failures.replace(failures.get() + 1) == 0
+        {
+            println!("{name}: fails before it shrinks: {reason}\n{shown}");
+        }
+        verdict
+    };
+    if let Err(error) = TestRunner::new(config).run(&strategy, told) {
         panic!("{name}: {error}");
     }
     println!("{name}: {:?}", tally.0.borrow());

@@ -106,6 +106,7 @@ fn holds(tally: &Tally, world: &World, setting: &Setting) -> Result<(), TestCase
     let completed = match &end {
         End::Report(report) => report.outcome == Outcome::Completed,
         End::Deadlock => return Err(TestCaseError::fail(format!("a proved plan deadlocks: {:?}", play.stuck()))),
+        End::Endless => return Err(TestCaseError::fail("the change does not end")),
         End::Unheard => return Err(TestCaseError::fail("nobody heard of the change")),
         End::Error(DriverError::Change(error)) if precondition(error).is_some() => return Ok(()),
         End::Error(error) => return Err(TestCaseError::fail(error.to_string())),

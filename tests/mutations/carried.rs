@@ -392,15 +392,15 @@ fn run(rule: Rule) -> Vec<Catcher> {
     caught
 }
 
-/// How the change ends; none where it deadlocks.
-fn drive<E: std::fmt::Debug>(
+/// How the change ends; none where it deadlocks, or even calling it off fails.
+fn drive<E>(
     transport: &SimTransport,
     future: impl Future<Output = Result<reconfig::driver::ChangeReport, E>>,
 ) -> Option<Outcome> {
     let mut task = tokio_test::task::spawn(future);
     loop {
         if let Poll::Ready(report) = task.poll() {
-            return Some(report.expect("the manager's port is there").outcome);
+            return report.ok().map(|report| report.outcome);
         }
         if transport.advance(u64::MAX - 1) == Halt::Deadlock {
             return None;

@@ -6,9 +6,9 @@ use super::{Catcher, Row};
 use reconfig::change::prepare;
 use reconfig::check::certificate;
 use reconfig::fabric::{Fabric, PortId};
-use reconfig::ids::VlSet;
+use reconfig::ids::{Lid, VlSet};
 use reconfig::plan::{Barrier, Draft, Phase, Plan, Scheme};
-use reconfig::tables::Write;
+use reconfig::tables::{LFT_BLOCK, Write};
 use reconfig::verify::{Binding, Newcomers, Transition, WaveFacts, prove_certified};
 
 /// One lie about a plan.
@@ -20,6 +20,7 @@ pub struct Lie {
     facts: fn(&Plan, &mut Vec<WaveFacts<'_>>),
     everyone_stranded: bool,
     newcomers: bool,
+    harmless: Option<&'static str>,
 }
 
 const fn lie(
@@ -28,7 +29,7 @@ const fn lie(
     plan: fn(&mut Draft),
     facts: fn(&Plan, &mut Vec<WaveFacts<'_>>),
 ) -> Lie {
-    Lie { name, broken, plan, facts, everyone_stranded: false, newcomers: false }
+    Lie { name, broken, plan, facts, everyone_stranded: false, newcomers: false, harmless: None }
 }
 
 fn sound(_: &mut Draft) {}
@@ -47,9 +48,12 @@ pub const LIES: &[Lie] = &[
         |draft| draft.waves[0].barriers.retain(|barrier| !matches!(barrier, Barrier::Flushed(_))),
         |plan, waves| waves[1].empty = plan.lanes().b,
     ),
-    lie("`empty`: all lanes, after the split", "packets of R are forgotten", sound, |plan, waves| {
-        waves[1].empty = plan.lanes().all;
-    }),
+    Lie {
+        harmless: Some("sources fill the same lanes anew, so the certificate lists them all the same"),
+        ..lie("`empty`: all lanes, after the split", "packets of R are forgotten", sound, |plan, waves| {
+            waves[1].empty = plan.lanes().all;
+        })
+    },
     lie(
         "`gone`: a half that nobody drained",
         "a plan without its drain passes",
@@ -92,14 +96,22 @@ pub const LIES: &[Lie] = &[
         everyone_stranded: true,
         ..lie(
             "everybody stranded",
-            "a plan whose install forgets a switch passes",
+            "a plan whose install has holes passes",
             |draft| {
                 let first = draft.waves[2].writes.iter().find_map(|write| match write {
                     Write::LftBlock { switch, .. } => Some(*switch),
                     _ => None,
                 });
-                let kept = |write: &Write| !matches!(write, Write::LftBlock { switch, .. } if Some(*switch) == first);
-                draft.waves[2].writes.retain(kept);
+                let new = draft.new;
+                let fabric = draft.before.clone();
+                for write in &mut draft.waves[2].writes {
+                    let Write::LftBlock { switch, block, entries } = write else { continue };
+                    let lid = |at: usize| Lid(*block * LFT_BLOCK as u16 + at as u16);
+                    let mine = Some(*switch) == first;
+                    (0..LFT_BLOCK)
+                        .filter(|&at| mine && fabric.half_of(lid(at)) == Some(new))
+                        .for_each(|at| entries[at] = 255);
+                }
             },
             truth,
         )
@@ -162,7 +174,7 @@ pub fn rows() -> Vec<Row> {
         let mut draft = plan.plan().draft().clone();
         (lie.plan)(&mut draft);
         let caught = caught(lie, &Plan::seal(draft));
-        Row { name: lie.name, broken: lie.broken, caught, harmless: None }
+        Row { name: lie.name, broken: lie.broken, caught, harmless: lie.harmless }
     };
     LIES.iter().map(row).collect()
 }

@@ -1,10 +1,11 @@
 //! Plans of the Double Scheme with one thing wrong: what the reader of their file, the lint, the prover and the checker of
 //! certificates say.
 
-use super::changes::{Removal, bring_up, bundled, removal};
+use super::changes::{Removal, bring_up, removal};
 use super::{Catcher, Row};
 use reconfig::change::prepare;
 use reconfig::check::{certificate, lint};
+use reconfig::fabric::generate::{BUNDLED, Options, generate};
 use reconfig::fabric::{NodeId, PortId};
 use reconfig::ids::{Half, Lid, PortNum, Sl, Vl, VlSet};
 use reconfig::plan::{Assumption, Barrier, Draft, DrainGraph, Phase, Plan, Scheme, Wave};
@@ -140,8 +141,14 @@ pub const MUTATIONS: &[Mutation] = &[
         mutate_entry(draft, |draft, node, _| {
             let fabric = &draft.before;
             let bare = fabric.ports_of(node).skip(1).find(|&port| fabric.peer(port).is_none());
-            bare.map_or(draft.before.node(node).num_ports, |port| fabric.port(port).num.0)
+            fabric.port(bare.expect("switches of this fabric have ports to spare")).num.0
         });
+    }),
+    planned("an entry to a switch that is to leave", "packets are lost when it has left", |draft| {
+        mutate_entry(draft, |draft, node, _| port_towards_leaver(draft, node));
+    }),
+    sudden("an entry to a switch that has died", "packets are lost", |draft| {
+        mutate_entry(draft, |draft, node, _| port_towards_leaver(draft, node));
     }),
     planned("an entry beyond the last port", "the switch has no such port", |draft| mutate_entry(draft, |_, _, _| 200)),
     planned("an entry back to where packets come from", "packets go round between two switches", |draft| {
@@ -284,7 +291,10 @@ struct Sound {
 
 impl Sound {
     fn of(when: Removal) -> Sound {
-        let subnet = bring_up(&bundled("ghost-cycle"), 1, false);
+        let known = BUNDLED.iter().find(|known| known.name == "ghost-cycle").expect("it is bundled");
+        let options = Options { seed: known.seed, radix: Some(12), ..Options::default() };
+        let fabric = generate(&known.topology.parse().expect("a topology"), &options).expect("it can be made");
+        let subnet = bring_up(&fabric, 1, false);
         let plan = prepare(removal(&subnet, Scheme::Double, when)).expect("provable").plan.plan().clone();
         assert!(lint(&plan).is_empty());
         let (proved, certificate) = prove_certified(plan).map_err(|(_, refusal)| refusal).expect("provable");
@@ -390,7 +400,7 @@ fn install_on_old(draft: &mut Draft) {
     }
 }
 
-/// A LID of the new half whose owner hangs on another switch than the one of the first block, and is led to by it.
+/// A block of a switch that a cable joins with what leaves, and a LID of the new half that it leads on to another switch.
 fn far_lid(draft: &Draft) -> (usize, Lid) {
     for (at, write) in draft.waves[2].writes.iter().enumerate() {
         let Write::LftBlock { switch, block, entries } = write else { continue };
@@ -398,12 +408,23 @@ fn far_lid(draft: &Draft) -> (usize, Lid) {
             let lid = Lid(block * LFT_BLOCK as u16 + place as u16);
             let owner = draft.after.lid_owner(lid).filter(|_| draft.before.half_of(lid) == Some(draft.new));
             let home = owner.and_then(|owner| draft.after.neighbour(owner));
-            if port != PortNum::NO_ROUTE.0 && home.is_some_and(|home| home != *switch) {
+            let at_leaver = draft
+                .before
+                .ports_of(*switch)
+                .any(|port| draft.before.peer(port).is_some() && draft.after.peer(port).is_none());
+            if port != PortNum::NO_ROUTE.0 && at_leaver && home.is_some_and(|home| home != *switch) {
                 return (at, lid);
             }
         }
     }
     panic!("R′ leads from switch to switch")
+}
+
+/// The port of a switch whose cable is there before the change and not after it.
+fn port_towards_leaver(draft: &Draft, node: NodeId) -> u8 {
+    let leaves = |&port: &PortId| draft.before.peer(port).is_some() && draft.after.peer(port).is_none();
+    let port = draft.before.ports_of(node).find(leaves).expect("the root has a cable to this switch");
+    draft.before.port(port).num.0
 }
 
 /// The last port of a switch that leads to a host.

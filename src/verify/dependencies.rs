@@ -89,6 +89,18 @@ impl Dependencies {
         self.masks.iter().map(|mask| mask.count_ones() as usize).sum()
     }
 
+    /// Lanes that packets can stand in or wait for.
+    pub fn lanes(&self, layout: &Layout<'_>) -> LaneMask {
+        let mut lanes = 0;
+        for Turn { row, input, output, .. } in layout.turns() {
+            for lane in 0..layout.vls {
+                let to = self.masks[layout.slot(row, input, lane, output)];
+                lanes |= if to == 0 { 0 } else { to | 1 << lane };
+            }
+        }
+        lanes
+    }
+
     /// Adds what packets latched in the stage before, and still waiting, depend on.
     fn carry_over(&mut self, before: &Dependencies, layout: &Layout<'_>, stage: usize, empty: LaneMask) {
         for Turn { row, input, inward, output, outward } in layout.turns() {

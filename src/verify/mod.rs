@@ -51,6 +51,12 @@ pub trait Transition {
         &[]
     }
 
+    /// A wave whose writes may still be under way when a later one begins, or whose barriers cannot mean what they say,
+    /// and what is wrong with it: waves can then not be judged one after the other.
+    fn disorder(&self) -> Option<(String, String)> {
+        None
+    }
+
     /// End ports of `fabric` that the routing in force knows nothing of.
     fn newcomers(&self) -> Newcomers {
         Newcomers::default()

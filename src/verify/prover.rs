@@ -100,6 +100,9 @@ pub(super) fn case_of(transition: &impl Transition) -> Result<Option<Case<'_>>, 
     let (fabric, surviving) = (transition.fabric(), transition.surviving());
     let waves = transition.waves();
     check_restriction(fabric, surviving)?;
+    if let Some((wave, what)) = transition.disorder() {
+        return Err(precondition(&wave, what));
+    }
     check_sequence(fabric, &waves)?;
     let Some(first) = waves.first() else { return Ok(None) };
     let mut case = Case::steady(fabric, first.before, first.injected, transition.stranded(), false);
@@ -154,6 +157,7 @@ fn judge(case: &Case<'_>, surviving: &Fabric, certified: bool) -> Result<Judged,
     let sound = finding.as_ref().map_or(case.stages.len(), |finding| finding.stage);
     let mut tally = Tally::new(&layout);
     for stage in 0..sound {
+        check_gone(case, &layout, &halves, stage)?;
         let mut all = halves[0][stage].clone();
         all.unite(&halves[1][stage]);
         let graph = all.graph(&layout);
@@ -174,6 +178,28 @@ fn judge(case: &Case<'_>, surviving: &Fabric, certified: bool) -> Result<Judged,
             Ok(Judged { statistics, order, certificate: recorder.map(Recorder::certificate) })
         }
     }
+}
+
+/// Packets that are said to be gone when a stage begins were in no other lanes than those that were seen empty.
+fn check_gone(
+    case: &Case<'_>,
+    layout: &Layout<'_>,
+    halves: &[Vec<Dependencies>; 2],
+    stage: usize,
+) -> Result<(), Refusal> {
+    let facts = &case.stages[stage];
+    for half in [Half::Lower, Half::Upper].into_iter().filter(|half| facts.gone[half.index()]) {
+        let Some(before) = stage.checked_sub(1) else { continue };
+        let left = VlSet(halves[half.index()][before].lanes(layout)).minus(facts.empty);
+        if !left.is_empty() {
+            let empty = facts.empty;
+            let what = format!(
+                "no packet of the {half} half is said to be left, for lanes {empty} were seen empty: they can be on {left} too"
+            );
+            return Err(precondition(&facts.name, what));
+        }
+    }
+    Ok(())
 }
 
 /// What all stages together can occupy.

@@ -13,7 +13,7 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
             findings.wave(Rule::Barriers, &wave.name, what);
         }
     }
-    for needed in assumptions(plan.scheme()) {
+    for needed in assumptions(plan) {
         if !plan.draft().assumptions.contains(needed) {
             findings.plan(Rule::Assumptions, format!("`{}` is taken for granted and not named", needed.name()));
         }
@@ -51,8 +51,8 @@ fn barriers(plan: &Plan, wave: &Wave) -> Vec<Barrier> {
     }
 }
 
-fn assumptions(scheme: Scheme) -> &'static [Assumption] {
-    match scheme {
+fn assumptions(plan: &Plan) -> &'static [Assumption] {
+    match plan.scheme() {
         Scheme::Double => &[
             Assumption::SwitchManagementPaused,
             Assumption::NoMulticast,
@@ -62,6 +62,9 @@ fn assumptions(scheme: Scheme) -> &'static [Assumption] {
             Assumption::RepliesAreQueuedAtOnce,
         ],
         Scheme::Static => &[Assumption::InitializeDiscards],
+        Scheme::InPlace if has_grown(plan) => {
+            &[Assumption::SwitchManagementPaused, Assumption::NoMulticast, Assumption::InitializeDiscards]
+        }
         Scheme::InPlace => &[Assumption::SwitchManagementPaused, Assumption::NoMulticast],
     }
 }

@@ -17,7 +17,10 @@ pub(super) fn plan(input: PlanInput) -> Plan {
     tables.extend(sl_to_vl_writes(&input.surviving, lanes.steady(), is_new));
     let mut start = new_port_writes(&input);
     let mut waves = vec![wave(Phase::Rewrite, tables)];
+    let mut assumptions = vec![Assumption::SwitchManagementPaused, Assumption::NoMulticast];
     if !start.is_empty() {
+        // Rewritten tables may lead there already.
+        assumptions.push(Assumption::InitializeDiscards);
         start.extend(welcome_writes(&input, input.old));
         waves.push(wave(Phase::Start, start));
     }
@@ -37,7 +40,7 @@ pub(super) fn plan(input: PlanInput) -> Plan {
         stranded: input.stranded,
         waves,
         drain: DrainGraph::default(),
-        assumptions: vec![Assumption::SwitchManagementPaused, Assumption::NoMulticast],
+        assumptions,
     })
 }
 

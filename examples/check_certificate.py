@@ -1,0 +1,671 @@
+#!/usr/bin/env python3
+"""Checks the certificate of a plan with nothing but Python's standard library.
+
+    python3 examples/check_certificate.py change.plan change.certificate
+
+For those who trust nobody: this script shares no line with the planner, the prover or the checker of `reconfig`. It
+reads the plan as docs/CERTIFICATE.md describes it, works out from the writes and barriers who may send what at every
+moment, sees that the places which the certificate lists are closed under every step the plan allows, and that the
+numbers of the lanes rise along every dependency. docs/PROOF.md says why a yes then means that no moment of the change
+can deadlock, send a packet round, lose it, or bring it to the wrong port. Exit codes: 0 accepted, 1 not, 2 usage.
+"""
+
+import base64
+import hashlib
+import json
+import sys
+import zlib
+
+NO_ROUTE = 255
+DATA = 0x7FFF  # VL 15 discards
+EVERY = sum(1 << 16 * group for group in range(8))
+
+
+class Refused(Exception):
+    """The certificate is not accepted."""
+
+
+def spread(lanes):
+    """All 16 lanes of each group (16 bits each) that has one."""
+    return sum(0xFFFF << 16 * group for group in range(8) if lanes >> 16 * group & 0xFFFF)
+
+
+def any_lane(lanes):
+    """Lanes of all groups together."""
+    together = 0
+    while lanes:
+        together |= lanes & 0xFFFF
+        lanes >>= 16
+    return together
+
+
+def each(mask):
+    """The bits of a mask."""
+    return [bit for bit in range(16) if mask >> bit & 1]
+
+
+class Fabric:
+    """Nodes and ports of a plan, by index: ports of all nodes in order, port 0 of each included."""
+
+    def __init__(self, plan):
+        described = plan["fabric"]
+        self.nodes = described["nodes"]
+        self.node_at = {int(node["guid"], 16): place for place, node in enumerate(self.nodes)}
+        self.first, self.port_node, self.port_num = [], [], []
+        for place, node in enumerate(self.nodes):
+            self.first.append(len(self.port_node))
+            self.port_node += [place] * (node["num_ports"] + 1)
+            self.port_num += range(node["num_ports"] + 1)
+        self.count = len(self.port_node)
+        self.peer = [None] * self.count
+        for link in described["links"]:
+            a, b = self.port(link["a"], link["a_port"]), self.port(link["b"], link["b_port"])
+            self.peer[a], self.peer[b] = b, a
+        self.lid, self.lmc, self.vls = [None] * self.count, [0] * self.count, [8] * self.count
+        for place, node in enumerate(self.nodes):
+            for port in node["ports"]:
+                at = self.first[place] + port["num"]
+                self.lid[at], self.lmc[at] = port.get("lid"), port.get("lmc", 0)
+                self.vls[at] = port.get("data_vls", 8)
+        self.survives = [peer is not None for peer in self.peer_less(plan["surviving"])]
+        routed = self.peer_less(plan["routed"])
+        self.come = [self.peer[at] is not None and routed[at] is None for at in range(self.count)]
+        self.stranded = [False] * self.count
+        for end in plan["stranded"]:
+            self.stranded[self.port(end["node"], end["port"])] = True
+
+    def port(self, guid, num):
+        return self.first[self.node_at[int(guid, 16)]] + num
+
+    def peer_less(self, missing):
+        """Peers without the nodes and links that a part of the plan says are missing."""
+        peer = list(self.peer)
+        gone = {self.node_at[int(guid, 16)] for guid in missing["nodes"]}
+        dead = [at for at in range(self.count) if self.port_node[at] in gone]
+        dead += [self.port(end["node"], end["port"]) for end in missing["links"]]
+        for at in dead:
+            if peer[at] is not None:
+                peer[peer[at]] = None
+                peer[at] = None
+        return peer
+
+    def is_switch(self, place):
+        return self.nodes[place]["kind"] == "switch"
+
+    def name(self, port):
+        return f"{self.nodes[self.port_node[port]].get('description')} port {self.port_num[port]}"
+
+
+class Tables:
+    """Forwarding and SL-to-VL tables, halves and port states at one moment; shared between moments where equal."""
+
+    def __init__(self, lfts, mapping, sending, states):
+        self.lfts, self.mapping, self.sending, self.states = lfts, mapping, sending, states
+
+    @staticmethod
+    def initial(plan, fabric):
+        rows = plan["initial"]
+        lfts = {}
+        for row in rows["lfts"]:
+            lfts[fabric.node_at[int(row["switch"], 16)]] = bytes.fromhex(row["entries"])
+        mapping = {}
+        for row in rows["sl_to_vl"]:
+            place = fabric.node_at[int(row["node"], 16)]
+            sides = fabric.nodes[place]["num_ports"] + 1
+            tables = row["tables"]
+            mapping[place] = tables * (sides * sides) if len(tables) == 1 else tables
+        return Tables(lfts, mapping, list(rows["sending"]), list(rows["port_states"]))
+
+    def after(self, writes, fabric):
+        lfts, mapping = dict(self.lfts), dict(self.mapping)
+        sending, states, copied = list(self.sending), list(self.states), set()
+        for write in writes:
+            ((kind, row),) = write.items()
+            if kind == "lft_block":
+                place, start = fabric.node_at[int(row["switch"], 16)], row["block"] * 64
+                table = bytearray(lfts.get(place, b""))
+                table += bytes([NO_ROUTE]) * (start + 64 - len(table))
+                table[start : start + 64] = bytes.fromhex(row["entries"])
+                lfts[place] = bytes(table)
+            elif kind == "sl_to_vl":
+                place = fabric.node_at[int(row["node"], 16)]
+                sides = fabric.nodes[place]["num_ports"] + 1
+                if row["scope"] == "all":
+                    mapping[place] = [row["table"]] * (sides * sides)
+                else:
+                    ((scope, ports),) = row["scope"].items()
+                    at = ports["input"] * sides + ports["output"] if scope == "pair" else ports["port"]
+                    if place not in copied:
+                        copied.add(place)
+                        mapping[place] = list(mapping[place])
+                    mapping[place][at] = row["table"]
+            elif kind == "active_half":
+                sending[fabric.port(row["at"]["node"], row["at"]["port"])] = row["half"]
+            elif kind == "port_state":
+                states[fabric.port(row["at"]["node"], row["at"]["port"])] = row["state"]
+        return Tables(lfts, mapping, sending, states)
+
+
+class Moment:
+    """The moment before the change, or a wave: what may be mixed, who sends, what is empty."""
+
+    def __init__(self, name, before, after):
+        self.name, self.tables = name, (before, after)
+        self.injected, self.gone = {}, {"lower": False, "upper": False}
+        self.empty, self.drains = 0, None
+
+
+def moments_of(plan, fabric):
+    """Works out what every wave means, from writes and barriers alone."""
+    halves = ("lower", "upper")
+    ends = [at for at in range(fabric.count) if fabric.peer[at] is not None and not fabric.is_switch(fabric.port_node[at])]
+    tables = Tables.initial(plan, fabric)
+    sent = {half: any(tables.sending[at] == half for at in ends if not fabric.come[at]) for half in halves}
+    joined = {}
+    steady = Moment("steady", tables, tables)
+    steady.injected = dict(sent)
+    moments = [steady]
+    moved, empty, gone = True, 0, {half: False for half in halves}
+
+    def admits(port, number, half):
+        return not fabric.come[port] or port in joined and number >= joined[port][0] and joined[port][1] == half
+
+    def stopped(tables):
+        return all(tables.states[at] in ("initialize", "down") for at in range(fabric.count) if fabric.survives[at])
+
+    def begins(number, pair):
+        alive = [at for at in ends if fabric.survives[at]]
+        return {half: any(t.sending[at] == half and admits(at, number, half) for at in alive for t in pair) for half in halves}
+
+    for number, wave in enumerate(plan["waves"], 1):
+        if wave["writes"] and wave["barriers"][:1] != ["acknowledged"]:
+            raise Refused(f"wave {wave['name']}: its writes are not acknowledged before anything else")
+        for write in wave["writes"]:
+            if "active_half" in write:
+                row, moved = write["active_half"], False
+                at = fabric.port(row["at"]["node"], row["at"]["port"])
+                if fabric.come[at]:
+                    joined.setdefault(at, (number, row["half"]))
+        after = tables.after(wave["writes"], fabric)
+        moment = Moment(wave["name"], tables, after)
+        idle = stopped(tables) and stopped(after)
+        starts = begins(number, (tables, after))
+        moment.injected = {half: not idle and (sent[half] or starts[half]) for half in halves}
+        moment.empty, moment.gone = empty, gone
+        sent = {half: sent[half] or moment.injected[half] for half in halves}
+        empty, gone = 0, {half: False for half in halves}
+        for barrier in wave["barriers"]:
+            if barrier == "sources_moved":
+                moved = True
+            elif isinstance(barrier, dict) and "flushed" in barrier:
+                empty |= barrier["flushed"]
+            elif isinstance(barrier, dict) and "drained" in barrier:
+                still = begins(number, (after, after))
+                if not moved or still["lower"] == still["upper"]:
+                    raise Refused(f"wave {wave['name']}: lanes are said to run empty while sources may still send")
+                half = "upper" if still["lower"] else "lower"
+                moment.drains = (half, barrier["drained"])
+                empty |= barrier["drained"]
+                gone[half], sent[half] = True, False
+        if stopped(after):
+            empty, gone, sent = 0xFFFF, {half: True for half in halves}, {half: False for half in halves}
+        moments.append(moment)
+        tables = after
+    return moments, admits
+
+
+class Certificate:
+    """The file: four parts, the last of which guards the others."""
+
+    def __init__(self, raw):
+        lines = raw.decode("ascii").split("\n")
+        if lines[0] != "reconfig.certificate/1":
+            raise Refused("this is no certificate of version 1")
+        if len(lines) < 4 or lines[-1] != "" or not lines[-2].startswith("sha256 "):
+            raise Refused("the certificate was cut off")
+        told, found = lines[-2][7:], hashlib.sha256("\n".join(lines[:-2] + [""]).encode()).hexdigest()
+        if told != found:
+            raise Refused(f"the certificate was changed: its last line says SHA-256 {told}, its text has {found}")
+        self.header = json.loads(lines[1])
+        unpack = zlib.decompressobj()
+        self.bytes = unpack.decompress(base64.b64decode("".join(lines[2:-2]), validate=True))
+        if not unpack.eof:
+            raise Refused("the evidence is cut off")
+        self.at = 0
+
+    def byte(self):
+        self.at += 1
+        return self.bytes[self.at - 1]
+
+    def slice(self, length):
+        self.at += length
+        if self.at > len(self.bytes):
+            raise Refused("the evidence ends too early")
+        return self.bytes[self.at - length : self.at]
+
+    def number(self):
+        value = shift = 0
+        while True:
+            byte = self.byte()
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    def bind(self, plan, raw):
+        wanted = {
+            "fabric": plan["digest"],
+            "plan": hashlib.sha256(raw).hexdigest(),
+            "scheme": plan["scheme"],
+            "assumptions": plan["assumptions"],
+        }
+        for what, value in wanted.items():
+            if self.header[what] != value:
+                raise Refused(f"the certificate is for another {what}: {self.header[what]}, the plan has {value}")
+
+
+class Checker:
+    """Holds a certificate to a plan."""
+
+    def __init__(self, plan, raw, certificate):
+        certificate.bind(plan, raw)
+        self.plan, self.fabric, self.file = plan, Fabric(plan), certificate
+        self.moments, self.admits = moments_of(plan, self.fabric)
+        if [moment.name for moment in self.moments] != [told["name"] for told in certificate.header["moments"]]:
+            raise Refused("the certificate has other moments than the plan")
+        self.vls = certificate.header["vls"]
+        self.read_groups()
+        self.lay_out()
+        self.read_lanes()
+        self.numbers = self.read_numbers()
+        self.waits = [{"lower": {}, "upper": {}} for _ in self.moments]
+        self.entered = [{"lower": set(), "upper": set()} for _ in self.moments]
+        self.standing = [{"lower": 0, "upper": 0} for _ in self.moments]
+        self.inject()
+
+    def read_groups(self):
+        self.groups = {"lower": [], "upper": []}
+        for group in self.file.header["groups"]:
+            halves = {"lower" if sl < 8 else "upper" for sl in group}
+            if len(halves) != 1:
+                raise Refused(f"{group} is no group of one half")
+            self.groups[halves.pop()].append(group)
+        if sorted(sl for group in self.file.header["groups"] for sl in group) != list(range(16)):
+            raise Refused("the groups do not part the service levels")
+        if self.file.header["groups"] != self.groups["lower"] + self.groups["upper"]:
+            raise Refused("the groups of the lower half must come first")
+        for tables in {id(t): t for moment in self.moments for t in moment.tables}.values():
+            for text in {text for rows in tables.mapping.values() for text in rows}:
+                for group in self.file.header["groups"]:
+                    if len({text[sl] for sl in group}) != 1:
+                        raise Refused(f"a table tells the service levels {group} apart")
+
+    def lay_out(self):
+        fabric = self.fabric
+        self.switches = [place for place in range(len(fabric.nodes)) if fabric.is_switch(place)]
+        self.row = {place: row for row, place in enumerate(self.switches)}
+        self.sides = [fabric.nodes[place]["num_ports"] + 1 for place in self.switches]
+        self.sent, self.sources = [], [[] for _ in self.switches]
+        # By channel: the row and port that it leads into; -1 for an end port.
+        self.into = [None] * fabric.count
+        for channel in range(fabric.count):
+            peer = fabric.peer[channel]
+            if peer is None:
+                continue
+            at = self.row.get(fabric.port_node[peer], -1)
+            self.into[channel] = (at, fabric.port_num[peer])
+            if fabric.is_switch(fabric.port_node[channel]):
+                self.sent.append(channel)
+            elif at >= 0:
+                self.sources[at].append(channel)
+        self.from_source = [[False] * sides for sides in self.sides]
+        for row, sources in enumerate(self.sources):
+            for channel in sources:
+                self.from_source[row][self.into[channel][1]] = True
+        self.carried = [0] * fabric.count
+        for channel, peer in enumerate(fabric.peer):
+            if peer is not None:
+                self.carried[channel] = (1 << min(fabric.vls[channel], fabric.vls[peer], 15)) - 1
+
+    def there(self, number, channel):
+        return self.into[channel] is not None and (number == 0 or self.fabric.survives[channel])
+
+    def packed(self, half, texts):
+        """Lanes that one of some tables gives to each group of a half."""
+        lanes = 0
+        for place, group in enumerate(self.groups[half]):
+            for text in texts:
+                lanes |= (1 << int(text[group[0]], 16) & DATA) << 16 * place
+        return lanes
+
+    def read_lanes(self):
+        """By moment and half: the usual lanes, and by (row, input, output) those of the tables, old and new."""
+        self.usual, self.cache = [], {}
+        for told in self.file.header["moments"]:
+            lanes, usual = told["lanes"], {}
+            for half, skip in (("lower", 0), ("upper", len(self.groups["lower"]))):
+                masks = lanes[skip : skip + len(self.groups[half])]
+                usual[half] = sum(mask << 16 * place for place, mask in enumerate(masks))
+            self.usual.append(usual)
+
+        # By moment and row: the tables, old and new, where all pairs of cabled ports have the same.
+        self.alike, seen = [], {}
+        for moment in self.moments:
+            rows = []
+            for row, place in enumerate(self.switches):
+                old, new = (tables.mapping[place] for tables in moment.tables)
+                key = (id(old), id(new))
+                if key not in seen:
+                    sides, first = self.sides[row], self.fabric.first[place]
+                    ports = [side for side in range(1, sides) if self.into[first + side] is not None]
+                    pairs = {(old[i * sides + o], new[i * sides + o]) for i in ports for o in ports}
+                    seen[key] = pairs.pop() if len(pairs) == 1 else None
+                rows.append(seen[key])
+            self.alike.append(rows)
+        # By moment: whether entries and tables are those of the moment before.
+        self.same = [False]
+        for earlier, later in zip(self.moments, self.moments[1:]):
+            states = [(t.lfts, t.mapping) for m in (earlier, later) for t in m.tables]
+            self.same.append(all(state == states[0] for state in states))
+
+    def through(self, number, place, at, half):
+        """Lanes from an (input, output) pair of a node, as tables lay them out."""
+        old, new = (tables.mapping[place][at] for tables in self.moments[number].tables)
+        return self.lanes_of(half, old, new)
+
+    def lanes_of(self, half, old, new):
+        key = (half, old, new)
+        lanes = self.cache.get(key)
+        if lanes is None:
+            lanes = self.cache[key] = self.packed(half, (old, new))
+        return lanes
+
+    def read_numbers(self):
+        numbers = []
+        for _ in self.moments:
+            tag = self.file.byte()
+            if tag == 0 and numbers:
+                numbers.append(numbers[-1])
+            elif tag == 1:
+                numbers.append([self.file.number() for _ in range(len(self.sent) * self.vls)])
+            else:
+                raise Refused("the numbers of a moment are damaged")
+        return numbers
+
+    def inject(self):
+        """By moment and half: what each source can have in its channel."""
+        self.injected, self.together, self.spreads, self.weights = [], [], {}, {}
+        for number, moment in enumerate(self.moments):
+            now = {"lower": {}, "upper": {}}
+            for half, lanes in now.items():
+                kept = 0 if moment.gone[half] else ~(moment.empty * EVERY)
+                for channel in (channel for sources in self.sources for channel in sources):
+                    if not self.there(number, channel):
+                        continue
+                    node, num = self.fabric.port_node[channel], self.fabric.port_num[channel]
+                    sends = moment.injected[half] and self.admits(channel, number, half)
+                    fresh = self.through(number, node, num, half) if sends else 0
+                    earlier = self.injected[-1][half].get(channel, 0) & kept if self.injected else 0
+                    if fresh | earlier:
+                        lanes[channel] = fresh | earlier
+            self.injected.append(now)
+            self.together.append({half: self.join(lanes) for half, lanes in now.items()})
+
+    def join(self, injected):
+        """By row: some source's input, the groups that any source has, and whether one must not lose packets."""
+        rows = {}
+        for channel, lanes in injected.items():
+            row, input_ = self.into[channel]
+            _, present, firm = rows.get(row, (0, 0, False))
+            rows[row] = (input_, present | spread(lanes), firm or not self.fabric.stranded[channel])
+        return rows
+
+    def present(self, lanes):
+        """`spread`, remembered."""
+        known = self.spreads.get(lanes)
+        if known is None:
+            known = self.spreads[lanes] = spread(lanes)
+        return known
+
+    def check(self):
+        owners = {}
+        for port in range(self.fabric.count):
+            if self.fabric.peer[port] is None or self.fabric.is_switch(self.fabric.port_node[port]):
+                continue
+            size = (1 << self.fabric.lmc[port]) // 2
+            for offset in range(1 << self.fabric.lmc[port]) if self.fabric.lid[port] else []:
+                owners[self.fabric.lid[port] + offset] = (port, "upper" if size and offset >= size else "lower")
+        pairs = lids = 0
+        for lid, (owner, half) in sorted(owners.items()):
+            if any(moment.injected[half] for moment in self.moments):
+                lids += 1
+                pairs += self.check_lid(lid, owner, half)
+        if self.file.at != len(self.file.bytes):
+            raise Refused(f"{len(self.file.bytes) - self.file.at} bytes follow the last row")
+        return lids, pairs, sum(self.check_half(half) for half in ("lower", "upper"))
+
+    def check_lid(self, lid, owner, half):
+        places, choosing, pairs, last = {}, None, 0, None
+        sizes = [len(group) for group in self.groups[half]]
+        for number, moment in enumerate(self.moments):
+            kept = 0 if moment.gone[half] else ~(moment.empty * EVERY)
+            left = {c: lanes & kept for c, lanes in places.items() if lanes & kept and self.there(number, c)}
+            if not self.same[number] or number == 1:
+                outputs = self.outputs(moment, lid)
+            tag = self.file.byte()
+            if tag == 2:
+                choosing = self.file.slice((len(self.switches) + 7) // 8)
+            if tag == 1 and choosing is None or tag > 3:
+                raise Refused(f"a row of LID {lid} is damaged")
+            places = dict(left)
+            if tag == 3:
+                channel = 0
+                for _ in range(self.file.number()):
+                    channel += self.file.number()
+                    lanes = sum(self.file.number() << 16 * group for group in range(len(sizes)))
+                    if channel >= self.fabric.count or not self.there(number, channel):
+                        raise Refused(f"a row of LID {lid} names channel {channel}, which is not there")
+                    places[channel] = places.get(channel, 0) | lanes
+            elif tag:
+                self.choose(places, choosing, outputs, number, half, lid)
+            # Nothing new where places, entries, tables and sources are those of a moment that was checked.
+            state = (places, self.injected[number][half], self.admits(owner, number, half))
+            if last != state or number == 1 or not self.same[number]:
+                self.check_moment(number, lid, owner, half, places, outputs)
+            else:
+                for kind in (self.waits, self.entered):
+                    held = kind[number - 1][half]
+                    merged = kind[number][half]
+                    if kind is self.entered:
+                        merged |= held
+                    else:
+                        for key in self.keys:
+                            merged[key] = merged.get(key, 0) | held[key]
+            last = state
+            together = 0
+            for lanes in places.values():
+                together |= lanes
+                pairs += self.weight(lanes, sizes, half)
+            self.standing[number][half] |= any_lane(together)
+            if any_lane(together) >> self.vls:
+                raise Refused("lanes are in use that the certificate does not number")
+        return pairs
+
+    def weight(self, lanes, sizes, half):
+        """How many (lane, service level) pairs these are; remembered."""
+        known = self.weights.get((lanes, half))
+        if known is None:
+            known = sum((lanes >> 16 * group & 0xFFFF).bit_count() * size for group, size in enumerate(sizes))
+            self.weights[lanes, half] = known
+        return known
+
+    def outputs(self, moment, lid):
+        """By row: the ports that old and new entries name."""
+        old, new = (tables.lfts for tables in moment.tables)
+        outputs = []
+        for place in self.switches:
+            before = old.get(place, b"")
+            after = new.get(place, b"")
+            one = before[lid] if lid < len(before) else NO_ROUTE
+            other = one if before is after else after[lid] if lid < len(after) else NO_ROUTE
+            outputs.append((one,) if one == other else (one, other))
+        return outputs
+
+    def choose(self, places, choosing, outputs, number, half, lid):
+        usual = self.usual[number][half]
+        for row in (8 * i + bit for i, byte in enumerate(choosing) if byte for bit in range(8) if byte >> bit & 1):
+            if row >= len(self.switches):
+                raise Refused(f"a row of LID {lid} names a switch beyond the last")
+            for output in outputs[row]:
+                if 0 < output < self.sides[row]:
+                    channel = self.fabric.first[self.switches[row]] + output
+                    if self.there(number, channel):
+                        places[channel] = places.get(channel, 0) | usual
+
+    def check_moment(self, number, lid, owner, half, places, outputs):
+        fabric, waits = self.fabric, self.waits[number][half]
+        self.keys = set()
+        if self.admits(owner, number, half):
+            injected, at = self.injected[number][half], self.into[owner][0]
+            for row, together in self.together[number][half].items():
+                if row != at and self.alike[number][row]:
+                    input_, present, firm = together
+                    self.step(number, lid, owner, half, places, row, input_, outputs[row], present, firm)
+                    continue
+                for channel in self.sources[row]:
+                    lanes = injected.get(channel, 0)
+                    if lanes and channel != owner:
+                        firm = not fabric.stranded[channel]
+                        input_ = self.into[channel][1]
+                        self.step(number, lid, owner, half, places, row, input_, outputs[row], spread(lanes), firm)
+        for channel, lanes in places.items():
+            row, input_ = self.into[channel]
+            if row < 0 or not lanes:
+                continue
+            self.step(number, lid, owner, half, places, row, input_, outputs[row], self.present(lanes), True)
+            for output in outputs[row]:
+                if output < self.sides[row]:
+                    key = (channel, output)
+                    self.keys.add(key)
+                    waits[key] = waits.get(key, 0) | lanes
+
+    def step(self, number, lid, owner, half, places, row, input_, outputs, present, firm):
+        fabric, place, moment = self.fabric, self.switches[row], self.moments[number]
+        for output in outputs:
+            if output == 0:
+                raise Refused(f"{moment.name}: packets to LID {lid} arrive at a switch")
+            channel = fabric.first[place] + output
+            if output >= self.sides[row] or self.into[channel] is None:
+                omitted = fabric.stranded[owner] or number > 0 and not fabric.survives[owner]
+                if firm and not omitted:
+                    raise Refused(f"{moment.name}: {fabric.nodes[place].get('description')} discards packets to LID {lid}")
+                continue
+            if not self.there(number, channel):
+                continue
+            if self.into[channel][0] < 0 and fabric.peer[channel] != owner:
+                raise Refused(f"{moment.name}: packets to LID {lid} arrive at {fabric.name(fabric.peer[channel])}")
+            alike = self.alike[number][row]
+            if alike:
+                lanes = self.lanes_of(half, *alike) & present
+            else:
+                lanes = self.through(number, place, input_ * self.sides[row] + output, half) & present
+            if lanes & ~(self.carried[channel] * EVERY):
+                raise Refused(f"{moment.name}: {fabric.name(channel)} does not carry a lane that LID {lid} is sent on")
+            if lanes & ~places.get(channel, 0):
+                raise Refused(f"{moment.name}: packets to LID {lid} can pass to {fabric.name(channel)}, which is not listed")
+            if self.from_source[row][input_]:
+                self.entered[number][half].add(channel)
+
+    def check_half(self, half):
+        place = {channel: index for index, channel in enumerate(self.sent)}
+        waiting, total = {}, 0
+        for number, moment in enumerate(self.moments):
+            if moment.gone[half]:
+                waiting = {}
+            waiting = {
+                key: lanes & ~moment.empty
+                for key, lanes in waiting.items()
+                if lanes & ~moment.empty
+                and not moment.empty >> key[1] & 1
+                and self.there(number, key[0])
+                and self.there(number, key[2])
+            }
+            for (channel, output), lanes in self.waits[number][half].items():
+                row, input_ = self.into[channel]
+                target = self.fabric.first[self.switches[row]] + output
+                if not self.there(number, target):
+                    continue
+                to = self.through(number, self.switches[row], input_ * self.sides[row] + output, half)
+                for group in range(len(self.groups[half])):
+                    for vl in each(lanes >> 16 * group & 0xFFFF):
+                        key = (channel, vl, target)
+                        mask = waiting.get(key, 0) | to >> 16 * group & 0xFFFF
+                        if mask:
+                            waiting[key] = mask
+            numbers = self.numbers[number]
+            for (channel, vl, target), lanes in waiting.items():
+                low = numbers[place[channel] * self.vls + vl]
+                for next_vl in each(lanes):
+                    total += 1
+                    if numbers[place[target] * self.vls + next_vl] <= low:
+                        names = f"{self.fabric.name(channel)} VL {vl} can wait for {self.fabric.name(target)} VL {next_vl}"
+                        raise Refused(f"{moment.name}: {names}, and numbers do not rise")
+            if moment.drains and moment.drains[0] == half:
+                self.check_drained(number, half, moment.drains[1], waiting)
+        return total
+
+    def check_drained(self, number, half, drained, waiting):
+        name = self.moments[number].name
+        standing = self.standing[number][half]
+        for lanes in self.injected[number][half].values():
+            standing |= any_lane(lanes)
+        for (_, vl, _), lanes in waiting.items():
+            standing |= lanes | 1 << vl
+        if standing & ~drained:
+            raise Refused(f"{name}: packets of the {half} half can be on VLs {each(standing & ~drained)}, not drained")
+        arcs = {}
+        for row in self.plan["drain"]["arcs"]:
+            arcs[self.fabric.node_at[int(row["switch"], 16)]] = [bytes.fromhex(mask) for mask in row["outputs"]]
+        ways = {(channel, self.fabric.port_num[target]) for channel, _, target in waiting}
+        for channel in self.injected[number][half]:
+            row, input_ = self.into[channel]
+            first = self.fabric.first[self.switches[row]]
+            ways |= {
+                (channel, output)
+                for output in range(1, self.sides[row])
+                if output != input_ and first + output in self.entered[number][half]
+            }
+        for channel, output in ways:
+            row, input_ = self.into[channel]
+            masks = arcs.get(self.switches[row])
+            if masks is None or not masks[input_][output // 8] >> output % 8 & 1:
+                raise Refused(f"{name}: the drain does not know the way from {self.fabric.name(channel)} to port {output}")
+
+
+def main(arguments):
+    if len(arguments) != 2:
+        print(f"usage: {sys.argv[0]} PLAN CERTIFICATE", file=sys.stderr)
+        return 2
+    try:
+        raw, bytes_ = (open(name, "rb").read() for name in arguments)
+        plan = json.loads(raw)
+        if plan.get("schema") != "reconfig.plan/1":
+            raise ValueError("it is no plan of version 1")
+    except (OSError, ValueError) as error:
+        print(f"cannot read: {error}", file=sys.stderr)
+        return 2
+    try:
+        lids, pairs, dependencies = Checker(plan, raw, Certificate(bytes_)).check()
+    except Refused as refused:
+        print(f"NOT accepted: {refused}")
+        return 1
+    except (ValueError, IndexError, KeyError, TypeError, zlib.error) as damage:
+        print(f"NOT accepted: plan or certificate is damaged: {damage!r}")
+        return 1
+    print(f"accepted: {pairs} places (lane, class) of {lids} LIDs are closed, {dependencies} dependencies rise")
+    print(f"it rests on: {', '.join(plan['assumptions'])}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -103,8 +103,8 @@ pub const MISHAPS: &[Mishap] = &[
     mishap("a block altered on its way", "a switch has another table than asked for", || {
         run(|smp, _| if is(smp, AttributeId::LinearForwardingTable) { Fate::Altered } else { Fate::Sent })
     }),
-    mishap("a block lost, its acknowledgement forged", "a switch has no route of R′", || {
-        run(|smp, _| if is(smp, AttributeId::LinearForwardingTable) { Fate::Forged } else { Fate::Sent })
+    mishap("a block lost, its acknowledgement forged", "a switch still routes through what leaves", || {
+        run(|smp, _| if at_first_switch(smp) { Fate::Forged } else { Fate::Sent })
     }),
     mishap("an ACTIVE lost, its acknowledgement forged", "a port holds its data for ever", || {
         run(|smp, port_infos| if nth_port(smp, port_infos, 1) { Fate::Forged } else { Fate::Sent })
@@ -263,6 +263,12 @@ fn is(smp: &Smp, attribute: AttributeId) -> bool {
     smp.method == Method::Set && smp.attribute == attribute
 }
 
+/// Whether this is a forwarding block for the switch that the manager hangs on, whose ways lead through the root.
+fn at_first_switch(smp: &Smp) -> bool {
+    is(smp, AttributeId::LinearForwardingTable)
+        && matches!(&smp.route, reconfig::wire::Route::Directed(route) if route.hop_count == 1)
+}
+
 /// Whether this is the victim's PortInfo `Set` of that number: ARM first, ACTIVE second.
 fn nth_port(smp: &Smp, port_infos: u32, number: u32) -> bool {
     is(smp, AttributeId::PortInfo) && port_infos == number
@@ -376,6 +382,10 @@ fn run(rule: Rule) -> Vec<Catcher> {
     let outcome = drive(&transport, driver.change_to(after));
     assert!(victim.get().is_some(), "nothing was meddled with");
     let packets = transport.with(|sim| {
+        if outcome == Some(Outcome::Completed) {
+            sim.retire_node(subnet.root);
+        }
+        sim.run(sim.now_ns() + ms / 5, false);
         sim.stop_sources();
         sim.run(sim.now_ns() + 20 * ms, false);
         sim.packets()

@@ -110,10 +110,14 @@ pub const MUTATIONS: &[Mutation] = &[
         ),
     ),
     planned("restored to a lane that no link has", "packets are sent onto VL 9", |draft| {
-        let Some(Write::SlToVl { table, .. }) = wave(draft, Phase::Restore).writes.first_mut() else {
-            panic!("restore")
-        };
-        *table = SlToVl::from_fn(|_| Vl::masked(9));
+        let Write::SlToVl { node, .. } = draft.waves[0].writes[transit(draft)] else { panic!("a table") };
+        for write in &mut wave(draft, Phase::Restore).writes {
+            if let Write::SlToVl { node: n, table, .. } = write
+                && *n == node
+            {
+                *table = SlToVl::from_fn(|_| Vl::masked(9));
+            }
+        }
     }),
     planned("an entry of R written in the split's wave", "one packet in two goes another way while R runs", |draft| {
         let write = install_block(draft, Half::Lower, |_, _, new| new);

@@ -2,7 +2,7 @@
 
 use super::play::{Deed, End, MS, Play, Setting, settings};
 use super::proved::prepared;
-use super::world::{Happening, World, worlds};
+use super::world::{Built, Happening, World, worlds};
 use super::{assert_conserved, claim};
 use proptest::prelude::*;
 use reconfig::fabric::{Fabric, NodeId, PortId};
@@ -10,6 +10,7 @@ use reconfig::ids::Lid;
 use reconfig::machine::{CallOff, Outcome};
 use reconfig::plan::{Arming, Observer, Scheme};
 use reconfig::routing::Connectivity;
+use reconfig::sim::SimTransport;
 use reconfig::tables::SubnetTables;
 
 /// Planned changes whose packets nothing but the change can lose.
@@ -85,21 +86,47 @@ fn a_change_called_off_loses_nothing_and_leaves_the_tables_as_they_were() {
     tally.demand("too late", cases, 12);
 }
 
-/// A switch or a cable whose death leaves the manager with somebody to manage, chosen by a number.
-fn victim(fabric: &Fabric, sm: PortId, number: usize) -> Option<Result<NodeId, PortId>> {
-    let inner = |&port: &PortId| fabric.neighbour(port).is_some_and(|node| fabric.node(node).is_switch());
-    let cables = fabric.links().filter(|(a, b)| inner(a) && inner(b)).map(|(a, _)| Err(a));
-    let all: Vec<Result<NodeId, PortId>> = fabric.switches().map(Ok).chain(cables).collect();
-    let bearable = |victim: &Result<NodeId, PortId>| {
-        let left = match *victim {
-            Ok(node) => fabric.without_nodes(&[node]),
-            Err(port) => fabric.without_links(&[port]),
-        };
-        let links = Connectivity::of(&left);
-        left.peer(sm).is_some() && left.end_ports().filter(|&port| links.joins(port, sm)).count() > 1
-    };
-    let all: Vec<_> = all.into_iter().filter(bearable).collect();
-    (!all.is_empty()).then(|| all[number % all.len()])
+/// What can die.
+#[derive(Clone, Copy)]
+enum Victim {
+    Switch(NodeId),
+    Cable(PortId),
+}
+
+impl Victim {
+    /// A switch or a cable between switches of what is to stay, chosen by a number; none where none is bearable.
+    fn of(built: &Built, number: usize) -> Option<Victim> {
+        let fabric = &*built.after;
+        let inner = |&port: &PortId| fabric.neighbour(port).is_some_and(|node| fabric.node(node).is_switch());
+        let cables = fabric.links().filter(|(a, b)| inner(a) && inner(b)).map(|(a, _)| Victim::Cable(a));
+        let all = fabric.switches().map(Victim::Switch).chain(cables);
+        let all: Vec<Victim> = all.filter(|victim| victim.is_bearable(built)).collect();
+        (!all.is_empty()).then(|| all[number % all.len()])
+    }
+
+    /// Whether the manager keeps somebody to manage, and whoever it loses is cut off from everybody: of those that only
+    /// what is to leave still joins, no source would learn.
+    fn is_bearable(self, built: &Built) -> bool {
+        let [before, after] = [&built.before, &built.after].map(|fabric| Connectivity::of(&self.without(fabric)));
+        let kept = Connectivity::of(&built.after);
+        let mut ends = built.after.end_ports().filter(|&port| kept.joins(port, built.sm));
+        let left = built.after.end_ports().filter(|&port| after.joins(port, built.sm)).count();
+        left > 1 && ends.all(|port| after.joins(port, built.sm) || !before.joins(port, built.sm))
+    }
+
+    fn without(self, fabric: &Fabric) -> Fabric {
+        match self {
+            Victim::Switch(node) => fabric.without_nodes(&[node]),
+            Victim::Cable(port) => fabric.without_links(&[port]),
+        }
+    }
+
+    fn kill(self, transport: &SimTransport) {
+        transport.with(|sim| match self {
+            Victim::Switch(node) => sim.kill_node(node),
+            Victim::Cable(port) => sim.kill_link(port),
+        });
+    }
 }
 
 #[test]
@@ -108,17 +135,9 @@ fn a_death_at_any_moment_of_a_change_loses_nothing_to_it() {
     let (tally, cases) = claim("deaths during changes", 40, cases, |tally, ((world, setting), share, number)| {
         let Some(times) = span(&world, &setting) else { return Ok(()) };
         let Some(built) = world.build() else { return Ok(()) };
-        let Some(victim) = victim(&built.after, built.sm, number) else { return Ok(()) };
+        let Some(victim) = Victim::of(&built, number) else { return Ok(()) };
         let mut play = Play::begin(&world, &setting, built);
-        let kill: Deed = (
-            moment(times, share),
-            Box::new(move |transport| {
-                transport.with(|sim| match victim {
-                    Ok(node) => sim.kill_node(node),
-                    Err(port) => sim.kill_link(port),
-                })
-            }),
-        );
+        let kill: Deed = (moment(times, share), Box::new(move |transport| victim.kill(transport)));
         let end = play.change(&world, vec![kill]);
         let End::Report(report) = end else { return Err(TestCaseError::fail(format!("{end:?}"))) };
         let again = play.answer_what_is_left(20 * MS);

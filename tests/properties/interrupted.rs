@@ -114,6 +114,14 @@ impl Victim {
         left > 1 && ends.all(|port| after.joins(port, built.sm) || !before.joins(port, built.sm))
     }
 
+    /// Whether something stays alive that the manager cannot reach: ports there may stay ARMED, and hold what they have.
+    fn makes_an_island(self, built: &Built) -> bool {
+        let left = self.without(&built.before);
+        let links = Connectivity::of(&left);
+        let mut cabled = left.ports().filter(|(_, port)| port.peer.is_some());
+        cabled.any(|(port, _)| !links.joins(port, built.sm))
+    }
+
     fn without(self, fabric: &Fabric) -> Fabric {
         match self {
             Victim::Switch(node) => fabric.without_nodes(&[node]),
@@ -136,6 +144,7 @@ fn a_death_at_any_moment_of_a_change_loses_nothing_to_it() {
         let Some(times) = span(&world, &setting) else { return Ok(()) };
         let Some(built) = world.build() else { return Ok(()) };
         let Some(victim) = Victim::of(&built, number) else { return Ok(()) };
+        let island = victim.makes_an_island(&built);
         let mut play = Play::begin(&world, &setting, built);
         let kill: Deed = (moment(times, share), Box::new(move |transport| victim.kill(transport)));
         let end = play.change(&world, vec![kill]);
@@ -145,7 +154,7 @@ fn a_death_at_any_moment_of_a_change_loses_nothing_to_it() {
         prop_assert_eq!(play.stuck(), None);
         assert_conserved(&packets)?;
         prop_assert_eq!(packets.lost_to_change, 0, "{:?}", packets);
-        prop_assert_eq!(packets.in_flight, 0, "{:?}", packets);
+        prop_assert!(island || packets.in_flight == 0, "{:?}", packets);
         prop_assert_eq!(&report.outcome, &Outcome::Completed);
         tally.count(if report.restarts > 0 {
             "answered within"

@@ -126,7 +126,8 @@ impl Sim {
 
     fn take_down(&mut self, port: u32) {
         let state = &mut self.net.ports[port as usize];
-        (state.alive, state.sends, state.state) = (false, false, PortState::Down);
+        // What an ARMED port held back in its buffer goes on: no cable, nothing to wait for.
+        (state.alive, state.sends, state.receives, state.state) = (false, false, true, PortState::Down);
         if !self.retiring {
             (self.ledger.died[port as usize], self.ledger.revived[port as usize]) = (self.now, Ticks::MAX);
         }

@@ -149,7 +149,9 @@ impl<S: SubnetManager> Driver<S> {
                 awaited(ticket, self.subnet.flush(ticket, observer, lanes).await, Event::Flushed)?
             }
             Command::ConfirmSources { ticket, half } => {
-                let ports: Vec<PortId> = self.running.alive.end_ports().collect();
+                // Who has left the routing before was told nothing, and may be there still.
+                let told = |port: &PortId| plan.draft().surviving.peer(*port).is_some();
+                let ports: Vec<PortId> = self.running.alive.end_ports().filter(told).collect();
                 awaited(ticket, self.subnet.confirm_sources(ticket, &ports, half).await, Event::SourcesMoved)?
             }
             Command::Drain { ticket, observer, lanes } => {

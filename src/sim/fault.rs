@@ -35,7 +35,9 @@ impl Sim {
             self.take_down(port);
             self.take_down(self.net.ports[port as usize].peer);
         }
-        for &port in &cabled {
+        // Behind a cable that died earlier packets may stand, too.
+        let wired = |port: &u32| self.net.ports[*port as usize].peer != NIL;
+        for port in ports.iter().map(|port| port.0).filter(wired).collect::<Vec<_>>() {
             self.empty_buffers(port);
         }
         for &port in &cabled {
@@ -124,7 +126,8 @@ impl Sim {
 
     fn take_down(&mut self, port: u32) {
         let state = &mut self.net.ports[port as usize];
-        (state.alive, state.sends, state.state) = (false, false, PortState::Down);
+        // What an ARMED port held back in its buffer goes on: no cable, nothing to wait for.
+        (state.alive, state.sends, state.receives, state.state) = (false, false, true, PortState::Down);
         if !self.retiring {
             (self.ledger.died[port as usize], self.ledger.revived[port as usize]) = (self.now, Ticks::MAX);
         }

@@ -73,7 +73,10 @@ impl Sim {
                 self.packets[id].out_lane = self.choose(self.net.port_of(lane), id);
             }
             let out_lane = self.packets[id].out_lane;
-            if out_lane == DISCARD || self.discards(out_lane, lane) || self.expired(lane, id) {
+            if out_lane == DISCARD || self.discards(out_lane, lane) {
+                self.discard_head(lane);
+            } else if self.expired(lane, id) {
+                self.lifetime_discards += 1;
                 self.discard_head(lane);
             } else if self.goes_at_once(out_lane, id) {
                 self.send_head(lane, out_lane);

@@ -63,7 +63,7 @@ fn first_stray(plan: &Plan, tables: &SubnetTables, allowed: impl Fn(Sl) -> VlSet
 }
 
 /// The ways through a node that have cables at both ends.
-fn pairs(fabric: &Fabric, node: NodeId) -> Vec<(PortNum, PortNum)> {
+pub(super) fn pairs(fabric: &Fabric, node: NodeId) -> Vec<(PortNum, PortNum)> {
     let cabled = |num: &PortNum| fabric.port_at(node, *num).is_some_and(|port| fabric.peer(port).is_some());
     let outputs: Vec<_> = (1..=fabric.node(node).num_ports).map(PortNum).filter(cabled).collect();
     let mut inputs = vec![PortNum::ZERO];

@@ -1,5 +1,6 @@
-//! A lint of plans: rules that need no graph.
+//! A lint of plans: rules that need no dependency graph.
 
+mod end;
 mod lanes;
 mod order;
 mod targets;
@@ -35,8 +36,14 @@ pub enum Rule {
     DataLanes,
     /// Forwarding entries in use stay as they are before the swap.
     InUse,
-    /// The swap moves every source, and the answers of the SA.
+    /// The swap moves every source, the answers of the SA, and where every port believes the SM to be.
     EverySource,
+    /// End ports that the change cuts off are called stranded, and no others.
+    Stranded,
+    /// In the end every LID in use leads to its owner, over the links that stay.
+    Installed,
+    /// In the end service levels are spread over all lanes as before.
+    Restored,
     /// Ports carry data again before anybody needs them.
     PortsActive,
     /// What the scheme takes for granted is named.
@@ -68,6 +75,7 @@ pub fn lint(plan: &Plan) -> Vec<Finding> {
     targets::check(plan, &mut findings);
     lanes::check(plan, &mut findings);
     usage::check(plan, &mut findings);
+    end::check(plan, &mut findings);
     findings.0
 }
 

@@ -1,8 +1,8 @@
 //! Nothing is touched that is in use, nobody is forgotten.
 
 use super::{Findings, Rule};
-use crate::ids::{Lid, PortNum};
-use crate::plan::{Phase, Plan, Scheme};
+use crate::ids::{Half, Lid, PortNum};
+use crate::plan::{Phase, Plan, Scheme, Wave};
 use crate::tables::{LFT_BLOCK, PortState, Write};
 use std::collections::BTreeSet;
 
@@ -82,5 +82,27 @@ fn check_sources(plan: &Plan, findings: &mut Findings) {
         if !wave.writes.contains(&Write::SaHalf { half: plan.new_half() }) {
             findings.wave(Rule::EverySource, &wave.name, "the SA keeps answering with the old half".to_string());
         }
+        check_manager(plan, wave, findings);
+    }
+}
+
+/// Where the manager's port has halves, every port that holds a LID is told of a LID and a service level of the new one.
+fn check_manager(plan: &Plan, wave: &Wave, findings: &mut Findings) {
+    let (fabric, sm, new) = (&*plan.draft().surviving, plan.draft().sm, plan.new_half());
+    let lids: BTreeSet<Lid> = fabric.half_lids(sm, new).collect();
+    if lids.is_empty() {
+        return;
+    }
+    let told: BTreeSet<_> = wave
+        .writes
+        .iter()
+        .filter_map(|write| match *write {
+            Write::MasterSm { port, lid, sl } if lids.contains(&lid) && Half::of_sl(sl) == new => Some(port),
+            _ => None,
+        })
+        .collect();
+    for port in fabric.lid_ports().filter(|port| !told.contains(port)) {
+        let what = format!("{} is not told where the SM is on the {new} half", fabric.describe_port(port));
+        findings.wave(Rule::EverySource, &wave.name, what);
     }
 }

@@ -1,0 +1,140 @@
+//! How a plan ends: the new routing leads everybody to everybody, service levels are spread as usual, and nobody is left out
+//! who could be reached.
+
+use super::lanes::pairs;
+use super::{Findings, Rule};
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Half, Lid, PortNum, Sl};
+use crate::plan::{Lanes, Plan, Scheme};
+use crate::tables::{Lft, SlToVl};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+pub(super) fn check(plan: &Plan, findings: &mut Findings) {
+    let reached = reached(&plan.draft().after, plan.draft().sm);
+    check_stranded(plan, &reached, findings);
+    check_arrival(plan, &reached, findings);
+    if plan.scheme() == Scheme::Double {
+        check_restored(plan, findings);
+    }
+}
+
+/// By node: whether links join it with the manager after the change.
+fn reached(fabric: &Fabric, sm: PortId) -> Vec<bool> {
+    let start = fabric.port(sm).node;
+    let mut reached = vec![false; fabric.node_count()];
+    reached[start.index()] = true;
+    let mut queue = vec![start];
+    while let Some(node) = queue.pop() {
+        let passes = fabric.node(node).is_switch();
+        let ports = fabric.ports_of(node).filter(|&port| passes || port == sm);
+        for next in ports.filter_map(|port| fabric.neighbour(port)) {
+            if !std::mem::replace(&mut reached[next.index()], true) {
+                queue.push(next);
+            }
+        }
+    }
+    reached
+}
+
+/// Stranded are the end ports that the change cuts off, and no others.
+fn check_stranded(plan: &Plan, reached: &[bool], findings: &mut Findings) {
+    let draft = plan.draft();
+    let joined = |port: PortId| {
+        let next = draft.after.neighbour(port);
+        port == draft.sm || next.is_some_and(|next| reached[next.index()])
+    };
+    let cut_off: BTreeSet<PortId> = draft.routed.end_ports().filter(|&port| !joined(port)).collect();
+    let stranded: BTreeSet<PortId> = draft.stranded.iter().copied().collect();
+    for &port in cut_off.symmetric_difference(&stranded) {
+        let name = draft.before.describe_port(port);
+        let what = if cut_off.contains(&port) { "is cut off and not called stranded" } else { "is not cut off" };
+        findings.plan(Rule::Stranded, format!("{name} {what}"));
+    }
+}
+
+/// From every switch that stays, each LID that will be in use leads to the port that owns it.
+fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
+    let fabric = &*plan.draft().after;
+    let tables = plan.tables_at(plan.waves().len());
+    let halves: &[Half] = match plan.scheme() {
+        Scheme::Double => &[plan.new_half()],
+        Scheme::Static | Scheme::InPlace => &[Half::Lower, Half::Upper],
+    };
+    let starts: Vec<NodeId> = fabric.switches().filter(|switch| reached[switch.index()]).collect();
+    let mut known = vec![Way::Unknown; fabric.node_count()];
+    for owner in fabric.lid_ports().filter(|&port| reached[fabric.port(port).node.index()]) {
+        let undivided = fabric.port(owner).lid.filter(|&lid| fabric.half_of(lid).is_none());
+        for lid in halves.iter().flat_map(|&half| fabric.half_lids(owner, half)).chain(undivided) {
+            known.fill(Way::Unknown);
+            let lost = starts.iter().find(|&&start| !leads(fabric, &tables.lfts, start, lid, owner, &mut known));
+            if let Some(&start) = lost {
+                let what = format!(
+                    "{}: LID {lid} does not lead to {}, over the links that stay",
+                    fabric.describe_node(start),
+                    fabric.describe_port(owner)
+                );
+                return findings.plan(Rule::Installed, what);
+            }
+        }
+    }
+}
+
+/// Where the packets of one LID come to from a switch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Unknown,
+    /// To their owner.
+    Home,
+    /// Round, nowhere, or to somebody else.
+    Astray,
+}
+
+/// Follows a LID from a switch until it is known where that leads; remembers it for every switch on the way.
+fn leads(fabric: &Fabric, lfts: &[Arc<Lft>], start: NodeId, lid: Lid, owner: PortId, known: &mut [Way]) -> bool {
+    let mut path = Vec::new();
+    let mut at = start;
+    let way = loop {
+        match known[at.index()] {
+            Way::Unknown => {}
+            settled => break settled,
+        }
+        // A switch met again on this path is astray already, and so ends a round trip.
+        known[at.index()] = Way::Astray;
+        path.push(at);
+        let port = lfts[at.index()].get(lid).and_then(|num| fabric.port_at(at, num));
+        let Some(port) = port else { break Way::Astray };
+        if fabric.port(port).num == PortNum::ZERO {
+            break if port == owner { Way::Home } else { Way::Astray };
+        }
+        match fabric.peer(port) {
+            Some(peer) if peer == owner => break Way::Home,
+            Some(peer) if fabric.node(fabric.port(peer).node).is_switch() => at = fabric.port(peer).node,
+            Some(_) | None => break Way::Astray,
+        }
+    };
+    path.iter().for_each(|node| known[node.index()] = way);
+    way == Way::Home
+}
+
+/// Every service level is where it is outside a change.
+fn check_restored(plan: &Plan, findings: &mut Findings) {
+    let fabric = &*plan.draft().surviving;
+    let tables = plan.tables_at(plan.waves().len());
+    let usual = usual(plan.lanes());
+    for (node, _) in fabric.nodes().filter(|(_, node)| node.present) {
+        let held = &tables.sl_to_vl[node.index()];
+        let other = pairs(fabric, node).into_iter().find(|&(input, output)| *held.get(input, output) != usual);
+        if let Some((input, output)) = other {
+            let name = fabric.describe_node(node);
+            let what = format!("{name}, port {input} to port {output}: the table is not that of the steady state");
+            return findings.plan(Rule::Restored, what);
+        }
+    }
+}
+
+/// Service level s on the lane of rank s mod V.
+fn usual(lanes: Lanes) -> SlToVl {
+    let all: Vec<_> = lanes.all.iter().collect();
+    SlToVl::from_fn(|sl: Sl| all.get(sl.index() % all.len().max(1)).copied().unwrap_or_default())
+}

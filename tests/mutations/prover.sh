@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Breaks the prover itself, one line at a time, in a copy of the working tree, and tells which test fails first. Each row of
+# the list is: name | file | text to be replaced, which must be there | what it becomes. Prints the table of docs/MUTATIONS.md,
+# "Of the prover itself". Slow: every row builds the library anew.
+#
+#   tests/mutations/prover.sh [FIRST [LAST]]      rows to try, counted from 1; all by default
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+rows=(
+    'what stands in lanes is forgotten at every barrier|walk.rs|*lanes &= if net.exists(now.stage, channel as usize) { left } else { 0 };|*lanes &= if net.exists(now.stage, channel as usize) { left & 0 } else { 0 };'
+    'what was latched before a wave is forgotten|dependencies.rs|self.masks[slot] \|= before.masks[slot] & !empty;|self.masks[slot] \|= before.masks[slot] & !empty & 0;'
+    'new forwarding entries are not mixed in|walk.rs|(old != new).then_some(new)|(old != new && false).then_some(new)'
+    'old forwarding entries are not mixed in|walk.rs|std::iter::once(old)|std::iter::once(new)'
+    'new SL-to-VL tables are not mixed in, where inputs are alike|lanes.rs|self.masks.extend(groups.iter().map(\|group\| bit(old.get(group.sls[0])) \| bit(new.get(group.sls[0]))));|let _ = new; self.masks.extend(groups.iter().map(\|group\| bit(old.get(group.sls[0]))));'
+    'new SL-to-VL tables are not mixed in, pair by pair|lanes.rs|bit(old.get(input, output).get(sl)) \| bit(new.get(input, output).get(sl))|bit(old.get(input, output).get(sl)) \| bit(new.get(input, output).get(sl)) & 0'
+    'packets in send queues are forgotten at every barrier|injection.rs|let stays = stage > 0|let stays = stage > usize::MAX - 1'
+    'every hole is forgiven|walk.rs|let lenient = [stranded, stranded \|\| dead];|let lenient = [stranded \|\| true, stranded \|\| dead \|\| true];'
+    'wrong arrivals are not noticed|walk.rs|&& at != now.class.owner|&& at != now.class.owner && false'
+    'the upper half is not looked at|prover.rs|all.unite(&halves[1][stage]);|'
+    'only the first wave is judged|prover.rs|for stage in 0..sound {|for stage in 0..sound.min(2) {'
+    'every graph has an order|graph.rs|if order.len() == self.len() { Ok(order) }|if order.len() <= self.len() { Ok(order) }'
+    'dependencies of injection channels are left out|dependencies.rs|own.add(self.layout, source.row, source.input, from, output, to);|own.add(self.layout, source.row, source.input, from & 0, output, to);'
+    'a half that is gone need not have stood in empty lanes|prover.rs|check_gone(case, &layout, &halves, stage)?;|'
+    'packets that are gone stay|walk.rs|let left = if facts.gone[now.class.half.index()] { 0 } else { !facts.empty.0 };|let left = !facts.empty.0;'
+    'barriers in disorder are taken|prover.rs|= transition.disorder() {|= transition.disorder().filter(\|_\| false) {'
+    'newcomers take part from the first|walk.rs|!self.newcomer[port.index()] \|\| stage >= from && half == only|!self.newcomer[port.index()] \|\| stage >= from && half == only \|\| true'
+    'waves need not begin as the last one ended|prover.rs|check_sequence(fabric, &waves)?;|'
+)
+
+# Cheapest first; the first that fails has caught the row.
+tests=('--lib verify' '--test verify' '--test certificate' '--test plan' '--test growth' '--test ghost_cycle' '--test mutations')
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+git ls-files -z --cached --others --exclude-standard | tar --null -T - -c | tar -x -C "$scratch"
+export CARGO_TARGET_DIR=${PROVER_TARGET:-$scratch/target} CARGO_INCREMENTAL=1
+
+caught_by() {
+    local test
+    # The library must still build: a row that does not compile tells nothing.
+    (cd "$scratch" && cargo check --quiet --lib >"$scratch/log" 2>&1) || { echo "DOES NOT BUILD"; return; }
+    for test in "${tests[@]}"; do
+        # shellcheck disable=SC2086 # Each entry is several words.
+        if ! (cd "$scratch" && timeout 900 cargo test --quiet $test >"$scratch/log" 2>&1); then
+            echo "\`$test\`"
+            return
+        fi
+    done
+    echo "**nobody**"
+}
+
+first=${1:-1} last=${2:-${#rows[@]}}
+echo "| mutation | first test to fail |"
+echo "|---|---|"
+for ((at = first - 1; at < last; at++)); do
+    row=${rows[at]//\\|/$'\x01'}
+    IFS='|' read -r name file from to <<<"$row"
+    from=${from//$'\x01'/|} to=${to//$'\x01'/|}
+    path=$scratch/src/verify/$file
+    cp "$path" "$scratch/kept"
+    FROM=$from TO=$to perl -0pi -e 's/\Q$ENV{FROM}\E/$ENV{TO}/' "$path"
+    if cmp -s "$path" "$scratch/kept"; then
+        echo "| $name | NOT APPLIED: $file has changed |"
+        continue
+    fi
+    echo "| $name | $(caught_by) |"
+    cp "$scratch/kept" "$path"
+done

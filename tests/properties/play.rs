@@ -1,0 +1,367 @@
+//! A world brought to life: the simulated subnet under saturating traffic, a driver that changes its routing, and management
+//! packets that are lost, late, doubled and in any order.
+
+use super::world::{Built, Happening, OLD, World};
+use proptest::prelude::*;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64;
+use reconfig::change::Prepared;
+use reconfig::driver::{ChangeReport, Driver, DriverError, Intent, Running};
+use reconfig::fabric::Fabric;
+use reconfig::plan::{Arming, Lanes, Observer, Plan, Policy, Scheme, Sending, Vetted};
+use reconfig::routing::stranded;
+use reconfig::sim::{ArmedPort, Halt, Latch, PacketCounts, Sim, SimConfig, SimTransport, StuckPacket, Traffic};
+use reconfig::subnet::{Manager, Timing};
+use reconfig::verify;
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+pub const MS: u64 = 1_000_000;
+
+/// Simulated time after which nothing is waited for any more.
+const END_NS: u64 = 600 * MS;
+
+/// How management packets fare.
+#[derive(Clone, Debug)]
+pub struct Management {
+    pub service_ns: u64,
+    pub loss: f64,
+    /// Asks again before an answer can have come, so that copies of every `Set` arrive late.
+    pub impatient: bool,
+    pub delay_ns: u64,
+    pub window: usize,
+    pub per_device: usize,
+    /// The writes of each wave in an order drawn from a seed, with this many on the wire.
+    pub order: Option<(u64, u16)>,
+}
+
+/// Hardware, traffic and policy.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    pub seed: u64,
+    pub scheme: Scheme,
+    pub policy: Policy,
+    pub latch: Latch,
+    pub buffer_credits: u16,
+    pub replies: f64,
+    pub send_queue: u16,
+    pub vl_weight: u16,
+    pub traffic: Traffic,
+    pub management: Management,
+}
+
+fn managements() -> impl Strategy<Value = Management> {
+    (
+        prop::sample::select(&[1_000u64, 4_000, 18_600][..]),
+        (prop::sample::select(&[0.0, 0.0, 0.03][..]), prop::bool::weighted(0.25)),
+        prop::sample::select(&[0u64, 5_000, 50_000][..]),
+        prop::sample::select(&[3usize, 16, 128][..]),
+        1usize..4,
+        prop::option::of((any::<u64>(), 1u16..6)),
+    )
+        .prop_map(|(service_ns, (loss, impatient), delay_ns, window, per_device, order)| Management {
+            service_ns,
+            loss,
+            impatient,
+            delay_ns,
+            window,
+            per_device,
+            order,
+        })
+}
+
+fn traffics() -> impl Strategy<Value = Traffic> {
+    prop_oneof![
+        3 => Just(Traffic::Uniform),
+        1 => Just(Traffic::Permutation),
+        1 => (0u32..2).prop_map(|destination| Traffic::HotSpot { destination, share: 0.2 }),
+    ]
+}
+
+/// Settings for changes of one of these schemes.
+pub fn settings(schemes: &'static [Scheme]) -> impl Strategy<Value = Setting> {
+    let policies = (prop::sample::select(Arming::ALL), prop::sample::select(Observer::ALL));
+    let policies = policies.prop_map(|(arming, observer)| Policy { arming, observer });
+    let latches = prop::sample::select(&[Latch::Arrival, Latch::Head, Latch::Grant][..]);
+    let queues = (prop::sample::select(&[16u16, 24, 64][..]), 1u16..20, prop::sample::select(&[1u16, 64][..]));
+    let replies = prop::sample::select(&[0.0, 0.1, 0.3][..]);
+    (0u64..1_000, prop::sample::select(schemes), policies, latches, queues, replies, traffics(), managements())
+        .prop_map(
+            |(seed, scheme, policy, latch, (buffer_credits, send_queue, vl_weight), replies, traffic, management)| {
+                Setting {
+                    seed,
+                    scheme,
+                    policy,
+                    latch,
+                    buffer_credits,
+                    replies,
+                    send_queue,
+                    vl_weight,
+                    traffic,
+                    management,
+                }
+            },
+        )
+}
+
+/// How a change ended.
+#[derive(Debug)]
+pub enum End {
+    Deadlock,
+    Report(Box<ChangeReport>),
+    /// Nobody told the manager that anything had happened.
+    Unheard,
+    Error(DriverError),
+    /// It never came to an end.
+    Endless,
+}
+
+/// Something done from outside at a time of the simulation's clock.
+pub type Deed = (u64, Box<dyn FnOnce(&SimTransport)>);
+
+/// A subnet that runs, and its manager.
+pub struct Play {
+    pub transport: SimTransport,
+    pub driver: Driver<Manager<SimTransport>>,
+    pub built: Built,
+    setting: Setting,
+    /// None where hosts are cut off: what waits in their send queues is nobody's.
+    lanes: Option<Lanes>,
+    /// Lanes that were occupied when a barrier had said that they are not.
+    pub lies: RefCell<Vec<String>>,
+}
+
+impl Play {
+    /// Brings a subnet up; its sources send as fast as they can.
+    pub fn begin(world: &World, setting: &Setting, built: Built) -> Play {
+        let transport = SimTransport::new(simulation(world, setting, &built));
+        let running = Running {
+            known: built.whole.clone(),
+            routed: built.before.clone(),
+            alive: built.before.clone(),
+            tables: built.tables.clone(),
+            layers: 1,
+            half: OLD,
+            sm: built.sm,
+        };
+        let intent = Intent {
+            engine: Rc::new(world.new),
+            scheme: setting.scheme,
+            policy: setting.policy,
+            unproved_baselines: setting.scheme != Scheme::Double,
+        };
+        let driver = Driver::new(Manager::new(transport.clone(), timing(&setting.management), 0), running, intent);
+        let cut_off = stranded(&built.before, &built.after, built.sm);
+        let lanes = cut_off.is_empty().then(|| Lanes::of_fabric(&built.before));
+        Play { transport, driver, built, setting: setting.clone(), lanes, lies: RefCell::default() }
+    }
+
+    /// Lets the subnet run, then changes it as its world says.
+    pub fn change(&mut self, world: &World, deeds: Vec<Deed>) -> End {
+        self.pass(if world.slow { 400_000 } else { 40_000 });
+        let until_ns = self.now_ns() + 200 * MS;
+        let (switches, cables) = (self.built.switches.clone(), self.built.cables.clone());
+        match world.happening {
+            Happening::Come { .. } => {
+                self.transport.with(|sim| switches.iter().for_each(|&node| sim.revive_node(node)));
+                self.drive(deeds, async |driver| driver.await_growth(until_ns).await)
+            }
+            Happening::Leave { sudden: true, .. } if !(switches.is_empty() && cables.is_empty()) => {
+                self.transport.with(|sim| {
+                    switches.iter().for_each(|&node| sim.kill_node(node));
+                    cables.iter().for_each(|&cable| sim.kill_link(cable));
+                });
+                self.drive(deeds, async |driver| driver.await_loss(until_ns).await)
+            }
+            Happening::Leave { .. } | Happening::Reroute => self.planned(self.built.after.clone(), deeds),
+        }
+    }
+
+    /// A change that is announced, its writes in the order asked for.
+    pub fn planned(&mut self, after: Arc<Fabric>, deeds: Vec<Deed>) -> End {
+        let mut prepared = match self.driver.prepare(after) {
+            Ok(prepared) => prepared,
+            Err(error) => return End::Error(error),
+        };
+        if let Some((seed, window)) = self.setting.management.order {
+            prepared = reordered(prepared, seed, window);
+        }
+        self.transport.with(|sim| sim.omit(&prepared.stranded));
+        self.drive(deeds, async |driver| driver.run(prepared).await.map(Some))
+    }
+
+    /// Routes around what was lost while the last change ended; whether there was anything.
+    pub fn answer_what_is_left(&mut self, wait_ns: u64) -> bool {
+        let until_ns = self.now_ns() + wait_ns;
+        let lost = self.driver.running().has_lost_something();
+        lost && matches!(self.drive(Vec::new(), async |driver| driver.await_loss(until_ns).await), End::Report(_))
+    }
+
+    /// Polls what the driver does; whenever it waits, the simulation goes on. What each barrier says is looked into.
+    fn drive(
+        &mut self,
+        mut deeds: Vec<Deed>,
+        task: impl AsyncFnOnce(&mut Driver<Manager<SimTransport>>) -> Result<Option<ChangeReport>, DriverError>,
+    ) -> End {
+        let trail = self.driver.trail();
+        let (transport, setting, lanes, lies) = (&self.transport, &self.setting, self.lanes, &self.lies);
+        let mut future = pin!(task(&mut self.driver));
+        let mut context = Context::from_waker(Waker::noop());
+        deeds.sort_by_key(|(at_ns, _)| std::cmp::Reverse(*at_ns));
+        loop {
+            let polled = future.as_mut().poll(&mut context);
+            for state in trail.take() {
+                let lie = lanes.and_then(|lanes| transport.with(|sim| lie(sim, state, lanes, setting)));
+                lies.borrow_mut().extend(lie);
+            }
+            if let Poll::Ready(ended) = polled {
+                return ended
+                    .map_or_else(End::Error, |report| report.map_or(End::Unheard, |r| End::Report(Box::new(r))));
+            }
+            if let Some(end) = advance(transport, &mut deeds) {
+                return end;
+            }
+        }
+    }
+
+    /// What was to leave as planned leaves, nobody sends any more, and every packet meets its fate.
+    pub fn finish(&mut self, depart: bool) -> PacketCounts {
+        self.pass(100_000);
+        if depart {
+            let (switches, cables) = (self.built.switches.clone(), self.built.cables.clone());
+            self.transport.with(|sim| {
+                switches.iter().for_each(|&node| sim.retire_node(node));
+                cables.iter().for_each(|&cable| sim.retire_link(cable));
+            });
+            self.pass(50_000);
+        }
+        self.transport.with(Sim::stop_sources);
+        let end_ns = self.now_ns() + 300 * MS;
+        while self
+            .transport
+            .with(|sim| sim.deadlock().is_none() && sim.packets().in_flight > 0 && sim.now_ns() < end_ns)
+        {
+            self.pass(MS / 2);
+        }
+        self.transport.with(Sim::confirm_deadlock);
+        self.transport.with(|sim| sim.packets())
+    }
+
+    /// The cycle of waiting packets, if there is one.
+    pub fn stuck(&self) -> Option<Vec<StuckPacket>> {
+        self.transport.with(|sim| sim.deadlock().map(<[_]>::to_vec))
+    }
+
+    pub fn now_ns(&self) -> u64 {
+        self.transport.with(|sim| sim.now_ns())
+    }
+
+    pub fn pass(&mut self, length_ns: u64) {
+        self.transport.with(|sim| sim.run(sim.now_ns() + length_ns, false));
+    }
+}
+
+/// Lets the simulation go on to what the driver waits for, or to the next deed; how the change ends, where it ends here.
+fn advance(transport: &SimTransport, deeds: &mut Vec<Deed>) -> Option<End> {
+    let next_ns = deeds.last().map_or(u64::MAX, |(at_ns, _)| *at_ns);
+    let halt = transport.advance(next_ns.min(END_NS));
+    let now_ns = transport.with(|sim| sim.now_ns());
+    if now_ns >= next_ns
+        && let Some((_, deed)) = deeds.pop()
+    {
+        deed(transport);
+    }
+    match halt {
+        Halt::Deadlock => Some(End::Deadlock),
+        Halt::Time | Halt::Mad => (now_ns >= END_NS).then_some(End::Endless),
+    }
+}
+
+/// What a barrier said that is not so. By age, send queues are not flushed (claim F.6).
+fn lie(sim: &Sim, state: &'static str, lanes: Lanes, setting: &Setting) -> Option<String> {
+    let claimed = match (setting.scheme, state) {
+        (Scheme::Double, "installing") if setting.policy.observer != Observer::Lifetime => lanes.b,
+        (Scheme::Double, "restoring") => lanes.a,
+        _ => return None,
+    };
+    let occupied = sim.occupied(claimed);
+    (occupied > 0).then(|| format!("{occupied} lanes of {claimed} are occupied on entering {state}"))
+}
+
+fn simulation(world: &World, setting: &Setting, built: &Built) -> Sim {
+    let management = &setting.management;
+    let lifetime = setting.policy.observer == Observer::Lifetime;
+    let config = SimConfig {
+        seed: setting.seed,
+        data_vls: world.vls,
+        buffer_credits: setting.buffer_credits,
+        vl_weight: setting.vl_weight,
+        latch: setting.latch,
+        armed: if setting.policy.arming == Arming::Discard { ArmedPort::Discards } else { ArmedPort::Holds },
+        switch_lifetime_ns: if lifetime { 4096 << 6 } else { 0 },
+        load: 1.0,
+        traffic: setting.traffic.clone(),
+        replies: setting.replies,
+        send_queue: setting.send_queue,
+        sma_service_ns: management.service_ns,
+        smp_loss: management.loss,
+        smp_delay_ns: management.delay_ns,
+        ..SimConfig::default()
+    };
+    let mut sim = Sim::new(&built.whole, config, built.sm).expect("the settings here can be meant");
+    for switch in built.whole.switches() {
+        let lft = &built.tables.lfts[switch.index()];
+        (0..lft.blocks()).for_each(|block| sim.load_lft_block(switch, block, &lft.block(block)));
+    }
+    sim.load_half(OLD);
+    let sm_lid = built.whole.port(built.sm).lid.expect("every end port has LIDs");
+    sim.load_master_sm(sm_lid, OLD.sls().next().expect("a half has service levels"));
+    if matches!(world.happening, Happening::Come { .. }) {
+        built.switches.iter().for_each(|&node| sim.keep_away(node));
+    }
+    sim.start();
+    sim
+}
+
+/// A copy of a request lives as long as it may be delayed and as an agent's queue lasts.
+fn timing(management: &Management) -> Timing {
+    let timeout_ns = match (management.impatient, management.loss > 0.0) {
+        (true, _) => 30_000,
+        (false, true) => MS / 2,
+        (false, false) => 2 * MS,
+    };
+    Timing {
+        timeout_ns,
+        // Enough that seldom a change fails for loss alone, few enough that the dead are soon given up.
+        retries: if management.loss > 0.0 { 9 } else { 4 },
+        window: management.window,
+        per_device: management.per_device,
+        smp_lifetime_ns: MS / 2,
+        poll_first_ns: 10_000,
+        poll_most_ns: 500_000,
+        barrier_ns: 30 * MS,
+        light_sweep_ns: Some(5 * MS),
+    }
+}
+
+/// The same plan with the writes of every wave shuffled, proved anew: the prover's verdict does not depend on order.
+fn reordered(prepared: Prepared, seed: u64, window: u16) -> Prepared {
+    let mut draft = prepared.plan.plan().draft().clone();
+    let mut rng = Pcg64::seed_from_u64(seed);
+    for wave in &mut draft.waves {
+        wave.writes.shuffle(&mut rng);
+        wave.sending = Sending::Listed { window };
+    }
+    let proved = prepared.plan.refusal().is_none();
+    let plan = match verify::prove(Plan::seal(draft)) {
+        Ok(plan) => Vetted::from(plan),
+        Err((plan, refusal)) => Vetted::baseline(plan, refusal).expect("a plan of scheme double stays proved"),
+    };
+    assert_eq!(plan.refusal().is_none(), proved, "the order of the writes changes the verdict");
+    Prepared { plan: Arc::new(plan), ..prepared }
+}

@@ -4,16 +4,19 @@ use super::evidence::EvidenceArguments;
 use super::input::{PlanFile, read_certificate, read_plan};
 use super::outcome::{Answer, Failure};
 use super::{Common, output};
+use crate::plan::Plan;
 use crate::report::{self, CheckReport, Judgement, PlanFacts, Refused};
 use crate::sim::SimConfig;
+use crate::verify::Binding;
 use crate::{check, verify};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Two judges look at the plan. A lint that shares no code with the planner (phases, barriers, lanes, targets); and, for
-every order in which the writes of a wave may land, the prover, or with a certificate the checker, which shares no code
-with the prover. A third, in Python's standard library alone, is examples/check_certificate.py.
+Several judges look at the plan. A lint that shares no code with the planner (phases, barriers, lanes, targets). For
+every order in which the writes of a wave may land: the prover, and the checker, which shares no code with it, by the
+certificate of that proof; with a certificate from a file, the checker alone. One more, in Python's standard library, is
+examples/check_certificate.py.
 
 Examples:
   reconfig check change.plan
@@ -40,10 +43,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let (facts, findings) = (PlanFacts::of(&plan, arguments.smp_time), check::lint(&plan));
     let judgement = match certificate {
         Some(bytes) => Judgement::Certificate(check::certificate::check(&plan, text.as_bytes(), &bytes)),
-        None => Judgement::Proof(match verify::prove(plan) {
-            Ok(proved) => Ok(proved.statistics().clone()),
-            Err((plan, refusal)) => Err(Refused::of(&plan, &refusal)),
-        }),
+        None => proved_and_checked(plan, &text),
     };
     let report = CheckReport::new(facts, findings, judgement);
     if common.json {
@@ -53,4 +53,17 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     }
     arguments.evidence.show(report.refusal.as_ref(), common)?;
     Ok(report.sound.into())
+}
+
+/// The prover's judgement, and the checker's of what the prover saw.
+fn proved_and_checked(plan: Plan, text: &str) -> Judgement {
+    let (proved, certificate) = match verify::prove_certified(plan) {
+        Ok(proved) => proved,
+        Err((plan, refusal)) => return Judgement::Proof(Err(Refused::of(&plan, &refusal))),
+    };
+    let proof = proved.statistics().clone();
+    let Some(certificate) = certificate else { return Judgement::Proof(Ok(proof)) };
+    let certificate = certificate.to_text(&proved.get().binding(Binding::digest(text.as_bytes())));
+    let checked = check::certificate::check(proved.get(), text.as_bytes(), certificate.as_bytes());
+    Judgement::Both(proof, checked)
 }

@@ -9,6 +9,7 @@
 
 mod cost;
 mod digest;
+mod disorder;
 mod document;
 mod drain_graph;
 mod error;
@@ -269,30 +270,8 @@ impl Transition for Plan {
         &self.draft.stranded
     }
 
-    /// Writes are acknowledged before anything else is asked for, and nothing is called drained while sources may still
-    /// begin on the old half or have its packets in other lanes.
     fn disorder(&self) -> Option<(String, String)> {
-        let mut moved = !self.waves().iter().any(|wave| wave.phase == Phase::Swap);
-        for wave in self.waves() {
-            let fault = |what: String| Some((wave.name.clone(), what));
-            if !wave.writes.is_empty() && wave.barriers.first() != Some(&Barrier::Acknowledged) {
-                return fault("its writes are not acknowledged before anything else: they may land later".to_string());
-            }
-            for barrier in &wave.barriers {
-                match *barrier {
-                    Barrier::SourcesMoved => moved = true,
-                    Barrier::Drained(_) if !moved => {
-                        return fault("it drains before every source has moved".to_string());
-                    }
-                    Barrier::Drained(lanes) if !self.draft.lanes.a.minus(lanes).is_empty() => {
-                        let a = self.draft.lanes.a;
-                        return fault(format!("it drains{lanes}, and the old half is on{a}"));
-                    }
-                    Barrier::Acknowledged | Barrier::Flushed(_) | Barrier::Drained(_) => {}
-                }
-            }
-        }
-        None
+        disorder::first(self)
     }
 
     /// Newcomers are told of their half by the swap, or, where there is none, when ports are started.

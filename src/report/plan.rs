@@ -293,6 +293,8 @@ pub enum Judgement {
     Proof(Result<ProofStatistics, Refused>),
     /// The checker, by a certificate.
     Certificate(Result<Checked, CertificateFault>),
+    /// Both: the prover accepts.
+    Both(ProofStatistics, Result<Checked, CertificateFault>),
 }
 
 impl CheckReport {
@@ -308,11 +310,25 @@ impl CheckReport {
             certificate: None,
             fault: None,
         };
-        match judgement {
-            Judgement::Proof(Ok(proof)) => report.proof = Some(proof),
-            Judgement::Proof(Err(refused)) => report.refusal = Some(refused),
-            Judgement::Certificate(Ok(checked)) => report.certificate = Some(checked),
-            Judgement::Certificate(Err(fault)) => report.fault = Some(fault.to_string()),
+        let checked = match judgement {
+            Judgement::Both(proof, checked) => {
+                report.proof = Some(proof);
+                Some(checked)
+            }
+            Judgement::Certificate(checked) => Some(checked),
+            Judgement::Proof(Ok(proof)) => {
+                report.proof = Some(proof);
+                None
+            }
+            Judgement::Proof(Err(refused)) => {
+                report.refusal = Some(refused);
+                None
+            }
+        };
+        match checked {
+            Some(Ok(checked)) => report.certificate = Some(checked),
+            Some(Err(fault)) => report.fault = Some(fault.to_string()),
+            None => {}
         }
         report.sound &= report.refusal.is_none() && report.fault.is_none();
         report

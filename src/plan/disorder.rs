@@ -1,0 +1,63 @@
+//! Plans whose waves cannot be judged one after the other: writes that may land in a later wave, or in an order that
+//! matters; drains that cannot be true.
+
+use super::{Barrier, Phase, Plan, Wave};
+use crate::fabric::NodeId;
+use crate::tables::{SlToVlScope, Write};
+use std::collections::BTreeSet;
+
+/// The first wave at fault, and what is wrong with it.
+pub(super) fn first(plan: &Plan) -> Option<(String, String)> {
+    let mut moved = !plan.waves().iter().any(|wave| wave.phase == Phase::Swap);
+    for wave in plan.waves() {
+        let fault = late(wave).or_else(|| twice(wave)).or_else(|| untimely(plan, wave, &mut moved));
+        if let Some(what) = fault {
+            return Some((wave.name.clone(), what));
+        }
+    }
+    None
+}
+
+fn late(wave: &Wave) -> Option<String> {
+    let awaited = wave.writes.is_empty() || wave.barriers.first() == Some(&Barrier::Acknowledged);
+    (!awaited).then(|| "its writes are not acknowledged before anything else: they may land later".to_string())
+}
+
+/// Writes of a wave land in any order: what it leads to must not depend on it.
+fn twice(wave: &Wave) -> Option<String> {
+    let mut whole: BTreeSet<NodeId> = BTreeSet::new();
+    let mut parts = BTreeSet::new();
+    let mut blocks = BTreeSet::new();
+    for write in &wave.writes {
+        let fresh = match *write {
+            Write::SlToVl { node, scope: SlToVlScope::All, .. } => whole.insert(node),
+            Write::SlToVl { node, scope: SlToVlScope::Pair { input, output }, .. } => {
+                parts.insert((node, input, output))
+            }
+            Write::SlToVl { node, scope: SlToVlScope::EndPort { port }, .. } => parts.insert((node, port, port)),
+            Write::LftBlock { switch, block, .. } => blocks.insert((switch, block)),
+            Write::PortState { .. } | Write::ActiveHalf { .. } | Write::SaHalf { .. } | Write::MasterSm { .. } => true,
+        };
+        if !fresh {
+            return Some("it sets a table twice, and either write may land last".to_string());
+        }
+    }
+    let both = parts.iter().any(|(node, ..)| whole.contains(node));
+    both.then(|| "it sets SL-to-VL tables of a switch together and one by one, and either may land last".to_string())
+}
+
+/// Nothing is drained while sources may still begin on the old half, or have its packets in other lanes.
+fn untimely(plan: &Plan, wave: &Wave, moved: &mut bool) -> Option<String> {
+    let a = plan.lanes().a;
+    for barrier in &wave.barriers {
+        match *barrier {
+            Barrier::SourcesMoved => *moved = true,
+            Barrier::Drained(_) if !*moved => return Some("it drains before every source has moved".to_string()),
+            Barrier::Drained(lanes) if !a.minus(lanes).is_empty() => {
+                return Some(format!("it drains lanes {lanes}, and the old half is on {a}"));
+            }
+            Barrier::Acknowledged | Barrier::Flushed(_) | Barrier::Drained(_) => {}
+        }
+    }
+    None
+}

@@ -17,7 +17,9 @@ import sys
 import zlib
 
 NO_ROUTE = 255
-DATA = 0x7FFF  # VL 15 discards
+DISCARDS = 0x8000  # VL 15: end ports may discard, switches must not
+HALVES = ("lower", "upper")
+STATES = ("down", "initialize", "armed", "active")
 EVERY = sum(1 << 16 * group for group in range(8))
 
 
@@ -44,6 +46,20 @@ def each(mask):
     return [bit for bit in range(16) if mask >> bit & 1]
 
 
+def one_of(word, words, what):
+    """A word that must be one of some."""
+    if word not in words:
+        raise Refused(f"{word!r} is no {what}")
+    return word
+
+
+def mask_of(value, what):
+    """A mask of 16 lanes."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 0xFFFF:
+        raise Refused(f"{value!r} is no mask of lanes ({what})")
+    return value
+
+
 class Fabric:
     """Nodes and ports of a plan, by index: ports of all nodes in order, port 0 of each included."""
 
@@ -58,9 +74,15 @@ class Fabric:
             self.port_num += range(node["num_ports"] + 1)
         self.count = len(self.port_node)
         self.peer = [None] * self.count
+        if len(self.node_at) != len(self.nodes) or any(not node.get("present", True) for node in self.nodes):
+            raise Refused("a node is listed twice, or as absent")
         for link in described["links"]:
             a, b = self.port(link["a"], link["a_port"]), self.port(link["b"], link["b_port"])
+            if self.peer[a] is not None or self.peer[b] is not None:
+                raise Refused(f"{self.name(a)} or {self.name(b)} is cabled twice")
             self.peer[a], self.peer[b] = b, a
+            if not self.is_switch(self.port_node[a]) and not self.is_switch(self.port_node[b]):
+                raise Refused(f"{self.name(a)} is cabled to another end port: no switch is between them")
         self.lid, self.lmc, self.vls = [None] * self.count, [0] * self.count, [8] * self.count
         for place, node in enumerate(self.nodes):
             for port in node["ports"]:
@@ -71,11 +93,56 @@ class Fabric:
         routed = self.peer_less(plan["routed"])
         self.come = [self.peer[at] is not None and routed[at] is None for at in range(self.count)]
         self.stranded = [False] * self.count
+        after = self.peer_less(plan["after"])
+        manager = self.port(plan["sm"]["node"], plan["sm"]["port"])
+        reached = self.reach(after, self.port_node[manager])
         for end in plan["stranded"]:
-            self.stranded[self.port(end["node"], end["port"])] = True
+            at = self.port(end["node"], end["port"])
+            self.stranded[at] = True
+            if after[at] is not None and self.port_node[at] in reached:
+                raise Refused(f"{self.name(at)} is said to be cut off, and the SM reaches it afterwards")
+        if any(after[at] is not None and not self.survives[at] for at in range(self.count)):
+            raise Refused("a cable is dead while the waves run, and there afterwards")
+        if self.digest() != plan["digest"]:
+            raise Refused(f"the plan says that its fabric has digest {plan['digest']}, which has {self.digest()}")
 
     def port(self, guid, num):
-        return self.first[self.node_at[int(guid, 16)]] + num
+        place = self.node_at[int(guid, 16)]
+        if not isinstance(num, int) or not 0 <= num <= self.nodes[place]["num_ports"]:
+            raise Refused(f"node {guid} has no port {num}")
+        return self.first[place] + num
+
+    def digest(self):
+        """FNV-1a over kinds, ports, LIDs and links in the order of GUIDs: what plans name a fabric by."""
+        value = 0xCBF29CE484222325
+        words = []
+        for guid in sorted(self.node_at):
+            place = self.node_at[guid]
+            node = self.nodes[place]
+            words += [guid, ("switch", "ca", "router").index(node["kind"]) << 8 | node["num_ports"]]
+            for at in range(self.first[place], self.first[place] + node["num_ports"] + 1):
+                words.append((self.lid[at] or 0) << 8 | self.lmc[at])
+                peer = self.peer[at]
+                linked = peer is not None
+                words.append(int(self.nodes[self.port_node[peer]]["guid"], 16) if linked else 0)
+                words.append(self.port_num[peer] if linked else 0)
+        for word in words:
+            for byte in word.to_bytes(8, "big"):
+                value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+        return f"{value:016x}"
+
+    def reach(self, peers, start):
+        """Nodes that links lead to from a node; only switches lead on."""
+        entered, queue = {start}, [start]
+        while queue:
+            place = queue.pop()
+            if place != start and not self.is_switch(place):
+                continue
+            for at in range(self.first[place], self.first[place] + self.nodes[place]["num_ports"] + 1):
+                if peers[at] is not None and self.port_node[peers[at]] not in entered:
+                    entered.add(self.port_node[peers[at]])
+                    queue.append(self.port_node[peers[at]])
+        return entered
 
     def peer_less(self, missing):
         """Peers without the nodes and links that a part of the plan says are missing."""
@@ -114,11 +181,16 @@ class Tables:
             sides = fabric.nodes[place]["num_ports"] + 1
             tables = row["tables"]
             mapping[place] = tables * (sides * sides) if len(tables) == 1 else tables
-        return Tables(lfts, mapping, list(rows["sending"]), list(rows["port_states"]))
+        sending = [one_of(half, HALVES, "half") for half in rows["sending"]]
+        states = [one_of(state, STATES, "port state") for state in rows["port_states"]]
+        if len(sending) != fabric.count or len(states) != fabric.count or len(mapping) != len(fabric.nodes):
+            raise Refused("the initial tables are not those of the fabric")
+        return Tables(lfts, mapping, sending, states)
 
     def after(self, writes, fabric):
         lfts, mapping = dict(self.lfts), dict(self.mapping)
         sending, states, copied = list(self.sending), list(self.states), set()
+        check_once(writes, fabric)
         for write in writes:
             ((kind, row),) = write.items()
             if kind == "lft_block":
@@ -140,10 +212,34 @@ class Tables:
                         mapping[place] = list(mapping[place])
                     mapping[place][at] = row["table"]
             elif kind == "active_half":
-                sending[fabric.port(row["at"]["node"], row["at"]["port"])] = row["half"]
+                sending[fabric.port(row["at"]["node"], row["at"]["port"])] = one_of(row["half"], HALVES, "half")
             elif kind == "port_state":
-                states[fabric.port(row["at"]["node"], row["at"]["port"])] = row["state"]
+                at = fabric.port(row["at"]["node"], row["at"]["port"])
+                states[at] = one_of(row["state"], STATES, "port state")
+            else:
+                one_of(kind, ("sa_half", "master_sm"), "write")
         return Tables(lfts, mapping, sending, states)
+
+
+def check_once(writes, fabric):
+    """Writes of a wave land in any order: no two may set one thing."""
+    seen = set()
+    for write in writes:
+        ((kind, row),) = write.items()
+        keys = [(kind, json.dumps(row.get("at")))]
+        if kind == "lft_block":
+            keys = [(kind, row["switch"], row["block"])]
+        elif kind == "sl_to_vl" and row["scope"] == "all":
+            sides = fabric.nodes[fabric.node_at[int(row["node"], 16)]]["num_ports"] + 1
+            keys = [(kind, row["node"], at) for at in range(sides * sides)]
+        elif kind == "sl_to_vl":
+            ((scope, ports),) = row["scope"].items()
+            sides = fabric.nodes[fabric.node_at[int(row["node"], 16)]]["num_ports"] + 1
+            keys = [(kind, row["node"], ports["input"] * sides + ports["output"] if scope == "pair" else ports["port"])]
+        for key in keys:
+            if key in seen:
+                raise Refused(f"a wave sets one thing twice, and either write may land last: {key}")
+            seen.add(key)
 
 
 class Moment:
@@ -157,9 +253,10 @@ class Moment:
 
 def moments_of(plan, fabric):
     """Works out what every wave means, from writes and barriers alone."""
-    halves = ("lower", "upper")
+    halves = HALVES
     ends = [at for at in range(fabric.count) if fabric.peer[at] is not None and not fabric.is_switch(fabric.port_node[at])]
     tables = Tables.initial(plan, fabric)
+    check_newcomers(plan, fabric, tables)
     sent = {half: any(tables.sending[at] == half for at in ends if not fabric.come[at]) for half in halves}
     joined = {}
     steady = Moment("steady", tables, tables)
@@ -168,7 +265,7 @@ def moments_of(plan, fabric):
     moved, empty, gone = True, 0, {half: False for half in halves}
 
     def admits(port, number, half):
-        return not fabric.come[port] or port in joined and number >= joined[port][0] and joined[port][1] == half
+        return not fabric.come[port] or number >= joined.get((port, half), len(plan["waves"]) + 1)
 
     def stopped(tables):
         return all(tables.states[at] in ("initialize", "down") for at in range(fabric.count) if fabric.survives[at])
@@ -185,7 +282,7 @@ def moments_of(plan, fabric):
                 row, moved = write["active_half"], False
                 at = fabric.port(row["at"]["node"], row["at"]["port"])
                 if fabric.come[at]:
-                    joined.setdefault(at, (number, row["half"]))
+                    joined.setdefault((at, row["half"]), number)
         after = tables.after(wave["writes"], fabric)
         moment = Moment(wave["name"], tables, after)
         idle = stopped(tables) and stopped(after)
@@ -198,20 +295,70 @@ def moments_of(plan, fabric):
             if barrier == "sources_moved":
                 moved = True
             elif isinstance(barrier, dict) and "flushed" in barrier:
-                empty |= barrier["flushed"]
+                empty |= mask_of(barrier["flushed"], "flushed")
             elif isinstance(barrier, dict) and "drained" in barrier:
+                need(plan, wave, "replies-are-queued-at-once")
+                need(plan, wave, "spare-half-unused")
                 still = begins(number, (after, after))
                 if not moved or still["lower"] == still["upper"]:
                     raise Refused(f"wave {wave['name']}: lanes are said to run empty while sources may still send")
                 half = "upper" if still["lower"] else "lower"
-                moment.drains = (half, barrier["drained"])
+                moment.drains = (half, mask_of(barrier["drained"], "drained"))
                 empty |= barrier["drained"]
                 gone[half], sent[half] = True, False
+            else:
+                one_of(barrier, ("acknowledged",), "barrier")
+        check_empty(wave, after, empty, sent, fabric)
         if stopped(after):
+            need(plan, wave, "initialize-discards")
             empty, gone, sent = 0xFFFF, {half: True for half in halves}, {half: False for half in halves}
         moments.append(moment)
         tables = after
     return moments, admits
+
+
+def need(plan, wave, assumption):
+    """What a wave rests on must be named."""
+    if assumption not in plan["assumptions"]:
+        raise Refused(f"wave {wave['name']}: it takes {assumption} for granted, and the plan does not name it")
+
+
+def check_empty(wave, tables, empty, sent, fabric):
+    """Lanes that were seen empty stay so only if no table sends there what may be under way."""
+    levels = [sl for sl in range(16) if empty and sent["lower" if sl < 8 else "upper"]]
+    for place, node in enumerate(fabric.nodes if levels else []):
+        sides, first = node["num_ports"] + 1, fabric.first[place]
+        linked = [num for num in range(1, sides) if fabric.survives[first + num]]
+        rows = tables.mapping[place]
+        for at in {i * sides + o for i in (linked if fabric.is_switch(place) else [0]) for o in linked}:
+            if any(empty >> int(rows[at][sl], 16) & 1 for sl in levels):
+                raise Refused(f"wave {wave['name']}: lanes {each(empty)} are said to be empty, and packets are sent there")
+
+
+def check_newcomers(plan, fabric, tables):
+    """Nothing is known of the tables of what has come: it forwards by what the waves write."""
+    written = set()
+    for wave in plan["waves"]:
+        for write in wave["writes"]:
+            if "sl_to_vl" in write:
+                row = write["sl_to_vl"]
+                place = fabric.node_at[int(row["node"], 16)]
+                scope = row["scope"]
+                written.add((place, scope if scope == "all" else tuple(scope.get("pair", {}).values())))
+        if any("active_half" in write for write in wave["writes"]):
+            break
+    for place, node in enumerate(fabric.nodes):
+        if not fabric.is_switch(place):
+            continue
+        first = fabric.first[place]
+        linked = [num for num in range(1, node["num_ports"] + 1) if fabric.peer[first + num] is not None]
+        if linked and all(fabric.come[first + num] for num in linked) and tables.lfts.get(place):
+            raise Refused(f"{node.get('description')} has come, and is said to forward already")
+        for input_ in linked if (place, "all") not in written else []:
+            for output in linked:
+                new = fabric.come[first + input_] or fabric.come[first + output]
+                if new and (place, (input_, output)) not in written:
+                    raise Refused(f"{node.get('description')}: a new SL-to-VL table is not written before it is used")
 
 
 class Certificate:
@@ -273,7 +420,7 @@ class Checker:
         self.moments, self.admits = moments_of(plan, self.fabric)
         if [moment.name for moment in self.moments] != [told["name"] for told in certificate.header["moments"]]:
             raise Refused("the certificate has other moments than the plan")
-        self.vls = certificate.header["vls"]
+        self.vls = one_of(certificate.header["vls"], range(1, 16), "number of lanes")
         self.read_groups()
         self.lay_out()
         self.read_lanes()
@@ -318,6 +465,7 @@ class Checker:
                 self.sent.append(channel)
             elif at >= 0:
                 self.sources[at].append(channel)
+        self.sent_set = set(self.sent)
         self.from_source = [[False] * sides for sides in self.sides]
         for row, sources in enumerate(self.sources):
             for channel in sources:
@@ -335,14 +483,16 @@ class Checker:
         lanes = 0
         for place, group in enumerate(self.groups[half]):
             for text in texts:
-                lanes |= (1 << int(text[group[0]], 16) & DATA) << 16 * place
+                lanes |= 1 << int(text[group[0]], 16) + 16 * place
         return lanes
 
     def read_lanes(self):
         """By moment and half: the usual lanes, and by (row, input, output) those of the tables, old and new."""
         self.usual, self.cache = [], {}
         for told in self.file.header["moments"]:
-            lanes, usual = told["lanes"], {}
+            lanes, usual = [mask_of(mask, "usual lanes") for mask in told["lanes"]], {}
+            if len(lanes) != len(self.file.header["groups"]):
+                raise Refused("a moment has not as many lanes as there are groups")
             for half, skip in (("lower", 0), ("upper", len(self.groups["lower"]))):
                 masks = lanes[skip : skip + len(self.groups[half])]
                 usual[half] = sum(mask << 16 * place for place, mask in enumerate(masks))
@@ -404,7 +554,9 @@ class Checker:
                         continue
                     node, num = self.fabric.port_node[channel], self.fabric.port_num[channel]
                     sends = moment.injected[half] and self.admits(channel, number, half)
-                    fresh = self.through(number, node, num, half) if sends else 0
+                    fresh = self.through(number, node, num, half) & ~(DISCARDS * EVERY) if sends else 0
+                    if fresh & ~(self.carried[channel] * EVERY):
+                        raise Refused(f"{self.fabric.name(channel)} sends on a lane that its link does not carry")
                     earlier = self.injected[-1][half].get(channel, 0) & kept if self.injected else 0
                     if fresh | earlier:
                         lanes[channel] = fresh | earlier
@@ -427,13 +579,29 @@ class Checker:
             known = self.spreads[lanes] = spread(lanes)
         return known
 
+    def check_owners(self):
+        """Everybody can be sent to on a half that is sent on."""
+        fabric = self.fabric
+        for number, moment in enumerate(self.moments):
+            for port in range(fabric.count):
+                if fabric.peer[port] is None or fabric.is_switch(fabric.port_node[port]) or fabric.stranded[port]:
+                    continue
+                for half in HALVES:
+                    owns = fabric.lid[port] and (half == "lower" or fabric.lmc[port] > 0)
+                    takes_part = self.there(number, port) and self.admits(port, number, half)
+                    if moment.injected[half] and takes_part and not owns:
+                        raise Refused(f"{moment.name}: {fabric.name(port)} owns no LID of the {half} half")
+
     def check(self):
+        self.check_owners()
         owners = {}
         for port in range(self.fabric.count):
             if self.fabric.peer[port] is None or self.fabric.is_switch(self.fabric.port_node[port]):
                 continue
             size = (1 << self.fabric.lmc[port]) // 2
             for offset in range(1 << self.fabric.lmc[port]) if self.fabric.lid[port] else []:
+                if self.fabric.lid[port] + offset in owners:
+                    raise Refused(f"LID {self.fabric.lid[port] + offset} has two owners")
                 owners[self.fabric.lid[port] + offset] = (port, "upper" if size and offset >= size else "lower")
         pairs = lids = 0
         for lid, (owner, half) in sorted(owners.items()):
@@ -463,8 +631,9 @@ class Checker:
                 channel = 0
                 for _ in range(self.file.number()):
                     channel += self.file.number()
-                    lanes = sum(self.file.number() << 16 * group for group in range(len(sizes)))
-                    if channel >= self.fabric.count or not self.there(number, channel):
+                    masks = [mask_of(self.file.number(), "a row") for _ in sizes]
+                    lanes = sum(mask << 16 * group for group, mask in enumerate(masks))
+                    if channel not in self.sent_set or not self.there(number, channel):
                         raise Refused(f"a row of LID {lid} names channel {channel}, which is not there")
                     places[channel] = places.get(channel, 0) | lanes
             elif tag:
@@ -556,7 +725,9 @@ class Checker:
             if output == 0:
                 raise Refused(f"{moment.name}: packets to LID {lid} arrive at a switch")
             channel = fabric.first[place] + output
-            if output >= self.sides[row] or self.into[channel] is None:
+            made_since = not self.moments[0].injected[half]
+            known = output < self.sides[row] and self.into[channel] is not None
+            if not known or made_since and not self.there(number, channel):
                 omitted = fabric.stranded[owner] or number > 0 and not fabric.survives[owner]
                 if firm and not omitted:
                     raise Refused(f"{moment.name}: {fabric.nodes[place].get('description')} discards packets to LID {lid}")
@@ -570,6 +741,8 @@ class Checker:
                 lanes = self.lanes_of(half, *alike) & present
             else:
                 lanes = self.through(number, place, input_ * self.sides[row] + output, half) & present
+            if lanes & DISCARDS * EVERY:
+                raise Refused(f"{moment.name}: {fabric.nodes[place].get('description')} sends LID {lid} to VL 15")
             if lanes & ~(self.carried[channel] * EVERY):
                 raise Refused(f"{moment.name}: {fabric.name(channel)} does not carry a lane that LID {lid} is sent on")
             if lanes & ~places.get(channel, 0):
@@ -579,10 +752,11 @@ class Checker:
 
     def check_half(self, half):
         place = {channel: index for index, channel in enumerate(self.sent)}
-        waiting, total = {}, 0
+        waiting, total, entered = {}, 0, set()
         for number, moment in enumerate(self.moments):
             if moment.gone[half]:
-                waiting = {}
+                waiting, entered = {}, set()
+            entered = {channel for channel in entered | self.entered[number][half] if self.there(number, channel)}
             waiting = {
                 key: lanes & ~moment.empty
                 for key, lanes in waiting.items()
@@ -612,10 +786,10 @@ class Checker:
                         names = f"{self.fabric.name(channel)} VL {vl} can wait for {self.fabric.name(target)} VL {next_vl}"
                         raise Refused(f"{moment.name}: {names}, and numbers do not rise")
             if moment.drains and moment.drains[0] == half:
-                self.check_drained(number, half, moment.drains[1], waiting)
+                self.check_drained(number, half, moment.drains[1], waiting, entered)
         return total
 
-    def check_drained(self, number, half, drained, waiting):
+    def check_drained(self, number, half, drained, waiting, entered):
         name = self.moments[number].name
         standing = self.standing[number][half]
         for lanes in self.injected[number][half].values():
@@ -634,7 +808,7 @@ class Checker:
             ways |= {
                 (channel, output)
                 for output in range(1, self.sides[row])
-                if output != input_ and first + output in self.entered[number][half]
+                if output != input_ and first + output in entered
             }
         for channel, output in ways:
             row, input_ = self.into[channel]

@@ -6,7 +6,9 @@ use changes::{Removal, bring_up, bundled, removal};
 use reconfig::change::{prepare, prepare_baseline};
 use reconfig::check::certificate::{self, CertificateFault, Checked};
 use reconfig::fabric::generate::BUNDLED;
-use reconfig::plan::{Barrier, Plan, Scheme};
+use reconfig::ids::VlSet;
+use reconfig::plan::{Barrier, Draft, Phase, Plan, Scheme};
+use reconfig::tables::{SlToVlScope, Write};
 use reconfig::verify::{Binding, prove_certified};
 use std::process::Command;
 
@@ -290,4 +292,51 @@ fn readme_shows_this() {
     let said = reconfig(&["check", &plan, &certificate]).1;
     let ours = said.find("lint ").map(|at| &said[at..]).unwrap();
     assert!(shown.starts_with(ours), "README shows\n{shown}\nand the command says\n{ours}");
+}
+
+/// Plans that claim what cannot be: refused whatever evidence comes with them.
+#[test]
+fn plans_that_claim_too_much_are_refused() {
+    let whole = double("ghost-cycle", Removal::Planned);
+    let pair = Pair::of(whole.clone()).unwrap();
+    let refused = |name: &str, wanted: &str, change: &dyn Fn(&mut Draft)| {
+        let mut draft = whole.draft().clone();
+        change(&mut draft);
+        let text = Plan::seal(draft).to_json();
+        let plan = Plan::from_json(&text).unwrap();
+        let bound = forged(&pair.certificate, |header| {
+            header["plan"] = Binding::digest(text.as_bytes()).into();
+            header["assumptions"] = plan.draft().assumptions.iter().map(|held| held.name()).collect();
+        });
+        let fault = certificate::check(&plan, text.as_bytes(), bound.as_bytes()).unwrap_err().to_string();
+        assert!(fault.contains(wanted), "{name}: {fault}");
+    };
+    let everything = VlSet::first(4);
+    refused("all ports cut off", "is said to be cut off", &|draft| draft.stranded = draft.before.end_ports().collect());
+    refused("a table set twice", "either may land last", &|draft| {
+        let (node, table) = match draft.waves[0].writes[0] {
+            Write::SlToVl { node, table, .. } => (node, table),
+            ref other => panic!("{other:?}"),
+        };
+        draft.waves[0].writes.push(Write::SlToVl { node, scope: SlToVlScope::All, table });
+    });
+    refused("lanes in use called empty", "are said to be empty", &|draft| {
+        draft.waves[0].barriers = vec![Barrier::Acknowledged, Barrier::Flushed(everything)];
+    });
+    refused("B drained as well", "are said to be empty", &|draft| {
+        draft.waves.iter_mut().for_each(|wave| {
+            if wave.phase == Phase::Drain {
+                wave.barriers = vec![Barrier::Drained(everything)];
+            }
+        });
+    });
+    refused("writes that nobody waits for", "not acknowledged", &|draft| draft.waves[0].barriers.swap(0, 1));
+    refused("sources not asked", "every source has moved", &|draft| {
+        let moved = |barrier: &Barrier| *barrier != Barrier::SourcesMoved;
+        draft.waves.iter_mut().for_each(|wave| wave.barriers.retain(moved));
+    });
+    refused("an assumption kept quiet", "for granted", &|draft| {
+        draft.assumptions.retain(|held| held.name() != "spare-half-unused");
+    });
+    refused("nothing to drain", "does not say so", &|draft| draft.drain = Default::default());
 }

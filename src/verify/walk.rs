@@ -363,8 +363,10 @@ impl<'a> Course<'a> {
         }
         let channel = net.channel(row, output);
         if !net.exists(now.stage, channel) {
-            // Towards a link that died the packet vanishes, and holds no lane.
-            if net.heads[channel] == Head::Nothing {
+            // Towards a link that died the packet vanishes, and holds no lane. Tables made for a half that nobody sent on
+            // before have no business to lead there.
+            let made_since = !self.walker.case.stages[0].injects(now.class.half);
+            if net.heads[channel] == Head::Nothing || made_since {
                 self.leave(now, row, output, firm);
             }
             return None;

@@ -335,7 +335,12 @@ impl<'a> Closure<'a> {
                 continue;
             }
             if !self.net.is_there(moment, channel) {
-                continue; // Towards a link that died packets vanish, and hold no lane.
+                // Towards a link that died packets vanish, and hold no lane. Tables made for a half that nobody sent on
+                // before have no business to lead there.
+                if !self.course.moments[0].injected[class.half.index()] {
+                    self.check_hole(now, switch, output, firm)?;
+                }
+                continue;
             }
             if let End::Port(at) = self.net.ends[channel]
                 && at != class.owner
@@ -380,7 +385,7 @@ impl<'a> Closure<'a> {
         }
         let what = match output {
             255 => "it has no route".to_string(),
-            _ => format!("its port {output} has no cable"),
+            _ => format!("its port {output} has no cable, or a dead one"),
         };
         let switch = self.fabric.describe_node(self.net.switches[switch]);
         Err(CertificateFault::Hole { moment: self.name(moment), switch, lid: class.lid, what })

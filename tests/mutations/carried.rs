@@ -274,12 +274,15 @@ fn nth_port(smp: &Smp, port_infos: u32, number: u32) -> bool {
     is(smp, AttributeId::PortInfo) && port_infos == number
 }
 
+/// A request's path and its modifier.
+type Place = ([u8; 64], u32);
+
 /// The manager's port, with a hand in between.
 struct Meddled {
     inner: SimTransport,
     rule: Rule,
     /// The path and the modifier of the first request that the rule picked.
-    victim: Rc<Cell<Option<([u8; 64], u32)>>>,
+    victim: Rc<Cell<Option<Place>>>,
     port_infos: u32,
     answers: VecDeque<Datagram>,
 }

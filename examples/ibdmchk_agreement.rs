@@ -89,7 +89,7 @@ impl Wish {
                     wish.numbers = spread(count.min(total), total);
                 }
                 "--only" => wish.only = value()?.clone(),
-                "--keep" => wish.keep = Some(PathBuf::from(value()?)),
+                "--keep" => wish.keep = Some(std::path::absolute(value()?).map_err(|error| error.to_string())?),
                 "--list" => wish.list = true,
                 _ => return Err(format!("{argument} is unknown: --fabrics N|all, --only TEXT, --keep FOLDER, --list")),
             }

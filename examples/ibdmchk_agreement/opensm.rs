@@ -160,6 +160,8 @@ fn run(ibsim: &Ibsim, engine: &str, options: &str, folder: &Path, limit: Duratio
     std::fs::write(&configuration, options).map_err(told)?;
     let mut command = Command::new("ibsim-run");
     command.args(["opensm", "-R", engine, "-D", LOG_FLAGS, "-f"]).arg(&log).arg("-F").arg(&configuration);
+    // Clients of ibsim leave a folder where they run, and one that is killed does not take it away.
+    command.current_dir(folder);
     command.env("IBSIM_SOCKNAME", &ibsim.socket).env("OSM_TMP_DIR", folder).env("OSM_CACHE_DIR", folder);
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{path}:/usr/sbin:/sbin"));

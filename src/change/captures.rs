@@ -85,15 +85,7 @@ pub struct Drawn {
 impl Drawn {
     /// The plan to be kept. One that was refused bears the refusal as a note, so that nobody takes it for proved.
     pub fn plan(&self) -> Plan {
-        let vetted = &self.prepared.plan;
-        match vetted.refusal() {
-            None => vetted.plan().clone(),
-            Some(refusal) => {
-                let mut draft = vetted.plan().draft().clone();
-                draft.notes.push(format!("NOT PROVED: {}", refusal.to_string().replace('\n', " ")));
-                Plan::seal(draft)
-            }
-        }
+        self.prepared.plan.noted()
     }
 }
 

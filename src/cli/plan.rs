@@ -138,6 +138,9 @@ impl Arguments {
         let file = self.output.as_ref().filter(|_| report.is_yes() || self.allow_unproved);
         let Some(file) = file else { return Ok(report) };
         let text = drawn.plan().to_json();
+        if self.certificate.as_ref() == Some(file) {
+            return Err(Failure::input(anyhow::anyhow!("-o and --certificate name one file")));
+        }
         let certificate = self.certificate.as_ref().filter(|_| report.is_yes());
         let certified = certificate.map(|to| certified(&drawn.plan(), &text).map(|text| (to, text))).transpose()?;
         output::deliver(&text, Some(file))?;

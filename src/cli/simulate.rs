@@ -264,9 +264,13 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 fn keep_plan(arguments: &Arguments, scenario: &Scenario) -> Result<(), Failure> {
     let Some(file) = &arguments.plan else { return Ok(()) };
     let vetted = scenario::plan(scenario, arguments.engine()).map_err(told)?;
-    let text = vetted.plan().to_json();
     let proved = vetted.refusal().is_none();
+    if !proved {
+        output::remark("the plan was refused: it is written for study, and bears the refusal as a note");
+    }
+    let text = vetted.noted().to_json();
     let certificate = match &arguments.certificate {
+        Some(to) if to == file => return Err(Failure::input(anyhow!("--plan and --certificate name one file"))),
         Some(to) if proved => Some((to, certified(vetted.plan(), &text)?)),
         Some(_) => {
             output::remark("the plan was refused: there is no certificate to write");

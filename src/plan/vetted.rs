@@ -57,6 +57,15 @@ impl Vetted {
         }
     }
 
+    /// The plan, to be kept as a file: a baseline bears its refusal as a note, so that nobody takes it for proved.
+    pub fn noted(&self) -> Plan {
+        let Some(refusal) = self.refusal() else { return self.plan().clone() };
+        let mut draft = self.plan().draft().clone();
+        let text = refusal.to_string();
+        draft.notes.push(format!("NOT PROVED: {}", text.lines().next().unwrap_or_default()));
+        Plan::seal(draft)
+    }
+
     /// What its proof covers; none for a baseline.
     pub fn proof(&self) -> Option<&ProofStatistics> {
         match &self.0 {

@@ -396,11 +396,16 @@ pub fn check(report: &CheckReport) -> String {
     proof(&mut text, report.proof.as_ref(), report.refusal.as_ref());
     certificate(&mut text, report);
     ending(&mut text, facts, &[]);
-    line(
-        &mut text,
-        format_args!("{}", if report.sound { "yes, the plan is sound" } else { "NO, the plan is not sound" }),
-    );
+    line(&mut text, format_args!("{}", verdict(report)));
     text
+}
+
+fn verdict(report: &CheckReport) -> &'static str {
+    match (report.sound, &report.fault, &report.proof) {
+        (true, ..) => "yes, the plan is sound",
+        (false, Some(_), None) => "NO, the certificate is not accepted; the plan by itself was not judged",
+        (false, ..) => "NO, the plan is not sound",
+    }
 }
 
 fn elements(text: &mut String, facts: &PlanFacts) {

@@ -35,6 +35,9 @@ struct MomentHeader {
     lanes: Vec<u16>,
 }
 
+/// The lanes' numbers by moment; moments that have the same share them.
+pub(super) type Numbers = Vec<Rc<[u32]>>;
+
 /// A certificate whose digest is right.
 pub(super) struct File {
     header: Header,
@@ -109,9 +112,9 @@ impl File {
     }
 
     /// The numbers, by moment, then lane of a cabled channel of a switch; and the rows behind them.
-    pub fn evidence(&self, net: &Net, moments: usize) -> Result<(Vec<Rc<[u32]>>, Rows<'_>), CertificateFault> {
+    pub fn evidence(&self, net: &Net, moments: usize) -> Result<(Numbers, Rows<'_>), CertificateFault> {
         let mut rows = Rows { bytes: &self.evidence, at: 0 };
-        let mut numbers: Vec<Rc<[u32]>> = Vec::new();
+        let mut numbers = Numbers::new();
         for moment in 0..moments {
             let listed = match (rows.byte()?, numbers.last()) {
                 (0, Some(before)) => before.clone(),

@@ -93,7 +93,7 @@ class Fabric:
         routed = self.peer_less(plan["routed"])
         self.come = [self.peer[at] is not None and routed[at] is None for at in range(self.count)]
         self.stranded = [False] * self.count
-        after = self.peer_less(plan["after"])
+        after = self.after = self.peer_less(plan["after"])
         manager = self.port(plan["sm"]["node"], plan["sm"]["port"])
         reached = self.reach(after, self.port_node[manager])
         for end in plan["stranded"]:
@@ -611,7 +611,41 @@ class Checker:
                 pairs += places
         if self.file.at != len(self.file.bytes):
             raise Refused(f"{len(self.file.bytes) - self.file.at} bytes follow the last row")
-        return lids, pairs, sum(self.check_half(half) for half in ("lower", "upper"))
+        dependencies = sum(self.check_half(half) for half in HALVES)
+        self.check_afterwards(owners)
+        return lids, pairs, dependencies
+
+    def check_afterwards(self, owners):
+        """What the last wave leaves leads every source to every owner on the fabric after the change."""
+        fabric, tables = self.fabric, self.moments[-1].tables[1]
+
+        def takes_part(port):
+            return fabric.after[port] is not None and not fabric.stranded[port]
+
+        ends = [port for port in {owner for owner, _ in owners.values()} if takes_part(port)]
+        sent = {tables.sending[port] for port in ends}
+        starts = [[at for at in sources if takes_part(at)] for sources in self.sources]
+        for lid, (owner, half) in owners.items():
+            if half not in sent or not takes_part(owner):
+                continue
+            seen = set()
+            for row, sources in enumerate(starts):
+                if not any(port != owner for port in sources):
+                    continue
+                while row not in seen:
+                    seen.add(row)
+                    place = self.switches[row]
+                    table = tables.lfts.get(place, b"")
+                    output = table[lid] if lid < len(table) else NO_ROUTE
+                    channel = fabric.first[place] + output
+                    if not 0 < output < self.sides[row] or fabric.after[channel] is None:
+                        name = fabric.nodes[place].get("description")
+                        raise Refused(f"afterwards: {name} discards packets to LID {lid}")
+                    if self.into[channel][0] < 0:
+                        if fabric.after[channel] != owner:
+                            raise Refused(f"afterwards: packets to LID {lid} arrive at {fabric.name(fabric.after[channel])}")
+                        break
+                    row = self.into[channel][0]
 
     def check_lid(self, lid, owner, half):
         places, choosing, pairs, last = {}, None, 0, None

@@ -1,124 +1,17 @@
 //! The driver on a simulated subnet under traffic: every observer and scheme, losses, aborts, changes during changes.
 
+mod bench;
 mod common;
 
-use common::with_tables;
-use reconfig::driver::{ChangeReport, Driver, DriverError, Intent, Running};
-use reconfig::fabric::generate::{Options, Topology, generate};
-use reconfig::fabric::{Fabric, NodeId};
-use reconfig::ids::{Half, Lid, Lmc};
-use reconfig::lid;
+use bench::{Bench, Deed, MS, PHASES, at_rest, bench, drive, kill, light, names, policy, tables_match};
+use reconfig::driver::{ChangeReport, DriverError};
+use reconfig::fabric::NodeId;
+use reconfig::ids::Half;
 use reconfig::machine::{CallOff, Outcome, State};
 use reconfig::plan::{Arming, Observer, Policy, Scheme};
-use reconfig::routing::{Demand, Engine, UpDown};
-use reconfig::sim::{Halt, PacketCounts, SimConfig, SimTransport};
-use reconfig::subnet::{Manager, SubnetManager, Timing};
-use reconfig::tables::SubnetTables;
-use std::future::Future;
-use std::rc::Rc;
+use reconfig::sim::SimConfig;
+use reconfig::subnet::SubnetManager;
 use std::sync::Arc;
-use std::task::Poll;
-
-const MS: u64 = 1_000_000;
-const PHASES: [&str; 5] = ["split", "install", "swap", "drain", "restore"];
-
-/// What happens to the simulated subnet while a future runs.
-type Deed = (u64, Box<dyn FnOnce(&SimTransport)>);
-
-struct Bench {
-    transport: SimTransport,
-    driver: Driver<Manager<SimTransport>>,
-    fabric: Arc<Fabric>,
-    root: NodeId,
-}
-
-fn policy(observer: Observer) -> Policy {
-    Policy { arming: Arming::Off, observer }
-}
-
-fn timing() -> Timing {
-    Timing {
-        timeout_ns: 2 * MS,
-        retries: 8,
-        smp_lifetime_ns: 4 * MS,
-        barrier_ns: 10 * MS,
-        light_sweep_ns: None,
-        ..Timing::default()
-    }
-}
-
-fn bench(topology: &str, config: SimConfig, scheme: Scheme, policy: Policy) -> Bench {
-    let plain = generate(&topology.parse::<Topology>().expect("a topology"), &Options::default()).expect("it exists");
-    let fabric = lid::assign(&plain.with_capabilities(4, true), Lmc::masked(1)).expect("LIDs enough");
-    let engine = UpDown::default();
-    let function = engine.route(&fabric, &Demand::all(&fabric, 1)).expect("it is connected");
-    let tables = lid::bring_up(&fabric, &function, 4);
-    let sm = fabric.end_ports().next().expect("hosts");
-    let transport = SimTransport::new(with_tables(&fabric, &tables, config, sm));
-    let sm_lid = fabric.port(sm).lid.expect("assigned");
-    transport.with(|sim| sim.load_master_sm(sm_lid, Half::Lower.sls().next().expect("eight")));
-    let fabric = Arc::new(fabric);
-    let running = Running {
-        known: fabric.clone(),
-        routed: fabric.clone(),
-        alive: fabric.clone(),
-        tables,
-        layers: 1,
-        half: Half::Lower,
-        sm,
-    };
-    let intent = Intent { engine: Rc::new(engine), scheme, policy, unproved_baselines: true };
-    let manager = Manager::new(transport.clone(), timing(), 0);
-    let driver = Driver::new(manager, running, intent);
-    Bench { transport, driver, root: function.root().expect("up*/down* has one"), fabric }
-}
-
-/// Runs a future to its end, the simulation being its clock; deeds are done at their times.
-fn drive<T>(transport: &SimTransport, future: impl Future<Output = T>, mut deeds: Vec<Deed>) -> T {
-    deeds.sort_by_key(|(at_ns, _)| std::cmp::Reverse(*at_ns));
-    let mut task = tokio_test::task::spawn(future);
-    loop {
-        if let Poll::Ready(value) = task.poll() {
-            return value;
-        }
-        let next_ns = deeds.last().map_or(u64::MAX, |(at_ns, _)| *at_ns);
-        assert_ne!(next_ns.min(transport.waits_until_ns()), u64::MAX, "nothing will ever happen");
-        assert_ne!(transport.advance(next_ns), Halt::Deadlock, "deadlock");
-        if transport.with(|sim| sim.now_ns()) >= next_ns
-            && let Some((_, deed)) = deeds.pop()
-        {
-            deed(transport);
-        }
-    }
-}
-
-fn kill(at_ns: u64, node: NodeId) -> Deed {
-    (at_ns, Box::new(move |transport| transport.with(|sim| sim.kill_node(node))))
-}
-
-/// Lets everything arrive; what became of all packets.
-fn at_rest(bench: &Bench) -> PacketCounts {
-    bench.transport.with(|sim| {
-        sim.stop_sources();
-        let end_ns = sim.now_ns() + 20 * MS;
-        assert_eq!(sim.run(end_ns, false), Halt::Time);
-        sim.packets()
-    })
-}
-
-fn tables_match(bench: &Bench, tables: &SubnetTables, alive: &Fabric) {
-    let top = bench.fabric.max_lid().expect("LIDs").0;
-    for switch in alive.switches() {
-        for lid in (1..=top).map(Lid) {
-            let there = bench.transport.with(|sim| sim.output(switch, lid));
-            assert_eq!(there, tables.lfts[switch.index()].get(lid), "{} {lid:?}", alive.describe_node(switch));
-        }
-    }
-}
-
-fn names(report: &ChangeReport) -> Vec<&'static str> {
-    report.phases.iter().map(|phase| phase.name).collect()
-}
 
 /// A planned removal of the root, one host of which is never cut off.
 fn remove_root(bench: &mut Bench, deeds: Vec<Deed>) -> Result<ChangeReport, DriverError> {
@@ -128,15 +21,11 @@ fn remove_root(bench: &mut Bench, deeds: Vec<Deed>) -> Result<ChangeReport, Driv
     drive(&transport, bench.driver.change_to(after), deeds)
 }
 
-fn loaded() -> SimConfig {
-    SimConfig { load: 0.05, replies: 0.5, ..SimConfig::default() }
-}
-
 #[test]
 fn every_observer_sees_a_planned_change_through() {
     for &observer in Observer::ALL {
         let lifetime = if observer == Observer::Lifetime { 4096 << 8 } else { 0 };
-        let config = SimConfig { switch_lifetime_ns: lifetime, ..loaded() };
+        let config = SimConfig { switch_lifetime_ns: lifetime, ..light() };
         let mut bench = bench("fat-tree:4,2", config, Scheme::Double, policy(observer));
         let report = remove_root(&mut bench, Vec::new()).expect("it can be prepared");
         assert_eq!(report.outcome, Outcome::Completed, "{observer}");
@@ -155,7 +44,7 @@ fn every_observer_sees_a_planned_change_through() {
 
 #[test]
 fn halves_alternate_and_changes_follow_each_other() {
-    let mut bench = bench("fat-tree:4,2", loaded(), Scheme::Double, policy(Observer::Token));
+    let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(Observer::Token));
     remove_root(&mut bench, Vec::new()).expect("it can be prepared");
     let next = bench.driver.prepare(bench.driver.running().routed.clone()).expect("it can be prepared").root;
     let after = Arc::new(bench.driver.running().routed.without_nodes(&[next.expect("a root")]));
@@ -169,7 +58,7 @@ fn halves_alternate_and_changes_follow_each_other() {
 #[test]
 fn arming_holds_packets_and_loses_none() {
     let policy = Policy { arming: Arming::Hold, observer: Observer::Token };
-    let mut bench = bench("fat-tree:4,2", loaded(), Scheme::Double, policy);
+    let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy);
     let report = remove_root(&mut bench, Vec::new()).expect("it can be prepared");
     assert_eq!(report.outcome, Outcome::Completed);
     let packets = at_rest(&bench);
@@ -178,7 +67,7 @@ fn arming_holds_packets_and_loses_none() {
 
 #[test]
 fn a_death_is_noticed_by_trap_and_routed_around() {
-    let mut bench = bench("fat-tree:4,2", loaded(), Scheme::Double, policy(Observer::Token));
+    let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(Observer::Token));
     let transport = bench.transport.clone();
     let deeds = vec![kill(MS / 2, bench.root)];
     let report = drive(&transport, bench.driver.await_loss(50 * MS), deeds).expect("it can be prepared");
@@ -203,7 +92,7 @@ fn a_death_is_noticed_by_trap_and_routed_around() {
 #[test]
 fn lost_late_and_doubled_smps_change_nothing_but_the_time() {
     for seed in 1..=2 {
-        let config = SimConfig { seed, smp_loss: 0.05, smp_duplicate: 0.05, smp_delay_ns: 100_000, ..loaded() };
+        let config = SimConfig { seed, smp_loss: 0.05, smp_duplicate: 0.05, smp_delay_ns: 100_000, ..light() };
         let mut bench = bench("fat-tree:4,2", config, Scheme::Double, policy(Observer::Token));
         let report = remove_root(&mut bench, Vec::new()).expect("it can be prepared");
         assert_eq!(report.outcome, Outcome::Completed, "seed {seed}");
@@ -215,7 +104,7 @@ fn lost_late_and_doubled_smps_change_nothing_but_the_time() {
 
 #[test]
 fn an_abort_before_the_swap_leaves_all_as_it_was() {
-    let mut bench = bench("fat-tree:4,2", loaded(), Scheme::Double, policy(Observer::Token));
+    let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(Observer::Token));
     let (before, handle) = (bench.driver.running().tables.clone(), bench.driver.abort_handle());
     handle.abort();
     let report = remove_root(&mut bench, Vec::new()).expect("it can be prepared");
@@ -232,7 +121,7 @@ fn an_abort_before_the_swap_leaves_all_as_it_was() {
 
 /// When a phase of the undisturbed change begins and ends.
 fn times_of(phase: &str) -> (u64, u64) {
-    let mut bench = bench("fat-tree:4,2", loaded(), Scheme::Double, policy(Observer::Token));
+    let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(Observer::Token));
     let report = remove_root(&mut bench, Vec::new()).expect("it can be prepared");
     let found = report.phases.iter().find(|record| record.name == phase).expect("it has this phase");
     (found.start_ns, found.end_ns)
@@ -241,7 +130,7 @@ fn times_of(phase: &str) -> (u64, u64) {
 #[test]
 fn an_abort_while_tables_are_written_takes_them_back() {
     let (start_ns, end_ns) = times_of("install");
-    let mut bench = bench("fat-tree:4,2", loaded(), Scheme::Double, policy(Observer::Token));
+    let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(Observer::Token));
     let (before, handle) = (bench.driver.running().tables.clone(), bench.driver.abort_handle());
     let deed: Deed = ((start_ns + end_ns) / 2, Box::new(move |_| handle.abort()));
     let report = remove_root(&mut bench, vec![deed]).expect("it can be prepared");
@@ -266,7 +155,7 @@ fn second(bench: &Bench) -> NodeId {
 #[test]
 fn a_death_before_the_swap_starts_the_change_anew() {
     let (start_ns, end_ns) = times_of("install");
-    let mut bench = bench("fat-tree:4,2", loaded(), Scheme::Double, policy(Observer::Token));
+    let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(Observer::Token));
     let dead = second(&bench);
     let deeds = vec![kill((start_ns + end_ns) / 2, dead)];
     let report = remove_root(&mut bench, deeds).expect("it can be prepared");
@@ -284,7 +173,7 @@ fn a_death_before_the_swap_starts_the_change_anew() {
 #[test]
 fn a_death_after_the_swap_waits_for_the_end() {
     let (start_ns, end_ns) = times_of("drain");
-    let mut bench = bench("fat-tree:4,2", loaded(), Scheme::Double, policy(Observer::Token));
+    let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(Observer::Token));
     let dead = second(&bench);
     let deeds = vec![kill((start_ns + end_ns) / 2, dead)];
     let report = remove_root(&mut bench, deeds).expect("it can be prepared");
@@ -299,7 +188,7 @@ fn a_death_after_the_swap_waits_for_the_end() {
 #[test]
 fn baselines_run_too() {
     for scheme in [Scheme::Static, Scheme::InPlace] {
-        let mut bench = bench("fat-tree:4,2", loaded(), scheme, policy(Observer::Token));
+        let mut bench = bench("fat-tree:4,2", light(), scheme, policy(Observer::Token));
         let report = remove_root(&mut bench, Vec::new()).expect("it can be prepared");
         assert_eq!(report.outcome, Outcome::Completed, "{scheme}");
         assert_eq!(bench.driver.running().half, Half::Lower, "{scheme}");
@@ -311,7 +200,7 @@ fn baselines_run_too() {
 
 #[test]
 fn a_source_that_never_moves_stops_the_change_where_it_stands() {
-    let config = SimConfig { sources_move: false, ..loaded() };
+    let config = SimConfig { sources_move: false, ..light() };
     let mut bench = bench("fat-tree:4,2", config, Scheme::Double, policy(Observer::Token));
     let report = remove_root(&mut bench, Vec::new()).expect("it can be prepared");
     assert!(matches!(&report.outcome, Outcome::Failed { state: "swapping", .. }), "{:?}", report.outcome);
@@ -326,7 +215,7 @@ fn a_source_that_never_moves_stops_the_change_where_it_stands() {
 #[test]
 fn one_seed_gives_one_course() {
     let run = || {
-        let config = SimConfig { smp_loss: 0.02, ..loaded() };
+        let config = SimConfig { smp_loss: 0.02, ..light() };
         let mut bench = bench("fat-tree:4,2", config, Scheme::Double, policy(Observer::Poll));
         let report = remove_root(&mut bench, Vec::new()).expect("it can be prepared");
         (report.outcome, report.phases, bench.transport.with(|sim| sim.trace_hash()))

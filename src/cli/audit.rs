@@ -86,8 +86,10 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         true => arguments.audit_update()?,
     };
     if let Some(file) = &arguments.dot {
-        let dot = report.witness().map(report::cycle_dot).unwrap_or_else(|| report::cycle_dot(&[]));
-        output::deliver(&dot, Some(file))?;
+        match report.witness() {
+            Some(cycle) => output::deliver(&report::cycle_dot(cycle), Some(file))?,
+            None => output::remark("no credit loop was found: there is nothing to draw"),
+        }
     }
     if common.json {
         output::print_json(&report)?;

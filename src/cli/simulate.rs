@@ -246,6 +246,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     if arguments.method.compare {
         return compare(arguments, &scenario, common);
     }
+    keep_plan(arguments, &scenario)?;
     let report = match arguments.adversary {
         false => simulate(arguments.method.engine, &scenario, Progress::new(scenario.scheme.name()))?,
         true => oppose(arguments.engine(), &scenario)?,
@@ -256,7 +257,6 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         Some(rules) => account(arguments, rules, &scenario, &report, common)?,
     }
     draw(arguments.dot.as_deref(), report.proof.evidence.as_ref())?;
-    keep_plan(arguments, &scenario)?;
     Ok(report.is_clean().into())
 }
 

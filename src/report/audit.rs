@@ -10,27 +10,25 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write};
 
-/// What `reconfig audit` says: the routing that runs now and, where there is one, the update that is to follow.
+/// What `reconfig audit` says: of a routing or, where there is an update, of every mixture that it can go through.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct AuditReport {
     /// `reconfig.audit/1`.
     pub schema: &'static str,
-    /// Whether nothing was found: neither now, nor during the update, nor after it.
+    /// Whether nothing was found, neither during the update nor in one of its two routings by itself.
     pub verdict: Verdict,
-    /// The routing that runs now.
+    /// What was found: in the routing, or in any mixture of both.
     #[serde(flatten)]
-    pub now: Audit,
-    /// The update.
+    pub found: Audit,
+    /// The routings of an update, each by itself.
     pub transition: Option<TransitionReport>,
 }
 
-/// An update from the routing now to the next.
+/// The two routings of an update.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct TransitionReport {
-    /// Whether the routing before is safe by itself.
-    pub before: Verdict,
-    /// Every mixture of both.
-    pub during: Judged,
+    /// The routing before.
+    pub before: Judged,
     /// The routing after.
     pub after: Judged,
 }
@@ -54,15 +52,15 @@ impl From<Audit> for Judged {
 impl AuditReport {
     /// For one routing.
     pub fn of(found: Audit) -> AuditReport {
-        AuditReport { schema: "reconfig.audit/1", verdict: found.verdict(), now: found, transition: None }
+        AuditReport { schema: "reconfig.audit/1", verdict: found.verdict(), found, transition: None }
     }
 
     /// For an update.
     pub fn of_update(found: UpdateAudit) -> AuditReport {
         let verdict = found.is_safe().into();
         let UpdateAudit { before, during, after } = found;
-        let transition = TransitionReport { before: before.verdict(), during: during.into(), after: after.into() };
-        AuditReport { verdict, transition: Some(transition), ..AuditReport::of(before) }
+        let transition = TransitionReport { before: before.into(), after: after.into() };
+        AuditReport { verdict, transition: Some(transition), ..AuditReport::of(during) }
     }
 
     /// Whether nothing was found.
@@ -70,27 +68,26 @@ impl AuditReport {
         self.verdict == Verdict::Safe
     }
 
-    /// The shortest credit loop: of the routing now, else of the update, else of the routing after.
+    /// The shortest credit loop: of the update, else of one of its routings.
     pub fn witness(&self) -> Option<&[Dependency]> {
-        let transition =
-            self.transition.iter().flat_map(|transition| [&transition.during.found, &transition.after.found]);
-        std::iter::once(&self.now).chain(transition).find_map(|audit| audit.credit_loops.cycle.as_deref())
+        let alone = self.transition.iter().flat_map(|transition| [&transition.before.found, &transition.after.found]);
+        std::iter::once(&self.found).chain(alone).find_map(|audit| audit.credit_loops.cycle.as_deref())
     }
 }
 
 /// A report as text.
 pub fn audit(report: &AuditReport) -> String {
     let mut text = String::new();
-    let now = &report.now;
-    fabric(&mut text, now);
     let Some(transition) = &report.transition else {
-        found(&mut text, now, false);
-        line(&mut text, format_args!("{}", ending(report.verdict, &now.faults)));
+        fabric(&mut text, &report.found);
+        found(&mut text, &report.found, false);
+        line(&mut text, format_args!("{}", ending(report.verdict, &report.found.faults)));
         return text;
     };
+    fabric(&mut text, &transition.before.found);
     let parts = [
-        ("before the update", now, report.now.verdict()),
-        ("during it: every mixture of old and new entries", &transition.during.found, transition.during.verdict),
+        ("before the update", &transition.before.found, transition.before.verdict),
+        ("during it: every mixture of old and new entries", &report.found, report.found.verdict()),
         ("after it", &transition.after.found, transition.after.verdict),
     ];
     for (title, audit, verdict) in parts {

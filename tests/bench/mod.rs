@@ -37,7 +37,7 @@ pub fn policy(observer: Observer) -> Policy {
 pub fn timing() -> Timing {
     Timing {
         timeout_ns: 2 * MS,
-        retries: 3,
+        retries: 8,
         smp_lifetime_ns: 4 * MS,
         barrier_ns: 10 * MS,
         light_sweep_ns: None,

@@ -3,7 +3,7 @@
 
 mod changes;
 mod courses;
-#[allow(dead_code)]
+#[allow(dead_code)] // Other tests take more of it.
 #[path = "../support/fabrics.rs"]
 mod fabrics;
 mod flows;

@@ -4,9 +4,11 @@
 //! [`Checked`], or the first [`CertificateFault`]. What the plan means (who sends when, what barriers leave, which
 //! entries mix) is worked out here from its writes and barriers alone, not from the names of its phases. Then two things
 //! are seen: the places that the certificate lists are closed under every step that the plan allows, and its numbers rise
-//! along every dependency between them. Work is linear in the (lane, class) pairs. Shares no code with planner and prover;
+//! along every dependency between them; and, once more from the plan alone, that what the last wave leaves serves the
+//! fabric after the change. Work is linear in the (lane, class) pairs. Shares no code with planner and prover;
 //! docs/PROOF.md says why a yes means that no moment of the change can deadlock, docs/CERTIFICATE.md how files look.
 
+mod afterwards;
 mod believable;
 mod closure;
 mod course;
@@ -58,7 +60,9 @@ pub fn check(plan: &Plan, plan_file: &[u8], certificate: &[u8]) -> Result<Checke
     let mut closure = Closure::new(plan, &net, &course, &groups);
     let found = closure.check(&mut rows)?;
     rows.finish()?;
-    rising::check(plan, &net, &course, &groups, &closure, &numbers).map(|dependencies| Checked {
+    let dependencies = rising::check(plan, &net, &course, &groups, &closure, &numbers)?;
+    afterwards::check(plan, &net)?;
+    Ok(Checked {
         waves: plan.waves().len(),
         channels: found.channels,
         lanes: found.lanes,

@@ -1,0 +1,87 @@
+//! Sees that what the last wave leaves is enough for the fabric *after* the change, where what was to leave has left: from
+//! every source a way to every owner, on the half that is sent on then.
+//!
+//! Nothing needs evidence here: the tables no longer change, so each DLID has one way from each switch.
+
+use super::CertificateFault;
+use super::net::{End, Net};
+use crate::fabric::PortId;
+use crate::ids::{Half, Lid, PortNum};
+use crate::plan::Plan;
+use crate::tables::SubnetTables;
+
+/// The name of that moment.
+const AFTERWARDS: &str = "afterwards";
+
+struct Afterwards<'a> {
+    plan: &'a Plan,
+    net: &'a Net,
+    tables: &'a SubnetTables,
+    /// By port: whether it sends and is sent to.
+    takes_part: Vec<bool>,
+}
+
+pub(super) fn check(plan: &Plan, net: &Net) -> Result<(), CertificateFault> {
+    let draft = plan.draft();
+    let mut takes_part = vec![false; draft.before.port_count()];
+    draft.after.end_ports().for_each(|port| takes_part[port.index()] = true);
+    draft.stranded.iter().for_each(|port| takes_part[port.index()] = false);
+    let tables = plan.tables_at(plan.waves().len());
+    let afterwards = Afterwards { plan, net, tables, takes_part };
+    let mut seen = vec![None; net.switches.len()];
+    for half in [Half::Lower, Half::Upper].into_iter().filter(|&half| afterwards.is_sent_on(half)) {
+        for owner in afterwards.ends() {
+            for lid in draft.before.half_lids(owner, half) {
+                afterwards.check_ways(lid, owner, &mut seen)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Afterwards<'_> {
+    fn ends(&self) -> impl Iterator<Item = PortId> + '_ {
+        self.plan.draft().after.end_ports().filter(|port| self.takes_part[port.index()])
+    }
+
+    fn is_sent_on(&self, half: Half) -> bool {
+        self.ends().any(|port| self.tables.sending[port.index()] == half)
+    }
+
+    /// The ways to one DLID from every switch that has a source; each switch is passed once.
+    fn check_ways(&self, lid: Lid, owner: PortId, seen: &mut [Option<Lid>]) -> Result<(), CertificateFault> {
+        for (start, sources) in self.net.sources.iter().enumerate() {
+            let sends = |port: PortId| port != owner && self.takes_part[port.index()];
+            let mut at = sources.iter().any(|source| sends(source.port)).then_some(start);
+            // A switch passed twice is no loop: numbers were seen to rise along these very steps.
+            while let Some(switch) = at.filter(|&switch| seen[switch].replace(lid) != Some(lid)) {
+                at = self.next(switch, lid, owner)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The switch that packets to a DLID go on to; none where they have arrived.
+    fn next(&self, switch: usize, lid: Lid, owner: PortId) -> Result<Option<usize>, CertificateFault> {
+        let node = self.net.switches[switch];
+        let fabric = &*self.plan.draft().after;
+        let output = self.tables.lfts[node.index()].get(lid).unwrap_or(PortNum::NO_ROUTE);
+        let linked = fabric.port_at(node, output).filter(|&port| fabric.peer(port).is_some());
+        let Some(channel) = linked else {
+            let what = match output {
+                PortNum::NO_ROUTE => "it has no route".to_string(),
+                port => format!("its port {port} leads to nothing that is left"),
+            };
+            let (moment, switch) = (AFTERWARDS.to_string(), fabric.describe_node(node));
+            return Err(CertificateFault::Hole { moment, switch, lid, what });
+        };
+        match self.net.ends[channel.index()] {
+            End::Switch(next, _) => Ok(Some(next as usize)),
+            End::Port(port) if port == owner => Ok(None),
+            End::Port(_) | End::Nowhere => {
+                let at = fabric.peer(channel).map_or_else(String::new, |port| fabric.describe_port(port));
+                Err(CertificateFault::WrongArrival { moment: AFTERWARDS.to_string(), lid, at })
+            }
+        }
+    }
+}

@@ -59,6 +59,9 @@ impl<T: Transport> Manager<T> {
         for write in writes {
             if let Write::SaHalf { half } = write {
                 self.sa_half = *half;
+                if let Some(attendant) = &self.attendant {
+                    attendant.borrow_mut().half_moved(*half);
+                }
             }
         }
         let before = self.counts.clone();

@@ -14,6 +14,8 @@ pub struct SmpCounts {
     pub perf: u64,
     /// Answers that nobody waited for any more.
     pub late: u64,
+    /// MADs that the attendant had sent: answers to clients and other managers, reports.
+    pub attended: u64,
     /// MADs received that could not be read, or are none of a subnet manager's business.
     pub unknown: u64,
 }
@@ -40,6 +42,7 @@ impl SmpCounts {
             retries: self.retries - earlier.retries,
             perf: self.perf - earlier.perf,
             late: self.late - earlier.late,
+            attended: self.attended - earlier.attended,
             unknown: self.unknown - earlier.unknown,
         }
     }
@@ -52,6 +55,7 @@ impl SmpCounts {
         self.retries += more.retries;
         self.perf += more.perf;
         self.late += more.late;
+        self.attended += more.attended;
         self.unknown += more.unknown;
     }
 

@@ -20,6 +20,8 @@ impl<T: Transport> Manager<T> {
         if self.last_trap.insert(source, smp.tid) == Some(smp.tid) {
             return Ok(());
         }
+        let now_ns = self.transport.now_ns();
+        self.tell_attendant(|attendant| attendant.notice(&notice, now_ns)).await?;
         let fabric = self.topology.as_ref().map(|topology| &topology.fabric);
         let owner = |lid| fabric.and_then(|fabric| fabric.lid_owner(lid));
         match notice.trap() {
@@ -43,7 +45,7 @@ impl<T: Transport> Manager<T> {
                 return Ok(Some(event));
             }
             let wake_ns = self.next_light_sweep_ns.map_or(until_ns, |due_ns| due_ns.min(until_ns));
-            if let Some(datagram) = self.transport.recv(wake_ns).await? {
+            if let Some(datagram) = self.receive(wake_ns).await? {
                 let answer = self.sort_in(datagram).await?;
                 self.counts.late += u64::from(answer.is_some());
                 continue;

@@ -1,5 +1,6 @@
 //! [`Manager`]: the subnet manager over one port. Runs exchanges, sorts in what arrives, keeps counts.
 
+use super::attendant::Attendant;
 use super::error::status_meaning;
 use super::exchange::{Answer, AnswerData, Body, Completed, Exchange, Request};
 use super::paths::Paths;
@@ -13,10 +14,11 @@ use crate::transport::{Datagram, Transport};
 use crate::wire::vendor::DrainToken;
 use crate::wire::{self, AttributeId, Method, PerfMad, PortInfo, Smp};
 use async_trait::async_trait;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
 
 /// A subnet manager that speaks through one port.
-#[derive(Debug)]
 pub struct Manager<T> {
     pub(super) transport: T,
     pub(super) timing: Timing,
@@ -36,6 +38,7 @@ pub struct Manager<T> {
     /// The half that the SA answers with, and that the SM itself sends on.
     pub(super) sa_half: Half,
     pub(super) next_light_sweep_ns: Option<u64>,
+    pub(super) attendant: Option<Rc<RefCell<dyn Attendant>>>,
 }
 
 /// The fabric as it is known, and the ways through it.
@@ -74,7 +77,13 @@ impl<T: Transport> Manager<T> {
             quiet_at_ns: 0,
             sa_half: Half::default(),
             next_light_sweep_ns,
+            attendant: None,
         }
+    }
+
+    /// From now on `attendant` sees to what is none of the manager's business.
+    pub fn attend(&mut self, attendant: Rc<RefCell<dyn Attendant>>) {
+        self.attendant = Some(attendant);
     }
 
     /// The port it speaks through.
@@ -104,7 +113,7 @@ impl<T: Transport> Manager<T> {
             }
             self.send_due(exchange).await?;
             let Some(deadline_ns) = exchange.deadline_ns() else { return Ok(()) };
-            let Some(datagram) = self.transport.recv(deadline_ns).await? else { continue };
+            let Some(datagram) = self.receive(deadline_ns).await? else { continue };
             let Some((tid, answer)) = self.sort_in(datagram).await? else { continue };
             match exchange.answer(tid, answer) {
                 Some(done) => {
@@ -147,7 +156,7 @@ impl<T: Transport> Manager<T> {
     /// Waits, sorting in whatever arrives.
     pub(super) async fn wait_until(&mut self, until_ns: u64) -> Result<(), SubnetError> {
         while self.transport.now_ns() < until_ns {
-            if let Some(datagram) = self.transport.recv(until_ns).await? {
+            if let Some(datagram) = self.receive(until_ns).await? {
                 let answer = self.sort_in(datagram).await?;
                 self.counts.late += u64::from(answer.is_some());
             }
@@ -155,15 +164,62 @@ impl<T: Transport> Manager<T> {
         Ok(())
     }
 
+    /// The next MAD, or none once the time has come; the attendant is woken meanwhile whenever it is due.
+    pub(super) async fn receive(&mut self, until_ns: u64) -> Result<Option<Datagram>, SubnetError> {
+        loop {
+            let due_ns = self.attendant.as_ref().map_or(u64::MAX, |attendant| attendant.borrow().due_ns());
+            if let Some(datagram) = self.transport.recv(until_ns.min(due_ns)).await? {
+                return Ok(Some(datagram));
+            }
+            let now_ns = self.transport.now_ns();
+            if now_ns >= due_ns {
+                self.tell_attendant(|attendant| attendant.wake(now_ns)).await?;
+            }
+            if now_ns >= until_ns {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Calls the attendant and sends what it wants sent.
+    pub(super) async fn tell_attendant(
+        &mut self,
+        call: impl FnOnce(&mut dyn Attendant) -> Vec<Datagram>,
+    ) -> Result<(), SubnetError> {
+        let wanted = self.attendant.as_ref().map(|attendant| call(&mut *attendant.borrow_mut()));
+        for datagram in wanted.unwrap_or_default() {
+            self.counts.attended += 1;
+            self.transport.send(datagram).await?;
+        }
+        Ok(())
+    }
+
+    /// A MAD that is none of the manager's business.
+    async fn pass_on(&mut self, datagram: &Datagram) -> Result<(), SubnetError> {
+        let now_ns = self.transport.now_ns();
+        let Some(attendant) = &self.attendant else { return Ok(self.counts.unknown += 1) };
+        let wanted = attendant.borrow_mut().take(datagram, now_ns);
+        match wanted {
+            Some(wanted) => self.tell_attendant(|_| wanted).await,
+            None => Ok(self.counts.unknown += 1),
+        }
+    }
+
     /// Gives a MAD that came in to whom it concerns; returned are answers to requests.
     pub(super) async fn sort_in(&mut self, datagram: Datagram) -> Result<Option<(u32, Answer)>, SubnetError> {
         if wire::class_of(&datagram.bytes) == wire::class::PERFORMANCE {
             let mad = PerfMad::decode(&datagram.bytes).ok().filter(|mad| mad.method == Method::GetResp);
-            let Some(mad) = mad else { return Ok(self.unknown()) };
+            let Some(mad) = mad else {
+                self.pass_on(&datagram).await?;
+                return Ok(None);
+            };
             let data = AnswerData::Perf(mad.attribute, Box::new(mad.data));
             return Ok(Some((mad.tid as u32, Answer { status: mad.status, modifier: mad.modifier, data })));
         }
-        let Ok(smp) = Smp::decode(&datagram.bytes) else { return Ok(self.unknown()) };
+        let Ok(smp) = Smp::decode(&datagram.bytes) else {
+            self.pass_on(&datagram).await?;
+            return Ok(None);
+        };
         match (smp.method, smp.attribute) {
             (Method::GetResp, attribute) => {
                 let data = AnswerData::Smp(attribute, Box::new(smp.data));
@@ -175,14 +231,9 @@ impl<T: Transport> Manager<T> {
                 let token = DrainToken::decode(&smp.data);
                 self.token_reports.push(TokenReport { lid: datagram.lid, port: PortNum(smp.modifier as u8), token });
             }
-            _ => return Ok(self.unknown()),
+            _ => self.pass_on(&datagram).await?,
         }
         Ok(None)
-    }
-
-    fn unknown<A>(&mut self) -> Option<A> {
-        self.counts.unknown += 1;
-        None
     }
 
     /// Sends one SMP that no answer is expected to.

@@ -9,6 +9,7 @@
 //! (`fabric::difference`), SA records.
 
 mod apply;
+mod attendant;
 mod barriers;
 mod counts;
 mod error;
@@ -19,6 +20,7 @@ mod paths;
 mod sweep;
 mod timing;
 
+pub use attendant::Attendant;
 pub use counts::SmpCounts;
 pub use error::SubnetError;
 pub use manager::Manager;

@@ -1,0 +1,1 @@
+//! Subnet administration: what clients may ask of the subnet, answered from what is known, as values and without I/O.

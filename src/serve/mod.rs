@@ -1,0 +1,1 @@
+//! ibsim's datagram protocol in front of the simulated fabric, so that OpenSM and infiniband-diags run on it.

@@ -291,10 +291,13 @@ impl Drop for Link {
 
 fn adapters_of(library: &Library) -> Result<Vec<Adapter>, UmadError> {
     let names = library.adapter_names().map_err(UmadError::List)?;
-    names
-        .into_iter()
-        .map(|name| library.adapter(&name).map_err(|error| UmadError::Describe { adapter: name, error }))
-        .collect()
+    let described = names.into_iter().map(|name| match library.adapter(&name) {
+        Ok(adapter) => Ok(Some(adapter)),
+        // Where there is none, the library makes up a name; and one may go away between the two questions.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(UmadError::Describe { adapter: name, error }),
+    });
+    described.filter_map(Result::transpose).collect()
 }
 
 /// What a manager must receive unasked, by class: methods of subnet management, then those of the SA. A client: none.

@@ -220,7 +220,7 @@ impl Sim {
         let counts = match perf.attribute {
             PerfAttributeId::PortXmitDataSl => &mut source.sent,
             PerfAttributeId::PortRcvDataSl => &mut source.received,
-            PerfAttributeId::Unknown(_) => return Err(status::UNSUPPORTED_METHOD_ATTRIBUTE),
+            _ => return Err(status::UNSUPPORTED_METHOD_ATTRIBUTE),
         };
         let mut data = PortDataSl::decode(&perf.data);
         if perf.method == Method::Set {

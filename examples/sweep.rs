@@ -1,19 +1,19 @@
 //! The smallest use of the transport against hardware: sweeps the subnet behind a port of this machine by directed routes,
 //! and prints it as ibnetdiscover does: `cargo run --example sweep -- --list`, or
-//! `… -- [--ca NAME] [--port N] [--window N] [--loss CHANCE] [--seed N]`.
+//! `… -- [--ca NAME] [--port N] [--window N] [--loss CHANCE] [--seed N] [--listen SECONDS]`.
 //!
 //! `--loss` loses that share of the MADs both ways before they reach the wire, and delays as many, to try the retries.
+//! `--listen` manages the port for that long after the sweep, and tells of the first trap.
 //! Without hardware: `ibsim -s -n FILE &`, then `ibsim-run target/release/examples/sweep`.
 
 use reconfig::fabric::format::{Format, write};
 use reconfig::fabric::summary::Summary;
 use reconfig::ids::PortNum;
 use reconfig::subnet::{Manager, SubnetManager, Timing};
-use reconfig::transport::Transport;
 use reconfig::transport::faults::{Chances, Faulty};
-use reconfig::transport::umad::{Umad, UmadOptions};
+use reconfig::transport::umad::{Role, Umad, UmadOptions};
 use std::error::Error;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What was asked for.
 #[derive(Default)]
@@ -23,9 +23,15 @@ struct Wanted {
     window: Option<usize>,
     loss: f64,
     seed: u64,
+    listen: Option<Duration>,
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), String> {
+    // Errors as people read them.
+    run().map_err(|error| error.to_string())
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
     let wanted = wanted(std::env::args().skip(1))?;
     if wanted.list {
         return list();
@@ -37,17 +43,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         eprintln!("through {} port {}", port.adapter(), port.port());
         let chances = Chances { lost: wanted.loss, late: wanted.loss, late_ns: 100_000_000, ..Chances::default() };
         let port = Faulty::new(port, chances, chances, wanted.seed);
-        sweep(port, &wanted).await
+        let mut manager = Manager::new(port, timing(&wanted), 0);
+        sweep(&mut manager).await?;
+        match wanted.listen {
+            Some(patience) => listen(&mut manager, patience).await,
+            None => Ok(()),
+        }
     })
 }
 
-async fn sweep(port: Faulty<Umad>, wanted: &Wanted) -> Result<(), Box<dyn Error>> {
-    let mut timing = Timing::default();
-    timing.window = wanted.window.unwrap_or(timing.window);
-    if wanted.loss > 0.0 {
-        timing.retries = 12;
-    }
-    let mut manager = Manager::new(port, timing, 0);
+async fn sweep(manager: &mut Manager<Faulty<Umad>>) -> Result<(), Box<dyn Error>> {
     let began = Instant::now();
     let found = manager.discover().await?;
     let took = began.elapsed();
@@ -55,17 +60,32 @@ async fn sweep(port: Faulty<Umad>, wanted: &Wanted) -> Result<(), Box<dyn Error>
     eprintln!("{}", Summary::of(&found.fabric));
     found.notices.iter().for_each(|notice| eprintln!("{notice}"));
     let counts = manager.smps();
-    eprintln!(
-        "window {}: {:.3} s, {} SMPs, {} again",
-        timing.window,
-        took.as_secs_f64(),
-        counts.total(),
-        counts.retries
-    );
+    eprintln!("{:.3} s, {} SMPs, {} of them sent again", took.as_secs_f64(), counts.total(), counts.retries);
     let transport = manager.transport();
     eprintln!("{:?}\n{:?}", transport.inner().counts(), transport.counts());
-    debug_assert!(transport.now_ns() > 0);
+    manager.set_topology(&found.fabric, found.sm_port);
     Ok(())
+}
+
+/// Waits for the first word from the subnet itself.
+async fn listen(manager: &mut Manager<Faulty<Umad>>, patience: Duration) -> Result<(), Box<dyn Error>> {
+    eprintln!("listening");
+    let until_ns = manager.now_ns().saturating_add(u64::try_from(patience.as_nanos())?);
+    match manager.next_event(until_ns).await? {
+        Some(event) => eprintln!("{event:?}"),
+        None => eprintln!("nothing happened"),
+    }
+    Ok(())
+}
+
+fn timing(wanted: &Wanted) -> Timing {
+    let standard = Timing::default();
+    Timing {
+        window: wanted.window.unwrap_or(8),
+        retries: if wanted.loss > 0.0 { 12 } else { standard.retries },
+        light_sweep_ns: None,
+        ..standard
+    }
 }
 
 /// The adapters of this machine, a line a port.
@@ -92,6 +112,10 @@ fn wanted(mut arguments: impl Iterator<Item = String>) -> Result<Wanted, Box<dyn
             "--window" => wanted.window = Some(value()?.parse()?),
             "--loss" => wanted.loss = value()?.parse()?,
             "--seed" => wanted.seed = value()?.parse()?,
+            "--listen" => {
+                wanted.listen = Some(Duration::from_secs(value()?.parse()?));
+                wanted.options.role = Role::Manager;
+            }
             _ => return Err(format!("unknown argument `{flag}`; see the head of examples/sweep.rs").into()),
         }
     }

@@ -30,6 +30,12 @@ pub(super) struct Arguments {
     /// The cable that leaves, by either of its ends.
     #[arg(long, value_name = "NODE:PORT", group = "what", requires = "planned")]
     remove_link: Option<String>,
+    /// A switch that was set aside is to be used again.
+    #[arg(long, value_name = "NODE", group = "what")]
+    take_back_switch: Option<String>,
+    /// A cable that was set aside is to be used again.
+    #[arg(long, value_name = "NODE:PORT", group = "what")]
+    take_back_link: Option<String>,
     /// Call off the change under way; from the swap on that is too late.
     #[arg(long, group = "what")]
     abort: bool,
@@ -65,18 +71,21 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 
 impl Arguments {
     fn order(&self) -> Result<Order, Failure> {
-        let remove = match (&self.remove_switch, &self.remove_link) {
-            (Some(node), _) => Element::Switch(node.clone()),
-            (None, Some(port)) => Element::Link(port.clone()),
-            (None, None) if self.abort => return Ok(Order::Abort),
-            (None, None) if self.go_on => return Ok(Order::Continue),
-            (None, None) => {
-                return Err(Failure::input(anyhow!(
-                    "nothing was asked for: say --remove-switch, --remove-link, --abort or --continue"
-                )));
-            }
+        let element = |switch: &Option<String>, link: &Option<String>| {
+            let switch = switch.as_ref().map(|node| Element::Switch(node.clone()));
+            switch.or_else(|| link.as_ref().map(|port| Element::Link(port.clone())))
         };
-        Ok(Order::Change(ChangeOrder { remove, planned: self.planned, dry_run: self.dry_run }))
+        let removed = element(&self.remove_switch, &self.remove_link);
+        let taken_back = element(&self.take_back_switch, &self.take_back_link);
+        match (removed, taken_back) {
+            (Some(remove), _) => {
+                Ok(Order::Change(ChangeOrder { remove, planned: self.planned, dry_run: self.dry_run }))
+            }
+            (None, Some(element)) => Ok(Order::TakeBack { element }),
+            (None, None) if self.abort => Ok(Order::Abort),
+            (None, None) if self.go_on => Ok(Order::Continue),
+            (None, None) => Err(Failure::input(anyhow!("nothing was asked for: see `reconfig change --help`"))),
+        }
     }
 }
 

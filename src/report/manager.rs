@@ -2,7 +2,7 @@
 
 use super::quantity::{count, duration};
 use super::screen::{line, number, show, some, table};
-use crate::sm::control::{ChangeDone, Event, Happening, NodeName, Status};
+use crate::sm::control::{ChangeDone, Event, FabricStatus, Happening, NodeName, Status, SweepStatus};
 
 /// A screen about a running manager.
 pub fn manager_status(status: &Status) -> String {
@@ -11,33 +11,30 @@ pub fn manager_status(status: &Status) -> String {
     line(
         &mut text,
         format_args!(
-            "{} since {}, {} port {} (GUID {}, LID {}), priority {}",
+            "{} for {}, through {} port {} (GUID {}), priority {}",
             status.role,
             duration(status.uptime_ns),
             port.adapter,
             port.port,
             port.guid,
-            port.lid,
             port.priority
         ),
     );
-    if let Some(master) = &status.master {
-        line(
-            &mut text,
-            format_args!("the master is {} at LID {}, priority {}", master.guid, master.lid, master.priority),
-        );
-    }
     let up = if status.subnet_up { "up" } else { "NOT up" };
+    let arrival = status.arrival.as_ref().map_or_else(String::new, |arrival| format!(" ({arrival})"));
     let fabric = &status.fabric;
     line(
         &mut text,
         format_args!(
-            "the subnet is {up}: {} switches, {} CAs, {} links",
+            "the subnet is {up}{arrival}: {} switches, {} CAs, {} links",
             count(fabric.switches),
             count(fabric.cas),
             count(fabric.links)
         ),
     );
+    if let Some(trouble) = &status.trouble {
+        line(&mut text, format_args!("TROUBLE: {trouble}"));
+    }
     text.push('\n');
     show(&mut text, &facts(status));
     show(&mut text, &smps(status));
@@ -45,43 +42,39 @@ pub fn manager_status(status: &Status) -> String {
         line(&mut text, format_args!("The last change:"));
         text += &change_done(done);
     }
-    for notice in &status.notices {
-        line(&mut text, format_args!("note: {notice}"));
-    }
     text
 }
 
 fn facts(status: &Status) -> comfy_table::Table {
     let mut table = table();
-    let waiting = status.waiting.as_ref().map_or_else(String::new, |waiting| {
-        format!(", in {} waits for {} since {}", waiting.phase, waiting.barrier, duration(waiting.since_ns))
-    });
-    table.add_row(["state".to_string(), format!("{}{waiting}", status.state)]);
-    table.add_row(["half".to_string(), format!("{} (LMC {})", status.half, status.lids.lmc)]);
-    table.add_row(["LIDs".to_string(), format!("{} given, up to {}", count(status.lids.given), status.lids.highest)]);
+    let mut row = |name: &str, value: String| {
+        table.add_row([name.to_string(), value]);
+    };
+    let held = status.held.as_ref().map_or_else(String::new, |barrier| format!(", held at barrier {barrier}"));
+    row("state", format!("{}{held}", status.state));
+    let half = status.half.map_or_else(|| "none".to_string(), |half| half.to_string());
+    row("half", format!("{half} (LMC {})", status.lids.lmc));
+    row("LIDs", format!("{} given, up to {}", count(status.lids.given), status.lids.highest));
     let root = status.root.as_ref().map_or_else(|| "none".to_string(), name);
-    table.add_row(["routing".to_string(), format!("{}, root {root}, {} data VLs", status.engine, status.data_vls)]);
+    row("routing", format!("{}, root {root}, {} data VLs", status.engine, status.data_vls));
     let policy = &status.policy;
-    table.add_row([
-        "changes by".to_string(),
-        format!("{}, observer {}, arming {}", policy.scheme, policy.observer, policy.arming),
-    ]);
+    row("changes by", format!("observer {}, sources {}, arming {}", policy.observer, policy.sources, policy.arming));
     let changes: Vec<String> = status.changes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
+    row("changes", if changes.is_empty() { "none yet".to_string() } else { changes.join(", ") });
+    if !status.aside.is_empty() {
+        row("set aside", status.aside.join(", "));
+    }
+    row("sweeps", sweeps(&status.sweeps));
     table
-        .add_row(["changes".to_string(), if changes.is_empty() { "none yet".to_string() } else { changes.join(", ") }]);
-    let sweeps = &status.sweeps;
-    table.add_row([
-        "sweeps".to_string(),
-        format!(
-            "{} whole (the last took {}), {} light (every {}), {} traps",
-            count(sweeps.heavy),
-            duration(sweeps.last_heavy_ns),
-            count(sweeps.light),
-            duration(sweeps.period_ns),
-            count(sweeps.traps)
-        ),
-    ]);
-    table
+}
+
+fn sweeps(sweeps: &SweepStatus) -> String {
+    let light = sweeps
+        .period_ns
+        .map_or_else(|| "no light ones".to_string(), |ns| format!("a light one every {}", duration(ns)));
+    let traps: Vec<String> = sweeps.traps.iter().map(|(number, count)| format!("{count} × {number}")).collect();
+    let traps = if traps.is_empty() { "none".to_string() } else { traps.join(", ") };
+    format!("{} (the last took {}), {light}; traps: {traps}", count(sweeps.heavy), duration(sweeps.last_heavy_ns))
 }
 
 fn smps(status: &Status) -> comfy_table::Table {
@@ -150,24 +143,23 @@ pub fn change_done(done: &ChangeDone) -> String {
 pub fn manager_event(event: &Event) -> String {
     let what = match &event.what {
         Happening::Role { role } => format!("role: {role}"),
-        Happening::SubnetUp { fabric } => {
-            format!("the subnet is up: {} switches, {} CAs, {} links", fabric.switches, fabric.cas, fabric.links)
+        Happening::SubnetUp { fabric, arrival } => {
+            let FabricStatus { switches, cas, links } = fabric;
+            format!("SUBNET UP ({arrival}): {switches} switches, {cas} CAs, {links} links")
         }
         Happening::Trap { number, lid, node } => {
             let node = node.as_ref().map_or_else(String::new, |node| format!(" ({node})"));
             format!("trap {number} from LID {lid}{node}")
         }
-        Happening::Swept { heavy, took_ns, changed } => {
-            let kind = if *heavy { "the whole subnet" } else { "the switches" };
-            let changed = if *changed { "it changed" } else { "as before" };
-            format!("swept {kind} in {}: {changed}", duration(*took_ns))
+        Happening::Noticed { node, silent: true } => format!("{node} does not answer"),
+        Happening::Noticed { node, silent: false } => format!("a port of {node} changed"),
+        Happening::Swept { took_ns, left_out } => {
+            let left_out = if *left_out == 0 { String::new() } else { format!(", {left_out} left out") };
+            format!("swept the subnet in {}{left_out}", duration(*took_ns))
         }
+        Happening::Begun { cause } => format!("a change begins: {cause}"),
         Happening::State { state } => format!("state: {state}"),
-        Happening::Waiting(waiting) => format!("in {} waits for {}", waiting.phase, waiting.barrier),
-        Happening::Phase(phase) => {
-            let took = duration(phase.end_ns.saturating_sub(phase.start_ns));
-            format!("phase {} took {took}, {} SMPs", phase.name, phase.smps)
-        }
+        Happening::Held { barrier } => format!("held at barrier {barrier}"),
         Happening::Change(done) => change_done(done).trim_end().to_string(),
         Happening::Warning { text } => format!("WARNING: {text}"),
         Happening::Missed { events } => format!("{events} events were missed: this listener is too slow"),

@@ -8,16 +8,19 @@
 //! default one.
 
 mod bring_up;
+pub mod clerk;
 mod config;
 pub mod control;
 mod desk;
 pub mod election;
 mod error;
 pub mod lid_file;
+pub mod metrics;
 pub mod pace;
 mod service;
 mod settings;
 mod standing;
+pub mod systemd;
 mod watched;
 
 pub use bring_up::Arrival;

@@ -132,7 +132,12 @@ impl Clerk {
             return self.answered(order, answer);
         }
         let Some(what) = self.translate(happening) else { return };
-        if let control::Happening::SubnetUp { .. } = what {
+        let settled = match &what {
+            control::Happening::SubnetUp { .. } => true,
+            control::Happening::Role { role } => role == "standby",
+            _ => false,
+        };
+        if settled {
             systemd::ready();
         }
         let event = Event::at(at_ns, what);
@@ -402,4 +407,100 @@ fn on_desk(element: &control::Element, fabric: &Fabric) -> Result<Element, Strin
 /// A GUID without ibnetdiscover's `S-` before it.
 fn bare(name: &str) -> &str {
     name.strip_prefix("S-").filter(|rest| rest.parse::<crate::ids::Guid>().is_ok()).unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::desk::Desk;
+    use super::*;
+    use crate::ids::{Guid, PortNum};
+    use tokio_test::task::spawn;
+
+    fn clerk() -> (Clerk, SharedDesk) {
+        let desk = Desk::new(false);
+        let port = OwnPort { adapter: "mlx5_0".to_string(), port: PortNum(1), guid: Guid(7), priority: 3 };
+        let policy =
+            PolicyStatus { observer: "lifetime".to_string(), arming: "off".to_string(), sources: "fenced".to_string() };
+        let facts = Facts { port, engine: "updn".to_string(), data_vls: 4, policy };
+        (Clerk::new(desk.clone(), facts), desk)
+    }
+
+    /// The answer to an order, after one look of the clerk; and what lies on the desk then.
+    fn asked(clerk: &mut Clerk, order: control::Order) -> Option<Reply> {
+        let (requests, receiver) = mpsc::unbounded_channel();
+        let (answers, mut replies) = Answers::channel();
+        clerk.serves(receiver, broadcast::Sender::new(4));
+        requests.send(Request { order, answers }).expect("the clerk has the other end");
+        clerk.look(|_, _| {});
+        let mut next = spawn(replies.recv());
+        match next.poll() {
+            std::task::Poll::Ready(reply) => reply,
+            std::task::Poll::Pending => None,
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_done_now_is_refused_at_once() {
+        let (mut clerk, _) = clerk();
+        let removal = |planned| control::ChangeOrder {
+            remove: control::Element::Switch("a".to_string()),
+            planned,
+            dry_run: false,
+        };
+        for (order, fault) in [
+            (control::Order::Abort, Fault::State),
+            (control::Order::Continue, Fault::State),
+            (control::Order::Change(removal(true)), Fault::State),
+            (control::Order::Change(removal(false)), Fault::Request),
+            (control::Order::LogLevel { filter: "debug".to_string() }, Fault::State),
+        ] {
+            let reply = asked(&mut clerk, order.clone());
+            assert!(
+                matches!(&reply, Some(Reply::Refused { fault: found, .. }) if *found == fault),
+                "{order:?}: {reply:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_order_is_laid_on_the_desk_and_answered_when_it_was_carried_out() {
+        let (mut clerk, desk) = clerk();
+        let (requests, receiver) = mpsc::unbounded_channel();
+        let (answers, mut replies) = Answers::channel();
+        clerk.serves(receiver, broadcast::Sender::new(4));
+        requests.send(Request { order: control::Order::Sweep, answers }).expect("the clerk has the other end");
+        clerk.look(|_, _| {});
+        let (order, asked) = desk.borrow_mut().next_order().expect("it lies on the desk");
+        assert_eq!(asked, Order::Sweep);
+        desk.borrow_mut().tell(5, Happening::Swept { length_ns: 1, notices: 2 });
+        desk.borrow_mut().tell(6, Happening::Answered(order, Answer::Refused("no port".to_string())));
+        clerk.look(|_, _| {});
+        let mut said = Vec::new();
+        while let std::task::Poll::Ready(Some(reply)) = spawn(replies.recv()).poll() {
+            said.push(reply);
+        }
+        assert!(matches!(
+            &said[0],
+            Reply::Event(Event { at_ns: 5, what: control::Happening::Swept { left_out: 2, .. }, .. })
+        ));
+        let Reply::Changed(done) = &said[1] else { panic!("{said:?}") };
+        assert_eq!((done.outcome, done.reason.as_deref()), (ChangeOutcome::Refused, Some("no port")));
+        assert_eq!(said.len(), 2);
+    }
+
+    #[test]
+    fn the_status_tells_what_passed_over_the_desk() {
+        let (mut clerk, desk) = clerk();
+        assert_eq!((clerk.status().role.as_str(), clerk.status().subnet_up), ("discovering", false));
+        desk.borrow_mut().tell(1, Happening::Election { state: "master" });
+        desk.borrow_mut().tell(2, Happening::Subnet(SubnetEvent::LinksChanged { lid: Lid(9), switch: None }));
+        desk.borrow_mut().tell(3, Happening::Failed("two nodes have one GUID".to_string()));
+        let mut heard = Vec::new();
+        clerk.look(|at_ns, _| heard.push(at_ns));
+        let status = clerk.status();
+        assert_eq!(heard, [1, 2, 3]);
+        assert_eq!(status.role, "master");
+        assert_eq!(status.sweeps.traps, BTreeMap::from([(128, 1)]));
+        assert_eq!(status.trouble.as_deref(), Some("two nodes have one GUID"));
+    }
 }

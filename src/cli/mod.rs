@@ -7,20 +7,24 @@
 //! arguments and a `run`, a variant of `Command`, a line in `dispatch`.
 
 mod audit;
+mod change;
 mod check;
 mod choice;
 mod completions;
 mod element;
+mod events;
 mod evidence;
 mod fabric;
 mod input;
 mod log;
+mod manager;
 mod outcome;
 mod output;
 mod plan;
 mod progress;
 mod simulate;
 mod sm;
+mod status;
 
 use clap::{Args, ColorChoice, Parser, Subcommand};
 use outcome::{Answer, Failure};
@@ -79,6 +83,12 @@ enum Command {
     /// Look at, compare, convert and make topologies.
     #[command(subcommand)]
     Fabric(fabric::Command),
+    /// Ask the manager that runs here how it is.
+    Status(status::Arguments),
+    /// Have the manager that runs here empty a switch or a cable before it is taken away.
+    Change(change::Arguments),
+    /// Follow what happens to the manager that runs here.
+    Events(events::Arguments),
     /// Print a completion script for a shell.
     Completions(completions::Arguments),
 }
@@ -111,6 +121,9 @@ fn dispatch(command: Command, common: Common) -> Result<Answer, Failure> {
         Command::Audit(arguments) => audit::run(&arguments, common),
         Command::Sm(arguments) => sm::run(&arguments, common),
         Command::Fabric(command) => fabric::run(command, common),
+        Command::Status(arguments) => status::run(&arguments, common),
+        Command::Change(arguments) => change::run(&arguments, common),
+        Command::Events(arguments) => events::run(&arguments, common),
         Command::Completions(arguments) => completions::run(&arguments),
     }
 }

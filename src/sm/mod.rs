@@ -8,6 +8,7 @@
 //! default one.
 
 mod bring_up;
+pub mod clerk;
 mod config;
 pub mod control;
 mod court;
@@ -16,11 +17,13 @@ pub mod election;
 mod error;
 pub mod lid_file;
 mod life;
+pub mod metrics;
 pub mod pace;
 mod reception;
 mod service;
 mod settings;
 mod standing;
+pub mod systemd;
 mod watched;
 
 pub use bring_up::Arrival;

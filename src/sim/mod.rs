@@ -26,6 +26,7 @@ mod ledger;
 mod mad;
 mod packet;
 mod path;
+mod performance;
 mod port;
 mod port_info;
 mod power_on;
@@ -95,6 +96,8 @@ pub struct Sim {
     ledger: Ledger,
     devices: device::Devices,
     agents: agent::Agents,
+    /// By port.
+    tallies: Vec<performance::Tally>,
     errands: mad::Errands,
     clients: client::Clients,
     /// The ports that subnet managers run on.
@@ -183,6 +186,7 @@ impl Sim {
             ledger: Ledger::new(fabric.port_count(), sources.list.len()),
             devices: device::Devices::new(&fabric, &config, cold),
             agents: agent::Agents::new(&fabric, net.ins.len()),
+            tallies: vec![performance::Tally::default(); fabric.port_count()],
             errands: mad::Errands::new(config.seed),
             clients: client::Clients::default(),
             managers: Vec::new(),

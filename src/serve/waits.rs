@@ -45,9 +45,9 @@ impl Waits {
         self.flights.insert(transaction, now_ns + FLIGHT_NS);
     }
 
-    /// A client's answer has come, or none is wanted any more.
-    pub fn answered(&mut self, client: u32, transaction: u64) {
-        self.open.remove(&(client, transaction));
+    /// A client's answer has come. Whether it was waited for.
+    pub fn answered(&mut self, client: u32, transaction: u64) -> bool {
+        self.open.remove(&(client, transaction)).is_some()
     }
 
     /// A MAD has come to a port.
@@ -106,7 +106,8 @@ mod tests {
         assert_eq!(waits.under_way_until(0), Some(3_000));
         assert!(waits.expire(999, 999).is_empty());
         assert_eq!(waits.expire(1_000, 0).into_iter().map(|(client, _)| client).collect::<Vec<_>>(), [1]);
-        waits.answered(2, 7);
+        assert!(waits.answered(2, 7));
+        assert!(!waits.answered(2, 7), "nobody waits for it any more");
         assert_eq!((waits.under_way_until(1_000), waits.open()), (None, 1), "a person's answer hastens nothing");
         assert_eq!(waits.expire(1_000, 1_000).len(), 1);
     }

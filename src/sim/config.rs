@@ -148,6 +148,9 @@ pub enum SimError {
     /// The port that the subnet manager runs on is none.
     #[error("{0} cannot carry the subnet manager: it is no cabled end port")]
     NoManager(String),
+    /// A port that no client can be attached to.
+    #[error("no client can send and receive at {0}: choose a port of a CA or router, or port 0 of a switch")]
+    NoClient(String),
     /// Traffic of an end port that is not there.
     #[error("the traffic names the end port of rank {rank}: the fabric's end ports have ranks 0 to {last}")]
     NoSuchRank {

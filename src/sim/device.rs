@@ -4,6 +4,7 @@ use super::mad::Mad;
 use crate::fabric::Fabric;
 use crate::ids::{Lid, Lmc, Sl};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// One node's management.
 pub struct Device {
@@ -41,6 +42,8 @@ pub struct Devices {
     pub list: Vec<Device>,
     /// By port.
     pub ports: Vec<PortSettings>,
+    /// By LID: the base LID of the port that holds it; 0 where none does.
+    base_of: Vec<Lid>,
 }
 
 /// A lifetime limit as HOQLife and LifeTimeValue code it: the least n with 4.096 µs × 2^n not below it; 20 for none.
@@ -52,6 +55,31 @@ pub fn limit_code(limit_ns: u64) -> u8 {
 }
 
 impl Devices {
+    /// Whether a port holds a LID as its own.
+    pub(super) fn owns(&self, port: u32, lid: Lid) -> bool {
+        let held = &self.ports[port as usize];
+        held.lid.is_unicast() && (held.lid.0..held.lid.0.saturating_add(held.lmc.lids())).contains(&lid.0)
+    }
+
+    /// Which of its owner's LIDs a LID is, counted from 0; 0 where nobody holds it.
+    pub(super) fn rank_of(&self, lid: Lid) -> u16 {
+        let base = self.base_of[lid.index()];
+        if base.is_unicast() { lid.0 - base.0 } else { 0 }
+    }
+
+    /// A port takes LIDs, and gives back those that it held. What another port holds already is now held twice; the last
+    /// to take it is known as its owner.
+    pub(super) fn take_lids(&mut self, port: u32, lid: Lid, lmc: Lmc) {
+        let held = &mut self.ports[port as usize];
+        let old = range(held.lid, held.lmc);
+        let before = std::mem::replace(&mut held.lid, lid);
+        held.lmc = lmc;
+        // Who took one of them meanwhile keeps it.
+        let given_back = self.base_of[old].iter_mut().filter(|base| **base == before);
+        given_back.for_each(|base| *base = Lid::default());
+        self.base_of[range(lid, lmc)].fill(lid);
+    }
+
     pub(super) fn new(fabric: &Fabric) -> Devices {
         let top = fabric.max_lid().unwrap_or_default();
         let list = fabric.nodes().map(|(_, node)| Device {
@@ -69,6 +97,19 @@ impl Devices {
             master_sm_sl: Sl::default(),
             m_key: 0,
         });
-        Devices { list: list.collect(), ports: ports.collect() }
+        let mut devices =
+            Devices { list: list.collect(), ports: ports.collect(), base_of: vec![Lid::default(); 1 << 16] };
+        for (id, port) in fabric.ports() {
+            if let Some(lid) = port.lid {
+                devices.take_lids(id.0, lid, port.lmc);
+            }
+        }
+        devices
     }
+}
+
+/// The LIDs of a port as indices; none where its base LID is no unicast LID.
+fn range(lid: Lid, lmc: Lmc) -> Range<usize> {
+    let count = if lid.is_unicast() { usize::from(lmc.lids()) } else { 0 };
+    lid.index()..(lid.index() + count).min(1 << 16)
 }

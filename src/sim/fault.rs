@@ -147,19 +147,18 @@ impl Sim {
         }
     }
 
-    /// Which end ports can no longer be reached from the subnet manager.
-    fn find_cut_off(&mut self) {
+    /// Which end ports can no longer be reached from a subnet manager; none, as long as there is no manager.
+    pub(super) fn find_cut_off(&mut self) {
         let nodes = self.net.tables.node_count();
-        let mut reached = vec![false; nodes];
-        let mut queue = vec![self.net.ports[self.sm_port as usize].node];
-        reached[queue[0] as usize] = true;
-        let sm_node = queue[0];
+        let mut reached = vec![self.managers.is_empty(); nodes];
+        let mut queue: Vec<u32> = self.managers.iter().map(|&port| self.net.ports[port as usize].node).collect();
+        queue.iter().for_each(|&node| reached[node as usize] = true);
         while let Some(node) = queue.pop() {
-            // Only switches pass traffic on; the manager's own node leaves by its one port.
+            // Only switches pass traffic on; a manager's own node leaves by its one port.
             let passes = self.net.tables.row(node) != NIL;
             let first = self.net.first_port(node);
             for port in first + 1..=first + u32::from(self.net.num_ports(node)) {
-                let usable = self.net.ports[port as usize].alive && (passes || node == sm_node && port == self.sm_port);
+                let usable = self.net.ports[port as usize].alive && (passes || self.managers.contains(&port));
                 if usable {
                     let next = self.net.ports[self.net.ports[port as usize].peer as usize].node;
                     if !std::mem::replace(&mut reached[next as usize], true) {
@@ -170,13 +169,13 @@ impl Sim {
         }
         for source in &self.sources.list {
             let port = &self.net.ports[source.port as usize];
-            self.ledger.cut_off[source.rank as usize] = !port.alive || !self.attached(&reached, source.port);
+            self.ledger.cut_off[source.rank as usize] = !port.alive || !self.hangs_on(&reached, source.port);
         }
     }
 
-    /// Whether the switch that an end port hangs on was reached, or the port is the manager's own.
-    fn attached(&self, reached: &[bool], port: u32) -> bool {
+    /// Whether the switch that an end port hangs on was reached, or the port is a manager's own.
+    fn hangs_on(&self, reached: &[bool], port: u32) -> bool {
         let peer = self.net.ports[port as usize].peer;
-        port == self.sm_port || reached[self.net.ports[peer as usize].node as usize]
+        self.managers.contains(&port) || reached[self.net.ports[peer as usize].node as usize]
     }
 }

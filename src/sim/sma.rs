@@ -24,7 +24,9 @@ impl Sim {
     pub(super) fn agent_answers(&mut self, port: u32, request: &Mad) -> Option<Mad> {
         let body = match &request.body {
             Body::Smp(smp) if smp.method == Method::TrapRepress => {
-                self.repress_trap(port, smp.tid);
+                if !self.repress_trap(port, smp.tid) {
+                    self.client_receives(port, request.clone());
+                }
                 return None;
             }
             Body::Smp(smp) => {
@@ -35,10 +37,13 @@ impl Sim {
                 };
                 Body::Smp(Box::new(answer.map_or_else(|status| smp.refusal(status), |data| smp.response(data))))
             }
-            Body::Perf(perf) => Body::Perf(Box::new(self.perf_answers(port, perf))),
+            Body::General(bytes) => {
+                let perf = PerfMad::decode(bytes).ok()?;
+                Body::General(Box::new(self.perf_answers(port, &perf).encode()))
+            }
         };
         let slid = self.devices.ports[self.management_port(port) as usize].lid;
-        Some(Mad { slid, dlid: request.slid, body })
+        Some(Mad { slid, dlid: request.slid, sl: request.sl, body })
     }
 
     fn get(&self, port: u32, smp: &Smp) -> Answer {
@@ -332,16 +337,19 @@ impl Sim {
         let held = &self.devices.ports[own as usize];
         let notice = Notice::link_state_changed(held.lid);
         let smp = Smp::new(Route::Lid, Method::Trap, AttributeId::Notice, 0, notice.encode()).with_tid(tid);
-        let mad = Mad { slid: held.lid, dlid: held.master_sm_lid, body: Body::Smp(Box::new(smp)) };
+        let mad = Mad::smp(held.lid, held.master_sm_lid, smp);
         self.send_mad(own, mad);
         self.errand(self.now + TRAP_PERIOD_NS * TICKS_PER_NS, Errand::Trap(node));
     }
 
-    fn repress_trap(&mut self, port: u32, tid: u64) {
+    /// Ends a device's own trap; false where it has none of this number.
+    fn repress_trap(&mut self, port: u32, tid: u64) -> bool {
         let device = &mut self.devices.list[self.net.ports[port as usize].node as usize];
-        if device.trap == Some(tid) {
+        let own = device.trap == Some(tid);
+        if own {
             device.trap = None;
         }
+        own
     }
 
     /// Loads what every port holds of the subnet manager, as found running: its LID and the SL towards it.

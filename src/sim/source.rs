@@ -99,22 +99,27 @@ pub struct Scripted {
 }
 
 impl Sources {
-    pub(super) fn new(fabric: &Fabric, config: &SimConfig) -> Result<Sources, SimError> {
+    /// The end ports that own a LID; those without one too, where LIDs are given later.
+    pub(super) fn new(fabric: &Fabric, config: &SimConfig, without_lids: bool) -> Result<Sources, SimError> {
         let mut list = Vec::new();
         let mut by_lid = vec![NIL; 1 << 16];
         let mut by_port = vec![NIL; fabric.port_count()];
         for id in fabric.end_ports() {
             let port = fabric.port(id);
-            let Some(lid) = port.lid else { continue };
+            if port.lid.is_none() && !without_lids {
+                continue;
+            }
             let rank = list.len() as u32;
             let rate = port.width.data_rate_kbps(port.speed) as f64 * config.load;
             let interval = f64::from(config.packet_bytes) * 1e6 * TICKS_PER_NS as f64 / rate;
-            by_lid[lid.index()..lid.index() + usize::from(port.lmc.lids())].fill(rank);
+            if let Some(lid) = port.lid {
+                by_lid[lid.index()..lid.index() + usize::from(port.lmc.lids())].fill(rank);
+            }
             by_port[id.index()] = rank;
             list.push(Source {
                 rank,
                 port: id.0,
-                lid: lid.0,
+                lid: port.lid.unwrap_or_default().0,
                 paths: (port.lmc.lids() / 2).max(1),
                 lids: port.lmc.lids(),
                 half: Half::Lower,

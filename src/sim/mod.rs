@@ -23,6 +23,7 @@ mod fault;
 mod forward;
 mod ledger;
 mod mad;
+mod outside;
 mod packet;
 mod port;
 mod sma;
@@ -97,6 +98,8 @@ pub struct Sim {
     /// Devices began without LIDs, tables and ACTIVE ports, as after their power came.
     began_cold: bool,
     deadlock: Option<Vec<StuckPacket>>,
+    /// A deadlock does not end the run.
+    outlasts_deadlocks: bool,
     suspect: Option<u32>,
     deadlocks_broken: u64,
     lifetime_discards: u64,
@@ -178,6 +181,7 @@ impl Sim {
             managers: Vec::new(),
             began_cold: false,
             deadlock: None,
+            outlasts_deadlocks: false,
             suspect: None,
             deadlocks_broken: 0,
             lifetime_discards: 0,
@@ -230,7 +234,7 @@ impl Sim {
     pub fn run(&mut self, until_ns: u64, stop_at_mads: bool) -> Halt {
         let until = until_ns.saturating_mul(TICKS_PER_NS);
         loop {
-            if self.deadlock.is_some() {
+            if self.deadlock.is_some() && !self.outlasts_deadlocks {
                 return Halt::Deadlock;
             }
             if stop_at_mads && self.clients.any_waiting() {

@@ -19,6 +19,7 @@ mod outcome;
 mod output;
 mod plan;
 mod progress;
+mod serve;
 mod simulate;
 
 use clap::{Args, ColorChoice, Parser, Subcommand};
@@ -73,6 +74,8 @@ enum Command {
     Check(check::Arguments),
     /// Judge the routing of a subnet as it runs: free of deadlock, loops and black holes?
     Audit(Box<audit::Arguments>),
+    /// Serve a simulated fabric, traffic included, to OpenSM and every tool that runs on ibsim.
+    Serve(Box<serve::Arguments>),
     /// Look at, compare, convert and make topologies.
     #[command(subcommand)]
     Fabric(fabric::Command),
@@ -104,6 +107,7 @@ fn dispatch(command: Command, common: Common) -> Result<Answer, Failure> {
         Command::Plan(arguments) => plan::run(&arguments, common),
         Command::Check(arguments) => check::run(&arguments, common),
         Command::Audit(arguments) => audit::run(&arguments, common),
+        Command::Serve(arguments) => serve::run(&arguments, common),
         Command::Fabric(command) => fabric::run(command, common),
         Command::Completions(arguments) => completions::run(&arguments),
     }

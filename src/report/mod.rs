@@ -7,6 +7,7 @@ mod compare;
 mod plan;
 mod quantity;
 mod screen;
+mod serve;
 mod simulation;
 
 pub use accounting::accounting;
@@ -16,4 +17,5 @@ pub use plan::{
     CheckReport, DrainFacts, Judgement, LaneFacts, PlanFacts, PlanReport, Refused, WaveFacts, check, plan, witnesses,
 };
 pub use quantity::{count, duration, percent};
+pub use serve::served;
 pub use simulation::simulation;

@@ -1,7 +1,7 @@
 //! The server's sockets: one for calls, one for the MADs of each client.
 //!
-//! Reading never waits. A MAD for a client whose queue is full is kept and sent later, in order; a client whose socket is
-//! gone is told as dead. Nothing here knows what a datagram means.
+//! Reading never waits. A MAD for a client whose socket has no room is kept and sent later, in order; a client whose socket
+//! is gone is told as dead. Nothing here knows what a datagram means.
 
 use super::protocol::{self, CALL_SIZE, PACKET_SIZE};
 use std::collections::{BTreeMap, VecDeque};
@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::task::{Context, Poll};
-use tokio::io::unix::AsyncFd;
+use tokio::io::Interest;
 
 /// More than any datagram of the protocol, so that longer ones are seen to be too long.
 const ROOM: usize = 512;
@@ -26,14 +26,20 @@ pub enum Incoming {
 /// All sockets of a server.
 pub struct Sockets {
     name: String,
-    control: AsyncFd<UnixDatagram>,
+    control: Watched,
     clients: BTreeMap<u32, ClientSocket>,
 }
 
+/// A socket, and a second handle on it by which tokio watches it: tokio's own knows no abstract names to send to.
+struct Watched {
+    socket: UnixDatagram,
+    watch: tokio::net::UnixDatagram,
+}
+
 struct ClientSocket {
-    socket: AsyncFd<UnixDatagram>,
+    watched: Watched,
     address: SocketAddr,
-    /// MADs that its queue had no room for.
+    /// MADs that there was no room for.
     pending: VecDeque<[u8; PACKET_SIZE]>,
 }
 
@@ -43,7 +49,7 @@ impl Sockets {
     /// # Errors
     /// Another server has this name.
     pub fn bind(name: &str) -> io::Result<Sockets> {
-        let control = bound(&protocol::control_address(name)?)?;
+        let control = Watched::bind(&protocol::control_address(name)?)?;
         Ok(Sockets { name: name.to_string(), control, clients: BTreeMap::new() })
     }
 
@@ -53,9 +59,9 @@ impl Sockets {
     /// The process has no socket of its own, or ours cannot be bound.
     pub fn open(&mut self, client: u32, process: u32) -> io::Result<()> {
         let address = protocol::client_address(&self.name, process)?;
-        let socket = bound(&protocol::server_address(&self.name, client)?)?;
-        socket.get_ref().connect_addr(&address)?;
-        self.clients.insert(client, ClientSocket { socket, address, pending: VecDeque::new() });
+        let watched = Watched::bind(&protocol::server_address(&self.name, client)?)?;
+        watched.socket.connect_addr(&address)?;
+        self.clients.insert(client, ClientSocket { watched, address, pending: VecDeque::new() });
         Ok(())
     }
 
@@ -74,7 +80,7 @@ impl Sockets {
 
     /// Answers a call. What the caller does not take is lost, like any datagram.
     pub fn answer(&self, bytes: &[u8; CALL_SIZE], to: &SocketAddr) {
-        if let Err(error) = self.control.get_ref().send_to_addr(bytes, to) {
+        if let Err(error) = self.control.socket.send_to_addr(bytes, to) {
             tracing::warn!("answering a call from {:?}: {error}", to.as_abstract_name().map(String::from_utf8_lossy));
         }
     }
@@ -86,47 +92,59 @@ impl Sockets {
         socket.flush()
     }
 
-    /// Sends what waits; tells who is dead.
-    pub fn flush(&mut self) -> Vec<u32> {
-        let sent = self.clients.iter_mut().filter(|(_, client)| !client.pending.is_empty());
-        sent.filter_map(|(&id, client)| (!client.flush()).then_some(id)).collect()
-    }
-
     /// What has come and was not read, at most `most` datagrams of each socket.
     pub fn read(&self, most: usize) -> Vec<Incoming> {
-        let mut all = Vec::new();
-        let calls = std::iter::from_fn(|| self.read_call());
-        all.extend(calls.take(most));
-        for &client in self.clients.keys() {
-            let packets = std::iter::from_fn(|| self.read_packet(client));
-            all.extend(packets.take(most));
+        let mut all: Vec<Incoming> = std::iter::from_fn(|| self.control.read_call().ok()).take(most).collect();
+        for (&id, client) in &self.clients {
+            all.extend(std::iter::from_fn(|| client.watched.read_packet(id).ok()).take(most));
         }
         all
     }
 
-    fn read_call(&self) -> Option<Incoming> {
-        let mut bytes = [0; ROOM];
-        let (length, from) = self.control.get_ref().recv_from(&mut bytes).ok()?;
-        Some(Incoming::Call(bytes[..length].to_vec(), from))
-    }
-
-    fn read_packet(&self, client: u32) -> Option<Incoming> {
-        let mut bytes = [0; ROOM];
-        let length = self.clients.get(&client)?.socket.get_ref().recv(&mut bytes).ok()?;
-        Some(Incoming::Packet(client, bytes[..length].to_vec()))
-    }
-
-    /// Ready with the next datagram, whichever socket it came by, or when a client takes MADs again.
-    pub fn poll(&self, context: &mut Context<'_>) -> Poll<Option<Incoming>> {
-        if let Poll::Ready(call) = readable(&self.control, context, || self.read_call()) {
-            return Poll::Ready(Some(call));
+    /// Ready with the next datagram, whichever socket it came by. What waits for clients is sent as soon as it can be.
+    pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<Incoming> {
+        for client in self.clients.values_mut() {
+            client.poll_flush(context);
+        }
+        let control = &self.control;
+        if let Poll::Ready(call) = control.poll(context, || control.read_call()) {
+            return Poll::Ready(call);
         }
         for (&id, client) in &self.clients {
-            if let Poll::Ready(packet) = readable(&client.socket, context, || self.read_packet(id)) {
-                return Poll::Ready(Some(packet));
+            let watched = &client.watched;
+            if let Poll::Ready(packet) = watched.poll(context, || watched.read_packet(id)) {
+                return Poll::Ready(packet);
             }
-            if !client.pending.is_empty() && writable(&client.socket, context) {
-                return Poll::Ready(None);
+        }
+        Poll::Pending
+    }
+}
+
+impl Watched {
+    fn bind(address: &SocketAddr) -> io::Result<Watched> {
+        let socket = UnixDatagram::bind_addr(address)?;
+        socket.set_nonblocking(true)?;
+        let watch = tokio::net::UnixDatagram::from_std(socket.try_clone()?)?;
+        Ok(Watched { socket, watch })
+    }
+
+    fn read_call(&self) -> io::Result<Incoming> {
+        let mut bytes = [0; ROOM];
+        let (length, from) = self.socket.recv_from(&mut bytes)?;
+        Ok(Incoming::Call(bytes[..length].to_vec(), from))
+    }
+
+    fn read_packet(&self, client: u32) -> io::Result<Incoming> {
+        let mut bytes = [0; ROOM];
+        let length = self.socket.recv(&mut bytes)?;
+        Ok(Incoming::Packet(client, bytes[..length].to_vec()))
+    }
+
+    /// Reads once there is something. A socket that was read empty is watched again.
+    fn poll(&self, context: &mut Context<'_>, read: impl Fn() -> io::Result<Incoming>) -> Poll<Incoming> {
+        while self.watch.poll_recv_ready(context).is_ready() {
+            if let Ok(incoming) = self.watch.try_io(Interest::READABLE, &read) {
+                return Poll::Ready(incoming);
             }
         }
         Poll::Pending
@@ -137,7 +155,7 @@ impl ClientSocket {
     /// Sends what waits, as far as there is room. False when nobody is there.
     fn flush(&mut self) -> bool {
         while let Some(bytes) = self.pending.front() {
-            match self.socket.get_ref().send(bytes) {
+            match self.watched.socket.send(bytes) {
                 Ok(_) => self.pending.pop_front(),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
                 Err(error) => {
@@ -148,31 +166,16 @@ impl ClientSocket {
         }
         true
     }
-}
 
-fn bound(address: &SocketAddr) -> io::Result<AsyncFd<UnixDatagram>> {
-    let socket = UnixDatagram::bind_addr(address)?;
-    socket.set_nonblocking(true)?;
-    AsyncFd::new(socket)
-}
-
-/// Reads once the socket is readable. A socket that was read empty is watched again.
-fn readable(
-    socket: &AsyncFd<UnixDatagram>,
-    context: &mut Context<'_>,
-    read: impl Fn() -> Option<Incoming>,
-) -> Poll<Incoming> {
-    while let Poll::Ready(Ok(mut guard)) = socket.poll_read_ready(context) {
-        match read() {
-            Some(incoming) => return Poll::Ready(incoming),
-            None => guard.clear_ready(),
+    /// Sends what waits, and watches for room where there is too little. What the dead are sent is lost.
+    fn poll_flush(&mut self, context: &mut Context<'_>) {
+        while let Some(bytes) = self.pending.front()
+            && self.watched.watch.poll_send_ready(context).is_ready()
+        {
+            let sent = self.watched.watch.try_io(Interest::WRITABLE, || self.watched.socket.send(bytes));
+            if !sent.is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
+                self.pending.pop_front();
+            }
         }
     }
-    Poll::Pending
-}
-
-/// Whether the socket takes datagrams. The kernel tells readiness to write of a datagram socket by its own buffer, not by
-/// the other's queue: where that is full, this is asked again soon.
-fn writable(socket: &AsyncFd<UnixDatagram>, context: &mut Context<'_>) -> bool {
-    matches!(socket.poll_write_ready(context), Poll::Ready(Ok(_)))
 }

@@ -257,19 +257,19 @@ impl Switchboard {
         }
     }
 
-    fn attribute(&self, port: PortId, attribute: AttributeId, modifier: u32) -> Option<[u8; CALL_DATA_SIZE]> {
+    fn attribute(&mut self, port: PortId, attribute: AttributeId, modifier: u32) -> Option<[u8; CALL_DATA_SIZE]> {
         self.sim.attribute(port, attribute, modifier)
     }
 
     /// NodeInfo as libumad2sim needs it. It takes the GUID of a port for that of its node plus the number of the port; where
     /// that is not so, the GUID of the port is what a subnet manager must not be wrong about.
-    fn node_info(&self, port: PortId) -> Option<NodeInfo> {
+    fn node_info(&mut self, port: PortId) -> Option<NodeInfo> {
         let mut info = NodeInfo::decode(&self.attribute(port, AttributeId::NodeInfo, 0)?);
         info.node_guid.0 = info.port_guid.0.wrapping_sub(info.local_port.0.into());
         Some(info)
     }
 
-    fn port_info(&self, port: PortId, num: PortNum) -> Option<PortInfo> {
+    fn port_info(&mut self, port: PortId, num: PortNum) -> Option<PortInfo> {
         Some(PortInfo::decode(&self.attribute(port, AttributeId::PortInfo, num.0.into())?))
     }
 

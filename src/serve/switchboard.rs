@@ -252,7 +252,7 @@ impl Switchboard {
                 let data = self.attribute(port, AttributeId::PortInfo, call.data[0].into())?;
                 Some(call.answer(&data))
             }
-            CallKind::PKeys => Some(call.answer(&self.attribute(port, P_KEY_TABLE, 0)?)),
+            CallKind::PKeys => Some(call.answer(&self.attribute(port, P_KEY_TABLE, 0).unwrap_or([255; 64]))),
             CallKind::Connect | CallKind::Disconnect | CallKind::Error | CallKind::Unknown(_) => None,
         }
     }
@@ -355,9 +355,10 @@ impl Switchboard {
         if late && class_of(&mad) != SUBNET_ADMINISTRATION {
             return;
         }
-        let dlid = if datagram.lid == Lid::PERMISSIVE { Lid::PERMISSIVE } else { Lid(0) };
+        let directed = class_of(&mad) == class::SUBNET_DIRECTED;
+        let (dlid, slid) = if directed { (Lid::PERMISSIVE, Lid::PERMISSIVE) } else { (Lid(0), datagram.lid) };
         let (dqp, sqp, length) = (datagram.qp, datagram.qp, MAD_SIZE as u64);
-        self.outgoing.push((client, Packet { dlid, slid: datagram.lid, dqp, sqp, status: 0, length, mad }));
+        self.outgoing.push((client, Packet { dlid, slid, dqp, sqp, status: 0, length, mad }));
     }
 
     /// The MADs for clients, in order; they are taken.

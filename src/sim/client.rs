@@ -91,11 +91,16 @@ impl Sim {
     /// Whether a subnet manager runs on a port, as PortInfo's capability mask tells. Who is cut off is told from these
     /// ports; as long as there are none, nobody is.
     pub fn set_is_sm(&mut self, port: PortId, is_sm: bool) {
+        if self.managers.contains(&port.0) == is_sm {
+            return;
+        }
         self.managers.retain(|&other| other != port.0);
         if is_sm {
             self.managers.push(port.0);
         }
-        self.find_cut_off();
+        self.notice_capabilities(port.0);
+        let was_cut_off = self.ledger.cut_off.clone();
+        self.welcome_joined(&was_cut_off);
     }
 
     /// A MAD has come by a port and is none for the agents there.

@@ -21,14 +21,19 @@ mod deadlock;
 mod device;
 mod fault;
 mod forward;
+mod kept;
 mod ledger;
 mod mad;
 mod outside;
 mod packet;
+mod path;
 mod port;
+mod port_info;
+mod power_on;
 mod sma;
 mod source;
 mod state;
+mod trap;
 pub mod wheel;
 
 pub use config::{ArmedPort, Latch, SimConfig, SimError, Traffic};
@@ -95,6 +100,8 @@ pub struct Sim {
     clients: client::Clients,
     /// The ports that subnet managers run on.
     managers: Vec<u32>,
+    /// End ports that were told to ask the subnet administration anew.
+    reregistered: Vec<PortId>,
     /// Devices began without LIDs, tables and ACTIVE ports, as after their power came.
     began_cold: bool,
     deadlock: Option<Vec<StuckPacket>>,
@@ -140,7 +147,7 @@ impl Sim {
             return Err(SimError::NoManager(fabric.describe_port(sm_port)));
         }
         let sources = Sources::new(fabric, &config, false)?;
-        let mut sim = Sim::build(fabric.clone(), config, sources);
+        let mut sim = Sim::build(fabric.clone(), config, sources, false);
         sim.attach(sm_port)?;
         sim.managers.push(sm_port.0);
         Ok(sim)
@@ -151,22 +158,25 @@ impl Sim {
     /// once they are ACTIVE, to those that were (docs/SIMULATOR.md, *A cold subnet*).
     ///
     /// # Errors
-    /// Settings outside their range, a port with too few lanes, fewer than two end ports.
+    /// Settings outside their range, lanes that PortInfo has no code for, a port with too few, fewer than two end ports.
     pub fn cold(fabric: &Fabric, config: SimConfig) -> Result<Sim, SimError> {
         check(fabric, &config)?;
+        if ![1, 2, 4, 8, 15].contains(&config.data_vls) {
+            let (setting, expected) = ("data VLs of a cold subnet", "1, 2, 4, 8 or 15, as ports tell them");
+            return Err(SimError::Setting { setting, value: config.data_vls.to_string(), expected });
+        }
         let bare = fabric.with_lids([]).expect("no LIDs, no clash of LIDs");
         let sources = Sources::new(&bare, &config, true)?;
-        let mut sim = Sim::build(bare, config, sources);
-        sim.began_cold = true;
+        let mut sim = Sim::build(bare, config, sources, true);
         for port in sim.net.ports.iter_mut().filter(|port| port.alive) {
             (port.state, port.sends) = (crate::wire::PortState::Initialize, false);
         }
         Ok(sim)
     }
 
-    fn build(fabric: Fabric, config: SimConfig, sources: Sources) -> Sim {
+    fn build(fabric: Fabric, config: SimConfig, sources: Sources, cold: bool) -> Sim {
         let net = Net::new(&fabric, config.data_vls, config.buffer_credits);
-        let limits = config.hoq_lifetime_ns > 0 || config.switch_lifetime_ns > 0;
+        let limits = config.limits_as_programmed || config.hoq_lifetime_ns > 0 || config.switch_lifetime_ns > 0;
         let ns = |ns: u64| ns * TICKS_PER_NS;
         Sim {
             now: 0,
@@ -174,12 +184,13 @@ impl Sim {
             packets: Packets::default(),
             returns: credit::Returns::default(),
             ledger: Ledger::new(fabric.port_count(), sources.list.len()),
-            devices: device::Devices::new(&fabric),
+            devices: device::Devices::new(&fabric, &config, cold),
             agents: agent::Agents::new(&fabric, net.ins.len()),
             errands: mad::Errands::new(config.seed),
             clients: client::Clients::default(),
             managers: Vec::new(),
-            began_cold: false,
+            reregistered: Vec::new(),
+            began_cold: cold,
             deadlock: None,
             outlasts_deadlocks: false,
             suspect: None,

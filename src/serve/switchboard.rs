@@ -18,9 +18,6 @@ use crate::transport::Datagram;
 use crate::wire::{AttributeId, MAD_SIZE, NodeInfo, PortInfo, class, class_of};
 use std::collections::BTreeSet;
 
-/// SMInfo, which a subnet manager answers and no agent (section 14.2.5.13).
-const SM_INFO: u16 = 0x0020;
-
 /// InformInfo: who sets it wants reports (section 15.2.5.12).
 const INFORM_INFO: u16 = 0x0003;
 
@@ -252,7 +249,7 @@ impl Switchboard {
                 let data = self.attribute(port, AttributeId::PortInfo, call.data[0].into())?;
                 Some(call.answer(&data))
             }
-            CallKind::PKeys => Some(call.answer(&self.attribute(port, P_KEY_TABLE, 0).unwrap_or([255; 64]))),
+            CallKind::PKeys => Some(call.answer(&self.attribute(port, AttributeId::PKeyTable, 0)?)),
             CallKind::Connect | CallKind::Disconnect | CallKind::Error | CallKind::Unknown(_) => None,
         }
     }
@@ -367,9 +364,6 @@ impl Switchboard {
     }
 }
 
-/// P_KeyTable (section 14.2.5.7).
-const P_KEY_TABLE: AttributeId = AttributeId::Unknown(0x0016);
-
 /// Who answers a MAD.
 enum Answerer {
     /// The agent of a device.
@@ -389,7 +383,7 @@ fn answered_by(mad: &[u8; MAD_SIZE]) -> Answerer {
         return Answerer::Nobody;
     }
     match class_of(mad) {
-        class::SUBNET_LID | class::SUBNET_DIRECTED if clients::attribute(mad) != SM_INFO => Answerer::Agent,
+        class::SUBNET_LID | class::SUBNET_DIRECTED if AttributeId::from(clients::attribute(mad)) != AttributeId::SmInfo => Answerer::Agent,
         class::PERFORMANCE => Answerer::Agent,
         _ => Answerer::Client,
     }

@@ -107,23 +107,6 @@ impl Sim {
         self.welcome(&joined.map(|rank| rank as u32).collect::<Vec<_>>());
     }
 
-    /// Brings a cable back that died: both ends come up in INITIALIZE, and tell it.
-    pub fn revive_link(&mut self, port: PortId) {
-        let peer = self.net.ports[port.index()].peer;
-        let there = |port: u32| self.devices.list[self.net.ports[port as usize].node as usize].alive;
-        if peer == NIL || self.net.ports[port.index()].alive || !there(port.0) || !there(peer) {
-            return;
-        }
-        let was_cut_off = self.ledger.cut_off.clone();
-        self.bring_up(port.0, peer);
-        self.bring_up(peer, port.0);
-        self.notice_link_state(port.0);
-        self.notice_link_state(peer);
-        self.find_cut_off();
-        let joined = (0..was_cut_off.len()).filter(|&rank| was_cut_off[rank] && !self.ledger.cut_off[rank]);
-        self.welcome(&joined.map(|rank| rank as u32).collect::<Vec<_>>());
-    }
-
     /// A device begins anew: nothing in its tables, nothing to serve, no agent at work. It tells that its ports changed
     /// when it is asked; a trap would find no way.
     fn forget(&mut self, node: NodeId) {

@@ -27,6 +27,7 @@ mod mad;
 mod outside;
 mod packet;
 mod path;
+mod performance;
 mod port;
 mod port_info;
 mod power_on;
@@ -96,6 +97,8 @@ pub struct Sim {
     ledger: Ledger,
     devices: device::Devices,
     agents: agent::Agents,
+    /// By port.
+    tallies: Vec<performance::Tally>,
     errands: mad::Errands,
     clients: client::Clients,
     /// The ports that subnet managers run on.
@@ -186,6 +189,7 @@ impl Sim {
             ledger: Ledger::new(fabric.port_count(), sources.list.len()),
             devices: device::Devices::new(&fabric, &config, cold),
             agents: agent::Agents::new(&fabric, net.ins.len()),
+            tallies: vec![performance::Tally::default(); fabric.port_count()],
             errands: mad::Errands::new(config.seed),
             clients: client::Clients::default(),
             managers: Vec::new(),

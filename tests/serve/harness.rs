@@ -88,6 +88,16 @@ impl Served {
         reply.trim_end().to_string()
     }
 
+    /// The name of its sockets.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Waits for its end.
+    pub fn wait(mut self) -> std::process::ExitStatus {
+        self.child.wait().unwrap()
+    }
+
     /// The counts.
     pub fn status(&self) -> serde_json::Value {
         let reply = self.command("Status");

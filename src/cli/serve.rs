@@ -8,7 +8,7 @@ use super::{Common, output};
 use crate::serve::{Patience, ServeOptions, Server, Switchboard, protocol};
 use crate::sim::{Sim, SimConfig};
 use anyhow::anyhow;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -58,6 +58,10 @@ struct TrafficArguments {
     /// Who sends to whom: uniform, permutation, hot-spot:RANK,SHARE or trace:FILE.
     #[arg(long, default_value = "uniform")]
     traffic: String,
+    /// By which LID and service level end ports send: the base LID and SL 0, or what subnet administration answers when
+    /// they are told to register again.
+    #[arg(long, value_enum, default_value_t = PathChoice::Base)]
+    paths: PathChoice,
     /// Begin with the traffic on, rather than wait for the command `Traffic on`.
     #[arg(long)]
     start: bool,
@@ -84,6 +88,9 @@ struct HardwareArguments {
     /// Switch lifetime limit, in nanoseconds; 0 is none.
     #[arg(long, value_name = "NS", default_value_t = 0)]
     switch_life: u64,
+    /// Let lifetime limits act as the subnet manager programs them, rather than as told here.
+    #[arg(long, conflicts_with_all = ["hoq_life", "switch_life"])]
+    limits_as_programmed: bool,
     /// Time in which a device serves one SMP, in nanoseconds.
     #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
     smp_time: u64,
@@ -93,6 +100,14 @@ struct HardwareArguments {
     /// Most additional delay of a MAD, in nanoseconds.
     #[arg(long, value_name = "NS", default_value_t = 0)]
     smp_delay: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PathChoice {
+    /// The base LID, SL 0.
+    Base,
+    /// A PathRecord for each pair of end ports.
+    Records,
 }
 
 /// Runs the command.
@@ -105,7 +120,10 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         sim.start();
     }
     let patience = Patience { agent_ns: arguments.mad_timeout * 1_000, ..Patience::default() };
-    let board = Switchboard::new(fabric, sim, patience);
+    let mut board = Switchboard::new(fabric, sim, patience);
+    if arguments.traffic.paths == PathChoice::Records {
+        board.have_paths_asked();
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::undone)?;
     let server = {
         let _entered = runtime.enter();
@@ -142,6 +160,7 @@ impl Arguments {
             latch: hardware.latch.into(),
             hoq_lifetime_ns: hardware.hoq_life,
             switch_lifetime_ns: hardware.switch_life,
+            limits_as_programmed: hardware.limits_as_programmed,
             packet_bytes: traffic.packet_bytes,
             load: traffic.load,
             traffic: pattern(&traffic.traffic)?,

@@ -11,11 +11,8 @@ use crate::wire::{MAD_SIZE, class, class_of};
 /// Most clients at a time.
 pub const MOST_CLIENTS: u32 = 256;
 
-/// The class of subnet administration (section 13.4.4).
-pub const SUBNET_ADMINISTRATION: u8 = 0x03;
-
 /// The highest bits of a transaction, where the client's ID stands.
-const ID_SHIFT: u32 = 48;
+pub const ID_SHIFT: u32 = 48;
 
 /// A connected client.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -102,10 +99,10 @@ impl Clients {
             return self.get(id).filter(|client| client.port == port).map(|_| id);
         }
         match class_of(mad) {
-            SUBNET_ADMINISTRATION if is_report(mad) => {
+            class::SUBNET_ADMINISTRATION if is_report(mad) => {
                 self.first(|client| client.port == port && client.takes_reports).or_else(|| self.manager_at(port))
             }
-            SUBNET_ADMINISTRATION | class::SUBNET_LID | class::SUBNET_DIRECTED => self.manager_at(port),
+            class::SUBNET_ADMINISTRATION | class::SUBNET_LID | class::SUBNET_DIRECTED => self.manager_at(port),
             _ => None,
         }
     }
@@ -186,7 +183,7 @@ mod tests {
         let mut clients = Clients::default();
         let port = PortId(3);
         let tool = clients.connect(100, port, false).unwrap();
-        let report = mad(SUBNET_ADMINISTRATION, 0x06, 7);
+        let report = mad(class::SUBNET_ADMINISTRATION, 0x06, 7);
         assert_eq!(clients.addressee(port, &report), None);
         clients.get_mut(tool).unwrap().takes_reports = true;
         assert_eq!(clients.addressee(port, &report), Some(tool));

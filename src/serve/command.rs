@@ -101,11 +101,3 @@ fn port_line(board: &Switchboard, port: PortId, text: &mut String) -> std::fmt::
         None => Ok(()),
     }
 }
-
-#[cfg(test)]
-impl Place {
-    /// The place that a test means.
-    pub(super) fn of(node: &str, port: Option<u8>) -> Place {
-        Place { node: node.to_string(), port: port.map(crate::ids::PortNum) }
-    }
-}

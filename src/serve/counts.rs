@@ -1,7 +1,8 @@
 //! How many MADs clients sent, by class, method and attribute.
 
-use super::clients::{self, SUBNET_ADMINISTRATION};
-use crate::wire::{AttributeId, MAD_SIZE, Method, class, class_of};
+use super::clients;
+use crate::wire::sa::SaAttributeId;
+use crate::wire::{AttributeId, MAD_SIZE, Method, PerfAttributeId, class, class_of};
 use std::collections::BTreeMap;
 
 /// MADs that clients sent, answers included.
@@ -34,18 +35,13 @@ impl MadCounts {
 
 /// LID routed and directed SMPs have one name: they ask for the same.
 fn name((class, method, attribute): (u8, u8, u16)) -> String {
-    let prefix = match class {
-        class::SUBNET_LID | class::SUBNET_DIRECTED => {
-            return match AttributeId::from(attribute) {
-                AttributeId::Unknown(number) => format!("{:?}({number:#06x})", Method::from(method)),
-                known => format!("{:?}({known:?})", Method::from(method)),
-            };
-        }
-        SUBNET_ADMINISTRATION => "SA ".to_string(),
-        class::PERFORMANCE => "Perf ".to_string(),
-        other => format!("class {other:#04x} "),
-    };
-    format!("{prefix}{:?}({attribute:#06x})", Method::from(method))
+    let method = Method::from(method);
+    match class {
+        class::SUBNET_LID | class::SUBNET_DIRECTED => format!("{method:?}({:?})", AttributeId::from(attribute)),
+        class::SUBNET_ADMINISTRATION => format!("SA {method:?}({:?})", SaAttributeId::from(attribute)),
+        class::PERFORMANCE => format!("Perf {method:?}({:?})", PerfAttributeId::from(attribute)),
+        other => format!("class {other:#04x} {method:?}({attribute:#06x})"),
+    }
 }
 
 #[cfg(test)]
@@ -65,6 +61,6 @@ mod tests {
         let named = counts.by_attribute();
         assert_eq!(named["Get(NodeInfo)"], 2);
         assert_eq!(named["Set(LinearForwardingTable)"], 1);
-        assert_eq!((named["Perf Get(0x0012)"], counts.total()), (1, 5));
+        assert_eq!((named["Perf Get(PortCounters)"], counts.total()), (1, 5));
     }
 }

@@ -3,6 +3,7 @@
 //! Times are nanoseconds of simulated time unless a name says otherwise.
 
 use super::pace::Times;
+use super::paths::PathCounts;
 use super::switchboard::Switchboard;
 use crate::sim::{PacketCounts, Sim, StuckPacket};
 use serde::{Serialize, Serializer};
@@ -44,6 +45,8 @@ pub struct Status {
     pub mads_sent: u64,
     /// Requests that are not answered yet.
     pub open_requests: usize,
+    /// Paths that end ports asked the administration for.
+    pub paths: PathCounts,
     /// Who is connected.
     pub clients: Vec<ClientStatus>,
     /// Digest of every event.
@@ -120,6 +123,7 @@ impl Status {
             mads: board.mads().by_attribute(),
             mads_sent: board.mads().total(),
             open_requests: board.open_requests(),
+            paths: board.paths(),
             clients: clients(board),
             trace_hash: sim.trace_hash(),
         }

@@ -6,9 +6,10 @@
 //! libumad2sim leaves both to the server, where the kernel would see to them. Real time is an argument. Given the same
 //! calls and MADs at the same simulated times, everything here happens again in the same way.
 
-use super::clients::{self, Clients, SUBNET_ADMINISTRATION};
+use super::clients::{self, Clients, ID_SHIFT};
 use super::console::find_node;
 use super::counts::MadCounts;
+use super::paths::{self, PathCounts, Paths, Wanted};
 use super::protocol::{CALL_DATA_SIZE, Call, CallKind, Connect, Packet, TIMED_OUT, Vendor};
 use super::waits::{Until, Waits};
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -69,6 +70,9 @@ pub struct Switchboard {
     waits: Waits,
     patience: Patience,
     mads: MadCounts,
+    paths: Paths,
+    /// End ports ask for paths.
+    asks: bool,
     /// MADs for clients, in the order in which they came.
     outgoing: Vec<(u32, Packet)>,
 }
@@ -84,6 +88,8 @@ impl Switchboard {
             waits: Waits::default(),
             patience,
             mads: MadCounts::default(),
+            paths: Paths::default(),
+            asks: false,
             outgoing: Vec::new(),
         }
     }
@@ -116,6 +122,17 @@ impl Switchboard {
     /// The MADs of clients so far, to be counted anew.
     pub fn mads_mut(&mut self) -> &mut MadCounts {
         &mut self.mads
+    }
+
+    /// Has end ports ask the subnet administration for their paths whenever they are told to register again. Until they
+    /// are answered, and where nobody has them ask, they send to base LIDs with SL 0.
+    pub fn have_paths_asked(&mut self) {
+        self.asks = true;
+    }
+
+    /// How far end ports are with that.
+    pub fn paths(&self) -> PathCounts {
+        self.paths.counts()
     }
 
     /// Requests not answered yet.
@@ -277,7 +294,7 @@ impl Switchboard {
             return;
         };
         let (class, attribute) = (class_of(&packet.mad), clients::attribute(&packet.mad));
-        if class == SUBNET_ADMINISTRATION && attribute == INFORM_INFO {
+        if class == class::SUBNET_ADMINISTRATION && attribute == INFORM_INFO {
             sender.takes_reports = true;
         }
         let port = sender.port;
@@ -287,28 +304,32 @@ impl Switchboard {
         self.mads.count(&packet.mad);
         let datagram =
             Datagram { lid: packet.dlid, qp: packet.dqp, sl: Sl::default(), bytes: packet.mad.clone() };
+        if matches!(class, class::SUBNET_LID | class::SUBNET_DIRECTED) {
+            self.paths.disturbed(real_ns);
+        }
         self.wait_for(client, packet, real_ns);
         self.sim.send_from(port, &datagram);
     }
 
     fn wait_for(&mut self, client: u32, packet: Packet, real_ns: u64) {
-        let transaction = clients::transaction(&packet.mad);
+        let (transaction, length) = (clients::transaction(&packet.mad), packet.length);
         let now_ns = self.sim.now_ns();
-        match answered_by(&packet.mad) {
-            Answerer::Agent => {
-                self.waits.expect(client, transaction, packet, Until::Simulated(now_ns + self.patience.agent_ns));
-            }
-            Answerer::Client => {
-                self.waits.expect(client, transaction, packet, Until::Real(real_ns + self.patience.client_ns));
-                self.waits.fly(transaction, now_ns);
-            }
-            Answerer::Nobody => self.waits.fly(transaction, now_ns),
+        let until = match answered_by(&packet.mad) {
+            Answerer::Agent => Some(Until::Simulated(now_ns + self.patience.agent_ns)),
+            Answerer::Client => Some(Until::Real(real_ns + self.patience.client_ns)),
+            Answerer::Nobody => None,
+        };
+        if !matches!(until, Some(Until::Simulated(_))) {
+            self.waits.fly(transaction, length, now_ns);
+        }
+        if let Some(until) = until {
+            self.waits.expect(client, transaction, packet, until);
         }
     }
 
     /// Something happened to the subnet: what it tells of it is under way.
     pub fn disturbed(&mut self) {
-        self.waits.fly(u64::MAX, self.sim.now_ns());
+        self.waits.fly(u64::MAX, MAD_SIZE as u64, self.sim.now_ns());
     }
 
     /// Up to which simulated time MADs are under way; none where none is.
@@ -326,11 +347,47 @@ impl Switchboard {
                 break;
             }
         }
+        self.ask_for_paths(real_ns);
         let now = self.sim.now_ns();
         for (client, packet) in self.waits.expire(now, real_ns) {
             self.outgoing.push((client, Packet { status: TIMED_OUT, ..packet }));
         }
         now - before
+    }
+
+    /// Has end ports ask the administration for paths, where they are to: those that were told to register again, and
+    /// those whose turn has come.
+    fn ask_for_paths(&mut self, real_ns: u64) {
+        let told = self.sim.take_reregistered();
+        if !self.asks {
+            return;
+        }
+        for source in told {
+            let others: Vec<PortId> = self.fabric.end_ports().filter(|&other| other != source).collect();
+            self.paths.want(source, others.into_iter());
+        }
+        self.paths.expire(real_ns);
+        while let Some(wanted) = self.paths.next(real_ns) {
+            self.ask_for_path(wanted, real_ns);
+        }
+    }
+
+    fn ask_for_path(&mut self, wanted: Wanted, real_ns: u64) {
+        let lid = |port| self.sim.port_lid(port);
+        let (slid, dlid, manager) = (lid(wanted.source), lid(wanted.destination), self.sim.manager_of(wanted.source));
+        let (Lid(1..), Lid(1..), Lid(1..), Ok(())) = (slid, dlid, manager, self.sim.attach(wanted.source)) else {
+            return self.paths.again(wanted);
+        };
+        self.attached.insert(wanted.source);
+        let mad = Box::new(self.paths.ask(wanted, slid, dlid, real_ns + self.patience.client_ns));
+        self.waits.fly(clients::transaction(&mad), MAD_SIZE as u64, self.sim.now_ns());
+        self.sim.send_from(wanted.source, &Datagram { lid: manager, qp: 1, sl: Sl::default(), bytes: mad });
+    }
+
+    fn path_told(&mut self, mad: &[u8; MAD_SIZE]) {
+        if let Some((wanted, dlid, sl)) = self.paths.answered(mad) {
+            self.sim.set_path(wanted.source, wanted.destination, dlid, sl);
+        }
     }
 
     /// Takes what came to the ports of clients.
@@ -345,16 +402,19 @@ impl Switchboard {
     fn deliver(&mut self, port: PortId, datagram: Datagram) {
         let mad = datagram.bytes;
         let transaction = clients::transaction(&mad);
-        self.waits.landed(transaction);
+        let length = self.waits.landed(transaction);
+        if clients::is_response(&mad) && transaction >> ID_SHIFT == paths::OWN_ID {
+            return self.path_told(&mad);
+        }
         let Some(client) = self.clients.addressee(port, &mad) else { return };
         let late = clients::is_response(&mad) && !self.waits.answered(client, transaction);
         // Answers of several packets have one transaction: all after the first come for a request that is answered.
-        if late && class_of(&mad) != SUBNET_ADMINISTRATION {
+        if late && class_of(&mad) != class::SUBNET_ADMINISTRATION {
             return;
         }
         let directed = class_of(&mad) == class::SUBNET_DIRECTED;
         let (dlid, slid) = if directed { (Lid::PERMISSIVE, Lid::PERMISSIVE) } else { (Lid(0), datagram.lid) };
-        let (dqp, sqp, length) = (datagram.qp, datagram.qp, MAD_SIZE as u64);
+        let (dqp, sqp) = (datagram.qp, datagram.qp);
         self.outgoing.push((client, Packet { dlid, slid, dqp, sqp, status: 0, length, mad }));
     }
 
@@ -392,5 +452,5 @@ fn answered_by(mad: &[u8; MAD_SIZE]) -> Answerer {
 /// An acknowledgement, stop or abort of an answer of several packets (section 13.6.2.1), which has the method of a request.
 fn is_acknowledgement(mad: &[u8; MAD_SIZE]) -> bool {
     const TYPE: usize = 25;
-    class_of(mad) == SUBNET_ADMINISTRATION && (2..=4).contains(&mad[TYPE])
+    class_of(mad) == class::SUBNET_ADMINISTRATION && (2..=4).contains(&mad[TYPE])
 }

@@ -5,6 +5,7 @@
 //! for in simulated time; what another client answers (an administration, a manager asked for its SMInfo), in real time.
 
 use super::protocol::Packet;
+use crate::wire::MAD_SIZE;
 use std::collections::BTreeMap;
 
 /// Simulated time in which any MAD that is not lost gets from one port to another, generously: twenty hops with a packet
@@ -26,12 +27,20 @@ struct Wait {
     packet: Packet,
 }
 
+/// A MAD on its way.
+struct Flight {
+    /// When it is surely delivered or lost.
+    until: u64,
+    /// Bytes of it that mean something, as its sender said.
+    length: u64,
+}
+
 /// All requests not answered, by client and transaction.
 #[derive(Default)]
 pub struct Waits {
     open: BTreeMap<(u32, u64), Wait>,
-    /// MADs that no agent answers, by transaction: until when they are surely delivered or lost.
-    flights: BTreeMap<u64, u64>,
+    /// MADs that no agent answers, by transaction.
+    flights: BTreeMap<u64, Flight>,
 }
 
 impl Waits {
@@ -41,8 +50,8 @@ impl Waits {
     }
 
     /// A MAD is under way that no agent answers.
-    pub fn fly(&mut self, transaction: u64, now_ns: u64) {
-        self.flights.insert(transaction, now_ns + FLIGHT_NS);
+    pub fn fly(&mut self, transaction: u64, length: u64, now_ns: u64) {
+        self.flights.insert(transaction, Flight { until: now_ns + FLIGHT_NS, length });
     }
 
     /// A client's answer has come. Whether it was waited for.
@@ -50,9 +59,9 @@ impl Waits {
         self.open.remove(&(client, transaction)).is_some()
     }
 
-    /// A MAD has come to a port.
-    pub fn landed(&mut self, transaction: u64) {
-        self.flights.remove(&transaction);
+    /// A MAD has come to a port. How many bytes of it mean something; all, where no client sent it.
+    pub fn landed(&mut self, transaction: u64) -> u64 {
+        self.flights.remove(&transaction).map_or(MAD_SIZE as u64, |flight| flight.length)
     }
 
     /// A client is gone.
@@ -66,12 +75,12 @@ impl Waits {
             Until::Simulated(ns) => Some(ns),
             Until::Real(_) => None,
         });
-        simulated.chain(self.flights.values().copied()).max().filter(|&until| until > now_ns)
+        simulated.chain(self.flights.values().map(|flight| flight.until)).max().filter(|&until| until > now_ns)
     }
 
     /// Takes out the requests whose time is up, with their clients, and forgets flights that have ended.
     pub fn expire(&mut self, simulated_ns: u64, real_ns: u64) -> Vec<(u32, Packet)> {
-        self.flights.retain(|_, until| *until > simulated_ns);
+        self.flights.retain(|_, flight| flight.until > simulated_ns);
         let over = |wait: &Wait| match wait.until {
             Until::Simulated(ns) => ns <= simulated_ns,
             Until::Real(ns) => ns <= real_ns,
@@ -90,7 +99,6 @@ impl Waits {
 mod tests {
     use super::*;
     use crate::ids::Lid;
-    use crate::wire::MAD_SIZE;
 
     fn packet() -> Packet {
         let mad = Box::new([0; MAD_SIZE]);
@@ -115,11 +123,12 @@ mod tests {
     #[test]
     fn what_no_agent_answers_hastens_until_it_has_landed() {
         let mut waits = Waits::default();
-        waits.fly(9, 100);
+        waits.fly(9, 120, 100);
         assert_eq!(waits.under_way_until(100), Some(100 + FLIGHT_NS));
-        waits.landed(9);
+        assert_eq!(waits.landed(9), 120);
+        assert_eq!(waits.landed(9), 256, "nobody's");
         assert_eq!(waits.under_way_until(100), None);
-        waits.fly(9, 100);
+        waits.fly(9, 120, 100);
         assert!(waits.expire(100 + FLIGHT_NS, 0).is_empty());
         assert_eq!(waits.under_way_until(0), None, "lost, then");
     }

@@ -63,4 +63,9 @@ impl Sim {
     pub fn port_lid(&self, port: PortId) -> Lid {
         self.devices.ports[port.index()].lid
     }
+
+    /// The LID of the subnet manager that a port was told of; 0 where it was told of none.
+    pub fn manager_of(&self, port: PortId) -> Lid {
+        self.devices.ports[port.index()].master_sm_lid
+    }
 }

@@ -24,6 +24,7 @@ mod forward;
 mod kept;
 mod ledger;
 mod mad;
+mod outside;
 mod packet;
 mod path;
 mod performance;
@@ -107,6 +108,8 @@ pub struct Sim {
     /// Devices began without LIDs, tables and ACTIVE ports, as after their power came.
     began_cold: bool,
     deadlock: Option<Vec<StuckPacket>>,
+    /// A deadlock does not end the run.
+    outlasts_deadlocks: bool,
     suspect: Option<u32>,
     deadlocks_broken: u64,
     lifetime_discards: u64,
@@ -193,6 +196,7 @@ impl Sim {
             reregistered: Vec::new(),
             began_cold: cold,
             deadlock: None,
+            outlasts_deadlocks: false,
             suspect: None,
             deadlocks_broken: 0,
             lifetime_discards: 0,
@@ -245,7 +249,7 @@ impl Sim {
     pub fn run(&mut self, until_ns: u64, stop_at_mads: bool) -> Halt {
         let until = until_ns.saturating_mul(TICKS_PER_NS);
         loop {
-            if self.deadlock.is_some() {
+            if self.deadlock.is_some() && !self.outlasts_deadlocks {
                 return Halt::Deadlock;
             }
             if stop_at_mads && self.clients.any_waiting() {

@@ -20,6 +20,7 @@ mod output;
 mod plan;
 mod progress;
 mod simulate;
+mod sm;
 
 use clap::{Args, ColorChoice, Parser, Subcommand};
 use outcome::{Answer, Failure};
@@ -73,6 +74,8 @@ enum Command {
     Check(check::Arguments),
     /// Judge the routing of a subnet as it runs: free of deadlock, loops and black holes?
     Audit(Box<audit::Arguments>),
+    /// Manage a real subnet: bring it up, and change its routing without stopping traffic.
+    Sm(Box<sm::Arguments>),
     /// Look at, compare, convert and make topologies.
     #[command(subcommand)]
     Fabric(fabric::Command),
@@ -94,7 +97,9 @@ pub fn main() -> ExitCode {
 
 fn run(arguments: Arguments) -> Result<Answer, Failure> {
     output::choose_colour(arguments.common.color);
-    log::start(arguments.common.verbose)?;
+    // Who runs for good tells what happens.
+    let daemon = u8::from(matches!(arguments.command, Command::Sm(_)));
+    log::start(arguments.common.verbose.saturating_add(daemon))?;
     dispatch(arguments.command, arguments.common)
 }
 
@@ -104,6 +109,7 @@ fn dispatch(command: Command, common: Common) -> Result<Answer, Failure> {
         Command::Plan(arguments) => plan::run(&arguments, common),
         Command::Check(arguments) => check::run(&arguments, common),
         Command::Audit(arguments) => audit::run(&arguments, common),
+        Command::Sm(arguments) => sm::run(&arguments, common),
         Command::Fabric(command) => fabric::run(command, common),
         Command::Completions(arguments) => completions::run(&arguments),
     }

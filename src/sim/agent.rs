@@ -9,7 +9,7 @@
 //! link has sent what it is sending, and take the routing delay that data takes.
 
 use super::Sim;
-use super::mad::{Body, Errand, Mad};
+use super::mad::{Errand, Mad};
 use super::packet::NIL;
 use super::wheel::TICKS_PER_NS;
 use crate::fabric::Fabric;
@@ -385,13 +385,16 @@ impl Sim {
         let held = &self.devices.ports[own as usize];
         let smp = Smp::new(Route::Lid, Method::Report, AttributeId::DrainToken, num.0.into(), state.encode());
         let tid = u64::from(node) << 32 | u64::from(state.round) << 8 | u64::from(num.0);
-        let mad =
-            Mad { slid: held.lid, dlid: self.sm_lid(held.master_sm_lid), body: Body::Smp(Box::new(smp.with_tid(tid))) };
+        let mad = Mad::smp(held.lid, self.sm_lid(held.master_sm_lid), smp.with_tid(tid));
         self.send_mad(own, mad);
     }
 
     fn sm_lid(&self, master: Lid) -> Lid {
-        if master.is_unicast() { master } else { self.devices.ports[self.sm_port as usize].lid }
+        if master.is_unicast() {
+            master
+        } else {
+            self.managers.first().map_or(master, |&port| self.devices.ports[port as usize].lid)
+        }
     }
 
     /// What a device tells of its drain: the inputs whose token came and whose lanes are empty.

@@ -70,6 +70,9 @@ pub struct SimConfig {
     pub hoq_lifetime_ns: u64,
     /// Switch lifetime limit in nanoseconds; 0: off.
     pub switch_lifetime_ns: u64,
+    /// Lifetime limits are what each port's HOQLife and each switch's LifeTimeValue say at that moment, and begin as the
+    /// two limits above.
+    pub limits_as_programmed: bool,
     /// Bytes of a data packet, headers included.
     pub packet_bytes: u16,
     /// Offered load as a fraction of the end port's data rate.
@@ -107,6 +110,7 @@ impl Default for SimConfig {
             armed: ArmedPort::default(),
             hoq_lifetime_ns: 0,
             switch_lifetime_ns: 0,
+            limits_as_programmed: false,
             packet_bytes: 1024,
             load: 0.3,
             traffic: Traffic::default(),
@@ -148,6 +152,9 @@ pub enum SimError {
     /// The port that the subnet manager runs on is none.
     #[error("{0} cannot carry the subnet manager: it is no cabled end port")]
     NoManager(String),
+    /// A port that no client can be attached to.
+    #[error("no client can send and receive at {0}: choose a port of a CA or router, or port 0 of a switch")]
+    NoClient(String),
     /// Traffic of an end port that is not there.
     #[error("the traffic names the end port of rank {rank}: the fabric's end ports have ranks 0 to {last}")]
     NoSuchRank {

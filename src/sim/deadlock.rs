@@ -65,7 +65,12 @@ impl Sim {
     }
 
     fn deadlock_closed(&mut self, lane: u32) {
-        if self.limits {
+        if self.limits
+            && self
+                .cycle_from(lane)
+                .iter()
+                .any(|stuck| self.is_limited(self.net.lane(stuck.input.0, stuck.input_vl.get())))
+        {
             self.deadlocks_broken += 1;
         } else if self.latch == Latch::Grant {
             self.suspect = Some(lane);

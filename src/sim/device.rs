@@ -1,9 +1,25 @@
-//! What a device's management agent knows of itself, apart from tables and port states.
+//! What a device's management agent holds of itself, apart from forwarding and SL-to-VL tables and port states.
 
+use super::SimConfig;
 use super::mad::Mad;
+use super::power_on;
 use crate::fabric::Fabric;
-use crate::ids::{Lid, Lmc, Sl};
+use crate::ids::{Lid, Lmc};
+use crate::wire::{Notice, PortInfo, SMP_DATA_SIZE, SwitchInfo};
+use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+use std::ops::Range;
+
+/// A trap that nobody has repressed yet.
+#[derive(Clone)]
+pub struct PendingTrap {
+    /// Its transaction number.
+    pub tid: u64,
+    /// The port whose subnet manager is told.
+    pub port: u32,
+    /// What it says.
+    pub notice: Notice,
+}
 
 /// One node's management.
 pub struct Device {
@@ -13,34 +29,22 @@ pub struct Device {
     pub queue: VecDeque<(u32, Mad)>,
     /// The agent is at work on the first.
     pub serving: bool,
-    /// SwitchInfo:PortStateChange.
-    pub port_state_change: bool,
-    /// SwitchInfo:LinearFDBTop.
-    pub lft_top: Lid,
-    /// A trap 128 that nobody has repressed yet: its transaction number.
-    pub trap: Option<u64>,
-}
-
-/// What the agent holds for one port.
-pub struct PortSettings {
-    /// Base LID.
-    pub lid: Lid,
-    /// Its LMC.
-    pub lmc: Lmc,
-    /// Where the subnet manager is.
-    pub master_sm_lid: Lid,
-    /// The SL towards it.
-    pub master_sm_sl: Sl,
-    /// PortInfo:M_Key.
-    pub m_key: u64,
+    /// SwitchInfo as it holds it; means nothing at other nodes.
+    pub switch: SwitchInfo,
+    /// The trap that it repeats.
+    pub trap: Option<PendingTrap>,
 }
 
 /// All devices.
 pub struct Devices {
     /// By node.
     pub list: Vec<Device>,
-    /// By port.
-    pub ports: Vec<PortSettings>,
+    /// By port: PortInfo as the port holds it. What is a matter of the moment, states for example, is put in on reading.
+    pub ports: Vec<PortInfo>,
+    /// Tables that are written and read back, and otherwise mean nothing here: by port, attribute and modifier.
+    pub kept: FxHashMap<(u32, u16, u32), [u8; SMP_DATA_SIZE]>,
+    /// By LID: the base LID of the port that holds it; 0 where none does.
+    base_of: Vec<Lid>,
 }
 
 /// A lifetime limit as HOQLife and LifeTimeValue code it: the least n with 4.096 µs × 2^n not below it; 20 for none.
@@ -51,24 +55,60 @@ pub fn limit_code(limit_ns: u64) -> u8 {
     }
 }
 
+/// The limit that a code stands for, in nanoseconds; none from 20 on.
+pub fn coded_limit_ns(code: u8) -> Option<u64> {
+    (code < 20).then(|| 4096 << code)
+}
+
 impl Devices {
-    pub(super) fn new(fabric: &Fabric) -> Devices {
+    pub(super) fn new(fabric: &Fabric, config: &SimConfig, cold: bool) -> Devices {
         let top = fabric.max_lid().unwrap_or_default();
         let list = fabric.nodes().map(|(_, node)| Device {
             alive: node.present,
             queue: VecDeque::new(),
             serving: false,
-            port_state_change: false,
-            lft_top: top,
+            switch: SwitchInfo { linear_fdb_top: top, ..power_on::switch_info(node, config) },
             trap: None,
         });
-        let ports = fabric.ports().map(|(_, port)| PortSettings {
-            lid: port.lid.unwrap_or_default(),
-            lmc: port.lmc,
-            master_sm_lid: Lid::default(),
-            master_sm_sl: Sl::default(),
-            m_key: 0,
-        });
-        Devices { list: list.collect(), ports: ports.collect() }
+        let mut devices = Devices {
+            list: list.collect(),
+            ports: fabric.ports().map(|(_, port)| power_on::port_info(fabric, port, config, cold)).collect(),
+            kept: FxHashMap::default(),
+            base_of: vec![Lid::default(); 1 << 16],
+        };
+        for (id, port) in fabric.ports() {
+            devices.take_lids(id.0, port.lid.unwrap_or_default(), port.lmc);
+        }
+        devices
     }
+
+    /// Whether a port holds a LID as its own.
+    pub(super) fn owns(&self, port: u32, lid: Lid) -> bool {
+        let held = &self.ports[port as usize];
+        lid_range(held.lid, held.lmc).contains(&lid.index())
+    }
+
+    /// Which of its owner's LIDs a LID is, counted from 0; 0 where nobody holds it.
+    pub(super) fn rank_of(&self, lid: Lid) -> u16 {
+        let base = self.base_of[lid.index()];
+        if base.is_unicast() { lid.0 - base.0 } else { 0 }
+    }
+
+    /// A port takes LIDs, and gives back those that it held. What another port holds already is held twice then; the last
+    /// to take it is known as its owner.
+    pub(super) fn take_lids(&mut self, port: u32, lid: Lid, lmc: Lmc) {
+        let held = &mut self.ports[port as usize];
+        let (old, before) = (lid_range(held.lid, held.lmc), held.lid);
+        (held.lid, held.lmc) = (lid, lmc);
+        // Who took one of them meanwhile keeps it.
+        let given_back = self.base_of[old].iter_mut().filter(|base| **base == before);
+        given_back.for_each(|base| *base = Lid::default());
+        self.base_of[lid_range(lid, lmc)].fill(lid);
+    }
+}
+
+/// The LIDs of a port as indices; none where its base LID is no unicast LID.
+pub fn lid_range(lid: Lid, lmc: Lmc) -> Range<usize> {
+    let count = if lid.is_unicast() { usize::from(lmc.lids()) } else { 0 };
+    lid.index()..lid.index() + count
 }

@@ -5,8 +5,9 @@
 
 use super::packet::NIL;
 use super::wheel::Ticks;
-use super::{PortId, Sim};
+use super::{PortId, Sim, power_on};
 use crate::fabric::NodeId;
+use crate::ids::{Lid, Lmc};
 use crate::wire::PortState;
 
 impl Sim {
@@ -68,13 +69,39 @@ impl Sim {
     pub fn revive_node(&mut self, node: NodeId) {
         self.forget(node);
         let was_cut_off = self.ledger.cut_off.clone();
-        let cabled = |port: &PortId| self.net.ports[port.index()].peer != NIL;
-        for port in self.fabric.ports_of(node).filter(cabled).collect::<Vec<_>>() {
+        for port in self.fabric.ports_of(node).filter(|&port| self.can_come_up(port)).collect::<Vec<_>>() {
             let peer = self.net.ports[port.index()].peer;
             self.bring_up(port.0, peer);
             self.bring_up(peer, port.0);
             self.notice_link_state(peer);
         }
+        self.welcome_joined(&was_cut_off);
+    }
+
+    /// Puts the cable at a port back in: both ends come up in INITIALIZE. Nothing happens where it is up, or where one
+    /// of its ends is at a node that is dead.
+    pub fn revive_link(&mut self, port: PortId) {
+        if self.net.ports[port.index()].alive || !self.can_come_up(port) {
+            return;
+        }
+        let was_cut_off = self.ledger.cut_off.clone();
+        let peer = self.net.ports[port.index()].peer;
+        for (end, other) in [(port.0, peer), (peer, port.0)] {
+            self.bring_up(end, other);
+            self.notice_link_state(end);
+        }
+        self.welcome_joined(&was_cut_off);
+    }
+
+    /// Whether a port has a cable between two nodes that live.
+    fn can_come_up(&self, port: PortId) -> bool {
+        let lives = |port: u32| self.devices.list[self.net.ports[port as usize].node as usize].alive;
+        let peer = self.net.ports[port.index()].peer;
+        peer != NIL && lives(port.0) && lives(peer)
+    }
+
+    /// Sees to end ports that were cut off and are so no more.
+    pub(super) fn welcome_joined(&mut self, was_cut_off: &[bool]) {
         self.find_cut_off();
         let joined = (0..was_cut_off.len()).filter(|&rank| was_cut_off[rank] && !self.ledger.cut_off[rank]);
         self.welcome(&joined.map(|rank| rank as u32).collect::<Vec<_>>());
@@ -85,7 +112,11 @@ impl Sim {
     fn forget(&mut self, node: NodeId) {
         let device = &mut self.devices.list[node.index()];
         device.queue.clear();
-        (device.alive, device.port_state_change, device.trap) = (true, true, None);
+        (device.alive, device.trap) = (true, None);
+        if self.began_cold {
+            self.forget_settings(node);
+        }
+        self.devices.list[node.index()].switch.port_state_change = true;
         let row = self.net.tables.row(node.0);
         let mut block = 0;
         while let Some(entries) = self.net.tables.block_mut(node.0, block.into()) {
@@ -96,6 +127,19 @@ impl Sim {
         let lanes = self.net.data_vls;
         self.net.tables.set_sl_uniform(node.0, std::array::from_fn(|sl| sl as u8 % lanes));
         self.agents.forget(node.index());
+    }
+
+    /// What was ever set at a device and its ports is gone, LIDs too.
+    fn forget_settings(&mut self, node: NodeId) {
+        self.devices.list[node.index()].switch = power_on::switch_info(self.fabric.node(node), &self.config);
+        self.forget_kept(node);
+        for port in self.fabric.ports_of(node) {
+            self.devices.take_lids(port.0, Lid::default(), Lmc::default());
+            self.sources.take_lids(port.0, Lid::default(), Lmc::default());
+            let fresh = power_on::port_info(&self.fabric, self.fabric.port(port), &self.config, true);
+            self.net.ports[port.index()].lanes = fresh.operational_vls.lanes().unwrap_or(1);
+            self.devices.ports[port.index()] = fresh;
+        }
     }
 
     /// A port whose cable comes back: it carries no data yet, and knows what room the far end has.
@@ -147,19 +191,18 @@ impl Sim {
         }
     }
 
-    /// Which end ports can no longer be reached from the subnet manager.
-    fn find_cut_off(&mut self) {
+    /// Which end ports can no longer be reached from a subnet manager; none, as long as there is no manager.
+    pub(super) fn find_cut_off(&mut self) {
         let nodes = self.net.tables.node_count();
-        let mut reached = vec![false; nodes];
-        let mut queue = vec![self.net.ports[self.sm_port as usize].node];
-        reached[queue[0] as usize] = true;
-        let sm_node = queue[0];
+        let mut reached = vec![self.managers.is_empty(); nodes];
+        let mut queue: Vec<u32> = self.managers.iter().map(|&port| self.net.ports[port as usize].node).collect();
+        queue.iter().for_each(|&node| reached[node as usize] = true);
         while let Some(node) = queue.pop() {
-            // Only switches pass traffic on; the manager's own node leaves by its one port.
+            // Only switches pass traffic on; a manager's own node leaves by its one port.
             let passes = self.net.tables.row(node) != NIL;
             let first = self.net.first_port(node);
             for port in first + 1..=first + u32::from(self.net.num_ports(node)) {
-                let usable = self.net.ports[port as usize].alive && (passes || node == sm_node && port == self.sm_port);
+                let usable = self.net.ports[port as usize].alive && (passes || self.managers.contains(&port));
                 if usable {
                     let next = self.net.ports[self.net.ports[port as usize].peer as usize].node;
                     if !std::mem::replace(&mut reached[next as usize], true) {
@@ -170,13 +213,13 @@ impl Sim {
         }
         for source in &self.sources.list {
             let port = &self.net.ports[source.port as usize];
-            self.ledger.cut_off[source.rank as usize] = !port.alive || !self.attached(&reached, source.port);
+            self.ledger.cut_off[source.rank as usize] = !port.alive || !self.hangs_on(&reached, source.port);
         }
     }
 
-    /// Whether the switch that an end port hangs on was reached, or the port is the manager's own.
-    fn attached(&self, reached: &[bool], port: u32) -> bool {
+    /// Whether the switch that an end port hangs on was reached, or the port is a manager's own.
+    fn hangs_on(&self, reached: &[bool], port: u32) -> bool {
         let peer = self.net.ports[port as usize].peer;
-        port == self.sm_port || reached[self.net.ports[peer as usize].node as usize]
+        self.managers.contains(&port) || reached[self.net.ports[peer as usize].node as usize]
     }
 }

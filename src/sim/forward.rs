@@ -5,9 +5,10 @@
 //! waiting inputs in the order in which they asked. A packet leaves its buffer, for its neighbour's credits, when its
 //! tail has left.
 
+use super::device::coded_limit_ns;
 use super::packet::NIL;
 use super::state::DISCARD;
-use super::wheel::{Event, Ticks};
+use super::wheel::{Event, TICKS_PER_NS, Ticks};
 use super::{ArmedPort, Latch, Sim, kind};
 use crate::wire::PortState;
 
@@ -54,10 +55,10 @@ impl Sim {
         let from = &self.net.ports[input as usize];
         if from.source {
             let vl = self.net.tables.lane(from.node, 0, from.num, packet.sl);
-            return if vl >= self.net.data_vls { DISCARD } else { self.net.lane(input, vl) };
+            return if vl >= from.lanes { DISCARD } else { self.net.lane(input, vl) };
         }
         match self.net.tables.way(from.node, from.num, packet.dlid, packet.sl) {
-            Some((port, vl)) if vl < self.net.data_vls => self.net.lane(port, vl),
+            Some((port, vl)) if vl < self.net.ports[port as usize].lanes => self.net.lane(port, vl),
             _ => DISCARD,
         }
     }
@@ -390,19 +391,48 @@ impl Sim {
     /// Whether a packet at the head has stood longer than the switch lifetime limit allows.
     #[inline]
     fn expired(&self, lane: u32, id: u32) -> bool {
-        let limit = self.switch_lifetime;
-        let in_switch = || !self.net.ports[self.net.port_of(lane) as usize].source;
-        limit > 0 && in_switch() && self.now >= self.packets[id].tail.saturating_add(limit)
+        self.limits && self.outlived(lane, id)
+    }
+
+    #[cold]
+    fn outlived(&self, lane: u32, id: u32) -> bool {
+        let in_switch = !self.net.ports[self.net.port_of(lane) as usize].source;
+        let limit = self.switch_limit(self.net.port_of(lane));
+        in_switch && limit.is_some_and(|limit| self.now >= self.packets[id].tail.saturating_add(limit))
+    }
+
+    /// How long a packet may head its queue for an output; none without limit.
+    fn hoq_limit(&self, output: u32) -> Option<Ticks> {
+        if self.config.limits_as_programmed {
+            return coded_limit_ns(self.devices.ports[output as usize].hoq_life).map(|ns| ns * TICKS_PER_NS);
+        }
+        Some(self.hoq_lifetime).filter(|&limit| limit > 0)
+    }
+
+    /// How long a packet may stay in the switch of a port; none without limit.
+    fn switch_limit(&self, port: u32) -> Option<Ticks> {
+        if self.config.limits_as_programmed {
+            let device = &self.devices.list[self.net.ports[port as usize].node as usize];
+            return coded_limit_ns(device.switch.life_time_value).map(|ns| ns * TICKS_PER_NS);
+        }
+        Some(self.switch_lifetime).filter(|&limit| limit > 0)
+    }
+
+    /// Whether a limit will discard a packet that heads a queue and waits.
+    pub(super) fn is_limited(&self, lane: u32) -> bool {
+        let output = self.net.port_of(self.net.ins[lane as usize].waits_for);
+        self.hoq_limit(output).is_some() || self.switch_limit(output).is_some()
     }
 
     fn set_expiry(&mut self, lane: u32, id: u32) {
-        let (hoq, life, tail) = (self.hoq_lifetime, self.switch_lifetime, self.packets[id].tail);
         if self.net.ports[self.net.port_of(lane) as usize].source {
             return;
         }
-        let by_hoq = if hoq > 0 { self.now + hoq } else { Ticks::MAX };
-        let by_life = if life > 0 { tail.saturating_add(life) } else { Ticks::MAX };
-        self.expiries[lane as usize] = by_hoq.min(by_life).max(self.now);
+        let output = self.net.port_of(self.net.ins[lane as usize].waits_for);
+        let by_hoq = self.hoq_limit(output).map(|limit| self.now + limit);
+        let by_life = self.switch_limit(output).map(|limit| self.packets[id].tail.saturating_add(limit));
+        let Some(expiry) = by_hoq.into_iter().chain(by_life).min() else { return };
+        self.expiries[lane as usize] = expiry.max(self.now);
         self.wheel.push(self.expiries[lane as usize], Event::new(kind::EXPIRE, id, lane));
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A MAD waits until the link has sent what it is sending, and goes before any data that waits. Directed routes are walked
 //! as each node's SMI does; LID routes follow the forwarding tables. Faults strike a MAD once, where it sets out: lost,
-//! late, or delivered a second time.
+//! late, or delivered a second time. Whose a MAD is, the device's own or a client's, `client` decides.
 
 use super::packet::NIL;
 use super::wheel::{Event, TICKS_PER_NS, Ticks};
@@ -10,7 +10,7 @@ use super::{Sim, kind};
 use crate::fabric::NodeId;
 use crate::ids::{Lid, PortNum, Sl};
 use crate::transport::Datagram;
-use crate::wire::{AttributeId, Hop, MAD_SIZE, Method, PerfMad, Route, Smp, class, class_of};
+use crate::wire::{AttributeId, Hop, MAD_SIZE, Method, Route, Smp, class, class_of};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 
@@ -22,8 +22,8 @@ const WIRE_BYTES: u64 = 256 + 34;
 pub enum Body {
     /// Subnet management.
     Smp(Box<Smp>),
-    /// Performance management.
-    Perf(Box<PerfMad>),
+    /// General services, of whatever class, as they came.
+    General(Box<[u8; MAD_SIZE]>),
 }
 
 /// A MAD on its way.
@@ -33,6 +33,8 @@ pub struct Mad {
     pub slid: Lid,
     /// Where it goes; permissive for directed routes.
     pub dlid: Lid,
+    /// Its service level; none for subnet management, which VL 15 carries.
+    pub sl: Sl,
     /// What it says.
     pub body: Body,
 }
@@ -96,15 +98,24 @@ impl Errands {
     }
 }
 
+/// Where every MAD says its method (section 13.4.2).
+const METHOD: usize = 3;
+
 impl Mad {
-    /// Reads a datagram that the subnet manager sends.
-    fn read(datagram: &Datagram, slid: Lid) -> Option<Mad> {
-        let body = match class_of(&datagram.bytes) {
-            class::SUBNET_LID | class::SUBNET_DIRECTED => Body::Smp(Box::new(Smp::decode(&datagram.bytes).ok()?)),
-            class::PERFORMANCE => Body::Perf(Box::new(PerfMad::decode(&datagram.bytes).ok()?)),
-            _ => return None,
+    /// Reads a datagram that a client sends; none where it is no MAD that could travel.
+    pub(super) fn read(datagram: &Datagram, slid: Lid) -> Option<Mad> {
+        let (sl, body) = match class_of(&datagram.bytes) {
+            class::SUBNET_LID | class::SUBNET_DIRECTED => {
+                (Sl::default(), Body::Smp(Box::new(Smp::decode(&datagram.bytes).ok()?)))
+            }
+            _ => (datagram.sl, Body::General(datagram.bytes.clone())),
         };
-        Some(Mad { slid, dlid: datagram.lid, body })
+        Some(Mad { slid, dlid: datagram.lid, sl, body })
+    }
+
+    /// A LID-routed packet of subnet management.
+    pub(super) fn smp(slid: Lid, dlid: Lid, smp: Smp) -> Mad {
+        Mad { slid, dlid, sl: Sl::default(), body: Body::Smp(Box::new(smp)) }
     }
 
     /// Moves a directed route on at a node; none for what is LID routed.
@@ -114,24 +125,24 @@ impl Mad {
                 Route::Directed(route) => Some(route.advance(arrival)),
                 Route::Lid => None,
             },
-            Body::Perf(_) => None,
+            Body::General(_) => None,
         }
     }
 
-    fn method(&self) -> Method {
+    pub(super) fn method(&self) -> Method {
         match &self.body {
             Body::Smp(smp) => smp.method,
-            Body::Perf(perf) => perf.method,
+            Body::General(bytes) => bytes[METHOD].into(),
         }
     }
 
-    /// The datagram that the subnet manager receives.
-    fn write(&self) -> Datagram {
-        let (qp, bytes): (u32, [u8; MAD_SIZE]) = match &self.body {
-            Body::Smp(smp) => (0, smp.encode()),
-            Body::Perf(perf) => (1, perf.encode()),
+    /// The datagram that a client receives.
+    pub(super) fn write(self) -> Datagram {
+        let (qp, bytes) = match self.body {
+            Body::Smp(smp) => (0, Box::new(smp.encode())),
+            Body::General(bytes) => (1, bytes),
         };
-        Datagram { lid: self.slid, qp, sl: Sl::default(), bytes: Box::new(bytes) }
+        Datagram { lid: self.slid, qp, sl: self.sl, bytes }
     }
 }
 
@@ -159,22 +170,6 @@ impl Sim {
         }
     }
 
-    /// The subnet manager sends a datagram. What is no MAD of a known class goes nowhere, as on a real subnet.
-    pub(super) fn manager_sends(&mut self, datagram: &Datagram) {
-        if let Some(mad) = Mad::read(datagram, self.source_lid(datagram.lid)) {
-            self.send_mad(self.sm_port, mad);
-        }
-    }
-
-    /// The manager's LID that answers to `dlid` come back to: of the same rank among its LIDs as `dlid` among its owner's,
-    /// so that both ways are on one half.
-    fn source_lid(&self, dlid: Lid) -> Lid {
-        let own = &self.devices.ports[self.sm_port as usize];
-        let owner = self.fabric.lid_owner(dlid).and_then(|port| self.fabric.port(port).lid);
-        let rank = owner.map_or(0, |base| dlid.0 - base.0);
-        Lid(own.lid.0 + rank.min(own.lmc.lids() - 1))
-    }
-
     /// A node's agent or manager sends a MAD out of `port`, faults permitting.
     pub(super) fn send_mad(&mut self, port: u32, mad: Mad) {
         let most_delay = self.config.smp_delay_ns * TICKS_PER_NS;
@@ -199,7 +194,7 @@ impl Sim {
             Some(Hop::Forward(num)) => self.mad_leaves(port, num, mad),
             Some(Hop::Deliver) => self.mad_delivered(port, mad),
             Some(Hop::Discard) => {}
-            None => self.route_by_lid(port, mad),
+            None => self.route_by_lid(port, mad, true),
         }
     }
 
@@ -213,7 +208,7 @@ impl Sim {
             Some(Hop::Forward(next)) if self.is_switch(node) => self.mad_leaves(port, next, mad),
             Some(Hop::Deliver) => self.mad_delivered(port, mad),
             Some(Hop::Forward(_) | Hop::Discard) => {}
-            None => self.route_by_lid(port, mad),
+            None => self.route_by_lid(port, mad, false),
         }
     }
 
@@ -221,20 +216,18 @@ impl Sim {
         self.net.tables.row(node) != NIL
     }
 
-    /// A LID-routed MAD at a node: for itself, on by the forwarding table, or out of an end port.
-    fn route_by_lid(&mut self, port: u32, mad: Mad) {
+    /// A LID-routed MAD at a node: for itself, on by the forwarding table, or out of an end port where it sets out.
+    fn route_by_lid(&mut self, port: u32, mad: Mad, departs: bool) {
         let node = self.net.ports[port as usize].node;
         let own = self.management_port(port);
-        let settings = &self.devices.ports[own as usize];
-        let owned = settings.lid.0..settings.lid.0.saturating_add(settings.lmc.lids());
-        if owned.contains(&mad.dlid.0) && settings.lid.is_unicast() {
+        if self.devices.owns(own, mad.dlid) {
             self.mad_delivered(port, mad);
         } else if self.is_switch(node) {
             match self.net.tables.output(node, mad.dlid.0) {
                 0 | 255 => {}
                 num => self.mad_leaves(port, PortNum(num), mad),
             }
-        } else if owned.contains(&mad.slid.0) {
+        } else if departs {
             self.mad_leaves(port, PortNum(self.net.ports[port as usize].num), mad);
         }
     }
@@ -270,20 +263,17 @@ impl Sim {
         Some(port.busy_until)
     }
 
-    /// A MAD is where it was to go: requests queue at the agent, the rest is for the subnet manager.
+    /// A MAD is where it was to go: what its device's agents see to queues there, the rest is for who is attached.
     fn mad_delivered(&mut self, port: u32, mad: Mad) {
-        match mad.method() {
-            Method::Get | Method::Set | Method::TrapRepress => {
-                let node = self.net.ports[port as usize].node;
-                if let Some(at) = self.held_until(node, &mad) {
-                    return self.errand(at, Errand::Deliver(port, mad));
-                }
-                self.devices.list[node as usize].queue.push_back((port, mad));
-                self.serve_next(node);
-            }
-            _ if port == self.sm_port => self.inbox.push_back(mad.write()),
-            _ => {}
+        if !mad.is_for_agents() {
+            return self.client_receives(port, mad);
         }
+        let node = self.net.ports[port as usize].node;
+        if let Some(at) = self.held_until(node, &mad) {
+            return self.errand(at, Errand::Deliver(port, mad));
+        }
+        self.devices.list[node as usize].queue.push_back((port, mad));
+        self.serve_next(node);
     }
 
     /// Holds `Set`s up on their way, the next of each kind once, so that they land when they are to. One that comes too

@@ -14,19 +14,25 @@
 //! packets when a link dies under them. docs/SIMULATOR.md says what follows from each.
 
 mod agent;
+mod client;
 mod config;
 mod credit;
 mod deadlock;
 mod device;
 mod fault;
 mod forward;
+mod kept;
 mod ledger;
 mod mad;
 mod packet;
+mod path;
 mod port;
+mod port_info;
+mod power_on;
 mod sma;
 mod source;
 mod state;
+mod trap;
 pub mod wheel;
 
 pub use config::{ArmedPort, Latch, SimConfig, SimError, Traffic};
@@ -38,12 +44,10 @@ pub use source::Scripted;
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, PortNum, Sl, Vl};
-use crate::transport::Datagram;
 use ledger::Ledger;
 use packet::Packets;
 use source::Sources;
 use state::Net;
-use std::collections::VecDeque;
 use wheel::{TICKS_PER_NS, Ticks, Wheel};
 
 /// Kinds of events.
@@ -72,7 +76,7 @@ pub const PACKET_BYTES: usize = size_of::<packet::Packet>();
 pub enum Halt {
     /// The time asked for has come.
     Time,
-    /// A MAD for the subnet manager is in its inbox.
+    /// A MAD waits for a client that is attached somewhere.
     Mad,
     /// A deadlock has closed.
     Deadlock,
@@ -92,9 +96,13 @@ pub struct Sim {
     devices: device::Devices,
     agents: agent::Agents,
     errands: mad::Errands,
-    /// The port that the subnet manager runs on.
-    sm_port: u32,
-    inbox: VecDeque<Datagram>,
+    clients: client::Clients,
+    /// The ports that subnet managers run on.
+    managers: Vec<u32>,
+    /// End ports that were told to ask the subnet administration anew.
+    reregistered: Vec<PortId>,
+    /// Devices began without LIDs, tables and ACTIVE ports, as after their power came.
+    began_cold: bool,
     deadlock: Option<Vec<StuckPacket>>,
     suspect: Option<u32>,
     deadlocks_broken: u64,
@@ -114,36 +122,72 @@ pub struct Sim {
     switch_lifetime: Ticks,
 }
 
+/// Refuses settings that cannot be meant, or not of this fabric.
+fn check(fabric: &Fabric, config: &SimConfig) -> Result<(), SimError> {
+    config.check()?;
+    let asked = config.data_vls;
+    match fabric.ports().find(|(_, port)| port.peer.is_some() && port.data_vls < asked) {
+        Some((id, port)) => Err(SimError::TooFewLanes { port: fabric.describe_port(id), has: port.data_vls, asked }),
+        None => Ok(()),
+    }
+}
+
 impl Sim {
-    /// A subnet with empty forwarding tables, SL s on VL s mod `data_vls`, every cabled port ACTIVE.
+    /// A subnet as found running: LIDs as the fabric says, empty forwarding tables, SL s on VL s mod `data_vls`, every
+    /// cabled port ACTIVE, and a subnet manager at `sm_port`.
     ///
     /// # Errors
     /// Settings outside their range, a port with too few lanes, a manager's port that is no end port, no traffic.
     pub fn new(fabric: &Fabric, config: SimConfig, sm_port: PortId) -> Result<Sim, SimError> {
-        config.check()?;
-        let asked = config.data_vls;
-        let cabled = |port: &&(PortId, &crate::fabric::Port)| port.1.peer.is_some() && port.1.data_vls < asked;
-        if let Some((id, port)) = fabric.ports().collect::<Vec<_>>().iter().find(cabled) {
-            return Err(SimError::TooFewLanes { port: fabric.describe_port(*id), has: port.data_vls, asked });
-        }
+        check(fabric, &config)?;
         if !fabric.end_ports().any(|port| port == sm_port) {
             return Err(SimError::NoManager(fabric.describe_port(sm_port)));
         }
-        let net = Net::new(fabric, config.data_vls, config.buffer_credits);
-        let sources = Sources::new(fabric, &config)?;
-        let limits = config.hoq_lifetime_ns > 0 || config.switch_lifetime_ns > 0;
+        let sources = Sources::new(fabric, &config, false)?;
+        let mut sim = Sim::build(fabric.clone(), config, sources, false);
+        sim.attach(sm_port)?;
+        sim.managers.push(sm_port.0);
+        Ok(sim)
+    }
+
+    /// A subnet whose power has just come: nobody has a LID (those of the fabric are forgotten), forwarding tables are
+    /// empty, cabled ports are in INITIALIZE. Whoever is attached ([`Sim::attach`]) brings it up by MADs. End ports send
+    /// once they are ACTIVE, to those that were (docs/SIMULATOR.md, *A cold subnet*).
+    ///
+    /// # Errors
+    /// Settings outside their range, lanes that PortInfo has no code for, a port with too few, fewer than two end ports.
+    pub fn cold(fabric: &Fabric, config: SimConfig) -> Result<Sim, SimError> {
+        check(fabric, &config)?;
+        if ![1, 2, 4, 8, 15].contains(&config.data_vls) {
+            let (setting, expected) = ("data VLs of a cold subnet", "1, 2, 4, 8 or 15, as ports tell them");
+            return Err(SimError::Setting { setting, value: config.data_vls.to_string(), expected });
+        }
+        let bare = fabric.with_lids([]).expect("no LIDs, no clash of LIDs");
+        let sources = Sources::new(&bare, &config, true)?;
+        let mut sim = Sim::build(bare, config, sources, true);
+        for port in sim.net.ports.iter_mut().filter(|port| port.alive) {
+            (port.state, port.sends) = (crate::wire::PortState::Initialize, false);
+        }
+        Ok(sim)
+    }
+
+    fn build(fabric: Fabric, config: SimConfig, sources: Sources, cold: bool) -> Sim {
+        let net = Net::new(&fabric, config.data_vls, config.buffer_credits);
+        let limits = config.limits_as_programmed || config.hoq_lifetime_ns > 0 || config.switch_lifetime_ns > 0;
         let ns = |ns: u64| ns * TICKS_PER_NS;
-        Ok(Sim {
+        Sim {
             now: 0,
             wheel: Wheel::new(),
             packets: Packets::default(),
             returns: credit::Returns::default(),
             ledger: Ledger::new(fabric.port_count(), sources.list.len()),
-            devices: device::Devices::new(fabric),
-            agents: agent::Agents::new(fabric, net.ins.len()),
+            devices: device::Devices::new(&fabric, &config, cold),
+            agents: agent::Agents::new(&fabric, net.ins.len()),
             errands: mad::Errands::new(config.seed),
-            sm_port: sm_port.0,
-            inbox: VecDeque::new(),
+            clients: client::Clients::default(),
+            managers: Vec::new(),
+            reregistered: Vec::new(),
+            began_cold: cold,
             deadlock: None,
             suspect: None,
             deadlocks_broken: 0,
@@ -159,11 +203,11 @@ impl Sim {
             hop_delay: ns(u64::from(config.link_delay_ns) + u64::from(config.routing_delay_ns)),
             hoq_lifetime: ns(config.hoq_lifetime_ns),
             switch_lifetime: ns(config.switch_lifetime_ns),
-            fabric: fabric.clone(),
+            fabric,
             config,
             net,
             sources,
-        })
+        }
     }
 
     /// Loads one block of a switch's forwarding table, as found running. Panics beyond the fabric's highest LID.
@@ -200,7 +244,7 @@ impl Sim {
             if self.deadlock.is_some() {
                 return Halt::Deadlock;
             }
-            if stop_at_mads && !self.inbox.is_empty() {
+            if stop_at_mads && self.clients.any_waiting() {
                 return Halt::Mad;
             }
             let Some((time, event)) = self.wheel.pop(until) else {

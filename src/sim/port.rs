@@ -1,9 +1,10 @@
-//! The subnet manager's port in the simulated fabric: a [`Transport`] whose clock is the simulation's.
+//! A client's port in the simulated fabric, as a rule the subnet manager's: a [`Transport`] whose clock is the simulation's.
 //!
 //! Nothing runs behind it: a future that waits leaves word until when, and whoever polls the future lets the simulation
 //! run to that time or to the next MAD ([`SimTransport::advance`]).
 
-use super::{Halt, Sim};
+use super::{Halt, Sim, SimError};
+use crate::fabric::PortId;
 use crate::transport::{Datagram, Transport, TransportError};
 use async_trait::async_trait;
 use std::cell::{Cell, RefCell};
@@ -14,14 +15,35 @@ use std::task::Poll;
 #[derive(Clone)]
 pub struct SimTransport {
     sim: Rc<RefCell<Sim>>,
+    /// Where it sends and receives.
+    port: PortId,
     /// Until when the pending receive waits.
     waiting: Rc<Cell<u64>>,
 }
 
 impl SimTransport {
-    /// Puts a simulation behind a transport.
+    /// Puts a simulation behind a transport at the subnet manager's port. Panics where the simulation began without one.
     pub fn new(sim: Sim) -> SimTransport {
-        SimTransport { sim: Rc::new(RefCell::new(sim)), waiting: Rc::new(Cell::new(u64::MAX)) }
+        let port = PortId(*sim.managers.first().expect("a simulation that did not begin cold has a subnet manager"));
+        SimTransport { sim: Rc::new(RefCell::new(sim)), port, waiting: Rc::new(Cell::new(u64::MAX)) }
+    }
+
+    /// Puts a simulation behind a transport at a port, and attaches it there.
+    ///
+    /// # Errors
+    /// The port can have no client.
+    pub fn attach(mut sim: Sim, port: PortId) -> Result<SimTransport, SimError> {
+        sim.attach(port)?;
+        Ok(SimTransport { sim: Rc::new(RefCell::new(sim)), port, waiting: Rc::new(Cell::new(u64::MAX)) })
+    }
+
+    /// Another transport into the same simulation, attached at another port, with a wait of its own.
+    ///
+    /// # Errors
+    /// The port can have no client.
+    pub fn attach_another(&self, port: PortId) -> Result<SimTransport, SimError> {
+        self.with(|sim| sim.attach(port))?;
+        Ok(SimTransport { sim: self.sim.clone(), port, waiting: Rc::new(Cell::new(u64::MAX)) })
     }
 
     /// Looks at the simulation, or acts on it. Panics when called from within itself.
@@ -29,7 +51,7 @@ impl SimTransport {
         act(&mut self.sim.borrow_mut())
     }
 
-    /// Lets time pass for a future that waits on this transport: to its next MAD, to the time it waits for, or to
+    /// Lets time pass for a future that waits on this transport: to the next MAD for any client, to the time it waits for, or to
     /// `at_most_ns`, whichever comes first.
     pub fn advance(&self, at_most_ns: u64) -> Halt {
         let until = self.waiting.get().min(at_most_ns);
@@ -49,14 +71,14 @@ impl Transport for SimTransport {
     }
 
     async fn send(&mut self, datagram: Datagram) -> Result<(), TransportError> {
-        self.sim.borrow_mut().manager_sends(&datagram);
+        self.sim.borrow_mut().send_from(self.port, &datagram);
         Ok(())
     }
 
     async fn recv(&mut self, until_ns: u64) -> Result<Option<Datagram>, TransportError> {
         std::future::poll_fn(|_| {
             let mut sim = self.sim.borrow_mut();
-            if let Some(datagram) = sim.inbox.pop_front() {
+            if let Some(datagram) = sim.received_at(self.port) {
                 return Poll::Ready(Ok(Some(datagram)));
             }
             if sim.now_ns() >= until_ns {

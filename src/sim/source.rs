@@ -1,8 +1,9 @@
 //! End ports: who sends what to whom on which half, and what happens to what they receive.
 //!
 //! A source draws its next packet after an exponential time around the interval that its load gives, and hands it to the
-//! send queue of the lane that its SL takes now. Its path cache is one half: SLID, DLID and SL follow from it. While the
-//! send queue is full the application waits, so a saturated run keeps its memory.
+//! send queue of the lane that its SL takes now. Its path cache is one half: SLID, DLID and SL follow from it. In a subnet
+//! that began cold, until it is told of a half, its path cache holds what subnet administration would answer (`path`).
+//! While the send queue is full the application waits, so a saturated run keeps its memory.
 
 use super::packet::{IS_REPLY, NIL, Packet};
 use super::wheel::{Event, TICKS_PER_NS, Ticks};
@@ -12,6 +13,7 @@ use crate::ids::{Half, Lid, Sl};
 use crate::wire::PortState;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
+use rustc_hash::FxHashMap;
 
 /// One end port as a source and a sink.
 pub struct Source {
@@ -48,6 +50,10 @@ pub struct Source {
     pub silent: bool,
     /// The half that it was told of first, where it has come.
     joined: Option<Half>,
+    /// In a subnet that began cold: it has been ACTIVE with a LID since it came, and so has a path record.
+    pub(super) recorded: bool,
+    /// It asks subnet administration for its paths, since nobody has told it of a half.
+    pub(super) asks: bool,
     /// The destination of a permutation.
     pub partner: u32,
     /// Bytes sent and received by SL, in units of 4, as PortXmitDataSL and PortRcvDataSL count them.
@@ -67,6 +73,8 @@ pub struct Sources {
     pub by_port: Vec<u32>,
     /// By rank: the new routing omits it.
     pub unreachable: Vec<bool>,
+    /// See `Sim::set_path`.
+    pub(super) paths: FxHashMap<(u32, u32), (Lid, Sl)>,
     /// How often something has come.
     arrivals: u32,
     /// How often an application had to wait for a full send queue.
@@ -99,22 +107,27 @@ pub struct Scripted {
 }
 
 impl Sources {
-    pub(super) fn new(fabric: &Fabric, config: &SimConfig) -> Result<Sources, SimError> {
+    /// The end ports that own a LID; those without one too, where LIDs are given later.
+    pub(super) fn new(fabric: &Fabric, config: &SimConfig, without_lids: bool) -> Result<Sources, SimError> {
         let mut list = Vec::new();
         let mut by_lid = vec![NIL; 1 << 16];
         let mut by_port = vec![NIL; fabric.port_count()];
         for id in fabric.end_ports() {
             let port = fabric.port(id);
-            let Some(lid) = port.lid else { continue };
+            if port.lid.is_none() && !without_lids {
+                continue;
+            }
             let rank = list.len() as u32;
             let rate = port.width.data_rate_kbps(port.speed) as f64 * config.load;
             let interval = f64::from(config.packet_bytes) * 1e6 * TICKS_PER_NS as f64 / rate;
-            by_lid[lid.index()..lid.index() + usize::from(port.lmc.lids())].fill(rank);
+            if let Some(lid) = port.lid {
+                by_lid[lid.index()..lid.index() + usize::from(port.lmc.lids())].fill(rank);
+            }
             by_port[id.index()] = rank;
             list.push(Source {
                 rank,
                 port: id.0,
-                lid: lid.0,
+                lid: port.lid.unwrap_or_default().0,
                 paths: (port.lmc.lids() / 2).max(1),
                 lids: port.lmc.lids(),
                 half: Half::Lower,
@@ -128,6 +141,8 @@ impl Sources {
                 told_at: 0,
                 silent: false,
                 joined: None,
+                recorded: false,
+                asks: without_lids,
                 partner: rank,
                 sent: [0; 16],
                 received: [0; 16],
@@ -144,6 +159,7 @@ impl Sources {
             by_lid,
             by_port,
             unreachable,
+            paths: FxHashMap::default(),
             arrivals: 0,
             throttled: 0,
             trace_next: 0,
@@ -210,12 +226,17 @@ impl Sim {
             return;
         }
         for rank in 0..self.sources.list.len() as u32 {
-            self.schedule_next(rank);
+            if !self.sources.list[rank as usize].due {
+                self.schedule_next(rank);
+            }
         }
     }
 
     /// End ports that are cut off before the run begins will come some day, and are unknown till then.
     pub(super) fn hide_cut_off(&mut self) {
+        if self.began_cold {
+            return;
+        }
         let Sim { sources, ledger, .. } = self;
         let away = sources.list.iter_mut().filter(|source| ledger.cut_off[source.rank as usize]);
         away.for_each(|source| source.arrival = u32::MAX);
@@ -228,6 +249,10 @@ impl Sim {
         for &rank in ranks {
             self.drop_queue(rank);
             self.sources.unreachable[rank as usize] = false;
+            if self.began_cold {
+                self.source_returns(rank);
+                continue;
+            }
             let source = &mut self.sources.list[rank as usize];
             (source.arrival, source.silent, source.joined) = (self.sources.arrivals, true, None);
         }
@@ -250,15 +275,21 @@ impl Sim {
 
     /// An end port is told to send on a half: it learns of everybody who is there, and one that has come may begin.
     pub(super) fn tell_half(&mut self, rank: usize, half: Half) {
+        self.forget_paths(rank as u32);
         let source = &mut self.sources.list[rank];
-        (source.half, source.told) = (half, true);
+        (source.half, source.told, source.asks) = (half, true, false);
         source.told_at = self.sources.arrivals;
         if std::mem::take(&mut source.silent) {
             source.joined = Some(half);
-            let by_itself = !matches!(self.config.traffic, Traffic::Trace(_));
-            if self.traffic_on && by_itself && !source.due {
-                self.schedule_next(rank as u32);
-            }
+            self.begin_sending(rank as u32);
+        }
+    }
+
+    /// Has a source draw its next packet, where traffic is on and none of its packets is due.
+    pub(super) fn begin_sending(&mut self, rank: u32) {
+        let by_itself = !matches!(self.config.traffic, Traffic::Trace(_));
+        if self.traffic_on && by_itself && !self.sources.list[rank as usize].due {
+            self.schedule_next(rank);
         }
     }
 
@@ -280,7 +311,8 @@ impl Sim {
             return self.inject_from_script();
         }
         let source = &mut self.sources.list[rank as usize];
-        if !self.traffic_on || self.ledger.cut_off[rank as usize] || source.silent {
+        let waits = source.silent || self.began_cold && !self.net.ports[source.port as usize].sends;
+        if !self.traffic_on || self.ledger.cut_off[rank as usize] || waits {
             source.due = false;
             return;
         }
@@ -315,6 +347,9 @@ impl Sim {
     /// since, and to whom sends on the half that the newcomer was told of.
     fn has_path(&self, rank: u32, destination: u32) -> bool {
         let (own, other) = (&self.sources.list[rank as usize], &self.sources.list[destination as usize]);
+        if self.began_cold && !(own.recorded && other.recorded) {
+            return false;
+        }
         if own.silent || own.told_at < other.arrival && other.joined != Some(own.half) {
             return false;
         }
@@ -407,6 +442,9 @@ impl Sim {
 
     /// Sends a packet from one end port to another on a half.
     fn send(&mut self, rank: u32, destination: u32, half: Half, bytes: u16, flags: u8) {
+        if let Some((dlid, sl)) = self.path(rank, destination) {
+            return self.hand_over(rank, dlid.0, sl.get(), bytes, flags);
+        }
         let to = &self.sources.list[destination as usize];
         let flow = rank.wrapping_mul(7).wrapping_add(destination);
         let upper = if to.lids > 1 { half.index() as u16 * to.paths } else { 0 };

@@ -45,6 +45,8 @@ pub struct OutPort {
     pub sends: bool,
     /// Arriving data is handled; otherwise it waits in its buffer.
     pub receives: bool,
+    /// Data lanes in operation (PortInfo:OperationalVLs); what is mapped beyond them is discarded.
+    pub lanes: u8,
 }
 
 /// A lane as seen by its sender.
@@ -161,6 +163,21 @@ impl Tables {
         exists.then(|| (node.first_port + u32::from(out), self.sl_table_of(node, input, out)[usize::from(sl & 15)]))
     }
 
+    /// Has every forwarding table reach as far as LID `end` − 1, at least; new entries name no port.
+    pub fn reach(&mut self, end: usize) {
+        if end <= self.lids {
+            return;
+        }
+        // Doubled, so that a subnet that gives its LIDs one after the other is not copied for each block.
+        let lids = end.next_multiple_of(64).max(2 * self.lids);
+        let rows = self.lft.len() / self.lids;
+        let mut longer = vec![255; rows * lids];
+        for (new, old) in longer.chunks_exact_mut(lids).zip(self.lft.chunks_exact(self.lids)) {
+            new[..old.len()].copy_from_slice(old);
+        }
+        (self.lft, self.lids) = (longer, lids);
+    }
+
     /// One block of a switch's forwarding table; none where the device has no such block.
     pub fn block_mut(&mut self, node: u32, block: usize) -> Option<&mut [u8]> {
         let row = self.row(node);
@@ -238,7 +255,7 @@ impl Net {
     pub(super) fn new(fabric: &Fabric, data_vls: u8, capacity: u16) -> Net {
         let shift = u32::from(data_vls).next_power_of_two().trailing_zeros();
         let lanes = fabric.port_count() << shift;
-        let ports = fabric.ports().map(|(id, _)| out_port(fabric, id)).collect();
+        let ports = fabric.ports().map(|(id, _)| out_port(fabric, id, data_vls)).collect();
         let out_lane = OutLane {
             latest_at: 0,
             earlier: NIL,
@@ -297,7 +314,7 @@ impl Net {
     }
 }
 
-fn out_port(fabric: &Fabric, id: PortId) -> OutPort {
+fn out_port(fabric: &Fabric, id: PortId, lanes: u8) -> OutPort {
     let port = fabric.port(id);
     let kind = |port: PortId| fabric.node(fabric.port(port).node).kind;
     // Kilobytes per second to ticks per byte, times 65536.
@@ -318,5 +335,6 @@ fn out_port(fabric: &Fabric, id: PortId) -> OutPort {
         state: if port.peer.is_some() { PortState::Active } else { PortState::Down },
         sends: port.peer.is_some(),
         receives: true,
+        lanes,
     }
 }

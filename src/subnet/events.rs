@@ -33,7 +33,9 @@ impl<T: Transport> Manager<T> {
                 let port = owner(lid);
                 self.events.push_back(SubnetEvent::EndPortChanged { lid, port });
             }
-            Trap::Other(_) | Trap::Vendor => self.counts.unknown += 1,
+            Trap::GidInService { .. } | Trap::GidOutOfService { .. } | Trap::Other(_) | Trap::Vendor => {
+                self.counts.unknown += 1;
+            }
         }
         Ok(())
     }

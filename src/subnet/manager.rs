@@ -18,6 +18,21 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
+/// How sources are moved from one half to the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Sources {
+    /// The vendor attribute ActiveHalf tells each end port, and each says when it has moved (docs/WIRE.md).
+    #[default]
+    Told,
+    /// With what every InfiniBand device has: ClientReregister makes clients ask the SA again; after `settle_ns` the end
+    /// ports' SL-to-VL tables map the SLs of the half that is left to VL 15, and what is still sent there is discarded
+    /// at its source (section 7.6.6). So nothing enters on that half, whether its sender has moved or not.
+    Fenced {
+        /// How long clients have to ask again, in nanoseconds.
+        settle_ns: u64,
+    },
+}
+
 /// A subnet manager that speaks through one port.
 pub struct Manager<T> {
     pub(super) transport: T,
@@ -39,6 +54,7 @@ pub struct Manager<T> {
     pub(super) sa_half: Half,
     pub(super) next_light_sweep_ns: Option<u64>,
     pub(super) attendant: Option<Rc<RefCell<dyn Attendant>>>,
+    pub(super) sources: Sources,
 }
 
 /// The fabric as it is known, and the ways through it.
@@ -78,7 +94,13 @@ impl<T: Transport> Manager<T> {
             sa_half: Half::default(),
             next_light_sweep_ns,
             attendant: None,
+            sources: Sources::default(),
         }
+    }
+
+    /// From now on sources are moved like this.
+    pub fn move_sources(&mut self, sources: Sources) {
+        self.sources = sources;
     }
 
     /// From now on `attendant` sees to what is none of the manager's business.

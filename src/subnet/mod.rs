@@ -9,6 +9,7 @@
 //! (`fabric::difference`), SA records.
 
 mod apply;
+mod ask;
 mod attendant;
 mod barriers;
 mod counts;
@@ -20,10 +21,11 @@ mod paths;
 mod sweep;
 mod timing;
 
+pub use ask::{Ask, Place, Told};
 pub use attendant::Attendant;
 pub use counts::SmpCounts;
 pub use error::SubnetError;
-pub use manager::Manager;
+pub use manager::{Manager, Sources};
 pub use sweep::Discovered;
 pub use timing::Timing;
 

@@ -17,7 +17,7 @@ pub(super) mod field {
     pub const MODIFIER: Bits = bits(160, 32);
 }
 
-/// The only base version, and the class version of both classes spoken here.
+/// The only base version, and the class version of subnet and performance management.
 pub(super) const VERSION: u8 = 1;
 
 /// Management classes (section 13.4.4).
@@ -26,6 +26,8 @@ pub mod class {
     pub const SUBNET_LID: u8 = 0x01;
     /// Subnet management, directed route.
     pub const SUBNET_DIRECTED: u8 = 0x81;
+    /// Subnet administration.
+    pub const SUBNET_ADMINISTRATION: u8 = 0x03;
     /// Performance management.
     pub const PERFORMANCE: u8 = 0x04;
 }
@@ -44,6 +46,20 @@ pub mod status {
     pub const UNSUPPORTED_METHOD_ATTRIBUTE: u16 = 0x000C;
     /// A field of attribute or modifier is invalid.
     pub const INVALID_VALUE: u16 = 0x001C;
+    /// Subnet administration (section 15.2.2): no room for what was asked.
+    pub const NO_RESOURCES: u16 = 0x0100;
+    /// Subnet administration: the request makes no sense.
+    pub const REQUEST_INVALID: u16 = 0x0200;
+    /// Subnet administration: a Get found nothing.
+    pub const NO_RECORDS: u16 = 0x0300;
+    /// Subnet administration: a Get found more than one.
+    pub const TOO_MANY_RECORDS: u16 = 0x0400;
+    /// Subnet administration: nobody has the GID.
+    pub const INVALID_GID: u16 = 0x0500;
+    /// Subnet administration: the request leaves out what it must say.
+    pub const INSUFFICIENT_COMPONENTS: u16 = 0x0600;
+    /// Subnet administration: the asker may not.
+    pub const DENIED: u16 = 0x0700;
 }
 
 wire_enum! {
@@ -61,10 +77,18 @@ wire_enum! {
         Report = 0x06,
         /// Answers a Trap.
         TrapRepress = 0x07,
+        /// Reads every record that fits (subnet administration).
+        GetTable = 0x12,
+        /// Takes a record out (subnet administration).
+        Delete = 0x15,
         /// Answers Get and Set.
         GetResp = 0x81,
         /// Answers Report.
         ReportResp = 0x86,
+        /// Answers GetTable.
+        GetTableResp = 0x92,
+        /// Answers Delete.
+        DeleteResp = 0x95,
     }
 }
 
@@ -79,6 +103,8 @@ impl Method {
         match self {
             Method::Trap => Method::TrapRepress,
             Method::Report => Method::ReportResp,
+            Method::GetTable => Method::GetTableResp,
+            Method::Delete => Method::DeleteResp,
             _ => Method::GetResp,
         }
     }
@@ -97,12 +123,22 @@ wire_enum! {
         NodeInfo = 0x0011,
         /// [`SwitchInfo`](super::SwitchInfo).
         SwitchInfo = 0x0012,
+        /// [`GuidInfo`](super::GuidInfo).
+        GuidInfo = 0x0014,
         /// [`PortInfo`](super::PortInfo).
         PortInfo = 0x0015,
+        /// [`PKeyTable`](super::PKeyTable).
+        PKeyTable = 0x0016,
         /// [`SlToVlMappingTable`](super::SlToVlMappingTable).
         SlToVlMappingTable = 0x0017,
+        /// [`VlArbitrationTable`](super::VlArbitrationTable).
+        VlArbitrationTable = 0x0018,
         /// [`LinearForwardingTable`](super::LinearForwardingTable).
         LinearForwardingTable = 0x0019,
+        /// [`MulticastForwardingTable`](super::MulticastForwardingTable).
+        MulticastForwardingTable = 0x001B,
+        /// [`SmInfo`](super::SmInfo).
+        SmInfo = 0x0020,
         /// [`vendor::ActiveHalf`](super::vendor::ActiveHalf).
         ActiveHalf = 0xFF10,
         /// [`vendor::DrainArcs`](super::vendor::DrainArcs).
@@ -129,7 +165,8 @@ pub enum WireError {
     },
     /// A version that nobody defined.
     #[error(
-        "decoding a MAD of class {class:#04x}: base version {base}, class version {version}; only version 1 is known"
+        "decoding a MAD of class {class:#04x}: base version {base}, class version {version}; known are base version 1 \
+         and class version 1, of subnet administration (0x03) class version 2"
     )]
     Version {
         /// The management class.
@@ -159,17 +196,22 @@ pub fn class_of(bytes: &[u8; MAD_SIZE]) -> u8 {
     field::CLASS.get_u8(bytes)
 }
 
+/// The version of a class.
+fn version_of(class: u8) -> u8 {
+    if class == class::SUBNET_ADMINISTRATION { 2 } else { VERSION }
+}
+
 /// Writes what all classes begin with.
 pub(super) fn put_versions(bytes: &mut [u8; MAD_SIZE], class: u8) {
     field::BASE_VERSION.put(bytes, VERSION);
     field::CLASS.put(bytes, class);
-    field::CLASS_VERSION.put(bytes, VERSION);
+    field::CLASS_VERSION.put(bytes, version_of(class));
 }
 
-/// Refuses versions other than 1.
+/// Refuses versions other than those of the MAD's class.
 pub(super) fn check_versions(bytes: &[u8; MAD_SIZE]) -> Result<(), WireError> {
     let (base, version) = (field::BASE_VERSION.get_u8(bytes), field::CLASS_VERSION.get_u8(bytes));
-    if (base, version) == (VERSION, VERSION) {
+    if (base, version) == (VERSION, version_of(class_of(bytes))) {
         Ok(())
     } else {
         Err(WireError::Version { class: class_of(bytes), base, version })

@@ -5,36 +5,54 @@
 //! specification reserves. `encode` writes reserved bits as zero and panics on a value wider than its field: such a value
 //! never comes from `decode`. Only MAD headers can be refused ([`WireError`]). Nothing here sends, waits or retries.
 //!
-//! Spoken: SMPs (directed and LID routed), the attributes that discovery and routing need, per-SL data counters of
-//! performance management, and our own [`vendor`] attributes (docs/WIRE.md). Not done: SA records and RMPP, SMInfo, GUIDInfo,
-//! P_Key tables, VL arbitration, multicast tables, port error counters, congestion control.
-//! Source: InfiniBand Architecture Specification, volume 1, chapters 13, 14 and 16.
+//! Spoken: SMPs (directed and LID routed), the attributes that discovery and routing need, counters of performance
+//! management, the records of subnet administration ([`sa`]), and our own [`vendor`] attributes (docs/WIRE.md). Not done:
+//! random forwarding tables, multicast groups, MultiPathRecord, congestion control, communication management.
+//! Source: InfiniBand Architecture Specification, volume 1, chapters 13 to 16.
 
 mod bits;
+mod class_port_info;
 mod directed_route;
+mod format;
+mod gid;
+mod guid_info;
 mod header;
 mod linear_forwarding_table;
+mod multicast_forwarding_table;
 mod node_description;
 mod node_info;
 mod notice;
+mod p_key_table;
 mod perf;
+mod port_counters;
 mod port_info;
+pub mod sa;
 mod sl_to_vl_mapping_table;
+mod sm_info;
 mod smp;
 mod switch_info;
 pub mod vendor;
+mod vl_arbitration_table;
 
+pub use class_port_info::{CLASS_PORT_INFO_SIZE, ClassPortInfo, GENERAL_SERVICES_Q_KEY};
 pub use directed_route::{DirectedRoute, Hop};
+pub use gid::Gid;
+pub use guid_info::GuidInfo;
 pub use header::{AttributeId, Method, WireError, class, class_of, status};
 pub use linear_forwarding_table::LinearForwardingTable;
+pub use multicast_forwarding_table::MulticastForwardingTable;
 pub use node_description::NodeDescription;
 pub use node_info::{NodeInfo, NodeType};
 pub use notice::{Notice, NoticeType, Trap};
+pub use p_key_table::{DEFAULT_P_KEY, PKeyTable};
 pub use perf::{PERF_DATA_SIZE, PerfAttributeId, PerfMad, PortDataSl};
-pub use port_info::{Mtu, PortInfo, PortPhysState, PortState, Speed, VlCount, Width};
+pub use port_counters::{PortCounters, PortCountersExtended};
+pub use port_info::{Mtu, PortInfo, PortPhysState, PortState, Speed, VlCount, Width, capability};
 pub use sl_to_vl_mapping_table::{SlToVlMappingTable, SlToVlModifier};
+pub use sm_info::{SmControl, SmInfo, SmState};
 pub use smp::{Route, Smp};
 pub use switch_info::SwitchInfo;
+pub use vl_arbitration_table::{VlArbitrationBlock, VlArbitrationEntry, VlArbitrationTable};
 
 /// Bytes of a MAD (section 13.4.2).
 pub const MAD_SIZE: usize = 256;

@@ -1,7 +1,8 @@
 //! Notice (section 13.4.8.2), the body of traps: something changed at a node, or near it.
 
 use super::bits::wire_enum;
-use super::{AttributeId, NodeType, SMP_DATA_SIZE};
+use super::format::Field;
+use super::{AttributeId, Gid, NodeType, SMP_DATA_SIZE};
 use crate::ids::Lid;
 
 mod field {
@@ -22,6 +23,8 @@ mod field {
 mod details {
     use crate::wire::bits::{Bits, bits};
 
+    /// First bit and width.
+    pub const TRAP_64_GID: (usize, usize) = (48, 128);
     pub const TRAP_128_LID: Bits = bits(0, 16);
     pub const TRAP_144_LID: Bits = bits(16, 16);
     pub const TRAP_144_CAPABILITY_MASK: Bits = bits(48, 32);
@@ -52,7 +55,7 @@ pub struct Notice {
     pub generic: bool,
     /// How grave it is.
     pub notice_type: NoticeType,
-    /// Generic: the [`NodeType`] of its maker; else the vendor. 24 bits.
+    /// Generic: the [`NodeType`] of its maker, or [`Notice::CLASS_MANAGER`]; else the vendor. 24 bits.
     pub producer: u32,
     /// Generic: what happened; else the device.
     pub trap_number: u16,
@@ -69,6 +72,16 @@ pub struct Notice {
 /// What a notice says, as far as it is known here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trap {
+    /// Trap 64: an end port is there that was not. Made by the SM.
+    GidInService {
+        /// The end port.
+        gid: Gid,
+    },
+    /// Trap 65: an end port is gone. Made by the SM.
+    GidOutOfService {
+        /// The end port.
+        gid: Gid,
+    },
     /// Trap 128: the state of a link changed at this switch.
     LinkStateChanged {
         /// The switch.
@@ -90,6 +103,17 @@ pub enum Trap {
 impl Notice {
     /// The attribute that this type reads and writes.
     pub const ID: AttributeId = AttributeId::Notice;
+    /// The `producer` of generic notices that a class's manager makes, which is no node.
+    pub const CLASS_MANAGER: u32 = 4;
+
+    /// Trap 64 (in service) or 65 (out of service) of the SM whose port has `issuer`.
+    pub fn gid_in_service(in_service: bool, gid: Gid, issuer: Lid) -> Notice {
+        let number = if in_service { 64 } else { 65 };
+        let mut notice = Notice::generic(NoticeType::SubnetManagement, NodeType::Switch, number, issuer);
+        notice.producer = Notice::CLASS_MANAGER;
+        gid.write(&mut notice.data_details, details::TRAP_64_GID.0, details::TRAP_64_GID.1);
+        notice
+    }
 
     /// Trap 128 of a switch: a port of its changed state.
     pub fn link_state_changed(switch: Lid) -> Notice {
@@ -122,8 +146,11 @@ impl Notice {
     /// What the notice says.
     pub fn trap(&self) -> Trap {
         let data = &self.data_details;
+        let gid = || Gid::read(data, details::TRAP_64_GID.0, details::TRAP_64_GID.1);
         match self.trap_number {
             _ if !self.generic => Trap::Vendor,
+            64 => Trap::GidInService { gid: gid() },
+            65 => Trap::GidOutOfService { gid: gid() },
             128 => Trap::LinkStateChanged { lid: Lid(details::TRAP_128_LID.get_u16(data)) },
             144 => Trap::EndPortChanged {
                 lid: Lid(details::TRAP_144_LID.get_u16(data)),

@@ -15,6 +15,12 @@ const DATA: std::ops::Range<usize> = 64..256;
 wire_enum! {
     /// Attributes of performance management.
     PerfAttributeId: u16 {
+        /// [`ClassPortInfo`](super::ClassPortInfo), the first 72 bytes.
+        ClassPortInfo = 0x0001,
+        /// [`PortCounters`](super::PortCounters).
+        PortCounters = 0x0012,
+        /// [`PortCountersExtended`](super::PortCountersExtended).
+        PortCountersExtended = 0x001D,
         /// Data sent by service level, as [`PortDataSl`].
         PortXmitDataSl = 0x0036,
         /// Data received by service level, as [`PortDataSl`].

@@ -64,6 +64,36 @@ mod field {
     pub const LINK_SPEED_EXT_ENABLED: Bits = bits(507, 5);
 }
 
+/// Bits of PortInfo:CapabilityMask (table 146 of the specification).
+pub mod capability {
+    /// A subnet manager runs behind the port.
+    pub const IS_SM: u32 = 1 << 1;
+    /// Notices can be read.
+    pub const NOTICE: u32 = 1 << 2;
+    /// Traps are sent.
+    pub const TRAP: u32 = 1 << 3;
+    /// Automatic path migration.
+    pub const AUTOMATIC_MIGRATION: u32 = 1 << 5;
+    /// There is an SL-to-VL table.
+    pub const SL_TO_VL: u32 = 1 << 6;
+    /// The M_Key survives a power cycle.
+    pub const M_KEY_KEPT: u32 = 1 << 7;
+    /// The subnet manager behind the port is not to become master.
+    pub const SM_DISABLED: u32 = 1 << 10;
+    /// Speeds from FDR on are told.
+    pub const EXTENDED_SPEEDS: u32 = 1 << 14;
+    /// PortInfo:CapabilityMask2 means something.
+    pub const CAPABILITY_MASK2: u32 = 1 << 15;
+    /// Trap 144 is sent when the mask changes.
+    pub const CAPABILITY_NOTICE: u32 = 1 << 22;
+    /// PortInfo:ClientReregister is obeyed.
+    pub const CLIENT_REREGISTER: u32 = 1 << 25;
+    /// Trap 144 is sent when a link's width, its speed or the description changes.
+    pub const OTHER_LOCAL_CHANGES_NOTICE: u32 = 1 << 26;
+    /// SwitchInfo:MulticastFDBTop means something.
+    pub const MULTICAST_FDB_TOP: u32 = 1 << 30;
+}
+
 wire_enum! {
     /// PortInfo:LinkWidthActive. The numbers are single bits, so that sets of widths are their sums.
     Width: u8 {

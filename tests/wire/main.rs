@@ -1,62 +1,16 @@
 //! The wire against bytes that others made: MADs captured from ibsim, smpquery and OpenSM, and libibmad's reading of the
 //! same bytes (fixtures/mads); and properties over any bytes at all.
 
+mod golden;
+mod sa;
+
+use golden::Golden;
 use proptest::prelude::*;
 use reconfig::ids::{Half, Lid, PortNum, Sl, VlSet};
 use reconfig::wire::vendor::{ActiveHalf, DrainArcs, DrainToken, Flush, LaneStatus, PortMask};
 use reconfig::wire::*;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::PathBuf;
-
-/// A golden file: its sections in order, hexadecimal ones and `fields` as text.
-struct Golden {
-    name: String,
-    sections: Vec<(String, Vec<String>)>,
-}
-
-impl Golden {
-    fn read(name: &str) -> Golden {
-        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/mads").join(format!("{name}.txt"));
-        let text = std::fs::read_to_string(&path).unwrap_or_else(|fault| panic!("{}: {fault}", path.display()));
-        let mut sections: Vec<(String, Vec<String>)> = Vec::new();
-        for line in text.lines().filter(|line| !line.starts_with('#')) {
-            match line {
-                "request" | "response" | "block" | "fields" => sections.push((line.to_string(), Vec::new())),
-                _ => sections.last_mut().expect("a section before its lines").1.push(line.to_string()),
-            }
-        }
-        Golden { name: name.to_string(), sections }
-    }
-
-    fn blocks<const N: usize>(&self, section: &str) -> Vec<[u8; N]> {
-        let wanted = self.sections.iter().filter(|(name, _)| name == section);
-        wanted.map(|(_, lines)| bytes(lines).try_into().expect("a section of the expected length")).collect()
-    }
-
-    fn mad(&self, section: &str) -> [u8; MAD_SIZE] {
-        let found = self.blocks(section);
-        assert_eq!(found.len(), 1, "{}: one {section}", self.name);
-        found[0]
-    }
-
-    fn fields(&self) -> Vec<BTreeMap<String, u64>> {
-        self.sections.iter().filter(|(name, _)| name == "fields").map(|(_, lines)| numbers(lines)).collect()
-    }
-}
-
-fn bytes(lines: &[String]) -> Vec<u8> {
-    let digits: String = lines.iter().flat_map(|line| line.split_whitespace()).collect();
-    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).expect("hexadecimal")).collect()
-}
-
-fn numbers(lines: &[String]) -> BTreeMap<String, u64> {
-    let number = |line: &String| {
-        let (name, value) = line.split_once(" 0x").expect("a name and a value");
-        (name.to_string(), u64::from_str_radix(value, 16).expect("hexadecimal"))
-    };
-    lines.iter().map(number).collect()
-}
 
 /// What our decoder makes of a block, under libibmad's names.
 fn fields_of<const N: usize>(kind: &str, block: &[u8; N]) -> BTreeMap<String, u64> {
@@ -67,6 +21,13 @@ fn fields_of<const N: usize>(kind: &str, block: &[u8; N]) -> BTreeMap<String, u6
         "PortInfo" => port_info_fields(&PortInfo::decode(&attribute())),
         "Notice" => notice_fields(&Notice::decode(&attribute())),
         "PortXmitDataSl" => data_sl_fields(&PortDataSl::decode(block[..].try_into().expect("192 bytes"))),
+        "SmInfo" => sm_info_fields(&SmInfo::decode(&attribute())),
+        "ClassPortInfo" => class_port_info_fields(&ClassPortInfo::decode(block[..].try_into().expect("72 bytes"))),
+        "PortCounters" => counters_fields(&PortCounters::decode(block[..].try_into().expect("192 bytes"))),
+        "PortCountersExtended" => {
+            extended_counters_fields(&PortCountersExtended::decode(block[..].try_into().expect("192 bytes")))
+        }
+        "SaHeader" | "NodeRecord" | "PathRecord" => sa::fields_of(kind, block),
         "SmpHeader" => header_fields(&Smp::decode(block[..].try_into().expect("256 bytes")).expect("a valid SMP")),
         other => panic!("no reading of {other}"),
     };
@@ -226,6 +187,96 @@ fn data_sl_fields(data: &PortDataSl) -> Fields {
         .collect()
 }
 
+fn sm_info_fields(info: &SmInfo) -> Fields {
+    vec![
+        ("SmInfoGuid", info.guid.0),
+        ("SmInfoKey", info.sm_key),
+        ("SmActivity", info.activity.into()),
+        ("SmPriority", info.priority.into()),
+        ("SmState", info.state.into()),
+    ]
+}
+
+fn class_port_info_fields(info: &ClassPortInfo) -> Fields {
+    vec![
+        ("BaseVersion", info.base_version.into()),
+        ("ClassVersion", info.class_version.into()),
+        ("CapabilityMask", info.capability_mask.into()),
+        ("CapabilityMask2", info.capability_mask2.into()),
+        ("RespTimeVal", info.resp_time_value.into()),
+        ("RedirectTC", info.redirect_traffic_class.into()),
+        ("RedirectSL", info.redirect_sl.get().into()),
+        ("RedirectFL", info.redirect_flow_label.into()),
+        ("RedirectLID", info.redirect_lid.0.into()),
+        ("RedirectPKey", info.redirect_p_key.into()),
+        ("RedirectQP", info.redirect_qp.into()),
+        ("RedirectQKey", info.redirect_q_key.into()),
+        ("TrapTC", info.trap_traffic_class.into()),
+        ("TrapSL", info.trap_sl.get().into()),
+        ("TrapFL", info.trap_flow_label.into()),
+        ("TrapLID", info.trap_lid.0.into()),
+        ("TrapPKey", info.trap_p_key.into()),
+        ("TrapHL", info.trap_hop_limit.into()),
+        ("TrapQP", info.trap_qp.into()),
+        ("TrapQKey", info.trap_q_key.into()),
+    ]
+}
+
+fn counters_fields(counters: &PortCounters) -> Fields {
+    vec![
+        ("PortSelect", counters.port.0.into()),
+        ("CounterSelect", counters.counter_select.into()),
+        ("SymbolErrorCounter", counters.symbol_errors.into()),
+        ("LinkErrorRecoveryCounter", counters.link_error_recoveries.into()),
+        ("LinkDownedCounter", counters.link_downed.into()),
+        ("PortRcvErrors", counters.rcv_errors.into()),
+        ("PortRcvRemotePhysicalErrors", counters.rcv_remote_physical_errors.into()),
+        ("PortRcvSwitchRelayErrors", counters.rcv_switch_relay_errors.into()),
+        ("PortXmitDiscards", counters.xmit_discards.into()),
+        ("PortXmitConstraintErrors", counters.xmit_constraint_errors.into()),
+        ("PortRcvConstraintErrors", counters.rcv_constraint_errors.into()),
+        ("CounterSelect2", counters.counter_select2.into()),
+        ("LocalLinkIntegrityErrors", counters.local_link_integrity_errors.into()),
+        ("ExcessiveBufferOverrunErrors", counters.excessive_buffer_overruns.into()),
+        ("VL15Dropped", counters.vl15_dropped.into()),
+        ("PortXmitData", counters.xmit_data.into()),
+        ("PortRcvData", counters.rcv_data.into()),
+        ("PortXmitPkts", counters.xmit_packets.into()),
+        ("PortRcvPkts", counters.rcv_packets.into()),
+        ("PortXmitWait", counters.xmit_wait.into()),
+    ]
+}
+
+fn extended_counters_fields(counters: &PortCountersExtended) -> Fields {
+    vec![
+        ("PortSelect", counters.port.0.into()),
+        ("CounterSelect", counters.counter_select.into()),
+        ("CounterSelect2", counters.counter_select2.into()),
+        ("PortXmitData", counters.xmit_data),
+        ("PortRcvData", counters.rcv_data),
+        ("PortXmitPkts", counters.xmit_packets),
+        ("PortRcvPkts", counters.rcv_packets),
+        ("PortUnicastXmitPkts", counters.unicast_xmit_packets),
+        ("PortUnicastRcvPkts", counters.unicast_rcv_packets),
+        ("PortMulticastXmitPkts", counters.multicast_xmit_packets),
+        ("PortMulticastRcvPkts", counters.multicast_rcv_packets),
+        ("SymbolErrorCounter", counters.symbol_errors),
+        ("LinkErrorRecoveryCounter", counters.link_error_recoveries),
+        ("LinkDownedCounter", counters.link_downed),
+        ("PortRcvErrors", counters.rcv_errors),
+        ("PortRcvRemotePhysicalErrors", counters.rcv_remote_physical_errors),
+        ("PortRcvSwitchRelayErrors", counters.rcv_switch_relay_errors),
+        ("PortXmitDiscards", counters.xmit_discards),
+        ("PortXmitConstraintErrors", counters.xmit_constraint_errors),
+        ("PortRcvConstraintErrors", counters.rcv_constraint_errors),
+        ("LocalLinkIntegrityErrors", counters.local_link_integrity_errors),
+        ("ExcessiveBufferOverrunErrors", counters.excessive_buffer_overruns),
+        ("VL15Dropped", counters.vl15_dropped),
+        ("PortXmitWait", counters.xmit_wait),
+        ("QP1Dropped", counters.qp1_dropped),
+    ]
+}
+
 fn header_fields(smp: &Smp) -> Fields {
     let Route::Directed(route) = &smp.route else { panic!("a directed route") };
     let method: u64 = smp.method.into();
@@ -257,9 +308,11 @@ fn random_blocks_read_as_libibmad_reads_them() {
         assert_eq!(pairs.len(), 4, "{kind}");
         pairs.iter().for_each(|(block, fields)| assert_eq!(&fields_of(kind, block), fields, "{kind}"));
     }
-    ["NodeInfo", "SwitchInfo", "PortInfo", "Notice"].into_iter().for_each(agree::<SMP_DATA_SIZE>);
-    agree::<PERF_DATA_SIZE>("PortXmitDataSl");
-    agree::<MAD_SIZE>("SmpHeader");
+    ["NodeInfo", "SwitchInfo", "PortInfo", "Notice", "SmInfo"].into_iter().for_each(agree::<SMP_DATA_SIZE>);
+    ["PortXmitDataSl", "PortCounters", "PortCountersExtended"].into_iter().for_each(agree::<PERF_DATA_SIZE>);
+    agree::<CLASS_PORT_INFO_SIZE>("ClassPortInfo");
+    ["SmpHeader", "SaHeader"].into_iter().for_each(agree::<MAD_SIZE>);
+    ["NodeRecord", "PathRecord"].into_iter().for_each(agree::<{ reconfig::wire::sa::SA_DATA_SIZE }>);
 }
 
 const EXCHANGES: [&str; 14] = [
@@ -380,7 +433,9 @@ fn a_performance_request_is_the_one_that_perfquery_sends() {
 
     let answered = Golden::read("perfquery-class-port-info");
     let [request, response] = ["request", "response"].map(|section| PerfMad::decode(&answered.mad(section)).unwrap());
-    assert_eq!((request.attribute, response.method), (PerfAttributeId::from(1), Method::GetResp));
+    assert_eq!((request.attribute, response.method), (PerfAttributeId::ClassPortInfo, Method::GetResp));
+    let info = ClassPortInfo::from_front(&response.data);
+    assert_eq!((info.base_version, info.class_version, info.capability_mask, info.resp_time_value), (1, 1, 0x1200, 18));
     assert_eq!(request.response(response.data).with_tid(response.tid), response);
 }
 
@@ -392,8 +447,12 @@ fn answers_keep_transaction_and_attribute_and_refusals_say_why() {
     assert_eq!((refusal.method, refusal.tid, refusal.modifier, refusal.status), (Method::GetResp, 42, 3, 0x1C));
     assert_eq!((refusal.m_key, refusal.data), (0, ask.data));
     assert_eq!(Smp::decode(&refusal.encode()), Ok(refusal));
-    let answers = [Method::Get, Method::Set, Method::Trap, Method::Report, Method::Unknown(0x42)].map(Method::answer);
-    assert_eq!(answers.map(u8::from), [0x81, 0x81, 0x07, 0x86, 0x81]);
+    let asked = [Method::Get, Method::Set, Method::Trap, Method::Report, Method::GetTable, Method::Delete];
+    let answers: Vec<Method> = asked.into_iter().chain([Method::Unknown(0x42)]).map(Method::answer).collect();
+    assert_eq!(
+        answers.iter().map(|&method| u8::from(method)).collect::<Vec<_>>(),
+        [0x81, 0x81, 7, 0x86, 0x92, 0x95, 0x81]
+    );
     assert!(answers.iter().all(|answer| answer.is_answer()) && !Method::Send.is_answer());
 }
 
@@ -462,7 +521,7 @@ fn reserved_of_smp(mad: &[u8; MAD_SIZE]) -> Vec<Range<usize>> {
 
 /// A property of one attribute: decode, encode and decode again lose nothing but the reserved bits named here.
 macro_rules! attribute_keeps_its_bits {
-    ($($test:ident: $attribute:ident, [$($reserved:expr),*];)+) => {
+    ($($test:ident: $attribute:ident, $reserved:expr;)+) => {
         proptest! {
             $(
                 #[test]
@@ -471,7 +530,7 @@ macro_rules! attribute_keeps_its_bits {
                     data[..32].copy_from_slice(&low);
                     data[32..].copy_from_slice(&high);
                     let value = $attribute::decode(&data);
-                    prop_assert_eq!(value.encode(), without(data, &[$($reserved),*]));
+                    prop_assert_eq!(value.encode(), without(data, &$reserved.into_iter().collect::<Vec<_>>()));
                     prop_assert_eq!($attribute::decode(&value.encode()), value);
                 }
             )+
@@ -480,13 +539,18 @@ macro_rules! attribute_keeps_its_bits {
 }
 
 attribute_keeps_its_bits! {
-    node_info_keeps_its_bits: NodeInfo, [320..512];
+    node_info_keeps_its_bits: NodeInfo, std::iter::once(320..512);
     node_description_keeps_its_bits: NodeDescription, [];
     switch_info_keeps_its_bits: SwitchInfo, [133..144, 160..512];
     port_info_keeps_its_bits: PortInfo, [274..277, 416..419, 448..449, 504..507];
-    sl_to_vl_mapping_table_keeps_its_bits: SlToVlMappingTable, [64..512];
+    sl_to_vl_mapping_table_keeps_its_bits: SlToVlMappingTable, std::iter::once(64..512);
     linear_forwarding_table_keeps_its_bits: LinearForwardingTable, [];
     notice_keeps_its_bits: Notice, [];
+    guid_info_keeps_its_bits: GuidInfo, [];
+    p_key_table_keeps_its_bits: PKeyTable, [];
+    vl_arbitration_table_keeps_its_bits: VlArbitrationTable, (0..32).map(|entry| 16 * entry..16 * entry + 4);
+    multicast_forwarding_table_keeps_its_bits: MulticastForwardingTable, [];
+    sm_info_keeps_its_bits: SmInfo, std::iter::once(168..512);
     active_half_keeps_its_bits: ActiveHalf, [0..7, 8..15, 16..512];
     drain_arcs_keeps_its_bits: DrainArcs, [];
     drain_token_keeps_its_bits: DrainToken, [48..55, 56..64, 320..512];
@@ -506,9 +570,11 @@ fn any_mad() -> impl Strategy<Value = [u8; MAD_SIZE]> {
 }
 
 fn plausible_head() -> impl Strategy<Value = [u8; 8]> {
-    let class = prop::sample::select(vec![class::SUBNET_LID, class::SUBNET_DIRECTED, class::PERFORMANCE]);
-    (class, any::<[u8; 3]>(), 0u8..66, 0u8..65)
-        .prop_map(|(class, [method, high, low], pointer, count)| [1, class, 1, method, high, low, pointer, count])
+    let classes = [class::SUBNET_LID, class::SUBNET_DIRECTED, class::PERFORMANCE].map(|class| (class, 1));
+    let class = prop::sample::select([&classes[..], &[(class::SUBNET_ADMINISTRATION, 2)]].concat());
+    (class, any::<[u8; 3]>(), 0u8..66, 0u8..65).prop_map(|((class, version), [method, high, low], pointer, count)| {
+        [1, class, version, method, high, low, pointer, count]
+    })
 }
 
 proptest! {
@@ -536,6 +602,25 @@ proptest! {
         let counters = PortDataSl::decode(&data);
         prop_assert_eq!(counters.encode(), without(data, &[0..8, 544..1536]));
         prop_assert_eq!(PortDataSl::decode(&counters.encode()), counters);
+    }
+
+    #[test]
+    fn counters_of_ports_keep_their_bits(mad in any_mad()) {
+        let data: [u8; PERF_DATA_SIZE] = mad[64..].try_into().unwrap();
+        let counters = PortCounters::decode(&data);
+        prop_assert_eq!(counters.encode(), without(data, &[0..8, 352..1536]));
+        prop_assert_eq!(PortCounters::decode(&counters.encode()), counters);
+        let counters = PortCountersExtended::decode(&data);
+        prop_assert_eq!(counters.encode(), without(data, &[0..8, 1472..1536]));
+        prop_assert_eq!(PortCountersExtended::decode(&counters.encode()), counters);
+    }
+
+    #[test]
+    fn class_port_info_keeps_its_bits(mad in any_mad()) {
+        let data: [u8; CLASS_PORT_INFO_SIZE] = mad[..CLASS_PORT_INFO_SIZE].try_into().unwrap();
+        let info = ClassPortInfo::decode(&data);
+        prop_assert_eq!(info.encode(), without(data, std::slice::from_ref(&(256..264))));
+        prop_assert_eq!(ClassPortInfo::decode(&info.encode()), info);
     }
 }
 

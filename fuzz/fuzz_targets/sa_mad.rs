@@ -1,0 +1,3 @@
+#![no_main]
+
+reconfig_fuzz::mad!(reconfig::wire::sa::SaMad);

@@ -1,0 +1,221 @@
+//! PortInfo as a port tells and takes it: LIDs, states, keys, lanes, limits.
+//!
+//! What a Set says is kept and read back; states, lanes, LIDs, the M_Key and, where the configuration says so, the lifetime
+//! limits act. A port that is no end of paths (an external port of a switch) has no LID, key or manager of its own.
+
+use super::power_on::IS_SM;
+use super::{ArmedPort, Sim};
+use crate::fabric::{NodeKind, PortId};
+use crate::ids::{Lid, Lmc, PortNum};
+use crate::wire::{Method, PortInfo, PortPhysState, PortState, Smp, VlCount, status};
+
+/// The bit of a PortInfo modifier that says that its sender knows of extended speeds.
+const KNOWS_EXTENDED_SPEEDS: u32 = 1 << 31;
+
+impl Sim {
+    /// The port that a modifier names; 0 means the one that received, at an end node.
+    pub(super) fn port_asked(&self, port: u32, modifier: u32) -> Result<u32, u16> {
+        let (node, num) = (self.net.ports[port as usize].node, modifier & !KNOWS_EXTENDED_SPEEDS);
+        if num == 0 && !self.is_switch(node) {
+            return Ok(port);
+        }
+        if num > self.net.num_ports(node).into() {
+            return Err(status::INVALID_VALUE);
+        }
+        Ok(self.net.first_port(node) + num)
+    }
+
+    /// Whether a request may be carried out as far as the M_Key goes (section 14.2.4): a port that holds a key takes Sets
+    /// with that key alone, and with protect bits of 2 and 3 Gets too. A wrong key is counted, and the request dropped.
+    pub(super) fn key_fits(&mut self, port: u32, smp: &Smp) -> bool {
+        let own = self.management_port(port);
+        let held = &mut self.devices.ports[own as usize];
+        let open = smp.method == Method::Get && held.m_key_protect_bits < 2;
+        let fits = held.m_key == 0 || held.m_key == smp.m_key || open;
+        if !fits {
+            held.m_key_violations = held.m_key_violations.saturating_add(1);
+        }
+        fits
+    }
+
+    /// PortInfo of `subject` as it now stands, asked for by a request that came in by `arrival`.
+    pub(super) fn port_info(&self, subject: u32, arrival: u32, smp: &Smp) -> PortInfo {
+        let port = &self.net.ports[subject as usize];
+        let mut info = self.devices.ports[subject as usize].clone();
+        let management = port.num == 0;
+        info.local_port_num = PortNum(self.net.ports[arrival as usize].num);
+        info.port_state = if management { PortState::Active } else { port.state };
+        let up = port.alive || management;
+        info.port_phys_state = if up { PortPhysState::LinkUp } else { PortPhysState::Polling };
+        info.capability_mask = self.capability_mask(subject);
+        if info.m_key_protect_bits > 0 && info.m_key != smp.m_key {
+            info.m_key = 0;
+        }
+        // The answer to the Set that asks for it says so; afterwards it is done.
+        info.client_reregister = smp.method == Method::Set && info.client_reregister;
+        info
+    }
+
+    /// PortInfo:CapabilityMask of a port.
+    pub(super) fn capability_mask(&self, port: u32) -> u32 {
+        let is_sm = if self.managers.contains(&port) { IS_SM } else { 0 };
+        self.devices.ports[port as usize].capability_mask | is_sm
+    }
+
+    /// Writes PortInfo of `subject`, as told through `arrival`. Nothing is written where anything is refused.
+    pub(super) fn set_port_info(&mut self, subject: u32, arrival: u32, told: &PortInfo) -> Result<(), u16> {
+        let node = self.net.ports[subject as usize].node;
+        let end = self.management_port(subject) == subject;
+        if end && subject != self.management_port(arrival) {
+            // The ports of a CA are no business of each other's.
+            return Err(status::INVALID_VALUE);
+        }
+        let state = self.next_state(subject, told.port_state)?;
+        self.check_lanes(subject, told.operational_vls)?;
+        if end {
+            check_lids(told.lid, told.lmc)?;
+            self.set_lids(subject, told.lid, told.lmc);
+            keep_end(&mut self.devices.ports[subject as usize], told);
+        }
+        keep_link(&mut self.devices.ports[subject as usize], told);
+        self.set_lanes(subject, told.operational_vls);
+        if let Some(state) = state {
+            self.set_port_state(subject, state);
+        }
+        if end && told.client_reregister && self.fabric.node(crate::fabric::NodeId(node)).kind != NodeKind::Switch {
+            self.reregistered.push(PortId(subject));
+        }
+        Ok(())
+    }
+
+    /// The end ports that were told since the last call to ask the subnet administration anew for everything they had
+    /// from it (PortInfo:ClientReregister), in the order in which they were told.
+    pub fn take_reregistered(&mut self) -> Vec<PortId> {
+        std::mem::take(&mut self.reregistered)
+    }
+
+    /// A port takes LIDs; what is on its way to those that it held goes by what devices hold when it arrives.
+    fn set_lids(&mut self, port: u32, lid: Lid, lmc: Lmc) {
+        let held = &self.devices.ports[port as usize];
+        if (held.lid, held.lmc) != (lid, lmc) {
+            self.devices.take_lids(port, lid, lmc);
+            self.sources.take_lids(port, lid, lmc);
+            self.source_wakes(port);
+        }
+    }
+
+    /// Lanes in operation must be some that the port has; a code without meaning leaves them.
+    fn check_lanes(&self, port: u32, told: VlCount) -> Result<(), u16> {
+        let most = self.devices.ports[port as usize].vl_cap.lanes();
+        if told.lanes() > most { Err(status::INVALID_VALUE) } else { Ok(()) }
+    }
+
+    /// Sets the lanes in operation: what the SL-to-VL tables map beyond them is discarded from now on.
+    fn set_lanes(&mut self, port: u32, told: VlCount) {
+        let held = &mut self.devices.ports[port as usize];
+        if let Some(lanes) = told.lanes().filter(|_| told != held.operational_vls) {
+            held.operational_vls = told;
+            self.net.ports[port as usize].lanes = lanes.min(self.net.data_vls);
+        }
+    }
+
+    /// The state that a port goes to when told `told`; none where it stays. ACTIVE ↔ ARMED as told; DOWN bounces the link,
+    /// which comes back in INITIALIZE. A subnet that began cold wants the step over ARMED, as the specification does.
+    fn next_state(&self, port: u32, told: PortState) -> Result<Option<PortState>, u16> {
+        let at = &self.net.ports[port as usize];
+        let next = match told {
+            PortState::NoChange => return Ok(None),
+            _ if at.num == 0 => return Ok(None),
+            _ if !at.alive => return Err(status::INVALID_VALUE),
+            PortState::Active if self.began_cold && at.state == PortState::Initialize => {
+                return Err(status::INVALID_VALUE);
+            }
+            PortState::Down => PortState::Initialize,
+            PortState::Armed | PortState::Active => told,
+            _ => return Err(status::INVALID_VALUE),
+        };
+        Ok(Some(next).filter(|&next| next != at.state))
+    }
+
+    fn set_port_state(&mut self, port: u32, next: PortState) {
+        self.enter_state(port, next);
+        if self.began_cold && next == PortState::Initialize {
+            // Both ends lose a link that bounces; who was told to bounce it need not be told that it did.
+            let peer = self.net.ports[port as usize].peer;
+            self.enter_state(peer, next);
+            self.notice_link_state(peer);
+        }
+    }
+
+    fn enter_state(&mut self, port: u32, next: PortState) {
+        let at = &mut self.net.ports[port as usize];
+        at.state = next;
+        at.sends = next == PortState::Active;
+        at.receives = next != PortState::Armed || self.config.armed == ArmedPort::Discards;
+        if next == PortState::Initialize {
+            self.empty_buffers(port);
+        }
+        self.port_changed(port);
+        self.source_wakes(port);
+    }
+}
+
+/// A base LID and the LMC fit each other: the LMC's bits of the LID are zero. LID 0 takes the LIDs away.
+fn check_lids(lid: Lid, lmc: Lmc) -> Result<(), u16> {
+    let fits = lid.0 == 0 || lid.is_unicast() && lid.0 & (lmc.lids() - 1) == 0;
+    if fits { Ok(()) } else { Err(status::INVALID_VALUE) }
+}
+
+/// Keeps what a Set says of an end of paths.
+fn keep_end(held: &mut PortInfo, told: &PortInfo) {
+    held.m_key = told.m_key;
+    held.m_key_protect_bits = told.m_key_protect_bits;
+    held.m_key_lease_period = told.m_key_lease_period;
+    held.gid_prefix = told.gid_prefix;
+    held.master_sm_lid = told.master_sm_lid;
+    held.master_sm_sl = told.master_sm_sl;
+    held.subnet_timeout = told.subnet_timeout;
+    held.client_reregister = told.client_reregister;
+    held.multicast_p_key_trap_suppression = told.multicast_p_key_trap_suppression;
+    held.init_type_reply = told.init_type_reply;
+    // Violations are counted here and can be set back, to nothing else than zero.
+    for (held, told) in [
+        (&mut held.m_key_violations, told.m_key_violations),
+        (&mut held.p_key_violations, told.p_key_violations),
+        (&mut held.q_key_violations, told.q_key_violations),
+    ] {
+        *held = if told == 0 { 0 } else { *held };
+    }
+}
+
+/// Keeps what a Set says of a port's link.
+fn keep_link(held: &mut PortInfo, told: &PortInfo) {
+    held.link_width_enabled = enabled(held.link_width_enabled, told.link_width_enabled, held.link_width_supported, 255);
+    held.link_speed_enabled = enabled(held.link_speed_enabled, told.link_speed_enabled, held.link_speed_supported, 15);
+    let (now, supported) = (held.link_speed_ext_enabled, held.link_speed_ext_supported);
+    held.link_speed_ext_enabled = enabled(now, told.link_speed_ext_enabled, supported, 31);
+    if told.link_down_default_state != 0 {
+        held.link_down_default_state = told.link_down_default_state;
+    }
+    if told.neighbour_mtu.bytes().is_some() {
+        held.neighbour_mtu = told.neighbour_mtu;
+    }
+    held.vl_high_limit = told.vl_high_limit;
+    held.vl_stall_count = told.vl_stall_count;
+    held.hoq_life = told.hoq_life;
+    held.partition_enforcement_inbound = told.partition_enforcement_inbound;
+    held.partition_enforcement_outbound = told.partition_enforcement_outbound;
+    held.filter_raw_inbound = told.filter_raw_inbound;
+    held.filter_raw_outbound = told.filter_raw_outbound;
+    held.local_phy_errors = told.local_phy_errors;
+    held.overrun_errors = told.overrun_errors;
+}
+
+/// What is enabled after a Set: 0 leaves it, `all` means all that is supported. A link keeps the width and speed it has.
+fn enabled(now: u8, told: u8, supported: u8, all: u8) -> u8 {
+    match told {
+        0 => now,
+        told if told == all => supported,
+        told => told,
+    }
+}

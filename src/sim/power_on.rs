@@ -1,0 +1,139 @@
+//! What devices are and hold when their power has just come, as their agents tell it.
+
+use super::SimConfig;
+use super::device::limit_code;
+use crate::fabric::{Fabric, LinkSpeed, LinkWidth, Node, NodeKind, Port, PortZero};
+use crate::ids::{Guid, PortNum};
+use crate::wire::{Mtu, NodeInfo, NodeType, PortInfo, Speed, SwitchInfo, VlCount, Width};
+
+/// PortInfo:GIDPrefix of a port that was told no other.
+const DEFAULT_GID_PREFIX: u64 = 0xFE80_0000_0000_0000;
+
+/// PortInfo:CapabilityMask of an end port: notices, traps, SL-to-VL tables, system GUIDs, extended speeds,
+/// ClientReregister, and a trap when this mask changes.
+const CAPABILITIES: u32 = 1 << 2 | 1 << 3 | 1 << 6 | 1 << 11 | 1 << 14 | 1 << 22 | 1 << 25;
+
+/// PortInfo:CapabilityMask: a subnet manager runs behind the port.
+pub const IS_SM: u32 = 1 << 1;
+
+/// PortInfo:CapabilityMask: CapabilityMask2 means something.
+const HAS_CAPABILITY_MASK2: u32 = 1 << 15;
+
+/// PortInfo:CapabilityMask2: links of two lanes, links of HDR, links of NDR.
+const CAPABILITIES2: u16 = 1 << 4 | 1 << 5 | 1 << 10;
+
+/// Entries of each VL arbitration table, PortInfo:VLArbitrationHighCap and VLArbitrationLowCap.
+pub const VL_ARBITRATION_ENTRIES: u8 = 8;
+
+/// Entries of an end port's GUID table: one block.
+pub const GUID_ENTRIES: u8 = 8;
+
+/// Entries of an end node's partition table: one block. Switches enforce no partitions.
+pub const PARTITION_ENTRIES: u16 = 32;
+
+/// Multicast LIDs that a switch has entries for.
+pub const MULTICAST_ENTRIES: u16 = 1024;
+
+/// An agent answers within 4.096 µs × 2^this: a millisecond, time for fifty requests before.
+pub const RESPONSE_TIME: u8 = 8;
+
+/// NodeInfo of a node as the port `local_port` tells it; `port_guid` is that of the port it manages.
+pub fn node_info(node: &Node, port_guid: Option<Guid>, local_port: PortNum) -> NodeInfo {
+    NodeInfo {
+        base_version: 1,
+        class_version: 1,
+        node_type: node_type(node.kind),
+        num_ports: node.num_ports,
+        system_guid: node.system_guid.unwrap_or(Guid(0)),
+        node_guid: node.guid,
+        port_guid: port_guid.unwrap_or(node.guid),
+        partition_cap: PARTITION_ENTRIES,
+        device_id: node.device_id as u16,
+        revision: 0,
+        local_port,
+        vendor_id: node.vendor_id,
+    }
+}
+
+/// SwitchInfo of a switch.
+pub fn switch_info(node: &Node, config: &SimConfig) -> SwitchInfo {
+    SwitchInfo {
+        linear_fdb_cap: node.lft_capacity,
+        multicast_fdb_cap: MULTICAST_ENTRIES,
+        life_time_value: limit_code(config.switch_lifetime_ns),
+        optimised_sl_to_vl_programming: u8::from(node.optimised_sl_to_vl),
+        enhanced_port0: node.port_zero == PortZero::Enhanced,
+        ..SwitchInfo::default()
+    }
+}
+
+/// Whether a port is an end of paths: one of a CA or router, or port 0 of a switch.
+pub fn is_end(fabric: &Fabric, port: &Port) -> bool {
+    fabric.node(port.node).is_switch() == (port.num == PortNum::ZERO)
+}
+
+/// PortInfo of a port: what it can do, and nothing that anybody set; no LID. In a cold subnet a port has no more lanes
+/// than the run has; elsewhere it tells all that its cable's description says, and that some of them are in operation.
+pub fn port_info(fabric: &Fabric, port: &Port, config: &SimConfig, cold: bool) -> PortInfo {
+    let width = width_on_wire(port.width);
+    let cap = if cold { port.data_vls.min(config.data_vls) } else { port.data_vls };
+    let lanes = |count: u8| VlCount::at_most(count).unwrap_or(VlCount::One);
+    let mut info = PortInfo {
+        link_width_active: width,
+        link_width_supported: width.into(),
+        link_width_enabled: width.into(),
+        link_down_default_state: 2,
+        mtu_cap: Mtu::B4096,
+        neighbour_mtu: Mtu::B4096,
+        vl_cap: lanes(cap),
+        operational_vls: lanes(config.data_vls),
+        vl_arbitration_high_cap: VL_ARBITRATION_ENTRIES,
+        vl_arbitration_low_cap: VL_ARBITRATION_ENTRIES,
+        hoq_life: limit_code(config.hoq_lifetime_ns),
+        ..PortInfo::default()
+    };
+    info.set_speed(speed_on_wire(port.speed));
+    if is_end(fabric, port) {
+        info.gid_prefix = DEFAULT_GID_PREFIX;
+        info.capability_mask = CAPABILITIES;
+        info.guid_cap = GUID_ENTRIES;
+        info.resp_time_value = RESPONSE_TIME;
+        if port.width == LinkWidth::X2 || port.speed >= LinkSpeed::Hdr {
+            info.capability_mask |= HAS_CAPABILITY_MASK2;
+            info.capability_mask2 = CAPABILITIES2;
+        }
+    }
+    info
+}
+
+/// NodeInfo:NodeType.
+pub fn node_type(kind: NodeKind) -> NodeType {
+    match kind {
+        NodeKind::Switch => NodeType::Switch,
+        NodeKind::Ca => NodeType::ChannelAdapter,
+        NodeKind::Router => NodeType::Router,
+    }
+}
+
+fn width_on_wire(width: LinkWidth) -> Width {
+    match width {
+        LinkWidth::X1 => Width::X1,
+        LinkWidth::X2 => Width::X2,
+        LinkWidth::X4 => Width::X4,
+        LinkWidth::X8 => Width::X8,
+        LinkWidth::X12 => Width::X12,
+    }
+}
+
+fn speed_on_wire(speed: LinkSpeed) -> Speed {
+    match speed {
+        LinkSpeed::Sdr => Speed::Sdr,
+        LinkSpeed::Ddr => Speed::Ddr,
+        LinkSpeed::Qdr | LinkSpeed::Fdr10 => Speed::Qdr,
+        LinkSpeed::Fdr => Speed::Fdr,
+        LinkSpeed::Edr => Speed::Edr,
+        LinkSpeed::Hdr => Speed::Hdr,
+        LinkSpeed::Ndr => Speed::Ndr,
+        LinkSpeed::Xdr => Speed::Xdr,
+    }
+}

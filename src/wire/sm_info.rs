@@ -1,0 +1,61 @@
+//! SMInfo (section 14.2.5.13): what a subnet manager says of itself to others. Reserved: bytes 21–63.
+
+use super::bits::wire_enum;
+use super::format::{named_numbers, wire_format};
+use super::{AttributeId, SMP_DATA_SIZE};
+use crate::ids::Guid;
+
+wire_enum! {
+    /// SMInfo:SMState, 4 bits.
+    SmState: u8 {
+        /// Does not take part.
+        NotActive = 0,
+        /// Looks for others.
+        Discovering = 1,
+        /// Watches the master.
+        Standby = 2,
+        /// Manages the subnet.
+        Master = 3,
+    }
+}
+
+wire_enum! {
+    /// The modifier of a Set(SMInfo): what one manager tells another to do (section 14.4.1).
+    SmControl: u32 {
+        /// Take over.
+        Handover = 1,
+        /// Yes, I took over.
+        Acknowledge = 2,
+        /// Stop taking part.
+        Disable = 3,
+        /// Become standby; after this, the receiver of Disable takes part again.
+        Standby = 4,
+        /// Discover the subnet anew.
+        Discover = 5,
+    }
+}
+
+named_numbers! {
+    SmState: u8, Into::into, Into::into;
+}
+
+wire_format! {
+    /// SMInfo.
+    SmInfo: SMP_DATA_SIZE; {
+        /// The port that the manager runs on.
+        guid: Guid = 0, 64;
+        /// The manager's key; 0 to those that it does not trust.
+        sm_key: u64 = 64, 64;
+        /// Grows while the manager lives.
+        activity: u32 = 128, 32;
+        /// The higher is master, 4 bits; of equals the lower GUID.
+        priority: u8 = 160, 4;
+        /// What the manager is.
+        state: SmState = 164, 4;
+    }
+}
+
+impl SmInfo {
+    /// The attribute that this type reads and writes.
+    pub const ID: AttributeId = AttributeId::SmInfo;
+}

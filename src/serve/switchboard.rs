@@ -302,8 +302,7 @@ impl Switchboard {
             clients::sign(&mut packet.mad, client);
         }
         self.mads.count(&packet.mad);
-        let datagram =
-            Datagram { lid: packet.dlid, qp: packet.dqp, sl: Sl::default(), bytes: packet.mad.clone() };
+        let datagram = Datagram { lid: packet.dlid, qp: packet.dqp, sl: Sl::default(), bytes: packet.mad.clone() };
         if matches!(class, class::SUBNET_LID | class::SUBNET_DIRECTED) {
             self.paths.disturbed(real_ns);
         }
@@ -443,7 +442,11 @@ fn answered_by(mad: &[u8; MAD_SIZE]) -> Answerer {
         return Answerer::Nobody;
     }
     match class_of(mad) {
-        class::SUBNET_LID | class::SUBNET_DIRECTED if AttributeId::from(clients::attribute(mad)) != AttributeId::SmInfo => Answerer::Agent,
+        class::SUBNET_LID | class::SUBNET_DIRECTED
+            if AttributeId::from(clients::attribute(mad)) != AttributeId::SmInfo =>
+        {
+            Answerer::Agent
+        }
         class::PERFORMANCE => Answerer::Agent,
         _ => Answerer::Client,
     }

@@ -2,16 +2,21 @@
 
 use super::outcome::{Answer, Failure};
 use super::{Common, output};
-use crate::ids::{Lmc, PortNum};
+use crate::ids::{Guid, Lmc, PortNum};
+use crate::lid::{self, Guid2Lid};
 use crate::plan::{Arming, Observer, Policy};
 use crate::routing::{self, ENGINES};
-use crate::sm::{AssignLids, Config, Desk, Happening, Limits, Service, SharedDesk, SmError, Takeover};
+use crate::sm::election::{Rank, Rules};
+use crate::sm::{
+    Config, Desk, Happening, Household, Limits, Reception, SharedDesk, Takeover, Until, lid_file, live, pace,
+};
 use crate::subnet::{Manager, Sources, Timing};
 use crate::transport::Transport;
 use crate::transport::faults::{Chances, Faulty};
 use crate::transport::umad::{Adapter, AdapterPort, Role, Umad, UmadOptions};
-use crate::lid;
 use anyhow::anyhow;
+use std::cell::RefCell;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -72,6 +77,18 @@ pub(super) struct Arguments {
     /// HOQLife of switch ports that lead to end ports.
     #[arg(long, value_name = "N", default_value_t = Limits::default().leaf_hoq_life, value_parser = clap::value_parser!(u8).range(0..=31))]
     leaf_hoq_life: u8,
+    /// This manager's priority among others, 0 to 15; of equal ones the lower port GUID rules.
+    #[arg(long, value_name = "PRIORITY", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=15))]
+    priority: u8,
+    /// The key that managers of this subnet trust each other by, in hexadecimal; 0 trusts all. OpenSM's is 1.
+    #[arg(long, value_name = "KEY", default_value = "1", value_parser = hexadecimal)]
+    sm_key: u64,
+    /// Seconds between two polls of the master while standing by.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
+    standby_poll: f64,
+    /// The file in which LIDs outlive the manager, in OpenSM's format; read at the start, written when LIDs change.
+    #[arg(long, value_name = "FILE")]
+    guid2lid: Option<PathBuf>,
     /// The key of the subnet's devices, in hexadecimal; 0: none.
     #[arg(long, value_name = "KEY", default_value = "0", value_parser = hexadecimal)]
     m_key: u64,
@@ -146,10 +163,13 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
             answer_ms: arguments.timeout.saturating_mul(10),
         };
         let port = Umad::open(&options).map_err(Failure::undone)?;
+        let guid = port.guid();
         tracing::info!(adapter = port.adapter(), port = %port.port(), "managing the subnet behind this port");
         match arguments.faults {
-            None => live(arguments, port, common).await,
-            Some(Faults { chances, seed }) => live(arguments, Faulty::new(port, chances, chances, seed), common).await,
+            None => run_on(arguments, port, guid, common).await,
+            Some(Faults { chances, seed }) => {
+                run_on(arguments, Faulty::new(port, chances, chances, seed), guid, common).await
+            }
         }
     })
 }
@@ -157,7 +177,8 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 fn list(common: Common) -> Result<Answer, Failure> {
     let adapters = Umad::list().map_err(Failure::undone)?;
     if common.json {
-        let rows: Vec<_> = adapters.iter().flat_map(|adapter| adapter.ports.iter().map(|port| port_row(adapter, port))).collect();
+        let rows: Vec<_> =
+            adapters.iter().flat_map(|adapter| adapter.ports.iter().map(|port| port_row(adapter, port))).collect();
         output::print_json(&rows)?;
         return Ok(Answer::Yes);
     }
@@ -182,20 +203,18 @@ fn port_row(adapter: &Adapter, port: &AdapterPort) -> serde_json::Value {
 }
 
 /// The life of the manager, with whoever looks at its desk beside it.
-async fn live<T: Transport>(arguments: &Arguments, transport: T, common: Common) -> Result<Answer, Failure> {
+async fn run_on<T: Transport>(
+    arguments: &Arguments,
+    transport: T,
+    guid: Guid,
+    common: Common,
+) -> Result<Answer, Failure> {
     let desk = Desk::new(arguments.pause_at_barriers);
-    let config = config(arguments)?;
-    let timing = timing(arguments);
-    let manager = Manager::new(transport, timing, arguments.m_key);
-    let life = async {
-        let mut service = start(manager, config, desk.clone()).await?;
-        if arguments.once {
-            return Ok(());
-        }
-        service.serve().await.map(|_| ())
-    };
+    let manager = Manager::new(transport, timing(arguments), arguments.m_key);
+    let household = household(arguments, guid, desk.clone())?;
+    let until = if arguments.once { Until::Up } else { Until::Told };
     let outcome = tokio::select! {
-        outcome = life => outcome,
+        outcome = live(manager, household, until) => outcome,
         never = attend(&desk, common) => match never {},
         () = told_to_end() => { tracing::info!("told to end"); Ok(()) }
     };
@@ -203,14 +222,36 @@ async fn live<T: Transport>(arguments: &Arguments, transport: T, common: Common)
     outcome.map(|()| Answer::Yes).map_err(Failure::undone)
 }
 
-async fn start<T: Transport>(
-    manager: Manager<T>,
-    config: Config,
-    desk: SharedDesk,
-) -> Result<Service<T>, SmError> {
-    let lmc = config.lmc;
-    let assign: AssignLids = Box::new(move |fabric| Ok(lid::assign(fabric, lmc)?));
-    Service::start(manager, config, desk, assign).await
+fn household(arguments: &Arguments, guid: Guid, desk: SharedDesk) -> Result<Household, Failure> {
+    let config = config(arguments)?;
+    let poll_ns = (arguments.standby_poll * 1e9) as u64;
+    let rules = Rules { sm_key: arguments.sm_key, poll_ns, ..Rules::new(Rank { priority: arguments.priority, guid }) };
+    let kept = match &arguments.guid2lid {
+        Some(path) => lid_file::load(path).map_err(Failure::input)?,
+        None => Guid2Lid::new(),
+    };
+    let kept = Rc::new(RefCell::new(kept));
+    let (lmc, known, path) = (config.lmc, kept.clone(), arguments.guid2lid.clone());
+    let sweep_ns = (arguments.sweep * 1e9) as u64;
+    let most_ns = if sweep_ns == 0 { u64::MAX } else { sweep_ns };
+    let pace =
+        pace::Policy { most_ns, least_ns: pace::Policy::default().least_ns.min(most_ns), ..pace::Policy::default() };
+    Ok(Household {
+        config,
+        desk,
+        reception: Reception::new(rules),
+        assign: Box::new(move |fabric| Ok(lid::assign_stable(fabric, lmc, &known.borrow())?)),
+        keep: Box::new(move |fabric| {
+            let learnt = kept.borrow().learn(fabric);
+            if let Some(path) = path.as_ref().filter(|_| learnt != *kept.borrow())
+                && let Err(error) = lid_file::save(path, &learnt)
+            {
+                tracing::error!("{error}");
+            }
+            *kept.borrow_mut() = learnt;
+        }),
+        pace,
+    })
 }
 
 fn config(arguments: &Arguments) -> Result<Config, Failure> {

@@ -124,6 +124,11 @@ impl<S: SubnetManager> Driver<S> {
         &mut self.subnet
     }
 
+    /// The subnet manager, when the driver is needed no more.
+    pub fn into_subnet(self) -> S {
+        self.subnet
+    }
+
     /// The subnet as it is now.
     pub fn running(&self) -> &Running {
         &self.running

@@ -23,6 +23,8 @@ struct PortChange {
     master_sm: Option<(Lid, Sl)>,
     /// Clients at the port are to ask the SA again.
     reregister: bool,
+    /// Whether a port that keeps its MasterSMSL will do: what it sends on the old one ends at the fence.
+    any_sl: bool,
 }
 
 /// One `Set`.
@@ -192,6 +194,7 @@ impl Job {
             change.state = later.state.or(change.state);
             change.master_sm = later.master_sm.or(change.master_sm);
             change.reregister |= later.reregister;
+            change.any_sl |= later.any_sl;
         }
     }
 
@@ -248,7 +251,7 @@ impl PortChange {
             }
         }
         match self.master_sm {
-            Some((lid, sl)) if (info.master_sm_lid, info.master_sm_sl) != (lid, sl) => Err((
+            Some((lid, sl)) if info.master_sm_lid != lid || (info.master_sm_sl != sl && !self.any_sl) => Err((
                 format!("MasterSMLID {lid}, SL {sl}"),
                 format!("MasterSMLID {}, SL {}", info.master_sm_lid, info.master_sm_sl),
             )),
@@ -313,7 +316,8 @@ fn kind_of(fabric: &Fabric, write: &Write, sources: Sources) -> Option<(Target, 
             (Target::Port(*port), number(*port), Kind::Port(*port, change))
         }
         Write::MasterSm { port, lid, sl } => {
-            let change = PortChange { master_sm: Some((*lid, *sl)), ..PortChange::default() };
+            let any_sl = matches!(sources, Sources::Fenced { .. });
+            let change = PortChange { master_sm: Some((*lid, *sl)), any_sl, ..PortChange::default() };
             (Target::Port(*port), number(*port), Kind::Port(*port, change))
         }
         Write::ActiveHalf { port, .. } if matches!(sources, Sources::Fenced { .. }) => {

@@ -108,6 +108,11 @@ impl<T: Transport> Manager<T> {
         };
     }
 
+    /// How long the last light sweep took, in nanoseconds, where there was one since this was asked last.
+    pub fn take_light_sweep(&mut self) -> Option<u64> {
+        self.light_sweep_took_ns.take()
+    }
+
     fn request_of(&self, ask: Ask, tag: u64) -> Result<Result<Request, SubnetError>, SubnetError> {
         let topology = self.topology("asking devices")?;
         let fabric = &topology.fabric;

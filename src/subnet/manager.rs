@@ -55,6 +55,7 @@ pub struct Manager<T> {
     pub(super) next_light_sweep_ns: Option<u64>,
     pub(super) attendant: Option<Rc<RefCell<dyn Attendant>>>,
     pub(super) sources: Sources,
+    pub(super) light_sweep_took_ns: Option<u64>,
 }
 
 /// The fabric as it is known, and the ways through it.
@@ -95,6 +96,7 @@ impl<T: Transport> Manager<T> {
             next_light_sweep_ns,
             attendant: None,
             sources: Sources::default(),
+            light_sweep_took_ns: None,
         }
     }
 

@@ -22,6 +22,7 @@ mod outcome;
 mod output;
 mod plan;
 mod progress;
+mod serve;
 mod simulate;
 mod sm;
 mod status;
@@ -80,6 +81,8 @@ enum Command {
     Audit(Box<audit::Arguments>),
     /// Manage a real subnet: bring it up, and change its routing without stopping traffic.
     Sm(Box<sm::Arguments>),
+    /// Serve a simulated fabric, traffic included, to OpenSM and every tool that runs on ibsim.
+    Serve(Box<serve::Arguments>),
     /// Look at, compare, convert and make topologies.
     #[command(subcommand)]
     Fabric(fabric::Command),
@@ -120,6 +123,7 @@ fn dispatch(command: Command, common: Common) -> Result<Answer, Failure> {
         Command::Check(arguments) => check::run(&arguments, common),
         Command::Audit(arguments) => audit::run(&arguments, common),
         Command::Sm(arguments) => sm::run(&arguments, common),
+        Command::Serve(arguments) => serve::run(&arguments, common),
         Command::Fabric(command) => fabric::run(command, common),
         Command::Status(arguments) => status::run(&arguments, common),
         Command::Change(arguments) => change::run(&arguments, common),

@@ -8,6 +8,7 @@ mod manager;
 mod plan;
 mod quantity;
 mod screen;
+mod serve;
 mod simulation;
 
 pub use accounting::accounting;
@@ -18,4 +19,5 @@ pub use plan::{
     CheckReport, DrainFacts, Judgement, LaneFacts, PlanFacts, PlanReport, Refused, WaveFacts, check, plan, witnesses,
 };
 pub use quantity::{count, duration, percent};
+pub use serve::served;
 pub use simulation::simulation;

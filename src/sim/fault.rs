@@ -169,6 +169,7 @@ impl Sim {
     }
 
     fn take_down(&mut self, port: u32) {
+        self.count_link_down(port);
         let state = &mut self.net.ports[port as usize];
         // What an ARMED port held back in its buffer goes on: no cable, nothing to wait for.
         (state.alive, state.sends, state.receives, state.state) = (false, false, true, PortState::Down);

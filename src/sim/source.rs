@@ -492,6 +492,9 @@ impl Sim {
         let rank = self.sources.by_port[port as usize];
         let at = &self.net.ports[port as usize];
         if !at.alive || at.state == PortState::Initialize {
+            if !at.alive {
+                self.count_missed(port, packet.bytes);
+            }
             return self.lose(id);
         }
         if owner != rank || rank == NIL {

@@ -17,6 +17,10 @@ pub const DISCARD: u32 = NIL - 1;
 pub struct OutPort {
     /// The link is sending until then.
     pub busy_until: Ticks,
+    /// Bytes of all data packets it sent.
+    pub bytes_sent: u64,
+    /// Data packets it sent.
+    pub packets_sent: u64,
     /// Ticks for a byte, in 1/65536.
     pub ticks_per_byte: u32,
     /// The port at the other end as cabled, dead or alive.
@@ -45,6 +49,8 @@ pub struct OutPort {
     pub sends: bool,
     /// Arriving data is handled; otherwise it waits in its buffer.
     pub receives: bool,
+    /// Packets wait for it, its link is free, and none of their lanes has the credits.
+    pub waits: bool,
     /// Data lanes in operation (PortInfo:OperationalVLs); what is mapped beyond them is discarded.
     pub lanes: u8,
 }
@@ -321,6 +327,8 @@ fn out_port(fabric: &Fabric, id: PortId, lanes: u8) -> OutPort {
     let ticks_per_byte = (TICKS_PER_NS * 1_000_000 * 65_536).div_ceil(port.width.data_rate_kbps(port.speed));
     OutPort {
         busy_until: 0,
+        bytes_sent: 0,
+        packets_sent: 0,
         ticks_per_byte: ticks_per_byte as u32,
         peer: port.peer.map_or(NIL, |peer| peer.0),
         node: port.node.0,
@@ -335,6 +343,7 @@ fn out_port(fabric: &Fabric, id: PortId, lanes: u8) -> OutPort {
         state: if port.peer.is_some() { PortState::Active } else { PortState::Down },
         sends: port.peer.is_some(),
         receives: true,
+        waits: false,
         lanes,
     }
 }

@@ -16,11 +16,13 @@ use super::watched::Watched;
 use crate::driver::{ChangeReport, Driver, DriverError, Intent, Sighting};
 use crate::fabric::{Fabric, PortId, difference};
 use crate::ids::PortNum;
+use crate::lid;
 use crate::machine::Outcome;
-use crate::plan::Scheme;
+use crate::plan::{self, Lanes, Scheme};
 use crate::subnet::{Discovered, Manager, SubnetEvent, SubnetManager};
-use crate::tables::{PortState, Write};
+use crate::tables::{PortState, SubnetTables, Write};
 use crate::transport::Transport;
+use crate::verify::{self, Scope};
 use crate::wire;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -267,11 +269,29 @@ impl<T: Transport> Service<T> {
     async fn change(&mut self, household: &Household, after: Fabric, why: String) -> Result<ChangeReport, SmError> {
         self.tell(Happening::Begun { why });
         let report = self.changing(household, move |driver| Box::pin(driver.change_to(Arc::new(after)))).await?;
+        self.tell(Happening::Changed(Box::new(report.clone())));
         if report.outcome == Outcome::Completed {
             self.desk.borrow_mut().view.root = report.root;
+            self.mirror().await?;
         }
-        self.tell(Happening::Changed(Box::new(report.clone())));
         Ok(report)
+    }
+
+    /// The retired half follows the new routing too, so that base LIDs, which tools and connections that never asked
+    /// again go by, lead to their owners. Nobody sends on it while its entries are written; then it is opened again.
+    async fn mirror(&mut self) -> Result<(), SmError> {
+        let running = self.driver.running().clone();
+        let (fabric, half) = (&running.routed, running.half);
+        let lfts = lid::mirrored(fabric, &running.tables.lfts, half);
+        let tables = SubnetTables { lfts: lfts.clone(), ..running.tables.clone() };
+        verify::prove_tables(fabric, &tables, &Scope::of(&[half, half.other()])).map_err(SmError::Unproved)?;
+        let writes =
+            plan::writes_between(&running.alive, Some(&running.tables), &lfts, Lanes::of_fabric(fabric).steady());
+        let manager = &mut self.driver.subnet_mut().manager;
+        manager.apply(&running.alive, &writes, crate::subnet::Order::Any).await?;
+        manager.open_ends(&running.alive).await?;
+        self.driver.tables_are(lfts);
+        Ok(())
     }
 
     /// Runs what may be a change, so that it is watched and can be called off.

@@ -59,6 +59,15 @@ impl<T: Transport> Manager<T> {
         writes: &[Write],
         order: Order,
     ) -> Result<Applied, SubnetError> {
+        let given = writes.len();
+        let fenced;
+        let writes = match self.sources {
+            Sources::Told => writes,
+            Sources::Fenced { .. } => {
+                fenced = self.fenced(fabric, writes);
+                &fenced
+            }
+        };
         let jobs = self.jobs(fabric, writes)?;
         for write in writes {
             if let Write::SaHalf { half } = write {
@@ -95,7 +104,7 @@ impl<T: Transport> Manager<T> {
             }
             None => {
                 let retried = self.counts.since(&before).retries;
-                Ok(Applied { writes: writes.len(), retried, quiet_ns, not_held: course.not_held })
+                Ok(Applied { writes: given, retried, quiet_ns, not_held: course.not_held })
             }
         }
     }

@@ -7,20 +7,25 @@
 //! arguments and a `run`, a variant of `Command`, a line in `dispatch`.
 
 mod audit;
+mod change;
 mod check;
 mod choice;
 mod completions;
 mod element;
+mod events;
 mod evidence;
 mod fabric;
 mod input;
 mod log;
+mod manager;
 mod outcome;
 mod output;
 mod plan;
 mod progress;
 mod serve;
 mod simulate;
+mod sm;
+mod status;
 
 use clap::{Args, ColorChoice, Parser, Subcommand};
 use outcome::{Answer, Failure};
@@ -74,11 +79,19 @@ enum Command {
     Check(check::Arguments),
     /// Judge the routing of a subnet as it runs: free of deadlock, loops and black holes?
     Audit(Box<audit::Arguments>),
+    /// Manage a real subnet: bring it up, and change its routing without stopping traffic.
+    Sm(Box<sm::Arguments>),
     /// Serve a simulated fabric, traffic included, to OpenSM and every tool that runs on ibsim.
     Serve(Box<serve::Arguments>),
     /// Look at, compare, convert and make topologies.
     #[command(subcommand)]
     Fabric(fabric::Command),
+    /// Ask the manager that runs here how it is.
+    Status(status::Arguments),
+    /// Have the manager that runs here empty a switch or a cable before it is taken away.
+    Change(change::Arguments),
+    /// Follow what happens to the manager that runs here.
+    Events(events::Arguments),
     /// Print a completion script for a shell.
     Completions(completions::Arguments),
 }
@@ -97,7 +110,9 @@ pub fn main() -> ExitCode {
 
 fn run(arguments: Arguments) -> Result<Answer, Failure> {
     output::choose_colour(arguments.common.color);
-    log::start(arguments.common.verbose)?;
+    // Who runs for good tells what happens.
+    let daemon = u8::from(matches!(arguments.command, Command::Sm(_)));
+    log::start(arguments.common.verbose.saturating_add(daemon))?;
     dispatch(arguments.command, arguments.common)
 }
 
@@ -107,8 +122,12 @@ fn dispatch(command: Command, common: Common) -> Result<Answer, Failure> {
         Command::Plan(arguments) => plan::run(&arguments, common),
         Command::Check(arguments) => check::run(&arguments, common),
         Command::Audit(arguments) => audit::run(&arguments, common),
+        Command::Sm(arguments) => sm::run(&arguments, common),
         Command::Serve(arguments) => serve::run(&arguments, common),
         Command::Fabric(command) => fabric::run(command, common),
+        Command::Status(arguments) => status::run(&arguments, common),
+        Command::Change(arguments) => change::run(&arguments, common),
+        Command::Events(arguments) => events::run(&arguments, common),
         Command::Completions(arguments) => completions::run(&arguments),
     }
 }

@@ -18,7 +18,7 @@ pub use conservation::{ConservationJudge, CounterReading};
 pub use flush::{FlushJudge, FlushReading};
 pub use lifetime::{DrainAge, FlushAge, LifetimeReading};
 pub use poll::{LaneReading, PollJudge};
-pub use sources::{SourceReading, SourcesJudge};
+pub use sources::{FenceJudge, FenceReading, SourceReading, SourcesJudge};
 pub use token::{TokenJudge, TokenReading};
 
 use crate::ids::{Half, VlSet};

@@ -1,7 +1,7 @@
 //! The move of the sources: every end port says that it sends on the new half, and that no packet of the old one waits.
 
 use super::{Channel, SourcesMoved, Ticket, Verdict};
-use crate::ids::Half;
+use crate::ids::{Half, Sl, Vl};
 use std::collections::BTreeSet;
 
 /// One end port's answer.
@@ -58,6 +58,55 @@ impl SourcesJudge {
     }
 }
 
+/// An end port's SL-to-VL table, as it answered after it was fenced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FenceReading {
+    /// The question it answers.
+    pub ticket: Ticket,
+    /// The end port.
+    pub port: Channel,
+    /// The lane of each service level.
+    pub lanes: [Vl; 16],
+}
+
+/// Waits until every source is fenced: whatever its host sends on the half that is left goes to VL 15, which no data
+/// packet may take, and is discarded before it enters the subnet.
+#[derive(Clone, Debug)]
+pub struct FenceJudge {
+    ticket: Ticket,
+    half: Half,
+    waiting: BTreeSet<Channel>,
+}
+
+impl FenceJudge {
+    /// A judge of the fence at `ports`, behind which they can send on `half` alone.
+    pub fn new(ticket: Ticket, half: Half, ports: impl IntoIterator<Item = Channel>) -> FenceJudge {
+        FenceJudge { ticket, half, waiting: ports.into_iter().collect() }
+    }
+
+    /// Takes one answer in.
+    pub fn fold(&mut self, reading: &FenceReading) {
+        let closed = |sl: Sl| reading.lanes[usize::from(sl.get())] == Vl::MANAGEMENT;
+        if reading.ticket == self.ticket && self.half.other().sls().all(closed) {
+            self.waiting.remove(&reading.port);
+        }
+    }
+
+    /// Who is not fenced yet, in index order.
+    pub fn waiting(&self) -> impl Iterator<Item = Channel> + '_ {
+        self.waiting.iter().copied()
+    }
+
+    /// What the answers say.
+    pub fn verdict(&self) -> Verdict<SourcesMoved> {
+        if self.waiting.is_empty() {
+            Verdict::Proof(SourcesMoved { ticket: self.ticket, half: self.half })
+        } else {
+            Verdict::Pending
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::testing::channel;
@@ -73,5 +122,20 @@ mod tests {
         assert_eq!(judge.verdict(), Verdict::Pending);
         judge.fold(&reading(Half::Upper, true));
         assert_eq!(judge.verdict(), Verdict::Proof(SourcesMoved { ticket: Ticket(3), half: Half::Upper }));
+    }
+
+    #[test]
+    fn one_service_level_that_is_open_is_no_fence() {
+        let mut judge = FenceJudge::new(Ticket(3), Half::Upper, [channel(5)]);
+        let mut lanes = [Vl::MANAGEMENT; 16];
+        lanes[8..].fill(Vl::masked(1));
+        lanes[7] = Vl::masked(0);
+        judge.fold(&FenceReading { ticket: Ticket(3), port: channel(5), lanes });
+        assert_eq!(judge.verdict(), Verdict::Pending, "SL 7 is open");
+        lanes[7] = Vl::MANAGEMENT;
+        judge.fold(&FenceReading { ticket: Ticket(2), port: channel(5), lanes });
+        assert_eq!(judge.verdict(), Verdict::Pending, "the answer to another question");
+        judge.fold(&FenceReading { ticket: Ticket(3), port: channel(5), lanes });
+        assert!(matches!(judge.verdict(), Verdict::Proof(moved) if moved.half() == Half::Upper));
     }
 }

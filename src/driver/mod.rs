@@ -14,6 +14,7 @@ mod watch;
 
 pub use error::DriverError;
 pub use record::{ChangeReport, PhaseRecord};
+pub use watch::Sighting;
 
 use crate::change::{self, ChangeInput, Prepared};
 use crate::fabric::{Fabric, PortId};
@@ -22,7 +23,7 @@ use crate::machine::{State, Ticket};
 use crate::plan::{Policy, Scheme};
 use crate::routing::Engine;
 use crate::subnet::SubnetManager;
-use crate::tables::SubnetTables;
+use crate::tables::{Lft, SubnetTables};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -123,6 +124,11 @@ impl<S: SubnetManager> Driver<S> {
         &mut self.subnet
     }
 
+    /// The subnet manager, when the driver is needed no more.
+    pub fn into_subnet(self) -> S {
+        self.subnet
+    }
+
     /// The subnet as it is now.
     pub fn running(&self) -> &Running {
         &self.running
@@ -141,6 +147,35 @@ impl<S: SubnetManager> Driver<S> {
     /// What tells which states the change under way has come to.
     pub fn trail(&self) -> Trail {
         self.trail.clone()
+    }
+
+    /// Tells the driver of more than it knows: `whole` begins with the nodes and ports that are known, LIDs assigned.
+    /// What is there of it shows with the next [`Driver::look`].
+    ///
+    /// # Panics
+    /// `whole` has fewer nodes or ports than are known.
+    pub fn widen(&mut self, whole: Arc<Fabric>) {
+        let (known, given) = (self.running.known.node_count(), whole.node_count());
+        assert!(given >= known, "{given} nodes are not the {known} known ones and more");
+        self.running = self.running.widened(whole);
+        self.subnet.set_topology(&self.running.alive, self.running.sm);
+    }
+
+    /// Tells the driver of forwarding tables that somebody else wrote between two changes.
+    pub fn tables_are(&mut self, lfts: Vec<Arc<Lft>>) {
+        assert_eq!(lfts.len(), self.running.tables.lfts.len(), "one forwarding table for each node");
+        self.running.tables.lfts = lfts;
+    }
+
+    /// Changes how later changes are made.
+    pub fn intend(&mut self, intent: Intent) {
+        self.intent = intent;
+    }
+
+    /// From now on tickets are `first` and above. Devices that keep what they were asked under a ticket must never hear
+    /// of the same one twice, by whatever driver.
+    pub fn begin_tickets_at(&mut self, first: Ticket) {
+        self.state = State::starting_at(first);
     }
 
     /// Prepares the change of the routing to what `after` leaves of the fabric: a planned removal, whose elements leave
@@ -214,12 +249,15 @@ impl<S: SubnetManager> Driver<S> {
                 let Some(event) = self.subnet.next_event(until_ns).await? else { return Ok(None) };
                 tracing::info!(?event, "the subnet tells of a change");
             }
-            let sweep = self.look().await?;
+            let sighting = self.look().await?;
+            if let Some(stranger) = sighting.stranger {
+                return Err(stranger.into());
+            }
             let Some(after) = wanted(&self.running) else { continue };
             self.noticed = watch::lacks(&after, &self.running.alive);
             let prepared = self.prepare(Arc::new(after))?;
             let mut report = self.run(prepared).await?;
-            report.sweep = Some(sweep);
+            report.sweep = Some(sighting.record);
             return Ok(Some(report));
         }
     }

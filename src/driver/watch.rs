@@ -1,34 +1,57 @@
 //! Looking whether the subnet is still what it was.
 
 use super::{Driver, DriverError, PhaseRecord, Running};
-use crate::fabric::{Fabric, NodeId, PortId, difference};
-use crate::subnet::SubnetManager;
+use crate::fabric::difference::{self, AlignError, Recognised};
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::plan::Lanes;
+use crate::subnet::{Discovered, SubnetManager};
+use crate::tables::{NodeSlToVl, PortState};
 use std::sync::Arc;
 
 /// Sweeps in a row at most, when events come during each.
 const SWEEPS: usize = 4;
 
+/// What a look at the subnet showed. What of it is known is in [`Running::alive`].
+#[derive(Clone, Debug)]
+pub struct Sighting {
+    /// The sweeps it took.
+    pub record: PhaseRecord,
+    /// The subnet as found, in indices of its own.
+    pub discovered: Discovered,
+    /// The first thing found that is not known. It can be served when the driver has been told of it
+    /// ([`Driver::widen`]).
+    pub stranger: Option<AlignError>,
+}
+
 impl<S: SubnetManager> Driver<S> {
     /// Sweeps until a sweep passes without events, and takes what was found for what is there.
     ///
     /// # Errors
-    /// The sweep failed, or found what is not known; then `running` stays as it is.
-    pub(super) async fn look(&mut self) -> Result<PhaseRecord, DriverError> {
+    /// The sweep failed, or found a node that contradicts what is known; then `running` stays as it is.
+    pub async fn look(&mut self) -> Result<Sighting, DriverError> {
         let (start_ns, before) = (self.subnet.now_ns(), self.subnet.smps().clone());
-        for _ in 0..SWEEPS {
+        let mut sweeps = 0;
+        loop {
             while self.subnet.pending_event().is_some() {}
             let discovered = self.subnet.discover().await?;
             discovered.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
-            let alive = difference::align(&self.running.known, &discovered.fabric)?;
+            let Recognised { alive, stranger } = difference::recognise(&self.running.known, &discovered.fabric)?;
             self.subnet.set_topology(&alive, self.running.sm);
             self.running.alive = Arc::new(alive);
-            match self.subnet.pending_event() {
-                Some(event) => tracing::debug!(?event, "the subnet changed during the sweep"),
-                None => break,
+            sweeps += 1;
+            let event = self.subnet.pending_event();
+            let silent = !discovered.notices.is_empty() && self.running.has_lost_something();
+            match (sweeps < SWEEPS, event) {
+                (true, Some(event)) => tracing::debug!(?event, "the subnet changed during the sweep"),
+                // What did not answer is not gone for that: it is asked again.
+                (true, None) if silent => {}
+                _ => {
+                    let (end_ns, smps) = (self.subnet.now_ns(), self.subnet.smps().since(&before));
+                    let record = PhaseRecord { name: "sweep", start_ns, end_ns, smps };
+                    return Ok(Sighting { record, discovered, stranger });
+                }
             }
         }
-        let smps = self.subnet.smps().since(&before);
-        Ok(PhaseRecord { name: "sweep", start_ns, end_ns: self.subnet.now_ns(), smps })
     }
 
     /// Looks while a change is under way: whether something is gone. What a sweep cannot tell is no reason to stop, nor is
@@ -36,8 +59,8 @@ impl<S: SubnetManager> Driver<S> {
     pub(super) async fn glance(&mut self) -> Result<bool, DriverError> {
         let before = self.running.alive.clone();
         match self.look().await {
-            Ok(_) => {
-                self.noticed |= lacks(&before, &self.running.alive);
+            Ok(sighting) => {
+                self.noticed |= sighting.stranger.is_some() || lacks(&before, &self.running.alive);
                 Ok(lacks(&self.running.alive, &before))
             }
             Err(DriverError::Subnet(error)) if error.is_fatal() => Err(error.into()),
@@ -53,6 +76,34 @@ impl Running {
     /// Whether a node or cable that the routing in force counts on is gone.
     pub fn has_lost_something(&self) -> bool {
         lacks(&self.alive, &self.routed)
+    }
+
+    /// The same state of a fabric that has more: `whole` begins with the nodes and ports that are known, and may lack
+    /// cables that the routing in force does not count on.
+    pub(super) fn widened(&self, whole: Arc<Fabric>) -> Running {
+        let of = |part: &Fabric| {
+            let node = |id: NodeId| id.index() < part.node_count() && part.node(id).present;
+            let link = |id: PortId| id.index() < part.port_count() && part.peer(id) == whole.peer(id);
+            Arc::new(restricted(&whole, node, link))
+        };
+        let mut tables = self.tables.clone();
+        let (nodes, ports) = (whole.node_count(), whole.port_count());
+        let steady = Arc::new(NodeSlToVl::Uniform(Lanes::of_fabric(&self.routed).steady()));
+        tables.lfts.resize_with(nodes, Arc::default);
+        tables.sl_to_vl.resize(nodes, steady);
+        tables.sending.resize(ports, self.half);
+        tables.port_states.resize(ports, PortState::Initialize);
+        Running { routed: of(&self.routed), alive: of(&self.alive), known: whole, tables, ..self.clone() }
+    }
+
+    /// What the routing is to be changed to next: where something was lost, what is left of what is routed; else all
+    /// that is there, but for what `aside` takes out of it. None where the routing in force serves just that.
+    pub fn wanted(&self, aside: impl Fn(&Fabric) -> Fabric) -> Option<Fabric> {
+        if self.has_lost_something() {
+            return Some(common(&self.alive, &self.routed));
+        }
+        let wanted = aside(&self.alive);
+        lacks(&self.routed, &wanted).then_some(wanted)
     }
 
     /// Whether a node or cable is there that the routing in force does not count on.

@@ -5,9 +5,13 @@
 //! routing function on the k-th LID of a half (docs/GLOSSARY.md, *half*). Which LIDs belong to a half is said once, by
 //! [`Fabric::half_lids`]. Lacks on purpose: heuristics that give each port an LMC of its own.
 
+mod guid2lid;
 mod realise;
+mod stable;
 
-pub use realise::{bring_up, merge, realise, steady_sl_to_vl};
+pub use guid2lid::{Guid2Lid, LidRange};
+pub use realise::{bring_up, merge, mirrored, realise, steady_sl_to_vl};
+pub use stable::assign_stable;
 
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Lid, Lmc};
@@ -46,6 +50,19 @@ pub enum LidError {
         top: Lid,
         /// The LMC asked for.
         lmc: Lmc,
+    },
+    /// No LIDs are left for a port, beside those that others keep.
+    #[error(
+        "no {lids} free LIDs in a row are left for {port}: {taken} of 49151 are taken; choose a smaller LMC, or take out \
+         of the guid2lid file what lies scattered"
+    )]
+    NoRoom {
+        /// The port.
+        port: String,
+        /// How many it needs.
+        lids: u16,
+        /// How many are taken.
+        taken: usize,
     },
 }
 

@@ -216,7 +216,9 @@ impl Chart {
         let barriers = self.barriers.iter().map(|barrier| {
             vec![code(&barrier.name), barrier.demands.clone(), barrier.given_by.clone(), barrier.when_missing.clone()]
         });
-        page += &table("Barriers", &["barrier", "demands", "given by", "when it does not come"], barriers);
+        if !self.barriers.is_empty() {
+            page += &table("Barriers", &["barrier", "demands", "given by", "when it does not come"], barriers);
+        }
         let rows = self.transitions.iter().map(|row| {
             let list = |names: &Names| names.all().iter().map(|name| code(name)).collect::<Vec<_>>().join(", ");
             let commands = row.commands.iter().map(|command| code(command)).collect::<Vec<_>>().join(", ");

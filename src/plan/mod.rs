@@ -30,7 +30,7 @@ pub use drain_graph::{Channel, CyclicDrain, Device, DrainChannel, DrainGraph};
 pub use error::PlanError;
 pub use lanes::Lanes;
 pub use policy::{Arming, Observer, Phase, Policy, Scheme, UnknownName};
-pub use scheme::{PlanInput, plan};
+pub use scheme::{PlanInput, plan, sl_to_vl_pairs, writes_between};
 pub use vetted::Vetted;
 pub use wave::{Barrier, Sending, Wave};
 

@@ -5,7 +5,7 @@
 //! some were applied and others not, and no copy is under way either.
 
 use super::exchange::{Answer, AnswerData, Body, Completed, Exchange, Request};
-use super::manager::{Failed, Manager, settled};
+use super::manager::{Failed, Manager, Sources, settled};
 use super::paths::Path;
 use super::{Applied, Order, SubnetError};
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -21,6 +21,10 @@ use std::collections::BTreeMap;
 struct PortChange {
     state: Option<PortState>,
     master_sm: Option<(Lid, Sl)>,
+    /// Clients at the port are to ask the SA again.
+    reregister: bool,
+    /// Whether a port that keeps its MasterSMSL will do: what it sends on the old one ends at the fence.
+    any_sl: bool,
 }
 
 /// One `Set`.
@@ -55,6 +59,15 @@ impl<T: Transport> Manager<T> {
         writes: &[Write],
         order: Order,
     ) -> Result<Applied, SubnetError> {
+        let given = writes.len();
+        let fenced;
+        let writes = match self.sources {
+            Sources::Told => writes,
+            Sources::Fenced { .. } => {
+                fenced = self.fenced(fabric, writes);
+                &fenced
+            }
+        };
         let jobs = self.jobs(fabric, writes)?;
         for write in writes {
             if let Write::SaHalf { half } = write {
@@ -91,7 +104,7 @@ impl<T: Transport> Manager<T> {
             }
             None => {
                 let retried = self.counts.since(&before).retries;
-                Ok(Applied { writes: writes.len(), retried, quiet_ns, not_held: course.not_held })
+                Ok(Applied { writes: given, retried, quiet_ns, not_held: course.not_held })
             }
         }
     }
@@ -105,7 +118,7 @@ impl<T: Transport> Manager<T> {
         let mut jobs: Vec<Job> = Vec::with_capacity(writes.len());
         let mut ports: BTreeMap<PortId, usize> = BTreeMap::new();
         for write in writes {
-            let Some((target, modifier, kind)) = kind_of(fabric, write) else { continue };
+            let Some((target, modifier, kind)) = kind_of(fabric, write, self.sources) else { continue };
             if let Kind::Port(port, change) = kind {
                 if let Some(&at) = ports.get(&port) {
                     jobs[at].merge(change);
@@ -189,6 +202,8 @@ impl Job {
         if let Kind::Port(_, change) = &mut self.kind {
             change.state = later.state.or(change.state);
             change.master_sm = later.master_sm.or(change.master_sm);
+            change.reregister |= later.reregister;
+            change.any_sl |= later.any_sl;
         }
     }
 
@@ -223,7 +238,7 @@ impl PortChange {
             link_speed_ext_enabled: 0,
             link_speed_ext2_enabled: 0,
             operational_vls: wire::VlCount::from(0),
-            client_reregister: false,
+            client_reregister: self.reregister,
             ..known.clone()
         };
         if let Some((lid, sl)) = self.master_sm {
@@ -245,7 +260,7 @@ impl PortChange {
             }
         }
         match self.master_sm {
-            Some((lid, sl)) if (info.master_sm_lid, info.master_sm_sl) != (lid, sl) => Err((
+            Some((lid, sl)) if info.master_sm_lid != lid || (info.master_sm_sl != sl && !self.any_sl) => Err((
                 format!("MasterSMLID {lid}, SL {sl}"),
                 format!("MasterSMLID {}, SL {}", info.master_sm_lid, info.master_sm_sl),
             )),
@@ -293,7 +308,7 @@ impl Target {
 }
 
 /// Where a write goes and what it sets; none for what changes at the SM itself.
-fn kind_of(fabric: &Fabric, write: &Write) -> Option<(Target, u32, Kind)> {
+fn kind_of(fabric: &Fabric, write: &Write, sources: Sources) -> Option<(Target, u32, Kind)> {
     let number = |port: PortId| u32::from(fabric.port(port).num.0);
     Some(match write {
         Write::LftBlock { switch, block, entries } => {
@@ -310,7 +325,12 @@ fn kind_of(fabric: &Fabric, write: &Write) -> Option<(Target, u32, Kind)> {
             (Target::Port(*port), number(*port), Kind::Port(*port, change))
         }
         Write::MasterSm { port, lid, sl } => {
-            let change = PortChange { master_sm: Some((*lid, *sl)), ..PortChange::default() };
+            let any_sl = matches!(sources, Sources::Fenced { .. });
+            let change = PortChange { master_sm: Some((*lid, *sl)), any_sl, ..PortChange::default() };
+            (Target::Port(*port), number(*port), Kind::Port(*port, change))
+        }
+        Write::ActiveHalf { port, .. } if matches!(sources, Sources::Fenced { .. }) => {
+            let change = PortChange { reregister: true, ..PortChange::default() };
             (Target::Port(*port), number(*port), Kind::Port(*port, change))
         }
         Write::ActiveHalf { port, half } => {

@@ -9,7 +9,7 @@ use super::{Applied, Discovered, Order, SmpCounts, SubnetError, SubnetEvent, Sub
 use crate::drain::{DrainGraph, Drained, Flushed, Observer, SourcesMoved, Ticket};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Half, Lid, PortNum, Sl, VlSet};
-use crate::tables::Write;
+use crate::tables::{SlToVl, Write};
 use crate::transport::{Datagram, Transport};
 use crate::wire::vendor::DrainToken;
 use crate::wire::{self, AttributeId, Method, PerfMad, PortInfo, Smp};
@@ -17,6 +17,23 @@ use async_trait::async_trait;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
+
+/// How sources are moved from one half to the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Sources {
+    /// The vendor attribute ActiveHalf tells each end port, and each says when it has moved (docs/WIRE.md).
+    #[default]
+    Told,
+    /// With what every InfiniBand device has: ClientReregister makes clients ask the SA again; after `settle_ns` the end
+    /// ports' SL-to-VL tables map the SLs of the half that is left to VL 15, and what is still sent there is discarded
+    /// at its source (section 7.6.6). So nothing enters on that half, whether its sender has moved or not. From the
+    /// split to the swap the spare half is closed in the same way. A fence only takes packets away, so what was proved
+    /// without it holds with it.
+    Fenced {
+        /// How long clients have to ask again, in nanoseconds.
+        settle_ns: u64,
+    },
+}
 
 /// A subnet manager that speaks through one port.
 pub struct Manager<T> {
@@ -39,6 +56,12 @@ pub struct Manager<T> {
     pub(super) sa_half: Half,
     pub(super) next_light_sweep_ns: Option<u64>,
     pub(super) attendant: Option<Rc<RefCell<dyn Attendant>>>,
+    pub(super) sources: Sources,
+    pub(super) light_sweep_took_ns: Option<u64>,
+    /// Where sources are fenced: the half that end ports discard what is sent on, if any.
+    pub(super) closed: Option<Half>,
+    /// The last SL-to-VL table wanted at each end port, by node GUID and number, the fence not counted in.
+    pub(super) end_tables: BTreeMap<(Guid, PortNum), SlToVl>,
 }
 
 /// The fabric as it is known, and the ways through it.
@@ -78,7 +101,16 @@ impl<T: Transport> Manager<T> {
             sa_half: Half::default(),
             next_light_sweep_ns,
             attendant: None,
+            sources: Sources::default(),
+            light_sweep_took_ns: None,
+            closed: None,
+            end_tables: BTreeMap::new(),
         }
+    }
+
+    /// From now on sources are moved like this.
+    pub fn move_sources(&mut self, sources: Sources) {
+        self.sources = sources;
     }
 
     /// From now on `attendant` sees to what is none of the manager's business.

@@ -9,21 +9,24 @@
 //! (`fabric::difference`), SA records.
 
 mod apply;
+mod ask;
 mod attendant;
 mod barriers;
 mod counts;
 mod error;
 mod events;
 mod exchange;
+mod fence;
 mod manager;
 mod paths;
 mod sweep;
 mod timing;
 
+pub use ask::{Ask, Place, Told};
 pub use attendant::Attendant;
 pub use counts::SmpCounts;
 pub use error::SubnetError;
-pub use manager::Manager;
+pub use manager::{Manager, Sources};
 pub use sweep::Discovered;
 pub use timing::Timing;
 

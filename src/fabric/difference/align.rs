@@ -41,26 +41,55 @@ pub enum AlignError {
 /// # Errors
 /// A node or a cable that `known` lacks.
 pub fn align(known: &Fabric, found: &Fabric) -> Result<Fabric, AlignError> {
-    for (id, node) in found.nodes().filter(|(_, node)| node.present) {
-        let Some(old) = present_by_guid(known, node.guid) else {
-            return Err(AlignError::UnknownNode { node: name(found, id).to_string() });
-        };
-        let kind = known.node(old).kind;
-        if kind != node.kind {
-            return Err(AlignError::Redefined { guid: node.guid, known: kind, found: node.kind });
-        }
+    match recognise(known, found)? {
+        Recognised { alive, stranger: None } => Ok(alive),
+        Recognised { stranger: Some(stranger), .. } => Err(stranger),
     }
-    for (a, b) in found.links() {
-        if !has_cable(known, key(found, a), key(found, b)) {
-            let (from, to) = (found.describe_port(a), found.describe_port(b));
-            return Err(AlignError::UnknownCable { from, to });
-        }
-    }
+}
+
+/// A capture as far as it is known.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recognised {
+    /// What of the known fabric was found, in its indices.
+    pub alive: Fabric,
+    /// The first thing that was found and is not known.
+    pub stranger: Option<AlignError>,
+}
+
+/// `found` as what is left of `known`, as [`align`] has it, and whether there was more than is known.
+///
+/// # Errors
+/// One GUID, two kinds of node.
+pub fn recognise(known: &Fabric, found: &Fabric) -> Result<Recognised, AlignError> {
+    let stranger = match stranger(known, found) {
+        Some(redefined @ AlignError::Redefined { .. }) => return Err(redefined),
+        other => other,
+    };
     let gone = known.nodes().filter(|(_, node)| present_by_guid(found, node.guid).is_none());
     let gone: Vec<NodeId> = gone.map(|(id, _)| id).collect();
     let pulled = known.links().filter(|&(a, b)| !has_cable(found, key(known, a), key(known, b)));
     let pulled: Vec<PortId> = pulled.map(|(a, _)| a).collect();
-    Ok(known.without_nodes(&gone).without_links(&pulled))
+    Ok(Recognised { alive: known.without_nodes(&gone).without_links(&pulled), stranger })
+}
+
+/// What was found and cannot be `known`'s: a GUID of two kinds before all else, then nodes, then cables.
+fn stranger(known: &Fabric, found: &Fabric) -> Option<AlignError> {
+    let mut unknown = None;
+    for (id, node) in found.nodes().filter(|(_, node)| node.present) {
+        let Some(old) = present_by_guid(known, node.guid) else {
+            unknown = unknown.or_else(|| Some(AlignError::UnknownNode { node: name(found, id).to_string() }));
+            continue;
+        };
+        let kind = known.node(old).kind;
+        if kind != node.kind {
+            return Some(AlignError::Redefined { guid: node.guid, known: kind, found: node.kind });
+        }
+    }
+    let cable = |&(a, b): &(PortId, PortId)| !has_cable(known, key(found, a), key(found, b));
+    unknown.or_else(|| {
+        let (a, b) = found.links().find(cable)?;
+        Some(AlignError::UnknownCable { from: found.describe_port(a), to: found.describe_port(b) })
+    })
 }
 
 fn has_cable(fabric: &Fabric, a: PortKey, b: PortKey) -> bool {

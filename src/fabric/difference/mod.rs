@@ -2,13 +2,13 @@
 //!
 //! [`Difference::between`] lists it for people and programs. [`union`] puts both captures into one index space, in which
 //! the fabric before and the fabric after are restrictions of one whole: a whole change is planned and run on it.
-//! [`align`] tells a fresh sweep in the indices of a fabric that is known already. Nodes that left (`present` is false)
+//! [`align`] tells a fresh sweep in the indices of a fabric that is known already, [`recognise`] as far as it is known. Nodes that left (`present` is false)
 //! count as not there. Lacks on purpose: guesses that an element with a new GUID replaces another.
 
 mod align;
 mod union;
 
-pub use align::{AlignError, align};
+pub use align::{AlignError, Recognised, align, recognise};
 pub use union::{LidConflict, Union, UnionError, union};
 
 use super::{Fabric, LinkSpeed, LinkWidth, NodeId, NodeKind, PortId};

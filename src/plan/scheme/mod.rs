@@ -164,6 +164,28 @@ fn sl_to_vl_writes(fabric: &Fabric, table: SlToVl, chosen: impl Fn(NodeId, PortN
     writes
 }
 
+/// The writes that bring devices from tables as they hold them to those wanted, outside any change: forwarding blocks in
+/// the order of [`lft_writes`], and SL-to-VL tables where one `table` is wanted everywhere. A device of which nothing is
+/// known (`held` is none) is written whole.
+pub fn writes_between(fabric: &Fabric, held: Option<&SubnetTables>, lfts: &[Arc<Lft>], table: SlToVl) -> Vec<Write> {
+    let most = lfts.iter().map(|lft| lft.blocks()).max().unwrap_or(0);
+    let held_blocks = |held: &SubnetTables| held.lfts.iter().map(|lft| lft.blocks()).max().unwrap_or(0);
+    let most = most.max(held.map_or(0, held_blocks));
+    let switches = by_guid(fabric);
+    let mut writes = Vec::new();
+    for block in 0..most {
+        for &switch in &switches {
+            let entries = lfts[switch.index()].block(block);
+            if held.is_none_or(|held| held.lfts[switch.index()].block(block) != entries) {
+                writes.push(Write::LftBlock { switch, block, entries: Box::new(entries) });
+            }
+        }
+    }
+    let chosen = |node, input, output| held.is_none_or(|held| differs(held, table)(node, input, output));
+    writes.extend(sl_to_vl_writes(fabric, table, chosen));
+    writes
+}
+
 /// Whether a table of `tables` is another than `wanted`.
 fn differs(tables: &SubnetTables, wanted: SlToVl) -> impl Fn(NodeId, PortNum, PortNum) -> bool + use<'_> {
     move |node, input, output| *tables.sl_to_vl[node.index()].get(input, output) != wanted
@@ -179,7 +201,7 @@ fn scopes(node: &Node, pairs: impl Iterator<Item = (PortNum, PortNum)>) -> Vec<S
 }
 
 /// The (input, output) pairs of a node whose table some packet may use.
-fn sl_to_vl_pairs(fabric: &Fabric, node: NodeId) -> Vec<(PortNum, PortNum)> {
+pub fn sl_to_vl_pairs(fabric: &Fabric, node: NodeId) -> Vec<(PortNum, PortNum)> {
     let linked: Vec<PortNum> = fabric
         .ports_of(node)
         .map(|id| fabric.port(id))

@@ -1,14 +1,15 @@
-//! The move of the sources: every end port is asked which half it sends on, until all send on the new one.
+//! The move of the sources: every end port is asked which half it sends on, until all send on the new one; or, where
+//! devices know no halves, every end port is fenced.
 
 use super::smp_data;
-use crate::drain::{SourceReading, SourcesJudge, SourcesMoved, Ticket, Verdict};
+use crate::drain::{FenceJudge, FenceReading, SourceReading, SourcesJudge, SourcesMoved, Ticket, Verdict};
 use crate::fabric::PortId;
-use crate::ids::Half;
+use crate::ids::{Half, Vl};
 use crate::subnet::SubnetError;
-use crate::subnet::manager::Manager;
+use crate::subnet::manager::{Manager, Sources};
 use crate::transport::Transport;
 use crate::wire::vendor::ActiveHalf;
-use crate::wire::{AttributeId, Method, SMP_DATA_SIZE};
+use crate::wire::{AttributeId, Method, SMP_DATA_SIZE, SlToVlMappingTable};
 
 impl<T: Transport> Manager<T> {
     /// Waits until each of `ports` sends on `half` alone.
@@ -18,6 +19,9 @@ impl<T: Transport> Manager<T> {
         ports: &[PortId],
         half: Half,
     ) -> Result<SourcesMoved, SubnetError> {
+        if let Sources::Fenced { settle_ns } = self.sources {
+            return self.fence(ticket, ports, half, settle_ns).await;
+        }
         let alive = ports.iter().copied().filter(|&port| self.is_linked(port));
         let mut judge = SourcesJudge::new(ticket, half, alive);
         let mut wait = self.begin_wait(format!("move of the sources to the {half} half"));
@@ -38,6 +42,58 @@ impl<T: Transport> Manager<T> {
                 self.pause(&mut wait, || missing).await?;
             }
         }
+    }
+
+    /// Leaves clients time to ask again, then closes every end port to what is sent on the other half.
+    async fn fence(
+        &mut self,
+        ticket: Ticket,
+        ports: &[PortId],
+        half: Half,
+        settle_ns: u64,
+    ) -> Result<SourcesMoved, SubnetError> {
+        let wait = self.begin_wait(format!("fence behind the move of the sources to the {half} half"));
+        self.wait_until(wait.begin_ns.saturating_add(settle_ns)).await?;
+        self.closed = Some(half.other());
+        let alive: Vec<PortId> = ports.iter().copied().filter(|&port| self.is_linked(port)).collect();
+        let mut judge = FenceJudge::new(ticket, half, alive.iter().copied());
+        let tables = self.exchange_sl_to_vl(&alive, Method::Get, &vec![[0; SMP_DATA_SIZE]; alive.len()]).await?;
+        let closed = tables.iter().map(|table| {
+            let mut lanes = table.0;
+            half.other().sls().for_each(|sl| lanes[usize::from(sl.get())] = Vl::MANAGEMENT);
+            SlToVlMappingTable(lanes).encode()
+        });
+        let closed: Vec<_> = closed.collect();
+        for (&port, table) in alive.iter().zip(self.exchange_sl_to_vl(&alive, Method::Set, &closed).await?) {
+            judge.fold(&FenceReading { ticket, port, lanes: table.0 });
+        }
+        self.quieten().await?;
+        let open: Vec<PortId> = judge.waiting().collect();
+        match judge.verdict() {
+            Verdict::Proof(moved) => Ok(moved),
+            Verdict::NoVerdict(reason) => Err(self.no_verdict(&wait, &reason)),
+            Verdict::Pending => {
+                let first = open.first().map(|&port| self.port_name(port)).unwrap_or_default();
+                Err(self.out_of_patience(&wait, format!("{} end ports do not take VL 15, first {first}", open.len())))
+            }
+        }
+    }
+
+    /// Reads or writes the SL-to-VL tables of end ports; the tables as they answered.
+    async fn exchange_sl_to_vl(
+        &mut self,
+        ports: &[PortId],
+        method: Method,
+        data: &[[u8; SMP_DATA_SIZE]],
+    ) -> Result<Vec<SlToVlMappingTable>, SubnetError> {
+        let ask = |(&port, data): (&PortId, &[u8; SMP_DATA_SIZE])| {
+            let request = self.to_port(port, method, AttributeId::SlToVlMappingTable, *data);
+            // An end port has one table; the modifier means nothing there.
+            request.map(|request| super::Request { modifier: 0, ..request })
+        };
+        let requests = ports.iter().zip(data).map(ask).collect::<Result<Vec<_>, _>>()?;
+        let answers = self.ask_all(requests).await?;
+        Ok(answers.iter().map(|answer| SlToVlMappingTable::decode(smp_data(answer))).collect())
     }
 
     /// The half that each end port sends on.

@@ -1,0 +1,329 @@
+//! `reconfig sm`: the subnet manager of a real subnet, through the kernel's user MAD interface.
+
+use super::outcome::{Answer, Failure};
+use super::{Common, output};
+use crate::ids::{Guid, Lmc, PortNum};
+use crate::lid::{self, Guid2Lid};
+use crate::plan::{Arming, Observer, Policy};
+use crate::routing::{self, ENGINES};
+use crate::sm::election::{Rank, Rules};
+use crate::sm::{
+    Config, Desk, Happening, Household, Limits, Reception, SharedDesk, Takeover, Until, lid_file, live, pace,
+};
+use crate::subnet::{Manager, Sources, Timing};
+use crate::transport::Transport;
+use crate::transport::faults::{Chances, Faulty};
+use crate::transport::umad::{Adapter, AdapterPort, Role, Umad, UmadOptions};
+use anyhow::anyhow;
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Between two looks at what happened.
+const LOOK: Duration = Duration::from_millis(20);
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Runs in the foreground; packaging/reconfig-sm.service runs it under systemd. Needs libibumad (Debian: libibumad3) and the
+right to open /dev/infiniband/umadN. `reconfig status`, `reconfig change` and `reconfig events` talk to it.
+
+Examples:
+  reconfig sm --list
+  reconfig sm --once --lmc 1
+  reconfig sm --ca mlx5_0 --port 1 --control /run/reconfig.sock --guid2lid /var/cache/reconfig/guid2lid
+
+Exit codes: 0 stopped as asked; 2 wrong usage; 3 the port failed, or with --once the subnet could not be brought up.")]
+pub(super) struct Arguments {
+    /// List the adapters and ports of this machine, and end.
+    #[arg(long)]
+    list: bool,
+    /// The adapter; without it the first with a port that fits.
+    #[arg(long, value_name = "NAME")]
+    ca: Option<String>,
+    /// The port; without it the first that is ACTIVE, or has a link.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=254))]
+    port: Option<u8>,
+    /// Bring the subnet up, and end.
+    #[arg(long)]
+    once: bool,
+    /// The routing engine.
+    #[arg(long, value_name = "ENGINE", default_value = ENGINES[0], value_parser = clap::builder::PossibleValuesParser::new(ENGINES))]
+    engine: String,
+    /// LID mask control of every end port: 2^LMC LIDs, one half in use and one spare.
+    #[arg(long, value_name = "LMC", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=7))]
+    lmc: u8,
+    /// Data VLs in operation at most; less where a port has less, and two at least.
+    #[arg(long, value_name = "VLS", default_value_t = 4, value_parser = clap::value_parser!(u8).range(2..=15))]
+    vls: u8,
+    /// What to do with a subnet that carries traffic under tables that cannot be proved.
+    #[arg(long, value_name = "WHAT", default_value = "refuse", value_parser = ["refuse", "rewrite"])]
+    takeover: String,
+    /// How sources are moved to the other half: `fence` with what every device has, `told` by the vendor attribute.
+    #[arg(long, value_name = "HOW", default_value = "fence", value_parser = ["fence", "told"])]
+    sources: String,
+    /// Seconds that clients have to ask the SA again before the fence closes.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
+    settle: f64,
+    /// Who tells that lanes are empty; `lifetime` needs nothing but age limits in the switches.
+    #[arg(long, value_name = "OBSERVER", default_value_t = Observer::Lifetime)]
+    drain: Observer,
+    /// Age limit of packets in switches, SwitchInfo:LifeTimeValue: 4.096 µs × 2^N.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().life_time_value, value_parser = clap::value_parser!(u8).range(0..=20))]
+    life_time_value: u8,
+    /// HOQLife of ports between switches: 4.096 µs × 2^N.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().hoq_life, value_parser = clap::value_parser!(u8).range(0..=31))]
+    hoq_life: u8,
+    /// HOQLife of switch ports that lead to end ports.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().leaf_hoq_life, value_parser = clap::value_parser!(u8).range(0..=31))]
+    leaf_hoq_life: u8,
+    /// This manager's priority among others, 0 to 15; of equal ones the lower port GUID rules.
+    #[arg(long, value_name = "PRIORITY", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=15))]
+    priority: u8,
+    /// The key that managers of this subnet trust each other by, in hexadecimal; 0 trusts all. OpenSM's is 1.
+    #[arg(long, value_name = "KEY", default_value = "1", value_parser = hexadecimal)]
+    sm_key: u64,
+    /// Seconds between two polls of the master while standing by.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
+    standby_poll: f64,
+    /// The file in which LIDs outlive the manager, in OpenSM's format; read at the start, written when LIDs change.
+    #[arg(long, value_name = "FILE")]
+    guid2lid: Option<PathBuf>,
+    /// The key of the subnet's devices, in hexadecimal; 0: none.
+    #[arg(long, value_name = "KEY", default_value = "0", value_parser = hexadecimal)]
+    m_key: u64,
+    /// The subnet's GID prefix, in hexadecimal.
+    #[arg(long, value_name = "PREFIX", default_value = "fe80000000000000", value_parser = hexadecimal)]
+    subnet_prefix: u64,
+    /// SMPs under way at once.
+    #[arg(long, value_name = "SMPS", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    window: u16,
+    /// Milliseconds until an SMP without an answer is sent again.
+    #[arg(long, value_name = "MS", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    timeout: u32,
+    /// How often an SMP is sent again.
+    #[arg(long, value_name = "TIMES", default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=30))]
+    retries: u32,
+    /// Seconds between two light sweeps while nothing happens; 0: none.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
+    sweep: f64,
+    /// Wait at every barrier of a change until told to go on.
+    #[arg(long)]
+    pause_at_barriers: bool,
+    /// Lose, delay and double MADs on purpose, for trials: `loss=0.2,late=0.2,late-ms=300,double=0.01,seed=7`.
+    #[arg(long, value_name = "FAULTS", value_parser = faults)]
+    faults: Option<Faults>,
+}
+
+/// Faults on purpose.
+#[derive(Clone, Copy, Debug)]
+struct Faults {
+    chances: Chances,
+    seed: u64,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| "expected a number of seconds".to_string())?;
+    if (0.0..=86_400.0).contains(&value) { Ok(value) } else { Err("expected 0 to 86400 seconds".to_string()) }
+}
+
+fn hexadecimal(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    u64::from_str_radix(digits, 16).map_err(|_| "expected up to 16 hexadecimal digits".to_string())
+}
+
+fn faults(text: &str) -> Result<Faults, String> {
+    let mut faults = Faults { chances: Chances::default(), seed: 1 };
+    for part in text.split(',').filter(|part| !part.is_empty()) {
+        let (key, value) = part.split_once('=').ok_or_else(|| format!("`{part}`: expected KEY=VALUE"))?;
+        let number: f64 = value.parse().map_err(|_| format!("`{part}`: expected a number"))?;
+        let chance = (0.0..1.0).contains(&number).then_some(number).ok_or(format!("`{part}`: expected 0 to below 1"));
+        match key {
+            "loss" => faults.chances.lost = chance?,
+            "late" => faults.chances.late = chance?,
+            "double" => faults.chances.doubled = chance?,
+            "late-ms" => faults.chances.late_ns = (number * 1e6) as u64,
+            "seed" => faults.seed = number as u64,
+            _ => return Err(format!("`{key}`: expected loss, late, late-ms, double or seed")),
+        }
+    }
+    Ok(faults)
+}
+
+pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
+    if arguments.list {
+        return list(common);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Failure::undone(anyhow!(error).context("starting the event loop")))?.block_on(async {
+        let options = UmadOptions {
+            adapter: arguments.ca.clone(),
+            port: arguments.port.map(PortNum),
+            role: Role::Manager,
+            answer_ms: arguments.timeout.saturating_mul(10),
+        };
+        let port = Umad::open(&options).map_err(Failure::undone)?;
+        let guid = port.guid();
+        tracing::info!(adapter = port.adapter(), port = %port.port(), "managing the subnet behind this port");
+        match arguments.faults {
+            None => run_on(arguments, port, guid, common).await,
+            Some(Faults { chances, seed }) => {
+                run_on(arguments, Faulty::new(port, chances, chances, seed), guid, common).await
+            }
+        }
+    })
+}
+
+fn list(common: Common) -> Result<Answer, Failure> {
+    let adapters = Umad::list().map_err(Failure::undone)?;
+    if common.json {
+        let rows: Vec<_> =
+            adapters.iter().flat_map(|adapter| adapter.ports.iter().map(|port| port_row(adapter, port))).collect();
+        output::print_json(&rows)?;
+        return Ok(Answer::Yes);
+    }
+    for adapter in &adapters {
+        for port in &adapter.ports {
+            println!(
+                "{:<12} {:>3}  {}  {:?}/{:?}  LID {}  {}",
+                adapter.name, port.number, port.guid, port.state, port.phys_state, port.lid, port.link_layer
+            );
+        }
+    }
+    Ok(Answer::Yes)
+}
+
+fn port_row(adapter: &Adapter, port: &AdapterPort) -> serde_json::Value {
+    serde_json::json!({
+        "adapter": adapter.name, "port": port.number.0, "port_guid": port.guid.to_string(),
+        "node_guid": adapter.node_guid.to_string(), "state": format!("{:?}", port.state),
+        "physical_state": format!("{:?}", port.phys_state), "lid": port.lid.0, "lmc": port.lmc,
+        "sm_lid": port.sm_lid.0, "link_layer": port.link_layer,
+    })
+}
+
+/// The life of the manager, with whoever looks at its desk beside it.
+async fn run_on<T: Transport>(
+    arguments: &Arguments,
+    transport: T,
+    guid: Guid,
+    common: Common,
+) -> Result<Answer, Failure> {
+    let desk = Desk::new(arguments.pause_at_barriers);
+    let manager = Manager::new(transport, timing(arguments), arguments.m_key);
+    let household = household(arguments, guid, desk.clone())?;
+    let until = if arguments.once { Until::Up } else { Until::Told };
+    let outcome = tokio::select! {
+        outcome = live(manager, household, until) => outcome,
+        never = attend(&desk, common) => match never {},
+        () = told_to_end() => { tracing::info!("told to end"); Ok(()) }
+    };
+    look(&desk, common);
+    outcome.map(|()| Answer::Yes).map_err(Failure::undone)
+}
+
+fn household(arguments: &Arguments, guid: Guid, desk: SharedDesk) -> Result<Household, Failure> {
+    let config = config(arguments)?;
+    let poll_ns = (arguments.standby_poll * 1e9) as u64;
+    let rules = Rules { sm_key: arguments.sm_key, poll_ns, ..Rules::new(Rank { priority: arguments.priority, guid }) };
+    let kept = match &arguments.guid2lid {
+        Some(path) => lid_file::load(path).map_err(Failure::input)?,
+        None => Guid2Lid::new(),
+    };
+    let kept = Rc::new(RefCell::new(kept));
+    let (lmc, known, path) = (config.lmc, kept.clone(), arguments.guid2lid.clone());
+    let sweep_ns = (arguments.sweep * 1e9) as u64;
+    let most_ns = if sweep_ns == 0 { u64::MAX } else { sweep_ns };
+    let pace =
+        pace::Policy { most_ns, least_ns: pace::Policy::default().least_ns.min(most_ns), ..pace::Policy::default() };
+    Ok(Household {
+        config,
+        desk,
+        reception: Reception::new(rules),
+        assign: Box::new(move |fabric| Ok(lid::assign_stable(fabric, lmc, &known.borrow())?)),
+        keep: Box::new(move |fabric| {
+            let learnt = kept.borrow().learn(fabric);
+            if let Some(path) = path.as_ref().filter(|_| learnt != *kept.borrow())
+                && let Err(error) = lid_file::save(path, &learnt)
+            {
+                tracing::error!("{error}");
+            }
+            *kept.borrow_mut() = learnt;
+        }),
+        pace,
+    })
+}
+
+fn config(arguments: &Arguments) -> Result<Config, Failure> {
+    let engine = routing::engine_named(&arguments.engine, None).map_err(Failure::input)?;
+    let settle_ns = (arguments.settle * 1e9) as u64;
+    Ok(Config {
+        engine: Rc::from(engine),
+        policy: Policy { arming: Arming::Off, observer: arguments.drain },
+        sources: if arguments.sources == "told" { Sources::Told } else { Sources::Fenced { settle_ns } },
+        lmc: Lmc::masked(arguments.lmc),
+        data_vls: arguments.vls,
+        m_key: arguments.m_key,
+        m_key_lease_s: 0,
+        m_key_protection: 1,
+        subnet_prefix: arguments.subnet_prefix,
+        limits: Limits {
+            hoq_life: arguments.hoq_life,
+            leaf_hoq_life: arguments.leaf_hoq_life,
+            life_time_value: arguments.life_time_value,
+            ..Limits::default()
+        },
+        subnet_timeout: 18,
+        takeover: if arguments.takeover == "rewrite" { Takeover::Rewrite } else { Takeover::Refuse },
+    })
+}
+
+fn timing(arguments: &Arguments) -> Timing {
+    let sweep_ns = (arguments.sweep * 1e9) as u64;
+    Timing {
+        timeout_ns: u64::from(arguments.timeout) * 1_000_000,
+        retries: arguments.retries,
+        window: arguments.window.into(),
+        light_sweep_ns: (sweep_ns > 0).then_some(sweep_ns),
+        ..Timing::default()
+    }
+}
+
+/// SIGINT or SIGTERM.
+async fn told_to_end() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else { return std::future::pending().await };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+}
+
+/// Looks at the desk for ever.
+async fn attend(desk: &SharedDesk, common: Common) -> std::convert::Infallible {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        look(desk, common);
+    }
+}
+
+/// Tells what happened.
+fn look(desk: &SharedDesk, _common: Common) {
+    let happened: Vec<(u64, Happening)> = desk.borrow_mut().happenings().collect();
+    for (now_ns, happening) in happened {
+        let seconds = now_ns as f64 / 1e9;
+        match happening {
+            Happening::Up { arrival } => tracing::info!(seconds, ?arrival, "SUBNET UP"),
+            Happening::Begun { why } => tracing::info!(seconds, "change: {why}"),
+            Happening::Entered { state } => tracing::info!(seconds, state, "entered"),
+            Happening::Held { barrier } => tracing::info!(seconds, barrier, "waiting for leave"),
+            Happening::Changed(report) => {
+                let outcome = &report.outcome;
+                let smps: u64 = report.phases.iter().map(|phase| phase.smps.total()).sum();
+                tracing::info!(seconds, ?outcome, smps, "the change is over");
+            }
+            Happening::Failed(why) => tracing::error!(seconds, "{why}"),
+            other => tracing::debug!(seconds, ?other),
+        }
+    }
+}

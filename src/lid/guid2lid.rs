@@ -1,0 +1,232 @@
+//! LIDs that outlive the manager: OpenSM's `guid2lid` cache.
+//!
+//! One record for each port GUID, an empty line behind it, the first and the last LID of its range in hexadecimal:
+//! ```text
+//! 0x0002c90300000011 0x0004 0x0005
+//!
+//! ```
+//! Read: any number of empty lines, numbers as C has them; written: as above, in GUID order. A GUID or a LID given twice is
+//! an error: OpenSM drops one of the two, and says so in its log. Source of the format: what OpenSM 3.3.23 writes.
+//! Lacks on purpose: the file itself (`sm`).
+
+use crate::fabric::format::{Cursor, ReadError, Source, Span, Told, decode};
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Guid, Lid};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+/// LIDs in a row, at least one, all unicast.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LidRange {
+    first: Lid,
+    last: Lid,
+}
+
+impl LidRange {
+    /// From the first to the last, both included; none where that is no range of unicast LIDs.
+    pub fn new(first: Lid, last: Lid) -> Option<LidRange> {
+        (first.is_unicast() && last.is_unicast() && first <= last).then_some(LidRange { first, last })
+    }
+
+    /// The lowest LID.
+    pub fn first(self) -> Lid {
+        self.first
+    }
+
+    /// The highest LID.
+    pub fn last(self) -> Lid {
+        self.last
+    }
+
+    /// So many LIDs from a base that is aligned for them; none where it is not, or they would not all be unicast.
+    pub(super) fn aligned(base: Lid, lids: u16) -> Option<LidRange> {
+        let last = base.0.checked_add(lids - 1)?;
+        LidRange::new(base, Lid(last)).filter(|range| range.first.0.is_multiple_of(lids))
+    }
+
+    /// Its first so many LIDs, where they are aligned and it has as many.
+    pub(super) fn narrowed(self, lids: u16) -> Option<LidRange> {
+        LidRange::aligned(self.first, lids).filter(|range| range.last <= self.last)
+    }
+
+    /// The LIDs as indices.
+    pub(super) fn indices(self) -> Range<usize> {
+        self.first.index()..self.last.index() + 1
+    }
+
+    /// Whether a LID is in both.
+    fn meets(self, other: LidRange) -> bool {
+        self.first <= other.last && other.first <= self.last
+    }
+}
+
+impl fmt::Display for LidRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LID {} to {}", self.first, self.last)
+    }
+}
+
+/// Which LIDs belong to which port GUID. No two ranges meet.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Guid2Lid {
+    ranges: BTreeMap<Guid, LidRange>,
+}
+
+impl Guid2Lid {
+    /// Nobody has LIDs.
+    pub fn new() -> Guid2Lid {
+        Guid2Lid::default()
+    }
+
+    /// Reads a file's bytes; `file` is its name in messages. An empty file is one of no ports: OpenSM makes such.
+    ///
+    /// # Errors
+    /// The first line that is not understood, or gives a GUID or a LID a second time.
+    pub fn read(bytes: &[u8], file: &str) -> Result<Guid2Lid, ReadError> {
+        let source = Source { file, text: decode(bytes, file)? };
+        let mut reader = Reader { source, known: Guid2Lid::new(), places: BTreeMap::new(), by_lid: BTreeMap::new() };
+        for line in source.lines() {
+            reader.line(line)?;
+        }
+        Ok(reader.known)
+    }
+
+    /// The file's text.
+    pub fn write(&self) -> String {
+        let record =
+            |(guid, range): (&Guid, &LidRange)| format!("{guid} {:#06x} {:#06x}\n\n", range.first.0, range.last.0);
+        self.ranges.iter().map(record).collect()
+    }
+
+    /// The LIDs of a port.
+    pub fn get(&self, guid: Guid) -> Option<LidRange> {
+        self.ranges.get(&guid).copied()
+    }
+
+    /// Every port, by rising GUID.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (Guid, LidRange)> + '_ {
+        self.ranges.iter().map(|(&guid, &range)| (guid, range))
+    }
+
+    /// What is to be written once the fabric has its LIDs: those, and of the ports that are absent what does not meet them.
+    pub fn learn(&self, fabric: &Fabric) -> Guid2Lid {
+        let owner = |lid: u16| fabric.lid_owner(Lid(lid)).is_some();
+        let free = |range: LidRange| !(range.first.0..=range.last.0).any(owner);
+        let mut ranges: BTreeMap<_, _> =
+            self.ranges.iter().filter(|&(_, &range)| free(range)).map(|(&guid, &range)| (guid, range)).collect();
+        for port in fabric.lid_ports() {
+            let told = fabric.port(port);
+            let range = told.lid.and_then(|lid| LidRange::new(lid, Lid(lid.0 + told.lmc.lids() - 1)));
+            if let (Some(guid), Some(range)) = (guid_of(fabric, port), range) {
+                ranges.insert(guid, range);
+            }
+        }
+        Guid2Lid { ranges }
+    }
+}
+
+/// The GUID by which the file knows a port. Port 0 of a switch has its node's, where a capture leaves it out.
+pub(super) fn guid_of(fabric: &Fabric, port: PortId) -> Option<Guid> {
+    let (told, node) = (fabric.port(port), fabric.node(fabric.port(port).node));
+    told.guid.or_else(|| node.is_switch().then_some(node.guid))
+}
+
+struct Reader<'a> {
+    source: Source<'a>,
+    known: Guid2Lid,
+    places: BTreeMap<Guid, Span>,
+    by_lid: BTreeMap<Lid, Guid>,
+}
+
+impl<'a> Reader<'a> {
+    fn line(&mut self, line: (usize, &'a str)) -> Result<(), ReadError> {
+        let mut cursor = Cursor::new(self.source, line);
+        if cursor.blanks() {
+            return Ok(());
+        }
+        let before = cursor.clone();
+        let told = cursor.guid()?;
+        let guid = told.value.ok_or_else(|| before.unexpected("a GUID other than 0"))?;
+        let (first, last) = (lid(&mut cursor)?, lid(&mut cursor)?);
+        cursor.finish()?;
+        let span = Span { start: first.at.start, end: last.at.end };
+        let Some(range) = LidRange::new(first.value, last.value) else {
+            let problem = format!("LID {} to {} is no range", first.value, last.value);
+            return Err(self.source.error(span, problem, "expected the first LID, then the last"));
+        };
+        self.take(Told { value: guid, at: told.at }, Told { value: range, at: span })
+    }
+
+    fn take(&mut self, guid: Told<Guid>, range: Told<LidRange>) -> Result<(), ReadError> {
+        if let Some(&before) = self.places.get(&guid.value) {
+            let problem = format!("GUID {} is given twice", guid.value);
+            return Err(self.source.clash(guid.at, problem, "expected each GUID once", (before, "the first time")));
+        }
+        let below = self.by_lid.range(..=range.value.last).next_back().map(|(_, &guid)| guid);
+        if let Some(other) = below.filter(|&other| self.known.ranges[&other].meets(range.value)) {
+            let problem = format!("LIDs of {} belong to {other} as well", guid.value);
+            let label = (self.places[&other], "its LIDs meet these");
+            return Err(self.source.clash(range.at, problem, "expected LIDs of one port only", label));
+        }
+        self.places.insert(guid.value, guid.at);
+        self.by_lid.insert(range.value.first, guid.value);
+        self.known.ranges.insert(guid.value, range.value);
+        Ok(())
+    }
+}
+
+/// A unicast LID behind blanks.
+fn lid(cursor: &mut Cursor<'_>) -> Result<Told<Lid>, ReadError> {
+    let expected = "a unicast LID from 0x0001 to 0xbfff";
+    cursor.blanks();
+    let before = cursor.clone();
+    let told = cursor.c_number(u64::from(Lid::MAX_UNICAST.0), expected)?;
+    let lid = Lid(told.value as u16);
+    if lid.is_unicast() { Ok(Told { value: lid, at: told.at }) } else { Err(before.unexpected(expected)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(first: u16, last: u16) -> LidRange {
+        LidRange::new(Lid(first), Lid(last)).unwrap()
+    }
+
+    #[test]
+    fn a_file_of_opensm_is_read_and_written_alike() {
+        let text = "0x0002c90300000011 0x0004 0x0005\n\n0x0002c90300000012 0x0001 0x0001\n\n";
+        let read = Guid2Lid::read(text.as_bytes(), "guid2lid").unwrap();
+        let wanted = [(Guid(0x2c9_0300_0000_11), range(4, 5)), (Guid(0x2c9_0300_0000_12), range(1, 1))];
+        assert_eq!(read.iter().collect::<Vec<_>>(), wanted);
+        assert_eq!(read.write(), text);
+        assert_eq!(Guid2Lid::read(b"", "guid2lid"), Ok(Guid2Lid::new()), "OpenSM makes an empty file first");
+    }
+
+    #[test]
+    fn numbers_are_read_as_c_has_them() {
+        let read = Guid2Lid::read(b"\n0xa 17 0x12\n0xb 16 16", "guid2lid").unwrap();
+        assert_eq!(read.iter().collect::<Vec<_>>(), [(Guid(10), range(17, 18)), (Guid(11), range(16, 16))]);
+    }
+
+    #[test]
+    fn faults_have_their_place() {
+        let cases = [
+            ("0xa 4", 1, 6, "the line ends too early"),
+            ("0xa 4 5 6", 1, 9, "unexpected `6`"),
+            ("\n0xa 0 1", 2, 5, "unexpected `0`"),
+            ("0xa 4 0xc000", 1, 7, "unexpected `0xc000`"),
+            ("0xa 5 4", 1, 5, "LID 5 to 4 is no range"),
+            ("0x0 4 5", 1, 1, "unexpected `0x0`"),
+            ("0xa 4 5\n\n0xa 6 7", 3, 1, "GUID 0x000000000000000a is given twice"),
+            ("0xa 4 7\n\n0xb 6 9", 3, 5, "LIDs of 0x000000000000000b belong to 0x000000000000000a as well"),
+            ("0xa 4 7\n\n0xb 2 9", 3, 5, "LIDs of 0x000000000000000b belong to 0x000000000000000a as well"),
+            ("0xa 4 7\n\n0xb 5 5", 3, 5, "LIDs of 0x000000000000000b belong to 0x000000000000000a as well"),
+        ];
+        for (text, line, column, problem) in cases {
+            let error = Guid2Lid::read(text.as_bytes(), "guid2lid").unwrap_err();
+            assert_eq!((error.line(), error.column(), error.problem()), (line, column, problem), "{text}");
+        }
+    }
+}

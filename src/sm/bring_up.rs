@@ -1,0 +1,266 @@
+//! From a sweep to a running subnet: addresses, tables, states.
+//!
+//! The routing is computed and proved first; nothing is written before that. A subnet that carries no traffic yet is
+//! written whole while its ports are ARMED, and ACTIVE comes last. One that carries traffic is adopted as it runs, where
+//! the tables that it holds can be proved; where not, nothing is written unless the user says so.
+
+use super::config::{Config, Takeover};
+use super::error::SmError;
+use super::settings::{self, Common};
+use super::standing::{self, Standing};
+use crate::change::BringUp;
+use crate::driver::Running;
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Half, Lid, PortNum, Sl};
+use crate::lid;
+use crate::plan::{Lanes, writes_between};
+use crate::routing::Demand;
+use crate::subnet::{Ask, Discovered, Manager, Order, Place, SubnetManager};
+use crate::tables::{NodeSlToVl, PortState, RoutingFunction, SubnetTables};
+use crate::transport::Transport;
+use crate::verify::{self, Scope};
+use crate::wire::{self, AttributeId, PortInfo, SwitchInfo};
+use std::sync::Arc;
+
+/// How a subnet came under this manager.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Arrival {
+    /// It carried no traffic, and was written whole.
+    Cold,
+    /// It carried traffic under tables that were proved as they stood; they are the routing in force.
+    Adopted,
+    /// It carried traffic under tables that could not be proved, and was rewritten in place.
+    Rewritten {
+        /// Why they could not.
+        why: String,
+    },
+}
+
+/// A subnet that runs.
+pub(super) struct BroughtUp {
+    pub(super) running: Running,
+    pub(super) arrival: Arrival,
+    /// The root of the routing, where it has one and was computed here.
+    pub(super) root: Option<crate::fabric::NodeId>,
+}
+
+/// Brings up what a sweep found. `fabric` is what it found, LIDs and lanes settled ([`equip`]).
+pub(super) async fn bring_up<T: Transport>(
+    manager: &mut Manager<T>,
+    config: &Config,
+    found: &Discovered,
+    fabric: Fabric,
+) -> Result<BroughtUp, SmError> {
+    let sm = found.sm_port;
+    manager.set_topology(&fabric, sm);
+    let lanes = Lanes::of_fabric(&fabric);
+    let function = config.engine.route(&fabric, &Demand::joined_with(&fabric, sm, paths(config)))?;
+    let wanted = lid::bring_up(&fabric, &function, lanes.all.len() as u8);
+    verify::prove_tables(&fabric, &wanted, &Scope::of(&[Half::Lower, Half::Upper])).map_err(SmError::Unproved)?;
+    if !standing::carries_traffic(&found.fabric, &found.port_states) {
+        write(manager, config, &fabric, sm, Half::Lower, None, &wanted).await?;
+        return Ok(brought_up(fabric, sm, wanted, &function, Arrival::Cold));
+    }
+    let top = fabric.max_lid().unwrap_or_default();
+    let standing = standing::read(manager, &fabric, &found.port_states, sm, top).await?;
+    match adoptable(found, &fabric, &standing, lanes) {
+        Ok(()) => {
+            configure(manager, config, &fabric, &every_port(&fabric), common(&fabric, sm, standing.half)).await?;
+            let running = running(fabric, sm, standing.tables, function.layers(), standing.half);
+            Ok(BroughtUp { running, arrival: Arrival::Adopted, root: None })
+        }
+        Err(why) if config.takeover == Takeover::Rewrite => {
+            write(manager, config, &fabric, sm, Half::Lower, Some(&standing.tables), &wanted).await?;
+            Ok(brought_up(fabric, sm, wanted, &function, Arrival::Rewritten { why }))
+        }
+        Err(why) => Err(SmError::Foreign { why }),
+    }
+}
+
+/// The fabric with its lanes settled, and the LIDs that `assign` gives.
+pub(super) fn equip(
+    found: &Fabric,
+    config: &Config,
+    assign: impl FnOnce(&Fabric) -> Result<Fabric, SmError>,
+) -> Result<Fabric, SmError> {
+    let bring_up = BringUp { data_vls: config.data_vls, optimised_sl_to_vl: None, lmc: config.lmc };
+    Ok(bring_up.equip(&assign(found)?)?)
+}
+
+fn paths(config: &Config) -> usize {
+    usize::from(config.lmc.lids() / 2).max(1)
+}
+
+fn brought_up(
+    fabric: Fabric,
+    sm: PortId,
+    tables: SubnetTables,
+    function: &RoutingFunction,
+    arrival: Arrival,
+) -> BroughtUp {
+    BroughtUp { running: running(fabric, sm, tables, function.layers(), Half::Lower), arrival, root: function.root() }
+}
+
+fn running(fabric: Fabric, sm: PortId, mut tables: SubnetTables, layers: u8, half: Half) -> Running {
+    let fabric = Arc::new(fabric);
+    for (id, port) in fabric.ports() {
+        let up = port.peer.is_some() || port.num == PortNum::ZERO;
+        tables.port_states[id.index()] = if up { PortState::Active } else { PortState::Down };
+    }
+    Running { known: fabric.clone(), routed: fabric.clone(), alive: fabric, tables, layers, half, sm }
+}
+
+/// Whether the tables that a subnet runs on may stay in force: LIDs as they are wanted, the SL-to-VL tables of the
+/// steady state, and forwarding tables that are proved on the half in use.
+fn adoptable(found: &Discovered, fabric: &Fabric, standing: &Standing, lanes: Lanes) -> Result<(), String> {
+    if let Some(port) = fabric.lid_ports().find(|&port| {
+        let (held, wanted) = (found.fabric.port(port), fabric.port(port));
+        (held.lid, held.lmc) != (wanted.lid, wanted.lmc)
+    }) {
+        let (held, wanted) = (found.fabric.port(port), fabric.port(port));
+        let lid = |lid: Option<Lid>| lid.map_or("none".to_string(), |lid| lid.to_string());
+        return Err(format!(
+            "{} holds LID {} LMC {} and is to have {} LMC {}",
+            fabric.describe_port(port),
+            lid(held.lid),
+            held.lmc,
+            lid(wanted.lid),
+            wanted.lmc
+        ));
+    }
+    if let Some(silent) = standing.silent.first() {
+        return Err(format!("{silent} does not tell its tables"));
+    }
+    let steady = NodeSlToVl::Uniform(lanes.steady());
+    let mut nodes = fabric.nodes().filter(|(_, node)| node.present);
+    if let Some((id, _)) = nodes.find(|(id, _)| *standing.tables.sl_to_vl[id.index()] != steady) {
+        return Err(format!("{} has other SL-to-VL tables than SL mod {}", fabric.describe_node(id), lanes.all.len()));
+    }
+    verify::prove_tables(fabric, &standing.tables, &Scope::of(&[standing.half]))
+        .map(|_| ())
+        .map_err(|refusal| refusal.to_string())
+}
+
+/// Writes everything: settings and ARMED, tables, then ACTIVE.
+async fn write<T: Transport>(
+    manager: &mut Manager<T>,
+    config: &Config,
+    fabric: &Fabric,
+    sm: PortId,
+    half: Half,
+    held: Option<&SubnetTables>,
+    wanted: &SubnetTables,
+) -> Result<(), SmError> {
+    let ports = every_port(fabric);
+    let common = common(fabric, sm, half);
+    configure(manager, config, fabric, &ports, common).await?;
+    let writes = writes_between(fabric, held, &wanted.lfts, common.lanes.steady());
+    manager.apply(fabric, &writes, Order::Any).await?;
+    activate(manager, fabric, &ports).await
+}
+
+fn every_port(fabric: &Fabric) -> Vec<PortId> {
+    let present = fabric.nodes().filter(|(_, node)| node.present).map(|(id, _)| id);
+    present.flat_map(|node| settings::ports_of(fabric, node)).collect()
+}
+
+/// Where the subnet manager is found on a half, and the lanes of the subnet.
+pub(super) fn common(fabric: &Fabric, sm: PortId, half: Half) -> Common {
+    let lid = fabric.half_lids(sm, half).next().or(fabric.port(sm).lid).unwrap_or_default();
+    let sl: Sl = half.sls().next().unwrap_or_default();
+    Common { master: (lid, sl), lanes: Lanes::of_fabric(fabric) }
+}
+
+/// Gives ports and switches their settings, where they hold others; ports in INITIALIZE are ARMED on the way.
+pub(super) async fn configure<T: Transport>(
+    manager: &mut Manager<T>,
+    config: &Config,
+    fabric: &Fabric,
+    ports: &[PortId],
+    common: Common,
+) -> Result<(), SmError> {
+    let held = known_port_infos(manager, fabric, ports).await?;
+    let peer = |port: PortId| fabric.peer(port).and_then(|peer| manager.port_info(peer));
+    let mut asks = Vec::new();
+    let mut asked = Vec::new();
+    for (&port, held) in ports.iter().zip(&held) {
+        let mut wanted = settings::port(fabric, port, held, peer(port), &common, config);
+        let arm = held.port_state == wire::PortState::Initialize && fabric.peer(port).is_some();
+        if arm {
+            wanted.port_state = wire::PortState::Armed;
+        }
+        if arm || settings::difference(held, &wanted).is_some() {
+            let place = Place::Port(port);
+            asks.push(Ask::set(place, AttributeId::PortInfo, number(fabric, port), wanted.encode()));
+            asked.push((port, wanted));
+        }
+    }
+    for ((port, wanted), told) in asked.iter().zip(manager.ask(asks).await?) {
+        let answered = PortInfo::decode(&*told?);
+        if let Some(setting) = settings::essential(&answered, wanted).filter(|_| is_essential(fabric, *port, wanted)) {
+            return Err(SmError::NotTaken { port: fabric.describe_port(*port), setting });
+        }
+    }
+    configure_switches(manager, config, fabric, ports).await
+}
+
+/// Whether a port's address and lanes are its own: those of a switch's external ports have no address.
+fn is_essential(fabric: &Fabric, port: PortId, wanted: &PortInfo) -> bool {
+    let owner = fabric.port(port);
+    !fabric.node(owner.node).is_switch() || (owner.num == PortNum::ZERO && wanted.lid != Lid(0))
+}
+
+/// The PortInfo of each port, asked for where none is known.
+async fn known_port_infos<T: Transport>(
+    manager: &mut Manager<T>,
+    fabric: &Fabric,
+    ports: &[PortId],
+) -> Result<Vec<PortInfo>, SmError> {
+    let unknown: Vec<PortId> = ports.iter().copied().filter(|&port| manager.port_info(port).is_none()).collect();
+    let ask = |&port: &PortId| Ask::get(Place::Port(port), AttributeId::PortInfo, number(fabric, port));
+    for told in manager.ask(unknown.iter().map(ask).collect()).await? {
+        told?;
+    }
+    Ok(ports.iter().map(|&port| manager.port_info(port).cloned().unwrap_or_default()).collect())
+}
+
+async fn configure_switches<T: Transport>(
+    manager: &mut Manager<T>,
+    config: &Config,
+    fabric: &Fabric,
+    ports: &[PortId],
+) -> Result<(), SmError> {
+    let top = fabric.max_lid().unwrap_or_default();
+    let own = ports.iter().filter(|&&port| fabric.port(port).num == PortNum::ZERO);
+    let switches: Vec<_> = own.map(|&port| fabric.port(port).node).collect();
+    let get = |&switch| Ask::get(Place::Node(switch), AttributeId::SwitchInfo, 0);
+    let told = manager.ask(switches.iter().map(get).collect()).await?;
+    let mut asks = Vec::new();
+    for (&switch, told) in switches.iter().zip(told) {
+        let held = SwitchInfo::decode(&*told?);
+        let wanted = settings::switch(&held, top, config);
+        if settings::switch_differs(&held, &wanted) {
+            asks.push(Ask::set(Place::Node(switch), AttributeId::SwitchInfo, 0, wanted.encode()));
+        }
+    }
+    for told in manager.ask(asks).await? {
+        told?;
+    }
+    Ok(())
+}
+
+/// Brings every cabled port that is ARMED to ACTIVE. A cable's second end may go by itself as soon as the first sends.
+async fn activate<T: Transport>(manager: &mut Manager<T>, fabric: &Fabric, ports: &[PortId]) -> Result<(), SmError> {
+    let armed = |&&port: &&PortId| {
+        let state = manager.port_info(port).map(|info| info.port_state);
+        fabric.peer(port).is_some() && state == Some(wire::PortState::Armed)
+    };
+    let armed: Vec<PortId> = ports.iter().filter(armed).copied().collect();
+    let writes = armed.into_iter().map(|port| crate::tables::Write::PortState { port, state: PortState::Active });
+    manager.apply(fabric, &writes.collect::<Vec<_>>(), Order::Any).await?;
+    Ok(())
+}
+
+fn number(fabric: &Fabric, port: PortId) -> u32 {
+    u32::from(fabric.port(port).num.0)
+}

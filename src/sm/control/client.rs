@@ -1,0 +1,130 @@
+//! The asking side of the control socket: blocking, for commands and scripts.
+
+use super::message::{Event, Order, Reply};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Why the manager could not be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// Nobody is there.
+    #[error("no manager answers at {}: {error}; is `reconfig sm` running, and with this --socket?", path.display())]
+    Nobody {
+        /// The socket.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+    /// Not allowed.
+    #[error("the control socket {} is not yours to open: only who runs the manager may, and root", path.display())]
+    Permission {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// The connection broke.
+    #[error("talking to the manager at {}: {error}", path.display())]
+    Broken {
+        /// The socket.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// What came is not understood.
+    #[error("the manager at {} answered `{line}`: {error}; do manager and command have the same version?", path.display())]
+    Unreadable {
+        /// The socket.
+        path: PathBuf,
+        /// What it said.
+        line: String,
+        /// What is wrong with it.
+        error: serde_json::Error,
+    },
+    /// The connection ended before the answer.
+    #[error("the manager at {} ended before it answered", path.display())]
+    Ended {
+        /// The socket.
+        path: PathBuf,
+    },
+}
+
+/// A connection to a running manager.
+#[derive(Debug)]
+pub struct Client {
+    path: PathBuf,
+    reader: BufReader<UnixStream>,
+}
+
+impl Client {
+    /// Connects. With `patience`, an answer that takes longer is an error.
+    ///
+    /// # Errors
+    /// Nobody listens there, or it is not ours to open.
+    pub fn connect(path: &Path, patience: Option<Duration>) -> Result<Client, ClientError> {
+        let path = path.to_path_buf();
+        let stream = match UnixStream::connect(&path) {
+            Ok(stream) => stream,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(ClientError::Permission { path });
+            }
+            Err(error) => return Err(ClientError::Nobody { path, error }),
+        };
+        match stream.set_read_timeout(patience) {
+            Ok(()) => Ok(Client { path, reader: BufReader::new(stream) }),
+            Err(error) => Err(ClientError::Broken { path, error }),
+        }
+    }
+
+    /// Gives an order and waits for its answer; `on_event` hears what happens until then.
+    ///
+    /// # Errors
+    /// The connection broke or the answer cannot be read. A refusal is an answer.
+    pub fn ask(&mut self, order: &Order, mut on_event: impl FnMut(Event)) -> Result<Reply, ClientError> {
+        self.give(order)?;
+        loop {
+            match self.next()? {
+                Some(Reply::Event(event)) => on_event(event),
+                Some(reply) => return Ok(reply),
+                None => return Err(ClientError::Ended { path: self.path.clone() }),
+            }
+        }
+    }
+
+    /// Listens to events from now on; `on_event` says whether to go on. Returns when the manager ends.
+    ///
+    /// # Errors
+    /// As for [`Client::ask`].
+    pub fn listen(&mut self, mut on_event: impl FnMut(Event) -> bool) -> Result<(), ClientError> {
+        self.give(&Order::Events)?;
+        while let Some(reply) = self.next()? {
+            if let Reply::Event(event) = reply
+                && !on_event(event)
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn give(&mut self, order: &Order) -> Result<(), ClientError> {
+        let broken = |error| ClientError::Broken { path: self.path.clone(), error };
+        let line = serde_json::to_string(order).map_err(|error| broken(error.into()))? + "\n";
+        self.reader.get_ref().write_all(line.as_bytes()).map_err(broken)
+    }
+
+    /// The next reply; none where the connection ended.
+    fn next(&mut self) -> Result<Option<Reply>, ClientError> {
+        let mut line = String::new();
+        match self.reader.read_line(&mut line) {
+            Ok(0) => Ok(None),
+            Ok(_) => match serde_json::from_str(&line) {
+                Ok(reply) => Ok(Some(reply)),
+                Err(error) => {
+                    Err(ClientError::Unreadable { path: self.path.clone(), line: line.trim().to_string(), error })
+                }
+            },
+            Err(error) => Err(ClientError::Broken { path: self.path.clone(), error }),
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The manager's side of the control socket.
+
+use super::message::{Event, Fault, Happening, Order, Reply};
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, mpsc};
+
+/// Events kept for listeners that are slow.
+const BACKLOG: usize = 1_024;
+/// The longest order that is read.
+const LONGEST_LINE: u64 = 64 * 1_024;
+
+/// Why there is no control socket.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// Another manager has it.
+    #[error("the control socket {} belongs to a manager that is running: stop it, or choose another with --socket", path.display())]
+    Taken {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// Files.
+    #[error("cannot make the control socket {}: {attempted}: {error}", path.display())]
+    Files {
+        /// The socket.
+        path: PathBuf,
+        /// What was attempted.
+        attempted: &'static str,
+        /// Why not.
+        error: io::Error,
+    },
+}
+
+/// An order, and the way back to who gave it.
+#[derive(Debug)]
+pub struct Request {
+    /// What is asked.
+    pub order: Order,
+    /// Where the answer goes.
+    pub answers: Answers,
+}
+
+/// The way back to who gave an order. Dropped without an answer, it says that the manager did not take the order.
+#[derive(Debug)]
+pub struct Answers {
+    sender: mpsc::UnboundedSender<Reply>,
+    answered: bool,
+}
+
+impl Answers {
+    /// Both ends of a new way.
+    pub fn channel() -> (Answers, mpsc::UnboundedReceiver<Reply>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (Answers { sender, answered: false }, receiver)
+    }
+
+    /// Tells what happens on the way to the answer.
+    pub fn event(&self, event: Event) {
+        // Whoever asked may have gone; the order stands.
+        let _ = self.sender.send(Reply::Event(event));
+    }
+
+    /// Gives the answer.
+    pub fn finish(mut self, reply: Reply) {
+        self.answered = true;
+        let _ = self.sender.send(reply);
+    }
+}
+
+impl Drop for Answers {
+    fn drop(&mut self) {
+        if !self.answered {
+            let reason = "the manager ended before it answered; what became of the order is not known";
+            let _ = self.sender.send(Reply::refused(Fault::State, reason));
+        }
+    }
+}
+
+/// The socket, bound. It is removed when this is dropped.
+#[derive(Debug)]
+pub struct Control {
+    listener: UnixListener,
+    path: PathBuf,
+    requests: mpsc::UnboundedSender<Request>,
+    events: broadcast::Sender<Event>,
+    /// Held as long as the socket is ours; the kernel lets go of it however the process ends.
+    _lock: File,
+}
+
+impl Control {
+    /// Makes the socket, in place of one that a manager left behind which runs no more. Orders come through the channel.
+    ///
+    /// # Errors
+    /// Another manager has the socket, or the directory cannot be written to.
+    pub fn bind(path: &Path) -> Result<(Control, mpsc::UnboundedReceiver<Request>), ControlError> {
+        let lock = lock(path)?;
+        let failed = |attempted| move |error| ControlError::Files { path: path.to_path_buf(), attempted, error };
+        // Made under another name, and moved when nobody else may open it any more.
+        let fresh = beside(path, ".new");
+        remove(&fresh).map_err(failed("removing what an earlier start left"))?;
+        let listener = UnixListener::bind(&fresh).map_err(failed("binding it"))?;
+        std::fs::set_permissions(&fresh, std::fs::Permissions::from_mode(0o600))
+            .map_err(failed("closing it to others"))?;
+        std::fs::rename(&fresh, path).map_err(failed("moving it to its place"))?;
+        let (requests, receiver) = mpsc::unbounded_channel();
+        let control = Control {
+            listener,
+            path: path.to_path_buf(),
+            requests,
+            events: broadcast::Sender::new(BACKLOG),
+            _lock: lock,
+        };
+        Ok((control, receiver))
+    }
+
+    /// Where events are told; listeners get those told while they listen.
+    pub fn events(&self) -> broadcast::Sender<Event> {
+        self.events.clone()
+    }
+
+    /// Serves connections until it is dropped. To be spawned on a runtime.
+    pub async fn serve(self) {
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, _)) => {
+                    let connection = Connection { requests: self.requests.clone(), events: self.events.clone() };
+                    tokio::spawn(connection.serve(stream));
+                }
+                Err(error) => {
+                    // Out of descriptors, as a rule: those in use come back.
+                    tracing::warn!(%error, "accepting a connection to the control socket");
+                    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        // Only a stale socket would stay, which the next start replaces.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// The lock beside the socket: who holds it owns the socket.
+fn lock(path: &Path) -> Result<File, ControlError> {
+    let failed = |attempted| move |error| ControlError::Files { path: path.to_path_buf(), attempted, error };
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder).map_err(failed("making its directory"))?;
+    }
+    let options = File::options().create(true).truncate(false).write(true).open(beside(path, ".lock"));
+    let file = options.map_err(failed("opening its lock file"))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(ControlError::Taken { path: path.to_path_buf() }),
+        Err(TryLockError::Error(error)) => Err(failed("locking it")(error)),
+    }
+}
+
+/// The path with something added to its name.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_os_string();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// One who asks.
+struct Connection {
+    requests: mpsc::UnboundedSender<Request>,
+    events: broadcast::Sender<Event>,
+}
+
+impl Connection {
+    async fn serve(self, stream: UnixStream) {
+        let (reader, mut writer) = stream.into_split();
+        let mut reader = BufReader::new(reader);
+        // A connection that breaks ends; there is nobody to tell.
+        let _ = self.answer_all(&mut reader, &mut writer).await;
+    }
+
+    async fn answer_all(&self, reader: &mut BufReader<OwnedReadHalf>, writer: &mut OwnedWriteHalf) -> io::Result<()> {
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = (&mut *reader).take(LONGEST_LINE).read_until(b'\n', &mut line).await?;
+            if read as u64 == LONGEST_LINE {
+                let reason = format!("an order has {LONGEST_LINE} bytes at most; the connection ends");
+                return say(writer, &Reply::refused(Fault::Request, reason)).await;
+            }
+            if read == 0 {
+                return Ok(());
+            }
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            match serde_json::from_slice(&line) {
+                Ok(Order::Events) => return self.tell_events(reader, writer).await,
+                Ok(order) => self.pass_on(order, writer).await?,
+                Err(error) => {
+                    let reason =
+                        format!("this is no order: {error}; expected is one such as {{\"request\":\"status\"}}");
+                    say(writer, &Reply::refused(Fault::Request, reason)).await?;
+                }
+            }
+        }
+    }
+
+    /// Has an order answered.
+    async fn pass_on(&self, order: Order, writer: &mut OwnedWriteHalf) -> io::Result<()> {
+        let (answers, mut replies) = Answers::channel();
+        // Where nobody takes orders any more, the answers are dropped with the order, and say so.
+        let _ = self.requests.send(Request { order, answers });
+        while let Some(reply) = replies.recv().await {
+            say(writer, &reply).await?;
+        }
+        Ok(())
+    }
+
+    /// Tells events until who listens hangs up, or the manager ends.
+    async fn tell_events(&self, reader: &mut BufReader<OwnedReadHalf>, writer: &mut OwnedWriteHalf) -> io::Result<()> {
+        let mut events = self.events.subscribe();
+        say(writer, &Reply::Done { text: "listening".to_string() }).await?;
+        let mut ignored = [0; 64];
+        loop {
+            let event = tokio::select! {
+                event = events.recv() => event,
+                read = reader.read(&mut ignored) => match read? {
+                    0 => return Ok(()),
+                    _ => continue,
+                },
+            };
+            match event {
+                Ok(event) => say(writer, &Reply::Event(event)).await?,
+                Err(RecvError::Lagged(missed)) => {
+                    say(writer, &Reply::Event(Event::at(0, Happening::Missed { events: missed }))).await?;
+                }
+                Err(RecvError::Closed) => return Ok(()),
+            }
+        }
+    }
+}
+
+async fn say(writer: &mut OwnedWriteHalf, reply: &Reply) -> io::Result<()> {
+    let mut line = serde_json::to_vec(reply)?;
+    line.push(b'\n');
+    writer.write_all(&line).await
+}

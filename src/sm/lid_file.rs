@@ -1,0 +1,90 @@
+//! The `guid2lid` file on disk: read whole, replaced whole. Whoever reads it sees the old one or the new one.
+
+use crate::fabric::format::ReadError;
+use crate::lid::Guid2Lid;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Why LIDs cannot be remembered.
+#[derive(Debug, thiserror::Error)]
+pub enum LidFileError {
+    /// The file is there, and cannot be read.
+    #[error(
+        "reading LIDs from {path}: {source}; give the manager the right to read it, or another folder for its cache"
+    )]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The file is not of this format.
+    #[error("{0}; mend the line, or move the file away: then LIDs are assigned anew where ports hold none")]
+    Format(ReadError),
+    /// The file cannot be replaced.
+    #[error(
+        "writing LIDs to {path}: {source}; give the manager the right to write there, or another folder for its cache"
+    )]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// Reads the file; one that is not there is one of no ports.
+///
+/// # Errors
+/// A file that is there and cannot be read, or is of another format.
+pub fn load(path: &Path) -> Result<Guid2Lid, LidFileError> {
+    match fs::read(path) {
+        Ok(bytes) => Guid2Lid::read(&bytes, &path.display().to_string()).map_err(LidFileError::Format),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Guid2Lid::new()),
+        Err(source) => Err(LidFileError::Read { path: path.into(), source }),
+    }
+}
+
+/// Writes the file beside the old one, to the disk, and puts it in its place.
+///
+/// # Errors
+/// A folder that is not there or not to be written to, or a full disk; the old file is as it was.
+pub fn save(path: &Path, lids: &Guid2Lid) -> Result<(), LidFileError> {
+    let beside = path.with_added_extension("tmp");
+    let written = File::create(&beside).and_then(|mut file| {
+        file.write_all(lids.write().as_bytes())?;
+        file.sync_all()
+    });
+    let replaced = written.and_then(|()| fs::rename(&beside, path));
+    replaced.map_err(|source| LidFileError::Write { path: path.into(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_saved_is_loaded_and_nothing_lies_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("guid2lid");
+        assert_eq!(load(&path).unwrap(), Guid2Lid::new(), "no file yet");
+        let lids = Guid2Lid::read(b"0x1 2 3\n", "test").unwrap();
+        save(&path, &lids).unwrap();
+        save(&path, &lids).unwrap();
+        assert_eq!(load(&path).unwrap(), lids);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_is_none_and_a_folder_that_is_none_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("guid2lid");
+        fs::write(&path, "0x1 2\n").unwrap();
+        let told = load(&path).unwrap_err().to_string();
+        assert!(told.contains("guid2lid:1:6: the line ends too early"), "{told}");
+        let nowhere = folder.path().join("nowhere/guid2lid");
+        assert!(matches!(save(&nowhere, &Guid2Lid::new()), Err(LidFileError::Write { .. })));
+        assert!(matches!(load(folder.path()), Err(LidFileError::Read { .. })), "a folder is no file");
+    }
+}

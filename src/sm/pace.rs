@@ -1,0 +1,150 @@
+//! How long until the next light sweep: a pure function of what the last ones saw.
+//!
+//! The seed paper's manager polls its switches for changes, and sweeps at a rate "dynamically computed using the subnet
+//! sweeping time and an additional factor value" (seed 001, step 1). So here: the base period is [`Policy::factor`] times
+//! what a light sweep takes, so that sweeping costs the same share of the manager's and the wire's time in a subnet of any
+//! size. After a change or a silent switch more is to be expected, and the period falls to the least; each quiet sweep
+//! doubles it, back to the base within [`Pace::quiet_to_base`] of them. A subnet that stays quiet is left at the base.
+//! Holds: the period is never below [`Policy::least_ns`] nor above [`Policy::most_ns`].
+//! Lacks on purpose: clock and traps, which come whenever they come; the sweep is what finds changes that no trap told.
+
+/// What a light sweep saw.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Seen {
+    /// Nothing new.
+    Quiet,
+    /// A switch did not answer, nothing else is new.
+    Silence,
+    /// A port changed; also where a trap said so.
+    Change,
+}
+
+/// The limits and the factor. Periods are counted from the end of a sweep to the beginning of the next one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Policy {
+    /// No sweep sooner, in nanoseconds; at least 1.
+    pub least_ns: u64,
+    /// No sweep later. Where it is below `least_ns`, that holds.
+    pub most_ns: u64,
+    /// The base period over the time that a sweep takes: with 99 the manager sweeps a hundredth of the time.
+    pub factor: u32,
+}
+
+impl Default for Policy {
+    /// From a second to OpenSM's ten, and a hundredth of the time in between.
+    fn default() -> Policy {
+        Policy { least_ns: 1_000_000_000, most_ns: 10_000_000_000, factor: 99 }
+    }
+}
+
+impl Policy {
+    /// The period of a quiet subnet whose light sweep takes so long.
+    pub fn base_ns(&self, sweep_ns: u64) -> u64 {
+        let least_ns = self.least_ns.max(1);
+        sweep_ns.saturating_mul(u64::from(self.factor)).clamp(least_ns, self.most_ns.max(least_ns))
+    }
+}
+
+/// The rate of light sweeps as it stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pace {
+    policy: Policy,
+    period_ns: u64,
+}
+
+impl Pace {
+    /// Before the first sweep: as after a change, for nothing is known to be quiet yet.
+    pub fn new(policy: Policy) -> Pace {
+        Pace { policy, period_ns: policy.least_ns.max(1) }
+    }
+
+    /// How long to wait until the next sweep.
+    pub fn period_ns(&self) -> u64 {
+        self.period_ns
+    }
+
+    /// The pace after a sweep that took `sweep_ns` and saw this. A longer sweep is followed by a longer base period, but
+    /// after a change or silence the period is the least all the same.
+    pub fn after(self, seen: Seen, sweep_ns: u64) -> Pace {
+        let period_ns = match seen {
+            Seen::Quiet => self.period_ns.saturating_mul(2).min(self.policy.base_ns(sweep_ns)),
+            Seen::Silence | Seen::Change => self.policy.least_ns.max(1),
+        };
+        Pace { period_ns, ..self }
+    }
+
+    /// Quiet sweeps in a row after which the period is the base, wherever it stood.
+    pub fn quiet_to_base(&self, sweep_ns: u64) -> u32 {
+        let least_ns = self.policy.least_ns.max(1);
+        self.policy.base_ns(sweep_ns).div_ceil(least_ns).next_power_of_two().trailing_zeros().max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn a_change_is_followed_by_sweeps_ever_further_apart() {
+        let mut pace = Pace::new(Policy::default());
+        let mut periods = vec![pace.period_ns() / MS];
+        let seen = [Seen::Quiet, Seen::Quiet, Seen::Quiet, Seen::Quiet, Seen::Change, Seen::Quiet, Seen::Silence];
+        for seen in seen {
+            pace = pace.after(seen, 50 * MS);
+            periods.push(pace.period_ns() / MS);
+        }
+        assert_eq!(periods, [1000, 2000, 4000, 4950, 4950, 1000, 2000, 1000]);
+    }
+
+    #[test]
+    fn a_hundredth_of_the_time_is_spent_on_sweeps_within_the_limits() {
+        let policy = Policy::default();
+        let periods = [0, 1, 20, 100, 102, u64::MAX / MS].map(|sweep_ms| policy.base_ns(sweep_ms * MS) / MS);
+        assert_eq!(periods, [1000, 1000, 1980, 9900, 10_000, 10_000]);
+    }
+
+    fn policy() -> impl Strategy<Value = Policy> {
+        (0u64..1 << 40, any::<u64>(), any::<u32>()).prop_map(|(least_ns, most_ns, factor)| Policy {
+            least_ns,
+            most_ns,
+            factor,
+        })
+    }
+
+    fn seen() -> impl Strategy<Value = Seen> {
+        prop_oneof![Just(Seen::Quiet), Just(Seen::Silence), Just(Seen::Change)]
+    }
+
+    proptest! {
+        #[test]
+        fn the_limits_hold(policy in policy(), course in prop::collection::vec((seen(), any::<u64>()), 0..50)) {
+            let mut pace = Pace::new(policy);
+            for (seen, sweep_ns) in course {
+                pace = pace.after(seen, sweep_ns);
+                let least_ns = policy.least_ns.max(1);
+                prop_assert!((least_ns..=policy.most_ns.max(least_ns)).contains(&pace.period_ns()));
+            }
+        }
+
+        #[test]
+        fn unrest_is_met_sooner_than_quiet(policy in policy(), course in prop::collection::vec((seen(), any::<u64>()), 0..50), sweep_ns in any::<u64>()) {
+            let pace = course.into_iter().fold(Pace::new(policy), |pace, (seen, ns)| pace.after(seen, ns));
+            let quiet = pace.after(Seen::Quiet, sweep_ns).period_ns();
+            for unrest in [Seen::Silence, Seen::Change] {
+                prop_assert!(pace.after(unrest, sweep_ns).period_ns() <= quiet.min(pace.period_ns()));
+            }
+        }
+
+        #[test]
+        fn quiet_leads_back_to_the_base(policy in policy(), sweep_ns in any::<u64>(), before in any::<u64>(), seen in seen()) {
+            let mut pace = Pace::new(policy).after(Seen::Quiet, before).after(seen, before);
+            for _ in 0..pace.quiet_to_base(sweep_ns) {
+                pace = pace.after(Seen::Quiet, sweep_ns);
+            }
+            prop_assert_eq!(pace.period_ns(), policy.base_ns(sweep_ns));
+        }
+    }
+}

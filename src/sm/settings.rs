@@ -1,0 +1,118 @@
+//! What each port and switch is to hold besides tables: addresses, the way to the subnet manager, keys, lanes, limits.
+
+use super::config::Config;
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Lid, PortNum, Sl};
+use crate::plan::Lanes;
+use crate::wire::{Mtu, PortInfo, PortPhysState, PortState, SwitchInfo, VlCount};
+
+/// Where the subnet manager is found, and how lanes are used.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Common {
+    /// The SM's LID and SL, on the half in use.
+    pub(super) master: (Lid, Sl),
+    /// The data VLs in operation.
+    pub(super) lanes: Lanes,
+}
+
+/// The PortInfo that a port is to hold, from what it answered with and what the other end of its cable did; the state
+/// stays as it is.
+pub(super) fn port(
+    fabric: &Fabric,
+    id: PortId,
+    held: &PortInfo,
+    peer: Option<&PortInfo>,
+    common: &Common,
+    config: &Config,
+) -> PortInfo {
+    let owner = fabric.port(id);
+    let switch = fabric.node(owner.node).is_switch();
+    let mut info = unchanged(held);
+    if !switch || owner.num == PortNum::ZERO {
+        (info.lid, info.lmc) = (owner.lid.unwrap_or_default(), owner.lmc);
+        (info.master_sm_lid, info.master_sm_sl) = common.master;
+        (info.m_key, info.m_key_lease_period) = (config.m_key, config.m_key_lease_s);
+        info.m_key_protect_bits = if config.m_key == 0 { 0 } else { config.m_key_protection };
+        (info.gid_prefix, info.subnet_timeout) = (config.subnet_prefix, config.subnet_timeout);
+    }
+    if owner.num != PortNum::ZERO {
+        info.neighbour_mtu = least_mtu(held, peer);
+        info.operational_vls = VlCount::at_most(common.lanes.all.len() as u8).unwrap_or(VlCount::One);
+        if switch {
+            let leaf = fabric.neighbour(id).is_some_and(|other| !fabric.node(other).is_switch());
+            info.hoq_life = if leaf { config.limits.leaf_hoq_life } else { config.limits.hoq_life };
+            info.vl_stall_count = config.limits.vl_stall_count;
+        }
+    }
+    info
+}
+
+/// A PortInfo that changes nothing when it is written.
+fn unchanged(held: &PortInfo) -> PortInfo {
+    PortInfo {
+        port_state: PortState::NoChange,
+        port_phys_state: PortPhysState::NoChange,
+        link_down_default_state: 0,
+        link_width_enabled: 0,
+        link_speed_enabled: 0,
+        link_speed_ext_enabled: 0,
+        link_speed_ext2_enabled: 0,
+        client_reregister: false,
+        ..held.clone()
+    }
+}
+
+/// What differs between what a port holds and what it is to hold, in words; none where nothing does.
+pub(super) fn difference(held: &PortInfo, wanted: &PortInfo) -> Option<&'static str> {
+    let pairs = [
+        ("LID", (held.lid, held.lmc) != (wanted.lid, wanted.lmc)),
+        ("MasterSMLID", (held.master_sm_lid, held.master_sm_sl) != (wanted.master_sm_lid, wanted.master_sm_sl)),
+        ("GidPrefix", held.gid_prefix != wanted.gid_prefix),
+        ("NeighborMTU", held.neighbour_mtu != wanted.neighbour_mtu),
+        ("OperationalVLs", held.operational_vls != wanted.operational_vls),
+        ("HOQLife", held.hoq_life != wanted.hoq_life),
+        ("VLStallCount", held.vl_stall_count != wanted.vl_stall_count),
+        ("SubnetTimeOut", held.subnet_timeout != wanted.subnet_timeout),
+        ("M_KeyProtectBits", held.m_key_protect_bits != wanted.m_key_protect_bits),
+        ("M_KeyLeasePeriod", held.m_key_lease_period != wanted.m_key_lease_period),
+    ];
+    // A key that is protected reads as 0, so it cannot be compared; it is written with whatever else differs.
+    pairs.into_iter().find(|(_, differs)| *differs).map(|(name, _)| name)
+}
+
+/// What of a setting a device must have taken before it may carry traffic: its address, and lanes enough.
+pub(super) fn essential(answered: &PortInfo, wanted: &PortInfo) -> Option<&'static str> {
+    if (answered.lid, answered.lmc) != (wanted.lid, wanted.lmc) {
+        return Some("LID");
+    }
+    (answered.operational_vls != wanted.operational_vls).then_some("OperationalVLs")
+}
+
+fn least_mtu(held: &PortInfo, peer: Option<&PortInfo>) -> Mtu {
+    let code = |info: &PortInfo| u8::from(info.mtu_cap);
+    let least = peer.map_or(code(held), |peer| code(held).min(code(peer)));
+    // A device that tells no MTU has the least there is.
+    Mtu::from(least.max(1))
+}
+
+/// The SwitchInfo that a switch is to hold.
+pub(super) fn switch(held: &SwitchInfo, top: Lid, config: &Config) -> SwitchInfo {
+    SwitchInfo {
+        linear_fdb_top: top,
+        life_time_value: config.limits.life_time_value,
+        // Writing a one would clear the mark, and with it the news of a change.
+        port_state_change: false,
+        ..held.clone()
+    }
+}
+
+/// Whether a switch's settings differ from those wanted.
+pub(super) fn switch_differs(held: &SwitchInfo, wanted: &SwitchInfo) -> bool {
+    (held.linear_fdb_top, held.life_time_value) != (wanted.linear_fdb_top, wanted.life_time_value)
+}
+
+/// The ports of a device that are configured: every cabled one, and port 0 of a switch.
+pub(super) fn ports_of(fabric: &Fabric, node: NodeId) -> impl Iterator<Item = PortId> + '_ {
+    let own = fabric.node(node).is_switch();
+    fabric.ports_of(node).filter(move |&id| fabric.peer(id).is_some() || (own && fabric.port(id).num == PortNum::ZERO))
+}

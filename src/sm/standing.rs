@@ -1,0 +1,130 @@
+//! What a subnet holds already: whether it carries traffic, and under which tables.
+
+use super::error::SmError;
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Half, Lid, PortNum, Sl};
+use crate::plan::sl_to_vl_pairs;
+use crate::subnet::{Ask, Manager, Place, SubnetError};
+use crate::tables::{LFT_BLOCK, NodeSlToVl, PortState, SlToVl, SubnetTables};
+use crate::transport::Transport;
+use crate::wire::{AttributeId, LinearForwardingTable, SlToVlMappingTable, SlToVlModifier};
+use std::sync::Arc;
+
+/// The tables of all devices as they answered.
+#[derive(Clone, Debug)]
+pub(super) struct Standing {
+    /// The tables; what a device did not answer is as if it were empty.
+    pub(super) tables: SubnetTables,
+    /// The half in use: that of the LID at which end ports look for the subnet manager.
+    pub(super) half: Half,
+    /// Devices that did not answer about a table.
+    pub(super) silent: Vec<String>,
+}
+
+/// Whether data flows, or may: whether a cable between two devices is ACTIVE at both ends.
+pub(super) fn carries_traffic(fabric: &Fabric, states: &[PortState]) -> bool {
+    let active = |port: PortId| states[port.index()] == PortState::Active;
+    fabric.links().any(|(a, b)| active(a) && active(b))
+}
+
+/// Reads every forwarding block up to the LID `top`, and every SL-to-VL table that a packet may use.
+pub(super) async fn read<T: Transport>(
+    manager: &mut Manager<T>,
+    fabric: &Fabric,
+    states: &[PortState],
+    sm: PortId,
+    top: Lid,
+) -> Result<Standing, SmError> {
+    let half = half_in_use(manager, fabric, sm);
+    let mut tables = SubnetTables::new(fabric, SlToVl::from_fn(|_| crate::ids::Vl::MANAGEMENT), half);
+    tables.port_states = states.to_vec();
+    let asks = questions(fabric, top);
+    let told = manager.ask(asks.iter().map(|(_, ask)| ask.clone()).collect()).await?;
+    let mut silent = Vec::new();
+    for ((question, _), told) in asks.iter().zip(told) {
+        match told {
+            Ok(data) => question.note(fabric, &mut tables, &data),
+            Err(SubnetError::Refused { .. } | SubnetError::Silent { .. } | SubnetError::NoPath { .. }) => {
+                silent.push(fabric.describe_node(question.node()));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    silent.dedup();
+    tables.sl_to_vl.iter_mut().for_each(simplify);
+    Ok(Standing { tables, half, silent })
+}
+
+/// One table of one device.
+#[derive(Clone, Copy, Debug)]
+enum Question {
+    Block(NodeId, u16),
+    Lanes(NodeId, PortNum, PortNum),
+}
+
+impl Question {
+    fn node(self) -> NodeId {
+        match self {
+            Question::Block(node, _) | Question::Lanes(node, ..) => node,
+        }
+    }
+
+    fn note(self, fabric: &Fabric, tables: &mut SubnetTables, data: &[u8; 64]) {
+        match self {
+            Question::Block(switch, block) => {
+                let entries = LinearForwardingTable::decode(data).0;
+                Arc::make_mut(&mut tables.lfts[switch.index()]).set_block(block, &entries);
+            }
+            Question::Lanes(node, input, output) => {
+                let table = SlToVl(SlToVlMappingTable::decode(data).0);
+                let num_ports = fabric.node(node).num_ports;
+                Arc::make_mut(&mut tables.sl_to_vl[node.index()]).set(num_ports, input, output, table);
+            }
+        }
+    }
+}
+
+fn questions(fabric: &Fabric, top: Lid) -> Vec<(Question, Ask)> {
+    let blocks = top.index() / LFT_BLOCK + 1;
+    let mut asks = Vec::new();
+    for switch in fabric.switches() {
+        let capacity = usize::from(fabric.node(switch).lft_capacity).div_ceil(LFT_BLOCK);
+        for block in 0..blocks.min(capacity) as u16 {
+            let ask = Ask::get(Place::Node(switch), AttributeId::LinearForwardingTable, block.into());
+            asks.push((Question::Block(switch, block), ask));
+        }
+    }
+    for (node, info) in fabric.nodes().filter(|(_, info)| info.present) {
+        for (input, output) in sl_to_vl_pairs(fabric, node) {
+            let (place, modifier) = match (info.is_switch(), fabric.port_at(node, output)) {
+                (false, Some(port)) => (Place::Port(port), 0),
+                _ => (Place::Node(node), SlToVlModifier::Pair { input, output }.encode()),
+            };
+            let ask = Ask::get(place, AttributeId::SlToVlMappingTable, modifier);
+            asks.push((Question::Lanes(node, input, output), ask));
+        }
+    }
+    asks
+}
+
+/// One table for all pairs where every pair that was told has the same.
+fn simplify(tables: &mut Arc<NodeSlToVl>) {
+    let NodeSlToVl::PerPair { tables: pairs, .. } = &**tables else { return };
+    let untold = SlToVl::from_fn(|_| crate::ids::Vl::MANAGEMENT);
+    let mut told = pairs.iter().filter(|table| **table != untold);
+    if let Some(&first) = told.next()
+        && told.all(|table| *table == first)
+    {
+        *tables = Arc::new(NodeSlToVl::Uniform(first));
+    }
+}
+
+/// The half of the LID at which most end ports look for the subnet manager; the lower where none does.
+fn half_in_use<T: Transport>(manager: &Manager<T>, fabric: &Fabric, sm: PortId) -> Half {
+    let upper: Vec<Lid> = fabric.half_lids(sm, Half::Upper).collect();
+    let told = |port: PortId| manager.port_info(port).map(|info| (info.master_sm_lid, info.master_sm_sl));
+    let looks_up = |(lid, sl): (Lid, Sl)| upper.contains(&lid) && Half::of_sl(sl) == Half::Upper;
+    let (up, all) =
+        fabric.end_ports().filter_map(told).fold((0, 0), |(up, all), told| (up + usize::from(looks_up(told)), all + 1));
+    if up * 2 > all { Half::Upper } else { Half::Lower }
+}

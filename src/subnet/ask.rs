@@ -1,0 +1,139 @@
+//! Single requests of a caller who knows what it wants: what bringing a subnet up needs beyond the writes of plans.
+
+use super::exchange::{AnswerData, Body, Exchange, Request};
+use super::manager::{Manager, settled};
+use super::{SubnetError, Timing};
+use crate::fabric::{NodeId, PortId};
+use crate::transport::Transport;
+use crate::wire::{AttributeId, Method, PortInfo, SMP_DATA_SIZE};
+
+/// Whom a request is for, in indices of the fabric as it is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// A device, by whichever of its ports is nearest.
+    Node(NodeId),
+    /// A port of a CA or router through itself; of a switch, the switch.
+    Port(PortId),
+}
+
+/// One request of subnet management.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// Whom it is for.
+    pub place: Place,
+    /// Get or Set.
+    pub method: Method,
+    /// The attribute.
+    pub attribute: AttributeId,
+    /// The attribute's modifier.
+    pub modifier: u32,
+    /// The attribute's data; zeroes for a Get.
+    pub data: Box<[u8; SMP_DATA_SIZE]>,
+}
+
+impl Ask {
+    /// A Get.
+    pub fn get(place: Place, attribute: AttributeId, modifier: u32) -> Ask {
+        Ask { place, method: Method::Get, attribute, modifier, data: Box::new([0; SMP_DATA_SIZE]) }
+    }
+
+    /// A Set.
+    pub fn set(place: Place, attribute: AttributeId, modifier: u32, data: [u8; SMP_DATA_SIZE]) -> Ask {
+        Ask { place, method: Method::Set, attribute, modifier, data: Box::new(data) }
+    }
+}
+
+/// The attribute as the device answered with it, or why there is no such answer.
+pub type Told = Result<Box<[u8; SMP_DATA_SIZE]>, SubnetError>;
+
+impl<T: Transport> Manager<T> {
+    /// Asks as many devices at once as the windows allow, each in the order of its requests. The answers, in the order
+    /// of `asks`; one that fails does not keep the others from being asked. On return no copy of a `Set` is under way.
+    ///
+    /// # Errors
+    /// No fabric is known, or the port failed.
+    pub async fn ask(&mut self, asks: Vec<Ask>) -> Result<Vec<Told>, SubnetError> {
+        let mut exchange = Exchange::new(self.timing);
+        let mut told: Vec<Option<Told>> = asks.iter().map(|_| None).collect();
+        for (tag, ask) in asks.into_iter().enumerate() {
+            match self.request_of(ask, tag as u64)? {
+                Ok(request) => exchange.submit(request),
+                Err(error) => told[tag] = Some(Err(error)),
+            }
+        }
+        let mut done = Vec::new();
+        self.run(&mut exchange, |_, completed| done.push(completed)).await?;
+        self.quieten().await?;
+        for completed in done {
+            let tag = completed.request.tag as usize;
+            told[tag] = Some(match settled(completed) {
+                Ok((request, answer)) => {
+                    let AnswerData::Smp(_, data) = answer.data else { continue };
+                    self.remember(&request, &data);
+                    Ok(data)
+                }
+                Err(failed) => Err(self.explain(failed)),
+            });
+        }
+        Ok(told.into_iter().flatten().collect())
+    }
+
+    /// The PortInfo that a port answered with last, if any did.
+    pub fn port_info(&self, port: PortId) -> Option<&PortInfo> {
+        let fabric = &self.topology.as_ref()?.fabric;
+        let owner = fabric.port(port);
+        self.port_infos.get(&(fabric.node(owner.node).guid, owner.num))
+    }
+
+    /// Lets time pass. Traps are repressed and kept, whoever asks is attended to.
+    ///
+    /// # Errors
+    /// The port failed.
+    pub async fn idle(&mut self, until_ns: u64) -> Result<(), SubnetError> {
+        self.wait_until(until_ns).await
+    }
+
+    /// How long it waits and how much it has under way.
+    pub fn timing(&self) -> Timing {
+        self.timing
+    }
+
+    /// Sets the period of the light sweep; the next is due that long after the last one ended, or now.
+    pub fn set_light_sweep(&mut self, period_ns: Option<u64>) {
+        self.timing.light_sweep_ns = period_ns;
+        let due_ns = period_ns.map(|period| self.transport.now_ns().saturating_add(period));
+        self.next_light_sweep_ns = match (self.next_light_sweep_ns, due_ns) {
+            (Some(earlier), Some(due)) => Some(earlier.min(due)),
+            (_, due) => due,
+        };
+    }
+
+    /// How long the last light sweep took, in nanoseconds, where there was one since this was asked last.
+    pub fn take_light_sweep(&mut self) -> Option<u64> {
+        self.light_sweep_took_ns.take()
+    }
+
+    fn request_of(&self, ask: Ask, tag: u64) -> Result<Result<Request, SubnetError>, SubnetError> {
+        let topology = self.topology("asking devices")?;
+        let fabric = &topology.fabric;
+        let (node, path) = match ask.place {
+            Place::Node(node) => (node, topology.paths.to_node(fabric, node)),
+            Place::Port(port) => (fabric.port(port).node, topology.paths.to_port(fabric, port)),
+        };
+        let Some(path) = path else {
+            let attempted = format!("{:?} {:?} of {}", ask.method, ask.attribute, fabric.describe_node(node));
+            return Ok(Err(SubnetError::NoPath { attempted }));
+        };
+        let body = Body::Smp { path, attribute: ask.attribute, data: ask.data };
+        Ok(Ok(Request { device: node.0, tag, method: ask.method, modifier: ask.modifier, body }))
+    }
+
+    /// Keeps a PortInfo that was answered, so that the next `Set` begins from it.
+    fn remember(&mut self, request: &Request, data: &[u8; SMP_DATA_SIZE]) {
+        let Body::Smp { attribute: AttributeId::PortInfo, .. } = request.body else { return };
+        let Some(topology) = &self.topology else { return };
+        let guid = topology.fabric.node(NodeId(request.device)).guid;
+        let num = crate::ids::PortNum(request.modifier as u8);
+        self.port_infos.insert((guid, num), PortInfo::decode(data));
+    }
+}

@@ -1,0 +1,347 @@
+//! The election against its chart, and several managers among themselves.
+
+use reconfig::ids::Guid;
+use reconfig::machine::chart::{Chart, Edge};
+use reconfig::sm::election::{Command, Event, Moment, News, Order, Peer, Rank, Role, Rules, State, begin, step};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::Path;
+
+const CHART: &str = include_str!("../state-machines/election.yaml");
+const KEY: u64 = 1;
+const ROLES: [Role; 4] = [Role::NotActive, Role::Discovering, Role::Standby, Role::Master];
+const ORDERS: [Order; 5] = [Order::Handover, Order::Acknowledge, Order::Disable, Order::Standby, Order::Discover];
+
+fn chart() -> Chart {
+    Chart::parse(CHART).expect("state-machines/election.yaml can be read")
+}
+
+fn rank(priority: u8, guid: u64) -> Rank {
+    Rank { priority, guid: Guid(guid) }
+}
+
+/// Our own: between others of the same priority, of lower and of higher ones.
+fn rules() -> Rules {
+    Rules { polls: 2, ..Rules::new(rank(5, 0x50)) }
+}
+
+fn peers() -> Vec<Peer> {
+    // Some change their priority now and then.
+    let ranks = [rank(5, 0x40), rank(5, 0x60), rank(9, 0x60), rank(9, 0x70), rank(7, 0x70), rank(1, 0x10)];
+    let of = |rank| ROLES.map(|role| Peer { rank, role, sm_key: KEY });
+    ranks.into_iter().flat_map(of).collect()
+}
+
+fn events() -> Vec<Event> {
+    let peers = peers();
+    let mut events = vec![Event::Swept(Vec::new()), Event::Due, Event::ChangeEnded];
+    for &peer in &peers {
+        events.extend([Event::Answered(peer), Event::Taken(peer.rank.guid), Event::Refused(peer.rank.guid)]);
+        events.extend(ORDERS.map(|order| Event::Ordered(order, peer)));
+        events.push(Event::Swept(vec![peer]));
+        let others = peers.iter().filter(|other| other.rank.guid != peer.rank.guid);
+        events.extend(others.map(|&other| Event::Swept(vec![peer, other])));
+    }
+    events
+}
+
+/// Just when the state wants to be woken, else at no particular time.
+fn moment(state: &State, changing: bool) -> Moment {
+    Moment { now_ns: state.due_ns().unwrap_or(0), changing }
+}
+
+/// Walks through every state that `events` lead to, amid a change and not, and tells `seen` each step taken.
+fn explore(rules: &Rules, mut seen: impl FnMut(&State, &Event, &State, &[Command], Moment)) {
+    let events = events();
+    let mut known = HashSet::new();
+    let mut open = vec![begin().0];
+    while let Some(state) = open.pop() {
+        if !known.insert(timeless(rules, state)) {
+            continue;
+        }
+        for event in &events {
+            for changing in [false, true] {
+                let at = moment(&state, changing);
+                let (next, commands) = step(rules, state, event.clone(), at);
+                seen(&state, event, &next, &commands, at);
+                open.push(next);
+            }
+        }
+    }
+}
+
+/// The state with its time taken out: by the number of polls that it has patience for.
+fn timeless(rules: &Rules, mut state: State) -> (&'static str, Option<Rank>, usize) {
+    let (name, other, mut polls) = (state.name(), state.other(), 0);
+    while state.name() == name && state.due_ns().is_some() {
+        state = step(rules, state, Event::Due, moment(&state, false)).0;
+        polls += 1;
+    }
+    (name, other, polls)
+}
+
+fn names(commands: &[Command]) -> Vec<String> {
+    commands.iter().map(|command| command.name().to_string()).collect()
+}
+
+#[test]
+fn the_election_does_what_the_chart_says_and_nothing_else() {
+    let (mut taken, mut met) = (BTreeSet::new(), BTreeSet::new());
+    explore(&rules(), |from, event, to, commands, _| {
+        met.insert((from.name(), event.name()));
+        if commands.is_empty() {
+            assert_eq!(
+                (from.name(), from.other().map(|rank| rank.guid)),
+                (to.name(), to.other().map(|rank| rank.guid)),
+                "{} went on {} in silence",
+                from.name(),
+                event.name()
+            );
+        } else {
+            let (from, on, to) = (from.name().into(), event.name().into(), to.name().into());
+            taken.insert(Edge { from, on, to, commands: names(commands) });
+        }
+    });
+    let drawn = chart().edges();
+    let undrawn: Vec<_> = taken.difference(&drawn).collect();
+    assert!(undrawn.is_empty(), "the election does what no row of the chart says: {undrawn:#?}");
+    let untaken: Vec<_> = drawn.difference(&taken).collect();
+    assert!(untaken.is_empty(), "no run ever took these rows of the chart: {untaken:#?}");
+    assert_eq!(met.len(), chart().states.len() * chart().events.len(), "every state meets every event");
+}
+
+#[test]
+fn the_drawings_are_current() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/state-machines/election.md");
+    let drawn = std::fs::read_to_string(&page).expect("docs/state-machines/election.md is there");
+    assert!(drawn == chart().to_markdown(), "run `cargo run --example draw_state_machines`");
+}
+
+#[test]
+fn an_order_is_answered_first_and_once() {
+    explore(&rules(), |from, event, _, commands, _| {
+        let answers = |command: &&Command| matches!(command, Command::Accept | Command::Refuse);
+        let first = commands.first().is_some_and(|command| answers(&command));
+        let wanted = usize::from(matches!(event, Event::Ordered(..)));
+        assert_eq!((commands.iter().filter(answers).count(), first), (wanted, wanted == 1), "{from:?} on {event:?}");
+    });
+}
+
+#[test]
+fn amid_a_change_a_writer_stops_only_where_it_is_told_that_it_reigns_on() {
+    explore(&rules(), |from, event, to, _, at| {
+        if at.changing && from.may_write() && *event != Event::ChangeEnded {
+            assert!(to.may_write(), "{from:?} left on {event:?}, amid a change, for {to:?}");
+        }
+    });
+}
+
+#[test]
+fn who_stops_writing_has_handed_over_or_waits() {
+    explore(&rules(), |from, event, to, commands, _| {
+        if from.may_write() && !to.may_write() {
+            let names = names(commands);
+            let told = names == ["hand-over"] || names == ["tell", "poll"];
+            assert!(told, "{from:?} on {event:?} does {names:?}");
+        }
+    });
+}
+
+#[test]
+fn who_is_due_too_early_waits_on() {
+    explore(&rules(), |state, _, _, _, _| {
+        let early = Moment { now_ns: state.due_ns().map_or(0, |due_ns| due_ns - 1), changing: false };
+        assert_eq!(step(&rules(), *state, Event::Due, early), (*state, Vec::new()));
+    });
+}
+
+#[test]
+fn strangers_are_told_of_and_have_no_say() {
+    let rules = rules();
+    explore(&rules, |state, _, _, _, _| {
+        for peer in peers() {
+            let stranger = Peer { sm_key: KEY + 1, ..peer };
+            let told = Command::Tell(News::Stranger(peer.rank));
+            let at = moment(state, false);
+            let (alone, mut commands) = step(&rules, *state, Event::Swept(Vec::new()), at);
+            commands.push(told.clone());
+            assert_eq!(step(&rules, *state, Event::Swept(vec![stranger]), at), (alone, commands));
+            assert_eq!(step(&rules, *state, Event::Answered(stranger), at), (*state, vec![told.clone()]));
+            for order in ORDERS {
+                let refused = (*state, vec![Command::Refuse, told.clone()]);
+                assert_eq!(step(&rules, *state, Event::Ordered(order, stranger), at), refused);
+            }
+        }
+    });
+    let trusting = Rules { sm_key: 0, ..rules };
+    let stranger = Peer { rank: rank(9, 1), role: Role::Master, sm_key: KEY + 1 };
+    let (state, _) = step(&trusting, begin().0, Event::Swept(vec![stranger]), Moment { now_ns: 0, changing: false });
+    assert_eq!(state.name(), "standby", "key 0 trusts all");
+}
+
+#[test]
+fn priority_goes_before_guid_and_the_lower_guid_before_the_higher() {
+    assert!(rank(2, 9) > rank(1, 1) && rank(2, 1) > rank(2, 9));
+    let numbers = ROLES.map(|role| (role.number(), Role::from_number(role.number())));
+    assert_eq!(numbers, [0, 1, 2, 3].map(|number| (number, Some(ROLES[usize::from(number)]))));
+    let orders = ORDERS.map(|order| (order.number(), Order::from_number(order.number())));
+    assert_eq!(orders, [1, 2, 3, 4, 5].map(|number| (number, Some(ORDERS[number as usize - 1]))));
+    assert_eq!((Role::from_number(4), Order::from_number(0), Order::from_number(6)), (None, None, None));
+}
+
+#[test]
+fn a_silent_master_is_given_up_after_so_many_polls() {
+    let rules = Rules::new(rank(0, 2));
+    let master = Peer { rank: rank(0, 1), role: Role::Master, sm_key: KEY };
+    let start = Moment { now_ns: 7, changing: false };
+    let (mut state, mut commands) = step(&rules, begin().0, Event::Swept(vec![master]), start);
+    let mut polls = 0;
+    while state.name() == "standby" {
+        polls += commands.iter().filter(|command| matches!(command, Command::Poll(_))).count();
+        (state, commands) = step(&rules, state, Event::Due, moment(&state, false));
+    }
+    assert_eq!((polls, state.name()), (4, "discovering"));
+    assert_eq!(commands, [Command::Tell(News::Silent(master.rank)), Command::Sweep]);
+}
+
+/// Managers at one subnet whose messages arrive at once, and those of the dead nowhere.
+struct Subnet {
+    managers: BTreeMap<Guid, (Rules, State)>,
+    /// Who is amid a change.
+    changing: BTreeSet<Guid>,
+    now_ns: u64,
+}
+
+impl Subnet {
+    /// Managers with these ranks, started one after another.
+    fn start(ranks: &[Rank]) -> Subnet {
+        let mut subnet = Subnet { managers: BTreeMap::new(), changing: BTreeSet::new(), now_ns: 0 };
+        ranks.iter().for_each(|&rank| subnet.add(rank));
+        subnet
+    }
+
+    fn add(&mut self, rank: Rank) {
+        let (state, commands) = begin();
+        self.managers.insert(rank.guid, (Rules::new(rank), state));
+        self.carry_out(rank.guid, commands);
+    }
+
+    fn peer(&self, guid: Guid) -> Option<Peer> {
+        let (rules, state) = self.managers.get(&guid)?;
+        Some(Peer { rank: rules.rank, role: state.role(), sm_key: rules.sm_key })
+    }
+
+    fn others(&self, than: Guid) -> Vec<Peer> {
+        self.managers.keys().filter(|&&guid| guid != than).filter_map(|&guid| self.peer(guid)).collect()
+    }
+
+    /// One event, and all that follows from it; whether the order in it was taken.
+    fn tell(&mut self, guid: Guid, event: Event) -> bool {
+        let at = Moment { now_ns: self.now_ns, changing: self.changing.contains(&guid) };
+        let Some(&(rules, state)) = self.managers.get(&guid) else { return false };
+        let (next, commands) = step(&rules, state, event, at);
+        self.managers.insert(guid, (rules, next));
+        let taken = commands.first() == Some(&Command::Accept);
+        self.carry_out(guid, commands);
+        taken
+    }
+
+    fn carry_out(&mut self, guid: Guid, commands: Vec<Command>) {
+        for command in commands {
+            match command {
+                Command::Sweep | Command::Reign => _ = self.tell(guid, Event::Swept(self.others(guid))),
+                Command::Poll(other) => {
+                    if let Some(peer) = self.peer(other) {
+                        self.tell(guid, Event::Answered(peer));
+                    }
+                }
+                Command::HandOver(other) => {
+                    let by = self.peer(guid).expect("who hands over is there");
+                    if self.managers.contains_key(&other) {
+                        let taken = self.tell(other, Event::Ordered(Order::Handover, by));
+                        self.tell(guid, if taken { Event::Taken(other) } else { Event::Refused(other) });
+                    }
+                }
+                Command::Acknowledge(other) => {
+                    let by = Peer { role: Role::Standby, ..self.peer(guid).expect("who acknowledges is there") };
+                    self.tell(other, Event::Ordered(Order::Acknowledge, by));
+                }
+                Command::Urge(other) => {
+                    self.tell(other, Event::Swept(self.others(other)));
+                }
+                Command::Accept | Command::Refuse | Command::Retire | Command::Tell(_) => {}
+            }
+        }
+    }
+
+    /// Lets time pass until a minute is over, masters looking round every ten seconds.
+    fn a_minute_later(&mut self) {
+        for _ in 0..6 {
+            self.now_ns += 10_000_000_000;
+            for guid in self.managers.keys().copied().collect::<Vec<_>>() {
+                self.tell(guid, Event::Due);
+                if self.managers[&guid].1 == State::Master {
+                    self.tell(guid, Event::Swept(self.others(guid)));
+                }
+            }
+        }
+    }
+
+    fn masters(&self) -> Vec<Guid> {
+        self.managers.iter().filter(|(_, (_, state))| state.role() == Role::Master).map(|(&guid, _)| guid).collect()
+    }
+}
+
+/// Every order of three ranks.
+fn orders_of_three() -> Vec<[Rank; 3]> {
+    let [a, b, c] = [rank(3, 0x30), rank(1, 0x10), rank(1, 0x20)];
+    vec![[a, b, c], [a, c, b], [b, a, c], [b, c, a], [c, a, b], [c, b, a]]
+}
+
+#[test]
+fn whatever_the_order_of_their_coming_the_highest_is_the_only_master() {
+    for ranks in orders_of_three() {
+        let mut subnet = Subnet::start(&ranks);
+        subnet.a_minute_later();
+        assert_eq!(subnet.masters(), [Guid(0x30)], "started as {ranks:?}");
+    }
+}
+
+#[test]
+fn when_the_master_dies_the_next_in_rank_takes_over() {
+    for ranks in orders_of_three() {
+        let mut subnet = Subnet::start(&ranks);
+        subnet.a_minute_later();
+        for heir in [0x10, 0x20] {
+            let dead = subnet.masters()[0];
+            subnet.managers.remove(&dead);
+            subnet.a_minute_later();
+            subnet.a_minute_later();
+            assert_eq!(subnet.masters(), [Guid(heir)], "{dead} died; started as {ranks:?}");
+        }
+    }
+}
+
+#[test]
+fn a_change_is_ended_before_the_handover() {
+    let mut subnet = Subnet::start(&[rank(1, 0x10)]);
+    subnet.changing.insert(Guid(0x10));
+    subnet.add(rank(3, 0x30));
+    subnet.a_minute_later();
+    assert_eq!((subnet.masters(), subnet.managers[&Guid(0x10)].1.name()), (vec![Guid(0x10)], "yielding"));
+    subnet.changing.clear();
+    subnet.tell(Guid(0x10), Event::ChangeEnded);
+    assert_eq!(subnet.masters(), [Guid(0x30)]);
+}
+
+#[test]
+fn of_two_subnets_that_are_joined_the_higher_master_remains() {
+    let mut subnet = Subnet::start(&[rank(3, 0x30)]);
+    let lower = rank(1, 0x10);
+    subnet.managers.insert(lower.guid, (Rules::new(lower), State::Master));
+    let (rules, state) = subnet.managers[&Guid(0x30)];
+    let (waits, _) = step(&rules, state, Event::Swept(subnet.others(Guid(0x30))), moment(&state, false));
+    assert_eq!((waits.name(), waits.may_write()), ("waiting", false), "until the lower has handed over");
+    subnet.a_minute_later();
+    assert_eq!(subnet.masters(), [Guid(0x30)]);
+    assert_eq!(subnet.managers[&Guid(0x30)].1.name(), "master");
+}

@@ -1,0 +1,47 @@
+//! The fabrics: ibsim's own example nets, read where the package has put them, and generated ones.
+
+use reconfig::fabric::format::{Format, write};
+use reconfig::fabric::generate::{Options, Topology, generate};
+use std::path::Path;
+
+/// Where Debian's package ibsim-utils has its examples.
+const EXAMPLES: &str = "/usr/share/doc/ibsim-utils/net-examples";
+
+/// A name, and a text for ibsim.
+pub struct Net {
+    pub name: String,
+    pub text: String,
+}
+
+/// ibsim's example nets; none, visibly, where they are not there.
+pub fn examples() -> Vec<Net> {
+    let Ok(entries) = std::fs::read_dir(Path::new(EXAMPLES)) else {
+        println!("SKIPPED: no example nets of ibsim in {EXAMPLES}");
+        return Vec::new();
+    };
+    let files = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
+    let mut nets: Vec<Net> = files
+        .filter_map(|path| {
+            let name = path.file_name()?.to_str().filter(|name| name.starts_with("net"))?;
+            Some(Net { name: name.into(), text: std::fs::read_to_string(&path).ok()? })
+        })
+        .collect();
+    nets.sort_by(|a, b| a.name.cmp(&b.name));
+    nets
+}
+
+/// A generated fabric.
+pub fn generated(topology: &str, seed: u64) -> Net {
+    let parsed: Topology = topology.parse().unwrap_or_else(|error| panic!("{error}"));
+    let fabric = generate(&parsed, &Options { seed, ..Options::default() }).unwrap_or_else(|error| panic!("{error}"));
+    Net {
+        name: format!("{topology} seed {seed}"),
+        text: write(&fabric, Format::IbsimNet).expect("ibsim nets are written"),
+    }
+}
+
+/// Small ones, of four families; the first cannot be rewritten in place without a deadlock.
+pub const SMALL: [(&str, u64); 4] =
+    [("random-regular:8,4,5", 112), ("leaf-spine:12,6,8", 0), ("torus:4x4x2,4", 0), ("dragonfly:2,4,2", 0)];
+/// 320 switches and 1024 CAs.
+pub const LARGE: (&str, u64) = ("three-level:16,8,8,8,8", 0);

@@ -1,0 +1,42 @@
+//! Real subnet managers on real ibsim, seen from outside by the tools that every administrator has: ibnetdiscover, dump_fts,
+//! ibroute, smpquery, saquery, ibtracert, ibdmchk, OpenSM itself. Without these programs each test says `SKIPPED`.
+//! `subnet` serves and runs, `told` reads what tools print, `picture` puts it together, `agree` holds one tool against the
+//! other, `judges` asks whether the routing is free of deadlock.
+#![allow(dead_code)] // The plumbing is shared with an example, which needs other parts of it.
+
+mod agree;
+mod fabrics;
+mod judges;
+mod lids;
+mod opensm;
+mod opensm_agrees;
+mod picture;
+#[path = "../../examples/ibdmchk_agreement/process.rs"]
+mod process;
+mod subnet;
+mod told;
+
+/// What all of it takes.
+const PROGRAMS: [&str; 11] = [
+    "ibsim",
+    "ibsim-run",
+    "opensm",
+    "ibnetdiscover",
+    "dump_fts",
+    "ibroute",
+    "smpquery",
+    "saquery",
+    "ibtracert",
+    "sminfo",
+    "ibdmchk",
+];
+
+/// Whether all programs are there; says so where they are not.
+fn installed() -> bool {
+    let missing = process::missing(&PROGRAMS);
+    if !missing.is_empty() {
+        let packages = "opensm, ibsim-utils, infiniband-diags, ibutils";
+        println!("SKIPPED: {} not installed (Debian: {packages})", missing.join(", "));
+    }
+    missing.is_empty()
+}

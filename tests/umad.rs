@@ -1,0 +1,232 @@
+//! The transport against real ibsim, through real libibumad: what a sweep finds, what a trap brings, what loss costs, and
+//! what is said where there is nothing to speak through.
+//!
+//! ibsim's preload must be in the process that speaks, so that process is the example `sweep`.
+
+use reconfig::fabric::Fabric;
+use reconfig::fabric::format::{Format, read, write};
+use reconfig::fabric::generate::{Options, generate};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long anything here may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running ibsim with its console; it ends with the value.
+struct Ibsim {
+    child: Child,
+    console: ChildStdin,
+    folder: tempfile::TempDir,
+    socket: String,
+}
+
+impl Drop for Ibsim {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Ibsim {
+    fn start(name: &str, fabric: &Fabric) -> Ibsim {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let net = folder.path().join("net");
+        std::fs::write(&net, write(fabric, Format::IbsimNet).expect("a fabric that ibsim loads")).expect("room");
+        let socket = format!("reconfig-umad-{}-{name}", std::process::id());
+        let said = std::fs::File::create(folder.path().join("ibsim.out")).expect("room");
+        let mut child = Command::new("ibsim")
+            .args(["-s", "-N", "40000", "-S", "4000", "-P", "400000", "net"])
+            .current_dir(folder.path())
+            .env("IBSIM_SOCKNAME", &socket)
+            .stdin(Stdio::piped())
+            .stdout(said)
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("ibsim");
+        let console = child.stdin.take().expect("piped");
+        let ibsim = Ibsim { child, console, folder, socket };
+        wait_for(&ibsim.folder.path().join("ibsim.out"), "Network simulator ready");
+        ibsim
+    }
+
+    fn tell(&mut self, command: &str) {
+        writeln!(self.console, "{command}").expect("ibsim runs");
+    }
+
+    /// A program in this subnet.
+    fn command(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new("timeout");
+        command.args([PATIENCE.as_secs().to_string().as_str(), "ibsim-run", program]).args(arguments);
+        command.current_dir(self.folder.path()).env("IBSIM_SOCKNAME", &self.socket).stdin(Stdio::null());
+        command
+    }
+
+    fn sweep(&self, arguments: &[&str]) -> Output {
+        self.command(sweep_path().to_str().expect("UTF-8"), arguments).output().expect("timeout, ibsim-run")
+    }
+}
+
+fn wait_for(file: &Path, word: &str) {
+    let began = Instant::now();
+    while !std::fs::read_to_string(file).is_ok_and(|text| text.contains(word)) {
+        assert!(began.elapsed() < PATIENCE, "{} never said `{word}`", file.display());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The example, as the same build made it.
+fn sweep_path() -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a path");
+    test.ancestors().nth(2).expect("target/PROFILE/deps/TEST").join("examples/sweep")
+}
+
+fn runs(program: &str) -> bool {
+    Command::new(program).arg("-h").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+}
+
+fn installed() -> bool {
+    let missing = ["ibsim", "ibsim-run"].iter().find(|tool| !runs(tool));
+    if let Some(tool) = missing {
+        println!("SKIPPED: {tool} is not installed (Debian: ibsim-utils)");
+        return false;
+    }
+    let built = sweep_path().exists();
+    if !built {
+        println!("SKIPPED: the example is not built (cargo build --example sweep)");
+    }
+    built
+}
+
+fn made(topology: &str) -> Fabric {
+    generate(&topology.parse().expect("a topology"), &Options { seed: 7, ..Options::default() }).expect("it exists")
+}
+
+/// Nodes and cables, by GUID and port.
+fn shape(fabric: &Fabric) -> Vec<String> {
+    let name = |port| {
+        let port = fabric.port(port);
+        format!("{}[{}]", fabric.node(port.node).guid, port.num)
+    };
+    let nodes = fabric
+        .nodes()
+        .map(|(_, node)| format!("{} {:?} {} ports {:?}", node.guid, node.kind, node.num_ports, node.description));
+    let links = fabric.links().map(|(a, b)| {
+        let (a, b) = (name(a), name(b));
+        if a < b { format!("{a} to {b}") } else { format!("{b} to {a}") }
+    });
+    let mut lines: Vec<String> = nodes.chain(links).collect();
+    lines.sort();
+    lines
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn found(output: &Output) -> Fabric {
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    read(&output.stdout, "sweep").unwrap_or_else(|error| panic!("{}", error.render(false)))
+}
+
+/// How many SMPs were sent again.
+fn sent_again(output: &Output) -> u64 {
+    let said = text(&output.stderr);
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let of = words.iter().position(|&word| word == "SMPs,").expect("the counts");
+    words[of + 1].parse().expect("a count")
+}
+
+#[test]
+fn a_sweep_finds_what_ibsim_was_given_whatever_the_window() {
+    if !installed() {
+        return;
+    }
+    for (name, topology) in [("tree", "fat-tree:4,3"), ("torus", "torus:3x3x3,2"), ("random", "random-regular:24,5,3")]
+    {
+        let fabric = made(topology);
+        let ibsim = Ibsim::start(name, &fabric);
+        for window in ["1", "8", "128"] {
+            let output = ibsim.sweep(&["--window", window]);
+            assert_eq!(shape(&found(&output)), shape(&fabric), "{topology}, window {window}");
+            assert_eq!(sent_again(&output), 0, "{topology}, window {window}: nothing is lost here");
+        }
+    }
+}
+
+#[test]
+fn a_fifth_of_all_mads_lost_and_a_fifth_late_costs_retries_and_nothing_else() {
+    if !installed() {
+        return;
+    }
+    let fabric = made("mesh:3x3,1");
+    let ibsim = Ibsim::start("loss", &fabric);
+    let output = ibsim.sweep(&["--loss", "0.2", "--seed", "3", "--window", "32"]);
+    assert_eq!(shape(&found(&output)), shape(&fabric));
+    assert!(sent_again(&output) > 10, "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_trap_reaches_whoever_manages_the_port() {
+    if !installed() {
+        return;
+    }
+    if !runs("opensm") {
+        println!("SKIPPED: opensm is not installed; without it no port knows where its manager is");
+        return;
+    }
+    let fabric = made("ring:4,1");
+    let mut ibsim = Ibsim::start("trap", &fabric);
+    let mut opensm = ibsim.command("opensm", &["-o", "-f", "osm.log"]);
+    let opensm = opensm.env("OSM_TMP_DIR", ibsim.folder.path()).env("OSM_CACHE_DIR", ibsim.folder.path()).output();
+    let opensm = opensm.expect("opensm");
+    let log = std::fs::read_to_string(ibsim.folder.path().join("osm.log")).expect("OpenSM's log");
+    assert!(log.contains("SUBNET UP"), "{}\n{}\n{log}", text(&opensm.stdout), text(&opensm.stderr));
+    let said = ibsim.folder.path().join("said");
+    let mut listener = ibsim
+        .command(sweep_path().to_str().expect("UTF-8"), &["--listen", "30"])
+        .stdout(Stdio::null())
+        .stderr(std::fs::File::create(&said).expect("room"))
+        .spawn()
+        .expect("timeout, ibsim-run");
+    wait_for(&said, "listening");
+    let (port, _) = fabric
+        .links()
+        .find(|&(a, b)| [a, b].iter().all(|&port| fabric.node(fabric.port(port).node).is_switch()))
+        .expect("a ring of switches");
+    let (node, num) = (fabric.node(fabric.port(port).node), fabric.port(port).num);
+    ibsim.tell(&format!("Unlink \"{}\"[{num}]", node.description));
+    let ended = listener.wait().expect("it is ours");
+    let said = std::fs::read_to_string(&said).expect("what it said");
+    assert!(ended.success() && said.contains("LinksChanged"), "{said}");
+}
+
+#[test]
+fn the_ports_of_this_machine_can_be_listed() {
+    if !installed() {
+        return;
+    }
+    let fabric = made("ring:4,1");
+    let ibsim = Ibsim::start("list", &fabric);
+    let output = ibsim.sweep(&["--list"]);
+    assert!(text(&output.stdout).starts_with("ibsim0 port "), "{}", text(&output.stdout));
+    let missing = ibsim.sweep(&["--ca", "mlx5_7"]);
+    assert!(!missing.status.success());
+    assert!(text(&missing.stderr).contains("there is no adapter `mlx5_7` here; there are: `ibsim0`"));
+}
+
+#[test]
+fn without_an_adapter_it_says_what_is_missing() {
+    if !installed() {
+        return;
+    }
+    if Path::new("/sys/class/infiniband").exists() {
+        println!("SKIPPED: this machine has InfiniBand adapters");
+        return;
+    }
+    let output = Command::new(sweep_path()).output().expect("the example");
+    assert!(!output.status.success());
+    let said = text(&output.stderr);
+    assert!(said.contains("no InfiniBand adapter") || said.contains("libibumad3"), "{said}");
+}

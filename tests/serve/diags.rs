@@ -75,3 +75,20 @@ fn smpquery_asks_for_every_attribute() {
         "hosts hand nothing on"
     );
 }
+
+/// One MAD at a time, and time that stands still in between: the same events to the last.
+#[test]
+fn a_program_that_waits_for_each_answer_repeats_exactly() {
+    if !installed(&["smpquery"]) {
+        return;
+    }
+    let conversation = || {
+        let served = Served::start(&bundled("fat-tree-4-2"), &["--speed", "0", "--start"]);
+        for query in [&["portinfo", "-D", "0,1", "5"][..], &["sl2vl", "-D", "0,1", "2"], &["nodeinfo", "-D", "0,1,2,1"]] {
+            served.run("host-1 HCA-1", "smpquery", query);
+        }
+        let last = served.end();
+        (last["simulated_ns"].clone(), last["trace_hash"].clone(), last["mads"].clone())
+    };
+    assert_eq!(conversation(), conversation());
+}

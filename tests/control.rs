@@ -236,8 +236,8 @@ fn the_commands_show_what_the_manager_says() {
         Order::Status => answers.finish(Reply::Status(Box::new(status()))),
         _ => done(answers, "as you say"),
     });
-    let (code, shown, _) = reconfig(&["status"], &manager.path);
-    assert_eq!(code, 0);
+    let (code, shown, said) = reconfig(&["status"], &manager.path);
+    assert_eq!(code, 0, "{said}");
     for word in
         ["master for 61.0 s", "20 switches", "upper (LMC 1)", "spine-2", "12 345", "2 × 128", "removal of spine-1"]
     {

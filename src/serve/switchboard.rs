@@ -452,7 +452,11 @@ fn answered_by(mad: &[u8; MAD_SIZE]) -> Answerer {
         return Answerer::Nobody;
     }
     match class_of(mad) {
-        class::SUBNET_LID | class::SUBNET_DIRECTED if AttributeId::from(clients::attribute(mad)) != AttributeId::SmInfo => Answerer::Agent,
+        class::SUBNET_LID | class::SUBNET_DIRECTED
+            if AttributeId::from(clients::attribute(mad)) != AttributeId::SmInfo =>
+        {
+            Answerer::Agent
+        }
         class::PERFORMANCE => Answerer::Agent,
         _ => Answerer::Client,
     }

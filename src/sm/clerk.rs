@@ -64,7 +64,7 @@ struct Seen {
     role: Option<&'static str>,
     cause: String,
     last_heavy_ns: u64,
-    traps: BTreeMap<u16, u64>,
+    traps: BTreeMap<String, u64>,
     changes: BTreeMap<String, u64>,
     last_change: Option<Box<ChangeDone>>,
     trouble: Option<String>,
@@ -196,7 +196,7 @@ impl Clerk {
             }
             SubnetEvent::Silent { switch } => return control::Happening::Noticed { node: node(switch), silent: true },
         };
-        *self.seen.traps.entry(number).or_default() += 1;
+        *self.seen.traps.entry(number.to_string()).or_default() += 1;
         control::Happening::Trap { number, lid, node: name }
     }
 
@@ -500,7 +500,7 @@ mod tests {
         let status = clerk.status();
         assert_eq!(heard, [1, 2, 3]);
         assert_eq!(status.role, "master");
-        assert_eq!(status.sweeps.traps, BTreeMap::from([(128, 1)]));
+        assert_eq!(status.sweeps.traps, BTreeMap::from([("128".to_string(), 1)]));
         assert_eq!(status.trouble.as_deref(), Some("two nodes have one GUID"));
     }
 }

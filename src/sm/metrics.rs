@@ -163,7 +163,7 @@ impl Metrics {
         set(&self.retries, status.smps.retries);
         set(&self.late, status.smps.late);
         for (number, &count) in &status.sweeps.traps {
-            set(&self.traps.get_or_create(&vec![("number", number.to_string())]), count);
+            set(&self.traps.get_or_create(&vec![("number", number.clone())]), count);
         }
         set(&self.sweeps, status.sweeps.heavy);
         for (outcome, &count) in &status.changes {

@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 type Seen = (BTreeSet<(Guid, NodeKind, u8, String)>, BTreeSet<(Guid, PortNum, Guid, PortNum)>);
 
 fn seen(fabric: &Fabric) -> Seen {
-    let node = |node: &reconfig::fabric::Node| (node.guid, node.kind, node.num_ports, node.description.trim().to_string());
+    let node =
+        |node: &reconfig::fabric::Node| (node.guid, node.kind, node.num_ports, node.description.trim().to_string());
     let end = |port| (fabric.node(fabric.port(port).node).guid, fabric.port(port).num);
     let both = fabric.links().flat_map(|(one, other)| [(one, other), (other, one)]);
     let links = both.map(|(one, other)| (end(one).0, end(one).1, end(other).0, end(other).1));
@@ -69,7 +70,10 @@ fn smpquery_asks_for_every_attribute() {
         let text = served.run("host-1 HCA-1", "smpquery", query).well();
         assert!(text.contains(line), "no `{line}` in smpquery {query:?}:\n{text}");
     }
-    assert!(!served.run("host-1 HCA-1", "smpquery", &["nodeinfo", "-D", "0,1,2,1"]).succeeded(), "hosts hand nothing on");
+    assert!(
+        !served.run("host-1 HCA-1", "smpquery", &["nodeinfo", "-D", "0,1,2,1"]).succeeded(),
+        "hosts hand nothing on"
+    );
 }
 
 /// One MAD at a time, and time that stands still in between: the same events to the last.

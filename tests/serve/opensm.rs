@@ -90,7 +90,10 @@ fn a_cable_that_dies_is_told_by_a_trap_and_routed_around() {
     let after = served.run("host-2 HCA-1", "dump_fts", &[]).well();
     assert_ne!(before, after, "nothing was routed anew");
     let status = served.status();
-    assert!(status["packets"]["lost_to_failure"].as_u64().unwrap() + status["packets"]["lost_to_change"].as_u64().unwrap() > 0);
+    assert!(
+        status["packets"]["lost_to_failure"].as_u64().unwrap() + status["packets"]["lost_to_change"].as_u64().unwrap()
+            > 0
+    );
     assert!(status["mads"]["Set(LinearForwardingTable)"].as_u64().unwrap() > 0, "{}", status["mads"]);
     assert!(status["mads"]["TrapRepress(Notice)"].as_u64().unwrap() > 0, "{}", status["mads"]);
 }

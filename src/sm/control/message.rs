@@ -271,7 +271,7 @@ pub struct SweepStatus {
     /// The pause between two light ones, where there are any.
     pub period_ns: Option<u64>,
     /// Traps by number, without repetitions.
-    pub traps: BTreeMap<u16, u64>,
+    pub traps: BTreeMap<String, u64>,
 }
 
 /// Something that happened.

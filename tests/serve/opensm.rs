@@ -104,7 +104,7 @@ fn tools_that_need_a_manager_find_what_it_made() {
     if !installed(&["opensm"]) || !installed(&tools) {
         return;
     }
-    let served = Served::start(&bundled("fat-tree-4-2"), &["--start", "--speed", "0.001"]);
+    let served = Served::start(&bundled("fat-tree-4-2"), &[]);
     let _opensm = daemon(&served, "host-3 HCA-1", "updn");
     let run = |program: &str, arguments: &[&str]| served.run("host-1 HCA-1", program, arguments).well();
     assert!(run("sminfo", &[]).contains("SMINFO_MASTER"));

@@ -111,18 +111,21 @@ pub fn main() -> ExitCode {
 fn run(arguments: Arguments) -> Result<Answer, Failure> {
     output::choose_colour(arguments.common.color);
     // Who runs for good tells what happens.
-    let daemon = u8::from(matches!(arguments.command, Command::Sm(_)));
-    log::start(arguments.common.verbose.saturating_add(daemon))?;
-    dispatch(arguments.command, arguments.common)
+    let (daemon, json) = match &arguments.command {
+        Command::Sm(arguments) => (1, arguments.logs_json()),
+        _ => (0, false),
+    };
+    let reload = log::start(arguments.common.verbose.saturating_add(daemon), json)?;
+    dispatch(arguments.command, arguments.common, reload)
 }
 
-fn dispatch(command: Command, common: Common) -> Result<Answer, Failure> {
+fn dispatch(command: Command, common: Common, reload: log::Reload) -> Result<Answer, Failure> {
     match command {
         Command::Simulate(arguments) => simulate::run(&arguments, common),
         Command::Plan(arguments) => plan::run(&arguments, common),
         Command::Check(arguments) => check::run(&arguments, common),
         Command::Audit(arguments) => audit::run(&arguments, common),
-        Command::Sm(arguments) => sm::run(&arguments, common),
+        Command::Sm(arguments) => sm::run(&arguments, common, reload),
         Command::Serve(arguments) => serve::run(&arguments, common),
         Command::Fabric(command) => fabric::run(command, common),
         Command::Status(arguments) => status::run(&arguments, common),

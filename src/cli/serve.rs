@@ -5,6 +5,10 @@ use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
 use super::simulate::{LatchChoice, traffic as pattern};
 use super::{Common, output};
+use crate::change::{self, BringUp};
+use crate::fabric::Fabric;
+use crate::lid;
+use crate::routing::UpDown;
 use crate::serve::{Patience, ServeOptions, Server, Switchboard, protocol};
 use crate::sim::{Sim, SimConfig};
 use anyhow::anyhow;
@@ -40,6 +44,16 @@ pub(super) struct Arguments {
     /// Simulated time after which a MAD that no device answered is given back, in microseconds.
     #[arg(long, value_name = "US", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=60_000_000))]
     mad_timeout: u64,
+    /// Begin with a subnet that is up: LIDs as the fabric has them, up*/down* tables, cabled ports ACTIVE. Otherwise the
+    /// power has just come.
+    #[arg(long)]
+    warm: bool,
+    /// The least LID mask control of a subnet that is up; LIDs are numbered anew where the fabric has less.
+    #[arg(long, default_value_t = 0, requires = "warm", value_parser = clap::value_parser!(u8).range(0..=7))]
+    lmc: u8,
+    /// How often a MAD that no device answered is sent again before it is given back.
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    mad_retries: u32,
     #[command(flatten)]
     traffic: TrafficArguments,
     #[command(flatten)]
@@ -114,12 +128,16 @@ enum PathChoice {
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let fabric = read_fabric(&arguments.fabric)?;
     let options = arguments.options()?;
-    let mut sim = Sim::cold(&fabric, arguments.sim_config()?).map_err(Failure::input)?;
+    let (fabric, mut sim) = match arguments.warm {
+        true => arguments.warm(&fabric)?,
+        false => (fabric.clone(), Sim::cold(&fabric, arguments.sim_config()?).map_err(Failure::input)?),
+    };
     sim.outlast_deadlocks();
     if arguments.traffic.start {
         sim.start();
     }
-    let patience = Patience { agent_ns: arguments.mad_timeout * 1_000, ..Patience::default() };
+    let (agent_ns, retries) = (arguments.mad_timeout * 1_000, arguments.mad_retries);
+    let patience = Patience { agent_ns, retries, ..Patience::default() };
     let mut board = Switchboard::new(fabric, sim, patience);
     if arguments.traffic.paths == PathChoice::Records {
         board.have_paths_asked();
@@ -149,6 +167,23 @@ impl Arguments {
             console: !self.no_console,
             speed: speed(&self.speed)?,
         })
+    }
+
+    /// The fabric with its LIDs, and a subnet of it that is up, routed by up*/down*.
+    fn warm(&self, fabric: &Fabric) -> Result<(Fabric, Sim), Failure> {
+        let config = self.sim_config()?;
+        let bring_up = BringUp { data_vls: config.data_vls, optimised_sl_to_vl: None, lmc: choice::lmc(self.lmc)? };
+        let fabric = bring_up.equip(fabric).map_err(Failure::undone)?;
+        let function = bring_up.route(&fabric, &UpDown::default()).map_err(Failure::undone)?;
+        let sm = change::manager_port(&fabric, &fabric, None).map_err(Failure::undone)?;
+        let lanes = change::data_vls(&fabric);
+        let mut sim = Sim::new(&fabric, SimConfig { data_vls: lanes, ..config }, sm).map_err(Failure::input)?;
+        let tables = lid::bring_up(&fabric, &function, lanes);
+        for switch in fabric.switches() {
+            let lft = &tables.lfts[switch.index()];
+            (0..lft.blocks()).for_each(|block| sim.load_lft_block(switch, block, &lft.block(block)));
+        }
+        Ok((fabric, sim))
     }
 
     fn sim_config(&self) -> Result<SimConfig, Failure> {

@@ -1,14 +1,18 @@
 //! `reconfig sm`: the subnet manager of a real subnet, through the kernel's user MAD interface.
 
+use super::log::Reload;
 use super::outcome::{Answer, Failure};
 use super::{Common, output};
 use crate::ids::{Guid, Lmc, PortNum};
 use crate::lid::{self, Guid2Lid};
 use crate::plan::{Arming, Observer, Policy};
 use crate::routing::{self, ENGINES};
+use crate::sm::clerk::{Clerk, Facts};
+use crate::sm::control::{Control, DEFAULT_SOCKET, OwnPort, PolicyStatus};
 use crate::sm::election::{Rank, Rules};
+use crate::sm::metrics::{Metrics, MetricsServer};
 use crate::sm::{
-    Config, Desk, Happening, Household, Limits, Reception, SharedDesk, Takeover, Until, lid_file, live, pace,
+    Config, Desk, Happening, Household, Limits, Reception, SharedDesk, Takeover, Until, lid_file, live, pace, systemd,
 };
 use crate::subnet::{Manager, Sources, Timing};
 use crate::transport::Transport;
@@ -16,12 +20,10 @@ use crate::transport::faults::{Chances, Faulty};
 use crate::transport::umad::{Adapter, AdapterPort, Role, Umad, UmadOptions};
 use anyhow::anyhow;
 use std::cell::RefCell;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::Duration;
-
-/// Between two looks at what happened.
-const LOOK: Duration = Duration::from_millis(20);
+use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -31,7 +33,7 @@ right to open /dev/infiniband/umadN. `reconfig status`, `reconfig change` and `r
 Examples:
   reconfig sm --list
   reconfig sm --once --lmc 1
-  reconfig sm --ca mlx5_0 --port 1 --control /run/reconfig.sock --guid2lid /var/cache/reconfig/guid2lid
+  reconfig sm --ca mlx5_0 --port 1 --guid2lid /var/cache/reconfig/guid2lid
 
 Exit codes: 0 stopped as asked; 2 wrong usage; 3 the port failed, or with --once the subnet could not be brought up.")]
 pub(super) struct Arguments {
@@ -107,6 +109,18 @@ pub(super) struct Arguments {
     /// Seconds between two light sweeps while nothing happens; 0: none.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     sweep: f64,
+    /// The control socket, for `reconfig status`, `change` and `events`; not made with --once.
+    #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET)]
+    socket: PathBuf,
+    /// Serve Prometheus metrics over HTTP at this address, such as 127.0.0.1:9710; off without it.
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+    /// Allow --metrics an address that others can reach.
+    #[arg(long, requires = "metrics")]
+    metrics_anywhere: bool,
+    /// How the log is written.
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
+    log_format: String,
     /// Wait at every barrier of a change until told to go on.
     #[arg(long)]
     pause_at_barriers: bool,
@@ -150,7 +164,7 @@ fn faults(text: &str) -> Result<Faults, String> {
     Ok(faults)
 }
 
-pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
+pub(super) fn run(arguments: &Arguments, common: Common, reload: Reload) -> Result<Answer, Failure> {
     if arguments.list {
         return list(common);
     }
@@ -163,12 +177,17 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
             answer_ms: arguments.timeout.saturating_mul(10),
         };
         let port = Umad::open(&options).map_err(Failure::undone)?;
-        let guid = port.guid();
+        let own = OwnPort {
+            adapter: port.adapter().to_string(),
+            port: port.port(),
+            guid: port.guid(),
+            priority: arguments.priority,
+        };
         tracing::info!(adapter = port.adapter(), port = %port.port(), "managing the subnet behind this port");
         match arguments.faults {
-            None => run_on(arguments, port, guid, common).await,
+            None => run_on(arguments, port, own, reload).await,
             Some(Faults { chances, seed }) => {
-                run_on(arguments, Faulty::new(port, chances, chances, seed), guid, common).await
+                run_on(arguments, Faulty::new(port, chances, chances, seed), own, reload).await
             }
         }
     })
@@ -202,24 +221,51 @@ fn port_row(adapter: &Adapter, port: &AdapterPort) -> serde_json::Value {
     })
 }
 
-/// The life of the manager, with whoever looks at its desk beside it.
+/// The life of the manager, with its clerk beside it.
 async fn run_on<T: Transport>(
     arguments: &Arguments,
     transport: T,
-    guid: Guid,
-    common: Common,
+    port: OwnPort,
+    reload: Reload,
 ) -> Result<Answer, Failure> {
     let desk = Desk::new(arguments.pause_at_barriers);
     let manager = Manager::new(transport, timing(arguments), arguments.m_key);
-    let household = household(arguments, guid, desk.clone())?;
+    let household = household(arguments, port.guid, desk.clone())?;
+    let mut clerk = Clerk::new(desk.clone(), facts(arguments, port));
+    clerk.sets_log(Box::new(move |filter| reload.filter(filter)));
     let until = if arguments.once { Until::Up } else { Until::Told };
+    if until == Until::Told {
+        let (control, requests) = Control::bind(&arguments.socket).map_err(Failure::undone)?;
+        clerk.serves(requests, control.events());
+        tokio::spawn(control.serve());
+    }
+    if let Some(address) = arguments.metrics {
+        let metrics = Arc::new(Metrics::new());
+        let server = MetricsServer::bind(address, arguments.metrics_anywhere).await.map_err(Failure::input)?;
+        tokio::spawn(server.serve(metrics.clone()));
+        clerk.measures(metrics);
+    }
     let outcome = tokio::select! {
         outcome = live(manager, household, until) => outcome,
-        never = attend(&desk, common) => match never {},
+        never = clerk.attend(tell) => match never {},
         () = told_to_end() => { tracing::info!("told to end"); Ok(()) }
     };
-    look(&desk, common);
+    clerk.look(tell);
+    systemd::stopping();
     outcome.map(|()| Answer::Yes).map_err(Failure::undone)
+}
+
+fn facts(arguments: &Arguments, port: OwnPort) -> Facts {
+    Facts {
+        port,
+        engine: arguments.engine.clone(),
+        data_vls: arguments.vls,
+        policy: PolicyStatus {
+            sources: arguments.sources.clone(),
+            observer: arguments.drain.to_string(),
+            arming: Arming::Off.to_string(),
+        },
+    }
 }
 
 fn household(arguments: &Arguments, guid: Guid, desk: SharedDesk) -> Result<Household, Failure> {
@@ -299,31 +345,27 @@ async fn told_to_end() {
     }
 }
 
-/// Looks at the desk for ever.
-async fn attend(desk: &SharedDesk, common: Common) -> std::convert::Infallible {
-    loop {
-        tokio::time::sleep(LOOK).await;
-        look(desk, common);
+/// What happened, for the log.
+fn tell(now_ns: u64, happening: &Happening) {
+    let seconds = now_ns as f64 / 1e9;
+    match happening {
+        Happening::Up { arrival } => tracing::info!(seconds, ?arrival, "SUBNET UP"),
+        Happening::Begun { why } => tracing::info!(seconds, "change: {why}"),
+        Happening::Entered { state } => tracing::info!(seconds, state, "entered"),
+        Happening::Held { barrier } => tracing::info!(seconds, barrier, "waiting for leave"),
+        Happening::Changed(report) => {
+            let outcome = &report.outcome;
+            let smps: u64 = report.phases.iter().map(|phase| phase.smps.total()).sum();
+            tracing::info!(seconds, ?outcome, smps, "the change is over");
+        }
+        Happening::Failed(why) => tracing::error!(seconds, "{why}"),
+        other => tracing::debug!(seconds, ?other),
     }
 }
 
-/// Tells what happened.
-fn look(desk: &SharedDesk, _common: Common) {
-    let happened: Vec<(u64, Happening)> = desk.borrow_mut().happenings().collect();
-    for (now_ns, happening) in happened {
-        let seconds = now_ns as f64 / 1e9;
-        match happening {
-            Happening::Up { arrival } => tracing::info!(seconds, ?arrival, "SUBNET UP"),
-            Happening::Begun { why } => tracing::info!(seconds, "change: {why}"),
-            Happening::Entered { state } => tracing::info!(seconds, state, "entered"),
-            Happening::Held { barrier } => tracing::info!(seconds, barrier, "waiting for leave"),
-            Happening::Changed(report) => {
-                let outcome = &report.outcome;
-                let smps: u64 = report.phases.iter().map(|phase| phase.smps.total()).sum();
-                tracing::info!(seconds, ?outcome, smps, "the change is over");
-            }
-            Happening::Failed(why) => tracing::error!(seconds, "{why}"),
-            other => tracing::debug!(seconds, ?other),
-        }
+impl Arguments {
+    /// Whether the log is for programs.
+    pub(super) fn logs_json(&self) -> bool {
+        self.log_format == "json"
     }
 }

@@ -30,6 +30,9 @@ pub fn served(status: &Status) -> String {
     for (fate, packets) in fates {
         line(&mut text, format_args!("         {:>9}  {fate}", count(packets)));
     }
-    line(&mut text, format_args!("deadlock {}", if status.deadlocks == 0 { "none".into() } else { count(status.deadlocks) }));
+    line(
+        &mut text,
+        format_args!("deadlock {}", if status.deadlocks == 0 { "none".into() } else { count(status.deadlocks) }),
+    );
     text
 }

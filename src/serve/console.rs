@@ -236,7 +236,8 @@ mod tests {
 
     #[test]
     fn what_is_no_command_is_refused() {
-        let cases = ["Reboot", "Unlink", r#"Unlink "a"[x]"#, r#"Unlink "a" 3"#, r#"Kill "a"[3]"#, "Traffic load 2", "Quit now"];
+        let cases =
+            ["Reboot", "Unlink", r#"Unlink "a"[x]"#, r#"Unlink "a" 3"#, r#"Kill "a"[3]"#, "Traffic load 2", "Quit now"];
         for line in cases {
             assert!(Command::read(line).is_err(), "{line}");
         }

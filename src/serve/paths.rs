@@ -100,7 +100,8 @@ impl Paths {
 
     /// What was not answered in time is asked again.
     pub fn expire(&mut self, real_ns: u64) {
-        let late: Vec<u64> = self.asked.iter().filter(|(_, (_, until))| *until <= real_ns).map(|(&tid, _)| tid).collect();
+        let late: Vec<u64> =
+            self.asked.iter().filter(|(_, (_, until))| *until <= real_ns).map(|(&tid, _)| tid).collect();
         for tid in late {
             if let Some((wanted, _)) = self.asked.remove(&tid) {
                 self.again(wanted);

@@ -198,8 +198,7 @@ impl Server {
         let under_way = self.board.under_way_until();
         let until = under_way.unwrap_or(now_ns + self.pace.owed_ns()).min(now_ns + self.slice_ns);
         if until == now_ns {
-            // Requests to other clients run out by the clock of the machine.
-            self.board.run(now_ns, self.real_ns());
+            self.board.settle(self.real_ns());
             self.send();
             return false;
         }

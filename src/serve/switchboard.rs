@@ -11,13 +11,12 @@ use super::console::find_node;
 use super::counts::MadCounts;
 use super::paths::{self, PathCounts, Paths, Wanted};
 use super::protocol::{CALL_DATA_SIZE, Call, CallKind, Connect, Packet, TIMED_OUT, Vendor};
-use super::waits::{Until, Waits};
+use super::waits::{Expired, Until, Waits};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Lid, PortNum, Sl};
 use crate::sim::{Halt, Sim};
 use crate::transport::Datagram;
 use crate::wire::{AttributeId, MAD_SIZE, NodeInfo, PortInfo, class, class_of};
-use std::collections::BTreeSet;
 
 /// InformInfo: who sets it wants reports (section 15.2.5.12).
 const INFORM_INFO: u16 = 0x0003;
@@ -27,13 +26,16 @@ const INFORM_INFO: u16 = 0x0003;
 pub struct Patience {
     /// Of a device's agent, in nanoseconds of simulated time.
     pub agent_ns: u64,
+    /// How often a request is sent again that no agent answered, before it comes back. The kernel does this for its
+    /// programs as they ask; libumad2sim asks nobody.
+    pub retries: u32,
     /// Of another client, in nanoseconds of real time.
     pub client_ns: u64,
 }
 
 impl Default for Patience {
     fn default() -> Patience {
-        Patience { agent_ns: 2_000_000, client_ns: 1_000_000_000 }
+        Patience { agent_ns: 2_000_000, retries: 0, client_ns: 1_000_000_000 }
     }
 }
 
@@ -65,8 +67,6 @@ pub struct Switchboard {
     sim: Sim,
     fabric: Fabric,
     clients: Clients,
-    /// Ports at which somebody is, or was: what comes there must be taken.
-    attached: BTreeSet<PortId>,
     waits: Waits,
     patience: Patience,
     mads: MadCounts,
@@ -84,7 +84,6 @@ impl Switchboard {
             sim,
             fabric,
             clients: Clients::default(),
-            attached: BTreeSet::new(),
             waits: Waits::default(),
             patience,
             mads: MadCounts::default(),
@@ -165,7 +164,6 @@ impl Switchboard {
         if let Err(error) = self.sim.attach(port) {
             return refused(&error);
         }
-        self.attached.insert(port);
         match self.clients.connect(asked.id, port, asked.is_sm) {
             Ok(client) => {
                 tracing::info!("client {client}: process {} at {}", asked.id, self.fabric.describe_port(port));
@@ -302,16 +300,21 @@ impl Switchboard {
             clients::sign(&mut packet.mad, client);
         }
         self.mads.count(&packet.mad);
-        let datagram =
-            Datagram { lid: packet.dlid, qp: packet.dqp, sl: Sl::default(), bytes: packet.mad.clone() };
         if matches!(class, class::SUBNET_LID | class::SUBNET_DIRECTED) {
             self.paths.disturbed(real_ns);
         }
-        self.wait_for(client, packet, real_ns);
+        self.send(client, port, packet, real_ns, self.patience.retries);
+    }
+
+    /// Sends a client's MAD out of its port; where an agent does not answer it, so often again.
+    fn send(&mut self, client: u32, port: PortId, packet: Packet, real_ns: u64, retries: u32) {
+        let bytes = packet.mad.clone();
+        let datagram = Datagram { lid: packet.dlid, qp: packet.dqp, sl: Sl::default(), bytes };
+        self.wait_for(client, packet, real_ns, retries);
         self.sim.send_from(port, &datagram);
     }
 
-    fn wait_for(&mut self, client: u32, packet: Packet, real_ns: u64) {
+    fn wait_for(&mut self, client: u32, packet: Packet, real_ns: u64, retries: u32) {
         let (transaction, length) = (clients::transaction(&packet.mad), packet.length);
         let now_ns = self.sim.now_ns();
         let until = match answered_by(&packet.mad) {
@@ -323,7 +326,8 @@ impl Switchboard {
             self.waits.fly(transaction, length, now_ns);
         }
         if let Some(until) = until {
-            self.waits.expect(client, transaction, packet, until);
+            let retries = if matches!(until, Until::Simulated(_)) { retries } else { 0 };
+            self.waits.expect(client, transaction, packet, until, retries);
         }
     }
 
@@ -347,12 +351,20 @@ impl Switchboard {
                 break;
             }
         }
+        self.settle(real_ns);
+        self.sim.now_ns() - before
+    }
+
+    /// Sees to what real time brings while simulated time stands still: requests whose time is up, and paths that may be
+    /// asked for now.
+    pub fn settle(&mut self, real_ns: u64) {
         self.ask_for_paths(real_ns);
-        let now = self.sim.now_ns();
-        for (client, packet) in self.waits.expire(now, real_ns) {
-            self.outgoing.push((client, Packet { status: TIMED_OUT, ..packet }));
+        for Expired { client, packet, retries } in self.waits.expire(self.sim.now_ns(), real_ns) {
+            match self.clients.get(client).map(|client| client.port).filter(|_| retries > 0) {
+                Some(port) => self.send(client, port, packet, real_ns, retries - 1),
+                None => self.outgoing.push((client, Packet { status: TIMED_OUT, ..packet })),
+            }
         }
-        now - before
     }
 
     /// Has end ports ask the administration for paths, where they are to: those that were told to register again, and
@@ -378,7 +390,6 @@ impl Switchboard {
         let (Lid(1..), Lid(1..), Lid(1..), Ok(())) = (slid, dlid, manager, self.sim.attach(wanted.source)) else {
             return self.paths.again(wanted);
         };
-        self.attached.insert(wanted.source);
         let mad = Box::new(self.paths.ask(wanted, slid, dlid, real_ns + self.patience.client_ns));
         self.waits.fly(clients::transaction(&mad), MAD_SIZE as u64, self.sim.now_ns());
         self.sim.send_from(wanted.source, &Datagram { lid: manager, qp: 1, sl: Sl::default(), bytes: mad });
@@ -392,10 +403,8 @@ impl Switchboard {
 
     /// Takes what came to the ports of clients.
     fn collect(&mut self) {
-        for port in self.attached.clone() {
-            while let Some(datagram) = self.sim.received_at(port) {
-                self.deliver(port, datagram);
-            }
+        while let Some((port, datagram)) = self.sim.received() {
+            self.deliver(port, datagram);
         }
     }
 
@@ -443,7 +452,11 @@ fn answered_by(mad: &[u8; MAD_SIZE]) -> Answerer {
         return Answerer::Nobody;
     }
     match class_of(mad) {
-        class::SUBNET_LID | class::SUBNET_DIRECTED if AttributeId::from(clients::attribute(mad)) != AttributeId::SmInfo => Answerer::Agent,
+        class::SUBNET_LID | class::SUBNET_DIRECTED
+            if AttributeId::from(clients::attribute(mad)) != AttributeId::SmInfo =>
+        {
+            Answerer::Agent
+        }
         class::PERFORMANCE => Answerer::Agent,
         _ => Answerer::Client,
     }

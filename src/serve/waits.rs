@@ -25,6 +25,18 @@ pub enum Until {
 struct Wait {
     until: Until,
     packet: Packet,
+    retries: u32,
+}
+
+/// A request whose time is up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Expired {
+    /// Who asked.
+    pub client: u32,
+    /// What.
+    pub packet: Packet,
+    /// How often it may still be sent again.
+    pub retries: u32,
 }
 
 /// A MAD on its way.
@@ -44,9 +56,9 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// A client waits for the answer to this request.
-    pub fn expect(&mut self, client: u32, transaction: u64, packet: Packet, until: Until) {
-        self.open.insert((client, transaction), Wait { until, packet });
+    /// A client waits for the answer to this request, which may be sent again so often.
+    pub fn expect(&mut self, client: u32, transaction: u64, packet: Packet, until: Until, retries: u32) {
+        self.open.insert((client, transaction), Wait { until, packet, retries });
     }
 
     /// A MAD is under way that no agent answers.
@@ -78,15 +90,15 @@ impl Waits {
         simulated.chain(self.flights.values().map(|flight| flight.until)).max().filter(|&until| until > now_ns)
     }
 
-    /// Takes out the requests whose time is up, with their clients, and forgets flights that have ended.
-    pub fn expire(&mut self, simulated_ns: u64, real_ns: u64) -> Vec<(u32, Packet)> {
+    /// Takes out the requests whose time is up, and forgets flights that have ended.
+    pub fn expire(&mut self, simulated_ns: u64, real_ns: u64) -> Vec<Expired> {
         self.flights.retain(|_, flight| flight.until > simulated_ns);
         let over = |wait: &Wait| match wait.until {
             Until::Simulated(ns) => ns <= simulated_ns,
             Until::Real(ns) => ns <= real_ns,
         };
         let expired = self.open.extract_if(.., |_, wait| over(wait));
-        expired.map(|((client, _), wait)| (client, wait.packet)).collect()
+        expired.map(|((client, _), wait)| Expired { client, packet: wait.packet, retries: wait.retries }).collect()
     }
 
     /// How many requests are not answered.
@@ -108,12 +120,12 @@ mod tests {
     #[test]
     fn a_request_is_answered_or_given_back_by_its_own_clock() {
         let mut waits = Waits::default();
-        waits.expect(1, 7, packet(), Until::Simulated(1_000));
-        waits.expect(1, 8, packet(), Until::Real(1_000));
-        waits.expect(2, 7, packet(), Until::Simulated(3_000));
+        waits.expect(1, 7, packet(), Until::Simulated(1_000), 0);
+        waits.expect(1, 8, packet(), Until::Real(1_000), 0);
+        waits.expect(2, 7, packet(), Until::Simulated(3_000), 0);
         assert_eq!(waits.under_way_until(0), Some(3_000));
         assert!(waits.expire(999, 999).is_empty());
-        assert_eq!(waits.expire(1_000, 0).into_iter().map(|(client, _)| client).collect::<Vec<_>>(), [1]);
+        assert_eq!(waits.expire(1_000, 0).into_iter().map(|expired| expired.client).collect::<Vec<_>>(), [1]);
         assert!(waits.answered(2, 7));
         assert!(!waits.answered(2, 7), "nobody waits for it any more");
         assert_eq!((waits.under_way_until(1_000), waits.open()), (None, 1), "a person's answer hastens nothing");
@@ -136,7 +148,7 @@ mod tests {
     #[test]
     fn who_is_gone_waits_for_nothing() {
         let mut waits = Waits::default();
-        waits.expect(1, 7, packet(), Until::Simulated(1_000));
+        waits.expect(1, 7, packet(), Until::Simulated(1_000), 0);
         waits.forget(1);
         assert_eq!((waits.open(), waits.under_way_until(0)), (0, None));
     }

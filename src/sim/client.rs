@@ -85,6 +85,15 @@ impl Sim {
         self.clients.take(port.0)
     }
 
+    /// The next datagram that has come for any client, and its port; the lowest port first.
+    pub fn received(&mut self) -> Option<(PortId, Datagram)> {
+        if !self.clients.any_waiting() {
+            return None;
+        }
+        let port = self.clients.queues.iter().find(|(_, queue)| !queue.is_empty()).map(|(&port, _)| port)?;
+        self.clients.take(port).map(|datagram| (PortId(port), datagram))
+    }
+
     /// Whether a subnet manager runs on a port, as PortInfo's capability mask tells. Who is cut off is told from these
     /// ports; as long as there are none, nobody is.
     pub fn set_is_sm(&mut self, port: PortId, is_sm: bool) {

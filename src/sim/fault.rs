@@ -137,7 +137,7 @@ impl Sim {
             self.devices.take_lids(port.0, Lid::default(), Lmc::default());
             self.sources.take_lids(port.0, Lid::default(), Lmc::default());
             let fresh = power_on::port_info(&self.fabric, self.fabric.port(port), &self.config, true);
-            self.net.ports[port.index()].lanes = fresh.operational_vls.lanes().unwrap_or(1);
+            self.net.set_lanes(port.0, fresh.operational_vls.lanes().unwrap_or(1));
             self.devices.ports[port.index()] = fresh;
         }
     }

@@ -56,10 +56,10 @@ impl Sim {
         let from = &self.net.ports[input as usize];
         if from.source {
             let vl = self.net.tables.lane(from.node, 0, from.num, packet.sl);
-            return if vl >= from.lanes { DISCARD } else { self.net.lane(input, vl) };
+            return if self.net.runs(input, vl) { self.net.lane(input, vl) } else { DISCARD };
         }
         match self.net.tables.way(from.node, from.num, packet.dlid, packet.sl) {
-            Some((port, vl)) if vl < self.net.ports[port as usize].lanes => self.net.lane(port, vl),
+            Some((port, vl)) if self.net.runs(port, vl) => self.net.lane(port, vl),
             _ => DISCARD,
         }
     }
@@ -152,7 +152,7 @@ impl Sim {
             self.send_head(lane, out_lane);
             self.wake_when_free(port);
             self.offer(lane);
-        } else {
+        } else if !self.net.ports[port as usize].waits {
             self.wait_begins(port);
         }
     }
@@ -312,6 +312,7 @@ impl Sim {
     }
 
     /// Discards the head of a queue, which waits for nothing.
+    #[inline(never)]
     pub(super) fn discard_head(&mut self, lane: u32) {
         let id = self.net.ins[lane as usize].head;
         let gone = self.now.max(self.packets[id].tail);

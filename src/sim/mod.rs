@@ -266,7 +266,7 @@ impl Sim {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn handle(&mut self, event: wheel::Event) {
         match event.kind() {
             kind::ARRIVE => self.arrive(event.a(), event.b()),

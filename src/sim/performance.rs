@@ -223,10 +223,8 @@ impl Sim {
     /// Packets wait for an output whose link is free: none of their lanes has the credits.
     #[cold]
     pub(super) fn wait_begins(&mut self, port: u32) {
-        let out = &mut self.net.ports[port as usize];
-        if !std::mem::replace(&mut out.waits, true) {
-            self.tallies[port as usize].waits_since = self.now;
-        }
+        self.net.ports[port as usize].waits = true;
+        self.tallies[port as usize].waits_since = self.now;
     }
 
     /// An output that waited sends, or has nobody to send for any more.
@@ -238,6 +236,7 @@ impl Sim {
     }
 
     /// A packet is lost on the wire to a port.
+    #[cold]
     pub(super) fn count_missed(&mut self, port: u32, bytes: u16) {
         let tally = &mut self.tallies[port as usize];
         tally.missed_packets += 1;
@@ -246,6 +245,7 @@ impl Sim {
 
     /// The head of a queue is discarded: for its output's sake, or because it has none. What had not come so far that it
     /// was latched went with its port's own link, and is no error of anybody's.
+    #[cold]
     pub(super) fn count_discard(&mut self, lane: u32, out_lane: u32) {
         let input = self.net.port_of(lane);
         match out_lane {

@@ -114,7 +114,7 @@ impl Sim {
         let held = &mut self.devices.ports[port as usize];
         if let Some(lanes) = told.lanes().filter(|_| told != held.operational_vls) {
             held.operational_vls = told;
-            self.net.ports[port as usize].lanes = lanes.min(self.net.data_vls);
+            self.net.set_lanes(port, lanes);
         }
     }
 

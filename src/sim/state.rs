@@ -12,8 +12,9 @@ use crate::wire::PortState;
 /// Marks in [`Packet::out_lane`](super::packet::Packet): the packet is to be discarded on reaching the head.
 pub const DISCARD: u32 = NIL - 1;
 
-/// A port as a sender.
+/// A port as a sender; one cache line.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub struct OutPort {
     /// The link is sending until then.
     pub busy_until: Ticks,
@@ -245,6 +246,8 @@ pub struct Net {
     pub shift: u32,
     /// Data lanes in operation.
     pub data_vls: u8,
+    /// The fewest that any port ever had in operation.
+    fewest_lanes: u8,
     /// By port.
     pub ports: Vec<OutPort>,
     /// By lane.
@@ -275,6 +278,7 @@ impl Net {
         Net {
             shift,
             data_vls,
+            fewest_lanes: data_vls,
             ports,
             outs: vec![out_lane; lanes],
             ins: vec![in_lane; lanes],
@@ -299,6 +303,18 @@ impl Net {
     #[inline]
     pub fn lane(&self, port: u32, vl: u8) -> u32 {
         port << self.shift | u32::from(vl)
+    }
+
+    /// Whether a lane of a port is in operation.
+    #[inline]
+    pub fn runs(&self, port: u32, vl: u8) -> bool {
+        vl < self.fewest_lanes || vl < self.ports[port as usize].lanes
+    }
+
+    /// Sets a port's lanes in operation.
+    pub fn set_lanes(&mut self, port: u32, lanes: u8) {
+        self.ports[port as usize].lanes = lanes.min(self.data_vls);
+        self.fewest_lanes = self.fewest_lanes.min(lanes);
     }
 
     /// The port of a lane.

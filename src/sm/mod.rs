@@ -13,6 +13,7 @@ mod config;
 pub mod control;
 mod court;
 mod desk;
+mod directory;
 pub mod election;
 mod error;
 pub mod lid_file;

@@ -5,12 +5,14 @@
 
 use super::election::{self, Command, Event, Moment, Order, Peer, Rank, Role, Rules, State};
 use crate::ids::{Half, Sl};
+use crate::sa::{self, Directory, Limits, Sa};
 use crate::subnet::Attendant;
 use crate::transport::Datagram;
 use crate::wire::{AttributeId, Method, Notice, SmInfo, SmState, Smp, class, class_of, status};
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// The reception of one subnet manager.
 #[derive(Debug)]
@@ -22,6 +24,7 @@ pub struct Reception {
     /// Whether a change is under way.
     pub(super) changing: bool,
     wanted: VecDeque<Command>,
+    sa: Sa,
 }
 
 /// A reception that is shared between the manager and whoever lives its life.
@@ -32,7 +35,8 @@ impl Reception {
     pub fn new(rules: Rules) -> SharedReception {
         let (state, commands) = election::begin();
         let wanted = commands.into();
-        Rc::new(RefCell::new(Reception { rules, state, activity: 0, changing: false, wanted }))
+        let sa = Sa::new(Limits { sm_key: rules.sm_key, ..Limits::default() });
+        Rc::new(RefCell::new(Reception { rules, state, activity: 0, changing: false, wanted, sa }))
     }
 
     /// Where the election stands.
@@ -66,6 +70,20 @@ impl Reception {
             priority: self.rules.rank.priority,
             state: SmState::from(self.state.role().number()),
         }
+    }
+
+    /// What the SA answers from, from now on.
+    pub(super) fn set_directory(&mut self, directory: Directory) {
+        self.sa.set_directory(Arc::new(directory));
+    }
+
+    /// Requests to the SA so far, by attribute.
+    pub fn sa_requests(&self) -> &BTreeMap<u16, u64> {
+        self.sa.requests()
+    }
+
+    fn log(&mut self) {
+        self.sa.take_events().iter().for_each(|event| tracing::warn!(?event, "subnet administration"));
     }
 
     fn transition(&mut self, event: Event, now_ns: u64) -> Vec<Command> {
@@ -122,21 +140,36 @@ impl Attendant for Reception {
                 let bytes = Box::new(answer.encode());
                 Some(vec![Datagram { lid: datagram.lid, qp: 0, sl: Sl::default(), bytes }])
             }
+            class::SUBNET_ADMINISTRATION => {
+                let Datagram { lid, qp, sl, bytes } = datagram.clone();
+                let answers = self.sa.answer(&sa::Datagram { lid, qp, sl, bytes }, now_ns);
+                self.log();
+                answers.map(posted)
+            }
             _ => None,
         }
     }
 
-    fn notice(&mut self, _notice: &Notice, _now_ns: u64) -> Vec<Datagram> {
-        Vec::new()
+    fn notice(&mut self, notice: &Notice, now_ns: u64) -> Vec<Datagram> {
+        posted(self.sa.notice(notice, now_ns))
     }
 
-    fn half_moved(&mut self, _half: Half) {}
+    fn half_moved(&mut self, half: Half) {
+        self.sa.half_moved(half);
+    }
 
     fn due_ns(&self) -> u64 {
-        u64::MAX
+        self.sa.due_ns()
     }
 
-    fn wake(&mut self, _now_ns: u64) -> Vec<Datagram> {
-        Vec::new()
+    fn wake(&mut self, now_ns: u64) -> Vec<Datagram> {
+        let sent = posted(self.sa.wake(now_ns));
+        self.log();
+        sent
     }
+}
+
+fn posted(datagrams: Vec<sa::Datagram>) -> Vec<Datagram> {
+    let post = |sa::Datagram { lid, qp, sl, bytes }| Datagram { lid, qp, sl, bytes };
+    datagrams.into_iter().map(post).collect()
 }

@@ -8,11 +8,13 @@ use super::bring_up::{self, BroughtUp};
 use super::config::Config;
 use super::court::{Court, Wants};
 use super::desk::{Answer, Found, Happening, Order, OrderId, SharedDesk};
+use super::directory;
 use super::election::Event;
 use super::error::SmError;
 use super::life::Household;
 use super::pace::{Pace, Seen};
 use super::watched::Watched;
+use crate::change::Prepared;
 use crate::driver::{ChangeReport, Driver, DriverError, Intent, Sighting};
 use crate::fabric::{Fabric, PortId, difference};
 use crate::ids::PortNum;
@@ -97,6 +99,7 @@ impl<T: Transport> Service<T> {
         let mut service =
             Service { config, driver, desk, court: Court::default(), aside, pace: Pace::new(household.pace), retry_ns };
         service.show();
+        service.publish(household);
         Ok(service)
     }
 
@@ -268,13 +271,41 @@ impl<T: Transport> Service<T> {
 
     async fn change(&mut self, household: &Household, after: Fabric, why: String) -> Result<ChangeReport, SmError> {
         self.tell(Happening::Begun { why });
-        let report = self.changing(household, move |driver| Box::pin(driver.change_to(Arc::new(after)))).await?;
+        let prepared = self.driver.prepare(Arc::new(after))?;
+        self.foretell(household, &prepared);
+        let report = self.changing(household, move |driver| Box::pin(driver.run(prepared))).await;
+        self.publish(household);
+        let report = report?;
         self.tell(Happening::Changed(Box::new(report.clone())));
         if report.outcome == Outcome::Completed {
             self.desk.borrow_mut().view.root = report.root;
             self.mirror().await?;
+            self.publish(household);
         }
         Ok(report)
+    }
+
+    /// Gives the SA what is known now.
+    fn publish(&self, household: &Household) {
+        let running = self.driver.running();
+        self.publish_with(household, &running.routed, running.tables.clone());
+    }
+
+    /// Gives the SA what will be in force when answers move to the other half; what they say of this half stays true.
+    fn foretell(&self, household: &Household, prepared: &Prepared) {
+        let plan = prepared.plan.plan();
+        let mut tables = self.driver.running().tables.clone();
+        tables.lfts = plan.tables_at(plan.waves().len()).lfts.clone();
+        self.publish_with(household, &plan.draft().after, tables);
+    }
+
+    fn publish_with(&self, household: &Household, fabric: &Arc<Fabric>, tables: SubnetTables) {
+        let manager = self.driver.subnet().manager();
+        let (reception, config) = (&household.reception, &self.config);
+        let published = directory::publish(manager, reception, config, self.driver.running(), fabric, tables);
+        if let Err(error) = published {
+            tracing::warn!(%error, "the SA answers from what it knew before");
+        }
     }
 
     /// The retired half follows the new routing too, so that base LIDs, which tools and connections that never asked

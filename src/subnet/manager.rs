@@ -12,7 +12,7 @@ use crate::ids::{Guid, Half, Lid, PortNum, Sl, VlSet};
 use crate::tables::{SlToVl, Write};
 use crate::transport::{Datagram, Transport};
 use crate::wire::vendor::DrainToken;
-use crate::wire::{self, AttributeId, Method, PerfMad, PortInfo, Smp};
+use crate::wire::{self, AttributeId, Method, NodeInfo, PerfMad, PortInfo, Smp, SwitchInfo};
 use async_trait::async_trait;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -50,6 +50,8 @@ pub struct Manager<T> {
     pub(super) token_reports: Vec<TokenReport>,
     /// The last PortInfo that each port answered with, by node GUID and number.
     pub(super) port_infos: BTreeMap<(Guid, PortNum), PortInfo>,
+    /// The last NodeInfo of each device, by its GUID, and its SwitchInfo.
+    pub(super) node_infos: BTreeMap<Guid, (NodeInfo, Option<SwitchInfo>)>,
     /// Until when a copy of a repeated `Set` may be under way.
     quiet_at_ns: u64,
     /// The half that the SA answers with, and that the SM itself sends on.
@@ -97,6 +99,7 @@ impl<T: Transport> Manager<T> {
             last_trap: BTreeMap::new(),
             token_reports: Vec::new(),
             port_infos: BTreeMap::new(),
+            node_infos: BTreeMap::new(),
             quiet_at_ns: 0,
             sa_half: Half::default(),
             next_light_sweep_ns,
@@ -377,6 +380,9 @@ impl<T: Transport> SubnetManager for Manager<T> {
         let mut sweep = Sweep::begin(&mut exchange);
         self.run(&mut exchange, |exchange, done| sweep.take(exchange, done)).await?;
         self.port_infos.extend(sweep.port_infos().map(|(port, info)| (port, info.clone())));
+        for (guid, info, switch) in sweep.node_infos() {
+            self.node_infos.insert(guid, (info.clone(), switch.cloned()));
+        }
         sweep.finish()
     }
 

@@ -24,7 +24,10 @@ fn cables_and_nodes_die_and_come_back() {
     assert_eq!(served.command("Unlink \"switch-1\"[3]"), "1 cable unlinked");
     assert_eq!((state(&served, "switch-1", 3), state(&served, "switch-2", 4)), ("Down".into(), "Down".into()));
     assert_eq!(served.command("Relink \"switch-1\"[3]"), "1 cable relinked");
-    assert_eq!((state(&served, "switch-1", 3), state(&served, "switch-2", 4)), ("Initialize".into(), "Initialize".into()));
+    assert_eq!(
+        (state(&served, "switch-1", 3), state(&served, "switch-2", 4)),
+        ("Initialize".into(), "Initialize".into())
+    );
     served.command("Kill \"switch-5\"");
     assert_eq!((state(&served, "switch-4", 3), state(&served, "switch-5", 3)), ("Down".into(), "Down".into()));
     served.command("Revive \"switch-5\"");

@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 type Seen = (BTreeSet<(Guid, NodeKind, u8, String)>, BTreeSet<(Guid, PortNum, Guid, PortNum)>);
 
 fn seen(fabric: &Fabric) -> Seen {
-    let node = |node: &reconfig::fabric::Node| (node.guid, node.kind, node.num_ports, node.description.trim().to_string());
+    let node =
+        |node: &reconfig::fabric::Node| (node.guid, node.kind, node.num_ports, node.description.trim().to_string());
     let end = |port| (fabric.node(fabric.port(port).node).guid, fabric.port(port).num);
     let both = fabric.links().flat_map(|(one, other)| [(one, other), (other, one)]);
     let links = both.map(|(one, other)| (end(one).0, end(one).1, end(other).0, end(other).1));
@@ -69,5 +70,25 @@ fn smpquery_asks_for_every_attribute() {
         let text = served.run("host-1 HCA-1", "smpquery", query).well();
         assert!(text.contains(line), "no `{line}` in smpquery {query:?}:\n{text}");
     }
-    assert!(!served.run("host-1 HCA-1", "smpquery", &["nodeinfo", "-D", "0,1,2,1"]).succeeded(), "hosts hand nothing on");
+    assert!(
+        !served.run("host-1 HCA-1", "smpquery", &["nodeinfo", "-D", "0,1,2,1"]).succeeded(),
+        "hosts hand nothing on"
+    );
+}
+
+/// One MAD at a time, and time that stands still in between: the same events to the last.
+#[test]
+fn a_program_that_waits_for_each_answer_repeats_exactly() {
+    if !installed(&["smpquery"]) {
+        return;
+    }
+    let conversation = || {
+        let served = Served::start(&bundled("fat-tree-4-2"), &["--speed", "0", "--start"]);
+        for query in [&["portinfo", "-D", "0,1", "5"][..], &["sl2vl", "-D", "0,1", "2"], &["nodeinfo", "-D", "0,1,2,1"]] {
+            served.run("host-1 HCA-1", "smpquery", query);
+        }
+        let last = served.end();
+        (last["simulated_ns"].clone(), last["trace_hash"].clone(), last["mads"].clone())
+    };
+    assert_eq!(conversation(), conversation());
 }

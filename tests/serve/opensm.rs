@@ -90,7 +90,10 @@ fn a_cable_that_dies_is_told_by_a_trap_and_routed_around() {
     let after = served.run("host-2 HCA-1", "dump_fts", &[]).well();
     assert_ne!(before, after, "nothing was routed anew");
     let status = served.status();
-    assert!(status["packets"]["lost_to_failure"].as_u64().unwrap() + status["packets"]["lost_to_change"].as_u64().unwrap() > 0);
+    assert!(
+        status["packets"]["lost_to_failure"].as_u64().unwrap() + status["packets"]["lost_to_change"].as_u64().unwrap()
+            > 0
+    );
     assert!(status["mads"]["Set(LinearForwardingTable)"].as_u64().unwrap() > 0, "{}", status["mads"]);
     assert!(status["mads"]["TrapRepress(Notice)"].as_u64().unwrap() > 0, "{}", status["mads"]);
 }
@@ -108,8 +111,8 @@ fn tools_that_need_a_manager_find_what_it_made() {
     assert!(run("saquery", &["-s"]).contains("IsSM ports"));
     assert!(run("saquery", &["NR", "1"]).contains("host-3 HCA-1"));
     let own = run("ibaddr", &["-l"]);
-    let own = own.split_whitespace().nth(3).unwrap().trim_start_matches("0x").to_string();
-    let own = u16::from_str_radix(&own, 16).unwrap().to_string();
+    let own = own.split_whitespace().skip_while(|&word| word != "start").nth(1).unwrap();
+    let own = u16::from_str_radix(own.trim_start_matches("0x"), 16).unwrap().to_string();
     let path = run("saquery", &["--slid", &own, "--dlid", "1", "PR"]);
     assert!(path.contains("PathRecord dump") && path.contains("pkey....................0xFFFF"), "{path}");
     let trace = run("ibtracert", &[&own, "1"]);

@@ -15,7 +15,7 @@ fn fabric() -> Fabric {
 
 fn board() -> Switchboard {
     let sim = Sim::cold(&fabric(), SimConfig { seed: 7, ..SimConfig::default() }).unwrap();
-    Switchboard::new(fabric(), sim, Patience { agent_ns: 200_000, client_ns: 1_000_000 })
+    Switchboard::new(fabric(), sim, Patience { agent_ns: 200_000, retries: 0, client_ns: 1_000_000 })
 }
 
 fn connect(board: &mut Switchboard, process: u32, node: &str, is_sm: bool) -> Option<u32> {
@@ -121,6 +121,21 @@ fn what_nobody_answers_comes_back_when_its_time_is_up() {
 }
 
 #[test]
+fn what_is_lost_is_sent_again_as_often_as_told() {
+    let lossy = SimConfig { seed: 3, smp_loss: 0.5, ..SimConfig::default() };
+    let answered = |retries| {
+        let sim = Sim::cold(&fabric(), lossy.clone()).unwrap();
+        let mut board = Switchboard::new(fabric(), sim, Patience { agent_ns: 200_000, retries, client_ns: 0 });
+        let client = connect(&mut board, 100, "host-1 HCA-1", false).unwrap();
+        (0..100).for_each(|tid| board.packet(client, node_info(&[1], tid), 0));
+        run(&mut board).iter().filter(|(_, packet)| packet.status == 0).count()
+    };
+    let (once, often) = (answered(0), answered(30));
+    assert!((10..40).contains(&once), "{once} of 100 were answered where one in four is");
+    assert_eq!(often, 100);
+}
+
+#[test]
 fn a_manager_is_asked_and_answers_and_its_silence_is_told_by_real_time() {
     let mut board = board();
     let manager = connect(&mut board, 100, "host-1 HCA-1", true).unwrap();
@@ -140,9 +155,9 @@ fn a_manager_is_asked_and_answers_and_its_silence_is_told_by_real_time() {
 
     board.packet(tool, packet(Lid::PERMISSIVE, 0, sm_info.with_tid(8).encode()), 0);
     assert_eq!(run(&mut board).len(), 1);
-    board.run(board.sim().now_ns(), 999_999);
+    board.settle(999_999);
     assert!(board.outgoing().is_empty());
-    board.run(board.sim().now_ns(), 1_000_000);
+    board.settle(1_000_000);
     let came = board.outgoing();
     assert_eq!(came.iter().map(|(client, packet)| (*client, packet.status)).collect::<Vec<_>>(), [(tool, TIMED_OUT)]);
 }

@@ -4,7 +4,7 @@ use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Guid, Lid, Lmc, PortNum, Sl};
 use reconfig::lid;
 use reconfig::routing::{Demand, Engine, UpDown};
-use reconfig::sim::{Sim, SimConfig};
+use reconfig::sim::{Halt, Sim, SimConfig};
 use reconfig::tables::SubnetTables;
 use reconfig::transport::Datagram;
 use reconfig::wire::{
@@ -31,6 +31,8 @@ pub struct Novice {
     tables: Option<SubnetTables>,
     /// By node: the output ports that lead to it.
     ways: BTreeMap<NodeId, Vec<PortNum>>,
+    /// LIDs that the fabric does not know of.
+    moved: BTreeMap<PortId, Lid>,
     tid: u64,
     kept: VecDeque<Datagram>,
 }
@@ -51,7 +53,8 @@ impl Novice {
     /// At the port of a subnet that runs already.
     pub fn over(fabric: &Fabric, sim: Sim, sm: PortId) -> Novice {
         let ways = ways(fabric, sm);
-        Novice { sim, sm, fabric: fabric.clone(), m_key: 0, tables: None, ways, tid: 1, kept: VecDeque::new() }
+        let (fabric, moved, kept) = (fabric.clone(), BTreeMap::new(), VecDeque::new());
+        Novice { sim, sm, fabric, m_key: 0, tables: None, ways, moved, tid: 1, kept }
     }
 
     /// LIDs, tables, ACTIVE ports: all of the fabric.
@@ -130,6 +133,20 @@ impl Novice {
         }
     }
 
+    /// Gives an end port other LIDs.
+    pub fn move_lids(&mut self, port: PortId, lid: Lid) {
+        let at = self.fabric.port(port).clone();
+        let told = PortInfo { lid, port_state: PortState::NoChange, ..self.port_info(at.node, at.num) };
+        let answer = self.set(at.node, AttributeId::PortInfo, at.num.0.into(), told.encode()).unwrap();
+        assert_eq!(answer.status, 0);
+        self.moved.insert(port, lid);
+    }
+
+    /// Has directed routes keep off a link; none, off no link.
+    pub fn go_round(&mut self, link: Option<PortId>) {
+        self.ways = ways(&self.fabric.without_links(link.as_slice()), self.sm);
+    }
+
     /// Makes cabled ports ACTIVE that are in INITIALIZE.
     pub fn activate(&mut self, chosen: impl Fn(PortId) -> bool) {
         let cabled = |port: &PortId| self.fabric.peer(*port).is_some() && chosen(*port);
@@ -155,7 +172,7 @@ impl Novice {
 
     /// The LID that the manager gives a port.
     pub fn lid_of(&self, port: PortId) -> Lid {
-        self.fabric.port(port).lid.unwrap()
+        self.moved.get(&port).copied().unwrap_or_else(|| self.fabric.port(port).lid.unwrap())
     }
 
     /// PortInfo of a node's port.
@@ -198,7 +215,7 @@ impl Novice {
             if self.sim.now_ns() >= until {
                 return None;
             }
-            self.sim.run(until, true);
+            assert_ne!(self.sim.run(until, true), Halt::Deadlock);
         }
     }
 

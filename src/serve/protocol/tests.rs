@@ -15,9 +15,8 @@ fn padded<const N: usize>(hex: &str) -> [u8; N] {
 
 #[test]
 fn a_client_connects_as_libumad2sim_does() {
-    let bytes: [u8; CALL_SIZE] = padded(
-        "ef be ad de 00 00 00 00 01 00 00 00 2c 00 00 00 ea 71 00 00 00 00 00 00 00 00 00 00 48 63 61 32",
-    );
+    let bytes: [u8; CALL_SIZE] =
+        padded("ef be ad de 00 00 00 00 01 00 00 00 2c 00 00 00 ea 71 00 00 00 00 00 00 00 00 00 00 48 63 61 32");
     let call = Call::decode(&bytes).unwrap();
     assert_eq!((call.client, call.kind, call.length), (0, CallKind::Connect, 44));
     let asked = Connect::decode(&call.data);
@@ -35,9 +34,8 @@ fn a_vendor_is_told_as_ibsim_tells_it() {
     let asked = Call::decode(&padded::<CALL_SIZE>("ef be ad de 00 00 00 00 04 00 00 00 18")).unwrap();
     assert_eq!(asked.kind, CallKind::Vendor);
     let answer = asked.answer(&Vendor { vendor: 0, device: 0, hardware: 0xA1, firmware: 1 }.encode());
-    let golden: [u8; CALL_SIZE] = padded(
-        "ef be ad de 00 00 00 00 04 00 00 00 18 00 00 00 00 00 00 00 00 00 00 00 a1 00 00 00 00 00 00 00 01",
-    );
+    let golden: [u8; CALL_SIZE] =
+        padded("ef be ad de 00 00 00 00 04 00 00 00 18 00 00 00 00 00 00 00 00 00 00 00 a1 00 00 00 00 00 00 00 01");
     assert_eq!(answer.encode(), golden);
 }
 
@@ -68,8 +66,9 @@ fn a_directed_request_is_read_and_its_answer_written() {
 
 #[test]
 fn a_request_that_nobody_answered_comes_back_as_from_ibsim() {
-    let bytes: [u8; PACKET_SIZE] =
-        padded("00 03 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 01 00 01 01 01 01");
+    let bytes: [u8; PACKET_SIZE] = padded(
+        "00 03 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 01 00 01 01 01 01",
+    );
     let packet = Packet::decode(&bytes).unwrap();
     assert_eq!((packet.dlid, packet.slid), (Lid(3), Lid(0)));
     let back = Packet { status: TIMED_OUT, ..packet }.encode();

@@ -160,7 +160,7 @@ pub fn manager_event(event: &Event) -> String {
         Happening::Begun { cause } => format!("a change begins: {cause}"),
         Happening::State { state } => format!("state: {state}"),
         Happening::Held { barrier } => format!("held at barrier {barrier}"),
-        Happening::Change(done) => change_done(done).trim_end().to_string(),
+        Happening::Change { done } => change_done(done).trim_end().to_string(),
         Happening::Warning { text } => format!("WARNING: {text}"),
         Happening::Missed { events } => format!("{events} events were missed: this listener is too slow"),
     };

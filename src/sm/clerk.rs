@@ -169,7 +169,7 @@ impl Clerk {
             }
             Happening::Entered { state } => control::Happening::State { state: state.to_string() },
             Happening::Held { barrier } => control::Happening::Held { barrier: barrier.to_string() },
-            Happening::Changed(report) => control::Happening::Change(self.changed(&report)),
+            Happening::Changed(report) => control::Happening::Change { done: self.changed(&report) },
             Happening::Failed(why) => {
                 self.seen.trouble = Some(why.clone());
                 control::Happening::Warning { text: why }

@@ -65,6 +65,10 @@ fn facts(status: &Status) -> comfy_table::Table {
         row("set aside", status.aside.join(", "));
     }
     row("sweeps", sweeps(&status.sweeps));
+    if !status.sa_requests.is_empty() {
+        let asked: Vec<String> = status.sa_requests.iter().map(|(name, count)| format!("{count} × {name}")).collect();
+        row("SA requests", asked.join(", "));
+    }
     table
 }
 

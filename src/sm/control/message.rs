@@ -155,6 +155,9 @@ pub struct Status {
     pub smps: SmpStatus,
     /// Sweeps and traps since the beginning.
     pub sweeps: SweepStatus,
+    /// Requests to subnet administration since the beginning, by attribute.
+    #[serde(default)]
+    pub sa_requests: BTreeMap<String, u64>,
     /// Changes since the beginning, by outcome.
     pub changes: BTreeMap<String, u64>,
     /// The last change that ended.

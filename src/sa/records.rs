@@ -149,22 +149,29 @@ impl Query<'_> {
         })
     }
 
-    /// Its option lets a capability mask select every port that has those capabilities and perhaps more.
+    /// A bit of the modifier lets capability masks select every port that has those capabilities and perhaps more. The
+    /// options say what the asker understands; an answer has all there is, and repeats them.
     fn ports(&self) -> Result<Table, u16> {
         let asked = PortInfoRecord::decode(&self.asked.data);
-        let superset = self.has(PortInfoRecord::OPTIONS) && asked.options & PortInfoRecord::MATCH_CAPABILITIES != 0;
-        let mut mask = self.asked.component_mask.without(PortInfoRecord::LID).without(PortInfoRecord::OPTIONS);
-        let mut wanted = 0;
-        if superset && self.has(PortInfoRecord::CAPABILITY_MASK) {
-            (mask, wanted) = (mask.without(PortInfoRecord::CAPABILITY_MASK), asked.info.capability_mask);
+        let supersets = self.asked.modifier & PortInfoRecord::MATCH_CAPABILITIES != 0;
+        let (mut mask, mut wanted) = (self.asked.component_mask.without(PortInfoRecord::LID), (0, 0));
+        if supersets && self.has(PortInfoRecord::CAPABILITY_MASK) {
+            (mask, wanted.0) = (mask.without(PortInfoRecord::CAPABILITY_MASK), asked.info.capability_mask);
         }
+        if supersets && self.has(PortInfoRecord::CAPABILITY_MASK2) {
+            (mask, wanted.1) = (mask.without(PortInfoRecord::CAPABILITY_MASK2), asked.info.capability_mask2);
+        }
+        let options = if self.has(PortInfoRecord::OPTIONS) { asked.options } else { 0 };
         let records = self.all_ports().filter_map(|(lid, port)| {
             let known = self.directory.port_info(port)?;
             let m_key = if self.trusted { known.m_key } else { 0 };
             let info = PortInfo { m_key, ..known.clone() };
-            Some(PortInfoRecord { lid, port: self.fabric().port(port).num, options: 0, info })
+            Some(PortInfoRecord { lid, port: self.fabric().port(port).num, options, info })
         });
-        self.select_by(mask, records.filter(|record| record.info.capability_mask & wanted == wanted))
+        let has_them = |info: &PortInfo| {
+            info.capability_mask & wanted.0 == wanted.0 && info.capability_mask2 & wanted.1 == wanted.1
+        };
+        self.select_by(mask, records.filter(|record| has_them(&record.info)))
     }
 
     fn sl_to_vl(&self) -> impl Iterator<Item = SlToVlRecord> + '_ {

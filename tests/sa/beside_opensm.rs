@@ -306,12 +306,15 @@ fn same_records(pairs: &mut Pairs<'_>) {
         pairs.get(&[NodeRecord::PORT_GUID], &by_guid, |record| record);
         // One of its other LIDs, or nobody's.
         pairs.get(&[0], &NodeRecord { lid: Lid(lid.0 + 1), ..Default::default() }, |record| record);
-        for port in fabric.ports_of(node).filter(|&port| fabric.node(node).is_switch() || port == owner) {
+        // Of ports without a link OpenSM knows only that they have none.
+        let linked = |port: &PortId| fabric.peer(*port).is_some() || *port == owner;
+        let is_switch = fabric.node(node).is_switch();
+        for port in fabric.ports_of(node).filter(linked).filter(|&port| is_switch || port == owner) {
             let port = fabric.port(port).num;
             pairs.get(&[0, 1], &PortInfoRecord { lid, port, ..Default::default() }, without_asker);
             // OpenSM lists no link for the LID of a switch, though it lists those links when nothing is asked for.
             let from = LinkRecord { from_lid: lid, from_port: port, ..Default::default() };
-            if !fabric.node(node).is_switch() {
+            if !is_switch {
                 pairs.get(&[0, 1], &from, |record| record);
             }
         }
@@ -374,10 +377,15 @@ fn saquery_reads_our_answers() {
     for (question, theirs) in questions(&directory).into_iter().zip(theirs) {
         let answered = std::thread::scope(|scope| {
             let asking = scope.spawn(|| stage.output(&hosts[2], "saquery", &question));
-            serve_one(&mut server, &mut ours);
+            while !asking.is_finished() {
+                serve(&mut server, &mut ours);
+            }
             asking.join().expect("saquery ends")
         });
-        assert_eq!(answered, theirs, "saquery {question:?}: ours, OpenSM's");
+        // ActCount grows while OpenSM lives.
+        let lasting = |text: &str| text.lines().filter(|line| !line.contains("ActCount")).map(String::from).collect();
+        let (ours, theirs): (Vec<String>, Vec<String>) = (lasting(&answered), lasting(&theirs));
+        assert_eq!(ours, theirs, "saquery {question:?}: ours, OpenSM's");
         assert!(answered.lines().count() > 3, "{answered}");
     }
 }
@@ -400,9 +408,12 @@ fn questions(directory: &Directory) -> [Vec<&'static str>; 8] {
     ]
 }
 
-/// Answers the next request.
-fn serve_one(server: &mut Client, ours: &mut Sa) {
+/// Answers the next request, if one comes.
+fn serve(server: &mut Client, ours: &mut Sa) {
     let line = server.line();
+    if line == "idle" {
+        return;
+    }
     let [lid, qp, mad] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("`{line}`") };
     let asked = Datagram {
         lid: Lid(lid.parse().expect("a LID")),

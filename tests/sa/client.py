@@ -1,7 +1,7 @@
 """A port of ibsim's fabric, to be told line by line what to send. Run by ibsim-run, with SIM_HOST naming the port.
 
     ask LID QP MAD       sends, prints the answer as MAD and its length, or `silence`
-    serve                from now on prints what comes in as LID QP MAD, and after each reads what to send back:
+    serve                from now on prints `idle` now and then, and what comes in as LID QP MAD; after such reads what to send:
     LID QP LENGTH MAD    one line for each, until a line with a dot
 MADs are hexadecimal, 256 bytes.
 """
@@ -58,8 +58,11 @@ def serve():
     libc.open(b"/dev/infiniband/issm0", 0)
     print("serving", flush=True)
     while True:
-        came = receive(1000)
-        if came is None or came[3][1] != 3:
+        came = receive(100)
+        if came is None:
+            print("idle", flush=True)
+            continue
+        if came[3][1] != 3:
             continue
         print(came[0], came[1], came[3].hex(), flush=True)
         while (line := sys.stdin.readline().split()) != ["."]:

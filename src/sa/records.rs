@@ -249,25 +249,21 @@ impl Query<'_> {
         self.all_ports().flat_map(|(lid, port)| {
             let keys = &self.directory.facts().p_keys[port.index()];
             let num = self.fabric().port(port).num;
-            let is_switch = self.fabric().node(self.fabric().port(port).node).is_switch();
-            let named = if is_switch { num } else { PortNum::ZERO };
             (0..).zip(keys.chunks(PKeyTable::BLOCK)).map(move |(block, part)| {
                 let mut table = PKeyTable::default();
                 table.keys[..part.len()].copy_from_slice(part);
-                PKeyTableRecord { lid, block, port: named, table }
+                PKeyTableRecord { lid, block, port: num, table }
             })
         })
     }
 
     fn vl_arbitration(&self) -> impl Iterator<Item = VlArbitrationRecord> + '_ {
         self.all_ports().flat_map(|(lid, port)| {
-            let found = self.fabric().port(port);
-            let is_switch = self.fabric().node(found.node).is_switch();
-            let named = if is_switch { found.num } else { PortNum::ZERO };
+            let num = self.fabric().port(port).num;
             let known = &self.directory.facts().vl_arbitration;
             VlArbitrationBlock::ALL.into_iter().filter_map(move |block| {
                 let table = *known.get(&(port, block))?;
-                Some(VlArbitrationRecord { lid, port: named, block: block.number(), table })
+                Some(VlArbitrationRecord { lid, port: num, block: block.number(), table })
             })
         })
     }

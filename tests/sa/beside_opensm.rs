@@ -12,6 +12,7 @@ use reconfig::sa::{Datagram, Directory, Facts, Limits, Sa};
 use reconfig::tables::{SlToVl, SubnetTables};
 use reconfig::wire::sa::*;
 use reconfig::wire::*;
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -51,7 +52,7 @@ fn installed() -> bool {
 }
 
 impl Stage {
-    /// The fabric with LMC 1, routed by updn; OpenSM goes on running on the host of this description.
+    /// The fabric with LMC 1, routed by updn, SL-to-VL tables written (-Q); OpenSM goes on running on the host of this description.
     fn new(fabric: &Fabric, name: &str, host: &str) -> Stage {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let net = folder.path().join("net");
@@ -72,7 +73,7 @@ impl Stage {
         opensm
             .arg("-F")
             .arg(&settings)
-            .args(["-R", "updn", "-l", "1", "-f"])
+            .args(["-Q", "-R", "updn", "-l", "1", "-f"])
             .arg(&log)
             .stdout(Stdio::null())
             .stderr(Stdio::null());
@@ -186,6 +187,7 @@ fn facts(stage: &Stage, host: &str, sm: &str) -> Facts {
     let mut tables = SubnetTables::new(&fabric, steady_sl_to_vl(8), Half::Lower);
     let (mut nodes, mut switches) = (vec![None; fabric.node_count()], vec![None; fabric.node_count()]);
     let (mut ports, mut p_keys) = (vec![None; fabric.port_count()], vec![vec![]; fabric.port_count()]);
+    let mut vl_arbitration = BTreeMap::new();
     for owner in fabric.lid_ports() {
         let (lid, node) = (fabric.port(owner).lid.expect("a LID"), fabric.port(owner).node);
         nodes[node.index()] = Some(NodeInfo::decode(&client.smp(lid, NodeInfo::ID, 0)));
@@ -195,6 +197,12 @@ fn facts(stage: &Stage, host: &str, sm: &str) -> Facts {
             ports[port.index()] = Some(PortInfo::decode(&client.smp(lid, PortInfo::ID, num.0.into())));
             let modifier = PKeyTable::modifier(if is_switch { num } else { PortNum::ZERO }, 0);
             p_keys[port.index()] = PKeyTable::decode(&client.smp(lid, PKeyTable::ID, modifier)).keys.to_vec();
+            for block in
+                [VlArbitrationBlock::LowFirst, VlArbitrationBlock::HighFirst].into_iter().filter(|_| !is_switch)
+            {
+                let table = VlArbitrationTable::decode(&client.smp(lid, VlArbitrationTable::ID, block.modifier(num)));
+                vl_arbitration.insert((port, block), table);
+            }
         }
         if is_switch {
             let info = SwitchInfo::decode(&client.smp(lid, SwitchInfo::ID, 0));
@@ -211,7 +219,7 @@ fn facts(stage: &Stage, host: &str, sm: &str) -> Facts {
     let lid = fabric.port(sm).lid.expect("a LID");
     let managers = vec![(sm, SmInfo::decode(&client.smp(lid, SmInfo::ID, 0)))];
     let model = Facts::modelled(fabric.clone(), Arc::new(tables), sm, Mtu::B2048);
-    Facts { managers, nodes, switches, ports, p_keys, ..model }
+    Facts { managers, nodes, switches, ports, p_keys, vl_arbitration, ..model }
 }
 
 fn read_sl_to_vl(client: &mut Client, fabric: &Fabric, node: NodeId, owner: PortId, tables: &mut SubnetTables) {
@@ -312,7 +320,7 @@ fn same_records(pairs: &mut Pairs<'_>) {
         for port in fabric.ports_of(node).filter(linked).filter(|&port| is_switch || port == owner) {
             let port = fabric.port(port).num;
             pairs.get(&[0, 1], &PortInfoRecord { lid, port, ..Default::default() }, without_asker);
-            // OpenSM lists no link for the LID of a switch, though it lists those links when nothing is asked for.
+            // OpenSM lists a link only where both ends share a P_Key, which it misses at many external ports of switches.
             let from = LinkRecord { from_lid: lid, from_port: port, ..Default::default() };
             if !is_switch {
                 pairs.get(&[0, 1], &from, |record| record);
@@ -320,6 +328,14 @@ fn same_records(pairs: &mut Pairs<'_>) {
         }
         pairs.get(&[0], &SwitchInfoRecord { lid, ..Default::default() }, |record| record);
         pairs.get(&[0, 1], &GuidInfoRecord { lid, ..Default::default() }, |record| record);
+        if !is_switch {
+            pairs.get(&[0], &SlToVlRecord { lid, ..Default::default() }, |record| record);
+            for block in [1, 3] {
+                pairs.get(&[0, 2], &VlArbitrationRecord { lid, block, ..Default::default() }, |record| record);
+            }
+            pairs.get_with(1, &[0, 1], &PKeyTableRecord { lid, ..Default::default() }, |record| record);
+            pairs.get(&[0, 1], &PKeyTableRecord { lid, ..Default::default() }, |record| record);
+        }
         for block in 0..2 {
             pairs.get(&[0, 1], &LftRecord { lid, block, ..Default::default() }, |record| record);
         }

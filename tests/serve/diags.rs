@@ -84,7 +84,8 @@ fn a_program_that_waits_for_each_answer_repeats_exactly() {
     }
     let conversation = || {
         let served = Served::start(&bundled("fat-tree-4-2"), &["--speed", "0", "--start"]);
-        for query in [&["portinfo", "-D", "0,1", "5"][..], &["sl2vl", "-D", "0,1", "2"], &["nodeinfo", "-D", "0,1,2,1"]] {
+        for query in [&["portinfo", "-D", "0,1", "5"][..], &["sl2vl", "-D", "0,1", "2"], &["nodeinfo", "-D", "0,1,2,1"]]
+        {
             served.run("host-1 HCA-1", "smpquery", query);
         }
         let last = served.end();

@@ -118,7 +118,7 @@ fn tools_that_need_a_manager_find_what_it_made() {
     let trace = run("ibtracert", &[&own, "1"]);
     assert!(trace.contains("To ca {0x0200000101000200}"), "{trace}");
     let links = run("iblinkinfo", &[]);
-    assert!(!links.contains("Down") && links.matches("Active").count() >= 80, "{links}");
+    assert_eq!((links.matches("Active/  LinkUp").count(), links.matches("Down/ Polling").count()), (64, 16), "{links}");
     let errors = served.run("host-1 HCA-1", "ibqueryerrors", &[]);
     assert!(errors.succeeded() && errors.text().contains("0 bad nodes found"), "{}", errors.text());
     assert!(!errors.text().contains("PMA query failures"), "{}", errors.text());
@@ -144,4 +144,22 @@ fn counters_move_under_traffic() {
     assert!(first > idle);
     served.until("more packets", |served| served.status()["packets"]["delivered"].as_u64().unwrap() > 10_000);
     assert!(sent() > first);
+}
+
+#[test]
+fn end_ports_ask_opensm_for_their_paths() {
+    if !installed(&["opensm"]) {
+        return;
+    }
+    let served = Served::start(&bundled("ring-8"), &["--start", "--load", "0.05", "--paths", "records"]);
+    let _opensm = daemon(&served, "host-1 HCA-1", "dfsssp");
+    let pairs = 16 * 15;
+    served.until("a path for each pair", |served| served.status()["paths"]["known"] == pairs);
+    let status = served.status();
+    assert_eq!((&status["paths"]["open"], &status["paths"]["given_up"]), (&0.into(), &0.into()));
+    // A ring needs two layers: not everything is on SL 0 any more.
+    served.until("packets", |served| served.status()["packets"]["delivered"].as_u64().unwrap() > 10_000);
+    let text = served.run("host-2 HCA-1", "perfquery", &["--xmtsl", "1", "1"]).well();
+    let busy = text.lines().filter(|line| line.starts_with("XmtDataSL") && !line.ends_with(".0")).count();
+    assert!(busy > 1, "{text}");
 }

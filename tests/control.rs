@@ -1,13 +1,17 @@
-//! The control socket from outside: what is asked, what is answered, who may ask, and who may not have the socket.
+//! The control socket from outside: what is asked, what is answered, who may ask, and who may not have the socket; the
+//! commands that ask through it; metrics as a scraper reads them.
 
-use reconfig::ids::Lid;
+use reconfig::driver::PhaseRecord;
+use reconfig::ids::{Half, Lid};
 use reconfig::sm::control::{
-    Answers, ChangeOrder, Client, ClientError, Control, ControlError, Element, Event, Fault, Happening, Order, Reply,
-    Request,
+    Answers, ChangeDone, ChangeOrder, ChangeOutcome, Client, ClientError, Control, ControlError, Element, Event, Fault,
+    Happening, Order, Reply, Request, Status,
 };
+use reconfig::sm::metrics::{Metrics, MetricsError, MetricsServer, Snapshot};
+use reconfig::subnet::SmpCounts;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tokio::sync::broadcast;
 
@@ -152,11 +156,20 @@ fn listeners_hear_what_happens_and_how_much_they_missed() {
     }
     // More than are kept, before the manager's task can run: the first are lost.
     for lid in 0..2_000 {
-        events.send(trap(lid)).unwrap();
+        // The listener may have heard enough already.
+        let _ = events.send(trap(lid));
     }
     let seen = listener.join().unwrap().unwrap();
-    let in_order = seen.iter().filter(|what| matches!(what, Happening::Trap { .. })).count();
-    assert!(in_order >= 2, "{seen:?}");
+    let lids: Vec<u16> = seen
+        .iter()
+        .filter_map(|what| match what {
+            Happening::Trap { lid, .. } => Some(lid.0),
+            _ => None,
+        })
+        .collect();
+    assert!(lids.len() >= 2 && lids.is_sorted(), "{seen:?}");
+    let told = seen.iter().any(|what| matches!(what, Happening::Missed { .. }));
+    assert!(lids[0] == 0 || told, "what is missing is told: {seen:?}");
 }
 
 #[test]
@@ -184,4 +197,151 @@ fn a_socket_that_was_left_behind_is_replaced() {
         drop(control);
     });
     assert!(!path.exists(), "it goes with its manager");
+}
+
+/// What the binary says to these arguments: exit code, standard output, standard error.
+fn reconfig(arguments: &[&str], socket: &Path) -> (i32, String, String) {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_reconfig"));
+    let output = command.args(arguments).arg("--socket").arg(socket).output().expect("the binary");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().expect("no signal"), text(&output.stdout), text(&output.stderr))
+}
+
+/// A status with something in every row.
+fn status() -> Status {
+    let text = r#"{
+        "schema": "reconfig.status/1", "version": "0.1.0", "uptime_ns": 61000000000, "role": "master",
+        "port": {"adapter": "mlx5_0", "port": 1, "guid": "0x0002c90300001234", "priority": 3},
+        "state": "completed", "held": null, "subnet_up": true, "arrival": "cold",
+        "fabric": {"switches": 20, "cas": 16, "links": 48}, "half": "upper",
+        "lids": {"lmc": 1, "given": 52, "highest": 53}, "engine": "updn",
+        "root": {"guid": "0x0002c90300005678", "description": "spine-2"}, "data_vls": 4, "aside": ["spine-1"],
+        "policy": {"observer": "lifetime", "arming": "off", "sources": "fenced"},
+        "smps": {"total": 12345, "retries": 6, "late": 1, "sent": {"PortInfo": {"Get": 12000, "Set": 345}}},
+        "sweeps": {"heavy": 3, "last_heavy_ns": 12000000, "period_ns": 10000000000, "traps": {"128": 2}},
+        "changes": {"completed": 1}, "trouble": null,
+        "last_change": {
+            "schema": "reconfig.change/1", "cause": "removal of spine-1", "outcome": "completed", "reason": null,
+            "scheme": "double", "half": "upper", "root": null, "restarts": 0, "waves": 5, "writes": 900, "proved": true,
+            "phases": [{"name": "split", "start_ns": 0, "end_ns": 5000000, "smps": 600}],
+            "smps": {"total": 600, "retries": 0, "late": 0, "sent": {}}, "stranded": []
+        }
+    }"#;
+    serde_json::from_str(text).expect("the schema as it is")
+}
+
+#[test]
+fn the_commands_show_what_the_manager_says() {
+    let manager = Manager::start(|Request { order, answers }| match order {
+        Order::Status => answers.finish(Reply::Status(Box::new(status()))),
+        _ => done(answers, "as you say"),
+    });
+    let (code, shown, said) = reconfig(&["status"], &manager.path);
+    assert_eq!(code, 0, "{said}");
+    for word in
+        ["master for 61.0 s", "20 switches", "upper (LMC 1)", "spine-2", "12 345", "2 × 128", "removal of spine-1"]
+    {
+        assert!(shown.contains(word), "`{word}` in:\n{shown}");
+    }
+    let (code, printed, _) = reconfig(&["status", "--json"], &manager.path);
+    let read: Status = serde_json::from_str(&printed).expect("the schema");
+    assert_eq!((code, read), (0, status()));
+    let (code, shown, _) = reconfig(&["change", "--abort"], &manager.path);
+    assert_eq!((code, shown.as_str()), (0, "as you say\n"));
+}
+
+#[test]
+fn exit_codes_tell_refusals_apart() {
+    let manager = Manager::start(|Request { order, answers }| {
+        let outcome = |outcome| {
+            let done = ChangeDone::unwritten(outcome, Half::Lower, "test", Some("because".to_string()));
+            Reply::Changed(Box::new(done))
+        };
+        let down = Status { subnet_up: false, last_change: None, ..status() };
+        answers.finish(match order {
+            Order::Status => Reply::Status(Box::new(down)),
+            Order::Change(ChangeOrder { remove: Element::Switch(name), .. }) => match name.as_str() {
+                "planned" => outcome(ChangeOutcome::Planned),
+                "refused" => outcome(ChangeOutcome::Refused),
+                "called-off" => outcome(ChangeOutcome::CalledOff),
+                "failed" => outcome(ChangeOutcome::Failed),
+                _ => Reply::refused(Fault::Request, "there is no such switch"),
+            },
+            _ => Reply::refused(Fault::State, "not now"),
+        });
+    });
+    for (name, expected) in [("planned", 0), ("refused", 1), ("called-off", 1), ("failed", 3), ("nowhere", 2)] {
+        let (code, _, said) = reconfig(&["change", "--remove-switch", name, "--planned"], &manager.path);
+        assert_eq!(code, expected, "{name}: {said}");
+    }
+    assert_eq!(reconfig(&["change", "--continue"], &manager.path).0, 3);
+    assert_eq!(reconfig(&["status"], &manager.path).0, 1, "the master's subnet is not up");
+    assert_eq!(reconfig(&["status"], Path::new("/nowhere/at/all")).0, 3);
+    assert_eq!(reconfig(&["change", "--remove-switch", "x"], &manager.path).0, 2, "planned or not?");
+}
+
+#[test]
+fn events_are_printed_until_as_many_came_as_were_wanted() {
+    let manager = Manager::start(|_| {});
+    let (events, path) = (manager.events.clone(), manager.path.clone());
+    let listener = std::thread::spawn(move || reconfig(&["events", "--count", "2", "--json"], &path));
+    while events.receiver_count() == 0 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    for state in ["splitting", "flushing", "installing"] {
+        // The listener ends after the second.
+        let _ = events.send(Event::at(1, Happening::State { state: state.to_string() }));
+    }
+    let (code, printed, _) = listener.join().unwrap();
+    let states: Vec<Event> = printed.lines().map(|line| serde_json::from_str(line).expect("an event")).collect();
+    assert_eq!((code, states.len()), (0, 2));
+    assert_eq!(states[1].what, Happening::State { state: "flushing".to_string() });
+    assert!(printed.starts_with(r#"{"schema":"reconfig.event/1","at_ns":1,"event":"state","state":"splitting"}"#));
+}
+
+/// `GET path` at a server: status line, headers and body.
+fn fetched(address: std::net::SocketAddr, path: &str) -> String {
+    use std::io::{Read, Write};
+    let mut stream = std::net::TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(PATIENCE).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("an answer");
+    text
+}
+
+#[test]
+fn metrics_are_what_the_status_says() {
+    let metrics = Arc::new(Metrics::new());
+    metrics.update(&Snapshot { status: &status() });
+    metrics.phase(&PhaseRecord { name: "drain", start_ns: 0, end_ns: 3_000_000, smps: SmpCounts::default() });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (text, elsewhere) = runtime.block_on(async {
+        let outside = MetricsServer::bind("0.0.0.0:0".parse().unwrap(), false).await;
+        assert!(matches!(outside, Err(MetricsError::NotLoopback { .. })), "{outside:?}");
+        let server = MetricsServer::bind("127.0.0.1:0".parse().unwrap(), false).await.unwrap();
+        let address = server.address().unwrap();
+        tokio::spawn(server.serve(metrics.clone()));
+        let reader = tokio::task::spawn_blocking(move || (fetched(address, "/metrics"), fetched(address, "/")));
+        reader.await.unwrap()
+    });
+    assert!(text.starts_with("HTTP/1.1 200 OK"), "{text}");
+    assert!(elsewhere.starts_with("HTTP/1.1 404"), "{elsewhere}");
+    for line in [
+        r#"reconfig_smps_total{attribute="PortInfo",method="Get"} 12000"#,
+        "reconfig_smp_retries_total 6",
+        r#"reconfig_traps_total{number="128"} 2"#,
+        r#"reconfig_changes_total{outcome="completed"} 1"#,
+        r#"reconfig_state{state="completed"} 1"#,
+        "reconfig_upper_half 1",
+        "reconfig_switches 20",
+        r#"reconfig_phase_seconds_count{phase="drain"} 1"#,
+        "# EOF",
+    ] {
+        assert!(text.contains(line), "`{line}` in:\n{text}");
+    }
+    let later = Status { state: "draining".to_string(), ..status() };
+    metrics.update(&Snapshot { status: &later });
+    let text = metrics.text();
+    assert!(text.contains(r#"state="draining""#) && !text.contains(r#"state="completed""#), "{text}");
 }

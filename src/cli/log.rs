@@ -2,13 +2,29 @@
 
 use super::outcome::Failure;
 use anyhow::Context;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::{EnvFilter, Layer, reload};
 
 /// The variable that filters what is logged; it goes before `-v`.
 const VARIABLE: &str = "RECONFIG_LOG";
 
-/// Starts logging. The time of day is left out: it would be the only part of a run that differs from another.
-pub(super) fn start(verbose: u8) -> Result<(), Failure> {
+/// Changes the log's filter while the program runs.
+pub(super) struct Reload(Box<dyn Fn(EnvFilter) -> Result<(), String>>);
+
+impl Reload {
+    /// Sets the filter.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub(super) fn filter(&self, text: &str) -> Result<(), String> {
+        let filter = EnvFilter::try_new(text).map_err(|error| format!("cannot read the filter `{text}`: {error}"))?;
+        (self.0)(filter)
+    }
+}
+
+/// Starts logging, as text or as one JSON object a line. The time of day is left out of the text: it would be the only
+/// part of a run that differs from another, and the journal has it.
+pub(super) fn start(verbose: u8, json: bool) -> Result<Reload, Failure> {
     let level = match verbose {
         0 => "warn",
         1 => "info",
@@ -23,11 +39,13 @@ pub(super) fn start(verbose: u8) -> Result<(), Failure> {
             .map_err(Failure::input)?,
         Err(_) => EnvFilter::new(level),
     };
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(anstream::stderr)
-        .with_ansi(super::output::colours_errors())
-        .without_time()
-        .finish();
-    tracing::subscriber::set_global_default(subscriber).context("cannot start logging").map_err(Failure::undone)
+    let (filter, handle) = reload::Layer::new(filter);
+    let rows = tracing_subscriber::fmt::layer().with_writer(anstream::stderr);
+    let rows = match json {
+        true => rows.json().boxed(),
+        false => rows.with_ansi(super::output::colours_errors()).without_time().boxed(),
+    };
+    let registry = tracing_subscriber::registry().with(filter).with(rows);
+    tracing::subscriber::set_global_default(registry).context("cannot start logging").map_err(Failure::undone)?;
+    Ok(Reload(Box::new(move |filter| handle.reload(filter).map_err(|error| error.to_string()))))
 }

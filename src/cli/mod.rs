@@ -7,20 +7,25 @@
 //! arguments and a `run`, a variant of `Command`, a line in `dispatch`.
 
 mod audit;
+mod change;
 mod check;
 mod choice;
 mod completions;
 mod element;
+mod events;
 mod evidence;
 mod fabric;
 mod input;
 mod log;
+mod manager;
 mod outcome;
 mod output;
 mod plan;
 mod progress;
+mod serve;
 mod simulate;
 mod sm;
+mod status;
 
 use clap::{Args, ColorChoice, Parser, Subcommand};
 use outcome::{Answer, Failure};
@@ -76,9 +81,17 @@ enum Command {
     Audit(Box<audit::Arguments>),
     /// Manage a real subnet: bring it up, and change its routing without stopping traffic.
     Sm(Box<sm::Arguments>),
+    /// Serve a simulated fabric, traffic included, to OpenSM and every tool that runs on ibsim.
+    Serve(Box<serve::Arguments>),
     /// Look at, compare, convert and make topologies.
     #[command(subcommand)]
     Fabric(fabric::Command),
+    /// Ask the manager that runs here how it is.
+    Status(status::Arguments),
+    /// Have the manager that runs here empty a switch or a cable before it is taken away.
+    Change(change::Arguments),
+    /// Follow what happens to the manager that runs here.
+    Events(events::Arguments),
     /// Print a completion script for a shell.
     Completions(completions::Arguments),
 }
@@ -98,19 +111,26 @@ pub fn main() -> ExitCode {
 fn run(arguments: Arguments) -> Result<Answer, Failure> {
     output::choose_colour(arguments.common.color);
     // Who runs for good tells what happens.
-    let daemon = u8::from(matches!(arguments.command, Command::Sm(_)));
-    log::start(arguments.common.verbose.saturating_add(daemon))?;
-    dispatch(arguments.command, arguments.common)
+    let (daemon, json) = match &arguments.command {
+        Command::Sm(arguments) => (1, arguments.logs_json()),
+        _ => (0, false),
+    };
+    let reload = log::start(arguments.common.verbose.saturating_add(daemon), json)?;
+    dispatch(arguments.command, arguments.common, reload)
 }
 
-fn dispatch(command: Command, common: Common) -> Result<Answer, Failure> {
+fn dispatch(command: Command, common: Common, reload: log::Reload) -> Result<Answer, Failure> {
     match command {
         Command::Simulate(arguments) => simulate::run(&arguments, common),
         Command::Plan(arguments) => plan::run(&arguments, common),
         Command::Check(arguments) => check::run(&arguments, common),
         Command::Audit(arguments) => audit::run(&arguments, common),
-        Command::Sm(arguments) => sm::run(&arguments, common),
+        Command::Sm(arguments) => sm::run(&arguments, common, reload),
+        Command::Serve(arguments) => serve::run(&arguments, common),
         Command::Fabric(command) => fabric::run(command, common),
+        Command::Status(arguments) => status::run(&arguments, common),
+        Command::Change(arguments) => change::run(&arguments, common),
+        Command::Events(arguments) => events::run(&arguments, common),
         Command::Completions(arguments) => completions::run(&arguments),
     }
 }

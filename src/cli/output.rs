@@ -26,12 +26,16 @@ pub(super) fn colours_errors() -> bool {
 
 /// Prints `text` on standard output. A reader that has gone away is no failure.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
+    print_to_reader(text).map(|_| ())
+}
+
+/// Prints `text` on standard output; whether somebody still reads it.
+pub(super) fn print_to_reader(text: &str) -> Result<bool, Failure> {
     let mut stdout = anstream::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::undone(anyhow::Error::new(error).context("cannot write to standard output")))
-        }
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::undone(anyhow::Error::new(error).context("cannot write to standard output"))),
     }
 }
 

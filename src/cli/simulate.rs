@@ -206,7 +206,7 @@ struct ManagementArguments {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum LatchChoice {
+pub(super) enum LatchChoice {
     /// On arrival: the hardest case.
     Arrival,
     /// On reaching the head of the queue.
@@ -380,11 +380,7 @@ impl Arguments {
             seed: self.seed,
             data_vls: choice::data_vls(hardware.vls)?,
             buffer_credits: hardware.buffer,
-            latch: match hardware.latch {
-                LatchChoice::Arrival => Latch::Arrival,
-                LatchChoice::Head => Latch::Head,
-                LatchChoice::Grant => Latch::Grant,
-            },
+            latch: hardware.latch.into(),
             hoq_lifetime_ns: hardware.hoq_life,
             switch_lifetime_ns: hardware.switch_life,
             packet_bytes: self.traffic.packet_bytes,
@@ -397,6 +393,16 @@ impl Arguments {
             sources_move: hardware.path_cache == PathCacheChoice::Told,
             ..SimConfig::default()
         })
+    }
+}
+
+impl From<LatchChoice> for Latch {
+    fn from(choice: LatchChoice) -> Latch {
+        match choice {
+            LatchChoice::Arrival => Latch::Arrival,
+            LatchChoice::Head => Latch::Head,
+            LatchChoice::Grant => Latch::Grant,
+        }
     }
 }
 
@@ -415,7 +421,8 @@ impl ElementArguments {
     }
 }
 
-fn traffic(text: &str) -> Result<Traffic, Failure> {
+/// What `--traffic` says.
+pub(super) fn traffic(text: &str) -> Result<Traffic, Failure> {
     let unknown = || {
         let expected = "expected uniform, permutation, hot-spot:RANK,SHARE or trace:FILE";
         Failure::input(anyhow!("`{text}` is no traffic pattern: {expected}"))

@@ -1,22 +1,29 @@
 //! `reconfig sm`: the subnet manager of a real subnet, through the kernel's user MAD interface.
 
+use super::log::Reload;
 use super::outcome::{Answer, Failure};
 use super::{Common, output};
-use crate::ids::{Lmc, PortNum};
+use crate::ids::{Guid, Lmc, PortNum};
+use crate::lid::{self, Guid2Lid};
 use crate::plan::{Arming, Observer, Policy};
 use crate::routing::{self, ENGINES};
-use crate::sm::{AssignLids, Config, Desk, Happening, Limits, Service, SharedDesk, SmError, Takeover};
+use crate::sm::clerk::{Clerk, Facts};
+use crate::sm::control::{Control, DEFAULT_SOCKET, OwnPort, PolicyStatus};
+use crate::sm::election::{Rank, Rules};
+use crate::sm::metrics::{Metrics, MetricsServer};
+use crate::sm::{
+    Config, Desk, Happening, Household, Limits, Reception, SharedDesk, Takeover, Until, lid_file, live, pace, systemd,
+};
 use crate::subnet::{Manager, Sources, Timing};
 use crate::transport::Transport;
 use crate::transport::faults::{Chances, Faulty};
 use crate::transport::umad::{Adapter, AdapterPort, Role, Umad, UmadOptions};
-use crate::lid;
 use anyhow::anyhow;
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::Duration;
-
-/// Between two looks at what happened.
-const LOOK: Duration = Duration::from_millis(20);
+use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -26,7 +33,7 @@ right to open /dev/infiniband/umadN. `reconfig status`, `reconfig change` and `r
 Examples:
   reconfig sm --list
   reconfig sm --once --lmc 1
-  reconfig sm --ca mlx5_0 --port 1 --control /run/reconfig.sock --guid2lid /var/cache/reconfig/guid2lid
+  reconfig sm --ca mlx5_0 --port 1 --guid2lid /var/cache/reconfig/guid2lid
 
 Exit codes: 0 stopped as asked; 2 wrong usage; 3 the port failed, or with --once the subnet could not be brought up.")]
 pub(super) struct Arguments {
@@ -72,6 +79,18 @@ pub(super) struct Arguments {
     /// HOQLife of switch ports that lead to end ports.
     #[arg(long, value_name = "N", default_value_t = Limits::default().leaf_hoq_life, value_parser = clap::value_parser!(u8).range(0..=31))]
     leaf_hoq_life: u8,
+    /// This manager's priority among others, 0 to 15; of equal ones the lower port GUID rules.
+    #[arg(long, value_name = "PRIORITY", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=15))]
+    priority: u8,
+    /// The key that managers of this subnet trust each other by, in hexadecimal; 0 trusts all. OpenSM's is 1.
+    #[arg(long, value_name = "KEY", default_value = "1", value_parser = hexadecimal)]
+    sm_key: u64,
+    /// Seconds between two polls of the master while standing by.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
+    standby_poll: f64,
+    /// The file in which LIDs outlive the manager, in OpenSM's format; read at the start, written when LIDs change.
+    #[arg(long, value_name = "FILE")]
+    guid2lid: Option<PathBuf>,
     /// The key of the subnet's devices, in hexadecimal; 0: none.
     #[arg(long, value_name = "KEY", default_value = "0", value_parser = hexadecimal)]
     m_key: u64,
@@ -90,6 +109,18 @@ pub(super) struct Arguments {
     /// Seconds between two light sweeps while nothing happens; 0: none.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     sweep: f64,
+    /// The control socket, for `reconfig status`, `change` and `events`; not made with --once.
+    #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET)]
+    socket: PathBuf,
+    /// Serve Prometheus metrics over HTTP at this address, such as 127.0.0.1:9710; off without it.
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+    /// Allow --metrics an address that others can reach.
+    #[arg(long, requires = "metrics")]
+    metrics_anywhere: bool,
+    /// How the log is written.
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
+    log_format: String,
     /// Wait at every barrier of a change until told to go on.
     #[arg(long)]
     pause_at_barriers: bool,
@@ -133,7 +164,7 @@ fn faults(text: &str) -> Result<Faults, String> {
     Ok(faults)
 }
 
-pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
+pub(super) fn run(arguments: &Arguments, common: Common, reload: Reload) -> Result<Answer, Failure> {
     if arguments.list {
         return list(common);
     }
@@ -146,10 +177,18 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
             answer_ms: arguments.timeout.saturating_mul(10),
         };
         let port = Umad::open(&options).map_err(Failure::undone)?;
+        let own = OwnPort {
+            adapter: port.adapter().to_string(),
+            port: port.port(),
+            guid: port.guid(),
+            priority: arguments.priority,
+        };
         tracing::info!(adapter = port.adapter(), port = %port.port(), "managing the subnet behind this port");
         match arguments.faults {
-            None => live(arguments, port, common).await,
-            Some(Faults { chances, seed }) => live(arguments, Faulty::new(port, chances, chances, seed), common).await,
+            None => run_on(arguments, port, own, reload).await,
+            Some(Faults { chances, seed }) => {
+                run_on(arguments, Faulty::new(port, chances, chances, seed), own, reload).await
+            }
         }
     })
 }
@@ -157,7 +196,8 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 fn list(common: Common) -> Result<Answer, Failure> {
     let adapters = Umad::list().map_err(Failure::undone)?;
     if common.json {
-        let rows: Vec<_> = adapters.iter().flat_map(|adapter| adapter.ports.iter().map(|port| port_row(adapter, port))).collect();
+        let rows: Vec<_> =
+            adapters.iter().flat_map(|adapter| adapter.ports.iter().map(|port| port_row(adapter, port))).collect();
         output::print_json(&rows)?;
         return Ok(Answer::Yes);
     }
@@ -181,36 +221,83 @@ fn port_row(adapter: &Adapter, port: &AdapterPort) -> serde_json::Value {
     })
 }
 
-/// The life of the manager, with whoever looks at its desk beside it.
-async fn live<T: Transport>(arguments: &Arguments, transport: T, common: Common) -> Result<Answer, Failure> {
+/// The life of the manager, with its clerk beside it.
+async fn run_on<T: Transport>(
+    arguments: &Arguments,
+    transport: T,
+    port: OwnPort,
+    reload: Reload,
+) -> Result<Answer, Failure> {
     let desk = Desk::new(arguments.pause_at_barriers);
-    let config = config(arguments)?;
-    let timing = timing(arguments);
-    let manager = Manager::new(transport, timing, arguments.m_key);
-    let life = async {
-        let mut service = start(manager, config, desk.clone()).await?;
-        if arguments.once {
-            return Ok(());
-        }
-        service.serve().await.map(|_| ())
-    };
+    let manager = Manager::new(transport, timing(arguments), arguments.m_key);
+    let household = household(arguments, port.guid, desk.clone())?;
+    let mut clerk = Clerk::new(desk.clone(), facts(arguments, port));
+    clerk.sets_log(Box::new(move |filter| reload.filter(filter)));
+    let until = if arguments.once { Until::Up } else { Until::Told };
+    if until == Until::Told {
+        let (control, requests) = Control::bind(&arguments.socket).map_err(Failure::undone)?;
+        clerk.serves(requests, control.events());
+        tokio::spawn(control.serve());
+    }
+    if let Some(address) = arguments.metrics {
+        let metrics = Arc::new(Metrics::new());
+        let server = MetricsServer::bind(address, arguments.metrics_anywhere).await.map_err(Failure::input)?;
+        tokio::spawn(server.serve(metrics.clone()));
+        clerk.measures(metrics);
+    }
     let outcome = tokio::select! {
-        outcome = life => outcome,
-        never = attend(&desk, common) => match never {},
+        outcome = live(manager, household, until) => outcome,
+        never = clerk.attend(tell) => match never {},
         () = told_to_end() => { tracing::info!("told to end"); Ok(()) }
     };
-    look(&desk, common);
+    clerk.look(tell);
+    systemd::stopping();
     outcome.map(|()| Answer::Yes).map_err(Failure::undone)
 }
 
-async fn start<T: Transport>(
-    manager: Manager<T>,
-    config: Config,
-    desk: SharedDesk,
-) -> Result<Service<T>, SmError> {
-    let lmc = config.lmc;
-    let assign: AssignLids = Box::new(move |fabric| Ok(lid::assign(fabric, lmc)?));
-    Service::start(manager, config, desk, assign).await
+fn facts(arguments: &Arguments, port: OwnPort) -> Facts {
+    Facts {
+        port,
+        engine: arguments.engine.clone(),
+        data_vls: arguments.vls,
+        policy: PolicyStatus {
+            sources: arguments.sources.clone(),
+            observer: arguments.drain.to_string(),
+            arming: Arming::Off.to_string(),
+        },
+    }
+}
+
+fn household(arguments: &Arguments, guid: Guid, desk: SharedDesk) -> Result<Household, Failure> {
+    let config = config(arguments)?;
+    let poll_ns = (arguments.standby_poll * 1e9) as u64;
+    let rules = Rules { sm_key: arguments.sm_key, poll_ns, ..Rules::new(Rank { priority: arguments.priority, guid }) };
+    let kept = match &arguments.guid2lid {
+        Some(path) => lid_file::load(path).map_err(Failure::input)?,
+        None => Guid2Lid::new(),
+    };
+    let kept = Rc::new(RefCell::new(kept));
+    let (lmc, known, path) = (config.lmc, kept.clone(), arguments.guid2lid.clone());
+    let sweep_ns = (arguments.sweep * 1e9) as u64;
+    let most_ns = if sweep_ns == 0 { u64::MAX } else { sweep_ns };
+    let pace =
+        pace::Policy { most_ns, least_ns: pace::Policy::default().least_ns.min(most_ns), ..pace::Policy::default() };
+    Ok(Household {
+        config,
+        desk,
+        reception: Reception::new(rules),
+        assign: Box::new(move |fabric| Ok(lid::assign_stable(fabric, lmc, &known.borrow())?)),
+        keep: Box::new(move |fabric| {
+            let learnt = kept.borrow().learn(fabric);
+            if let Some(path) = path.as_ref().filter(|_| learnt != *kept.borrow())
+                && let Err(error) = lid_file::save(path, &learnt)
+            {
+                tracing::error!("{error}");
+            }
+            *kept.borrow_mut() = learnt;
+        }),
+        pace,
+    })
 }
 
 fn config(arguments: &Arguments) -> Result<Config, Failure> {
@@ -258,31 +345,27 @@ async fn told_to_end() {
     }
 }
 
-/// Looks at the desk for ever.
-async fn attend(desk: &SharedDesk, common: Common) -> std::convert::Infallible {
-    loop {
-        tokio::time::sleep(LOOK).await;
-        look(desk, common);
+/// What happened, for the log.
+fn tell(now_ns: u64, happening: &Happening) {
+    let seconds = now_ns as f64 / 1e9;
+    match happening {
+        Happening::Up { arrival } => tracing::info!(seconds, ?arrival, "SUBNET UP"),
+        Happening::Begun { why } => tracing::info!(seconds, "change: {why}"),
+        Happening::Entered { state } => tracing::info!(seconds, state, "entered"),
+        Happening::Held { barrier } => tracing::info!(seconds, barrier, "waiting for leave"),
+        Happening::Changed(report) => {
+            let outcome = &report.outcome;
+            let smps: u64 = report.phases.iter().map(|phase| phase.smps.total()).sum();
+            tracing::info!(seconds, ?outcome, smps, "the change is over");
+        }
+        Happening::Failed(why) => tracing::error!(seconds, "{why}"),
+        other => tracing::debug!(seconds, ?other),
     }
 }
 
-/// Tells what happened.
-fn look(desk: &SharedDesk, _common: Common) {
-    let happened: Vec<(u64, Happening)> = desk.borrow_mut().happenings().collect();
-    for (now_ns, happening) in happened {
-        let seconds = now_ns as f64 / 1e9;
-        match happening {
-            Happening::Up { arrival } => tracing::info!(seconds, ?arrival, "SUBNET UP"),
-            Happening::Begun { why } => tracing::info!(seconds, "change: {why}"),
-            Happening::Entered { state } => tracing::info!(seconds, state, "entered"),
-            Happening::Held { barrier } => tracing::info!(seconds, barrier, "waiting for leave"),
-            Happening::Changed(report) => {
-                let outcome = &report.outcome;
-                let smps: u64 = report.phases.iter().map(|phase| phase.smps.total()).sum();
-                tracing::info!(seconds, ?outcome, smps, "the change is over");
-            }
-            Happening::Failed(why) => tracing::error!(seconds, "{why}"),
-            other => tracing::debug!(seconds, ?other),
-        }
+impl Arguments {
+    /// Whether the log is for programs.
+    pub(super) fn logs_json(&self) -> bool {
+        self.log_format == "json"
     }
 }

@@ -23,7 +23,7 @@ use crate::machine::{State, Ticket};
 use crate::plan::{Policy, Scheme};
 use crate::routing::Engine;
 use crate::subnet::SubnetManager;
-use crate::tables::SubnetTables;
+use crate::tables::{Lft, SubnetTables};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -124,6 +124,11 @@ impl<S: SubnetManager> Driver<S> {
         &mut self.subnet
     }
 
+    /// The subnet manager, when the driver is needed no more.
+    pub fn into_subnet(self) -> S {
+        self.subnet
+    }
+
     /// The subnet as it is now.
     pub fn running(&self) -> &Running {
         &self.running
@@ -154,6 +159,12 @@ impl<S: SubnetManager> Driver<S> {
         assert!(given >= known, "{given} nodes are not the {known} known ones and more");
         self.running = self.running.widened(whole);
         self.subnet.set_topology(&self.running.alive, self.running.sm);
+    }
+
+    /// Tells the driver of forwarding tables that somebody else wrote between two changes.
+    pub fn tables_are(&mut self, lfts: Vec<Arc<Lft>>) {
+        assert_eq!(lfts.len(), self.running.tables.lfts.len(), "one forwarding table for each node");
+        self.running.tables.lfts = lfts;
     }
 
     /// Changes how later changes are made.

@@ -3,8 +3,8 @@
 use super::{Driver, DriverError, PhaseRecord, Running};
 use crate::fabric::difference::{self, AlignError, Recognised};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::subnet::{Discovered, SubnetManager};
 use crate::plan::Lanes;
+use crate::subnet::{Discovered, SubnetManager};
 use crate::tables::{NodeSlToVl, PortState};
 use std::sync::Arc;
 

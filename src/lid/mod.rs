@@ -10,7 +10,7 @@ mod realise;
 mod stable;
 
 pub use guid2lid::{Guid2Lid, LidRange};
-pub use realise::{bring_up, merge, realise, steady_sl_to_vl};
+pub use realise::{bring_up, merge, mirrored, realise, steady_sl_to_vl};
 pub use stable::assign_stable;
 
 use crate::fabric::{Fabric, PortId};

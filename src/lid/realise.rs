@@ -55,6 +55,21 @@ fn undivided(fabric: &Fabric, port: PortId) -> Option<Lid> {
     fabric.port(port).lid.filter(|&lid| fabric.half_of(lid).is_none())
 }
 
+/// Forwarding tables in which the LIDs of the half other than `like` lead where those of `like` with the same rank do.
+pub fn mirrored(fabric: &Fabric, lfts: &[Arc<Lft>], like: Half) -> Vec<Arc<Lft>> {
+    let ports = fabric.lid_ports().filter(|&port| fabric.half_lids(port, like).next().is_some());
+    let pairs = ports.flat_map(|port| fabric.half_lids(port, like).zip(fabric.half_lids(port, like.other())));
+    let pairs: Vec<(Lid, Lid)> = pairs.collect();
+    let mut tables = lfts.to_vec();
+    for switch in fabric.switches() {
+        let table = Arc::make_mut(&mut tables[switch.index()]);
+        for &(from, to) in &pairs {
+            table.set(to, table.get(from).unwrap_or(PortNum::NO_ROUTE));
+        }
+    }
+    tables
+}
+
 /// In the steady state a service level s takes lane s mod `vls` everywhere.
 pub fn steady_sl_to_vl(vls: u8) -> SlToVl {
     assert!((1..=15).contains(&vls), "{vls} data VLs: from 1 to 15 are possible");

@@ -4,16 +4,20 @@ mod accounting;
 mod adversary;
 mod audit;
 mod compare;
+mod manager;
 mod plan;
 mod quantity;
 mod screen;
+mod serve;
 mod simulation;
 
 pub use accounting::accounting;
 pub use audit::{AuditReport, Judged, TransitionReport, audit, cycle_dot};
 pub use compare::comparison;
+pub use manager::{change_done, manager_event, manager_status};
 pub use plan::{
     CheckReport, DrainFacts, Judgement, LaneFacts, PlanFacts, PlanReport, Refused, WaveFacts, check, plan, witnesses,
 };
 pub use quantity::{count, duration, percent};
+pub use serve::served;
 pub use simulation::simulation;

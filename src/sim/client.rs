@@ -9,11 +9,8 @@ use super::{Sim, SimError};
 use crate::fabric::PortId;
 use crate::ids::{Lid, PortNum};
 use crate::transport::Datagram;
-use crate::wire::{Method, class, class_of};
+use crate::wire::{AttributeId, Method, class, class_of};
 use std::collections::{BTreeMap, VecDeque};
-
-/// SMInfo, which a subnet manager answers and no agent.
-const SM_INFO: u16 = 0x0020;
 
 /// What waits at the ports that have a client.
 #[derive(Default)]
@@ -48,7 +45,7 @@ impl Mad {
     /// Whether a device's own agents see to it: subnet management but for SMInfo, and performance management.
     pub(super) fn is_for_agents(&self) -> bool {
         match (&self.body, self.method()) {
-            (Body::Smp(smp), Method::Get | Method::Set) => u16::from(smp.attribute) != SM_INFO,
+            (Body::Smp(smp), Method::Get | Method::Set) => smp.attribute != AttributeId::SmInfo,
             (Body::Smp(_), Method::TrapRepress) => true,
             (Body::General(bytes), Method::Get | Method::Set) => class_of(bytes) == class::PERFORMANCE,
             _ => false,
@@ -86,6 +83,15 @@ impl Sim {
     /// The next datagram that has come for the client of a port. Its LID is that of the sender; 0 where it holds none.
     pub fn received_at(&mut self, port: PortId) -> Option<Datagram> {
         self.clients.take(port.0)
+    }
+
+    /// The next datagram that has come for any client, and its port; the lowest port first.
+    pub fn received(&mut self) -> Option<(PortId, Datagram)> {
+        if !self.clients.any_waiting() {
+            return None;
+        }
+        let port = self.clients.queues.iter().find(|(_, queue)| !queue.is_empty()).map(|(&port, _)| port)?;
+        self.clients.take(port).map(|datagram| (PortId(port), datagram))
     }
 
     /// Whether a subnet manager runs on a port, as PortInfo's capability mask tells. Who is cut off is told from these

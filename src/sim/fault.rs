@@ -137,7 +137,7 @@ impl Sim {
             self.devices.take_lids(port.0, Lid::default(), Lmc::default());
             self.sources.take_lids(port.0, Lid::default(), Lmc::default());
             let fresh = power_on::port_info(&self.fabric, self.fabric.port(port), &self.config, true);
-            self.net.ports[port.index()].lanes = fresh.operational_vls.lanes().unwrap_or(1);
+            self.net.set_lanes(port.0, fresh.operational_vls.lanes().unwrap_or(1));
             self.devices.ports[port.index()] = fresh;
         }
     }
@@ -169,6 +169,7 @@ impl Sim {
     }
 
     fn take_down(&mut self, port: u32) {
+        self.count_link_down(port);
         let state = &mut self.net.ports[port as usize];
         // What an ARMED port held back in its buffer goes on: no cable, nothing to wait for.
         (state.alive, state.sends, state.receives, state.state) = (false, false, true, PortState::Down);

@@ -20,6 +20,7 @@ impl Sim {
         let receives = self.net.ports[port as usize].receives;
         if !self.net.ports[port as usize].alive {
             self.net.ins[lane as usize].held -= u32::from(self.packets[id].credits);
+            self.count_missed(port, self.packets[id].bytes);
             self.lose(id);
             return;
         }
@@ -55,10 +56,10 @@ impl Sim {
         let from = &self.net.ports[input as usize];
         if from.source {
             let vl = self.net.tables.lane(from.node, 0, from.num, packet.sl);
-            return if vl >= from.lanes { DISCARD } else { self.net.lane(input, vl) };
+            return if self.net.runs(input, vl) { self.net.lane(input, vl) } else { DISCARD };
         }
         match self.net.tables.way(from.node, from.num, packet.dlid, packet.sl) {
-            Some((port, vl)) if vl < self.net.ports[port as usize].lanes => self.net.lane(port, vl),
+            Some((port, vl)) if self.net.runs(port, vl) => self.net.lane(port, vl),
             _ => DISCARD,
         }
     }
@@ -151,6 +152,8 @@ impl Sim {
             self.send_head(lane, out_lane);
             self.wake_when_free(port);
             self.offer(lane);
+        } else if !self.net.ports[port as usize].waits {
+            self.wait_begins(port);
         }
     }
 
@@ -212,6 +215,8 @@ impl Sim {
         // A packet cannot leave before it has come: a fast output waits for the tail from a slow input.
         let end = (self.now + sending).max(packet.tail);
         out.busy_until = end;
+        out.bytes_sent += u64::from(packet.bytes);
+        out.packets_sent += 1;
         let (sink, peer, credits) = (out.sink, out.peer, packet.credits);
         packet.tail = end + self.link_delay;
         packet.out_lane = if sink { out_lane } else { NIL };
@@ -222,6 +227,9 @@ impl Sim {
             self.packet_hops += 1;
         }
         let tail = packet.tail;
+        if out.waits {
+            self.wait_ends(port);
+        }
         let out = &mut self.net.outs[out_lane as usize];
         out.credits -= credits;
         out.starved = false;
@@ -304,9 +312,11 @@ impl Sim {
     }
 
     /// Discards the head of a queue, which waits for nothing.
+    #[inline(never)]
     pub(super) fn discard_head(&mut self, lane: u32) {
         let id = self.net.ins[lane as usize].head;
         let gone = self.now.max(self.packets[id].tail);
+        self.count_discard(lane, self.packets[id].out_lane);
         self.dequeue(lane, gone);
         self.lose(id);
     }

@@ -24,8 +24,10 @@ mod forward;
 mod kept;
 mod ledger;
 mod mad;
+mod outside;
 mod packet;
 mod path;
+mod performance;
 mod port;
 mod port_info;
 mod power_on;
@@ -95,6 +97,8 @@ pub struct Sim {
     ledger: Ledger,
     devices: device::Devices,
     agents: agent::Agents,
+    /// By port.
+    tallies: Vec<performance::Tally>,
     errands: mad::Errands,
     clients: client::Clients,
     /// The ports that subnet managers run on.
@@ -104,6 +108,8 @@ pub struct Sim {
     /// Devices began without LIDs, tables and ACTIVE ports, as after their power came.
     began_cold: bool,
     deadlock: Option<Vec<StuckPacket>>,
+    /// A deadlock does not end the run.
+    outlasts_deadlocks: bool,
     suspect: Option<u32>,
     deadlocks_broken: u64,
     lifetime_discards: u64,
@@ -183,12 +189,14 @@ impl Sim {
             ledger: Ledger::new(fabric.port_count(), sources.list.len()),
             devices: device::Devices::new(&fabric, &config, cold),
             agents: agent::Agents::new(&fabric, net.ins.len()),
+            tallies: vec![performance::Tally::default(); fabric.port_count()],
             errands: mad::Errands::new(config.seed),
             clients: client::Clients::default(),
             managers: Vec::new(),
             reregistered: Vec::new(),
             began_cold: cold,
             deadlock: None,
+            outlasts_deadlocks: false,
             suspect: None,
             deadlocks_broken: 0,
             lifetime_discards: 0,
@@ -241,7 +249,7 @@ impl Sim {
     pub fn run(&mut self, until_ns: u64, stop_at_mads: bool) -> Halt {
         let until = until_ns.saturating_mul(TICKS_PER_NS);
         loop {
-            if self.deadlock.is_some() {
+            if self.deadlock.is_some() && !self.outlasts_deadlocks {
                 return Halt::Deadlock;
             }
             if stop_at_mads && self.clients.any_waiting() {
@@ -258,7 +266,7 @@ impl Sim {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn handle(&mut self, event: wheel::Event) {
         match event.kind() {
             kind::ARRIVE => self.arrive(event.a(), event.b()),

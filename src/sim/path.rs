@@ -38,12 +38,9 @@ impl Sim {
         }
     }
 
-    /// The path that a source has from subnet administration; none where its half tells it.
-    #[inline]
+    /// The path that a source of a subnet that began cold has from subnet administration; none where its half tells it.
+    #[inline(never)]
     pub(super) fn path(&self, rank: u32, destination: u32) -> Option<(Lid, Sl)> {
-        if !self.began_cold {
-            return None;
-        }
         let loaded = self.sources.paths.get(&(rank, destination)).copied();
         let asks = self.sources.list[rank as usize].asks;
         loaded.or_else(|| asks.then(|| (Lid(self.sources.list[destination as usize].lid), Sl::default())))

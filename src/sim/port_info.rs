@@ -3,11 +3,10 @@
 //! What a Set says is kept and read back; states, lanes, LIDs, the M_Key and, where the configuration says so, the lifetime
 //! limits act. A port that is no end of paths (an external port of a switch) has no LID, key or manager of its own.
 
-use super::power_on::IS_SM;
 use super::{ArmedPort, Sim};
 use crate::fabric::{NodeKind, PortId};
 use crate::ids::{Lid, Lmc, PortNum};
-use crate::wire::{Method, PortInfo, PortPhysState, PortState, Smp, VlCount, status};
+use crate::wire::{Method, PortInfo, PortPhysState, PortState, Smp, VlCount, capability, status};
 
 /// The bit of a PortInfo modifier that says that its sender knows of extended speeds.
 const KNOWS_EXTENDED_SPEEDS: u32 = 1 << 31;
@@ -58,7 +57,7 @@ impl Sim {
 
     /// PortInfo:CapabilityMask of a port.
     pub(super) fn capability_mask(&self, port: u32) -> u32 {
-        let is_sm = if self.managers.contains(&port) { IS_SM } else { 0 };
+        let is_sm = if self.managers.contains(&port) { capability::IS_SM } else { 0 };
         self.devices.ports[port as usize].capability_mask | is_sm
     }
 
@@ -115,7 +114,7 @@ impl Sim {
         let held = &mut self.devices.ports[port as usize];
         if let Some(lanes) = told.lanes().filter(|_| told != held.operational_vls) {
             held.operational_vls = told;
-            self.net.ports[port as usize].lanes = lanes.min(self.net.data_vls);
+            self.net.set_lanes(port, lanes);
         }
     }
 

@@ -4,20 +4,18 @@ use super::SimConfig;
 use super::device::limit_code;
 use crate::fabric::{Fabric, LinkSpeed, LinkWidth, Node, NodeKind, Port, PortZero};
 use crate::ids::{Guid, PortNum};
-use crate::wire::{Mtu, NodeInfo, NodeType, PortInfo, Speed, SwitchInfo, VlCount, Width};
+use crate::wire::{Mtu, NodeInfo, NodeType, PortInfo, Speed, SwitchInfo, VlCount, Width, capability};
 
 /// PortInfo:GIDPrefix of a port that was told no other.
 const DEFAULT_GID_PREFIX: u64 = 0xFE80_0000_0000_0000;
 
-/// PortInfo:CapabilityMask of an end port: notices, traps, SL-to-VL tables, system GUIDs, extended speeds,
-/// ClientReregister, and a trap when this mask changes.
-const CAPABILITIES: u32 = 1 << 2 | 1 << 3 | 1 << 6 | 1 << 11 | 1 << 14 | 1 << 22 | 1 << 25;
-
-/// PortInfo:CapabilityMask: a subnet manager runs behind the port.
-pub const IS_SM: u32 = 1 << 1;
-
-/// PortInfo:CapabilityMask: CapabilityMask2 means something.
-const HAS_CAPABILITY_MASK2: u32 = 1 << 15;
+/// PortInfo:CapabilityMask of an end port.
+const CAPABILITIES: u32 = capability::NOTICE
+    | capability::TRAP
+    | capability::SL_TO_VL
+    | capability::EXTENDED_SPEEDS
+    | capability::CAPABILITY_NOTICE
+    | capability::CLIENT_REREGISTER;
 
 /// PortInfo:CapabilityMask2: links of two lanes, links of HDR, links of NDR.
 const CAPABILITIES2: u16 = 1 << 4 | 1 << 5 | 1 << 10;
@@ -99,7 +97,7 @@ pub fn port_info(fabric: &Fabric, port: &Port, config: &SimConfig, cold: bool) -
         info.guid_cap = GUID_ENTRIES;
         info.resp_time_value = RESPONSE_TIME;
         if port.width == LinkWidth::X2 || port.speed >= LinkSpeed::Hdr {
-            info.capability_mask |= HAS_CAPABILITY_MASK2;
+            info.capability_mask |= capability::CAPABILITY_MASK2;
             info.capability_mask2 = CAPABILITIES2;
         }
     }

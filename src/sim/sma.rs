@@ -9,9 +9,8 @@ use crate::fabric::{NodeId, PortId};
 use crate::ids::{PortNum, Vl};
 use crate::wire::vendor::{ActiveHalf, DrainArcs, DrainToken, Flush, LaneStatus};
 use crate::wire::{
-    AttributeId, LinearForwardingTable, Method, NodeDescription, NodeInfo, Notice, NoticeType, PERF_DATA_SIZE,
-    PerfAttributeId, PerfMad, PortDataSl, PortInfo, SMP_DATA_SIZE, SlToVlMappingTable, SlToVlModifier, Smp, SwitchInfo,
-    status,
+    AttributeId, LinearForwardingTable, Method, NodeDescription, NodeInfo, Notice, NoticeType, PerfMad, PortInfo,
+    SMP_DATA_SIZE, SlToVlMappingTable, SlToVlModifier, Smp, SwitchInfo, status,
 };
 
 /// An attribute as it now stands, or the status that refuses the request.
@@ -188,7 +187,7 @@ impl Sim {
         Ok(())
     }
 
-    fn source_at(&self, port: u32) -> Result<usize, u16> {
+    pub(super) fn source_at(&self, port: u32) -> Result<usize, u16> {
         let rank = self.sources.by_port[port as usize];
         if rank == NIL { Err(status::UNSUPPORTED_METHOD_ATTRIBUTE) } else { Ok(rank as usize) }
     }
@@ -205,30 +204,5 @@ impl Sim {
             self.tell_half(rank, told.half);
         }
         Ok(())
-    }
-
-    fn perf_answers(&mut self, port: u32, perf: &PerfMad) -> PerfMad {
-        match self.count_data(port, perf) {
-            Ok(data) => perf.response(data),
-            Err(status) => perf.refusal(status),
-        }
-    }
-
-    fn count_data(&mut self, port: u32, perf: &PerfMad) -> Result<[u8; PERF_DATA_SIZE], u16> {
-        let rank = self.source_at(port)?;
-        let source = &mut self.sources.list[rank];
-        let counts = match perf.attribute {
-            PerfAttributeId::PortXmitDataSl => &mut source.sent,
-            PerfAttributeId::PortRcvDataSl => &mut source.received,
-            _ => return Err(status::UNSUPPORTED_METHOD_ATTRIBUTE),
-        };
-        let mut data = PortDataSl::decode(&perf.data);
-        if perf.method == Method::Set {
-            let chosen = (0..16).filter(|sl| data.counter_select >> sl & 1 == 1);
-            chosen.for_each(|sl| counts[sl] = data.counters[sl].into());
-        }
-        // The counters have 32 bits and stay at their end.
-        data.counters = counts.map(|count| u32::try_from(count).unwrap_or(u32::MAX));
-        Ok(data.encode())
     }
 }

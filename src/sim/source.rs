@@ -442,7 +442,9 @@ impl Sim {
 
     /// Sends a packet from one end port to another on a half.
     fn send(&mut self, rank: u32, destination: u32, half: Half, bytes: u16, flags: u8) {
-        if let Some((dlid, sl)) = self.path(rank, destination) {
+        if self.began_cold
+            && let Some((dlid, sl)) = self.path(rank, destination)
+        {
             return self.hand_over(rank, dlid.0, sl.get(), bytes, flags);
         }
         let to = &self.sources.list[destination as usize];
@@ -492,6 +494,9 @@ impl Sim {
         let rank = self.sources.by_port[port as usize];
         let at = &self.net.ports[port as usize];
         if !at.alive || at.state == PortState::Initialize {
+            if !at.alive {
+                self.count_missed(port, packet.bytes);
+            }
             return self.lose(id);
         }
         if owner != rank || rank == NIL {

@@ -12,11 +12,16 @@ use crate::wire::PortState;
 /// Marks in [`Packet::out_lane`](super::packet::Packet): the packet is to be discarded on reaching the head.
 pub const DISCARD: u32 = NIL - 1;
 
-/// A port as a sender.
+/// A port as a sender; one cache line.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub struct OutPort {
     /// The link is sending until then.
     pub busy_until: Ticks,
+    /// Bytes of all data packets it sent.
+    pub bytes_sent: u64,
+    /// Data packets it sent.
+    pub packets_sent: u64,
     /// Ticks for a byte, in 1/65536.
     pub ticks_per_byte: u32,
     /// The port at the other end as cabled, dead or alive.
@@ -45,6 +50,8 @@ pub struct OutPort {
     pub sends: bool,
     /// Arriving data is handled; otherwise it waits in its buffer.
     pub receives: bool,
+    /// Packets wait for it, its link is free, and none of their lanes has the credits.
+    pub waits: bool,
     /// Data lanes in operation (PortInfo:OperationalVLs); what is mapped beyond them is discarded.
     pub lanes: u8,
 }
@@ -239,6 +246,8 @@ pub struct Net {
     pub shift: u32,
     /// Data lanes in operation.
     pub data_vls: u8,
+    /// The fewest that any port ever had in operation.
+    fewest_lanes: u8,
     /// By port.
     pub ports: Vec<OutPort>,
     /// By lane.
@@ -269,6 +278,7 @@ impl Net {
         Net {
             shift,
             data_vls,
+            fewest_lanes: data_vls,
             ports,
             outs: vec![out_lane; lanes],
             ins: vec![in_lane; lanes],
@@ -293,6 +303,18 @@ impl Net {
     #[inline]
     pub fn lane(&self, port: u32, vl: u8) -> u32 {
         port << self.shift | u32::from(vl)
+    }
+
+    /// Whether a lane of a port is in operation.
+    #[inline]
+    pub fn runs(&self, port: u32, vl: u8) -> bool {
+        vl < self.fewest_lanes || vl < self.ports[port as usize].lanes
+    }
+
+    /// Sets a port's lanes in operation.
+    pub fn set_lanes(&mut self, port: u32, lanes: u8) {
+        self.ports[port as usize].lanes = lanes.min(self.data_vls);
+        self.fewest_lanes = self.fewest_lanes.min(lanes);
     }
 
     /// The port of a lane.
@@ -321,6 +343,8 @@ fn out_port(fabric: &Fabric, id: PortId, lanes: u8) -> OutPort {
     let ticks_per_byte = (TICKS_PER_NS * 1_000_000 * 65_536).div_ceil(port.width.data_rate_kbps(port.speed));
     OutPort {
         busy_until: 0,
+        bytes_sent: 0,
+        packets_sent: 0,
         ticks_per_byte: ticks_per_byte as u32,
         peer: port.peer.map_or(NIL, |peer| peer.0),
         node: port.node.0,
@@ -335,6 +359,7 @@ fn out_port(fabric: &Fabric, id: PortId, lanes: u8) -> OutPort {
         state: if port.peer.is_some() { PortState::Active } else { PortState::Down },
         sends: port.peer.is_some(),
         receives: true,
+        waits: false,
         lanes,
     }
 }

@@ -180,6 +180,17 @@ impl Desk {
         self.orders.pop_front()
     }
 
+    /// Takes every order: whether one of them is to stop. The others are answered: who stands by changes nothing.
+    pub(super) fn told_to_stop(&mut self) -> bool {
+        let orders: Vec<(OrderId, Order)> = self.orders.drain(..).collect();
+        let stop = orders.iter().any(|(_, order)| *order == Order::Stop);
+        for (id, _) in orders.into_iter().filter(|(_, order)| *order != Order::Stop) {
+            let why = "another subnet manager rules this subnet".to_string();
+            self.tell(0, Happening::Answered(id, Answer::Refused(why)));
+        }
+        stop
+    }
+
     pub(super) fn tell(&mut self, now_ns: u64, happening: Happening) {
         self.happenings.push_back((now_ns, happening));
     }
@@ -221,7 +232,8 @@ impl Element {
             Element::Link(name, num) => {
                 let node = node_named(fabric, name)?;
                 let port = fabric.port_at(node, crate::ids::PortNum(*num)).filter(|&port| fabric.peer(port).is_some());
-                port.map(Found::Cable).ok_or_else(|| format!("{} has no cable at port {num}", fabric.describe_node(node)))
+                port.map(Found::Cable)
+                    .ok_or_else(|| format!("{} has no cable at port {num}", fabric.describe_node(node)))
             }
         }
     }

@@ -44,6 +44,12 @@ pub enum SmError {
         /// What it does not take.
         setting: &'static str,
     },
+    /// A change has not come to its end.
+    #[error("the change stands still ({outcome}) and will be tried again")]
+    StandsStill {
+        /// Where, and why.
+        outcome: String,
+    },
     /// What came cannot be joined with what is known.
     #[error("joining what has come with what is known: {0}")]
     Union(#[from] UnionError),

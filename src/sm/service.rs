@@ -6,17 +6,25 @@
 
 use super::bring_up::{self, BroughtUp};
 use super::config::Config;
+use super::court::{Court, Wants};
 use super::desk::{Answer, Found, Happening, Order, OrderId, SharedDesk};
+use super::directory;
+use super::election::Event;
 use super::error::SmError;
+use super::life::Household;
+use super::pace::{Pace, Seen};
 use super::watched::Watched;
+use crate::change::Prepared;
 use crate::driver::{ChangeReport, Driver, DriverError, Intent, Sighting};
 use crate::fabric::{Fabric, PortId, difference};
 use crate::ids::PortNum;
+use crate::lid;
 use crate::machine::Outcome;
-use crate::plan::Scheme;
-use crate::subnet::{Manager, SubnetManager};
-use crate::tables::{PortState, Write};
+use crate::plan::{self, Lanes, Scheme};
+use crate::subnet::{Discovered, Manager, SubnetEvent, SubnetManager};
+use crate::tables::{PortState, SubnetTables, Write};
 use crate::transport::Transport;
+use crate::verify::{self, Scope};
 use crate::wire;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,19 +35,20 @@ const SLICE_NS: u64 = 100_000_000;
 /// Changes in a row at most, before the subnet is listened to again.
 const CHANGES: usize = 8;
 
-/// Gives a fabric its LIDs: those of the file of LIDs first, then those held.
-pub type AssignLids = Box<dyn FnMut(&Fabric) -> Result<Fabric, SmError>>;
+/// How long until what could not be done is tried again.
+const RETRY_NS: u64 = 5_000_000_000;
 
 /// A subnet manager on one port, with its subnet up.
 pub struct Service<T> {
     config: Config,
     driver: Driver<Watched<T>>,
     desk: SharedDesk,
-    assign: AssignLids,
+    court: Court,
     /// What is there and not to be used.
     aside: BTreeSet<Found>,
-    /// Something could not be done, and is to be tried again.
-    unfinished: bool,
+    pace: Pace,
+    /// When what could not be done is to be tried again.
+    retry_ns: Option<u64>,
 }
 
 /// Why a service ended.
@@ -47,24 +56,31 @@ pub struct Service<T> {
 pub enum End {
     /// It was told to stop.
     Stopped,
+    /// Another subnet manager took over.
+    Deposed,
 }
 
 impl<T: Transport> Service<T> {
-    /// Sweeps the subnet and brings it up.
+    /// Brings up what a sweep found.
     ///
     /// # Errors
-    /// The subnet cannot be brought up; what was written of it stays.
-    pub async fn start(
+    /// The subnet cannot be brought up; what was written of it stays. The manager comes back.
+    pub(super) async fn start(
+        household: &mut Household,
         mut manager: Manager<T>,
-        config: Config,
-        desk: SharedDesk,
-        mut assign: AssignLids,
-    ) -> Result<Service<T>, SmError> {
-        manager.move_sources(config.sources);
-        let found = manager.discover().await?;
-        found.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
-        let fabric = bring_up::equip(&found.fabric, &config, &mut assign)?;
-        let BroughtUp { running, arrival, root } = bring_up::bring_up(&mut manager, &config, &found, fabric).await?;
+        found: &Discovered,
+    ) -> Result<Service<T>, (Box<Manager<T>>, SmError)> {
+        let Household { config, desk, .. } = &*household;
+        let (config, desk) = (config.clone(), desk.clone());
+        let up = match bring_up::equip(&found.fabric, &config, |fabric| (household.assign)(fabric)) {
+            Ok(fabric) => bring_up::bring_up(&mut manager, &config, found, fabric).await,
+            Err(error) => Err(error),
+        };
+        let BroughtUp { running, arrival, root } = match up {
+            Ok(up) => up,
+            Err(error) => return Err((Box::new(manager), error)),
+        };
+        (household.keep)(&running.known);
         let intent = Intent {
             engine: config.engine.clone(),
             scheme: Scheme::Double,
@@ -78,8 +94,12 @@ impl<T: Transport> Service<T> {
         desk.borrow_mut().view.arrival = Some(arrival.clone());
         desk.borrow_mut().view.root = root;
         desk.borrow_mut().tell(now_ns, Happening::Up { arrival });
-        let mut service = Service { config, driver, desk, assign, aside: BTreeSet::new(), unfinished: true };
+        let aside = BTreeSet::new();
+        let retry_ns = Some(now_ns);
+        let mut service =
+            Service { config, driver, desk, court: Court::default(), aside, pace: Pace::new(household.pace), retry_ns };
         service.show();
+        service.publish(household);
         Ok(service)
     }
 
@@ -88,28 +108,77 @@ impl<T: Transport> Service<T> {
         &self.driver
     }
 
-    /// Keeps the subnet routed until told to stop.
+    /// Keeps the subnet routed until told to stop, or until another manager takes over.
     ///
     /// # Errors
     /// The port failed.
-    pub async fn serve(&mut self) -> Result<End, SmError> {
+    pub(super) async fn serve(&mut self, household: &mut Household) -> Result<End, SmError> {
         loop {
             while let Some((id, order)) = self.next_order() {
                 if order == Order::Stop {
                     return Ok(End::Stopped);
                 }
-                let answer = self.obey(order).await?;
+                let answer = self.obey(household, order).await?;
                 self.tell(Happening::Answered(id, answer));
             }
-            let until_ns = self.driver.subnet().now_ns() + SLICE_NS;
-            let event = self.driver.subnet_mut().next_event(until_ns).await?;
+            if self.hold_court(household).await?.retire {
+                return Ok(End::Deposed);
+            }
+            let now_ns = self.driver.subnet().now_ns();
+            let event = self.driver.subnet_mut().next_event(now_ns + SLICE_NS).await?;
             if let Some(event) = event {
                 tracing::info!(?event, "the subnet tells of a change");
                 self.tell(Happening::Subnet(event));
-                self.react().await?;
             }
+            if event.is_some() || self.retry_ns.is_some_and(|due_ns| now_ns >= due_ns) {
+                self.react(household).await?;
+            }
+            self.keep_pace(event);
             self.show();
         }
+    }
+
+    /// Gives the manager back.
+    pub(super) fn into_manager(self) -> Manager<T> {
+        self.driver.into_subnet().into_manager()
+    }
+
+    /// Sweeps come faster after something happened, and slow down while nothing does.
+    fn keep_pace(&mut self, event: Option<SubnetEvent>) {
+        let manager = &mut self.driver.subnet_mut().manager;
+        let Some(sweep_ns) = manager.take_light_sweep() else { return };
+        let seen = match event {
+            None => Seen::Quiet,
+            Some(SubnetEvent::Silent { .. }) => Seen::Silence,
+            Some(_) => Seen::Change,
+        };
+        self.pace = self.pace.after(seen, sweep_ns);
+        manager.set_light_sweep(Some(self.pace.period_ns()));
+    }
+
+    /// Sees to other managers: what the election commands. Only between changes.
+    async fn hold_court(&mut self, household: &Household) -> Result<Wants, SmError> {
+        let reception = &household.reception;
+        let now_ns = self.driver.subnet().now_ns();
+        if reception.borrow().state().due_ns().is_some_and(|due_ns| now_ns >= due_ns) {
+            reception.borrow_mut().step(Event::Due, now_ns);
+        }
+        let manager = &mut self.driver.subnet_mut().manager;
+        let wants = self.court.carry_out(manager, reception, &self.desk).await?;
+        if wants.sweep || wants.reign {
+            self.retry_ns = Some(now_ns);
+        }
+        Ok(wants)
+    }
+
+    /// Looks who else manages, after a sweep.
+    async fn look_for_rivals(&mut self, household: &Household) -> Result<(), SmError> {
+        let running = self.driver.running().clone();
+        let manager = &mut self.driver.subnet_mut().manager;
+        let peers = self.court.peers(manager, &running.alive, running.sm).await?;
+        let now_ns = self.driver.subnet().now_ns();
+        household.reception.borrow_mut().step(Event::Swept(peers), now_ns);
+        Ok(())
     }
 
     fn next_order(&mut self) -> Option<(OrderId, Order)> {
@@ -129,23 +198,29 @@ impl<T: Transport> Service<T> {
         desk.view.state = self.driver.state().name();
         desk.view.smps = self.driver.subnet().smps().clone();
         desk.view.light_sweep_ns = self.driver.subnet().manager().timing().light_sweep_ns;
-        if desk.view.running.as_ref().is_none_or(|shown| !Arc::ptr_eq(&shown.alive, &running.alive) || shown.half != running.half) {
+        if desk
+            .view
+            .running
+            .as_ref()
+            .is_none_or(|shown| !Arc::ptr_eq(&shown.alive, &running.alive) || shown.half != running.half)
+        {
             desk.view.running = Some(Arc::new(running.clone()));
         }
     }
 
     /// Looks at the subnet, and does what follows, until nothing does. Only a failure of the port is an error; the rest
     /// is told.
-    async fn react(&mut self) -> Result<(), SmError> {
+    async fn react(&mut self, household: &mut Household) -> Result<(), SmError> {
         for _ in 0..CHANGES {
-            match self.next_step().await {
+            match self.next_step(household).await {
                 Ok(true) => {}
-                Ok(false) => return Ok(self.unfinished = false),
+                Ok(false) => return Ok(self.retry_ns = None),
                 Err(SmError::Subnet(error)) if error.is_fatal() => return Err(error.into()),
                 Err(error) => {
                     tracing::error!("{error}");
                     self.tell(Happening::Failed(error.to_string()));
-                    return Ok(self.unfinished = true);
+                    let now_ns = self.driver.subnet().now_ns();
+                    return Ok(self.retry_ns = Some(now_ns + RETRY_NS));
                 }
             }
         }
@@ -153,14 +228,20 @@ impl<T: Transport> Service<T> {
     }
 
     /// One look, and what follows from it; whether there may be more to do.
-    async fn next_step(&mut self) -> Result<bool, SmError> {
-        if let Some(report) = self.resume().await? {
-            return Ok(report.outcome == Outcome::Completed);
+    async fn next_step(&mut self, household: &mut Household) -> Result<bool, SmError> {
+        if let Some(report) = self.resume(household).await?
+            && report.outcome != Outcome::Completed
+        {
+            return Err(SmError::StandsStill { outcome: format!("{:?}", report.outcome) });
         }
         let sighting = self.driver.look().await?;
         self.forget_what_left();
+        self.look_for_rivals(household).await?;
+        if !household.reception.borrow().state().may_begin_change() {
+            return Ok(false);
+        }
         if sighting.stranger.is_some() && !self.driver.running().has_lost_something() {
-            self.admit(&sighting).await?;
+            self.admit(household, &sighting).await?;
         }
         let aside = self.aside.clone();
         let without = |fabric: &Fabric| aside.iter().fold(fabric.clone(), |rest, found| found.taken_out_of(&rest));
@@ -172,39 +253,94 @@ impl<T: Transport> Service<T> {
             self.set_up_newcomers().await?;
         }
         let why = self.why(&after);
-        self.change(after, why).await?;
-        Ok(true)
+        match self.change(household, after, why).await?.outcome {
+            Outcome::Failed { state, reason } => {
+                Err(SmError::StandsStill { outcome: format!("in state {state}: {reason}") })
+            }
+            _ => Ok(true),
+        }
     }
 
-    async fn resume(&mut self) -> Result<Option<ChangeReport>, SmError> {
-        let resumed = self.changing(|driver| Box::pin(driver.resume())).await?;
+    async fn resume(&mut self, household: &Household) -> Result<Option<ChangeReport>, SmError> {
+        let resumed = self.changing(household, |driver| Box::pin(driver.resume())).await?;
         if let Some(report) = &resumed {
             self.tell(Happening::Changed(Box::new(report.clone())));
         }
         Ok(resumed)
     }
 
-    async fn change(&mut self, after: Fabric, why: String) -> Result<ChangeReport, SmError> {
+    async fn change(&mut self, household: &Household, after: Fabric, why: String) -> Result<ChangeReport, SmError> {
         self.tell(Happening::Begun { why });
-        let report = self.changing(move |driver| Box::pin(driver.change_to(Arc::new(after)))).await?;
+        let prepared = self.driver.prepare(Arc::new(after))?;
+        self.foretell(household, &prepared);
+        let report = self.changing(household, move |driver| Box::pin(driver.run(prepared))).await;
+        self.publish(household);
+        let report = report?;
+        self.tell(Happening::Changed(Box::new(report.clone())));
         if report.outcome == Outcome::Completed {
             self.desk.borrow_mut().view.root = report.root;
+            self.mirror().await?;
+            self.publish(household);
         }
-        self.tell(Happening::Changed(Box::new(report.clone())));
         Ok(report)
+    }
+
+    /// Gives the SA what is known now.
+    fn publish(&self, household: &Household) {
+        let running = self.driver.running();
+        self.publish_with(household, &running.routed, running.tables.clone());
+    }
+
+    /// Gives the SA what will be in force when answers move to the other half; what they say of this half stays true.
+    fn foretell(&self, household: &Household, prepared: &Prepared) {
+        let plan = prepared.plan.plan();
+        let mut tables = self.driver.running().tables.clone();
+        tables.lfts = plan.tables_at(plan.waves().len()).lfts.clone();
+        self.publish_with(household, &plan.draft().after, tables);
+    }
+
+    fn publish_with(&self, household: &Household, fabric: &Arc<Fabric>, tables: SubnetTables) {
+        let manager = self.driver.subnet().manager();
+        let (reception, config) = (&household.reception, &self.config);
+        let published = directory::publish(manager, reception, config, self.driver.running(), fabric, tables);
+        if let Err(error) = published {
+            tracing::warn!(%error, "the SA answers from what it knew before");
+        }
+    }
+
+    /// The retired half follows the new routing too, so that base LIDs, which tools and connections that never asked
+    /// again go by, lead to their owners. Nobody sends on it while its entries are written; then it is opened again.
+    async fn mirror(&mut self) -> Result<(), SmError> {
+        let running = self.driver.running().clone();
+        let (fabric, half) = (&running.routed, running.half);
+        let lfts = lid::mirrored(fabric, &running.tables.lfts, half);
+        let tables = SubnetTables { lfts: lfts.clone(), ..running.tables.clone() };
+        verify::prove_tables(fabric, &tables, &Scope::of(&[half, half.other()])).map_err(SmError::Unproved)?;
+        let writes =
+            plan::writes_between(&running.alive, Some(&running.tables), &lfts, Lanes::of_fabric(fabric).steady());
+        let manager = &mut self.driver.subnet_mut().manager;
+        manager.apply(&running.alive, &writes, crate::subnet::Order::Any).await?;
+        manager.open_ends(&running.alive).await?;
+        self.driver.tables_are(lfts);
+        Ok(())
     }
 
     /// Runs what may be a change, so that it is watched and can be called off.
     async fn changing<R>(
         &mut self,
+        household: &Household,
         run: impl for<'a> FnOnce(
             &'a mut Driver<Watched<T>>,
         ) -> std::pin::Pin<Box<dyn Future<Output = Result<R, DriverError>> + 'a>>,
     ) -> Result<R, SmError> {
         self.desk.borrow_mut().change_begins(self.driver.abort_handle());
         self.driver.subnet_mut().changing = true;
+        household.reception.borrow_mut().changing = true;
         let result = run(&mut self.driver).await;
         self.driver.subnet_mut().changing = false;
+        let now_ns = self.driver.subnet().now_ns();
+        household.reception.borrow_mut().changing = false;
+        household.reception.borrow_mut().step(Event::ChangeEnded, now_ns);
         self.driver.subnet().follow();
         self.desk.borrow_mut().change_ends();
         self.show();
@@ -212,10 +348,11 @@ impl<T: Transport> Service<T> {
     }
 
     /// Makes what was found and is not known part of what is known, with LIDs.
-    async fn admit(&mut self, sighting: &Sighting) -> Result<(), SmError> {
+    async fn admit(&mut self, household: &mut Household, sighting: &Sighting) -> Result<(), SmError> {
         let known = without_recabled(&self.driver.running().known, &sighting.discovered.fabric);
         let union = difference::union(&known, &sighting.discovered.fabric)?;
-        let whole = bring_up::equip(&union.fabric, &self.config, &mut self.assign)?;
+        let whole = bring_up::equip(&union.fabric, &self.config, |fabric| (household.assign)(fabric))?;
+        (household.keep)(&whole);
         self.driver.widen(Arc::new(whole));
         self.driver.look().await?;
         Ok(())
@@ -268,18 +405,18 @@ impl<T: Transport> Service<T> {
         }
     }
 
-    async fn obey(&mut self, order: Order) -> Result<Answer, SmError> {
+    async fn obey(&mut self, household: &mut Household, order: Order) -> Result<Answer, SmError> {
         let done = match order {
             Order::SetAside { element, dry_run } => match element.find(&self.driver.running().alive) {
                 Err(why) => return Ok(Answer::Refused(why)),
-                Ok(found) => self.set_aside(found, dry_run).await,
+                Ok(found) => self.set_aside(household, found, dry_run).await,
             },
             Order::TakeBack(element) => match element.find(&self.driver.running().alive) {
                 Err(why) => return Ok(Answer::Refused(why)),
                 Ok(found) if !self.aside.remove(&found) => return Ok(Answer::Nothing),
-                Ok(_) => self.react().await.map(|()| Answer::Nothing),
+                Ok(_) => self.react(household).await.map(|()| Answer::Nothing),
             },
-            Order::Sweep => self.react().await.map(|()| Answer::Nothing),
+            Order::Sweep => self.react(household).await.map(|()| Answer::Nothing),
             Order::Stop => return Ok(Answer::Nothing),
         };
         match done {
@@ -288,7 +425,7 @@ impl<T: Transport> Service<T> {
         }
     }
 
-    async fn set_aside(&mut self, found: Found, dry_run: bool) -> Result<Answer, SmError> {
+    async fn set_aside(&mut self, household: &Household, found: Found, dry_run: bool) -> Result<Answer, SmError> {
         let running = self.driver.running();
         let rest = self.aside.iter().fold((*running.alive).clone(), |rest, found| found.taken_out_of(&rest));
         let after = found.taken_out_of(&rest);
@@ -302,7 +439,7 @@ impl<T: Transport> Service<T> {
             return Ok(Answer::Planned { waves: waves.len(), writes });
         }
         let why = format!("{} is set aside", found.describe(&running.known));
-        let report = self.change(after, why).await?;
+        let report = self.change(household, after, why).await?;
         if report.outcome == Outcome::Completed {
             self.aside.insert(found);
         }

@@ -66,10 +66,7 @@ fn unchanged(held: &PortInfo) -> PortInfo {
 pub(super) fn difference(held: &PortInfo, wanted: &PortInfo) -> Option<&'static str> {
     let pairs = [
         ("LID", (held.lid, held.lmc) != (wanted.lid, wanted.lmc)),
-        (
-            "MasterSMLID",
-            (held.master_sm_lid, held.master_sm_sl) != (wanted.master_sm_lid, wanted.master_sm_sl),
-        ),
+        ("MasterSMLID", (held.master_sm_lid, held.master_sm_sl) != (wanted.master_sm_lid, wanted.master_sm_sl)),
         ("GidPrefix", held.gid_prefix != wanted.gid_prefix),
         ("NeighborMTU", held.neighbour_mtu != wanted.neighbour_mtu),
         ("OperationalVLs", held.operational_vls != wanted.operational_vls),

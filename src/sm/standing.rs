@@ -124,8 +124,7 @@ fn half_in_use<T: Transport>(manager: &Manager<T>, fabric: &Fabric, sm: PortId) 
     let upper: Vec<Lid> = fabric.half_lids(sm, Half::Upper).collect();
     let told = |port: PortId| manager.port_info(port).map(|info| (info.master_sm_lid, info.master_sm_sl));
     let looks_up = |(lid, sl): (Lid, Sl)| upper.contains(&lid) && Half::of_sl(sl) == Half::Upper;
-    let (up, all) = fabric.end_ports().filter_map(told).fold((0, 0), |(up, all), told| {
-        (up + usize::from(looks_up(told)), all + 1)
-    });
+    let (up, all) =
+        fabric.end_ports().filter_map(told).fold((0, 0), |(up, all), told| (up + usize::from(looks_up(told)), all + 1));
     if up * 2 > all { Half::Upper } else { Half::Lower }
 }

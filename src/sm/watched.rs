@@ -2,8 +2,8 @@
 //! waits behind every barrier until it is given leave.
 
 use super::desk::{Happening, SharedDesk};
-use crate::driver::Trail;
 use crate::drain::{DrainGraph, Drained, Flushed, Observer, SourcesMoved, Ticket};
+use crate::driver::Trail;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
 use crate::subnet::{Applied, Discovered, Manager, Order, SmpCounts, SubnetError, SubnetEvent, SubnetManager};
@@ -32,6 +32,10 @@ impl<T: Transport> Watched<T> {
     /// The manager.
     pub fn manager(&self) -> &Manager<T> {
         &self.manager
+    }
+
+    pub(super) fn into_manager(self) -> Manager<T> {
+        self.manager
     }
 
     /// Tells which states were entered.

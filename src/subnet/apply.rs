@@ -23,6 +23,8 @@ struct PortChange {
     master_sm: Option<(Lid, Sl)>,
     /// Clients at the port are to ask the SA again.
     reregister: bool,
+    /// Whether a port that keeps its MasterSMSL will do: what it sends on the old one ends at the fence.
+    any_sl: bool,
 }
 
 /// One `Set`.
@@ -57,6 +59,15 @@ impl<T: Transport> Manager<T> {
         writes: &[Write],
         order: Order,
     ) -> Result<Applied, SubnetError> {
+        let given = writes.len();
+        let fenced;
+        let writes = match self.sources {
+            Sources::Told => writes,
+            Sources::Fenced { .. } => {
+                fenced = self.fenced(fabric, writes);
+                &fenced
+            }
+        };
         let jobs = self.jobs(fabric, writes)?;
         for write in writes {
             if let Write::SaHalf { half } = write {
@@ -93,7 +104,7 @@ impl<T: Transport> Manager<T> {
             }
             None => {
                 let retried = self.counts.since(&before).retries;
-                Ok(Applied { writes: writes.len(), retried, quiet_ns, not_held: course.not_held })
+                Ok(Applied { writes: given, retried, quiet_ns, not_held: course.not_held })
             }
         }
     }
@@ -192,6 +203,7 @@ impl Job {
             change.state = later.state.or(change.state);
             change.master_sm = later.master_sm.or(change.master_sm);
             change.reregister |= later.reregister;
+            change.any_sl |= later.any_sl;
         }
     }
 
@@ -248,7 +260,7 @@ impl PortChange {
             }
         }
         match self.master_sm {
-            Some((lid, sl)) if (info.master_sm_lid, info.master_sm_sl) != (lid, sl) => Err((
+            Some((lid, sl)) if info.master_sm_lid != lid || (info.master_sm_sl != sl && !self.any_sl) => Err((
                 format!("MasterSMLID {lid}, SL {sl}"),
                 format!("MasterSMLID {}, SL {}", info.master_sm_lid, info.master_sm_sl),
             )),
@@ -313,7 +325,8 @@ fn kind_of(fabric: &Fabric, write: &Write, sources: Sources) -> Option<(Target, 
             (Target::Port(*port), number(*port), Kind::Port(*port, change))
         }
         Write::MasterSm { port, lid, sl } => {
-            let change = PortChange { master_sm: Some((*lid, *sl)), ..PortChange::default() };
+            let any_sl = matches!(sources, Sources::Fenced { .. });
+            let change = PortChange { master_sm: Some((*lid, *sl)), any_sl, ..PortChange::default() };
             (Target::Port(*port), number(*port), Kind::Port(*port, change))
         }
         Write::ActiveHalf { port, .. } if matches!(sources, Sources::Fenced { .. }) => {

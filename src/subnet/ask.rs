@@ -5,7 +5,7 @@ use super::manager::{Manager, settled};
 use super::{SubnetError, Timing};
 use crate::fabric::{NodeId, PortId};
 use crate::transport::Transport;
-use crate::wire::{AttributeId, Method, PortInfo, SMP_DATA_SIZE};
+use crate::wire::{AttributeId, Method, NodeInfo, PortInfo, SMP_DATA_SIZE, SwitchInfo};
 
 /// Whom a request is for, in indices of the fabric as it is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,6 +85,12 @@ impl<T: Transport> Manager<T> {
         self.port_infos.get(&(fabric.node(owner.node).guid, owner.num))
     }
 
+    /// The NodeInfo that a device answered with last, and its SwitchInfo, if any did.
+    pub fn node_info(&self, node: NodeId) -> Option<&(NodeInfo, Option<SwitchInfo>)> {
+        let fabric = &self.topology.as_ref()?.fabric;
+        self.node_infos.get(&fabric.node(node).guid)
+    }
+
     /// Lets time pass. Traps are repressed and kept, whoever asks is attended to.
     ///
     /// # Errors
@@ -108,6 +114,11 @@ impl<T: Transport> Manager<T> {
         };
     }
 
+    /// How long the last light sweep took, in nanoseconds, where there was one since this was asked last.
+    pub fn take_light_sweep(&mut self) -> Option<u64> {
+        self.light_sweep_took_ns.take()
+    }
+
     fn request_of(&self, ask: Ask, tag: u64) -> Result<Result<Request, SubnetError>, SubnetError> {
         let topology = self.topology("asking devices")?;
         let fabric = &topology.fabric;
@@ -123,12 +134,22 @@ impl<T: Transport> Manager<T> {
         Ok(Ok(Request { device: node.0, tag, method: ask.method, modifier: ask.modifier, body }))
     }
 
-    /// Keeps a PortInfo that was answered, so that the next `Set` begins from it.
+    /// Keeps a PortInfo or SwitchInfo that was answered, so that the next `Set` begins from it.
     fn remember(&mut self, request: &Request, data: &[u8; SMP_DATA_SIZE]) {
-        let Body::Smp { attribute: AttributeId::PortInfo, .. } = request.body else { return };
+        let Body::Smp { attribute, .. } = request.body else { return };
         let Some(topology) = &self.topology else { return };
         let guid = topology.fabric.node(NodeId(request.device)).guid;
-        let num = crate::ids::PortNum(request.modifier as u8);
-        self.port_infos.insert((guid, num), PortInfo::decode(data));
+        match attribute {
+            AttributeId::PortInfo => {
+                let num = crate::ids::PortNum(request.modifier as u8);
+                self.port_infos.insert((guid, num), PortInfo::decode(data));
+            }
+            AttributeId::SwitchInfo => {
+                if let Some((_, held)) = self.node_infos.get_mut(&guid) {
+                    *held = Some(SwitchInfo::decode(data));
+                }
+            }
+            _ => {}
+        }
     }
 }

@@ -57,6 +57,7 @@ impl<T: Transport> Manager<T> {
                 Some(due_ns) if due_ns <= now_ns => {
                     self.light_sweep().await?;
                     let now_ns = self.transport.now_ns();
+                    self.light_sweep_took_ns = Some(now_ns - due_ns);
                     self.next_light_sweep_ns = self.timing.light_sweep_ns.map(|period| now_ns.saturating_add(period));
                 }
                 _ if now_ns >= until_ns => return Ok(None),

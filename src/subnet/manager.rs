@@ -9,10 +9,10 @@ use super::{Applied, Discovered, Order, SmpCounts, SubnetError, SubnetEvent, Sub
 use crate::drain::{DrainGraph, Drained, Flushed, Observer, SourcesMoved, Ticket};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Half, Lid, PortNum, Sl, VlSet};
-use crate::tables::Write;
+use crate::tables::{SlToVl, Write};
 use crate::transport::{Datagram, Transport};
 use crate::wire::vendor::DrainToken;
-use crate::wire::{self, AttributeId, Method, PerfMad, PortInfo, Smp};
+use crate::wire::{self, AttributeId, Method, NodeInfo, PerfMad, PortInfo, Smp, SwitchInfo};
 use async_trait::async_trait;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -26,7 +26,9 @@ pub enum Sources {
     Told,
     /// With what every InfiniBand device has: ClientReregister makes clients ask the SA again; after `settle_ns` the end
     /// ports' SL-to-VL tables map the SLs of the half that is left to VL 15, and what is still sent there is discarded
-    /// at its source (section 7.6.6). So nothing enters on that half, whether its sender has moved or not.
+    /// at its source (section 7.6.6). So nothing enters on that half, whether its sender has moved or not. From the
+    /// split to the swap the spare half is closed in the same way. A fence only takes packets away, so what was proved
+    /// without it holds with it.
     Fenced {
         /// How long clients have to ask again, in nanoseconds.
         settle_ns: u64,
@@ -48,6 +50,8 @@ pub struct Manager<T> {
     pub(super) token_reports: Vec<TokenReport>,
     /// The last PortInfo that each port answered with, by node GUID and number.
     pub(super) port_infos: BTreeMap<(Guid, PortNum), PortInfo>,
+    /// The last NodeInfo of each device, by its GUID, and its SwitchInfo.
+    pub(super) node_infos: BTreeMap<Guid, (NodeInfo, Option<SwitchInfo>)>,
     /// Until when a copy of a repeated `Set` may be under way.
     quiet_at_ns: u64,
     /// The half that the SA answers with, and that the SM itself sends on.
@@ -55,6 +59,11 @@ pub struct Manager<T> {
     pub(super) next_light_sweep_ns: Option<u64>,
     pub(super) attendant: Option<Rc<RefCell<dyn Attendant>>>,
     pub(super) sources: Sources,
+    pub(super) light_sweep_took_ns: Option<u64>,
+    /// Where sources are fenced: the half that end ports discard what is sent on, if any.
+    pub(super) closed: Option<Half>,
+    /// The last SL-to-VL table wanted at each end port, by node GUID and number, the fence not counted in.
+    pub(super) end_tables: BTreeMap<(Guid, PortNum), SlToVl>,
 }
 
 /// The fabric as it is known, and the ways through it.
@@ -90,11 +99,15 @@ impl<T: Transport> Manager<T> {
             last_trap: BTreeMap::new(),
             token_reports: Vec::new(),
             port_infos: BTreeMap::new(),
+            node_infos: BTreeMap::new(),
             quiet_at_ns: 0,
             sa_half: Half::default(),
             next_light_sweep_ns,
             attendant: None,
             sources: Sources::default(),
+            light_sweep_took_ns: None,
+            closed: None,
+            end_tables: BTreeMap::new(),
         }
     }
 
@@ -367,6 +380,9 @@ impl<T: Transport> SubnetManager for Manager<T> {
         let mut sweep = Sweep::begin(&mut exchange);
         self.run(&mut exchange, |exchange, done| sweep.take(exchange, done)).await?;
         self.port_infos.extend(sweep.port_infos().map(|(port, info)| (port, info.clone())));
+        for (guid, info, switch) in sweep.node_infos() {
+            self.node_infos.insert(guid, (info.clone(), switch.cloned()));
+        }
         sweep.finish()
     }
 

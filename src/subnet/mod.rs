@@ -16,6 +16,7 @@ mod counts;
 mod error;
 mod events;
 mod exchange;
+mod fence;
 mod manager;
 mod paths;
 mod sweep;

@@ -289,6 +289,11 @@ impl Sweep {
         info.map_or_else(Default::default, rate_of)
     }
 
+    /// What every device said of itself, by its GUID.
+    pub(super) fn node_infos(&self) -> impl Iterator<Item = (Guid, &NodeInfo, Option<&SwitchInfo>)> {
+        self.found.iter().map(|found| (found.info.node_guid, &found.info, found.switch_info.as_ref()))
+    }
+
     /// Every PortInfo read, by node GUID and port: what later Sets begin from.
     pub(super) fn port_infos(&self) -> impl Iterator<Item = ((Guid, PortNum), &PortInfo)> {
         self.found.iter().flat_map(|found| found.ports.iter().map(|(&num, info)| ((found.info.node_guid, num), info)))

@@ -8,6 +8,7 @@ use crate::driver::{ChangeReport, PhaseRecord};
 use crate::fabric::{Fabric, NodeId, NodeKind};
 use crate::ids::{Guid, Half, Lid, PortNum};
 use crate::machine::Outcome;
+use crate::plan::Scheme;
 use crate::subnet::SmpCounts;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -29,7 +30,12 @@ pub enum Order {
     Events,
     /// Change the routing. Answered by events as it goes, then by [`Reply::Changed`].
     Change(ChangeOrder),
-    /// Look at the whole subnet now. Answered by [`Reply::Done`].
+    /// Use an element again that was set aside by a planned removal. Answered as a change.
+    TakeBack {
+        /// What comes back.
+        element: Element,
+    },
+    /// Look at the whole subnet now. Answered by [`Reply::Done`], or as a change where one was called for.
     Sweep,
     /// Call the change under way off. Answered by [`Reply::Done`] when that was taken note of, not when it is done.
     Abort,
@@ -119,28 +125,30 @@ pub struct Status {
     pub uptime_ns: u64,
     /// `discovering`, `standby`, `master` or `not-active`.
     pub role: String,
-    /// The master, where it is another.
-    pub master: Option<OtherManager>,
     /// The port it manages from.
     pub port: OwnPort,
     /// Where the last change stands, by its name in `state-machines/change.yaml`.
     pub state: String,
-    /// What a change under way waits for.
-    pub waiting: Option<Waiting>,
+    /// The barrier at which the change under way waits for leave to go on, where it was told to pause there.
+    pub held: Option<String>,
     /// Whether the subnet is routed and its ports ACTIVE.
     pub subnet_up: bool,
+    /// How it came to that: `cold`, `adopted` or `rewritten`.
+    pub arrival: Option<String>,
     /// What there is.
     pub fabric: FabricStatus,
     /// The half in use.
-    pub half: Half,
+    pub half: Option<Half>,
     /// LIDs in use.
     pub lids: LidStatus,
     /// Who computes routings.
     pub engine: String,
     /// The root of the routing in force, where it has one.
     pub root: Option<NodeName>,
-    /// Data VLs in use.
+    /// Data VLs in use at most.
     pub data_vls: u8,
+    /// What was set aside for maintenance.
+    pub aside: Vec<String>,
     /// How changes are made.
     pub policy: PolicyStatus,
     /// Datagrams sent since the beginning.
@@ -151,19 +159,8 @@ pub struct Status {
     pub changes: BTreeMap<String, u64>,
     /// The last change that ended.
     pub last_change: Option<Box<ChangeDone>>,
-    /// What an administrator should know: assumptions taken, devices left out.
-    pub notices: Vec<String>,
-}
-
-/// Another subnet manager.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct OtherManager {
-    /// Its port.
-    pub guid: Guid,
-    /// Its priority.
-    pub priority: u8,
-    /// Its LID.
-    pub lid: Lid,
+    /// The last thing that could not be done, and is tried again at the next sweep.
+    pub trouble: Option<String>,
 }
 
 /// The port a manager speaks through.
@@ -175,22 +172,8 @@ pub struct OwnPort {
     pub port: PortNum,
     /// Its GUID.
     pub guid: Guid,
-    /// Its base LID.
-    pub lid: Lid,
     /// The manager's priority.
     pub priority: u8,
-}
-
-/// What a change under way waits for.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Waiting {
-    /// The phase.
-    pub phase: String,
-    /// The barrier at its end: `acknowledged`, `flushed`, `sources-moved`, `drained`, `aged`, or `continue` where it
-    /// pauses until it is told to go on.
-    pub barrier: String,
-    /// Since when.
-    pub since_ns: u64,
 }
 
 /// Counts of a fabric.
@@ -247,12 +230,12 @@ impl NodeName {
 /// How changes are made.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PolicyStatus {
-    /// The scheme.
-    pub scheme: String,
     /// Who tells that lanes are empty.
     pub observer: String,
     /// Port states during *install*.
     pub arming: String,
+    /// How sources are moved to the other half.
+    pub sources: String,
 }
 
 /// Datagrams sent.
@@ -279,18 +262,16 @@ impl From<&SmpCounts> for SmpStatus {
 }
 
 /// Sweeps and traps.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct SweepStatus {
     /// Sweeps of the whole subnet.
     pub heavy: u64,
-    /// Questions to every switch whether a port of its changed.
-    pub light: u64,
-    /// How long the last heavy one took.
+    /// How long the last of them took.
     pub last_heavy_ns: u64,
-    /// The pause before the next light one.
-    pub period_ns: u64,
-    /// Traps, without repetitions.
-    pub traps: u64,
+    /// The pause between two light ones, where there are any.
+    pub period_ns: Option<u64>,
+    /// Traps by number, without repetitions.
+    pub traps: BTreeMap<String, u64>,
 }
 
 /// Something that happened.
@@ -325,6 +306,8 @@ pub enum Happening {
     SubnetUp {
         /// What there is.
         fabric: FabricStatus,
+        /// How it came to that: `cold`, `adopted` or `rewritten`.
+        arrival: String,
     },
     /// A trap came, no repetition.
     Trap {
@@ -335,24 +318,35 @@ pub enum Happening {
         /// The same by name, where it is known.
         node: Option<String>,
     },
-    /// A sweep ended.
+    /// The light sweep found that a switch has a changed port, or has not answered.
+    Noticed {
+        /// The switch.
+        node: String,
+        /// Whether it did not answer.
+        silent: bool,
+    },
+    /// A sweep of the whole subnet ended.
     Swept {
-        /// Whether it was of the whole subnet.
-        heavy: bool,
         /// How long it took.
         took_ns: u64,
-        /// Whether the subnet is not what it was.
-        changed: bool,
+        /// How many devices or answers it had to leave out.
+        left_out: u64,
+    },
+    /// A change begins.
+    Begun {
+        /// What called for it.
+        cause: String,
     },
     /// The change under way came to another state of `state-machines/change.yaml`.
     State {
         /// Its name.
         state: String,
     },
-    /// The change under way waits for a barrier.
-    Waiting(Waiting),
-    /// A phase ended.
-    Phase(PhaseStatus),
+    /// The change under way waits at a barrier for leave to go on.
+    Held {
+        /// The barrier that was passed.
+        barrier: String,
+    },
     /// A change ended.
     Change(Box<ChangeDone>),
     /// What an administrator should know.
@@ -458,6 +452,31 @@ pub struct ChangeDone {
 }
 
 impl ChangeDone {
+    /// A change of which nothing was written.
+    pub fn unwritten(
+        outcome: ChangeOutcome,
+        half: Half,
+        cause: impl Into<String>,
+        reason: Option<String>,
+    ) -> ChangeDone {
+        ChangeDone {
+            schema: CHANGE_SCHEMA.to_string(),
+            cause: cause.into(),
+            outcome,
+            reason,
+            scheme: Scheme::Double.to_string(),
+            half,
+            root: None,
+            phases: Vec::new(),
+            restarts: 0,
+            waves: 0,
+            writes: 0,
+            proved: outcome == ChangeOutcome::Planned,
+            smps: SmpStatus::default(),
+            stranded: Vec::new(),
+        }
+    }
+
     /// What the driver remembers of a change, in the words of the control socket. The indices are those of `fabric`; `half`
     /// is in use now.
     pub fn of(report: &ChangeReport, fabric: &Fabric, half: Half, cause: impl Into<String>) -> ChangeDone {

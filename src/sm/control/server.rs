@@ -54,7 +54,8 @@ pub struct Answers {
 }
 
 impl Answers {
-    fn new() -> (Answers, mpsc::UnboundedReceiver<Reply>) {
+    /// Both ends of a new way.
+    pub fn channel() -> (Answers, mpsc::UnboundedReceiver<Reply>) {
         let (sender, receiver) = mpsc::unbounded_channel();
         (Answers { sender, answered: false }, receiver)
     }
@@ -220,7 +221,7 @@ impl Connection {
 
     /// Has an order answered.
     async fn pass_on(&self, order: Order, writer: &mut OwnedWriteHalf) -> io::Result<()> {
-        let (answers, mut replies) = Answers::new();
+        let (answers, mut replies) = Answers::channel();
         // Where nobody takes orders any more, the answers are dropped with the order, and say so.
         let _ = self.requests.send(Request { order, answers });
         while let Some(reply) = replies.recv().await {

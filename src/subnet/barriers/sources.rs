@@ -54,6 +54,7 @@ impl<T: Transport> Manager<T> {
     ) -> Result<SourcesMoved, SubnetError> {
         let wait = self.begin_wait(format!("fence behind the move of the sources to the {half} half"));
         self.wait_until(wait.begin_ns.saturating_add(settle_ns)).await?;
+        self.closed = Some(half.other());
         let alive: Vec<PortId> = ports.iter().copied().filter(|&port| self.is_linked(port)).collect();
         let mut judge = FenceJudge::new(ticket, half, alive.iter().copied());
         let tables = self.exchange_sl_to_vl(&alive, Method::Get, &vec![[0; SMP_DATA_SIZE]; alive.len()]).await?;

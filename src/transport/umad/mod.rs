@@ -16,7 +16,7 @@ pub use adapters::{Adapter, AdapterPort, ChoiceError};
 pub use error::UmadError;
 
 use super::{Datagram, Transport, TransportError};
-use crate::ids::{Half, Lmc, PortNum};
+use crate::ids::{Guid, Half, Lmc, PortNum};
 use crate::wire::{class, class_of};
 use async_trait::async_trait;
 use library::{Agent, Arrival, IssmDevice, Library, Outgoing, PortHandle};
@@ -87,6 +87,7 @@ pub struct UmadCounts {
 pub struct Umad {
     adapter: String,
     port: PortNum,
+    guid: Guid,
     link: Arc<Link>,
     agents: Vec<(u8, Agent)>,
     inbox: UnboundedReceiver<Word>,
@@ -132,6 +133,10 @@ impl Umad {
         let library = Library::load().map_err(UmadError::library)?;
         let found = adapters_of(&library)?;
         let (adapter, port) = adapters::choose(&found, options.adapter.as_deref(), options.port)?;
+        let guid = found
+            .iter()
+            .find(|known| known.name == adapter)
+            .and_then(|known| known.ports.iter().find(|known| known.number == port).map(|known| known.guid));
         let handle = library.open_port(&adapter, port).map_err(|error| UmadError::open(&adapter, port, error))?;
         // From here on the port is closed by `Link`, whatever fails.
         let link = Arc::new(Link { library, handle, ending: AtomicBool::new(false) });
@@ -152,6 +157,7 @@ impl Umad {
         Ok(Umad {
             adapter,
             port,
+            guid: guid.unwrap_or_default(),
             link,
             agents,
             inbox,
@@ -173,6 +179,11 @@ impl Umad {
     /// The port's number at its adapter.
     pub fn port(&self) -> PortNum {
         self.port
+    }
+
+    /// The port's GUID.
+    pub fn guid(&self) -> Guid {
+        self.guid
     }
 
     /// What went out and came in.

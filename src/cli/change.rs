@@ -1,0 +1,111 @@
+//! `reconfig change`: has the running manager change the routing, or deal with the change under way.
+
+use super::manager::{Socket, ask, unexpected};
+use super::outcome::{Answer, Failure};
+use super::{Common, output};
+use crate::report;
+use crate::sm::control::{ChangeDone, ChangeOrder, ChangeOutcome, Client, Element, Order, Reply};
+use anyhow::anyhow;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  reconfig change --remove-switch spine-1 --planned --dry-run
+  reconfig change --remove-switch spine-1 --planned
+  reconfig change --remove-link leaf-1:7 --planned --json
+  reconfig change --abort
+
+With --planned, what is named is alive: traffic is led past it, phase by phase, and when the command ends it can be
+unplugged. What dies by itself needs no command: the manager sees it.
+
+Exit codes: 0 done, 1 the change is refused or was called off, 2 wrong usage or no such element, 3 it failed, or no
+manager answered.")]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(false))]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    socket: Socket,
+    /// The switch that leaves: a description, a GUID, or S-GUID.
+    #[arg(long, value_name = "NODE", group = "what", requires = "planned")]
+    remove_switch: Option<String>,
+    /// The cable that leaves, by either of its ends.
+    #[arg(long, value_name = "NODE:PORT", group = "what", requires = "planned")]
+    remove_link: Option<String>,
+    /// A switch that was set aside is to be used again.
+    #[arg(long, value_name = "NODE", group = "what")]
+    take_back_switch: Option<String>,
+    /// A cable that was set aside is to be used again.
+    #[arg(long, value_name = "NODE:PORT", group = "what")]
+    take_back_link: Option<String>,
+    /// Call off the change under way; from the swap on that is too late.
+    #[arg(long, group = "what")]
+    abort: bool,
+    /// Go on from the barrier at which the manager pauses.
+    #[arg(long = "continue", group = "what")]
+    go_on: bool,
+    /// It is alive, and leaves when the change is done.
+    #[arg(long)]
+    planned: bool,
+    /// Plan and prove only: nothing is written.
+    #[arg(long, requires = "planned")]
+    dry_run: bool,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
+    let order = arguments.order()?;
+    // A drain may take its time: whoever waits can interrupt, and the change goes on.
+    let mut client = arguments.socket.connect(None)?;
+    match asked(&mut client, &order, common)? {
+        Reply::Changed(done) => finished(&done, common),
+        Reply::Done { text } => {
+            if common.json {
+                output::print_json(&serde_json::json!({ "done": text }))?;
+            } else {
+                output::print(&format!("{text}\n"))?;
+            }
+            Ok(Answer::Yes)
+        }
+        other => Err(unexpected(&other)),
+    }
+}
+
+impl Arguments {
+    fn order(&self) -> Result<Order, Failure> {
+        let element = |switch: &Option<String>, link: &Option<String>| {
+            let switch = switch.as_ref().map(|node| Element::Switch(node.clone()));
+            switch.or_else(|| link.as_ref().map(|port| Element::Link(port.clone())))
+        };
+        let removed = element(&self.remove_switch, &self.remove_link);
+        let taken_back = element(&self.take_back_switch, &self.take_back_link);
+        match (removed, taken_back) {
+            (Some(remove), _) => {
+                Ok(Order::Change(ChangeOrder { remove, planned: self.planned, dry_run: self.dry_run }))
+            }
+            (None, Some(element)) => Ok(Order::TakeBack { element }),
+            (None, None) if self.abort => Ok(Order::Abort),
+            (None, None) if self.go_on => Ok(Order::Continue),
+            (None, None) => Err(Failure::input(anyhow!("nothing was asked for: see `reconfig change --help`"))),
+        }
+    }
+}
+
+fn asked(client: &mut Client, order: &Order, common: Common) -> Result<Reply, Failure> {
+    ask(client, order, |event| {
+        if !common.json {
+            output::remark(&report::manager_event(&event));
+        }
+    })
+}
+
+fn finished(done: &ChangeDone, common: Common) -> Result<Answer, Failure> {
+    if common.json {
+        output::print_json(done)?;
+    } else {
+        output::print(&report::change_done(done))?;
+    }
+    if done.outcome == ChangeOutcome::Failed {
+        let reason = done.reason.as_deref().unwrap_or("the manager gave no reason");
+        return Err(Failure::undone(anyhow!("the change stands still: {reason}")));
+    }
+    Ok(done.outcome.is_done().into())
+}

@@ -1,0 +1,51 @@
+//! `reconfig events`: what happens to the manager that runs here, as it happens.
+
+use super::manager::Socket;
+use super::outcome::{Answer, Failure};
+use super::{Common, output};
+use crate::report;
+use crate::sm::control::Event;
+use anyhow::Context;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  reconfig events
+  reconfig events --json | jq --unbuffered 'select(.event == \"trap\")'
+
+Prints a line for each event until it is interrupted, the manager ends, or the reader of its output goes away.")]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    socket: Socket,
+    /// End after so many events.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
+    let mut client = arguments.socket.connect(None)?;
+    let (mut seen, mut failed) = (0, None);
+    let heard = client.listen(|event| match told(&event, common) {
+        Ok(read) => {
+            seen += 1;
+            read && arguments.count.is_none_or(|count| seen < count)
+        }
+        Err(failure) => {
+            failed = Some(failure);
+            false
+        }
+    });
+    heard.map_err(Failure::undone)?;
+    failed.map_or(Ok(Answer::Yes), Err)
+}
+
+/// Prints an event; whether somebody reads it.
+fn told(event: &Event, common: Common) -> Result<bool, Failure> {
+    let line = if common.json {
+        serde_json::to_string(event).context("cannot write an event as JSON").map_err(Failure::undone)?
+    } else {
+        report::manager_event(event)
+    };
+    output::print_to_reader(&(line + "\n"))
+}

@@ -1,0 +1,214 @@
+//! `reconfig serve`: a simulated fabric behind ibsim's protocol.
+
+use super::choice;
+use super::input::read_fabric;
+use super::outcome::{Answer, Failure};
+use super::simulate::{LatchChoice, traffic as pattern};
+use super::{Common, output};
+use crate::change::{self, BringUp};
+use crate::fabric::Fabric;
+use crate::lid;
+use crate::routing::UpDown;
+use crate::serve::{Patience, ServeOptions, Server, Switchboard, protocol};
+use crate::sim::{Sim, SimConfig};
+use anyhow::anyhow;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  reconfig serve --socket demo fixtures/topologies/fat-tree-4-2.ibnetdiscover
+  IBSIM_SOCKNAME=demo ibsim-run opensm -o -R updn
+  IBSIM_SOCKNAME=demo SIM_HOST=\"host-3 HCA-1\" ibsim-run ibnetdiscover
+
+Clients are programs under `ibsim-run`; IBSIM_SOCKNAME names the server, SIM_HOST the node that they run on. Commands come
+by standard input or by the control socket: Help lists them. The last counts are printed at the end, as JSON with --json.
+
+Exit codes: 0 ended as told, 2 wrong usage or unreadable input, 3 it could not serve.")]
+pub(super) struct Arguments {
+    /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file; `-` is standard input.
+    fabric: PathBuf,
+    /// The name by which clients find the server [default: IBSIM_SOCKNAME, else sim].
+    #[arg(long, value_name = "NAME")]
+    socket: Option<String>,
+    /// Take commands at this Unix socket.
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
+    /// Take no commands from standard input.
+    #[arg(short, long)]
+    no_console: bool,
+    /// Simulated time that passes in a unit of real time while no MAD is under way: 0 to 1, or max, which is 1.
+    #[arg(long, default_value = "0.001")]
+    speed: String,
+    /// Simulated time after which a MAD that no device answered is given back, in microseconds.
+    #[arg(long, value_name = "US", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=60_000_000))]
+    mad_timeout: u64,
+    /// Begin with a subnet that is up: LIDs as the fabric has them, up*/down* tables, cabled ports ACTIVE. Otherwise the
+    /// power has just come.
+    #[arg(long)]
+    warm: bool,
+    /// The least LID mask control of a subnet that is up; LIDs are numbered anew where the fabric has less.
+    #[arg(long, default_value_t = 0, requires = "warm", value_parser = clap::value_parser!(u8).range(0..=7))]
+    lmc: u8,
+    /// How often a MAD that no device answered is sent again before it is given back.
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    mad_retries: u32,
+    #[command(flatten)]
+    traffic: TrafficArguments,
+    #[command(flatten)]
+    hardware: HardwareArguments,
+    /// Seed of everything random.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Traffic")]
+struct TrafficArguments {
+    /// Offered load, a fraction of each end port's rate.
+    #[arg(long, default_value_t = 0.1)]
+    load: f64,
+    /// Who sends to whom: uniform, permutation, hot-spot:RANK,SHARE or trace:FILE.
+    #[arg(long, default_value = "uniform")]
+    traffic: String,
+    /// By which LID and service level end ports send: the base LID and SL 0, or what subnet administration answers when
+    /// they are told to register again.
+    #[arg(long, value_enum, default_value_t = PathChoice::Base)]
+    paths: PathChoice,
+    /// Begin with the traffic on, rather than wait for the command `Traffic on`.
+    #[arg(long)]
+    start: bool,
+    /// Bytes of a packet, headers included.
+    #[arg(long, value_name = "BYTES", default_value_t = SimConfig::default().packet_bytes)]
+    packet_bytes: u16,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Hardware")]
+struct HardwareArguments {
+    /// Data VLs in operation: 1, 2, 4, 8 or 15; less where a port has less.
+    #[arg(long, default_value_t = SimConfig::default().data_vls)]
+    vls: u8,
+    /// Input buffer of one lane, in credits of 64 bytes.
+    #[arg(long, value_name = "CREDITS", default_value_t = SimConfig::default().buffer_credits)]
+    buffer: u16,
+    /// When switches choose output and lane for a packet.
+    #[arg(long, value_enum, default_value_t = LatchChoice::Arrival)]
+    latch: LatchChoice,
+    /// Head-of-queue lifetime limit, in nanoseconds; 0 is none.
+    #[arg(long, value_name = "NS", default_value_t = 0)]
+    hoq_life: u64,
+    /// Switch lifetime limit, in nanoseconds; 0 is none.
+    #[arg(long, value_name = "NS", default_value_t = 0)]
+    switch_life: u64,
+    /// Let lifetime limits act as the subnet manager programs them, rather than as told here.
+    #[arg(long, conflicts_with_all = ["hoq_life", "switch_life"])]
+    limits_as_programmed: bool,
+    /// Time in which a device serves one SMP, in nanoseconds.
+    #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
+    smp_time: u64,
+    /// Probability that a MAD is lost.
+    #[arg(long, default_value_t = 0.0)]
+    smp_loss: f64,
+    /// Most additional delay of a MAD, in nanoseconds.
+    #[arg(long, value_name = "NS", default_value_t = 0)]
+    smp_delay: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PathChoice {
+    /// The base LID, SL 0.
+    Base,
+    /// A PathRecord for each pair of end ports.
+    Records,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
+    let fabric = read_fabric(&arguments.fabric)?;
+    let options = arguments.options()?;
+    let (fabric, mut sim) = match arguments.warm {
+        true => arguments.warm(&fabric)?,
+        false => (fabric.clone(), Sim::cold(&fabric, arguments.sim_config()?).map_err(Failure::input)?),
+    };
+    sim.outlast_deadlocks();
+    if arguments.traffic.start {
+        sim.start();
+    }
+    let (agent_ns, retries) = (arguments.mad_timeout * 1_000, arguments.mad_retries);
+    let patience = Patience { agent_ns, retries, ..Patience::default() };
+    let mut board = Switchboard::new(fabric, sim, patience);
+    if arguments.traffic.paths == PathChoice::Records {
+        board.have_paths_asked();
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::undone)?;
+    let server = {
+        let _entered = runtime.enter();
+        Server::bind(board, &options).map_err(Failure::undone)?
+    };
+    output::remark(&format!("clients connect with IBSIM_SOCKNAME={}", options.name));
+    output::print("ready\n")?;
+    let status = runtime.block_on(server.run());
+    if common.json {
+        output::print_json(&status)?;
+    } else {
+        output::print(&crate::report::served(&status))?;
+    }
+    Ok(Answer::Yes)
+}
+
+impl Arguments {
+    fn options(&self) -> Result<ServeOptions, Failure> {
+        let named = || std::env::var("IBSIM_SOCKNAME").ok();
+        Ok(ServeOptions {
+            name: self.socket.clone().or_else(named).unwrap_or_else(|| protocol::DEFAULT_NAME.to_string()),
+            control: self.control.clone(),
+            console: !self.no_console,
+            speed: speed(&self.speed)?,
+        })
+    }
+
+    /// The fabric with its LIDs, and a subnet of it that is up, routed by up*/down*.
+    fn warm(&self, fabric: &Fabric) -> Result<(Fabric, Sim), Failure> {
+        let config = self.sim_config()?;
+        let bring_up = BringUp { data_vls: config.data_vls, optimised_sl_to_vl: None, lmc: choice::lmc(self.lmc)? };
+        let fabric = bring_up.equip(fabric).map_err(Failure::undone)?;
+        let function = bring_up.route(&fabric, &UpDown::default()).map_err(Failure::undone)?;
+        let sm = change::manager_port(&fabric, &fabric, None).map_err(Failure::undone)?;
+        let lanes = change::data_vls(&fabric);
+        let mut sim = Sim::new(&fabric, SimConfig { data_vls: lanes, ..config }, sm).map_err(Failure::input)?;
+        let tables = lid::bring_up(&fabric, &function, lanes);
+        for switch in fabric.switches() {
+            let lft = &tables.lfts[switch.index()];
+            (0..lft.blocks()).for_each(|block| sim.load_lft_block(switch, block, &lft.block(block)));
+        }
+        Ok((fabric, sim))
+    }
+
+    fn sim_config(&self) -> Result<SimConfig, Failure> {
+        let (traffic, hardware) = (&self.traffic, &self.hardware);
+        Ok(SimConfig {
+            seed: self.seed,
+            data_vls: choice::data_vls(hardware.vls)?,
+            buffer_credits: hardware.buffer,
+            latch: hardware.latch.into(),
+            hoq_lifetime_ns: hardware.hoq_life,
+            switch_lifetime_ns: hardware.switch_life,
+            limits_as_programmed: hardware.limits_as_programmed,
+            packet_bytes: traffic.packet_bytes,
+            load: traffic.load,
+            traffic: pattern(&traffic.traffic)?,
+            sma_service_ns: hardware.smp_time,
+            smp_loss: hardware.smp_loss,
+            smp_delay_ns: hardware.smp_delay,
+            ..SimConfig::default()
+        })
+    }
+}
+
+fn speed(text: &str) -> Result<f64, Failure> {
+    let number = if text == "max" { Some(1.0) } else { text.parse().ok() };
+    let expected = || anyhow!("`{text}` is no speed: expected a number from 0 to 1, or max");
+    number.filter(|speed| (0.0..=1.0).contains(speed)).ok_or_else(|| Failure::input(expected()))
+}

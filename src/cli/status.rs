@@ -1,0 +1,52 @@
+//! `reconfig status`: how the manager is that runs here.
+
+use super::manager::{Socket, ask, unexpected};
+use super::outcome::{Answer, Failure};
+use super::{Common, output};
+use crate::report;
+use crate::sm::control::{Order, Reply};
+use std::time::Duration;
+
+/// A manager answers between two steps of what it does; a sweep of a large subnet takes longer.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  reconfig status
+  reconfig status --json | jq .half
+  reconfig status --sweep
+  reconfig status --log debug,reconfig::subnet=trace
+
+Exit codes: 0 all is well, 1 the manager is the master and the subnet is not up, 2 wrong usage, 3 no manager answered.")]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    socket: Socket,
+    /// Have the manager look at the whole subnet first.
+    #[arg(long)]
+    sweep: bool,
+    /// From now on the manager logs by this filter, for example `debug,reconfig::subnet=trace`.
+    #[arg(long, value_name = "FILTER")]
+    log: Option<String>,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
+    let mut client = arguments.socket.connect(Some(PATIENCE))?;
+    if let Some(filter) = &arguments.log {
+        ask(&mut client, &Order::LogLevel { filter: filter.clone() }, |_| {})?;
+    }
+    if arguments.sweep {
+        ask(&mut client, &Order::Sweep, |event| output::remark(&report::manager_event(&event)))?;
+    }
+    let status = match ask(&mut client, &Order::Status, |_| {})? {
+        Reply::Status(status) => status,
+        other => return Err(unexpected(&other)),
+    };
+    if common.json {
+        output::print_json(&status)?;
+    } else {
+        output::print(&report::manager_status(&status))?;
+    }
+    Ok((status.subnet_up || status.role != "master").into())
+}

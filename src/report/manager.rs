@@ -1,0 +1,172 @@
+//! A running manager, its events, and what became of a change, as people read them.
+
+use super::quantity::{count, duration};
+use super::screen::{line, number, show, some, table};
+use crate::sm::control::{ChangeDone, Event, FabricStatus, Happening, NodeName, Status, SweepStatus};
+
+/// A screen about a running manager.
+pub fn manager_status(status: &Status) -> String {
+    let mut text = String::new();
+    let port = &status.port;
+    line(
+        &mut text,
+        format_args!(
+            "{} for {}, through {} port {} (GUID {}), priority {}",
+            status.role,
+            duration(status.uptime_ns),
+            port.adapter,
+            port.port,
+            port.guid,
+            port.priority
+        ),
+    );
+    let up = if status.subnet_up { "up" } else { "NOT up" };
+    let arrival = status.arrival.as_ref().map_or_else(String::new, |arrival| format!(" ({arrival})"));
+    let fabric = &status.fabric;
+    line(
+        &mut text,
+        format_args!(
+            "the subnet is {up}{arrival}: {} switches, {} CAs, {} links",
+            count(fabric.switches),
+            count(fabric.cas),
+            count(fabric.links)
+        ),
+    );
+    if let Some(trouble) = &status.trouble {
+        line(&mut text, format_args!("TROUBLE: {trouble}"));
+    }
+    text.push('\n');
+    show(&mut text, &facts(status));
+    show(&mut text, &smps(status));
+    if let Some(done) = &status.last_change {
+        line(&mut text, format_args!("The last change:"));
+        text += &change_done(done);
+    }
+    text
+}
+
+fn facts(status: &Status) -> comfy_table::Table {
+    let mut table = table();
+    let mut row = |name: &str, value: String| {
+        table.add_row([name.to_string(), value]);
+    };
+    let held = status.held.as_ref().map_or_else(String::new, |barrier| format!(", held at barrier {barrier}"));
+    row("state", format!("{}{held}", status.state));
+    let half = status.half.map_or_else(|| "none".to_string(), |half| half.to_string());
+    row("half", format!("{half} (LMC {})", status.lids.lmc));
+    row("LIDs", format!("{} given, up to {}", count(status.lids.given), status.lids.highest));
+    let root = status.root.as_ref().map_or_else(|| "none".to_string(), name);
+    row("routing", format!("{}, root {root}, {} data VLs", status.engine, status.data_vls));
+    let policy = &status.policy;
+    row("changes by", format!("observer {}, sources {}, arming {}", policy.observer, policy.sources, policy.arming));
+    let changes: Vec<String> = status.changes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
+    row("changes", if changes.is_empty() { "none yet".to_string() } else { changes.join(", ") });
+    if !status.aside.is_empty() {
+        row("set aside", status.aside.join(", "));
+    }
+    row("sweeps", sweeps(&status.sweeps));
+    table
+}
+
+fn sweeps(sweeps: &SweepStatus) -> String {
+    let light = sweeps
+        .period_ns
+        .map_or_else(|| "no light ones".to_string(), |ns| format!("a light one every {}", duration(ns)));
+    let traps: Vec<String> = sweeps.traps.iter().map(|(number, count)| format!("{count} × {number}")).collect();
+    let traps = if traps.is_empty() { "none".to_string() } else { traps.join(", ") };
+    format!("{} (the last took {}), {light}; traps: {traps}", count(sweeps.heavy), duration(sweeps.last_heavy_ns))
+}
+
+fn smps(status: &Status) -> comfy_table::Table {
+    let mut table = table();
+    table.set_header(["SMPs", "Get", "Set", "others"].map(comfy_table::Cell::new));
+    for (attribute, methods) in &status.smps.sent {
+        let of = |method: &str| methods.get(method).copied().unwrap_or(0);
+        let others = methods.values().sum::<u64>() - of("Get") - of("Set");
+        table.add_row(vec![
+            comfy_table::Cell::new(attribute),
+            number(count(of("Get"))),
+            number(count(of("Set"))),
+            number(count(others)),
+        ]);
+    }
+    let total = format!("{} in all", count(status.smps.total));
+    table.add_row([
+        total,
+        format!("{} again", status.smps.retries),
+        format!("{} late", status.smps.late),
+        String::new(),
+    ]);
+    table
+}
+
+/// What became of a change.
+pub fn change_done(done: &ChangeDone) -> String {
+    let mut text = String::new();
+    let reason = done.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+    line(&mut text, format_args!("{}: {}{reason}", done.cause, done.outcome.name()));
+    let root = done.root.as_ref().map_or_else(String::new, |root| format!(", root {}", name(root)));
+    let proved = if done.proved { "every moment proved free of deadlock" } else { "NOT PROVED" };
+    line(
+        &mut text,
+        format_args!(
+            "  scheme {}, {} waves, {} writes, {proved}; {} half in use{root}",
+            done.scheme,
+            done.waves,
+            count(done.writes),
+            done.half
+        ),
+    );
+    if !done.phases.is_empty() {
+        let mut table = table();
+        table.set_header(["  phase", "took", "SMPs"].map(comfy_table::Cell::new));
+        for phase in &done.phases {
+            let took = duration(phase.end_ns.saturating_sub(phase.start_ns));
+            table.add_row(vec![
+                comfy_table::Cell::new(format!("  {}", phase.name)),
+                number(took),
+                number(count(phase.smps)),
+            ]);
+        }
+        show(&mut text, &table);
+    }
+    if done.restarts > 0 {
+        line(&mut text, format_args!("  started anew {} times, because the subnet changed", done.restarts));
+    }
+    if !done.stranded.is_empty() {
+        line(&mut text, format_args!("  cut off: {}", some(&done.stranded)));
+    }
+    text
+}
+
+/// An event in one line.
+pub fn manager_event(event: &Event) -> String {
+    let what = match &event.what {
+        Happening::Role { role } => format!("role: {role}"),
+        Happening::SubnetUp { fabric, arrival } => {
+            let FabricStatus { switches, cas, links } = fabric;
+            format!("SUBNET UP ({arrival}): {switches} switches, {cas} CAs, {links} links")
+        }
+        Happening::Trap { number, lid, node } => {
+            let node = node.as_ref().map_or_else(String::new, |node| format!(" ({node})"));
+            format!("trap {number} from LID {lid}{node}")
+        }
+        Happening::Noticed { node, silent: true } => format!("{node} does not answer"),
+        Happening::Noticed { node, silent: false } => format!("a port of {node} changed"),
+        Happening::Swept { took_ns, left_out } => {
+            let left_out = if *left_out == 0 { String::new() } else { format!(", {left_out} left out") };
+            format!("swept the subnet in {}{left_out}", duration(*took_ns))
+        }
+        Happening::Begun { cause } => format!("a change begins: {cause}"),
+        Happening::State { state } => format!("state: {state}"),
+        Happening::Held { barrier } => format!("held at barrier {barrier}"),
+        Happening::Change(done) => change_done(done).trim_end().to_string(),
+        Happening::Warning { text } => format!("WARNING: {text}"),
+        Happening::Missed { events } => format!("{events} events were missed: this listener is too slow"),
+    };
+    format!("{:>12.3} s  {what}", event.at_ns as f64 / 1e9)
+}
+
+fn name(node: &NodeName) -> String {
+    if node.description.is_empty() { node.guid.to_string() } else { format!("{} ({})", node.description, node.guid) }
+}

@@ -1,0 +1,172 @@
+//! Which request gets which answer: method and attribute, and how many MADs it takes.
+
+use super::paths::PathQuery;
+use super::records::{Query, Table};
+use super::subscriptions::View;
+use super::{Datagram, Directory, Sa, SaEvent};
+use crate::wire::sa::{
+    InformInfo, InformInfoRecord, PathRecord, Record, Rmpp, RmppStatus, RmppType, SA_DATA_SIZE, SaAttributeId, SaMad,
+    ServiceRecord,
+};
+use crate::wire::{ClassPortInfo, GENERAL_SERVICES_Q_KEY, Method, status};
+use std::sync::Arc;
+
+/// SAClassPortInfo:CapabilityMask, bit 13: the option by which a PortInfoRecord's capability mask selects supersets.
+const MATCHES_CAPABILITIES: u16 = 1 << 13;
+
+/// SAClassPortInfo:CapabilityMask2, bits 6 and 7: PortInfoRecords have all of PortInfo, speeds from FDR on included.
+const FULL_PORT_INFO: u32 = 1 << 6 | 1 << 7;
+
+impl Sa {
+    /// What is to be sent for one MAD of this class.
+    pub(super) fn respond(&mut self, asked: &Datagram, mad: &SaMad, now_ns: u64) -> Vec<Datagram> {
+        match (mad.rmpp.kind, mad.method) {
+            (RmppType::Ack | RmppType::Stop | RmppType::Abort, _) if mad.rmpp.active => {
+                self.transfers.take(asked, mad, now_ns, &mut self.events)
+            }
+            (_, Method::ReportResp) => {
+                self.subscriptions.acknowledged(mad.tid);
+                Vec::new()
+            }
+            (_, method) if method.is_answer() => Vec::new(),
+            _ if mad.sm_key != 0 && mad.sm_key != self.limits.sm_key => {
+                self.events.push(SaEvent::WrongKey { client: asked.lid });
+                Vec::new()
+            }
+            (RmppType::Data, _) if mad.rmpp.active && !(mad.rmpp.first && mad.rmpp.last) => vec![too_long(asked, mad)],
+            _ => self.request(asked, mad, now_ns),
+        }
+    }
+
+    fn request(&mut self, asked: &Datagram, mad: &SaMad, now_ns: u64) -> Vec<Datagram> {
+        *self.requests.entry(mad.attribute.into()).or_default() += 1;
+        if self.transfers.answers(asked, mad.tid) {
+            return Vec::new(); // repeated while its answer is under way
+        }
+        let directory = match (&self.directory, mad.attribute) {
+            (_, SaAttributeId::ClassPortInfo) => return vec![back(asked, &self.class_port_info(mad))],
+            (None, _) => return vec![back(asked, &mad.refusal(status::BUSY))],
+            (Some(directory), _) => Arc::clone(directory),
+        };
+        let answered = match mad.method {
+            Method::Get => self.get(&directory, mad, now_ns),
+            Method::GetTable => return self.table(&directory, asked, mad, now_ns),
+            Method::Set => self.set(&directory, asked, mad, now_ns),
+            Method::Delete if mad.attribute == SaAttributeId::ServiceRecord => {
+                let record = ServiceRecord::decode(&mad.data);
+                self.services.delete(mad.component_mask, &record, now_ns).map(|record| record.to_data())
+            }
+            Method::Delete => Err(status::UNSUPPORTED_METHOD_ATTRIBUTE),
+            _ => Err(status::UNSUPPORTED_METHOD),
+        };
+        vec![back(asked, &answered.map_or_else(|refused| mad.refusal(refused), |data| mad.response(data)))]
+    }
+
+    fn class_port_info(&self, mad: &SaMad) -> SaMad {
+        if mad.method != Method::Get {
+            return mad.refusal(status::UNSUPPORTED_METHOD_ATTRIBUTE);
+        }
+        let mut info = ClassPortInfo::new(2, MATCHES_CAPABILITIES, FULL_PORT_INFO, self.limits.resp_time_value);
+        (info.redirect_qp, info.redirect_q_key) = (1, GENERAL_SERVICES_Q_KEY);
+        info.trap_q_key = GENERAL_SERVICES_Q_KEY;
+        let mut data = [0; SA_DATA_SIZE];
+        let encoded = info.encode();
+        data[..encoded.len()].copy_from_slice(&encoded);
+        mad.response(data)
+    }
+
+    /// The one record that is selected.
+    fn get(&mut self, directory: &Directory, mad: &SaMad, now_ns: u64) -> Result<[u8; SA_DATA_SIZE], u16> {
+        if mad.attribute == SaAttributeId::PathRecord {
+            let query = PathQuery::new(directory, self.half, mad.component_mask, PathRecord::decode(&mad.data));
+            return query.one().map(|path| path.to_data());
+        }
+        let table = self.collect(directory, mad, now_ns)?;
+        match table.bytes.len() / table.size {
+            0 => Err(status::NO_RECORDS),
+            1 => {
+                let mut data = [0; SA_DATA_SIZE];
+                data[..table.size].copy_from_slice(&table.bytes);
+                Ok(data)
+            }
+            _ => Err(status::TOO_MANY_RECORDS),
+        }
+    }
+
+    /// Every record that is selected, in as many segments as it takes.
+    fn table(&mut self, directory: &Directory, asked: &Datagram, mad: &SaMad, now_ns: u64) -> Vec<Datagram> {
+        let table = match self.collect(directory, mad, now_ns) {
+            Ok(table) => table,
+            Err(refused) => return vec![back(asked, &mad.refusal(refused))],
+        };
+        if self.transfers.is_full(table.bytes.len(), &self.limits) {
+            return vec![back(asked, &mad.refusal(status::BUSY))];
+        }
+        let offset = if table.bytes.is_empty() { 0 } else { table.size as u16 / 8 };
+        let head = SaMad { attribute_offset: offset, ..mad.response([0; SA_DATA_SIZE]) };
+        self.transfers.begin(asked, head, table.bytes, &self.limits, now_ns)
+    }
+
+    /// The records that are selected, of whichever attribute.
+    fn collect(&mut self, directory: &Directory, mad: &SaMad, now_ns: u64) -> Result<Table, u16> {
+        let (mask, most) = (mad.component_mask, self.limits.answer_bytes);
+        let trusted = mad.sm_key != 0;
+        match mad.attribute {
+            SaAttributeId::PathRecord => {
+                let query = PathQuery::new(directory, self.half, mask, PathRecord::decode(&mad.data));
+                query.table(most).map(|bytes| Table { size: PathRecord::SIZE, bytes })
+            }
+            SaAttributeId::ServiceRecord => {
+                let asked = ServiceRecord::decode(&mad.data);
+                Ok(listed(self.services.select(mask, &asked, now_ns)))
+            }
+            SaAttributeId::InformInfoRecord => {
+                Ok(listed(self.subscriptions.select(mask, &InformInfoRecord::decode(&mad.data))))
+            }
+            SaAttributeId::InformInfo => Err(status::UNSUPPORTED_METHOD_ATTRIBUTE),
+            _ => {
+                let query = Query { directory, asked: mad, trusted, most };
+                query.collect().unwrap_or(Err(status::UNSUPPORTED_METHOD_ATTRIBUTE))
+            }
+        }
+    }
+
+    fn set(
+        &mut self,
+        directory: &Directory,
+        asked: &Datagram,
+        mad: &SaMad,
+        now_ns: u64,
+    ) -> Result<[u8; SA_DATA_SIZE], u16> {
+        match mad.attribute {
+            SaAttributeId::InformInfo => {
+                let view = View { directory, half: self.half, limits: &self.limits };
+                self.subscriptions.set(view, asked, &InformInfo::decode(&mad.data)).map(|info| info.encode())
+            }
+            SaAttributeId::ServiceRecord => {
+                let record = ServiceRecord::decode(&mad.data);
+                if directory.by_gid(record.gid).is_none() {
+                    return Err(status::INVALID_GID);
+                }
+                let most = self.limits.services;
+                self.services.set(mad.component_mask, record, most, now_ns).map(|record| record.to_data())
+            }
+            _ => Err(status::UNSUPPORTED_METHOD_ATTRIBUTE),
+        }
+    }
+}
+
+fn listed<R: Record>(records: Vec<R>) -> Table {
+    let bytes = records.iter().flat_map(|record| record.to_data().into_iter().take(R::SIZE)).collect();
+    Table { size: R::SIZE, bytes }
+}
+
+fn back(asked: &Datagram, mad: &SaMad) -> Datagram {
+    Datagram { bytes: Box::new(mad.encode()), ..asked.clone() }
+}
+
+/// No request that is understood here has more than one segment.
+fn too_long(asked: &Datagram, mad: &SaMad) -> Datagram {
+    let rmpp = Rmpp { status: RmppStatus::ResourcesExhausted, ..Rmpp::of(RmppType::Stop) };
+    back(asked, &SaMad { rmpp, ..mad.response([0; SA_DATA_SIZE]) })
+}

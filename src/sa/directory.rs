@@ -1,0 +1,201 @@
+//! What subnet administration knows of the subnet at one moment, with indices by LID and GUID.
+//!
+//! On entry ([`Facts`]): what the subnet manager read and wrote, by the indices of one fabric. On return of
+//! [`Directory::new`]: every end port and every port 0 of a switch has a LID, every linked port its PortInfo, every switch its
+//! SwitchInfo, and the SM's port is one of them. A directory is never changed: share it by `Arc`, set a new one.
+//! A lookup costs a binary search by GUID and one step by LID.
+
+use super::service_levels::ServiceLevels;
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Guid, Half, Lid, PortNum};
+use crate::tables::SubnetTables;
+use crate::wire::{Gid, NodeInfo, PortInfo, SmInfo, SwitchInfo, VlArbitrationBlock, VlArbitrationTable};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a directory is made of. Vectors by [`NodeId`] or [`PortId`] are as long as the fabric has nodes or ports.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The fabric, with LIDs.
+    pub fabric: Arc<Fabric>,
+    /// Its tables as they are in force. Those of the half that answers move to must hold its routes before
+    /// [`Sa::half_moved`](super::Sa::half_moved): a path without a route is no answer.
+    pub tables: Arc<SubnetTables>,
+    /// The SM's port.
+    pub sm: PortId,
+    /// Other managers and this one, with what they say of themselves.
+    pub managers: Vec<(PortId, SmInfo)>,
+    /// By [`NodeId`]: NodeInfo as any port of the node answered it; port GUID and port number are put in for each port.
+    pub nodes: Vec<Option<NodeInfo>>,
+    /// By [`NodeId`].
+    pub switches: Vec<Option<SwitchInfo>>,
+    /// By [`PortId`].
+    pub ports: Vec<Option<PortInfo>>,
+    /// By [`PortId`]: partition keys in the order of the table; empty where not known.
+    pub p_keys: Vec<Vec<u16>>,
+    /// Parts of arbitration lists that are known.
+    pub vl_arbitration: BTreeMap<(PortId, VlArbitrationBlock), VlArbitrationTable>,
+    /// Upper half of the subnet's GIDs.
+    pub subnet_prefix: u64,
+    /// A packet is there or gone within 4.096 µs × 2^n.
+    pub packet_life_time: u8,
+    /// The half whose LIDs and service levels answers name.
+    pub half: Half,
+    /// Which service level a path takes.
+    pub service_levels: Arc<dyn ServiceLevels>,
+}
+
+/// Why facts make no directory.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DirectoryError {
+    /// A vector by node or port of another length than the fabric.
+    #[error(
+        "making the SA's directory: {what} has {found} entries, the fabric needs {wanted}: take both from one sweep"
+    )]
+    Length {
+        /// Which one.
+        what: &'static str,
+        /// Its length.
+        found: usize,
+        /// The fabric's.
+        wanted: usize,
+    },
+    /// A port that needs a LID and has none.
+    #[error("making the SA's directory: {0} has no LID: assign LIDs first")]
+    NoLid(String),
+    /// Something was not read from a device.
+    #[error(
+        "making the SA's directory: the {attribute} of {of} is missing: read it in the sweep, or take the device out"
+    )]
+    Missing {
+        /// The attribute.
+        attribute: &'static str,
+        /// The device or port.
+        of: String,
+    },
+}
+
+/// See the head of this file.
+#[derive(Clone, Debug)]
+pub struct Directory {
+    facts: Facts,
+    /// Ports that own LIDs, by their GUID.
+    by_guid: Vec<(Guid, PortId)>,
+}
+
+impl Directory {
+    /// Indexes the facts.
+    ///
+    /// # Errors
+    /// What the contract at the head of this file asks for and is missing.
+    pub fn new(facts: Facts) -> Result<Directory, DirectoryError> {
+        check_lengths(&facts)?;
+        let fabric = &facts.fabric;
+        let missing = |attribute, of| DirectoryError::Missing { attribute, of };
+        for port in fabric.lid_ports() {
+            if fabric.port(port).lid.is_none() {
+                return Err(DirectoryError::NoLid(fabric.describe_port(port)));
+            }
+        }
+        for (port, _) in fabric.ports().filter(|(port, _)| is_known(fabric, *port)) {
+            if facts.ports[port.index()].is_none() {
+                return Err(missing("PortInfo", fabric.describe_port(port)));
+            }
+        }
+        for (node, known) in fabric.nodes().filter(|(_, node)| node.present) {
+            if facts.nodes[node.index()].is_none() {
+                return Err(missing("NodeInfo", fabric.describe_node(node)));
+            }
+            if known.is_switch() && facts.switches[node.index()].is_none() {
+                return Err(missing("SwitchInfo", fabric.describe_node(node)));
+            }
+        }
+        if !fabric.lid_ports().any(|port| port == facts.sm) {
+            return Err(DirectoryError::NoLid(fabric.describe_port(facts.sm)));
+        }
+        let mut by_guid: Vec<(Guid, PortId)> = fabric.lid_ports().map(|port| (port_guid(fabric, port), port)).collect();
+        by_guid.sort_unstable();
+        Ok(Directory { facts, by_guid })
+    }
+
+    /// What it was made of.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// The fabric.
+    pub fn fabric(&self) -> &Fabric {
+        &self.facts.fabric
+    }
+
+    /// The port that has this GUID: a CA's, a router's, or port 0 of a switch.
+    pub fn by_port_guid(&self, guid: Guid) -> Option<PortId> {
+        self.by_guid.binary_search_by_key(&guid, |entry| entry.0).ok().map(|at| self.by_guid[at].1)
+    }
+
+    /// The port that a GID names: of this subnet, by its prefix or the link-local one.
+    pub fn by_gid(&self, gid: Gid) -> Option<PortId> {
+        let own = [self.facts.subnet_prefix, Gid::DEFAULT_PREFIX].contains(&gid.prefix);
+        own.then(|| self.by_port_guid(gid.guid)).flatten()
+    }
+
+    /// The GUID of a port that owns LIDs.
+    pub fn guid(&self, port: PortId) -> Guid {
+        port_guid(self.fabric(), port)
+    }
+
+    /// The GID of a port that owns LIDs.
+    pub fn gid(&self, port: PortId) -> Gid {
+        Gid { prefix: self.facts.subnet_prefix, guid: self.guid(port) }
+    }
+
+    /// The base LID by which a port is known: its own; at a switch, that of port 0.
+    pub fn base_lid(&self, port: PortId) -> Option<Lid> {
+        let fabric = self.fabric();
+        let node = fabric.port(port).node;
+        let owner = if fabric.node(node).is_switch() { fabric.port_at(node, PortNum::ZERO)? } else { port };
+        fabric.port(owner).lid
+    }
+
+    /// PortInfo as the port has it.
+    pub fn port_info(&self, port: PortId) -> Option<&PortInfo> {
+        self.facts.ports[port.index()].as_ref()
+    }
+
+    /// The LIDs of a port by which paths go while `half` is active: those of the half; its only one where it has no halves.
+    pub fn lids(&self, port: PortId, half: Half) -> Vec<Lid> {
+        let fabric = self.fabric();
+        if fabric.half_lids(port, Half::Upper).next().is_some() {
+            return fabric.half_lids(port, half).collect();
+        }
+        fabric.port(port).lid.into_iter().collect()
+    }
+}
+
+/// Whether a port is one whose PortInfo must be known: linked, or port 0 of a switch.
+fn is_known(fabric: &Fabric, port: PortId) -> bool {
+    let found = fabric.port(port);
+    let node = fabric.node(found.node);
+    node.present && (found.peer.is_some() || node.is_switch() && found.num == PortNum::ZERO)
+}
+
+/// A port's GUID; its node's where the fabric names none for the port.
+fn port_guid(fabric: &Fabric, port: PortId) -> Guid {
+    let found = fabric.port(port);
+    found.guid.unwrap_or(fabric.node(found.node).guid)
+}
+
+fn check_lengths(facts: &Facts) -> Result<(), DirectoryError> {
+    let (nodes, ports) = (facts.fabric.node_count(), facts.fabric.port_count());
+    let lengths = [
+        ("nodes", facts.nodes.len(), nodes),
+        ("switches", facts.switches.len(), nodes),
+        ("tables.lfts", facts.tables.lfts.len(), nodes),
+        ("ports", facts.ports.len(), ports),
+        ("p_keys", facts.p_keys.len(), ports),
+    ];
+    match lengths.into_iter().find(|(_, found, wanted)| found != wanted) {
+        None => Ok(()),
+        Some((what, found, wanted)) => Err(DirectoryError::Length { what, found, wanted }),
+    }
+}

@@ -1,0 +1,217 @@
+//! PathRecord: paths of the active half, and of no other.
+//!
+//! A path pairs the DLID of some rank within its half with the SLID of the same rank, so that replies, which turn the pair
+//! round, take the path of that rank back. A client may name an end by GID, by LID, or leave one open in a GetTable. Of LIDs:
+//! one of the active half stands for itself; a base LID of the retired half stands for its port, since that is the LID by
+//! which the port is known everywhere (PortInfo, NodeRecord), and is answered with the active half's LIDs; any other LID of
+//! the retired half is a closed path and has no record. Nothing that is answered lets anyone send on the retired half.
+//! Every service, quality of service, traffic class and flow label gets the same paths, and an answer repeats what was asked
+//! of them. One partition, the default one. No multicast, no raw traffic, nothing beyond the subnet.
+
+use super::directory::Directory;
+use super::route::{Rate, Route};
+use crate::fabric::PortId;
+use crate::ids::{Half, Lid};
+use crate::wire::sa::{ComponentMask, PathRecord, Record, Selector};
+use crate::wire::{DEFAULT_P_KEY, Gid, Mtu, status};
+
+/// Paths for one pair of ports when the client does not say: as many as the field can.
+const MOST_PATHS: usize = 127;
+
+/// One request for paths.
+pub(super) struct PathQuery<'a> {
+    directory: &'a Directory,
+    half: Half,
+    mask: ComponentMask,
+    asked: PathRecord,
+}
+
+/// One end of the paths asked for.
+struct End {
+    port: PortId,
+    /// The only LID that will do.
+    pinned: Option<Lid>,
+}
+
+impl<'a> PathQuery<'a> {
+    pub(super) fn new(directory: &'a Directory, half: Half, mask: ComponentMask, asked: PathRecord) -> PathQuery<'a> {
+        PathQuery { directory, half, mask, asked }
+    }
+
+    /// The best path between two ports.
+    ///
+    /// # Errors
+    /// The status to refuse with.
+    pub(super) fn one(&self) -> Result<PathRecord, u16> {
+        let (sources, destinations) = (self.sources()?, self.destinations()?);
+        let (Some([source]), Some([destination])) = (sources.as_deref(), destinations.as_deref()) else {
+            let open = sources.is_none() || destinations.is_none();
+            return Err(if open { status::INSUFFICIENT_COMPONENTS } else { status::NO_RECORDS });
+        };
+        self.limits_make_sense()?;
+        self.between(source, destination).next().ok_or(status::NO_RECORDS)
+    }
+
+    /// Every path that was asked for, as a table; `most` bytes of it at most.
+    ///
+    /// # Errors
+    /// The status to refuse with: no resources for more than that.
+    pub(super) fn table(&self, most: usize) -> Result<Vec<u8>, u16> {
+        self.limits_make_sense()?;
+        let all = || self.directory.fabric().lid_ports().map(|port| End { port, pinned: None }).collect();
+        let (sources, destinations) = match (self.sources(), self.destinations()) {
+            (Err(status::NO_RECORDS), _) | (_, Err(status::NO_RECORDS)) => return Ok(Vec::new()),
+            (sources, destinations) => (sources?.unwrap_or_else(all), destinations?.unwrap_or_else(all)),
+        };
+        let pairs = sources.len().saturating_mul(destinations.len());
+        if pairs.saturating_mul(PathRecord::SIZE) > most {
+            return Err(status::NO_RESOURCES);
+        }
+        let mut table = Vec::new();
+        for (source, destination) in sources.iter().flat_map(|from| destinations.iter().map(move |to| (from, to))) {
+            for path in self.between(source, destination) {
+                if table.len() + PathRecord::SIZE > most {
+                    return Err(status::NO_RESOURCES);
+                }
+                table.extend_from_slice(&path.to_data()[..PathRecord::SIZE]);
+            }
+        }
+        Ok(table)
+    }
+
+    fn sources(&self) -> Result<Option<Vec<End>>, u16> {
+        let gid = self.mask.has(PathRecord::SGID).then_some(self.asked.sgid);
+        self.end(gid, self.mask.has(PathRecord::SLID).then_some(self.asked.slid))
+    }
+
+    fn destinations(&self) -> Result<Option<Vec<End>>, u16> {
+        let gid = self.mask.has(PathRecord::DGID).then_some(self.asked.dgid);
+        self.end(gid, self.mask.has(PathRecord::DLID).then_some(self.asked.dlid))
+    }
+
+    /// The end that GID and LID name; none where neither does.
+    fn end(&self, gid: Option<Gid>, lid: Option<Lid>) -> Result<Option<Vec<End>>, u16> {
+        let by_gid = gid.map(|gid| self.directory.by_gid(gid).ok_or(status::INVALID_GID)).transpose()?;
+        let Some(lid) = lid else { return Ok(by_gid.map(|port| vec![End { port, pinned: None }])) };
+        let port = self.directory.fabric().lid_owner(lid).ok_or(status::NO_RECORDS)?;
+        if by_gid.is_some_and(|named| named != port) {
+            return Err(status::REQUEST_INVALID);
+        }
+        if self.directory.lids(port, self.half).contains(&lid) {
+            return Ok(Some(vec![End { port, pinned: Some(lid) }]));
+        }
+        let known_by = self.directory.base_lid(port) == Some(lid);
+        if known_by { Ok(Some(vec![End { port, pinned: None }])) } else { Err(status::NO_RECORDS) }
+    }
+
+    /// Refuses limits that mean nothing.
+    fn limits_make_sense(&self) -> Result<(), u16> {
+        let counts = |selector: u32, value: u32| self.mask.has_all(&[selector, value]);
+        let mtu = counts(PathRecord::MTU_SELECTOR, PathRecord::MTU)
+            && self.asked.mtu_selector != Selector::Most
+            && Mtu::from(self.asked.mtu).bytes().is_none();
+        let rate = counts(PathRecord::RATE_SELECTOR, PathRecord::RATE)
+            && self.asked.rate_selector != Selector::Most
+            && Rate::from_number(self.asked.rate).is_none();
+        let none = self.mask.has(PathRecord::NUMB_PATH) && self.asked.numb_path == 0;
+        if mtu || rate || none { Err(status::REQUEST_INVALID) } else { Ok(()) }
+    }
+
+    /// The paths from one port to another; where one end is pinned, that of its rank first.
+    fn between(&self, source: &End, destination: &End) -> impl Iterator<Item = PathRecord> {
+        let ends = [source, destination].map(|end| (end.port, end.pinned, self.directory.lids(end.port, self.half)));
+        let [(from, slid, slids), (to, dlid, dlids)] = ends;
+        let rank = |pinned: Option<Lid>, lids: &[Lid]| lids.iter().position(|&lid| Some(lid) == pinned);
+        let first = rank(slid, &slids).or_else(|| rank(dlid, &dlids)).unwrap_or(0);
+        let turns = match (slid, dlid) {
+            (Some(_), Some(_)) => 1,
+            (Some(_), None) => dlids.len(),
+            (None, Some(_)) => slids.len(),
+            (None, None) => slids.len().max(dlids.len()),
+        };
+        let most = if self.mask.has(PathRecord::NUMB_PATH) { self.asked.numb_path.into() } else { MOST_PATHS };
+        let pairs = (first..first + turns).filter_map(move |turn| {
+            let at = |lids: &[Lid]| lids.get(turn.checked_rem(lids.len())?).copied();
+            Some((slid.or_else(|| at(&slids))?, dlid.or_else(|| at(&dlids))?))
+        });
+        pairs.filter_map(move |(slid, dlid)| self.path(from, to, slid, dlid)).take(most)
+    }
+
+    /// The record of one path, where it meets every limit.
+    fn path(&self, source: PortId, destination: PortId, slid: Lid, dlid: Lid) -> Option<PathRecord> {
+        let (asked, has) = (&self.asked, |component: u32| self.mask.has(component));
+        let route = Route::walk(self.directory, source, dlid)?;
+        let reversible = Route::walk(self.directory, destination, slid).is_some();
+        let levels = &self.directory.facts().service_levels;
+        let sl = levels.choose(source, dlid, self.half, has(PathRecord::SL).then_some(asked.sl))?;
+        let no_raw = !(has(PathRecord::RAW_TRAFFIC) && asked.raw_traffic);
+        let can_return = reversible || !(has(PathRecord::REVERSIBLE) && asked.reversible);
+        let partition = !has(PathRecord::P_KEY) || asked.p_key & 0x7FFF == DEFAULT_P_KEY & 0x7FFF;
+        if !(no_raw && can_return && partition) {
+            return None;
+        }
+        Some(PathRecord {
+            service_id: if has(0) || has(1) { asked.service_id } else { 0 },
+            dgid: self.directory.gid(destination),
+            sgid: self.directory.gid(source),
+            dlid,
+            slid,
+            flow_label: if has(PathRecord::FLOW_LABEL) { asked.flow_label } else { 0 },
+            traffic_class: if has(PathRecord::TRAFFIC_CLASS) { asked.traffic_class } else { 0 },
+            reversible,
+            p_key: DEFAULT_P_KEY,
+            qos_class: if has(PathRecord::QOS_CLASS) { asked.qos_class } else { 0 },
+            sl,
+            mtu_selector: Selector::Exactly,
+            mtu: self.mtu(route.mtu)?.into(),
+            rate_selector: Selector::Exactly,
+            rate: self.rate(route.rate)?.number(),
+            packet_life_time_selector: Selector::Exactly,
+            packet_life_time: self.packet_life_time(source == destination)?,
+            ..PathRecord::default()
+        })
+    }
+
+    /// A path of this MTU takes any smaller one as well: the largest that the limit allows.
+    fn mtu(&self, most: Mtu) -> Option<Mtu> {
+        let asked = Mtu::from(self.asked.mtu);
+        match self.limit(PathRecord::MTU_SELECTOR, PathRecord::MTU, self.asked.mtu_selector) {
+            Selector::Above => Some(most).filter(|&mtu| mtu > asked),
+            Selector::Below if most < asked => Some(most),
+            Selector::Below => Some(Mtu::from(self.asked.mtu - 1)).filter(|mtu| mtu.bytes().is_some()),
+            Selector::Exactly => Some(asked).filter(|&mtu| mtu <= most),
+            _ => Some(most),
+        }
+    }
+
+    /// The same for the rate.
+    fn rate(&self, most: Rate) -> Option<Rate> {
+        let asked = Rate::from_number(self.asked.rate).unwrap_or(most);
+        match self.limit(PathRecord::RATE_SELECTOR, PathRecord::RATE, self.asked.rate_selector) {
+            Selector::Above => Some(most).filter(|&rate| rate > asked),
+            Selector::Below if most < asked => Some(most),
+            Selector::Below => asked.below(),
+            Selector::Exactly => Some(asked).filter(|&rate| rate <= most),
+            _ => Some(most),
+        }
+    }
+
+    /// A packet is gone after the subnet's time; a port reaches itself in none. Any longer time holds as well.
+    fn packet_life_time(&self, itself: bool) -> Option<u8> {
+        let least = if itself { 0 } else { self.directory.facts().packet_life_time };
+        let asked = self.asked.packet_life_time;
+        let (selector, value) = (PathRecord::PACKET_LIFE_TIME_SELECTOR, PathRecord::PACKET_LIFE_TIME);
+        match self.limit(selector, value, self.asked.packet_life_time_selector) {
+            Selector::Above => Some(least).filter(|&time| time > asked),
+            Selector::Below => Some(least).filter(|&time| time < asked),
+            Selector::Exactly => Some(asked).filter(|&time| time >= least),
+            _ => Some(least),
+        }
+    }
+
+    /// How a limit is meant: it counts only with its selector, and without one there is none, which is as much as the most.
+    fn limit(&self, selector: u32, value: u32, asked: Selector) -> Selector {
+        let counts = self.mask.has(selector) && (asked == Selector::Most || self.mask.has(value));
+        if counts { asked } else { Selector::Most }
+    }
+}

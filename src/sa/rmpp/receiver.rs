@@ -1,0 +1,175 @@
+//! The receiving end: segments in, in any order and more than once, acknowledgements out.
+
+use super::{HEADER, Pace, Step, TransferFailure, abort, control};
+use crate::wire::sa::{Rmpp, RmppStatus, RmppType, SA_DATA_SIZE, SaMad};
+use std::collections::BTreeMap;
+
+/// A message that arrived whole.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// Its first segment: headers and attribute.
+    pub head: SaMad,
+    /// All its data.
+    pub data: Vec<u8>,
+}
+
+/// A message on its way in.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    /// The first packet seen, for the headers of what is sent back.
+    head: SaMad,
+    pace: Pace,
+    /// Segments 1 to this have arrived.
+    arrived: u32,
+    /// Their data.
+    data: Vec<u8>,
+    /// Segments that came before their turn.
+    early: BTreeMap<u32, SaMad>,
+    /// What the first segment says of the whole: bytes behind the protocol's header; 0 where it does not.
+    promised: u32,
+    /// The last segment that may come.
+    window_last: u32,
+    /// Whether the message is whole, or failed.
+    complete: bool,
+    failed: bool,
+    deadline_ns: u64,
+}
+
+impl Receiver {
+    /// Waits for the message of which `mad` is a segment; it is still to be given to [`Receiver::take`].
+    pub fn begin(mad: &SaMad, pace: Pace, now_ns: u64) -> Receiver {
+        Receiver {
+            head: mad.clone(),
+            pace,
+            arrived: 0,
+            data: Vec::new(),
+            early: BTreeMap::new(),
+            promised: 0,
+            window_last: pace.window.max(1),
+            complete: false,
+            failed: false,
+            deadline_ns: now_ns.saturating_add(pace.total_ns),
+        }
+    }
+
+    /// When [`Receiver::wake`] wants to be called; `u64::MAX` after a failure.
+    pub fn due_ns(&self) -> u64 {
+        if self.failed { u64::MAX } else { self.deadline_ns }
+    }
+
+    /// Whether nothing more can come of it: failed, or remembered long enough.
+    pub fn is_over(&self, now_ns: u64) -> bool {
+        self.failed || self.complete && now_ns >= self.deadline_ns
+    }
+
+    /// A packet of this transfer came in.
+    pub fn take(&mut self, mad: &SaMad, now_ns: u64) -> Step<Message> {
+        let rmpp = mad.rmpp;
+        match rmpp.kind {
+            _ if self.failed => Step::nothing(),
+            _ if rmpp.version != Rmpp::VERSION => self.give_up(RmppStatus::UnsupportedVersion),
+            RmppType::Data => self.segment(mad, now_ns),
+            RmppType::Stop | RmppType::Abort if !self.complete => {
+                let failure = TransferFailure::Ended { segments: self.arrived, of: 0, status: rmpp.status };
+                self.fail(Vec::new(), failure)
+            }
+            RmppType::Stop | RmppType::Abort => Step::nothing(),
+            _ => self.give_up(RmppStatus::BadType),
+        }
+    }
+
+    /// The time that [`Receiver::due_ns`] named has come.
+    pub fn wake(&mut self, now_ns: u64) -> Step<Message> {
+        if self.complete || self.failed || now_ns < self.deadline_ns {
+            return Step::nothing();
+        }
+        self.give_up(RmppStatus::TooLong)
+    }
+
+    fn segment(&mut self, mad: &SaMad, now_ns: u64) -> Step<Message> {
+        let number = mad.rmpp.segment;
+        if mad.rmpp.first != (number == 1) {
+            return self.give_up(RmppStatus::InconsistentFirst);
+        }
+        if self.complete || number <= self.arrived || number > self.window_last {
+            return Step::send(vec![self.acknowledgement()]);
+        }
+        if number as usize * SA_DATA_SIZE > self.pace.most_bytes {
+            return self.stop();
+        }
+        self.early.insert(number, mad.clone());
+        let mut filled = false;
+        while let Some(next) = self.early.remove(&(self.arrived + 1)) {
+            match self.append(&next) {
+                Err(status) => return self.give_up(status),
+                Ok(true) => return self.finish(now_ns),
+                Ok(false) => filled |= self.arrived == self.window_last || self.arrived == 1,
+            }
+        }
+        if filled {
+            self.window_last = self.arrived.saturating_add(self.pace.window.max(1));
+            return Step::send(vec![self.acknowledgement()]);
+        }
+        Step::nothing()
+    }
+
+    /// Takes the segment whose turn it is; true for the last.
+    fn append(&mut self, mad: &SaMad) -> Result<bool, RmppStatus> {
+        self.arrived += 1;
+        if self.arrived == 1 {
+            (self.head, self.promised) = (mad.clone(), mad.rmpp.length);
+        }
+        if !mad.rmpp.last {
+            self.data.extend_from_slice(&mad.data);
+            return Ok(false);
+        }
+        let own = mad.rmpp.length.checked_sub(HEADER).filter(|&bytes| bytes <= SA_DATA_SIZE as u32);
+        let own = own.ok_or(RmppStatus::InconsistentLast)?;
+        self.data.extend_from_slice(&mad.data[..own as usize]);
+        let whole = u64::from(HEADER) * u64::from(self.arrived) + self.data.len() as u64;
+        if self.promised != 0 && u64::from(self.promised) != whole {
+            return Err(RmppStatus::InconsistentLast);
+        }
+        Ok(true)
+    }
+
+    fn finish(&mut self, now_ns: u64) -> Step<Message> {
+        self.complete = true;
+        self.early.clear();
+        self.deadline_ns = now_ns.saturating_add(self.pace.total_ns);
+        let message = Message { head: self.head.clone(), data: std::mem::take(&mut self.data) };
+        Step { mads: vec![self.acknowledgement()], end: Some(Ok(message)) }
+    }
+
+    /// All up to the last segment that arrived in turn; the window stays open as far as it was.
+    fn acknowledgement(&self) -> SaMad {
+        let rmpp = Rmpp { segment: self.arrived, length: self.window_last, ..Rmpp::of(RmppType::Ack) };
+        self.back(rmpp)
+    }
+
+    /// A packet to the sender: its method answers that of the segments, as the kernel of Linux has it.
+    fn back(&self, rmpp: Rmpp) -> SaMad {
+        let method = (u8::from(self.head.method) ^ 0x80).into();
+        SaMad { method, ..control(&self.head, rmpp) }
+    }
+
+    fn stop(&mut self) -> Step<Message> {
+        let status = RmppStatus::ResourcesExhausted;
+        let stop = self.back(Rmpp { status, ..Rmpp::of(RmppType::Stop) });
+        self.fail(vec![stop], TransferFailure::GaveUp { segments: self.arrived, of: 0, status })
+    }
+
+    fn give_up(&mut self, status: RmppStatus) -> Step<Message> {
+        if self.complete {
+            return Step::nothing();
+        }
+        let mad = self.back(abort(&self.head, status).rmpp);
+        self.fail(vec![mad], TransferFailure::GaveUp { segments: self.arrived, of: 0, status })
+    }
+
+    fn fail(&mut self, mads: Vec<SaMad>, failure: TransferFailure) -> Step<Message> {
+        self.failed = true;
+        self.early.clear();
+        Step { mads, end: Some(Err(failure)) }
+    }
+}

@@ -1,0 +1,147 @@
+//! The sending end: segments out as far as the window reaches, acknowledgements in.
+
+use super::{HEADER, Pace, Step, TransferFailure, abort, control, segments_for};
+use crate::wire::sa::{Rmpp, RmppStatus, RmppType, SA_DATA_SIZE, SaMad};
+use std::sync::Arc;
+
+/// Segments sent beyond the last acknowledged one, however wide the window: far more than receivers open it. One that
+/// opens it wider is served all the same, a silence each time.
+const MOST_AT_ONCE: u32 = 1024;
+
+/// A message on its way out.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    /// What every segment begins with.
+    head: SaMad,
+    data: Arc<[u8]>,
+    segments: u32,
+    pace: Pace,
+    /// The last segment known to have arrived, all before it included.
+    acknowledged: u32,
+    /// The last segment sent.
+    sent: u32,
+    /// The last segment that the receiver takes.
+    window_last: u32,
+    /// Silences since the last acknowledgement.
+    silences: u32,
+    resend_ns: u64,
+    deadline_ns: u64,
+    ended: bool,
+}
+
+impl Sender {
+    /// Begins to send `data` under the headers of `head`; returned are the first packets. A message that fits one segment is
+    /// one packet, and still wants to be acknowledged.
+    pub fn begin(head: SaMad, data: Arc<[u8]>, pace: Pace, now_ns: u64) -> (Sender, Vec<SaMad>) {
+        let segments = segments_for(data.len());
+        let deadline_ns = now_ns.saturating_add(pace.total_ns);
+        let mut sender = Sender {
+            head,
+            data,
+            segments,
+            pace,
+            acknowledged: 0,
+            sent: 0,
+            window_last: 1,
+            silences: 0,
+            resend_ns: 0,
+            deadline_ns,
+            ended: false,
+        };
+        let first = sender.send_on(now_ns);
+        (sender, first)
+    }
+
+    /// Bytes of the message.
+    pub fn bytes(&self) -> usize {
+        self.data.len()
+    }
+
+    /// When [`Sender::wake`] wants to be called; `u64::MAX` once ended.
+    pub fn due_ns(&self) -> u64 {
+        if self.ended { u64::MAX } else { self.resend_ns.min(self.deadline_ns) }
+    }
+
+    /// An Ack, Stop or Abort of this transfer came in. Anything else is ignored.
+    pub fn take(&mut self, mad: &SaMad, now_ns: u64) -> Step<()> {
+        let rmpp = mad.rmpp;
+        match rmpp.kind {
+            _ if self.ended => Step::nothing(),
+            RmppType::Ack => self.acknowledge(rmpp.segment, rmpp.length, now_ns),
+            RmppType::Stop | RmppType::Abort => {
+                let (segments, of) = (self.acknowledged, self.segments);
+                self.end(Vec::new(), Err(TransferFailure::Ended { segments, of, status: rmpp.status }))
+            }
+            _ => Step::nothing(),
+        }
+    }
+
+    /// The time that [`Sender::due_ns`] named has come.
+    pub fn wake(&mut self, now_ns: u64) -> Step<()> {
+        if now_ns < self.due_ns() {
+            return Step::nothing();
+        }
+        if now_ns >= self.deadline_ns {
+            return self.give_up(RmppStatus::TooLong);
+        }
+        self.silences += 1;
+        if self.silences > self.pace.retries {
+            return self.give_up(RmppStatus::TooManyRetries);
+        }
+        self.sent = self.acknowledged;
+        Step::send(self.send_on(now_ns))
+    }
+
+    fn acknowledge(&mut self, segment: u32, window_last: u32, now_ns: u64) -> Step<()> {
+        if segment > self.sent {
+            return self.give_up(RmppStatus::SegmentTooBig);
+        }
+        if segment == self.segments {
+            self.acknowledged = segment;
+            return self.end(Vec::new(), Ok(()));
+        }
+        if (segment, window_last) <= (self.acknowledged, self.window_last) {
+            return Step::nothing(); // overtaken by a later one
+        }
+        if window_last < self.window_last {
+            return self.give_up(RmppStatus::WindowTooSmall);
+        }
+        (self.acknowledged, self.window_last, self.silences) = (segment, window_last, 0);
+        Step::send(self.send_on(now_ns))
+    }
+
+    /// Sends what the window allows and was not sent yet, and waits from now on.
+    fn send_on(&mut self, now_ns: u64) -> Vec<SaMad> {
+        let most = self.acknowledged.saturating_add(MOST_AT_ONCE);
+        let last = self.segments.min(self.window_last).min(most);
+        let mads: Vec<SaMad> = (self.sent + 1..=last).map(|number| self.segment(number)).collect();
+        self.sent = self.sent.max(last);
+        self.resend_ns = now_ns.saturating_add(self.pace.resend_ns);
+        mads
+    }
+
+    fn segment(&self, number: u32) -> SaMad {
+        let start = (number as usize - 1) * SA_DATA_SIZE;
+        let part = &self.data[start..self.data.len().min(start + SA_DATA_SIZE)];
+        let (first, last) = (number == 1, number == self.segments);
+        let length = match (first, last) {
+            (true, _) => HEADER * self.segments + self.data.len() as u32,
+            (_, true) => HEADER + part.len() as u32,
+            _ => 0,
+        };
+        let rmpp = Rmpp { first, last, segment: number, length, ..Rmpp::of(RmppType::Data) };
+        let mut mad = control(&self.head, rmpp);
+        mad.data[..part.len()].copy_from_slice(part);
+        mad
+    }
+
+    fn give_up(&mut self, status: RmppStatus) -> Step<()> {
+        let failure = TransferFailure::GaveUp { segments: self.acknowledged, of: self.segments, status };
+        self.end(vec![abort(&self.head, status)], Err(failure))
+    }
+
+    fn end(&mut self, mads: Vec<SaMad>, end: Result<(), TransferFailure>) -> Step<()> {
+        self.ended = true;
+        Step { mads, end: Some(end) }
+    }
+}

@@ -1,0 +1,137 @@
+//! What a path is worth: a walk along the forwarding tables, and the least of each link on it.
+
+use super::directory::Directory;
+use crate::fabric::PortId;
+use crate::ids::{Lid, PortNum};
+use crate::wire::{Mtu, PortInfo, Speed, Width};
+
+/// Hops after which a packet goes in circles: more than any fabric's diameter.
+const MOST_HOPS: usize = 64;
+
+/// Rates as PathRecord numbers them, in rising order, in tenths of Gb/s (section 15.2.5.16).
+const RATES: [(u8, u32); 23] = [
+    (2, 25),
+    (5, 50),
+    (3, 100),
+    (11, 140),
+    (6, 200),
+    (15, 250),
+    (19, 280),
+    (4, 300),
+    (7, 400),
+    (20, 500),
+    (12, 560),
+    (8, 600),
+    (9, 800),
+    (16, 1000),
+    (13, 1120),
+    (10, 1200),
+    (14, 1680),
+    (17, 2000),
+    (18, 3000),
+    (21, 4000),
+    (22, 6000),
+    (23, 8000),
+    (24, 12000),
+];
+
+/// A rate that PathRecord has a number for. Faster links count as the fastest of them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Rate(usize);
+
+impl Rate {
+    /// The rate of a number; none where it means nothing.
+    pub fn from_number(number: u8) -> Option<Rate> {
+        RATES.iter().position(|&(known, _)| known == number).map(Rate)
+    }
+
+    /// The number.
+    pub fn number(self) -> u8 {
+        RATES[self.0].0
+    }
+
+    /// The rate below this one.
+    pub fn below(self) -> Option<Rate> {
+        self.0.checked_sub(1).map(Rate)
+    }
+
+    /// The rate of a link.
+    fn of_link(info: &PortInfo) -> Option<Rate> {
+        let lanes = match info.link_width_active {
+            Width::X1 => 1,
+            Width::X2 => 2,
+            Width::X4 => 4,
+            Width::X8 => 8,
+            Width::X12 => 12,
+            Width::Unknown(_) => return None,
+        };
+        let lane = match info.speed()? {
+            Speed::Sdr => 25,
+            Speed::Ddr => 50,
+            Speed::Qdr => 100,
+            Speed::Fdr => 140,
+            Speed::Edr => 250,
+            Speed::Hdr => 500,
+            Speed::Ndr => 1000,
+            Speed::Xdr => 2000,
+        };
+        RATES.iter().rposition(|&(_, tenths)| tenths <= lanes * lane).map(Rate)
+    }
+}
+
+/// What every link of a path carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Route {
+    /// The largest packet.
+    pub mtu: Mtu,
+    /// The rate.
+    pub rate: Rate,
+}
+
+impl Route {
+    /// The path from a port that owns LIDs to `dlid`; none where the tables do not lead there, or a link on the way says no
+    /// MTU, width or speed.
+    pub fn walk(directory: &Directory, source: PortId, dlid: Lid) -> Option<Route> {
+        let fabric = directory.fabric();
+        let owner = fabric.lid_owner(dlid)?;
+        let mut route = Route::within(directory, source)?;
+        let mut at = if fabric.node(fabric.port(source).node).is_switch() || source == owner {
+            source
+        } else {
+            route = route.over(directory, source)?;
+            fabric.peer(source)?
+        };
+        for _ in 0..MOST_HOPS {
+            let node = fabric.port(at).node;
+            if at == owner || fabric.port(owner).node == node && fabric.port(owner).num == PortNum::ZERO {
+                return Some(route.and(Route::within(directory, owner)?));
+            }
+            if !fabric.node(node).is_switch() {
+                return None;
+            }
+            let output = directory.facts().tables.lfts[node.index()].get(dlid)?;
+            let channel = fabric.port_at(node, output).filter(|_| output != PortNum::ZERO)?;
+            route = route.over(directory, channel)?;
+            at = fabric.peer(channel)?;
+        }
+        None
+    }
+
+    /// What an end port itself takes.
+    fn within(directory: &Directory, port: PortId) -> Option<Route> {
+        let info = directory.port_info(port)?;
+        info.mtu_cap.bytes()?;
+        Some(Route { mtu: info.mtu_cap, rate: Rate::of_link(info)? })
+    }
+
+    /// This path, gone on over the link that `port` sends into.
+    fn over(self, directory: &Directory, port: PortId) -> Option<Route> {
+        let info = directory.port_info(port)?;
+        info.neighbour_mtu.bytes()?;
+        Some(self.and(Route { mtu: info.neighbour_mtu, rate: Rate::of_link(info)? }))
+    }
+
+    fn and(self, other: Route) -> Route {
+        Route { mtu: self.mtu.min(other.mtu), rate: self.rate.min(other.rate) }
+    }
+}

@@ -1,0 +1,246 @@
+//! Who wants to hear of what (InformInfo), and the reports on their way to them.
+//!
+//! A subscriber is a port and a queue pair; its reports go to the LID, and take the service level, of whichever half is
+//! active when they are sent. A report is repeated until it is acknowledged; a subscription whose reports go unheard several
+//! times in a row ends.
+
+use super::agenda::Agenda;
+use super::directory::Directory;
+use super::{Datagram, Limits, SaEvent};
+use crate::ids::{Guid, Half, Lid};
+use crate::wire::sa::{ComponentMask, InformInfo, InformInfoRecord, Record, Report, SaAttributeId, SaMad, selected};
+use crate::wire::{Gid, Method, Notice, Trap, status};
+use std::collections::BTreeMap;
+
+/// One subscription.
+#[derive(Clone, Debug)]
+struct Subscription {
+    subscriber: Guid,
+    /// Which of the LIDs of a half the subscriber used.
+    rank: usize,
+    record: InformInfoRecord,
+    /// Reports in a row that nobody acknowledged.
+    unheard: u32,
+}
+
+/// One report that is not acknowledged yet.
+#[derive(Clone, Debug)]
+struct Pending {
+    subscription: u64,
+    report: Report,
+    /// Times it was sent.
+    sent: u32,
+}
+
+/// See the head of this file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Subscriptions {
+    /// In the order in which they were made.
+    all: BTreeMap<u64, Subscription>,
+    made: u64,
+    /// By transaction number.
+    pending: Agenda<u32, Pending>,
+    transaction: u32,
+}
+
+/// What subscriptions are answered and reports addressed with.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) directory: &'a Directory,
+    pub(super) half: Half,
+    pub(super) limits: &'a Limits,
+}
+
+impl Subscriptions {
+    /// Subscribes, or ends a subscription, for whoever sent `asked`; returned is what is answered.
+    ///
+    /// # Errors
+    /// The status to refuse with.
+    pub(super) fn set(&mut self, view: View<'_>, from: &Datagram, asked: &InformInfo) -> Result<InformInfo, u16> {
+        let port = view.directory.fabric().lid_owner(from.lid).ok_or(status::REQUEST_INVALID)?;
+        let lids = view.directory.fabric().port(port);
+        let below = from.lid.0 - lids.lid.unwrap_or(from.lid).0;
+        let rank = usize::from(below) % usize::from(lids.lmc.lids() / 2).max(1);
+        let subscriber = view.directory.guid(port);
+        match (asked.is_generic, asked.subscribe) {
+            (0 | 1, 1) => self.subscribe(view, subscriber, rank, InformInfo { qpn: from.qp, ..asked.clone() }),
+            (0 | 1, 0) => self.unsubscribe(subscriber, asked),
+            _ => Err(status::REQUEST_INVALID),
+        }
+    }
+
+    fn subscribe(
+        &mut self,
+        view: View<'_>,
+        subscriber: Guid,
+        rank: usize,
+        info: InformInfo,
+    ) -> Result<InformInfo, u16> {
+        let own = || self.all.values().filter(|known| known.subscriber == subscriber);
+        if own().any(|known| same(&known.record.info, &info)) {
+            return Ok(info);
+        }
+        let full = self.all.len() >= view.limits.subscriptions;
+        if full || own().count() >= view.limits.subscriptions_of_one {
+            return Err(status::NO_RESOURCES);
+        }
+        let taken: Vec<u16> = own().map(|known| known.record.number).collect();
+        let number = (0..=u16::MAX).find(|number| !taken.contains(number)).ok_or(status::NO_RESOURCES)?;
+        let subscriber_gid = Gid { prefix: view.directory.facts().subnet_prefix, guid: subscriber };
+        let record = InformInfoRecord { subscriber_gid, number, info: info.clone() };
+        self.all.insert(self.made, Subscription { subscriber, rank, record, unheard: 0 });
+        self.made += 1;
+        Ok(info)
+    }
+
+    fn unsubscribe(&mut self, subscriber: Guid, asked: &InformInfo) -> Result<InformInfo, u16> {
+        let meant = InformInfo { subscribe: 1, ..asked.clone() };
+        let found =
+            self.all.iter().find(|(_, known)| known.subscriber == subscriber && same(&known.record.info, &meant));
+        let number = *found.ok_or(status::REQUEST_INVALID)?.0;
+        self.end(number);
+        Ok(asked.clone())
+    }
+
+    fn end(&mut self, number: u64) -> Option<Subscription> {
+        self.pending.retain(|pending| pending.subscription != number);
+        self.all.remove(&number)
+    }
+
+    /// The subscriptions that agree with what was asked.
+    pub(super) fn select(&self, mask: ComponentMask, asked: &InformInfoRecord) -> Vec<InformInfoRecord> {
+        let asked = asked.to_data();
+        let records = self.all.values().map(|known| &known.record);
+        records.filter(|record| selected::<InformInfoRecord>(mask, &asked, &record.to_data())).cloned().collect()
+    }
+
+    /// Subscribers that are gone are forgotten.
+    pub(super) fn retain_ports(&mut self, directory: &Directory) {
+        let gone = |known: &Subscription| directory.by_port_guid(known.subscriber).is_none();
+        let numbers: Vec<u64> = self.all.iter().filter(|(_, known)| gone(known)).map(|(&number, _)| number).collect();
+        numbers.into_iter().for_each(|number| drop(self.end(number)));
+    }
+
+    /// Reports a notice to everyone who wants it. Beyond the limit of reports under way, none is sent, and said so.
+    pub(super) fn notice(
+        &mut self,
+        view: View<'_>,
+        notice: &Notice,
+        now_ns: u64,
+        events: &mut Vec<SaEvent>,
+    ) -> Vec<Datagram> {
+        let fabric = view.directory.fabric();
+        let issuer_gid = match fabric.lid_owner(notice.issuer_lid) {
+            Some(port) => view.directory.gid(port),
+            None => Gid::default(),
+        };
+        let report = Report { notice: notice.clone(), issuer_gid };
+        let wants = |known: &Subscription| wants(&known.record.info, &report, view.directory);
+        let numbers: Vec<u64> = self.all.iter().filter(|(_, known)| wants(known)).map(|(&number, _)| number).collect();
+        let room = view.limits.reports.saturating_sub(self.pending.len());
+        if numbers.len() > room {
+            events.push(SaEvent::ReportsLeftOut { trap: notice.trap_number, subscribers: numbers.len() - room });
+        }
+        let due_ns = now_ns.saturating_add(view.limits.report_resend_ns);
+        let mut sent = Vec::new();
+        for subscription in numbers.into_iter().take(room) {
+            self.transaction = self.transaction.wrapping_add(1);
+            let pending = Pending { subscription, report: report.clone(), sent: 1 };
+            sent.extend(self.datagram(view, self.transaction, &pending));
+            self.pending.insert(self.transaction, due_ns, pending);
+        }
+        sent
+    }
+
+    /// A subscriber acknowledged a report. Only the low 32 bits of the transaction are the sender's.
+    pub(super) fn acknowledged(&mut self, tid: u64) {
+        if let Some(pending) = self.pending.remove(&(tid as u32))
+            && let Some(known) = self.all.get_mut(&pending.subscription)
+        {
+            known.unheard = 0;
+        }
+    }
+
+    pub(super) fn due_ns(&self) -> u64 {
+        self.pending.due_ns()
+    }
+
+    /// Sends again what is due, gives up what was sent often enough, and ends subscriptions that nobody hears.
+    pub(super) fn wake(&mut self, view: View<'_>, now_ns: u64, events: &mut Vec<SaEvent>) -> Vec<Datagram> {
+        let due_ns = now_ns.saturating_add(view.limits.report_resend_ns.max(1));
+        let mut sent = Vec::new();
+        while let Some((tid, mut pending)) = self.pending.pop_due(now_ns) {
+            if pending.sent >= view.limits.report_tries {
+                events.extend(self.unheard(view, pending.subscription));
+                continue;
+            }
+            pending.sent += 1;
+            sent.extend(self.datagram(view, tid, &pending));
+            self.pending.insert(tid, due_ns, pending);
+        }
+        sent
+    }
+
+    fn unheard(&mut self, view: View<'_>, number: u64) -> Option<SaEvent> {
+        let known = self.all.get_mut(&number)?;
+        known.unheard += 1;
+        if known.unheard < view.limits.unheard_reports {
+            return None;
+        }
+        let ended = self.end(number)?;
+        Some(SaEvent::SubscriptionEnded { subscriber: ended.subscriber, trap: ended.record.info.trap_number })
+    }
+
+    /// A report as it goes to its subscriber now: on the active half.
+    fn datagram(&self, view: View<'_>, tid: u32, pending: &Pending) -> Option<Datagram> {
+        let known = self.all.get(&pending.subscription)?;
+        let port = view.directory.by_port_guid(known.subscriber)?;
+        let lids = view.directory.lids(port, view.half);
+        let lid = *lids.get(known.rank.checked_rem(lids.len())?)?;
+        let facts = view.directory.facts();
+        let sl = facts.service_levels.choose(facts.sm, lid, view.half, None)?;
+        let data = pending.report.encode();
+        let mad = SaMad::new(Method::Report, SaAttributeId::Notice, ComponentMask::NONE, data).with_tid(tid.into());
+        Some(Datagram { lid, qp: known.record.info.qpn, sl, bytes: Box::new(mad.encode()) })
+    }
+}
+
+/// Whether two subscriptions of one port are the same; how soon the subscriber answers is not part of them.
+fn same(one: &InformInfo, other: &InformInfo) -> bool {
+    let bare = |info: &InformInfo| InformInfo { resp_time_value: 0, ..info.clone() };
+    bare(one) == bare(other)
+}
+
+/// Whether a report is what a subscription asks for (section 13.4.8.3).
+fn wants(info: &InformInfo, report: &Report, directory: &Directory) -> bool {
+    let notice = &report.notice;
+    let kind = u16::from(u8::from(notice.notice_type));
+    (info.is_generic == 1) == notice.generic
+        && (info.notice_type == InformInfo::ANY || info.notice_type == kind)
+        && (info.trap_number == InformInfo::ANY || info.trap_number == notice.trap_number)
+        && (info.producer == InformInfo::ANY_PRODUCER || info.producer == notice.producer)
+        && about(info, report, directory)
+}
+
+/// Whether it is about the port, or one of the ports, that the subscription names: by GID, else by LIDs.
+fn about(info: &InformInfo, report: &Report, directory: &Directory) -> bool {
+    if info.gid != Gid::default() {
+        let told = match report.notice.trap() {
+            Trap::GidInService { gid } | Trap::GidOutOfService { gid } => gid,
+            _ => report.issuer_gid,
+        };
+        return told == info.gid;
+    }
+    if info.lid_range_begin == InformInfo::ANY_LID {
+        return true;
+    }
+    let last = info.lid_range_end.max(info.lid_range_begin);
+    let range = info.lid_range_begin..=last;
+    let of = |gid: Gid| directory.by_gid(gid).and_then(|port| directory.base_lid(port));
+    match report.notice.trap() {
+        Trap::GidInService { gid } | Trap::GidOutOfService { gid } => {
+            of(gid).is_some_and(|lid: Lid| range.contains(&lid))
+        }
+        _ => range.contains(&report.notice.issuer_lid),
+    }
+}

@@ -1,0 +1,103 @@
+//! What the console's commands do to the subnet.
+
+use super::console::{Command, CommandError, find_node};
+use super::counts::MadCounts;
+use super::switchboard::Switchboard;
+use crate::fabric::PortId;
+use crate::sim::SimError;
+use std::fmt::Write;
+
+/// What a command tells whoever gave it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reply(pub String);
+
+/// Why a command was not carried out.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum RefusedCommand {
+    /// It names nothing.
+    #[error(transparent)]
+    Place(#[from] CommandError),
+    /// The subnet refuses it.
+    #[error(transparent)]
+    Subnet(#[from] SimError),
+}
+
+/// Carries a command out; those that only ask something of the server do nothing here.
+///
+/// # Errors
+/// It names nothing, or the subnet refuses it.
+pub fn carry_out(board: &mut Switchboard, command: &Command) -> Result<Reply, RefusedCommand> {
+    let done = match command {
+        Command::Unlink(place) => {
+            let cables = place.cables(board.fabric())?;
+            cables.iter().for_each(|&port| board.sim_mut().kill_link(port));
+            format!("{} unlinked", number(cables.len(), "cable"))
+        }
+        Command::Relink(place) => {
+            let cables = place.cables(board.fabric())?;
+            cables.iter().for_each(|&port| board.sim_mut().revive_link(port));
+            format!("{} relinked", number(cables.len(), "cable"))
+        }
+        Command::Kill(name) => {
+            let node = find_node(board.fabric(), name)?;
+            board.sim_mut().kill_node(node);
+            format!("{} killed", board.fabric().describe_node(node))
+        }
+        Command::Revive(name) => {
+            let node = find_node(board.fabric(), name)?;
+            board.sim_mut().revive_node(node);
+            format!("{} revived", board.fabric().describe_node(node))
+        }
+        Command::Traffic(true) => {
+            board.sim_mut().start();
+            format!("traffic on, load {}", board.sim().load())
+        }
+        Command::Traffic(false) => {
+            board.sim_mut().stop_sources();
+            "traffic off".to_string()
+        }
+        Command::Load(load) => {
+            board.sim_mut().set_load(*load)?;
+            format!("load {load}")
+        }
+        Command::Period => {
+            board.sim_mut().begin_period();
+            *board.mads_mut() = MadCounts::default();
+            format!("period {}", board.sim().periods().len())
+        }
+        Command::Dump => dump(board),
+        Command::Status | Command::Help | Command::Quit => String::new(),
+    };
+    board.disturbed();
+    Ok(Reply(done))
+}
+
+fn number(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Every node, its LID, and its cabled ports with their states.
+fn dump(board: &Switchboard) -> String {
+    let (fabric, mut text) = (board.fabric(), String::new());
+    for (id, node) in fabric.nodes() {
+        let _ = writeln!(text, "{} \"{}\" {}", node.kind, node.description.trim(), node.guid);
+        for port in fabric.ports_of(id) {
+            let _ = port_line(board, port, &mut text);
+        }
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn port_line(board: &Switchboard, port: PortId, text: &mut String) -> std::fmt::Result {
+    let (fabric, sim) = (board.fabric(), board.sim());
+    let (num, lid) = (fabric.port(port).num, sim.port_lid(port));
+    match fabric.peer(port) {
+        Some(peer) => {
+            let (state, far) = (sim.port_state(port), fabric.describe_port(peer));
+            writeln!(text, "  [{}] {state:?} lid {} to {far}", num.0, lid.0)
+        }
+        None if num.0 == 0 && lid.0 > 0 => writeln!(text, "  [0] lid {}", lid.0),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,71 @@
+//! What a server in front of a subnet sees and sets from outside, without a MAD: attributes as an agent would tell them, the
+//! load, port states; and whether the run goes on beside a deadlock.
+
+use super::mad::{Body, Mad};
+use super::wheel::TICKS_PER_NS;
+use super::{Sim, SimConfig, SimError};
+use crate::fabric::PortId;
+use crate::ids::Lid;
+use crate::wire::{AttributeId, Method, PortState, SMP_DATA_SIZE, Smp, status};
+
+impl Sim {
+    /// An attribute as the agent at a port would answer a `Get` at this moment; none where it would refuse.
+    pub fn attribute(&mut self, port: PortId, attribute: AttributeId, modifier: u32) -> Option<[u8; SMP_DATA_SIZE]> {
+        let request = Smp::lid_routed(Method::Get, attribute, modifier, [0; SMP_DATA_SIZE]);
+        let answer = self.agent_answers(port.0, &Mad::smp(Lid::default(), Lid::default(), request))?;
+        match answer.body {
+            Body::Smp(smp) if smp.status == status::SUCCESS => Some(smp.data),
+            _ => None,
+        }
+    }
+
+    /// Whether sources send.
+    pub fn sources_on(&self) -> bool {
+        self.traffic_on
+    }
+
+    /// The offered load, a fraction of each end port's data rate.
+    pub fn load(&self) -> f64 {
+        self.config.load
+    }
+
+    /// Changes the offered load: from each source's next packet on.
+    ///
+    /// # Errors
+    /// The load is outside 0 to 1.
+    pub fn set_load(&mut self, load: f64) -> Result<(), SimError> {
+        let config = SimConfig { load, ..self.config.clone() };
+        config.check()?;
+        self.config = config;
+        for source in &mut self.sources.list {
+            let port = self.fabric.port(PortId(source.port));
+            let rate = port.width.data_rate_kbps(port.speed) as f64 * load;
+            source.interval = f64::from(self.config.packet_bytes) * 1e6 * TICKS_PER_NS as f64 / rate;
+        }
+        if self.traffic_on {
+            self.start_traffic();
+        }
+        Ok(())
+    }
+
+    /// Lets the run go on when a deadlock has closed: its packets stay where they are, and the rest of the subnet goes on as
+    /// it can. The first deadlock stays on record ([`Sim::deadlock`]); later ones are not looked for.
+    pub fn outlast_deadlocks(&mut self) {
+        self.outlasts_deadlocks = true;
+    }
+
+    /// The state of a port, as its device holds it.
+    pub fn port_state(&self, port: PortId) -> PortState {
+        self.net.ports[port.index()].state
+    }
+
+    /// The base LID that a port holds; 0 where it holds none.
+    pub fn port_lid(&self, port: PortId) -> Lid {
+        self.devices.ports[port.index()].lid
+    }
+
+    /// The LID of the subnet manager that a port was told of; 0 where it was told of none.
+    pub fn manager_of(&self, port: PortId) -> Lid {
+        self.devices.ports[port.index()].master_sm_lid
+    }
+}

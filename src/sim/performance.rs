@@ -1,0 +1,273 @@
+//! Performance management agents: what a port sent, received, discarded and waited for.
+//!
+//! What a link carried is counted once, by the port that sends; the far end has received what is not known to be lost
+//! on the wire. So a packet counts at both ends when its sending begins. Only data packets count; errors of links there
+//! are none. PortXmitWait counts nanoseconds in which packets waited for credits and the link was free.
+
+use super::Sim;
+use super::packet::NIL;
+use super::power_on::RESPONSE_TIME;
+use super::state::DISCARD;
+use super::wheel::{TICKS_PER_NS, Ticks};
+use crate::ids::PortNum;
+use crate::wire::{
+    ClassPortInfo, Method, PERF_DATA_SIZE, PerfAttributeId, PerfMad, PortCounters, PortCountersExtended, PortDataSl,
+    status,
+};
+
+/// ClassPortInfo:CapabilityMask: PortCountersExtended with packets, and PortXmitWait.
+const CAPABILITIES: u16 = 1 << 9 | 1 << 12;
+/// ClassPortInfo:CapabilityMask2: PortCountersExtended counts errors, too.
+const CAPABILITIES2: u32 = 1 << 1;
+
+/// The attribute as it now stands, or the status that refuses the request.
+type Answer = Result<[u8; PERF_DATA_SIZE], u16>;
+
+/// Counters of a port that the hot path does not touch.
+#[derive(Clone, Default)]
+pub struct Tally {
+    /// Packets on the wire towards it that were lost with the link.
+    missed_packets: u64,
+    /// Their bytes.
+    missed_bytes: u64,
+    /// Packets for it to send that were discarded.
+    xmit_discards: u64,
+    /// Packets that came in and had nowhere to go.
+    relay_errors: u64,
+    /// Times that its link went down.
+    link_downed: u64,
+    /// Ticks in which it waited for credits, the present wait excepted.
+    waited: Ticks,
+    /// When the present wait began.
+    waits_since: Ticks,
+    /// What is taken off each reading: what the counters were when they were last set, less what they were set to.
+    offsets: [u64; Counter::COUNT],
+}
+
+/// What is counted.
+#[derive(Clone, Copy)]
+enum Counter {
+    LinkDowned,
+    RelayErrors,
+    XmitDiscards,
+    XmitData,
+    RcvData,
+    XmitPackets,
+    RcvPackets,
+    XmitWait,
+}
+
+impl Counter {
+    const COUNT: usize = 8;
+
+    /// The counters of traffic, in the order of PortCountersExtended:CounterSelect.
+    const TRAFFIC: [Counter; 4] = [Counter::XmitData, Counter::RcvData, Counter::XmitPackets, Counter::RcvPackets];
+}
+
+/// A counter of a narrower field, which stops at its highest value.
+fn clamped<T: TryFrom<u64>>(count: u64, most: T) -> T {
+    T::try_from(count).unwrap_or(most)
+}
+
+impl Sim {
+    /// What a node's agent answers to a request that came in by `port`.
+    pub(super) fn perf_answers(&mut self, port: u32, perf: &PerfMad) -> PerfMad {
+        let set = perf.method == Method::Set;
+        let answer = match perf.attribute {
+            PerfAttributeId::ClassPortInfo if !set => Ok(class_port_info()),
+            PerfAttributeId::PortCounters => self.port_counters(port, perf, set),
+            PerfAttributeId::PortCountersExtended => self.port_counters_extended(port, perf, set),
+            PerfAttributeId::PortXmitDataSl | PerfAttributeId::PortRcvDataSl => self.data_by_sl(port, perf, set),
+            _ => Err(status::UNSUPPORTED_METHOD_ATTRIBUTE),
+        };
+        answer.map_or_else(|status| perf.refusal(status), |data| perf.response(data))
+    }
+
+    /// The port whose counters a request that came in by `arrival` names: any of the node's; all at once are refused.
+    fn counted_port(&self, arrival: u32, named: PortNum) -> Result<u32, u16> {
+        let node = self.net.ports[arrival as usize].node;
+        let exists = named.0 <= self.net.num_ports(node) && (named.0 > 0 || self.is_switch(node));
+        if exists { Ok(self.net.first_port(node) + u32::from(named.0)) } else { Err(status::INVALID_VALUE) }
+    }
+
+    fn port_counters(&mut self, arrival: u32, perf: &PerfMad, set: bool) -> Answer {
+        let told = PortCounters::decode(&perf.data);
+        let port = self.counted_port(arrival, told.port)?;
+        if set {
+            let chosen = |bit: u16| told.counter_select >> bit & 1 == 1;
+            for (bit, counter, value) in [
+                (2, Counter::LinkDowned, told.link_downed.into()),
+                (5, Counter::RelayErrors, told.rcv_switch_relay_errors.into()),
+                (6, Counter::XmitDiscards, told.xmit_discards.into()),
+                (12, Counter::XmitData, told.xmit_data.into()),
+                (13, Counter::RcvData, told.rcv_data.into()),
+                (14, Counter::XmitPackets, told.xmit_packets.into()),
+                (15, Counter::RcvPackets, told.rcv_packets.into()),
+            ] {
+                if chosen(bit) {
+                    self.set_counter(port, counter, value);
+                }
+            }
+            if told.counter_select2 & 1 == 1 {
+                self.set_counter(port, Counter::XmitWait, told.xmit_wait.into());
+            }
+        }
+        let count = |counter| self.counter(port, counter);
+        let counters = PortCounters {
+            port: told.port,
+            counter_select: told.counter_select,
+            counter_select2: told.counter_select2,
+            link_downed: clamped(count(Counter::LinkDowned), u8::MAX),
+            rcv_switch_relay_errors: clamped(count(Counter::RelayErrors), u16::MAX),
+            xmit_discards: clamped(count(Counter::XmitDiscards), u16::MAX),
+            xmit_data: clamped(count(Counter::XmitData), u32::MAX),
+            rcv_data: clamped(count(Counter::RcvData), u32::MAX),
+            xmit_packets: clamped(count(Counter::XmitPackets), u32::MAX),
+            rcv_packets: clamped(count(Counter::RcvPackets), u32::MAX),
+            xmit_wait: clamped(count(Counter::XmitWait), u32::MAX),
+            ..PortCounters::default()
+        };
+        Ok(counters.encode())
+    }
+
+    /// The long form. All packets are unicast, so the counters of unicast packets are those of packets, and are set with them.
+    fn port_counters_extended(&mut self, arrival: u32, perf: &PerfMad, set: bool) -> Answer {
+        let told = PortCountersExtended::decode(&perf.data);
+        let port = self.counted_port(arrival, told.port)?;
+        if set {
+            let values = [told.xmit_data, told.rcv_data, told.xmit_packets, told.rcv_packets];
+            for (bit, (counter, value)) in Counter::TRAFFIC.into_iter().zip(values).enumerate() {
+                if told.counter_select >> bit & 1 == 1 {
+                    self.set_counter(port, counter, value);
+                }
+            }
+            for (bit, counter, value) in [
+                (2, Counter::LinkDowned, told.link_downed),
+                (5, Counter::RelayErrors, told.rcv_switch_relay_errors),
+                (6, Counter::XmitDiscards, told.xmit_discards),
+                (12, Counter::XmitWait, told.xmit_wait),
+            ] {
+                if told.counter_select2 >> bit & 1 == 1 {
+                    self.set_counter(port, counter, value);
+                }
+            }
+        }
+        let count = |counter| self.counter(port, counter);
+        let counters = PortCountersExtended {
+            port: told.port,
+            counter_select: told.counter_select,
+            counter_select2: told.counter_select2,
+            xmit_data: count(Counter::XmitData),
+            rcv_data: count(Counter::RcvData),
+            xmit_packets: count(Counter::XmitPackets),
+            rcv_packets: count(Counter::RcvPackets),
+            unicast_xmit_packets: count(Counter::XmitPackets),
+            unicast_rcv_packets: count(Counter::RcvPackets),
+            link_downed: count(Counter::LinkDowned),
+            rcv_switch_relay_errors: count(Counter::RelayErrors),
+            xmit_discards: count(Counter::XmitDiscards),
+            xmit_wait: count(Counter::XmitWait),
+            ..PortCountersExtended::default()
+        };
+        Ok(counters.encode())
+    }
+
+    /// Data by service level, which end ports count.
+    fn data_by_sl(&mut self, port: u32, perf: &PerfMad, set: bool) -> Answer {
+        let rank = self.source_at(port)?;
+        let source = &mut self.sources.list[rank];
+        let sent = perf.attribute == PerfAttributeId::PortXmitDataSl;
+        let counts = if sent { &mut source.sent } else { &mut source.received };
+        let mut data = PortDataSl::decode(&perf.data);
+        if set {
+            let chosen = (0..16).filter(|sl| data.counter_select >> sl & 1 == 1);
+            chosen.for_each(|sl| counts[sl] = data.counters[sl].into());
+        }
+        // The counters have 32 bits and stay at their end.
+        data.counters = counts.map(|count| clamped(count, u32::MAX));
+        Ok(data.encode())
+    }
+
+    /// A counter since the run began.
+    fn counted(&self, port: u32, counter: Counter) -> u64 {
+        let (own, tally) = (&self.net.ports[port as usize], &self.tallies[port as usize]);
+        let (bytes_in, packets_in) = match own.peer {
+            NIL => (0, 0),
+            peer => (self.net.ports[peer as usize].bytes_sent, self.net.ports[peer as usize].packets_sent),
+        };
+        match counter {
+            Counter::LinkDowned => tally.link_downed,
+            Counter::RelayErrors => tally.relay_errors,
+            Counter::XmitDiscards => tally.xmit_discards,
+            Counter::XmitData => own.bytes_sent / 4,
+            Counter::RcvData => (bytes_in - tally.missed_bytes) / 4,
+            Counter::XmitPackets => own.packets_sent,
+            Counter::RcvPackets => packets_in - tally.missed_packets,
+            Counter::XmitWait => {
+                let present = if own.waits { self.now - tally.waits_since } else { 0 };
+                (tally.waited + present) / TICKS_PER_NS
+            }
+        }
+    }
+
+    /// A counter as the port tells it.
+    fn counter(&self, port: u32, counter: Counter) -> u64 {
+        self.counted(port, counter).wrapping_sub(self.tallies[port as usize].offsets[counter as usize])
+    }
+
+    fn set_counter(&mut self, port: u32, counter: Counter, value: u64) {
+        let offset = self.counted(port, counter).wrapping_sub(value);
+        self.tallies[port as usize].offsets[counter as usize] = offset;
+    }
+
+    /// Packets wait for an output whose link is free: none of their lanes has the credits.
+    #[cold]
+    pub(super) fn wait_begins(&mut self, port: u32) {
+        self.net.ports[port as usize].waits = true;
+        self.tallies[port as usize].waits_since = self.now;
+    }
+
+    /// An output that waited sends, or has nobody to send for any more.
+    #[cold]
+    pub(super) fn wait_ends(&mut self, port: u32) {
+        let tally = &mut self.tallies[port as usize];
+        tally.waited += self.now - tally.waits_since;
+        self.net.ports[port as usize].waits = false;
+    }
+
+    /// A packet is lost on the wire to a port.
+    #[cold]
+    pub(super) fn count_missed(&mut self, port: u32, bytes: u16) {
+        let tally = &mut self.tallies[port as usize];
+        tally.missed_packets += 1;
+        tally.missed_bytes += u64::from(bytes);
+    }
+
+    /// The head of a queue is discarded: for its output's sake, or because it has none. What had not come so far that it
+    /// was latched went with its port's own link, and is no error of anybody's.
+    #[cold]
+    pub(super) fn count_discard(&mut self, lane: u32, out_lane: u32) {
+        let input = self.net.port_of(lane);
+        match out_lane {
+            NIL => {}
+            DISCARD if !self.net.ports[input as usize].source => self.tallies[input as usize].relay_errors += 1,
+            DISCARD => self.tallies[input as usize].xmit_discards += 1,
+            out_lane => self.tallies[self.net.port_of(out_lane) as usize].xmit_discards += 1,
+        }
+    }
+
+    /// A port's link goes down.
+    pub(super) fn count_link_down(&mut self, port: u32) {
+        if self.net.ports[port as usize].waits {
+            self.wait_ends(port);
+        }
+        self.tallies[port as usize].link_downed += 1;
+    }
+}
+
+fn class_port_info() -> [u8; PERF_DATA_SIZE] {
+    let mut data = [0; PERF_DATA_SIZE];
+    let info = ClassPortInfo::new(1, CAPABILITIES, CAPABILITIES2, RESPONSE_TIME).encode();
+    data[..info.len()].copy_from_slice(&info);
+    data
+}

@@ -1,0 +1,47 @@
+//! What the SA answers from: what the manager read and wrote, put together.
+
+use super::config::Config;
+use super::reception::SharedReception;
+use crate::driver::Running;
+use crate::fabric::Fabric;
+use crate::sa::{Directory, DirectoryError, Facts, FirstOfHalf};
+use crate::subnet::Manager;
+use crate::tables::SubnetTables;
+use crate::transport::Transport;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Gives the SA a directory of the subnet. `fabric` is what is there, of the indices of `running`; `tables` hold the
+/// routes of the half in use, and of the other one where answers will move to it.
+///
+/// # Errors
+/// Something was not read from a device; the SA keeps the directory it had.
+pub(super) fn publish<T: Transport>(
+    manager: &Manager<T>,
+    reception: &SharedReception,
+    config: &Config,
+    running: &Running,
+    fabric: &Arc<Fabric>,
+    tables: SubnetTables,
+) -> Result<(), DirectoryError> {
+    let own = reception.borrow_mut().info();
+    let node = |(id, _)| manager.node_info(id);
+    let facts = Facts {
+        fabric: fabric.clone(),
+        tables: Arc::new(tables),
+        sm: running.sm,
+        managers: vec![(running.sm, own)],
+        nodes: fabric.nodes().map(node).map(|told| told.map(|(info, _)| info.clone())).collect(),
+        switches: fabric.nodes().map(node).map(|told| told.and_then(|(_, info)| info.clone())).collect(),
+        ports: fabric.ports().map(|(id, _)| manager.port_info(id).cloned()).collect(),
+        p_keys: vec![Vec::new(); fabric.port_count()],
+        vl_arbitration: BTreeMap::new(),
+        subnet_prefix: config.subnet_prefix,
+        packet_life_time: config.limits.life_time_value,
+        half: running.half,
+        service_levels: Arc::new(FirstOfHalf),
+    };
+    let directory = Directory::new(facts)?;
+    reception.borrow_mut().set_directory(directory);
+    Ok(())
+}

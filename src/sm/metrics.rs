@@ -1,0 +1,257 @@
+//! Metrics in the text format of OpenMetrics, over HTTP, on loopback unless one insists.
+//!
+//! [`Metrics`] is a set of values without globals: whoever runs the manager brings it up to date from a [`Snapshot`], and
+//! as phases end. Counters take the value they are given, so they never drift from what `reconfig status` says.
+//! Lacks on purpose: HTTPS, access control, anything but `GET /metrics`.
+
+use super::control::Status;
+use crate::driver::PhaseRecord;
+use crate::ids::Half;
+use axum::Router;
+use axum::http::header::CONTENT_TYPE;
+use axum::routing::get;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::net::TcpListener;
+
+/// Names and values of a metric's labels.
+type Labels = Vec<(&'static str, String)>;
+type Counters = Family<Labels, Counter>;
+type Gauges = Family<Labels, Gauge>;
+type Histograms = Family<Labels, Histogram, fn() -> Histogram>;
+
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// What metrics are made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Snapshot<'a> {
+    /// How the manager is.
+    pub status: &'a Status,
+}
+
+/// Every metric of one manager.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    smps: Counters,
+    retries: Counter,
+    late: Counter,
+    traps: Counters,
+    sweeps: Counter,
+    changes: Counters,
+    phases: Histograms,
+    sweep_seconds: Gauge<f64, AtomicU64>,
+    uptime_seconds: Gauge<f64, AtomicU64>,
+    role: Gauges,
+    state: Gauges,
+    subnet_up: Gauge,
+    upper_half: Gauge,
+    switches: Gauge,
+    cas: Gauge,
+    links: Gauge,
+    lids: Gauge,
+}
+
+/// Why there are no metrics to read.
+#[derive(Debug, thiserror::Error)]
+pub enum MetricsError {
+    /// Others could read them.
+    #[error(
+        "metrics on {address}: only loopback addresses are served, since there is no access control; say \
+         --metrics-anywhere to serve it all the same"
+    )]
+    NotLoopback {
+        /// The address asked for.
+        address: SocketAddr,
+    },
+    /// The address cannot be had.
+    #[error("metrics on {address}: {error}; choose another address with --metrics")]
+    Bind {
+        /// The address asked for.
+        address: SocketAddr,
+        /// Why not.
+        error: io::Error,
+    },
+}
+
+impl Default for Metrics {
+    fn default() -> Metrics {
+        Metrics::new()
+    }
+}
+
+impl Metrics {
+    /// All at nought.
+    pub fn new() -> Metrics {
+        // A phase takes microseconds in a simulator, milliseconds on a switch, a minute where sources are slow to move.
+        let buckets: fn() -> Histogram = || Histogram::new(exponential_buckets(0.000_1, 4.0, 12));
+        let mut metrics = Metrics {
+            registry: Registry::with_prefix("reconfig"),
+            smps: Counters::default(),
+            retries: Counter::default(),
+            late: Counter::default(),
+            traps: Counters::default(),
+            sweeps: Counter::default(),
+            changes: Counters::default(),
+            phases: Histograms::new_with_constructor(buckets),
+            sweep_seconds: Gauge::default(),
+            uptime_seconds: Gauge::default(),
+            role: Gauges::default(),
+            state: Gauges::default(),
+            subnet_up: Gauge::default(),
+            upper_half: Gauge::default(),
+            switches: Gauge::default(),
+            cas: Gauge::default(),
+            links: Gauge::default(),
+            lids: Gauge::default(),
+        };
+        metrics.register_counts();
+        metrics.register_values();
+        metrics
+    }
+
+    fn register_counts(&mut self) {
+        let Metrics { registry, smps, retries, late, traps, sweeps, changes, phases, .. } = self;
+        registry.register("smps", "Subnet management packets sent, those sent again too", smps.clone());
+        registry.register("smp_retries", "Of those, sent again because no answer came", retries.clone());
+        registry.register("late_answers", "Answers that nobody waited for any more", late.clone());
+        registry.register("traps", "Traps received, without repetitions", traps.clone());
+        registry.register("sweeps", "Sweeps of the whole subnet", sweeps.clone());
+        registry.register("changes", "Changes of the routing that ended", changes.clone());
+        registry.register("phase_seconds", "How long the phases of changes took", phases.clone());
+    }
+
+    fn register_values(&mut self) {
+        let Metrics { registry, sweep_seconds, uptime_seconds, role, state, subnet_up, .. } = self;
+        registry.register(
+            "last_sweep_seconds",
+            "How long the last sweep of the whole subnet took",
+            sweep_seconds.clone(),
+        );
+        registry.register("uptime_seconds", "How long the manager has been running", uptime_seconds.clone());
+        registry.register("role", "1 at the manager's part among others", role.clone());
+        registry.register("state", "1 at the state of the change under way, or of the last one", state.clone());
+        registry.register("subnet_up", "1 where the subnet is routed under this manager", subnet_up.clone());
+        let Metrics { registry, upper_half, switches, cas, links, lids, .. } = self;
+        registry.register(
+            "upper_half",
+            "1 where the upper half of LIDs and service levels is in use",
+            upper_half.clone(),
+        );
+        registry.register("switches", "Switches present", switches.clone());
+        registry.register("cas", "Channel adapters present", cas.clone());
+        registry.register("links", "Cables present", links.clone());
+        registry.register("lids", "LIDs given out", lids.clone());
+    }
+
+    /// Takes the values of a snapshot.
+    pub fn update(&self, snapshot: &Snapshot<'_>) {
+        let status = snapshot.status;
+        for (attribute, methods) in &status.smps.sent {
+            for (method, &count) in methods {
+                let labels = vec![("attribute", attribute.clone()), ("method", method.clone())];
+                set(&self.smps.get_or_create(&labels), count);
+            }
+        }
+        set(&self.retries, status.smps.retries);
+        set(&self.late, status.smps.late);
+        for (number, &count) in &status.sweeps.traps {
+            set(&self.traps.get_or_create(&vec![("number", number.clone())]), count);
+        }
+        set(&self.sweeps, status.sweeps.heavy);
+        for (outcome, &count) in &status.changes {
+            set(&self.changes.get_or_create(&vec![("outcome", outcome.clone())]), count);
+        }
+        self.sweep_seconds.set(seconds(status.sweeps.last_heavy_ns));
+        self.uptime_seconds.set(seconds(status.uptime_ns));
+        only(&self.role, "role", &status.role);
+        only(&self.state, "state", &status.state);
+        self.subnet_up.set(status.subnet_up.into());
+        self.upper_half.set((status.half == Some(Half::Upper)).into());
+        let fabric = &status.fabric;
+        for (gauge, value) in [
+            (&self.switches, fabric.switches),
+            (&self.cas, fabric.cas),
+            (&self.links, fabric.links),
+            (&self.lids, status.lids.given),
+        ] {
+            gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// A phase of a change ended.
+    pub fn phase(&self, phase: &PhaseRecord) {
+        let labels = vec![("phase", phase.name.to_string())];
+        self.phases.get_or_create(&labels).observe(seconds(phase.end_ns.saturating_sub(phase.start_ns)));
+    }
+
+    /// The text that is served.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry);
+        text
+    }
+}
+
+/// A server of metrics, bound.
+#[derive(Debug)]
+pub struct MetricsServer {
+    listener: TcpListener,
+}
+
+impl MetricsServer {
+    /// Binds to `address`; to one that is no loopback address only where `anywhere` says so.
+    ///
+    /// # Errors
+    /// The address is not loopback, or cannot be had.
+    pub async fn bind(address: SocketAddr, anywhere: bool) -> Result<MetricsServer, MetricsError> {
+        if !address.ip().is_loopback() && !anywhere {
+            return Err(MetricsError::NotLoopback { address });
+        }
+        let listener = TcpListener::bind(address).await.map_err(|error| MetricsError::Bind { address, error })?;
+        Ok(MetricsServer { listener })
+    }
+
+    /// The address, with the port that was chosen where 0 was asked for.
+    ///
+    /// # Errors
+    /// The kernel does not say.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves `GET /metrics` until it is dropped. To be spawned on a runtime.
+    ///
+    /// # Errors
+    /// Connections cannot be accepted any more.
+    pub async fn serve(self, metrics: Arc<Metrics>) -> io::Result<()> {
+        let answer = move || {
+            let text = metrics.text();
+            async move { ([(CONTENT_TYPE, OPEN_METRICS)], text) }
+        };
+        axum::serve(self.listener, Router::new().route("/metrics", get(answer))).await
+    }
+}
+
+/// Counters are told their value: what counts is elsewhere.
+fn set(counter: &Counter, value: u64) {
+    counter.inner().store(value, Ordering::Relaxed);
+}
+
+/// One at `value`, and nowhere else.
+fn only(gauges: &Gauges, name: &'static str, value: &str) {
+    gauges.clear();
+    gauges.get_or_create(&vec![(name, value.to_string())]).set(1);
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}

@@ -1,0 +1,24 @@
+//! Word to systemd, or whoever supervises the service by its protocol (`NOTIFY_SOCKET`); nothing where nobody does.
+
+use sd_notify::NotifyState;
+
+/// The subnet is up.
+pub fn ready() {
+    say(&[NotifyState::Ready]);
+}
+
+/// What `systemctl status` shows.
+pub fn status(text: &str) {
+    say(&[NotifyState::Status(text)]);
+}
+
+/// The manager is about to end.
+pub fn stopping() {
+    say(&[NotifyState::Stopping]);
+}
+
+fn say(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(false, states) {
+        tracing::warn!(%error, "telling the supervisor");
+    }
+}

@@ -1,0 +1,147 @@
+//! OpenSM as the subnet manager of a served fabric, and the tools that need one.
+
+use crate::harness::{Beside, Served, bundled, installed};
+use std::path::PathBuf;
+
+/// Errors in OpenSM's log.
+fn errors(log: &str) -> Vec<&str> {
+    log.lines().filter(|line| line.contains("ERR ")).collect()
+}
+
+fn log_of(served: &Served) -> PathBuf {
+    served.folder.path().join("osm.log")
+}
+
+fn read_log(served: &Served) -> String {
+    std::fs::read_to_string(log_of(served)).unwrap_or_default()
+}
+
+/// Brings the subnet up once, and tells the log.
+fn bring_up(served: &Served, host: &str, engine: &str) -> String {
+    // It may be the first.
+    let _ = std::fs::remove_file(log_of(served));
+    served.run(host, "opensm", &["-o", "-R", engine, "-f", "osm.log", "-D", "0x43"]).well();
+    read_log(served)
+}
+
+#[test]
+fn every_engine_ends_in_subnet_up_without_an_error() {
+    if !installed(&["opensm"]) {
+        return;
+    }
+    let cases: [(&str, &[&str]); 3] = [
+        ("random-regular-16-4", &["minhop", "updn", "dfsssp", "nue", "lash"]),
+        ("fat-tree-4-2", &["ftree", "updn", "nue"]),
+        ("torus-4x4", &["dfsssp", "minhop"]),
+    ];
+    for (fabric, engines) in cases {
+        for engine in engines {
+            let served = Served::start(&bundled(fabric), &["--start"]);
+            let log = bring_up(&served, "", engine);
+            assert!(log.contains("SUBNET UP"), "{fabric}, {engine}:\n{log}");
+            assert_eq!(errors(&log), Vec::<&str>::new(), "{fabric}, {engine}");
+        }
+    }
+}
+
+/// A second manager finds the subnet as the first left it; the fabric found is still the one that is served.
+#[test]
+fn a_subnet_that_is_up_is_taken_over_without_an_error() {
+    if !installed(&["opensm", "ibnetdiscover"]) {
+        return;
+    }
+    let served = Served::start(&bundled("fat-tree-4-2"), &["--start"]);
+    for (host, engine) in [("host-1 HCA-1", "updn"), ("host-9 HCA-1", "minhop")] {
+        let log = bring_up(&served, host, engine);
+        assert!(log.contains("SUBNET UP") && errors(&log).is_empty(), "{engine} on {host}:\n{log}");
+    }
+    let found = served.run("host-2 HCA-1", "ibnetdiscover", &[]).well();
+    assert_eq!(found.matches("Switch\t").count(), 8, "{found}");
+    let packets = &served.end()["packets"];
+    assert!(packets["delivered"].as_u64().unwrap() > 0, "{packets}");
+}
+
+fn daemon(served: &Served, host: &str, engine: &str) -> Beside {
+    let mut command = served.program(host, "opensm");
+    // Each line is written at once.
+    command.args(["-R", engine, "-f", "osm.log", "-D", "0x43", "-d2"]);
+    let beside = Beside::start(command);
+    served.until("SUBNET UP", |served| read_log(served).contains("SUBNET UP"));
+    beside
+}
+
+#[test]
+fn a_cable_that_dies_is_told_by_a_trap_and_routed_around() {
+    if !installed(&["opensm", "dump_fts"]) {
+        return;
+    }
+    let served = Served::start(&bundled("random-regular-16-4"), &["--start", "--load", "0.05"]);
+    let _opensm = daemon(&served, "host-1 HCA-1", "updn");
+    let before = served.run("host-2 HCA-1", "dump_fts", &[]).well();
+    let cabled = served.command("Dump");
+    let switch = cabled.split("switch \"switch-3\"").nth(1).unwrap();
+    let port = switch.lines().find(|line| line.contains("to switch-")).unwrap();
+    let port = port.split(['[', ']']).nth(1).unwrap();
+    served.command("Period");
+    assert_eq!(served.command(&format!("Unlink \"switch-3\"[{port}]")), "1 cable unlinked");
+    served.until("a second SUBNET UP", |served| read_log(served).matches("SUBNET UP").count() == 2);
+    let log = read_log(&served);
+    assert!(log.contains("num:128"), "no trap 128 in\n{log}");
+    let after = served.run("host-2 HCA-1", "dump_fts", &[]).well();
+    assert_ne!(before, after, "nothing was routed anew");
+    let status = served.status();
+    assert!(
+        status["packets"]["lost_to_failure"].as_u64().unwrap() + status["packets"]["lost_to_change"].as_u64().unwrap()
+            > 0
+    );
+    assert!(status["mads"]["Set(LinearForwardingTable)"].as_u64().unwrap() > 0, "{}", status["mads"]);
+    assert!(status["mads"]["TrapRepress(Notice)"].as_u64().unwrap() > 0, "{}", status["mads"]);
+}
+
+#[test]
+fn tools_that_need_a_manager_find_what_it_made() {
+    let tools = ["saquery", "sminfo", "ibtracert", "iblinkinfo", "ibqueryerrors", "perfquery", "ibroute", "ibaddr"];
+    if !installed(&["opensm"]) || !installed(&tools) {
+        return;
+    }
+    let served = Served::start(&bundled("fat-tree-4-2"), &["--start", "--speed", "0.001"]);
+    let _opensm = daemon(&served, "host-3 HCA-1", "updn");
+    let run = |program: &str, arguments: &[&str]| served.run("host-1 HCA-1", program, arguments).well();
+    assert!(run("sminfo", &[]).contains("SMINFO_MASTER"));
+    assert!(run("saquery", &["-s"]).contains("IsSM ports"));
+    assert!(run("saquery", &["NR", "1"]).contains("host-3 HCA-1"));
+    let own = run("ibaddr", &["-l"]);
+    let own = own.split_whitespace().skip_while(|&word| word != "start").nth(1).unwrap();
+    let own = u16::from_str_radix(own.trim_start_matches("0x"), 16).unwrap().to_string();
+    let path = run("saquery", &["--slid", &own, "--dlid", "1", "PR"]);
+    assert!(path.contains("PathRecord dump") && path.contains("pkey....................0xFFFF"), "{path}");
+    let trace = run("ibtracert", &[&own, "1"]);
+    assert!(trace.contains("To ca {0x0200000101000200}"), "{trace}");
+    let links = run("iblinkinfo", &[]);
+    assert!(!links.contains("Down") && links.matches("Active").count() >= 80, "{links}");
+    let errors = served.run("host-1 HCA-1", "ibqueryerrors", &[]);
+    assert!(errors.succeeded() && errors.text().contains("0 bad nodes found"), "{}", errors.text());
+    assert!(!errors.text().contains("PMA query failures"), "{}", errors.text());
+}
+
+#[test]
+fn counters_move_under_traffic() {
+    if !installed(&["opensm", "perfquery"]) {
+        return;
+    }
+    let served = Served::start(&bundled("fat-tree-4-2"), &["--load", "0.1"]);
+    let _opensm = daemon(&served, "host-3 HCA-1", "updn");
+    let sent = || {
+        let text = served.run("host-1 HCA-1", "perfquery", &["-x", "1", "1"]).well();
+        let line = text.lines().find(|line| line.starts_with("PortXmitData:")).unwrap().to_string();
+        line.rsplit('.').next().unwrap().trim().parse::<u64>().unwrap()
+    };
+    let idle = sent();
+    assert_eq!(sent(), idle, "nobody sends yet");
+    served.command("Traffic on");
+    served.until("a packet", |served| served.status()["packets"]["delivered"].as_u64().unwrap() > 1_000);
+    let first = sent();
+    assert!(first > idle);
+    served.until("more packets", |served| served.status()["packets"]["delivered"].as_u64().unwrap() > 10_000);
+    assert!(sent() > first);
+}

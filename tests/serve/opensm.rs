@@ -180,7 +180,9 @@ fn the_manager_of_higher_priority_takes_over() {
     let _low = opensm("host-1 HCA-1", "3", "low.log");
     served.until("SUBNET UP", |_| read("low.log").contains("SUBNET UP"));
     let _high = opensm("host-9 HCA-1", "5", "high.log");
-    served.until("a hand-over", |_| read("low.log").contains("Entering STANDBY") && read("high.log").contains("SUBNET UP"));
+    served.until("a hand-over", |_| {
+        read("low.log").contains("Entering STANDBY") && read("high.log").contains("SUBNET UP")
+    });
     let told = served.run("host-2 HCA-1", "sminfo", &[]).well();
     assert!(told.contains("sm guid 0x200000101000801") && told.contains("SMINFO_MASTER"), "{told}");
     for log in ["low.log", "high.log"] {

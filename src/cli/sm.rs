@@ -232,6 +232,7 @@ async fn run_on<T: Transport>(
     let manager = Manager::new(transport, timing(arguments), arguments.m_key);
     let household = household(arguments, port.guid, desk.clone())?;
     let mut clerk = Clerk::new(desk.clone(), facts(arguments, port));
+    clerk.counts(household.reception.clone());
     clerk.sets_log(Box::new(move |filter| reload.filter(filter)));
     let until = if arguments.once { Until::Up } else { Until::Told };
     if until == Until::Told {

@@ -5,14 +5,17 @@
 #![allow(dead_code)] // The plumbing is shared with an example, which needs other parts of it.
 
 mod agree;
+mod brings_up;
 mod fabrics;
 mod judges;
 mod lids;
+mod loses_the_root;
 mod opensm;
 mod opensm_agrees;
 mod picture;
 #[path = "../../examples/ibdmchk_agreement/process.rs"]
 mod process;
+mod sm;
 mod subnet;
 mod told;
 

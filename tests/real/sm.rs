@@ -1,0 +1,83 @@
+//! `reconfig sm` as the subnet manager.
+
+use super::process::{Background, lossy};
+use super::subnet::Subnet;
+use reconfig::fabric::{Fabric, NodeId, PortId};
+use reconfig::ids::Lmc;
+use reconfig::lid;
+use reconfig::routing::{Demand, Engine, UpDown};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How long it may take to bring a subnet up, or to change it.
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// `reconfig sm`, running.
+pub struct Sm {
+    _process: Background,
+    log: PathBuf,
+}
+
+impl Sm {
+    /// Starts it at a node, under a name of its own.
+    pub fn start(subnet: &Subnet, node: &str, name: &str, options: &[&str]) -> Sm {
+        let mut command = subnet.command(env!("CARGO_BIN_EXE_reconfig"), Some(node));
+        command.args(["sm", "-v", "--color", "never", "--settle", "0.2"]).args(options);
+        let log = subnet.folder().join(format!("{name}.err"));
+        Sm { _process: subnet.background(&mut command, name), log }
+    }
+
+    /// Starts it, and waits until it has brought the subnet up.
+    pub fn bring_up(subnet: &Subnet, node: &str, options: &[&str]) -> Sm {
+        let manager = Sm::start(subnet, node, "sm", options);
+        manager.wait(subnet, "SUBNET UP", 1);
+        manager
+    }
+
+    /// How often its log holds the words.
+    pub fn count(&self, words: &str) -> usize {
+        lossy(&self.log).map_or(0, |text| text.matches(words).count())
+    }
+
+    /// Waits until its log holds the words so often.
+    pub fn wait(&self, subnet: &Subnet, words: &str, times: usize) {
+        subnet.wait(&format!("`{words}` in the log of reconfig sm"), LIMIT, || self.count(words) >= times);
+    }
+}
+
+/// Where a manager sits, and what it routes by.
+pub struct Place {
+    /// The root of up*/down*.
+    pub root: NodeId,
+    /// The description, hence ibsim's name, of the manager's node: the first CA that does not hang on the root.
+    pub node: String,
+}
+
+impl Place {
+    /// In a fabric as it is served.
+    pub fn of(fabric: &Fabric) -> Place {
+        let numbered = lid::assign(fabric, Lmc::masked(1)).unwrap_or_else(|error| panic!("{error}"));
+        let demand = Demand::all(&numbered, 1);
+        let function = UpDown::default().route(&numbered, &demand).unwrap_or_else(|error| panic!("{error}"));
+        let root = function.root().expect("up*/down* has a root");
+        let elsewhere = |port: &PortId| numbered.neighbour(*port) != Some(root);
+        let port = numbered.end_ports().find(elsewhere).or_else(|| numbered.end_ports().next()).expect("a CA");
+        Place { root, node: fabric.node(fabric.port(port).node).description.trim().to_string() }
+    }
+}
+
+/// What is left of a fabric without a switch, seen from a node: what hangs on nothing else is gone too.
+pub fn without(fabric: &Fabric, switch: NodeId, from: &str) -> Fabric {
+    let rest = fabric.without_nodes(&[switch]);
+    let named = |id: &NodeId| rest.node(*id).description.trim() == from;
+    let start = rest.nodes().map(|(id, _)| id).find(named).expect("the manager's node is there");
+    let mut reached = vec![false; rest.node_count()];
+    let mut open = vec![start];
+    while let Some(node) = open.pop() {
+        if !std::mem::replace(&mut reached[node.index()], true) {
+            open.extend(rest.ports_of(node).filter_map(|port| rest.neighbour(port)));
+        }
+    }
+    let gone: Vec<NodeId> = rest.nodes().map(|(id, _)| id).filter(|id| !reached[id.index()]).collect();
+    rest.without_nodes(&gone)
+}

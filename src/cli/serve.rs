@@ -39,7 +39,7 @@ pub(super) struct Arguments {
     #[arg(short, long)]
     no_console: bool,
     /// Simulated time that passes in a unit of real time while no MAD is under way: 0 to 1, or max, which is 1.
-    #[arg(long, default_value = "0.001")]
+    #[arg(long, default_value = "0.0005")]
     speed: String,
     /// Simulated time after which a MAD that no device answered is given back, in microseconds.
     #[arg(long, value_name = "US", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=60_000_000))]

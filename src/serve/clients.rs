@@ -14,6 +14,9 @@ pub const MOST_CLIENTS: u32 = 256;
 /// The highest bits of a transaction, where the client's ID stands.
 pub const ID_SHIFT: u32 = 48;
 
+/// The method that ends a trap.
+pub const TRAP_REPRESS: u8 = 0x07;
+
 /// A connected client.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Client {
@@ -102,6 +105,8 @@ impl Clients {
             class::SUBNET_ADMINISTRATION if is_report(mad) => {
                 self.first(|client| client.port == port && client.takes_reports).or_else(|| self.manager_at(port))
             }
+            // Traps are sent by agents, not by clients: there is nothing to repress for these.
+            class::SUBNET_LID if method(mad) == TRAP_REPRESS => None,
             class::SUBNET_ADMINISTRATION | class::SUBNET_LID | class::SUBNET_DIRECTED => self.manager_at(port),
             _ => None,
         }
@@ -174,6 +179,7 @@ mod tests {
         assert_eq!(clients.addressee(here, &answer(manager)), Some(manager));
         assert_eq!(clients.addressee(here, &answer(other)), None, "it is not at that port");
         assert_eq!(clients.addressee(here, &mad(class::SUBNET_LID, 0x05, 7)), Some(manager));
+        assert_eq!(clients.addressee(here, &mad(class::SUBNET_LID, TRAP_REPRESS, 7)), None, "it sent no trap");
         assert_eq!(clients.addressee(there, &mad(class::SUBNET_LID, 0x05, 7)), None);
         assert_eq!(clients.addressee(here, &mad(0x07, 0x03, 7)), None, "nobody registered for that class");
     }

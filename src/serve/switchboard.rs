@@ -444,11 +444,9 @@ enum Answerer {
 }
 
 fn answered_by(mad: &[u8; MAD_SIZE]) -> Answerer {
-    /// Answers nothing, and represses.
     const SEND: u8 = 0x03;
-    const TRAP_REPRESS: u8 = 0x07;
     let method = clients::method(mad);
-    if clients::is_response(mad) || method == SEND || method == TRAP_REPRESS || is_acknowledgement(mad) {
+    if clients::is_response(mad) || method == SEND || method == clients::TRAP_REPRESS || is_acknowledgement(mad) {
         return Answerer::Nobody;
     }
     match class_of(mad) {

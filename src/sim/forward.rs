@@ -428,12 +428,12 @@ impl Sim {
         Some(self.switch_lifetime).filter(|&limit| limit > 0)
     }
 
-    /// Whether a limit will discard a packet that heads a queue and waits.
-    pub(super) fn is_limited(&self, lane: u32) -> bool {
-        let output = self.net.port_of(self.net.ins[lane as usize].waits_for);
+    /// Whether a limit will discard a packet that heads a queue and waits for an output.
+    pub(super) fn is_limited(&self, output: u32) -> bool {
         self.hoq_limit(output).is_some() || self.switch_limit(output).is_some()
     }
 
+    #[cold]
     fn set_expiry(&mut self, lane: u32, id: u32) {
         if self.net.ports[self.net.port_of(lane) as usize].source {
             return;

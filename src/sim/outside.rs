@@ -11,7 +11,8 @@ use crate::wire::{AttributeId, Method, PortState, SMP_DATA_SIZE, Smp, status};
 impl Sim {
     /// An attribute as the agent at a port would answer a `Get` at this moment; none where it would refuse.
     pub fn attribute(&mut self, port: PortId, attribute: AttributeId, modifier: u32) -> Option<[u8; SMP_DATA_SIZE]> {
-        let request = Smp::lid_routed(Method::Get, attribute, modifier, [0; SMP_DATA_SIZE]);
+        let m_key = self.devices.ports[self.management_port(port.0) as usize].m_key;
+        let request = Smp { m_key, ..Smp::lid_routed(Method::Get, attribute, modifier, [0; SMP_DATA_SIZE]) };
         let answer = self.agent_answers(port.0, &Mad::smp(Lid::default(), Lid::default(), request))?;
         match answer.body {
             Body::Smp(smp) if smp.status == status::SUCCESS => Some(smp.data),

@@ -6,6 +6,7 @@
 
 use super::config::{Config, Takeover};
 use super::error::SmError;
+use super::fair;
 use super::settings::{self, Common};
 use super::standing::{self, Standing};
 use crate::change::BringUp;
@@ -15,7 +16,7 @@ use crate::ids::{Half, Lid, PortNum, Sl};
 use crate::lid;
 use crate::plan::{Lanes, writes_between};
 use crate::routing::Demand;
-use crate::subnet::{Ask, Discovered, Manager, Order, Place, SubnetManager};
+use crate::subnet::{Ask, Discovered, Manager, Order, Place, SubnetError, SubnetManager};
 use crate::tables::{NodeSlToVl, PortState, RoutingFunction, SubnetTables};
 use crate::transport::Transport;
 use crate::verify::{self, Scope};
@@ -195,13 +196,37 @@ pub(super) async fn configure<T: Transport>(
             asked.push((port, wanted));
         }
     }
-    for ((port, wanted), told) in asked.iter().zip(manager.ask(asks).await?) {
-        let answered = PortInfo::decode(&*told?);
-        if let Some(setting) = settings::essential(&answered, wanted).filter(|_| is_essential(fabric, *port, wanted)) {
-            return Err(SmError::NotTaken { port: fabric.describe_port(*port), setting });
+    let told = manager.ask(asks).await?;
+    let mut refused = Vec::new();
+    for (at, told) in told.into_iter().enumerate() {
+        match told {
+            Ok(data) => check_taken(fabric, &asked[at], &PortInfo::decode(&data))?,
+            // Sent twice, the second copy is refused where the first was taken: ARMED comes from INITIALIZE alone.
+            Err(SubnetError::Refused { .. }) => refused.push(at),
+            Err(error) => return Err(error.into()),
         }
     }
+    let again = |&at: &usize| Ask::get(Place::Port(asked[at].0), AttributeId::PortInfo, number(fabric, asked[at].0));
+    for (&at, told) in refused.iter().zip(manager.ask(refused.iter().map(again).collect()).await?) {
+        let answered = PortInfo::decode(&*told?);
+        let (port, wanted) = &asked[at];
+        if wanted.port_state == wire::PortState::Armed && answered.port_state == wire::PortState::Initialize {
+            return Err(SmError::NotTaken { port: fabric.describe_port(*port), setting: "state ARMED" });
+        }
+        check_taken(fabric, &asked[at], &answered)?;
+    }
+    let armed = asked.iter().filter(|(_, wanted)| wanted.port_state == wire::PortState::Armed).map(|(port, _)| *port);
+    let fresh: Vec<PortId> = armed.collect();
+    fair::provide(manager, fabric, &fresh, common.lanes.all).await?;
     configure_switches(manager, config, fabric, ports).await
+}
+
+/// Whether a port holds what it must to carry traffic.
+fn check_taken(fabric: &Fabric, (port, wanted): &(PortId, PortInfo), answered: &PortInfo) -> Result<(), SmError> {
+    match settings::essential(answered, wanted).filter(|_| is_essential(fabric, *port, wanted)) {
+        Some(setting) => Err(SmError::NotTaken { port: fabric.describe_port(*port), setting }),
+        None => Ok(()),
+    }
 }
 
 /// Whether a port's address and lanes are its own: those of a switch's external ports have no address.

@@ -16,6 +16,7 @@ mod desk;
 mod directory;
 pub mod election;
 mod error;
+mod fair;
 pub mod lid_file;
 mod life;
 pub mod metrics;

@@ -81,6 +81,7 @@ impl<T: Transport> Service<T> {
             Err(error) => return Err((Box::new(manager), error)),
         };
         (household.keep)(&running.known);
+        manager.transport_mut().answers_to(running.known.port(running.sm).lmc);
         let intent = Intent {
             engine: config.engine.clone(),
             scheme: Scheme::Double,

@@ -37,6 +37,8 @@ pub(super) fn port(
     }
     if owner.num != PortNum::ZERO {
         info.neighbour_mtu = least_mtu(held, peer);
+        // One packet of high priority, then one of low: no list starves the other.
+        info.vl_high_limit = 0;
         info.operational_vls = VlCount::at_most(common.lanes.all.len() as u8).unwrap_or(VlCount::One);
         if switch {
             let leaf = fabric.neighbour(id).is_some_and(|other| !fabric.node(other).is_switch());
@@ -70,6 +72,7 @@ pub(super) fn difference(held: &PortInfo, wanted: &PortInfo) -> Option<&'static 
         ("GidPrefix", held.gid_prefix != wanted.gid_prefix),
         ("NeighborMTU", held.neighbour_mtu != wanted.neighbour_mtu),
         ("OperationalVLs", held.operational_vls != wanted.operational_vls),
+        ("VLHighLimit", held.vl_high_limit != wanted.vl_high_limit),
         ("HOQLife", held.hoq_life != wanted.hoq_life),
         ("VLStallCount", held.vl_stall_count != wanted.vl_stall_count),
         ("SubnetTimeOut", held.subnet_timeout != wanted.subnet_timeout),

@@ -14,7 +14,7 @@ use crate::tables::{PortState, SlToVlScope, Write};
 use crate::transport::Transport;
 use crate::wire::vendor::ActiveHalf;
 use crate::wire::{self, AttributeId, Method, PortInfo, SMP_DATA_SIZE, SlToVlMappingTable, SlToVlModifier};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a wave changes in one PortInfo.
 #[derive(Clone, Copy, Debug, Default)]
@@ -159,19 +159,35 @@ struct Course {
     failure: Option<Failure>,
     port_infos: Vec<(PortId, PortInfo)>,
     not_held: Vec<PortId>,
+    /// Jobs whose answer is not believed before the port was asked.
+    doubted: BTreeSet<u64>,
 }
 
 impl Course {
     fn take(&mut self, jobs: &[Job], exchange: &mut Exchange, done: Completed) {
-        let judged = settled(done).map_err(Failure::NoAnswer).and_then(|(request, answer)| {
-            let job = &jobs[request.tag as usize];
-            self.judge(job, exchange, request, answer)
-        });
+        let judged = match settled(done) {
+            Ok((request, answer)) => self.judge(&jobs[request.tag as usize], exchange, request, answer),
+            Err(failed) => self.doubt(jobs, exchange, failed),
+        };
         if let Err(failure) = judged {
             // The wave cannot be acknowledged any more: what was not sent yet stays unsent.
             exchange.abandon();
             self.failure.get_or_insert(failure);
         }
+    }
+
+    /// A `Set` of a port's state of which there are two copies may be refused because the other was taken. So the port
+    /// is asked how it is.
+    fn doubt(&mut self, jobs: &[Job], exchange: &mut Exchange, failed: Failed) -> Result<(), Failure> {
+        let tag = failed.request.tag;
+        let job = &jobs[tag as usize];
+        let doubtful = failed.status.is_some() && failed.request.method == Method::Set;
+        if !doubtful || !matches!(job.kind, Kind::Port(..)) || !self.doubted.insert(tag) {
+            return Err(Failure::NoAnswer(failed));
+        }
+        let data = Box::new([0; SMP_DATA_SIZE]);
+        exchange.submit(job.request(failed.request.device, tag, Method::Get, AttributeId::PortInfo, data));
+        Ok(())
     }
 
     fn judge(&mut self, job: &Job, exchange: &mut Exchange, request: Request, answer: Answer) -> Result<(), Failure> {
@@ -181,7 +197,7 @@ impl Course {
                 .map_err(|(asked, answered)| Failure::NotTaken { request, asked, answered }),
             Kind::Port(port, change) => {
                 let info = PortInfo::decode(&answered);
-                if request.method == Method::Get {
+                if request.method == Method::Get && !self.doubted.contains(&request.tag) {
                     exchange.submit(job.set_port(request.device, request.tag, &info, *change));
                     return Ok(());
                 }

@@ -1,6 +1,6 @@
 //! infiniband-diags on a cold subnet: what directed routes can ask.
 
-use crate::harness::{Served, bundled, installed};
+use crate::harness::{Beside, Served, bundled, installed};
 use reconfig::fabric::{Fabric, NodeKind, format};
 use reconfig::ids::{Guid, PortNum};
 use std::collections::BTreeSet;
@@ -84,11 +84,26 @@ fn a_program_that_waits_for_each_answer_repeats_exactly() {
     }
     let conversation = || {
         let served = Served::start(&bundled("fat-tree-4-2"), &["--speed", "0", "--start"]);
-        for query in [&["portinfo", "-D", "0,1", "5"][..], &["sl2vl", "-D", "0,1", "2"], &["nodeinfo", "-D", "0,1,2,1"]] {
+        for query in [&["portinfo", "-D", "0,1", "5"][..], &["sl2vl", "-D", "0,1", "2"], &["nodeinfo", "-D", "0,1,2,1"]]
+        {
             served.run("host-1 HCA-1", "smpquery", query);
         }
         let last = served.end();
         (last["simulated_ns"].clone(), last["trace_hash"].clone(), last["mads"].clone())
     };
     assert_eq!(conversation(), conversation());
+}
+
+#[test]
+fn a_program_that_is_killed_is_noticed() {
+    if !installed(&["ibping"]) {
+        return;
+    }
+    let served = Served::start(&bundled("ring-8"), &[]);
+    let clients = |served: &Served| served.status()["clients"].as_array().unwrap().len();
+    let mut program = served.program_for("host-1 HCA-1", &["-s", "KILL", "3"], "ibping");
+    program.arg("-S");
+    let _killed = Beside::start(program);
+    served.until("a client", |served| clients(served) == 1);
+    served.until("its death", |served| clients(served) == 0);
 }

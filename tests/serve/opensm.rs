@@ -104,7 +104,7 @@ fn tools_that_need_a_manager_find_what_it_made() {
     if !installed(&["opensm"]) || !installed(&tools) {
         return;
     }
-    let served = Served::start(&bundled("fat-tree-4-2"), &["--start", "--speed", "0.001"]);
+    let served = Served::start(&bundled("fat-tree-4-2"), &[]);
     let _opensm = daemon(&served, "host-3 HCA-1", "updn");
     let run = |program: &str, arguments: &[&str]| served.run("host-1 HCA-1", program, arguments).well();
     assert!(run("sminfo", &[]).contains("SMINFO_MASTER"));
@@ -118,7 +118,7 @@ fn tools_that_need_a_manager_find_what_it_made() {
     let trace = run("ibtracert", &[&own, "1"]);
     assert!(trace.contains("To ca {0x0200000101000200}"), "{trace}");
     let links = run("iblinkinfo", &[]);
-    assert!(!links.contains("Down") && links.matches("Active").count() >= 80, "{links}");
+    assert_eq!((links.matches("Active/  LinkUp").count(), links.matches("Down/ Polling").count()), (64, 16), "{links}");
     let errors = served.run("host-1 HCA-1", "ibqueryerrors", &[]);
     assert!(errors.succeeded() && errors.text().contains("0 bad nodes found"), "{}", errors.text());
     assert!(!errors.text().contains("PMA query failures"), "{}", errors.text());
@@ -144,4 +144,48 @@ fn counters_move_under_traffic() {
     assert!(first > idle);
     served.until("more packets", |served| served.status()["packets"]["delivered"].as_u64().unwrap() > 10_000);
     assert!(sent() > first);
+}
+
+#[test]
+fn end_ports_ask_opensm_for_their_paths() {
+    if !installed(&["opensm"]) {
+        return;
+    }
+    let served = Served::start(&bundled("ring-8"), &["--start", "--load", "0.05", "--paths", "records"]);
+    let _opensm = daemon(&served, "host-1 HCA-1", "dfsssp");
+    let pairs = 16 * 15;
+    served.until("a path for each pair", |served| served.status()["paths"]["known"] == pairs);
+    let status = served.status();
+    assert_eq!((&status["paths"]["open"], &status["paths"]["given_up"]), (&0.into(), &0.into()));
+    // A ring needs two layers: not everything is on SL 0 any more.
+    served.until("packets", |served| served.status()["packets"]["delivered"].as_u64().unwrap() > 10_000);
+    let text = served.run("host-2 HCA-1", "perfquery", &["--xmtsl", "1", "1"]).well();
+    let busy = text.lines().filter(|line| line.starts_with("XmtDataSL") && !line.ends_with(".0")).count();
+    assert!(busy > 1, "{text}");
+}
+
+/// Two managers settle between themselves, by SMInfo through the subnet, who is master.
+#[test]
+fn the_manager_of_higher_priority_takes_over() {
+    if !installed(&["opensm", "sminfo"]) {
+        return;
+    }
+    let served = Served::start(&bundled("fat-tree-4-2"), &[]);
+    let opensm = |host: &str, priority: &str, log: &str| {
+        let mut command = served.program(host, "opensm");
+        command.args(["-p", priority, "-f", log, "-D", "0x43", "-d2"]);
+        Beside::start(command)
+    };
+    let read = |log: &str| std::fs::read_to_string(served.folder.path().join(log)).unwrap_or_default();
+    let _low = opensm("host-1 HCA-1", "3", "low.log");
+    served.until("SUBNET UP", |_| read("low.log").contains("SUBNET UP"));
+    let _high = opensm("host-9 HCA-1", "5", "high.log");
+    served.until("a hand-over", |_| {
+        read("low.log").contains("Entering STANDBY") && read("high.log").contains("SUBNET UP")
+    });
+    let told = served.run("host-2 HCA-1", "sminfo", &[]).well();
+    assert!(told.contains("sm guid 0x200000101000801") && told.contains("SMINFO_MASTER"), "{told}");
+    for log in ["low.log", "high.log"] {
+        assert_eq!(errors(&read(log)), Vec::<&str>::new(), "{log}");
+    }
 }

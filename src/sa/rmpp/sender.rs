@@ -52,6 +52,16 @@ impl Sender {
         (sender, first)
     }
 
+    /// The receiver asked again, as if it had heard nothing. Unless it has acknowledged something, it is sent the first
+    /// segment once more.
+    pub fn begin_again(&mut self, now_ns: u64) -> Vec<SaMad> {
+        if self.ended || self.acknowledged > 0 {
+            return Vec::new();
+        }
+        self.sent = 0;
+        self.send_on(now_ns)
+    }
+
     /// Bytes of the message.
     pub fn bytes(&self) -> usize {
         self.data.len()

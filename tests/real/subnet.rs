@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 const LOADING: Duration = Duration::from_secs(60);
 /// How long a tool may take.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// libumad2sim's receiver thread may start before the device that it serves is known, and then reads through a null
-/// pointer: seen as a crash in pthread_mutex_lock before the first datagram, on a busy machine, whoever manages the subnet.
+/// libumad2sim reads through a null pointer when a MAD comes for a class that its client has not asked for, such as an answer
+/// repeated for a tool that ran before at the same place: seen as a crash in pthread_mutex_lock.
 const BROUGHT_DOWN: &str = "signal 11";
 /// How often a tool is run at most, for that reason.
 const ATTEMPTS: usize = 5;

@@ -12,7 +12,8 @@ use crate::sm::control::{Control, DEFAULT_SOCKET, OwnPort, PolicyStatus};
 use crate::sm::election::{Rank, Rules};
 use crate::sm::metrics::{Metrics, MetricsServer};
 use crate::sm::{
-    Config, Desk, Happening, Household, Limits, Reception, SharedDesk, Takeover, Until, lid_file, live, pace, systemd,
+    Config, Desk, Happening, Household, Limits, Order, Reception, SharedDesk, Takeover, Until, lid_file, live, pace,
+    systemd,
 };
 use crate::subnet::{Manager, Sources, Timing};
 use crate::transport::Transport;
@@ -249,7 +250,7 @@ async fn run_on<T: Transport>(
     let outcome = tokio::select! {
         outcome = live(manager, household, until) => outcome,
         never = clerk.attend(tell) => match never {},
-        () = told_to_end() => { tracing::info!("told to end"); Ok(()) }
+        () = told_twice(&desk) => Ok(()),
     };
     clerk.look(tell);
     systemd::stopping();
@@ -334,6 +335,15 @@ fn timing(arguments: &Arguments) -> Timing {
         light_sweep_ns: (sweep_ns > 0).then_some(sweep_ns),
         ..Timing::default()
     }
+}
+
+/// The first signal ends the manager when the change under way has ended; the second at once.
+async fn told_twice(desk: &SharedDesk) {
+    told_to_end().await;
+    tracing::info!("told to end: it will, after the change under way; told again, at once");
+    desk.borrow_mut().order(Order::Stop);
+    told_to_end().await;
+    tracing::warn!("told to end twice: a change under way stands where it is");
 }
 
 /// SIGINT or SIGTERM.

@@ -65,7 +65,9 @@ pub async fn live<T: Transport>(
         let (found, wants) = match look(&mut manager, &mut court, &household).await {
             Ok(seen) => seen,
             Err(error) => {
-                try_again(&mut manager, &household, until, error).await?;
+                if try_again(&mut manager, &household, until, error).await? == End::Stopped {
+                    return Ok(());
+                }
                 continue;
             }
         };
@@ -81,7 +83,9 @@ pub async fn live<T: Transport>(
             Ok(service) => service,
             Err((returned, error)) => {
                 manager = *returned;
-                try_again(&mut manager, &household, until, error).await?;
+                if try_again(&mut manager, &household, until, error).await? == End::Stopped {
+                    return Ok(());
+                }
                 continue;
             }
         };
@@ -113,13 +117,14 @@ async fn try_again<T: Transport>(
     household: &Household,
     until: Until,
     error: SmError,
-) -> Result<(), SmError> {
+) -> Result<End, SmError> {
     if until == Until::Up || matches!(&error, SmError::Subnet(error) if error.is_fatal()) {
         return Err(error);
     }
     tell(manager, household, Happening::Failed(error.to_string()));
     manager.idle(manager.now_ns() + RETRY_NS).await?;
-    Ok(())
+    let stop = household.desk.borrow_mut().told_to_stop("the subnet is not up");
+    Ok(if stop { End::Stopped } else { End::Deposed })
 }
 
 /// Watches the master until the election says to look again, or whoever runs this says to stop.
@@ -140,7 +145,7 @@ async fn stand_by<T: Transport>(
         if wants.sweep || wants.reign {
             return Ok(End::Deposed);
         }
-        if household.desk.borrow_mut().told_to_stop() {
+        if household.desk.borrow_mut().told_to_stop("another subnet manager rules this subnet") {
             return Ok(End::Stopped);
         }
     }

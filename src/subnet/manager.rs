@@ -203,14 +203,15 @@ impl<T: Transport> Manager<T> {
     pub(super) async fn receive(&mut self, until_ns: u64) -> Result<Option<Datagram>, SubnetError> {
         loop {
             let due_ns = self.attendant.as_ref().map_or(u64::MAX, |attendant| attendant.borrow().due_ns());
-            if let Some(datagram) = self.transport.recv(until_ns.min(due_ns)).await? {
-                return Ok(Some(datagram));
-            }
             let now_ns = self.transport.now_ns();
             if now_ns >= due_ns {
                 self.tell_attendant(|attendant| attendant.wake(now_ns)).await?;
+                continue;
             }
-            if now_ns >= until_ns {
+            if let Some(datagram) = self.transport.recv(until_ns.min(due_ns)).await? {
+                return Ok(Some(datagram));
+            }
+            if self.transport.now_ns() >= until_ns {
                 return Ok(None);
             }
         }
@@ -232,11 +233,13 @@ impl<T: Transport> Manager<T> {
     /// A MAD that is none of the manager's business.
     async fn pass_on(&mut self, datagram: &Datagram) -> Result<(), SubnetError> {
         let now_ns = self.transport.now_ns();
-        let Some(attendant) = &self.attendant else { return Ok(self.counts.unknown += 1) };
-        let wanted = attendant.borrow_mut().take(datagram, now_ns);
+        let wanted = self.attendant.as_ref().and_then(|attendant| attendant.borrow_mut().take(datagram, now_ns));
         match wanted {
             Some(wanted) => self.tell_attendant(|_| wanted).await,
-            None => Ok(self.counts.unknown += 1),
+            None => {
+                self.counts.unknown += 1;
+                Ok(())
+            }
         }
     }
 

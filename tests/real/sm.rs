@@ -22,7 +22,8 @@ impl Sm {
     /// Starts it at a node, under a name of its own.
     pub fn start(subnet: &Subnet, node: &str, name: &str, options: &[&str]) -> Sm {
         let mut command = subnet.command(env!("CARGO_BIN_EXE_reconfig"), Some(node));
-        command.args(["sm", "-v", "--color", "never", "--settle", "0.2"]).args(options);
+        command.args(["sm", "-v", "--color", "never", "--settle", "0.2", "--socket"]);
+        command.arg(subnet.folder().join(format!("{name}.sock"))).args(options);
         let log = subnet.folder().join(format!("{name}.err"));
         Sm { _process: subnet.background(&mut command, name), log }
     }

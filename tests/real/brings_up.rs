@@ -3,7 +3,7 @@
 use super::agree::Expected;
 use super::fabrics::{LARGE, Net, SMALL, examples, generated};
 use super::installed;
-use super::judges::judge;
+use super::judges::Court;
 use super::picture::Picture;
 use super::sm::{Place, Sm};
 use super::subnet::Subnet;
@@ -13,6 +13,8 @@ use reconfig::ids::{Half, Lmc};
 
 /// Data VLs that the manager uses.
 const VLS: u8 = 4;
+/// Every LID.
+pub const BOTH: [Half; 2] = [Half::Lower, Half::Upper];
 /// Nodes whose SL-to-VL tables are all asked for: where there are more, judges go by the steady tables.
 const FEW: usize = 64;
 
@@ -26,14 +28,18 @@ pub fn expected(topology: &Fabric, lmc: u8, half: Half) -> Expected<'_> {
     Expected { topology, lmc: Lmc::masked(lmc), vls: Some(VLS), half: Some(half) }
 }
 
-/// Every tool agrees, and every judge accepts.
-pub fn all_is_well(subnet: &Subnet, expected: &Expected<'_>) -> Picture {
+/// Every tool agrees, and every judge accepts these halves; where both are accepted, also together.
+pub fn all_is_well(subnet: &Subnet, expected: &Expected<'_>, halves: &[Half]) -> Picture {
     let picture = expected.agrees(subnet);
     let nodes: Vec<NodeId> = picture.fabric.nodes().filter(|(_, node)| node.present).map(|(id, _)| id).collect();
     let few = nodes.len() <= FEW;
     let asked: Vec<NodeId> = nodes.iter().copied().step_by(if few { 1 } else { nodes.len() / 8 }).collect();
     let lanes = expected.lanes_are(subnet, &picture, &asked);
-    judge(subnet, &picture, few.then_some(&lanes));
+    let court = Court::new(subnet, &picture, few.then_some(&lanes));
+    court.accepts(halves);
+    if halves == BOTH {
+        court.finds_no_loop();
+    }
     picture
 }
 
@@ -41,7 +47,7 @@ fn brings_up(net: &Net, lmc: u8) {
     let topology = topology(net);
     let subnet = Subnet::serve(&net.text);
     let _manager = Sm::bring_up(&subnet, &Place::of(&topology).node, &["--lmc", &lmc.to_string()]);
-    all_is_well(&subnet, &expected(&topology, lmc, Half::Lower));
+    all_is_well(&subnet, &expected(&topology, lmc, Half::Lower), &BOTH);
 }
 
 #[test]

@@ -17,7 +17,13 @@ mod picture;
 mod process;
 mod sm;
 mod subnet;
+mod survives;
 mod told;
+
+/// The program under test.
+fn reconfig() -> std::path::PathBuf {
+    env!("CARGO_BIN_EXE_reconfig").into()
+}
 
 /// What all of it takes.
 const PROGRAMS: [&str; 11] = [

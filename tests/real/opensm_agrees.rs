@@ -3,12 +3,12 @@
 use super::agree::Expected;
 use super::fabrics::{Net, SMALL, examples, generated};
 use super::installed;
-use super::judges::judge;
+use super::judges::Court;
 use super::opensm::OpenSm;
 use super::subnet::Subnet;
 use reconfig::fabric::NodeId;
 use reconfig::fabric::format::read;
-use reconfig::ids::Lmc;
+use reconfig::ids::{Half, Lmc};
 
 fn agrees(net: &Net, lmc: u8) {
     let topology = read(net.text.as_bytes(), &net.name).unwrap_or_else(|error| panic!("{}", error.render(false)));
@@ -19,7 +19,7 @@ fn agrees(net: &Net, lmc: u8) {
     let nodes: Vec<NodeId> = picture.fabric.nodes().filter(|(_, node)| node.present).map(|(id, _)| id).collect();
     let lanes = expected.lanes_are(&subnet, &picture, &nodes[..nodes.len().min(6)]);
     assert!(!lanes.is_empty());
-    judge(&subnet, &picture, None);
+    Court::new(&subnet, &picture, None).accepts(&[Half::Lower, Half::Upper]);
 }
 
 #[test]

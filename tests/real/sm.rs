@@ -1,12 +1,14 @@
 //! `reconfig sm` as the subnet manager.
 
-use super::process::{Background, lossy};
+use super::process::{Background, Ended, lossy, run};
+use super::reconfig;
 use super::subnet::Subnet;
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::Lmc;
 use reconfig::lid;
 use reconfig::routing::{Demand, Engine, UpDown};
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
 /// How long it may take to bring a subnet up, or to change it.
@@ -14,25 +16,73 @@ const LIMIT: Duration = Duration::from_secs(180);
 
 /// `reconfig sm`, running.
 pub struct Sm {
-    _process: Background,
+    process: Background,
     log: PathBuf,
+    socket: PathBuf,
 }
 
 impl Sm {
     /// Starts it at a node, under a name of its own.
     pub fn start(subnet: &Subnet, node: &str, name: &str, options: &[&str]) -> Sm {
-        let mut command = subnet.command(env!("CARGO_BIN_EXE_reconfig"), Some(node));
-        command.args(["sm", "-v", "--color", "never", "--settle", "0.2", "--socket"]);
-        command.arg(subnet.folder().join(format!("{name}.sock"))).args(options);
-        let log = subnet.folder().join(format!("{name}.err"));
-        Sm { _process: subnet.background(&mut command, name), log }
+        let mut command = subnet.command(reconfig(), Some(node));
+        let [log, socket] = ["err", "sock"].map(|kind| subnet.folder().join(format!("{name}.{kind}")));
+        command
+            .args(["sm", "-v", "--color", "never", "--settle", "0.2", "--life-time-value", "8", "--socket"])
+            .arg(&socket)
+            .args(options);
+        Sm { process: subnet.background(&mut command, name), log, socket }
     }
 
     /// Starts it, and waits until it has brought the subnet up.
     pub fn bring_up(subnet: &Subnet, node: &str, options: &[&str]) -> Sm {
-        let manager = Sm::start(subnet, node, "sm", options);
+        let manager = Sm::start(subnet, node, &subnet.name("sm"), options);
         manager.wait(subnet, "SUBNET UP", 1);
         manager
+    }
+
+    /// What `reconfig status` says.
+    pub fn status(&self, subnet: &Subnet) -> serde_json::Value {
+        let ended = self.ask(subnet, "status", &["--json"]);
+        serde_json::from_str(&ended.output).unwrap_or_else(|_| panic!("status: {} {}", ended.how, ended.errors))
+    }
+
+    /// `reconfig change` or another command that speaks to it, to its end.
+    pub fn ask(&self, subnet: &Subnet, command: &str, options: &[&str]) -> Ended {
+        let mut program = Command::new(reconfig());
+        program.arg(command).args(options).arg("--socket").arg(&self.socket);
+        run(&mut program, subnet.folder(), &subnet.name(command), LIMIT).expect("the binary is built")
+    }
+
+    /// The same beside others.
+    pub fn begin(&self, subnet: &Subnet, command: &str, options: &[&str]) -> Background {
+        let mut program = Command::new(reconfig());
+        program.arg(command).args(options).arg("--socket").arg(&self.socket);
+        subnet.background(&mut program, &subnet.name(command))
+    }
+
+    /// Goes from barrier to barrier until a change is over, and looks round at each; the states that it stood in.
+    pub fn at_each_barrier(&self, subnet: &Subnet, mut look: impl FnMut(&str)) -> Vec<String> {
+        let mut states = Vec::new();
+        loop {
+            let next = states.len() + 1;
+            let come = || self.count("waiting for leave") >= next || self.count("the change is over") > 0;
+            subnet.wait("the next barrier", LIMIT, come);
+            if self.count("the change is over") > 0 {
+                return states;
+            }
+            let status = self.status(subnet);
+            let state = status["state"].as_str().unwrap_or_default().to_string();
+            assert!(status["held"].is_string(), "it waits at a barrier: {status:#}");
+            look(&state);
+            states.push(state);
+            let ended = self.ask(subnet, "change", &["--continue"]);
+            assert_eq!(ended.code, Some(0), "change --continue: {}", ended.errors);
+        }
+    }
+
+    /// Whether it runs.
+    pub fn is_alive(&mut self) -> bool {
+        self.process.is_running()
     }
 
     /// How often its log holds the words.

@@ -32,6 +32,8 @@ pub struct Subnet {
     server: Option<Child>,
     socket: String,
     net: PathBuf,
+    /// Where the tools run; none for the first node of the net file.
+    place: Option<String>,
     folder: Option<tempfile::TempDir>,
     /// Programs run so far: their files are numbered.
     runs: AtomicU32,
@@ -46,9 +48,15 @@ impl Subnet {
         let file = folder.path().join("fabric.net");
         std::fs::write(&file, net).expect("a file in a temporary folder");
         let socket = format!("reconfig-real-{}-{number}", std::process::id());
-        let mut subnet = Subnet { server: None, socket, net: file, folder: Some(folder), runs: AtomicU32::new(0) };
+        let mut subnet =
+            Subnet { server: None, socket, net: file, place: None, folder: Some(folder), runs: AtomicU32::new(0) };
         subnet.start();
         subnet
+    }
+
+    /// Has the tools run at a node from now on.
+    pub fn tools_at(&mut self, node: &str) {
+        self.place = Some(node.to_string());
     }
 
     /// Where its files lie.
@@ -124,7 +132,7 @@ impl Subnet {
     pub fn run(&self, words: &[&str]) -> Ended {
         let [program, arguments @ ..] = words else { panic!("no program") };
         let once = || {
-            let mut command = self.command(program, None);
+            let mut command = self.command(program, self.place.as_deref());
             command.args(arguments);
             run(&mut command, self.folder(), &self.name(program), PATIENCE).expect("the tools are installed")
         };
@@ -176,7 +184,7 @@ impl Subnet {
     }
 
     /// A file's name without an extension, not used before.
-    fn name(&self, program: &str) -> String {
+    pub fn name(&self, program: &str) -> String {
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         format!("{number:04}-{}", program.rsplit('/').next().unwrap_or_default())
     }

@@ -6,7 +6,7 @@ use super::fabrics::{Net, SMALL, generated};
 use super::installed;
 use super::judges::Court;
 use super::picture::{Lanes, Picture};
-use super::sm::{Place, Sm, without};
+use super::sm::{COMPLETED, Place, Sm, without};
 use super::subnet::Subnet;
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::{Half, Sl, Vl, VlSet};
@@ -43,15 +43,26 @@ impl Scene {
 /// Between split and restore the service levels of each half have lanes of their own, at every switch.
 fn lanes_are_apart(picture: &Picture, lanes: &Lanes, state: &str) {
     for ((node, input, output), table) in lanes {
-        let fabric = &picture.fabric;
         let cabled = input.0 == 0 || picture.cabled(*node).contains(input);
-        if !fabric.node(*node).is_switch() || !cabled || input == output {
-            continue;
+        if picture.fabric.node(*node).is_switch() && cabled && input != output {
+            let of = |half: Half| half.sls().map(|sl: Sl| table.get(sl)).collect::<VlSet>();
+            let name = picture.fabric.describe_node(*node);
+            assert_eq!((of(Half::Lower), of(Half::Upper)), (A, B), "{state}: {name}[{input}] to [{output}]: {table:?}");
         }
-        let of = |half: Half| half.sls().map(|sl: Sl| table.get(sl)).collect::<VlSet>();
-        let name = format!("{state}: {}[{input}] to [{output}]", fabric.describe_node(*node));
-        assert_eq!((of(Half::Lower), of(Half::Upper)), (A, B), "{name}: {table:?}");
-        assert!(!of(Half::Upper).contains(Vl::MANAGEMENT), "{name}");
+    }
+}
+
+/// The half that end ports discard at: the spare one until the swap, the retired one after it, none once all is over.
+fn fence_stands(picture: &Picture, lanes: &Lanes, state: &str) {
+    let closed = match state {
+        "splitting" | "flushing" | "installing" => Half::Upper,
+        "moving" | "draining" => Half::Lower,
+        _ => return,
+    };
+    for ((node, _, port), table) in lanes.iter().filter(|((node, ..), _)| !picture.fabric.node(*node).is_switch()) {
+        let discards = |half: Half| half.sls().all(|sl| table.get(sl) == Vl::MANAGEMENT);
+        let name = format!("{state}: {}[{port}]: {table:?}", picture.fabric.describe_node(*node));
+        assert_eq!((discards(closed), discards(closed.other())), (true, false), "{name}");
     }
 }
 
@@ -60,21 +71,24 @@ fn judged_at(scene: &Scene, state: &str, planned: bool) {
     let picture = Picture::take(&scene.subnet);
     let nodes: Vec<NodeId> = picture.fabric.nodes().filter(|(_, node)| node.present).map(|(id, _)| id).collect();
     let lanes = picture.lanes(&scene.subnet, &nodes);
-    let court = Court::new(&scene.subnet, &picture, Some(&lanes));
+    // Judged is what a packet meets that has passed the fence.
+    let mut inner = lanes.clone();
+    inner.retain(|(node, ..), _| picture.fabric.node(*node).is_switch());
+    let court = Court::new(&scene.subnet, &picture, Some(&inner));
     if state != "restoring" {
         lanes_are_apart(&picture, &lanes, state);
+        fence_stands(&picture, &lanes, state);
         court.finds_no_loop();
     }
     let at = BARRIERS.iter().position(|&name| name == state).expect("a state of the list");
     let (installed, swapped) = (at >= 2, at >= 3);
-    // From the swap on the fence keeps the old half's packets out.
     if planned && !swapped {
         court.accepts(if installed { &BOTH[..1] } else { &BOTH });
     }
     if installed {
         let root = picture.fabric.by_guid(scene.topology.node(scene.place.root).guid);
         let rest = root.map(|root| picture.within(without(&picture.fabric, root, &scene.place.node)));
-        Court::new(&scene.subnet, rest.as_ref().unwrap_or(&picture), Some(&lanes)).accepts(&BOTH[1..]);
+        Court::new(&scene.subnet, rest.as_ref().unwrap_or(&picture), Some(&inner)).accepts(&BOTH[1..]);
     }
 }
 
@@ -92,7 +106,7 @@ fn passes_its_barriers(net: &Net, planned: bool) {
     let mut states = scene.manager.at_each_barrier(&scene.subnet, |state| judged_at(scene, state, planned));
     states.dedup();
     assert_eq!(states, BARRIERS, "{}", net.name);
-    assert_eq!(scene.manager.count("outcome=Completed"), 1, "{}", net.name);
+    assert_eq!(scene.manager.count(COMPLETED), 1, "{}", net.name);
     drop(order);
     if !planned {
         let rest = without(&scene.topology, scene.place.root, &scene.place.node);
@@ -123,11 +137,11 @@ fn its_cables_go_and_come_back() {
         let mut scene = Scene::of(&generated(topology, seed), &[]);
         let root = scene.root();
         scene.subnet.unlink(&root, None);
-        scene.manager.wait(&scene.subnet, "outcome=Completed", 1);
+        scene.manager.wait(&scene.subnet, COMPLETED, 1);
         let rest = without(&scene.topology, scene.place.root, &scene.place.node);
         all_is_well(&scene.subnet, &expected(&rest, 1, Half::Upper), &BOTH[1..]);
         scene.subnet.relink(&root, None);
-        scene.manager.wait(&scene.subnet, "outcome=Completed", 2);
+        scene.manager.wait(&scene.subnet, COMPLETED, 2);
         all_is_well(&scene.subnet, &expected(&scene.topology, 1, Half::Lower), &BOTH[..1]);
     }
 }

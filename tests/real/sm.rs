@@ -11,6 +11,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+/// What its log says of a change that was made.
+pub const COMPLETED: &str = "outcome=Completed smps=";
 /// How long it may take to bring a subnet up, or to change it.
 const LIMIT: Duration = Duration::from_secs(180);
 

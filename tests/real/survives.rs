@@ -4,7 +4,7 @@ use super::brings_up::{BOTH, all_is_well, expected, topology};
 use super::fabrics::{SMALL, generated};
 use super::installed;
 use super::opensm::OpenSm;
-use super::sm::{Place, Sm, without};
+use super::sm::{COMPLETED, Place, Sm, without};
 use super::subnet::Subnet;
 use super::told::sminfo;
 use reconfig::ids::Half;
@@ -25,7 +25,7 @@ fn a_fifth_of_all_datagrams_lost_or_late() {
     subnet.tools_at(&place.node);
     let manager = Sm::bring_up(&subnet, &place.node, &["--faults", FAULTS, "--timeout", "40", "--retries", "20"]);
     subnet.unlink(topology.node(place.root).description.trim(), None);
-    manager.wait(&subnet, "outcome=Completed", 1);
+    manager.wait(&subnet, COMPLETED, 1);
     let rest = without(&topology, place.root, &place.node);
     drop(manager);
     // The tools would suffer from the faults in the SA's answers: who takes over has none.
@@ -50,7 +50,7 @@ fn ibsim_that_loses_a_fifth_of_a_switchs_datagrams() {
     switches.iter().for_each(|switch| subnet.error(switch, None, 20));
     let manager = Sm::bring_up(&subnet, &place.node, &["--timeout", "40", "--retries", "20"]);
     subnet.unlink(topology.node(place.root).description.trim(), None);
-    manager.wait(&subnet, "outcome=Completed", 1);
+    manager.wait(&subnet, COMPLETED, 1);
     switches.iter().for_each(|switch| subnet.error(switch, None, 0));
     let rest = without(&topology, place.root, &place.node);
     all_is_well(&subnet, &expected(&rest, 1, Half::Upper), &BOTH[1..]);
@@ -77,10 +77,10 @@ fn a_host_that_stops_answering() {
     subnet.error(&mute, None, 100);
     subnet.unlink(topology.node(place.root).description.trim(), None);
     subnet.wait("the change, or word of why not", Duration::from_secs(120), || {
-        manager.count("outcome=Completed") > 0 || manager.count("ERROR") > 0
+        manager.count(COMPLETED) > 0 || manager.count("ERROR") > 0
     });
     subnet.error(&mute, None, 0);
-    manager.wait(&subnet, "outcome=Completed", 1);
+    manager.wait(&subnet, COMPLETED, 1);
     let rest = without(&topology, place.root, &place.node);
     let quiet = || manager.status(&subnet)["trouble"].is_null();
     subnet.wait("the manager to be content", Duration::from_secs(60), quiet);

@@ -219,6 +219,7 @@ fn status() -> Status {
         "policy": {"observer": "lifetime", "arming": "off", "sources": "fenced"},
         "smps": {"total": 12345, "retries": 6, "late": 1, "sent": {"PortInfo": {"Get": 12000, "Set": 345}}},
         "sweeps": {"heavy": 3, "last_heavy_ns": 12000000, "period_ns": 10000000000, "traps": {"128": 2}},
+        "sa_requests": {"PathRecord": 9},
         "changes": {"completed": 1}, "trouble": null,
         "last_change": {
             "schema": "reconfig.change/1", "cause": "removal of spine-1", "outcome": "completed", "reason": null,
@@ -238,9 +239,16 @@ fn the_commands_show_what_the_manager_says() {
     });
     let (code, shown, said) = reconfig(&["status"], &manager.path);
     assert_eq!(code, 0, "{said}");
-    for word in
-        ["master for 61.0 s", "20 switches", "upper (LMC 1)", "spine-2", "12 345", "2 × 128", "removal of spine-1"]
-    {
+    for word in [
+        "master for 61.0 s",
+        "20 switches",
+        "upper (LMC 1)",
+        "spine-2",
+        "12 345",
+        "2 × 128",
+        "9 × PathRecord",
+        "removal of spine-1",
+    ] {
         assert!(shown.contains(word), "`{word}` in:\n{shown}");
     }
     let (code, printed, _) = reconfig(&["status", "--json"], &manager.path);
@@ -333,6 +341,7 @@ fn metrics_are_what_the_status_says() {
         r#"reconfig_traps_total{number="128"} 2"#,
         r#"reconfig_changes_total{outcome="completed"} 1"#,
         r#"reconfig_state{state="completed"} 1"#,
+        r#"reconfig_sa_requests_total{attribute="PathRecord"} 9"#,
         "reconfig_upper_half 1",
         "reconfig_switches 20",
         r#"reconfig_phase_seconds_count{phase="drain"} 1"#,

@@ -6,6 +6,7 @@
 use reconfig::fabric::Fabric;
 use reconfig::fabric::format::{Format, read, write};
 use reconfig::fabric::generate::{Options, generate};
+use reconfig::sm::control::{ChangeDone, ChangeOutcome, Status};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
@@ -89,11 +90,19 @@ fn runs(program: &str) -> bool {
 fn installed() -> bool {
     let missing = ["ibsim", "ibsim-run"].iter().find(|tool| !runs(tool));
     if let Some(tool) = missing {
+        assert!(
+            std::env::var_os("RECONFIG_TOOLS_REQUIRED").is_none(),
+            "{tool} is not installed, and RECONFIG_TOOLS_REQUIRED is set"
+        );
         println!("SKIPPED: {tool} is not installed (Debian: ibsim-utils)");
         return false;
     }
     let built = sweep_path().exists();
     if !built {
+        assert!(
+            std::env::var_os("RECONFIG_TOOLS_REQUIRED").is_none(),
+            "the example `sweep` is not built, and RECONFIG_TOOLS_REQUIRED is set"
+        );
         println!("SKIPPED: the example is not built (cargo build --example sweep)");
     }
     built
@@ -229,4 +238,58 @@ fn without_an_adapter_it_says_what_is_missing() {
     assert!(!output.status.success());
     let said = text(&output.stderr);
     assert!(said.contains("no InfiniBand adapter") || said.contains("libibumad3"), "{said}");
+}
+
+/// The binary with a control socket.
+fn asked(socket: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
+    command.args(arguments).arg("--socket").arg(socket).output().expect("the binary")
+}
+
+#[test]
+fn a_running_manager_answers_through_its_socket() {
+    if !installed() {
+        return;
+    }
+    let fabric = made("fat-tree:2,3");
+    let mut ibsim = Ibsim::start("manager", &fabric);
+    let socket = ibsim.folder.path().join("sm.sock");
+    let at = socket.to_str().expect("UTF-8");
+    let log = std::fs::File::create(ibsim.folder.path().join("sm.log")).expect("room");
+    let mut manager = ibsim.command(env!("CARGO_BIN_EXE_reconfig"), &["sm", "--socket", at]);
+    let mut manager = manager.stderr(log).spawn().expect("timeout, ibsim-run");
+    wait_for(&ibsim.folder.path().join("sm.log"), "SUBNET UP");
+    let status = asked(&socket, &["status", "--json"]);
+    assert_eq!(status.status.code(), Some(0), "{}", text(&status.stderr));
+    let status: Status = serde_json::from_slice(&status.stdout).expect("the schema");
+    assert_eq!((status.fabric.switches, status.fabric.cas, status.fabric.links), (12, 8, 24));
+    assert_eq!((status.role.as_str(), status.arrival.as_deref()), ("master", Some("cold")));
+    assert!(status.smps.sent["NodeInfo"]["Get"] >= 20 && status.smps.retries == 0, "{:?}", status.smps);
+
+    let root = &status.root.expect("up*/down* has one").description;
+    let dry = asked(&socket, &["change", "--remove-switch", root, "--planned", "--dry-run", "--json"]);
+    let done: ChangeDone = serde_json::from_slice(&dry.stdout).expect("the schema");
+    assert_eq!((dry.status.code(), done.outcome, done.waves), (Some(0), ChangeOutcome::Planned, 5));
+    let nowhere = asked(&socket, &["change", "--remove-switch", "nowhere", "--planned"]);
+    assert_eq!(nowhere.status.code(), Some(2), "{}", text(&nowhere.stderr));
+    let second = ibsim.command(env!("CARGO_BIN_EXE_reconfig"), &["sm", "--socket", at]).output().expect("timeout");
+    assert_eq!(second.status.code(), Some(3), "{}", text(&second.stderr));
+
+    let listener = std::thread::spawn({
+        let socket = socket.clone();
+        move || asked(&socket, &["events", "--count", "1"])
+    });
+    // Whoever listens hears what happens after that: it may take more than one cable.
+    for port in 1..=4 {
+        std::thread::sleep(Duration::from_millis(500));
+        if !listener.is_finished() {
+            ibsim.tell(&format!("Unlink \"{root}\"[{port}]"));
+        }
+    }
+    let heard = text(&listener.join().expect("it ends").stdout);
+    assert!(heard.contains("trap 128 from LID"), "{heard}");
+    // Ended by a signal to whoever started it: `timeout` passes it on.
+    let told = Command::new("kill").args(["-TERM", &manager.id().to_string()]).status().expect("kill");
+    assert!(told.success() && manager.wait().is_ok());
+    assert!(!socket.exists(), "the socket goes with its manager");
 }

@@ -60,6 +60,11 @@ impl Background {
         Ok(Background { child: command.spawn()? })
     }
 
+    /// Whether it has not ended.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
     /// Waits until the file holds the word: an error where the program ends before it, or the limit passes.
     pub fn wait_for(&mut self, word: &str, file: &Path, limit: Duration) -> Result<(), String> {
         let start = Instant::now();

@@ -12,7 +12,8 @@ use crate::sm::control::{Control, DEFAULT_SOCKET, OwnPort, PolicyStatus};
 use crate::sm::election::{Rank, Rules};
 use crate::sm::metrics::{Metrics, MetricsServer};
 use crate::sm::{
-    Config, Desk, Happening, Household, Limits, Reception, SharedDesk, Takeover, Until, lid_file, live, pace, systemd,
+    Config, Desk, Happening, Household, Limits, Order, Reception, SharedDesk, Takeover, Until, lid_file, live, pace,
+    systemd,
 };
 use crate::subnet::{Manager, Sources, Timing};
 use crate::transport::Transport;
@@ -33,7 +34,7 @@ right to open /dev/infiniband/umadN. `reconfig status`, `reconfig change` and `r
 Examples:
   reconfig sm --list
   reconfig sm --once --lmc 1
-  reconfig sm --ca mlx5_0 --port 1 --guid2lid /var/cache/reconfig/guid2lid
+  reconfig sm --ca mlx5_0 --port 1 --guid2lid /var/lib/reconfig/guid2lid
 
 Exit codes: 0 stopped as asked; 2 wrong usage; 3 the port failed, or with --once the subnet could not be brought up.")]
 pub(super) struct Arguments {
@@ -232,6 +233,7 @@ async fn run_on<T: Transport>(
     let manager = Manager::new(transport, timing(arguments), arguments.m_key);
     let household = household(arguments, port.guid, desk.clone())?;
     let mut clerk = Clerk::new(desk.clone(), facts(arguments, port));
+    clerk.counts(household.reception.clone());
     clerk.sets_log(Box::new(move |filter| reload.filter(filter)));
     let until = if arguments.once { Until::Up } else { Until::Told };
     if until == Until::Told {
@@ -248,7 +250,7 @@ async fn run_on<T: Transport>(
     let outcome = tokio::select! {
         outcome = live(manager, household, until) => outcome,
         never = clerk.attend(tell) => match never {},
-        () = told_to_end() => { tracing::info!("told to end"); Ok(()) }
+        () = told_twice(&desk) => Ok(()),
     };
     clerk.look(tell);
     systemd::stopping();
@@ -333,6 +335,15 @@ fn timing(arguments: &Arguments) -> Timing {
         light_sweep_ns: (sweep_ns > 0).then_some(sweep_ns),
         ..Timing::default()
     }
+}
+
+/// The first signal ends the manager when the change under way has ended; the second at once.
+async fn told_twice(desk: &SharedDesk) {
+    told_to_end().await;
+    tracing::info!("told to end: it will, after the change under way; told again, at once");
+    desk.borrow_mut().order(Order::Stop);
+    told_to_end().await;
+    tracing::warn!("told to end twice: a change under way stands where it is");
 }
 
 /// SIGINT or SIGTERM.

@@ -65,6 +65,10 @@ fn facts(status: &Status) -> comfy_table::Table {
         row("set aside", status.aside.join(", "));
     }
     row("sweeps", sweeps(&status.sweeps));
+    if !status.sa_requests.is_empty() {
+        let asked: Vec<String> = status.sa_requests.iter().map(|(name, count)| format!("{count} × {name}")).collect();
+        row("SA requests", asked.join(", "));
+    }
     table
 }
 
@@ -160,7 +164,7 @@ pub fn manager_event(event: &Event) -> String {
         Happening::Begun { cause } => format!("a change begins: {cause}"),
         Happening::State { state } => format!("state: {state}"),
         Happening::Held { barrier } => format!("held at barrier {barrier}"),
-        Happening::Change(done) => change_done(done).trim_end().to_string(),
+        Happening::Change { done } => change_done(done).trim_end().to_string(),
         Happening::Warning { text } => format!("WARNING: {text}"),
         Happening::Missed { events } => format!("{events} events were missed: this listener is too slow"),
     };

@@ -20,10 +20,6 @@ impl<K: Ord + Copy, V> Agenda<K, V> {
         self.items.len()
     }
 
-    pub(super) fn contains(&self, key: &K) -> bool {
-        self.items.contains_key(key)
-    }
-
     /// Enters or replaces what waits under `key`.
     pub(super) fn insert(&mut self, key: K, due_ns: u64, value: V) {
         self.remove(&key);

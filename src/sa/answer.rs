@@ -11,11 +11,12 @@ use crate::wire::sa::{
 use crate::wire::{ClassPortInfo, GENERAL_SERVICES_Q_KEY, Method, status};
 use std::sync::Arc;
 
-/// SAClassPortInfo:CapabilityMask, bit 13: the option by which a PortInfoRecord's capability mask selects supersets.
+/// SAClassPortInfo:CapabilityMask, bit 13: the modifier by which a PortInfoRecord's capability mask selects supersets.
 const MATCHES_CAPABILITIES: u16 = 1 << 13;
 
-/// SAClassPortInfo:CapabilityMask2, bits 6 and 7: PortInfoRecords have all of PortInfo, speeds from FDR on included.
-const FULL_PORT_INFO: u32 = 1 << 6 | 1 << 7;
+/// SAClassPortInfo:CapabilityMask2: MulticastFDBTop (bit 3) and all of PortInfo (6) are told, FDR and EDR (7), 2x (13), HDR
+/// (15) and NDR (17) have rates, and the modifier goes for CapabilityMask2 as well (10).
+const CAPABILITIES2: u32 = 1 << 3 | 1 << 6 | 1 << 7 | 1 << 10 | 1 << 13 | 1 << 15 | 1 << 17;
 
 impl Sa {
     /// What is to be sent for one MAD of this class.
@@ -40,8 +41,8 @@ impl Sa {
 
     fn request(&mut self, asked: &Datagram, mad: &SaMad, now_ns: u64) -> Vec<Datagram> {
         *self.requests.entry(mad.attribute.into()).or_default() += 1;
-        if self.transfers.answers(asked, mad.tid) {
-            return Vec::new(); // repeated while its answer is under way
+        if let Some(again) = self.transfers.repeat(asked, mad.tid, now_ns) {
+            return again;
         }
         let directory = match (&self.directory, mad.attribute) {
             (_, SaAttributeId::ClassPortInfo) => return vec![back(asked, &self.class_port_info(mad))],
@@ -66,7 +67,7 @@ impl Sa {
         if mad.method != Method::Get {
             return mad.refusal(status::UNSUPPORTED_METHOD_ATTRIBUTE);
         }
-        let mut info = ClassPortInfo::new(2, MATCHES_CAPABILITIES, FULL_PORT_INFO, self.limits.resp_time_value);
+        let mut info = ClassPortInfo::new(2, MATCHES_CAPABILITIES, CAPABILITIES2, self.limits.resp_time_value);
         (info.redirect_qp, info.redirect_q_key) = (1, GENERAL_SERVICES_Q_KEY);
         info.trap_q_key = GENERAL_SERVICES_Q_KEY;
         let mut data = [0; SA_DATA_SIZE];

@@ -130,6 +130,9 @@ pub enum SaEvent {
     },
 }
 
+/// Events that are kept until someone takes them.
+const MOST_EVENTS: usize = 1024;
+
 /// Subnet administration.
 #[derive(Clone, Debug)]
 pub struct Sa {
@@ -184,7 +187,9 @@ impl Sa {
             return None;
         }
         let mad = SaMad::decode(&asked.bytes).ok()?;
-        Some(self.respond(asked, &mad, now_ns))
+        let sent = self.respond(asked, &mad, now_ns);
+        self.events.truncate(MOST_EVENTS);
+        Some(sent)
     }
 
     /// A trap came in, or the SM made a notice itself. Returned are the reports to subscribers.
@@ -215,10 +220,11 @@ impl Sa {
             let view = View { directory: &directory, half: self.half, limits: &self.limits };
             sent.extend(self.subscriptions.wake(view, now_ns, &mut self.events));
         }
+        self.events.truncate(MOST_EVENTS);
         sent
     }
 
-    /// What has happened since the last call that a log should say.
+    /// What has happened since the last call that a log should say; of very much the first part.
     pub fn take_events(&mut self) -> Vec<SaEvent> {
         std::mem::take(&mut self.events)
     }

@@ -149,22 +149,29 @@ impl Query<'_> {
         })
     }
 
-    /// Its option lets a capability mask select every port that has those capabilities and perhaps more.
+    /// A bit of the modifier lets capability masks select every port that has those capabilities and perhaps more. The
+    /// options say what the asker understands; an answer has all there is, and repeats them.
     fn ports(&self) -> Result<Table, u16> {
         let asked = PortInfoRecord::decode(&self.asked.data);
-        let superset = self.has(PortInfoRecord::OPTIONS) && asked.options & PortInfoRecord::MATCH_CAPABILITIES != 0;
-        let mut mask = self.asked.component_mask.without(PortInfoRecord::LID).without(PortInfoRecord::OPTIONS);
-        let mut wanted = 0;
-        if superset && self.has(PortInfoRecord::CAPABILITY_MASK) {
-            (mask, wanted) = (mask.without(PortInfoRecord::CAPABILITY_MASK), asked.info.capability_mask);
+        let supersets = self.asked.modifier & PortInfoRecord::MATCH_CAPABILITIES != 0;
+        let (mut mask, mut wanted) = (self.asked.component_mask.without(PortInfoRecord::LID), (0, 0));
+        if supersets && self.has(PortInfoRecord::CAPABILITY_MASK) {
+            (mask, wanted.0) = (mask.without(PortInfoRecord::CAPABILITY_MASK), asked.info.capability_mask);
         }
+        if supersets && self.has(PortInfoRecord::CAPABILITY_MASK2) {
+            (mask, wanted.1) = (mask.without(PortInfoRecord::CAPABILITY_MASK2), asked.info.capability_mask2);
+        }
+        let options = if self.has(PortInfoRecord::OPTIONS) { asked.options } else { 0 };
         let records = self.all_ports().filter_map(|(lid, port)| {
             let known = self.directory.port_info(port)?;
             let m_key = if self.trusted { known.m_key } else { 0 };
             let info = PortInfo { m_key, ..known.clone() };
-            Some(PortInfoRecord { lid, port: self.fabric().port(port).num, options: 0, info })
+            Some(PortInfoRecord { lid, port: self.fabric().port(port).num, options, info })
         });
-        self.select_by(mask, records.filter(|record| record.info.capability_mask & wanted == wanted))
+        let has_them = |info: &PortInfo| {
+            info.capability_mask & wanted.0 == wanted.0 && info.capability_mask2 & wanted.1 == wanted.1
+        };
+        self.select_by(mask, records.filter(|record| has_them(&record.info)))
     }
 
     fn sl_to_vl(&self) -> impl Iterator<Item = SlToVlRecord> + '_ {
@@ -242,25 +249,21 @@ impl Query<'_> {
         self.all_ports().flat_map(|(lid, port)| {
             let keys = &self.directory.facts().p_keys[port.index()];
             let num = self.fabric().port(port).num;
-            let is_switch = self.fabric().node(self.fabric().port(port).node).is_switch();
-            let named = if is_switch { num } else { PortNum::ZERO };
             (0..).zip(keys.chunks(PKeyTable::BLOCK)).map(move |(block, part)| {
                 let mut table = PKeyTable::default();
                 table.keys[..part.len()].copy_from_slice(part);
-                PKeyTableRecord { lid, block, port: named, table }
+                PKeyTableRecord { lid, block, port: num, table }
             })
         })
     }
 
     fn vl_arbitration(&self) -> impl Iterator<Item = VlArbitrationRecord> + '_ {
         self.all_ports().flat_map(|(lid, port)| {
-            let found = self.fabric().port(port);
-            let is_switch = self.fabric().node(found.node).is_switch();
-            let named = if is_switch { found.num } else { PortNum::ZERO };
+            let num = self.fabric().port(port).num;
             let known = &self.directory.facts().vl_arbitration;
             VlArbitrationBlock::ALL.into_iter().filter_map(move |block| {
                 let table = *known.get(&(port, block))?;
-                Some(VlArbitrationRecord { lid, port: named, block: block.number(), table })
+                Some(VlArbitrationRecord { lid, port: num, block: block.number(), table })
             })
         })
     }

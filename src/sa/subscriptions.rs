@@ -118,7 +118,9 @@ impl Subscriptions {
     pub(super) fn retain_ports(&mut self, directory: &Directory) {
         let gone = |known: &Subscription| directory.by_port_guid(known.subscriber).is_none();
         let numbers: Vec<u64> = self.all.iter().filter(|(_, known)| gone(known)).map(|(&number, _)| number).collect();
-        numbers.into_iter().for_each(|number| drop(self.end(number)));
+        for number in numbers {
+            self.end(number);
+        }
     }
 
     /// Reports a notice to everyone who wants it. Beyond the limit of reports under way, none is sent, and said so.

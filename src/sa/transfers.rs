@@ -3,25 +3,42 @@
 use super::agenda::Agenda;
 use super::rmpp::{Sender, Step};
 use super::{Datagram, Limits, SaEvent};
-use crate::ids::{Lid, Sl};
+use crate::ids::Lid;
 use crate::wire::sa::SaMad;
 use std::sync::Arc;
 
 /// Who asked: LID, queue pair and transaction.
 type Client = (Lid, u32, u64);
 
+/// One answer.
+#[derive(Clone, Debug)]
+struct Answer {
+    /// The request.
+    asked: Datagram,
+    sender: Sender,
+}
+
 /// See the head of this file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Transfers {
-    under_way: Agenda<Client, (Sl, Sender)>,
+    under_way: Agenda<Client, Answer>,
     /// Bytes of all of them.
     bytes: usize,
 }
 
 impl Transfers {
-    /// Whether this very request is being answered already.
-    pub(super) fn answers(&self, asked: &Datagram, tid: u64) -> bool {
-        self.under_way.contains(&(asked.lid, asked.qp, tid))
+    /// What is sent for a request that is being answered already: the first segment, where it seems lost. A client may ask
+    /// something else under the same number; it waits for the former answer no more.
+    pub(super) fn repeat(&mut self, asked: &Datagram, tid: u64, now_ns: u64) -> Option<Vec<Datagram>> {
+        let client = (asked.lid, asked.qp, tid);
+        let mut answer = self.under_way.remove(&client)?;
+        if answer.asked != *asked {
+            self.bytes -= answer.sender.bytes();
+            return None;
+        }
+        let mads = answer.sender.begin_again(now_ns);
+        self.under_way.insert(client, answer.sender.due_ns(), answer);
+        Some(addressed(asked, mads))
     }
 
     /// Whether one more answer of so many bytes would be too much.
@@ -41,8 +58,8 @@ impl Transfers {
         let client = (asked.lid, asked.qp, head.tid);
         self.bytes += data.len();
         let (sender, first) = Sender::begin(head, Arc::from(data), limits.pace, now_ns);
-        self.under_way.insert(client, sender.due_ns(), (asked.sl, sender));
-        addressed(client, asked.sl, first)
+        self.under_way.insert(client, sender.due_ns(), Answer { asked: asked.clone(), sender });
+        addressed(asked, first)
     }
 
     /// A packet of the protocol came from a client.
@@ -55,9 +72,9 @@ impl Transfers {
     ) -> Vec<Datagram> {
         let client = (from.lid, from.qp, mad.tid);
         match self.under_way.remove(&client) {
-            Some((sl, mut sender)) => {
-                let step = sender.take(mad, now_ns);
-                self.follow(client, sl, sender, step, events)
+            Some(mut answer) => {
+                let step = answer.sender.take(mad, now_ns);
+                self.follow(client, answer, step, events)
             }
             None => Vec::new(),
         }
@@ -69,32 +86,26 @@ impl Transfers {
 
     pub(super) fn wake(&mut self, now_ns: u64, events: &mut Vec<SaEvent>) -> Vec<Datagram> {
         let mut sent = Vec::new();
-        while let Some((client, (sl, mut sender))) = self.under_way.pop_due(now_ns) {
-            let step = sender.wake(now_ns);
-            sent.extend(self.follow(client, sl, sender, step, events));
+        while let Some((client, mut answer)) = self.under_way.pop_due(now_ns) {
+            let step = answer.sender.wake(now_ns);
+            sent.extend(self.follow(client, answer, step, events));
         }
         sent
     }
 
-    fn follow(
-        &mut self,
-        client: Client,
-        sl: Sl,
-        sender: Sender,
-        step: Step<()>,
-        events: &mut Vec<SaEvent>,
-    ) -> Vec<Datagram> {
+    fn follow(&mut self, client: Client, answer: Answer, step: Step<()>, events: &mut Vec<SaEvent>) -> Vec<Datagram> {
+        let sent = addressed(&answer.asked, step.mads);
         match step.end {
-            None => self.under_way.insert(client, sender.due_ns(), (sl, sender)),
+            None => self.under_way.insert(client, answer.sender.due_ns(), answer),
             Some(end) => {
-                self.bytes -= sender.bytes();
+                self.bytes -= answer.sender.bytes();
                 events.extend(end.err().map(|failure| SaEvent::AnswerFailed { client: client.0, failure }));
             }
         }
-        addressed(client, sl, step.mads)
+        sent
     }
 }
 
-fn addressed((lid, qp, _): Client, sl: Sl, mads: Vec<SaMad>) -> Vec<Datagram> {
-    mads.into_iter().map(|mad| Datagram { lid, qp, sl, bytes: Box::new(mad.encode()) }).collect()
+fn addressed(asked: &Datagram, mads: Vec<SaMad>) -> Vec<Datagram> {
+    mads.into_iter().map(|mad| Datagram { bytes: Box::new(mad.encode()), ..asked.clone() }).collect()
 }

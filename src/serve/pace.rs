@@ -8,6 +8,9 @@
 /// Real time whose debt is kept, in nanoseconds; what is older is given up.
 const MOST_KEPT_NS: f64 = 1e8;
 
+/// Real time whose debt is paid at least, in nanoseconds.
+const LEAST_PAID_NS: f64 = 1e6;
+
 /// Simulated time that is owed, and an account of what was paid.
 #[derive(Clone, Debug)]
 pub struct Pace {
@@ -58,9 +61,10 @@ impl Pace {
         self.owed = self.owed.min(most);
     }
 
-    /// Whole simulated nanoseconds that are owed.
-    pub fn owed_ns(&self) -> u64 {
-        self.owed as u64
+    /// Whole simulated nanoseconds that are owed, once it is those of a millisecond: paying less at a time would keep the
+    /// processor busy with nothing.
+    pub fn due_ns(&self) -> u64 {
+        if self.owed >= self.speed * LEAST_PAID_NS { self.owed as u64 } else { 0 }
     }
 
     /// Simulated time has passed, because it was owed or because a MAD was under way.
@@ -96,23 +100,25 @@ mod tests {
     fn time_is_owed_while_no_mad_is_under_way() {
         let mut pace = Pace::new(0.001);
         pace.elapse(1_000_000, false);
-        assert_eq!(pace.owed_ns(), 1_000);
+        assert_eq!(pace.due_ns(), 1_000);
         pace.elapse(50_000_000, true);
-        assert_eq!(pace.owed_ns(), 1_000, "who waits owes nothing");
+        assert_eq!(pace.due_ns(), 1_000, "who waits owes nothing");
         pace.pass(40_000, true);
-        assert_eq!(pace.owed_ns(), 1_000, "and pays nothing");
+        assert_eq!(pace.due_ns(), 1_000, "and pays nothing");
         pace.pass(1_000, false);
-        assert_eq!(pace.owed_ns(), 0);
+        assert_eq!(pace.due_ns(), 0);
+        pace.elapse(999_000, false);
+        assert_eq!(pace.due_ns(), 0, "too little to begin");
         let times = pace.times();
         assert_eq!((times.paced_ns, times.under_way_ns, times.real_under_way_ns), (1_000, 40_000, 50_000_000));
-        assert_eq!(times.speed_reached, Some(0.001));
+        assert_eq!(times.speed_reached, Some(1_000.0 / 1_999_000.0));
     }
 
     #[test]
     fn a_debt_that_grows_too_old_is_given_up_and_told() {
         let mut pace = Pace::new(1.0);
         pace.elapse(1_000_000_000, false);
-        assert_eq!(pace.owed_ns(), 100_000_000);
+        assert_eq!(pace.due_ns(), 100_000_000);
         assert_eq!(pace.times().fallen_behind_ns, 900_000_000);
         pace.pass(100_000_000, false);
         assert_eq!(pace.times().speed_reached, Some(0.1));
@@ -122,6 +128,6 @@ mod tests {
     fn at_speed_zero_time_stands_still_between_mads() {
         let mut pace = Pace::new(0.0);
         pace.elapse(1_000_000_000, false);
-        assert_eq!((pace.owed_ns(), pace.times().fallen_behind_ns, pace.times().speed_reached), (0, 0, None));
+        assert_eq!((pace.due_ns(), pace.times().fallen_behind_ns, pace.times().speed_reached), (0, 0, None));
     }
 }

@@ -89,6 +89,7 @@ pub struct Server {
     began: Instant,
     looked: Instant,
     counted: Instant,
+    gave_way: Instant,
     slice_ns: u64,
 }
 
@@ -136,6 +137,7 @@ impl Server {
             began: now,
             looked: now,
             counted: now,
+            gave_way: now,
             slice_ns: SLICE_NS.0,
         })
     }
@@ -150,8 +152,7 @@ impl Server {
             let wake = match self.simulate() {
                 true => {
                     self.send();
-                    tokio::task::yield_now().await;
-                    self.look()
+                    self.give_way().await
                 }
                 false => self.wait().await,
             };
@@ -196,7 +197,7 @@ impl Server {
     fn simulate(&mut self) -> bool {
         let now_ns = self.board.sim().now_ns();
         let under_way = self.board.under_way_until();
-        let until = under_way.unwrap_or(now_ns + self.pace.owed_ns()).min(now_ns + self.slice_ns);
+        let until = under_way.unwrap_or(now_ns + self.pace.due_ns()).min(now_ns + self.slice_ns);
         if until == now_ns {
             self.board.settle(self.real_ns());
             self.send();
@@ -289,8 +290,13 @@ impl Server {
         false
     }
 
-    /// What has come besides datagrams, without waiting.
-    fn look(&mut self) -> Wake {
+    /// Lets others have a turn now and then while the simulation runs, and tells what has come besides datagrams.
+    async fn give_way(&mut self) -> Wake {
+        if self.gave_way.elapsed() < TICK {
+            return Wake::Tick;
+        }
+        self.gave_way = Instant::now();
+        tokio::task::yield_now().await;
         if let Ok(line) = self.lines.try_recv() {
             return Wake::Line(line);
         }

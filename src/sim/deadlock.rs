@@ -50,6 +50,7 @@ impl Sim {
     }
 
     /// Follows the waits from `lane`; a way back to it is a deadlock.
+    #[inline]
     pub(super) fn look_for_deadlock(&mut self, lane: u32) {
         if self.deadlock.is_some() {
             return;
@@ -64,13 +65,10 @@ impl Sim {
         }
     }
 
+    #[cold]
     fn deadlock_closed(&mut self, lane: u32) {
-        if self.limits
-            && self
-                .cycle_from(lane)
-                .iter()
-                .any(|stuck| self.is_limited(self.net.lane(stuck.input.0, stuck.input_vl.get())))
-        {
+        let limited = |stuck: &StuckPacket| self.is_limited(stuck.output.0);
+        if self.limits && self.cycle_from(lane).iter().any(limited) {
             self.deadlocks_broken += 1;
         } else if self.latch == Latch::Grant {
             self.suspect = Some(lane);

@@ -404,7 +404,7 @@ impl Sim {
         self.limits && self.outlived(lane, id)
     }
 
-    #[cold]
+    #[inline]
     fn outlived(&self, lane: u32, id: u32) -> bool {
         let in_switch = !self.net.ports[self.net.port_of(lane) as usize].source;
         let limit = self.switch_limit(self.net.port_of(lane));
@@ -420,6 +420,7 @@ impl Sim {
     }
 
     /// How long a packet may stay in the switch of a port; none without limit.
+    #[inline]
     fn switch_limit(&self, port: u32) -> Option<Ticks> {
         if self.config.limits_as_programmed {
             let device = &self.devices.list[self.net.ports[port as usize].node as usize];
@@ -428,12 +429,12 @@ impl Sim {
         Some(self.switch_lifetime).filter(|&limit| limit > 0)
     }
 
-    /// Whether a limit will discard a packet that heads a queue and waits.
-    pub(super) fn is_limited(&self, lane: u32) -> bool {
-        let output = self.net.port_of(self.net.ins[lane as usize].waits_for);
+    /// Whether a limit will discard a packet that heads a queue and waits for an output.
+    pub(super) fn is_limited(&self, output: u32) -> bool {
         self.hoq_limit(output).is_some() || self.switch_limit(output).is_some()
     }
 
+    #[cold]
     fn set_expiry(&mut self, lane: u32, id: u32) {
         if self.net.ports[self.net.port_of(lane) as usize].source {
             return;

@@ -10,7 +10,7 @@ use super::{Sim, kind};
 use crate::fabric::NodeId;
 use crate::ids::{Lid, PortNum, Sl};
 use crate::transport::Datagram;
-use crate::wire::{AttributeId, Hop, MAD_SIZE, Method, Route, Smp, class, class_of};
+use crate::wire::{AttributeId, Hop, MAD_SIZE, Method, PortState, Route, Smp, class, class_of};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 
@@ -200,7 +200,8 @@ impl Sim {
 
     fn mad_arrives(&mut self, port: u32, mut mad: Mad) {
         let (node, num) = (self.net.ports[port as usize].node, self.net.ports[port as usize].num);
-        if !self.net.ports[port as usize].alive || !self.devices.list[node as usize].alive {
+        let up = self.net.ports[port as usize].alive && self.devices.list[node as usize].alive;
+        if !up || !self.passes(port, &mad) {
             return;
         }
         match mad.advance(Some(PortNum(num))) {
@@ -245,11 +246,21 @@ impl Sim {
             return;
         }
         let out = self.net.first_port(node) + u32::from(num.0);
+        if !self.passes(out, &mad) {
+            return;
+        }
         if let Some(end) = self.occupy(out, WIRE_BYTES) {
             let peer = self.net.ports[out as usize].peer;
             let at = end + self.link_delay + self.config.smi_forward_ns * TICKS_PER_NS;
             self.errand(at, Errand::Arrive(peer, mad));
         }
+    }
+
+    /// Whether a port lets a MAD out or in: subnet management always, general services once it is ACTIVE. In a subnet
+    /// found running they pass through any port that is up.
+    fn passes(&self, port: u32, mad: &Mad) -> bool {
+        let general = matches!(mad.body, Body::General(_));
+        !self.began_cold || !general || self.net.ports[port as usize].state == PortState::Active
     }
 
     /// Takes a live link for `bytes` as soon as it is free; tells when they have been sent.

@@ -1,17 +1,19 @@
 //! The simulated fabric: a deterministic discrete-event model of a subnet at packet level, with its management.
 //!
-//! On entry a fabric with LIDs and a [`SimConfig`]; then tables are loaded as found running, time is let pass, elements are
-//! made to die, and management enters as the bytes of MADs at the subnet manager's port ([`SimTransport`]). It knows MADs,
-//! not plans or phases. Same fabric, configuration and calls: the same events, and one [`Sim::trace_hash`].
+//! On entry a fabric and a [`SimConfig`]; either tables are loaded as found running ([`Sim::new`]), or nothing is there but
+//! cables ([`Sim::cold`]). Then time is let pass, elements are made to die and to come back, and management enters as the
+//! bytes of MADs at any end port ([`Sim::attach`], [`SimTransport`]). It knows MADs, not plans or phases. Same fabric,
+//! configuration and calls: the same events, and one [`Sim::trace_hash`].
 //!
 //! **Modelled**: virtual cut-through with credits of 64 bytes for each lane and input buffer; SL-to-VL by (input, output);
 //! linear forwarding; weighted turns among lanes, first come first served within one; link rate and delay, routing delay;
 //! latching at arrival, head or grant; head-of-queue and switch lifetime limits; port states; send queues and a path
-//! cache at end ports, replies; VL 15 with strict priority, directed and LID routes, SMAs that serve one MAD at a time;
-//! traps; agents for flush and drain tokens, lane status, per-SL counters; loss, delay and late copies of MADs; death of
-//! links and switches. **Not modelled**: flits and retransmission, congestion control, multicast, partitions, VL 15
-//! buffers, crossbar speed, adaptive routing, general-service MADs on data lanes (they travel on VL 15 here), partial
-//! packets when a link dies under them. docs/SIMULATOR.md says what follows from each.
+//! cache at end ports, replies; VL 15 with strict priority, directed and LID routes, SMAs that serve one MAD at a time,
+//! M_Keys; clients of every class; traps; counters of ports; agents for flush and drain tokens, lane status, per-SL
+//! counters; loss, delay and late copies of MADs; death and return of links and switches. **Not modelled**: flits and
+//! retransmission, congestion control, multicast, partitions, VL arbitration tables, VL 15 buffers, crossbar speed, adaptive
+//! routing, general-service MADs on data lanes (they travel on VL 15 here), partial packets when a link dies under
+//! them. docs/SIMULATOR.md says what follows from each.
 
 mod agent;
 mod client;

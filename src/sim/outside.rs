@@ -11,7 +11,8 @@ use crate::wire::{AttributeId, Method, PortState, SMP_DATA_SIZE, Smp, status};
 impl Sim {
     /// An attribute as the agent at a port would answer a `Get` at this moment; none where it would refuse.
     pub fn attribute(&mut self, port: PortId, attribute: AttributeId, modifier: u32) -> Option<[u8; SMP_DATA_SIZE]> {
-        let request = Smp::lid_routed(Method::Get, attribute, modifier, [0; SMP_DATA_SIZE]);
+        let m_key = self.devices.ports[self.management_port(port.0) as usize].m_key;
+        let request = Smp { m_key, ..Smp::lid_routed(Method::Get, attribute, modifier, [0; SMP_DATA_SIZE]) };
         let answer = self.agent_answers(port.0, &Mad::smp(Lid::default(), Lid::default(), request))?;
         match answer.body {
             Body::Smp(smp) if smp.status == status::SUCCESS => Some(smp.data),
@@ -67,5 +68,11 @@ impl Sim {
     /// The LID of the subnet manager that a port was told of; 0 where it was told of none.
     pub fn manager_of(&self, port: PortId) -> Lid {
         self.devices.ports[port.index()].master_sm_lid
+    }
+
+    /// How long nothing has been delivered, in nanoseconds; since the present period began at most.
+    pub fn silent_ns(&self) -> u64 {
+        let since = self.ledger.periods.last().map_or(self.now, |period| period.last_delivery);
+        (self.now - since) / TICKS_PER_NS
     }
 }

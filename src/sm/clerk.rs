@@ -12,11 +12,13 @@ use super::control::{
 };
 use super::desk::{Answer, Element, Happening, Order, OrderId, SharedDesk, View};
 use super::metrics::{Metrics, Snapshot};
+use super::reception::SharedReception;
 use super::systemd;
 use crate::driver::{ChangeReport, Running};
 use crate::fabric::Fabric;
 use crate::ids::{Half, Lid};
 use crate::subnet::SubnetEvent;
+use crate::wire::sa::SaAttributeId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -53,6 +55,7 @@ pub struct Clerk {
     metrics: Option<Arc<Metrics>>,
     measured: Option<Instant>,
     set_log: Option<SetLog>,
+    reception: Option<SharedReception>,
     /// Who waits for which order, and what the order was in words.
     waiting: BTreeMap<OrderId, (String, Answers)>,
     seen: Seen,
@@ -82,6 +85,7 @@ impl Clerk {
             metrics: None,
             measured: None,
             set_log: None,
+            reception: None,
             waiting: BTreeMap::new(),
             seen: Seen::default(),
         }
@@ -95,6 +99,11 @@ impl Clerk {
     /// Keeps metrics up to date.
     pub fn measures(&mut self, metrics: Arc<Metrics>) {
         self.metrics = Some(metrics);
+    }
+
+    /// Tells how often the SA was asked, too.
+    pub fn counts(&mut self, reception: SharedReception) {
+        self.reception = Some(reception);
     }
 
     /// Has the log's filter set by who asks for it.
@@ -169,7 +178,7 @@ impl Clerk {
             }
             Happening::Entered { state } => control::Happening::State { state: state.to_string() },
             Happening::Held { barrier } => control::Happening::Held { barrier: barrier.to_string() },
-            Happening::Changed(report) => control::Happening::Change(self.changed(&report)),
+            Happening::Changed(report) => control::Happening::Change { done: self.changed(&report) },
             Happening::Failed(why) => {
                 self.seen.trouble = Some(why.clone());
                 control::Happening::Warning { text: why }
@@ -339,10 +348,18 @@ impl Clerk {
                 period_ns: light_sweep_ns,
                 traps: self.seen.traps.clone(),
             },
+            sa_requests: self.sa_requests(),
             changes: self.seen.changes.clone(),
             last_change: self.seen.last_change.clone(),
             trouble: self.seen.trouble.clone(),
         }
+    }
+
+    fn sa_requests(&self) -> BTreeMap<String, u64> {
+        let Some(reception) = &self.reception else { return BTreeMap::new() };
+        let reception = reception.borrow();
+        let named = |(&number, &count)| (format!("{:?}", SaAttributeId::from(number)), count);
+        reception.sa_requests().iter().map(named).collect()
     }
 
     fn measure(&self) {

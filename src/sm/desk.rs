@@ -180,13 +180,12 @@ impl Desk {
         self.orders.pop_front()
     }
 
-    /// Takes every order: whether one of them is to stop. The others are answered: who stands by changes nothing.
-    pub(super) fn told_to_stop(&mut self) -> bool {
+    /// Takes every order: whether one of them is to stop. The others are refused for this reason.
+    pub(super) fn told_to_stop(&mut self, why: &str) -> bool {
         let orders: Vec<(OrderId, Order)> = self.orders.drain(..).collect();
         let stop = orders.iter().any(|(_, order)| *order == Order::Stop);
         for (id, _) in orders.into_iter().filter(|(_, order)| *order != Order::Stop) {
-            let why = "another subnet manager rules this subnet".to_string();
-            self.tell(0, Happening::Answered(id, Answer::Refused(why)));
+            self.tell(0, Happening::Answered(id, Answer::Refused(why.to_string())));
         }
         stop
     }
@@ -232,7 +231,7 @@ impl Element {
             Element::Link(name, num) => {
                 let node = node_named(fabric, name)?;
                 let port = fabric.port_at(node, crate::ids::PortNum(*num)).filter(|&port| fabric.peer(port).is_some());
-                port.map(Found::Cable)
+                port.map(|port| Found::Cable(fabric.peer(port).map_or(port, |peer| port.min(peer))))
                     .ok_or_else(|| format!("{} has no cable at port {num}", fabric.describe_node(node)))
             }
         }

@@ -1,9 +1,9 @@
 //! A subnet manager's life, from discovery to its end: standing by while another rules, ruling, handing over.
 
 use super::config::Config;
-use super::court::{Court, Wants};
+use super::court::Court;
 use super::desk::{Happening, SharedDesk};
-use super::election::{Event, Role};
+use super::election::Event;
 use super::error::SmError;
 use super::pace;
 use super::reception::SharedReception;
@@ -62,16 +62,17 @@ pub async fn live<T: Transport>(
     manager.move_sources(household.config.sources);
     let mut court = Court::default();
     loop {
-        let (found, wants) = match look(&mut manager, &mut court, &household).await {
+        let found = match look(&mut manager, &mut court, &household).await {
             Ok(seen) => seen,
             Err(error) => {
-                try_again(&mut manager, &household, until, error).await?;
+                if try_again(&mut manager, &household, until, error).await? == End::Stopped {
+                    return Ok(());
+                }
                 continue;
             }
         };
-        let role = household.reception.borrow().state().role();
         tell(&manager, &household, Happening::Election { state: household.reception.borrow().state().name() });
-        if role != Role::Master && !wants.reign {
+        if !household.reception.borrow().state().may_write() {
             if stand_by(&mut manager, &mut court, &household).await? == End::Stopped {
                 return Ok(());
             }
@@ -81,7 +82,9 @@ pub async fn live<T: Transport>(
             Ok(service) => service,
             Err((returned, error)) => {
                 manager = *returned;
-                try_again(&mut manager, &household, until, error).await?;
+                if try_again(&mut manager, &household, until, error).await? == End::Stopped {
+                    return Ok(());
+                }
                 continue;
             }
         };
@@ -97,14 +100,14 @@ async fn look<T: Transport>(
     manager: &mut Manager<T>,
     court: &mut Court,
     household: &Household,
-) -> Result<(Discovered, Wants), SmError> {
+) -> Result<Discovered, SmError> {
     let found = manager.discover().await?;
     found.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
     manager.set_topology(&found.fabric, found.sm_port);
     let peers = court.peers(manager, &found.fabric, found.sm_port).await?;
     household.reception.borrow_mut().step(Event::Swept(peers), manager.now_ns());
-    let wants = court.carry_out(manager, &household.reception, &household.desk).await?;
-    Ok((found, wants))
+    court.carry_out(manager, &household.reception, &household.desk).await?;
+    Ok(found)
 }
 
 /// Tells why something could not be done, and waits a while.
@@ -113,13 +116,14 @@ async fn try_again<T: Transport>(
     household: &Household,
     until: Until,
     error: SmError,
-) -> Result<(), SmError> {
+) -> Result<End, SmError> {
     if until == Until::Up || matches!(&error, SmError::Subnet(error) if error.is_fatal()) {
         return Err(error);
     }
     tell(manager, household, Happening::Failed(error.to_string()));
     manager.idle(manager.now_ns() + RETRY_NS).await?;
-    Ok(())
+    let stop = household.desk.borrow_mut().told_to_stop("the subnet is not up");
+    Ok(if stop { End::Stopped } else { End::Deposed })
 }
 
 /// Watches the master until the election says to look again, or whoever runs this says to stop.
@@ -140,7 +144,7 @@ async fn stand_by<T: Transport>(
         if wants.sweep || wants.reign {
             return Ok(End::Deposed);
         }
-        if household.desk.borrow_mut().told_to_stop() {
+        if household.desk.borrow_mut().told_to_stop("another subnet manager rules this subnet") {
             return Ok(End::Stopped);
         }
     }

@@ -45,6 +45,7 @@ pub struct Metrics {
     late: Counter,
     traps: Counters,
     sweeps: Counter,
+    sa_requests: Counters,
     changes: Counters,
     phases: Histograms,
     sweep_seconds: Gauge<f64, AtomicU64>,
@@ -99,6 +100,7 @@ impl Metrics {
             late: Counter::default(),
             traps: Counters::default(),
             sweeps: Counter::default(),
+            sa_requests: Counters::default(),
             changes: Counters::default(),
             phases: Histograms::new_with_constructor(buckets),
             sweep_seconds: Gauge::default(),
@@ -118,12 +120,13 @@ impl Metrics {
     }
 
     fn register_counts(&mut self) {
-        let Metrics { registry, smps, retries, late, traps, sweeps, changes, phases, .. } = self;
+        let Metrics { registry, smps, retries, late, traps, sweeps, sa_requests, changes, phases, .. } = self;
         registry.register("smps", "Subnet management packets sent, those sent again too", smps.clone());
         registry.register("smp_retries", "Of those, sent again because no answer came", retries.clone());
         registry.register("late_answers", "Answers that nobody waited for any more", late.clone());
         registry.register("traps", "Traps received, without repetitions", traps.clone());
         registry.register("sweeps", "Sweeps of the whole subnet", sweeps.clone());
+        registry.register("sa_requests", "Requests to subnet administration", sa_requests.clone());
         registry.register("changes", "Changes of the routing that ended", changes.clone());
         registry.register("phase_seconds", "How long the phases of changes took", phases.clone());
     }
@@ -166,6 +169,9 @@ impl Metrics {
             set(&self.traps.get_or_create(&vec![("number", number.clone())]), count);
         }
         set(&self.sweeps, status.sweeps.heavy);
+        for (attribute, &count) in &status.sa_requests {
+            set(&self.sa_requests.get_or_create(&vec![("attribute", attribute.clone())]), count);
+        }
         for (outcome, &count) in &status.changes {
             set(&self.changes.get_or_create(&vec![("outcome", outcome.clone())]), count);
         }

@@ -35,7 +35,9 @@ impl Reception {
     pub fn new(rules: Rules) -> SharedReception {
         let (state, commands) = election::begin();
         let wanted = commands.into();
-        let sa = Sa::new(Limits { sm_key: rules.sm_key, ..Limits::default() });
+        // Under ibsim nobody acknowledges, and a MAD that comes unasked brings down a tool or is taken for another's answer.
+        let pace = sa::rmpp::Pace { unheard: false, ..sa::rmpp::Pace::default() };
+        let sa = Sa::new(Limits { sm_key: rules.sm_key, pace, ..Limits::default() });
         Rc::new(RefCell::new(Reception { rules, state, activity: 0, changing: false, wanted, sa }))
     }
 
@@ -140,7 +142,7 @@ impl Attendant for Reception {
                 let bytes = Box::new(answer.encode());
                 Some(vec![Datagram { lid: datagram.lid, qp: 0, sl: Sl::default(), bytes }])
             }
-            class::SUBNET_ADMINISTRATION => {
+            class::SUBNET_ADMINISTRATION if self.state.role() == Role::Master => {
                 let Datagram { lid, qp, sl, bytes } = datagram.clone();
                 let answers = self.sa.answer(&sa::Datagram { lid, qp, sl, bytes }, now_ns);
                 self.log();

@@ -15,7 +15,7 @@ use crate::wire::vendor::DrainToken;
 use crate::wire::{self, AttributeId, Method, NodeInfo, PerfMad, PortInfo, Smp, SwitchInfo};
 use async_trait::async_trait;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 /// How sources are moved from one half to the other.
@@ -64,6 +64,10 @@ pub struct Manager<T> {
     pub(super) closed: Option<Half>,
     /// The last SL-to-VL table wanted at each end port, by node GUID and number, the fence not counted in.
     pub(super) end_tables: BTreeMap<(Guid, PortNum), SlToVl>,
+    /// End ports that have come in this change and were told of no half yet.
+    pub(super) fresh: BTreeSet<(Guid, PortNum)>,
+    /// Hops of the longest way of the routing in force.
+    pub(super) longest_way: u32,
 }
 
 /// The fabric as it is known, and the ways through it.
@@ -108,6 +112,8 @@ impl<T: Transport> Manager<T> {
             light_sweep_took_ns: None,
             closed: None,
             end_tables: BTreeMap::new(),
+            fresh: BTreeSet::new(),
+            longest_way: 0,
         }
     }
 
@@ -203,14 +209,15 @@ impl<T: Transport> Manager<T> {
     pub(super) async fn receive(&mut self, until_ns: u64) -> Result<Option<Datagram>, SubnetError> {
         loop {
             let due_ns = self.attendant.as_ref().map_or(u64::MAX, |attendant| attendant.borrow().due_ns());
-            if let Some(datagram) = self.transport.recv(until_ns.min(due_ns)).await? {
-                return Ok(Some(datagram));
-            }
             let now_ns = self.transport.now_ns();
             if now_ns >= due_ns {
                 self.tell_attendant(|attendant| attendant.wake(now_ns)).await?;
+                continue;
             }
-            if now_ns >= until_ns {
+            if let Some(datagram) = self.transport.recv(until_ns.min(due_ns)).await? {
+                return Ok(Some(datagram));
+            }
+            if self.transport.now_ns() >= until_ns {
                 return Ok(None);
             }
         }
@@ -232,11 +239,13 @@ impl<T: Transport> Manager<T> {
     /// A MAD that is none of the manager's business.
     async fn pass_on(&mut self, datagram: &Datagram) -> Result<(), SubnetError> {
         let now_ns = self.transport.now_ns();
-        let Some(attendant) = &self.attendant else { return Ok(self.counts.unknown += 1) };
-        let wanted = attendant.borrow_mut().take(datagram, now_ns);
+        let wanted = self.attendant.as_ref().and_then(|attendant| attendant.borrow_mut().take(datagram, now_ns));
         match wanted {
             Some(wanted) => self.tell_attendant(|_| wanted).await,
-            None => Ok(self.counts.unknown += 1),
+            None => {
+                self.counts.unknown += 1;
+                Ok(())
+            }
         }
     }
 

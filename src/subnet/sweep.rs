@@ -165,6 +165,13 @@ impl Sweep {
         path: Path,
         info: NodeInfo,
     ) {
+        if info.local_port.0 > info.num_ports {
+            let guid = info.node_guid;
+            return self.notices.push(format!(
+                "path {path}: node {guid} is left out: it has {} ports and answers by {}",
+                info.num_ports, info.local_port
+            ));
+        }
         let known = self.by_guid.get(&info.node_guid).copied();
         let node = known.unwrap_or_else(|| self.add(info.clone(), path.clone()));
         let arrived = (node, info.local_port);
@@ -252,6 +259,7 @@ impl Sweep {
             let attempted = "NodeInfo of the subnet manager's own device".to_string();
             return Err(SubnetError::NoPath { attempted });
         };
+        self.drop_doubled_lids();
         let mut builder = FabricBuilder::new();
         let nodes: BTreeMap<usize, NodeId> = self
             .by_guid
@@ -281,6 +289,42 @@ impl Sweep {
         let sm_port = sm_port.ok_or_else(|| SubnetError::NoPath { attempted: format!("own port {num}") })?;
         self.notices.sort();
         Ok(Discovered { fabric, sm_port, port_states, notices: self.notices })
+    }
+
+    /// A LID that two ports hold stays with the one that carries data, else with the lower GUID: who comes from another
+    /// subnet, or has been away, holds what it was given there. The other port counts as one without a LID.
+    fn drop_doubled_lids(&mut self) {
+        let mut holders: Vec<(bool, Guid, usize, PortNum)> = Vec::new();
+        for (node, found) in self.found.iter().enumerate() {
+            let flows =
+                found.ports.iter().any(|(&num, info)| num != PortNum::ZERO && state_of(info) == PortState::Active);
+            let owns = |num: &PortNum| !is_switch(&found.info) || *num == PortNum::ZERO;
+            holders.extend(
+                found.ports.keys().filter(|num| owns(num)).map(|&num| (!flows, found.info.node_guid, node, num)),
+            );
+        }
+        holders.sort_unstable();
+        let mut taken: BTreeMap<Lid, Lid> = BTreeMap::new();
+        for (.., node, num) in holders {
+            let Some(info) = self.found[node].ports.get_mut(&num) else { continue };
+            let (first, last) = (info.lid, Lid(info.lid.0.saturating_add(info.lmc.lids() - 1)));
+            if first == Lid(0) {
+                continue;
+            }
+            if !first.is_unicast() || !last.is_unicast() {
+                tracing::warn!(lid = %first, "a port holds what is no unicast LID: not counted");
+                info.lid = Lid(0);
+                continue;
+            }
+            if taken.range(..=last).next_back().is_some_and(|(_, &end)| end >= first) {
+                tracing::warn!(node = %self.found[node].info.node_guid, lid = %first, "another port has this LID too: not counted here");
+                if let Some(info) = self.found[node].ports.get_mut(&num) {
+                    info.lid = Lid(0);
+                }
+            } else {
+                taken.insert(first, last);
+            }
+        }
     }
 
     /// Width and speed of a cable, as whichever end was asked says.

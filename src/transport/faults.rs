@@ -5,6 +5,7 @@
 //! is that of the transport below.
 
 use super::{Datagram, Transport, TransportError};
+use crate::ids::Lmc;
 use async_trait::async_trait;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg32;
@@ -116,6 +117,10 @@ impl<T: Transport> Faulty<T> {
 
 #[async_trait(?Send)]
 impl<T: Transport> Transport for Faulty<T> {
+    fn answers_to(&mut self, lmc: Lmc) {
+        self.inner.answers_to(lmc);
+    }
+
     fn now_ns(&self) -> u64 {
         self.inner.now_ns()
     }

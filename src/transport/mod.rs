@@ -7,7 +7,7 @@
 pub mod faults;
 pub mod umad;
 
-use crate::ids::{Lid, Sl};
+use crate::ids::{Lid, Lmc, Sl};
 use crate::wire::MAD_SIZE;
 use async_trait::async_trait;
 
@@ -48,6 +48,9 @@ pub trait Transport {
 
     /// Sends one MAD. Returns once it is handed over, not when it arrives.
     async fn send(&mut self, datagram: Datagram) -> Result<(), TransportError>;
+
+    /// The port answers to 2^`lmc` LIDs from now on, for transports that choose the sender's LID by the service level.
+    fn answers_to(&mut self, _lmc: Lmc) {}
 
     /// The next MAD, or none once the time `until_ns` has come (`u64::MAX` waits for ever).
     async fn recv(&mut self, until_ns: u64) -> Result<Option<Datagram>, TransportError>;

@@ -44,7 +44,7 @@ impl Expected<'_> {
             self.port_is(subnet, &picture, port, master);
         }
         for &port in &switches {
-            tables_are(subnet, &picture, picture.fabric.port(port).node);
+            self.tables_are(subnet, &picture, picture.fabric.port(port).node);
         }
         for (&from, &to) in ends.iter().zip(ends.iter().skip(1)) {
             self.pair_is(subnet, &picture, from, to);
@@ -70,7 +70,7 @@ impl Expected<'_> {
             let lmc = if fabric.node(told.node).is_switch() { Lmc::default() } else { self.lmc };
             let (lid, name) = (picture.lid(port), fabric.describe_port(port));
             assert_eq!((told.lmc, lid.0 % lmc.lids()), (lmc, 0), "{name} has LID {lid}, LMC {}", told.lmc);
-            for lid in (lid.0..lid.0 + lmc.lids()).map(Lid) {
+            for lid in (lid.0..lid.0 + lmc.lids()).map(Lid).filter(|&lid| !is_left_out(fabric, lid)) {
                 let has_none = |leaf: &&NodeId| picture.lfts.tables[leaf.index()].get(lid).is_none();
                 let hole = leaves.iter().find(has_none).map(|&leaf| fabric.describe_node(leaf));
                 assert_eq!(hole, None, "no route there for LID {lid} of {name}");
@@ -107,15 +107,33 @@ impl Expected<'_> {
         assert!(known, "saquery NR of {name}: {record}");
     }
 
+    /// ibroute and saquery LFTR have the tables that dump_fts has.
+    fn tables_are(&self, subnet: &Subnet, picture: &Picture, switch: NodeId) {
+        let lid = picture.switch_lid(switch);
+        let table = &picture.lfts.tables[switch.index()];
+        let told = subnet.tool(&["ibroute", &lid.to_string()]);
+        let routes = read_lfts(told.as_bytes(), "ibroute", &picture.fabric)
+            .unwrap_or_else(|error| panic!("{}", error.render(false)));
+        assert_eq!(&routes.tables[switch.index()], table, "ibroute {lid}");
+        let top = picture.fabric.max_lid().map_or(0, |lid| lid.0);
+        for block in [0, top / BLOCK] {
+            let told = lft_block(&subnet.tool(&["saquery", "LFTR", &format!("{lid}/{block}")]));
+            let meant = |lid| table.get(lid).unwrap_or(PortNum::NO_ROUTE);
+            let first = block * BLOCK;
+            let rows: Vec<_> = (first..first + BLOCK).map(|lid| (Lid(lid), meant(Lid(lid)))).collect();
+            let known = |&(lid, _): &(Lid, PortNum)| !is_left_out(&picture.fabric, lid);
+            let [told, rows]: [Vec<_>; 2] = [told, rows].map(|rows| rows.into_iter().filter(known).take(64).collect());
+            assert_eq!(told, rows, "saquery LFTR {lid}/{block}");
+        }
+    }
+
     /// The SA gives a path of the active half, and ibtracert goes the way of the tables, for that one and for all others.
     fn pair_is(&self, subnet: &Subnet, picture: &Picture, from: PortId, to: PortId) {
         let fabric = &picture.fabric;
         let base = |port| picture.lid(port).to_string();
         let told = paths(&subnet.tool(&["saquery", "PR", "--slid", &base(from), "--dlid", &base(to)]));
         assert!(!told.is_empty(), "no path from {} to {}", fabric.describe_port(from), fabric.describe_port(to));
-        for path in told {
-            self.path_is(fabric, path, from, to);
-        }
+        told.into_iter().for_each(|path| self.path_is(fabric, path, from, to));
         for offset in 0..self.lmc.lids() {
             let [slid, dlid] = [from, to].map(|port| Lid(picture.lid(port).0 + offset));
             let told = trace(&subnet.tool(&["ibtracert", &slid.to_string(), &dlid.to_string()]));
@@ -157,23 +175,9 @@ impl Expected<'_> {
     }
 }
 
-/// ibroute and saquery LFTR have the tables that dump_fts has.
-fn tables_are(subnet: &Subnet, picture: &Picture, switch: NodeId) {
-    let lid = picture.switch_lid(switch);
-    let table = &picture.lfts.tables[switch.index()];
-    let told = subnet.tool(&["ibroute", &lid.to_string()]);
-    let routes = read_lfts(told.as_bytes(), "ibroute", &picture.fabric)
-        .unwrap_or_else(|error| panic!("{}", error.render(false)));
-    assert_eq!(&routes.tables[switch.index()], table, "ibroute {lid}");
-    let top = picture.fabric.max_lid().map_or(0, |lid| lid.0);
-    for block in [0, top / BLOCK] {
-        let told = lft_block(&subnet.tool(&["saquery", "LFTR", &format!("{lid}/{block}")]));
-        let meant = |lid| table.get(lid).unwrap_or(PortNum::NO_ROUTE);
-        let first = block * BLOCK;
-        let rows: Vec<_> = (first..first + BLOCK).map(|lid| (Lid(lid), meant(Lid(lid)))).collect();
-        let told: Vec<_> = told.into_iter().take(rows.len()).collect();
-        assert_eq!(told, rows, "saquery LFTR {lid}/{block}");
-    }
+/// dump_fts and ibroute end at the last whole block below LinearFDBTop: where that begins a block, they leave it out.
+fn is_left_out(fabric: &Fabric, lid: Lid) -> bool {
+    fabric.max_lid() == Some(lid) && lid.0.is_multiple_of(BLOCK)
 }
 
 /// The way from an end port to a LID by the tables: the port out of each node, and the end of that cable.

@@ -5,16 +5,25 @@
 #![allow(dead_code)] // The plumbing is shared with an example, which needs other parts of it.
 
 mod agree;
+mod brings_up;
 mod fabrics;
 mod judges;
 mod lids;
+mod loses_the_root;
 mod opensm;
 mod opensm_agrees;
 mod picture;
 #[path = "../../examples/ibdmchk_agreement/process.rs"]
 mod process;
+mod sm;
 mod subnet;
+mod survives;
 mod told;
+
+/// The program under test.
+fn reconfig() -> std::path::PathBuf {
+    env!("CARGO_BIN_EXE_reconfig").into()
+}
 
 /// What all of it takes.
 const PROGRAMS: [&str; 11] = [
@@ -36,6 +45,10 @@ fn installed() -> bool {
     let missing = process::missing(&PROGRAMS);
     if !missing.is_empty() {
         let packages = "opensm, ibsim-utils, infiniband-diags, ibutils";
+        assert!(
+            std::env::var_os("RECONFIG_TOOLS_REQUIRED").is_none(),
+            "not installed, and RECONFIG_TOOLS_REQUIRED is set: {missing:?}"
+        );
         println!("SKIPPED: {} not installed (Debian: {packages})", missing.join(", "));
     }
     missing.is_empty()

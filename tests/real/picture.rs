@@ -8,7 +8,7 @@ use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Lid, PortNum};
 use reconfig::tables::SlToVl;
 use reconfig::tables::dump::{Lfts, read_lfts};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 
 /// What was seen.
@@ -35,6 +35,11 @@ impl Picture {
         let lfts =
             read_lfts(fts.as_bytes(), "dump_fts", &fabric).unwrap_or_else(|error| panic!("{}", error.render(false)));
         Picture { net, fabric, fts, lfts }
+    }
+
+    /// The same, as far as a smaller fabric of the same indices has it.
+    pub fn within(&self, fabric: Fabric) -> Picture {
+        Picture { net: self.net.clone(), fabric, fts: self.fts.clone(), lfts: self.lfts.clone() }
     }
 
     /// The cables, each as its two ends by description and port.
@@ -67,18 +72,17 @@ impl Picture {
         ports.filter(|port| port.peer.is_some() && port.num != PortNum::ZERO).map(|port| port.num).collect()
     }
 
-    /// Asks switches and CAs for the SL-to-VL tables of their cabled ports.
+    /// Asks switches and CAs for the SL-to-VL tables of their cabled ports, by directed routes: no table need be right.
     pub fn lanes(&self, subnet: &Subnet, nodes: &[NodeId]) -> Lanes {
+        let routes = self.routes();
         let mut asked = Vec::new();
         for &node in nodes {
+            let Some(route) = &routes[node.index()] else { panic!("no way to {}", self.fabric.describe_node(node)) };
             for port in self.cabled(node) {
-                let id = self.fabric.port_at(node, port).expect("a cabled port is there");
-                let switch = self.fabric.node(node).is_switch();
-                let lid = if switch { self.switch_lid(node) } else { self.lid(id) };
                 asked.push((
                     node,
                     port,
-                    ["smpquery", "sl2vl", &lid.to_string(), &port.to_string()].map(String::from).to_vec(),
+                    ["smpquery", "-D", "sl2vl", route, &port.to_string()].map(String::from).to_vec(),
                 ));
             }
         }
@@ -92,10 +96,30 @@ impl Picture {
         lanes
     }
 
+    /// Directed routes from where ibnetdiscover ran, as the tools take them, by node.
+    fn routes(&self) -> Vec<Option<String>> {
+        let mut routes = vec![None; self.fabric.node_count()];
+        let (origin, _) = self.fabric.origin().expect("ibnetdiscover says where it ran");
+        let start = self.fabric.by_guid(origin).expect("ibnetdiscover lists where it ran");
+        routes[start.index()] = Some("0".to_string());
+        let mut open = VecDeque::from([start]);
+        while let Some(node) = open.pop_front() {
+            for port in self.fabric.ports_of(node) {
+                if let Some(next) = self.fabric.neighbour(port).filter(|next| routes[next.index()].is_none()) {
+                    let so_far = routes[node.index()].clone().unwrap_or_default();
+                    routes[next.index()] = Some(format!("{so_far},{}", self.fabric.port(port).num));
+                    // A CA leads nowhere, unless it is the first.
+                    open.extend(Some(next).filter(|&next| self.fabric.node(next).is_switch()));
+                }
+            }
+        }
+        routes
+    }
+
     /// SL-to-VL tables in the form that ibdmchk and `reconfig audit` take.
     pub fn lanes_file(&self, lanes: &Lanes) -> String {
         let mut text = String::new();
-        for ((node, input, output), table) in lanes {
+        for ((node, input, output), table) in lanes.iter().filter(|((node, ..), _)| self.fabric.node(*node).present) {
             let _ = write!(text, "{} {input} {output}", self.fabric.node(*node).guid);
             for pair in table.0.chunks(2) {
                 let _ = write!(text, " {:#04x}", pair[0].get() << 4 | pair[1].get());

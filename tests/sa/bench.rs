@@ -1,7 +1,7 @@
 //! A bundled fabric brought up, subnet administration over it, and a client that asks.
 
 #[path = "../changes/mod.rs"]
-mod changes;
+pub mod changes;
 
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::{Half, Lid, PortNum, Sl};

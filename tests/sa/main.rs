@@ -3,6 +3,7 @@
 
 mod answers;
 mod bench;
+mod beside_opensm;
 mod rmpp;
 mod services;
 mod subscriptions;

@@ -241,3 +241,21 @@ fn an_acknowledgement_answers_the_method_of_the_segments() {
     let step = Receiver::begin(&first[0], Pace::default(), 0).take(&first[0], 0);
     assert_eq!((step.mads[0].method, step.mads[0].tid), (Method::GetTable, 77));
 }
+
+#[test]
+fn who_was_never_heard_of_is_sent_nothing_unasked() {
+    let pace = Pace { unheard: false, ..Pace::default() };
+    let (mut sender, first) = Sender::begin(head(), message(1000), pace, 0);
+    assert_eq!(first.len(), 1);
+    let patience_ns = pace.resend_ns * (u64::from(pace.retries) + 1);
+    assert_eq!(sender.due_ns(), patience_ns);
+    assert_eq!(sender.begin_again(5), first, "asked again, it answers again");
+    let step = sender.wake(patience_ns + 5);
+    assert_eq!((step.mads.len(), step.end), (0, Some(Err(TransferFailure::Unheard { segments: 5 }))));
+
+    let (mut sender, _) = Sender::begin(head(), message(1000), pace, 0);
+    let acknowledged = Rmpp { segment: 1, length: 2, ..Rmpp::of(RmppType::Ack) };
+    let ack = SaMad { rmpp: acknowledged, ..head() };
+    assert_eq!(sender.take(&ack, 9).mads.len(), 1, "the second segment");
+    assert_eq!(sender.wake(9 + pace.resend_ns).mads.len(), 1, "and once more: there is somebody");
+}

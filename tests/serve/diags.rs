@@ -1,6 +1,6 @@
 //! infiniband-diags on a cold subnet: what directed routes can ask.
 
-use crate::harness::{Served, bundled, installed};
+use crate::harness::{Beside, Served, bundled, installed};
 use reconfig::fabric::{Fabric, NodeKind, format};
 use reconfig::ids::{Guid, PortNum};
 use std::collections::BTreeSet;
@@ -92,4 +92,32 @@ fn a_program_that_waits_for_each_answer_repeats_exactly() {
         (last["simulated_ns"].clone(), last["trace_hash"].clone(), last["mads"].clone())
     };
     assert_eq!(conversation(), conversation());
+}
+
+#[test]
+fn a_program_that_is_killed_is_noticed() {
+    if !installed(&["ibping"]) {
+        return;
+    }
+    let served = Served::start(&bundled("ring-8"), &[]);
+    let clients = |served: &Served| served.status()["clients"].as_array().unwrap().len();
+    let mut program = served.program_for("host-1 HCA-1", &["-s", "KILL", "3"], "ibping");
+    program.arg("-S");
+    let _killed = Beside::start(program);
+    served.until("a client", |served| clients(served) == 1);
+    served.until("its death", |served| clients(served) == 0);
+}
+
+#[test]
+fn a_subnet_that_is_up_needs_no_manager() {
+    if !installed(&["perfquery"]) {
+        return;
+    }
+    let served = Served::start(&bundled("fat-tree-4-2"), &["--warm", "--lmc", "1", "--start"]);
+    let text = served.run("host-2 HCA-1", "smpquery", &["portinfo", "-D", "0"]).well();
+    assert!(text.contains("LinkState:.......................Active"), "{text}");
+    assert!(text.contains("LMC:.............................1"), "{text}");
+    served.until("packets", |served| served.status()["packets"]["delivered"].as_u64().unwrap() > 1_000);
+    let text = served.run("host-2 HCA-1", "perfquery", &[]).well();
+    assert!(!text.contains("PortXmitPkts:....................0\n"), "{text}");
 }

@@ -25,6 +25,10 @@ pub fn installed(programs: &[&str]) -> bool {
     match programs.iter().chain(&["ibsim-run", "timeout"]).find(|program| !there(program)) {
         None => true,
         Some(program) => {
+            assert!(
+                std::env::var_os("RECONFIG_TOOLS_REQUIRED").is_none(),
+                "{program} is not installed, and RECONFIG_TOOLS_REQUIRED is set"
+            );
             println!("SKIPPED: {program} is not installed");
             false
         }
@@ -64,8 +68,13 @@ impl Served {
 
     /// A program in front of the server, on a node, to be run in the test's folder.
     pub fn program(&self, host: &str, program: &str) -> Command {
+        self.program_for(host, &[PATIENCE], program)
+    }
+
+    /// The same, ended as these arguments tell `timeout`.
+    pub fn program_for(&self, host: &str, patience: &[&str], program: &str) -> Command {
         let mut command = Command::new("timeout");
-        command.args([PATIENCE, "ibsim-run", program]).current_dir(self.folder.path());
+        command.args(patience).args(["ibsim-run", program]).current_dir(self.folder.path());
         command.env("IBSIM_SOCKNAME", &self.name).env("SIM_HOST", host);
         command.env("OSM_TMP_DIR", self.folder.path()).env("OSM_CACHE_DIR", self.folder.path());
         command

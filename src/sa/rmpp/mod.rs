@@ -20,6 +20,10 @@ pub struct Pace {
     pub resend_ns: u64,
     /// How often it does so without hearing anything.
     pub retries: u32,
+    /// Whether it sends again, and says that it gives up, before it has heard anything at all. Where not, the request that
+    /// the other end repeats brings the first segment once more; ends that know nothing of the protocol hear no more than
+    /// one answer to a question.
+    pub unheard: bool,
     /// A whole transfer takes no longer, in nanoseconds; a receiver also remembers a message that came for this long.
     pub total_ns: u64,
     /// Segments beyond the last acknowledged one that a receiver takes.
@@ -30,7 +34,14 @@ pub struct Pace {
 
 impl Default for Pace {
     fn default() -> Pace {
-        Pace { resend_ns: 400_000_000, retries: 5, total_ns: 40_000_000_000, window: 64, most_bytes: 64 << 20 }
+        Pace {
+            resend_ns: 400_000_000,
+            retries: 5,
+            unheard: true,
+            total_ns: 40_000_000_000,
+            window: 64,
+            most_bytes: 64 << 20,
+        }
     }
 }
 
@@ -46,6 +57,12 @@ pub enum TransferFailure {
         of: u32,
         /// What was told to the other end.
         status: RmppStatus,
+    },
+    /// Nothing was ever heard of the other end, and nothing sent to it unasked.
+    #[error("nobody acknowledged the first of {segments} segments")]
+    Unheard {
+        /// How many there are.
+        segments: u32,
     },
     /// The other end stopped or aborted.
     #[error("the other end ended it after {segments} of {of} segments: {status:?}")]

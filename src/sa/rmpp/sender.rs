@@ -52,6 +52,16 @@ impl Sender {
         (sender, first)
     }
 
+    /// The receiver asked again, as if it had heard nothing. Unless it has acknowledged something, it is sent the first
+    /// segment once more.
+    pub fn begin_again(&mut self, now_ns: u64) -> Vec<SaMad> {
+        if self.ended || self.acknowledged > 0 {
+            return Vec::new();
+        }
+        self.sent = 0;
+        self.send_on(now_ns)
+    }
+
     /// Bytes of the message.
     pub fn bytes(&self) -> usize {
         self.data.len()
@@ -80,6 +90,10 @@ impl Sender {
     pub fn wake(&mut self, now_ns: u64) -> Step<()> {
         if now_ns < self.due_ns() {
             return Step::nothing();
+        }
+        if self.is_unheard() {
+            let failure = TransferFailure::Unheard { segments: self.segments };
+            return self.end(Vec::new(), Err(failure));
         }
         if now_ns >= self.deadline_ns {
             return self.give_up(RmppStatus::TooLong);
@@ -116,8 +130,14 @@ impl Sender {
         let last = self.segments.min(self.window_last).min(most);
         let mads: Vec<SaMad> = (self.sent + 1..=last).map(|number| self.segment(number)).collect();
         self.sent = self.sent.max(last);
-        self.resend_ns = now_ns.saturating_add(self.pace.resend_ns);
+        let silences = if self.is_unheard() { u64::from(self.pace.retries) + 1 } else { 1 };
+        self.resend_ns = now_ns.saturating_add(self.pace.resend_ns.saturating_mul(silences));
         mads
+    }
+
+    /// Whether nothing was heard yet of a receiver that is then sent nothing unasked.
+    fn is_unheard(&self) -> bool {
+        !self.pace.unheard && (self.acknowledged, self.window_last) == (0, 1)
     }
 
     fn segment(&self, number: u32) -> SaMad {

@@ -155,6 +155,9 @@ pub struct Status {
     pub smps: SmpStatus,
     /// Sweeps and traps since the beginning.
     pub sweeps: SweepStatus,
+    /// Requests to subnet administration since the beginning, by attribute.
+    #[serde(default)]
+    pub sa_requests: BTreeMap<String, u64>,
     /// Changes since the beginning, by outcome.
     pub changes: BTreeMap<String, u64>,
     /// The last change that ended.
@@ -348,7 +351,10 @@ pub enum Happening {
         barrier: String,
     },
     /// A change ended.
-    Change(Box<ChangeDone>),
+    Change {
+        /// How.
+        done: Box<ChangeDone>,
+    },
     /// What an administrator should know.
     Warning {
         /// In a sentence.
@@ -503,6 +509,64 @@ impl ChangeDone {
             proved: report.plan.proof().is_some(),
             smps: SmpStatus::from(&smps),
             stranded: report.stranded.iter().map(|&port| fabric.describe_port(port)).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Written and read again.
+    fn again<T: Serialize + for<'a> Deserialize<'a>>(value: &T) -> T {
+        let text = serde_json::to_string(value).expect("plain values");
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    #[test]
+    fn everything_said_is_understood() {
+        let done = ChangeDone::unwritten(ChangeOutcome::CalledOff, Half::Upper, "test", Some("why".to_string()));
+        let (state, node, text) = ("draining".to_string(), "spine-1".to_string(), "a sentence".to_string());
+        let fabric = FabricStatus { switches: 1, cas: 2, links: 3 };
+        let happenings = [
+            Happening::Role { role: "master".to_string() },
+            Happening::SubnetUp { fabric, arrival: "cold".to_string() },
+            Happening::Trap { number: 128, lid: Lid(4), node: Some(node.clone()) },
+            Happening::Noticed { node, silent: true },
+            Happening::Swept { took_ns: 5, left_out: 6 },
+            Happening::Begun { cause: text.clone() },
+            Happening::State { state: state.clone() },
+            Happening::Held { barrier: state },
+            Happening::Change { done: Box::new(done.clone()) },
+            Happening::Warning { text: text.clone() },
+            Happening::Missed { events: 7 },
+        ];
+        for what in happenings {
+            let reply = Reply::Event(Event::at(8, what));
+            assert_eq!(again(&reply), reply);
+        }
+        let replies =
+            [Reply::Changed(Box::new(done)), Reply::Done { text: text.clone() }, Reply::refused(Fault::Subnet, text)];
+        for reply in replies {
+            assert_eq!(again(&reply), reply);
+        }
+    }
+
+    #[test]
+    fn every_order_is_understood() {
+        let link = Element::Link("leaf-1:3".to_string());
+        let orders = [
+            Order::Status,
+            Order::Events,
+            Order::Change(ChangeOrder { remove: link.clone(), planned: true, dry_run: true }),
+            Order::TakeBack { element: link },
+            Order::Sweep,
+            Order::Abort,
+            Order::Continue,
+            Order::LogLevel { filter: "debug".to_string() },
+        ];
+        for order in orders {
+            assert_eq!(again(&order), order);
         }
     }
 }

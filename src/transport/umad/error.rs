@@ -120,5 +120,8 @@ impl UmadError {
 
 /// Why a port that was open is no longer of use.
 pub(super) fn gone(adapter: &str, port: PortNum, error: &io::Error) -> String {
-    format!("sending through {adapter} port {port} failed: {error}")
+    format!(
+        "sending through {adapter} port {port} failed: {error}; the adapter, its driver or ibsim went away: start again \
+         when it is back"
+    )
 }

@@ -11,6 +11,7 @@
 use super::adapters::{Adapter, AdapterPort};
 use crate::ids::{Guid, Lid, PortNum, Sl};
 use crate::transport::Datagram;
+use crate::wire::sa::length_of;
 use crate::wire::{MAD_SIZE, PortPhysState, PortState};
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uint, c_void};
 use std::io;
@@ -253,7 +254,7 @@ impl Library {
             (self.functions.set_addr)(start, lid, qp, sl, out.qkey as c_int);
             let address: *mut RawAddress = (self.functions.get_mad_addr)(start).cast();
             (*address).path_bits = out.path_bits;
-            (self.functions.send)(port.0, agent.0, start, MAD_SIZE as c_int, out.answer_ms as c_int, 0)
+            (self.functions.send)(port.0, agent.0, start, length_of(out.bytes) as c_int, out.answer_ms as c_int, 0)
         };
         if code < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }

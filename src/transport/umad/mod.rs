@@ -243,6 +243,10 @@ impl Umad {
 
 #[async_trait(?Send)]
 impl Transport for Umad {
+    fn answers_to(&mut self, lmc: Lmc) {
+        self.set_lmc(lmc);
+    }
+
     fn now_ns(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }

@@ -11,7 +11,7 @@ record! {
         lid: Lid = 0, 16;
         /// Which 32 keys.
         block: u16 = 16, 16;
-        /// The port of a switch; 0 elsewhere.
+        /// The port.
         port: PortNum = 32, 8;
         /// The keys.
         table: PKeyTable = 64, 512;

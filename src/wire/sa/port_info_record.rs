@@ -14,7 +14,7 @@ record! {
         lid: Lid = 0, 16;
         /// The port.
         port: PortNum = 16, 8;
-        /// In a request: [`PortInfoRecord::MATCH_CAPABILITIES`].
+        /// In a request: how much of PortInfo the asker understands.
         options: u8 = 24, 8;
         /// The port's PortInfo; its M_Key only for those who are trusted.
         info: PortInfo = 32, 512;
@@ -41,6 +41,9 @@ impl PortInfoRecord {
     /// PortInfo:CapabilityMask.
     pub const CAPABILITY_MASK: u32 = 7;
 
-    /// Option: a port matches that has every capability asked for, instead of exactly those.
-    pub const MATCH_CAPABILITIES: u8 = 0x80;
+    /// PortInfo:CapabilityMask2.
+    pub const CAPABILITY_MASK2: u32 = 53;
+
+    /// Bit of a request's modifier: a port matches that has every capability asked for, instead of exactly those.
+    pub const MATCH_CAPABILITIES: u32 = 1 << 31;
 }

@@ -1,0 +1,147 @@
+//! The root goes: its cables in ibsim's console, which is trap 128, or by `reconfig change`. Five phases with real SMPs; at
+//! every barrier the subnet is looked at from outside, and judged.
+
+use super::brings_up::{BOTH, all_is_well, expected, topology};
+use super::fabrics::{Net, SMALL, generated};
+use super::installed;
+use super::judges::Court;
+use super::picture::{Lanes, Picture};
+use super::sm::{COMPLETED, Place, Sm, without};
+use super::subnet::Subnet;
+use reconfig::fabric::{Fabric, NodeId};
+use reconfig::ids::{Half, Sl, Vl, VlSet};
+
+/// The states in which a change comes to its barriers.
+const BARRIERS: [&str; 7] = ["splitting", "flushing", "installing", "swapping", "moving", "draining", "restoring"];
+/// With four data VLs: what the old half keeps, and what the new one gets.
+const A: VlSet = VlSet(0b0011);
+const B: VlSet = VlSet(0b1100);
+
+/// A subnet up, the tools at the manager's node, which does not hang on the root.
+struct Scene {
+    topology: Fabric,
+    place: Place,
+    subnet: Subnet,
+    manager: Sm,
+}
+
+impl Scene {
+    fn of(net: &Net, options: &[&str]) -> Scene {
+        let topology = topology(net);
+        let place = Place::of(&topology);
+        let mut subnet = Subnet::serve(&net.text);
+        subnet.tools_at(&place.node);
+        let manager = Sm::bring_up(&subnet, &place.node, options);
+        Scene { topology, place, subnet, manager }
+    }
+
+    fn root(&self) -> String {
+        self.topology.node(self.place.root).description.trim().to_string()
+    }
+}
+
+/// Between split and restore the service levels of each half have lanes of their own, at every switch.
+fn lanes_are_apart(picture: &Picture, lanes: &Lanes, state: &str) {
+    for ((node, input, output), table) in lanes {
+        let cabled = input.0 == 0 || picture.cabled(*node).contains(input);
+        if picture.fabric.node(*node).is_switch() && cabled && input != output {
+            let of = |half: Half| half.sls().map(|sl: Sl| table.get(sl)).collect::<VlSet>();
+            let name = picture.fabric.describe_node(*node);
+            assert_eq!((of(Half::Lower), of(Half::Upper)), (A, B), "{state}: {name}[{input}] to [{output}]: {table:?}");
+        }
+    }
+}
+
+/// The half that end ports discard at: the spare one until the swap, the retired one after it, none once all is over.
+fn fence_stands(picture: &Picture, lanes: &Lanes, state: &str) {
+    let closed = match state {
+        "splitting" | "flushing" | "installing" => Half::Upper,
+        "moving" | "draining" => Half::Lower,
+        _ => return,
+    };
+    for ((node, _, port), table) in lanes.iter().filter(|((node, ..), _)| !picture.fabric.node(*node).is_switch()) {
+        let discards = |half: Half| half.sls().all(|sl| table.get(sl) == Vl::MANAGEMENT);
+        let name = format!("{state}: {}[{port}]: {table:?}", picture.fabric.describe_node(*node));
+        assert_eq!((discards(closed), discards(closed.other())), (true, false), "{name}");
+    }
+}
+
+/// Looks at the subnet at a barrier. Planned: the root is still there, and the old half reaches everybody.
+fn judged_at(scene: &Scene, state: &str, planned: bool) {
+    let picture = Picture::take(&scene.subnet);
+    let nodes: Vec<NodeId> = picture.fabric.nodes().filter(|(_, node)| node.present).map(|(id, _)| id).collect();
+    let lanes = picture.lanes(&scene.subnet, &nodes);
+    // Judged is what a packet meets that has passed the fence.
+    let mut inner = lanes.clone();
+    inner.retain(|(node, ..), _| picture.fabric.node(*node).is_switch());
+    let court = Court::new(&scene.subnet, &picture, Some(&inner));
+    if state != "restoring" {
+        lanes_are_apart(&picture, &lanes, state);
+        fence_stands(&picture, &lanes, state);
+        court.finds_no_loop();
+    }
+    let at = BARRIERS.iter().position(|&name| name == state).expect("a state of the list");
+    let (installed, swapped) = (at >= 2, at >= 3);
+    if planned && !swapped {
+        court.accepts(if installed { &BOTH[..1] } else { &BOTH });
+    }
+    if installed {
+        let root = picture.fabric.by_guid(scene.topology.node(scene.place.root).guid);
+        let rest = root.map(|root| picture.within(without(&picture.fabric, root, &scene.place.node)));
+        Court::new(&scene.subnet, rest.as_ref().unwrap_or(&picture), Some(&inner)).accepts(&BOTH[1..]);
+    }
+}
+
+fn passes_its_barriers(net: &Net, planned: bool) {
+    let scene = &mut Scene::of(net, &["--pause-at-barriers"]);
+    all_is_well(&scene.subnet, &expected(&scene.topology, 1, Half::Lower), &BOTH);
+    let root = scene.root();
+    let order = if planned {
+        Some(scene.manager.begin(&scene.subnet, "change", &["--remove-switch", &root, "--planned"]))
+    } else {
+        scene.subnet.unlink(&root, None);
+        None
+    };
+    let scene = &*scene;
+    let mut states = scene.manager.at_each_barrier(&scene.subnet, |state| judged_at(scene, state, planned));
+    states.dedup();
+    assert_eq!(states, BARRIERS, "{}", net.name);
+    assert_eq!(scene.manager.count(COMPLETED), 1, "{}", net.name);
+    drop(order);
+    if !planned {
+        let rest = without(&scene.topology, scene.place.root, &scene.place.node);
+        all_is_well(&scene.subnet, &expected(&rest, 1, Half::Upper), &BOTH[1..]);
+    }
+}
+
+#[test]
+fn its_cables_go_and_every_barrier_is_judged() {
+    if installed() {
+        SMALL[..2].iter().for_each(|&(topology, seed)| passes_its_barriers(&generated(topology, seed), false));
+    }
+}
+
+#[test]
+fn it_is_emptied_on_request_and_every_barrier_is_judged() {
+    if installed() {
+        SMALL[..2].iter().for_each(|&(topology, seed)| passes_its_barriers(&generated(topology, seed), true));
+    }
+}
+
+#[test]
+fn its_cables_go_and_come_back() {
+    if !installed() {
+        return;
+    }
+    for (topology, seed) in SMALL {
+        let mut scene = Scene::of(&generated(topology, seed), &[]);
+        let root = scene.root();
+        scene.subnet.unlink(&root, None);
+        scene.manager.wait(&scene.subnet, COMPLETED, 1);
+        let rest = without(&scene.topology, scene.place.root, &scene.place.node);
+        all_is_well(&scene.subnet, &expected(&rest, 1, Half::Upper), &BOTH[1..]);
+        scene.subnet.relink(&root, None);
+        scene.manager.wait(&scene.subnet, COMPLETED, 2);
+        all_is_well(&scene.subnet, &expected(&scene.topology, 1, Half::Lower), &BOTH[..1]);
+    }
+}

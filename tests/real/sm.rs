@@ -1,0 +1,136 @@
+//! `reconfig sm` as the subnet manager.
+
+use super::process::{Background, Ended, lossy, run};
+use super::reconfig;
+use super::subnet::Subnet;
+use reconfig::fabric::{Fabric, NodeId, PortId};
+use reconfig::ids::Lmc;
+use reconfig::lid;
+use reconfig::routing::{Demand, Engine, UpDown};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+/// What its log says of a change that was made.
+pub const COMPLETED: &str = "outcome=Completed smps=";
+/// How long it may take to bring a subnet up, or to change it.
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// `reconfig sm`, running.
+pub struct Sm {
+    process: Background,
+    log: PathBuf,
+    socket: PathBuf,
+}
+
+impl Sm {
+    /// Starts it at a node, under a name of its own.
+    pub fn start(subnet: &Subnet, node: &str, name: &str, options: &[&str]) -> Sm {
+        let mut command = subnet.command(reconfig(), Some(node));
+        let [log, socket] = ["err", "sock"].map(|kind| subnet.folder().join(format!("{name}.{kind}")));
+        command
+            .args(["sm", "-v", "--color", "never", "--settle", "0.2", "--life-time-value", "8", "--socket"])
+            .arg(&socket)
+            .args(options);
+        Sm { process: subnet.background(&mut command, name), log, socket }
+    }
+
+    /// Starts it, and waits until it has brought the subnet up.
+    pub fn bring_up(subnet: &Subnet, node: &str, options: &[&str]) -> Sm {
+        let manager = Sm::start(subnet, node, &subnet.name("sm"), options);
+        manager.wait(subnet, "SUBNET UP", 1);
+        manager
+    }
+
+    /// What `reconfig status` says.
+    pub fn status(&self, subnet: &Subnet) -> serde_json::Value {
+        let ended = self.ask(subnet, "status", &["--json"]);
+        serde_json::from_str(&ended.output).unwrap_or_else(|_| panic!("status: {} {}", ended.how, ended.errors))
+    }
+
+    /// `reconfig change` or another command that speaks to it, to its end.
+    pub fn ask(&self, subnet: &Subnet, command: &str, options: &[&str]) -> Ended {
+        let mut program = Command::new(reconfig());
+        program.arg(command).args(options).arg("--socket").arg(&self.socket);
+        run(&mut program, subnet.folder(), &subnet.name(command), LIMIT).expect("the binary is built")
+    }
+
+    /// The same beside others.
+    pub fn begin(&self, subnet: &Subnet, command: &str, options: &[&str]) -> Background {
+        let mut program = Command::new(reconfig());
+        program.arg(command).args(options).arg("--socket").arg(&self.socket);
+        subnet.background(&mut program, &subnet.name(command))
+    }
+
+    /// Goes from barrier to barrier until a change is over, and looks round at each; the states that it stood in.
+    pub fn at_each_barrier(&self, subnet: &Subnet, mut look: impl FnMut(&str)) -> Vec<String> {
+        let mut states = Vec::new();
+        loop {
+            let next = states.len() + 1;
+            let come = || self.count("waiting for leave") >= next || self.count("the change is over") > 0;
+            subnet.wait("the next barrier", LIMIT, come);
+            if self.count("the change is over") > 0 {
+                return states;
+            }
+            let status = self.status(subnet);
+            let state = status["state"].as_str().unwrap_or_default().to_string();
+            assert!(status["held"].is_string(), "it waits at a barrier: {status:#}");
+            look(&state);
+            states.push(state);
+            let ended = self.ask(subnet, "change", &["--continue"]);
+            assert_eq!(ended.code, Some(0), "change --continue: {}", ended.errors);
+        }
+    }
+
+    /// Whether it runs.
+    pub fn is_alive(&mut self) -> bool {
+        self.process.is_running()
+    }
+
+    /// How often its log holds the words.
+    pub fn count(&self, words: &str) -> usize {
+        lossy(&self.log).map_or(0, |text| text.matches(words).count())
+    }
+
+    /// Waits until its log holds the words so often.
+    pub fn wait(&self, subnet: &Subnet, words: &str, times: usize) {
+        subnet.wait(&format!("`{words}` in the log of reconfig sm"), LIMIT, || self.count(words) >= times);
+    }
+}
+
+/// Where a manager sits, and what it routes by.
+pub struct Place {
+    /// The root of up*/down*.
+    pub root: NodeId,
+    /// The description, hence ibsim's name, of the manager's node: the first CA that does not hang on the root.
+    pub node: String,
+}
+
+impl Place {
+    /// In a fabric as it is served.
+    pub fn of(fabric: &Fabric) -> Place {
+        let numbered = lid::assign(fabric, Lmc::masked(1)).unwrap_or_else(|error| panic!("{error}"));
+        let demand = Demand::all(&numbered, 1);
+        let function = UpDown::default().route(&numbered, &demand).unwrap_or_else(|error| panic!("{error}"));
+        let root = function.root().expect("up*/down* has a root");
+        let elsewhere = |port: &PortId| numbered.neighbour(*port) != Some(root);
+        let port = numbered.end_ports().find(elsewhere).or_else(|| numbered.end_ports().next()).expect("a CA");
+        Place { root, node: fabric.node(fabric.port(port).node).description.trim().to_string() }
+    }
+}
+
+/// What is left of a fabric without a switch, seen from a node: what hangs on nothing else is gone too.
+pub fn without(fabric: &Fabric, switch: NodeId, from: &str) -> Fabric {
+    let rest = fabric.without_nodes(&[switch]);
+    let named = |id: &NodeId| rest.node(*id).description.trim() == from;
+    let start = rest.nodes().map(|(id, _)| id).find(named).expect("the manager's node is there");
+    let mut reached = vec![false; rest.node_count()];
+    let mut open = vec![start];
+    while let Some(node) = open.pop() {
+        if !std::mem::replace(&mut reached[node.index()], true) {
+            open.extend(rest.ports_of(node).filter_map(|port| rest.neighbour(port)));
+        }
+    }
+    let gone: Vec<NodeId> = rest.nodes().map(|(id, _)| id).filter(|id| !reached[id.index()]).collect();
+    rest.without_nodes(&gone)
+}

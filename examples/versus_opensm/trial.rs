@@ -34,6 +34,8 @@ pub struct Setting {
     pub seed: String,
     /// HOQLife and LifeTimeValue act as managers write them.
     pub limits: bool,
+    /// Packets that are to leave by the port they came in by do so; switches of InfiniBand discard them.
+    pub turn_back: bool,
 }
 
 /// What came of it. Counts of packets and MADs are since the death; times as well.
@@ -103,6 +105,9 @@ impl Setting {
     fn options(&self, side: Side) -> Vec<String> {
         let mut options = vec!["--load", &self.load, "--speed", &self.speed, "--seed", &self.seed];
         options.extend(["--paths", side.paths(&self.engine)]);
+        if !self.turn_back {
+            options.push("--discard-turned-back");
+        }
         if self.limits {
             options.push("--limits-as-programmed");
         }

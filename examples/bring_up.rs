@@ -1,9 +1,9 @@
 //! How long `reconfig sm` and OpenSM take to bring up the same cold subnet on real ibsim, and the ratio.
 //!
-//! `cargo run --release --example bring_up -- [--repetitions N] [TOPOLOGY …]` serves each topology by a fresh ibsim for
+//! `cargo run --release --example bring_up -- [--repetitions N] [TOPOLOGY …|all]` serves each topology by a fresh ibsim for
 //! every run, in turn to every manager, and prints medians of the time on the wall from the start of the program until its
-//! log says SUBNET UP. Both give end ports two LIDs (LMC 1) and sit at the same host. Without arguments: a fat tree of 320
-//! switches and 1024 CAs, and one of 972 and 5832.
+//! log says SUBNET UP. Both give end ports two LIDs (LMC 1) and sit at the same host. Without arguments: once, on a fat tree of
+//! 320 switches and 1024 CAs; `all` is that one and one of 972 and 5832.
 #![allow(dead_code)] // The plumbing is shared with a test, which needs other parts of it.
 
 #[path = "../tests/real/opensm.rs"]
@@ -68,10 +68,15 @@ fn read(arguments: &[String]) -> Result<(usize, Vec<String>), String> {
         [option, count, rest @ ..] if option == "--repetitions" => {
             (count.parse().ok().filter(|&count| count > 0).ok_or("--repetitions wants a number above 0")?, rest)
         }
+        [] => (1, &[][..]),
         rest => (5, rest),
     };
-    let given = rest.to_vec();
-    Ok((repetitions, if given.is_empty() { TOPOLOGIES.map(String::from).to_vec() } else { given }))
+    let topologies = match rest {
+        [] => vec![TOPOLOGIES[0].to_string()],
+        [all] if all == "all" => TOPOLOGIES.map(String::from).to_vec(),
+        given => given.to_vec(),
+    };
+    Ok((repetitions, topologies))
 }
 
 fn compare(topology: &str, repetitions: usize) -> Result<(), Box<dyn Error>> {

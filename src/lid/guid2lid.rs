@@ -198,7 +198,7 @@ mod tests {
     fn a_file_of_opensm_is_read_and_written_alike() {
         let text = "0x0002c90300000011 0x0004 0x0005\n\n0x0002c90300000012 0x0001 0x0001\n\n";
         let read = Guid2Lid::read(text.as_bytes(), "guid2lid").unwrap();
-        let wanted = [(Guid(0x2c9_0300_0000_11), range(4, 5)), (Guid(0x2c9_0300_0000_12), range(1, 1))];
+        let wanted = [(Guid(0x0002_c903_0000_0011), range(4, 5)), (Guid(0x0002_c903_0000_0012), range(1, 1))];
         assert_eq!(read.iter().collect::<Vec<_>>(), wanted);
         assert_eq!(read.write(), text);
         assert_eq!(Guid2Lid::read(b"", "guid2lid"), Ok(Guid2Lid::new()), "OpenSM makes an empty file first");

@@ -14,8 +14,9 @@ pub const MOST_CLIENTS: u32 = 256;
 /// The highest bits of a transaction, where the client's ID stands.
 pub const ID_SHIFT: u32 = 48;
 
-/// The method that ends a trap.
-pub const TRAP_REPRESS: u8 = 0x07;
+/// The method of a trap, and that of the answer that ends it.
+pub const TRAP: u8 = 0x05;
+const TRAP_REPRESS: u8 = 0x07;
 
 /// A connected client.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -97,7 +98,7 @@ impl Clients {
 
     /// The client that a MAD is for which came to `port`.
     pub fn addressee(&self, port: PortId, mad: &[u8; MAD_SIZE]) -> Option<u32> {
-        if is_response(mad) {
+        if is_answer(mad) {
             let id = (transaction(mad) >> ID_SHIFT) as u32;
             return self.get(id).filter(|client| client.port == port).map(|_| id);
         }
@@ -105,8 +106,6 @@ impl Clients {
             class::SUBNET_ADMINISTRATION if is_report(mad) => {
                 self.first(|client| client.port == port && client.takes_reports).or_else(|| self.manager_at(port))
             }
-            // Traps are sent by agents, not by clients: there is nothing to repress for these.
-            class::SUBNET_LID if method(mad) == TRAP_REPRESS => None,
             class::SUBNET_ADMINISTRATION | class::SUBNET_LID | class::SUBNET_DIRECTED => self.manager_at(port),
             _ => None,
         }
@@ -122,9 +121,9 @@ mod field {
     pub const ATTRIBUTE: Range<usize> = 16..18;
 }
 
-/// The highest bit of the method.
-pub fn is_response(mad: &[u8; MAD_SIZE]) -> bool {
-    method(mad) & 0x80 != 0
+/// Whether a MAD answers another: the highest bit of the method tells, but for answers to traps.
+pub fn is_answer(mad: &[u8; MAD_SIZE]) -> bool {
+    method(mad) & 0x80 != 0 || method(mad) == TRAP_REPRESS
 }
 
 fn is_report(mad: &[u8; MAD_SIZE]) -> bool {
@@ -148,8 +147,12 @@ pub fn transaction(mad: &[u8; MAD_SIZE]) -> u64 {
 
 /// Puts a client's ID into the transaction number of its request.
 pub fn sign(mad: &mut [u8; MAD_SIZE], id: u32) {
-    let signed = transaction(mad) & !(u64::MAX << ID_SHIFT) | u64::from(id) << ID_SHIFT;
-    mad[field::TRANSACTION].copy_from_slice(&signed.to_be_bytes());
+    number(mad, transaction(mad) & !(u64::MAX << ID_SHIFT) | u64::from(id) << ID_SHIFT);
+}
+
+/// Gives a MAD another transaction number.
+pub fn number(mad: &mut [u8; MAD_SIZE], transaction: u64) {
+    mad[field::TRANSACTION].copy_from_slice(&transaction.to_be_bytes());
 }
 
 #[cfg(test)]
@@ -179,7 +182,8 @@ mod tests {
         assert_eq!(clients.addressee(here, &answer(manager)), Some(manager));
         assert_eq!(clients.addressee(here, &answer(other)), None, "it is not at that port");
         assert_eq!(clients.addressee(here, &mad(class::SUBNET_LID, 0x05, 7)), Some(manager));
-        assert_eq!(clients.addressee(here, &mad(class::SUBNET_LID, TRAP_REPRESS, 7)), None, "it sent no trap");
+        let repress = mad(class::SUBNET_LID, TRAP_REPRESS, u64::from(tool) << 48 | 7);
+        assert_eq!(clients.addressee(here, &repress), Some(tool), "it sent the trap");
         assert_eq!(clients.addressee(there, &mad(class::SUBNET_LID, 0x05, 7)), None);
         assert_eq!(clients.addressee(here, &mad(0x07, 0x03, 7)), None, "nobody registered for that class");
     }

@@ -63,7 +63,7 @@ pub struct PeriodStatus {
     pub delivered: u64,
     /// Bytes delivered, as a fraction of what all end ports could take.
     pub throughput: f64,
-    /// The longest time without a single delivery.
+    /// The longest time without a single delivery, the time since the last one included.
     pub longest_gap_ns: u64,
     /// Median latency, from send queue to delivery.
     pub latency_p50_ns: u64,
@@ -133,12 +133,13 @@ impl Status {
 impl PeriodStatus {
     fn of(sim: &Sim, period: usize) -> PeriodStatus {
         let (counted, length_ns) = (&sim.periods()[period], sim.period_ns(period));
+        let is_open = period + 1 == sim.periods().len();
         let possible = sim.delivery_capacity() * length_ns as f64;
         PeriodStatus {
             length_ns,
             delivered: counted.delivered,
             throughput: if possible > 0.0 { counted.bytes as f64 / possible } else { 0.0 },
-            longest_gap_ns: sim.longest_gap_ns(period),
+            longest_gap_ns: sim.longest_gap_ns(period).max(if is_open { sim.silent_ns() } else { 0 }),
             latency_p50_ns: counted.latency_ns.value_at_quantile(0.5),
             latency_p99_ns: counted.latency_ns.value_at_quantile(0.99),
             latency_max_ns: counted.latency_ns.max(),

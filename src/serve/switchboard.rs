@@ -17,6 +17,7 @@ use crate::ids::{Lid, PortNum, Sl};
 use crate::sim::{Halt, Sim};
 use crate::transport::Datagram;
 use crate::wire::{AttributeId, MAD_SIZE, NodeInfo, PortInfo, class, class_of};
+use std::collections::BTreeMap;
 
 /// InformInfo: who sets it wants reports (section 15.2.5.12).
 const INFORM_INFO: u16 = 0x0003;
@@ -68,6 +69,9 @@ pub struct Switchboard {
     fabric: Fabric,
     clients: Clients,
     waits: Waits,
+    /// Traps that clients were told of, by who sent them and the lower half of the transaction: the whole of it.
+    /// libumad2sim puts numbers of its own into the upper half of what represses them.
+    traps: BTreeMap<(Lid, u32), u64>,
     patience: Patience,
     mads: MadCounts,
     paths: Paths,
@@ -85,6 +89,7 @@ impl Switchboard {
             fabric,
             clients: Clients::default(),
             waits: Waits::default(),
+            traps: BTreeMap::new(),
             patience,
             mads: MadCounts::default(),
             paths: Paths::default(),
@@ -296,8 +301,10 @@ impl Switchboard {
             sender.takes_reports = true;
         }
         let port = sender.port;
-        if !clients::is_response(&packet.mad) {
+        if !clients::is_answer(&packet.mad) {
             clients::sign(&mut packet.mad, client);
+        } else if let Some(trap) = self.traps.remove(&(packet.dlid, clients::transaction(&packet.mad) as u32)) {
+            clients::number(&mut packet.mad, trap);
         }
         self.mads.count(&packet.mad);
         if matches!(class, class::SUBNET_LID | class::SUBNET_DIRECTED) {
@@ -412,11 +419,14 @@ impl Switchboard {
         let mad = datagram.bytes;
         let transaction = clients::transaction(&mad);
         let length = self.waits.landed(transaction);
-        if clients::is_response(&mad) && transaction >> ID_SHIFT == paths::OWN_ID {
+        if clients::is_answer(&mad) && transaction >> ID_SHIFT == paths::OWN_ID {
             return self.path_told(&mad);
         }
         let Some(client) = self.clients.addressee(port, &mad) else { return };
-        let late = clients::is_response(&mad) && !self.waits.answered(client, transaction);
+        if clients::method(&mad) == clients::TRAP {
+            self.traps.insert((datagram.lid, transaction as u32), transaction);
+        }
+        let late = clients::is_answer(&mad) && !self.waits.answered(client, transaction);
         // Answers of several packets have one transaction: all after the first come for a request that is answered.
         if late && class_of(&mad) != class::SUBNET_ADMINISTRATION {
             return;
@@ -446,15 +456,12 @@ enum Answerer {
 fn answered_by(mad: &[u8; MAD_SIZE]) -> Answerer {
     const SEND: u8 = 0x03;
     let method = clients::method(mad);
-    if clients::is_response(mad) || method == SEND || method == clients::TRAP_REPRESS || is_acknowledgement(mad) {
+    if clients::is_answer(mad) || method == SEND || is_acknowledgement(mad) {
         return Answerer::Nobody;
     }
+    let for_manager = method == clients::TRAP || AttributeId::from(clients::attribute(mad)) == AttributeId::SmInfo;
     match class_of(mad) {
-        class::SUBNET_LID | class::SUBNET_DIRECTED
-            if AttributeId::from(clients::attribute(mad)) != AttributeId::SmInfo =>
-        {
-            Answerer::Agent
-        }
+        class::SUBNET_LID | class::SUBNET_DIRECTED if !for_manager => Answerer::Agent,
         class::PERFORMANCE => Answerer::Agent,
         _ => Answerer::Client,
     }

@@ -56,6 +56,7 @@ pub fn limit_code(limit_ns: u64) -> u8 {
 }
 
 /// The limit that a code stands for, in nanoseconds; none from 20 on.
+#[inline]
 pub fn coded_limit_ns(code: u8) -> Option<u64> {
     (code < 20).then(|| 4096 << code)
 }

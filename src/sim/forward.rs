@@ -404,7 +404,7 @@ impl Sim {
         self.limits && self.outlived(lane, id)
     }
 
-    #[cold]
+    #[inline]
     fn outlived(&self, lane: u32, id: u32) -> bool {
         let in_switch = !self.net.ports[self.net.port_of(lane) as usize].source;
         let limit = self.switch_limit(self.net.port_of(lane));
@@ -420,6 +420,7 @@ impl Sim {
     }
 
     /// How long a packet may stay in the switch of a port; none without limit.
+    #[inline]
     fn switch_limit(&self, port: u32) -> Option<Ticks> {
         if self.config.limits_as_programmed {
             let device = &self.devices.list[self.net.ports[port as usize].node as usize];

@@ -42,7 +42,8 @@ pub struct Period {
     pub delivered: u64,
     /// The longest time without a delivery, in ticks.
     pub longest_gap: Ticks,
-    last_delivery: Ticks,
+    /// When the last packet was delivered, or when the period began.
+    pub(super) last_delivery: Ticks,
 }
 
 impl Period {

@@ -69,4 +69,10 @@ impl Sim {
     pub fn manager_of(&self, port: PortId) -> Lid {
         self.devices.ports[port.index()].master_sm_lid
     }
+
+    /// How long nothing has been delivered, in nanoseconds; since the present period began at most.
+    pub fn silent_ns(&self) -> u64 {
+        let since = self.ledger.periods.last().map_or(self.now, |period| period.last_delivery);
+        (self.now - since) / TICKS_PER_NS
+    }
 }

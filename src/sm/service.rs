@@ -215,13 +215,17 @@ impl<T: Transport> Service<T> {
         for _ in 0..CHANGES {
             match self.next_step(household).await {
                 Ok(true) => {}
-                Ok(false) => return Ok(self.retry_ns = None),
+                Ok(false) => {
+                    self.retry_ns = None;
+                    return Ok(());
+                }
                 Err(SmError::Subnet(error)) if error.is_fatal() => return Err(error.into()),
                 Err(error) => {
                     tracing::error!("{error}");
                     self.tell(Happening::Failed(error.to_string()));
                     let now_ns = self.driver.subnet().now_ns();
-                    return Ok(self.retry_ns = Some(now_ns + RETRY_NS));
+                    self.retry_ns = Some(now_ns + RETRY_NS);
+                    return Ok(());
                 }
             }
         }

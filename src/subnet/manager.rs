@@ -233,11 +233,13 @@ impl<T: Transport> Manager<T> {
     /// A MAD that is none of the manager's business.
     async fn pass_on(&mut self, datagram: &Datagram) -> Result<(), SubnetError> {
         let now_ns = self.transport.now_ns();
-        let Some(attendant) = &self.attendant else { return Ok(self.counts.unknown += 1) };
-        let wanted = attendant.borrow_mut().take(datagram, now_ns);
+        let wanted = self.attendant.as_ref().and_then(|attendant| attendant.borrow_mut().take(datagram, now_ns));
         match wanted {
             Some(wanted) => self.tell_attendant(|_| wanted).await,
-            None => Ok(self.counts.unknown += 1),
+            None => {
+                self.counts.unknown += 1;
+                Ok(())
+            }
         }
     }
 

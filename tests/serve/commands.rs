@@ -61,9 +61,11 @@ fn counts_are_told_by_command_and_at_the_end() {
     let status = served.status();
     assert_eq!((&status["traffic"], &status["load"]), (&true.into(), &0.3.into()));
     assert_eq!(status["periods"].as_array().unwrap().len(), 2);
+    let simulated = |status: &serde_json::Value| status["simulated_ns"].as_u64().unwrap();
+    served.until("simulated time", |served| simulated(&served.status()) > simulated(&status));
     let last = served.end();
     assert_eq!(last["schema"], "reconfig.serve/1");
-    assert!(last["simulated_ns"].as_u64() > status["simulated_ns"].as_u64());
+    assert!(simulated(&last) > simulated(&status));
 }
 
 #[test]

@@ -107,3 +107,17 @@ fn a_program_that_is_killed_is_noticed() {
     served.until("a client", |served| clients(served) == 1);
     served.until("its death", |served| clients(served) == 0);
 }
+
+#[test]
+fn a_subnet_that_is_up_needs_no_manager() {
+    if !installed(&["perfquery"]) {
+        return;
+    }
+    let served = Served::start(&bundled("fat-tree-4-2"), &["--warm", "--lmc", "1", "--start"]);
+    let text = served.run("host-2 HCA-1", "smpquery", &["portinfo", "-D", "0"]).well();
+    assert!(text.contains("LinkState:.......................Active"), "{text}");
+    assert!(text.contains("LMC:.............................1"), "{text}");
+    served.until("packets", |served| served.status()["packets"]["delivered"].as_u64().unwrap() > 1_000);
+    let text = served.run("host-2 HCA-1", "perfquery", &[]).well();
+    assert!(!text.contains("PortXmitPkts:....................0\n"), "{text}");
+}

@@ -6,7 +6,7 @@ use reconfig::ids::{Lid, PortNum};
 use reconfig::serve::protocol::{CALL_DATA_SIZE, Call, CallKind, Connect, Packet, TIMED_OUT};
 use reconfig::serve::{Change, Command, Patience, Status, Switchboard, carry_out};
 use reconfig::sim::{Sim, SimConfig};
-use reconfig::wire::{AttributeId, MAD_SIZE, Method, NodeInfo, Smp};
+use reconfig::wire::{AttributeId, MAD_SIZE, Method, NodeInfo, PortInfo, Smp};
 
 fn fabric() -> Fabric {
     let file = bundled("ring-8");
@@ -231,4 +231,55 @@ fn counts_are_json() {
     assert_eq!(json["mads"]["Get(NodeInfo)"], 1);
     assert_eq!(json["clients"][0]["process"], 100);
     assert_eq!(json["packets"]["injected"], 0);
+}
+
+/// A manager's own trap travels to another, and what represses it finds back, whatever libumad2sim put into its number.
+#[test]
+fn a_trap_of_a_client_is_repressed_by_another() {
+    let mut board = board();
+    let (sender, manager) =
+        (connect(&mut board, 100, "host-1 HCA-1", true), connect(&mut board, 101, "host-2 HCA-1", true));
+    let (sender, manager) = (sender.unwrap(), manager.unwrap());
+    give_lids(&mut board, manager);
+    let trap = Smp::lid_routed(Method::Trap, AttributeId::Notice, 0, [0; 64]).with_tid(0x0002_0000_0009);
+    board.packet(sender, packet(Lid(2), 0, trap.encode()), 0);
+    let came = run(&mut board);
+    let [(told, told_trap)] = &came[..] else { panic!("{came:?}") };
+    assert_eq!((*told, told_trap.slid), (manager, Lid(1)));
+    assert_eq!(board.open_requests(), 1, "a manager may take its time");
+    let number = Smp::decode(&told_trap.mad).unwrap().tid;
+    let repress =
+        Smp::lid_routed(Method::TrapRepress, AttributeId::Notice, 0, [0; 64]).with_tid(number & 0xFFFF_FFFF | 7 << 32);
+    board.packet(manager, packet(Lid(1), 0, repress.encode()), 0);
+    let came = run(&mut board);
+    let [(told, repressed)] = &came[..] else { panic!("{came:?}") };
+    assert_eq!((*told, Smp::decode(&repressed.mad).unwrap().tid), (sender, number));
+    assert_eq!(board.open_requests(), 0);
+}
+
+/// LIDs 1 and 2 for host-1 and host-2, and the ways between them over their switch: ports 1 and 2 of it are theirs.
+fn give_lids(board: &mut Switchboard, manager: u32) {
+    let set = |attribute, modifier, data: [u8; 64], path: &[u8]| {
+        let path: Vec<PortNum> = path.iter().map(|&num| PortNum(num)).collect();
+        let smp = Smp::directed(&path, Method::Set, attribute, modifier, data).unwrap();
+        packet(Lid::PERMISSIVE, 0, smp.with_tid(77).encode())
+    };
+    for (path, lid) in [(&[][..], 2), (&[1, 1], 1)] {
+        let asked = Smp::directed(
+            &path.iter().map(|&num| PortNum(num)).collect::<Vec<_>>(),
+            Method::Get,
+            AttributeId::PortInfo,
+            0,
+            [0; 64],
+        );
+        board.packet(manager, packet(Lid::PERMISSIVE, 0, asked.unwrap().encode()), 0);
+        let mut info = PortInfo::decode(&Smp::decode(&run(board)[0].1.mad).unwrap().data);
+        (info.lid, info.port_state) = (Lid(lid), 0.into());
+        board.packet(manager, set(AttributeId::PortInfo, 0, info.encode(), path), 0);
+        assert_eq!(Smp::decode(&run(board)[0].1.mad).unwrap().status, 0);
+    }
+    let mut entries = [255; 64];
+    (entries[1], entries[2]) = (1, 2);
+    board.packet(manager, set(AttributeId::LinearForwardingTable, 0, entries, &[1]), 0);
+    assert_eq!(Smp::decode(&run(board)[0].1.mad).unwrap().status, 0);
 }

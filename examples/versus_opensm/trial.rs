@@ -1,0 +1,225 @@
+//! One trial: a fabric is served, a manager brings it up, sources send, the root dies, the manager reacts, sources stop.
+//!
+//! Everything is read from the server's `Status`, so from the simulator's own books and alike for all managers. The end of
+//! a reaction is the last `Set` of subnet management before the manager's log says that it is over; both moments are known
+//! to one look at the server, some milliseconds of real time.
+
+use super::list::Case;
+use super::server::{Counts, PATIENCE, Server};
+use super::side::{Manager, Side};
+use reconfig::fabric::format::{Format, write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Between two looks at the server.
+const LOOK: Duration = Duration::from_millis(4);
+/// Simulated time under traffic before the failure, and after the reaction.
+const CALM_NS: u64 = 500_000;
+/// Real time without a MAD that counts as quiet.
+const QUIET: Duration = Duration::from_millis(400);
+/// Real time without a delivery, sources off, after which what is in flight counts as stuck.
+const STUCK: Duration = Duration::from_millis(500);
+/// The period of measurement in which the root dies, and the one after the reaction.
+const REACTION: usize = 1;
+
+/// What all trials share.
+pub struct Setting {
+    /// `reconfig`.
+    pub program: PathBuf,
+    pub engine: String,
+    pub load: String,
+    pub speed: String,
+    pub seed: String,
+    /// HOQLife and LifeTimeValue act as managers write them.
+    pub limits: bool,
+}
+
+/// What came of it. Counts of packets and MADs are since the death; times as well.
+pub struct Outcome {
+    /// OpenSM: the engines that ran before and after. Otherwise: how the change ended.
+    pub how: String,
+    /// Whether the manager said that its reaction is over.
+    pub ended: bool,
+    pub injected: u64,
+    pub delivered: u64,
+    pub stranded: u64,
+    pub lost_to_failure: u64,
+    pub lost_to_change: u64,
+    pub discarded_by_age: u64,
+    /// Deadlocks before the death: of the routing by itself.
+    pub deadlocks_before: u64,
+    pub deadlocks: u64,
+    /// Packets in the cycle of the first deadlock that stands at the end.
+    pub in_the_cycle: u64,
+    /// Packets that never came out once sources had stopped.
+    pub stuck: u64,
+    pub longest_gap_ns: u64,
+    pub longest_latency_ns: u64,
+    /// Until the last Set.
+    pub last_set_ns: u64,
+    /// Until the log said that it is over, simulated and real.
+    pub over_ns: u64,
+    pub over_real_s: f64,
+    pub gets: u64,
+    pub sets: u64,
+    pub fallen_behind_ns: u64,
+}
+
+/// Runs one.
+pub fn run(side: Side, case: &Case, setting: &Setting, folder: &Path) -> Result<Outcome, String> {
+    let file = folder.join("fabric.ibnetdiscover");
+    let text = write(&case.fabric, Format::Ibnetdiscover).map_err(|error| error.to_string())?;
+    std::fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let socket = format!("versus-{}-{name}", std::process::id());
+    let server = Server::start(&setting.program, &file, folder, socket, &setting.options(side))?;
+    let manager = Manager::start(side, setting, case, &server, folder)?;
+    quiet(&server)?;
+    server.command("Traffic on")?;
+    let before = calm(&server)?;
+    let reaction = Reaction::await_end(side, case, &server, &manager)?;
+    let after = calm(&server)?;
+    server.command("Traffic off")?;
+    let last = emptied(&server)?;
+    Ok(outcome(side, &manager, &reaction, [&before, &after, &last]))
+}
+
+impl Setting {
+    /// What holds where nothing else is said.
+    pub fn of(program: PathBuf) -> Setting {
+        let text = str::to_string;
+        Setting {
+            program,
+            engine: text("updn"),
+            load: text("0.2"),
+            speed: text("0.001"),
+            seed: text("1"),
+            limits: false,
+        }
+    }
+
+    fn options(&self, side: Side) -> Vec<String> {
+        let mut options = vec!["--load", &self.load, "--speed", &self.speed, "--seed", &self.seed];
+        options.extend(["--paths", side.paths(&self.engine)]);
+        if self.limits {
+            options.push("--limits-as-programmed");
+        }
+        options.into_iter().map(str::to_string).collect()
+    }
+}
+
+/// How the death was answered.
+struct Reaction {
+    ended: bool,
+    last_set_ns: u64,
+    over_ns: u64,
+    over_real_s: f64,
+    /// The counts when it was over.
+    counts: Counts,
+}
+
+impl Reaction {
+    /// Kills the root, and looks on until the manager says that it is done, and nothing is sent any more.
+    fn await_end(side: Side, case: &Case, server: &Server, manager: &Manager) -> Result<Reaction, String> {
+        let said = manager.said(side.last_word());
+        server.command("Period")?;
+        let start = Instant::now();
+        server.command(&format!("Kill \"{}\"", case.fabric.node(case.root).description))?;
+        let mut counts = server.counts()?;
+        let start_ns = counts.now_ns() - counts.period(REACTION, "length_ns");
+        let (mut sets, mut last_set_ns) = (0, 0);
+        while manager.said(side.last_word()) == said && start.elapsed() < PATIENCE {
+            std::thread::sleep(LOOK);
+            counts = server.counts()?;
+            if counts.mads("Set(") != sets {
+                (sets, last_set_ns) = (counts.mads("Set("), counts.now_ns() - start_ns);
+            }
+        }
+        let ended = manager.said(side.last_word()) > said;
+        let (over_ns, over_real_s) = (counts.now_ns() - start_ns, start.elapsed().as_secs_f64());
+        Ok(Reaction { ended, last_set_ns, over_ns, over_real_s, counts })
+    }
+}
+
+/// Waits until no MAD has been sent for a while, and no path is asked for.
+fn quiet(server: &Server) -> Result<(), String> {
+    let (start, mut since, mut sent) = (Instant::now(), Instant::now(), 0);
+    while since.elapsed() < QUIET {
+        let counts = server.counts()?;
+        if counts.number("/mads_sent") != sent || counts.number("/paths/open") > 0 {
+            (sent, since) = (counts.number("/mads_sent"), Instant::now());
+        }
+        if start.elapsed() > PATIENCE {
+            return Err(format!("MADs are still being sent {} s after SUBNET UP", PATIENCE.as_secs()));
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
+/// Lets simulated time pass under traffic.
+fn calm(server: &Server) -> Result<Counts, String> {
+    let (start, begun) = (Instant::now(), server.counts()?.now_ns());
+    loop {
+        let counts = server.counts()?;
+        if counts.now_ns() >= begun + CALM_NS {
+            return Ok(counts);
+        }
+        if start.elapsed() > PATIENCE {
+            return Err(format!(
+                "{CALM_NS} ns did not pass in {} s: a speed this low cannot be used",
+                PATIENCE.as_secs()
+            ));
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Sources off: waits until nothing is in flight, or nothing moves.
+fn emptied(server: &Server) -> Result<Counts, String> {
+    let (mut since, mut moved) = (Instant::now(), 0);
+    loop {
+        let counts = server.counts()?;
+        let left = counts.number("/packets/in_flight");
+        if counts.number("/packet_hops") != moved {
+            (moved, since) = (counts.number("/packet_hops"), Instant::now());
+        }
+        if left == 0 || since.elapsed() > STUCK {
+            return Ok(counts);
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn outcome(side: Side, manager: &Manager, reaction: &Reaction, [before, after, last]: [&Counts; 3]) -> Outcome {
+    let since = |path: &str| last.number(path) - before.number(path);
+    let how = if side.is_opensm() {
+        let mut engines = manager.engines();
+        engines.dedup();
+        engines.join(" > ")
+    } else {
+        manager.outcome().unwrap_or_else(|| "not over".to_string())
+    };
+    Outcome {
+        how,
+        ended: reaction.ended,
+        injected: since("/packets/injected"),
+        delivered: since("/packets/delivered"),
+        stranded: since("/packets/stranded"),
+        lost_to_failure: since("/packets/lost_to_failure"),
+        lost_to_change: since("/packets/lost_to_change"),
+        discarded_by_age: since("/lifetime_discards"),
+        deadlocks_before: before.number("/deadlocks"),
+        deadlocks: since("/deadlocks"),
+        in_the_cycle: last.in_the_cycle(),
+        stuck: last.number("/packets/in_flight"),
+        longest_gap_ns: after.period(REACTION, "longest_gap_ns"),
+        longest_latency_ns: last.period(REACTION, "latency_max_ns"),
+        last_set_ns: reaction.last_set_ns,
+        over_ns: reaction.over_ns,
+        over_real_s: reaction.over_real_s,
+        gets: reaction.counts.mads("Get("),
+        sets: reaction.counts.mads("Set("),
+        fallen_behind_ns: last.number("/times/fallen_behind_ns") - before.number("/times/fallen_behind_ns"),
+    }
+}

@@ -84,8 +84,29 @@ fn a_fifth_of_all_datagrams_lost_or_late() {
     // The tools would suffer from the faults in the SA's answers: who takes over has none.
     let second = scene.manager(&[]);
     assert_eq!(second.count("arrival=Adopted"), 1, "what the first one left can be proved");
-    let half = scene.half(&second);
-    all_is_well(&scene.subnet, &expected(&scene.rest(), 1, half), &[half]);
+    assert_eq!(scene.half(&second), Half::Upper);
+    all_is_well(&scene.subnet, &expected(&scene.rest(), 1, Half::Upper), &BOTH[1..]);
+}
+
+#[test]
+fn its_own_death_between_two_changes() {
+    if !installed() {
+        return;
+    }
+    let mut scene = Scene::set();
+    let manager = scene.manager(&[]);
+    scene.root_goes();
+    manager.wait(&scene.subnet, COMPLETED, 1);
+    let swept = manager.ask(&scene.subnet, "status", &["--sweep"]);
+    assert_eq!(swept.code, Some(0), "{}", swept.errors);
+    drop(manager);
+    let second = scene.manager(&[]);
+    assert_eq!(second.count("arrival=Adopted"), 1, "what the first one left can be proved");
+    assert_eq!(scene.half(&second), Half::Upper, "the half that clients are on");
+    scene.subnet.relink(scene.topology.node(scene.place.root).description.trim(), None);
+    second.wait(&scene.subnet, COMPLETED, 1);
+    assert_eq!(scene.half(&second), Half::Lower);
+    all_is_well(&scene.subnet, &expected(&scene.topology, 1, Half::Lower), &BOTH[..1]);
 }
 
 #[test]

@@ -34,7 +34,7 @@ right to open /dev/infiniband/umadN. `reconfig status`, `reconfig change` and `r
 Examples:
   reconfig sm --list
   reconfig sm --once --lmc 1
-  reconfig sm --ca mlx5_0 --port 1 --guid2lid /var/cache/reconfig/guid2lid
+  reconfig sm --ca mlx5_0 --port 1 --guid2lid /var/lib/reconfig/guid2lid
 
 Exit codes: 0 stopped as asked; 2 wrong usage; 3 the port failed, or with --once the subnet could not be brought up.")]
 pub(super) struct Arguments {

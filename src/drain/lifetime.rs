@@ -134,11 +134,19 @@ impl DrainAge {
 
 impl FlushAge {
     /// A judge of `lanes`: all `switches` must tell their limit; the last write was acknowledged at `since_ns`.
-    pub fn new(ticket: Ticket, lanes: VlSet, switches: impl IntoIterator<Item = Device>, since_ns: u64) -> FlushAge {
+    /// Where packets may still be on their way to these lanes, as they are behind a fence that has just closed, `hops`
+    /// is the longest way that they have.
+    pub fn new(
+        ticket: Ticket,
+        lanes: VlSet,
+        switches: impl IntoIterator<Item = Device>,
+        since_ns: u64,
+        hops: u32,
+    ) -> FlushAge {
         FlushAge(Ages {
             ticket,
             lanes,
-            lifetimes: 2,
+            lifetimes: 2 + u64::from(hops),
             since_ns,
             waiting: switches.into_iter().collect(),
             longest_ns: 0,
@@ -177,7 +185,7 @@ mod tests {
 
     #[test]
     fn one_switch_without_a_limit_allows_no_verdict() {
-        let mut judge = FlushAge::new(Ticket(5), A, [device(0), device(1)], 0);
+        let mut judge = FlushAge::new(Ticket(5), A, [device(0), device(1)], 0, 0);
         judge.fold(&limit(0, Some(100)));
         judge.fold(&limit(1, None));
         assert_eq!(judge.verdict(u64::MAX), Verdict::NoVerdict(NoVerdict::Unlimited { device: device(1) }));
@@ -185,14 +193,14 @@ mod tests {
 
     #[test]
     fn limits_beyond_any_clock_are_said_to_be() {
-        let mut judge = FlushAge::new(Ticket(5), A, [device(0)], 1);
+        let mut judge = FlushAge::new(Ticket(5), A, [device(0)], 1, 0);
         judge.fold(&limit(0, Some(u64::MAX)));
         assert!(matches!(judge.verdict(u64::MAX), Verdict::NoVerdict(NoVerdict::TooLong { hops: 2, .. })));
     }
 
     #[test]
     fn two_lifetimes_flush() {
-        let mut judge = FlushAge::new(Ticket(5), A, [device(0)], 10);
+        let mut judge = FlushAge::new(Ticket(5), A, [device(0)], 10, 0);
         judge.fold(&LifetimeReading { ticket: Ticket(4), ..limit(0, Some(1)) });
         judge.fold(&limit(0, Some(100)));
         assert_eq!(judge.verdict(209), Verdict::Pending);

@@ -45,7 +45,8 @@ impl<S: SubnetManager> Driver<S> {
                 (true, Some(event)) => tracing::debug!(?event, "the subnet changed during the sweep"),
                 // What did not answer is not gone for that: it is asked again.
                 (true, None) if silent => {}
-                _ => {
+                (_, event) => {
+                    self.noticed |= event.is_some();
                     let (end_ns, smps) = (self.subnet.now_ns(), self.subnet.smps().since(&before));
                     let record = PhaseRecord { name: "sweep", start_ns, end_ns, smps };
                     return Ok(Sighting { record, discovered, stranger });

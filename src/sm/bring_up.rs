@@ -112,7 +112,7 @@ fn running(fabric: Fabric, sm: PortId, mut tables: SubnetTables, layers: u8, hal
 }
 
 /// Whether the tables that a subnet runs on may stay in force: LIDs as they are wanted, the SL-to-VL tables of the
-/// steady state, and forwarding tables that are proved on the half in use.
+/// steady state, and forwarding tables that are proved on both halves: nobody knows who sends on which.
 fn adoptable(found: &Discovered, fabric: &Fabric, standing: &Standing, lanes: Lanes) -> Result<(), String> {
     if let Some(port) = fabric.lid_ports().find(|&port| {
         let (held, wanted) = (found.fabric.port(port), fabric.port(port));
@@ -137,7 +137,7 @@ fn adoptable(found: &Discovered, fabric: &Fabric, standing: &Standing, lanes: La
     if let Some((id, _)) = nodes.find(|(id, _)| *standing.tables.sl_to_vl[id.index()] != steady) {
         return Err(format!("{} has other SL-to-VL tables than SL mod {}", fabric.describe_node(id), lanes.all.len()));
     }
-    verify::prove_tables(fabric, &standing.tables, &Scope::of(&[standing.half]))
+    verify::prove_tables(fabric, &standing.tables, &Scope::of(&[Half::Lower, Half::Upper]))
         .map(|_| ())
         .map_err(|refusal| refusal.to_string())
 }

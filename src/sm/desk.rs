@@ -231,7 +231,7 @@ impl Element {
             Element::Link(name, num) => {
                 let node = node_named(fabric, name)?;
                 let port = fabric.port_at(node, crate::ids::PortNum(*num)).filter(|&port| fabric.peer(port).is_some());
-                port.map(Found::Cable)
+                port.map(|port| Found::Cable(fabric.peer(port).map_or(port, |peer| port.min(peer))))
                     .ok_or_else(|| format!("{} has no cable at port {num}", fabric.describe_node(node)))
             }
         }

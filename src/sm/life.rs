@@ -1,9 +1,9 @@
 //! A subnet manager's life, from discovery to its end: standing by while another rules, ruling, handing over.
 
 use super::config::Config;
-use super::court::{Court, Wants};
+use super::court::Court;
 use super::desk::{Happening, SharedDesk};
-use super::election::{Event, Role};
+use super::election::Event;
 use super::error::SmError;
 use super::pace;
 use super::reception::SharedReception;
@@ -62,7 +62,7 @@ pub async fn live<T: Transport>(
     manager.move_sources(household.config.sources);
     let mut court = Court::default();
     loop {
-        let (found, wants) = match look(&mut manager, &mut court, &household).await {
+        let found = match look(&mut manager, &mut court, &household).await {
             Ok(seen) => seen,
             Err(error) => {
                 if try_again(&mut manager, &household, until, error).await? == End::Stopped {
@@ -71,9 +71,8 @@ pub async fn live<T: Transport>(
                 continue;
             }
         };
-        let role = household.reception.borrow().state().role();
         tell(&manager, &household, Happening::Election { state: household.reception.borrow().state().name() });
-        if role != Role::Master && !wants.reign {
+        if !household.reception.borrow().state().may_write() {
             if stand_by(&mut manager, &mut court, &household).await? == End::Stopped {
                 return Ok(());
             }
@@ -101,14 +100,14 @@ async fn look<T: Transport>(
     manager: &mut Manager<T>,
     court: &mut Court,
     household: &Household,
-) -> Result<(Discovered, Wants), SmError> {
+) -> Result<Discovered, SmError> {
     let found = manager.discover().await?;
     found.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
     manager.set_topology(&found.fabric, found.sm_port);
     let peers = court.peers(manager, &found.fabric, found.sm_port).await?;
     household.reception.borrow_mut().step(Event::Swept(peers), manager.now_ns());
-    let wants = court.carry_out(manager, &household.reception, &household.desk).await?;
-    Ok((found, wants))
+    court.carry_out(manager, &household.reception, &household.desk).await?;
+    Ok(found)
 }
 
 /// Tells why something could not be done, and waits a while.

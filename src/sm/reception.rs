@@ -142,7 +142,7 @@ impl Attendant for Reception {
                 let bytes = Box::new(answer.encode());
                 Some(vec![Datagram { lid: datagram.lid, qp: 0, sl: Sl::default(), bytes }])
             }
-            class::SUBNET_ADMINISTRATION => {
+            class::SUBNET_ADMINISTRATION if self.state.role() == Role::Master => {
                 let Datagram { lid, qp, sl, bytes } = datagram.clone();
                 let answers = self.sa.answer(&sa::Datagram { lid, qp, sl, bytes }, now_ns);
                 self.log();

@@ -16,10 +16,10 @@ use super::pace::{Pace, Seen};
 use super::watched::Watched;
 use crate::change::Prepared;
 use crate::driver::{ChangeReport, Driver, DriverError, Intent, Sighting};
-use crate::fabric::{Fabric, PortId, difference};
-use crate::ids::PortNum;
+use crate::fabric::{Fabric, NodeId, PortId, difference};
+use crate::ids::{Half, PortNum};
 use crate::lid;
-use crate::machine::Outcome;
+use crate::machine::{CallOff, Outcome};
 use crate::plan::{self, Lanes, Scheme};
 use crate::subnet::{Discovered, Manager, SubnetEvent, SubnetManager};
 use crate::tables::{PortState, SubnetTables, Write};
@@ -49,6 +49,8 @@ pub struct Service<T> {
     pace: Pace,
     /// When what could not be done is to be tried again.
     retry_ns: Option<u64>,
+    /// A change has ended, and the retired half does not follow yet.
+    mirror_due: bool,
 }
 
 /// Why a service ended.
@@ -72,6 +74,7 @@ impl<T: Transport> Service<T> {
     ) -> Result<Service<T>, (Box<Manager<T>>, SmError)> {
         let Household { config, desk, .. } = &*household;
         let (config, desk) = (config.clone(), desk.clone());
+        manager.begin_reign(Half::Lower);
         let up = match bring_up::equip(&found.fabric, &config, |fabric| (household.assign)(fabric)) {
             Ok(fabric) => bring_up::bring_up(&mut manager, &config, found, fabric).await,
             Err(error) => Err(error),
@@ -81,6 +84,7 @@ impl<T: Transport> Service<T> {
             Err(error) => return Err((Box::new(manager), error)),
         };
         (household.keep)(&running.known);
+        manager.begin_reign(running.half);
         manager.transport_mut().answers_to(running.known.port(running.sm).lmc);
         let intent = Intent {
             engine: config.engine.clone(),
@@ -97,8 +101,16 @@ impl<T: Transport> Service<T> {
         desk.borrow_mut().tell(now_ns, Happening::Up { arrival });
         let aside = BTreeSet::new();
         let retry_ns = Some(now_ns);
-        let mut service =
-            Service { config, driver, desk, court: Court::default(), aside, pace: Pace::new(household.pace), retry_ns };
+        let mut service = Service {
+            config,
+            driver,
+            desk,
+            court: Court::default(),
+            aside,
+            pace: Pace::new(household.pace),
+            retry_ns,
+            mirror_due: false,
+        };
         service.show();
         service.publish(household);
         Ok(service)
@@ -229,6 +241,8 @@ impl<T: Transport> Service<T> {
                 }
             }
         }
+        // There is always more to do: the subnet is listened to meanwhile.
+        self.retry_ns = Some(self.driver.subnet().now_ns() + RETRY_NS);
         Ok(())
     }
 
@@ -245,15 +259,18 @@ impl<T: Transport> Service<T> {
         if !household.reception.borrow().state().may_begin_change() {
             return Ok(false);
         }
+        if self.mirror_due {
+            self.mirror().await?;
+            self.mirror_due = false;
+            self.publish(household);
+        }
+        self.set_up_bounced().await?;
         if sighting.stranger.is_some() && !self.driver.running().has_lost_something() {
             self.admit(household, &sighting).await?;
         }
         let aside = self.aside.clone();
         let without = |fabric: &Fabric| aside.iter().fold(fabric.clone(), |rest, found| found.taken_out_of(&rest));
-        let Some(after) = self.driver.running().wanted(without) else {
-            self.set_up_bounced().await?;
-            return Ok(false);
-        };
+        let Some(after) = self.driver.running().wanted(without) else { return Ok(false) };
         if !self.driver.running().has_lost_something() {
             self.set_up_newcomers().await?;
         }
@@ -262,14 +279,15 @@ impl<T: Transport> Service<T> {
             Outcome::Failed { state, reason } => {
                 Err(SmError::StandsStill { outcome: format!("in state {state}: {reason}") })
             }
-            _ => Ok(true),
+            Outcome::CalledOff(CallOff::TopologyChanged) | Outcome::Completed => Ok(true),
+            Outcome::CalledOff(why) => Err(SmError::StandsStill { outcome: format!("called off: {why}") }),
         }
     }
 
     async fn resume(&mut self, household: &Household) -> Result<Option<ChangeReport>, SmError> {
         let resumed = self.changing(household, |driver| Box::pin(driver.resume())).await?;
         if let Some(report) = &resumed {
-            self.tell(Happening::Changed(Box::new(report.clone())));
+            self.ended(household, report);
         }
         Ok(resumed)
     }
@@ -278,16 +296,27 @@ impl<T: Transport> Service<T> {
         self.tell(Happening::Begun { why });
         let prepared = self.driver.prepare(Arc::new(after))?;
         self.foretell(household, &prepared);
+        let hops = prepared.plan.plan().drain().depth();
+        self.driver.subnet_mut().manager.ways_are(hops);
         let report = self.changing(household, move |driver| Box::pin(driver.run(prepared))).await;
-        self.publish(household);
-        let report = report?;
+        let report = report.inspect_err(|_| self.mirror_due = true)?;
+        self.ended(household, &report);
+        Ok(report)
+    }
+
+    /// Takes note of how a change ended. One that stands still keeps the SA where it is: halfway there.
+    fn ended(&mut self, household: &Household, report: &ChangeReport) {
         self.tell(Happening::Changed(Box::new(report.clone())));
+        if matches!(report.outcome, Outcome::Failed { .. }) {
+            return;
+        }
         if report.outcome == Outcome::Completed {
             self.desk.borrow_mut().view.root = report.root;
-            self.mirror().await?;
-            self.publish(household);
         }
-        Ok(report)
+        // The next step sees to it, and again until it is done.
+        self.mirror_due = true;
+        self.retry_ns = Some(self.driver.subnet().now_ns());
+        self.publish(household);
     }
 
     /// Gives the SA what is known now.
@@ -356,6 +385,12 @@ impl<T: Transport> Service<T> {
     async fn admit(&mut self, household: &mut Household, sighting: &Sighting) -> Result<(), SmError> {
         let known = without_recabled(&self.driver.running().known, &sighting.discovered.fabric);
         let union = difference::union(&known, &sighting.discovered.fabric)?;
+        let in_use = Lanes::of_fabric(&self.driver.running().routed).all.len();
+        let narrow = |port: &crate::fabric::Port| port.peer.is_some() && usize::from(port.data_vls) < in_use;
+        if let Some((id, _)) = union.fabric.ports().find(|(_, port)| narrow(port)) {
+            let port = union.fabric.describe_port(id);
+            return Err(SmError::NotTaken { port, setting: "lanes: it has fewer data VLs than are in use" });
+        }
         let whole = bring_up::equip(&union.fabric, &self.config, |fabric| (household.assign)(fabric))?;
         (household.keep)(&whole);
         self.driver.widen(Arc::new(whole));
@@ -378,20 +413,39 @@ impl<T: Transport> Service<T> {
         bring_up::configure(manager, &self.config, &running.alive, &down, common).await
     }
 
-    /// Ports whose cable went and came back between two sweeps: set up and brought to ACTIVE under the routing in force.
+    /// Devices whose ports went down and came back between two sweeps, with cables as they were: perhaps they were only
+    /// unplugged, perhaps they were switched off and hold nothing any more. So they are given everything anew, while
+    /// their ports are ARMED, and then brought to ACTIVE under the routing in force.
     async fn set_up_bounced(&mut self) -> Result<(), SmError> {
         let running = self.driver.running().clone();
-        let common = bring_up::common(&running.alive, running.sm, running.half);
+        let fabric = &running.alive;
         let manager = &mut self.driver.subnet_mut().manager;
-        let bounced = ports_to_set_up(&running.alive, |port| manager.port_info(port).cloned());
-        let bounced: Vec<PortId> = bounced.into_iter().filter(|&port| running.alive.peer(port).is_some()).collect();
+        let routed = |port: &PortId| running.routed.peer(*port).is_some() && fabric.peer(*port).is_some();
+        let down = |port: PortId| {
+            let state = manager.port_info(port).map(|info| info.port_state);
+            matches!(state, Some(wire::PortState::Initialize | wire::PortState::Armed))
+        };
+        let bounced: Vec<PortId> = fabric.ports().map(|(id, _)| id).filter(routed).filter(|&port| down(port)).collect();
         if bounced.is_empty() {
             return Ok(());
         }
-        tracing::warn!(ports = bounced.len(), "ports have bounced and are set up again");
-        bring_up::configure(manager, &self.config, &running.alive, &bounced, common).await?;
+        let devices: BTreeSet<NodeId> = bounced.iter().map(|&port| fabric.port(port).node).collect();
+        tracing::warn!(
+            ports = bounced.len(),
+            devices = devices.len(),
+            "ports have bounced: their devices are set up again"
+        );
+        let own = devices.iter().filter(|&&node| fabric.node(node).is_switch());
+        let own = own.filter_map(|&node| fabric.port_at(node, PortNum::ZERO));
+        let ports: Vec<PortId> = own.chain(bounced.iter().copied()).collect();
+        let common = bring_up::common(fabric, running.sm, running.half);
+        bring_up::configure(manager, &self.config, fabric, &ports, common).await?;
+        let steady = Lanes::of_fabric(&running.routed).steady();
+        let mut writes = plan::writes_between(fabric, None, &running.tables.lfts, steady);
+        writes.retain(|write| write.node(fabric).is_some_and(|node| devices.contains(&node)));
+        manager.apply(fabric, &writes, crate::subnet::Order::Any).await?;
         let active = bounced.into_iter().map(|port| Write::PortState { port, state: PortState::Active });
-        manager.apply(&running.alive, &active.collect::<Vec<_>>(), crate::subnet::Order::Any).await?;
+        manager.apply(fabric, &active.collect::<Vec<_>>(), crate::subnet::Order::Any).await?;
         Ok(())
     }
 
@@ -436,6 +490,12 @@ impl<T: Transport> Service<T> {
         let after = found.taken_out_of(&rest);
         if !found.is_in(&running.routed) {
             return Ok(Answer::Nothing);
+        }
+        if !self.driver.state().is_idle() {
+            return Ok(Answer::Refused("a change stands still: see `reconfig status`; it is tried again".to_string()));
+        }
+        if !household.reception.borrow().state().may_begin_change() {
+            return Ok(Answer::Refused("this manager is handing over to another".to_string()));
         }
         if dry_run {
             let prepared = self.driver.prepare(Arc::new(after))?;

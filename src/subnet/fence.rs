@@ -7,13 +7,18 @@
 use super::manager::Manager;
 use super::{SubnetError, SubnetManager};
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Half, Sl, Vl};
-use crate::tables::{SlToVl, SlToVlScope, Write};
+use crate::ids::{Guid, Half, PortNum, Sl, Vl};
+use crate::tables::{PortState, SlToVl, SlToVlScope, Write};
 use crate::transport::Transport;
 
 /// A table with one half closed.
 pub(super) fn closed(table: SlToVl, half: Option<Half>) -> SlToVl {
     SlToVl::from_fn(|sl: Sl| if Some(Half::of_sl(sl)) == half { Vl::MANAGEMENT } else { table.get(sl) })
+}
+
+fn key(fabric: &Fabric, port: PortId) -> (Guid, PortNum) {
+    let port = fabric.port(port);
+    (fabric.node(port.node).guid, port.num)
 }
 
 /// Whether a table gives each half lanes of its own, as it is from split to restore.
@@ -37,30 +42,58 @@ impl<T: Transport> Manager<T> {
         if swaps {
             self.closed = None;
         }
+        for write in writes {
+            // Who comes to life now has heard of no half yet, and sends on none until it has.
+            if let Write::PortState { port, state: PortState::Active } = *write {
+                self.fresh.insert(key(fabric, port));
+            }
+        }
+        // A port is opened before its clients are told: a device's writes are sent in this order.
+        let mut opened = Vec::new();
         let mut fenced = Vec::with_capacity(writes.len());
         for write in writes {
             match *write {
                 Write::SlToVl { node, scope: scope @ SlToVlScope::EndPort { port }, table } => {
-                    self.end_tables.insert((fabric.node(node).guid, port), table);
-                    fenced.push(Write::SlToVl { node, scope, table: closed(table, self.closed) });
+                    let key = (fabric.node(node).guid, port);
+                    self.end_tables.insert(key, table);
+                    let shut = SlToVl::from_fn(|_| Vl::MANAGEMENT);
+                    let table = if self.fresh.contains(&key) { shut } else { closed(table, self.closed) };
+                    fenced.push(Write::SlToVl { node, scope, table });
                 }
-                Write::ActiveHalf { port, .. } => {
-                    // Opened before its clients are told.
-                    fenced.extend(self.table_at(fabric, port));
+                Write::ActiveHalf { port, half } => {
+                    let fresh = self.fresh.remove(&key(fabric, port));
+                    opened.extend(self.table_at(fabric, port, fresh.then_some(half.other())));
                     fenced.push(write.clone());
                 }
                 _ => fenced.push(write.clone()),
             }
         }
-        fenced
+        opened.extend(fenced);
+        opened
     }
 
-    /// The write of an end port's table as it is wanted, where one was.
-    fn table_at(&self, fabric: &Fabric, id: PortId) -> Option<Write> {
+    /// The write of an end port's table as it is wanted, where one was, with one half shut.
+    fn table_at(&self, fabric: &Fabric, id: PortId, shut: Option<Half>) -> Option<Write> {
         let port = fabric.port(id);
-        let table = *self.end_tables.get(&(fabric.node(port.node).guid, port.num))?;
+        let table = *self.end_tables.get(&key(fabric, id))?;
         let scope = SlToVlScope::EndPort { port: port.num };
-        Some(Write::SlToVl { node: port.node, scope, table: closed(table, self.closed) })
+        Some(Write::SlToVl { node: port.node, scope, table: closed(table, shut) })
+    }
+
+    /// Forgets what a former reign left: nothing is closed, and the SA answers with `half`.
+    pub fn begin_reign(&mut self, half: Half) {
+        (self.closed, self.sa_half) = (None, half);
+        self.end_tables.clear();
+        self.fresh.clear();
+        if let Some(attendant) = &self.attendant {
+            attendant.borrow_mut().half_moved(half);
+        }
+    }
+
+    /// The longest way of the routing in force, in hops: what a flush by age must outlast where the spare half was open
+    /// until the split.
+    pub fn ways_are(&mut self, hops: u32) {
+        self.longest_way = hops;
     }
 
     /// Opens the retired half again: both halves may be sent on. Whoever calls this has both routed.
@@ -68,11 +101,15 @@ impl<T: Transport> Manager<T> {
     /// # Errors
     /// An end port does not answer, or does not take its table; then some are open and others not.
     pub async fn open_ends(&mut self, fabric: &Fabric) -> Result<(), SubnetError> {
-        if self.closed.take().is_none() {
-            return Ok(());
+        let Some(shut) = self.closed.take() else { return Ok(()) };
+        self.fresh.clear();
+        let writes: Vec<Write> = fabric.end_ports().filter_map(|port| self.table_at(fabric, port, None)).collect();
+        let opened = self.apply(fabric, &writes, super::Order::Any).await.map(|_| ());
+        if opened.is_err() {
+            // Some may be shut still: they are opened when this is called again.
+            self.closed = Some(shut);
         }
-        let writes: Vec<Write> = fabric.end_ports().filter_map(|port| self.table_at(fabric, port)).collect();
-        self.apply(fabric, &writes, super::Order::Any).await.map(|_| ())
+        opened
     }
 }
 

@@ -15,7 +15,7 @@ use crate::wire::vendor::DrainToken;
 use crate::wire::{self, AttributeId, Method, NodeInfo, PerfMad, PortInfo, Smp, SwitchInfo};
 use async_trait::async_trait;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 /// How sources are moved from one half to the other.
@@ -64,6 +64,10 @@ pub struct Manager<T> {
     pub(super) closed: Option<Half>,
     /// The last SL-to-VL table wanted at each end port, by node GUID and number, the fence not counted in.
     pub(super) end_tables: BTreeMap<(Guid, PortNum), SlToVl>,
+    /// End ports that have come in this change and were told of no half yet.
+    pub(super) fresh: BTreeSet<(Guid, PortNum)>,
+    /// Hops of the longest way of the routing in force.
+    pub(super) longest_way: u32,
 }
 
 /// The fabric as it is known, and the ways through it.
@@ -108,6 +112,8 @@ impl<T: Transport> Manager<T> {
             light_sweep_took_ns: None,
             closed: None,
             end_tables: BTreeMap::new(),
+            fresh: BTreeSet::new(),
+            longest_way: 0,
         }
     }
 

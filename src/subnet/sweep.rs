@@ -165,6 +165,13 @@ impl Sweep {
         path: Path,
         info: NodeInfo,
     ) {
+        if info.local_port.0 > info.num_ports {
+            let guid = info.node_guid;
+            return self.notices.push(format!(
+                "path {path}: node {guid} is left out: it has {} ports and answers by {}",
+                info.num_ports, info.local_port
+            ));
+        }
         let known = self.by_guid.get(&info.node_guid).copied();
         let node = known.unwrap_or_else(|| self.add(info.clone(), path.clone()));
         let arrived = (node, info.local_port);
@@ -302,6 +309,11 @@ impl Sweep {
             let Some(info) = self.found[node].ports.get_mut(&num) else { continue };
             let (first, last) = (info.lid, Lid(info.lid.0.saturating_add(info.lmc.lids() - 1)));
             if first == Lid(0) {
+                continue;
+            }
+            if !first.is_unicast() || !last.is_unicast() {
+                tracing::warn!(lid = %first, "a port holds what is no unicast LID: not counted");
+                info.lid = Lid(0);
                 continue;
             }
             if taken.range(..=last).next_back().is_some_and(|(_, &end)| end >= first) {

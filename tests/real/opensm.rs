@@ -21,7 +21,7 @@ impl OpenSm {
         std::fs::write(&configuration, format!("force_log_flush TRUE\n{options}"))
             .expect("a file in a temporary folder");
         let mut command = subnet.command("opensm", node);
-        command.args(["-D", "0x43", "-f"]).arg(&log).arg("-F").arg(&configuration);
+        command.args(["-D", "0x3", "-f"]).arg(&log).arg("-F").arg(&configuration);
         OpenSm { _process: subnet.background(&mut command, name), log }
     }
 

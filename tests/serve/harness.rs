@@ -25,6 +25,10 @@ pub fn installed(programs: &[&str]) -> bool {
     match programs.iter().chain(&["ibsim-run", "timeout"]).find(|program| !there(program)) {
         None => true,
         Some(program) => {
+            assert!(
+                std::env::var_os("RECONFIG_TOOLS_REQUIRED").is_none(),
+                "{program} is not installed, and RECONFIG_TOOLS_REQUIRED is set"
+            );
             println!("SKIPPED: {program} is not installed");
             false
         }

@@ -5,7 +5,7 @@ use crate::drain::{DrainAge, DrainGraph, Drained, FlushAge, Flushed, LifetimeRea
 use crate::fabric::NodeId;
 use crate::ids::VlSet;
 use crate::subnet::SubnetError;
-use crate::subnet::manager::Manager;
+use crate::subnet::manager::{Manager, Sources};
 use crate::transport::Transport;
 use crate::wire::{AttributeId, Method, SMP_DATA_SIZE, SwitchInfo};
 
@@ -13,7 +13,9 @@ impl<T: Transport> Manager<T> {
     pub(super) async fn flush_by_age(&mut self, ticket: Ticket, lanes: VlSet) -> Result<Flushed, SubnetError> {
         let wait = self.begin_wait(format!("flush of lanes {lanes}, by age"));
         let switches = self.live_switches()?;
-        let mut judge = FlushAge::new(ticket, lanes, switches.iter().copied(), wait.begin_ns);
+        // Behind a fence that closed with the split, packets of the spare half may have all their way to go.
+        let hops = if matches!(self.sources, Sources::Fenced { .. }) { self.longest_way } else { 0 };
+        let mut judge = FlushAge::new(ticket, lanes, switches.iter().copied(), wait.begin_ns, hops);
         self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
         self.wait_for_age(&wait, judge.due_ns()).await?;
         self.proof(&wait, judge.verdict(self.transport.now_ns()))

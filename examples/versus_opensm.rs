@@ -1,9 +1,10 @@
 //! OpenSM alone against `reconfig sm`: the root of a fabric dies under traffic, on `reconfig serve`.
 //!
 //! `cargo run --release --example versus_opensm -- [--fabrics N|all] [--only TEXT] [--sides opensm,told,…] [--engine updn]
-//! [--load L] [--speed S] [--seed S] [--limits-as-programmed] [--csv FILE] [--program RECONFIG]` prints a line for each fabric and
-//! manager, and sums. Without arguments: three small fabrics, three managers, under a minute. It judges nothing and ends with exit code
-//! 0, unless a trial could not be made. docs/VERSUS.md has the method, the whole table and what it shows.
+//! [--load L] [--speed S] [--seed S] [--limits-as-programmed] [--turn-back] [--csv FILE] [--program RECONFIG]` prints a
+//! line for each fabric and manager, and sums. Without arguments: three small fabrics, three managers, under a minute. It
+//! judges nothing and ends with exit code 0, unless a trial could not be made. docs/VERSUS.md has the method, the whole
+//! table and what it shows.
 
 #[path = "versus_opensm/mod.rs"]
 mod versus;
@@ -23,7 +24,7 @@ const FEW_SIDES: [Side; 3] = [Side::OpenSm, Side::OpenSmRooted, Side::Told];
 /// What it takes beside this program.
 const PROGRAMS: [&str; 2] = ["opensm", "ibsim-run"];
 const USAGE: &str = "--fabrics N|all, --only TEXT, --sides LIST, --engine ENGINE, --load L, --speed S, --seed S, \
-                     --limits-as-programmed, --program FILE, --csv FILE";
+                     --limits-as-programmed, --turn-back, --program FILE, --csv FILE";
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -98,6 +99,7 @@ impl Wish {
                 "--speed" => wish.setting.speed = value()?,
                 "--seed" => wish.setting.seed = value()?,
                 "--limits-as-programmed" => wish.setting.limits = true,
+                "--turn-back" => wish.setting.turn_back = true,
                 "--program" => wish.setting.program = PathBuf::from(value()?),
                 "--csv" => wish.csv = Some(PathBuf::from(value()?)),
                 _ => return Err(format!("{argument} is unknown: {USAGE}")),

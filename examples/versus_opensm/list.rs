@@ -38,14 +38,18 @@ pub const SAMPLES: [Sample; 26] = [
     ("waxman:64,0.3,0.3,1", 5),
 ];
 
+/// Families whose top level has no hosts.
+const TREES: [&str; 3] = ["leaf-spine", "fat-tree", "three-level"];
+
 /// A fabric with the roles of the trial.
 pub struct Case {
     pub name: String,
     pub fabric: Fabric,
     /// The switch that dies: the one that up*/down* here takes as root.
     pub root: NodeId,
-    /// What an administrator would name beside it: the neighbour of most links to switches. The lowest GUID of equals.
-    pub heir: NodeId,
+    /// What a foresighted administrator names as roots: in a tree every switch of the top level, elsewhere the root and
+    /// its neighbour of most links to switches, the lowest GUID of equals, which is the root when the first is gone.
+    pub roots: Vec<NodeId>,
     /// Where the manager runs: the last host that is not on the root.
     pub host: NodeId,
 }
@@ -56,13 +60,18 @@ impl Case {
         let fabric = build(topology, seed).map_err(|error| error.to_string())?;
         let name = format!("{topology} seed {seed}");
         let root = choose_root(&fabric).ok_or_else(|| format!("{name}: no root"))?;
-        let heir = neighbours(&fabric, root)
-            .max_by_key(|&switch| (neighbours(&fabric, switch).count(), std::cmp::Reverse(fabric.node(switch).guid)));
-        let heir = heir.ok_or_else(|| format!("{name}: the root has no neighbour"))?;
+        let roots = if TREES.iter().any(|tree| topology.starts_with(tree)) {
+            top_level(&fabric)
+        } else {
+            let heir = neighbours(&fabric, root).max_by_key(|&switch| {
+                (neighbours(&fabric, switch).count(), std::cmp::Reverse(fabric.node(switch).guid))
+            });
+            [Some(root), heir].into_iter().flatten().collect()
+        };
         let away = |node: NodeId| !joined(&fabric, node).any(|other| other == root);
         let hosts = fabric.nodes().filter(|(_, node)| !node.is_switch()).map(|(id, _)| id);
         let host = hosts.filter(|&id| away(id)).last().ok_or_else(|| format!("{name}: every host is on the root"))?;
-        Ok(Case { name, fabric, root, heir, host })
+        Ok(Case { name, fabric, root, roots, host })
     }
 
     /// Hosts that the death of the root cuts off.
@@ -81,4 +90,21 @@ fn joined(fabric: &Fabric, node: NodeId) -> impl Iterator<Item = NodeId> {
 
 fn neighbours(fabric: &Fabric, node: NodeId) -> impl Iterator<Item = NodeId> {
     joined(fabric, node).filter(|&other| fabric.node(other).is_switch())
+}
+
+/// The switches farthest from hosts.
+fn top_level(fabric: &Fabric) -> Vec<NodeId> {
+    let has_host = |&switch: &NodeId| joined(fabric, switch).any(|other| !fabric.node(other).is_switch());
+    let (mut level, mut seen): (Vec<NodeId>, Vec<NodeId>) = (fabric.switches().filter(has_host).collect(), Vec::new());
+    loop {
+        seen.extend(&level);
+        let mut above: Vec<NodeId> = level.iter().flat_map(|&switch| neighbours(fabric, switch)).collect();
+        above.sort_unstable();
+        above.dedup();
+        above.retain(|switch| !seen.contains(switch));
+        if above.is_empty() {
+            return level;
+        }
+        level = above;
+    }
 }

@@ -4,7 +4,6 @@ use super::list::Case;
 use super::process::{Background, lossy};
 use super::server::{PATIENCE, Server};
 use super::trial::Setting;
-use reconfig::fabric::NodeId;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -13,7 +12,7 @@ use std::process::Command;
 pub enum Side {
     /// OpenSM with Debian's defaults and `-R ENGINE`.
     OpenSm,
-    /// The same with `root_guid_file`: the root and its heir, as a foresighted administrator writes it.
+    /// The same with `root_guid_file`: what a foresighted administrator writes there.
     OpenSmRooted,
     /// `reconfig sm --sources told --drain token`: adapters and switches that know the vendor attributes.
     Told,
@@ -118,8 +117,8 @@ fn opensm(command: &mut Command, side: Side, engine: &str, case: &Case, folder: 
     let mut options = "force_log_flush TRUE\n".to_string();
     if side == Side::OpenSmRooted {
         let file = folder.join("roots");
-        let guid = |node: NodeId| case.fabric.node(node).guid;
-        write(&file, &format!("{}\n{}\n", guid(case.root), guid(case.heir)))?;
+        let guids: Vec<String> = case.roots.iter().map(|&root| format!("{}\n", case.fabric.node(root).guid)).collect();
+        write(&file, &guids.concat())?;
         options.push_str(&format!("root_guid_file {}\n", file.display()));
     }
     let file = folder.join("opensm.conf");

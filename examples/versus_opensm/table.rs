@@ -102,7 +102,6 @@ struct Sum {
     deadlocked_before: usize,
     deadlocked: usize,
     with_stuck: usize,
-    injected: u64,
     failure: u64,
     change: u64,
     over_ns: u64,
@@ -120,7 +119,6 @@ impl Totals {
         sum.deadlocked_before += usize::from(outcome.deadlocks_before > 0);
         sum.deadlocked += usize::from(outcome.deadlocks > 0);
         sum.with_stuck += usize::from(outcome.stuck > 0);
-        sum.injected += outcome.injected;
         sum.failure += outcome.lost_to_failure;
         sum.change += outcome.lost_to_change;
         sum.over_ns += outcome.over_ns;
@@ -136,16 +134,16 @@ impl Totals {
 impl Sum {
     fn show(&self, side: Side) -> String {
         let Sum { trials, deadlocked_before, deadlocked, with_stuck, .. } = self;
-        let per_million = |lost: u64| lost as f64 * 1e6 / self.injected.max(1) as f64;
+        let mean = |sum: u64| sum / *trials as u64;
         format!(
             "{:>13}: {trials} fabrics; deadlocked before the failure {deadlocked_before}, newly after it {deadlocked}, \
-             packets stuck for good in {with_stuck}; lost of a million injected: {:.0} to the failure, {:.0} to the \
-             change; mean time to the end {:.2} ms; mean Gets and Sets {}",
+             packets stuck for good in {with_stuck}; lost on average {} packets to the failure, {} to the change; mean \
+             time to the end {:.2} ms; mean Gets and Sets {}",
             side.name(),
-            per_million(self.failure),
-            per_million(self.change),
+            mean(self.failure),
+            mean(self.change),
             ms(self.over_ns) / *trials as f64,
-            self.smps / *trials as u64,
+            mean(self.smps),
         )
     }
 }

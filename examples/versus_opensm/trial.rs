@@ -1,8 +1,8 @@
 //! One trial: a fabric is served, a manager brings it up, sources send, the root dies, the manager reacts, sources stop.
 //!
 //! Everything is read from the server's `Status`, so from the simulator's own books and alike for all managers. The end of
-//! a reaction is the last `Set` of subnet management before the manager's log says that it is over; both moments are known
-//! to one look at the server, some milliseconds of real time.
+//! a reaction is when the manager's log says so for the last time before management falls quiet; beside it stands the last
+//! `Set`. Both are known to one look at the server, some milliseconds of real time.
 
 use super::list::Case;
 use super::server::{Counts, PATIENCE, Server};
@@ -17,8 +17,10 @@ const LOOK: Duration = Duration::from_millis(4);
 const CALM_NS: u64 = 500_000;
 /// Real time without a MAD that counts as quiet.
 const QUIET: Duration = Duration::from_millis(400);
-/// Real time without a delivery, sources off, after which what is in flight counts as stuck.
+/// Real time without a hop, sources off, after which what is in flight counts as stuck.
 const STUCK: Duration = Duration::from_millis(500);
+/// The same where age limits act: at `--speed max` three times the longest that managers write, 1.07 s.
+const STUCK_PAST_LIMITS: Duration = Duration::from_secs(4);
 /// The period of measurement in which the root dies, and the one after the reaction.
 const REACTION: usize = 1;
 
@@ -32,6 +34,8 @@ pub struct Setting {
     pub seed: String,
     /// HOQLife and LifeTimeValue act as managers write them.
     pub limits: bool,
+    /// Packets that are to leave by the port they came in by do so; switches of InfiniBand discard them.
+    pub turn_back: bool,
 }
 
 /// What came of it. Counts of packets and MADs are since the death; times as well.
@@ -80,7 +84,7 @@ pub fn run(side: Side, case: &Case, setting: &Setting, folder: &Path) -> Result<
     let reaction = Reaction::await_end(side, case, &server, &manager)?;
     let after = calm(&server)?;
     server.command("Traffic off")?;
-    let last = emptied(&server)?;
+    let last = emptied(&server, if setting.limits { STUCK_PAST_LIMITS } else { STUCK })?;
     Ok(outcome(side, &manager, &reaction, [&before, &after, &last]))
 }
 
@@ -101,6 +105,9 @@ impl Setting {
     fn options(&self, side: Side) -> Vec<String> {
         let mut options = vec!["--load", &self.load, "--speed", &self.speed, "--seed", &self.seed];
         options.extend(["--paths", side.paths(&self.engine)]);
+        if !self.turn_back {
+            options.push("--discard-turned-back");
+        }
         if self.limits {
             options.push("--limits-as-programmed");
         }
@@ -114,7 +121,7 @@ struct Reaction {
     last_set_ns: u64,
     over_ns: u64,
     over_real_s: f64,
-    /// The counts when it was over.
+    /// The counts when it was over and all was quiet.
     counts: Counts,
 }
 
@@ -125,19 +132,31 @@ impl Reaction {
         server.command("Period")?;
         let start = Instant::now();
         server.command(&format!("Kill \"{}\"", case.fabric.node(case.root).description))?;
-        let mut counts = server.counts()?;
+        let counts = server.counts()?;
         let start_ns = counts.now_ns() - counts.period(REACTION, "length_ns");
-        let (mut sets, mut last_set_ns) = (0, 0);
-        while manager.said(side.last_word()) == said && start.elapsed() < PATIENCE {
+        let mut reaction = Reaction { ended: false, last_set_ns: 0, over_ns: 0, over_real_s: 0.0, counts };
+        let (mut sent, mut sets, mut since) = (0, 0, Instant::now());
+        let mut told = said;
+        while !(reaction.ended && since.elapsed() > QUIET) && start.elapsed() < PATIENCE {
             std::thread::sleep(LOOK);
-            counts = server.counts()?;
+            let counts = server.counts()?;
+            let now_ns = counts.now_ns() - start_ns;
             if counts.mads("Set(") != sets {
-                (sets, last_set_ns) = (counts.mads("Set("), counts.now_ns() - start_ns);
+                (sets, reaction.last_set_ns) = (counts.mads("Set("), now_ns);
             }
+            if counts.number("/mads_sent") != sent {
+                (sent, since) = (counts.number("/mads_sent"), Instant::now());
+            }
+            if manager.said(side.last_word()) > told {
+                // Of several sweeps, one behind the other, the last counts.
+                told = manager.said(side.last_word());
+                (reaction.ended, reaction.over_ns, reaction.over_real_s) =
+                    (true, now_ns, start.elapsed().as_secs_f64());
+                since = Instant::now();
+            }
+            reaction.counts = counts;
         }
-        let ended = manager.said(side.last_word()) > said;
-        let (over_ns, over_real_s) = (counts.now_ns() - start_ns, start.elapsed().as_secs_f64());
-        Ok(Reaction { ended, last_set_ns, over_ns, over_real_s, counts })
+        Ok(reaction)
     }
 }
 
@@ -176,7 +195,7 @@ fn calm(server: &Server) -> Result<Counts, String> {
 }
 
 /// Sources off: waits until nothing is in flight, or nothing moves.
-fn emptied(server: &Server) -> Result<Counts, String> {
+fn emptied(server: &Server, stuck: Duration) -> Result<Counts, String> {
     let (mut since, mut moved) = (Instant::now(), 0);
     loop {
         let counts = server.counts()?;
@@ -184,7 +203,7 @@ fn emptied(server: &Server) -> Result<Counts, String> {
         if counts.number("/packet_hops") != moved {
             (moved, since) = (counts.number("/packet_hops"), Instant::now());
         }
-        if left == 0 || since.elapsed() > STUCK {
+        if left == 0 || since.elapsed() > stuck {
             return Ok(counts);
         }
         std::thread::sleep(LOOK);

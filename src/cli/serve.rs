@@ -105,6 +105,9 @@ struct HardwareArguments {
     /// Let lifetime limits act as the subnet manager programs them, rather than as told here.
     #[arg(long, conflicts_with_all = ["hoq_life", "switch_life"])]
     limits_as_programmed: bool,
+    /// Switches discard packets that are to leave by the port they came in by, as hardware does, rather than turn them.
+    #[arg(long)]
+    discard_turned_back: bool,
     /// Time in which a device serves one SMP, in nanoseconds.
     #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
     smp_time: u64,
@@ -196,6 +199,7 @@ impl Arguments {
             hoq_lifetime_ns: hardware.hoq_life,
             switch_lifetime_ns: hardware.switch_life,
             limits_as_programmed: hardware.limits_as_programmed,
+            discards_turned_back: hardware.discard_turned_back,
             packet_bytes: traffic.packet_bytes,
             load: traffic.load,
             traffic: pattern(&traffic.traffic)?,

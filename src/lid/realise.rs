@@ -56,8 +56,9 @@ fn undivided(fabric: &Fabric, port: PortId) -> Option<Lid> {
 }
 
 /// Forwarding tables in which the LIDs of the half other than `like` lead where those of `like` with the same rank do.
+/// LIDs of ports that are gone are among them: whoever still sends to them would send by the routing of before.
 pub fn mirrored(fabric: &Fabric, lfts: &[Arc<Lft>], like: Half) -> Vec<Arc<Lft>> {
-    let ports = fabric.lid_ports().filter(|&port| fabric.half_lids(port, like).next().is_some());
+    let ports = fabric.ports().map(|(port, _)| port).filter(|&port| fabric.half_lids(port, like).next().is_some());
     let pairs = ports.flat_map(|port| fabric.half_lids(port, like).zip(fabric.half_lids(port, like.other())));
     let pairs: Vec<(Lid, Lid)> = pairs.collect();
     let mut tables = lfts.to_vec();
@@ -129,5 +130,19 @@ mod tests {
         let lids = |half| fabric.half_lids(far, half);
         assert!(lids(Half::Lower).all(|lid| merged[first.index()].get(lid) == Some(PortNum(1))));
         assert!(lids(Half::Upper).all(|lid| merged[first.index()].get(lid).is_none()));
+    }
+
+    #[test]
+    fn the_mirror_has_no_route_to_what_is_gone() {
+        let (fabric, [first, second], [near, far]) = pair();
+        let mut all = RoutingFunction::new(&fabric, "test", vec![near, far], 1);
+        (0..2).for_each(|destination| all.set_output(first, destination, 0, PortNum(1)));
+        let tables = bring_up(&fabric, &all, 4);
+        let after = fabric.without_nodes(&[second, fabric.port(far).node]);
+        let some = RoutingFunction::new(&after, "test", vec![near], 1);
+        let merged = merge(&after, &tables.lfts, &some, &[Half::Upper]);
+        assert!(fabric.half_lids(far, Half::Lower).all(|lid| merged[first.index()].get(lid).is_some()));
+        let mirrored = mirrored(&after, &merged, Half::Upper);
+        assert!(fabric.half_lids(far, Half::Lower).all(|lid| mirrored[first.index()].get(lid).is_none()));
     }
 }

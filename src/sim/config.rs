@@ -95,6 +95,10 @@ pub struct SimConfig {
     pub smp_delay_ns: u64,
     /// Whether end ports move to another half when they are told.
     pub sources_move: bool,
+    /// Whether a switch discards a packet that is to leave by the port it came in by, as InfiniBand switches do
+    /// (PortRcvSwitchRelayErrors, *looping*). Otherwise it turns back, which is harder on a routing.
+    #[serde(default)]
+    pub discards_turned_back: bool,
 }
 
 impl Default for SimConfig {
@@ -122,6 +126,7 @@ impl Default for SimConfig {
             smp_duplicate: 0.0,
             smp_delay_ns: 0,
             sources_move: true,
+            discards_turned_back: false,
         }
     }
 }

@@ -59,6 +59,7 @@ impl Sim {
             return if self.net.runs(input, vl) { self.net.lane(input, vl) } else { DISCARD };
         }
         match self.net.tables.way(from.node, from.num, packet.dlid, packet.sl) {
+            Some((port, _)) if port == input && self.config.discards_turned_back => DISCARD,
             Some((port, vl)) if self.net.runs(port, vl) => self.net.lane(port, vl),
             _ => DISCARD,
         }

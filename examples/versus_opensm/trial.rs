@@ -99,6 +99,7 @@ impl Setting {
             speed: text("0.001"),
             seed: text("1"),
             limits: false,
+            turn_back: false,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::error::SmError;
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, Lid, PortNum, Sl};
+use crate::ids::{Half, Lid, PortNum};
 use crate::plan::sl_to_vl_pairs;
 use crate::subnet::{Ask, Manager, Place, SubnetError};
 use crate::tables::{LFT_BLOCK, NodeSlToVl, PortState, SlToVl, SubnetTables};
@@ -119,12 +119,13 @@ fn simplify(tables: &mut Arc<NodeSlToVl>) {
     }
 }
 
-/// The half of the LID at which most end ports look for the subnet manager; the lower where none does.
+/// The half of the LID at which most end ports look for the subnet manager; the lower where none does. Their MasterSMSL
+/// says the same, but not every device keeps it (ibsim's do not).
 fn half_in_use<T: Transport>(manager: &Manager<T>, fabric: &Fabric, sm: PortId) -> Half {
     let upper: Vec<Lid> = fabric.half_lids(sm, Half::Upper).collect();
-    let told = |port: PortId| manager.port_info(port).map(|info| (info.master_sm_lid, info.master_sm_sl));
-    let looks_up = |(lid, sl): (Lid, Sl)| upper.contains(&lid) && Half::of_sl(sl) == Half::Upper;
+    let told = |port: PortId| manager.port_info(port).map(|info| info.master_sm_lid);
+    let looks_up = |lid: Lid| upper.contains(&lid);
     let (up, all) =
-        fabric.end_ports().filter_map(told).fold((0, 0), |(up, all), told| (up + usize::from(looks_up(told)), all + 1));
+        fabric.end_ports().filter_map(told).fold((0, 0), |(up, all), lid| (up + usize::from(looks_up(lid)), all + 1));
     if up * 2 > all { Half::Upper } else { Half::Lower }
 }

@@ -48,6 +48,13 @@ impl Sm {
         serde_json::from_str(&ended.output).unwrap_or_else(|_| panic!("status: {} {}", ended.how, ended.errors))
     }
 
+    /// One word of what `reconfig status` says; none while nobody answers.
+    pub fn says(&self, subnet: &Subnet, key: &str) -> String {
+        let ended = self.ask(subnet, "status", &["--json"]);
+        let status: serde_json::Value = serde_json::from_str(&ended.output).unwrap_or_default();
+        status[key].as_str().unwrap_or_default().to_string()
+    }
+
     /// `reconfig change` or another command that speaks to it, to its end.
     pub fn ask(&self, subnet: &Subnet, command: &str, options: &[&str]) -> Ended {
         let mut program = Command::new(reconfig());

@@ -13,7 +13,7 @@ use crate::wire::{Gid, NodeInfo, PortInfo, SmInfo, SwitchInfo, VlArbitrationBloc
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a directory is made of. Vectors by [`NodeId`] or [`PortId`] are as long as the fabric has nodes or ports.
+/// What a directory is made of. Vectors by `NodeId` or [`PortId`] are as long as the fabric has nodes or ports.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// The fabric, with LIDs.
@@ -25,9 +25,9 @@ pub struct Facts {
     pub sm: PortId,
     /// Other managers and this one, with what they say of themselves.
     pub managers: Vec<(PortId, SmInfo)>,
-    /// By [`NodeId`]: NodeInfo as any port of the node answered it; port GUID and port number are put in for each port.
+    /// By `NodeId`: NodeInfo as any port of the node answered it; port GUID and port number are put in for each port.
     pub nodes: Vec<Option<NodeInfo>>,
-    /// By [`NodeId`].
+    /// By `NodeId`.
     pub switches: Vec<Option<SwitchInfo>>,
     /// By [`PortId`].
     pub ports: Vec<Option<PortInfo>>,

@@ -165,7 +165,7 @@ fn sl_to_vl_writes(fabric: &Fabric, table: SlToVl, chosen: impl Fn(NodeId, PortN
 }
 
 /// The writes that bring devices from tables as they hold them to those wanted, outside any change: forwarding blocks in
-/// the order of [`lft_writes`], and SL-to-VL tables where one `table` is wanted everywhere. A device of which nothing is
+/// the order of OpenSM, and SL-to-VL tables where one `table` is wanted everywhere. A device of which nothing is
 /// known (`held` is none) is written whole.
 pub fn writes_between(fabric: &Fabric, held: Option<&SubnetTables>, lfts: &[Arc<Lft>], table: SlToVl) -> Vec<Write> {
     let most = lfts.iter().map(|lft| lft.blocks()).max().unwrap_or(0);

@@ -2,7 +2,7 @@
 //!
 //! Needs libibumad when it runs, nothing when it is built. One thread a port waits for MADs, because ibsim's descriptors
 //! are no real ones and cannot be polled by a runtime; everything else happens on the caller's task, inside a tokio
-//! runtime whose timers are on. Each transmission has a transaction of its own on the wire ([`transactions`]), the
+//! runtime whose timers are on. Each transmission has a transaction of its own on the wire (`transactions`), the
 //! kernel neither repeats nor reassembles anything. A MAD that the kernel gives up, or cannot take just now, counts as lost on the
 //! way ([`UmadCounts`]): whoever asked asks again.
 //! Lacks on purpose: retries, windows, RMPP, partitions other than the first, global routes.

@@ -11,6 +11,9 @@ use tempfile::TempDir;
 /// How long any program may take.
 const PATIENCE: &str = "60";
 
+/// What a failed test shows of each log.
+const LOG_LINES: usize = 60;
+
 /// The bundled fabric with this name.
 pub fn bundled(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("fixtures/topologies/{name}.ibnetdiscover"))
@@ -115,11 +118,37 @@ impl Served {
 
     /// Waits until `done` holds, and panics where it does not within 40 s.
     pub fn until(&self, what: &str, mut done: impl FnMut(&Served) -> bool) {
+        let came = self.within(Duration::from_secs(40), || done(self));
+        assert!(came, "{what} did not come about\n{}{}", self.errors(), self.logs());
+    }
+
+    /// Waits so long for `done` to hold; whether it came to.
+    pub fn within(&self, patience: Duration, mut done: impl FnMut() -> bool) -> bool {
         let start = Instant::now();
-        while !done(self) {
-            assert!(start.elapsed() < Duration::from_secs(40), "{what} did not come about\n{}", self.errors());
+        loop {
+            if done() {
+                return true;
+            }
+            if start.elapsed() > patience {
+                return false;
+            }
             std::thread::sleep(Duration::from_millis(100));
         }
+    }
+
+    /// The last lines of every log in the test's folder, for a failed test to show.
+    fn logs(&self) -> String {
+        let mut text = String::new();
+        for entry in std::fs::read_dir(self.folder.path()).unwrap().flatten() {
+            let path = entry.path();
+            if path.extension().is_some_and(|extension| extension == "log") {
+                let log = std::fs::read_to_string(&path).unwrap_or_default();
+                let lines: Vec<&str> = log.lines().collect();
+                let last = lines[lines.len().saturating_sub(LOG_LINES)..].join("\n");
+                text.push_str(&format!("--- {}\n{last}\n", entry.file_name().to_string_lossy()));
+            }
+        }
+        text
     }
 
     /// Ends the server by SIGTERM, and tells the last counts.

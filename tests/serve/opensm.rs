@@ -2,6 +2,7 @@
 
 use crate::harness::{Beside, Served, bundled, installed};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Errors in OpenSM's log.
 fn errors(log: &str) -> Vec<&str> {
@@ -173,6 +174,9 @@ fn end_ports_ask_opensm_for_their_paths() {
 }
 
 /// Two managers settle between themselves, by SMInfo through the subnet, who is master.
+///
+/// OpenSM has a race of its own: asked to take over while it still discovers the subnet, it does not, and then both stand
+/// by for ever. The second one is then started anew.
 #[test]
 fn the_manager_of_higher_priority_takes_over() {
     if !installed(&["opensm", "sminfo"]) {
@@ -181,18 +185,27 @@ fn the_manager_of_higher_priority_takes_over() {
     let served = Served::start(&bundled("fat-tree-4-2"), &[]);
     let opensm = |host: &str, priority: &str, log: &str| {
         let mut command = served.program(host, "opensm");
-        command.args(["-p", priority, "-f", log, "-D", "0x43", "-d2"]);
+        // On a busy machine the other manager, a process like any, may answer late.
+        command.args(["-p", priority, "-f", log, "-D", "0x43", "-d2", "-t", "5000"]);
         Beside::start(command)
     };
     let read = |log: &str| std::fs::read_to_string(served.folder.path().join(log)).unwrap_or_default();
     let _low = opensm("host-1 HCA-1", "3", "low.log");
     served.until("SUBNET UP", |_| read("low.log").contains("SUBNET UP"));
-    let _high = opensm("host-9 HCA-1", "5", "high.log");
-    served.until("a hand-over", |_| {
-        read("low.log").contains("Entering STANDBY") && read("high.log").contains("SUBNET UP")
-    });
-    let told = served.run("host-2 HCA-1", "sminfo", &[]).well();
-    assert!(told.contains("sm guid 0x200000101000801") && told.contains("SMINFO_MASTER"), "{told}");
+    for attempt in 1.. {
+        let _high = opensm("host-9 HCA-1", "5", "high.log");
+        let stands_by = |log: &str| read(log).contains("Entering STANDBY");
+        let took_over = || read("high.log").contains("SUBNET UP");
+        served.until("a hand-over", |_| stands_by("low.log") && (took_over() || stands_by("high.log")));
+        // One that stood by on its way to a hand-over in good order is up soon after.
+        if !served.within(Duration::from_secs(5), took_over) {
+            assert!(attempt < 5, "OpenSM's race five times in a row");
+            continue;
+        }
+        let told = served.run("host-2 HCA-1", "sminfo", &[]).well();
+        assert!(told.contains("sm guid 0x200000101000801") && told.contains("SMINFO_MASTER"), "{told}");
+        break;
+    }
     for log in ["low.log", "high.log"] {
         assert_eq!(errors(&read(log)), Vec::<&str>::new(), "{log}");
     }

@@ -5,10 +5,11 @@ mod fabrics;
 
 use fabrics::{fabric_of, fabric_with, random_fabric, ring};
 use proptest::prelude::*;
+use reconfig::change::engine_named;
 use reconfig::fabric::{Fabric, FabricBuilder, NodeId, NodeKind, PortId};
 use reconfig::ids::{Guid, Half, Lid, Lmc, PortNum};
 use reconfig::lid::{self, LidError};
-use reconfig::routing::{Demand, Engine, RouteError, UpDown, choose_root, engine_named, stranded};
+use reconfig::routing::{Demand, Engine, Parameters, RouteError, UpDown, choose_root, stranded};
 use reconfig::tables::RoutingFunction;
 use reconfig::verify::{Scope, prove_tables};
 use std::collections::VecDeque;
@@ -188,8 +189,8 @@ fn roots_that_do_not_serve_are_errors() {
 
 #[test]
 fn engines_are_found_by_name() {
-    assert_eq!(engine_named("up-down", None).unwrap().name(), "up-down");
-    let Err(refused) = engine_named("updn", None) else { panic!("that is another tool's name") };
+    assert_eq!(engine_named("up-down", &Parameters::default()).unwrap().name(), "up-down");
+    let Err(refused) = engine_named("updn", &Parameters::default()) else { panic!("that is another tool's name") };
     assert_eq!(refused.to_string(), "there is no engine `updn`; choose one of: up-down");
 }
 

@@ -8,9 +8,11 @@
 
 mod bring_up;
 mod captures;
+mod engine;
 
 pub use bring_up::{BringUp, BringUpError, data_vls, manager_port};
 pub use captures::{Captures, CapturesError, Departure, Drawn, draw};
+pub use engine::{Realised, engine_named};
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Half;

@@ -3,10 +3,11 @@
 use super::log::Reload;
 use super::outcome::{Answer, Failure};
 use super::{Common, output};
+use crate::change;
 use crate::ids::{Guid, Lmc, PortNum};
 use crate::lid::{self, Guid2Lid};
 use crate::plan::{Arming, Observer, Policy};
-use crate::routing::{self, ENGINES};
+use crate::routing::{ENGINES, Parameters};
 use crate::sm::clerk::{Clerk, Facts};
 use crate::sm::control::{Control, DEFAULT_SOCKET, OwnPort, PolicyStatus};
 use crate::sm::election::{Rank, Rules};
@@ -51,7 +52,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     once: bool,
     /// The routing engine.
-    #[arg(long, value_name = "ENGINE", default_value = ENGINES[0], value_parser = clap::builder::PossibleValuesParser::new(ENGINES))]
+    #[arg(long, value_name = "ENGINE", default_value = ENGINES[0].name, value_parser = clap::builder::PossibleValuesParser::new(ENGINES.iter().map(|entry| entry.name)))]
     engine: String,
     /// LID mask control of every end port: 2^LMC LIDs, one half in use and one spare.
     #[arg(long, value_name = "LMC", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=7))]
@@ -303,7 +304,7 @@ fn household(arguments: &Arguments, guid: Guid, desk: SharedDesk) -> Result<Hous
 }
 
 fn config(arguments: &Arguments) -> Result<Config, Failure> {
-    let engine = routing::engine_named(&arguments.engine, None).map_err(Failure::input)?;
+    let engine = change::engine_named(&arguments.engine, &Parameters::default()).map_err(Failure::input)?;
     let settle_ns = (arguments.settle * 1e9) as u64;
     Ok(Config {
         engine: Rc::from(engine),

@@ -5,10 +5,12 @@
 //! routing function on the k-th LID of a half (docs/GLOSSARY.md, *half*). Which LIDs belong to a half is said once, by
 //! [`Fabric::half_lids`]. Lacks on purpose: heuristics that give each port an LMC of its own.
 
+mod by_path;
 mod guid2lid;
 mod realise;
 mod stable;
 
+pub use by_path::{MOST_LIDS, TooManyLids, realise_assigned, realise_paths};
 pub use guid2lid::{Guid2Lid, LidRange};
 pub use realise::{bring_up, merge, mirrored, realise, steady_sl_to_vl};
 pub use stable::assign_stable;

@@ -7,15 +7,17 @@
 //! Lacks on purpose: LIDs (`lid` realises a function), the input port (InfiniBand forwards by DLID alone), multicast.
 
 mod connectivity;
+mod registry;
 mod spread;
 mod switch_graph;
 mod up_down;
 
 pub use connectivity::{Connectivity, stranded};
+pub use registry::{ENGINES, EngineEntry, EngineKind, Parameters, engine_named};
 pub use up_down::{UpDown, choose_root};
 
-use crate::fabric::{Fabric, NodeId, PortId};
-use crate::tables::RoutingFunction;
+use crate::fabric::{Fabric, PortId};
+use crate::tables::{PathSet, RoutingFunction};
 
 /// What an engine must join.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,19 +26,30 @@ pub struct Demand {
     pub destinations: Vec<PortId>,
     /// Paths to each destination: with LMC m, one for each LID of a half is 2^(m−1).
     pub paths: usize,
+    /// The most virtual layers that may be needed, 1 to 8: there is a lane for each in both lane sets of a change.
+    pub layers: u8,
 }
+
+/// The most layers that there can be: each takes one of the eight service levels of a half.
+pub const MOST_LAYERS: u8 = 8;
 
 impl Demand {
     /// Every end port and every switch of the fabric.
     pub fn all(fabric: &Fabric, paths: usize) -> Demand {
-        Demand { destinations: fabric.lid_ports().collect(), paths }
+        Demand { destinations: fabric.lid_ports().collect(), paths, layers: MOST_LAYERS }
     }
 
     /// Every end port and switch that links join with `sm`; what is cut off from it is left out.
     pub fn joined_with(fabric: &Fabric, sm: PortId, paths: usize) -> Demand {
         let links = Connectivity::of(fabric);
         let destinations = fabric.lid_ports().filter(|&port| links.joins(port, sm)).collect();
-        Demand { destinations, paths }
+        Demand { destinations, paths, layers: MOST_LAYERS }
+    }
+
+    /// The same with room for fewer layers.
+    #[must_use]
+    pub fn within(self, layers: u8) -> Demand {
+        Demand { layers, ..self }
     }
 }
 
@@ -44,7 +57,7 @@ impl Demand {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RouteError {
     /// No engine of that name.
-    #[error("there is no engine `{name}`; choose one of: {}", ENGINES.join(", "))]
+    #[error("there is no engine `{name}`; choose one of: {}", registry::names().join(", "))]
     NoSuchEngine {
         /// The name given.
         name: String,
@@ -70,6 +83,35 @@ pub enum RouteError {
         root: String,
         /// A demanded port.
         port: String,
+    },
+    /// More virtual layers are needed than there is room for.
+    #[error(
+        "{engine}: {needed} virtual layers are needed and there is room for {offered}; give the subnet more data VLs (a \
+         change splits them in two sets), or choose another engine"
+    )]
+    TooFewLayers {
+        /// The engine.
+        engine: &'static str,
+        /// Layers needed.
+        needed: usize,
+        /// Layers there is room for.
+        offered: u8,
+    },
+    /// The fabric is not of the kind that the engine routes.
+    #[error("{engine}: {why}; choose another engine")]
+    Unsuited {
+        /// The engine.
+        engine: &'static str,
+        /// What it is not, and where.
+        why: String,
+    },
+    /// The paths that the engine found cannot be realised.
+    #[error("{engine}: {why}")]
+    Unrealised {
+        /// The engine.
+        engine: &'static str,
+        /// Why not, naming the destination.
+        why: String,
     },
     /// No path was asked for, or more than an LMC can realise.
     #[error("{engine}: {paths} paths to each destination were asked for; from 1 to 128 are possible")]
@@ -106,16 +148,15 @@ pub trait Engine {
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError>;
 }
 
-/// The names of all engines.
-pub const ENGINES: &[&str] = &[up_down::NAME];
+/// An engine whose routes depend on where a packet comes from: they are paths, and `lid` realises them.
+pub trait PathEngine {
+    /// Its name on the command line and in reports.
+    fn name(&self) -> &'static str;
 
-/// The engine of a name; `root` for those that have one.
-///
-/// # Errors
-/// A name that is not in [`ENGINES`].
-pub fn engine_named(name: &str, root: Option<NodeId>) -> Result<Box<dyn Engine>, RouteError> {
-    match name {
-        up_down::NAME => Ok(Box::new(UpDown { root })),
-        _ => Err(RouteError::NoSuchEngine { name: name.to_string() }),
-    }
+    /// A path, or several, from every demanded port to every other demanded end port that its links join with it; and to
+    /// every demanded switch paths along one tree, since a switch has one LID.
+    ///
+    /// # Errors
+    /// Demanded ports that are not joined, or parameters that do not fit the fabric.
+    fn paths(&self, fabric: &Fabric, demand: &Demand) -> Result<PathSet, RouteError>;
 }

@@ -8,11 +8,15 @@
 
 pub mod dump;
 mod lft;
+mod path_layers;
+mod path_set;
 mod routing_function;
 mod sl_to_vl;
 mod write;
 
 pub use lft::{LFT_BLOCK, Lft};
+pub use path_layers::PathLayers;
+pub use path_set::{Hop, Path, PathSet};
 pub use routing_function::RoutingFunction;
 pub use sl_to_vl::{NodeSlToVl, SlToVl};
 pub use write::{PortState, SlToVlScope, SubnetTables, Write};

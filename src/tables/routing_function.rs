@@ -1,7 +1,9 @@
 //! A routing function that InfiniBand can express: output port by (switch, destination, path), the input port unseen.
 
+use super::PathLayers;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
+use std::sync::Arc;
 
 /// What an engine returns: for every switch and every destination port, `paths` output ports (path k is realised by the
 /// k-th LID of the destination's half), and the layers it needs.
@@ -17,6 +19,8 @@ pub struct RoutingFunction {
     row: Vec<u32>,
     paths: usize,
     outputs: Vec<u8>,
+    /// Who sends by which path, on which layer; none where everybody may by each, all on one layer.
+    path_layers: Option<Arc<PathLayers>>,
     /// Virtual layers needed for freedom from deadlock; 1 when one lane suffices.
     layers: u8,
 }
@@ -28,7 +32,7 @@ impl RoutingFunction {
         let switches = fabric.nodes().filter(|(_, node)| node.is_switch());
         let rows = switches.zip(0..).map(|((id, _), rank)| row[id.index()] = rank).count();
         let outputs = vec![PortNum::NO_ROUTE.0; rows * destinations.len() * paths];
-        RoutingFunction { engine, root: None, destinations, row, paths, outputs, layers: 1 }
+        RoutingFunction { engine, root: None, destinations, row, paths, outputs, path_layers: None, layers: 1 }
     }
 
     /// The engine's name.
@@ -61,9 +65,28 @@ impl RoutingFunction {
         self.layers
     }
 
-    /// Says how many virtual layers it needs.
-    pub fn set_layers(&mut self, layers: u8) {
-        self.layers = layers;
+    /// Who may send by which path, and on which layer; none where every source may send by every path, on any layer.
+    pub fn path_layers(&self) -> Option<&Arc<PathLayers>> {
+        self.path_layers.as_ref()
+    }
+
+    /// Says who may send by which path, and on which layer; with that, how many layers are needed.
+    pub fn set_path_layers(&mut self, path_layers: PathLayers) {
+        self.layers = path_layers.layers();
+        self.path_layers = Some(Arc::new(path_layers));
+    }
+
+    /// How many LIDs a destination needs for it in each half.
+    pub fn needed(&self, destination: usize) -> usize {
+        self.path_layers.as_ref().map_or(self.paths, |layers| layers.needed(self.destinations[destination]).max(1))
+    }
+
+    /// Every output at `switch`, by destination and path: the row of [`RoutingFunction::output`], 255 where there is no
+    /// route. For engines that fill in whole rows.
+    pub fn outputs_mut(&mut self, switch: NodeId) -> &mut [u8] {
+        let size = self.destinations.len() * self.paths;
+        let start = self.row[switch.index()] as usize * size;
+        &mut self.outputs[start..start + size]
     }
 
     /// The output port at `switch` towards a destination on one path.

@@ -1,0 +1,34 @@
+//! Engines as a change uses them: one that gives paths is joined with the LID assignment that realises them.
+
+use crate::fabric::Fabric;
+use crate::routing::{self, Demand, Engine, EngineKind, Parameters, PathEngine, RouteError};
+use crate::tables::RoutingFunction;
+
+/// The engine of a name, whatever its routes depend on.
+///
+/// # Errors
+/// There is none of that name.
+pub fn engine_named(name: &str, parameters: &Parameters) -> Result<Box<dyn Engine>, RouteError> {
+    Ok(match routing::engine_named(name, parameters)? {
+        EngineKind::ByDestination(engine) => engine,
+        EngineKind::ByPath(paths) => Box::new(Realised { paths }),
+    })
+}
+
+/// An engine that gives paths, and the LIDs that realise them.
+pub struct Realised {
+    /// The engine.
+    pub paths: Box<dyn PathEngine>,
+}
+
+impl Engine for Realised {
+    fn name(&self) -> &'static str {
+        self.paths.name()
+    }
+
+    fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
+        let paths = self.paths.paths(fabric, demand)?;
+        crate::lid::realise_paths(fabric, &paths)
+            .map_err(|error| RouteError::Unrealised { engine: self.name(), why: error.to_string() })
+    }
+}

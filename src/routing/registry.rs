@@ -1,0 +1,65 @@
+//! All engines by name: what the command line and reports list.
+
+use super::{Engine, PathEngine, RouteError, UpDown, up_down};
+use crate::fabric::NodeId;
+
+/// What engines may be told; each takes what it has a use for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Parameters {
+    /// The root of the spanning tree; where none is given, [`super::choose_root`].
+    pub root: Option<NodeId>,
+    /// Seeds every random choice.
+    pub seed: u64,
+}
+
+/// An engine, by what its routes depend on.
+pub enum EngineKind {
+    /// On the DLID alone, as InfiniBand forwards.
+    ByDestination(Box<dyn Engine>),
+    /// On where a packet comes from, too: LIDs must be found that realise its paths.
+    ByPath(Box<dyn PathEngine>),
+}
+
+/// An engine that can be chosen.
+pub struct EngineEntry {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in a line, with its source.
+    pub about: &'static str,
+    /// Whether its routes are free of deadlock by construction.
+    pub safe: bool,
+    make: fn(&Parameters) -> EngineKind,
+}
+
+impl EngineEntry {
+    /// The engine with these parameters.
+    pub fn make(&self, parameters: &Parameters) -> EngineKind {
+        (self.make)(parameters)
+    }
+}
+
+fn by_destination(engine: impl Engine + 'static) -> EngineKind {
+    EngineKind::ByDestination(Box::new(engine))
+}
+
+/// All engines; the first is the default.
+pub const ENGINES: &[EngineEntry] = &[EngineEntry {
+    name: up_down::NAME,
+    about: "restricted up*/down*: down wherever a way down leads there (Duato 2001)",
+    safe: true,
+    make: |parameters| by_destination(UpDown { root: parameters.root }),
+}];
+
+/// Their names.
+pub fn names() -> Vec<&'static str> {
+    ENGINES.iter().map(|entry| entry.name).collect()
+}
+
+/// The engine of a name.
+///
+/// # Errors
+/// A name that is not in [`ENGINES`].
+pub fn engine_named(name: &str, parameters: &Parameters) -> Result<EngineKind, RouteError> {
+    let entry = ENGINES.iter().find(|entry| entry.name == name);
+    entry.map(|entry| entry.make(parameters)).ok_or_else(|| RouteError::NoSuchEngine { name: name.to_string() })
+}

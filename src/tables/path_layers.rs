@@ -1,0 +1,132 @@
+//! Who may send by which path of a routing function, and on which virtual layer.
+
+use crate::fabric::{Fabric, PortId};
+
+const NONE: u32 = u32::MAX;
+/// A path that is not for a source.
+const CLOSED: u8 = u8::MAX;
+
+/// By source, destination and path: the virtual layer that the source's packets take on that path (SL `layer` of the
+/// half, see docs/GLOSSARY.md, *layer*), or none where the path is not for that source.
+///
+/// Shape: `layers[(group × destinations + destination) × paths + path]`. Sources that are alike share a *group*: all ports
+/// of a switch where paths differ by switch only. Ports are those of one fabric's index space. A destination that is not
+/// listed is open to every source by path 0 on layer 0; a source that is not listed sends nothing to those listed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PathLayers {
+    /// By port: its group.
+    group: Vec<u32>,
+    /// By port: its rank among the destinations listed.
+    rank: Vec<u32>,
+    destinations: usize,
+    paths: usize,
+    layers: Vec<u8>,
+}
+
+impl PathLayers {
+    /// Nobody may send to `destinations` yet. Each of `sources` is a group of its own, in this order.
+    pub fn by_port(fabric: &Fabric, sources: &[PortId], destinations: &[PortId], paths: usize) -> PathLayers {
+        let mut group = vec![NONE; fabric.port_count()];
+        sources.iter().zip(0..).for_each(|(port, rank)| group[port.index()] = rank);
+        PathLayers::of(fabric, group, sources.len(), destinations, paths)
+    }
+
+    /// Nobody may send to `destinations` yet. The group of a port is the rank, among the fabric's nodes that are switches
+    /// (departed ones included), of the switch that it hangs on; the switch's own port is of that group too.
+    pub fn by_switch(fabric: &Fabric, destinations: &[PortId], paths: usize) -> PathLayers {
+        let mut group = vec![NONE; fabric.port_count()];
+        let switches = fabric.nodes().filter(|(_, node)| node.is_switch());
+        let mut groups = 0;
+        for (rank, (switch, _)) in switches.enumerate() {
+            groups = rank + 1;
+            for port in fabric.ports_of(switch) {
+                let end = if port == fabric.node(switch).first_port { Some(port) } else { fabric.peer(port) };
+                let ends = end.filter(|&end| end == port || !fabric.node(fabric.port(end).node).is_switch());
+                ends.into_iter().for_each(|end| group[end.index()] = rank as u32);
+            }
+        }
+        PathLayers::of(fabric, group, groups, destinations, paths)
+    }
+
+    fn of(fabric: &Fabric, group: Vec<u32>, groups: usize, destinations: &[PortId], paths: usize) -> PathLayers {
+        let mut rank = vec![NONE; fabric.port_count()];
+        destinations.iter().zip(0..).for_each(|(port, at)| rank[port.index()] = at);
+        let layers = vec![CLOSED; groups * destinations.len() * paths];
+        PathLayers { group, rank, destinations: destinations.len(), paths, layers }
+    }
+
+    /// Opens a path to the sources of a group; `destination` is a rank in the list given when this was made.
+    ///
+    /// # Panics
+    /// A group, destination, path or layer out of range; layers go up to 14.
+    pub fn open(&mut self, group: usize, destination: usize, path: usize, layer: u8) {
+        assert!(destination < self.destinations && path < self.paths && layer < 15, "{destination}/{path}/{layer}");
+        self.layers[(group * self.destinations + destination) * self.paths + path] = layer;
+    }
+
+    /// The layer of a source's packets to a destination by a path; none where that path is not for it.
+    pub fn layer(&self, source: PortId, destination: PortId, path: usize) -> Option<u8> {
+        let (group, rank) = (self.group[source.index()], self.rank[destination.index()]);
+        match (group, rank) {
+            (_, NONE) => (path == 0).then_some(0),
+            (NONE, _) => None,
+            _ if path >= self.paths => None,
+            _ => {
+                let slot = (group as usize * self.destinations + rank as usize) * self.paths + path;
+                Some(self.layers[slot]).filter(|&layer| layer != CLOSED)
+            }
+        }
+    }
+
+    /// The paths open to a source towards a destination, in rising order, each with its layer.
+    pub fn ways(&self, source: PortId, destination: PortId) -> impl Iterator<Item = (usize, u8)> + '_ {
+        let paths = self.paths.max(1);
+        (0..paths).filter_map(move |path| self.layer(source, destination, path).map(|layer| (path, layer)))
+    }
+
+    /// Paths to each destination.
+    pub fn paths(&self) -> usize {
+        self.paths
+    }
+
+    /// How many of a destination's paths some source needs: one more than the highest that is open.
+    pub fn needed(&self, destination: PortId) -> usize {
+        let rank = self.rank[destination.index()];
+        if rank == NONE {
+            return 1;
+        }
+        let row = self.destinations * self.paths;
+        let columns = self.layers.chunks_exact(row.max(1)).map(|row| {
+            let column = &row[rank as usize * self.paths..(rank as usize + 1) * self.paths];
+            column.iter().rposition(|&layer| layer != CLOSED).map_or(0, |last| last + 1)
+        });
+        columns.max().unwrap_or(0)
+    }
+
+    /// How many layers are in use: one more than the highest, at least 1.
+    pub fn layers(&self) -> u8 {
+        self.layers.iter().filter(|&&layer| layer != CLOSED).max().map_or(1, |&layer| layer + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::generate::{Options, Topology, generate};
+
+    #[test]
+    fn a_path_is_open_to_the_sources_of_its_group_alone() {
+        let ring: Topology = "ring:3,1".parse().expect("a family");
+        let fabric = generate(&ring, &Options::default()).expect("a fabric");
+        let ends: Vec<PortId> = fabric.end_ports().collect();
+        let mut layers = PathLayers::by_switch(&fabric, &ends, 2);
+        layers.open(0, 2, 1, 3);
+        assert_eq!(layers.layer(ends[0], ends[2], 1), Some(3));
+        assert_eq!(layers.layer(ends[0], ends[2], 0), None);
+        assert_eq!(layers.layer(ends[1], ends[2], 1), None);
+        assert_eq!((layers.layers(), layers.needed(ends[2]), layers.needed(ends[1])), (4, 2, 0));
+        let own = fabric.node(fabric.switches().next().expect("a switch")).first_port;
+        assert_eq!(layers.ways(own, ends[2]).collect::<Vec<_>>(), [(1, 3)], "the switch sends as its hosts do");
+        assert_eq!(layers.layer(ends[1], own, 0), Some(0), "a destination that is not listed is open");
+    }
+}

@@ -12,7 +12,7 @@ mod stable;
 
 pub use by_path::{MOST_LIDS, TooManyLids, realise_assigned, realise_paths};
 pub use guid2lid::{Guid2Lid, LidRange};
-pub use realise::{bring_up, merge, mirrored, realise, steady_sl_to_vl};
+pub use realise::{TooFewLids, bring_up, check_fits, lmc_for, merge, mirrored, realise, steady_sl_to_vl};
 pub use stable::assign_stable;
 
 use crate::fabric::{Fabric, PortId};

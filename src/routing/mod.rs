@@ -7,12 +7,14 @@
 //! Lacks on purpose: LIDs (`lid` realises a function), the input port (InfiniBand forwards by DLID alone), multicast.
 
 mod connectivity;
+mod imported;
 mod registry;
 mod spread;
 mod switch_graph;
 mod up_down;
 
 pub use connectivity::{Connectivity, stranded};
+pub use imported::Imported;
 pub use registry::{ENGINES, EngineEntry, EngineKind, Parameters, engine_named};
 pub use up_down::{UpDown, choose_root};
 

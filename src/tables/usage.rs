@@ -60,9 +60,9 @@ impl Usage {
     /// Every port that leads from one switch to another, with the paths that it sends on.
     pub fn between_switches<'a>(&'a self, fabric: &'a Fabric) -> impl Iterator<Item = (PortId, u32)> + 'a {
         let is_switch = |node: NodeId| fabric.node(node).is_switch();
-        let inner = fabric.ports().filter(move |&(id, port)| {
-            is_switch(port.node) && fabric.neighbour(id).is_some_and(is_switch)
-        });
+        let inner = fabric
+            .ports()
+            .filter(move |&(id, port)| is_switch(port.node) && fabric.neighbour(id).is_some_and(is_switch));
         inner.map(|(id, _)| (id, self.load(id)))
     }
 }

@@ -115,7 +115,9 @@ fn block(fabric: &Fabric, switch: NodeId, table: &Lft, hops: &Hops) -> String {
         // Writing to a string cannot fail.
         let _ = match table.get(lid) {
             None => writeln!(text, "0x{:04X} : UNREACHABLE", lid.0),
-            Some(port) => writeln!(text, "0x{:04X} : {:03}  : {}", lid.0, port.0, told(fabric, switch, lid, port, hops)),
+            Some(port) => {
+                writeln!(text, "0x{:04X} : {:03}  : {}", lid.0, port.0, told(fabric, switch, lid, port, hops))
+            }
         };
     }
     text

@@ -18,6 +18,7 @@ mod path_sl;
 mod quick;
 mod random;
 mod sl_to_vl;
+mod subnet;
 
 pub use fdbs::{read_fdbs, write_fdbs};
 pub use forwarding::Lfts;
@@ -25,6 +26,7 @@ pub use lfts::{read_lfts, write_lfts};
 pub use path_sl::{PathSls, TwoLevels, read_path_sls, write_path_sls};
 pub use random::write_random;
 pub use sl_to_vl::{SlToVlDump, read_sl_to_vl, write_sl_to_vl};
+pub use subnet::write_subnet;
 
 use crate::fabric::format::{Cursor, ReadError, Source, Told};
 use crate::fabric::{Fabric, NodeId, NodeKind, PortId};

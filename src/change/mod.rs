@@ -9,10 +9,12 @@
 mod bring_up;
 mod captures;
 mod engine;
+mod routed;
 
 pub use bring_up::{BringUp, BringUpError, data_vls, manager_port};
 pub use captures::{Captures, CapturesError, Departure, Drawn, draw};
 pub use engine::{Realised, engine_named};
+pub use routed::{RouteInput, Routed, RoutedError, route};
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, VlSet};

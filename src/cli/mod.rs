@@ -22,6 +22,7 @@ mod outcome;
 mod output;
 mod plan;
 mod progress;
+mod route;
 mod serve;
 mod simulate;
 mod sm;
@@ -37,6 +38,7 @@ Examples:
   reconfig plan before.ibnetdiscover after.ibnetdiscover -o change.plan
   reconfig check change.plan
   reconfig audit opensm-subnet.lst --fdbs opensm.fdbs
+  reconfig route fabric.ibnetdiscover --engine up-down -o routed/
   reconfig fabric show fabric.ibnetdiscover
   reconfig fabric generate fat-tree:4,2 -o fat-tree-4-2.ibnetdiscover
   reconfig completions bash > ~/.local/share/bash-completion/completions/reconfig
@@ -79,6 +81,8 @@ enum Command {
     Check(check::Arguments),
     /// Judge the routing of a subnet as it runs: free of deadlock, loops and black holes?
     Audit(Box<audit::Arguments>),
+    /// Route a fabric by an engine, prove it, and write the tables in OpenSM's formats.
+    Route(Box<route::Arguments>),
     /// Manage a real subnet: bring it up, and change its routing without stopping traffic.
     Sm(Box<sm::Arguments>),
     /// Serve a simulated fabric, traffic included, to OpenSM and every tool that runs on ibsim.
@@ -125,6 +129,7 @@ fn dispatch(command: Command, common: Common, reload: log::Reload) -> Result<Ans
         Command::Plan(arguments) => plan::run(&arguments, common),
         Command::Check(arguments) => check::run(&arguments, common),
         Command::Audit(arguments) => audit::run(&arguments, common),
+        Command::Route(arguments) => route::run(&arguments, common),
         Command::Sm(arguments) => sm::run(&arguments, common, reload),
         Command::Serve(arguments) => serve::run(&arguments, common),
         Command::Fabric(command) => fabric::run(command, common),

@@ -6,7 +6,7 @@ use clap::ColorChoice;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// Holds standard output and standard error to the user's choice of colours.
@@ -59,6 +59,71 @@ pub(super) fn deliver(text: &str, file: Option<&Path>) -> Result<(), Failure> {
             .with_context(|| format!("cannot write {}: the file is as it was before", file.display()))
             .map_err(Failure::undone),
     }
+}
+
+/// Files that appear together: each is written beside its place, and all are put there when all are whole.
+#[derive(Default)]
+pub(super) struct Batch {
+    /// Beside its place, its place.
+    staged: Vec<(PathBuf, PathBuf)>,
+    /// Made for them.
+    folder: Option<PathBuf>,
+}
+
+impl Batch {
+    /// A folder that files are to go to, made where it is not there.
+    pub(super) fn folder(&mut self, folder: &Path) -> Result<(), Failure> {
+        if !folder.is_dir() {
+            fs::create_dir(folder)
+                .with_context(|| format!("cannot make the folder {}: nothing was written", folder.display()))
+                .map_err(Failure::undone)?;
+            self.folder = Some(folder.to_path_buf());
+        }
+        Ok(())
+    }
+
+    /// Writes a file's parts beside its place.
+    pub(super) fn stage(
+        &mut self,
+        file: &Path,
+        parts: impl Iterator<Item = Result<String, anyhow::Error>>,
+    ) -> Result<(), Failure> {
+        let name = || format!("cannot write {}: nothing was written", file.display());
+        if self.staged.iter().any(|(_, target)| target == file) {
+            return Err(Failure::input(anyhow::anyhow!("two exports name one file, {}", file.display())));
+        }
+        let partial = partial_name(file).with_context(name).map_err(Failure::undone)?;
+        self.staged.push((partial.clone(), file.to_path_buf()));
+        write_parts(&partial, parts).with_context(name).map_err(Failure::undone)
+    }
+
+    /// Puts all files in their places.
+    pub(super) fn finish(mut self) -> Result<(), Failure> {
+        for (partial, file) in std::mem::take(&mut self.staged) {
+            fs::rename(&partial, &file)
+                .with_context(|| format!("cannot put {} in its place", file.display()))
+                .map_err(Failure::undone)?;
+        }
+        self.folder = None;
+        Ok(())
+    }
+}
+
+impl Drop for Batch {
+    /// What is not in its place yet is in the way; what cannot be removed is in the way of nobody.
+    fn drop(&mut self) {
+        self.staged.iter().for_each(|(partial, _)| _ = fs::remove_file(partial));
+        self.folder.iter().for_each(|folder| _ = fs::remove_dir(folder));
+    }
+}
+
+fn write_parts(file: &Path, parts: impl Iterator<Item = Result<String, anyhow::Error>>) -> Result<(), anyhow::Error> {
+    let mut writer = BufWriter::new(File::create_new(file)?);
+    for part in parts {
+        writer.write_all(part?.as_bytes())?;
+    }
+    writer.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
+    Ok(())
 }
 
 /// Writes a file beside its final place and renames it, so that nobody ever sees half of it. Devices and pipes, which

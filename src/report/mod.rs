@@ -7,9 +7,11 @@ mod compare;
 mod manager;
 mod plan;
 mod quantity;
+mod routing;
 mod screen;
 mod serve;
 mod simulation;
+mod tables_json;
 
 pub use accounting::accounting;
 pub use audit::{AuditReport, Judged, TransitionReport, audit, cycle_dot};
@@ -19,5 +21,7 @@ pub use plan::{
     CheckReport, DrainFacts, Judgement, LaneFacts, PlanFacts, PlanReport, Refused, WaveFacts, check, plan, witnesses,
 };
 pub use quantity::{count, duration, percent};
+pub use routing::{LidFacts, LoadFacts, PathFacts, RouteReport, engines, route};
 pub use serve::served;
 pub use simulation::simulation;
+pub use tables_json::tables_json;

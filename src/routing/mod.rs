@@ -7,6 +7,7 @@
 //! Lacks on purpose: LIDs (`lid` realises a function), the input port (InfiniBand forwards by DLID alone), multicast.
 
 mod connectivity;
+mod imported;
 mod legal;
 mod registry;
 mod shortest_widest;
@@ -16,6 +17,7 @@ mod up_down;
 mod up_down_paths;
 
 pub use connectivity::{Connectivity, stranded};
+pub use imported::Imported;
 pub use legal::{TurnModel, TurnRule, random_root};
 pub use registry::{ENGINES, EngineEntry, EngineKind, Parameters, engine_named};
 pub use shortest_widest::ShortestWidest;

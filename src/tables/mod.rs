@@ -2,7 +2,8 @@
 //!
 //! Everything here is a value over the dense indices of one [`Fabric`](crate::fabric::Fabric): no I/O, no policy. A
 //! [`Write`] is one idempotent `Set` of one attribute of one device; [`SubnetTables::apply`] says what it does, and is the
-//! only definition of it: planner, prover and checker read tables through it. [`dump`] reads tables as they run today.
+//! only definition of it: planner, prover and checker read tables through it. [`dump`] reads and writes tables in the field's
+//! formats; [`Usage`] counts what a routing function does with the links.
 //! Lacks on purpose: multicast tables, VL arbitration, who computes a routing function (`routing`) and which LIDs realise
 //! it (`lid`).
 
@@ -13,6 +14,7 @@ mod path_layers;
 mod path_set;
 mod routing_function;
 mod sl_to_vl;
+mod usage;
 mod write;
 
 pub use lft::{LFT_BLOCK, Lft};
@@ -21,4 +23,5 @@ pub use path_layers::PathLayers;
 pub use path_set::{Hop, Path, PathSet};
 pub use routing_function::RoutingFunction;
 pub use sl_to_vl::{NodeSlToVl, SlToVl};
+pub use usage::Usage;
 pub use write::{PortState, SlToVlScope, SubnetTables, Write};

@@ -7,6 +7,7 @@
 mod agree;
 mod brings_up;
 mod fabrics;
+mod file_engine;
 mod judges;
 mod lids;
 mod loses_the_root;

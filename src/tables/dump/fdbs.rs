@@ -8,10 +8,14 @@
 //! ```
 
 use super::forwarding::{Collector, Entry, Lfts};
+use super::hops::Hops;
 use super::{decimal, guid, hex_lid, quick};
-use crate::fabric::Fabric;
 use crate::fabric::format::{Cursor, ReadError, Source, Span, Told, decode};
-use crate::ids::Lid;
+use crate::fabric::{Fabric, NodeId};
+use crate::ids::{Lid, PortNum};
+use crate::tables::Lft;
+use std::fmt::Write;
+use std::sync::Arc;
 
 /// How a block begins; earlier versions put their function's longer name in front.
 const HEAD: &str = "dump_ucast_routes: Switch ";
@@ -96,4 +100,39 @@ fn hops(cursor: &mut Cursor<'_>) -> Result<(), ReadError> {
     }
     cursor.expect("yes", "`yes`, or `No` and a better port")?;
     cursor.finish()
+}
+
+/// Forwarding tables, by node, in the format of `opensm.fdbs`: a block for each switch, in index order. Hops are those that
+/// the topology allows through the port, the last one to an end port counted, as OpenSM has them.
+pub fn write_fdbs<'a>(fabric: &'a Fabric, tables: &'a [Arc<Lft>]) -> impl Iterator<Item = String> + 'a {
+    let hops = Hops::of(fabric);
+    fabric.switches().map(move |switch| block(fabric, switch, &tables[switch.index()], &hops))
+}
+
+fn block(fabric: &Fabric, switch: NodeId, table: &Lft, hops: &Hops) -> String {
+    let mut text = format!("{HEAD}{}\nLID    : Port : Hops : Optimal\n", fabric.node(switch).guid);
+    for lid in (1..=fabric.max_lid().map_or(0, |lid| lid.0)).map(Lid) {
+        // Writing to a string cannot fail.
+        let _ = match table.get(lid) {
+            None => writeln!(text, "0x{:04X} : UNREACHABLE", lid.0),
+            Some(port) => {
+                writeln!(text, "0x{:04X} : {:03}  : {}", lid.0, port.0, told(fabric, switch, lid, port, hops))
+            }
+        };
+    }
+    text
+}
+
+fn told(fabric: &Fabric, switch: NodeId, lid: Lid, port: PortNum, hops: &Hops) -> String {
+    let counted = |owner| {
+        let (taken, least) = (hops.through(fabric, switch, port, owner)?, hops.least(fabric, switch, owner)?);
+        Some(match taken == least {
+            true => format!("{taken:02}   : yes"),
+            false => {
+                let better = hops.port(fabric, switch, owner, least)?;
+                format!("{taken:02}   : No {least} hop path possible via port {better}!")
+            }
+        })
+    };
+    fabric.lid_owner(lid).and_then(counted).unwrap_or_else(|| "HOPS UNKNOWN".to_string())
 }

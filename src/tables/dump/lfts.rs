@@ -11,10 +11,13 @@
 //! ```
 
 use super::forwarding::{Collector, Entry, Lfts};
-use super::{decimal, guid, hex_lid, quick};
-use crate::fabric::Fabric;
+use super::{decimal, guid, hex_lid, owners, plain, quick};
 use crate::fabric::format::{Cursor, ReadError, Source, Span, Told, decode};
+use crate::fabric::{Fabric, NodeId};
 use crate::ids::Lid;
+use crate::tables::Lft;
+use std::fmt::Write;
+use std::sync::Arc;
 
 /// Reads forwarding tables in the format of `opensm-lfts.dump` or of `dump_fts`.
 ///
@@ -74,4 +77,25 @@ fn head(cursor: &mut Cursor<'_>, collector: &mut Collector<'_>) -> Result<(), Re
     cursor.skip(at + " guid ".len());
     let guid = guid(cursor)?;
     collector.begin(guid)
+}
+
+/// Forwarding tables, by node, as OpenSM dumps them in `opensm-lfts.dump` and its engine `file` takes them (`-R file -U`): a
+/// block for each switch, in index order. A LID without a route has no line.
+pub fn write_lfts<'a>(fabric: &'a Fabric, tables: &'a [Arc<Lft>]) -> impl Iterator<Item = String> + 'a {
+    let owners = owners(fabric);
+    fabric.switches().map(move |switch| block(fabric, switch, &tables[switch.index()], &owners))
+}
+
+fn block(fabric: &Fabric, switch: NodeId, table: &Lft, owners: &[String]) -> String {
+    let (node, top) = (fabric.node(switch), owners.len() - 1);
+    let lid = fabric.port(node.first_port).lid.map_or(0, |lid| lid.0);
+    let (guid, name) = (node.guid, plain(&node.description));
+    let mut text = format!("Unicast lids [0-{top}] of switch Lid {lid} guid {guid} ('{name}'):\n");
+    for (lid, owner) in owners.iter().enumerate() {
+        if let Some(port) = table.get(Lid(lid as u16)) {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{lid:#06x} {:03} # {owner}", port.0);
+        }
+    }
+    text + &format!("{top} lids dumped\n")
 }

@@ -6,23 +6,30 @@
 //! as OpenSM's `opensm.fdbs` ([`read_fdbs`]) and as its `opensm-lfts.dump`, `dump_fts`, `dump_lfts.sh` and `ibroute` print
 //! them ([`read_lfts`]); SL-to-VL tables ([`read_sl_to_vl`]) and service levels of paths ([`read_path_sls`]) as OpenSM and
 //! its plugins dump them and as ibdmchk takes them. Lines in the common shape are read without the cursor that tells of
-//! faults; every other line goes through it. Lacks on purpose: writers, multicast tables, files (callers own them).
+//! faults; every other line goes through it. Written are the same formats, block by block, since whole dumps are large:
+//! what is read back is what was written. Random forwarding tables ([`write_random`]) have no tool that reads them.
+//! Lacks on purpose: multicast tables, files (callers own them).
 
 mod fdbs;
 mod forwarding;
+mod hops;
 mod lfts;
 mod path_sl;
 mod quick;
+mod random;
 mod sl_to_vl;
+mod subnet;
 
-pub use fdbs::read_fdbs;
+pub use fdbs::{read_fdbs, write_fdbs};
 pub use forwarding::Lfts;
-pub use lfts::read_lfts;
-pub use path_sl::{PathSls, read_path_sls};
-pub use sl_to_vl::{SlToVlDump, read_sl_to_vl};
+pub use lfts::{read_lfts, write_lfts};
+pub use path_sl::{PathSls, TwoLevels, read_path_sls, write_path_sls};
+pub use random::write_random;
+pub use sl_to_vl::{SlToVlDump, read_sl_to_vl, write_sl_to_vl};
+pub use subnet::write_subnet;
 
 use crate::fabric::format::{Cursor, ReadError, Source, Told};
-use crate::fabric::{Fabric, NodeId, PortId};
+use crate::fabric::{Fabric, NodeId, NodeKind, PortId};
 use crate::ids::{Guid, Lid};
 use winnow::Parser;
 use winnow::ascii::digit1;
@@ -99,4 +106,36 @@ fn hex_lid(cursor: &mut Cursor<'_>) -> Result<Told<Lid>, ReadError> {
 fn decimal<T: TryFrom<u32>>(cursor: &mut Cursor<'_>, most: u32, expected: &str) -> Result<Told<T>, ReadError> {
     let small = |digits: &str| digits.parse().ok().filter(|&number: &u32| number <= most);
     cursor.take(digit1.verify_map(move |digits| small(digits).and_then(|number| T::try_from(number).ok())), expected)
+}
+
+/// The GUID by which the tools know a port. Port 0 of a switch has its node's, where a capture leaves it out.
+fn port_guid(fabric: &Fabric, port: PortId) -> Option<Guid> {
+    let (told, node) = (fabric.port(port), fabric.node(fabric.port(port).node));
+    told.guid.or_else(|| node.is_switch().then_some(node.guid))
+}
+
+/// By LID: `Channel Adapter portguid 0x…: 'name'`, as OpenSM tells whose it is.
+fn owners(fabric: &Fabric) -> Vec<String> {
+    let top = fabric.max_lid().map_or(0, Lid::index);
+    (0..=top).map(|lid| fabric.lid_owner(Lid(lid as u16)).map_or_else(nobody, |port| owner(fabric, port))).collect()
+}
+
+fn nobody() -> String {
+    "unknown node and type".to_string()
+}
+
+fn owner(fabric: &Fabric, port: PortId) -> String {
+    let node = fabric.node(fabric.port(port).node);
+    let kind = match node.kind {
+        NodeKind::Switch => "Switch",
+        NodeKind::Ca => "Channel Adapter",
+        NodeKind::Router => "Router",
+    };
+    let guid = port_guid(fabric, port).map_or_else(String::new, |guid| format!(" portguid {guid}"));
+    format!("{kind}{guid}: '{}'", plain(&node.description))
+}
+
+/// A description on one line.
+fn plain(description: &str) -> String {
+    description.trim().chars().map(|sign| if sign.is_control() { ' ' } else { sign }).collect()
 }

@@ -15,7 +15,9 @@ use super::{PortGuids, Subject, decimal, guid, headline, node, quick, subject, u
 use crate::fabric::format::{Cursor, ReadError, Source, Span, decode};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::{PortNum, Vl};
-use crate::tables::SlToVl;
+use crate::tables::{NodeSlToVl, SlToVl};
+use std::fmt::Write;
+use std::sync::Arc;
 
 /// SL-to-VL tables as a file gives them: of some nodes, for some of their (input, output).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -155,4 +157,27 @@ fn ports(cursor: &mut Cursor<'_>) -> Result<[u8; 2], ReadError> {
         decimal(cursor, 254, expected).map(|told| told.value)
     };
     Ok([number("an input port from 0 to 254")?, number("an output port from 0 to 254")?])
+}
+
+/// SL-to-VL tables, by node, in the form that ibdmchk takes (`-d`): a block for each node that is present, in index order; of
+/// a switch every input, its own included, to every cabled output.
+pub fn write_sl_to_vl<'a>(fabric: &'a Fabric, tables: &'a [Arc<NodeSlToVl>]) -> impl Iterator<Item = String> + 'a {
+    let present = fabric.nodes().filter(|(_, node)| node.present);
+    present.map(move |(id, _)| block(fabric, id, &tables[id.index()]))
+}
+
+fn block(fabric: &Fabric, id: NodeId, tables: &NodeSlToVl) -> String {
+    let node = fabric.node(id);
+    let cabled = || fabric.ports_of(id).filter(|&port| fabric.peer(port).is_some()).map(|port| fabric.port(port).num);
+    let inputs = std::iter::once(PortNum::ZERO).chain(cabled().filter(|_| node.is_switch()));
+    let mut text = String::new();
+    for (input, output) in inputs.flat_map(|input| cabled().map(move |output| (input, output))) {
+        let pairs = tables.get(input, output).0;
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{} {input} {output}", node.guid);
+        let bytes = pairs.chunks_exact(2).map(|pair| pair[0].get() << 4 | pair[1].get());
+        bytes.for_each(|byte| _ = write!(text, " {byte:#04x}"));
+        text.push('\n');
+    }
+    text
 }

@@ -1,0 +1,182 @@
+//! A fabric routed by an engine, as it would be brought up: LIDs, tables and service levels, and whether they are safe.
+
+use super::{BringUp, BringUpError, data_vls};
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Half, Lid, Lmc, Sl};
+use crate::lid::{self, LidError};
+use crate::routing::{Demand, Engine, MOST_LAYERS, RouteError};
+use crate::tables::{RoutingFunction, SubnetTables};
+use crate::verify::{self, Refusal, Scope, TableProof};
+
+/// Why a fabric cannot be routed.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum RoutedError {
+    /// Lanes and LIDs.
+    #[error(transparent)]
+    BringUp(#[from] BringUpError),
+    /// The engine failed.
+    #[error("routing the fabric: {0}")]
+    Route(#[from] RouteError),
+    /// LIDs do not suffice.
+    #[error("assigning LIDs: {0}")]
+    Lids(#[from] LidError),
+    /// The LMC asked for is too small for the function.
+    #[error(
+        "{engine} needs {needed} LIDs in each half for {port}, and LMC {lmc} gives {given}: LMC {least} is the least that does"
+    )]
+    FewLids {
+        /// The engine.
+        engine: &'static str,
+        /// The destination that needs most.
+        port: String,
+        /// LIDs that it needs in each half.
+        needed: usize,
+        /// What it has.
+        given: usize,
+        /// The LMC.
+        lmc: Lmc,
+        /// The LMC that would do.
+        least: u32,
+    },
+}
+
+/// A fabric to route.
+#[derive(Clone, Copy)]
+pub struct RouteInput<'a> {
+    /// As captured; LIDs stay where they suffice.
+    pub fabric: &'a Fabric,
+    /// Who routes it.
+    pub engine: &'a dyn Engine,
+    /// Data VLs in operation; less where a cabled port has less. As many layers are possible, eight at most.
+    pub data_vls: u8,
+    /// The least LMC of end ports; without it what each half needs. With LMC 0 there is a lower half only.
+    pub lmc: Option<Lmc>,
+}
+
+/// A routed fabric.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Routed {
+    /// With its LIDs.
+    pub fabric: Fabric,
+    /// What the engine computed.
+    pub function: RoutingFunction,
+    /// The tables that realise it, on both halves where there are two.
+    pub tables: SubnetTables,
+    /// Data VLs in operation.
+    pub data_vls: u8,
+}
+
+/// Routes a fabric, and realises what the engine computed. Nothing is proved yet.
+///
+/// # Errors
+/// Lanes, LIDs or an engine that do not suffice.
+pub fn route(input: RouteInput<'_>) -> Result<Routed, RoutedError> {
+    let asked = input.lmc.unwrap_or_default();
+    let ready = BringUp { data_vls: input.data_vls, optimised_sl_to_vl: None, lmc: asked }.equip(input.fabric)?;
+    let lanes = data_vls(&ready);
+    let paths = usize::from(asked.lids() / 2).max(1);
+    let demand = Demand::all(&ready, paths).within(lanes.min(MOST_LAYERS));
+    let function = input.engine.route(&ready, &demand)?;
+    let fabric = match input.lmc {
+        Some(_) => ready,
+        None => lid::assign(&ready, least_lmc(&function))?,
+    };
+    check_lids(&fabric, &function)?;
+    let tables = lid::bring_up(&fabric, &function, lanes);
+    Ok(Routed { fabric, function, tables, data_vls: lanes })
+}
+
+/// The least LMC that gives each half as many LIDs as the function needs: 1 + ⌈lg k⌉, and 7 where even that is too few.
+fn least_lmc(function: &RoutingFunction) -> Lmc {
+    let most = (0..function.destinations().len()).map(|destination| function.needed(destination)).max();
+    Lmc::masked(half_bits(most.unwrap_or(1)).min(6) as u8 + 1)
+}
+
+/// ⌈lg k⌉.
+fn half_bits(needed: usize) -> u32 {
+    needed.max(1).next_power_of_two().trailing_zeros()
+}
+
+fn check_lids(fabric: &Fabric, function: &RoutingFunction) -> Result<(), RoutedError> {
+    let ports = function.destinations().iter().enumerate();
+    let ends = ports.filter(|&(_, &port)| !fabric.node(fabric.port(port).node).is_switch());
+    let needy = ends.map(|(rank, &port)| (function.needed(rank), fabric.half_lids(port, Half::Lower).count(), port));
+    let Some((needed, given, port)) = needy.filter(|(needed, given, _)| needed > given).max() else { return Ok(()) };
+    let (engine, lmc) = (function.engine(), fabric.port(port).lmc);
+    let least = half_bits(needed) + 1;
+    Err(RoutedError::FewLids { engine, port: fabric.describe_port(port), needed, given, lmc, least })
+}
+
+impl Routed {
+    /// The halves that there are: both, where every end port has two.
+    pub fn halves(&self) -> Vec<Half> {
+        let has_two = |port| self.fabric.half_lids(port, Half::Upper).next().is_some();
+        match self.fabric.end_ports().all(has_two) {
+            true => vec![Half::Lower, Half::Upper],
+            false => vec![Half::Lower],
+        }
+    }
+
+    /// Proves it: no cycle of lanes, no loop, no hole, every packet at the owner of its DLID.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn prove(&self) -> Result<TableProof, Refusal> {
+        verify::prove_tables(&self.fabric, &self.tables, &Scope::of(&self.halves()))
+    }
+
+    /// The service level of a port's packets to a LID; none where nobody owns it, or its path is not for that source.
+    pub fn level(&self, source: PortId, lid: Lid) -> Option<Sl> {
+        let owner = self.fabric.lid_owner(lid)?;
+        let half = self.fabric.half_of(lid);
+        let own = half.and_then(|half| self.fabric.half_lids(owner, half).position(|own| own == lid)).unwrap_or(0);
+        let layer = match self.function.path_layers() {
+            None => 0,
+            Some(layers) => layers.layer(source, owner, own % self.function.paths())?,
+        };
+        Sl::new(layer + 8 * half.unwrap_or_default().index() as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::generate::{Options, Topology, generate};
+    use crate::routing::UpDown;
+
+    fn ring() -> Fabric {
+        let topology: Topology = "ring:4".parse().expect("a topology");
+        generate(&topology, &Options::default()).expect("a ring")
+    }
+
+    fn routed(lmc: Option<u8>) -> Result<Routed, RoutedError> {
+        let engine = UpDown::default();
+        route(RouteInput { fabric: &ring(), engine: &engine, data_vls: 4, lmc: lmc.map(Lmc::masked) })
+    }
+
+    #[test]
+    fn halves_are_as_large_as_the_function_needs() {
+        for (asked, given, paths) in [(None, 1, 1), (Some(0), 0, 1), (Some(1), 1, 1), (Some(3), 3, 4)] {
+            let routed = routed(asked).expect("a ring is routed");
+            let lmc = routed.end_lmc();
+            assert_eq!((lmc, routed.function.paths()), (Lmc::masked(given), paths), "asked for {asked:?}");
+            assert!(routed.prove().is_ok());
+        }
+    }
+
+    #[test]
+    fn each_half_has_its_service_levels() {
+        let routed = routed(Some(2)).expect("a ring is routed");
+        let ends: Vec<PortId> = routed.fabric.end_ports().collect();
+        let base = routed.fabric.port(ends[1]).lid.expect("an assigned LID").0;
+        let levels: Vec<_> = (base..base + 5).map(|lid| routed.level(ends[0], Lid(lid)).map(Sl::get)).collect();
+        assert_eq!(levels[..4], [Some(0), Some(0), Some(8), Some(8)]);
+        assert_eq!(routed.level(ends[0], Lid(40_000)), None);
+    }
+
+    impl Routed {
+        fn end_lmc(&self) -> Lmc {
+            self.fabric.end_ports().map(|port| self.fabric.port(port).lmc).max().unwrap_or_default()
+        }
+    }
+}

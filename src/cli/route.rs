@@ -1,0 +1,272 @@
+//! `reconfig route`: a fabric routed by an engine, proved, and written in the field's formats.
+
+use super::choice;
+use super::element::find_node;
+use super::evidence::draw;
+use super::input::{read_dump, read_fabric};
+use super::outcome::{Answer, Failure};
+use super::output::Batch;
+use super::{Common, output};
+use crate::change::{self, BringUpError, RouteInput, Routed, RoutedError};
+use crate::fabric::Fabric;
+use crate::fabric::format::{self, Format};
+use crate::ids::Lmc;
+use crate::lid::Guid2Lid;
+use crate::report::{self, RouteReport};
+use crate::routing::{ENGINES, Engine, Imported, Parameters};
+use crate::tables::dump::{
+    read_fdbs, read_lfts, read_path_sls, write_fdbs, write_lfts, write_path_sls, write_random, write_sl_to_vl,
+    write_subnet,
+};
+use anyhow::anyhow;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::time::Instant;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+A routing that cannot be proved is told with its cycle and not written, unless --allow-unproved says so. Files appear
+together, whole, or not at all. OpenSM takes --lfts with `-R file -U FILE`, and --guid2lid as guid2lid in its cache folder with
+`honor_guid2lid_file TRUE`; ibdmchk takes --subnet with -s, --fdbs with -f, --path-sl with -c, --sl2vl with -d. docs/ROUTING.md has more.
+
+Examples:
+  reconfig route fabric.ibnetdiscover --engine up-down
+  reconfig route fabric.ibnetdiscover --lmc 2 --lfts ours.lfts --guid2lid guid2lid
+  reconfig route fabric.ibnetdiscover -o routed/ --json | jq .load
+  reconfig route fabric.ibnetdiscover --from-fdbs opensm.fdbs
+  reconfig route --list
+
+Exit codes: 0 proved; 1 refused; 2 wrong usage or unreadable input; 3 the engine cannot route this fabric, or a file cannot
+be written.")]
+pub(super) struct Arguments {
+    /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file; `-` is standard input.
+    #[arg(required_unless_present = "list")]
+    fabric: Option<PathBuf>,
+    /// List the engines.
+    #[arg(long, conflicts_with = "fabric")]
+    list: bool,
+    #[command(flatten)]
+    routing: RoutingArguments,
+    #[command(flatten)]
+    from: FromArguments,
+    #[command(flatten)]
+    exports: Exports,
+    /// Write the tables although they were refused.
+    #[arg(long)]
+    allow_unproved: bool,
+    /// Where the routing is refused: write the cycle, loop or hole to this file as a Graphviz digraph.
+    #[arg(long, value_name = "FILE")]
+    dot: Option<PathBuf>,
+}
+
+/// Which engine, and what it is told.
+#[derive(Debug, clap::Args)]
+pub(super) struct RoutingArguments {
+    /// Who computes the routing function: `--list` names them.
+    #[arg(long, default_value = ENGINES[0].name)]
+    engine: String,
+    /// The root of the spanning tree, for engines that have one [default: chosen].
+    #[arg(long, value_name = "NODE")]
+    root: Option<String>,
+    /// Seed of random choices, for engines that make some.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Data VLs in operation: 1, 2, 4, 8 or 15; less where a port has less.
+    #[arg(long, default_value_t = 8)]
+    vls: u8,
+    /// The LID mask control of end ports, `auto` for what the engine needs in each half. 0: one half, of one LID.
+    #[arg(long, value_name = "LMC", default_value = "auto")]
+    lmc: LmcChoice,
+}
+
+/// What `--lmc` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LmcChoice(Option<Lmc>);
+
+impl std::str::FromStr for LmcChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<LmcChoice, String> {
+        let number = || text.parse().ok().and_then(Lmc::new).map(|lmc| LmcChoice(Some(lmc)));
+        let expected = || "expected 0 to 7, or auto".to_string();
+        if text == "auto" { Ok(LmcChoice(None)) } else { number().ok_or_else(expected) }
+    }
+}
+
+/// Tables that run already.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Tables of others, in place of an engine")]
+struct FromArguments {
+    /// Take the routing from forwarding tables as OpenSM's opensm.fdbs; the fabric must have LIDs.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["from_lfts", "engine"])]
+    from_fdbs: Option<PathBuf>,
+    /// Take it from forwarding tables as OpenSM's opensm-lfts.dump, or from dump_fts, dump_lfts.sh or ibroute.
+    #[arg(long, value_name = "FILE", conflicts_with = "engine")]
+    from_lfts: Option<PathBuf>,
+    /// Service levels of its paths, as `reconfig audit` takes them.
+    #[arg(long, value_name = "FILE")]
+    from_path_sl: Option<PathBuf>,
+}
+
+/// What is written.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Files to write")]
+struct Exports {
+    /// All of them, under their usual names, in this folder.
+    #[arg(short, long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+    /// Forwarding tables for OpenSM's engine `file`, as opensm-lfts.dump.
+    #[arg(long, value_name = "FILE")]
+    lfts: Option<PathBuf>,
+    /// Forwarding tables as opensm.fdbs.
+    #[arg(long, value_name = "FILE")]
+    fdbs: Option<PathBuf>,
+    /// LIDs by port GUID, as OpenSM's guid2lid.
+    #[arg(long, value_name = "FILE")]
+    guid2lid: Option<PathBuf>,
+    /// Service levels of paths, as ibdmchk takes them.
+    #[arg(long, value_name = "FILE")]
+    path_sl: Option<PathBuf>,
+    /// SL-to-VL tables, as ibdmchk takes them.
+    #[arg(long, value_name = "FILE")]
+    sl2vl: Option<PathBuf>,
+    /// The subnet with its LIDs as opensm-subnet.lst, for ibdmchk.
+    #[arg(long, value_name = "FILE")]
+    subnet: Option<PathBuf>,
+    /// The fabric with its LIDs as JSON, for `reconfig` itself.
+    #[arg(long, value_name = "FILE")]
+    fabric_json: Option<PathBuf>,
+    /// Forwarding tables for switches that look DLIDs up by content.
+    #[arg(long, value_name = "FILE")]
+    random: Option<PathBuf>,
+    /// LIDs, forwarding tables and service levels as JSON.
+    #[arg(long, value_name = "FILE")]
+    tables: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
+    let Some(file) = arguments.fabric.as_ref().filter(|_| !arguments.list) else { return list(common) };
+    let fabric = read_fabric(file)?;
+    let engine = arguments.engine(&fabric)?;
+    let start = Instant::now();
+    let routed = arguments.routing.route(&fabric, &*engine)?;
+    let routing_ns = start.elapsed().as_nanos() as u64;
+    let start = Instant::now();
+    let judged = routed.prove();
+    let proof_ns = start.elapsed().as_nanos() as u64;
+    let keep = judged.is_ok() || arguments.allow_unproved;
+    let files = if keep { arguments.exports.write(&routed)? } else { Vec::new() };
+    draw(arguments.dot.as_deref(), judged.as_ref().err())?;
+    let report = RouteReport { routing_ns, proof_ns, files, ..RouteReport::of(&routed, judged.as_ref()) };
+    if common.json {
+        output::print_json(&report)?;
+    } else {
+        output::print(&report::route(&report))?;
+    }
+    Ok(report.safe.into())
+}
+
+/// An engine, as `--list --json` prints it.
+#[derive(Serialize)]
+struct Listed {
+    name: &'static str,
+    about: &'static str,
+    safe: bool,
+}
+
+fn list(common: Common) -> Result<Answer, Failure> {
+    if common.json {
+        let engines = ENGINES.iter().map(|entry| Listed { name: entry.name, about: entry.about, safe: entry.safe });
+        output::print_json(&engines.collect::<Vec<_>>())?;
+    } else {
+        output::print(&report::engines(ENGINES))?;
+    }
+    Ok(Answer::Yes)
+}
+
+impl Arguments {
+    fn engine(&self, fabric: &Fabric) -> Result<Box<dyn Engine>, Failure> {
+        let FromArguments { from_fdbs, from_lfts, from_path_sl } = &self.from;
+        let lfts = match (from_fdbs, from_lfts) {
+            (Some(file), _) => read_dump(file, fabric, read_fdbs)?,
+            (None, Some(file)) => read_dump(file, fabric, read_lfts)?,
+            (None, None) if from_path_sl.is_some() => {
+                return Err(Failure::input(anyhow!("--from-path-sl goes with --from-fdbs or --from-lfts")));
+            }
+            (None, None) => return self.routing.engine(fabric),
+        };
+        let levels = from_path_sl.as_ref().map(|file| read_dump(file, fabric, read_path_sls)).transpose()?;
+        Ok(Box::new(Imported::new(fabric, &lfts.tables, levels)))
+    }
+}
+
+impl RoutingArguments {
+    /// The engine named.
+    pub(super) fn engine(&self, fabric: &Fabric) -> Result<Box<dyn Engine>, Failure> {
+        let root = self.root.as_ref().map(|name| find_node(fabric, name)).transpose()?;
+        let parameters = Parameters { root, seed: self.seed };
+        change::engine_named(&self.engine, &parameters).map_err(Failure::input)
+    }
+
+    /// Has it route the fabric.
+    pub(super) fn route(&self, fabric: &Fabric, engine: &dyn Engine) -> Result<Routed, Failure> {
+        let input = RouteInput { fabric, engine, data_vls: choice::data_vls(self.vls)?, lmc: self.lmc.0 };
+        change::route(input).map_err(|error| match error {
+            RoutedError::BringUp(BringUpError::NoSwitch) | RoutedError::FewLids { .. } => Failure::input(error),
+            _ => Failure::undone(error),
+        })
+    }
+}
+
+impl Exports {
+    /// Writes what was asked for, all of it or nothing; the names of the files.
+    fn write(&self, routed: &Routed) -> Result<Vec<String>, Failure> {
+        let mut batch = Batch::default();
+        if let Some(folder) = &self.output {
+            batch.folder(folder)?;
+        }
+        let mut names = Vec::new();
+        for (asked, usual, parts) in self.forms() {
+            let usual = self.output.as_ref().map(|folder| folder.join(usual));
+            for file in asked.iter().chain(&usual) {
+                batch.stage(file, parts(routed))?;
+                names.push(file.display().to_string());
+            }
+        }
+        batch.finish()?;
+        Ok(names)
+    }
+
+    /// Where each form is wanted, its usual name, and how it is written.
+    fn forms(&self) -> [(&Option<PathBuf>, &'static str, Form); 9] {
+        [
+            (&self.lfts, "opensm-lfts.dump", |routed| whole(write_lfts(&routed.fabric, &routed.tables.lfts))),
+            (&self.fdbs, "opensm.fdbs", |routed| whole(write_fdbs(&routed.fabric, &routed.tables.lfts))),
+            (&self.guid2lid, "guid2lid", |routed| {
+                whole(std::iter::once(Guid2Lid::new().learn(&routed.fabric).write()))
+            }),
+            (&self.path_sl, "path-sl", |routed| {
+                let levels = write_path_sls(&routed.fabric, |source, lid| routed.level(source, lid));
+                Box::new(levels.map(|part| part.map_err(anyhow::Error::new)))
+            }),
+            (&self.sl2vl, "sl2vl", |routed| whole(write_sl_to_vl(&routed.fabric, &routed.tables.sl_to_vl))),
+            (&self.subnet, "opensm-subnet.lst", |routed| whole(write_subnet(&routed.fabric))),
+            (&self.fabric_json, "fabric.json", |routed| {
+                let text = format::write(&routed.fabric, Format::Json);
+                Box::new(std::iter::once(text.map_err(anyhow::Error::new)))
+            }),
+            (&self.random, "random-tables", |routed| whole(write_random(&routed.fabric, &routed.tables.lfts))),
+            (&self.tables, "tables.json", |routed| whole(report::tables_json(routed))),
+        ]
+    }
+}
+
+/// The parts of a file.
+type Parts<'a> = Box<dyn Iterator<Item = Result<String, anyhow::Error>> + 'a>;
+type Form = for<'a> fn(&'a Routed) -> Parts<'a>;
+
+/// Parts that are there without fail.
+fn whole<'a>(parts: impl Iterator<Item = String> + 'a) -> Parts<'a> {
+    Box::new(parts.map(Ok))
+}

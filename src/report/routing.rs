@@ -1,0 +1,230 @@
+//! What `reconfig route` did: JSON for programs, one screen for people.
+
+use super::quantity::{count, duration};
+use super::screen::{line, table};
+use crate::change::Routed;
+use crate::routing::EngineEntry;
+use crate::scenario::FabricSize;
+use crate::tables::Usage;
+use crate::verify::{ProofStatistics, Refusal, TableProof};
+use serde::Serialize;
+
+/// What `reconfig route` says.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct RouteReport {
+    /// `reconfig.route/1`.
+    pub schema: &'static str,
+    /// Whether the routing was proved.
+    pub safe: bool,
+    /// The engine.
+    pub engine: &'static str,
+    /// The root of its spanning tree, where it has one.
+    pub root: Option<String>,
+    /// The fabric.
+    pub fabric: FabricSize,
+    /// Data VLs in operation.
+    pub data_vls: u8,
+    /// Virtual layers, each of which needs one; a change needs twice as many.
+    pub layers: u8,
+    /// LIDs.
+    pub lids: LidFacts,
+    /// Paths between end ports.
+    pub paths: PathFacts,
+    /// Paths that one switch sends to another by one port.
+    pub load: LoadFacts,
+    /// What was proved.
+    pub proof: Option<ProofStatistics>,
+    /// Why not.
+    pub refusal: Option<Refusal>,
+    /// Time that the engine took, LIDs and tables included.
+    pub routing_ns: u64,
+    /// Time that the proof took.
+    pub proof_ns: u64,
+    /// What was written.
+    pub files: Vec<String>,
+}
+
+/// LIDs of a routed fabric.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct LidFacts {
+    /// LMC of end ports: the least and the greatest.
+    pub lmc: [u8; 2],
+    /// LIDs that a destination needs in each half: on average in thousandths, and most.
+    pub needed_mean_permille: u64,
+    /// Most LIDs that a destination needs in each half.
+    pub needed_most: usize,
+    /// Halves: two, or one where an end port has LMC 0.
+    pub halves: usize,
+    /// LIDs in use.
+    pub total: usize,
+    /// The highest.
+    pub highest: u16,
+}
+
+/// Paths between end ports, one for each LID that a destination needs and the source may send to.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PathFacts {
+    /// How many.
+    pub count: u64,
+    /// Fewest switches on one.
+    pub least: u64,
+    /// Switches on the average one.
+    pub mean: f64,
+    /// Most switches on one.
+    pub most: u64,
+}
+
+/// Paths over cables between switches, each direction by itself.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LoadFacts {
+    /// Directions of cables.
+    pub channels: usize,
+    /// Paths over the average one.
+    pub mean: f64,
+    /// Paths over the busiest one.
+    pub most: u32,
+    /// The port that sends into it.
+    pub busiest: Option<String>,
+}
+
+impl RouteReport {
+    /// Of a routing, and what the prover said of it.
+    pub fn of(routed: &Routed, judged: Result<&TableProof, &Refusal>) -> RouteReport {
+        let (fabric, function) = (&routed.fabric, &routed.function);
+        let usage = Usage::of(fabric, function);
+        let [least, _, most] = usage.switches;
+        RouteReport {
+            schema: "reconfig.route/1",
+            safe: judged.is_ok(),
+            engine: function.engine(),
+            root: function.root().map(|root| fabric.describe_node(root)),
+            fabric: FabricSize::of(fabric),
+            data_vls: routed.data_vls,
+            layers: function.layers(),
+            lids: LidFacts::of(routed),
+            paths: PathFacts { count: usage.paths, least, mean: usage.mean_switches(), most },
+            load: LoadFacts::of(routed, &usage),
+            proof: judged.ok().map(|proof| proof.statistics().clone()),
+            refusal: judged.err().cloned(),
+            routing_ns: 0,
+            proof_ns: 0,
+            files: Vec::new(),
+        }
+    }
+}
+
+impl LidFacts {
+    fn of(routed: &Routed) -> LidFacts {
+        let (fabric, function) = (&routed.fabric, &routed.function);
+        let lmcs = || fabric.end_ports().map(|port| fabric.port(port).lmc.get());
+        let ranks = (0..function.destinations().len()).filter(|&rank| {
+            let owner = fabric.port(function.destinations()[rank]).node;
+            !fabric.node(owner).is_switch()
+        });
+        let needed: Vec<usize> = ranks.map(|rank| function.needed(rank)).collect();
+        LidFacts {
+            lmc: [lmcs().min().unwrap_or(0), lmcs().max().unwrap_or(0)],
+            needed_mean_permille: (1000 * needed.iter().sum::<usize>()).div_ceil(needed.len().max(1)) as u64,
+            needed_most: needed.iter().copied().max().unwrap_or(0),
+            halves: routed.halves().len(),
+            total: fabric.lid_ports().map(|port| usize::from(fabric.port(port).lmc.lids())).sum(),
+            highest: fabric.max_lid().map_or(0, |lid| lid.0),
+        }
+    }
+}
+
+impl LoadFacts {
+    fn of(routed: &Routed, usage: &Usage) -> LoadFacts {
+        let loads: Vec<_> = usage.between_switches(&routed.fabric).collect();
+        let sum: u64 = loads.iter().map(|&(_, load)| u64::from(load)).sum();
+        let busiest = loads.iter().max_by_key(|&&(port, load)| (load, std::cmp::Reverse(port)));
+        LoadFacts {
+            channels: loads.len(),
+            mean: sum as f64 / loads.len().max(1) as f64,
+            most: busiest.map_or(0, |&(_, load)| load),
+            busiest: busiest.map(|&(port, _)| routed.fabric.describe_port(port)),
+        }
+    }
+}
+
+/// The engines, a line each.
+pub fn engines(engines: &[EngineEntry]) -> String {
+    let mut rows = table();
+    for entry in engines {
+        let safe = if entry.safe { "" } else { "; NOT free of deadlock, for comparison" };
+        rows.add_row([entry.name.to_string(), format!("{}{safe}", entry.about)]);
+    }
+    let mut text = String::new();
+    rows.to_string().lines().for_each(|row| line(&mut text, format_args!("{}", row.trim())));
+    text
+}
+
+/// A report as text.
+pub fn route(report: &RouteReport) -> String {
+    let mut text = String::new();
+    let FabricSize { switches, cas, links } = report.fabric;
+    line(
+        &mut text,
+        format_args!("fabric   {switches} switches, {cas} CAs, {links} links; {} data VLs", report.data_vls),
+    );
+    let root = report.root.as_ref().map_or_else(String::new, |root| format!(", root {root}"));
+    let layers = match report.layers {
+        1 => "1 layer".to_string(),
+        layers => format!("{layers} layers"),
+    };
+    line(&mut text, format_args!("routing  {}{root}; {layers}", report.engine));
+    lids(&mut text, &report.lids);
+    let PathFacts { count: paths, least, mean, most } = report.paths;
+    line(&mut text, format_args!("paths    {}, over {least} to {most} switches, {mean:.2} on average", count(paths)));
+    if let Some(busiest) = &report.load.busiest {
+        let LoadFacts { mean, most, .. } = report.load;
+        let (most, mean) = (count(most.into()), format!("{mean:.1}"));
+        line(
+            &mut text,
+            format_args!("load     {most} paths on the busiest cable between switches ({busiest}), {mean} on average"),
+        );
+    }
+    let times = [report.routing_ns, report.proof_ns].map(duration);
+    line(&mut text, format_args!("time     {} to route, {} to prove", times[0], times[1]));
+    if let Some(proof) = &report.proof {
+        let numbers = [proof.channels, proof.lanes, proof.dependencies].map(|number| count(number as u64));
+        let [channels, lanes, dependencies] = numbers;
+        line(
+            &mut text,
+            format_args!("proof    {channels} channels, {lanes} lanes, {dependencies} dependencies, no cycle"),
+        );
+    }
+    if let Some(refusal) = &report.refusal {
+        line(&mut text, format_args!("proof    refused: {refusal}"));
+    }
+    text.push('\n');
+    line(
+        &mut text,
+        format_args!("{}: {}", if report.safe { "yes, proved" } else { "NO, refused" }, written(&report.files)),
+    );
+    text
+}
+
+fn lids(text: &mut String, lids: &LidFacts) {
+    let lmc = match lids.lmc {
+        [least, most] if least == most => format!("LMC {most}"),
+        [least, most] => format!("LMC {least} to {most}"),
+    };
+    let halves = if lids.halves == 2 { "two halves" } else { "one half only" };
+    let needed = match lids.needed_most {
+        0 | 1 => "one LID for each destination".to_string(),
+        most => {
+            let mean = lids.needed_mean_permille as f64 / 1000.0;
+            format!("up to {most} LIDs for a destination, {mean:.2} on average")
+        }
+    };
+    let (total, highest) = (count(lids.total as u64), lids.highest);
+    line(text, format_args!("LIDs     {lmc}, {halves}; each half needs {needed}; {total} in all, up to {highest}"));
+}
+
+fn written(files: &[String]) -> String {
+    match files {
+        [] => "nothing was written".to_string(),
+        files => format!("written to {}", files.join(", ")),
+    }
+}

@@ -1,0 +1,188 @@
+//! Tables that somebody else computed, taken for a routing function: OpenSM's, as it dumps them.
+//!
+//! The LIDs of the capture say what a table entry means: path k of a destination is what the tables do with its k-th LID.
+//! Where the second half of everybody's LIDs leads as the first does, it is taken for the same paths once more. Service
+//! levels, where a dump tells them, become layers in rising order. Nothing is judged here: tables with holes or loops give a
+//! function with the same ones, which `verify` refuses.
+
+use super::{Demand, Engine, RouteError};
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Lid, PortNum, Sl};
+use crate::tables::dump::PathSls;
+use crate::tables::{Lft, PathLayers, RoutingFunction};
+use std::sync::Arc;
+
+const NAME: &str = "imported";
+
+/// The engine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Imported {
+    /// By node.
+    lfts: Vec<Arc<Lft>>,
+    /// By port: the first LID of the capture, and how many.
+    lids: Vec<Option<(Lid, u16)>>,
+    levels: Option<PathSls>,
+}
+
+impl Imported {
+    /// Forwarding tables by node, and service levels of paths where they are known, of a fabric with LIDs.
+    pub fn new(fabric: &Fabric, lfts: &[Arc<Lft>], levels: Option<PathSls>) -> Imported {
+        let lids = fabric.ports().map(|(_, port)| Some((port.lid?, port.lmc.lids()))).collect();
+        Imported { lfts: lfts.to_vec(), lids, levels }
+    }
+
+    /// A destination's LID for a path: those of ports with fewer LIDs come round again.
+    fn lid(&self, destination: PortId, path: usize) -> Option<Lid> {
+        let (base, lids) = self.lids[destination.index()]?;
+        Some(Lid(base.0 + (path % usize::from(lids)) as u16))
+    }
+
+    /// As many as the port with most LIDs has; half of them while the second half leads as the first.
+    fn paths(&self, fabric: &Fabric, destinations: &[PortId]) -> usize {
+        let lids = destinations.iter().filter_map(|port| self.lids[port.index()]).map(|(_, lids)| usize::from(lids));
+        let mut paths = lids.max().unwrap_or(1);
+        while paths > 1 && self.repeats(fabric, destinations, paths / 2) {
+            paths /= 2;
+        }
+        paths
+    }
+
+    fn repeats(&self, fabric: &Fabric, destinations: &[PortId], period: usize) -> bool {
+        let pairs = || {
+            let both = move |port: &PortId, path| Some((self.lid(*port, path)?, self.lid(*port, path + period)?));
+            destinations.iter().flat_map(move |port| (0..period).filter_map(move |path| both(port, path)))
+        };
+        let alike = |(one, other)| {
+            fabric.switches().all(|switch| {
+                let table = &self.lfts[switch.index()];
+                table.get(one) == table.get(other)
+            })
+        };
+        let level =
+            |levels: &PathSls, lid| destinations.iter().map(|&source| levels.get(source, lid)).collect::<Vec<_>>();
+        let as_loud =
+            |(one, other)| self.levels.as_ref().is_none_or(|levels| level(levels, one) == level(levels, other));
+        pairs().all(|pair| alike(pair) && as_loud(pair))
+    }
+
+    /// Who sends by which path: a source that the dump does not tell of by all, on the lowest level.
+    fn layers(
+        &self,
+        fabric: &Fabric,
+        levels: &PathSls,
+        (demand, paths): (&Demand, usize),
+    ) -> Result<PathLayers, RouteError> {
+        let silent = demand.destinations.iter().any(|&port| !levels.tells_of(port));
+        let used: Vec<Sl> =
+            Sl::all().filter(|sl| levels.in_use().any(|own| own == *sl) || silent && sl.get() == 0).collect();
+        if used.len() > usize::from(demand.layers) {
+            return Err(RouteError::TooFewLayers { engine: NAME, needed: used.len(), offered: demand.layers });
+        }
+        let ports = &demand.destinations;
+        let mut layers = PathLayers::by_port(fabric, ports, ports, paths);
+        for (group, &source) in ports.iter().enumerate() {
+            let told = levels.tells_of(source);
+            for (rank, &destination) in ports.iter().enumerate() {
+                for path in 0..paths {
+                    let Some(lid) = self.lid(destination, path) else { continue };
+                    let level = if told { levels.get(source, lid) } else { Sl::new(0) };
+                    let layer = level.and_then(|level| used.iter().position(|&own| own == level));
+                    layer.into_iter().for_each(|layer| layers.open(group, rank, path, layer as u8));
+                }
+            }
+        }
+        Ok(layers)
+    }
+}
+
+impl Engine for Imported {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
+        let unknown = |port: &&PortId| self.lids[port.index()].is_none();
+        if let Some(&port) = demand.destinations.iter().find(unknown) {
+            let why =
+                format!("the capture tells no LID of {}, so no table says how to reach it", fabric.describe_port(port));
+            return Err(RouteError::Unsuited { engine: NAME, why });
+        }
+        let paths = self.paths(fabric, &demand.destinations);
+        let mut function = RoutingFunction::new(fabric, NAME, demand.destinations.clone(), paths);
+        for switch in fabric.switches() {
+            let table = &self.lfts[switch.index()];
+            let outputs = function.outputs_mut(switch);
+            for (slot, output) in outputs.iter_mut().enumerate() {
+                let lid = self.lid(demand.destinations[slot / paths], slot % paths);
+                *output = lid.and_then(|lid| table.get(lid)).unwrap_or(PortNum::NO_ROUTE).0;
+            }
+        }
+        if let Some(levels) = &self.levels {
+            function.set_path_layers(self.layers(fabric, levels, (demand, paths))?);
+        }
+        Ok(function)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::generate::{Options, Topology, generate};
+    use crate::ids::{Half, Lmc};
+    use crate::routing::UpDown;
+    use crate::tables::dump::{read_path_sls, write_path_sls};
+
+    fn fabric(lmc: u8) -> Fabric {
+        let topology: Topology = "torus:3x3,2".parse().expect("a topology");
+        let made = generate(&topology, &Options::default()).expect("a torus");
+        crate::lid::assign(&made, Lmc::masked(lmc)).expect("LIDs suffice")
+    }
+
+    #[test]
+    fn tables_give_back_the_function_that_they_realise() {
+        for (lmc, paths) in [(0, 1), (1, 1), (2, 2), (3, 4)] {
+            let fabric = fabric(lmc);
+            let demand = Demand::all(&fabric, paths);
+            let function = UpDown::default().route(&fabric, &demand).expect("it routes");
+            let tables = crate::lid::bring_up(&fabric, &function, 4);
+            let imported = Imported::new(&fabric, &tables.lfts, None).route(&fabric, &demand).expect("all have LIDs");
+            assert!(paths.is_multiple_of(imported.paths()), "LMC {lmc}: {} paths of {paths}", imported.paths());
+            let again = crate::lid::realise(&fabric, &imported, &[Half::Lower, Half::Upper]);
+            assert_eq!(again, tables.lfts, "LMC {lmc}");
+        }
+    }
+
+    #[test]
+    fn service_levels_become_layers_and_what_has_none_is_closed() {
+        let fabric = fabric(0);
+        let demand = Demand::all(&fabric, 1);
+        let function = UpDown::default().route(&fabric, &demand).expect("it routes");
+        let tables = crate::lid::bring_up(&fabric, &function, 4);
+        let ends: Vec<PortId> = fabric.end_ports().collect();
+        let level = |source: PortId, lid: Lid| match (source == ends[0], lid.0 % 3) {
+            (true, 0) => None,
+            (_, rest) => Sl::new(rest as u8 * 2),
+        };
+        let text: String = write_path_sls(&fabric, level).collect::<Result<_, _>>().expect("one port a node");
+        let levels = read_path_sls(text.as_bytes(), "levels", &fabric).expect("what was written is read");
+        let engine = Imported::new(&fabric, &tables.lfts, Some(levels));
+        let function = engine.route(&fabric, &demand).expect("three levels fit");
+        let layers = function.path_layers().expect("levels were given");
+        assert_eq!(layers.layers(), 3);
+        for &destination in &ends[1..] {
+            let lid = fabric.port(destination).lid.expect("an assigned LID");
+            let layer = layers.layer(ends[0], destination, 0);
+            assert_eq!(layer, (lid.0 % 3 != 0).then_some((lid.0 % 3) as u8), "to LID {lid}");
+        }
+        let narrow = engine.route(&fabric, &Demand::all(&fabric, 1).within(2));
+        assert!(matches!(narrow, Err(RouteError::TooFewLayers { needed: 3, offered: 2, .. })));
+    }
+
+    #[test]
+    fn a_port_without_a_lid_is_named() {
+        let fabric = fabric(0);
+        let bare = fabric.with_lids([]).expect("no LIDs");
+        let error = Imported::new(&bare, &[], None).route(&fabric, &Demand::all(&fabric, 1));
+        assert!(error.is_err_and(|error| error.to_string().contains("tells no LID of")));
+    }
+}

@@ -1,0 +1,68 @@
+//! The list of a subnet that goes with its dumps, as OpenSM's `opensm-subnet.lst`: ibdmchk takes it with `-s`. It is read by
+//! [`fabric::format`](crate::fabric::format).
+//!
+//! Braces in descriptions, which would end them, become parentheses; descriptions that several nodes share, which ibdmchk
+//! would take for one node, begin with the GUID. Routers are not listed: ibdmchk's reader knows none.
+
+use super::{plain, port_guid};
+use crate::fabric::{Fabric, LinkSpeed, NodeKind, PortId};
+use rustc_hash::FxHashMap;
+
+/// Every cable from both ends, a line each, in index order.
+pub fn write_subnet(fabric: &Fabric) -> impl Iterator<Item = String> + '_ {
+    let names = names(fabric);
+    let listed = |&(one, other): &(PortId, PortId)| {
+        [one, other].iter().all(|&port| fabric.node(fabric.port(port).node).kind != NodeKind::Router)
+    };
+    fabric.links().filter(listed).map(move |(one, other)| {
+        let [from, to] = [one, other].map(|port| side(fabric, port, &names));
+        let (width, speed) = (fabric.port(one).width, rate(fabric.port(one).speed));
+        format!("{from} {to} PHY={width} LOG=ACT SPD={speed}\n{to} {from} PHY={width} LOG=ACT SPD={speed}\n")
+    })
+}
+
+/// By node: its description, unlike all others.
+fn names(fabric: &Fabric) -> Vec<String> {
+    let bare = |text: &str| plain(text).replace('{', "(").replace('}', ")");
+    let mut bearers: FxHashMap<String, usize> = FxHashMap::default();
+    fabric.nodes().for_each(|(_, node)| *bearers.entry(bare(&node.description)).or_default() += 1);
+    let name = |guid, text: String| if bearers[&text] > 1 { format!("{guid} {text}") } else { text };
+    fabric.nodes().map(|(_, node)| name(node.guid, bare(&node.description))).collect()
+}
+
+fn side(fabric: &Fabric, id: PortId, names: &[String]) -> String {
+    let port = fabric.port(id);
+    let node = fabric.node(port.node);
+    let (kind, owner) = match node.is_switch() {
+        true => ("SW", node.first_port),
+        false => ("CA", id),
+    };
+    let guid = port_guid(fabric, owner).unwrap_or(node.guid).0;
+    let system = node.system_guid.unwrap_or(node.guid).0;
+    let lid = fabric.port(owner).lid.map_or(0, |lid| lid.0);
+    format!(
+        "{{ {kind} Ports:{:02X} SystemGUID:{system:016x} NodeGUID:{:016x} PortGUID:{guid:016x} VenID:{:06X} DevID:{:04X} \
+         Rev:00000000 {{{}}} LID:{lid:04X} PN:{:02X} }}",
+        node.num_ports,
+        node.guid.0,
+        node.vendor_id,
+        node.device_id,
+        names[port.node.index()],
+        port.num.0,
+    )
+}
+
+/// Signalling rate of one lane, as the field's files have it.
+fn rate(speed: LinkSpeed) -> &'static str {
+    match speed {
+        LinkSpeed::Sdr => "2.5",
+        LinkSpeed::Ddr => "5",
+        LinkSpeed::Qdr => "10",
+        LinkSpeed::Fdr10 => "FDR10",
+        LinkSpeed::Fdr => "14",
+        LinkSpeed::Edr => "25",
+        LinkSpeed::Hdr => "50",
+        LinkSpeed::Ndr => "100",
+        LinkSpeed::Xdr => "200",
+    }
+}

@@ -33,15 +33,16 @@ pub fn merge(fabric: &Fabric, base: &[Arc<Lft>], function: &RoutingFunction, hal
 }
 
 /// Every LID concerned, with the destination's rank and the path that it realises; none where the function omits its
-/// owner. Where a half has more LIDs than the function has paths, the paths repeat.
+/// owner. Where a half has more LIDs than its owner needs, the paths repeat.
 fn lid_paths(fabric: &Fabric, function: &RoutingFunction, halves: &[Half]) -> Vec<(Lid, Option<(usize, usize)>)> {
     let mut rank = vec![None; fabric.port_count()];
     for (destination, port) in function.destinations().iter().enumerate() {
         rank[port.index()] = Some(destination);
     }
+    let needed: Vec<usize> = (0..function.destinations().len()).map(|rank| function.needed(rank)).collect();
     let mut lids = Vec::new();
     for (port, _) in fabric.ports() {
-        let mut add = |(k, lid)| lids.push((lid, rank[port.index()].map(|rank| (rank, k % function.paths()))));
+        let mut add = |(k, lid)| lids.push((lid, rank[port.index()].map(|rank| (rank, k % needed[rank]))));
         match undivided(fabric, port) {
             Some(lid) => add((0, lid)),
             None => halves.iter().for_each(|&half| fabric.half_lids(port, half).enumerate().for_each(&mut add)),

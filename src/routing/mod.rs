@@ -6,13 +6,26 @@
 //! go by load counted on the way, then by port number. Engines promise freedom from deadlock; `verify` checks it.
 //! Lacks on purpose: LIDs (`lid` realises a function), the input port (InfiniBand forwards by DLID alone), multicast.
 
+mod acyclic;
 mod connectivity;
+mod cycle_breaking;
+mod dfsssp;
+mod downhill;
+mod forest;
+mod lash;
+mod load;
+mod min_hop;
+mod net;
 mod registry;
 mod spread;
 mod switch_graph;
+mod switch_tree;
 mod up_down;
 
 pub use connectivity::{Connectivity, stranded};
+pub use dfsssp::Dfsssp;
+pub use lash::Lash;
+pub use min_hop::MinHop;
 pub use registry::{ENGINES, EngineEntry, EngineKind, Parameters, engine_named};
 pub use up_down::{UpDown, choose_root};
 

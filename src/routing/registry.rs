@@ -1,6 +1,6 @@
 //! All engines by name: what the command line and reports list.
 
-use super::{Engine, PathEngine, RouteError, UpDown, up_down};
+use super::{Dfsssp, Engine, Lash, MinHop, PathEngine, RouteError, UpDown, dfsssp, lash, min_hop, up_down};
 use crate::fabric::NodeId;
 
 /// What engines may be told; each takes what it has a use for.
@@ -43,12 +43,32 @@ fn by_destination(engine: impl Engine + 'static) -> EngineKind {
 }
 
 /// All engines; the first is the default.
-pub const ENGINES: &[EngineEntry] = &[EngineEntry {
-    name: up_down::NAME,
-    about: "restricted up*/down*: down wherever a way down leads there (Duato 2001)",
-    safe: true,
-    make: |parameters| by_destination(UpDown { root: parameters.root }),
-}];
+pub const ENGINES: &[EngineEntry] = &[
+    EngineEntry {
+        name: up_down::NAME,
+        about: "restricted up*/down*: down wherever a way down leads there (Duato 2001)",
+        safe: true,
+        make: |parameters| by_destination(UpDown { root: parameters.root }),
+    },
+    EngineEntry {
+        name: min_hop::NAME,
+        about: "fewest hops, evenly spread, nothing done against deadlock: for comparison (OpenSM's default)",
+        safe: false,
+        make: |_| by_destination(MinHop),
+    },
+    EngineEntry {
+        name: dfsssp::NAME,
+        about: "fewest hops, spread over whole ways, layers by breaking cycles (Domke, Hoefler, Nagel 2011)",
+        safe: true,
+        make: |_| by_destination(Dfsssp),
+    },
+    EngineEntry {
+        name: lash::NAME,
+        about: "fewest hops, each pair of switches on the first layer that it leaves acyclic (Skeie, Lysne, Theiss 2002)",
+        safe: true,
+        make: |_| by_destination(Lash),
+    },
+];
 
 /// Their names.
 pub fn names() -> Vec<&'static str> {

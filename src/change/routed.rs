@@ -3,7 +3,7 @@
 use super::{BringUp, BringUpError, data_vls};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid, Lmc, Sl};
-use crate::lid::{self, LidError};
+use crate::lid::{self, LidError, Needs};
 use crate::routing::{Demand, Engine, MOST_LAYERS, RouteError};
 use crate::tables::{RoutingFunction, SubnetTables};
 use crate::verify::{self, Refusal, Scope, TableProof};
@@ -79,17 +79,11 @@ pub fn route(input: RouteInput<'_>) -> Result<Routed, RoutedError> {
     let function = input.engine.route(&ready, &demand)?;
     let fabric = match input.lmc {
         Some(_) => ready,
-        None => lid::assign(&ready, least_lmc(&function))?,
+        None => lid::assign_each(&ready, &Needs::of(&ready, &function)?)?,
     };
     check_lids(&fabric, &function)?;
     let tables = lid::bring_up(&fabric, &function, lanes);
     Ok(Routed { fabric, function, tables, data_vls: lanes })
-}
-
-/// The least LMC that gives each half as many LIDs as the function needs: 1 + ⌈lg k⌉, and 7 where even that is too few.
-fn least_lmc(function: &RoutingFunction) -> Lmc {
-    let most = (0..function.destinations().len()).map(|destination| function.needed(destination)).max();
-    Lmc::masked(half_bits(most.unwrap_or(1)).min(6) as u8 + 1)
 }
 
 /// ⌈lg k⌉.
@@ -122,7 +116,7 @@ impl Routed {
     /// # Errors
     /// What is wrong.
     pub fn prove(&self) -> Result<TableProof, Refusal> {
-        verify::prove_tables(&self.fabric, &self.tables, &Scope::of(&self.halves()))
+        verify::prove_tables(&self.fabric, &self.tables, &Scope::of(&self.halves()).by(self.function.path_layers()))
     }
 
     /// The service level of a port's packets to a LID; none where nobody owns it, or its path is not for that source.

@@ -7,18 +7,26 @@
 //! Lacks on purpose: LIDs (`lid` realises a function), the input port (InfiniBand forwards by DLID alone), multicast.
 
 mod connectivity;
+mod fully_explicit;
+mod l_turn;
 mod legal;
+mod path_selection;
 mod registry;
 mod shortest_widest;
+mod smart;
 mod spread;
 mod switch_graph;
 mod up_down;
 mod up_down_paths;
 
 pub use connectivity::{Connectivity, stranded};
+pub use fully_explicit::FullyExplicit;
+pub use l_turn::LTurn;
 pub use legal::{TurnModel, TurnRule, random_root};
+pub use path_selection::PathSelection;
 pub use registry::{ENGINES, EngineEntry, EngineKind, Parameters, engine_named};
 pub use shortest_widest::ShortestWidest;
+pub use smart::Smart;
 pub use up_down::{UpDown, choose_root};
 pub use up_down_paths::{UpDownBalanced, UpDownRandom};
 

@@ -261,6 +261,8 @@ def moments_of(plan, fabric):
     joined = {}
     steady = Moment("steady", tables, tables)
     steady.injected = dict(sent)
+    ways, _ = followed(plan, fabric)
+    steady.ways, has_stopped = ways(True, False), False
     moments = [steady]
     moved, empty, gone = True, 0, {half: False for half in halves}
 
@@ -289,6 +291,8 @@ def moments_of(plan, fabric):
         starts = begins(number, (tables, after))
         moment.injected = {half: not idle and (sent[half] or starts[half]) for half in halves}
         moment.empty, moment.gone = empty, gone
+        moment.ways = ways(not has_stopped, not stopped(after))
+        has_stopped = has_stopped or stopped(after)
         sent = {half: sent[half] or moment.injected[half] for half in halves}
         empty, gone = 0, {half: False for half in halves}
         for barrier in wave["barriers"]:
@@ -411,6 +415,46 @@ class Certificate:
                 raise Refused(f"the certificate is for another {what}: {self.header[what]}, the plan has {value}")
 
 
+class Ways:
+    """Who sends by which path of a destination, on which layer."""
+
+    def __init__(self, row, fabric):
+        self.paths = row["paths"]
+        ports = [[fabric.port(end["node"], end["port"]) for end in ends] for ends in (row["destinations"],)][0]
+        self.rank = {port: rank for rank, port in enumerate(ports)}
+        self.layers = {}
+        for group in row["groups"]:
+            if len(group["layers"]) != len(ports) * self.paths or set(group["layers"]) - set("01234567f"):
+                raise Refused("the layers of a group of sources are damaged")
+            for end in group["sources"]:
+                self.layers[fabric.port(end["node"], end["port"])] = group["layers"]
+
+    def layer(self, source, owner, path):
+        """The layer, or None where the path is not for the source."""
+        rank = self.rank.get(owner)
+        if rank is None:
+            return 0 if path == 0 else None
+        layers = self.layers.get(source)
+        if layers is None or path >= self.paths:
+            return None
+        digit = layers[rank * self.paths + path]
+        return None if digit == "f" else int(digit)
+
+
+def followed(plan, fabric):
+    """A function from (whether the old routing is followed, whether the new one is) to the ways of each half, None where
+    everybody may send by each path."""
+    old, new = (Ways(plan[key], fabric) if plan.get(key) else None for key in ("old_ways", "new_ways"))
+
+    def ways(old_too, new_too):
+        if plan["old"] != plan["new"]:
+            return {plan["old"]: old and [old], plan["new"]: new and [new]}
+        both = [each for each, too in ((old, old_too), (new, new_too)) if too]
+        return {plan["old"]: None if None in both else both, "lower" if plan["old"] == "upper" else "upper": None}
+
+    return ways, new
+
+
 class Checker:
     """Holds a certificate to a plan."""
 
@@ -426,8 +470,11 @@ class Checker:
         self.read_lanes()
         self.numbers = self.read_numbers()
         self.waits = [{"lower": {}, "upper": {}} for _ in self.moments]
-        self.entered = [{"lower": set(), "upper": set()} for _ in self.moments]
+        # By moment and half: by channel, the lanes that packets of sources can go on into.
+        self.entered = [{"lower": {}, "upper": {}} for _ in self.moments]
         self.standing = [{"lower": 0, "upper": 0} for _ in self.moments]
+        _, self.afterwards = followed(plan, self.fabric)
+        self.path, self.selected, self.allowed = {}, {}, {}
         self.inject()
 
     def read_groups(self):
@@ -603,6 +650,7 @@ class Checker:
                 if self.fabric.lid[port] + offset in owners:
                     raise Refused(f"LID {self.fabric.lid[port] + offset} has two owners")
                 owners[self.fabric.lid[port] + offset] = (port, "upper" if size and offset >= size else "lower")
+                self.path[self.fabric.lid[port] + offset] = offset % size if size else offset
         pairs = lids = 0
         for lid, (owner, half) in sorted(owners.items()):
             if any(moment.injected[half] for moment in self.moments):
@@ -630,7 +678,7 @@ class Checker:
                 continue
             seen = set()
             for row, sources in enumerate(starts):
-                if not any(port != owner for port in sources):
+                if not any(port != owner and self.may_send(port, owner, lid) for port in sources):
                     continue
                 while row not in seen:
                     seen.add(row)
@@ -646,6 +694,37 @@ class Checker:
                             raise Refused(f"afterwards: packets to LID {lid} arrive at {fabric.name(fabric.after[channel])}")
                         break
                     row = self.into[channel][0]
+
+    def may_send(self, source, owner, lid):
+        """Whether a LID is for a source, after the change."""
+        return self.afterwards is None or self.afterwards.layer(source, owner, self.path[lid]) is not None
+
+    def open_to(self, number, half, source, owner, lid):
+        """Every lane of the groups on which a source may send to a LID; remembered."""
+        ways = self.moments[number].ways[half]
+        layers = frozenset(each.layer(source, owner, self.path[lid]) for each in ways)
+        known = self.allowed.get((half, layers))
+        if known is None:
+            sls = {layer + (8 if half == "upper" else 0) for layer in layers if layer is not None}
+            open_groups = [at for at, group in enumerate(self.groups[half]) if sls & set(group)]
+            known = self.allowed[half, layers] = sum(0xFFFF << 16 * at for at in open_groups)
+        return known
+
+    def check_selected(self, number, lid, owner, half, places, outputs):
+        """Whatever those sources can send is listed whose paths have this LID."""
+        for row, sources in enumerate(self.sources):
+            input_, present, firm = 0, 0, False
+            for channel in sources:
+                lanes = self.injected[number][half].get(channel, 0)
+                lanes &= self.open_to(number, half, channel, owner, lid) if lanes and channel != owner else 0
+                if not lanes:
+                    continue
+                input_, alone = self.into[channel][1], not self.fabric.stranded[channel]
+                if not self.alike[number][row]:
+                    self.step(number, lid, owner, half, places, row, input_, outputs[row], spread(lanes), alone)
+                present, firm = present | spread(lanes), firm or alone
+            if present and self.alike[number][row]:
+                self.step(number, lid, owner, half, places, row, input_, outputs[row], present, firm)
 
     def check_lid(self, lid, owner, half):
         places, choosing, pairs, last = {}, None, 0, None
@@ -673,7 +752,7 @@ class Checker:
             elif tag:
                 self.choose(places, choosing, outputs, number, half, lid)
             # Nothing new where places, entries, tables and sources are those of a moment that was checked.
-            state = (places, self.injected[number][half], self.admits(owner, number, half))
+            state = (places, self.injected[number][half], self.admits(owner, number, half), moment.ways[half])
             if last != state or number == 1 or not self.same[number]:
                 self.check_moment(number, lid, owner, half, places, outputs)
             else:
@@ -681,7 +760,8 @@ class Checker:
                     held = kind[number - 1][half]
                     merged = kind[number][half]
                     if kind is self.entered:
-                        merged |= held
+                        for key, lanes in held.items():
+                            merged[key] = merged.get(key, 0) | lanes
                     else:
                         for key in self.keys:
                             merged[key] = merged.get(key, 0) | held[key]
@@ -729,7 +809,9 @@ class Checker:
     def check_moment(self, number, lid, owner, half, places, outputs):
         fabric, waits = self.fabric, self.waits[number][half]
         self.keys = set()
-        if self.admits(owner, number, half):
+        if self.moments[number].ways[half] is not None and self.admits(owner, number, half):
+            self.check_selected(number, lid, owner, half, places, outputs)
+        elif self.admits(owner, number, half):
             injected, at = self.injected[number][half], self.into[owner][0]
             for row, together in self.together[number][half].items():
                 if row != at and self.alike[number][row]:
@@ -782,15 +864,21 @@ class Checker:
             if lanes & ~places.get(channel, 0):
                 raise Refused(f"{moment.name}: packets to LID {lid} can pass to {fabric.name(channel)}, which is not listed")
             if self.from_source[row][input_]:
-                self.entered[number][half].add(channel)
+                entered = self.entered[number][half]
+                entered[channel] = entered.get(channel, 0) | lanes
 
     def check_half(self, half):
         place = {channel: index for index, channel in enumerate(self.sent)}
-        waiting, total, entered = {}, 0, set()
+        waiting, total, entered = {}, 0, {}
         for number, moment in enumerate(self.moments):
             if moment.gone[half]:
-                waiting, entered = {}, set()
-            entered = {channel for channel in entered | self.entered[number][half] if self.there(number, channel)}
+                waiting, entered = {}, {}
+            now, kept = self.entered[number][half], ~(moment.empty * EVERY)
+            entered = {
+                channel: entered.get(channel, 0) & kept | now.get(channel, 0)
+                for channel in entered.keys() | now.keys()
+                if self.there(number, channel)
+            }
             waiting = {
                 key: lanes & ~moment.empty
                 for key, lanes in waiting.items()
@@ -832,22 +920,32 @@ class Checker:
             standing |= lanes | 1 << vl
         if standing & ~drained:
             raise Refused(f"{name}: packets of the {half} half can be on VLs {each(standing & ~drained)}, not drained")
-        arcs = {}
-        for row in self.plan["drain"]["arcs"]:
-            arcs[self.fabric.node_at[int(row["switch"], 16)]] = [bytes.fromhex(mask) for mask in row["outputs"]]
-        ways = {(channel, self.fabric.port_num[target]) for channel, _, target in waiting}
-        for channel in self.injected[number][half]:
+        layers = []
+        for layer in self.plan["drain"]:
+            masks = {
+                self.fabric.node_at[int(row["switch"], 16)]: [bytes.fromhex(mask) for mask in row["outputs"]]
+                for row in layer["arcs"]
+            }
+            layers.append((mask_of(layer["lanes"], "lanes of a layer"), masks))
+        # By channel, lane and output: the lanes that packets go on into.
+        ways = {}
+        for (channel, vl, target), lanes in waiting.items():
+            key = (channel, vl, self.fabric.port_num[target])
+            ways[key] = ways.get(key, 0) | lanes
+        for channel, injected in self.injected[number][half].items():
             row, input_ = self.into[channel]
             first = self.fabric.first[self.switches[row]]
-            ways |= {
-                (channel, output)
-                for output in range(1, self.sides[row])
-                if output != input_ and first + output in entered
-            }
-        for channel, output in ways:
+            for output in range(1, self.sides[row]):
+                to = entered.get(first + output, 0) if output != input_ else 0
+                for group in range(len(self.groups[half])) if to else []:
+                    going = to >> 16 * group & 0xFFFF
+                    for vl in each(injected >> 16 * group & 0xFFFF) if going else []:
+                        ways[channel, vl, output] = ways.get((channel, vl, output), 0) | going
+        for (channel, vl, output), to in ways.items():
             row, input_ = self.into[channel]
+            lanes, arcs = next((layer for layer in layers if layer[0] >> vl & 1), (0, {}))
             masks = arcs.get(self.switches[row])
-            if masks is None or not masks[input_][output // 8] >> output % 8 & 1:
+            if to & ~lanes or masks is None or not masks[input_][output // 8] >> output % 8 & 1:
                 raise Refused(f"{name}: the drain does not know the way from {self.fabric.name(channel)} to port {output}")
 
 
@@ -858,7 +956,7 @@ def main(arguments):
     try:
         raw, bytes_ = (open(name, "rb").read() for name in arguments)
         plan = json.loads(raw)
-        if plan.get("schema") != "reconfig.plan/1":
+        if plan.get("schema") != "reconfig.plan/2":
             raise ValueError("it is no plan of version 1")
     except (OSError, ValueError) as error:
         print(f"cannot read: {error}", file=sys.stderr)

@@ -7,7 +7,7 @@
 //! sweeps, routes, proves, and carries the change out through them, while traffic flows.
 
 use async_trait::async_trait;
-use reconfig::drain::{DrainGraph, Drained, Flushed, Observer, SourcesMoved, Ticket};
+use reconfig::drain::{DrainLayer, Drained, Flushed, Observer, SourcesMoved, Ticket};
 use reconfig::driver::{Driver, Intent, Running};
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::fabric::{Fabric, NodeId, PortId};
@@ -95,12 +95,12 @@ impl SubnetManager for Theirs {
     async fn drain(
         &mut self,
         ticket: Ticket,
-        graph: &DrainGraph,
+        layers: &[DrainLayer],
         observer: Observer,
         lanes: VlSet,
         half: Half,
     ) -> Result<Drained, SubnetError> {
-        self.ours.drain(ticket, graph, observer, lanes, half).await
+        self.ours.drain(ticket, layers, observer, lanes, half).await
     }
 
     fn pending_event(&mut self) -> Option<SubnetEvent> {
@@ -167,13 +167,13 @@ impl<S: SubnetManager> SubnetManager for Logged<S> {
     async fn drain(
         &mut self,
         ticket: Ticket,
-        graph: &DrainGraph,
+        layers: &[DrainLayer],
         observer: Observer,
         lanes: VlSet,
         half: Half,
     ) -> Result<Drained, SubnetError> {
         self.note("lanes to run empty", lanes.len());
-        self.inner.drain(ticket, graph, observer, lanes, half).await
+        self.inner.drain(ticket, layers, observer, lanes, half).await
     }
 
     fn pending_event(&mut self) -> Option<SubnetEvent> {
@@ -244,6 +244,7 @@ fn subnet() -> Result<(Arc<Fabric>, Running, SimTransport), Box<dyn Error>> {
         alive: fabric.clone(),
         tables,
         layers: 1,
+        ways: None,
         half: Half::Lower,
         sm,
     };

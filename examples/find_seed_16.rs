@@ -46,6 +46,6 @@ fn depth(fabric: &Fabric, dead: &[NodeId]) -> Result<u32, Failure> {
     let tables = lid::bring_up(&fabric, &function, 4);
     let surviving = fabric.without_nodes(dead);
     let lanes = Lanes::of_fabric(&fabric).all;
-    let graph = ChannelGraph::new(&fabric, &surviving, &tables, Half::Lower, lanes, &[])?;
+    let graph = ChannelGraph::new(&fabric, &surviving, &tables, Half::Lower, lanes, None, &[])?;
     Ok(DrainGraph::new(&surviving, graph.outputs().iter().cloned().collect(), graph.sources())?.depth())
 }

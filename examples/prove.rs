@@ -31,6 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             after: Arc::new(fabric.without_nodes(&[root])),
             tables: tables.clone(),
             layers: 1,
+            ways: None,
             old: Half::Lower,
             engine: &engine,
             scheme,

@@ -256,6 +256,17 @@ impl Half {
         if sl.0 < 8 { Half::Lower } else { Half::Upper }
     }
 
+    /// The rank of a service level in its half, 0 to 7: virtual layer l takes the one of rank l.
+    pub fn rank(sl: Sl) -> usize {
+        usize::from(sl.0 % 8)
+    }
+
+    /// The service level of a virtual layer, 0 to 7, in this half.
+    pub fn sl_of(self, layer: u8) -> Sl {
+        debug_assert!(layer < 8, "a half has eight service levels");
+        Sl(8 * self.index() as u8 + layer % 8)
+    }
+
     /// The service levels of this half, in rising order.
     pub fn sls(self) -> impl Iterator<Item = Sl> {
         let first = 8 * self.index() as u8;

@@ -135,6 +135,22 @@ fn random_families_are_simple_connected_and_as_dense_as_asked() {
 }
 
 #[test]
+fn scattered_hosts_are_as_many_as_asked_for_and_uneven() {
+    for seed in 0..10 {
+        let options = Options { seed, ..Options::default() };
+        let fabric = make_with("waxman:16,0.5,0.8,~128", options);
+        assert_eq!((fabric.switches().count(), fabric.end_ports().count()), (16, 128));
+        let mut on: BTreeMap<NodeId, usize> = BTreeMap::new();
+        let homes = fabric.end_ports().filter_map(|port| fabric.neighbour(port));
+        homes.for_each(|home| *on.entry(home).or_default() += 1);
+        assert!(on.values().max() > on.values().min(), "seed {seed}: {on:?}");
+        let same = make_with("waxman:16,0.5,0.8,2", options);
+        let cables = |fabric: &Fabric| Summary::of(fabric).switch_links;
+        assert_eq!(cables(&fabric), cables(&same), "hosts are placed after the links: the switches stay the same");
+    }
+}
+
+#[test]
 fn waxman_grows_denser_with_alpha_and_longer_with_beta() {
     let links = |topology: &str| {
         let draws = (0..10).map(|seed| make_with(topology, Options { seed, ..Options::default() }));

@@ -40,6 +40,7 @@ fn arrival(whole: &Fabric, switch: NodeId, scheme: Scheme) -> Option<ChangeInput
         surviving,
         tables,
         layers: 1,
+        ways: None,
         old: Half::Lower,
         engine: &ENGINE,
         scheme,

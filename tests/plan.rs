@@ -9,9 +9,7 @@ use reconfig::fabric::PortId;
 use reconfig::fabric::format;
 use reconfig::fabric::generate::BUNDLED;
 use reconfig::ids::{Half, Lid, Lmc, PortNum, Vl};
-use reconfig::plan::{
-    Arming, Draft, DrainGraph, Phase, Plan, PlanError, PlanInput, Policy, Scheme, Vetted, Wave, plan,
-};
+use reconfig::plan::{Arming, Draft, Phase, Plan, PlanError, PlanInput, Policy, Scheme, Vetted, Wave, plan};
 use reconfig::tables::{NodeSlToVl, PortState, SlToVl, SlToVlScope, Write};
 use reconfig::verify::{Refusal, prove};
 use std::path::{Path, PathBuf};
@@ -291,7 +289,7 @@ fn the_drain_graph_leads_from_every_host_to_every_host() {
     let subnet = bring_up(&bundled("mesh-4x4"), 1, true);
     let prepared = prepare(removal(&subnet, Scheme::Double, Removal::Planned)).expect("provable");
     let plan = prepared.plan.plan();
-    let (graph, fabric) = (plan.drain(), &plan.draft().before);
+    let (graph, fabric) = (&plan.drain()[0].graph, &plan.draft().before);
     assert_eq!(graph.sources().len(), fabric.end_ports().count(), "nothing died: sources are the hosts");
     assert_eq!(graph.leaves().len(), fabric.end_ports().count());
     for (place, channel) in graph.channels().iter().enumerate() {
@@ -329,7 +327,7 @@ fn a_second_plan_with_unequal_tables_survives_its_file() {
 
 /// An edit of a plan's file, and what the reader must say of it.
 const EDITS: &[(&str, &str, &str)] = &[
-    ("\"reconfig.plan/1\"", "\"reconfig.plan/2\"", "schema is `reconfig.plan/2`"),
+    ("\"reconfig.plan/2\"", "\"reconfig.plan/3\"", "schema is `reconfig.plan/3`"),
     ("\"scheme\": \"double\"", "\"scheme\": \"treble\"", "unknown variant `treble`"),
     ("\"old\": \"lower\"", "\"old\": \"lower\", \"colour\": 1", "unknown field `colour`"),
     ("\"digest\": \"", "\"digest\": \"0", "is no digest"),
@@ -378,7 +376,9 @@ fn still() -> PlanInput {
         stranded: Vec::new(),
         old_layers: 1,
         new_layers: 1,
-        drain: DrainGraph::default(),
+        drain: Vec::new(),
+        old_ways: None,
+        new_ways: None,
         before,
     }
 }

@@ -218,7 +218,7 @@ fn what_is_no_plan_is_refused_with_its_place() {
         (with(r#""scheme": "double","#, r#""scheme": "double""#), &comma),
         (with(r#""scheme": "double""#, r#""scheme": "twice""#), "unknown variant `twice`"),
         (with(r#""scheme":"#, r#""schema2":"#), "unknown field `schema2`"),
-        (with("reconfig.plan/1", "reconfig.plan/9"), "its schema is `reconfig.plan/9`, expected `reconfig.plan/1`"),
+        (with("reconfig.plan/2", "reconfig.plan/9"), "its schema is `reconfig.plan/9`, expected `reconfig.plan/2`"),
         (with(kind, r#""kind": "toaster""#), &in_fabric),
         (with("switch-1", "switch-one"), ""),
     ];

@@ -402,7 +402,7 @@ fn the_channel_graph_orders_every_channel_before_those_it_waits_for() {
     for sudden in [false, true] {
         let change = Change::root_removal(&regular_fabric(3, 12, 4), sudden);
         let Change { fabric, surviving, old, .. } = &change;
-        let graph = ChannelGraph::new(fabric, surviving, old, Half::Lower, VlSet::first(4), &[]).unwrap();
+        let graph = ChannelGraph::new(fabric, surviving, old, Half::Lower, VlSet::first(4), None, &[]).unwrap();
         let mut number = vec![usize::MAX; fabric.port_count()];
         graph.order().iter().enumerate().for_each(|(i, channel)| number[channel.index()] = i);
         let mut arcs = 0;
@@ -435,7 +435,7 @@ fn channels_next_to_the_dead_begin_and_end_the_graph() {
         ports.find(|&port| fabric.neighbour(port) == Some(at(to))).unwrap()
     };
     let tables = tables_with_root(&fabric, None);
-    let graph = ChannelGraph::new(&fabric, &surviving, &tables, Half::Lower, VlSet::first(4), &[]).unwrap();
+    let graph = ChannelGraph::new(&fabric, &surviving, &tables, Half::Lower, VlSet::first(4), None, &[]).unwrap();
     let ends: Vec<PortId> = fabric.end_ports().collect();
     let sorted = |mut ports: Vec<PortId>| {
         ports.sort_unstable();

@@ -2,7 +2,7 @@
 
 use crate::fabric::{BuildError, Fabric, NodeId, NodeKind, PortId};
 use crate::ids::Lmc;
-use crate::lid::{self, LidError};
+use crate::lid::{self, LidError, TooFewLids};
 use crate::plan::Lanes;
 use crate::routing::{Connectivity, Demand, Engine, RouteError};
 use crate::tables::RoutingFunction;
@@ -19,6 +19,9 @@ pub enum BringUpError {
     /// LIDs of the capture contradict each other.
     #[error("assigning LIDs: {0}")]
     Build(#[from] BuildError),
+    /// A port has too few LIDs for R.
+    #[error("realising the routing of the fabric as captured: {0}")]
+    Fit(#[from] TooFewLids),
     /// R cannot be computed.
     #[error("routing the fabric as captured: {0}")]
     Route(#[from] RouteError),
@@ -64,13 +67,20 @@ impl BringUp {
         Ok(lid::assign(&equipped, self.lmc)?)
     }
 
+    /// What an engine is asked for: everything that `fabric` has, as many paths as a half has LIDs.
+    pub fn demand(&self, fabric: &Fabric) -> Demand {
+        let paths = usize::from(self.lmc.lids() / 2).max(1);
+        Demand::all(fabric, paths).within(super::room_for_layers(fabric))
+    }
+
     /// The routing function in force: everything that `fabric` joins, as many paths as a half has LIDs.
     ///
     /// # Errors
     /// The engine cannot route it.
     pub fn route(&self, fabric: &Fabric, engine: &dyn Engine) -> Result<RoutingFunction, BringUpError> {
-        let paths = usize::from(self.lmc.lids() / 2).max(1);
-        Ok(engine.route(fabric, &Demand::all(fabric, paths))?)
+        let function = engine.route(fabric, &self.demand(fabric))?;
+        lid::check_fits(fabric, &function)?;
+        Ok(function)
     }
 }
 

@@ -49,6 +49,8 @@ pub struct Captures<'a> {
     pub sm: Option<NodeId>,
     /// Who computes both routing functions.
     pub engine: &'a dyn Engine,
+    /// Who computes the routing after the change.
+    pub engine_after: &'a dyn Engine,
     /// How the routing is changed.
     pub scheme: Scheme,
     /// Arming and drain.
@@ -117,8 +119,9 @@ pub fn draw(captures: &Captures<'_>) -> Result<Option<Drawn>, CapturesError> {
         before,
         after,
         layers: function.layers(),
+        ways: function.path_layers().cloned(),
         old: Half::Lower,
-        engine: captures.engine,
+        engine: captures.engine_after,
         scheme: captures.scheme,
         policy: captures.policy,
         sm,

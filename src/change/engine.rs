@@ -1,6 +1,7 @@
 //! Engines as a change uses them: one that gives paths is joined with the LID assignment that realises them.
 
 use crate::fabric::Fabric;
+use crate::lid::Heuristic;
 use crate::routing::{self, Demand, Engine, EngineKind, Parameters, PathEngine, RouteError};
 use crate::tables::RoutingFunction;
 
@@ -11,7 +12,7 @@ use crate::tables::RoutingFunction;
 pub fn engine_named(name: &str, parameters: &Parameters) -> Result<Box<dyn Engine>, RouteError> {
     Ok(match routing::engine_named(name, parameters)? {
         EngineKind::ByDestination(engine) => engine,
-        EngineKind::ByPath(paths) => Box::new(Realised { paths }),
+        EngineKind::ByPath(paths) => Box::new(Realised { paths, heuristic: Heuristic::default() }),
     })
 }
 
@@ -19,6 +20,8 @@ pub fn engine_named(name: &str, parameters: &Parameters) -> Result<Box<dyn Engin
 pub struct Realised {
     /// The engine.
     pub paths: Box<dyn PathEngine>,
+    /// How the LIDs are found.
+    pub heuristic: Heuristic,
 }
 
 impl Engine for Realised {
@@ -28,7 +31,7 @@ impl Engine for Realised {
 
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
         let paths = self.paths.paths(fabric, demand)?;
-        crate::lid::realise_paths(fabric, &paths)
+        crate::lid::realise_paths(fabric, &paths, self.heuristic)
             .map_err(|error| RouteError::Unrealised { engine: self.name(), why: error.to_string() })
     }
 }

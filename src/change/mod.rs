@@ -17,11 +17,13 @@ pub use engine::{Realised, engine_named};
 pub use routed::{RouteInput, Routed, RoutedError, route};
 
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::Half;
-use crate::lid;
-use crate::plan::{self, CyclicDrain, DrainGraph, Lanes, Plan, PlanError, PlanInput, Policy, Scheme, Vetted};
+use crate::ids::{Half, VlSet};
+use crate::lid::{self, TooFewLids};
+use crate::plan::{
+    self, CyclicDrain, DrainGraph, DrainLayer, Lanes, Plan, PlanError, PlanInput, Policy, Scheme, Vetted,
+};
 use crate::routing::{self, Connectivity, Demand, Engine, RouteError};
-use crate::tables::{NodeSlToVl, PortState, RoutingFunction, SubnetTables};
+use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutingFunction, SubnetTables};
 use crate::verify::{self, ChannelGraph, Refusal, Scope, TableProof};
 use std::sync::Arc;
 
@@ -39,6 +41,8 @@ pub struct ChangeInput<'a> {
     pub tables: SubnetTables,
     /// Virtual layers that the routing in force needs.
     pub layers: u8,
+    /// Who sends by which path of the routing in force, on which layer; none where everybody may by each.
+    pub ways: Option<Arc<PathLayers>>,
     /// The half in use.
     pub old: Half,
     /// Who computes the new routing.
@@ -107,6 +111,9 @@ pub enum ChangeError {
     /// The engine failed.
     #[error("routing the fabric after the change: {0}")]
     Route(#[from] RouteError),
+    /// A port has too few LIDs for the new routing.
+    #[error("realising the new routing: {0}")]
+    Lids(#[from] TooFewLids),
     /// A precondition of the scheme does not hold.
     #[error("planning the change: {0}")]
     Plan(#[from] PlanError),
@@ -165,16 +172,19 @@ impl Draft {
         if input.after.peer(input.sm).is_none() && !is_switch_port(&input.after, input.sm) {
             return Err(ChangeError::SmLeaves { port: input.before.describe_port(input.sm) });
         }
-        let old_proof =
-            verify::prove_tables(&input.before, &input.tables, &Scope::of(&[input.old])).map_err(ChangeError::Old)?;
+        let scope = Scope::of(&[input.old]).by(input.ways.as_ref());
+        let old_proof = verify::prove_tables(&input.before, &input.tables, &scope).map_err(ChangeError::Old)?;
         let whole = whole(&input)?;
         let surviving = Arc::new(within_reach(&input.surviving, input.sm));
         let after = Arc::new(within_reach(&input.after, input.sm));
         let stranded = routing::stranded(&input.before, &after, input.sm);
-        let demand = Demand::joined_with(&after, input.sm, paths(&whole));
+        let layers = room_for_layers(&input.before);
+        let demand = Demand::joined_with(&after, input.sm, paths(&whole)).within(layers);
         let function = input.engine.route(&after, &demand)?;
+        lid::check_fits(&whole, &function)?;
         let plan = draw_up(&input, whole, surviving, after, &function, stranded.clone())?;
-        let scope = Scope { halves: vec![plan.new_half()], stranded: stranded.clone(), switches: true };
+        let (halves, ways) = (vec![plan.new_half()], function.path_layers().cloned());
+        let scope = Scope { halves, stranded: stranded.clone(), switches: true, ways };
         let last = plan.tables_at(plan.waves().len());
         let new_proof = verify::prove_tables(&plan.draft().after, last, &scope).map_err(ChangeError::New)?;
         Ok(Draft { plan, function, stranded, old_proof, new_proof })
@@ -273,7 +283,7 @@ fn draw_up(
 ) -> Result<Plan, ChangeError> {
     let (halves, drain) = match input.scheme {
         Scheme::Double => (vec![input.old.other()], retiring(input, &surviving)?),
-        Scheme::Static | Scheme::InPlace => (vec![Half::Lower, Half::Upper], DrainGraph::default()),
+        Scheme::Static | Scheme::InPlace => (vec![Half::Lower, Half::Upper], Vec::new()),
     };
     let initial = blanked(input, &whole);
     let target = lid::merge(&whole, &initial.lfts, function, &halves);
@@ -293,15 +303,37 @@ fn draw_up(
             old_layers: input.layers,
             new_layers: function.layers(),
             drain,
+            old_ways: input.ways.clone(),
+            new_ways: function.path_layers().cloned(),
         },
     )?;
     Ok(plan)
 }
 
-/// The dependencies of the routing in force, as far as they survive: what must run empty.
-fn retiring(input: &ChangeInput<'_>, surviving: &Fabric) -> Result<DrainGraph, ChangeError> {
-    let lanes = Lanes::of_fabric(&input.before).all;
-    let graph =
-        ChannelGraph::new(&input.before, surviving, &input.tables, input.old, lanes, &[]).map_err(ChangeError::Old)?;
-    Ok(DrainGraph::new(surviving, graph.outputs().iter().cloned().collect(), graph.sources())?)
+/// The layers that a routing function may need, so that each lane set of a change has a lane for each.
+pub fn room_for_layers(fabric: &Fabric) -> u8 {
+    let lanes = Lanes::of_fabric(fabric);
+    (lanes.a.len() as u8).clamp(1, routing::MOST_LAYERS)
+}
+
+/// The dependencies of the routing in force, layer by layer, as far as they survive: what must run empty.
+fn retiring(input: &ChangeInput<'_>, surviving: &Fabric) -> Result<Vec<DrainLayer>, ChangeError> {
+    let lanes = Lanes::of_fabric(&input.before);
+    let count = input.ways.as_ref().map_or(1, |ways| usize::from(ways.layers()));
+    let of_layer = |set: VlSet, layer: usize| {
+        let own = |at: usize| at == layer || layer + 1 == count && at > layer;
+        set.iter()
+            .enumerate()
+            .filter(|&(at, _)| own(at))
+            .fold(VlSet::EMPTY, |set, (_, vl)| VlSet(set.0 | 1 << vl.get()))
+    };
+    let layer = |layer: usize| {
+        let (fabric, tables, ways) = (&input.before, &input.tables, input.ways.as_ref());
+        let steady = of_layer(lanes.all, layer);
+        let graph = ChannelGraph::new(fabric, surviving, tables, input.old, steady, ways, &[]);
+        let graph = graph.map_err(ChangeError::Old)?;
+        let graph = DrainGraph::new(surviving, graph.outputs().iter().cloned().collect(), graph.sources())?;
+        Ok(DrainLayer { lanes: of_layer(lanes.a, layer), graph })
+    };
+    (0..count).map(layer).collect()
 }

@@ -1,24 +1,52 @@
 //! Options that several commands take, and what they mean.
 
 use super::outcome::Failure;
+use crate::change;
 use crate::ids::Lmc;
-use crate::routing::{Engine, UpDown};
+use crate::routing::{ENGINES, Engine, Parameters};
+use crate::scenario::Engines;
 use anyhow::anyhow;
-use clap::ValueEnum;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
 use std::rc::Rc;
 
 /// Who computes routing functions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum EngineChoice {
-    /// Restricted up*/down*.
-    UpDown,
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "How it is routed")]
+pub(super) struct EngineArguments {
+    /// Who computes the routing functions; `reconfig route --list` tells of each.
+    #[arg(long, value_name = "ENGINE", default_value = ENGINES[0].name, value_parser = engine_names())]
+    engine: String,
+    /// Who computes the routing after the change, where another engine is to.
+    #[arg(long, value_name = "ENGINE", value_parser = engine_names())]
+    to_engine: Option<String>,
+    /// Seeds the random choices of engines that make some.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    engine_seed: u64,
 }
 
-impl EngineChoice {
-    pub(super) fn engine(self) -> Rc<dyn Engine> {
-        match self {
-            EngineChoice::UpDown => Rc::new(UpDown::default()),
-        }
+/// The names of engines, as clap wants them.
+pub(super) fn engine_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(ENGINES.iter().map(|entry| entry.name))
+}
+
+impl EngineArguments {
+    fn named(&self, name: &str) -> Result<Rc<dyn Engine>, Failure> {
+        let parameters = Parameters { seed: self.engine_seed, ..Parameters::default() };
+        let engine = change::engine_named(name, &parameters).map_err(Failure::input)?;
+        Ok(Rc::from(engine))
+    }
+
+    /// The name of the engine before the change; a static one, as reports want it.
+    pub(super) fn name(&self) -> &'static str {
+        ENGINES.iter().map(|entry| entry.name).find(|&name| name == self.engine).unwrap_or(ENGINES[0].name)
+    }
+
+    /// The engine before the change, and the one after it.
+    pub(super) fn engines(&self) -> Result<Engines, Failure> {
+        let before = self.named(&self.engine)?;
+        let after = self.to_engine.as_ref().map(|name| self.named(name)).transpose()?;
+        Ok(Engines { after: after.unwrap_or_else(|| before.clone()), before })
     }
 }
 

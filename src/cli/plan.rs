@@ -1,6 +1,6 @@
 //! `reconfig plan`: a proved plan for the change between two captures.
 
-use super::choice::{self, EngineChoice, SlToVlChoice};
+use super::choice::{self, EngineArguments, SlToVlChoice};
 use super::element::find_node;
 use super::evidence::EvidenceArguments;
 use super::input::read_fabric;
@@ -47,9 +47,8 @@ pub(super) struct Arguments {
     /// How the new routing is brought in: double, static or in-place.
     #[arg(long, default_value_t = Scheme::Double)]
     scheme: Scheme,
-    /// Who computes the routing functions.
-    #[arg(long, value_enum, default_value_t = EngineChoice::UpDown)]
-    engine: EngineChoice,
+    #[command(flatten)]
+    engine: EngineArguments,
     /// The least LID mask control; LIDs are numbered anew where the captures have less.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=7))]
     lmc: u8,
@@ -81,7 +80,7 @@ pub(super) struct Arguments {
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let report = match arguments.draw()? {
-        Ok(None) => PlanReport::nothing_to_change(arguments.departure(), arguments.engine.engine().name()),
+        Ok(None) => PlanReport::nothing_to_change(arguments.departure(), arguments.engine.name()),
         Ok(Some(drawn)) => arguments.keep(&drawn)?,
         Err(refused) => *refused,
     };
@@ -105,7 +104,7 @@ impl Arguments {
     fn draw(&self) -> Result<Outcome, Failure> {
         let (before, after) = (read_fabric(&self.before)?, read_fabric(&self.after)?);
         let sm = self.sm.as_ref().map(|name| find_node(&before, name)).transpose()?;
-        let engine = self.engine.engine();
+        let engines = self.engine.engines()?;
         let drawn = change::draw(&Captures {
             before: &before,
             after: &after,
@@ -116,7 +115,8 @@ impl Arguments {
                 lmc: choice::lmc(self.lmc)?,
             },
             sm,
-            engine: &*engine,
+            engine: &*engines.before,
+            engine_after: &*engines.after,
             scheme: self.scheme,
             policy: Policy { arming: self.arming, observer: self.drain },
         });
@@ -129,12 +129,12 @@ impl Arguments {
     /// The report of a refusal, where the error is one.
     fn refusal(&self, error: &CapturesError) -> Option<PlanReport> {
         let CapturesError::Change(error) = error else { return None };
-        PlanReport::refused(error, self.departure(), self.engine.engine().name(), self.smp_time)
+        PlanReport::refused(error, self.departure(), self.engine.name(), self.smp_time)
     }
 
     /// Writes the plan where it may be kept, and says what it is.
     fn keep(&self, drawn: &Drawn) -> Result<PlanReport, Failure> {
-        let report = PlanReport::drawn(drawn, self.departure(), self.engine.engine().name(), self.smp_time);
+        let report = PlanReport::drawn(drawn, self.departure(), self.engine.name(), self.smp_time);
         let file = self.output.as_ref().filter(|_| report.is_yes() || self.allow_unproved);
         let Some(file) = file else { return Ok(report) };
         let text = drawn.plan().to_json();

@@ -1,6 +1,6 @@
 //! `reconfig simulate`: a change on a simulated copy of a fabric, under traffic.
 
-use super::choice::{self, EngineChoice, SlToVlChoice};
+use super::choice::{self, EngineArguments, SlToVlChoice};
 use super::element::{find_node, find_port};
 use super::evidence::draw;
 use super::input::read_fabric;
@@ -12,14 +12,14 @@ use crate::change::BringUpError;
 use crate::fabric::Fabric;
 use crate::plan::{Arming, Observer, Policy, Scheme};
 use crate::report;
-use crate::routing::Engine;
-use crate::scenario::{self, Accounting, Departure, Element, Scenario, ScenarioError, SimulationReport, adversary};
+use crate::scenario::{
+    self, Accounting, Departure, Element, Engines, Scenario, ScenarioError, SimulationReport, adversary,
+};
 use crate::sim::{Latch, SimConfig, SimError, Traffic};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::path::PathBuf;
-use std::rc::Rc;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -105,18 +105,18 @@ struct MethodArguments {
     /// Run every scheme, and show them side by side.
     #[arg(long, conflicts_with = "scheme")]
     compare: bool,
-    /// Who computes the routing functions.
-    #[arg(long, value_enum, default_value_t = EngineChoice::UpDown)]
-    engine: EngineChoice,
+    #[command(flatten)]
+    engine: EngineArguments,
     /// Port states while tables are installed: hold (the paper's), discard (the specification's) or off.
     #[arg(long, default_value_t = Arming::Off)]
     arming: Arming,
     /// Who tells that the old lanes are empty: token, poll, conservation or lifetime.
     #[arg(long, value_name = "OBSERVER", default_value_t = Observer::Token)]
     drain: Observer,
-    /// The least LID mask control; LIDs are numbered anew where the capture has less.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=7))]
-    lmc: u8,
+    /// The LID mask control; LIDs are numbered anew where the capture has less [default: 1, or more where the engines
+    /// need more LIDs]
+    #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
+    lmc: Option<u8>,
 }
 
 #[derive(Debug, Args)]
@@ -248,8 +248,8 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     }
     keep_plan(arguments, &scenario)?;
     let report = match arguments.adversary {
-        false => simulate(arguments.method.engine, &scenario, Progress::new(scenario.scheme.name()))?,
-        true => oppose(arguments.engine(), &scenario)?,
+        false => simulate(&arguments.method.engine, &scenario, Progress::new(scenario.scheme.name()))?,
+        true => oppose(arguments.method.engine.engines()?, &scenario)?,
     };
     match arguments.accounting {
         None if common.json => output::print_json(&report)?,
@@ -263,7 +263,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 /// Writes the plan that was run, and the certificate of its proof, where they are asked for.
 fn keep_plan(arguments: &Arguments, scenario: &Scenario) -> Result<(), Failure> {
     let Some(file) = &arguments.plan else { return Ok(()) };
-    let vetted = scenario::plan(scenario, arguments.engine()).map_err(told)?;
+    let vetted = scenario::plan(scenario, arguments.method.engine.engines()?).map_err(told)?;
     let proved = vetted.refusal().is_none();
     if !proved {
         output::remark("the plan was refused: it is written for study, and bears the refusal as a note");
@@ -282,12 +282,16 @@ fn keep_plan(arguments: &Arguments, scenario: &Scenario) -> Result<(), Failure> 
     certificate.map_or(Ok(()), |(to, text)| output::deliver(&text, Some(to)))
 }
 
-fn oppose(engine: Rc<dyn Engine>, scenario: &Scenario) -> Result<SimulationReport, Failure> {
-    adversary::run(scenario, engine, &mut Progress::new("adversary")).map_err(told)
+fn oppose(engines: Engines, scenario: &Scenario) -> Result<SimulationReport, Failure> {
+    adversary::run(scenario, engines, &mut Progress::new("adversary")).map_err(told)
 }
 
-fn simulate(engine: EngineChoice, scenario: &Scenario, mut progress: Progress) -> Result<SimulationReport, Failure> {
-    scenario::run(scenario, engine.engine(), &mut progress).map_err(told)
+fn simulate(
+    engine: &EngineArguments,
+    scenario: &Scenario,
+    mut progress: Progress,
+) -> Result<SimulationReport, Failure> {
+    scenario::run(scenario, engine.engines()?, &mut progress).map_err(told)
 }
 
 /// Settings that cannot be meant are the user's to change; the rest is a change that cannot be made.
@@ -306,10 +310,10 @@ fn told(error: ScenarioError) -> Failure {
 /// Scheme: what the baselines lose is what the table is to show.
 fn compare(arguments: &Arguments, scenario: &Scenario, common: Common) -> Result<Answer, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(Failure::undone)?;
-    let engine = arguments.method.engine;
     let start = |&scheme: &Scheme| {
         let scenario = Scenario { scheme, ..scenario.clone() };
-        runtime.spawn_blocking(move || simulate(engine, &scenario, Progress::lines(scheme.name())))
+        let engine = arguments.method.engine.clone();
+        runtime.spawn_blocking(move || simulate(&engine, &scenario, Progress::lines(scheme.name())))
     };
     let runs: Vec<_> = Scheme::ALL.iter().map(start).collect();
     let reports = runtime.block_on(async {
@@ -338,7 +342,7 @@ fn account(
         AccountingChoice::Paper => Accounting::Paper,
         AccountingChoice::Iba => Accounting::Iba,
     };
-    let lines = scenario::accounting(rules, scenario, arguments.engine(), run).map_err(told)?;
+    let lines = scenario::accounting(rules, scenario, arguments.method.engine.engines()?, run).map_err(told)?;
     if common.json {
         return output::print_json(&Accounted { report: run, accounting: lines });
     }
@@ -346,10 +350,6 @@ fn account(
 }
 
 impl Arguments {
-    fn engine(&self) -> Rc<dyn Engine> {
-        self.method.engine.engine()
-    }
-
     fn scenario(&self, fabric: Fabric) -> Result<Scenario, Failure> {
         let element = self.change.element.find(&fabric)?;
         let sm = self.management.sm.as_ref().map(|name| find_node(&fabric, name)).transpose()?;
@@ -358,7 +358,8 @@ impl Arguments {
             departure: if self.change.planned { Departure::Planned } else { Departure::Sudden },
             scheme: self.method.scheme,
             policy: Policy { arming: self.method.arming, observer: self.method.drain },
-            lmc: choice::lmc(self.method.lmc)?,
+            lmc: choice::lmc(self.method.lmc.unwrap_or(1))?,
+            lmc_fixed: self.method.lmc.is_some(),
             optimised_sl_to_vl: self.hardware.sl_to_vl.map(|form| form == SlToVlChoice::Optimised),
             sm,
             load: self.traffic.load,

@@ -2,7 +2,7 @@
 
 use super::log::Reload;
 use super::outcome::{Answer, Failure};
-use super::{Common, output};
+use super::{Common, choice, output};
 use crate::change;
 use crate::ids::{Guid, Lmc, PortNum};
 use crate::lid::{self, Guid2Lid};
@@ -52,7 +52,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     once: bool,
     /// The routing engine.
-    #[arg(long, value_name = "ENGINE", default_value = ENGINES[0].name, value_parser = clap::builder::PossibleValuesParser::new(ENGINES.iter().map(|entry| entry.name)))]
+    #[arg(long, value_name = "ENGINE", default_value = ENGINES[0].name, value_parser = choice::engine_names())]
     engine: String,
     /// LID mask control of every end port: 2^LMC LIDs, one half in use and one spare.
     #[arg(long, value_name = "LMC", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=7))]

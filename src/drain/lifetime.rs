@@ -1,7 +1,7 @@
 //! Ages: every switch discards what it held longer than its lifetime limit, so after enough lifetimes nothing is left. A
 //! guarantee by discard; whoever uses it reports the loss that it may cost. Limits are those read back from every device.
 
-use super::{Device, DrainGraph, Drained, Flushed, NoVerdict, Observer, Ticket, Verdict};
+use super::{Device, Drained, Flushed, NoVerdict, Observer, Ticket, Verdict};
 use crate::ids::VlSet;
 use std::collections::BTreeSet;
 
@@ -108,18 +108,18 @@ age_judge! {
 }
 
 impl DrainAge {
-    /// A judge of `lanes` over `graph`: all `switches` must tell their limit; sources had moved at `since_ns`.
+    /// A judge of `lanes`, of which a packet passes `depth` channels at most: all `switches` must tell their limit; sources had moved at `since_ns`.
     pub fn new(
         ticket: Ticket,
         lanes: VlSet,
-        graph: &DrainGraph,
+        depth: u32,
         switches: impl IntoIterator<Item = Device>,
         since_ns: u64,
     ) -> DrainAge {
         DrainAge(Ages {
             ticket,
             lanes,
-            lifetimes: 2 * u64::from(graph.depth()),
+            lifetimes: 2 * u64::from(depth),
             since_ns,
             waiting: switches.into_iter().collect(),
             longest_ns: 0,
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn every_hop_of_the_longest_path_takes_the_longest_lifetime_twice() {
         let graph = chain();
-        let mut judge = DrainAge::new(Ticket(5), A, &graph, [device(0), device(1)], 1000);
+        let mut judge = DrainAge::new(Ticket(5), A, graph.depth(), [device(0), device(1)], 1000);
         judge.fold(&limit(0, Some(100)));
         assert_eq!(judge.verdict(u64::MAX), Verdict::Pending, "the other limit is not known");
         judge.fold(&limit(1, Some(70)));

@@ -8,14 +8,16 @@
 
 mod conservation;
 mod flush;
+mod layers;
 mod lifetime;
 mod poll;
 mod sources;
 mod token;
 
-pub use crate::plan::{Channel, Device, DrainGraph, Observer, PortMask};
+pub use crate::plan::{Channel, Device, DrainGraph, DrainLayer, Observer, PortMask};
 pub use conservation::{ConservationJudge, CounterReading};
 pub use flush::{FlushJudge, FlushReading};
+pub use layers::LayersJudge;
 pub use lifetime::{DrainAge, FlushAge, LifetimeReading};
 pub use poll::{LaneReading, PollJudge};
 pub use sources::{FenceJudge, FenceReading, SourceReading, SourcesJudge};
@@ -33,6 +35,11 @@ impl Ticket {
     /// The round numbers that tokens of this question bear on the wire: for requests, then for the replies they caused.
     pub fn rounds(self) -> [u32; 2] {
         [self.0.wrapping_mul(2), self.0.wrapping_mul(2).wrapping_add(1)]
+    }
+
+    /// The ticket of one part of this question, 0 to 15: no question asked as a whole has the same.
+    fn part(self, part: usize) -> Ticket {
+        Ticket(1 << 30 | (self.0 << 4 | part as u32 & 15) & 0x3FFF_FFFF)
     }
 }
 

@@ -212,6 +212,7 @@ impl<S: SubnetManager> Driver<S> {
                 self.running.routed = plan.draft().after.clone();
                 self.running.half = plan.new_half();
                 self.running.layers = prepared.function.layers();
+                self.running.ways = prepared.function.path_layers().cloned();
             }
             // The split was taken back; with the spare entries rewritten too, all is as it was.
             Some(Outcome::CalledOff(_)) => {

@@ -23,7 +23,7 @@ use crate::machine::{State, Ticket};
 use crate::plan::{Policy, Scheme};
 use crate::routing::Engine;
 use crate::subnet::SubnetManager;
-use crate::tables::{Lft, SubnetTables};
+use crate::tables::{Lft, PathLayers, SubnetTables};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -41,6 +41,8 @@ pub struct Running {
     pub tables: SubnetTables,
     /// Virtual layers that the routing in force needs.
     pub layers: u8,
+    /// Who sends by which path of it, on which layer; none where everybody may by each.
+    pub ways: Option<Arc<PathLayers>>,
     /// The half in use.
     pub half: Half,
     /// The SM's own port.
@@ -191,6 +193,7 @@ impl<S: SubnetManager> Driver<S> {
             after,
             tables: self.running.tables.clone(),
             layers: self.running.layers,
+            ways: self.running.ways.clone(),
             old: self.running.half,
             engine: &*self.intent.engine,
             scheme: self.intent.scheme,

@@ -1,88 +1,155 @@
 //! From a set of paths to a routing function by DLID: which of its destination's LIDs each path takes.
+//!
+//! On entry: a path set, and what finds configurations. On return of [`number_paths`]: by path the number of the LID that
+//! it takes in its destination's half, all paths of one number free of splits. [`realise_numbered`] puts it in a routing
+//! function. Lacks on purpose: LIDs themselves (`needs`).
 
-use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::PortNum;
+use super::configure::{Configure, Heuristic, block_of};
+use super::splits::Splits;
+use crate::fabric::{Fabric, PortId};
 use crate::tables::{PathLayers, PathSet, RoutingFunction};
-use std::collections::HashMap;
 
 /// The most LIDs that a half can give a port: LMC 7 has 128 in all.
 pub const MOST_LIDS: usize = 64;
 
 /// Why paths cannot be realised.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{port} would need more than {MOST_LIDS} LIDs in each half, for so many of the paths to it part from each other; LMC \
-     goes up to 7"
-)]
-pub struct TooManyLids {
-    /// The destination.
-    pub port: String,
+pub enum PathLidError {
+    /// More LIDs than an LMC can give.
+    #[error(
+        "{port} would need {needed} LIDs in each half, for so many of the paths to it part from each other, and an LMC \
+         gives {MOST_LIDS} at most; choose an engine with fewer alternatives, or an LID heuristic that finds fewer"
+    )]
+    TooMany {
+        /// The destination.
+        port: String,
+        /// How many.
+        needed: usize,
+    },
+    /// Paths to a switch that one LID cannot realise.
+    #[error(
+        "paths to {switch} part from each other, so that it would need {needed} LIDs; a switch has one: its paths must \
+         follow one tree"
+    )]
+    SwitchParts {
+        /// The switch.
+        switch: String,
+        /// How many.
+        needed: usize,
+    },
 }
 
-/// The routing function by DLID in which the path with rank `i` in `paths` takes LID number `lids[i]` of its destination's
-/// half. Where several paths of a pair take the same LID they must be one.
+/// By path the LID of its destination that it takes, counted from nought.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PathLids {
+    numbers: Vec<u32>,
+    /// By rank of the destination.
+    needed: Vec<u32>,
+}
+
+impl PathLids {
+    pub(super) fn new(numbers: Vec<u32>, needed: Vec<u32>) -> PathLids {
+        PathLids { numbers, needed }
+    }
+
+    /// By path, in the order of the set: the number of its LID.
+    pub fn numbers(&self) -> &[u32] {
+        &self.numbers
+    }
+
+    /// By rank of the destination: how many LIDs realise the paths to it; nought where none leads there.
+    pub fn needed(&self) -> &[u32] {
+        &self.needed
+    }
+
+    /// LIDs of all destinations, each in a block of a power of two (seed 002, section 2). Halves are not counted: a change
+    /// needs twice as many.
+    pub fn lids(&self) -> usize {
+        self.needed.iter().filter(|&&needed| needed > 0).map(|&needed| block_of(needed as usize)).sum()
+    }
+}
+
+/// Finds configurations for every destination.
+pub fn number_paths(fabric: &Fabric, paths: &PathSet, solver: &dyn Configure) -> PathLids {
+    let mut numbers = vec![0; paths.len()];
+    let mut needed = Vec::with_capacity(paths.destinations().len());
+    for ranks in paths.by_destination(fabric) {
+        let splits = Splits::of(paths, &ranks);
+        let found = solver.configure(&splits);
+        ranks.iter().zip(found.of_paths(&splits)).for_each(|(&rank, lid)| numbers[rank as usize] = lid as u32);
+        needed.push(found.count() as u32);
+    }
+    PathLids { numbers, needed }
+}
+
+/// The routing function by DLID that realises paths, with the LIDs that a heuristic finds.
 ///
 /// # Errors
-/// A LID number above 63.
+/// A destination that would need more than 64 LIDs in a half, or a switch that would need two.
+pub fn realise_paths(fabric: &Fabric, paths: &PathSet, by: Heuristic) -> Result<RoutingFunction, PathLidError> {
+    realise_numbered(fabric, paths, &number_paths(fabric, paths, &*by.solver()))
+}
+
+/// The routing function by DLID in which every path takes the LID of its destination's half with its number.
+///
+/// # Errors
+/// A destination that would need more than 64 LIDs in a half, or a switch that would need two.
 ///
 /// # Panics
-/// Two paths on one LID that part at a switch: whoever assigned LIDs saw to that.
-pub fn realise_assigned(fabric: &Fabric, paths: &PathSet, lids: &[usize]) -> Result<RoutingFunction, TooManyLids> {
-    if let Some(at) = lids.iter().position(|&lid| lid >= MOST_LIDS) {
-        return Err(TooManyLids { port: fabric.describe_port(paths.get(at).destination) });
-    }
-    let count = lids.iter().max().map_or(1, |most| most + 1);
+/// Two paths on one LID that part at a switch: whoever numbered them saw to that.
+pub fn realise_numbered(fabric: &Fabric, paths: &PathSet, lids: &PathLids) -> Result<RoutingFunction, PathLidError> {
+    check(fabric, paths, lids)?;
+    let count = lids.needed.iter().max().map_or(1, |&most| most.max(1)) as usize;
     let destinations = paths.destinations().to_vec();
     let mut function = RoutingFunction::new(fabric, paths.engine(), destinations.clone(), count);
     paths.root().into_iter().for_each(|root| function.set_root(root));
-    let mut rank = vec![usize::MAX; fabric.port_count()];
-    destinations.iter().enumerate().for_each(|(at, port)| rank[port.index()] = at);
-    let is_switch = |port: PortId| fabric.node(fabric.port(port).node).is_switch();
-    let ends: Vec<PortId> = destinations.iter().copied().filter(|&port| !is_switch(port)).collect();
-    let mut end_rank = vec![usize::MAX; fabric.port_count()];
-    ends.iter().enumerate().for_each(|(at, port)| end_rank[port.index()] = at);
-    let mut source_rank = vec![usize::MAX; fabric.port_count()];
-    let mut sources = Vec::new();
-    for path in paths.iter() {
-        if source_rank[path.source.index()] == usize::MAX {
-            source_rank[path.source.index()] = sources.len();
-            sources.push(path.source);
-        }
-    }
-    let mut layers = PathLayers::by_port(fabric, &sources, &ends, count);
-    for (path, &lid) in paths.iter().zip(lids) {
-        let destination = rank[path.destination.index()];
+    let rank = ranks(fabric, &destinations);
+    for (path, &lid) in paths.iter().zip(&lids.numbers) {
+        let (destination, lid) = (rank[path.destination.index()], lid as usize);
         for hop in path.hops {
             let there = function.output(hop.switch, destination, lid);
             assert!(there.is_none_or(|there| there == hop.output), "paths that part share a LID");
             function.set_output(hop.switch, destination, lid, hop.output);
         }
-        if !is_switch(path.destination) {
-            layers.open(source_rank[path.source.index()], end_rank[path.destination.index()], lid, path.layer);
-        }
     }
-    function.set_path_layers(layers);
+    function.set_path_layers(layers(fabric, paths, lids, count));
     Ok(function)
 }
 
-/// Realises paths in the order in which they stand, each on the first LID of its destination on which it parts from no
-/// path before it (seed 000, figures 3 and 4: `ValidId`).
-///
-/// # Errors
-/// A destination that would need more than 64 LIDs in a half.
-pub fn realise_paths(fabric: &Fabric, paths: &PathSet) -> Result<RoutingFunction, TooManyLids> {
-    let mut entries: HashMap<(PortId, usize, NodeId), PortNum> = HashMap::new();
-    let mut lids = Vec::with_capacity(paths.len());
-    for path in paths.iter() {
-        let free = |lid: &usize| {
-            let agrees = |entry: Option<&PortNum>, output| entry.is_none_or(|&there| there == output);
-            path.hops.iter().all(|hop| agrees(entries.get(&(path.destination, *lid, hop.switch)), hop.output))
-        };
-        let lid = (0..=MOST_LIDS).find(free).unwrap_or(MOST_LIDS);
-        path.hops.iter().for_each(|hop| {
-            entries.insert((path.destination, lid, hop.switch), hop.output);
-        });
-        lids.push(lid);
+fn check(fabric: &Fabric, paths: &PathSet, lids: &PathLids) -> Result<(), PathLidError> {
+    for (&port, &needed) in paths.destinations().iter().zip(&lids.needed) {
+        let (needed, node) = (needed as usize, fabric.port(port).node);
+        if fabric.node(node).is_switch() && needed > 1 {
+            return Err(PathLidError::SwitchParts { switch: fabric.describe_node(node), needed });
+        }
+        if needed > MOST_LIDS {
+            return Err(PathLidError::TooMany { port: fabric.describe_port(port), needed });
+        }
     }
-    realise_assigned(fabric, paths, &lids)
+    Ok(())
+}
+
+/// Each source may send by the paths that were made for it, and switches are open to all.
+fn layers(fabric: &Fabric, paths: &PathSet, lids: &PathLids, count: usize) -> PathLayers {
+    let is_end = |port: &PortId| !fabric.node(fabric.port(*port).node).is_switch();
+    let ends: Vec<PortId> = paths.destinations().iter().copied().filter(is_end).collect();
+    let mut sources: Vec<PortId> = paths.iter().map(|path| path.source).collect();
+    sources.sort_unstable();
+    sources.dedup();
+    let (source_rank, end_rank) = (ranks(fabric, &sources), ranks(fabric, &ends));
+    let mut layers = PathLayers::by_port(fabric, &sources, &ends, count);
+    for (path, &lid) in paths.iter().zip(&lids.numbers) {
+        if is_end(&path.destination) {
+            let (source, end) = (source_rank[path.source.index()], end_rank[path.destination.index()]);
+            layers.open(source, end, lid as usize, path.layer);
+        }
+    }
+    layers
+}
+
+/// By port: its rank in a list.
+fn ranks(fabric: &Fabric, ports: &[PortId]) -> Vec<usize> {
+    let mut rank = vec![usize::MAX; fabric.port_count()];
+    ports.iter().enumerate().for_each(|(at, port)| rank[port.index()] = at);
+    rank
 }

@@ -11,7 +11,7 @@
 
 use crate::fabric::format::{Cursor, ReadError, Source, Span, Told, decode};
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Guid, Lid};
+use crate::ids::{Guid, Lid, Lmc};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
@@ -48,6 +48,11 @@ impl LidRange {
     /// Its first so many LIDs, where they are aligned and it has as many.
     pub(super) fn narrowed(self, lids: u16) -> Option<LidRange> {
         LidRange::aligned(self.first, lids).filter(|range| range.last <= self.last)
+    }
+
+    /// The LMC whose LIDs these are; none where they are no aligned block of 1 to 128.
+    pub fn lmc(self) -> Option<Lmc> {
+        Lmc::all().find(|lmc| LidRange::aligned(self.first, lmc.lids()) == Some(self))
     }
 
     /// The LIDs as indices.

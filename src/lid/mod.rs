@@ -1,18 +1,30 @@
-//! LID assignment, and how the LIDs of a half realise a routing function.
+//! LID assignment: which paths share an LID, which LIDs each port gets, and how those of a half realise a routing function.
 //!
-//! On entry: a fabric whose LIDs are as captured. On return of [`assign`]: every end port owns 2^LMC LIDs from an aligned
-//! base, every switch one, no two ranges meet, and the highest fits every forwarding table. [`realise`] puts path k of a
-//! routing function on the k-th LID of a half (docs/GLOSSARY.md, *half*). Which LIDs belong to a half is said once, by
-//! [`Fabric::half_lids`]. Lacks on purpose: heuristics that give each port an LMC of its own.
+//! On entry: a fabric whose LIDs are as captured. On return of [`assign`] (one LMC for all) and [`assign_each`] (each port
+//! its own): every end port owns 2^LMC LIDs from an aligned base, every switch one, no two ranges meet, and the highest
+//! fits every forwarding table. [`realise_paths`] makes a routing function by DLID of paths, with as few LIDs as a
+//! [`Heuristic`] finds; [`rename`] is the renaming of seed 000 with its tables. [`realise`] puts path k of a routing
+//! function on the k-th LID of a half (docs/GLOSSARY.md, *half*). Which LIDs belong to a half is said once, by
+//! [`Fabric::half_lids`]. docs/LIDS.md tells it at length.
 
 mod by_path;
+pub mod configure;
 mod guid2lid;
+mod needs;
+mod random_table;
 mod realise;
+mod renaming;
+mod splits;
 mod stable;
 
-pub use by_path::{MOST_LIDS, TooManyLids, realise_assigned, realise_paths};
+pub use by_path::{MOST_LIDS, PathLidError, PathLids, number_paths, realise_numbered, realise_paths};
+pub use configure::Heuristic;
 pub use guid2lid::{Guid2Lid, LidRange};
-pub use realise::{bring_up, merge, mirrored, realise, steady_sl_to_vl};
+pub use needs::{Needs, assign_each, assign_each_stable};
+pub use random_table::RandomTable;
+pub use realise::{TooFewLids, bring_up, check_fits, lmc_for, merge, mirrored, realise, steady_sl_to_vl};
+pub use renaming::{IdsExhausted, MOST_IDS, Name, Renaming, rename};
+pub use splits::Splits;
 pub use stable::assign_stable;
 
 use crate::fabric::{Fabric, PortId};
@@ -52,6 +64,17 @@ pub enum LidError {
         top: Lid,
         /// The LMC asked for.
         lmc: Lmc,
+    },
+    /// A port needs more LIDs than a half can have.
+    #[error(
+        "{port} needs {needed} LIDs in each half, and LMC 7 gives {MOST_LIDS}: choose an engine with fewer paths to it, or \
+         an LID heuristic that shares LIDs better"
+    )]
+    HalfTooSmall {
+        /// The port.
+        port: String,
+        /// How many it needs.
+        needed: usize,
     },
     /// No LIDs are left for a port, beside those that others keep.
     #[error(

@@ -1,7 +1,7 @@
 //! From a routing function to forwarding tables: path k on the k-th LID of a half.
 
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Half, Lid, PortNum, Vl};
+use crate::ids::{Half, Lid, Lmc, PortNum, Vl};
 use crate::tables::{Lft, RoutingFunction, SlToVl, SubnetTables};
 use std::sync::Arc;
 
@@ -33,15 +33,16 @@ pub fn merge(fabric: &Fabric, base: &[Arc<Lft>], function: &RoutingFunction, hal
 }
 
 /// Every LID concerned, with the destination's rank and the path that it realises; none where the function omits its
-/// owner. Where a half has more LIDs than the function has paths, the paths repeat.
+/// owner. Where a half has more LIDs than its owner needs, the paths repeat.
 fn lid_paths(fabric: &Fabric, function: &RoutingFunction, halves: &[Half]) -> Vec<(Lid, Option<(usize, usize)>)> {
     let mut rank = vec![None; fabric.port_count()];
     for (destination, port) in function.destinations().iter().enumerate() {
         rank[port.index()] = Some(destination);
     }
+    let needed: Vec<usize> = (0..function.destinations().len()).map(|rank| function.needed(rank)).collect();
     let mut lids = Vec::new();
     for (port, _) in fabric.ports() {
-        let mut add = |(k, lid)| lids.push((lid, rank[port.index()].map(|rank| (rank, k % function.paths()))));
+        let mut add = |(k, lid)| lids.push((lid, rank[port.index()].map(|rank| (rank, k % needed[rank]))));
         match undivided(fabric, port) {
             Some(lid) => add((0, lid)),
             None => halves.iter().for_each(|&half| fabric.half_lids(port, half).enumerate().for_each(&mut add)),
@@ -71,10 +72,53 @@ pub fn mirrored(fabric: &Fabric, lfts: &[Arc<Lft>], like: Half) -> Vec<Arc<Lft>>
     tables
 }
 
-/// In the steady state a service level s takes lane s mod `vls` everywhere.
+/// A port has fewer LIDs in each half than paths to it need.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{port} has {offered} LIDs in each half, and the paths of engine {engine} to it need {needed}: assign LIDs with LMC \
+     {} at least", 1 + needed.next_power_of_two().trailing_zeros()
+)]
+pub struct TooFewLids {
+    /// The port.
+    pub port: String,
+    /// The engine.
+    pub engine: &'static str,
+    /// LIDs of the port in each half.
+    pub offered: usize,
+    /// LIDs needed in each half.
+    pub needed: usize,
+}
+
+/// The least LMC of two halves, each of which realises a function: 1 + ⌈lg k⌉ where some destination needs k LIDs.
+pub fn lmc_for(function: &RoutingFunction) -> Lmc {
+    let Some(ways) = function.path_layers() else { return Lmc::masked(1) };
+    let most = function.destinations().iter().map(|&port| ways.needed(port)).max().unwrap_or(1);
+    Lmc::masked(1 + most.next_power_of_two().trailing_zeros() as u8)
+}
+
+/// Sees that each destination has a LID in each half for every path that some source needs.
+///
+/// # Errors
+/// The first port that has too few.
+pub fn check_fits(fabric: &Fabric, function: &RoutingFunction) -> Result<(), TooFewLids> {
+    if function.path_layers().is_none() {
+        return Ok(());
+    }
+    for (destination, &port) in function.destinations().iter().enumerate() {
+        let offered = fabric.half_lids(port, Half::Lower).count().max(1);
+        let needed = function.needed(destination);
+        if needed > offered {
+            let port = fabric.describe_port(port);
+            return Err(TooFewLids { port, engine: function.engine(), offered, needed });
+        }
+    }
+    Ok(())
+}
+
+/// In the steady state the service level of rank r in its half takes lane r mod `vls` everywhere.
 pub fn steady_sl_to_vl(vls: u8) -> SlToVl {
     assert!((1..=15).contains(&vls), "{vls} data VLs: from 1 to 15 are possible");
-    SlToVl::from_fn(|sl| Vl::masked(sl.get() % vls))
+    SlToVl::from_fn(|sl| Vl::masked(Half::rank(sl) as u8 % vls))
 }
 
 /// The subnet before a change: `function` on both halves and on the switches' LIDs, the steady SL-to-VL tables over
@@ -89,7 +133,7 @@ pub fn bring_up(fabric: &Fabric, function: &RoutingFunction, vls: u8) -> SubnetT
 mod tests {
     use super::*;
     use crate::fabric::{FabricBuilder, NodeId, NodeKind};
-    use crate::ids::{Guid, Lmc};
+    use crate::ids::Guid;
 
     /// Two switches, one adapter each.
     fn pair() -> (Fabric, [NodeId; 2], [PortId; 2]) {

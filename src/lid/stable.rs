@@ -6,6 +6,7 @@ use super::{LidError, check_capacity};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Lid, Lmc};
 use fixedbitset::FixedBitSet;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The fabric with 2^`lmc` LIDs for every end port and one for every switch. A port keeps its LIDs of the file, else those
@@ -15,18 +16,24 @@ use std::collections::{BTreeMap, BTreeSet};
 /// # Errors
 /// Unicast LIDs that do not suffice, or a switch whose table is too short.
 pub fn assign_stable(fabric: &Fabric, lmc: Lmc, kept: &Guid2Lid) -> Result<Fabric, LidError> {
-    let present: BTreeSet<Guid> = fabric.lid_ports().filter_map(|port| guid_of(fabric, port)).collect();
-    let absent = kept.iter().filter(|(guid, _)| !present.contains(guid));
-    let reserved: Vec<LidRange> = absent.map(|(_, range)| range).collect();
+    let reserved = absentees(fabric, kept);
     match assign_beside(fabric, lmc, kept, &reserved) {
         Err(_) if !reserved.is_empty() => assign_beside(fabric, lmc, kept, &[]),
         assigned => assigned,
     }
 }
 
+/// The LIDs of ports that are in the file and not in the fabric.
+pub(super) fn absentees(fabric: &Fabric, kept: &Guid2Lid) -> Vec<LidRange> {
+    let present: BTreeSet<Guid> = fabric.lid_ports().filter_map(|port| guid_of(fabric, port)).collect();
+    kept.iter().filter(|(guid, _)| !present.contains(guid)).map(|(_, range)| range).collect()
+}
+
 /// As [`assign_stable`], with LIDs that nobody gets.
 fn assign_beside(fabric: &Fabric, lmc: Lmc, kept: &Guid2Lid, reserved: &[LidRange]) -> Result<Fabric, LidError> {
-    let mut assignment = Assignment::new(fabric, lmc, reserved);
+    let own = |port| if fabric.node(fabric.port(port).node).is_switch() { Lmc::default() } else { lmc };
+    let wanted = fabric.lid_ports().map(|port| (port, own(port))).collect();
+    let mut assignment = Assignment::new(fabric, wanted, reserved);
     assignment.keep(|port, lids| kept.get(guid_of(fabric, port)?)?.narrowed(lids));
     assignment.keep(|port, lids| LidRange::aligned(fabric.port(port).lid?, lids));
     let assigned = assignment.filled()?;
@@ -35,28 +42,27 @@ fn assign_beside(fabric: &Fabric, lmc: Lmc, kept: &Guid2Lid, reserved: &[LidRang
 }
 
 /// LIDs as they are given away.
-struct Assignment<'a> {
+pub(super) struct Assignment<'a> {
     fabric: &'a Fabric,
-    /// Who needs LIDs, and with which LMC: end ports, then switches.
+    /// Who needs LIDs, and with which LMC at least: end ports by falling LMC, then switches.
     ports: Vec<(PortId, Lmc)>,
     given: BTreeMap<PortId, LidRange>,
     taken: FixedBitSet,
 }
 
 impl<'a> Assignment<'a> {
-    fn new(fabric: &'a Fabric, lmc: Lmc, reserved: &[LidRange]) -> Assignment<'a> {
-        let (switches, ends): (Vec<PortId>, Vec<PortId>) =
-            fabric.lid_ports().partition(|&port| fabric.node(fabric.port(port).node).is_switch());
-        let switches = switches.into_iter().map(|port| (port, Lmc::default()));
-        let ports = ends.into_iter().map(|port| (port, lmc)).chain(switches).collect();
+    /// `wanted`: who needs LIDs, in index order. Nobody gets the `reserved` ones.
+    pub fn new(fabric: &'a Fabric, mut wanted: Vec<(PortId, Lmc)>, reserved: &[LidRange]) -> Assignment<'a> {
+        // Blocks that go from large to small leave no gap behind them.
+        wanted.sort_by_key(|&(port, lmc)| (fabric.node(fabric.port(port).node).is_switch(), Reverse(lmc)));
         let mut taken = FixedBitSet::with_capacity(Lid::MAX_UNICAST.index() + 1);
         taken.insert(0);
         reserved.iter().for_each(|range| taken.insert_range(range.indices()));
-        Assignment { fabric, ports, given: BTreeMap::new(), taken }
+        Assignment { fabric, ports: wanted, given: BTreeMap::new(), taken }
     }
 
     /// Gives every port without LIDs the range that `wish` has for it and its number of LIDs, where that is free.
-    fn keep(&mut self, wish: impl Fn(PortId, u16) -> Option<LidRange>) {
+    pub fn keep(&mut self, wish: impl Fn(PortId, u16) -> Option<LidRange>) {
         for at in 0..self.ports.len() {
             let (port, lmc) = self.ports[at];
             if !self.given.contains_key(&port)
@@ -68,7 +74,7 @@ impl<'a> Assignment<'a> {
     }
 
     /// Gives every port still without LIDs the lowest free range.
-    fn filled(mut self) -> Result<Fabric, LidError> {
+    pub fn filled(mut self) -> Result<Fabric, LidError> {
         // Nothing is given back, so for each size the search goes on where the last one ended.
         let mut lowest = BTreeMap::new();
         for at in 0..self.ports.len() {
@@ -79,7 +85,8 @@ impl<'a> Assignment<'a> {
                 self.give(port, range);
             }
         }
-        let assignment = self.ports.iter().map(|&(port, lmc)| (port, self.given[&port].first(), lmc));
+        let block = |range: LidRange| (range.first(), range.lmc().expect("what is given away are blocks"));
+        let assignment = self.given.iter().map(|(&port, &range)| (port, block(range).0, block(range).1));
         Ok(self.fabric.with_lids(assignment).expect("each range was free when it was given"))
     }
 

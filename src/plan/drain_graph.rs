@@ -2,7 +2,7 @@
 //! routing function, as plain data.
 
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{PortMask, PortNum};
+use crate::ids::{PortMask, PortNum, VlSet};
 use std::collections::BTreeMap;
 
 /// One direction of a link, named by the port that sends into it.
@@ -39,7 +39,16 @@ pub struct CyclicDrain {
     pub channel: String,
 }
 
-/// The CDG of the retiring routing function: every channel that its packets may be in, predecessors first.
+/// What must run empty of one virtual layer of the retiring routing function.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DrainLayer {
+    /// The lanes that its packets can be on; no two layers share one.
+    pub lanes: VlSet,
+    /// The channels that they can be in.
+    pub graph: DrainGraph,
+}
+
+/// The CDG of a layer of the retiring routing function: every channel that its packets may be in, predecessors first.
 ///
 /// A channel without predecessors is a *source* (an end port's, or one whose predecessors all died), one without
 /// successors a *leaf* (into an end port, or into a switch that can only send towards what died).

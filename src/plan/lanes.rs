@@ -29,7 +29,7 @@ impl Lanes {
         Lanes::of_count(least.unwrap_or(15).min(15))
     }
 
-    /// Outside a change: SL s on VL s mod V.
+    /// Outside a change: the SL of rank r in its half on VL r mod V.
     pub fn steady(&self) -> SlToVl {
         SlToVl::from_fn(|sl| spread(self.all, sl))
     }
@@ -40,10 +40,11 @@ impl Lanes {
     }
 }
 
-/// The lane of a service level when the levels take the lanes of a set in turn.
+/// The lane of a service level when the levels of each half take the lanes of a set in turn: whichever half a routing
+/// function is on, its layers keep their lanes.
 fn spread(lanes: VlSet, sl: Sl) -> Vl {
     assert!(!lanes.is_empty(), "SL {sl} has no lane to go to: the planner must have asked for two data VLs");
-    let nth = sl.index() % lanes.len();
+    let nth = Half::rank(sl) % lanes.len();
     lanes.iter().nth(nth).unwrap_or(Vl::MANAGEMENT)
 }
 

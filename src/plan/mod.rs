@@ -26,7 +26,7 @@ pub use crate::ids::PortMask;
 pub use cost::WaveCost;
 pub use digest::FabricDigest;
 pub use document::PlanReadError;
-pub use drain_graph::{Channel, CyclicDrain, Device, DrainChannel, DrainGraph};
+pub use drain_graph::{Channel, CyclicDrain, Device, DrainChannel, DrainGraph, DrainLayer};
 pub use error::PlanError;
 pub use lanes::Lanes;
 pub use policy::{Arming, Observer, Phase, Policy, Scheme, UnknownName};
@@ -36,8 +36,8 @@ pub use wave::{Barrier, Sending, Wave};
 
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
-use crate::tables::{SubnetTables, Write};
-use crate::verify::{Binding, Newcomers, Transition, WaveFacts};
+use crate::tables::{PathLayers, SubnetTables, Write};
+use crate::verify::{Binding, Newcomers, Sending as Sent, Transition, WaveFacts};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -105,8 +105,13 @@ pub struct Draft {
     pub stranded: Vec<PortId>,
     /// What is done, in order.
     pub waves: Vec<Wave>,
-    /// What must run empty; of no channels where the scheme drains nothing.
-    pub drain: DrainGraph,
+    /// What must run empty, layer by layer; nothing where the scheme drains nothing.
+    pub drain: Vec<DrainLayer>,
+    /// Who sends by which path, on which layer, as long as the routing in force is followed; none where every source may
+    /// send to each LID of the half on each of its service levels.
+    pub old_ways: Option<Arc<PathLayers>>,
+    /// The same of the new routing.
+    pub new_ways: Option<Arc<PathLayers>>,
     /// What is taken for granted.
     pub assumptions: Vec<Assumption>,
     /// What a reader should know: choices that the fabric forced.
@@ -189,8 +194,18 @@ impl Plan {
         self.draft.policy
     }
 
-    /// What must run empty.
-    pub fn drain(&self) -> &DrainGraph {
+    /// Who sends by which path of the new routing, on which layer.
+    pub fn new_ways(&self) -> Option<&Arc<PathLayers>> {
+        self.draft.new_ways.as_ref()
+    }
+
+    /// The most channels that a packet can pass of those that must run empty.
+    pub fn drain_depth(&self) -> u32 {
+        self.draft.drain.iter().map(|layer| layer.graph.depth()).max().unwrap_or(0)
+    }
+
+    /// What must run empty, layer by layer.
+    pub fn drain(&self) -> &[DrainLayer] {
         &self.draft.drain
     }
 
@@ -243,6 +258,27 @@ impl Plan {
         halves.iter().for_each(|half| injected[half.index()] = true);
         injected
     }
+
+    /// By half: who may send by which path while a wave of this phase runs. Where the scheme knows no halves, sources
+    /// learn of their new paths at any time.
+    fn ways_in(&self, phase: Phase) -> [Vec<Arc<PathLayers>>; 2] {
+        let (old, new) = (&self.draft.old_ways, &self.draft.new_ways);
+        let mut ways: [Vec<Arc<PathLayers>>; 2] = Default::default();
+        if self.draft.old != self.draft.new {
+            ways[self.draft.old.index()].extend(old.clone());
+            ways[self.draft.new.index()].extend(new.clone());
+            return ways;
+        }
+        let both = match phase {
+            Phase::Stop => [Some(old), None],
+            Phase::Start if self.draft.scheme == Scheme::Static => [Some(new), None],
+            _ => [Some(old), Some(new)],
+        };
+        // One that allows everything makes the other void.
+        let both: Vec<_> = both.into_iter().flatten().cloned().collect::<Option<_>>().unwrap_or_default();
+        ways[self.draft.new.index()] = both;
+        ways
+    }
 }
 
 impl Transition for Plan {
@@ -260,10 +296,18 @@ impl Transition for Plan {
             before: &self.states[index],
             after: &self.states[index + 1],
             injected: self.injected_in(wave.phase),
+            ways: self.ways_in(wave.phase),
             empty: index.checked_sub(1).map_or(VlSet::EMPTY, |last| self.emptied_by(last)),
             gone: index.checked_sub(1).map_or([false; 2], |last| self.gone_after(last)),
         };
         self.draft.waves.iter().enumerate().map(facts).collect()
+    }
+
+    fn sending_before(&self) -> Sent {
+        let mut sent = Sent::default();
+        sent.injected[self.draft.old.index()] = true;
+        sent.ways[self.draft.old.index()] = self.draft.old_ways.iter().cloned().collect();
+        sent
     }
 
     fn stranded(&self) -> &[PortId] {

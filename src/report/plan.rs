@@ -122,7 +122,7 @@ impl PlanFacts {
             smps: waves.iter().map(|wave| wave.cost.smps).sum(),
             expected_ns: waves.iter().map(|wave| wave.cost.expected_ns).sum(),
             waves,
-            drain_graph: DrainFacts { channels: plan.drain().channels().len(), depth: plan.drain().depth() },
+            drain_graph: DrainFacts { channels: drained_channels(plan), depth: plan.drain_depth() },
             assumptions: draft.assumptions.iter().map(|held| held.name()).collect(),
             notes: draft.notes.clone(),
         }
@@ -239,6 +239,7 @@ impl PlanReport {
             | ChangeError::LostAndGained { .. }
             | ChangeError::NarrowNewcomer { .. }
             | ChangeError::Route(_)
+            | ChangeError::Lids(_)
             | ChangeError::Plan(_) => return None,
         };
         Some(PlanReport {
@@ -492,4 +493,9 @@ fn ending(text: &mut String, facts: &PlanFacts, notes: &[String]) {
         line(text, format_args!("note: {note}"));
     }
     text.push('\n');
+}
+
+/// Channels that must run empty, those of every layer counted.
+fn drained_channels(plan: &Plan) -> usize {
+    plan.drain().iter().map(|layer| layer.graph.channels().len()).sum()
 }

@@ -8,15 +8,21 @@
 
 mod connectivity;
 mod imported;
+mod legal;
 mod registry;
+mod shortest_widest;
 mod spread;
 mod switch_graph;
 mod up_down;
+mod up_down_paths;
 
 pub use connectivity::{Connectivity, stranded};
 pub use imported::Imported;
+pub use legal::{TurnModel, TurnRule, random_root};
 pub use registry::{ENGINES, EngineEntry, EngineKind, Parameters, engine_named};
+pub use shortest_widest::ShortestWidest;
 pub use up_down::{UpDown, choose_root};
+pub use up_down_paths::{UpDownBalanced, UpDownRandom};
 
 use crate::fabric::{Fabric, PortId};
 use crate::tables::{PathSet, RoutingFunction};

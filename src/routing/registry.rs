@@ -1,6 +1,8 @@
 //! All engines by name: what the command line and reports list.
 
-use super::{Engine, PathEngine, RouteError, UpDown, up_down};
+use super::legal::TurnModel;
+use super::{Engine, PathEngine, RouteError, ShortestWidest, UpDown, UpDownBalanced, UpDownRandom};
+use super::{shortest_widest, up_down, up_down_paths};
 use crate::fabric::NodeId;
 
 /// What engines may be told; each takes what it has a use for.
@@ -42,13 +44,37 @@ fn by_destination(engine: impl Engine + 'static) -> EngineKind {
     EngineKind::ByDestination(Box::new(engine))
 }
 
+fn by_path(engine: impl PathEngine + 'static) -> EngineKind {
+    EngineKind::ByPath(Box::new(engine))
+}
+
 /// All engines; the first is the default.
-pub const ENGINES: &[EngineEntry] = &[EngineEntry {
-    name: up_down::NAME,
-    about: "restricted up*/down*: down wherever a way down leads there (Duato 2001)",
-    safe: true,
-    make: |parameters| by_destination(UpDown { root: parameters.root }),
-}];
+pub const ENGINES: &[EngineEntry] = &[
+    EngineEntry {
+        name: up_down::NAME,
+        about: "restricted up*/down*: down wherever a way down leads there (Duato 2001)",
+        safe: true,
+        make: |parameters| by_destination(UpDown { root: parameters.root }),
+    },
+    EngineEntry {
+        name: up_down_paths::RANDOM,
+        about: "up*/down*: a random shortest legal path for each pair of ports (López, Flich, Duato 2001)",
+        safe: true,
+        make: |parameters| by_path(UpDownRandom { root: parameters.root, seed: parameters.seed }),
+    },
+    EngineEntry {
+        name: up_down_paths::BALANCED,
+        about: "up*/down*: for each pair of ports the shortest legal path with the least loaded links",
+        safe: true,
+        make: |parameters| by_path(UpDownBalanced { root: parameters.root }),
+    },
+    EngineEntry {
+        name: shortest_widest::NAME,
+        about: "up*/down*: shortest legal paths, of those the one of least weight (Nienaber, Yuan, Duan 2007)",
+        safe: true,
+        make: |parameters| by_path(ShortestWidest { model: TurnModel::UpDown, root: parameters.root }),
+    },
+];
 
 /// Their names.
 pub fn names() -> Vec<&'static str> {

@@ -58,9 +58,14 @@ impl UpDown {
 /// The root that up*/down* takes by itself: of smallest eccentricity to the switches that bear end ports (those that it
 /// reaches least of come last), then of most links to switches, then of lowest GUID. None without switches.
 pub fn choose_root(fabric: &Fabric) -> Option<NodeId> {
-    let graph = SwitchGraph::of(fabric);
     let ends: Vec<PortId> = fabric.end_ports().collect();
-    best_root(&graph, &bearers(fabric, &graph, &ends)).map(|row| graph.node(row))
+    root_among(fabric, &ends)
+}
+
+/// The same for the switches that bear `ports`.
+pub(super) fn root_among(fabric: &Fabric, ports: &[PortId]) -> Option<NodeId> {
+    let graph = SwitchGraph::of(fabric);
+    best_root(&graph, &bearers(fabric, &graph, ports)).map(|row| graph.node(row))
 }
 
 fn best_root(graph: &SwitchGraph, bearers: &[usize]) -> Option<usize> {

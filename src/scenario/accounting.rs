@@ -6,16 +6,15 @@
 //! each end node and one back. InfiniBand has a table for every pair of input and output of a switch; the honest counts
 //! are those of a plan made for the fabric, in the plain form and in the optimised one.
 
+use super::Engines;
 use super::ScenarioError;
 use super::outcome::SimulationReport;
 use super::run::plan;
 use super::setting::Scenario;
 use crate::fabric::Fabric;
 use crate::plan::{Phase, Plan};
-use crate::routing::Engine;
 use crate::tables::Write;
 use serde::Serialize;
-use std::rc::Rc;
 
 /// Whose rules count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,14 +60,15 @@ impl Line {
 pub fn accounting(
     by: Accounting,
     scenario: &Scenario,
-    engine: Rc<dyn Engine>,
+    engines: impl Into<Engines>,
     run: &SimulationReport,
 ) -> Result<Vec<Line>, ScenarioError> {
     let form = |optimised| Scenario { optimised_sl_to_vl: Some(optimised), ..scenario.clone() };
-    let plain = plan(&form(false), engine.clone())?;
+    let engines = engines.into();
+    let plain = plan(&form(false), engines.clone())?;
     Ok(match by {
         Accounting::Paper => by_paper(&plain.plan().draft().before, plain.plan(), run),
-        Accounting::Iba => by_plan(plain.plan(), plan(&form(true), engine)?.plan(), run),
+        Accounting::Iba => by_plan(plain.plan(), plan(&form(true), engines)?.plan(), run),
     })
 }
 
@@ -110,7 +110,7 @@ fn by_paper(fabric: &Fabric, plan: &Plan, run: &SimulationReport) -> Vec<Line> {
         Line::compared(
             "VL drainage, hops",
             "7",
-            plan.drain().depth().to_string(),
+            plan.drain_depth().to_string(),
             "longest path of R's channel dependency graph, in channels, what died left out".into(),
         ),
         Line::alone(
@@ -142,8 +142,12 @@ fn by_plan(plain: &Plan, optimised: &Plan, run: &SimulationReport) -> Vec<Line> 
             format!("{} / {}", sl_to_vl(plain), sl_to_vl(optimised)),
             "two passes; a Set is answered with the table in force, so no Get is needed",
         ),
-        Line::alone("drain graph, channels", plain.drain().channels().len().to_string(), "channels a token passes"),
-        Line::alone("drain graph, depth", plain.drain().depth().to_string(), "channels on its longest path"),
+        Line::alone(
+            "drain graph, channels",
+            plain.drain().iter().map(|layer| layer.graph.channels().len()).sum::<usize>().to_string(),
+            "channels a token passes",
+        ),
+        Line::alone("drain graph, depth", plain.drain_depth().to_string(), "channels on its longest path"),
         Line::alone(
             "SMPs sent in the run",
             run.smps.total.to_string(),

@@ -8,6 +8,7 @@
 
 mod accounting;
 pub mod adversary;
+mod engines;
 mod error;
 mod estimate;
 mod foresight;
@@ -19,6 +20,7 @@ mod summary;
 
 pub use crate::change::Departure;
 pub use accounting::{Accounting, Line, accounting};
+pub use engines::Engines;
 pub use error::ScenarioError;
 pub use outcome::{
     AdversaryReport, ChangeReport, Ending, FabricSize, Foreseen, Foresight, Latency, Periods, PhaseReport, ProofReport,

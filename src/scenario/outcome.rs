@@ -37,8 +37,11 @@ pub struct SimulationReport {
     pub reason: Option<String>,
     /// The scheme.
     pub scheme: Scheme,
-    /// The routing engine.
+    /// The engine of the routing before.
     pub engine: String,
+    /// The engine of the routing after, where it is another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine_after: Option<String>,
     /// The seed.
     pub seed: u64,
     /// Digest of every event.

@@ -1,8 +1,9 @@
 //! The run itself: time passes, the change happens, the driver reacts, and everything is added up.
 
+use super::engines::Engines;
 use super::outcome::{Ending, SimulationReport};
 use super::setting::{Element, Scenario};
-use super::stage::Stage;
+use super::stage::{self, Stage};
 use super::summary::{Change, summary};
 use super::{ScenarioError, estimate};
 use crate::change::{Departure, Prepared};
@@ -48,10 +49,11 @@ pub trait Watch {
 /// The run could not begin. What goes wrong later is an outcome.
 pub fn run(
     scenario: &Scenario,
-    engine: Rc<dyn Engine>,
+    engines: impl Into<Engines>,
     watch: &mut dyn Watch,
 ) -> Result<SimulationReport, ScenarioError> {
-    let mut stage = Stage::set(scenario, &*engine)?;
+    let engines = engines.into();
+    let mut stage = Stage::set(scenario, &engines)?;
     stage.config.armed = match scenario.policy.arming {
         Arming::Discard => ArmedPort::Discards,
         Arming::Hold | Arming::Off => ArmedPort::Holds,
@@ -61,7 +63,7 @@ pub fn run(
     let transport = stage.simulation()?;
     watch.begins(expected_hops, load);
     let mut play = Play { scenario, stage: &stage, transport: transport.clone(), watch };
-    let (change, prepared) = play.perform(engine)?;
+    let (change, prepared) = play.perform(engines.after)?;
     play.watch.ends();
     Ok(transport.with(|sim| summary(scenario, &stage, sim, change, &prepared)))
 }
@@ -70,15 +72,16 @@ pub fn run(
 ///
 /// # Errors
 /// The change cannot be made.
-pub fn plan(scenario: &Scenario, engine: Rc<dyn Engine>) -> Result<Arc<Vetted>, ScenarioError> {
-    let stage = Stage::set(scenario, &*engine)?;
-    Ok(prepare(scenario, &stage, engine)?.plan)
+pub fn plan(scenario: &Scenario, engines: impl Into<Engines>) -> Result<Arc<Vetted>, ScenarioError> {
+    let engines = engines.into();
+    let stage = Stage::set(scenario, &engines)?;
+    Ok(prepare(scenario, &stage, &engines)?.plan)
 }
 
 /// The change that a scenario begins with.
-pub(super) fn prepare(scenario: &Scenario, stage: &Stage, engine: Rc<dyn Engine>) -> Result<Prepared, ScenarioError> {
+pub(super) fn prepare(scenario: &Scenario, stage: &Stage, engines: &Engines) -> Result<Prepared, ScenarioError> {
     let transport = stage.simulation()?;
-    Play { scenario, stage, transport, watch: &mut Unwatched }.prepare(engine)
+    Play { scenario, stage, transport, watch: &mut Unwatched }.prepare(engines.after.clone())
 }
 
 /// Nobody wants to know.
@@ -104,6 +107,11 @@ impl Play<'_> {
         let prepared = self.prepare(engine.clone())?;
         let mut driver = self.driver(engine, &self.stage.before);
         self.transport.with(|sim| sim.omit(&prepared.stranded));
+        let ways = stage::ways(prepared.function.path_layers());
+        let halves = self.scenario.scheme == Scheme::Double;
+        if halves {
+            self.transport.with(|sim| sim.load_ways(Half::Upper, ways.clone()));
+        }
         self.transport.with(Sim::start);
         self.pass(self.scenario.warm_up_ns);
         self.transport.with(Sim::begin_period);
@@ -112,6 +120,10 @@ impl Play<'_> {
         let start_ns = self.transport.with(|sim| sim.now_ns());
         let change = self.change(&mut driver, prepared.clone(), start_ns);
         self.transport.with(Sim::begin_period);
+        if !halves {
+            // Without halves nobody is told: sources learn of new paths once they ask again.
+            self.transport.with(|sim| sim.load_ways(Half::Lower, ways));
+        }
         if change.ending != Ending::Deadlocked {
             self.pass(self.scenario.after_ns);
             if change.ending == Ending::Completed {
@@ -156,6 +168,7 @@ impl Play<'_> {
             alive: alive.clone(),
             tables: stage.tables.clone(),
             layers: stage.function.layers(),
+            ways: stage.function.path_layers().cloned(),
             half: Half::Lower,
             sm: stage.sm,
         };

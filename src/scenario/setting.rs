@@ -34,6 +34,8 @@ pub struct Scenario {
     pub policy: Policy,
     /// The least LMC: LIDs are numbered anew where the capture has less.
     pub lmc: Lmc,
+    /// Whether LMC stays as it is where the engines need more LIDs, which is an error then.
+    pub lmc_fixed: bool,
     /// Whether switches take the optimised SL-to-VL form; none leaves it to the fabric.
     pub optimised_sl_to_vl: Option<bool>,
     /// The node that the subnet manager runs on; none chooses the capture's origin, or the first host that stays.
@@ -68,6 +70,7 @@ impl Scenario {
             scheme: Scheme::Double,
             policy: Policy::default(),
             lmc: Lmc::masked(1),
+            lmc_fixed: false,
             optimised_sl_to_vl: None,
             sm: None,
             load: None,

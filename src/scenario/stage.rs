@@ -1,14 +1,16 @@
 //! The stage before the curtain rises: LIDs, R, who leaves, where the subnet manager runs, and a simulation with R loaded.
 
 use super::ScenarioError;
+use super::engines::Engines;
 use super::setting::{Element, Scenario};
-use crate::change::{self, BringUp};
+use crate::change::{self, BringUp, BringUpError};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, Sl};
+use crate::ids::{Half, Lmc, Sl};
 use crate::lid;
-use crate::routing::{Connectivity, Engine};
-use crate::sim::{Sim, SimConfig, SimTransport};
-use crate::tables::{RoutingFunction, SubnetTables};
+use crate::routing::{Connectivity, Demand, choose_root};
+use crate::sim::{Sim, SimConfig, SimTransport, Ways};
+use crate::tables::{PathLayers, RoutingFunction, SubnetTables};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// What a run starts from. All fabrics share one index space.
@@ -34,16 +36,47 @@ pub struct Stage {
 
 impl Stage {
     /// Sets the stage.
-    pub fn set(scenario: &Scenario, engine: &dyn Engine) -> Result<Stage, ScenarioError> {
-        let bring_up = BringUp {
+    ///
+    /// # Errors
+    /// LIDs, lanes or links that do not suffice, an engine that cannot route the fabric, an element that is not there.
+    pub fn set(scenario: &Scenario, engines: &Engines) -> Result<Stage, ScenarioError> {
+        let mut bring_up = BringUp {
             data_vls: scenario.sim.data_vls,
             optimised_sl_to_vl: scenario.optimised_sl_to_vl,
             lmc: scenario.lmc,
         };
+        loop {
+            let stage = Stage::with(scenario, engines, &bring_up)?;
+            let needed = if scenario.lmc_fixed { bring_up.lmc } else { stage.lmc_needed(engines, &bring_up)? };
+            if needed <= bring_up.lmc {
+                lid::check_fits(&stage.whole, &stage.function).map_err(BringUpError::from)?;
+                return Ok(stage);
+            }
+            bring_up.lmc = needed;
+        }
+    }
+
+    /// The LMC that R and R′ need.
+    fn lmc_needed(&self, engines: &Engines, bring_up: &BringUp) -> Result<Lmc, ScenarioError> {
+        let mut needed = lid::lmc_for(&self.function);
+        if Rc::ptr_eq(&engines.before, &engines.after) && self.function.path_layers().is_none() {
+            return Ok(needed);
+        }
+        let after = bring_up.demand(&self.after);
+        let reached = after.destinations.iter().copied();
+        let links = Connectivity::of(&self.after);
+        let destinations = reached.filter(|&port| links.joins(port, self.sm)).collect();
+        let function =
+            engines.after.route(&self.after, &Demand { destinations, ..after }).map_err(BringUpError::from)?;
+        needed = needed.max(lid::lmc_for(&function));
+        Ok(needed)
+    }
+
+    fn with(scenario: &Scenario, engines: &Engines, bring_up: &BringUp) -> Result<Stage, ScenarioError> {
         let whole = bring_up.equip(&scenario.fabric)?;
         let lanes = change::data_vls(&whole);
         let before = before(scenario, &whole)?;
-        let function = bring_up.route(&before, engine)?;
+        let function = engines.before.route(&before, &bring_up.demand(&before)).map_err(BringUpError::from)?;
         let (element, after) = after(scenario, &whole, &function)?;
         let sm = change::manager_port(&before, &after, scenario.sm)?;
         let tables = lid::bring_up(&whole, &function, lanes);
@@ -67,6 +100,7 @@ impl Stage {
             (0..lft.blocks()).for_each(|block| sim.load_lft_block(switch, block, &lft.block(block)));
         }
         sim.load_half(Half::Lower);
+        sim.load_ways(Half::Lower, ways(self.function.path_layers()));
         if let Some(lid) = self.whole.port(self.sm).lid {
             sim.load_master_sm(lid, Sl::default());
         }
@@ -87,6 +121,17 @@ impl Stage {
             (_, Element::Root) => unreachable!("the stage resolves the root"),
         }
     }
+}
+
+/// What sources know of a routing function's paths.
+pub(super) fn ways(layers: Option<&Arc<PathLayers>>) -> Option<Ways> {
+    layers.cloned().map(|layers| -> Ways {
+        Arc::new(move |source, destination, flow| {
+            let count = layers.ways(source, destination).count().max(1);
+            let chosen = layers.ways(source, destination).nth(flow as usize % count);
+            chosen.map(|(path, layer)| (path as u16, layer))
+        })
+    })
 }
 
 /// The fabric before the change: without a newcomer, and without what only the newcomer joins with the manager.
@@ -111,7 +156,8 @@ fn a_switch(fabric: &Fabric, node: NodeId) -> Result<NodeId, ScenarioError> {
 fn after(scenario: &Scenario, whole: &Fabric, function: &RoutingFunction) -> Result<(Element, Fabric), ScenarioError> {
     match scenario.element {
         Element::Root => {
-            let root = function.root().ok_or(ScenarioError::NoRoot { engine: function.engine() })?;
+            let root = function.root().or_else(|| choose_root(whole));
+            let root = root.ok_or(ScenarioError::NoRoot { engine: function.engine() })?;
             Ok((Element::Switch(root), whole.without_nodes(&[root])))
         }
         Element::Switch(node) => {

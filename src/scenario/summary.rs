@@ -44,6 +44,9 @@ pub(super) fn summary(
         reason: change.reason,
         scheme: scenario.scheme,
         engine: stage.function.engine().to_string(),
+        engine_after: Some(prepared.function.engine())
+            .filter(|&after| after != stage.function.engine())
+            .map(str::to_string),
         seed: stage.config.seed,
         trace_hash: sim.trace_hash(),
         fabric: FabricSize::of(&stage.before),

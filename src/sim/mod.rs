@@ -44,7 +44,7 @@ pub use deadlock::StuckPacket;
 pub use ledger::{PacketCounts, Period};
 pub use mad::HeldSet;
 pub use port::SimTransport;
-pub use source::Scripted;
+pub use source::{Scripted, Ways};
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, PortNum, Sl, Vl};
@@ -234,6 +234,12 @@ impl Sim {
     /// Loads the half that every source sends on.
     pub fn load_half(&mut self, half: Half) {
         self.sources.list.iter_mut().for_each(|source| source.half = half);
+    }
+
+    /// Loads what subnet administration says of the paths on a half: who takes which, on which service level. Without it
+    /// every source takes each LID of a destination's half, on each service level of the half.
+    pub fn load_ways(&mut self, half: Half, ways: Option<Ways>) {
+        self.sources.ways[half.index()] = ways;
     }
 
     /// Lets the sources send.

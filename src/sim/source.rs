@@ -14,6 +14,7 @@ use crate::wire::PortState;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// One end port as a source and a sink.
 pub struct Source {
@@ -73,6 +74,8 @@ pub struct Sources {
     pub by_port: Vec<u32>,
     /// By rank: the new routing omits it.
     pub unreachable: Vec<bool>,
+    /// By half: see `Sim::load_ways`.
+    pub(super) ways: [Option<Ways>; 2],
     /// See `Sim::set_path`.
     pub(super) paths: FxHashMap<(u32, u32), (Lid, Sl)>,
     /// How often something has come.
@@ -87,6 +90,11 @@ pub struct Sources {
     /// Packets of the script that could not be sent.
     unsent: u64,
 }
+
+/// The path that a source, the first port, takes to a destination, the second, out of several by the third, and the virtual
+/// layer of its packets: the path's rank among the LIDs of the destination's half, and the rank of the SL in that half. None
+/// where there is no path.
+pub type Ways = Arc<dyn Fn(PortId, PortId, u32) -> Option<(u16, u8)> + Send + Sync>;
 
 /// The rank that stands for the script in events.
 const SCRIPT: u32 = NIL - 1;
@@ -159,6 +167,7 @@ impl Sources {
             by_lid,
             by_port,
             unreachable,
+            ways: [None, None],
             paths: FxHashMap::default(),
             arrivals: 0,
             throttled: 0,
@@ -449,9 +458,16 @@ impl Sim {
         }
         let to = &self.sources.list[destination as usize];
         let flow = rank.wrapping_mul(7).wrapping_add(destination);
+        let (path, level) = match &self.sources.ways[half.index()] {
+            None => ((flow % u32::from(to.paths)) as u16, (flow % 8) as u8),
+            Some(ways) => match ways(PortId(self.sources.list[rank as usize].port), PortId(to.port), flow) {
+                Some(way) => way,
+                None => return,
+            },
+        };
         let upper = if to.lids > 1 { half.index() as u16 * to.paths } else { 0 };
-        let dlid = to.lid + upper + (flow % u32::from(to.paths)) as u16;
-        self.hand_over(rank, dlid, 8 * half.index() as u8 + (flow % 8) as u8, bytes, flags);
+        let dlid = to.lid + upper + path;
+        self.hand_over(rank, dlid, 8 * half.index() as u8 + level, bytes, flags);
     }
 
     /// Hands one packet to its send queue.

@@ -67,7 +67,7 @@ pub(super) async fn bring_up<T: Transport>(
     match adoptable(found, &fabric, &standing, lanes) {
         Ok(()) => {
             configure(manager, config, &fabric, &every_port(&fabric), common(&fabric, sm, standing.half)).await?;
-            let running = running(fabric, sm, standing.tables, function.layers(), standing.half);
+            let running = running(fabric, sm, standing.tables, &function, standing.half);
             Ok(BroughtUp { running, arrival: Arrival::Adopted, root: None })
         }
         Err(why) if config.takeover == Takeover::Rewrite => {
@@ -99,16 +99,17 @@ fn brought_up(
     function: &RoutingFunction,
     arrival: Arrival,
 ) -> BroughtUp {
-    BroughtUp { running: running(fabric, sm, tables, function.layers(), Half::Lower), arrival, root: function.root() }
+    BroughtUp { running: running(fabric, sm, tables, function, Half::Lower), arrival, root: function.root() }
 }
 
-fn running(fabric: Fabric, sm: PortId, mut tables: SubnetTables, layers: u8, half: Half) -> Running {
+fn running(fabric: Fabric, sm: PortId, mut tables: SubnetTables, function: &RoutingFunction, half: Half) -> Running {
+    let (layers, ways) = (function.layers(), function.path_layers().cloned());
     let fabric = Arc::new(fabric);
     for (id, port) in fabric.ports() {
         let up = port.peer.is_some() || port.num == PortNum::ZERO;
         tables.port_states[id.index()] = if up { PortState::Active } else { PortState::Down };
     }
-    Running { known: fabric.clone(), routed: fabric.clone(), alive: fabric, tables, layers, half, sm }
+    Running { known: fabric.clone(), routed: fabric.clone(), alive: fabric, tables, layers, ways, half, sm }
 }
 
 /// Whether the tables that a subnet runs on may stay in force: LIDs as they are wanted, the SL-to-VL tables of the

@@ -296,7 +296,7 @@ impl<T: Transport> Service<T> {
         self.tell(Happening::Begun { why });
         let prepared = self.driver.prepare(Arc::new(after))?;
         self.foretell(household, &prepared);
-        let hops = prepared.plan.plan().drain().depth();
+        let hops = prepared.plan.plan().drain_depth();
         self.driver.subnet_mut().manager.ways_are(hops);
         let report = self.changing(household, move |driver| Box::pin(driver.run(prepared))).await;
         let report = report.inspect_err(|_| self.mirror_due = true)?;

@@ -2,7 +2,7 @@
 //! waits behind every barrier until it is given leave.
 
 use super::desk::{Happening, SharedDesk};
-use crate::drain::{DrainGraph, Drained, Flushed, Observer, SourcesMoved, Ticket};
+use crate::drain::{DrainLayer, Drained, Flushed, Observer, SourcesMoved, Ticket};
 use crate::driver::Trail;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
@@ -117,13 +117,13 @@ impl<T: Transport> SubnetManager for Watched<T> {
     async fn drain(
         &mut self,
         ticket: Ticket,
-        graph: &DrainGraph,
+        layers: &[DrainLayer],
         observer: Observer,
         lanes: VlSet,
         half: Half,
     ) -> Result<Drained, SubnetError> {
         self.follow();
-        let drained = self.manager.drain(ticket, graph, observer, lanes, half).await?;
+        let drained = self.manager.drain(ticket, layers, observer, lanes, half).await?;
         self.passed("drained").await?;
         Ok(drained)
     }

@@ -6,7 +6,7 @@ use super::exchange::{Answer, AnswerData, Body, Completed, Exchange, Request};
 use super::paths::Paths;
 use super::sweep::Sweep;
 use super::{Applied, Discovered, Order, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing};
-use crate::drain::{DrainGraph, Drained, Flushed, Observer, SourcesMoved, Ticket};
+use crate::drain::{DrainLayer, Drained, Flushed, Observer, SourcesMoved, Ticket};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Half, Lid, PortNum, Sl, VlSet};
 use crate::tables::{SlToVl, Write};
@@ -415,12 +415,12 @@ impl<T: Transport> SubnetManager for Manager<T> {
     async fn drain(
         &mut self,
         ticket: Ticket,
-        graph: &DrainGraph,
+        layers: &[DrainLayer],
         observer: Observer,
         lanes: VlSet,
         half: Half,
     ) -> Result<Drained, SubnetError> {
-        self.await_drained(ticket, graph, observer, lanes, half).await
+        self.await_drained(ticket, layers, observer, lanes, half).await
     }
 
     fn pending_event(&mut self) -> Option<SubnetEvent> {

@@ -30,7 +30,7 @@ pub use manager::{Manager, Sources};
 pub use sweep::Discovered;
 pub use timing::Timing;
 
-use crate::drain::{DrainGraph, Drained, Flushed, Observer, SourcesMoved, Ticket};
+use crate::drain::{DrainLayer, Drained, Flushed, Observer, SourcesMoved, Ticket};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, VlSet};
 use crate::tables::Write;
@@ -127,7 +127,7 @@ pub trait SubnetManager {
     async fn drain(
         &mut self,
         ticket: Ticket,
-        graph: &DrainGraph,
+        layers: &[DrainLayer],
         observer: Observer,
         lanes: VlSet,
         half: Half,

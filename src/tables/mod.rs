@@ -9,6 +9,7 @@
 
 pub mod dump;
 mod lft;
+mod link_load;
 mod path_layers;
 mod path_set;
 mod routing_function;
@@ -17,6 +18,7 @@ mod usage;
 mod write;
 
 pub use lft::{LFT_BLOCK, Lft};
+pub use link_load::LinkLoad;
 pub use path_layers::PathLayers;
 pub use path_set::{Hop, Path, PathSet};
 pub use routing_function::RoutingFunction;

@@ -48,6 +48,45 @@ impl PathLayers {
         PathLayers::of(fabric, group, groups, destinations, paths)
     }
 
+    /// Nobody may send to `destinations` yet. Each of `groups` lists the sources of one group.
+    pub fn by_groups(fabric: &Fabric, groups: &[Vec<PortId>], destinations: &[PortId], paths: usize) -> PathLayers {
+        let mut group = vec![NONE; fabric.port_count()];
+        for (sources, rank) in groups.iter().zip(0..) {
+            sources.iter().for_each(|port| group[port.index()] = rank);
+        }
+        PathLayers::of(fabric, group, groups.len(), destinations, paths)
+    }
+
+    /// The same over the ports of another index space; a port that `renamed` knows nothing of is left out.
+    #[must_use]
+    pub fn renamed(&self, fabric: &Fabric, renamed: impl Fn(PortId) -> Option<PortId>) -> PathLayers {
+        let moved = |old: &[u32]| {
+            let mut new = vec![NONE; fabric.port_count()];
+            for (index, &rank) in old.iter().enumerate().filter(|&(_, &rank)| rank != NONE) {
+                renamed(PortId(index as u32)).into_iter().for_each(|port| new[port.index()] = rank);
+            }
+            new
+        };
+        PathLayers { group: moved(&self.group), rank: moved(&self.rank), layers: self.layers.clone(), ..*self }
+    }
+
+    /// The destinations listed, by rank.
+    pub fn destinations(&self) -> Vec<PortId> {
+        let mut ports = vec![PortId(0); self.destinations];
+        let listed = self.rank.iter().enumerate().filter(|&(_, &rank)| rank != NONE);
+        listed.for_each(|(index, &rank)| ports[rank as usize] = PortId(index as u32));
+        ports
+    }
+
+    /// Every group: its sources, and by destination and path the layer, 255 where the path is not for them.
+    pub fn groups(&self) -> impl Iterator<Item = (Vec<PortId>, &[u8])> + '_ {
+        let row = self.destinations * self.paths;
+        let mut sources = vec![Vec::new(); self.layers.len().checked_div(row).unwrap_or(0)];
+        let listed = self.group.iter().enumerate().filter(|&(_, &group)| group != NONE);
+        listed.for_each(|(index, &group)| sources[group as usize].push(PortId(index as u32)));
+        sources.into_iter().zip(self.layers.chunks_exact(row.max(1)))
+    }
+
     fn of(fabric: &Fabric, group: Vec<u32>, groups: usize, destinations: &[PortId], paths: usize) -> PathLayers {
         let mut rank = vec![NONE; fabric.port_count()];
         destinations.iter().zip(0..).for_each(|(port, at)| rank[port.index()] = at);
@@ -66,7 +105,7 @@ impl PathLayers {
 
     /// The layer of a source's packets to a destination by a path; none where that path is not for it.
     pub fn layer(&self, source: PortId, destination: PortId, path: usize) -> Option<u8> {
-        let (group, rank) = (self.group[source.index()], self.rank[destination.index()]);
+        let (group, rank) = (place(&self.group, source), place(&self.rank, destination));
         match (group, rank) {
             (_, NONE) => (path == 0).then_some(0),
             (NONE, _) => None,
@@ -91,7 +130,7 @@ impl PathLayers {
 
     /// How many of a destination's paths some source needs: one more than the highest that is open.
     pub fn needed(&self, destination: PortId) -> usize {
-        let rank = self.rank[destination.index()];
+        let rank = place(&self.rank, destination);
         if rank == NONE {
             return 1;
         }
@@ -107,6 +146,11 @@ impl PathLayers {
     pub fn layers(&self) -> u8 {
         self.layers.iter().filter(|&&layer| layer != CLOSED).max().map_or(1, |&layer| layer + 1)
     }
+}
+
+/// What is listed for a port; ports that came later are not.
+fn place(list: &[u32], port: PortId) -> u32 {
+    list.get(port.index()).copied().unwrap_or(NONE)
 }
 
 #[cfg(test)]

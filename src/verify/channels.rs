@@ -1,5 +1,6 @@
 //! The channel dependency graph of one half's packets over physical channels: what drain tokens follow.
 
+use super::Sending;
 use super::dependencies::{Collector, Dependencies, Layout, Turn};
 use super::evidence;
 use super::graph::Graph;
@@ -10,7 +11,8 @@ use super::refusal::Refusal;
 use super::walk::{Case, Walker};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, PortMask, VlSet};
-use crate::tables::SubnetTables;
+use crate::tables::{PathLayers, SubnetTables};
+use std::sync::Arc;
 
 /// Which channel's packets can wait for which channel, among the surviving ones that packets of the half can occupy:
 /// those injected now, and those that had crossed an element before it died. Free of cycles.
@@ -25,7 +27,8 @@ pub struct ChannelGraph {
 
 impl ChannelGraph {
     /// The graph of the packets of `half` under `tables`, as they were before any element died; restricted to
-    /// `surviving`, to packets on `lanes` of it, and leaving `stranded` end ports out of what must have a route.
+    /// `surviving`, to packets on `lanes` of it, and leaving `stranded` end ports out of what must have a route. `ways` says
+    /// who sends by which path; none: everybody by each. A function of several layers has a graph for the lanes of each.
     ///
     /// # Errors
     /// Tables that are not free of deadlock, loops or black holes.
@@ -35,11 +38,13 @@ impl ChannelGraph {
         tables: &SubnetTables,
         half: Half,
         lanes: VlSet,
+        ways: Option<&Arc<PathLayers>>,
         stranded: &[PortId],
     ) -> Result<ChannelGraph, Refusal> {
-        let mut injected = [false; 2];
-        injected[half.index()] = true;
-        let case = Case::steady(fabric, tables, injected, stranded, false);
+        let mut sending = Sending::default();
+        sending.injected[half.index()] = true;
+        sending.ways[half.index()] = ways.into_iter().cloned().collect();
+        let case = Case::steady(fabric, tables, sending, stranded, false);
         let net = Net::new(fabric, surviving, false);
         let options = Lanes::new(fabric, &net, &case.stages)?;
         let injection = Injection::new(&case, &net, &options);

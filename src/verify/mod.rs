@@ -21,6 +21,7 @@ mod net;
 mod prover;
 mod refusal;
 mod walk;
+mod ways;
 mod witness;
 
 pub use certificate::{Binding, Certificate};
@@ -35,8 +36,9 @@ pub use witness::{Tracer, Turn, Witness, WitnessHop, witness};
 
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
-use crate::tables::SubnetTables;
+use crate::tables::{PathLayers, SubnetTables};
 use serde::Serialize;
+use std::sync::Arc;
 
 /// What the prover must know of a plan.
 pub trait Transition {
@@ -48,6 +50,12 @@ pub trait Transition {
 
     /// The waves in order.
     fn waves(&self) -> Vec<WaveFacts<'_>>;
+
+    /// Who sends what at the moment before the first wave: what they send while it runs, where nothing else is said.
+    fn sending_before(&self) -> Sending {
+        let first = self.waves().into_iter().next();
+        first.map_or_else(Sending::default, |facts| Sending { injected: facts.injected, ways: facts.ways })
+    }
 
     /// End ports that the new routing function omits. Packets to them, and packets that they inject, may be discarded
     /// where there is no route; wherever there is one, they count like any others.
@@ -78,6 +86,15 @@ pub struct Newcomers {
     pub half: Half,
 }
 
+/// Who sends what at some moment; see the fields of the same names in [`WaveFacts`].
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Sending {
+    /// By half: whether sources may inject.
+    pub injected: [bool; 2],
+    /// By half: who may send by which path, on which layer.
+    pub ways: [Vec<Arc<PathLayers>>; 2],
+}
+
 /// One wave as the prover sees it: any subset of its writes may have landed, in any order.
 #[derive(Clone, Debug)]
 pub struct WaveFacts<'a> {
@@ -89,6 +106,9 @@ pub struct WaveFacts<'a> {
     pub after: &'a SubnetTables,
     /// By half: whether sources may inject packets of its classes while the wave runs.
     pub injected: [bool; 2],
+    /// By half: who may send by which path of a destination, and on which layer, while the wave runs: whatever any of these
+    /// allows. Where there are none, every source may send to each LID of the half on each of its service levels.
+    pub ways: [Vec<Arc<PathLayers>>; 2],
     /// Data lanes that the barrier before left empty everywhere, with nothing latched for them.
     pub empty: VlSet,
     /// Halves of which the barrier before left no packet anywhere.

@@ -9,10 +9,11 @@ use super::lanes::Lanes;
 use super::net::Net;
 use super::refusal::Refusal;
 use super::walk::{Both, Case, Walker};
-use super::{Newcomers, ProofStatistics, Proved, Transition, WaveFacts};
+use super::{Newcomers, ProofStatistics, Proved, Sending, Transition, WaveFacts};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
-use crate::tables::SubnetTables;
+use crate::tables::{PathLayers, SubnetTables};
+use std::sync::Arc;
 
 /// The name of the moment before the first wave.
 const STEADY: &str = "steady";
@@ -26,12 +27,20 @@ pub struct Scope {
     pub stranded: Vec<PortId>,
     /// Whether the switches' own LIDs are in use too, and switches send.
     pub switches: bool,
+    /// Who sends by which path, on which layer; none where everybody may by each, on any service level of the halves.
+    pub ways: Option<Arc<PathLayers>>,
 }
 
 impl Scope {
     /// End ports and switches, nobody left out.
     pub fn of(halves: &[Half]) -> Scope {
-        Scope { halves: halves.to_vec(), stranded: Vec::new(), switches: true }
+        Scope { halves: halves.to_vec(), stranded: Vec::new(), switches: true, ways: None }
+    }
+
+    /// The same, for a function that says who sends by which path.
+    #[must_use]
+    pub fn by(self, ways: Option<&Arc<PathLayers>>) -> Scope {
+        Scope { ways: ways.cloned(), ..self }
     }
 }
 
@@ -62,7 +71,9 @@ impl TableProof {
 pub fn prove_tables(fabric: &Fabric, tables: &SubnetTables, scope: &Scope) -> Result<TableProof, Refusal> {
     let mut injected = [false; 2];
     scope.halves.iter().for_each(|half| injected[half.index()] = true);
-    let case = Case::steady(fabric, tables, injected, &scope.stranded, scope.switches);
+    let ways: Vec<Arc<PathLayers>> = scope.ways.iter().cloned().collect();
+    let sending = Sending { injected, ways: [ways.clone(), ways] };
+    let case = Case::steady(fabric, tables, sending, &scope.stranded, scope.switches);
     check_tables(&case)?;
     let judged = judge(&case, fabric, false)?;
     Ok(TableProof { statistics: judged.statistics, order: judged.order })
@@ -105,7 +116,7 @@ pub(super) fn case_of(transition: &impl Transition) -> Result<Option<Case<'_>>, 
     }
     check_sequence(fabric, &waves)?;
     let Some(first) = waves.first() else { return Ok(None) };
-    let mut case = Case::steady(fabric, first.before, first.injected, transition.stranded(), false);
+    let mut case = Case::steady(fabric, first.before, transition.sending_before(), transition.stranded(), false);
     case.stages.extend(waves);
     case.welcome(&transition.newcomers());
     check_tables(&case)?;
@@ -117,14 +128,16 @@ impl<'a> Case<'a> {
     pub(super) fn steady(
         fabric: &'a Fabric,
         tables: &'a SubnetTables,
-        injected: [bool; 2],
+        sending: Sending,
         stranded: &[PortId],
         switches: bool,
     ) -> Case<'a> {
         let mut omitted = vec![false; fabric.port_count()];
         stranded.iter().for_each(|port| omitted[port.index()] = true);
         let name = STEADY.to_string();
-        let steady = WaveFacts { name, before: tables, after: tables, injected, empty: VlSet::EMPTY, gone: [false; 2] };
+        let Sending { injected, ways } = sending;
+        let (empty, gone) = (VlSet::EMPTY, [false; 2]);
+        let steady = WaveFacts { name, before: tables, after: tables, injected, ways, empty, gone };
         let newcomer = vec![false; fabric.port_count()];
         Case { fabric, stages: vec![steady], stranded: omitted, newcomer, joining: (0, Half::Lower), switches }
     }

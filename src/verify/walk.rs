@@ -9,6 +9,7 @@ use super::injection::{Injection, Seed};
 use super::lanes::{LaneMask, Lanes};
 use super::net::{Head, Net};
 use super::refusal::{Entry, HoleCause};
+use super::ways::Ways;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid, PortNum, VlSet};
 use crate::tables::Lft;
@@ -222,6 +223,7 @@ impl<'a> Walker<'a> {
         for class in self.classes() {
             if read != Some(class.lid) {
                 columns.read(self.net, &self.case.stages, class.lid);
+                course.ways.turn_to(self.case.fabric, self.net, class.owner, class.lid);
                 read = Some(class.lid);
             }
             course.walk(&class, &columns, sink);
@@ -234,6 +236,7 @@ impl<'a> Walker<'a> {
 /// One class on its way.
 struct Course<'a> {
     walker: &'a Walker<'a>,
+    ways: Ways<'a>,
     /// By channel: lanes that the class can occupy.
     occupied: Vec<LaneMask>,
     touched: Vec<u32>,
@@ -246,7 +249,8 @@ struct Course<'a> {
 impl<'a> Course<'a> {
     fn new(walker: &'a Walker<'a>, stages: usize) -> Course<'a> {
         let occupied = vec![0; walker.net.heads.len()];
-        Course { walker, occupied, touched: Vec::new(), stack: Vec::new(), finding: None, limit: stages }
+        let ways = Ways::new(walker.case, walker.net, walker.lanes);
+        Course { walker, ways, occupied, touched: Vec::new(), stack: Vec::new(), finding: None, limit: stages }
     }
 
     fn walk(&mut self, class: &Class, columns: &Columns, sink: &mut impl Sink) {
@@ -282,6 +286,7 @@ impl<'a> Course<'a> {
             && lanes.repeats(stage)
             && injection.repeats(stage, group)
             && case.admits(owner, stage, half) == case.admits(owner, stage - 1, half)
+            && self.ways.repeats(stage, half)
             && now.columns.repeats(stage)
     }
 
@@ -315,27 +320,44 @@ impl<'a> Course<'a> {
 
     /// All sources of a switch that makes no difference between inputs, less the owner, which sends nothing to itself.
     fn inject_together(&mut self, now: Now<'_>, seed: &Seed, sink: &mut impl Sink) {
-        let Walker { case, net, injection, .. } = *self.walker;
-        let owner = now.class.owner;
-        let own = (seed.first..seed.end).find(|&source| net.sources[source].port == owner);
-        let own = own.is_some_and(|source| injection.mask(now.stage, source, now.class.group) != 0);
-        let firm = seed.firm - u32::from(own && !case.stranded[owner.index()]);
-        if seed.any == u32::from(own) {
-            return;
-        }
+        let Walker { net, .. } = *self.walker;
+        let Some(firm) = self.senders(now, seed) else { return };
         for output in choices(now.columns.at(now.stage, seed.row)) {
-            if let Some(to) = self.take(now, seed.row, PortNum::ZERO, output, firm > 0) {
+            if let Some(to) = self.take(now, seed.row, PortNum::ZERO, output, firm) {
                 sink.enter(now.stage, now.class.group, net.channel(seed.row, output), to);
             }
         }
     }
 
+    /// Whether any of the sources of a switch can send a packet of the class, and then whether one of those must not
+    /// lose it.
+    fn senders(&self, now: Now<'_>, seed: &Seed) -> Option<bool> {
+        let Walker { case, net, injection, .. } = *self.walker;
+        let Class { owner, group, half, .. } = *now.class;
+        if let Some(masks) = self.ways.at(now.stage, half) {
+            let sends = |&source: &usize| {
+                masks[source] >> group & 1 == 1
+                    && net.sources[source].port != owner
+                    && injection.mask(now.stage, source, group) != 0
+            };
+            let mut senders = (seed.first..seed.end).filter(sends).peekable();
+            senders.peek()?;
+            return Some(senders.any(|source| !case.stranded[net.sources[source].port.index()]));
+        }
+        let own = (seed.first..seed.end).find(|&source| net.sources[source].port == owner);
+        let own = own.is_some_and(|source| injection.mask(now.stage, source, group) != 0);
+        let firm = seed.firm - u32::from(own && !case.stranded[owner.index()]);
+        (seed.any > u32::from(own)).then_some(firm > 0)
+    }
+
     fn inject_singly(&mut self, now: Now<'_>, seed: &Seed, sink: &mut impl Sink) {
         let Walker { case, net, injection, .. } = *self.walker;
+        let Class { owner, group, half, .. } = *now.class;
         for index in seed.first..seed.end {
             let source = net.sources[index];
-            let from = injection.mask(now.stage, index, now.class.group);
-            if from != 0 && source.port != now.class.owner {
+            let from = injection.mask(now.stage, index, group);
+            let open = self.ways.at(now.stage, half).is_none_or(|masks| masks[index] >> group & 1 == 1);
+            if from != 0 && open && source.port != owner {
                 let firm = !case.stranded[source.port.index()];
                 self.forward(now, seed.row, source.input, from, firm, sink);
             }

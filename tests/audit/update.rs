@@ -31,6 +31,7 @@ impl Transition for InPlace<'_> {
             before: &self.tables[0],
             after: &self.tables[1],
             injected: [true, false],
+            ways: Default::default(),
             empty: VlSet::EMPTY,
             gone: [false; 2],
         }]

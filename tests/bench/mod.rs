@@ -62,6 +62,7 @@ pub fn bench(topology: &str, config: SimConfig, scheme: Scheme, policy: Policy) 
         alive: fabric.clone(),
         tables,
         layers: 1,
+        ways: None,
         half: Half::Lower,
         sm,
     };

@@ -60,6 +60,7 @@ pub fn removal(subnet: &Subnet, scheme: Scheme, removal: Removal) -> ChangeInput
         after,
         tables: subnet.tables.clone(),
         layers: 1,
+        ways: None,
         old: Half::Lower,
         engine: &ENGINE,
         scheme,

@@ -124,6 +124,7 @@ impl Change {
             after,
             tables,
             layers: 1,
+            ways: None,
             old: Half::Lower,
             engine: &engine,
             scheme,

@@ -58,9 +58,9 @@ pub const MISHAPS: &[Mishap] = &[
     mishap("a counter at its end", "packets may be uncounted", || counters(true, 9)),
     mishap("a counter that was cleared", "packets may be uncounted", || counters(false, 1)),
     mishap("a switch without a limit", "packets may stay for ever", || {
-        let graph = plan().plan().drain().clone();
+        let graph = plan().plan().drain()[0].graph.clone();
         let switch = *graph.arcs().keys().next().expect("switches");
-        let mut judge = DrainAge::new(Ticket(5), A, &graph, [switch], 0);
+        let mut judge = DrainAge::new(Ticket(5), A, graph.depth(), [switch], 0);
         judge.fold(&LifetimeReading { ticket: Ticket(5), device: switch, lifetime_ns: None });
         judged(judge.verdict(u64::MAX))
     }),
@@ -189,13 +189,13 @@ fn counters(clamped: bool, later: u64) -> Vec<Catcher> {
 
 /// What a device says whose outputs are all empty.
 fn reading(plan: &Plan, device: reconfig::plan::Device, at_ns: u64) -> LaneReading {
-    let drained: PortMask = plan.drain().channels().iter().map(|channel| channel.num).collect();
+    let drained: PortMask = plan.drain()[0].graph.channels().iter().map(|channel| channel.num).collect();
     LaneReading { device, asked_ns: at_ns, answered_ns: at_ns, lanes: A, drained }
 }
 
 fn poll_backwards() -> Vec<Catcher> {
     let vetted = plan();
-    let graph = vetted.plan().drain();
+    let graph = &vetted.plan().drain()[0].graph;
     let mut judge = PollJudge::new(Ticket(1), A, graph, 0);
     for channel in graph.channels().iter().rev().chain(graph.channels().iter().rev()) {
         // Asked at one time, whatever is found empty in between.
@@ -207,7 +207,7 @@ fn poll_backwards() -> Vec<Catcher> {
 
 fn poll_once() -> Vec<Catcher> {
     let vetted = plan();
-    let graph = vetted.plan().drain();
+    let graph = &vetted.plan().drain()[0].graph;
     let mut judge = PollJudge::new(Ticket(1), A, graph, 0);
     for (channel, at_ns) in graph.channels().iter().zip(1..) {
         judge.fold(&reading(vetted.plan(), channel.sender, at_ns));
@@ -374,6 +374,7 @@ fn run(rule: Rule) -> Vec<Catcher> {
         alive: fabric.clone(),
         tables: subnet.tables.clone(),
         layers: 1,
+        ways: None,
         half: Half::Lower,
         sm: subnet.sm,
     };

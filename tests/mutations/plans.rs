@@ -208,7 +208,7 @@ pub const MUTATIONS: &[Mutation] = &[
         wave(draft, Phase::Restore).writes.push(Write::PortState { port, state: PortState::Initialize });
     }),
     planned("a switch left out of the drain", "its tokens do not wait for its lanes", |draft| {
-        let first = *draft.drain.arcs().keys().next().expect("switches pass packets");
+        let first = *draft.drain[0].graph.arcs().keys().next().expect("switches pass packets");
         redrain(draft, |arcs, _| _ = arcs.remove(&first));
     }),
     planned("an arc left out of the drain", "a token may overtake the packets of one input", |draft| {
@@ -220,7 +220,7 @@ pub const MUTATIONS: &[Mutation] = &[
         });
     }),
     planned("a source left out of the drain", "nobody asks whether its queue is empty", |draft| {
-        let first = draft.drain.sources()[0];
+        let first = draft.drain[0].graph.sources()[0];
         let input = draft.surviving.peer(first).map(|peer| draft.surviving.port(peer)).expect("a source has a cable");
         let (node, num) = (input.node, input.num);
         redrain(draft, |arcs, sources| {
@@ -229,7 +229,7 @@ pub const MUTATIONS: &[Mutation] = &[
             masks[num.index()] = reconfig::ids::PortMask::EMPTY;
         });
     }),
-    planned("nothing to drain", "A is said to be empty at once", |draft| draft.drain = DrainGraph::default()),
+    planned("nothing to drain", "A is said to be empty at once", |draft| draft.drain = Vec::new()),
     sudden("a block written to a dead switch", "nobody answers", |draft| {
         let dead = draft.before.switches().find(|&switch| !draft.surviving.node(switch).present).expect("one died");
         draft.waves[2].writes.push(Write::LftBlock { switch: dead, block: 0, entries: Box::new([255; LFT_BLOCK]) });
@@ -354,7 +354,7 @@ fn transit(draft: &Draft) -> usize {
     };
     let used = |write: &Write| match *write {
         Write::SlToVl { node, scope: SlToVlScope::Pair { input, output }, .. } => {
-            let arcs = draft.drain.arcs().get(&node);
+            let arcs = draft.drain[0].graph.arcs().get(&node);
             let taken = arcs.and_then(|masks| masks.get(input.index())).is_some_and(|mask| mask.contains(output));
             taken && inner(node, input) && inner(node, output)
         }
@@ -467,9 +467,9 @@ type Arcs = std::collections::BTreeMap<NodeId, Vec<reconfig::plan::PortMask>>;
 
 /// The drain graph with something left out.
 fn redrain(draft: &mut Draft, change: impl FnOnce(&mut Arcs, &mut Vec<PortId>)) {
-    let mut arcs = draft.drain.arcs().clone();
-    let mut sources: Vec<PortId> = draft.drain.sources().to_vec();
+    let mut arcs = draft.drain[0].graph.arcs().clone();
+    let mut sources: Vec<PortId> = draft.drain[0].graph.sources().to_vec();
     change(&mut arcs, &mut sources);
     let fabric = Arc::clone(&draft.surviving);
-    draft.drain = DrainGraph::new(&fabric, arcs, &sources).expect("a part of a graph without cycles has none");
+    draft.drain[0].graph = DrainGraph::new(&fabric, arcs, &sources).expect("a part of a graph without cycles has none");
 }

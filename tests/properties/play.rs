@@ -146,6 +146,7 @@ impl Play {
             alive: built.before.clone(),
             tables: built.tables.clone(),
             layers: 1,
+            ways: None,
             half: OLD,
             sm: built.sm,
         };

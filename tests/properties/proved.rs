@@ -22,6 +22,7 @@ pub fn prepared(world: &World, setting: &Setting, built: &Built) -> Result<Prepa
         after: built.after.clone(),
         tables: built.tables.clone(),
         layers: 1,
+        ways: None,
         old: OLD,
         engine: &world.new,
         scheme: setting.scheme,

@@ -5,7 +5,7 @@ mod fake;
 
 use fake::{Fake, Faults};
 use proptest::prelude::*;
-use reconfig::drain::{DrainGraph, Observer, PortMask, Ticket};
+use reconfig::drain::{DrainGraph, DrainLayer, Observer, PortMask, Ticket};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Half, Lid, PortNum, Sl, Vl, VlSet};
 use reconfig::subnet::{Manager, Order, SubnetError, SubnetEvent, SubnetManager, Timing};
@@ -416,7 +416,8 @@ fn token_course(graph: &DrainGraph) -> (BTreeSet<NodeId>, Vec<PortId>) {
 }
 
 fn drain(manager: &mut Manager<Fake>, graph: &DrainGraph, observer: Observer) -> Result<(), SubnetError> {
-    let drained = now(manager.drain(Ticket(8), graph, observer, VlSet(0b11), Half::Upper))?;
+    let layers = [DrainLayer { lanes: VlSet(0b11), graph: graph.clone() }];
+    let drained = now(manager.drain(Ticket(8), &layers, observer, VlSet(0b11), Half::Upper))?;
     assert_eq!((drained.ticket(), drained.lanes(), drained.observer()), (Ticket(8), VlSet(0b11), observer));
     Ok(())
 }

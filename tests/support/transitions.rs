@@ -84,6 +84,7 @@ impl Transition for Waves {
                 before: &wave.before,
                 after: &wave.after,
                 injected: wave.injected,
+                ways: Default::default(),
                 empty: wave.empty,
                 gone: wave.gone,
             })

@@ -31,8 +31,8 @@ pub(super) fn check(plan: &Plan, net: &Net) -> Result<(), CertificateFault> {
     let mut seen = vec![None; net.switches.len()];
     for half in [Half::Lower, Half::Upper].into_iter().filter(|&half| afterwards.is_sent_on(half)) {
         for owner in afterwards.ends() {
-            for lid in draft.before.half_lids(owner, half) {
-                afterwards.check_ways(lid, owner, &mut seen)?;
+            for (path, lid) in draft.before.half_lids(owner, half).enumerate() {
+                afterwards.check_ways((lid, path), owner, &mut seen)?;
             }
         }
     }
@@ -49,9 +49,16 @@ impl Afterwards<'_> {
     }
 
     /// The ways to one DLID from every switch that has a source; each switch is passed once.
-    fn check_ways(&self, lid: Lid, owner: PortId, seen: &mut [Option<Lid>]) -> Result<(), CertificateFault> {
+    fn check_ways(
+        &self,
+        (lid, path): (Lid, usize),
+        owner: PortId,
+        seen: &mut [Option<Lid>],
+    ) -> Result<(), CertificateFault> {
+        let ways = self.plan.draft().new_ways.as_ref();
         for (start, sources) in self.net.sources.iter().enumerate() {
-            let sends = |port: PortId| port != owner && self.takes_part[port.index()];
+            let open = |port: PortId| ways.is_none_or(|ways| ways.layer(port, owner, path).is_some());
+            let sends = |port: PortId| port != owner && self.takes_part[port.index()] && open(port);
             let mut at = sources.iter().any(|source| sends(source.port)).then_some(start);
             // A switch passed twice is no loop: numbers were seen to rise along these very steps.
             while let Some(switch) = at.filter(|&switch| seen[switch].replace(lid) != Some(lid)) {

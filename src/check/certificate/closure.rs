@@ -32,8 +32,8 @@ pub(super) struct Closure<'a> {
     /// By moment and half: by way through a switch, the lanes in which packets that can take it stand. Empty where the
     /// half has no packets.
     pub ways: Vec<[Vec<Packed>; 2]>,
-    /// By moment and half: by channel, whether packets of a source can go on into it. Empty likewise.
-    pub entered: Vec<[Vec<bool>; 2]>,
+    /// By moment and half: by channel, the lanes that packets of a source can go on into. Empty likewise.
+    pub entered: Vec<[Vec<Packed>; 2]>,
     /// By moment and half: the lanes of switches' channels that packets can stand in.
     pub standing: Vec<[u16; 2]>,
     /// By channel: lanes in which something can stand at some moment.
@@ -267,6 +267,9 @@ impl<'a> Closure<'a> {
         if !self.course.admits(class.owner, moment, class.half) {
             return Ok(());
         }
+        if !self.course.moments[moment].ways[class.half.index()].is_empty() {
+            return self.check_selected(now);
+        }
         for switch in 0..self.net.switches.len() {
             let (present, firm) = self.injected[moment].together[switch][class.half.index()];
             if present == 0 {
@@ -276,6 +279,37 @@ impl<'a> Closure<'a> {
                 self.check_step(now, switch, None, present, firm)?;
             } else {
                 self.check_each_source(now, switch)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whatever those sources can send is listed whose paths have this DLID.
+    fn check_selected(&mut self, now: &Now<'_, '_>) -> Result<(), CertificateFault> {
+        let Now { moment, class, .. } = *now;
+        let (half, owner) = (class.half, class.owner);
+        let Some(path) = self.fabric.half_lids(owner, half).position(|lid| lid == class.lid) else { return Ok(()) };
+        for switch in 0..self.net.switches.len() {
+            let alike = self.groups.is_alike(moment, switch);
+            let mut together = (0, false);
+            for place in 0..self.net.sources[switch].len() {
+                let source = self.net.sources[switch][place];
+                let ways = &self.course.moments[moment].ways[half.index()];
+                let layers = ways.iter().filter_map(|ways| ways.layer(source.port, owner, path));
+                let open = layers.fold(0, |all, layer| all | self.groups.of_layer(half, layer));
+                let lanes = self.injected[moment].lanes[switch][place][half.index()] & open;
+                if lanes == 0 || source.port == owner {
+                    continue;
+                }
+                let firm = !self.stranded[source.port.index()];
+                if alike {
+                    together = (together.0 | spread(lanes), together.1 | firm);
+                } else {
+                    self.check_step(now, switch, Some(source.input), spread(lanes), firm)?;
+                }
+            }
+            if together.0 != 0 {
+                self.check_step(now, switch, None, together.0, together.1)?;
             }
         }
         Ok(())
@@ -364,9 +398,9 @@ impl<'a> Closure<'a> {
             if input.is_none_or(|input| self.is_source(switch, input)) {
                 let entered = &mut self.entered[moment][class.half.index()];
                 if entered.is_empty() {
-                    entered.resize(self.net.ends.len(), false);
+                    entered.resize(self.net.ends.len(), 0);
                 }
-                entered[channel] = true;
+                entered[channel] |= next;
             }
         }
         Ok(())

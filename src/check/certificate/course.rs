@@ -4,7 +4,7 @@ use super::{CertificateFault, believable};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
 use crate::plan::{Assumption, Barrier, Plan, Wave};
-use crate::tables::{PortState, SubnetTables, Write};
+use crate::tables::{PathLayers, PortState, SubnetTables, Write};
 
 /// The moment before the first wave, then the waves.
 pub(super) struct Course<'a> {
@@ -22,6 +22,8 @@ pub(super) struct Moment<'a> {
     pub tables: [&'a SubnetTables; 2],
     /// By half: whether some source may send its packets.
     pub injected: [bool; 2],
+    /// By half: who may send by which path, on which layer: what any of them allows; everybody by each where there are none.
+    pub ways: [Vec<&'a PathLayers>; 2],
     /// Lanes that are empty everywhere when it begins, nothing latched for them.
     pub empty: VlSet,
     /// By half: whether none of its packets is anywhere when it begins.
@@ -45,6 +47,7 @@ impl<'a> Course<'a> {
             name: "steady".to_string(),
             tables: [plan.tables_at(0); 2],
             injected: state.sent,
+            ways: state.ways(true, false),
             empty: VlSet::EMPTY,
             gone: [false; 2],
             drains: None,
@@ -76,6 +79,8 @@ struct State<'a> {
     sent: [bool; 2],
     /// Whether sources confirmed the last half that they were told.
     moved: bool,
+    /// Whether no port let data pass at some time before: who sends now has asked anew.
+    stopped: bool,
     empty: VlSet,
     gone: [bool; 2],
 }
@@ -87,7 +92,15 @@ impl<'a> State<'a> {
         for port in before.end_ports().filter(|port| !course.come[port.index()]) {
             sent[plan.tables_at(0).sending[port.index()].index()] = true;
         }
-        State { plan, fabric: &plan.draft().surviving, sent, moved: true, empty: VlSet::EMPTY, gone: [false; 2] }
+        State {
+            plan,
+            fabric: &plan.draft().surviving,
+            sent,
+            moved: true,
+            stopped: false,
+            empty: VlSet::EMPTY,
+            gone: [false; 2],
+        }
     }
 
     /// A wave; leaves what holds behind it.
@@ -106,8 +119,28 @@ impl<'a> State<'a> {
         let injected = [0, 1].map(|half| !idle && (self.sent[half] || begins[half]));
         let (empty, gone) = (self.empty, self.gone);
         self.sent = [0, 1].map(|half| self.sent[half] || injected[half]);
+        let stops = self.is_stopped(tables[1]);
+        let ways = self.ways(!self.stopped, !stops);
+        self.stopped |= stops;
         let drains = self.pass(course, index, wave)?;
-        Ok(Moment { name: wave.name.clone(), tables, injected, empty, gone, drains })
+        Ok(Moment { name: wave.name.clone(), tables, injected, ways, empty, gone, drains })
+    }
+
+    /// Who may send by which path: on two halves each keeps its own; on one, sources follow the old routing, the new one,
+    /// or either.
+    fn ways(&self, old_too: bool, new_too: bool) -> [Vec<&'a PathLayers>; 2] {
+        let draft = self.plan.draft();
+        let (old, new) = (draft.old_ways.as_deref(), draft.new_ways.as_deref());
+        let mut ways: [Vec<&PathLayers>; 2] = Default::default();
+        if draft.old != draft.new {
+            ways[draft.old.index()].extend(old);
+            ways[draft.new.index()].extend(new);
+        } else {
+            let followed = [old_too.then_some(old), new_too.then_some(new)];
+            // One that allows everything makes the other void.
+            ways[draft.new.index()] = followed.into_iter().flatten().collect::<Option<Vec<_>>>().unwrap_or_default();
+        }
+        ways
     }
 
     /// Writes that nobody waits for could land in any later wave.

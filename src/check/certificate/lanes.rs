@@ -90,6 +90,13 @@ impl Groups {
         self.halves[half.index()].len()
     }
 
+    /// Every lane of the group that a virtual layer's service level belongs to.
+    pub fn of_layer(&self, half: Half, layer: u8) -> Packed {
+        let sl = half.sl_of(layer);
+        let group = self.halves[half.index()].iter().position(|sls| sls.contains(&sl));
+        group.map_or(0, |group| Packed::from(u16::MAX) << (16 * group))
+    }
+
     /// Service levels of a group.
     pub fn size(&self, half: Half, group: usize) -> usize {
         self.halves[half.index()][group].len()

@@ -3,7 +3,7 @@
 use super::CertificateFault;
 use super::closure::Closure;
 use super::course::Course;
-use super::lanes::{Groups, of_any, of_group, spread};
+use super::lanes::{Groups, Packed, for_all, of_any, of_group, spread};
 use super::net::{End, Net};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, PortNum, VlSet};
@@ -55,7 +55,7 @@ impl Judge<'_> {
         let vls = self.groups.vls;
         let mut waits = Waits { net: self.net, vls, lanes: vec![0; self.net.way_count * vls] };
         let mut dependencies = 0;
-        let mut entered = vec![false; self.net.ends.len()];
+        let mut entered = vec![0; self.net.ends.len()];
         for moment in 0..self.course.moments.len() {
             let begins = &self.course.moments[moment];
             self.enter(&mut entered, moment, half);
@@ -93,13 +93,12 @@ impl Judge<'_> {
     }
 
     /// Channels that packets of sources can wait for: by the entries of a moment, or latched before it.
-    fn enter(&self, entered: &mut [bool], moment: usize, half: Half) {
-        if self.course.moments[moment].gone[half.index()] {
-            entered.fill(false);
-        }
+    fn enter(&self, entered: &mut [Packed], moment: usize, half: Half) {
+        let begins = &self.course.moments[moment];
+        let kept = if begins.gone[half.index()] { 0 } else { !for_all(begins.empty.0) };
         for (channel, entered) in entered.iter_mut().enumerate() {
-            let now = self.closure.entered[moment][half.index()].get(channel).copied().unwrap_or(false);
-            *entered = (*entered || now) && self.net.is_there(moment, channel);
+            let now = self.closure.entered[moment][half.index()].get(channel).copied().unwrap_or(0);
+            *entered = if self.net.is_there(moment, channel) { *entered & kept | now } else { 0 };
         }
     }
 
@@ -126,7 +125,7 @@ impl Judge<'_> {
     fn check_drained(
         &self,
         waits: &Waits<'_>,
-        entered: &[bool],
+        entered: &[Packed],
         moment: usize,
         half: Half,
         lanes: VlSet,
@@ -142,8 +141,8 @@ impl Judge<'_> {
             return Err(fault(format!("packets of the {half} half can be on VL {left}, which is not drained")));
         }
         let mut missing = None;
-        waits.each(|way, _, _| {
-            if !self.is_drained(way.switch, way.input, way.output) {
+        waits.each(|way, vl, to| {
+            if !self.is_drained(way.switch, way.input, way.output, vl, to) {
                 missing.get_or_insert((way.switch, way.input, way.output));
             }
         });
@@ -159,23 +158,30 @@ impl Judge<'_> {
         }
     }
 
-    fn is_drained(&self, switch: usize, input: PortNum, output: usize) -> bool {
-        let arcs = self.plan.drain().arcs().get(&self.net.switches[switch]);
+    /// Whether the layer of a lane is drained along a way through a switch, and the lanes that it leads to with it.
+    fn is_drained(&self, switch: usize, input: PortNum, output: usize, vl: usize, to: u16) -> bool {
+        let Some(layer) = self.plan.drain().iter().find(|layer| layer.lanes.0 >> vl & 1 == 1) else { return false };
+        let arcs = layer.graph.arcs().get(&self.net.switches[switch]);
         let mask = arcs.and_then(|inputs| inputs.get(input.index()));
-        mask.is_some_and(|mask| mask.contains(PortNum(output as u8)))
+        to & !layer.lanes.0 == 0 && mask.is_some_and(|mask| mask.contains(PortNum(output as u8)))
     }
 
     /// A way from a source that the drain does not know.
-    fn undrained_source(&self, entered: &[bool], moment: usize, half: Half) -> Option<(usize, PortNum, usize)> {
+    fn undrained_source(&self, entered: &[Packed], moment: usize, half: Half) -> Option<(usize, PortNum, usize)> {
         for (switch, sources) in self.net.sources.iter().enumerate() {
-            let active = |&(place, _): &(usize, &super::net::Source)| {
-                self.closure.injected[moment].lanes[switch][place][half.index()] != 0
-            };
-            for (_, source) in sources.iter().enumerate().filter(active) {
+            for (place, source) in sources.iter().enumerate() {
+                let from = self.closure.injected[moment].lanes[switch][place][half.index()];
                 let outputs = (1..self.net.sides[switch]).filter(|&output| output != source.input.index());
-                let mut entered = outputs.filter(|&output| entered[self.net.channel(switch, output)]);
-                if let Some(output) = entered.find(|&output| !self.is_drained(switch, source.input, output)) {
-                    return Some((switch, source.input, output));
+                for output in outputs {
+                    let to = entered[self.net.channel(switch, output)];
+                    let undrained = |group: usize| {
+                        let (from, to) = (of_group(from, group), of_group(to, group));
+                        let mut vls = (0..16).filter(|vl| to != 0 && from >> vl & 1 == 1);
+                        vls.any(|vl| !self.is_drained(switch, source.input, output, vl, to))
+                    };
+                    if (0..self.groups.count(half)).any(undrained) {
+                        return Some((switch, source.input, output));
+                    }
                 }
             }
         }

@@ -28,7 +28,7 @@ pub use irregular::Irregular;
 pub use regular::RandomRegular;
 pub use text::{FAMILIES, Family};
 pub use tree::GeneralTree;
-pub use waxman::Waxman;
+pub use waxman::{Hosts, Waxman};
 
 use super::{BuildError, Fabric, LinkSpeed, LinkWidth};
 use sketch::Why;

@@ -1,6 +1,8 @@
 //! Topologies as text: `family:parameters`, read and written.
 
-use super::{Dragonfly, GeneralTree, GenerateError, Grid, Hypercube, Irregular, RandomRegular, Topology, Waxman};
+use super::{
+    Dragonfly, GeneralTree, GenerateError, Grid, Hosts, Hypercube, Irregular, RandomRegular, Topology, Waxman,
+};
 use std::fmt;
 use std::str::FromStr;
 
@@ -50,7 +52,7 @@ pub const FAMILIES: &[Family] = &[
     Family {
         name: "waxman",
         form: "waxman:SWITCHES,ALPHA,BETA[,HOSTS]",
-        about: "random points in a square, near ones joined more often (seeded)",
+        about: "random points in a square, near ones joined more often; ~HOSTS are scattered (seeded)",
     },
     Family {
         name: "irregular",
@@ -200,7 +202,11 @@ fn waxman(text: &str) -> Result<Waxman, Fault> {
         [switches, alpha, beta, hosts] => (switches, alpha, beta, hosts),
         _ => return Err(format!("{} given where 3 or 4 numbers are meant", parts.len())),
     };
-    Ok(Waxman { switches: number(switches)?, alpha: number(alpha)?, beta: number(beta)?, hosts: number(hosts)? })
+    let hosts = match hosts.strip_prefix('~') {
+        Some(all) => Hosts::Scattered(number(all)?),
+        None => Hosts::Each(number(hosts)?),
+    };
+    Ok(Waxman { switches: number(switches)?, alpha: number(alpha)?, beta: number(beta)?, hosts })
 }
 
 impl fmt::Display for Topology {
@@ -222,7 +228,11 @@ impl fmt::Display for Topology {
             Topology::Dragonfly(fly) => write!(f, "{},{},{}", fly.hosts, fly.routers, fly.globals),
             Topology::RandomRegular(graph) => write!(f, "{},{},{}", graph.switches, graph.degree, graph.hosts),
             Topology::Waxman(graph) => {
-                write!(f, "{},{},{},{}", graph.switches, graph.alpha, graph.beta, graph.hosts)
+                let (mark, hosts) = match graph.hosts {
+                    Hosts::Each(hosts) => ("", hosts),
+                    Hosts::Scattered(hosts) => ("~", hosts),
+                };
+                write!(f, "{},{},{},{mark}{hosts}", graph.switches, graph.alpha, graph.beta)
             }
             Topology::Irregular(graph) => {
                 write!(f, "{},{},{},{}", graph.switches, graph.radix, graph.hosts, graph.links)
@@ -271,6 +281,7 @@ mod tests {
             ("ring:8", "ring:8,1"),
             ("tree:4,8/1,4", "tree:4,8/1,4/1,1"),
             ("waxman:24,0.5,0.3", "waxman:24,0.5,0.3,1"),
+            ("waxman:24,0.5,0.3,~40", "waxman:24,0.5,0.3,~40"),
         ] {
             assert_eq!(short.parse::<Topology>().unwrap().to_string(), long);
         }

@@ -1,6 +1,7 @@
 //! Waxman's random graphs (1988): switches at random points of the unit square, two of them joined with probability
 //! α · exp(−d / (β · √2)), where d is their distance and √2 the longest possible. Larger α gives more links, larger β
-//! longer ones. A draw that is not connected is given up; after 200 draws it is an error.
+//! longer ones. A draw that is not connected is given up; after 200 draws it is an error. Hosts hang evenly, or each on a
+//! switch of its own random choice.
 
 use super::random::{Edge, connected, first_success};
 use super::sketch::{Place, Sketch, Why, require};
@@ -20,8 +21,17 @@ pub struct Waxman {
     pub alpha: f64,
     /// How slowly the probability falls with distance, above 0.
     pub beta: f64,
-    /// Hosts of a switch.
-    pub hosts: u32,
+    /// Its hosts.
+    pub hosts: Hosts,
+}
+
+/// How many hosts there are, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hosts {
+    /// So many on every switch.
+    Each(u32),
+    /// So many in all, each on a switch chosen at random. Written `~N`.
+    Scattered(u32),
 }
 
 impl Waxman {
@@ -34,11 +44,25 @@ impl Waxman {
             format!("it has {} switches, and the generator weighs every pair: {MOST_SWITCHES} at most", self.switches)
         })?;
         let name = |switch| format!("switch-{}", switch + 1);
-        let mut sketch = Sketch::with_hosts(self.switches.into(), self.hosts, name)?;
-        let edges =
-            first_success(seed, |rng| Some(self.edges(rng)).filter(|edges| connected(self.switches as usize, edges)))?;
+        let mut sketch = match self.hosts {
+            Hosts::Each(hosts) => Sketch::with_hosts(self.switches.into(), hosts, name)?,
+            Hosts::Scattered(hosts) => Sketch::new(self.switches.into(), hosts.into(), name)?,
+        };
+        let (edges, homes) = first_success(seed, |rng| {
+            let edges = self.edges(rng);
+            connected(self.switches as usize, &edges).then(|| (edges, self.homes(rng)))
+        })?;
+        homes.into_iter().enumerate().for_each(|(host, home)| sketch.cable(Place::Switch(home), Place::Host(host)));
         edges.into_iter().for_each(|(a, b)| sketch.cable(Place::Switch(a), Place::Switch(b)));
         Ok(sketch)
+    }
+
+    /// The switches of scattered hosts.
+    fn homes(&self, rng: &mut Pcg64Mcg) -> Vec<usize> {
+        match self.hosts {
+            Hosts::Each(_) => Vec::new(),
+            Hosts::Scattered(hosts) => (0..hosts).map(|_| rng.random_range(0..self.switches as usize)).collect(),
+        }
     }
 
     fn edges(&self, rng: &mut Pcg64Mcg) -> Vec<Edge> {

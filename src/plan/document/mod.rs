@@ -1,4 +1,4 @@
-//! Plans as files, schema `reconfig.plan/1`: one JSON object that holds everything a checker needs.
+//! Plans as files, schema `reconfig.plan/2`: one JSON object that holds everything a checker needs.
 //!
 //! Devices are named by GUID, ports by node GUID and number, so that a file can be read beside a running subnet. The
 //! fabric before the change, with what has come to it, is there whole (schema `reconfig.fabric/1`), the other three as
@@ -17,7 +17,7 @@ use super::{FabricDigest, Plan};
 use crate::fabric::format::ReadError;
 
 /// What the field `schema` says.
-const SCHEMA: &str = "reconfig.plan/1";
+const SCHEMA: &str = "reconfig.plan/2";
 
 /// Why a file is no plan.
 #[derive(Debug, thiserror::Error)]

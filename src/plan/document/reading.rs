@@ -1,12 +1,15 @@
 //! From a file to a plan: names are looked up, numbers are held to their ranges.
 
-use super::rows::{ArcsRow, Document, DrainRow, End, Missing, ScopeRow, TablesRow, WaveRow, WriteRow};
+use super::rows::{
+    ArcsRow, Document, DrainRow, End, Missing, ScopeRow, TablesRow, WaveRow, WaysGroupRow as GroupLayers, WaysRow,
+    WriteRow,
+};
 use super::{PlanReadError, SCHEMA, hex};
 use crate::fabric::format::{self, Format};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Guid, Lid, PortNum, Vl};
-use crate::plan::{Draft, DrainGraph, FabricDigest, Phase, Plan, PortMask, Wave};
-use crate::tables::{LFT_BLOCK, Lft, NodeSlToVl, SlToVl, SlToVlScope, SubnetTables, Write};
+use crate::plan::{Draft, DrainGraph, DrainLayer, FabricDigest, Phase, Plan, PortMask, Wave};
+use crate::tables::{LFT_BLOCK, Lft, NodeSlToVl, PathLayers, SlToVl, SlToVlScope, SubnetTables, Write};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +27,11 @@ pub(super) fn plan(text: &str, file: &str) -> Result<Plan, PlanReadError> {
     }
     let names = Names(&before);
     let surviving = names.less(&document.surviving).map_err(at("surviving"))?;
-    let drain = names.drain(&surviving, document.drain).map_err(at("drain"))?;
+    let drain = document.drain.into_iter().map(|row| names.drain(&surviving, row)).collect::<Result<_, _>>();
+    let drain = drain.map_err(at("drain"))?;
+    let ways = |row: Option<WaysRow>| row.map(|row| names.ways(row).map(Arc::new)).transpose();
+    let old_ways = ways(document.old_ways).map_err(at("old_ways"))?;
+    let new_ways = ways(document.new_ways).map_err(at("new_ways"))?;
     let waves = document.waves.into_iter().map(|row| {
         let place = format!("wave `{}`", row.name);
         names.wave(row).map_err(|fault| PlanReadError::Fault { place, fault })
@@ -42,6 +49,8 @@ pub(super) fn plan(text: &str, file: &str) -> Result<Plan, PlanReadError> {
         stranded: names.ports(&document.stranded).map_err(at("stranded"))?,
         waves: waves.collect::<Result<_, _>>()?,
         drain,
+        old_ways,
+        new_ways,
         assumptions: document.assumptions,
         notes: document.notes,
         surviving: Arc::new(surviving),
@@ -128,9 +137,30 @@ impl Names<'_> {
         })
     }
 
-    fn drain(&self, surviving: &Fabric, row: DrainRow) -> Read<DrainGraph> {
+    fn ways(&self, row: WaysRow) -> Read<PathLayers> {
+        let destinations = self.ports(&row.destinations)?;
+        let sources: Vec<_> = row.groups.iter().map(|group| self.ports(&group.sources)).collect::<Read<_>>()?;
+        let mut ways = PathLayers::by_groups(self.0, &sources, &destinations, row.paths);
+        for (group, GroupLayers { layers, .. }) in row.groups.iter().enumerate() {
+            let expected = destinations.len() * row.paths;
+            if layers.len() != expected {
+                return Err(format!("group {group} has {} layers, expected {expected}", layers.len()));
+            }
+            for (slot, digit) in layers.chars().enumerate() {
+                match digit.to_digit(16) {
+                    Some(15) => {}
+                    Some(layer) if layer < 8 => ways.open(group, slot / row.paths, slot % row.paths, layer as u8),
+                    _ => return Err(format!("group {group}: `{digit}` is no layer: expected 0 to 7, or f for none")),
+                }
+            }
+        }
+        Ok(ways)
+    }
+
+    fn drain(&self, surviving: &Fabric, row: DrainRow) -> Read<DrainLayer> {
         let arcs: BTreeMap<_, _> = row.arcs.into_iter().map(|arcs| self.arcs(arcs)).collect::<Read<_>>()?;
-        DrainGraph::new(surviving, arcs, &self.ports(&row.sources)?).map_err(|cycle| cycle.to_string())
+        let graph = DrainGraph::new(surviving, arcs, &self.ports(&row.sources)?).map_err(|cycle| cycle.to_string())?;
+        Ok(DrainLayer { lanes: row.lanes, graph })
     }
 
     fn arcs(&self, row: ArcsRow) -> Read<(NodeId, Vec<PortMask>)> {

@@ -1,6 +1,6 @@
 //! What the file holds, row by row.
 
-use crate::ids::{Guid, Half, Lid, PortNum, Sl};
+use crate::ids::{Guid, Half, Lid, PortNum, Sl, VlSet};
 use crate::plan::{Assumption, Barrier, FabricDigest, Lanes, Phase, Policy, Scheme, Sending};
 use crate::tables::PortState;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,14 @@ pub(super) struct Document<F> {
     pub assumptions: Vec<Assumption>,
     pub notes: Vec<String>,
     pub waves: Vec<WaveRow>,
-    pub drain: DrainRow,
+    /// Layer by layer; none where the scheme drains nothing.
+    pub drain: Vec<DrainRow>,
+    /// Who sends by which path of the old routing; left out where everybody may by each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old_ways: Option<WaysRow>,
+    /// The same of the new routing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_ways: Option<WaysRow>,
     pub initial: TablesRow,
     pub routed: Missing,
     pub surviving: Missing,
@@ -79,9 +86,30 @@ pub(super) enum ScopeRow {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DrainRow {
+    /// The lanes of the layer.
+    pub lanes: VlSet,
     /// Channels that nothing comes into.
     pub sources: Vec<End>,
     pub arcs: Vec<ArcsRow>,
+}
+
+/// Who sends by which path, on which virtual layer.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WaysRow {
+    /// Paths to each destination: path k is the k-th LID of its half.
+    pub paths: usize,
+    pub destinations: Vec<End>,
+    pub groups: Vec<WaysGroupRow>,
+}
+
+/// Sources that are alike.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WaysGroupRow {
+    pub sources: Vec<End>,
+    /// By destination, then path: the layer as a hexadecimal digit, f where the path is not for these sources.
+    pub layers: String,
 }
 
 #[derive(Serialize, Deserialize)]

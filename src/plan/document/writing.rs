@@ -2,14 +2,15 @@
 
 use super::layout::Layout;
 use super::rows::{
-    ArcsRow, Document, DrainRow, End, LftRow, Missing, ScopeRow, SlToVlRow, TablesRow, WaveRow, WriteRow,
+    ArcsRow, Document, DrainRow, End, LftRow, Missing, ScopeRow, SlToVlRow, TablesRow, WaveRow, WaysGroupRow, WaysRow,
+    WriteRow,
 };
 use super::{SCHEMA, hex};
 use crate::fabric::format::{self, Format};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Guid;
-use crate::plan::{DrainGraph, Plan, PortMask, Wave};
-use crate::tables::{Lft, NodeSlToVl, SlToVl, SlToVlScope, SubnetTables, Write};
+use crate::plan::{DrainLayer, Plan, PortMask, Wave};
+use crate::tables::{Lft, NodeSlToVl, PathLayers, SlToVl, SlToVlScope, SubnetTables, Write};
 use serde::Serialize;
 use serde_json::Serializer;
 
@@ -39,7 +40,9 @@ fn document(plan: &Plan) -> Document<serde_json::Value> {
         assumptions: draft.assumptions.clone(),
         notes: draft.notes.clone(),
         waves: draft.waves.iter().map(|wave| wave_row(fabric, wave)).collect(),
-        drain: drain_row(fabric, &draft.drain),
+        drain: draft.drain.iter().map(|layer| drain_row(fabric, layer)).collect(),
+        old_ways: draft.old_ways.as_ref().map(|ways| ways_row(fabric, ways)),
+        new_ways: draft.new_ways.as_ref().map(|ways| ways_row(fabric, ways)),
         initial: tables_row(fabric, &draft.initial),
         routed: missing(fabric, &draft.routed),
         surviving: missing(fabric, &draft.surviving),
@@ -100,13 +103,27 @@ fn lanes(table: &SlToVl) -> String {
     hex::of_nibbles(table.0.map(|vl| vl.get()))
 }
 
-fn drain_row(fabric: &Fabric, graph: &DrainGraph) -> DrainRow {
+fn ways_row(fabric: &Fabric, ways: &PathLayers) -> WaysRow {
+    let ends = |ports: Vec<PortId>| ports.into_iter().map(|port| end(fabric, port)).collect();
+    let group = |(sources, layers): (Vec<PortId>, &[u8])| {
+        let digit = |&layer: &u8| char::from_digit(u32::from(layer.min(15)), 16).unwrap_or('f');
+        WaysGroupRow { sources: ends(sources), layers: layers.iter().map(digit).collect() }
+    };
+    WaysRow { paths: ways.paths(), destinations: ends(ways.destinations()), groups: ways.groups().map(group).collect() }
+}
+
+fn drain_row(fabric: &Fabric, layer: &DrainLayer) -> DrainRow {
+    let graph = &layer.graph;
     let mask = |mask: &PortMask| hex::of_bytes(mask.0);
     let arcs = graph
         .arcs()
         .iter()
         .map(|(&switch, masks)| ArcsRow { switch: guid(fabric, switch), outputs: masks.iter().map(mask).collect() });
-    DrainRow { sources: graph.sources().iter().map(|&port| end(fabric, port)).collect(), arcs: arcs.collect() }
+    DrainRow {
+        lanes: layer.lanes,
+        sources: graph.sources().iter().map(|&port| end(fabric, port)).collect(),
+        arcs: arcs.collect(),
+    }
 }
 
 fn tables_row(fabric: &Fabric, tables: &SubnetTables) -> TablesRow {

@@ -47,6 +47,8 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
         stranded: input.stranded,
         waves,
         drain: input.drain,
+        old_ways: input.old_ways,
+        new_ways: input.new_ways,
         assumptions: ASSUMPTIONS.to_vec(),
     }))
 }

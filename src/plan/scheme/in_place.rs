@@ -3,7 +3,7 @@
 //! come is started behind that, as OpenSM does: its ports go ACTIVE when every table was written.
 
 use super::{PlanInput, lane_notes, lft_writes, new_port_writes, sl_to_vl_writes, welcome_writes};
-use crate::plan::{Assumption, Barrier, Draft, DrainGraph, Lanes, Phase, Plan, Scheme, Sending, Wave};
+use crate::plan::{Assumption, Barrier, Draft, Lanes, Phase, Plan, Scheme, Sending, Wave};
 use crate::tables::Write;
 
 /// SMPs that OpenSM keeps on the wire unless told otherwise.
@@ -39,7 +39,9 @@ pub(super) fn plan(input: PlanInput) -> Plan {
         sm: input.sm,
         stranded: input.stranded,
         waves,
-        drain: DrainGraph::default(),
+        drain: Vec::new(),
+        old_ways: input.old_ways,
+        new_ways: input.new_ways,
         assumptions,
     })
 }

@@ -9,10 +9,10 @@ mod double;
 mod in_place;
 mod static_;
 
-use super::{Arming, DrainGraph, Lanes, Plan, PlanError, Policy, Scheme};
+use super::{Arming, DrainLayer, Lanes, Plan, PlanError, Policy, Scheme};
 use crate::fabric::{Fabric, Node, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum};
-use crate::tables::{LFT_BLOCK, Lft, PortState, SlToVl, SlToVlScope, SubnetTables, Write};
+use crate::tables::{LFT_BLOCK, Lft, PathLayers, PortState, SlToVl, SlToVlScope, SubnetTables, Write};
 use std::sync::Arc;
 
 /// What a planner starts from. All fabrics share one index space.
@@ -45,7 +45,11 @@ pub struct PlanInput {
     /// Virtual layers that the new routing needs.
     pub new_layers: u8,
     /// The dependencies of the routing in force, for `double`.
-    pub drain: DrainGraph,
+    pub drain: Vec<DrainLayer>,
+    /// Who sends by which path of the routing in force, on which layer; none where everybody may by each.
+    pub old_ways: Option<Arc<PathLayers>>,
+    /// The same of the new routing.
+    pub new_ways: Option<Arc<PathLayers>>,
 }
 
 /// Plans a change after a scheme.

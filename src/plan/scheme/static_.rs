@@ -2,7 +2,7 @@
 //! the stopped ports discard what they hold; its price is those packets and the gap in delivery.
 
 use super::{PlanInput, lane_notes, lft_writes, port_writes, sl_to_vl_writes, welcome_writes};
-use crate::plan::{Assumption, Barrier, Draft, DrainGraph, Lanes, Phase, Plan, Scheme, Sending, Wave};
+use crate::plan::{Assumption, Barrier, Draft, Lanes, Phase, Plan, Scheme, Sending, Wave};
 use crate::tables::{PortState, Write};
 
 /// Stop, install, start.
@@ -33,7 +33,9 @@ pub(super) fn plan(input: PlanInput) -> Plan {
         sm: input.sm,
         stranded: input.stranded,
         waves,
-        drain: DrainGraph::default(),
+        drain: Vec::new(),
+        old_ways: input.old_ways,
+        new_ways: input.new_ways,
         assumptions: vec![Assumption::InitializeDiscards],
     })
 }

@@ -23,16 +23,14 @@ use super::run::{Watch, prepare};
 use super::setting::Scenario;
 use super::stage::Stage;
 use super::summary::{Change, summary};
-use super::{ScenarioError, run as simulate};
+use super::{Engines, ScenarioError, run as simulate};
 use crate::change::Prepared;
 use crate::fabric::Fabric;
 use crate::ids::{PortNum, Sl, Vl};
 use crate::plan::{Plan, Vetted};
-use crate::routing::Engine;
 use crate::sim::{Sim, SimConfig, SimTransport};
 use crate::subnet::{SmpCounts, SubnetError};
 use crate::verify::{ClassLoop, Cycle, Dependency, Entry, LoopHop, PortLane, Refusal};
-use std::rc::Rc;
 
 /// The most that a MAD is late under the generic adversary.
 const GENERIC_DELAY_NS: u64 = 300_000;
@@ -57,26 +55,23 @@ pub fn schedule(plan: &Plan, refusal: &Refusal, config: &SimConfig) -> Result<Sc
 /// As for [`run`](super::run).
 pub fn run(
     scenario: &Scenario,
-    engine: Rc<dyn Engine>,
+    engines: impl Into<Engines>,
     watch: &mut dyn Watch,
 ) -> Result<SimulationReport, ScenarioError> {
-    let stage = Stage::set(scenario, &*engine)?;
-    let prepared = prepare(scenario, &stage, engine.clone())?;
+    let engines = engines.into();
+    let stage = Stage::set(scenario, &engines)?;
+    let prepared = prepare(scenario, &stage, &engines)?;
     match prepared.plan.refusal() {
-        None => generic(scenario, engine, watch),
+        None => generic(scenario, engines, watch),
         Some(_) => steered(scenario, &stage, &prepared),
     }
 }
 
 /// Random delays of every MAD, and sources that send all they can.
-fn generic(
-    scenario: &Scenario,
-    engine: Rc<dyn Engine>,
-    watch: &mut dyn Watch,
-) -> Result<SimulationReport, ScenarioError> {
+fn generic(scenario: &Scenario, engines: Engines, watch: &mut dyn Watch) -> Result<SimulationReport, ScenarioError> {
     let sim = SimConfig { smp_delay_ns: scenario.sim.smp_delay_ns.max(GENERIC_DELAY_NS), ..scenario.sim.clone() };
     let scenario = Scenario { sim, load: Some(scenario.load.unwrap_or(1.0)), ..scenario.clone() };
-    let report = simulate(&scenario, engine, watch)?;
+    let report = simulate(&scenario, engines, watch)?;
     let adversary = AdversaryReport { kind: "generic", reached: None, why: None, schedule: None };
     Ok(SimulationReport { adversary: Some(adversary), ..report })
 }

@@ -1,7 +1,7 @@
 //! Flushed and drained by age: the limits are read back from every switch, then that long is waited.
 
 use super::{Wait, smp_data};
-use crate::drain::{DrainAge, DrainGraph, Drained, FlushAge, Flushed, LifetimeReading, Ticket, Verdict};
+use crate::drain::{DrainAge, Drained, FlushAge, Flushed, LifetimeReading, Ticket, Verdict};
 use crate::fabric::NodeId;
 use crate::ids::VlSet;
 use crate::subnet::SubnetError;
@@ -24,12 +24,12 @@ impl<T: Transport> Manager<T> {
     pub(super) async fn drain_by_age(
         &mut self,
         ticket: Ticket,
-        graph: &DrainGraph,
+        depth: u32,
         lanes: VlSet,
     ) -> Result<Drained, SubnetError> {
         let wait = self.begin_wait(format!("drain of lanes {lanes}, by age"));
         let switches = self.live_switches()?;
-        let mut judge = DrainAge::new(ticket, lanes, graph, switches.iter().copied(), wait.begin_ns);
+        let mut judge = DrainAge::new(ticket, lanes, depth, switches.iter().copied(), wait.begin_ns);
         self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
         self.wait_for_age(&wait, judge.due_ns()).await?;
         self.proof(&wait, judge.verdict(self.transport.now_ns()))

@@ -14,7 +14,7 @@ use super::SubnetError;
 use super::exchange::{Answer, AnswerData, Body, Request};
 use super::manager::Manager;
 use super::paths::Path;
-use crate::drain::{DrainGraph, Drained, NoVerdict, Observer, Subject, Ticket, Verdict};
+use crate::drain::{DrainLayer, Drained, LayersJudge, NoVerdict, Observer, Subject, Ticket, Verdict};
 use crate::fabric::{NodeId, PortId};
 use crate::ids::{Half, VlSet};
 use crate::transport::Transport;
@@ -33,17 +33,53 @@ impl<T: Transport> Manager<T> {
     pub(super) async fn await_drained(
         &mut self,
         ticket: Ticket,
-        graph: &DrainGraph,
+        layers: &[DrainLayer],
         observer: Observer,
         lanes: VlSet,
         half: Half,
     ) -> Result<Drained, SubnetError> {
-        match observer {
-            Observer::Token => self.drain_by_tokens(ticket, graph, lanes).await,
-            Observer::Poll => self.drain_by_polling(ticket, graph, lanes).await,
-            Observer::Conservation => self.drain_by_conservation(ticket, lanes, half).await,
-            Observer::Lifetime => self.drain_by_age(ticket, graph, lanes).await,
+        match (observer, layers) {
+            (Observer::Conservation, _) => self.drain_by_conservation(ticket, lanes, half).await,
+            (Observer::Lifetime, _) => {
+                let depth = layers.iter().map(|layer| layer.graph.depth()).max().unwrap_or(0);
+                self.drain_by_age(ticket, depth, lanes).await
+            }
+            (_, [layer]) if layer.lanes == lanes => self.drain_layer(ticket, layer, observer).await,
+            _ => self.drain_layers(ticket, layers, observer, lanes).await,
         }
+    }
+
+    async fn drain_layer(
+        &mut self,
+        ticket: Ticket,
+        layer: &DrainLayer,
+        observer: Observer,
+    ) -> Result<Drained, SubnetError> {
+        match observer {
+            Observer::Poll => self.drain_by_polling(ticket, &layer.graph, layer.lanes).await,
+            _ => self.drain_by_tokens(ticket, &layer.graph, layer.lanes).await,
+        }
+    }
+
+    /// One layer after the other, and once more from the first.
+    async fn drain_layers(
+        &mut self,
+        ticket: Ticket,
+        layers: &[DrainLayer],
+        observer: Observer,
+        lanes: VlSet,
+    ) -> Result<Drained, SubnetError> {
+        let mut judge = LayersJudge::new(ticket, layers.iter().map(|layer| layer.lanes).collect());
+        let mut last = None;
+        while let Some((layer, part)) = judge.due() {
+            let drained = self.drain_layer(part, &layers[layer], observer).await?;
+            judge.fold(&drained);
+            last = Some(drained);
+        }
+        last.and_then(|last| judge.verdict(lanes, &last)).ok_or_else(|| SubnetError::NoVerdict {
+            awaited: format!("drain of lanes {lanes}"),
+            reason: "the layers to be drained do not cover these lanes".to_string(),
+        })
     }
 
     fn begin_wait(&self, awaited: impl Into<String>) -> Wait {

@@ -1,0 +1,39 @@
+//! The fewest configurations that any heuristic finds. Which one wins differs from destination to destination; all of
+//! them together take little longer than the split graph.
+
+use super::{Colour, Configurations, Configure, Dsatur, Greedy, Order, SplitMerge};
+use crate::lid::Splits;
+
+pub(super) const NAME: &str = "best";
+
+/// The heuristic. Of equals: greedy, color/L, DSATUR, split-merge/L, color/S, split-merge/S. What reaches
+/// [`Splits::crossing`] ends the search, since nothing can be less.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Best;
+
+impl Configure for Best {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn configure(&self, splits: &Splits) -> Configurations {
+        let others: [&dyn Configure; 5] = [
+            &Colour(Order::Largest),
+            &Dsatur,
+            &SplitMerge(Order::Largest),
+            &Colour(Order::Smallest),
+            &SplitMerge(Order::Smallest),
+        ];
+        let mut best = Greedy.configure(splits);
+        for heuristic in others {
+            if best.count() <= splits.crossing().len() {
+                break;
+            }
+            let found = heuristic.configure(splits);
+            if found.count() < best.count() {
+                best = found;
+            }
+        }
+        best
+    }
+}

@@ -1,0 +1,91 @@
+//! The fewest configurations, by proof: bounds from below (a clique) and above (the heuristics), and between them, from
+//! above downwards, the question whether one colour less will do. What is left after reduction is searched by branch and
+//! bound; a search that runs out of steps leaves the question open, and the answer says so.
+
+mod clique;
+mod reduce;
+mod search;
+
+use super::{Best, Configurations, Configure};
+use crate::lid::Splits;
+use reduce::Reduced;
+use search::Found;
+
+pub(super) const NAME: &str = "exact";
+
+/// The least number, as far as its steps carry; beyond, the fewest that were found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Exact {
+    /// The most steps for one destination; a step gives one class one colour.
+    pub steps: u64,
+}
+
+impl Default for Exact {
+    fn default() -> Exact {
+        Exact { steps: 1_000_000 }
+    }
+}
+
+impl Configure for Exact {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn configure(&self, splits: &Splits) -> Configurations {
+        optimum(splits, self.steps).configurations
+    }
+}
+
+/// What is known of the least number of configurations.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Optimum {
+    /// The fewest that were found.
+    pub configurations: Configurations,
+    /// Proved: fewer are impossible.
+    pub least: usize,
+}
+
+impl Optimum {
+    /// Whether the fewest found are the fewest there can be.
+    pub fn is_proved(&self) -> bool {
+        self.configurations.count() == self.least
+    }
+}
+
+/// The fewest configurations of a destination, within so many steps.
+pub fn optimum(splits: &Splits, steps: u64) -> Optimum {
+    let mut fewest = Best.configure(splits);
+    if splits.crossing().len() >= fewest.count() {
+        return Optimum { least: fewest.count(), configurations: fewest };
+    }
+    let clique = clique::large(splits);
+    let mut left = steps;
+    while clique.len() < fewest.count() {
+        let wanted = fewest.count() - 1;
+        match colour(splits, wanted, &clique, &mut left) {
+            Found::Colouring(of_class) => fewest = Configurations::new(of_class),
+            Found::Nothing => return Optimum { least: fewest.count(), configurations: fewest },
+            Found::Unknown => return Optimum { least: clique.len(), configurations: fewest },
+        }
+    }
+    Optimum { least: clique.len(), configurations: fewest }
+}
+
+/// A colouring in so many colours.
+fn colour(splits: &Splits, colours: usize, clique: &[usize], steps: &mut u64) -> Found {
+    let reduced = Reduced::of(splits, colours);
+    let mut of_class = vec![usize::MAX; splits.len()];
+    let mut unknown = false;
+    for part in reduced.components(splits) {
+        match search::colour(splits, &part, colours, clique, steps) {
+            Found::Colouring(found) => part.iter().zip(found).for_each(|(&class, colour)| of_class[class] = colour),
+            Found::Nothing => return Found::Nothing,
+            Found::Unknown => unknown = true,
+        }
+    }
+    if unknown {
+        return Found::Unknown;
+    }
+    reduced.restore(splits, &mut of_class);
+    Found::Colouring(of_class)
+}

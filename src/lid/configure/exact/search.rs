@@ -1,0 +1,90 @@
+//! Branch and bound over a connected part: always the class with fewest colours left (Brélaz), each colour in turn, a
+//! colour not used before only once, since those are alike.
+
+use crate::lid::Splits;
+
+/// The answer to a question of so many colours.
+pub(super) enum Found {
+    /// By class: its colour.
+    Colouring(Vec<usize>),
+    /// There is none.
+    Nothing,
+    /// The steps ran out.
+    Unknown,
+}
+
+const NONE: usize = usize::MAX;
+
+/// A colouring of the classes of `part`, in their order.
+pub(super) fn colour(splits: &Splits, part: &[usize], colours: usize, clique: &[usize], steps: &mut u64) -> Found {
+    let mut rank = vec![NONE; splits.len()];
+    part.iter().enumerate().for_each(|(at, &class)| rank[class] = at);
+    let partners = |&class: &usize| splits.apart(class).ones().map(|other| rank[other]).filter(|&at| at != NONE);
+    let partners: Vec<Vec<usize>> = part.iter().map(|class| partners(class).collect()).collect();
+    let fixed: Vec<usize> = clique.iter().map(|&class| rank[class]).filter(|&at| at != NONE).collect();
+    if fixed.len() > colours {
+        return Found::Nothing;
+    }
+    let mut search = Search::new(partners, colours);
+    fixed.iter().enumerate().for_each(|(colour, &at)| search.give(at, colour));
+    match search.extend(fixed.len(), steps) {
+        Some(true) => Found::Colouring(search.of),
+        Some(false) => Found::Nothing,
+        None => Found::Unknown,
+    }
+}
+
+struct Search {
+    partners: Vec<Vec<usize>>,
+    colours: usize,
+    /// By class: its colour, or [`NONE`].
+    of: Vec<usize>,
+    /// By class and colour: how many partners have it.
+    barred: Vec<u32>,
+    /// By class: how many colours its partners have.
+    saturation: Vec<usize>,
+}
+
+impl Search {
+    fn new(partners: Vec<Vec<usize>>, colours: usize) -> Search {
+        let size = partners.len();
+        let (of, barred, saturation) = (vec![NONE; size], vec![0; size * colours], vec![0; size]);
+        Search { partners, colours, of, barred, saturation }
+    }
+
+    /// Whether what has no colour yet can have one, `used` colours being in use; none where the steps run out.
+    fn extend(&mut self, used: usize, steps: &mut u64) -> Option<bool> {
+        let open = (0..self.of.len()).filter(|&at| self.of[at] == NONE);
+        let Some(at) = open.max_by_key(|&at| (self.saturation[at], self.partners[at].len())) else { return Some(true) };
+        for colour in 0..self.colours.min(used + 1) {
+            if self.barred[at * self.colours + colour] > 0 {
+                continue;
+            }
+            *steps = steps.checked_sub(1)?;
+            self.give(at, colour);
+            if self.extend(used.max(colour + 1), steps)? {
+                return Some(true);
+            }
+            self.take(at, colour);
+        }
+        Some(false)
+    }
+
+    fn give(&mut self, at: usize, colour: usize) {
+        self.of[at] = colour;
+        for &other in &self.partners[at] {
+            let barred = &mut self.barred[other * self.colours + colour];
+            self.saturation[other] += usize::from(*barred == 0);
+            *barred += 1;
+        }
+    }
+
+    fn take(&mut self, at: usize, colour: usize) {
+        self.of[at] = NONE;
+        for &other in &self.partners[at] {
+            let barred = &mut self.barred[other * self.colours + colour];
+            *barred -= 1;
+            self.saturation[other] -= usize::from(*barred == 0);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Split-merge (seed 002, section 4.2, figure 7): all paths in one part, which is split at one switch after the other;
+//! then greedy over the parts.
+//!
+//! The paper leaves open where paths go that do not pass the switch: they stay with those that leave it by the lowest
+//! port. Parts are merged in the order of their first paths.
+
+use super::greedy::merged;
+use super::{Configurations, Configure, Order};
+use crate::fabric::NodeId;
+use crate::ids::PortNum;
+use crate::lid::Splits;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// The heuristic: which switches it splits at first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SplitMerge(pub Order);
+
+impl Configure for SplitMerge {
+    fn name(&self) -> &'static str {
+        match self.0 {
+            Order::Smallest => "split-merge/S",
+            Order::Largest => "split-merge/L",
+        }
+    }
+
+    fn configure(&self, splits: &Splits) -> Configurations {
+        let outputs: Vec<BTreeMap<NodeId, PortNum>> = (0..splits.len())
+            .map(|class| splits.hops(class).iter().map(|hop| (hop.switch, hop.output)).collect())
+            .collect();
+        let mut parts = vec![(0..splits.len()).collect::<Vec<usize>>()];
+        for switch in self.switches(splits) {
+            let split = |part: Vec<usize>| split_at(part, |class| outputs[class].get(&switch).copied());
+            parts = parts.into_iter().flat_map(split).collect();
+        }
+        parts.sort_unstable();
+        merged(splits, parts)
+    }
+}
+
+impl SplitMerge {
+    /// The switches in order of use.
+    fn switches(self, splits: &Splits) -> Vec<NodeId> {
+        let mut used: BTreeMap<NodeId, usize> = BTreeMap::new();
+        for class in 0..splits.len() {
+            splits.hops(class).iter().for_each(|hop| *used.entry(hop.switch).or_default() += splits.weight(class));
+        }
+        let mut switches: Vec<(usize, NodeId)> = used.into_iter().map(|(switch, paths)| (paths, switch)).collect();
+        match self.0 {
+            Order::Smallest => switches.sort_unstable(),
+            Order::Largest => switches.sort_unstable_by_key(|&(paths, switch)| (Reverse(paths), switch)),
+        }
+        switches.into_iter().map(|(_, switch)| switch).collect()
+    }
+}
+
+/// One part for each output, whoever has none with the first.
+fn split_at(part: Vec<usize>, output: impl Fn(usize) -> Option<PortNum>) -> Vec<Vec<usize>> {
+    let mut by_output: BTreeMap<PortNum, Vec<usize>> = BTreeMap::new();
+    let lowest = part.iter().filter_map(|&class| output(class)).min().unwrap_or_default();
+    part.into_iter().for_each(|class| by_output.entry(output(class).unwrap_or(lowest)).or_default().push(class));
+    by_output.into_values().collect()
+}

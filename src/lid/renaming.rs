@@ -1,0 +1,142 @@
+//! Destination renaming (López, Flich, Duato, ICPP 2001; "seed 000"), with its tables as values.
+//!
+//! On entry: table P, a [`PathSet`], and how many ids each destination may have. On return: table H, the id by which each
+//! source sends (by path, so that a pair may have several), and tables R, the forwarding entries of each switch. An id is
+//! a LID counted from the destination's first. Ids are found one path after the other: the first on which the path parts
+//! from no path before it (figures 3 and 4, `ValidId`). Entries are a set: the procedure as printed appends an entry
+//! again for every path that uses it. The smallest LMC of a port, which the paper leaves out, is that of the highest id in
+//! use. Lacks on purpose: fewer ids by looking at all paths at once (`configure`).
+
+use super::by_path::PathLids;
+use super::random_table::RandomTable;
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Half, Lid, Lmc, PortNum};
+use crate::tables::{Path, PathSet};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// The most ids that an LMC can give.
+pub const MOST_IDS: usize = 128;
+
+/// No id is left on which a path is free of conflicts.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the path from {from} to {to} parts from an earlier one on each of the {ids} ids of {to}: give it a larger LMC \
+     (7 at most, 128 ids), or let an LID heuristic share ids better"
+)]
+pub struct IdsExhausted {
+    /// The destination.
+    pub to: String,
+    /// The source.
+    pub from: String,
+    /// The ids that it has.
+    pub ids: usize,
+}
+
+/// A destination's name in a packet: the port, and which of its ids.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Name {
+    /// The port.
+    pub destination: PortId,
+    /// Its id, from nought: the name that everybody would use without renaming.
+    pub id: u32,
+}
+
+/// What renaming gives: tables R and H.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Renaming {
+    /// H, by path.
+    ids: Vec<u32>,
+    /// R, by switch.
+    entries: BTreeMap<NodeId, BTreeMap<Name, PortNum>>,
+    /// By rank of the destination: ids in use.
+    needed: Vec<u32>,
+}
+
+/// Renames, with `last(destination)` ids for each.
+///
+/// # Errors
+/// Ids that do not suffice: the paper's `HALT`.
+pub fn rename(fabric: &Fabric, paths: &PathSet, ids: impl Fn(PortId) -> usize) -> Result<Renaming, IdsExhausted> {
+    let mut entries: FxHashMap<(NodeId, Name), PortNum> = FxHashMap::default();
+    let mut chosen = Vec::with_capacity(paths.len());
+    let mut most: FxHashMap<PortId, u32> = FxHashMap::default();
+    for path in paths.iter() {
+        let ids = ids(path.destination).min(MOST_IDS);
+        let name = valid_id(&entries, path, ids as u32).ok_or_else(|| IdsExhausted {
+            to: fabric.describe_port(path.destination),
+            from: fabric.describe_port(path.source),
+            ids,
+        })?;
+        entries.extend(path.hops.iter().map(|hop| ((hop.switch, name), hop.output)));
+        let most = most.entry(name.destination).or_default();
+        *most = (*most).max(name.id + 1);
+        chosen.push(name.id);
+    }
+    let mut by_switch: BTreeMap<NodeId, BTreeMap<Name, PortNum>> = BTreeMap::new();
+    for ((switch, name), output) in entries {
+        by_switch.entry(switch).or_default().insert(name, output);
+    }
+    let needed = paths.destinations().iter().map(|port| most.get(port).copied().unwrap_or(0)).collect();
+    Ok(Renaming { ids: chosen, entries: by_switch, needed })
+}
+
+/// The first id on which no switch of the path sends elsewhere.
+fn valid_id(entries: &FxHashMap<(NodeId, Name), PortNum>, path: Path<'_>, ids: u32) -> Option<Name> {
+    let names = (0..ids).map(|id| Name { destination: path.destination, id });
+    let free = |name: &Name| {
+        let elsewhere = |output: PortNum, there: &PortNum| *there != output;
+        !path.hops.iter().any(|hop| entries.get(&(hop.switch, *name)).is_some_and(|there| elsewhere(hop.output, there)))
+    };
+    names.into_iter().find(free)
+}
+
+impl Renaming {
+    /// By path, in the order of the set: the id by which its source sends.
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    /// Table R of a switch: the entries that paths use.
+    pub fn table(&self, switch: NodeId) -> impl Iterator<Item = (Name, PortNum)> + '_ {
+        self.entries.get(&switch).into_iter().flatten().map(|(&name, &output)| (name, output))
+    }
+
+    /// Entries of all switches: those of ids that everybody would use (0), and those of others.
+    pub fn entries(&self) -> (usize, usize) {
+        let names = || self.entries.values().flat_map(BTreeMap::keys);
+        let original = names().filter(|name| name.id == 0).count();
+        (original, names().count() - original)
+    }
+
+    /// By rank of the destination: how many ids are in use.
+    pub fn needed(&self) -> &[u32] {
+        &self.needed
+    }
+
+    /// The smallest LMC that gives the destination of this rank its ids.
+    pub fn lmc(&self, rank: usize) -> Lmc {
+        Lmc::masked(self.needed[rank].max(1).next_power_of_two().ilog2() as u8)
+    }
+
+    /// The same as LIDs of paths.
+    pub fn path_lids(&self) -> PathLids {
+        PathLids::new(self.ids.clone(), self.needed.clone())
+    }
+
+    /// The random forwarding tables of all switches, by node: each name as the LID of that number in a half.
+    ///
+    /// # Panics
+    /// A half with fewer LIDs than a destination has ids.
+    pub fn random_tables(&self, fabric: &Fabric, half: Half) -> Vec<RandomTable> {
+        let lid = |name: Name| -> Lid {
+            let own = fabric.half_lids(name.destination, half).nth(name.id as usize);
+            own.unwrap_or_else(|| panic!("{} has no id {}", fabric.describe_port(name.destination), name.id))
+        };
+        let mut tables = vec![RandomTable::default(); fabric.node_count()];
+        for (switch, entries) in &self.entries {
+            tables[switch.index()] = entries.iter().map(|(&name, &output)| (lid(name), output)).collect();
+        }
+        tables
+    }
+}

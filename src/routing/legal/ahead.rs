@@ -1,0 +1,70 @@
+//! How many hops are ahead: from every switch to every other by legal paths, for packets that came down and for others.
+
+use super::{Channel, Channels};
+
+/// No legal path.
+const FAR: u16 = u16::MAX;
+
+/// Shape: `hops[(target × rows + row) × 2 + came down]`, in channels between switches.
+pub(in crate::routing) struct Ahead {
+    rows: usize,
+    hops: Vec<u16>,
+}
+
+impl Ahead {
+    pub fn of(channels: &Channels) -> Ahead {
+        let rows = channels.rows();
+        let mut ahead = Ahead { rows, hops: vec![FAR; rows * rows * 2] };
+        channels.order().iter().for_each(|&target| ahead.measure(channels, target));
+        ahead
+    }
+
+    /// Ways down alone are found backwards from the target; then every row by rising number, for a way up leads to a row
+    /// whose hops are known by then.
+    fn measure(&mut self, channels: &Channels, target: usize) {
+        let hops = &mut self.hops[target * self.rows * 2..(target + 1) * self.rows * 2];
+        hops[target * 2 + 1] = 0;
+        let (mut queue, mut next) = (vec![target], 0);
+        while let Some(&row) = queue.get(next) {
+            next += 1;
+            // A link that leads up from here leads down from its other end.
+            for (_, above) in channels.out_of(row).filter(|(_, channel)| channel.up) {
+                if hops[above.to * 2 + 1] == FAR {
+                    hops[above.to * 2 + 1] = hops[row * 2 + 1] + 1;
+                    queue.push(above.to);
+                }
+            }
+        }
+        for &row in channels.order() {
+            let above = channels.out_of(row).filter(|(_, channel)| channel.up);
+            let over = above.map(|(_, channel)| hops[channel.to * 2].saturating_add(1)).min().unwrap_or(FAR);
+            hops[row * 2] = over.min(hops[row * 2 + 1]);
+        }
+    }
+
+    /// Hops from `row` to `target` for a packet that came down to `row`, or did not; none where no legal path leads on.
+    pub fn hops(&self, target: usize, row: usize, came_down: bool) -> Option<u16> {
+        let hops = self.raw(target, row, came_down);
+        (hops != FAR).then_some(hops)
+    }
+
+    fn raw(&self, target: usize, row: usize, came_down: bool) -> u16 {
+        self.hops[(target * self.rows + row) * 2 + usize::from(came_down)]
+    }
+
+    /// The channels by which the shortest legal paths to `target` leave `row`.
+    pub fn onward<'a>(
+        &'a self,
+        channels: &'a Channels,
+        target: usize,
+        row: usize,
+        came_down: bool,
+    ) -> impl Iterator<Item = (u32, Channel)> + 'a {
+        let here = self.raw(target, row, came_down);
+        let nearer = move |channel: &Channel| {
+            let there = self.raw(target, channel.to, !channel.up);
+            there != FAR && there + 1 == here
+        };
+        channels.onward(row, came_down).filter(move |(_, channel)| nearer(channel))
+    }
+}

@@ -1,0 +1,82 @@
+//! What a path engine works on: a fabric's channels under a rule, and the ports that are to be joined; and how paths
+//! between switches become paths between ports.
+
+use super::{Channels, TurnModel, TurnRule, Way, switches};
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::PortNum;
+use crate::routing::up_down::root_among;
+use crate::routing::{Connectivity, Demand, RouteError};
+use crate::tables::{Path, PathSet};
+
+/// A port that sends and receives, and where it hangs.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::routing) struct End {
+    pub port: PortId,
+    /// The switch that delivers to it.
+    pub row: usize,
+    /// The switch's port towards it; 0 for the switch itself.
+    pub last: PortNum,
+}
+
+/// A fabric as an engine sees it.
+pub(in crate::routing) struct Survey<'a> {
+    pub fabric: &'a Fabric,
+    pub channels: Channels,
+    pub root: NodeId,
+    /// Demanded end ports, in the order of the demand.
+    pub ends: Vec<End>,
+    /// Demanded switches, in the order of the demand.
+    pub switches: Vec<End>,
+    engine: &'static str,
+    destinations: Vec<PortId>,
+}
+
+impl<'a> Survey<'a> {
+    /// Checks the demand and numbers the switches; none where the fabric has no switch, so that there are no paths.
+    pub fn of(
+        engine: &'static str,
+        (model, root): (TurnModel, Option<NodeId>),
+        fabric: &'a Fabric,
+        demand: &Demand,
+    ) -> Result<Option<Survey<'a>>, RouteError> {
+        if !(1..=128).contains(&demand.paths) {
+            return Err(RouteError::Paths { engine, paths: demand.paths });
+        }
+        Connectivity::of(fabric).check(engine, fabric, demand)?;
+        let Some(root) = root.or_else(|| root_among(fabric, &demand.destinations)) else { return Ok(None) };
+        let absent = || RouteError::RootAbsent { engine, root: fabric.describe_node(root) };
+        let rule = TurnRule::new(model, fabric, root).ok_or_else(absent)?;
+        let channels = Channels::of(fabric, &rule);
+        let end = |port: PortId| {
+            let delivery = channels.graph().delivery(fabric, port).filter(|&(row, _)| channels.reaches(row));
+            let (named, port_named) = (|| fabric.describe_node(root), || fabric.describe_port(port));
+            let apart = || RouteError::RootApart { engine, root: named(), port: port_named() };
+            delivery.map(|(row, last)| End { port, row, last }).ok_or_else(apart)
+        };
+        let all: Vec<End> = demand.destinations.iter().map(|&port| end(port)).collect::<Result<_, _>>()?;
+        let (switches, ends) = all.into_iter().partition(|end| end.last == PortNum::ZERO);
+        Ok(Some(Survey { fabric, channels, root, ends, switches, engine, destinations: demand.destinations.clone() }))
+    }
+
+    /// A path for every ordered pair of end ports, source by source: `choose` leaves in its last argument a way from the
+    /// switch of the first port to that of the second. Behind them, paths from switches, then paths to switches.
+    pub fn join(&self, mut choose: impl FnMut(&End, &End, &mut Way)) -> PathSet {
+        let mut paths = PathSet::new(self.engine, self.destinations.clone());
+        paths.set_root(self.root);
+        let (mut way, mut hops) = (Way::new(), Vec::new());
+        for source in &self.ends {
+            for destination in self.ends.iter().filter(|destination| destination.port != source.port) {
+                choose(source, destination, &mut way);
+                self.channels.hops(&way, destination.row, destination.last, &mut hops);
+                paths.push(Path { source: source.port, destination: destination.port, layer: 0, hops: &hops });
+            }
+        }
+        switches::join(self, &mut paths);
+        paths
+    }
+
+    /// No paths, for a fabric without switches.
+    pub fn nothing(engine: &'static str, demand: &Demand) -> PathSet {
+        PathSet::new(engine, demand.destinations.clone())
+    }
+}

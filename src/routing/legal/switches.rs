@@ -1,0 +1,125 @@
+//! Paths from and to switches, for management: none of them asks for a LID that traffic did not need already.
+//!
+//! To an end port a switch sends as some path of an end port goes on from it. Where none passes it, it sends to a neighbour
+//! and from there as that one does, as far as that is legal; where nothing of the kind is, by a shortest legal path. To a
+//! switch, which has one LID, everybody sends along one [`Tree`].
+
+use super::{Ahead, Channels, End, Lightest, Survey, Tree, Way};
+use crate::tables::{Hop, Path, PathSet};
+
+/// Adds the paths from switches to end ports, then those to switches, destination by destination.
+pub(super) fn join(survey: &Survey<'_>, paths: &mut PathSet) {
+    if survey.switches.is_empty() {
+        return;
+    }
+    let ahead = Ahead::of(&survey.channels);
+    let by_destination = paths.by_destination(survey.fabric);
+    let mut rank = vec![usize::MAX; survey.fabric.port_count()];
+    paths.destinations().iter().enumerate().for_each(|(at, port)| rank[port.index()] = at);
+    for end in &survey.ends {
+        let mut follow = Follow::new(survey, end);
+        by_destination[rank[end.port.index()]].iter().for_each(|&at| follow.note(&paths.get(at as usize)));
+        follow.spread();
+        follow.fall_back(&ahead);
+        follow.add(paths);
+    }
+    along_trees(survey, &ahead, paths);
+}
+
+/// The hops by which switches send to one end port.
+struct Follow<'a, 'b> {
+    survey: &'a Survey<'b>,
+    end: &'a End,
+    /// By row.
+    hops: Vec<Option<Vec<Hop>>>,
+}
+
+impl<'a, 'b> Follow<'a, 'b> {
+    fn new(survey: &'a Survey<'b>, end: &'a End) -> Follow<'a, 'b> {
+        let mut hops = vec![None; survey.channels.rows()];
+        hops[end.row] = Some(vec![Hop { switch: survey.channels.graph().node(end.row), output: end.last }]);
+        Follow { survey, end, hops }
+    }
+
+    /// Every switch that a path passes may send as the path goes on.
+    fn note(&mut self, path: &Path<'_>) {
+        let graph = self.survey.channels.graph();
+        for (at, hop) in path.hops.iter().enumerate() {
+            if let Some(empty) = graph.row_of(hop.switch).map(|row| &mut self.hops[row]).filter(|there| there.is_none())
+            {
+                *empty = Some(path.hops[at..].to_vec());
+            }
+        }
+    }
+
+    /// Switches that no path passes join those that some path does, the nearest to the end first.
+    fn spread(&mut self) {
+        while let Some((_, row, number)) = self.nearest() {
+            let channel = self.survey.channels.get(number);
+            let own = Hop { switch: self.survey.channels.graph().node(row), output: channel.port };
+            let rest = self.hops[channel.to].iter().flatten().copied();
+            self.hops[row] = Some(std::iter::once(own).chain(rest).collect());
+        }
+    }
+
+    fn nearest(&self) -> Option<(usize, usize, u32)> {
+        let channels = &self.survey.channels;
+        let open = channels.order().iter().copied().filter(|&row| self.hops[row].is_none());
+        let steps = open.flat_map(|row| channels.out_of(row).map(move |(number, channel)| (row, number, channel)));
+        let legal = steps.filter_map(|(row, number, channel)| {
+            let rest = self.hops[channel.to].as_ref()?;
+            (channel.up || !self.turns_up(rest)).then_some((rest.len(), row, number))
+        });
+        legal.min()
+    }
+
+    /// Whether hops begin with a way up.
+    fn turns_up(&self, hops: &[Hop]) -> bool {
+        let graph = self.survey.channels.graph();
+        let [first, second, ..] = hops else { return false };
+        let (from, to) = (graph.row_of(first.switch), graph.row_of(second.switch));
+        from.zip(to).is_some_and(|(from, to)| {
+            self.survey.channels.out_of(from).any(|(_, channel)| channel.to == to && channel.up)
+        })
+    }
+
+    fn fall_back(&mut self, ahead: &Ahead) {
+        let channels: &Channels = &self.survey.channels;
+        let mut lightest = Lightest::new(channels, ahead);
+        let mut way = Way::new();
+        for &row in channels.order() {
+            if self.hops[row].is_none()
+                && lightest.find((row, self.end.row), |_| Some(1), |a, b| a + b, &mut way).is_some()
+            {
+                let mut hops = Vec::new();
+                channels.hops(&way, self.end.row, self.end.last, &mut hops);
+                self.hops[row] = Some(hops);
+            }
+        }
+    }
+
+    fn add(&self, paths: &mut PathSet) {
+        for switch in &self.survey.switches {
+            let hops = self.hops[switch.row].as_deref().unwrap_or_default();
+            paths.push(Path { source: switch.port, destination: self.end.port, layer: 0, hops });
+        }
+    }
+}
+
+fn along_trees(survey: &Survey<'_>, ahead: &Ahead, paths: &mut PathSet) {
+    let mut tree = Tree::new(&survey.channels, ahead);
+    let (mut way, mut hops) = (Way::new(), Vec::new());
+    for target in &survey.switches {
+        tree.aim(target.row);
+        for source in survey.switches.iter().chain(&survey.ends).filter(|source| source.port != target.port) {
+            way.clear();
+            let mut row = source.row;
+            while let Some(number) = tree.choices(row).next() {
+                way.push(number);
+                row = survey.channels.get(number).to;
+            }
+            survey.channels.hops(&way, target.row, target.last, &mut hops);
+            paths.push(Path { source: source.port, destination: target.port, layer: 0, hops: &hops });
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Shortest-widest (seed 002, section 5.1): pairs source by source, channels with a weight that starts at 1 and grows by 1
+//! with every path; each pair gets the legal path of fewest hops, of those the one of least weight in all.
+//!
+//! Weights are of channels: the two directions of a link count apart. Of equals, the path found first, channels in rising
+//! order of switch and port.
+
+use super::legal::{Ahead, Lightest, Survey, TurnModel};
+use super::up_down_paths::Load;
+use super::{Demand, PathEngine, RouteError};
+use crate::fabric::{Fabric, NodeId};
+use crate::tables::PathSet;
+
+pub(super) const NAME: &str = "shortest-widest";
+
+/// The engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ShortestWidest {
+    /// Which paths are legal; up*/down* in the paper.
+    pub model: TurnModel,
+    /// The root; where none is given, as [`super::UpDown`] chooses it. The paper's is [`super::random_root`].
+    pub root: Option<NodeId>,
+}
+
+impl PathEngine for ShortestWidest {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn paths(&self, fabric: &Fabric, demand: &Demand) -> Result<PathSet, RouteError> {
+        let survey = Survey::of(NAME, (self.model, self.root), fabric, demand)?;
+        Ok(survey.map_or_else(|| Survey::nothing(NAME, demand), |survey| choose(&survey)))
+    }
+}
+
+fn choose(survey: &Survey<'_>) -> PathSet {
+    let ahead = Ahead::of(&survey.channels);
+    let mut lightest = Lightest::new(&survey.channels, &ahead);
+    let mut load = Load::of(&survey.channels);
+    survey.join(|from, to, way| {
+        lightest.find((from.row, to.row), |channel| Some(1 + load.on(channel)), |sum, weight| sum + weight, way);
+        load.add(way);
+    })
+}

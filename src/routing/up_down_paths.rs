@@ -1,0 +1,94 @@
+//! One of the shortest legal paths of up*/down* for each pair of ports, at random or by load.
+//!
+//! At random, every shortest legal path of a pair is as likely as any other (seed 000, section 4: "shortest paths are
+//! randomly computed"). By load, pairs are taken source by source, and each gets the path whose busiest channel carries
+//! the fewest paths so far, of those the path whose channels carry the fewest together.
+
+use super::legal::{Ahead, Channels, Lightest, RandomWays, Survey, TurnModel, Way};
+use super::{Demand, PathEngine, RouteError};
+use crate::fabric::{Fabric, NodeId};
+use crate::tables::PathSet;
+use rand::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+
+pub(super) const RANDOM: &str = "up-down-random";
+pub(super) const BALANCED: &str = "up-down-balanced";
+
+/// The engine with random choice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct UpDownRandom {
+    /// The root; where none is given, as [`super::UpDown`] chooses it.
+    pub root: Option<NodeId>,
+    /// Seeds the choices.
+    pub seed: u64,
+}
+
+/// The engine that chooses by load.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct UpDownBalanced {
+    /// The root; where none is given, as [`super::UpDown`] chooses it.
+    pub root: Option<NodeId>,
+}
+
+impl PathEngine for UpDownRandom {
+    fn name(&self) -> &'static str {
+        RANDOM
+    }
+
+    fn paths(&self, fabric: &Fabric, demand: &Demand) -> Result<PathSet, RouteError> {
+        let survey = Survey::of(RANDOM, (TurnModel::UpDown, self.root), fabric, demand)?;
+        Ok(survey.map_or_else(|| Survey::nothing(RANDOM, demand), |survey| at_random(&survey, self.seed)))
+    }
+}
+
+impl PathEngine for UpDownBalanced {
+    fn name(&self) -> &'static str {
+        BALANCED
+    }
+
+    fn paths(&self, fabric: &Fabric, demand: &Demand) -> Result<PathSet, RouteError> {
+        let survey = Survey::of(BALANCED, (TurnModel::UpDown, self.root), fabric, demand)?;
+        Ok(survey.map_or_else(|| Survey::nothing(BALANCED, demand), |survey| balanced(&survey)))
+    }
+}
+
+/// A random one of the shortest legal paths of every pair.
+pub(super) fn at_random(survey: &Survey<'_>, seed: u64) -> PathSet {
+    let ahead = Ahead::of(&survey.channels);
+    let ways = RandomWays::of(&survey.channels, &ahead);
+    let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    survey.join(|from, to, way| ways.draw(&survey.channels, &ahead, from.row, to.row, &mut rng, way))
+}
+
+/// The least loaded of the shortest legal paths of every pair.
+pub(super) fn balanced(survey: &Survey<'_>) -> PathSet {
+    let ahead = Ahead::of(&survey.channels);
+    let mut lightest = Lightest::new(&survey.channels, &ahead);
+    let mut load = Load::of(&survey.channels);
+    survey.join(|from, to, way| {
+        let ends = (from.row, to.row);
+        let busiest = lightest.find(ends, |channel| Some(load.on(channel)), u64::max, way);
+        let within = |channel| Some(load.on(channel)).filter(|&load| Some(load) <= busiest);
+        lightest.find(ends, within, |sum, load| sum + load, way);
+        load.add(way);
+    })
+}
+
+/// How many paths take each channel.
+pub(super) struct Load {
+    paths: Vec<u64>,
+}
+
+impl Load {
+    pub fn of(channels: &Channels) -> Load {
+        Load { paths: vec![0; channels.len()] }
+    }
+
+    pub fn on(&self, channel: u32) -> u64 {
+        self.paths[channel as usize]
+    }
+
+    pub fn add(&mut self, way: &Way) {
+        way.iter().for_each(|&channel| self.paths[channel as usize] += 1);
+    }
+}

@@ -1,0 +1,98 @@
+//! What each link carries when every end port sends as much to each other end port.
+
+use super::{PathSet, RoutingFunction};
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::PortNum;
+
+/// By channel out of a switch: the load under uniform traffic, in units of what one end port sends to all others together
+/// (seed 002, section 5.2). A port that sends by several paths sends as much by each. Paths from and to switches bear no
+/// traffic. Links into end ports are counted with the rest; what an end port sends into the fabric is 1 and is not.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LinkLoad {
+    /// By port: paths that leave by it.
+    paths: Vec<u64>,
+    /// Paths in all.
+    total: u64,
+    /// End ports that send.
+    sources: u64,
+}
+
+impl LinkLoad {
+    /// The load by the paths of a set.
+    pub fn of_paths(fabric: &Fabric, paths: &PathSet) -> LinkLoad {
+        let mut load = LinkLoad::none(fabric);
+        let mut sends = vec![false; fabric.port_count()];
+        let traffic =
+            paths.iter().filter(|path| !is_switch(fabric, path.source) && !is_switch(fabric, path.destination));
+        for path in traffic {
+            sends[path.source.index()] = true;
+            load.total += 1;
+            path.hops.iter().for_each(|hop| load.add(fabric, hop.switch, hop.output));
+        }
+        load.sources = sends.iter().filter(|&&sends| sends).count() as u64;
+        load
+    }
+
+    /// The load where the end ports among a routing function's destinations send to each other, each by every path that is
+    /// open to it. Packets that find no route, or go round, load what they pass.
+    pub fn of_function(fabric: &Fabric, function: &RoutingFunction) -> LinkLoad {
+        let mut load = LinkLoad::none(fabric);
+        let ends = || function.destinations().iter().enumerate().filter(|&(_, &port)| !is_switch(fabric, port));
+        load.sources = ends().count() as u64;
+        for (destination, &to) in ends() {
+            for (_, &from) in ends().filter(|&(_, &from)| from != to) {
+                let open =
+                    |path: &usize| function.path_layers().is_none_or(|layers| layers.layer(from, to, *path).is_some());
+                for path in (0..function.paths()).filter(open) {
+                    load.total += 1;
+                    load.follow(fabric, function, from, (destination, path));
+                }
+            }
+        }
+        load
+    }
+
+    /// The load of the busiest link; 0 without paths.
+    pub fn max(&self) -> f64 {
+        self.paths.iter().max().map_or(0.0, |&paths| self.scaled(paths))
+    }
+
+    /// The load of the channel out of a switch's port.
+    pub fn on(&self, channel: PortId) -> f64 {
+        self.scaled(self.paths[channel.index()])
+    }
+
+    fn scaled(&self, paths: u64) -> f64 {
+        if self.total == 0 { 0.0 } else { paths as f64 * self.sources as f64 / self.total as f64 }
+    }
+
+    fn none(fabric: &Fabric) -> LinkLoad {
+        LinkLoad { paths: vec![0; fabric.port_count()], total: 0, sources: 0 }
+    }
+
+    fn add(&mut self, fabric: &Fabric, switch: NodeId, output: PortNum) {
+        if let Some(port) = fabric.port_at(switch, output) {
+            self.paths[port.index()] += 1;
+        }
+    }
+
+    fn follow(
+        &mut self,
+        fabric: &Fabric,
+        function: &RoutingFunction,
+        from: PortId,
+        (destination, path): (usize, usize),
+    ) {
+        let mut at = fabric.neighbour(from);
+        for _ in 0..fabric.node_count() {
+            let Some(switch) = at.filter(|&node| fabric.node(node).is_switch()) else { return };
+            let Some(output) = function.output(switch, destination, path) else { return };
+            self.add(fabric, switch, output);
+            at = fabric.port_at(switch, output).and_then(|port| fabric.neighbour(port));
+        }
+    }
+}
+
+fn is_switch(fabric: &Fabric, port: PortId) -> bool {
+    fabric.node(fabric.port(port).node).is_switch()
+}

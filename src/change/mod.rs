@@ -14,7 +14,7 @@ mod routed;
 pub use bring_up::{BringUp, BringUpError, data_vls, manager_port};
 pub use captures::{Captures, CapturesError, Departure, Drawn, draw};
 pub use engine::{Realised, engine_named};
-pub use routed::{RouteInput, Routed, RoutedError, route};
+pub use routed::{LmcWish, RouteInput, Routed, RoutedError, route};
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, VlSet};

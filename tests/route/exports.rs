@@ -205,8 +205,8 @@ fn what_cannot_be_is_said() {
     let input = kept(folder.path(), &made("ring:4,1"));
     let cases: &[(&[&str], i32, &str)] = &[
         (&["route"], 2, "<FABRIC>"),
-        (&["route", &input, "--engine", "magic"], 2, "choose one of: up-down"),
-        (&["route", &input, "--lmc", "8"], 2, "expected 0 to 7, or auto"),
+        (&["route", &input, "--engine", "magic"], 2, "possible values: up-down"),
+        (&["route", &input, "--lmc", "8"], 2, "expected 0 to 7, auto or each"),
         (&["route", &input, "--vls", "3"], 2, "3 data VLs"),
         (&["route", &input, "--root", "nobody"], 2, "no node is called `nobody`"),
         (&["route", &input, "--root", "host-1 HCA-1"], 3, "is no switch that is present"),

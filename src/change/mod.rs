@@ -9,11 +9,13 @@
 mod bring_up;
 mod captures;
 mod engine;
+mod lid_survey;
 mod routed;
 
 pub use bring_up::{BringUp, BringUpError, data_vls, manager_port};
 pub use captures::{Captures, CapturesError, Departure, Drawn, draw};
 pub use engine::{Realised, engine_named};
+pub use lid_survey::{Computed, assign_needed};
 pub use routed::{LmcWish, RouteInput, Routed, RoutedError, route};
 
 use crate::fabric::{Fabric, NodeId, PortId};

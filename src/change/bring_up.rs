@@ -2,7 +2,7 @@
 
 use crate::fabric::{BuildError, Fabric, NodeId, NodeKind, PortId};
 use crate::ids::Lmc;
-use crate::lid::{self, LidError, TooFewLids};
+use crate::lid::{self, LidError, Needs, TooFewLids};
 use crate::plan::Lanes;
 use crate::routing::{Connectivity, Demand, Engine, RouteError};
 use crate::tables::RoutingFunction;
@@ -73,14 +73,49 @@ impl BringUp {
         Demand::all(fabric, paths).within(super::room_for_layers(fabric))
     }
 
+    /// `whole` with the LIDs that a routing function in force needs and, where the engine of the next one gives paths by
+    /// source too, those that it will need on `after`, less what no links join with `sm`. LIDs stay where they suffice.
+    ///
+    /// # Errors
+    /// The next routing cannot be computed, or LIDs do not suffice.
+    pub fn fitted(
+        &self,
+        whole: &Fabric,
+        function: &RoutingFunction,
+        (after, sm, engine): (&Fabric, PortId, &dyn Engine),
+    ) -> Result<Fabric, BringUpError> {
+        let mut needs = self.needs(whole, function)?;
+        if function.path_layers().is_some() || engine.name() != function.engine() {
+            let all = self.demand(after);
+            let links = Connectivity::of(after);
+            let destinations = all.destinations.iter().copied().filter(|&port| links.joins(port, sm)).collect();
+            let next = engine.route(after, &Demand { destinations, ..all })?;
+            needs = needs.join(&self.needs(whole, &next)?);
+        }
+        Ok(lid::assign_each(whole, &needs)?)
+    }
+
+    /// By port, how many LIDs the half of a routing function needs: those of the least LMC at least.
+    ///
+    /// # Errors
+    /// A port that needs more than a half can have.
+    fn needs(&self, fabric: &Fabric, function: &RoutingFunction) -> Result<Needs, BringUpError> {
+        let mut needs = Needs::one(fabric);
+        for port in fabric.end_ports() {
+            needs.raise(fabric, port, usize::from(self.lmc.lids() / 2).max(1))?;
+        }
+        match function.path_layers() {
+            Some(_) => Ok(needs.join(&Needs::of(fabric, function)?)),
+            None => Ok(needs),
+        }
+    }
+
     /// The routing function in force: everything that `fabric` joins, as many paths as a half has LIDs.
     ///
     /// # Errors
     /// The engine cannot route it.
     pub fn route(&self, fabric: &Fabric, engine: &dyn Engine) -> Result<RoutingFunction, BringUpError> {
-        let function = engine.route(fabric, &self.demand(fabric))?;
-        lid::check_fits(fabric, &function)?;
-        Ok(function)
+        Ok(engine.route(fabric, &self.demand(fabric))?)
     }
 }
 

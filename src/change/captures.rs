@@ -49,6 +49,8 @@ pub struct Captures<'a> {
     pub sm: Option<NodeId>,
     /// Who computes both routing functions.
     pub engine: &'a dyn Engine,
+    /// Whether the LMC of `bring_up` stays as it is where the engines need more LIDs, which is an error then.
+    pub lmc_fixed: bool,
     /// Who computes the routing after the change.
     pub engine_after: &'a dyn Engine,
     /// How the routing is changed.
@@ -102,10 +104,16 @@ pub fn draw(captures: &Captures<'_>) -> Result<Option<Drawn>, CapturesError> {
         return Ok(None);
     }
     let mut notes = notes(captures, &union, &difference);
-    let whole = Union { fabric: captures.bring_up.equip(&union.fabric)?, ..union };
+    let mut whole = Union { fabric: captures.bring_up.equip(&union.fabric)?, ..union };
+    let function = captures.bring_up.route(&whole.before(), captures.engine)?;
+    let sm = manager_port(&whole.before(), &whole.after(), captures.sm)?;
+    if captures.lmc_fixed {
+        lid::check_fits(&whole.fabric, &function).map_err(BringUpError::from)?;
+    } else {
+        let next = (&whole.after(), sm, captures.engine_after);
+        whole.fabric = captures.bring_up.fitted(&whole.fabric, &function, next)?;
+    }
     let (before, after) = (Arc::new(whole.before()), Arc::new(whole.after()));
-    let function = captures.bring_up.route(&before, captures.engine)?;
-    let sm = manager_port(&before, &after, captures.sm)?;
     notes.push(format!(
         "the tables in force are taken to be those of engine {} on the fabric before",
         function.engine()

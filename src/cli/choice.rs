@@ -21,7 +21,7 @@ pub(super) struct EngineArguments {
     #[arg(long, value_name = "ENGINE", value_parser = engine_names())]
     to_engine: Option<String>,
     /// Seeds the random choices of engines that make some.
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     engine_seed: u64,
 }
 

@@ -49,9 +49,10 @@ pub(super) struct Arguments {
     scheme: Scheme,
     #[command(flatten)]
     engine: EngineArguments,
-    /// The least LID mask control; LIDs are numbered anew where the captures have less.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=7))]
-    lmc: u8,
+    /// The LID mask control; LIDs are numbered anew where the captures have less [default: 1, or more where the engines
+    /// need more LIDs]
+    #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
+    lmc: Option<u8>,
     /// Data VLs in operation: 1, 2, 4, 8 or 15; less where a port has less.
     #[arg(long, default_value_t = SimConfig::default().data_vls)]
     vls: u8,
@@ -112,8 +113,9 @@ impl Arguments {
             bring_up: BringUp {
                 data_vls: choice::data_vls(self.vls)?,
                 optimised_sl_to_vl: self.sl_to_vl.map(|form| form == SlToVlChoice::Optimised),
-                lmc: choice::lmc(self.lmc)?,
+                lmc: choice::lmc(self.lmc.unwrap_or(1))?,
             },
+            lmc_fixed: self.lmc.is_some(),
             sm,
             engine: &*engines.before,
             engine_after: &*engines.after,

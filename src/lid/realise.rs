@@ -1,7 +1,7 @@
 //! From a routing function to forwarding tables: path k on the k-th LID of a half.
 
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Half, Lid, Lmc, PortNum, Vl};
+use crate::ids::{Half, Lid, PortNum, Vl};
 use crate::tables::{Lft, RoutingFunction, SlToVl, SubnetTables};
 use std::sync::Arc;
 
@@ -89,13 +89,6 @@ pub struct TooFewLids {
     pub needed: usize,
 }
 
-/// The least LMC of two halves, each of which realises a function: 1 + ⌈lg k⌉ where some destination needs k LIDs.
-pub fn lmc_for(function: &RoutingFunction) -> Lmc {
-    let Some(ways) = function.path_layers() else { return Lmc::masked(1) };
-    let most = function.destinations().iter().map(|&port| ways.needed(port)).max().unwrap_or(1);
-    Lmc::masked(1 + most.next_power_of_two().trailing_zeros() as u8)
-}
-
 /// Sees that each destination has a LID in each half for every path that some source needs.
 ///
 /// # Errors
@@ -133,7 +126,7 @@ pub fn bring_up(fabric: &Fabric, function: &RoutingFunction, vls: u8) -> SubnetT
 mod tests {
     use super::*;
     use crate::fabric::{FabricBuilder, NodeId, NodeKind};
-    use crate::ids::Guid;
+    use crate::ids::{Guid, Lmc};
 
     /// Two switches, one adapter each.
     fn pair() -> (Fabric, [NodeId; 2], [PortId; 2]) {

@@ -6,19 +6,32 @@
 //! go by load counted on the way, then by port number. Engines promise freedom from deadlock; `verify` checks it.
 //! Lacks on purpose: LIDs (`lid` realises a function), the input port (InfiniBand forwards by DLID alone), multicast.
 
+mod acyclic;
 mod connectivity;
+mod cycle_breaking;
+mod dfsssp;
+mod downhill;
+mod forest;
 mod imported;
+mod lash;
 mod legal;
+mod load;
+mod min_hop;
+mod net;
 mod registry;
 mod shortest_widest;
 mod spread;
 mod switch_graph;
+mod switch_tree;
 mod up_down;
 mod up_down_paths;
 
 pub use connectivity::{Connectivity, stranded};
+pub use dfsssp::Dfsssp;
 pub use imported::Imported;
+pub use lash::Lash;
 pub use legal::{TurnModel, TurnRule, random_root};
+pub use min_hop::MinHop;
 pub use registry::{ENGINES, EngineEntry, EngineKind, Parameters, engine_named};
 pub use shortest_widest::ShortestWidest;
 pub use up_down::{UpDown, choose_root};

@@ -1,8 +1,10 @@
 //! All engines by name: what the command line and reports list.
 
 use super::legal::TurnModel;
-use super::{Engine, PathEngine, RouteError, ShortestWidest, UpDown, UpDownBalanced, UpDownRandom};
-use super::{shortest_widest, up_down, up_down_paths};
+use super::{
+    Dfsssp, Engine, Lash, MinHop, PathEngine, RouteError, ShortestWidest, UpDown, UpDownBalanced, UpDownRandom,
+};
+use super::{dfsssp, lash, min_hop, shortest_widest, up_down, up_down_paths};
 use crate::fabric::NodeId;
 
 /// What engines may be told; each takes what it has a use for.
@@ -73,6 +75,24 @@ pub const ENGINES: &[EngineEntry] = &[
         about: "up*/down*: shortest legal paths, of those the one of least weight (Nienaber, Yuan, Duan 2007)",
         safe: true,
         make: |parameters| by_path(ShortestWidest { model: TurnModel::UpDown, root: parameters.root }),
+    },
+    EngineEntry {
+        name: min_hop::NAME,
+        about: "fewest hops, evenly spread, nothing done against deadlock: for comparison (OpenSM's default)",
+        safe: false,
+        make: |_| by_destination(MinHop),
+    },
+    EngineEntry {
+        name: dfsssp::NAME,
+        about: "fewest hops, spread over whole ways, layers by breaking cycles (Domke, Hoefler, Nagel 2011)",
+        safe: true,
+        make: |_| by_destination(Dfsssp),
+    },
+    EngineEntry {
+        name: lash::NAME,
+        about: "fewest hops, each pair of switches on the first layer that it leaves acyclic (Skeie, Lysne, Theiss 2002)",
+        safe: true,
+        make: |_| by_destination(Lash),
     },
 ];
 

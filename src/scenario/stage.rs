@@ -5,12 +5,11 @@ use super::engines::Engines;
 use super::setting::{Element, Scenario};
 use crate::change::{self, BringUp, BringUpError};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, Lmc, Sl};
+use crate::ids::{Half, Sl};
 use crate::lid;
-use crate::routing::{Connectivity, Demand, choose_root};
+use crate::routing::{Connectivity, choose_root};
 use crate::sim::{Sim, SimConfig, SimTransport, Ways};
 use crate::tables::{PathLayers, RoutingFunction, SubnetTables};
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// What a run starts from. All fabrics share one index space.
@@ -40,43 +39,26 @@ impl Stage {
     /// # Errors
     /// LIDs, lanes or links that do not suffice, an engine that cannot route the fabric, an element that is not there.
     pub fn set(scenario: &Scenario, engines: &Engines) -> Result<Stage, ScenarioError> {
-        let mut bring_up = BringUp {
+        let bring_up = BringUp {
             data_vls: scenario.sim.data_vls,
             optimised_sl_to_vl: scenario.optimised_sl_to_vl,
             lmc: scenario.lmc,
         };
-        loop {
-            let stage = Stage::with(scenario, engines, &bring_up)?;
-            let needed = if scenario.lmc_fixed { bring_up.lmc } else { stage.lmc_needed(engines, &bring_up)? };
-            if needed <= bring_up.lmc {
-                lid::check_fits(&stage.whole, &stage.function).map_err(BringUpError::from)?;
-                return Ok(stage);
-            }
-            bring_up.lmc = needed;
-        }
-    }
-
-    /// The LMC that R and R′ need.
-    fn lmc_needed(&self, engines: &Engines, bring_up: &BringUp) -> Result<Lmc, ScenarioError> {
-        let mut needed = lid::lmc_for(&self.function);
-        if Rc::ptr_eq(&engines.before, &engines.after) && self.function.path_layers().is_none() {
-            return Ok(needed);
-        }
-        let after = bring_up.demand(&self.after);
-        let reached = after.destinations.iter().copied();
-        let links = Connectivity::of(&self.after);
-        let destinations = reached.filter(|&port| links.joins(port, self.sm)).collect();
-        let function =
-            engines.after.route(&self.after, &Demand { destinations, ..after }).map_err(BringUpError::from)?;
-        needed = needed.max(lid::lmc_for(&function));
-        Ok(needed)
-    }
-
-    fn with(scenario: &Scenario, engines: &Engines, bring_up: &BringUp) -> Result<Stage, ScenarioError> {
         let whole = bring_up.equip(&scenario.fabric)?;
-        let lanes = change::data_vls(&whole);
         let before = before(scenario, &whole)?;
         let function = engines.before.route(&before, &bring_up.demand(&before)).map_err(BringUpError::from)?;
+        if scenario.lmc_fixed {
+            lid::check_fits(&whole, &function).map_err(BringUpError::from)?;
+            return Stage::with(scenario, whole, function);
+        }
+        let stage = Stage::with(scenario, whole, function)?;
+        let fitted = bring_up.fitted(&stage.whole, &stage.function, (&stage.after, stage.sm, &*engines.after))?;
+        if fitted == *stage.whole { Ok(stage) } else { Stage::with(scenario, fitted, stage.function) }
+    }
+
+    fn with(scenario: &Scenario, whole: Fabric, function: RoutingFunction) -> Result<Stage, ScenarioError> {
+        let lanes = change::data_vls(&whole);
+        let before = before(scenario, &whole)?;
         let (element, after) = after(scenario, &whole, &function)?;
         let sm = change::manager_port(&before, &after, scenario.sm)?;
         let tables = lid::bring_up(&whole, &function, lanes);

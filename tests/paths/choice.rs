@@ -109,7 +109,7 @@ fn the_tables_that_realise_paths_load_the_same_links() {
         let fabric = random_fabric(seed, 3 + seed as usize % 8, seed as usize % 12, 1);
         for name in SHORTEST {
             let paths = paths_of(name, &fabric, seed);
-            let function = lid::realise_paths(&fabric, &paths).unwrap();
+            let function = lid::realise_paths(&fabric, &paths, lid::Heuristic::default()).unwrap();
             assert_eq!(
                 LinkLoad::of_paths(&fabric, &paths),
                 LinkLoad::of_function(&fabric, &function),

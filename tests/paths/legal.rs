@@ -71,7 +71,9 @@ fn switches_need_no_lids_of_their_own() {
             let engine = path_engine(name, None, seed);
             let ends = Demand { destinations: fabric.end_ports().collect(), ..Demand::all(&fabric, 1) };
             let lids = |demand: &Demand| {
-                let function = lid::realise_paths(&fabric, &engine.paths(&fabric, demand).unwrap()).unwrap();
+                let function =
+                    lid::realise_paths(&fabric, &engine.paths(&fabric, demand).unwrap(), lid::Heuristic::default())
+                        .unwrap();
                 let needed = function.destinations().iter().enumerate().map(|(at, &port)| (port, function.needed(at)));
                 needed.filter(|(port, _)| ends.destinations.contains(port)).collect::<Vec<_>>()
             };

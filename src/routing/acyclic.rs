@@ -1,0 +1,172 @@
+//! The dependencies of one layer, kept free of cycles as they come: the online topological order of Pearce and Kelly (ACM
+//! JEA 11, 2006) over flat bit sets.
+//!
+//! A dependency once refused stays refused as long as none is taken out, so refusals are remembered: every dependency is
+//! searched for at most once, whatever the number of paths that want it.
+
+use super::net::Net;
+
+/// Dependencies between the channels of a [`Net`].
+pub(super) struct Acyclic {
+    /// Words of a set: out of a row, by local number, or into it, by local number of the other direction.
+    words: usize,
+    /// By channel: the local numbers of the channels that it leads on to.
+    ahead: Vec<u64>,
+    /// By channel: the local numbers, of the other direction, of the channels that lead on to it.
+    behind: Vec<u64>,
+    /// By channel: what is refused, as `ahead`.
+    refused: Vec<u64>,
+    /// By channel: its place; every dependency leads to a higher one.
+    place: Vec<u32>,
+    /// By channel: the search that saw it last.
+    seen: Vec<u32>,
+    search: u32,
+    below: Vec<u32>,
+    above: Vec<u32>,
+    places: Vec<u32>,
+}
+
+/// The position of a bit.
+struct Bit {
+    word: usize,
+    mask: u64,
+}
+
+impl Acyclic {
+    pub fn new(net: &Net) -> Acyclic {
+        let (channels, words) = (net.channels().len(), net.most_degree().div_ceil(64));
+        Acyclic {
+            words,
+            ahead: vec![0; channels * words],
+            behind: vec![0; channels * words],
+            refused: vec![0; channels * words],
+            place: (0..channels as u32).collect(),
+            seen: vec![0; channels],
+            search: 0,
+            below: Vec::new(),
+            above: Vec::new(),
+            places: Vec::new(),
+        }
+    }
+
+    fn bit(&self, channel: u32, local: u8) -> Bit {
+        Bit { word: channel as usize * self.words + usize::from(local >> 6), mask: 1 << (local & 63) }
+    }
+
+    /// Whether a dependency is in.
+    pub fn has(&self, net: &Net, before: u32, after: u32) -> bool {
+        let bit = self.bit(before, net.channel(after).local);
+        self.ahead[bit.word] & bit.mask != 0
+    }
+
+    /// Whether a dependency was refused.
+    pub fn refuses(&self, net: &Net, before: u32, after: u32) -> bool {
+        let bit = self.bit(before, net.channel(after).local);
+        self.refused[bit.word] & bit.mask != 0
+    }
+
+    /// Takes a dependency in, unless it would close a cycle; whether it is in then.
+    pub fn admit(&mut self, net: &Net, before: u32, after: u32) -> bool {
+        let (here, there) = self.ends(net, before, after);
+        if self.ahead[here.word] & here.mask != 0 {
+            return true;
+        }
+        if self.refused[here.word] & here.mask != 0 {
+            return false;
+        }
+        if self.place[before as usize] > self.place[after as usize] && !self.reorder(net, before, after) {
+            self.refused[here.word] |= here.mask;
+            return false;
+        }
+        self.ahead[here.word] |= here.mask;
+        self.behind[there.word] |= there.mask;
+        true
+    }
+
+    /// Takes a dependency out. What was refused for its sake stays so.
+    pub fn dismiss(&mut self, net: &Net, before: u32, after: u32) {
+        let (here, there) = self.ends(net, before, after);
+        self.ahead[here.word] &= !here.mask;
+        self.behind[there.word] &= !there.mask;
+    }
+
+    /// Forgets that a dependency was refused.
+    pub fn forgive(&mut self, net: &Net, before: u32, after: u32) {
+        let bit = self.bit(before, net.channel(after).local);
+        self.refused[bit.word] &= !bit.mask;
+    }
+
+    fn ends(&self, net: &Net, before: u32, after: u32) -> (Bit, Bit) {
+        let back = net.channel(net.channel(before).back);
+        (self.bit(before, net.channel(after).local), self.bit(after, back.local))
+    }
+
+    /// Moves channels so that `before` comes below `after`; false, and nothing moved, where a cycle forbids it.
+    fn reorder(&mut self, net: &Net, before: u32, after: u32) -> bool {
+        let (low, high) = (self.place[after as usize], self.place[before as usize]);
+        self.search += 1;
+        if !self.collect_above(net, after, before, high) {
+            return false;
+        }
+        self.collect_below(net, before, low);
+        let place = &self.place;
+        self.above.sort_unstable_by_key(|&channel| place[channel as usize]);
+        self.below.sort_unstable_by_key(|&channel| place[channel as usize]);
+        self.places.clear();
+        self.places.extend(self.below.iter().chain(&self.above).map(|&channel| place[channel as usize]));
+        self.places.sort_unstable();
+        let moved = self.below.iter().chain(&self.above);
+        moved.zip(&self.places).for_each(|(&channel, &place)| self.place[channel as usize] = place);
+        true
+    }
+
+    /// What `start` leads to, up to place `high`; false where `goal` is among it.
+    fn collect_above(&mut self, net: &Net, start: u32, goal: u32, high: u32) -> bool {
+        self.above.clear();
+        self.above.push(start);
+        self.seen[start as usize] = self.search;
+        let mut next = 0;
+        while let Some(&channel) = self.above.get(next) {
+            next += 1;
+            let first = net.out(net.channel(channel).to as usize).start;
+            for word in 0..self.words {
+                let mut bits = self.ahead[channel as usize * self.words + word];
+                while bits != 0 {
+                    let ahead = first + (word * 64) as u32 + bits.trailing_zeros();
+                    bits &= bits - 1;
+                    if ahead == goal {
+                        return false;
+                    }
+                    if self.seen[ahead as usize] != self.search && self.place[ahead as usize] < high {
+                        self.seen[ahead as usize] = self.search;
+                        self.above.push(ahead);
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// What leads to `start`, down to place `low`.
+    fn collect_below(&mut self, net: &Net, start: u32, low: u32) {
+        self.below.clear();
+        self.below.push(start);
+        self.seen[start as usize] = self.search;
+        let mut next = 0;
+        while let Some(&channel) = self.below.get(next) {
+            next += 1;
+            let first = net.out(net.channel(channel).from as usize).start;
+            for word in 0..self.words {
+                let mut bits = self.behind[channel as usize * self.words + word];
+                while bits != 0 {
+                    let behind = net.channel(first + (word * 64) as u32 + bits.trailing_zeros()).back;
+                    bits &= bits - 1;
+                    if self.seen[behind as usize] != self.search && self.place[behind as usize] > low {
+                        self.seen[behind as usize] = self.search;
+                        self.below.push(behind);
+                    }
+                }
+            }
+        }
+    }
+}

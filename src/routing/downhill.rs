@@ -1,0 +1,96 @@
+//! Ways of fewest hops towards one switch, and the lightest of them.
+
+use super::net::{NONE, Net};
+
+/// Every way of fewest hops towards one row: a graph without cycles, from which trees are chosen.
+pub(super) struct Downhill {
+    /// By row, `u32::MAX` where no way leads.
+    hops: Vec<u32>,
+    /// Rows in rising order of hops, the target first.
+    order: Vec<u32>,
+    /// By rank in `order`: where its choices end.
+    ends: Vec<u32>,
+    /// Channels that lead one hop nearer.
+    choices: Vec<u32>,
+    /// By row: the weight of its way.
+    cost: Vec<u64>,
+}
+
+/// How the weight of a way is reckoned.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reckoning {
+    /// The first channel's weight alone.
+    FirstChannel,
+    /// The sum of all its channels' weights.
+    WholeWay,
+}
+
+impl Downhill {
+    pub fn new(net: &Net) -> Downhill {
+        let rows = net.rows();
+        let (order, ends) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
+        let choices = Vec::with_capacity(net.channels().len());
+        Downhill { hops: vec![u32::MAX; rows], order, ends, choices, cost: vec![0; rows] }
+    }
+
+    /// Finds the ways towards a row.
+    pub fn aim(&mut self, net: &Net, target: usize) {
+        self.search(net, target);
+        self.choices.clear();
+        self.ends.clear();
+        for &row in &self.order {
+            let nearer = self.hops[row as usize].wrapping_sub(1);
+            let out = net.out(row as usize).zip(net.leaving(row as usize));
+            let lead = out.filter(|(_, channel)| self.hops[channel.to as usize] == nearer && row != self.order[0]);
+            self.choices.extend(lead.map(|(at, _)| at));
+            self.ends.push(self.choices.len() as u32);
+        }
+    }
+
+    fn search(&mut self, net: &Net, target: usize) {
+        self.hops.fill(u32::MAX);
+        self.hops[target] = 0;
+        self.order.clear();
+        self.order.push(target as u32);
+        let mut next = 0;
+        while let Some(&row) = self.order.get(next) {
+            next += 1;
+            for channel in net.leaving(row as usize) {
+                if self.hops[channel.to as usize] == u32::MAX {
+                    self.hops[channel.to as usize] = self.hops[row as usize] + 1;
+                    self.order.push(channel.to);
+                }
+            }
+        }
+    }
+
+    /// Rows in rising order of hops, the target first.
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// Hops from a row, `u32::MAX` where no way leads.
+    pub fn hops(&self, row: usize) -> u32 {
+        self.hops[row]
+    }
+
+    /// The lightest way from every row: `next` gets its first channel, [`NONE`] at the target and where no way leads.
+    /// Among equals the channel with the lowest number.
+    pub fn lightest(&mut self, net: &Net, weight: &[u64], reckoning: Reckoning, next: &mut [u32]) {
+        next.fill(NONE);
+        let mut start = 0;
+        self.cost[self.order[0] as usize] = 0;
+        for (&row, &end) in self.order.iter().zip(&self.ends).skip(1) {
+            let mut best = (u64::MAX, NONE);
+            for &channel in &self.choices[start..end as usize] {
+                let beyond = match reckoning {
+                    Reckoning::FirstChannel => 0,
+                    Reckoning::WholeWay => self.cost[net.channel(channel).to as usize],
+                };
+                best = best.min((weight[channel as usize] + beyond, channel));
+            }
+            (self.cost[row as usize], next[row as usize]) = best;
+            start = end as usize;
+        }
+    }
+}

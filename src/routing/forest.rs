@@ -1,0 +1,223 @@
+//! What engines by destination make: for every destination and path a tree of channels towards it, each with its layer by
+//! row; and the routing function that the trees are.
+//!
+//! Only end ports have trees here. Switches are led to along one spanning tree, on layer 0, so that management asks for no
+//! more layers than data does (docs/GLOSSARY.md, *switch tree*): see [`SwitchTree`].
+
+use super::net::{NONE, Net};
+use super::switch_tree::SwitchTree;
+use super::{Connectivity, Demand, RouteError};
+use crate::fabric::{Fabric, PortId};
+use crate::ids::PortNum;
+use crate::tables::{PathLayers, RoutingFunction};
+
+/// No channel: the target itself, or a row that no link joins with it.
+const NOWHERE: u8 = u8::MAX;
+
+/// A demanded port, and where it hangs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Target {
+    /// Its rank in the demand.
+    pub destination: usize,
+    /// The row that delivers to it.
+    pub row: usize,
+    /// By which port: 0 for the switch itself.
+    pub last: PortNum,
+}
+
+/// A demand, laid out over the flat graph.
+pub(super) struct Task<'a> {
+    engine: &'static str,
+    fabric: &'a Fabric,
+    demand: &'a Demand,
+    pub net: Net,
+    /// The end ports demanded, in rising order of rows.
+    pub ends: Vec<Target>,
+    /// The switches demanded.
+    pub switches: Vec<Target>,
+}
+
+impl<'a> Task<'a> {
+    /// # Errors
+    /// A number of paths out of range, or demanded ports that are not joined.
+    pub fn new(engine: &'static str, fabric: &'a Fabric, demand: &'a Demand) -> Result<Task<'a>, RouteError> {
+        if !(1..=128).contains(&demand.paths) {
+            return Err(RouteError::Paths { engine, paths: demand.paths });
+        }
+        Connectivity::of(fabric).check(engine, fabric, demand)?;
+        let net = Net::of(fabric);
+        let (mut ends, mut switches) = (Vec::new(), Vec::new());
+        for (destination, &port) in demand.destinations.iter().enumerate() {
+            let Some((row, last)) = net.delivery(fabric, port) else { continue };
+            let kind = if last == PortNum::ZERO { &mut switches } else { &mut ends };
+            kind.push(Target { destination, row, last });
+        }
+        ends.sort_by_key(|end| end.row);
+        Ok(Task { engine, fabric, demand, net, ends, switches })
+    }
+
+    /// Paths to each destination.
+    pub fn paths(&self) -> usize {
+        self.demand.paths
+    }
+
+    /// By row: demanded end ports.
+    pub fn hosts(&self) -> Vec<u64> {
+        let mut hosts = vec![0; self.net.rows()];
+        self.ends.iter().for_each(|end| hosts[end.row] += 1);
+        hosts
+    }
+
+    /// The tree along which switches are led to: from the first row that bears end ports, or else any that is demanded.
+    /// None without switches.
+    pub fn switch_tree(&self) -> Option<SwitchTree> {
+        let first = self.ends.first().or(self.switches.first())?;
+        Some(SwitchTree::from(&self.net, first.row))
+    }
+
+    /// The end ports of each row that bears any: the row, the rank of the first in `ends`, how many.
+    pub fn borne(&self) -> Vec<(usize, usize, usize)> {
+        let mut start = 0;
+        let groups = self.ends.chunk_by(|a, b| a.row == b.row);
+        groups
+            .map(|group| {
+                start += group.len();
+                (group[0].row, start - group.len(), group.len())
+            })
+            .collect()
+    }
+
+    /// An error unless so many layers are on offer.
+    pub fn offers(&self, needed: usize) -> Result<(), RouteError> {
+        let offered = self.demand.layers;
+        if needed <= usize::from(offered) {
+            return Ok(());
+        }
+        Err(RouteError::TooFewLayers { engine: self.engine, needed, offered })
+    }
+
+    /// The routing function: to the end port of rank `end` by path `path` along the tree of number `tree(end, path)`, to
+    /// every switch along the switch tree.
+    pub fn function(
+        &self,
+        forest: &Forest,
+        switch_tree: &SwitchTree,
+        tree: impl Fn(usize, usize) -> usize,
+    ) -> RoutingFunction {
+        let mut function = self.without_routes();
+        for row in 0..self.net.rows() {
+            let outputs = function.outputs_mut(self.net.node(row));
+            self.fill_ends(forest, row, outputs, &tree);
+            self.fill_switches(switch_tree, row, outputs);
+        }
+        if forest.layers() > 1 {
+            function.set_path_layers(self.path_layers(forest, tree));
+        }
+        function
+    }
+
+    /// A function without routes: what a demand asks of a fabric without switches.
+    pub fn without_routes(&self) -> RoutingFunction {
+        RoutingFunction::new(self.fabric, self.engine, self.demand.destinations.clone(), self.demand.paths)
+    }
+
+    fn fill_ends(&self, forest: &Forest, row: usize, outputs: &mut [u8], tree: &impl Fn(usize, usize) -> usize) {
+        let (paths, out) = (self.paths(), self.net.leaving(row));
+        for (at, end) in self.ends.iter().enumerate() {
+            for path in 0..paths {
+                let local = forest.local(row, tree(at, path));
+                let output = &mut outputs[end.destination * paths + path];
+                match local {
+                    _ if end.row == row => *output = end.last.0,
+                    Some(local) => *output = out[local].port.0,
+                    None => {}
+                }
+            }
+        }
+    }
+
+    fn fill_switches(&self, switch_tree: &SwitchTree, row: usize, outputs: &mut [u8]) {
+        let (paths, next) = (self.paths(), switch_tree.next(&self.net, row));
+        for target in &self.switches {
+            let port = match next[target.row] {
+                _ if target.row == row => PortNum::ZERO,
+                NONE => continue,
+                channel => self.net.channel(channel).port,
+            };
+            outputs[target.destination * paths..][..paths].fill(port.0);
+        }
+    }
+
+    fn path_layers(&self, forest: &Forest, tree: impl Fn(usize, usize) -> usize) -> PathLayers {
+        let ports: Vec<PortId> = self.ends.iter().map(|end| self.demand.destinations[end.destination]).collect();
+        let mut layers = PathLayers::by_switch(self.fabric, &ports, self.paths());
+        let switches = self.fabric.nodes().filter(|(_, node)| node.is_switch());
+        let groups = switches.enumerate().filter(|(_, (_, node))| node.present).map(|(group, _)| group);
+        for (row, group) in groups.enumerate() {
+            for (at, end) in self.ends.iter().enumerate() {
+                for path in 0..self.paths() {
+                    let tree = tree(at, path);
+                    if end.row == row || forest.local(row, tree).is_some() {
+                        layers.open(group, at, path, forest.layer(row, tree));
+                    }
+                }
+            }
+        }
+        layers
+    }
+}
+
+/// Trees, and the layer of each row's way along each.
+pub(super) struct Forest {
+    trees: usize,
+    /// By row, then tree: the local number of the channel.
+    next: Vec<u8>,
+    /// By row, then tree.
+    layer: Vec<u8>,
+}
+
+impl Forest {
+    pub fn new(rows: usize, trees: usize) -> Forest {
+        Forest { trees, next: vec![NOWHERE; rows * trees], layer: vec![0; rows * trees] }
+    }
+
+    pub fn trees(&self) -> usize {
+        self.trees
+    }
+
+    /// Sets a whole tree: `next` is the channel from every row, [`NONE`] at the target.
+    pub fn plant(&mut self, net: &Net, tree: usize, next: &[u32]) {
+        for (row, &channel) in next.iter().enumerate() {
+            let local = if channel == NONE { NOWHERE } else { net.channel(channel).local };
+            self.next[row * self.trees + tree] = local;
+        }
+    }
+
+    /// The local number of the channel from a row along a tree.
+    pub fn local(&self, row: usize, tree: usize) -> Option<usize> {
+        Some(self.next[row * self.trees + tree]).filter(|&local| local != NOWHERE).map(usize::from)
+    }
+
+    /// The channel from a row along a tree.
+    pub fn channel(&self, net: &Net, row: usize, tree: usize) -> Option<u32> {
+        self.local(row, tree).map(|local| net.out(row).start + local as u32)
+    }
+
+    /// The local numbers at a row, by tree; compare with a channel's.
+    pub fn locals(&self, row: usize) -> &[u8] {
+        &self.next[row * self.trees..(row + 1) * self.trees]
+    }
+
+    pub fn layer(&self, row: usize, tree: usize) -> u8 {
+        self.layer[row * self.trees + tree]
+    }
+
+    pub fn set_layer(&mut self, row: usize, tree: usize, layer: u8) {
+        self.layer[row * self.trees + tree] = layer;
+    }
+
+    /// How many layers are in use.
+    pub fn layers(&self) -> usize {
+        self.layer.iter().max().map_or(1, |&highest| usize::from(highest) + 1)
+    }
+}

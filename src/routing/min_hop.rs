@@ -1,0 +1,54 @@
+//! Min-hop: fewest hops, evenly spread, and nothing done against deadlock. For comparison only.
+//!
+//! Source: OpenSM's engine of that name, its default (`man opensm`, ROUTING): of the ports by which a destination is nearest,
+//! the one that the fewest destinations are routed through so far. Where the links of a fabric close rings, its routes may
+//! depend on each other in a circle and deadlock; `verify` says where. Several paths to a destination part where they can.
+
+use super::downhill::{Downhill, Reckoning};
+use super::forest::{Target, Task};
+use super::load::Load;
+use super::net::{NONE, Net};
+use super::{Demand, Engine, RouteError};
+use crate::fabric::Fabric;
+use crate::ids::PortNum;
+use crate::tables::RoutingFunction;
+
+pub(super) const NAME: &str = "min-hop";
+
+/// The engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MinHop;
+
+impl Engine for MinHop {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
+        let task = Task::new(NAME, fabric, demand)?;
+        let mut function = RoutingFunction::new(fabric, NAME, demand.destinations.clone(), demand.paths);
+        let mut targets: Vec<Target> = task.ends.iter().chain(&task.switches).copied().collect();
+        targets.sort_by_key(|target| target.row);
+        let mut load = Load::new(&task.net, 0);
+        let mut downhill = Downhill::new(&task.net);
+        for group in targets.chunk_by(|a, b| a.row == b.row) {
+            downhill.aim(&task.net, group[0].row);
+            group.iter().for_each(|target| route_one(&task.net, target, &mut downhill, &mut load, &mut function));
+        }
+        Ok(function)
+    }
+}
+
+fn route_one(net: &Net, target: &Target, downhill: &mut Downhill, load: &mut Load, function: &mut RoutingFunction) {
+    let mut next = vec![NONE; net.rows()];
+    for path in 0..function.paths() {
+        downhill.lightest(net, load.weights(), Reckoning::FirstChannel, &mut next);
+        function.set_output(net.node(target.row), target.destination, path, target.last);
+        for (row, &channel) in next.iter().enumerate().filter(|(_, channel)| **channel != NONE) {
+            function.set_output(net.node(row), target.destination, path, net.channel(channel).port);
+            load.add(channel, u64::from(target.last != PortNum::ZERO));
+        }
+        load.shun(&next);
+    }
+    load.release();
+}

@@ -1,0 +1,143 @@
+//! The channels between present switches, flat: what engines that weigh channels and their dependencies run on.
+//!
+//! Switches are numbered densely as *rows* in index order. The channels out of a row stand together, in rising order of
+//! (neighbour's row, port); their rank there is the channel's *local* number. A cable from a switch to itself is left out.
+//! A dependency, from a channel into a row to one out of it, has a *slot*: a dense number, so that counts of all of them
+//! are one array (the sum of the squares of the degrees) and no hashing is needed.
+
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::PortNum;
+use std::ops::Range;
+
+/// No row, or no channel.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// One direction of one link between two switches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Channel {
+    /// Row that sends.
+    pub from: u32,
+    /// Row that receives.
+    pub to: u32,
+    /// The channel of the other direction.
+    pub back: u32,
+    /// Rank among the channels out of `from`; below 254, as ports are.
+    pub local: u8,
+    /// The port of `from` that sends.
+    pub port: PortNum,
+}
+
+/// Rows and channels of a fabric.
+pub(super) struct Net {
+    nodes: Vec<NodeId>,
+    /// By node.
+    row: Vec<u32>,
+    /// By row: its first channel; one more at the end.
+    first: Vec<u32>,
+    channels: Vec<Channel>,
+    /// By row: its first slot; one more at the end.
+    square: Vec<usize>,
+}
+
+impl Net {
+    pub fn of(fabric: &Fabric) -> Net {
+        let nodes: Vec<NodeId> = fabric.switches().collect();
+        let mut row = vec![NONE; fabric.node_count()];
+        nodes.iter().zip(0..).for_each(|(node, rank)| row[node.index()] = rank);
+        let mut net = Net { nodes, row, first: vec![0], channels: Vec::new(), square: vec![0] };
+        let mut channel_of = vec![NONE; fabric.port_count()];
+        for from in 0..net.nodes.len() {
+            let start = net.channels.len();
+            for (to, port) in net.cables(fabric, from) {
+                channel_of[port.index()] = net.channels.len() as u32;
+                let local = (net.channels.len() - start) as u8;
+                // Its other direction is known once all channels are.
+                let port = fabric.port(port).num;
+                net.channels.push(Channel { from: from as u32, to, back: NONE, local, port });
+            }
+            let degree = net.channels.len() - start;
+            net.first.push(net.channels.len() as u32);
+            net.square.push(net.square[from] + degree * degree);
+        }
+        for (id, port) in fabric.ports() {
+            if let (at, Some(peer)) = (channel_of[id.index()], port.peer)
+                && at != NONE
+            {
+                net.channels[at as usize].back = channel_of[peer.index()];
+            }
+        }
+        net
+    }
+
+    /// The cables of a row to other rows: the neighbour and our port, in the order of channels.
+    fn cables(&self, fabric: &Fabric, row: usize) -> Vec<(u32, PortId)> {
+        let node = self.nodes[row];
+        let led = fabric.ports_of(node).filter_map(|port| fabric.neighbour(port).map(|other| (other, port)));
+        let rows = led.filter(|&(other, _)| other != node).map(|(other, port)| (self.row[other.index()], port));
+        let mut cables: Vec<(u32, PortId)> = rows.filter(|&(to, _)| to != NONE).collect();
+        cables.sort_unstable();
+        cables
+    }
+
+    pub fn rows(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub fn node(&self, row: usize) -> NodeId {
+        self.nodes[row]
+    }
+
+    pub fn channels(&self) -> &[Channel] {
+        &self.channels
+    }
+
+    pub fn channel(&self, at: u32) -> Channel {
+        self.channels[at as usize]
+    }
+
+    /// The channels out of a row by number.
+    pub fn out(&self, row: usize) -> Range<u32> {
+        self.first[row]..self.first[row + 1]
+    }
+
+    /// The channels out of a row.
+    pub fn leaving(&self, row: usize) -> &[Channel] {
+        &self.channels[self.first[row] as usize..self.first[row + 1] as usize]
+    }
+
+    pub fn degree(&self, row: usize) -> usize {
+        (self.first[row + 1] - self.first[row]) as usize
+    }
+
+    /// The most channels out of one row.
+    pub fn most_degree(&self) -> usize {
+        (0..self.rows()).map(|row| self.degree(row)).max().unwrap_or(0)
+    }
+
+    /// How many slots there are.
+    pub fn slots(&self) -> usize {
+        self.square[self.rows()]
+    }
+
+    /// The slot of the dependency from a channel to the first one out of the row that it leads into; the slots to the
+    /// others follow, by local number.
+    pub fn slots_from(&self, channel: u32) -> usize {
+        let Channel { to, back, .. } = self.channel(channel);
+        self.square[to as usize] + usize::from(self.channel(back).local) * self.degree(to as usize)
+    }
+
+    /// The slot of a dependency; `after` leaves the row that `before` leads into.
+    pub fn slot(&self, before: u32, after: u32) -> usize {
+        self.slots_from(before) + usize::from(self.channel(after).local)
+    }
+
+    /// The switch that delivers to a port, and by which of its ports: 0 where the port is the switch's own.
+    pub fn delivery(&self, fabric: &Fabric, destination: PortId) -> Option<(usize, PortNum)> {
+        let at = |node: NodeId| Some(self.row[node.index()]).filter(|&row| row != NONE).map(|row| row as usize);
+        if let Some(row) = at(fabric.port(destination).node) {
+            return Some((row, PortNum::ZERO));
+        }
+        let last = fabric.port(fabric.peer(destination)?);
+        at(last.node).map(|row| (row, last.num))
+    }
+}

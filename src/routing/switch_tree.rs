@@ -1,0 +1,119 @@
+//! The spanning tree along which engines with layers lead to switches.
+//!
+//! A switch has one LID, on layer 0, and only management speaks to it. Shortest ways between switches that bear no hosts
+//! turn up again after going down even in a fat tree, and would cost a layer that data has no use for; along one tree all
+//! dependencies are acyclic by themselves. The tree grows from a switch that bears hosts: in a fat tree then nothing turns
+//! up but at the neighbours of that leaf, which agrees with every way of the data.
+
+use super::net::{NONE, Net};
+
+/// A spanning tree of the part that its root is in.
+pub(super) struct SwitchTree {
+    /// By row: the channel towards the root, [`NONE`] at the root and outside its part.
+    up: Vec<u32>,
+    /// By row: its place in a walk that passes every row before those below it.
+    place: Vec<u32>,
+    /// By row: the place behind the last row below it.
+    end: Vec<u32>,
+    /// Rows, nearest the root first.
+    order: Vec<u32>,
+    /// Rows by place.
+    order_by_place: Vec<u32>,
+}
+
+impl SwitchTree {
+    /// The tree of fewest hops from a root.
+    pub fn from(net: &Net, root: usize) -> SwitchTree {
+        let rows = net.rows();
+        let mut tree = SwitchTree {
+            up: vec![NONE; rows],
+            place: vec![NONE; rows],
+            end: vec![0; rows],
+            order: vec![root as u32],
+            order_by_place: Vec::new(),
+        };
+        let mut next = 0;
+        while let Some(&row) = tree.order.get(next) {
+            next += 1;
+            for channel in net.leaving(row as usize) {
+                if channel.to as usize != root && tree.up[channel.to as usize] == NONE {
+                    tree.up[channel.to as usize] = channel.back;
+                    tree.order.push(channel.to);
+                }
+            }
+        }
+        tree.number(net);
+        tree
+    }
+
+    fn number(&mut self, net: &Net) {
+        let mut size = vec![1; self.up.len()];
+        for &row in self.order[1..].iter().rev() {
+            size[net.channel(self.up[row as usize]).to as usize] += size[row as usize];
+        }
+        let mut free = vec![0; self.up.len()];
+        for &row in &self.order {
+            let row = row as usize;
+            let place = match self.up[row] {
+                NONE => 0,
+                up => {
+                    let above = net.channel(up).to as usize;
+                    free[above] += size[row];
+                    free[above] - size[row]
+                }
+            };
+            (self.place[row], self.end[row], free[row]) = (place, place + size[row], place + 1);
+        }
+        self.order_by_place = self.order.clone();
+        self.order_by_place.sort_unstable_by_key(|&row| self.place[row as usize]);
+    }
+
+    /// The channel towards the root.
+    fn up(&self, row: usize) -> Option<u32> {
+        Some(self.up[row]).filter(|&channel| channel != NONE)
+    }
+
+    /// The first channel from a row towards every other row: [`NONE`] to itself and outside the part.
+    pub fn next(&self, net: &Net, row: usize) -> Vec<u32> {
+        let mut next = vec![NONE; self.up.len()];
+        if self.place[row] == NONE {
+            return next;
+        }
+        self.order.iter().for_each(|&other| next[other as usize] = self.up[row]);
+        for (channel, child) in self.children(net, row) {
+            let below = self.order_by_place[self.place[child] as usize..self.end[child] as usize].iter();
+            below.for_each(|&other| next[other as usize] = channel);
+        }
+        next[row] = NONE;
+        next
+    }
+
+    /// The rows right below one, and the channels that lead there.
+    fn children(&self, net: &Net, row: usize) -> impl Iterator<Item = (u32, usize)> {
+        let out = net.out(row).zip(net.leaving(row));
+        let below = out.filter(|(_, channel)| self.up[channel.to as usize] == channel.back);
+        below.map(|(at, channel)| (at, channel.to as usize))
+    }
+
+    /// Every dependency of the ways along the tree to the rows that are wanted, from anywhere.
+    pub fn dependencies(&self, net: &Net, wanted: &[bool]) -> Vec<(u32, u32)> {
+        let mut below: Vec<u32> = wanted.iter().map(|&wanted| wanted.into()).collect();
+        for &row in self.order[1..].iter().rev() {
+            below[net.channel(self.up[row as usize]).to as usize] += below[row as usize];
+        }
+        let all = below[self.order[0] as usize];
+        let mut dependencies = Vec::new();
+        for row in self.order.iter().map(|&row| row as usize) {
+            let down: Vec<(u32, usize)> = self.children(net, row).collect();
+            let up = self.up(row).into_iter();
+            let before = down.iter().map(|&(channel, _)| channel).chain(up.clone()).map(|out| net.channel(out).back);
+            let leads_down = down.iter().filter(|&&(_, child)| below[child] > 0).map(|&(channel, _)| channel);
+            let after: Vec<u32> = leads_down.chain(up.filter(|_| all > below[row])).collect();
+            for before in before {
+                let onward = after.iter().filter(|&&after| net.channel(after).back != before);
+                dependencies.extend(onward.map(|&after| (before, after)));
+            }
+        }
+        dependencies
+    }
+}

@@ -8,14 +8,16 @@
 
 mod acyclic;
 mod connectivity;
-mod cycle_breaking;
 mod dfsssp;
 mod downhill;
 mod forest;
+mod guarded;
 mod lash;
+mod layers;
 mod load;
 mod min_hop;
 mod net;
+mod nue;
 mod registry;
 mod spread;
 mod switch_graph;
@@ -26,6 +28,7 @@ pub use connectivity::{Connectivity, stranded};
 pub use dfsssp::Dfsssp;
 pub use lash::Lash;
 pub use min_hop::MinHop;
+pub use nue::Nue;
 pub use registry::{ENGINES, EngineEntry, EngineKind, Parameters, engine_named};
 pub use up_down::{UpDown, choose_root};
 

@@ -1,6 +1,6 @@
 //! All engines by name: what the command line and reports list.
 
-use super::{Dfsssp, Engine, Lash, MinHop, PathEngine, RouteError, UpDown, dfsssp, lash, min_hop, up_down};
+use super::{Dfsssp, Engine, Lash, MinHop, Nue, PathEngine, RouteError, UpDown, dfsssp, lash, min_hop, nue, up_down};
 use crate::fabric::NodeId;
 
 /// What engines may be told; each takes what it has a use for.
@@ -61,6 +61,12 @@ pub const ENGINES: &[EngineEntry] = &[
         about: "fewest hops, spread over whole ways, layers by breaking cycles (Domke, Hoefler, Nagel 2011)",
         safe: true,
         make: |_| by_destination(Dfsssp),
+    },
+    EngineEntry {
+        name: nue::NAME,
+        about: "short ways within the dependency graph, on however few layers (Domke, Hoefler, Matsuoka 2016)",
+        safe: true,
+        make: |_| by_destination(Nue),
     },
     EngineEntry {
         name: lash::NAME,

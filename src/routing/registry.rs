@@ -2,11 +2,11 @@
 
 use super::legal::TurnModel;
 use super::{
-    Dfsssp, Engine, FullyExplicit, LTurn, Lash, MinHop, PathEngine, PathSelection, RouteError, ShortestWidest, Smart,
-    UpDown, UpDownBalanced, UpDownRandom,
+    Dfsssp, Engine, FullyExplicit, LTurn, Lash, MinHop, Nue, PathEngine, PathSelection, RouteError, ShortestWidest,
+    Smart, UpDown, UpDownBalanced, UpDownRandom,
 };
 use super::{
-    dfsssp, fully_explicit, l_turn, lash, min_hop, path_selection, shortest_widest, smart, up_down, up_down_paths,
+    dfsssp, fully_explicit, l_turn, lash, min_hop, nue, path_selection, shortest_widest, smart, up_down, up_down_paths,
 };
 use crate::fabric::NodeId;
 
@@ -114,6 +114,12 @@ pub const ENGINES: &[EngineEntry] = &[
         about: "fewest hops, spread over whole ways, layers by breaking cycles (Domke, Hoefler, Nagel 2011)",
         safe: true,
         make: |_| by_destination(Dfsssp),
+    },
+    EngineEntry {
+        name: nue::NAME,
+        about: "short ways within the dependency graph, on however few layers (Domke, Hoefler, Matsuoka 2016)",
+        safe: true,
+        make: |_| by_destination(Nue),
     },
     EngineEntry {
         name: lash::NAME,

@@ -4,7 +4,7 @@ use super::config::Config;
 use super::reception::SharedReception;
 use crate::driver::Running;
 use crate::fabric::Fabric;
-use crate::sa::{Directory, DirectoryError, Facts, FirstOfHalf};
+use crate::sa::{Directory, DirectoryError, Facts, FirstOfHalf, OfLayers, ServiceLevels};
 use crate::subnet::Manager;
 use crate::tables::SubnetTables;
 use crate::transport::Transport;
@@ -39,9 +39,17 @@ pub(super) fn publish<T: Transport>(
         subnet_prefix: config.subnet_prefix,
         packet_life_time: config.limits.life_time_value,
         half: running.half,
-        service_levels: Arc::new(FirstOfHalf),
+        service_levels: levels(running),
     };
     let directory = Directory::new(facts)?;
     reception.borrow_mut().set_directory(directory);
     Ok(())
+}
+
+/// The service levels that the routing in force asks for.
+fn levels(running: &Running) -> Arc<dyn ServiceLevels> {
+    match &running.ways {
+        Some(ways) => Arc::new(OfLayers { fabric: running.known.clone(), ways: ways.clone() }),
+        None => Arc::new(FirstOfHalf),
+    }
 }

@@ -407,10 +407,10 @@ impl<T: Transport> Service<T> {
     /// Gives everything that is not up yet its settings, and switches room for the LIDs that have come.
     async fn set_up_newcomers(&mut self) -> Result<(), SmError> {
         let running = self.driver.running().clone();
-        let common = bring_up::common(&running.alive, running.sm, running.half);
+        let common = bring_up::common(&running.alive, running.sm, running.half, running.ways.as_ref());
         let manager = &mut self.driver.subnet_mut().manager;
         let down = ports_to_set_up(&running.alive, |port| manager.port_info(port).cloned());
-        bring_up::configure(manager, &self.config, &running.alive, &down, common).await
+        bring_up::configure(manager, &self.config, &running.alive, &down, &common).await
     }
 
     /// Devices whose ports went down and came back between two sweeps, with cables as they were: perhaps they were only
@@ -438,8 +438,8 @@ impl<T: Transport> Service<T> {
         let own = devices.iter().filter(|&&node| fabric.node(node).is_switch());
         let own = own.filter_map(|&node| fabric.port_at(node, PortNum::ZERO));
         let ports: Vec<PortId> = own.chain(bounced.iter().copied()).collect();
-        let common = bring_up::common(fabric, running.sm, running.half);
-        bring_up::configure(manager, &self.config, fabric, &ports, common).await?;
+        let common = bring_up::common(fabric, running.sm, running.half, running.ways.as_ref());
+        bring_up::configure(manager, &self.config, fabric, &ports, &common).await?;
         let steady = Lanes::of_fabric(&running.routed).steady();
         let mut writes = plan::writes_between(fabric, None, &running.tables.lfts, steady);
         writes.retain(|write| write.node(fabric).is_some_and(|node| devices.contains(&node)));

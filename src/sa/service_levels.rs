@@ -32,16 +32,17 @@ impl ServiceLevels for FirstOfHalf {
 pub struct OfLayers {
     /// The fabric, LIDs assigned.
     pub fabric: Arc<Fabric>,
-    /// Who sends by which path, on which layer.
-    pub ways: Arc<PathLayers>,
+    /// By half: who sends by which path, on which layer; none where everybody may by each, on any.
+    pub ways: [Option<Arc<PathLayers>>; 2],
 }
 
 impl ServiceLevels for OfLayers {
     fn choose(&self, source: PortId, dlid: Lid, half: Half, wanted: Option<Sl>) -> Option<Sl> {
+        let Some(ways) = &self.ways[half.index()] else { return FirstOfHalf.choose(source, dlid, half, wanted) };
         let owner = self.fabric.lid_owner(dlid)?;
         let divided = self.fabric.half_of(dlid).is_some();
         let path = if divided { self.fabric.half_lids(owner, half).position(|lid| lid == dlid)? } else { 0 };
-        let layer = if source == owner { Some(0) } else { self.ways.layer(source, owner, path) };
+        let layer = if source == owner { Some(0) } else { ways.layer(source, owner, path) };
         layer.map(|layer| half.sl_of(layer)).filter(|&sl| wanted.is_none_or(|wanted| wanted == sl))
     }
 }

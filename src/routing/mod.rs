@@ -10,6 +10,7 @@ mod acyclic;
 mod connectivity;
 mod dfsssp;
 mod downhill;
+mod fat_tree;
 mod forest;
 mod guarded;
 mod lash;
@@ -26,6 +27,7 @@ mod up_down;
 
 pub use connectivity::{Connectivity, stranded};
 pub use dfsssp::Dfsssp;
+pub use fat_tree::FatTree;
 pub use lash::Lash;
 pub use min_hop::MinHop;
 pub use nue::Nue;

@@ -1,6 +1,9 @@
 //! All engines by name: what the command line and reports list.
 
-use super::{Dfsssp, Engine, Lash, MinHop, Nue, PathEngine, RouteError, UpDown, dfsssp, lash, min_hop, nue, up_down};
+use super::{
+    Dfsssp, Engine, FatTree, Lash, MinHop, Nue, PathEngine, RouteError, UpDown, dfsssp, fat_tree, lash, min_hop, nue,
+    up_down,
+};
 use crate::fabric::NodeId;
 
 /// What engines may be told; each takes what it has a use for.
@@ -73,6 +76,12 @@ pub const ENGINES: &[EngineEntry] = &[
         about: "fewest hops, each pair of switches on the first layer that it leaves acyclic (Skeie, Lysne, Theiss 2002)",
         safe: true,
         make: |_| by_destination(Lash),
+    },
+    EngineEntry {
+        name: fat_tree::NAME,
+        about: "up and then down by the destination's number, for fat trees, faults allowed (d-mod-k, Zahavi 2010)",
+        safe: true,
+        make: |_| by_destination(FatTree),
     },
 ];
 

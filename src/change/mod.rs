@@ -9,12 +9,14 @@
 mod bring_up;
 mod captures;
 mod engine;
+mod lid_survey;
 mod routed;
 
 pub use bring_up::{BringUp, BringUpError, data_vls, manager_port};
 pub use captures::{Captures, CapturesError, Departure, Drawn, draw};
 pub use engine::{Realised, engine_named};
-pub use routed::{RouteInput, Routed, RoutedError, route};
+pub use lid_survey::{Computed, assign_needed};
+pub use routed::{LmcWish, RouteInput, Routed, RoutedError, route};
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, VlSet};

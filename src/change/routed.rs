@@ -49,8 +49,28 @@ pub struct RouteInput<'a> {
     pub engine: &'a dyn Engine,
     /// Data VLs in operation; less where a cabled port has less. As many layers are possible, eight at most.
     pub data_vls: u8,
-    /// The least LMC of end ports; without it what each half needs. With LMC 0 there is a lower half only.
-    pub lmc: Option<Lmc>,
+    /// LIDs of end ports.
+    pub lmc: LmcWish,
+}
+
+/// How many LIDs end ports get.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LmcWish {
+    /// One LMC for all, at least so much. With LMC 0 there is a lower half only.
+    Least(Lmc),
+    /// One LMC for all, the least that gives each half what some destination needs.
+    Common,
+    /// For each destination the least LMC that gives each half what it needs.
+    Each,
+}
+
+impl LmcWish {
+    fn least(self) -> Lmc {
+        match self {
+            LmcWish::Least(lmc) => lmc,
+            LmcWish::Common | LmcWish::Each => Lmc::default(),
+        }
+    }
 }
 
 /// A routed fabric.
@@ -71,19 +91,26 @@ pub struct Routed {
 /// # Errors
 /// Lanes, LIDs or an engine that do not suffice.
 pub fn route(input: RouteInput<'_>) -> Result<Routed, RoutedError> {
-    let asked = input.lmc.unwrap_or_default();
+    let asked = input.lmc.least();
     let ready = BringUp { data_vls: input.data_vls, optimised_sl_to_vl: None, lmc: asked }.equip(input.fabric)?;
     let lanes = data_vls(&ready);
     let paths = usize::from(asked.lids() / 2).max(1);
     let demand = Demand::all(&ready, paths).within(lanes.min(MOST_LAYERS));
     let function = input.engine.route(&ready, &demand)?;
     let fabric = match input.lmc {
-        Some(_) => ready,
-        None => lid::assign_each(&ready, &Needs::of(&ready, &function)?)?,
+        LmcWish::Least(_) => ready,
+        LmcWish::Common => lid::assign(&ready, least_lmc(&function))?,
+        LmcWish::Each => lid::assign_each(&ready, &Needs::of(&ready, &function)?)?,
     };
     check_lids(&fabric, &function)?;
     let tables = lid::bring_up(&fabric, &function, lanes);
     Ok(Routed { fabric, function, tables, data_vls: lanes })
+}
+
+/// The least LMC that gives each half as many LIDs as the function needs: 1 + ⌈lg k⌉, and 7 where even that is too few.
+fn least_lmc(function: &RoutingFunction) -> Lmc {
+    let most = (0..function.destinations().len()).map(|destination| function.needed(destination)).max();
+    Lmc::masked(half_bits(most.unwrap_or(1)).min(6) as u8 + 1)
 }
 
 /// ⌈lg k⌉.
@@ -116,17 +143,19 @@ impl Routed {
     /// # Errors
     /// What is wrong.
     pub fn prove(&self) -> Result<TableProof, Refusal> {
-        verify::prove_tables(&self.fabric, &self.tables, &Scope::of(&self.halves()).by(self.function.path_layers()))
+        let scope = Scope::of(&self.halves()).by(self.function.path_layers());
+        verify::prove_tables(&self.fabric, &self.tables, &scope)
     }
 
-    /// The service level of a port's packets to a LID; none where nobody owns it, or its path is not for that source.
+    /// The service level of a port's packets to a LID; none where nobody owns it, or its path is not for that source: such
+    /// are those LIDs that a destination has beyond what it needs.
     pub fn level(&self, source: PortId, lid: Lid) -> Option<Sl> {
         let owner = self.fabric.lid_owner(lid)?;
         let half = self.fabric.half_of(lid);
         let own = half.and_then(|half| self.fabric.half_lids(owner, half).position(|own| own == lid)).unwrap_or(0);
         let layer = match self.function.path_layers() {
             None => 0,
-            Some(layers) => layers.layer(source, owner, own % self.function.paths())?,
+            Some(layers) => layers.layer(source, owner, own)?,
         };
         Sl::new(layer + 8 * half.unwrap_or_default().index() as u8)
     }
@@ -143,9 +172,13 @@ mod tests {
         generate(&topology, &Options::default()).expect("a ring")
     }
 
+    fn wish(lmc: Option<u8>) -> LmcWish {
+        lmc.map_or(LmcWish::Common, |lmc| LmcWish::Least(Lmc::masked(lmc)))
+    }
+
     fn routed(lmc: Option<u8>) -> Result<Routed, RoutedError> {
         let engine = UpDown::default();
-        route(RouteInput { fabric: &ring(), engine: &engine, data_vls: 4, lmc: lmc.map(Lmc::masked) })
+        route(RouteInput { fabric: &ring(), engine: &engine, data_vls: 4, lmc: wish(lmc) })
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod events;
 mod evidence;
 mod fabric;
 mod input;
+mod lids;
 mod log;
 mod manager;
 mod outcome;
@@ -84,6 +85,8 @@ enum Command {
     Audit(Box<audit::Arguments>),
     /// Route a fabric by an engine, prove it, and write the tables in OpenSM's formats.
     Route(Box<route::Arguments>),
+    /// Count the LIDs that an engine's routing needs, and assign them.
+    Lids(Box<lids::Arguments>),
     /// Manage a real subnet: bring it up, and change its routing without stopping traffic.
     Sm(Box<sm::Arguments>),
     /// Serve a simulated fabric, traffic included, to OpenSM and every tool that runs on ibsim.
@@ -133,6 +136,7 @@ fn dispatch(command: Command, common: Common, reload: log::Reload) -> Result<Ans
         Command::Check(arguments) => check::run(&arguments, common),
         Command::Audit(arguments) => audit::run(&arguments, common),
         Command::Route(arguments) => route::run(&arguments, common),
+        Command::Lids(arguments) => lids::run(&arguments, common),
         Command::Sm(arguments) => sm::run(&arguments, common, reload),
         Command::Serve(arguments) => serve::run(&arguments, common),
         Command::Fabric(command) => fabric::run(command, common),

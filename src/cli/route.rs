@@ -7,13 +7,13 @@ use super::input::{read_dump, read_fabric};
 use super::outcome::{Answer, Failure};
 use super::output::Batch;
 use super::{Common, output};
-use crate::change::{self, BringUpError, RouteInput, Routed, RoutedError};
+use crate::change::{self, BringUpError, LmcWish, Realised, RouteInput, Routed, RoutedError};
 use crate::fabric::Fabric;
 use crate::fabric::format::{self, Format};
 use crate::ids::Lmc;
-use crate::lid::Guid2Lid;
+use crate::lid::{Guid2Lid, Heuristic};
 use crate::report::{self, RouteReport};
-use crate::routing::{ENGINES, Engine, Imported, Parameters};
+use crate::routing::{self, ENGINES, Engine, EngineKind, Imported, Parameters};
 use crate::tables::dump::{
     read_fdbs, read_lfts, read_path_sls, write_fdbs, write_lfts, write_path_sls, write_random, write_sl_to_vl,
     write_subnet,
@@ -46,7 +46,11 @@ pub(super) struct Arguments {
     #[arg(long, conflicts_with = "fabric")]
     list: bool,
     #[command(flatten)]
-    routing: RoutingArguments,
+    choice: EngineChoice,
+    /// The LID mask control of end ports: 0 to 7 at least (0: one half, of one LID), `auto` for one that gives each half what
+    /// the engine needs, `each` for the least for each port, which OpenSM does not take.
+    #[arg(long, value_name = "LMC", default_value = "auto")]
+    lmc: LmcChoice,
     #[command(flatten)]
     from: FromArguments,
     #[command(flatten)]
@@ -61,9 +65,9 @@ pub(super) struct Arguments {
 
 /// Which engine, and what it is told.
 #[derive(Debug, clap::Args)]
-pub(super) struct RoutingArguments {
-    /// Who computes the routing function: `--list` names them.
-    #[arg(long, default_value = ENGINES[0].name)]
+pub(super) struct EngineChoice {
+    /// Who computes the routing function: `reconfig route --list` tells of each.
+    #[arg(long, value_name = "ENGINE", default_value = ENGINES[0].name, value_parser = choice::engine_names())]
     engine: String,
     /// The root of the spanning tree, for engines that have one [default: chosen].
     #[arg(long, value_name = "NODE")]
@@ -71,25 +75,31 @@ pub(super) struct RoutingArguments {
     /// Seed of random choices, for engines that make some.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Data VLs in operation: 1, 2, 4, 8 or 15; less where a port has less.
+    /// Data VLs in operation: 1, 2, 4, 8 or 15; less where a port has less. Each layer of an engine takes one.
     #[arg(long, default_value_t = 8)]
-    vls: u8,
-    /// The LID mask control of end ports, `auto` for what the engine needs in each half. 0: one half, of one LID.
-    #[arg(long, value_name = "LMC", default_value = "auto")]
-    lmc: LmcChoice,
+    pub(super) vls: u8,
+    /// How engines that give paths find LIDs for them: greedy, split-merge/S, split-merge/L, color/S, color/L, dsatur, best or
+    /// exact.
+    #[arg(long, value_name = "HEURISTIC", default_value_t = Heuristic::default())]
+    pub(super) heuristic: Heuristic,
 }
 
 /// What `--lmc` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct LmcChoice(Option<Lmc>);
+struct LmcChoice(LmcWish);
 
 impl std::str::FromStr for LmcChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<LmcChoice, String> {
-        let number = || text.parse().ok().and_then(Lmc::new).map(|lmc| LmcChoice(Some(lmc)));
-        let expected = || "expected 0 to 7, or auto".to_string();
-        if text == "auto" { Ok(LmcChoice(None)) } else { number().ok_or_else(expected) }
+        match text {
+            "auto" => Ok(LmcChoice(LmcWish::Common)),
+            "each" => Ok(LmcChoice(LmcWish::Each)),
+            _ => {
+                let lmc = text.parse().ok().and_then(Lmc::new);
+                lmc.map(|lmc| LmcChoice(LmcWish::Least(lmc))).ok_or_else(|| "expected 0 to 7, auto or each".to_string())
+            }
+        }
     }
 }
 
@@ -150,7 +160,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let fabric = read_fabric(file)?;
     let engine = arguments.engine(&fabric)?;
     let start = Instant::now();
-    let routed = arguments.routing.route(&fabric, &*engine)?;
+    let routed = arguments.route(&fabric, &*engine)?;
     let routing_ns = start.elapsed().as_nanos() as u64;
     let start = Instant::now();
     let judged = routed.prove();
@@ -194,27 +204,33 @@ impl Arguments {
             (None, None) if from_path_sl.is_some() => {
                 return Err(Failure::input(anyhow!("--from-path-sl goes with --from-fdbs or --from-lfts")));
             }
-            (None, None) => return self.routing.engine(fabric),
+            (None, None) => return self.choice.engine(fabric),
         };
         let levels = from_path_sl.as_ref().map(|file| read_dump(file, fabric, read_path_sls)).transpose()?;
         Ok(Box::new(Imported::new(fabric, &lfts.tables, levels)))
     }
-}
 
-impl RoutingArguments {
-    /// The engine named.
-    pub(super) fn engine(&self, fabric: &Fabric) -> Result<Box<dyn Engine>, Failure> {
-        let root = self.root.as_ref().map(|name| find_node(fabric, name)).transpose()?;
-        let parameters = Parameters { root, seed: self.seed };
-        change::engine_named(&self.engine, &parameters).map_err(Failure::input)
-    }
-
-    /// Has it route the fabric.
-    pub(super) fn route(&self, fabric: &Fabric, engine: &dyn Engine) -> Result<Routed, Failure> {
-        let input = RouteInput { fabric, engine, data_vls: choice::data_vls(self.vls)?, lmc: self.lmc.0 };
+    fn route(&self, fabric: &Fabric, engine: &dyn Engine) -> Result<Routed, Failure> {
+        let input = RouteInput { fabric, engine, data_vls: choice::data_vls(self.choice.vls)?, lmc: self.lmc.0 };
         change::route(input).map_err(|error| match error {
             RoutedError::BringUp(BringUpError::NoSwitch) | RoutedError::FewLids { .. } => Failure::input(error),
             _ => Failure::undone(error),
+        })
+    }
+}
+
+impl EngineChoice {
+    /// The engine named.
+    pub(super) fn kind(&self, fabric: &Fabric) -> Result<EngineKind, Failure> {
+        let root = self.root.as_ref().map(|name| find_node(fabric, name)).transpose()?;
+        let parameters = Parameters { root, seed: self.seed };
+        routing::engine_named(&self.engine, &parameters).map_err(Failure::input)
+    }
+
+    fn engine(&self, fabric: &Fabric) -> Result<Box<dyn Engine>, Failure> {
+        Ok(match self.kind(fabric)? {
+            EngineKind::ByDestination(engine) => engine,
+            EngineKind::ByPath(paths) => Box::new(Realised { paths, heuristic: self.heuristic }),
         })
     }
 }

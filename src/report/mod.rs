@@ -4,6 +4,7 @@ mod accounting;
 mod adversary;
 mod audit;
 mod compare;
+mod lids;
 mod manager;
 mod plan;
 mod quantity;
@@ -17,6 +18,7 @@ mod tables_json;
 pub use accounting::accounting;
 pub use audit::{AuditReport, Judged, TransitionReport, audit, cycle_dot};
 pub use compare::comparison;
+pub use lids::{LidCount, LidReport, PortNeed, lids};
 pub use manager::{change_done, manager_event, manager_status};
 pub use plan::{
     CheckReport, DrainFacts, Judgement, LaneFacts, PlanFacts, PlanReport, Refused, WaveFacts, check, plan, witnesses,

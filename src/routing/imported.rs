@@ -1,8 +1,8 @@
 //! Tables that somebody else computed, taken for a routing function: OpenSM's, as it dumps them.
 //!
 //! The LIDs of the capture say what a table entry means: path k of a destination is what the tables do with its k-th LID.
-//! Where the second half of everybody's LIDs leads as the first does, it is taken for the same paths once more. Service
-//! levels, where a dump tells them, become layers in rising order. Nothing is judged here: tables with holes or loops give a
+//! Where the second half of everybody's LIDs leads as the first does, on the same service levels or on those eight above, it
+//! is taken for the same paths once more. Service levels, where a dump tells them, become layers in rising order. Nothing is judged here: tables with holes or loops give a
 //! function with the same ones, which `verify` refuses.
 
 use super::{Demand, Engine, RouteError};
@@ -58,41 +58,53 @@ impl Imported {
                 table.get(one) == table.get(other)
             })
         };
-        let level =
-            |levels: &PathSls, lid| destinations.iter().map(|&source| levels.get(source, lid)).collect::<Vec<_>>();
-        let as_loud =
-            |(one, other)| self.levels.as_ref().is_none_or(|levels| level(levels, one) == level(levels, other));
-        pairs().all(|pair| alike(pair) && as_loud(pair))
+        let heard = |(one, other)| {
+            destinations.iter().all(|&source| {
+                let [one, other] = [one, other].map(|lid| self.level(source, lid));
+                one == other || one.map(raised) == other
+            })
+        };
+        pairs().all(|pair| alike(pair) && heard(pair))
     }
 
-    /// Who sends by which path: a source that the dump does not tell of by all, on the lowest level.
-    fn layers(
-        &self,
-        fabric: &Fabric,
-        levels: &PathSls,
-        (demand, paths): (&Demand, usize),
-    ) -> Result<PathLayers, RouteError> {
-        let silent = demand.destinations.iter().any(|&port| !levels.tells_of(port));
-        let used: Vec<Sl> =
-            Sl::all().filter(|sl| levels.in_use().any(|own| own == *sl) || silent && sl.get() == 0).collect();
-        if used.len() > usize::from(demand.layers) {
-            return Err(RouteError::TooFewLayers { engine: NAME, needed: used.len(), offered: demand.layers });
+    /// The service level of a source's packets; 0 where no dump tells of the source.
+    fn level(&self, source: PortId, lid: Lid) -> Option<u8> {
+        match self.levels.as_ref().filter(|levels| levels.tells_of(source)) {
+            Some(levels) => levels.get(source, lid).map(Sl::get),
+            None => Some(0),
         }
+    }
+
+    /// Who sends by which path, and on which service level: group, rank, path, level.
+    fn told(&self, ports: &[PortId], paths: usize) -> impl Iterator<Item = (usize, usize, usize, u8)> {
+        let ends = (0..ports.len()).flat_map(|group| (0..ports.len()).map(move |rank| (group, rank)));
+        ends.filter(|(group, rank)| group != rank).flat_map(move |(group, rank)| {
+            let level = move |path| {
+                let level = self.level(ports[group], self.lid(ports[rank], path)?)?;
+                Some((group, rank, path, level))
+            };
+            (0..paths).filter_map(level)
+        })
+    }
+
+    fn layers(&self, fabric: &Fabric, demand: &Demand, paths: usize) -> Result<PathLayers, RouteError> {
         let ports = &demand.destinations;
-        let mut layers = PathLayers::by_port(fabric, ports, ports, paths);
-        for (group, &source) in ports.iter().enumerate() {
-            let told = levels.tells_of(source);
-            for (rank, &destination) in ports.iter().enumerate() {
-                for path in 0..paths {
-                    let Some(lid) = self.lid(destination, path) else { continue };
-                    let level = if told { levels.get(source, lid) } else { Sl::new(0) };
-                    let layer = level.and_then(|level| used.iter().position(|&own| own == level));
-                    layer.into_iter().for_each(|layer| layers.open(group, rank, path, layer as u8));
-                }
-            }
+        let mut used = [false; 16];
+        self.told(ports, paths).for_each(|(.., level)| used[usize::from(level)] = true);
+        let needed = used.iter().filter(|&&used| used).count();
+        if needed > usize::from(demand.layers) {
+            return Err(RouteError::TooFewLayers { engine: NAME, needed, offered: demand.layers });
         }
+        let mut layers = PathLayers::by_port(fabric, ports, ports, paths);
+        let layer = |level: u8| used[..usize::from(level)].iter().filter(|&&used| used).count() as u8;
+        self.told(ports, paths).for_each(|(group, rank, path, level)| layers.open(group, rank, path, layer(level)));
         Ok(layers)
     }
+}
+
+/// The same service level, of the upper half.
+fn raised(level: u8) -> u8 {
+    level + 8
 }
 
 impl Engine for Imported {
@@ -117,8 +129,8 @@ impl Engine for Imported {
                 *output = lid.and_then(|lid| table.get(lid)).unwrap_or(PortNum::NO_ROUTE).0;
             }
         }
-        if let Some(levels) = &self.levels {
-            function.set_path_layers(self.layers(fabric, levels, (demand, paths))?);
+        if self.levels.is_some() {
+            function.set_path_layers(self.layers(fabric, demand, paths)?);
         }
         Ok(function)
     }
@@ -172,7 +184,7 @@ mod tests {
         for &destination in &ends[1..] {
             let lid = fabric.port(destination).lid.expect("an assigned LID");
             let layer = layers.layer(ends[0], destination, 0);
-            assert_eq!(layer, (lid.0 % 3 != 0).then_some((lid.0 % 3) as u8), "to LID {lid}");
+            assert_eq!(layer, Some((lid.0 % 3) as u8).filter(|&layer| layer > 0), "to LID {lid}");
         }
         let narrow = engine.route(&fabric, &Demand::all(&fabric, 1).within(2));
         assert!(matches!(narrow, Err(RouteError::TooFewLayers { needed: 3, offered: 2, .. })));

@@ -5,7 +5,7 @@
 
 use super::fabrics::waxman;
 use super::parallel::in_order;
-use super::seed_002::{CONFIGURATIONS, name, shortest_widest};
+use super::seed_002::{CONFIGURATIONS, name, path_selection, shortest_widest};
 use super::table::{Cell, Table, mean};
 use super::{ReproduceError, Request};
 use crate::fabric::Fabric;
@@ -13,7 +13,7 @@ use crate::lid::configure::{Configure, block_of, optimum};
 use crate::lid::{Heuristic, Splits};
 use crate::tables::PathSet;
 
-pub(super) const TABLES: [&str; 2] = ["1-lids", "1-configurations"];
+pub(super) const TABLES: [&str; 4] = ["1-lids", "1-configurations", "2-lids", "2-configurations"];
 
 /// The heuristics measured.
 const MEASURED: [Heuristic; 7] = [
@@ -64,23 +64,51 @@ struct Gaps {
     destinations: f64,
 }
 
+/// The paths of an engine on one fabric.
+type Route = fn(&Fabric, u64) -> Result<PathSet, ReproduceError>;
+
 pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Table>, ReproduceError> {
-    let routing = "shortest-widest routing";
-    let mut lids = Table::new("optimum 1-lids", format!("LIDs beyond the optimum, {routing}"), "conf.", &COLUMNS);
-    let title = format!("Configurations beyond the optimum, {routing}");
-    let mut configurations = Table::new("optimum 1-configurations", title, "conf.", &COLUMNS);
+    let routings: [(&str, &str, Route); 2] =
+        [("1", "shortest-widest routing", shortest_widest), ("2", "path selection", path_selection)];
+    let mut tables = Vec::new();
+    for (number, routing, route) in routings {
+        let names = ["lids", "configurations"].map(|counted| format!("{number}-{counted}"));
+        if names.iter().any(|name| request.wants(name)) {
+            let both = pair_of_tables(request, tell, routing, &names, route)?;
+            tables.extend(both.into_iter().zip(names).filter(|(_, name)| request.wants(name)).map(|(table, _)| table));
+        }
+    }
+    Ok(tables)
+}
+
+/// LIDs and configurations of one routing.
+fn pair_of_tables(
+    request: &Request,
+    tell: &mut dyn FnMut(&str),
+    routing: &str,
+    names: &[String; 2],
+    route: Route,
+) -> Result<[Table; 2], ReproduceError> {
+    let table = |at: usize, counted: &str| {
+        Table::new(
+            format!("optimum {}", names[at]),
+            format!("{counted} beyond the optimum, {routing}"),
+            "conf.",
+            &COLUMNS,
+        )
+    };
+    let (mut lids, mut configurations) = (table(0, "LIDs"), table(1, "Configurations"));
     for configuration in CONFIGURATIONS {
-        tell(&format!("optimum: {}, {} fabrics", name(configuration), request.fabrics));
+        tell(&format!("optimum, {routing}: {}, {} fabrics", name(configuration), request.fabrics));
         let gaps = in_order(request.fabrics, request.threads, |at| {
             let seed = request.seed + at as u64;
             let fabric = waxman(configuration.0, configuration.1, seed)?;
-            Ok::<_, ReproduceError>(gaps(&fabric, &shortest_widest(&fabric, seed)?, request.steps))
+            Ok::<_, ReproduceError>(gaps(&fabric, &route(&fabric, seed)?, request.steps))
         })?;
         lids.push(name(configuration), cells(&gaps, |one| &one.lids));
         configurations.push(name(configuration), cells(&gaps, |one| &one.configurations));
     }
-    let wanted = [("1-lids", lids), ("1-configurations", configurations)];
-    Ok(wanted.into_iter().filter(|(name, _)| request.wants(name)).map(|(_, table)| table).collect())
+    Ok([lids, configurations])
 }
 
 fn gaps(fabric: &Fabric, paths: &PathSet, steps: u64) -> Gaps {

@@ -9,10 +9,10 @@ use super::table::{Cell, Table, mean};
 use super::{ReproduceError, Request};
 use crate::fabric::Fabric;
 use crate::lid::{MOST_IDS, rename};
-use crate::routing::{PathEngine, UpDownRandom};
+use crate::routing::{PathEngine, Smart, UpDownRandom};
 use crate::tables::PathSet;
 
-pub(super) const TABLES: [&str; 3] = ["4a", "5a", "6"];
+pub(super) const TABLES: [&str; 5] = ["4a", "5a", "4b", "5b", "6"];
 
 /// Fabrics of a row of the paper.
 const TEN: usize = 10;
@@ -24,8 +24,12 @@ const ENTRIES_UP_DOWN: [(u32, [f64; 6]); 4] = [
     (32, [6733.0, 4078.0, 2637.0, 49.0, 85.0, 65.0]),
     (64, [26512.0, 16310.0, 10188.0, 57.0, 71.0, 62.0]),
 ];
+/// Table 4b: the same with smart routing.
+const ENTRIES_SMART: [(u32, [f64; 6]); 1] = [(32, [5191.0, 3896.0, 1294.0, 32.0, 45.0, 39.0])];
 /// A row of table 5: switches; mean and greatest number of renamings of a destination.
 const RENAMINGS_UP_DOWN: [(u32, [f64; 2]); 4] = [(8, [1.1, 3.0]), (16, [1.5, 4.0]), (32, [1.8, 6.0]), (64, [2.1, 7.0])];
+/// Table 5b: the same with smart routing.
+const RENAMINGS_SMART: [(u32, [f64; 2]); 1] = [(32, [1.2, 3.0])];
 /// A row of table 6: links of a switch; least, greatest and mean percentage of entries in conflict.
 const CONFLICTS: [(u32, [f64; 3]); 4] =
     [(3, [0.91, 1.44, 1.26]), (4, [2.40, 3.07, 2.71]), (5, [3.90, 4.87, 4.23]), (8, [7.33, 8.71, 8.08])];
@@ -33,24 +37,41 @@ const CONFLICTS: [(u32, [f64; 3]); 4] =
 pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Table>, ReproduceError> {
     let mut tables = Vec::new();
     if request.wants("4a") || request.wants("5a") {
-        let measured: Vec<Vec<Measured>> = ENTRIES_UP_DOWN
-            .iter()
-            .map(|&(switches, _)| {
-                tell(&format!("tables 4a and 5a: {switches} switches, {} fabrics", request.fabrics));
-                in_order(request.fabrics, request.threads, |at| Measured::up_down(switches, request.seed + at as u64))
-            })
-            .collect::<Result<_, _>>()?;
-        if request.wants("4a") {
-            tables.push(entries("4a", "up*/down*", &ENTRIES_UP_DOWN, &measured));
-        }
-        if request.wants("5a") {
-            tables.push(renamings("5a", "up*/down*", &RENAMINGS_UP_DOWN, &measured));
-        }
+        let measured = measure(request, tell, &ENTRIES_UP_DOWN, up_down)?;
+        tables.push(entries("4a", "up*/down*", &ENTRIES_UP_DOWN, &measured));
+        tables.push(renamings("5a", "up*/down*", &RENAMINGS_UP_DOWN, &measured));
+    }
+    if request.wants("4b") || request.wants("5b") {
+        let measured = measure(request, tell, &ENTRIES_SMART, smart)?;
+        tables.push(entries("4b", "smart routing", &ENTRIES_SMART, &measured));
+        tables.push(renamings("5b", "smart routing", &RENAMINGS_SMART, &measured));
     }
     if request.wants("6") {
         tables.push(conflict_table(request, tell)?);
     }
+    tables.retain(|table| request.wants(table.name.trim_start_matches("seed-000 ")));
     Ok(tables)
+}
+
+/// The paths of an engine on one fabric.
+type Route = fn(&Fabric, u64) -> Result<PathSet, ReproduceError>;
+
+/// By row of a table: what renaming made of each of its fabrics.
+fn measure(
+    request: &Request,
+    tell: &mut dyn FnMut(&str),
+    rows: &[(u32, [f64; 6])],
+    route: Route,
+) -> Result<Vec<Vec<Measured>>, ReproduceError> {
+    let row = |&(switches, _): &(u32, [f64; 6])| {
+        tell(&format!("tables 4 and 5: {switches} switches, {} fabrics", request.fabrics));
+        in_order(request.fabrics, request.threads, |at| {
+            let seed = request.seed + at as u64;
+            let fabric = regular(switches, 4, seed)?;
+            Measured::of(&fabric, &route(&fabric, seed)?)
+        })
+    };
+    rows.iter().map(row).collect()
 }
 
 /// What renaming made of one fabric.
@@ -64,11 +85,6 @@ struct Measured {
 }
 
 impl Measured {
-    fn up_down(switches: u32, seed: u64) -> Result<Measured, ReproduceError> {
-        let fabric = regular(switches, 4, seed)?;
-        Measured::of(&fabric, &up_down(&fabric, seed)?)
-    }
-
     fn of(fabric: &Fabric, paths: &PathSet) -> Result<Measured, ReproduceError> {
         let renaming = rename(fabric, paths, |_| MOST_IDS)?;
         let (original, new) = renaming.entries();
@@ -90,6 +106,12 @@ impl Measured {
 fn up_down(fabric: &Fabric, seed: u64) -> Result<PathSet, ReproduceError> {
     let root = fabric.switches().next();
     Ok(UpDownRandom { root, seed }.paths(fabric, &hosts_of(fabric))?)
+}
+
+/// Smart routing from the same root.
+fn smart(fabric: &Fabric, _: u64) -> Result<PathSet, ReproduceError> {
+    let engine = Smart { root: fabric.switches().next(), ..Smart::default() };
+    Ok(engine.paths(fabric, &hosts_of(fabric))?)
 }
 
 fn entries(name: &str, engine: &str, paper: &[(u32, [f64; 6])], measured: &[Vec<Measured>]) -> Table {

@@ -52,6 +52,11 @@ impl Cell {
         Cell::new(paper, ours, Band::Between(least, most), decimals)
     }
 
+    /// 1 where something that the paper's figures have holds for ours, too.
+    pub(super) fn holds(holds: bool) -> Cell {
+        Cell::between(Some(1.0), f64::from(u8::from(holds)), 1.0, 1.0, 0)
+    }
+
     /// A figure without a band.
     pub(super) fn open(paper: Option<f64>, ours: f64, decimals: usize) -> Cell {
         Cell::new(paper, ours, Band::Open, decimals)

@@ -1,15 +1,17 @@
 //! DFSSSP: fewest hops, evenly spread, free of deadlock by virtual layers.
 //!
 //! Source: Domke, Hoefler, Nagel, *Deadlock-Free Oblivious Routing for Arbitrary Topologies*, IPDPS 2011. Destination by
-//! destination, every switch takes the way of fewest hops on which the least load lies so far (SSSP, section III). All ways
-//! start on layer 0; while the dependencies of a layer close a cycle, the ways over its least used dependency move one
-//! layer up (section IV, "offline", with the heuristic "weakest edge").
-//! Ways between a switch and an end port are the unit, as in the paper those between end ports; which layer a way is on
-//! thus depends on the sending switch. Switches are led to along one tree, which layer 0 gives way to.
+//! destination, every switch takes the way of fewest hops on which the least load lies so far (SSSP); then the ways are
+//! spread over layers so that none closes a cycle.
+//! The paper starts with all ways on one layer and moves those over the weakest dependency of each cycle up, since it finds
+//! placing them one by one too slow. With an online topological order that is as fast, and needs fewer layers: 5 against 9
+//! on a random regular graph of 256 switches, degree 16 and 2048 hosts (measured). So ways are placed one by one.
+//! A way is that between a switch and an end port, not between two end ports: which layer it is on depends on the sending
+//! switch. Switches themselves are led to along one tree, on layer 0.
 
-use super::cycle_breaking::Layering;
 use super::downhill::{Downhill, Reckoning};
 use super::forest::{Forest, Task};
+use super::layers::{Grove, Layers};
 use super::load::Load;
 use super::net::NONE;
 use super::{Demand, Engine, RouteError};
@@ -30,31 +32,34 @@ impl Engine for Dfsssp {
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
         let task = Task::new(NAME, fabric, demand)?;
         let Some(switch_tree) = task.switch_tree() else { return Ok(task.without_routes()) };
-        let mut forest = lightest_ways(&task);
-        let needed = Layering::of(&task.net, &switch_tree, &mut forest).run();
-        task.offers(needed)?;
+        let (mut forest, groves) = lightest_ways(&task);
+        let mut layers = Layers::new(&task.net, &switch_tree);
+        layers.place_all(&mut forest, &groves);
+        task.offers(layers.count())?;
         Ok(task.function(&forest, &switch_tree, |end, path| end * demand.paths + path))
     }
 }
 
 /// The trees, by rank of the end port and path, in which load is spread over all channels of a way.
-fn lightest_ways(task: &Task<'_>) -> Forest {
-    let (net, hosts) = (&task.net, task.hosts());
-    let mut forest = Forest::new(net.rows(), task.ends.len() * task.paths());
-    let mut load = Load::new(net, 0);
-    let mut downhill = Downhill::new(net);
+fn lightest_ways(task: &Task<'_>) -> (Forest, Vec<Grove>) {
+    let (net, hosts, paths) = (&task.net, task.hosts(), task.paths());
+    let mut forest = Forest::new(net.rows(), task.ends.len() * paths);
+    let (mut load, mut downhill) = (Load::new(net, 0), Downhill::new(net));
     let mut next = vec![NONE; net.rows()];
-    for (row, first, count) in task.borne() {
-        downhill.aim(net, row);
-        for end in first..first + count {
-            for path in 0..task.paths() {
-                downhill.lightest(net, load.weights(), Reckoning::WholeWay, &mut next);
-                load.add_tree(net, downhill.order(), &next, &hosts);
-                load.shun(&next);
-                forest.plant(net, end * task.paths() + path, &next);
+    let mut groves = Vec::new();
+    for ends in task.borne() {
+        downhill.aim(net, task.ends[ends.start].row);
+        let trees = ends.start * paths..ends.end * paths;
+        for tree in trees.clone() {
+            downhill.lightest(net, load.weights(), Reckoning::WholeWay, &mut next);
+            load.add_tree(net, downhill.order(), &next, &hosts);
+            forest.plant(net, tree, &next);
+            load.shun(&next);
+            if (tree + 1) % paths == 0 {
+                load.release();
             }
-            load.release();
         }
+        groves.push(Grove::new(&downhill, trees, hosts.clone()));
     }
-    forest
+    (forest, groves)
 }

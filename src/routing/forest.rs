@@ -10,6 +10,7 @@ use super::{Connectivity, Demand, RouteError};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::PortNum;
 use crate::tables::{PathLayers, RoutingFunction};
+use std::ops::Range;
 
 /// No channel: the target itself, or a row that no link joins with it.
 const NOWHERE: u8 = u8::MAX;
@@ -75,14 +76,14 @@ impl<'a> Task<'a> {
         Some(SwitchTree::from(&self.net, first.row))
     }
 
-    /// The end ports of each row that bears any: the row, the rank of the first in `ends`, how many.
-    pub fn borne(&self) -> Vec<(usize, usize, usize)> {
+    /// The end ports of each row that bears any, as ranks in `ends`.
+    pub fn borne(&self) -> Vec<Range<usize>> {
         let mut start = 0;
         let groups = self.ends.chunk_by(|a, b| a.row == b.row);
         groups
             .map(|group| {
                 start += group.len();
-                (group[0].row, start - group.len(), group.len())
+                start - group.len()..start
             })
             .collect()
     }
@@ -181,10 +182,6 @@ impl Forest {
         Forest { trees, next: vec![NOWHERE; rows * trees], layer: vec![0; rows * trees] }
     }
 
-    pub fn trees(&self) -> usize {
-        self.trees
-    }
-
     /// Sets a whole tree: `next` is the channel from every row, [`NONE`] at the target.
     pub fn plant(&mut self, net: &Net, tree: usize, next: &[u32]) {
         for (row, &channel) in next.iter().enumerate() {
@@ -203,17 +200,18 @@ impl Forest {
         self.local(row, tree).map(|local| net.out(row).start + local as u32)
     }
 
-    /// The local numbers at a row, by tree; compare with a channel's.
-    pub fn locals(&self, row: usize) -> &[u8] {
-        &self.next[row * self.trees..(row + 1) * self.trees]
-    }
-
     pub fn layer(&self, row: usize, tree: usize) -> u8 {
         self.layer[row * self.trees + tree]
     }
 
     pub fn set_layer(&mut self, row: usize, tree: usize, layer: u8) {
         self.layer[row * self.trees + tree] = layer;
+    }
+
+    /// Puts every way of a tree on a layer.
+    pub fn set_tree_layer(&mut self, tree: usize, layer: u8) {
+        let rows = self.layer.chunks_exact_mut(self.trees.max(1));
+        rows.for_each(|row| row[tree] = layer);
     }
 
     /// How many layers are in use.

@@ -8,18 +8,24 @@
 
 mod acyclic;
 mod connectivity;
-mod cycle_breaking;
 mod dfsssp;
 mod downhill;
 mod forest;
+mod fully_explicit;
+mod guarded;
 mod imported;
+mod l_turn;
 mod lash;
+mod layers;
 mod legal;
 mod load;
 mod min_hop;
 mod net;
+mod nue;
+mod path_selection;
 mod registry;
 mod shortest_widest;
+mod smart;
 mod spread;
 mod switch_graph;
 mod switch_tree;
@@ -28,12 +34,17 @@ mod up_down_paths;
 
 pub use connectivity::{Connectivity, stranded};
 pub use dfsssp::Dfsssp;
+pub use fully_explicit::FullyExplicit;
 pub use imported::Imported;
+pub use l_turn::LTurn;
 pub use lash::Lash;
 pub use legal::{TurnModel, TurnRule, random_root};
 pub use min_hop::MinHop;
+pub use nue::Nue;
+pub use path_selection::PathSelection;
 pub use registry::{ENGINES, EngineEntry, EngineKind, Parameters, engine_named};
 pub use shortest_widest::ShortestWidest;
+pub use smart::Smart;
 pub use up_down::{UpDown, choose_root};
 pub use up_down_paths::{UpDownBalanced, UpDownRandom};
 

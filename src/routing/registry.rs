@@ -2,9 +2,12 @@
 
 use super::legal::TurnModel;
 use super::{
-    Dfsssp, Engine, Lash, MinHop, PathEngine, RouteError, ShortestWidest, UpDown, UpDownBalanced, UpDownRandom,
+    Dfsssp, Engine, FullyExplicit, LTurn, Lash, MinHop, Nue, PathEngine, PathSelection, RouteError, ShortestWidest,
+    Smart, UpDown, UpDownBalanced, UpDownRandom,
 };
-use super::{dfsssp, lash, min_hop, shortest_widest, up_down, up_down_paths};
+use super::{
+    dfsssp, fully_explicit, l_turn, lash, min_hop, nue, path_selection, shortest_widest, smart, up_down, up_down_paths,
+};
 use crate::fabric::NodeId;
 
 /// What engines may be told; each takes what it has a use for.
@@ -71,10 +74,34 @@ pub const ENGINES: &[EngineEntry] = &[
         make: |parameters| by_path(UpDownBalanced { root: parameters.root }),
     },
     EngineEntry {
+        name: fully_explicit::NAME,
+        about: "up*/down* with one LID for each destination, balanced (after Sancho, Robles, Duato 2001)",
+        safe: true,
+        make: |parameters| by_destination(FullyExplicit { model: TurnModel::UpDown, root: parameters.root }),
+    },
+    EngineEntry {
         name: shortest_widest::NAME,
         about: "up*/down*: shortest legal paths, of those the one of least weight (Nienaber, Yuan, Duan 2007)",
         safe: true,
         make: |parameters| by_path(ShortestWidest { model: TurnModel::UpDown, root: parameters.root }),
+    },
+    EngineEntry {
+        name: path_selection::NAME,
+        about: "up*/down*: of up to 16 legal paths the one left when those over busy links go (Koibuchi 2005)",
+        safe: true,
+        make: |parameters| by_path(PathSelection { root: parameters.root, ..PathSelection::default() }),
+    },
+    EngineEntry {
+        name: l_turn::NAME,
+        about: "left before right in a walk of the tree: the least loaded shortest legal paths (after Koibuchi 2001)",
+        safe: true,
+        make: |parameters| by_path(LTurn { root: parameters.root, seed: None }),
+    },
+    EngineEntry {
+        name: smart::NAME,
+        about: "a linear program chooses among legal paths of up*/down* (after Cherkasova, Kotov, Rokicki 1996)",
+        safe: true,
+        make: |parameters| by_path(Smart { root: parameters.root, ..Smart::default() }),
     },
     EngineEntry {
         name: min_hop::NAME,
@@ -87,6 +114,12 @@ pub const ENGINES: &[EngineEntry] = &[
         about: "fewest hops, spread over whole ways, layers by breaking cycles (Domke, Hoefler, Nagel 2011)",
         safe: true,
         make: |_| by_destination(Dfsssp),
+    },
+    EngineEntry {
+        name: nue::NAME,
+        about: "short ways within the dependency graph, on however few layers (Domke, Hoefler, Matsuoka 2016)",
+        safe: true,
+        make: |_| by_destination(Nue),
     },
     EngineEntry {
         name: lash::NAME,

@@ -68,6 +68,23 @@ impl SwitchTree {
         self.order_by_place.sort_unstable_by_key(|&row| self.place[row as usize]);
     }
 
+    /// Rows of the part, nearest the root first.
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// The first channel from every row towards one: [`NONE`] from itself and outside the part.
+    pub fn towards(&self, net: &Net, target: usize) -> Vec<u32> {
+        let mut next = self.up.clone();
+        let mut row = target;
+        while let Some(up) = self.up(row) {
+            row = net.channel(up).to as usize;
+            next[row] = net.channel(up).back;
+        }
+        next[target] = NONE;
+        next
+    }
+
     /// The channel towards the root.
     fn up(&self, row: usize) -> Option<u32> {
         Some(self.up[row]).filter(|&channel| channel != NONE)

@@ -7,7 +7,7 @@ mod oracle;
 use fabrics::{bundled, demand, fat_trees, made, random};
 use oracle::{Found, examine};
 use reconfig::fabric::Fabric;
-use reconfig::routing::{Demand, Dfsssp, Engine, Lash, MinHop, RouteError};
+use reconfig::routing::{Demand, Dfsssp, Engine, Lash, MinHop, Nue, RouteError};
 
 /// All fabrics: two hundred random ones, fat trees with faults among them, and those bundled.
 fn all() -> Vec<(String, Fabric)> {
@@ -41,6 +41,30 @@ fn dfsssp_is_minimal_and_free_of_deadlock() {
 #[test]
 fn lash_is_minimal_and_free_of_deadlock() {
     minimal_and_safe(&Lash);
+}
+
+#[test]
+fn nue_is_free_of_deadlock_with_any_number_of_layers() {
+    for (name, fabric) in all() {
+        for (layers, paths) in [(1, 1), (2, 2), (4, 1)] {
+            let demand = demand(&fabric, paths).within(layers);
+            let function = Nue.route(&fabric, &demand).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(function.layers() <= layers, "{name}: {}", function.layers());
+            let found = examine(&fabric, &demand, &function);
+            assert!(found.is_free_of_deadlock(), "{name}: {:?}", found.cyclic);
+        }
+    }
+}
+
+#[test]
+fn nue_takes_fewer_detours_with_more_layers() {
+    let torus = made("torus:6x6,2", 0);
+    let detours = [1, 2, 4].map(|layers| {
+        let demand = demand(&torus, 1).within(layers);
+        tried(&Nue, "torus", &torus, &demand).detours
+    });
+    println!("{detours:?}");
+    assert!(detours[0] > detours[1] && detours[1] > detours[2], "{detours:?}");
 }
 
 fn minimal_and_safe(engine: &dyn Engine) {

@@ -107,7 +107,7 @@ fn load_is_in_units_of_what_a_host_sends() {
 fn the_tables_that_realise_paths_load_the_same_links() {
     for seed in 0..30u64 {
         let fabric = random_fabric(seed, 3 + seed as usize % 8, seed as usize % 12, 1);
-        for name in SHORTEST {
+        for name in BY_PATH {
             let paths = paths_of(name, &fabric, seed);
             let function = lid::realise_paths(&fabric, &paths, lid::Heuristic::default()).unwrap();
             assert_eq!(

@@ -36,7 +36,7 @@ fn with_hosts(switches: usize, links: &[(usize, usize)], hosts: &[&[usize]]) -> 
 #[test]
 fn each_port_of_a_host_is_an_end_of_its_own() {
     let fabric = with_hosts(3, &[(0, 1), (1, 2)], &[&[0, 2], &[1, 1], &[2]]);
-    for name in SHORTEST {
+    for name in BY_PATH {
         let paths = paths_of(name, &fabric, 0);
         let ends: Vec<PortId> = fabric.end_ports().collect();
         assert_eq!(ends.len(), 5);
@@ -59,7 +59,7 @@ fn what_left_is_neither_passed_nor_led_to() {
         let root = choose_root(&whole).unwrap();
         let fabric = whole.without_nodes(&[root]);
         let sm = fabric.end_ports().next().unwrap();
-        for name in SHORTEST {
+        for name in BY_PATH {
             let demand = Demand::joined_with(&fabric, sm, 1);
             let paths = path_engine(name, None, seed).paths(&fabric, &demand).unwrap();
             let pairs = demand.destinations.len() * (demand.destinations.len() - 1);
@@ -78,7 +78,7 @@ fn what_cannot_be_is_refused_by_name() {
     let gone = switch(&whole, 1);
     let cut = whole.without_nodes(&[gone, switch(&whole, 3)]);
     let host = whole.port(whole.end_ports().next().unwrap()).node;
-    for &name in SHORTEST {
+    for &name in BY_PATH {
         let of = |root| path_engine(name, root, 0);
         let refused = |root, fabric: &Fabric, demand| of(root).paths(fabric, &demand).unwrap_err();
         assert!(
@@ -104,7 +104,7 @@ fn what_cannot_be_is_refused_by_name() {
 fn nothing_to_join_is_no_error() {
     let empty = FabricBuilder::new().build().unwrap();
     let alone = fabric_of(1, &[], 1);
-    for name in SHORTEST {
+    for name in BY_PATH {
         assert!(paths_of(name, &empty, 0).is_empty(), "{name}");
         let paths = paths_of(name, &alone, 0);
         assert_eq!(paths.len(), 2, "{name}: the switch to its host and back");

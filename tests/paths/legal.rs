@@ -22,8 +22,8 @@ fn all_are_joined_legally_and_without_a_cycle_on_two_hundred_random_fabrics() {
     for seed in 0..200u64 {
         let fabric = random_fabric(seed, 2 + seed as usize % 9, seed as usize % 14, 1 + seed as usize % 2);
         let root = choose_root(&fabric).unwrap();
-        let key = levels(&fabric, root);
-        for name in SHORTEST {
+        for name in BY_PATH {
+            let key = key_of(name, &fabric, root);
             let paths = paths_of(name, &fabric, seed);
             assert_eq!((paths.engine(), paths.root()), (*name, Some(root)), "seed {seed}");
             check_joined(&fabric, &paths);
@@ -37,8 +37,8 @@ fn all_are_joined_legally_and_without_a_cycle_on_two_hundred_random_fabrics() {
 fn no_legal_path_is_shorter() {
     for seed in 0..60u64 {
         let fabric = random_fabric(seed, 2 + seed as usize % 6, seed as usize % 9, 1);
-        let key = levels(&fabric, choose_root(&fabric).unwrap());
         for name in SHORTEST {
+            let key = key_of(name, &fabric, choose_root(&fabric).unwrap());
             let paths = paths_of(name, &fabric, seed);
             let ends: BTreeSet<PortId> = fabric.end_ports().collect();
             for path in paths.iter().filter(|path| ends.contains(&path.source) && ends.contains(&path.destination)) {
@@ -54,7 +54,7 @@ fn no_legal_path_is_shorter() {
 fn end_ports_come_source_by_source_before_switches() {
     let fabric = ring(4);
     let ends: Vec<PortId> = fabric.end_ports().collect();
-    for name in SHORTEST {
+    for name in BY_PATH {
         let paths = paths_of(name, &fabric, 0);
         let order: Vec<_> = paths.iter().map(|path| (path.source, path.destination)).take(12).collect();
         let wanted =
@@ -67,7 +67,7 @@ fn end_ports_come_source_by_source_before_switches() {
 fn switches_need_no_lids_of_their_own() {
     for seed in 0..60u64 {
         let fabric = random_fabric(seed, 3 + seed as usize % 8, seed as usize % 12, 1);
-        for name in SHORTEST {
+        for name in BY_PATH {
             let engine = path_engine(name, None, seed);
             let ends = Demand { destinations: fabric.end_ports().collect(), ..Demand::all(&fabric, 1) };
             let lids = |demand: &Demand| {
@@ -87,7 +87,7 @@ fn switches_have_one_way_each_to_a_switch() {
     for seed in 0..60u64 {
         let fabric = random_fabric(seed, 3 + seed as usize % 8, seed as usize % 12, 2);
         let switches: Vec<NodeId> = fabric.switches().collect();
-        for name in SHORTEST {
+        for name in BY_PATH {
             let paths = paths_of(name, &fabric, seed);
             for &target in &switches {
                 let own = fabric.node(target).first_port;
@@ -104,7 +104,7 @@ fn switches_have_one_way_each_to_a_switch() {
 #[test]
 fn the_same_seed_gives_the_same_paths_and_another_gives_others() {
     let fabric = random_fabric(7, 12, 14, 2);
-    for name in SHORTEST {
+    for name in BY_PATH {
         assert_eq!(paths_of(name, &fabric, 3), paths_of(name, &fabric, 3), "{name}");
     }
     assert_ne!(paths_of("up-down-random", &fabric, 3), paths_of("up-down-random", &fabric, 4));
@@ -125,6 +125,8 @@ fn a_rule_numbers_parents_before_children() {
             for switch in fabric.switches().filter(|&switch| switch != root) {
                 let nearer = switches_beside(&fabric, switch).into_iter().filter(|next| key[next].0 < key[&switch].0);
                 let parent = nearer.min_by_key(|&next| fabric.node(next).guid).unwrap();
+                let walk = walked(&fabric, root);
+                assert!(model == TurnModel::UpDown || rule.rank(switch) == Some(walk[&switch].0 as u32), "seed {seed}");
                 assert!(rule.is_up(switch, parent) && !rule.is_up(parent, switch), "{model:?}, seed {seed}");
             }
         }

@@ -5,6 +5,8 @@
 mod fabrics;
 
 mod choice;
+mod explicit;
 mod faults;
 mod legal;
 mod oracle;
+mod program;

@@ -8,8 +8,12 @@ use reconfig::routing::{Demand, EngineKind, Parameters, PathEngine, engine_named
 use reconfig::tables::{Path, PathSet};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The engines that give one path for each pair, under up*/down*, shortest legal ones only.
-pub const SHORTEST: &[&str] = &["up-down-random", "up-down-balanced", "shortest-widest"];
+/// The engines that give one path for each pair.
+pub const BY_PATH: &[&str] =
+    &["up-down-random", "up-down-balanced", "shortest-widest", "path-selection", "l-turn", "smart"];
+
+/// Those among them whose paths are the shortest that are legal.
+pub const SHORTEST: &[&str] = &["up-down-random", "up-down-balanced", "shortest-widest", "l-turn"];
 
 pub fn path_engine(name: &str, root: Option<NodeId>, seed: u64) -> Box<dyn PathEngine> {
     match engine_named(name, &Parameters { root, seed }).unwrap() {
@@ -35,6 +39,32 @@ pub fn levels(fabric: &Fabric, root: NodeId) -> BTreeMap<NodeId, (usize, Guid)> 
         }
     }
     key
+}
+
+/// The order of L-turn: a walk of the tree in which each switch hangs on its neighbour of lowest GUID one level up.
+pub fn walked(fabric: &Fabric, root: NodeId) -> BTreeMap<NodeId, (usize, Guid)> {
+    let level = levels(fabric, root);
+    let parent = |node: NodeId| {
+        let nearer = switches_beside(fabric, node).into_iter().filter(|next| level[next].0 + 1 == level[&node].0);
+        nearer.min_by_key(|&next| fabric.node(next).guid)
+    };
+    let mut children: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
+    level.keys().filter_map(|&node| Some((parent(node)?, node))).for_each(|(up, node)| {
+        children.entry(up).or_default().push(node);
+    });
+    children.values_mut().for_each(|nodes| nodes.sort_by_key(|&node| fabric.node(node).guid));
+    fn visit(node: NodeId, children: &BTreeMap<NodeId, Vec<NodeId>>, order: &mut Vec<NodeId>) {
+        order.push(node);
+        children.get(&node).into_iter().flatten().for_each(|&child| visit(child, children, order));
+    }
+    let mut order = Vec::new();
+    visit(root, &children, &mut order);
+    order.into_iter().enumerate().map(|(at, node)| (node, (at, fabric.node(node).guid))).collect()
+}
+
+/// The order of switches that an engine's rule goes by.
+pub fn key_of(name: &str, fabric: &Fabric, root: NodeId) -> BTreeMap<NodeId, (usize, Guid)> {
+    if name == "l-turn" { walked(fabric, root) } else { levels(fabric, root) }
 }
 
 pub fn switches_beside(fabric: &Fabric, node: NodeId) -> Vec<NodeId> {

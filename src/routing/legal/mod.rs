@@ -15,6 +15,7 @@ mod survey;
 mod switches;
 mod tree;
 mod ways;
+mod yen;
 
 pub use rule::{TurnModel, TurnRule, random_root};
 
@@ -23,3 +24,4 @@ pub(super) use channels::{Channel, Channels, Way};
 pub(super) use survey::{End, Survey};
 pub(super) use tree::Tree;
 pub(super) use ways::{Lightest, RandomWays};
+pub(super) use yen::Alternatives;

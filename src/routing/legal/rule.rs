@@ -91,3 +91,54 @@ fn walk(graph: &SwitchGraph, root: usize, level: &[u32], by_level: &[usize]) -> 
     }
     order
 }
+
+#[cfg(test)]
+mod tests {
+    /// Left-up, left-down, right-up, right-down: bit 0 says right, bit 1 says down.
+    const DIRECTIONS: usize = 4;
+    const LEFT_UP: usize = 0;
+    const RIGHT_DOWN: usize = 3;
+
+    /// Whether packets can go on for ever: some directions follow each other in a circle, and neither coordinate falls, nor
+    /// rises, all along it.
+    fn can_close(allowed: &[[bool; DIRECTIONS]; DIRECTIONS]) -> bool {
+        let mut leads = *allowed;
+        for via in 0..DIRECTIONS {
+            for from in 0..DIRECTIONS {
+                for to in 0..DIRECTIONS {
+                    leads[from][to] |= leads[from][via] && leads[via][to];
+                }
+            }
+        }
+        (0..DIRECTIONS).any(|first| {
+            let circle: Vec<usize> =
+                (0..DIRECTIONS).filter(|&other| leads[first][other] && leads[other][first]).collect();
+            let both = |bit: usize| circle.iter().any(|at| at & bit == 0) && circle.iter().any(|at| at & bit != 0);
+            both(1) && both(2)
+        })
+    }
+
+    #[test]
+    fn two_rules_of_directions_allow_eight_turns_and_none_allows_more() {
+        let turns: Vec<(usize, usize)> = (0..DIRECTIONS)
+            .flat_map(|from| (0..DIRECTIONS).map(move |to| (from, to)))
+            .filter(|(from, to)| from != to)
+            .collect();
+        let mut best = Vec::new();
+        for set in 0..1u32 << turns.len() {
+            let chosen: Vec<_> =
+                turns.iter().enumerate().filter(|(bit, _)| set >> bit & 1 == 1).map(|(_, &turn)| turn).collect();
+            let mut allowed = [[false; DIRECTIONS]; DIRECTIONS];
+            chosen.iter().for_each(|&(from, to)| allowed[from][to] = true);
+            if allowed[LEFT_UP][RIGHT_DOWN] && !can_close(&allowed) && chosen.len() >= 8 {
+                best.push(chosen);
+            }
+        }
+        let never = |bit: usize| {
+            turns.iter().copied().filter(|(from, to)| from & bit == 0 || to & bit != 0).collect::<Vec<_>>()
+        };
+        let (no_turn_left, no_turn_up) = (never(1), never(2));
+        assert_eq!((no_turn_left.len(), no_turn_up.len(), best.len()), (8, 8, 2));
+        assert!(best.contains(&no_turn_left) && best.contains(&no_turn_up));
+    }
+}

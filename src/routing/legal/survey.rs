@@ -12,10 +12,19 @@ use crate::tables::{Path, PathSet};
 #[derive(Clone, Copy, Debug)]
 pub(in crate::routing) struct End {
     pub port: PortId,
+    /// Its place in the demand.
+    pub rank: usize,
     /// The switch that delivers to it.
     pub row: usize,
     /// The switch's port towards it; 0 for the switch itself.
     pub last: PortNum,
+}
+
+impl End {
+    /// Whether it is a switch's own port.
+    pub fn is_switch(&self) -> bool {
+        self.last == PortNum::ZERO
+    }
 }
 
 /// A fabric as an engine sees it.
@@ -47,14 +56,14 @@ impl<'a> Survey<'a> {
         let absent = || RouteError::RootAbsent { engine, root: fabric.describe_node(root) };
         let rule = TurnRule::new(model, fabric, root).ok_or_else(absent)?;
         let channels = Channels::of(fabric, &rule);
-        let end = |port: PortId| {
+        let end = |(rank, &port): (usize, &PortId)| {
             let delivery = channels.graph().delivery(fabric, port).filter(|&(row, _)| channels.reaches(row));
             let (named, port_named) = (|| fabric.describe_node(root), || fabric.describe_port(port));
             let apart = || RouteError::RootApart { engine, root: named(), port: port_named() };
-            delivery.map(|(row, last)| End { port, row, last }).ok_or_else(apart)
+            delivery.map(|(row, last)| End { port, rank, row, last }).ok_or_else(apart)
         };
-        let all: Vec<End> = demand.destinations.iter().map(|&port| end(port)).collect::<Result<_, _>>()?;
-        let (switches, ends) = all.into_iter().partition(|end| end.last == PortNum::ZERO);
+        let all: Vec<End> = demand.destinations.iter().enumerate().map(end).collect::<Result<_, _>>()?;
+        let (switches, ends) = all.into_iter().partition(End::is_switch);
         Ok(Some(Survey { fabric, channels, root, ends, switches, engine, destinations: demand.destinations.clone() }))
     }
 

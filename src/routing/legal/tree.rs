@@ -52,6 +52,11 @@ impl<'a> Tree<'a> {
         }
     }
 
+    /// Hops of the route from a row, channels between switches; `u32::MAX` where there is none.
+    pub fn hops(&self, row: usize) -> u32 {
+        self.hops[row]
+    }
+
     /// The channels out of a row that serve equally well, in rising order; none at the target.
     pub fn choices(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
         let (down, here) = (self.down[row], self.hops[row]);

@@ -1,0 +1,103 @@
+//! Fully explicit routing: up*/down* that one LID for each destination expresses (Sancho, Robles and Duato, ICPP 2001).
+//!
+//! The paper completes up*/down* tables so that the input port need not be known; its text was not to be had, seeds 000 and
+//! 002 tell its purpose. Here, for each destination, every switch either sends down along ways down alone or sends up, and
+//! no channel in use leads down to a switch that sends up ([`Tree`]). As against restricted up*/down*
+//! ([`super::UpDown`]) a switch may send up although a way down leads there, where that is shorter and nobody needs it for
+//! a way down. Of equally short routes a switch takes the channel that the fewest paths between end ports take so far;
+//! switches far from the destination choose first, so that it is known how many paths each choice moves.
+
+use super::legal::{Ahead, Channels, End, Survey, Tree, TurnModel};
+use super::{Demand, Engine, RouteError};
+use crate::fabric::{Fabric, NodeId};
+use crate::tables::RoutingFunction;
+use std::cmp::Reverse;
+
+pub(super) const NAME: &str = "fully-explicit";
+
+/// The engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FullyExplicit {
+    /// Which paths are legal; up*/down* in the paper.
+    pub model: TurnModel,
+    /// The root; where none is given, as [`super::UpDown`] chooses it.
+    pub root: Option<NodeId>,
+}
+
+impl Engine for FullyExplicit {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
+        let survey = Survey::of(NAME, (self.model, self.root), fabric, demand)?;
+        let mut function = RoutingFunction::new(fabric, NAME, demand.destinations.clone(), demand.paths);
+        if let Some(survey) = survey {
+            function.set_root(survey.root);
+            fill(&survey, &mut function);
+        }
+        Ok(function)
+    }
+}
+
+fn fill(survey: &Survey<'_>, function: &mut RoutingFunction) {
+    let channels = &survey.channels;
+    let ahead = Ahead::of(channels);
+    let mut tree = Tree::new(channels, &ahead);
+    let mut flows = Flows::of(survey);
+    let mut borne: Vec<Vec<&End>> = vec![Vec::new(); channels.rows()];
+    survey.ends.iter().chain(&survey.switches).for_each(|end| borne[end.row].push(end));
+    for (target, borne) in borne.iter().enumerate().filter(|(_, borne)| !borne.is_empty()) {
+        tree.aim(target);
+        let mut far_first: Vec<usize> = channels.order().iter().copied().filter(|&row| row != target).collect();
+        far_first.sort_by_key(|&row| Reverse(tree.hops(row)));
+        for end in borne {
+            let mut taken = vec![0u8; channels.len()];
+            for path in 0..function.paths() {
+                flows.route(channels, &tree, &far_first, end, &mut taken);
+                function.set_output(channels.graph().node(target), end.rank, path, end.last);
+                for channel in flows.chosen.iter().map(|&number| channels.get(number)) {
+                    function.set_output(channels.graph().node(channel.from), end.rank, path, channel.port);
+                }
+            }
+        }
+    }
+}
+
+/// How many paths between end ports take each channel.
+struct Flows {
+    /// By channel.
+    load: Vec<u64>,
+    /// By row: end ports.
+    ends: Vec<u64>,
+    /// By row: paths to the destination in hand that come by.
+    passing: Vec<u64>,
+    /// The channels of the path just routed, one out of each row.
+    chosen: Vec<u32>,
+}
+
+impl Flows {
+    fn of(survey: &Survey<'_>) -> Flows {
+        let rows = survey.channels.rows();
+        let mut ends = vec![0; rows];
+        survey.ends.iter().for_each(|end| ends[end.row] += 1);
+        Flows { load: vec![0; survey.channels.len()], ends, passing: vec![0; rows], chosen: Vec::new() }
+    }
+
+    /// One path from every row to `end`: at each the channel that earlier paths to it took least, then the least loaded,
+    /// then the lowest.
+    fn route(&mut self, channels: &Channels, tree: &Tree<'_>, far_first: &[usize], end: &End, taken: &mut [u8]) {
+        self.chosen.clear();
+        self.passing.copy_from_slice(&self.ends);
+        let weight = u64::from(!end.is_switch());
+        for &row in far_first {
+            let key = |&number: &u32| (taken[number as usize], self.load[number as usize], number);
+            let Some(best) = tree.choices(row).min_by_key(key) else { continue };
+            let moved = self.passing[row];
+            taken[best as usize] += 1;
+            self.load[best as usize] += moved * weight;
+            self.passing[channels.get(best).to] += moved;
+            self.chosen.push(best);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! L-turn routing: shortest legal paths under a rule that spreads its prohibited turns away from the root ([`TurnModel::LTurn`]
+//! says which turns, and how far that is the paper's: Koibuchi, Funahashi, Jouraku and Amano, ICPP 2001).
+
+use super::legal::{Survey, TurnModel};
+use super::up_down_paths::{at_random, balanced};
+use super::{Demand, PathEngine, RouteError};
+use crate::fabric::{Fabric, NodeId};
+use crate::tables::PathSet;
+
+pub(super) const NAME: &str = "l-turn";
+
+/// The engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LTurn {
+    /// The root; where none is given, as [`super::UpDown`] chooses it.
+    pub root: Option<NodeId>,
+    /// Seeds a random choice among shortest legal paths; where none is given, the least loaded is taken, as
+    /// [`super::UpDownBalanced`] does.
+    pub seed: Option<u64>,
+}
+
+impl PathEngine for LTurn {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn paths(&self, fabric: &Fabric, demand: &Demand) -> Result<PathSet, RouteError> {
+        let Some(survey) = Survey::of(NAME, (TurnModel::LTurn, self.root), fabric, demand)? else {
+            return Ok(Survey::nothing(NAME, demand));
+        };
+        Ok(self.seed.map_or_else(|| balanced(&survey), |seed| at_random(&survey, seed)))
+    }
+}

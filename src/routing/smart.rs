@@ -1,0 +1,147 @@
+//! Smart routing: a linear program shares the traffic of every pair of switches among several legal paths so that the most
+//! loaded link carries as little as possible (after Cherkasova, Kotov and Rokicki, HICSS 1996; seed 000, section 4).
+//!
+//! There, routing and the search for turns to prohibit go hand in hand; here cycles are avoided by a turn rule given
+//! beforehand, so the optimum is that of its legal paths, and of the shortest few of them for each pair. The program: by pair and
+//! path a share from 0 to 1, shares of a pair summing to 1; by channel, the pairs of end ports over it at most `z`;
+//! least `z`, and among those, by a price so small that it never buys a whole path, fewest hops. Shares become whole pairs
+//! of end ports by largest remainder, so a channel may carry a few more than `z`.
+//! Lacks on purpose: fabrics for which the program is too large ([`Smart::MOST_SHARES`]), which are an error.
+
+use super::legal::{Survey, TurnModel, Way};
+use super::path_selection::Pairs;
+use super::{Demand, PathEngine, RouteError};
+use crate::fabric::{Fabric, NodeId};
+use crate::tables::PathSet;
+use good_lp::{Expression, ProblemVariables, Solution, SolverModel, Variable, microlp, variable};
+use std::ops::Range;
+
+pub(super) const NAME: &str = "smart";
+
+/// The engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Smart {
+    /// Which paths are legal.
+    pub model: TurnModel,
+    /// The root; where none is given, as [`super::UpDown`] chooses it.
+    pub root: Option<NodeId>,
+    /// The most alternatives for a pair of switches, 1 at least.
+    pub alternatives: usize,
+}
+
+impl Default for Smart {
+    fn default() -> Smart {
+        Smart { model: TurnModel::UpDown, root: None, alternatives: 8 }
+    }
+}
+
+impl Smart {
+    /// The most shares that the program may have: one for each alternative of each pair of switches that bear end ports.
+    pub const MOST_SHARES: usize = 10_000;
+}
+
+impl PathEngine for Smart {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn paths(&self, fabric: &Fabric, demand: &Demand) -> Result<PathSet, RouteError> {
+        let Some(survey) = Survey::of(NAME, (self.model, self.root), fabric, demand)? else {
+            return Ok(Survey::nothing(NAME, demand));
+        };
+        let pairs = Pairs::of(&survey, self.alternatives);
+        if pairs.ways.len() > Smart::MOST_SHARES {
+            return Err(RouteError::Unsuited { engine: NAME, why: too_large(&pairs) });
+        }
+        let shares = solve(&pairs, survey.channels.len()).map_err(|why| RouteError::Unsuited { engine: NAME, why })?;
+        Ok(deal(&survey, &pairs, &shares))
+    }
+}
+
+fn too_large(pairs: &Pairs) -> String {
+    let (shares, pairs, most) = (pairs.ways.len(), pairs.weight.len(), Smart::MOST_SHARES);
+    format!(
+        "its linear program would share {pairs} pairs of switches among {shares} paths, and {most} are the most it takes"
+    )
+}
+
+/// By alternative, the share of its pair's traffic.
+fn solve(pairs: &Pairs, channels: usize) -> Result<Vec<f64>, String> {
+    let mut variables = ProblemVariables::new();
+    let shares: Vec<Variable> = pairs.ways.iter().map(|_| variables.add(variable().min(0.0))).collect();
+    let busiest = variables.add(variable().min(0.0));
+    let mut over = vec![Expression::with_capacity(0); channels];
+    let (mut hops, mut most_hops) = (Expression::with_capacity(shares.len()), 1.0);
+    for (range, &weight) in pairs.firsts().zip(&pairs.weight) {
+        let weight = weight as f64;
+        most_hops += weight * range.clone().map(|at| pairs.ways[at].len()).max().unwrap_or(0) as f64;
+        for at in range {
+            hops.add_mul(weight * pairs.ways[at].len() as f64, shares[at]);
+            pairs.ways[at].iter().for_each(|&channel| over[channel as usize].add_mul(weight, shares[at]));
+        }
+    }
+    let mut problem = variables.minimise(busiest + hops * (0.5 / most_hops)).using(microlp);
+    for range in pairs.firsts() {
+        let all: Expression = range.map(|at| shares[at]).sum();
+        problem.add_constraint(all.eq(1.0));
+    }
+    over.into_iter().for_each(|load| {
+        problem.add_constraint(load.leq(busiest));
+    });
+    let solution = problem.solve().map_err(|error| format!("its linear program was not solved ({error})"))?;
+    Ok(shares.into_iter().map(|share| solution.value(share)).collect())
+}
+
+/// Deals the pairs of end ports of each pair of switches to its alternatives, destination by destination, so that few paths
+/// to one destination part from each other.
+fn deal(survey: &Survey<'_>, pairs: &Pairs, shares: &[f64]) -> PathSet {
+    let mut borne = vec![0usize; survey.channels.rows()];
+    let mut place = vec![0usize; survey.fabric.port_count()];
+    for end in &survey.ends {
+        place[end.port.index()] = borne[end.row];
+        borne[end.row] += 1;
+    }
+    let quotas: Vec<Vec<usize>> =
+        pairs.firsts().zip(&pairs.weight).map(|(range, &weight)| quotas(&shares[range], weight as usize)).collect();
+    let firsts: Vec<Range<usize>> = pairs.firsts().collect();
+    survey.join(|from, to, way| {
+        way.clear();
+        let Some(pair) = pairs.rank(from.row, to.row) else { return };
+        let number = place[to.port.index()] * borne[from.row] + place[from.port.index()];
+        let chosen = quotas[pair].partition_point(|&bound| bound <= number);
+        let taken: Option<&Way> = pairs.ways[firsts[pair].clone()].get(chosen);
+        way.extend(taken.into_iter().flatten());
+    })
+}
+
+/// Shares of `total` as whole numbers, summed up: entry k is how many the alternatives up to k get together. What rounding
+/// down leaves goes to the largest remainders, of equals to the first.
+fn quotas(shares: &[f64], total: usize) -> Vec<usize> {
+    let exact: Vec<f64> = shares.iter().map(|share| share.clamp(0.0, 1.0) * total as f64).collect();
+    let mut whole: Vec<usize> = exact.iter().map(|share| (share + 1e-6).floor() as usize).collect();
+    let mut order: Vec<usize> = (0..shares.len()).collect();
+    order.sort_by(|&a, &b| (exact[b] - whole[b] as f64).total_cmp(&(exact[a] - whole[a] as f64)).then(a.cmp(&b)));
+    let missing = total.saturating_sub(whole.iter().sum());
+    order.iter().cycle().take(missing).for_each(|&at| whole[at] += 1);
+    whole
+        .iter()
+        .scan(0, |sum, &share| {
+            *sum += share;
+            Some((*sum).min(total))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quotas;
+
+    #[test]
+    fn shares_become_whole_and_sum_up() {
+        assert_eq!(quotas(&[0.5, 0.25, 0.25], 4), [2, 3, 4]);
+        assert_eq!(quotas(&[0.4, 0.3, 0.3], 4), [2, 3, 4]);
+        assert_eq!(quotas(&[1.0 / 3.0; 3], 4), [2, 3, 4]);
+        assert_eq!(quotas(&[0.999_999_999, 0.000_000_001], 7), [7, 7]);
+        assert_eq!(quotas(&[1.0], 3), [3]);
+    }
+}

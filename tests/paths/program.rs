@@ -1,0 +1,77 @@
+//! Path selection and smart routing: what they gain, and where they stop.
+
+use crate::fabrics::{fabric_with, random_fabric};
+use crate::oracle::*;
+use reconfig::fabric::generate::{Options, generate};
+use reconfig::fabric::{Fabric, NodeId};
+use reconfig::routing::{Demand, PathEngine, PathSelection, RouteError, Smart};
+use reconfig::tables::{Hop, LinkLoad, PathSet};
+use std::collections::BTreeMap;
+
+fn made(topology: &str, seed: u64) -> Fabric {
+    generate(&topology.parse().unwrap(), &Options { seed, ..Options::default() }).unwrap()
+}
+
+fn load(fabric: &Fabric, paths: &PathSet) -> f64 {
+    LinkLoad::of_paths(fabric, paths).max()
+}
+
+#[test]
+fn hosts_of_one_switch_go_one_way_to_the_hosts_of_another() {
+    for seed in 0..20u64 {
+        let fabric = random_fabric(seed, 4 + seed as usize % 6, 4 + seed as usize % 9, 3);
+        let paths = paths_of("path-selection", &fabric, 0);
+        let is_end = |port| !fabric.node(fabric.port(port).node).is_switch();
+        let mut ways: BTreeMap<(NodeId, NodeId), Vec<Hop>> = BTreeMap::new();
+        for path in paths.iter().filter(|path| is_end(path.source) && is_end(path.destination)) {
+            let (last, way) = path.hops.split_last().unwrap();
+            let there = ways.entry((path.hops[0].switch, last.switch)).or_insert_with(|| way.to_vec());
+            assert_eq!(there, way, "seed {seed}");
+        }
+    }
+}
+
+/// Where there is one alternative only, it is the shortest, and selection has no choice.
+#[test]
+fn one_alternative_is_a_shortest_path() {
+    let fabric = random_fabric(3, 8, 9, 1);
+    let one = PathSelection { alternatives: 1, ..PathSelection::default() };
+    let paths = one.paths(&fabric, &Demand::all(&fabric, 1)).unwrap();
+    let shortest = paths_of("shortest-widest", &fabric, 0);
+    assert!(paths.iter().zip(shortest.iter()).take(56).all(|(a, b)| a.hops.len() == b.hops.len()));
+}
+
+/// Seed 002, table 3: path selection balances best of the heuristics, on the mean of several fabrics.
+#[test]
+fn selection_and_the_program_lower_the_busiest_link() {
+    let mean = |name: &str| -> f64 {
+        let loads = (0..6).map(|seed| {
+            let fabric = made("random-regular:12,5,4", seed);
+            load(&fabric, &paths_of(name, &fabric, seed))
+        });
+        loads.sum::<f64>() / 6.0
+    };
+    let [random, widest, selection, smart] = ["up-down-random", "shortest-widest", "path-selection", "smart"].map(mean);
+    assert!(smart < selection && selection < widest && widest < random, "{random} {widest} {selection} {smart}");
+}
+
+/// Three cables between two switches, five and three hosts: fifteen paths each way, five on each cable at best.
+#[test]
+fn the_program_finds_the_optimum_where_it_is_plain() {
+    let hosts = [0, 0, 0, 0, 0, 1, 1, 1];
+    let fabric = fabric_with(2, &[(0, 1); 3], &hosts);
+    let found = load(&fabric, &paths_of("smart", &fabric, 0));
+    assert!((found - 1.0).abs() < 1e-12, "seven paths end at each host: {found}");
+    // Two hosts at each of two leaves under two spines, roots given: all four paths each way over the one that both lead up to.
+    let fabric = fabric_with(4, &[(0, 2), (0, 3), (1, 2), (1, 3)], &[0, 0, 1, 1]);
+    let found = load(&fabric, &paths_of("smart", &fabric, 0));
+    assert!((found - 4.0 / 3.0).abs() < 1e-9 || (found - 1.0).abs() < 1e-9, "{found}");
+}
+
+#[test]
+fn a_program_that_is_too_large_is_refused_with_its_size() {
+    let fabric = made("random-regular:64,8,1", 0);
+    let error = Smart::default().paths(&fabric, &Demand::all(&fabric, 1)).unwrap_err();
+    assert!(matches!(error, RouteError::Unsuited { engine: "smart", .. }));
+    assert!(error.to_string().contains("4032 pairs of switches") && error.to_string().contains("10000"), "{error}");
+}

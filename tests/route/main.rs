@@ -1,8 +1,10 @@
-//! `reconfig route` as a user meets it: what it writes is read back alike from every format and judged alike by `audit`; what
+//! `reconfig route` and `reconfig lids` as a user meets them: what it writes is read back alike from every format and judged alike by `audit`; what
 //! is refused is told and not written; nothing half-written is left behind.
 
 mod exports;
+mod ibdmchk;
 mod imports;
+mod lids;
 
 use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::{Fabric, format};

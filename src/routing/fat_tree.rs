@@ -149,7 +149,7 @@ impl<'a> Tree<'a> {
             task,
             levels,
             forest: Forest::new(rows, task.ends.len() * task.paths()),
-            dependencies: Acyclic::new(&task.net),
+            dependencies: Acyclic::new(&task.net, &levels.from_above),
             down: vec![FAR; rows],
             total: vec![FAR; rows],
             choices: Vec::new(),

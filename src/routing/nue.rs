@@ -114,7 +114,7 @@ impl<'a> Ways<'a> {
         let ends = group.iter().map(|ends| task.ends[ends.start].row);
         ends.chain(switches).for_each(|row| wanted[row] = true);
         let escape = SwitchTree::from(net, central(net, &wanted));
-        let mut dependencies = Acyclic::new(net);
+        let mut dependencies = Acyclic::new(net, escape.order());
         for (before, after) in escape.dependencies(net, &wanted) {
             assert!(dependencies.admit(net, before, after), "the dependencies of a tree are acyclic");
         }

@@ -7,7 +7,7 @@
 //! sweeps, routes, proves, and carries the change out through them, while traffic flows.
 
 use async_trait::async_trait;
-use reconfig::drain::{DrainLayer, Drained, Flushed, Observer, SourcesMoved, Ticket};
+use reconfig::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket};
 use reconfig::driver::{Driver, Intent, Running};
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::fabric::{Fabric, NodeId, PortId};
@@ -17,7 +17,7 @@ use reconfig::plan::{Policy, Scheme};
 use reconfig::routing::{Demand, Engine, UpDown};
 use reconfig::sim::{Sim, SimConfig, SimTransport};
 use reconfig::subnet::{
-    Applied, Discovered, Manager, Order, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing,
+    Applied, Discovered, Manager, Order, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing,
 };
 use reconfig::tables::{SubnetTables, Write};
 use std::collections::BTreeMap;
@@ -95,12 +95,10 @@ impl SubnetManager for Theirs {
     async fn drain(
         &mut self,
         ticket: Ticket,
-        layers: &[DrainLayer],
         observer: Observer,
-        lanes: VlSet,
-        half: Half,
+        retiring: &Retiring<'_>,
     ) -> Result<Drained, SubnetError> {
-        self.ours.drain(ticket, layers, observer, lanes, half).await
+        self.ours.drain(ticket, observer, retiring).await
     }
 
     fn pending_event(&mut self) -> Option<SubnetEvent> {
@@ -167,13 +165,11 @@ impl<S: SubnetManager> SubnetManager for Logged<S> {
     async fn drain(
         &mut self,
         ticket: Ticket,
-        layers: &[DrainLayer],
         observer: Observer,
-        lanes: VlSet,
-        half: Half,
+        retiring: &Retiring<'_>,
     ) -> Result<Drained, SubnetError> {
-        self.note("lanes to run empty", lanes.len());
-        self.inner.drain(ticket, layers, observer, lanes, half).await
+        self.note("lanes to run empty", retiring.lanes.len());
+        self.inner.drain(ticket, observer, retiring).await
     }
 
     fn pending_event(&mut self) -> Option<SubnetEvent> {

@@ -13,6 +13,7 @@ pub mod lid;
 pub mod machine;
 pub mod plan;
 pub mod report;
+pub mod reproduce;
 pub mod routing;
 pub mod sa;
 pub mod scenario;

@@ -23,6 +23,7 @@ mod outcome;
 mod output;
 mod plan;
 mod progress;
+mod reproduce;
 mod route;
 mod serve;
 mod simulate;
@@ -93,6 +94,8 @@ enum Command {
     /// Look at, compare, convert and make topologies.
     #[command(subcommand)]
     Fabric(fabric::Command),
+    /// Measure the tables of the papers again, beside what they have.
+    Reproduce(reproduce::Arguments),
     /// Ask the manager that runs here how it is.
     Status(status::Arguments),
     /// Have the manager that runs here empty a switch or a cable before it is taken away.
@@ -137,6 +140,7 @@ fn dispatch(command: Command, common: Common, reload: log::Reload) -> Result<Ans
         Command::Sm(arguments) => sm::run(&arguments, common, reload),
         Command::Serve(arguments) => serve::run(&arguments, common),
         Command::Fabric(command) => fabric::run(command, common),
+        Command::Reproduce(arguments) => reproduce::run(&arguments, common),
         Command::Status(arguments) => status::run(&arguments, common),
         Command::Change(arguments) => change::run(&arguments, common),
         Command::Events(arguments) => events::run(&arguments, common),

@@ -6,7 +6,7 @@ use crate::change::Prepared;
 use crate::fabric::{Fabric, PortId};
 use crate::machine::{self, CallOff, Command, Event, Outcome, State, Ticket};
 use crate::plan::{Plan, Sending, Vetted};
-use crate::subnet::{Applied, Order, SmpCounts, SubnetError, SubnetManager};
+use crate::subnet::{Applied, Order, Retiring, SmpCounts, SubnetError, SubnetManager};
 use crate::tables::Write;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -155,8 +155,9 @@ impl<S: SubnetManager> Driver<S> {
                 awaited(ticket, self.subnet.confirm_sources(ticket, &ports, half).await, Event::SourcesMoved)?
             }
             Command::Drain { ticket, observer, lanes } => {
-                let half = plan.new_half();
-                let drained = self.subnet.drain(ticket, plan.drain(), observer, lanes, half).await;
+                let ways = plan.new_ways().map(Arc::as_ref);
+                let retiring = Retiring { lanes, layers: plan.drain(), half: plan.new_half(), ways };
+                let drained = self.subnet.drain(ticket, observer, &retiring).await;
                 awaited(ticket, drained, Event::Drained)?
             }
             Command::Report(outcome) => {

@@ -8,6 +8,7 @@ mod lids;
 mod manager;
 mod plan;
 mod quantity;
+mod reproduction;
 mod routing;
 mod screen;
 mod serve;
@@ -23,6 +24,7 @@ pub use plan::{
     CheckReport, DrainFacts, Judgement, LaneFacts, PlanFacts, PlanReport, Refused, WaveFacts, check, plan, witnesses,
 };
 pub use quantity::{count, duration, percent};
+pub use reproduction::reproduction;
 pub use routing::{LidFacts, LoadFacts, PathFacts, RouteReport, engines, route};
 pub use serve::served;
 pub use simulation::simulation;

@@ -32,15 +32,34 @@ struct Bit {
     mask: u64,
 }
 
+/// By channel: its place to begin with.
+fn places(net: &Net, order: &[u32]) -> Vec<u32> {
+    let mut rank = vec![order.len(); net.rows()];
+    order.iter().enumerate().for_each(|(at, &row)| rank[row as usize] = at);
+    let key = |at: &u32| {
+        let channel = net.channel(*at);
+        let (from, to) = (rank[channel.from as usize], rank[channel.to as usize]);
+        if to < from { order.len() - from } else { order.len() + to }
+    };
+    let mut channels: Vec<u32> = (0..net.channels().len() as u32).collect();
+    channels.sort_by_key(key);
+    let mut place = vec![0; channels.len()];
+    channels.iter().zip(0..).for_each(|(&channel, at)| place[channel as usize] = at);
+    place
+}
+
 impl Acyclic {
-    pub fn new(net: &Net) -> Acyclic {
+    /// No dependencies yet. `order` lists rows as up*/down* would, the root first: channels begin in an order in which all
+    /// that lead towards the front of it come before all that lead away, so that what is legal there is admitted at once.
+    /// It is a matter of speed only.
+    pub fn new(net: &Net, order: &[u32]) -> Acyclic {
         let (channels, words) = (net.channels().len(), net.most_degree().div_ceil(64));
         Acyclic {
             words,
             ahead: vec![0; channels * words],
             behind: vec![0; channels * words],
             refused: vec![0; channels * words],
-            place: (0..channels as u32).collect(),
+            place: places(net, order),
             seen: vec![0; channels],
             search: 0,
             below: Vec::new(),

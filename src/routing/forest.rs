@@ -32,7 +32,7 @@ pub(super) struct Task<'a> {
     fabric: &'a Fabric,
     demand: &'a Demand,
     pub net: Net,
-    /// The end ports demanded, in rising order of rows.
+    /// The end ports demanded, in rising order of rows and their ports.
     pub ends: Vec<Target>,
     /// The switches demanded.
     pub switches: Vec<Target>,
@@ -53,7 +53,7 @@ impl<'a> Task<'a> {
             let kind = if last == PortNum::ZERO { &mut switches } else { &mut ends };
             kind.push(Target { destination, row, last });
         }
-        ends.sort_by_key(|end| end.row);
+        ends.sort_by_key(|end| (end.row, end.last));
         Ok(Task { engine, fabric, demand, net, ends, switches })
     }
 
@@ -198,6 +198,11 @@ impl Forest {
     /// The channel from a row along a tree.
     pub fn channel(&self, net: &Net, row: usize, tree: usize) -> Option<u32> {
         self.local(row, tree).map(|local| net.out(row).start + local as u32)
+    }
+
+    /// Sets the channel from a row along a tree.
+    pub fn set_channel(&mut self, net: &Net, row: usize, tree: usize, channel: u32) {
+        self.next[row * self.trees + tree] = net.channel(channel).local;
     }
 
     pub fn layer(&self, row: usize, tree: usize) -> u8 {

@@ -69,6 +69,9 @@ pub(super) struct Layers<'a> {
     layers: Vec<Acyclic>,
     /// By layer: what its ways carry.
     carried: Vec<u64>,
+    /// Rows as the switch tree has them.
+    order: Vec<u32>,
+    /// Dependencies of the switch tree.
     fixed: Vec<(u32, u32)>,
     /// Dependencies of the way in hand.
     way: Vec<(u32, u32)>,
@@ -79,8 +82,9 @@ pub(super) struct Layers<'a> {
 impl<'a> Layers<'a> {
     pub fn new(net: &'a Net, switch_tree: &SwitchTree) -> Layers<'a> {
         let fixed = switch_tree.dependencies(net, &vec![true; net.rows()]);
-        let (layers, carried, fresh) = (vec![Acyclic::new(net)], vec![0], Vec::new());
-        let mut layers = Layers { net, layers, carried, way: fixed.clone(), fixed, fresh };
+        let (layers, carried, fresh) = (vec![Acyclic::new(net, switch_tree.order())], vec![0], Vec::new());
+        let mut layers =
+            Layers { net, layers, carried, order: switch_tree.order().to_vec(), way: fixed.clone(), fixed, fresh };
         assert!(layers.enter(0), "the dependencies of a tree are acyclic");
         layers
     }
@@ -103,7 +107,8 @@ impl<'a> Layers<'a> {
 
     /// A new layer, with the way in hand on it.
     fn open(&mut self) -> usize {
-        self.layers.push(Acyclic::new(self.net));
+        let root = self.order[self.layers.len() * 7919 % self.order.len()];
+        self.layers.push(Acyclic::new(self.net, SwitchTree::from(self.net, root as usize).order()));
         self.carried.push(0);
         let layer = self.layers.len() - 1;
         assert!(self.enter(layer), "the dependencies of one way are acyclic");

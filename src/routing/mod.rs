@@ -10,6 +10,7 @@ mod acyclic;
 mod connectivity;
 mod dfsssp;
 mod downhill;
+mod fat_tree;
 mod forest;
 mod fully_explicit;
 mod guarded;
@@ -34,6 +35,7 @@ mod up_down_paths;
 
 pub use connectivity::{Connectivity, stranded};
 pub use dfsssp::Dfsssp;
+pub use fat_tree::FatTree;
 pub use fully_explicit::FullyExplicit;
 pub use imported::Imported;
 pub use l_turn::LTurn;

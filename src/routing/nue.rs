@@ -8,7 +8,7 @@
 //! always of fewest hops; with more layers more of them are.
 //! Not as in the paper: cycles are kept out by an online topological order; the root of a layer's escape tree is the switch
 //! with the fewest hops to its destinations, not that of the highest betweenness; destinations are divided by their place
-//! in a breadth-first walk, not by METIS. Switches themselves are led to along the escape tree of layer 0.
+//! in a breadth-first walk, not by METIS; and where one layer costs no detour, no more are taken. Switches themselves are led to along the escape tree of layer 0.
 
 use super::acyclic::Acyclic;
 use super::downhill::Downhill;
@@ -41,16 +41,10 @@ impl Engine for Nue {
         let task = Task::new(NAME, fabric, demand)?;
         let Some(plain) = task.switch_tree() else { return Ok(task.without_routes()) };
         task.offers(1)?;
-        let groups = divided(&task, &plain, usize::from(demand.layers.min(super::MOST_LAYERS)));
-        let mut forest = Forest::new(task.net.rows(), task.ends.len() * demand.paths);
-        let mut ways = Ways::new(&task);
-        let mut switch_tree = plain;
-        for (layer, group) in groups.iter().enumerate() {
-            let escape = ways.route(layer, group, &mut forest);
-            if layer == 0 {
-                switch_tree = escape;
-            }
-        }
+        let offered = usize::from(demand.layers.min(super::MOST_LAYERS));
+        let alone = Ways::new(&task).route(&divided(&task, &plain, 1), offered == 1);
+        let done = alone.or_else(|| Ways::new(&task).route(&divided(&task, &plain, offered), true));
+        let Some((forest, switch_tree)) = done else { return Ok(task.without_routes()) };
         Ok(task.function(&forest, &switch_tree, |end, path| end * demand.paths + path))
     }
 }
@@ -80,44 +74,79 @@ struct Ways<'a> {
     hosts: Vec<u64>,
     load: Load,
     search: Guarded<'a>,
+    downhill: Downhill,
+    forest: Forest,
 }
 
 impl<'a> Ways<'a> {
     fn new(task: &'a Task<'a>) -> Ways<'a> {
-        Ways { task, hosts: task.hosts(), load: Load::new(&task.net, HOP), search: Guarded::new(&task.net) }
+        let net = &task.net;
+        let forest = Forest::new(net.rows(), task.ends.len() * task.paths());
+        let (load, search, downhill) = (Load::new(net, HOP), Guarded::new(net), Downhill::new(net));
+        Ways { task, hosts: task.hosts(), load, search, downhill, forest }
     }
 
-    /// Routes the end ports of one layer; returns its escape tree.
-    fn route(&mut self, layer: usize, group: &[Range<usize>], forest: &mut Forest) -> SwitchTree {
+    /// Routes the end ports of each group on a layer of its own; with the trees, the escape tree of layer 0. None where
+    /// detours are not allowed and one would be needed between end ports.
+    fn route(mut self, groups: &[Vec<Range<usize>>], detours: bool) -> Option<(Forest, SwitchTree)> {
+        let mut first = None;
+        for (layer, group) in groups.iter().enumerate() {
+            let (escape, mut dependencies) = self.layer(group, layer == 0);
+            for ends in group {
+                let target = self.task.ends[ends.start].row;
+                self.downhill.aim(&self.task.net, target);
+                for end in ends.clone() {
+                    if !self.lead_to(end, layer, &mut dependencies, &escape) && !detours {
+                        return None;
+                    }
+                }
+            }
+            first = first.or(Some(escape));
+        }
+        first.map(|escape| (self.forest, escape))
+    }
+
+    /// The escape tree of a group, and a layer with its dependencies: those of ways to switches too, where so asked.
+    fn layer(&self, group: &[Range<usize>], with_switches: bool) -> (SwitchTree, Acyclic) {
         let (task, net) = (self.task, &self.task.net);
         let mut wanted = vec![false; net.rows()];
-        let switches = task.switches.iter().filter(|_| layer == 0).map(|switch| switch.row);
+        let switches = task.switches.iter().filter(|_| with_switches).map(|switch| switch.row);
         let ends = group.iter().map(|ends| task.ends[ends.start].row);
         ends.chain(switches).for_each(|row| wanted[row] = true);
         let escape = SwitchTree::from(net, central(net, &wanted));
-        let mut dependencies = Acyclic::new(net);
+        let mut dependencies = Acyclic::new(net, escape.order());
         for (before, after) in escape.dependencies(net, &wanted) {
             assert!(dependencies.admit(net, before, after), "the dependencies of a tree are acyclic");
         }
-        for end in group.iter().cloned().flatten() {
-            for path in 0..task.paths() {
-                let next = self.towards(task.ends[end].row, &mut dependencies, &escape);
-                forest.plant(net, end * task.paths() + path, &next);
-                forest.set_tree_layer(end * task.paths() + path, layer as u8);
-            }
-            self.load.release();
-        }
-        escape
+        (escape, dependencies)
     }
 
-    /// The ways towards one row, their load counted.
-    fn towards(&mut self, target: usize, dependencies: &mut Acyclic, escape: &SwitchTree) -> Vec<u32> {
-        let net = &self.task.net;
-        let found = self.search.search(dependencies, self.load.weights(), target, escape.order());
-        let next = if found { self.search.next().to_vec() } else { escape.towards(net, target) };
-        self.load.add_tree(net, &outward(net, target, &next), &next, &self.hosts);
-        self.load.shun(&next);
-        next
+    /// All paths to one end port; false where one of them makes a detour.
+    fn lead_to(&mut self, end: usize, layer: usize, dependencies: &mut Acyclic, escape: &SwitchTree) -> bool {
+        let (net, paths, target) = (&self.task.net, self.task.paths(), self.task.ends[end].row);
+        let mut direct = true;
+        for tree in end * paths..(end + 1) * paths {
+            let found = self.search.search(dependencies, self.load.weights(), target, escape.order());
+            let next = if found { self.search.next().to_vec() } else { escape.towards(net, target) };
+            let order = outward(net, target, &next);
+            self.load.add_tree(net, &order, &next, &self.hosts);
+            self.load.shun(&next);
+            self.forest.plant(net, tree, &next);
+            self.forest.set_tree_layer(tree, layer as u8);
+            direct &= self.is_direct(&order, &next);
+        }
+        self.load.release();
+        direct
+    }
+
+    /// Whether ways from end ports have no more hops than the links ask for; `order` as of [`outward`].
+    fn is_direct(&self, order: &[u32], next: &[u32]) -> bool {
+        let mut hops = vec![0; next.len()];
+        order[1..].iter().all(|&row| {
+            let row = row as usize;
+            hops[row] = hops[self.task.net.channel(next[row]).to as usize] + 1;
+            self.hosts[row] == 0 || hops[row] == self.downhill.hops(row)
+        })
     }
 }
 

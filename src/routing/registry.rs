@@ -2,11 +2,12 @@
 
 use super::legal::TurnModel;
 use super::{
-    Dfsssp, Engine, FullyExplicit, LTurn, Lash, MinHop, Nue, PathEngine, PathSelection, RouteError, ShortestWidest,
-    Smart, UpDown, UpDownBalanced, UpDownRandom,
+    Dfsssp, Engine, FatTree, FullyExplicit, LTurn, Lash, MinHop, Nue, PathEngine, PathSelection, RouteError,
+    ShortestWidest, Smart, UpDown, UpDownBalanced, UpDownRandom,
 };
 use super::{
-    dfsssp, fully_explicit, l_turn, lash, min_hop, nue, path_selection, shortest_widest, smart, up_down, up_down_paths,
+    dfsssp, fat_tree, fully_explicit, l_turn, lash, min_hop, nue, path_selection, shortest_widest, smart, up_down,
+    up_down_paths,
 };
 use crate::fabric::NodeId;
 
@@ -126,6 +127,12 @@ pub const ENGINES: &[EngineEntry] = &[
         about: "fewest hops, each pair of switches on the first layer that it leaves acyclic (Skeie, Lysne, Theiss 2002)",
         safe: true,
         make: |_| by_destination(Lash),
+    },
+    EngineEntry {
+        name: fat_tree::NAME,
+        about: "up and then down by the destination's number, for fat trees, faults allowed (d-mod-k, Zahavi 2010)",
+        safe: true,
+        make: |_| by_destination(FatTree),
     },
 ];
 

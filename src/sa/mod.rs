@@ -23,7 +23,7 @@ mod transfers;
 
 pub use directory::{Directory, DirectoryError, Facts};
 pub use route::{Rate, Route};
-pub use service_levels::{FirstOfHalf, ServiceLevels};
+pub use service_levels::{FirstOfHalf, OfLayers, ServiceLevels};
 
 use crate::ids::{Guid, Half, Lid, Sl};
 use crate::wire::sa::SaMad;

@@ -198,9 +198,12 @@ impl Subscriptions {
         let known = self.all.get(&pending.subscription)?;
         let port = view.directory.by_port_guid(known.subscriber)?;
         let lids = view.directory.lids(port, view.half);
-        let lid = *lids.get(known.rank.checked_rem(lids.len())?)?;
         let facts = view.directory.facts();
-        let sl = facts.service_levels.choose(facts.sm, lid, view.half, None)?;
+        let first = known.rank.checked_rem(lids.len())?;
+        // A LID whose path is not for the SM's port has no service level: the next one serves as well.
+        let mut in_turn = lids.iter().cycle().skip(first).take(lids.len());
+        let level = |&lid: &Lid| facts.service_levels.choose(facts.sm, lid, view.half, None).map(|sl| (lid, sl));
+        let (lid, sl) = in_turn.find_map(level)?;
         let data = pending.report.encode();
         let mad = SaMad::new(Method::Report, SaAttributeId::Notice, ComponentMask::NONE, data).with_tid(tid.into());
         Some(Datagram { lid, qp: known.record.info.qpn, sl, bytes: Box::new(mad.encode()) })

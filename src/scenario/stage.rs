@@ -9,7 +9,7 @@ use crate::ids::{Half, Sl};
 use crate::lid;
 use crate::routing::{Connectivity, choose_root};
 use crate::sim::{Sim, SimConfig, SimTransport, Ways};
-use crate::tables::{PathLayers, RoutingFunction, SubnetTables};
+use crate::tables::{PathLayers, RoutingFunction, SubnetTables, address};
 use std::sync::Arc;
 
 /// What a run starts from. All fabrics share one index space.
@@ -85,6 +85,13 @@ impl Stage {
         sim.load_ways(Half::Lower, ways(self.function.path_layers()));
         if let Some(lid) = self.whole.port(self.sm).lid {
             sim.load_master_sm(lid, Sl::default());
+        }
+        let ways = self.function.path_layers().map(Arc::as_ref).filter(|_| self.whole.port(self.sm).lid.is_some());
+        for port in self.before.lid_ports() {
+            if let Some((lid, sl)) = ways.and_then(|ways| address(&self.whole, Some(ways), port, self.sm, Half::Lower))
+            {
+                sim.load_master_sm_at(port, lid, sl);
+            }
         }
         if let Element::Newcomer(node) = self.element {
             sim.keep_away(node);

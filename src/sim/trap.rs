@@ -5,7 +5,7 @@ use super::device::{PendingTrap, coded_limit_ns};
 use super::mad::{Errand, Mad};
 use super::packet::NIL;
 use super::wheel::TICKS_PER_NS;
-use crate::fabric::NodeId;
+use crate::fabric::{NodeId, PortId};
 use crate::ids::{Lid, Sl};
 use crate::wire::{AttributeId, Method, Notice, Route, Smp};
 
@@ -73,5 +73,11 @@ impl Sim {
     /// Loads what every port holds of the subnet manager, as found running: its LID and the SL towards it.
     pub fn load_master_sm(&mut self, lid: Lid, sl: Sl) {
         self.devices.ports.iter_mut().for_each(|port| (port.master_sm_lid, port.master_sm_sl) = (lid, sl));
+    }
+
+    /// The same for one port.
+    pub fn load_master_sm_at(&mut self, port: PortId, lid: Lid, sl: Sl) {
+        let held = &mut self.devices.ports[port.index()];
+        (held.master_sm_lid, held.master_sm_sl) = (lid, sl);
     }
 }

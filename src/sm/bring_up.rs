@@ -9,15 +9,15 @@ use super::error::SmError;
 use super::fair;
 use super::settings::{self, Common};
 use super::standing::{self, Standing};
-use crate::change::BringUp;
+use crate::change::{BringUp, BringUpError, room_for_layers};
 use crate::driver::Running;
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Half, Lid, PortNum, Sl};
+use crate::ids::{Half, Lid, PortNum};
 use crate::lid;
 use crate::plan::{Lanes, writes_between};
 use crate::routing::Demand;
 use crate::subnet::{Ask, Discovered, Manager, Order, Place, SubnetError, SubnetManager};
-use crate::tables::{NodeSlToVl, PortState, RoutingFunction, SubnetTables};
+use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutingFunction, SubnetTables};
 use crate::transport::Transport;
 use crate::verify::{self, Scope};
 use crate::wire::{self, AttributeId, PortInfo, SwitchInfo};
@@ -55,23 +55,30 @@ pub(super) async fn bring_up<T: Transport>(
     let sm = found.sm_port;
     manager.set_topology(&fabric, sm);
     let lanes = Lanes::of_fabric(&fabric);
-    let function = config.engine.route(&fabric, &Demand::joined_with(&fabric, sm, paths(config)))?;
+    let demand = Demand::joined_with(&fabric, sm, paths(config)).within(room_for_layers(&fabric));
+    let function = config.engine.route(&fabric, &demand)?;
+    lid::check_fits(&fabric, &function).map_err(BringUpError::from)?;
     let wanted = lid::bring_up(&fabric, &function, lanes.all.len() as u8);
-    verify::prove_tables(&fabric, &wanted, &Scope::of(&[Half::Lower, Half::Upper])).map_err(SmError::Unproved)?;
+    let scope = Scope::of(&[Half::Lower, Half::Upper]).by(function.path_layers());
+    verify::prove_tables(&fabric, &wanted, &scope).map_err(SmError::Unproved)?;
     if !standing::carries_traffic(&found.fabric, &found.port_states) {
-        write(manager, config, &fabric, sm, Half::Lower, None, &wanted).await?;
+        write(manager, config, &fabric, (sm, function.path_layers()), None, &wanted).await?;
         return Ok(brought_up(fabric, sm, wanted, &function, Arrival::Cold));
     }
     let top = fabric.max_lid().unwrap_or_default();
     let standing = standing::read(manager, &fabric, &found.port_states, sm, top).await?;
-    match adoptable(found, &fabric, &standing, lanes) {
+    match adoptable(found, &fabric, &standing, (&wanted, &function)) {
         Ok(()) => {
-            configure(manager, config, &fabric, &every_port(&fabric), common(&fabric, sm, standing.half)).await?;
-            let running = running(fabric, sm, standing.tables, &function, standing.half);
+            // Tables of others are used as they were proved: by everybody, on any path.
+            let ways = function.path_layers().filter(|_| is_ours(&fabric, &standing.tables, &wanted));
+            let common = common(&fabric, sm, standing.half, ways);
+            configure(manager, config, &fabric, &every_port(&fabric), &common).await?;
+            let layers = if ways.is_some() { function.layers() } else { 1 };
+            let running = running(fabric, sm, standing.tables, (layers, ways.cloned()), standing.half);
             Ok(BroughtUp { running, arrival: Arrival::Adopted, root: None })
         }
         Err(why) if config.takeover == Takeover::Rewrite => {
-            write(manager, config, &fabric, sm, Half::Lower, Some(&standing.tables), &wanted).await?;
+            write(manager, config, &fabric, (sm, function.path_layers()), Some(&standing.tables), &wanted).await?;
             Ok(brought_up(fabric, sm, wanted, &function, Arrival::Rewritten { why }))
         }
         Err(why) => Err(SmError::Foreign { why }),
@@ -99,11 +106,20 @@ fn brought_up(
     function: &RoutingFunction,
     arrival: Arrival,
 ) -> BroughtUp {
-    BroughtUp { running: running(fabric, sm, tables, function, Half::Lower), arrival, root: function.root() }
+    BroughtUp {
+        running: running(fabric, sm, tables, (function.layers(), function.path_layers().cloned()), Half::Lower),
+        arrival,
+        root: function.root(),
+    }
 }
 
-fn running(fabric: Fabric, sm: PortId, mut tables: SubnetTables, function: &RoutingFunction, half: Half) -> Running {
-    let (layers, ways) = (function.layers(), function.path_layers().cloned());
+fn running(
+    fabric: Fabric,
+    sm: PortId,
+    mut tables: SubnetTables,
+    (layers, ways): (u8, Option<Arc<PathLayers>>),
+    half: Half,
+) -> Running {
     let fabric = Arc::new(fabric);
     for (id, port) in fabric.ports() {
         let up = port.peer.is_some() || port.num == PortNum::ZERO;
@@ -114,7 +130,13 @@ fn running(fabric: Fabric, sm: PortId, mut tables: SubnetTables, function: &Rout
 
 /// Whether the tables that a subnet runs on may stay in force: LIDs as they are wanted, the SL-to-VL tables of the
 /// steady state, and forwarding tables that are proved on both halves: nobody knows who sends on which.
-fn adoptable(found: &Discovered, fabric: &Fabric, standing: &Standing, lanes: Lanes) -> Result<(), String> {
+fn adoptable(
+    found: &Discovered,
+    fabric: &Fabric,
+    standing: &Standing,
+    (wanted, function): (&SubnetTables, &RoutingFunction),
+) -> Result<(), String> {
+    let lanes = Lanes::of_fabric(fabric);
     if let Some(port) = fabric.lid_ports().find(|&port| {
         let (held, wanted) = (found.fabric.port(port), fabric.port(port));
         (held.lid, held.lmc) != (wanted.lid, wanted.lmc)
@@ -138,9 +160,15 @@ fn adoptable(found: &Discovered, fabric: &Fabric, standing: &Standing, lanes: La
     if let Some((id, _)) = nodes.find(|(id, _)| *standing.tables.sl_to_vl[id.index()] != steady) {
         return Err(format!("{} has other SL-to-VL tables than SL mod {}", fabric.describe_node(id), lanes.all.len()));
     }
-    verify::prove_tables(fabric, &standing.tables, &Scope::of(&[Half::Lower, Half::Upper]))
+    let ways = function.path_layers().filter(|_| is_ours(fabric, &standing.tables, wanted));
+    verify::prove_tables(fabric, &standing.tables, &Scope::of(&[Half::Lower, Half::Upper]).by(ways))
         .map(|_| ())
         .map_err(|refusal| refusal.to_string())
+}
+
+/// Whether tables are those that the engine gives here, so that who sends by which path is known.
+fn is_ours(fabric: &Fabric, standing: &SubnetTables, wanted: &SubnetTables) -> bool {
+    fabric.switches().all(|switch| standing.lfts[switch.index()] == wanted.lfts[switch.index()])
 }
 
 /// Writes everything: settings and ARMED, tables, then ACTIVE.
@@ -148,14 +176,13 @@ async fn write<T: Transport>(
     manager: &mut Manager<T>,
     config: &Config,
     fabric: &Fabric,
-    sm: PortId,
-    half: Half,
+    (sm, ways): (PortId, Option<&Arc<PathLayers>>),
     held: Option<&SubnetTables>,
     wanted: &SubnetTables,
 ) -> Result<(), SmError> {
     let ports = every_port(fabric);
-    let common = common(fabric, sm, half);
-    configure(manager, config, fabric, &ports, common).await?;
+    let common = common(fabric, sm, Half::Lower, ways);
+    configure(manager, config, fabric, &ports, &common).await?;
     let writes = writes_between(fabric, held, &wanted.lfts, common.lanes.steady());
     manager.apply(fabric, &writes, Order::Any).await?;
     activate(manager, fabric, &ports).await
@@ -167,10 +194,8 @@ fn every_port(fabric: &Fabric) -> Vec<PortId> {
 }
 
 /// Where the subnet manager is found on a half, and the lanes of the subnet.
-pub(super) fn common(fabric: &Fabric, sm: PortId, half: Half) -> Common {
-    let lid = fabric.half_lids(sm, half).next().or(fabric.port(sm).lid).unwrap_or_default();
-    let sl: Sl = half.sls().next().unwrap_or_default();
-    Common { master: (lid, sl), lanes: Lanes::of_fabric(fabric) }
+pub(super) fn common(fabric: &Fabric, sm: PortId, half: Half, ways: Option<&Arc<PathLayers>>) -> Common {
+    Common { sm, half, ways: ways.cloned(), lanes: Lanes::of_fabric(fabric) }
 }
 
 /// Gives ports and switches their settings, where they hold others; ports in INITIALIZE are ARMED on the way.
@@ -179,14 +204,14 @@ pub(super) async fn configure<T: Transport>(
     config: &Config,
     fabric: &Fabric,
     ports: &[PortId],
-    common: Common,
+    common: &Common,
 ) -> Result<(), SmError> {
     let held = known_port_infos(manager, fabric, ports).await?;
     let peer = |port: PortId| fabric.peer(port).and_then(|peer| manager.port_info(peer));
     let mut asks = Vec::new();
     let mut asked = Vec::new();
     for (&port, held) in ports.iter().zip(&held) {
-        let mut wanted = settings::port(fabric, port, held, peer(port), &common, config);
+        let mut wanted = settings::port(fabric, port, held, peer(port), common, config);
         let arm = held.port_state == wire::PortState::Initialize && fabric.peer(port).is_some();
         if arm {
             wanted.port_state = wire::PortState::Armed;

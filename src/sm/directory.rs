@@ -4,15 +4,15 @@ use super::config::Config;
 use super::reception::SharedReception;
 use crate::driver::Running;
 use crate::fabric::Fabric;
-use crate::sa::{Directory, DirectoryError, Facts, FirstOfHalf};
+use crate::sa::{Directory, DirectoryError, Facts, FirstOfHalf, OfLayers, ServiceLevels};
 use crate::subnet::Manager;
-use crate::tables::SubnetTables;
+use crate::tables::{PathLayers, SubnetTables};
 use crate::transport::Transport;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Gives the SA a directory of the subnet. `fabric` is what is there, of the indices of `running`; `tables` hold the
-/// routes of the half in use, and of the other one where answers will move to it.
+/// routes of the half in use, and of the other one where answers will move to it; `ways` say who sends by which path of each.
 ///
 /// # Errors
 /// Something was not read from a device; the SA keeps the directory it had.
@@ -22,7 +22,7 @@ pub(super) fn publish<T: Transport>(
     config: &Config,
     running: &Running,
     fabric: &Arc<Fabric>,
-    tables: SubnetTables,
+    (tables, ways): (SubnetTables, [Option<Arc<PathLayers>>; 2]),
 ) -> Result<(), DirectoryError> {
     let own = reception.borrow_mut().info();
     let node = |(id, _)| manager.node_info(id);
@@ -39,9 +39,17 @@ pub(super) fn publish<T: Transport>(
         subnet_prefix: config.subnet_prefix,
         packet_life_time: config.limits.life_time_value,
         half: running.half,
-        service_levels: Arc::new(FirstOfHalf),
+        service_levels: levels(fabric, ways),
     };
     let directory = Directory::new(facts)?;
     reception.borrow_mut().set_directory(directory);
     Ok(())
+}
+
+/// The service levels that the routing functions of the halves ask for.
+fn levels(fabric: &Arc<Fabric>, ways: [Option<Arc<PathLayers>>; 2]) -> Arc<dyn ServiceLevels> {
+    match ways {
+        [None, None] => Arc::new(FirstOfHalf),
+        ways => Arc::new(OfLayers { fabric: fabric.clone(), ways }),
+    }
 }

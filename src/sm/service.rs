@@ -22,7 +22,7 @@ use crate::lid;
 use crate::machine::{CallOff, Outcome};
 use crate::plan::{self, Lanes, Scheme};
 use crate::subnet::{Discovered, Manager, SubnetEvent, SubnetManager};
-use crate::tables::{PortState, SubnetTables, Write};
+use crate::tables::{PathLayers, PortState, SubnetTables, Write};
 use crate::transport::Transport;
 use crate::verify::{self, Scope};
 use crate::wire;
@@ -322,7 +322,8 @@ impl<T: Transport> Service<T> {
     /// Gives the SA what is known now.
     fn publish(&self, household: &Household) {
         let running = self.driver.running();
-        self.publish_with(household, &running.routed, running.tables.clone());
+        let ways = [running.ways.clone(), running.ways.clone()];
+        self.publish_with(household, &running.routed, running.tables.clone(), ways);
     }
 
     /// Gives the SA what will be in force when answers move to the other half; what they say of this half stays true.
@@ -330,13 +331,21 @@ impl<T: Transport> Service<T> {
         let plan = prepared.plan.plan();
         let mut tables = self.driver.running().tables.clone();
         tables.lfts = plan.tables_at(plan.waves().len()).lfts.clone();
-        self.publish_with(household, &plan.draft().after, tables);
+        let mut ways = [self.driver.running().ways.clone(), self.driver.running().ways.clone()];
+        ways[plan.new_half().index()] = plan.new_ways().cloned();
+        self.publish_with(household, &plan.draft().after, tables, ways);
     }
 
-    fn publish_with(&self, household: &Household, fabric: &Arc<Fabric>, tables: SubnetTables) {
+    fn publish_with(
+        &self,
+        household: &Household,
+        fabric: &Arc<Fabric>,
+        tables: SubnetTables,
+        ways: [Option<Arc<PathLayers>>; 2],
+    ) {
         let manager = self.driver.subnet().manager();
         let (reception, config) = (&household.reception, &self.config);
-        let published = directory::publish(manager, reception, config, self.driver.running(), fabric, tables);
+        let published = directory::publish(manager, reception, config, self.driver.running(), fabric, (tables, ways));
         if let Err(error) = published {
             tracing::warn!(%error, "the SA answers from what it knew before");
         }
@@ -349,7 +358,8 @@ impl<T: Transport> Service<T> {
         let (fabric, half) = (&running.routed, running.half);
         let lfts = lid::mirrored(fabric, &running.tables.lfts, half);
         let tables = SubnetTables { lfts: lfts.clone(), ..running.tables.clone() };
-        verify::prove_tables(fabric, &tables, &Scope::of(&[half, half.other()])).map_err(SmError::Unproved)?;
+        verify::prove_tables(fabric, &tables, &Scope::of(&[half, half.other()]).by(running.ways.as_ref()))
+            .map_err(SmError::Unproved)?;
         let writes =
             plan::writes_between(&running.alive, Some(&running.tables), &lfts, Lanes::of_fabric(fabric).steady());
         let manager = &mut self.driver.subnet_mut().manager;
@@ -407,10 +417,10 @@ impl<T: Transport> Service<T> {
     /// Gives everything that is not up yet its settings, and switches room for the LIDs that have come.
     async fn set_up_newcomers(&mut self) -> Result<(), SmError> {
         let running = self.driver.running().clone();
-        let common = bring_up::common(&running.alive, running.sm, running.half);
+        let common = bring_up::common(&running.alive, running.sm, running.half, running.ways.as_ref());
         let manager = &mut self.driver.subnet_mut().manager;
         let down = ports_to_set_up(&running.alive, |port| manager.port_info(port).cloned());
-        bring_up::configure(manager, &self.config, &running.alive, &down, common).await
+        bring_up::configure(manager, &self.config, &running.alive, &down, &common).await
     }
 
     /// Devices whose ports went down and came back between two sweeps, with cables as they were: perhaps they were only
@@ -438,8 +448,8 @@ impl<T: Transport> Service<T> {
         let own = devices.iter().filter(|&&node| fabric.node(node).is_switch());
         let own = own.filter_map(|&node| fabric.port_at(node, PortNum::ZERO));
         let ports: Vec<PortId> = own.chain(bounced.iter().copied()).collect();
-        let common = bring_up::common(fabric, running.sm, running.half);
-        bring_up::configure(manager, &self.config, fabric, &ports, common).await?;
+        let common = bring_up::common(fabric, running.sm, running.half, running.ways.as_ref());
+        bring_up::configure(manager, &self.config, fabric, &ports, &common).await?;
         let steady = Lanes::of_fabric(&running.routed).steady();
         let mut writes = plan::writes_between(fabric, None, &running.tables.lfts, steady);
         writes.retain(|write| write.node(fabric).is_some_and(|node| devices.contains(&node)));

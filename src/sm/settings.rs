@@ -2,17 +2,31 @@
 
 use super::config::Config;
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Lid, PortNum, Sl};
+use crate::ids::{Half, Lid, PortNum, Sl};
 use crate::plan::Lanes;
+use crate::tables::{PathLayers, address};
 use crate::wire::{Mtu, PortInfo, PortPhysState, PortState, SwitchInfo, VlCount};
+use std::sync::Arc;
 
 /// Where the subnet manager is found, and how lanes are used.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Common {
-    /// The SM's LID and SL, on the half in use.
-    pub(super) master: (Lid, Sl),
+    /// The SM's port.
+    pub(super) sm: PortId,
+    /// The half in use.
+    pub(super) half: Half,
+    /// Who sends by which path; none where everybody may by each.
+    pub(super) ways: Option<Arc<PathLayers>>,
     /// The data VLs in operation.
     pub(super) lanes: Lanes,
+}
+
+/// The LID and service level by which a port reaches the SM on the half in use; the base LID where there are no halves.
+fn master(fabric: &Fabric, port: PortId, common: &Common) -> (Lid, Sl) {
+    let Common { sm, half, ways, .. } = common;
+    let own = address(fabric, ways.as_deref(), port, *sm, *half);
+    let first = || (fabric.port(*sm).lid.unwrap_or_default(), half.sls().next().unwrap_or_default());
+    own.or_else(|| address(fabric, None, port, *sm, *half)).unwrap_or_else(first)
 }
 
 /// The PortInfo that a port is to hold, from what it answered with and what the other end of its cable did; the state
@@ -30,7 +44,7 @@ pub(super) fn port(
     let mut info = unchanged(held);
     if !switch || owner.num == PortNum::ZERO {
         (info.lid, info.lmc) = (owner.lid.unwrap_or_default(), owner.lmc);
-        (info.master_sm_lid, info.master_sm_sl) = common.master;
+        (info.master_sm_lid, info.master_sm_sl) = master(fabric, id, common);
         (info.m_key, info.m_key_lease_period) = (config.m_key, config.m_key_lease_s);
         info.m_key_protect_bits = if config.m_key == 0 { 0 } else { config.m_key_protection };
         (info.gid_prefix, info.subnet_timeout) = (config.subnet_prefix, config.subnet_timeout);

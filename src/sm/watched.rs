@@ -2,11 +2,13 @@
 //! waits behind every barrier until it is given leave.
 
 use super::desk::{Happening, SharedDesk};
-use crate::drain::{DrainLayer, Drained, Flushed, Observer, SourcesMoved, Ticket};
+use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket};
 use crate::driver::Trail;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
-use crate::subnet::{Applied, Discovered, Manager, Order, SmpCounts, SubnetError, SubnetEvent, SubnetManager};
+use crate::subnet::{
+    Applied, Discovered, Manager, Order, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager,
+};
 use crate::tables::Write;
 use crate::transport::Transport;
 use async_trait::async_trait;
@@ -117,13 +119,11 @@ impl<T: Transport> SubnetManager for Watched<T> {
     async fn drain(
         &mut self,
         ticket: Ticket,
-        layers: &[DrainLayer],
         observer: Observer,
-        lanes: VlSet,
-        half: Half,
+        retiring: &Retiring<'_>,
     ) -> Result<Drained, SubnetError> {
         self.follow();
-        let drained = self.manager.drain(ticket, layers, observer, lanes, half).await?;
+        let drained = self.manager.drain(ticket, observer, retiring).await?;
         self.passed("drained").await?;
         Ok(drained)
     }

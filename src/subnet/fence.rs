@@ -35,7 +35,8 @@ impl<T: Transport> Manager<T> {
             Write::SlToVl { scope: SlToVlScope::EndPort { .. }, table, .. } => keeps_apart(table),
             _ => false,
         };
-        if self.closed.is_none() && writes.iter().any(splits) {
+        let is_split = writes.iter().any(splits);
+        if self.closed.is_none() && is_split {
             self.closed = Some(self.sa_half.other());
         }
         let swaps = writes.iter().any(|write| matches!(write, Write::ActiveHalf { .. }));
@@ -43,8 +44,9 @@ impl<T: Transport> Manager<T> {
             self.closed = None;
         }
         for write in writes {
-            // Who comes to life now has heard of no half yet, and sends on none until it has.
-            if let Write::PortState { port, state: PortState::Active } = *write {
+            // Who comes to life with the split has heard of no half yet, and sends on none until it has. Between changes
+            // nobody would tell it.
+            if let (true, &Write::PortState { port, state: PortState::Active }) = (is_split, write) {
                 self.fresh.insert(key(fabric, port));
             }
         }

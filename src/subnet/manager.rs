@@ -5,8 +5,8 @@ use super::error::status_meaning;
 use super::exchange::{Answer, AnswerData, Body, Completed, Exchange, Request};
 use super::paths::Paths;
 use super::sweep::Sweep;
-use super::{Applied, Discovered, Order, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing};
-use crate::drain::{DrainLayer, Drained, Flushed, Observer, SourcesMoved, Ticket};
+use super::{Applied, Discovered, Order, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing};
+use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Half, Lid, PortNum, Sl, VlSet};
 use crate::tables::{SlToVl, Write};
@@ -75,6 +75,8 @@ pub struct Manager<T> {
 pub(super) struct Topology {
     pub(super) fabric: Fabric,
     pub(super) paths: Paths,
+    /// The SM's own port.
+    pub(super) sm: PortId,
 }
 
 /// A device says that a drain token has arrived at the end of its way.
@@ -381,7 +383,7 @@ impl<T: Transport> SubnetManager for Manager<T> {
 
     fn set_topology(&mut self, fabric: &Fabric, sm_port: PortId) {
         let paths = Paths::new(fabric, sm_port);
-        self.topology = Some(Topology { fabric: fabric.clone(), paths });
+        self.topology = Some(Topology { fabric: fabric.clone(), paths, sm: sm_port });
     }
 
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {
@@ -415,12 +417,10 @@ impl<T: Transport> SubnetManager for Manager<T> {
     async fn drain(
         &mut self,
         ticket: Ticket,
-        layers: &[DrainLayer],
         observer: Observer,
-        lanes: VlSet,
-        half: Half,
+        retiring: &Retiring<'_>,
     ) -> Result<Drained, SubnetError> {
-        self.await_drained(ticket, layers, observer, lanes, half).await
+        self.await_drained(ticket, observer, retiring).await
     }
 
     fn pending_event(&mut self) -> Option<SubnetEvent> {

@@ -33,7 +33,7 @@ pub use timing::Timing;
 use crate::drain::{DrainLayer, Drained, Flushed, Observer, SourcesMoved, Ticket};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, VlSet};
-use crate::tables::Write;
+use crate::tables::{PathLayers, Write};
 use async_trait::async_trait;
 
 /// In which order the writes of a wave are sent.
@@ -90,6 +90,19 @@ pub enum SubnetEvent {
     },
 }
 
+/// What is to run empty, and what is in use instead.
+#[derive(Clone, Copy, Debug)]
+pub struct Retiring<'a> {
+    /// The lanes to run empty: those of all layers.
+    pub lanes: VlSet,
+    /// The channels of each layer of the retiring routing.
+    pub layers: &'a [DrainLayer],
+    /// The half in use now.
+    pub half: Half,
+    /// Who sends by which path of it, on which layer; none where everybody may by each.
+    pub ways: Option<&'a PathLayers>,
+}
+
 /// What the driver asks of a subnet. All indices are those of the fabric given to [`SubnetManager::set_topology`].
 #[async_trait(?Send)]
 pub trait SubnetManager {
@@ -122,15 +135,12 @@ pub trait SubnetManager {
         half: Half,
     ) -> Result<SourcesMoved, SubnetError>;
 
-    /// Waits until `lanes` are empty everywhere, as `observer` sees it, over the channels of `graph`. Sources must have
-    /// moved to `half`.
+    /// Waits until the lanes of what is retiring are empty everywhere, as `observer` sees it. Sources must have moved.
     async fn drain(
         &mut self,
         ticket: Ticket,
-        layers: &[DrainLayer],
         observer: Observer,
-        lanes: VlSet,
-        half: Half,
+        retiring: &Retiring<'_>,
     ) -> Result<Drained, SubnetError>;
 
     /// An event that came while something else was done; none where none is left. Waits for nothing.

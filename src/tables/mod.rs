@@ -19,7 +19,7 @@ mod write;
 
 pub use lft::{LFT_BLOCK, Lft};
 pub use link_load::LinkLoad;
-pub use path_layers::PathLayers;
+pub use path_layers::{PathLayers, address};
 pub use path_set::{Hop, Path, PathSet};
 pub use routing_function::RoutingFunction;
 pub use sl_to_vl::{NodeSlToVl, SlToVl};

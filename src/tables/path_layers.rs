@@ -1,6 +1,7 @@
 //! Who may send by which path of a routing function, and on which virtual layer.
 
 use crate::fabric::{Fabric, PortId};
+use crate::ids::{Half, Lid, Sl};
 
 const NONE: u32 = u32::MAX;
 /// A path that is not for a source.
@@ -146,6 +147,22 @@ impl PathLayers {
     pub fn layers(&self) -> u8 {
         self.layers.iter().filter(|&&layer| layer != CLOSED).max().map_or(1, |&layer| layer + 1)
     }
+}
+
+/// The LID and the service level by which a source reaches a destination on a half: those of the first path that is open to
+/// it, and the first ones of the half where `ways` are not given or it asks for itself. None where no path is open to it, or
+/// the destination has no LID of that half.
+pub fn address(
+    fabric: &Fabric,
+    ways: Option<&PathLayers>,
+    source: PortId,
+    destination: PortId,
+    half: Half,
+) -> Option<(Lid, Sl)> {
+    let first = || Some((0, 0));
+    let open = |ways: &PathLayers| ways.ways(source, destination).next();
+    let (path, layer) = if source == destination { first() } else { ways.map_or_else(first, open) }?;
+    fabric.half_lids(destination, half).nth(path).map(|lid| (lid, half.sl_of(layer)))
 }
 
 /// What is listed for a port; ports that came later are not.

@@ -1,6 +1,6 @@
 //! Who may send to the DLID in hand, stage by stage: what path layers say, as masks of groups.
 
-use super::lanes::Lanes;
+use super::lanes::{Group, Lanes};
 use super::net::Net;
 use super::walk::Case;
 use crate::fabric::{Fabric, PortId};
@@ -17,6 +17,22 @@ struct Kind<'a> {
     ways: &'a [Arc<PathLayers>],
     /// By source: the groups that it may send the DLID in hand on.
     masks: Vec<GroupMask>,
+}
+
+/// Whether a source may send to a DLID of `owner` on a group of service levels, as `ways` have it; everybody may where
+/// there are none.
+pub(super) fn admits(
+    fabric: &Fabric,
+    ways: &[Arc<PathLayers>],
+    source: PortId,
+    (owner, lid): (PortId, Lid),
+    group: &Group,
+) -> bool {
+    let undivided = fabric.half_of(lid).is_none();
+    let path = if undivided { Some(0) } else { fabric.half_lids(owner, group.half).position(|own| own == lid) };
+    let Some(path) = path else { return false };
+    let mut layers = ways.iter().filter_map(|ways| ways.layer(source, owner, path));
+    ways.is_empty() || layers.any(|layer| group.sls.contains(&group.half.sl_of(layer)))
 }
 
 /// Who may send to one DLID after the other.

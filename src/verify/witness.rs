@@ -13,6 +13,7 @@ use super::net::{Head, Net};
 use super::prover::case_of;
 use super::refusal::{Cycle, Dependency, Device, Entry, PortLane, Refusal};
 use super::walk::{Case, Class, Columns, Walker, choices};
+use super::ways::admits;
 use crate::fabric::{NodeId, PortId};
 use crate::ids::{Lid, PortNum, Sl, Vl};
 use serde::Serialize;
@@ -271,6 +272,13 @@ impl<'a> Tracer<'a> {
             && admitted(port)
             && admitted(class.owner)
             && port != class.owner
+            && admits(
+                self.case.fabric,
+                &facts.ways[class.half.index()],
+                port,
+                (class.owner, class.lid),
+                &self.lanes.groups[class.group],
+            )
             && self.net.exists(place.stage, place.channel)
             && lanes_of(self.lanes.at_source(place.stage, source, class.group)).any(|lane| lane == place.lane)
     }

@@ -5,7 +5,8 @@ use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::PortNum;
 use reconfig::routing::Demand;
 use reconfig::tables::RoutingFunction;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use rustc_hash::FxHashSet;
+use std::collections::{BTreeMap, VecDeque};
 
 /// What was found.
 pub struct Found {
@@ -25,30 +26,89 @@ impl Found {
 /// the function does not tell of; and every demanded port must have a way to every other.
 pub fn examine(fabric: &Fabric, demand: &Demand, function: &RoutingFunction) -> Found {
     let layers = usize::from(function.layers());
-    let mut dependencies: Vec<BTreeSet<(u32, u32)>> = vec![BTreeSet::new(); layers];
+    let mut found = Found { cyclic: Vec::new(), detours: 0 };
+    let mut walk = Walk::new(fabric, function);
+    let mut hops_to_home: BTreeMap<NodeId, Vec<usize>> = BTreeMap::new();
     let sources = sources_by_switch(fabric, demand);
-    let mut detours = 0;
     for (destination, &port) in function.destinations().iter().enumerate() {
         let home = switch_of(fabric, port);
-        let hops = hops_to(fabric, home);
+        let hops = hops_to_home.entry(home).or_insert_with(|| hops_to(fabric, home));
         let is_switch = fabric.node(fabric.port(port).node).is_switch();
+        walk.begin(destination);
         for (&switch, ports) in &sources {
             let open = open_ways(function, ports, port);
-            assert!(!open.is_empty(), "no way from {} to {}", describe(fabric, switch), fabric.describe_port(port));
+            assert!(!open.is_empty(), "no way from {} to {}", fabric.describe_node(switch), fabric.describe_port(port));
             for (path, layer) in open {
-                let way = follow(fabric, function, switch, destination, path);
                 assert!(usize::from(layer) < layers, "layer {layer} of {layers}");
-                let pairs = way.windows(2).map(|pair| (pair[0].0, pair[1].0));
-                dependencies[usize::from(layer)].extend(pairs);
-                detours += usize::from(!is_switch && way.len() > hops[&switch]);
+                let length = walk.follow(switch, path, layer);
+                found.detours += usize::from(!is_switch && length > hops[switch.index()]);
             }
         }
     }
-    Found { cyclic: dependencies.iter().map(|set| is_cyclic(fabric, set)).collect(), detours }
+    found.cyclic = walk.dependencies.iter().map(|set| is_cyclic(fabric, set)).collect();
+    found
 }
 
-fn describe(fabric: &Fabric, switch: NodeId) -> String {
-    fabric.describe_node(switch)
+/// Ways being followed. What was followed before towards the same destination, on the same path and layer, is not again.
+struct Walk<'a> {
+    fabric: &'a Fabric,
+    function: &'a RoutingFunction,
+    destination: usize,
+    /// By layer.
+    dependencies: Vec<FxHashSet<(PortId, PortId)>>,
+    /// By path and node: hops from there, once that is known, and the layers on which that was followed.
+    known: Vec<(usize, u16)>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(fabric: &'a Fabric, function: &'a RoutingFunction) -> Walk<'a> {
+        let dependencies = vec![FxHashSet::default(); function.layers().into()];
+        Walk { fabric, function, destination: 0, dependencies, known: Vec::new() }
+    }
+
+    fn begin(&mut self, destination: usize) {
+        self.destination = destination;
+        self.known.clear();
+        self.known.resize(self.fabric.node_count() * self.function.paths(), (0, 0));
+    }
+
+    /// The hops of a way between switches.
+    fn follow(&mut self, start: NodeId, path: usize, layer: u8) -> usize {
+        let slot = |node: NodeId| path * self.fabric.node_count() + node.index();
+        let (mut at, mut last, mut passed) = (start, None, vec![start]);
+        let beyond = loop {
+            let Some(channel) = self.channel(at, path) else { break 0 };
+            if let Some(last) = last {
+                assert_ne!(self.fabric.neighbour(channel), passed.iter().rev().nth(1).copied(), "it turns back");
+                self.dependencies[usize::from(layer)].insert((last, channel));
+            }
+            let (hops, layers) = self.known[slot(at)];
+            if layers >> layer & 1 == 1 {
+                break hops;
+            }
+            at = self.fabric.neighbour(channel).expect("routes lead over cables");
+            assert!(self.fabric.node(at).present && !passed.contains(&at), "{at:?} is passed twice, or has left");
+            passed.push(at);
+            last = Some(channel);
+        };
+        for (behind, &node) in passed.iter().rev().enumerate() {
+            let known = &mut self.known[slot(node)];
+            *known = (beyond + behind, known.1 | 1 << layer);
+        }
+        beyond + passed.len() - 1
+    }
+
+    /// The channel from a switch to the next; none where the switch delivers, which must be to the right port.
+    fn channel(&self, at: NodeId, path: usize) -> Option<PortId> {
+        let target = self.function.destinations()[self.destination];
+        let output = self.function.output(at, self.destination, path);
+        let output = output.unwrap_or_else(|| panic!("no route at {at:?} to {target:?} by path {path}"));
+        let port = self.fabric.port_at(at, output).expect("a port of the switch");
+        let end = if output == PortNum::ZERO { port } else { self.fabric.peer(port).expect("routes lead over cables") };
+        let delivers = output == PortNum::ZERO || !self.fabric.node(self.fabric.port(end).node).is_switch();
+        assert!(!delivers || end == target, "delivered to {end:?}, not {target:?}");
+        (!delivers).then_some(port)
+    }
 }
 
 /// Demanded ports by the switch that they send through.
@@ -74,36 +134,15 @@ fn open_ways(function: &RoutingFunction, ports: &[PortId], destination: PortId) 
     open
 }
 
-/// The channels of a way between switches.
-fn follow(fabric: &Fabric, function: &RoutingFunction, start: NodeId, destination: usize, path: usize) -> Vec<PortId> {
-    let (mut at, mut channels, mut passed) = (start, Vec::new(), BTreeSet::from([start]));
-    let target = function.destinations()[destination];
-    loop {
-        let output = function.output(at, destination, path);
-        let output = output.unwrap_or_else(|| panic!("no route at {at:?} to {target:?} by path {path}"));
-        let port = fabric.port_at(at, output).expect("a port of the switch");
-        if output == PortNum::ZERO {
-            assert_eq!(port, target, "delivered to the wrong switch");
-            return channels;
-        }
-        let peer = fabric.peer(port).expect("routes lead over cables");
-        at = fabric.port(peer).node;
-        if !fabric.node(at).is_switch() {
-            assert_eq!(peer, target, "delivered to the wrong port");
-            return channels;
-        }
-        assert!(fabric.node(at).present && passed.insert(at), "{at:?} is passed twice, or has left");
-        channels.push(port);
-    }
-}
-
-fn hops_to(fabric: &Fabric, home: NodeId) -> BTreeMap<NodeId, usize> {
-    let mut hops = BTreeMap::from([(home, 0)]);
+/// By node.
+fn hops_to(fabric: &Fabric, home: NodeId) -> Vec<usize> {
+    let mut hops = vec![usize::MAX; fabric.node_count()];
+    hops[home.index()] = 0;
     let mut queue = VecDeque::from([home]);
     while let Some(node) = queue.pop_front() {
         for next in fabric.ports_of(node).filter_map(|port| fabric.neighbour(port)) {
-            if fabric.node(next).is_switch() && !hops.contains_key(&next) {
-                hops.insert(next, hops[&node] + 1);
+            if fabric.node(next).is_switch() && hops[next.index()] == usize::MAX {
+                hops[next.index()] = hops[node.index()] + 1;
                 queue.push_back(next);
             }
         }
@@ -111,9 +150,9 @@ fn hops_to(fabric: &Fabric, home: NodeId) -> BTreeMap<NodeId, usize> {
     hops
 }
 
-fn is_cyclic(fabric: &Fabric, dependencies: &BTreeSet<(u32, u32)>) -> bool {
+fn is_cyclic(fabric: &Fabric, dependencies: &FxHashSet<(PortId, PortId)>) -> bool {
     let mut graph = DiGraph::<(), (), u32>::new();
     (0..fabric.port_count()).for_each(|_| _ = graph.add_node(()));
-    graph.extend_with_edges(dependencies.iter().copied());
+    graph.extend_with_edges(dependencies.iter().map(|&(before, after)| (before.0, after.0)));
     petgraph::algo::toposort(&graph, None).is_err()
 }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use reconfig::drain::{DrainGraph, DrainLayer, Observer, PortMask, Ticket};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Half, Lid, PortNum, Sl, Vl, VlSet};
-use reconfig::subnet::{Manager, Order, SubnetError, SubnetEvent, SubnetManager, Timing};
+use reconfig::subnet::{Manager, Order, Retiring, SubnetError, SubnetEvent, SubnetManager, Timing};
 use reconfig::tables::{PortState, SlToVl, SlToVlScope, Write};
 use reconfig::transport::{Datagram, Transport};
 use reconfig::wire::{self, AttributeId, Method, NodeType, Notice, SlToVlMappingTable, Smp};
@@ -417,7 +417,8 @@ fn token_course(graph: &DrainGraph) -> (BTreeSet<NodeId>, Vec<PortId>) {
 
 fn drain(manager: &mut Manager<Fake>, graph: &DrainGraph, observer: Observer) -> Result<(), SubnetError> {
     let layers = [DrainLayer { lanes: VlSet(0b11), graph: graph.clone() }];
-    let drained = now(manager.drain(Ticket(8), &layers, observer, VlSet(0b11), Half::Upper))?;
+    let retiring = Retiring { lanes: VlSet(0b11), layers: &layers, half: Half::Upper, ways: None };
+    let drained = now(manager.drain(Ticket(8), observer, &retiring))?;
     assert_eq!((drained.ticket(), drained.lanes(), drained.observer()), (Ticket(8), VlSet(0b11), observer));
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! *Restore* puts every service level back to SL mod V, those of the retired half too: nobody uses them until they are
 //! spare in the next change, and the tables are then the same before and after every change.
 
-use super::{PlanInput, differs, lane_notes, lft_writes, new_port_writes, port_writes, sl_to_vl_writes};
+use super::{PlanInput, differs, lane_notes, lft_writes, manager_at, new_port_writes, port_writes, sl_to_vl_writes};
 use crate::fabric::{NodeId, PortId};
 use crate::ids::{Half, Lid, Lmc};
 use crate::plan::{Assumption, Barrier, Draft, Lanes, Observer, Phase, Plan, PlanError, Scheme, Sending, Wave};
@@ -93,11 +93,8 @@ fn install(input: &PlanInput) -> Vec<Wave> {
 /// The SA answers with the new half first, so that a client that asks after it was told hears the same.
 fn swap(input: &PlanInput, new: Half) -> Wave {
     let fabric = &*input.surviving;
-    let sm = fabric.half_lids(input.sm, new).next();
     let mut writes = vec![Write::SaHalf { half: new }];
-    if let (Some(lid), Some(sl)) = (sm, new.sls().next()) {
-        writes.extend(fabric.lid_ports().map(|port| Write::MasterSm { port, lid, sl }));
-    }
+    writes.extend(fabric.lid_ports().filter_map(|port| manager_at(input, port, new)));
     writes.extend(fabric.end_ports().map(|port| Write::ActiveHalf { port, half: new }));
     wave(Phase::Swap, "", writes, &[Barrier::Acknowledged, Barrier::SourcesMoved])
 }

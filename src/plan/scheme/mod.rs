@@ -12,7 +12,7 @@ mod static_;
 use super::{Arming, DrainLayer, Lanes, Plan, PlanError, Policy, Scheme};
 use crate::fabric::{Fabric, Node, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum};
-use crate::tables::{LFT_BLOCK, Lft, PathLayers, PortState, SlToVl, SlToVlScope, SubnetTables, Write};
+use crate::tables::{LFT_BLOCK, Lft, PathLayers, PortState, SlToVl, SlToVlScope, SubnetTables, Write, address};
 use std::sync::Arc;
 
 /// What a planner starts from. All fabrics share one index space.
@@ -237,12 +237,19 @@ fn welcome_writes(input: &PlanInput, half: Half) -> Vec<Write> {
         true => input.is_new(fabric.port(port).node),
         false => input.has_come(port),
     };
-    let mut writes = Vec::new();
-    if let (Some(lid), Some(sl)) = (fabric.half_lids(input.sm, half).next(), half.sls().next()) {
-        writes.extend(fabric.lid_ports().filter(is_new).map(|port| Write::MasterSm { port, lid, sl }));
-    }
+    let ports = fabric.lid_ports().filter(is_new);
+    let mut writes: Vec<Write> = ports.filter_map(|port| manager_at(input, port, half)).collect();
     writes.extend(fabric.end_ports().filter(is_new).map(|port| Write::ActiveHalf { port, half }));
     writes
+}
+
+/// What tells a port by which LID and service level of a half it reaches the subnet manager; none where the manager's port
+/// has no such LID. A port that the new routing omits is told of the first ones, which it has no use for.
+fn manager_at(input: &PlanInput, port: PortId, half: Half) -> Option<Write> {
+    let fabric = &*input.surviving;
+    let own = address(fabric, input.new_ways.as_deref(), port, input.sm, half);
+    let (lid, sl) = own.or_else(|| address(fabric, None, port, input.sm, half))?;
+    Some(Write::MasterSm { port, lid, sl })
 }
 
 /// Says which links have more lanes than are used.

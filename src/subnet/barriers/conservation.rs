@@ -6,10 +6,12 @@
 
 use crate::drain::{ConservationJudge, CounterReading, Drained, Ticket, Verdict};
 use crate::fabric::PortId;
-use crate::ids::{Half, Lid, Sl, VlSet};
+use crate::ids::{Lid, Sl};
+use crate::subnet::Retiring;
 use crate::subnet::SubnetError;
 use crate::subnet::exchange::{AnswerData, Body, Request};
 use crate::subnet::manager::Manager;
+use crate::tables::address;
 use crate::transport::Transport;
 use crate::wire::{Method, PerfAttributeId, PortDataSl};
 
@@ -20,20 +22,20 @@ impl<T: Transport> Manager<T> {
     pub(super) async fn drain_by_conservation(
         &mut self,
         ticket: Ticket,
-        lanes: VlSet,
-        half: Half,
+        retiring: &Retiring<'_>,
     ) -> Result<Drained, SubnetError> {
+        let lanes = retiring.lanes;
         let topology = self.topology("draining")?;
         let ports: Vec<PortId> = topology.fabric.end_ports().collect();
         let mut wait = self.begin_wait(format!("drain of lanes {lanes}, by conservation"));
         let mut judge = ConservationJudge::new(ticket, lanes, ports.iter().copied(), wait.begin_ns);
         loop {
-            for reading in self.counter_readings(ticket, &ports, half).await? {
+            for reading in self.counter_readings(ticket, &ports, retiring).await? {
                 judge.fold(&reading);
             }
             match judge.verdict() {
                 Verdict::Proof(drained) => {
-                    self.zero_counters(&ports, half).await?;
+                    self.zero_counters(&ports, retiring).await?;
                     return Ok(drained);
                 }
                 Verdict::NoVerdict(reason) => return Err(self.no_verdict(&wait, &reason)),
@@ -48,13 +50,14 @@ impl<T: Transport> Manager<T> {
         &mut self,
         ticket: Ticket,
         ports: &[PortId],
-        half: Half,
+        retiring: &Retiring<'_>,
     ) -> Result<Vec<CounterReading>, SubnetError> {
+        let half = retiring.half;
         let asked_ns = self.transport.now_ns();
         let halves = self.halves_of(ports).await?;
         let mut counted = Vec::new();
         for counter in COUNTERS {
-            counted.push(self.counters(ports, half, counter, Method::Get).await?);
+            counted.push(self.counters(ports, retiring, counter, Method::Get).await?);
         }
         let answered_ns = self.transport.now_ns();
         let reading = |(at, &port): (usize, &PortId)| {
@@ -76,9 +79,9 @@ impl<T: Transport> Manager<T> {
         Ok(ports.iter().enumerate().map(reading).collect())
     }
 
-    async fn zero_counters(&mut self, ports: &[PortId], half: Half) -> Result<(), SubnetError> {
+    async fn zero_counters(&mut self, ports: &[PortId], retiring: &Retiring<'_>) -> Result<(), SubnetError> {
         for counter in COUNTERS {
-            self.counters(ports, half, counter, Method::Set).await?;
+            self.counters(ports, retiring, counter, Method::Set).await?;
         }
         self.quieten().await?;
         Ok(())
@@ -88,14 +91,14 @@ impl<T: Transport> Manager<T> {
     async fn counters(
         &mut self,
         ports: &[PortId],
-        half: Half,
+        retiring: &Retiring<'_>,
         attribute: PerfAttributeId,
         method: Method,
     ) -> Result<Vec<PortDataSl>, SubnetError> {
-        let retired = half.other().sls().fold(0, |mask: u16, sl| mask | 1 << sl.get());
+        let retired = retiring.half.other().sls().fold(0, |mask: u16, sl| mask | 1 << sl.get());
         let mut requests = Vec::with_capacity(ports.len());
         for &port in ports {
-            let (lid, sl) = self.address(port, half)?;
+            let (lid, sl) = self.address(port, retiring)?;
             let fabric = &self.topology("draining")?.fabric;
             let owner = fabric.port(port);
             let data = PortDataSl { counter_select: retired, ..PortDataSl::all(owner.num) }.encode();
@@ -110,13 +113,13 @@ impl<T: Transport> Manager<T> {
         Ok(counters.collect())
     }
 
-    /// A LID and a service level of `half` that lead to an end port.
-    fn address(&self, port: PortId, half: Half) -> Result<(Lid, Sl), SubnetError> {
-        let fabric = &self.topology("draining")?.fabric;
-        let lid = fabric.half_lids(port, half).next();
-        lid.zip(half.sls().next()).ok_or_else(|| SubnetError::Unsendable {
-            attempted: format!("reading the counters of {}", fabric.describe_port(port)),
-            reason: format!("it has no LID of the {half} half"),
+    /// A LID and a service level of the half in use that lead to an end port from the manager's.
+    fn address(&self, port: PortId, retiring: &Retiring<'_>) -> Result<(Lid, Sl), SubnetError> {
+        let topology = self.topology("draining")?;
+        let Retiring { half, ways, .. } = *retiring;
+        address(&topology.fabric, ways, topology.sm, port, half).ok_or_else(|| SubnetError::Unsendable {
+            attempted: format!("reading the counters of {}", topology.fabric.describe_port(port)),
+            reason: format!("the SM's port has no path to it on the {half} half"),
         })
     }
 }

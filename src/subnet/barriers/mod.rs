@@ -10,13 +10,13 @@ mod poll;
 mod sources;
 mod token;
 
-use super::SubnetError;
 use super::exchange::{Answer, AnswerData, Body, Request};
 use super::manager::Manager;
 use super::paths::Path;
+use super::{Retiring, SubnetError};
 use crate::drain::{DrainLayer, Drained, LayersJudge, NoVerdict, Observer, Subject, Ticket, Verdict};
 use crate::fabric::{NodeId, PortId};
-use crate::ids::{Half, VlSet};
+use crate::ids::VlSet;
 use crate::transport::Transport;
 use crate::wire::{AttributeId, Method, SMP_DATA_SIZE};
 
@@ -33,13 +33,12 @@ impl<T: Transport> Manager<T> {
     pub(super) async fn await_drained(
         &mut self,
         ticket: Ticket,
-        layers: &[DrainLayer],
         observer: Observer,
-        lanes: VlSet,
-        half: Half,
+        retiring: &Retiring<'_>,
     ) -> Result<Drained, SubnetError> {
+        let Retiring { layers, lanes, .. } = *retiring;
         match (observer, layers) {
-            (Observer::Conservation, _) => self.drain_by_conservation(ticket, lanes, half).await,
+            (Observer::Conservation, _) => self.drain_by_conservation(ticket, retiring).await,
             (Observer::Lifetime, _) => {
                 let depth = layers.iter().map(|layer| layer.graph.depth()).max().unwrap_or(0);
                 self.drain_by_age(ticket, depth, lanes).await

@@ -1,0 +1,95 @@
+//! `reconfig reproduce`: the published tables beside ours.
+
+use super::outcome::{Answer, Failure};
+use super::{Common, output};
+use crate::report;
+use crate::reproduce::{self, ReproduceError, Request, Study, Table};
+use serde::Serialize;
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+seed-000 is López, Flich, Duato, ICPP 2001 (destination renaming); seed-002 is Nienaber, Yuan, Duan, ANCS 2007 (LID
+assignment); optimum measures the heuristics of the latter against an exact solver. docs/REPRODUCE.md says where the
+bands come from and how the papers were read.
+
+Examples:
+  reconfig reproduce seed-000 --fabrics 100
+  reconfig reproduce seed-002 --table 1 --csv table-1.csv --plot table-1.svg
+  reconfig reproduce optimum --fabrics 4
+
+Exit codes: 0 every figure is inside its band; 1 one is not; 2 wrong usage; 3 it could not be carried out.")]
+pub(super) struct Arguments {
+    /// What to measure: seed-000, seed-002 or optimum.
+    study: Study,
+    /// One table only: 4a, 5a, 6; 1, 2, 3; 1-lids, …
+    #[arg(long, value_name = "TABLE")]
+    table: Option<String>,
+    /// Fabrics for each row [default: as many as the paper has: 10 or 32; 8 for optimum].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    fabrics: Option<u32>,
+    /// The seed of the first fabric of each row.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Fabrics measured at a time [default: one a processor].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
+    /// The most steps that the exact solver takes for one destination.
+    #[arg(long, value_name = "N", default_value_t = Request::of(Study::Optimum, 1).steps)]
+    steps: u64,
+    /// The file for the figures as comma-separated values.
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// The file for a picture of the figures, as SVG.
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    study: &'static str,
+    fabrics: usize,
+    seed: u64,
+    inside: usize,
+    banded: usize,
+    tables: &'a [Table],
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
+    let request = arguments.request();
+    let tables = reproduce::reproduce(&request, &mut output::remark).map_err(told)?;
+    let (inside, banded) = tables.iter().map(Table::inside).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    if let Some(file) = &arguments.csv {
+        output::deliver(&reproduce::csv(&tables), Some(file))?;
+    }
+    if let Some(file) = &arguments.plot {
+        output::deliver(&reproduce::plot(&tables), Some(file))?;
+    }
+    if common.json {
+        let (study, fabrics, seed) = (request.study.name(), request.fabrics, request.seed);
+        let schema = "reconfig.reproduction/1";
+        output::print_json(&Document { schema, study, fabrics, seed, inside, banded, tables: &tables })?;
+    } else {
+        output::print(&report::reproduction(&tables))?;
+    }
+    Ok((inside == banded).into())
+}
+
+impl Arguments {
+    fn request(&self) -> Request {
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let threads = self.threads.map_or(processors, usize::from);
+        let study = Request::of(self.study, threads);
+        let fabrics = self.fabrics.map_or(study.fabrics, |fabrics| fabrics as usize);
+        Request { table: self.table.clone(), fabrics, seed: self.seed, steps: self.steps, ..study }
+    }
+}
+
+fn told(error: ReproduceError) -> Failure {
+    match error {
+        ReproduceError::NoSuchTable { .. } | ReproduceError::NoSuchStudy { .. } => Failure::input(error),
+        _ => Failure::undone(error),
+    }
+}

@@ -1,0 +1,63 @@
+//! Published tables beside ours.
+
+use super::screen::{line, number, show, table};
+use crate::reproduce::{Band, Cell, Table};
+use comfy_table::Cell as Field;
+
+/// Every table with each figure as `paper → ours`, those outside their bands marked, and how many are inside.
+pub fn reproduction(tables: &[Table]) -> String {
+    let mut text = String::new();
+    for one in tables {
+        line(&mut text, format_args!("{}: {}", one.name, one.title));
+        let mut screen = table();
+        let header = one.columns.iter().map(number);
+        screen.set_header([Field::new(one.key)].into_iter().chain(header));
+        for row in &one.rows {
+            screen
+                .add_row([Field::new(&row.name)].into_iter().chain(row.cells.iter().map(|cell| number(figure(cell)))));
+        }
+        show(&mut text, &screen);
+        outside(&mut text, one);
+    }
+    let (inside, banded) = tables.iter().map(Table::inside).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    match banded {
+        0 => line(&mut text, format_args!("no published figures to compare with")),
+        _ => line(
+            &mut text,
+            format_args!("{inside} of {banded} figures are inside their bands (paper → ours; ! outside)"),
+        ),
+    }
+    text
+}
+
+fn figure(cell: &Cell) -> String {
+    let mark = if cell.inside == Some(false) { " !" } else { "" };
+    let decimals = cell.decimals;
+    match cell.paper {
+        Some(paper) => format!("{} → {:.decimals$}{mark}", plain(paper), cell.ours),
+        None => format!("{:.decimals$}{mark}", cell.ours),
+    }
+}
+
+/// As the paper prints it.
+fn plain(figure: f64) -> String {
+    let text = format!("{figure:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+/// The figures outside their bands, and what those are.
+fn outside(text: &mut String, table: &Table) {
+    let outside = table.cells().filter(|(_, _, cell)| cell.inside == Some(false));
+    let mut any = false;
+    for (row, column, cell) in outside {
+        if let Band::Between(least, most) = cell.band {
+            any = true;
+            let decimals = cell.decimals.max(1);
+            let told = format_args!("{least:.decimals$} to {most:.decimals$}");
+            line(text, format_args!("! {row} {column}: {:.decimals$} is not within {told}", cell.ours));
+        }
+    }
+    if any {
+        text.push('\n');
+    }
+}

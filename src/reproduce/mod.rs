@@ -1,0 +1,168 @@
+//! The published tables of two papers, measured again with this crate's engines and LID assignment.
+//!
+//! On entry: which study, which of its tables, how many fabrics, from which seed. On return: tables of cells, each with the
+//! paper's figure, ours, and the band in which ours must lie for the table to be reproduced (docs/REPRODUCE.md says where
+//! bands and readings come from). The same request gives the same tables, however many threads measure. Studies: *seed
+//! 000* is López, Flich, Duato, "Deadlock-free Routing in InfiniBand through Destination Renaming", ICPP 2001; *seed 002*
+//! is Nienaber, Yuan, Duan, "On LID Assignment in InfiniBand Networks", ANCS 2007; *optimum* measures the heuristics of
+//! the latter against an exact solver. Lacks on purpose: screens (`report`), and figures that need a simulator.
+
+mod conflicts;
+mod csv;
+mod fabrics;
+mod optimum;
+mod parallel;
+mod plot;
+mod seed_000;
+mod seed_002;
+mod table;
+
+pub use conflicts::conflicts;
+pub use csv::csv;
+pub use plot::plot;
+pub use table::{Band, Cell, Row, Table};
+
+use crate::fabric::generate::GenerateError;
+use crate::lid::IdsExhausted;
+use crate::routing::RouteError;
+use std::fmt;
+use std::str::FromStr;
+
+/// What can be measured again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Study {
+    /// Destination renaming.
+    Seed000,
+    /// LID assignment.
+    Seed002,
+    /// The gaps of the heuristics to the optimum: figures that no paper has.
+    Optimum,
+}
+
+impl Study {
+    /// All of them.
+    pub const ALL: [Study; 3] = [Study::Seed000, Study::Seed002, Study::Optimum];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Study::Seed000 => "seed-000",
+            Study::Seed002 => "seed-002",
+            Study::Optimum => "optimum",
+        }
+    }
+
+    /// The names of its tables.
+    pub fn tables(self) -> &'static [&'static str] {
+        match self {
+            Study::Seed000 => &seed_000::TABLES,
+            Study::Seed002 => &seed_002::TABLES,
+            Study::Optimum => &optimum::TABLES,
+        }
+    }
+
+    /// How many fabrics the paper has for each row; for the optimum, how many are measured where nobody says otherwise.
+    pub fn fabrics(self) -> usize {
+        match self {
+            Study::Seed000 => 10,
+            Study::Seed002 => 32,
+            Study::Optimum => 8,
+        }
+    }
+}
+
+impl fmt::Display for Study {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Study {
+    type Err = ReproduceError;
+
+    fn from_str(name: &str) -> Result<Study, ReproduceError> {
+        let known = Study::ALL.into_iter().find(|study| study.name() == name);
+        known.ok_or_else(|| ReproduceError::NoSuchStudy { name: name.to_string() })
+    }
+}
+
+/// What to measure.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Request {
+    /// The study.
+    pub study: Study,
+    /// One of its tables; all of them where none is named.
+    pub table: Option<String>,
+    /// Fabrics for each row, 1 at least.
+    pub fabrics: usize,
+    /// The seed of the first fabric of each row; the others count on from it.
+    pub seed: u64,
+    /// How many fabrics are measured at a time.
+    pub threads: usize,
+    /// The most steps that the exact solver takes for one destination.
+    pub steps: u64,
+}
+
+impl Request {
+    /// All tables of a study, with as many fabrics as the paper has.
+    pub fn of(study: Study, threads: usize) -> Request {
+        Request { study, table: None, fabrics: study.fabrics(), seed: 0, threads, steps: 200_000 }
+    }
+
+    fn wants(&self, table: &str) -> bool {
+        self.table.as_deref().is_none_or(|wanted| wanted == table)
+    }
+}
+
+/// Why tables cannot be measured.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReproduceError {
+    /// No study of that name.
+    #[error("there is no study `{name}` to reproduce; choose one of: {}", Study::ALL.map(Study::name).join(", "))]
+    NoSuchStudy {
+        /// The name given.
+        name: String,
+    },
+    /// No table of that name.
+    #[error("{study} has no table `{name}`; choose one of: {}", study.tables().join(", "))]
+    NoSuchTable {
+        /// The study.
+        study: Study,
+        /// The name given.
+        name: String,
+    },
+    /// No fabrics were asked for.
+    #[error("{study}: no fabrics were asked for; a mean needs one at least")]
+    NoFabrics {
+        /// The study.
+        study: Study,
+    },
+    /// A fabric cannot be drawn.
+    #[error("drawing a fabric: {0}")]
+    Generate(#[from] GenerateError),
+    /// A fabric cannot be routed.
+    #[error("routing a fabric: {0}")]
+    Route(#[from] RouteError),
+    /// A destination has too few ids.
+    #[error("renaming: {0}")]
+    Ids(#[from] IdsExhausted),
+}
+
+/// Measures the tables of a request; `tell` hears a line before each row.
+///
+/// # Errors
+/// A table that the study does not have, or a fabric that cannot be drawn or routed.
+pub fn reproduce(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Table>, ReproduceError> {
+    let study = request.study;
+    if let Some(name) = request.table.as_ref().filter(|name| !study.tables().contains(&name.as_str())) {
+        return Err(ReproduceError::NoSuchTable { study, name: name.clone() });
+    }
+    if request.fabrics == 0 {
+        return Err(ReproduceError::NoFabrics { study });
+    }
+    match study {
+        Study::Seed000 => seed_000::tables(request, tell),
+        Study::Seed002 => seed_002::tables(request, tell),
+        Study::Optimum => optimum::tables(request, tell),
+    }
+}

@@ -1,0 +1,182 @@
+//! Seed 000, section 4: forwarding tables, renamings and conflicts on random regular fabrics.
+//!
+//! Minima and maxima are over ten fabrics, as in the paper; with more fabrics, means of those of ten after ten.
+
+use super::conflicts::conflicts;
+use super::fabrics::{hosts_of, regular};
+use super::parallel::in_order;
+use super::table::{Cell, Table, mean};
+use super::{ReproduceError, Request};
+use crate::fabric::Fabric;
+use crate::lid::{MOST_IDS, rename};
+use crate::routing::{PathEngine, Smart, UpDownRandom};
+use crate::tables::PathSet;
+
+pub(super) const TABLES: [&str; 5] = ["4a", "5a", "4b", "5b", "6"];
+
+/// Fabrics of a row of the paper.
+const TEN: usize = 10;
+
+/// A row of table 4: switches; total, original and new entries; least, greatest and mean percentage of new ones.
+const ENTRIES_UP_DOWN: [(u32, [f64; 6]); 4] = [
+    (8, [402.0, 256.0, 145.0, 37.0, 70.0, 57.0]),
+    (16, [1648.0, 1022.0, 616.0, 39.0, 82.0, 60.0]),
+    (32, [6733.0, 4078.0, 2637.0, 49.0, 85.0, 65.0]),
+    (64, [26512.0, 16310.0, 10188.0, 57.0, 71.0, 62.0]),
+];
+/// Table 4b: the same with smart routing.
+const ENTRIES_SMART: [(u32, [f64; 6]); 1] = [(32, [5191.0, 3896.0, 1294.0, 32.0, 45.0, 39.0])];
+/// A row of table 5: switches; mean and greatest number of renamings of a destination.
+const RENAMINGS_UP_DOWN: [(u32, [f64; 2]); 4] = [(8, [1.1, 3.0]), (16, [1.5, 4.0]), (32, [1.8, 6.0]), (64, [2.1, 7.0])];
+/// Table 5b: the same with smart routing.
+const RENAMINGS_SMART: [(u32, [f64; 2]); 1] = [(32, [1.2, 3.0])];
+/// A row of table 6: links of a switch; least, greatest and mean percentage of entries in conflict.
+const CONFLICTS: [(u32, [f64; 3]); 4] =
+    [(3, [0.91, 1.44, 1.26]), (4, [2.40, 3.07, 2.71]), (5, [3.90, 4.87, 4.23]), (8, [7.33, 8.71, 8.08])];
+
+pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Table>, ReproduceError> {
+    let mut tables = Vec::new();
+    if request.wants("4a") || request.wants("5a") {
+        let measured = measure(request, tell, &ENTRIES_UP_DOWN, up_down)?;
+        tables.push(entries("4a", "up*/down*", &ENTRIES_UP_DOWN, &measured));
+        tables.push(renamings("5a", "up*/down*", &RENAMINGS_UP_DOWN, &measured));
+    }
+    if request.wants("4b") || request.wants("5b") {
+        let measured = measure(request, tell, &ENTRIES_SMART, smart)?;
+        tables.push(entries("4b", "smart routing", &ENTRIES_SMART, &measured));
+        tables.push(renamings("5b", "smart routing", &RENAMINGS_SMART, &measured));
+    }
+    if request.wants("6") {
+        tables.push(conflict_table(request, tell)?);
+    }
+    tables.retain(|table| request.wants(table.name.trim_start_matches("seed-000 ")));
+    Ok(tables)
+}
+
+/// The paths of an engine on one fabric.
+type Route = fn(&Fabric, u64) -> Result<PathSet, ReproduceError>;
+
+/// By row of a table: what renaming made of each of its fabrics.
+fn measure(
+    request: &Request,
+    tell: &mut dyn FnMut(&str),
+    rows: &[(u32, [f64; 6])],
+    route: Route,
+) -> Result<Vec<Vec<Measured>>, ReproduceError> {
+    let row = |&(switches, _): &(u32, [f64; 6])| {
+        tell(&format!("tables 4 and 5: {switches} switches, {} fabrics", request.fabrics));
+        in_order(request.fabrics, request.threads, |at| {
+            let seed = request.seed + at as u64;
+            let fabric = regular(switches, 4, seed)?;
+            Measured::of(&fabric, &route(&fabric, seed)?)
+        })
+    };
+    rows.iter().map(row).collect()
+}
+
+/// What renaming made of one fabric.
+struct Measured {
+    /// Entries of ids that everybody would use, and of others.
+    original: f64,
+    new: f64,
+    /// Over destinations: renamings, mean and greatest.
+    renamings: f64,
+    most: f64,
+}
+
+impl Measured {
+    fn of(fabric: &Fabric, paths: &PathSet) -> Result<Measured, ReproduceError> {
+        let renaming = rename(fabric, paths, |_| MOST_IDS)?;
+        let (original, new) = renaming.entries();
+        let renamings = || renaming.needed().iter().map(|&needed| f64::from(needed.saturating_sub(1)));
+        Ok(Measured {
+            original: original as f64,
+            new: new as f64,
+            renamings: mean(renamings()),
+            most: renamings().fold(0.0, f64::max),
+        })
+    }
+
+    fn increase(&self) -> f64 {
+        100.0 * self.new / self.original
+    }
+}
+
+/// Up*/down* from the switch of lowest number, one random shortest legal path for each pair.
+fn up_down(fabric: &Fabric, seed: u64) -> Result<PathSet, ReproduceError> {
+    let root = fabric.switches().next();
+    Ok(UpDownRandom { root, seed }.paths(fabric, &hosts_of(fabric))?)
+}
+
+/// Smart routing from the same root.
+fn smart(fabric: &Fabric, _: u64) -> Result<PathSet, ReproduceError> {
+    let engine = Smart { root: fabric.switches().next(), ..Smart::default() };
+    Ok(engine.paths(fabric, &hosts_of(fabric))?)
+}
+
+fn entries(name: &str, engine: &str, paper: &[(u32, [f64; 6])], measured: &[Vec<Measured>]) -> Table {
+    let title = format!("Forwarding table overhead of destination renaming, {engine}");
+    let columns = ["total", "original", "new", "min %", "max %", "avg %"];
+    let mut table = Table::new(format!("seed-000 {name}"), title, "switches", &columns);
+    for (&(switches, paper), fabrics) in paper.iter().zip(measured) {
+        let points = if switches < 64 { 7.0 } else { 5.0 };
+        let total = mean(fabrics.iter().map(|one| one.original + one.new));
+        let increase = |one: &Measured| one.increase();
+        table.push(
+            switches.to_string(),
+            vec![
+                Cell::within(paper[0], total, 0.04, 0),
+                Cell::within(paper[1], mean(fabrics.iter().map(|one| one.original)), 0.003, 0),
+                Cell::near(paper[2], mean(fabrics.iter().map(|one| one.new)), paper[1] * points / 100.0, 0),
+                Cell::near(paper[3], of_tens(fabrics, increase, f64::min), points, 0),
+                Cell::near(paper[4], of_tens(fabrics, increase, f64::max), points, 0),
+                Cell::near(paper[5], mean(fabrics.iter().map(increase)), points, 0),
+            ],
+        );
+    }
+    table
+}
+
+fn renamings(name: &str, engine: &str, paper: &[(u32, [f64; 2])], measured: &[Vec<Measured>]) -> Table {
+    let title = format!("Renamings of a destination, {engine}");
+    let mut table = Table::new(format!("seed-000 {name}"), title, "switches", &["avg", "max"]);
+    for (&(switches, paper), fabrics) in paper.iter().zip(measured) {
+        let average = mean(fabrics.iter().map(|one| one.renamings));
+        let most = of_tens(fabrics, |one| one.most, f64::max);
+        table.push(
+            switches.to_string(),
+            vec![Cell::near(paper[0], average, 0.15, 2), Cell::near(paper[1], most, 2.0, 1)],
+        );
+    }
+    table
+}
+
+fn conflict_table(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Table, ReproduceError> {
+    let title = "Percentage of forwarding table entries with conflicts, 64 switches, up*/down*";
+    let mut table = Table::new("seed-000 6", title, "links", &["min", "max", "avg"]);
+    for (links, paper) in CONFLICTS {
+        tell(&format!("table 6: {links} links a switch, {} fabrics", request.fabrics));
+        let measured = in_order(request.fabrics, request.threads, |at| {
+            let seed = request.seed + at as u64;
+            let fabric = regular(64, links, seed)?;
+            Ok::<f64, ReproduceError>(conflicts(&fabric, &up_down(&fabric, seed)?))
+        })?;
+        let ours = [
+            of_tens(&measured, |&one| one, f64::min),
+            of_tens(&measured, |&one| one, f64::max),
+            mean(measured.iter().copied()),
+        ];
+        table.push(
+            links.to_string(),
+            paper.iter().zip(ours).map(|(&paper, ours)| Cell::within(paper, ours, 0.12, 2)).collect(),
+        );
+    }
+    Ok(table)
+}
+
+/// The mean, over ten fabrics after ten, of the extreme among them. A rest of fewer than ten counts only by itself.
+fn of_tens<T>(fabrics: &[T], figure: impl Fn(&T) -> f64, extreme: fn(f64, f64) -> f64) -> f64 {
+    let whole = fabrics.chunks_exact(TEN);
+    let groups: Vec<&[T]> = if whole.len() == 0 { vec![fabrics] } else { whole.collect() };
+    mean(groups.into_iter().map(|group| group.iter().map(&figure).reduce(extreme).unwrap_or(0.0)))
+}

@@ -1,0 +1,222 @@
+//! Seed 002, section 5: LIDs by five heuristics on two routings, and three ways to compute paths, by links and LIDs.
+
+use super::fabrics::{hosts_of, waxman};
+use super::parallel::in_order;
+use super::table::{Cell, Table, mean};
+use super::{ReproduceError, Request};
+use crate::fabric::Fabric;
+use crate::lid::{Heuristic, number_paths};
+use crate::routing::{Engine, FullyExplicit, PathEngine, PathSelection, ShortestWidest, TurnModel, random_root};
+use crate::tables::{LinkLoad, PathSet};
+
+pub(super) const TABLES: [&str; 3] = ["1", "2", "3"];
+
+/// Machines and switches of the nine configurations.
+pub(super) const CONFIGURATIONS: [(u32, u32); 9] =
+    [(128, 16), (256, 16), (512, 16), (128, 32), (256, 32), (512, 32), (128, 64), (256, 64), (512, 64)];
+
+/// A column for each of [`Heuristic::PUBLISHED`].
+const COLUMNS: [&str; 5] = ["greedy", "s-m/S", "s-m/L", "color/S", "color/L"];
+
+/// Table 1: LIDs with shortest-widest routing.
+const SHORTEST_WIDEST: [[f64; 5]; 9] = [
+    [478.7, 478.9, 477.3, 479.3, 476.4],
+    [1044.3, 1045.4, 1041.5, 1047.7, 1039.2],
+    [2218.3, 2220.1, 2211.8, 2220.4, 2208.5],
+    [451.5, 453.9, 452.9, 461.3, 443.0],
+    [1078.8, 1084.7, 1079.0, 1100.0, 1062.4],
+    [2428.7, 2440.2, 2425.8, 2461.0, 2392.1],
+    [422.8, 427.7, 427.0, 441.5, 407.4],
+    [1015.5, 1022.2, 1019.3, 1044.6, 990.6],
+    [2325.8, 2338.4, 2330.1, 2385.1, 2274.4],
+];
+
+/// Table 2: LIDs with path selection.
+const PATH_SELECTION: [[f64; 5]; 9] = [
+    [520.9, 524.2, 514.0, 581.2, 466.0],
+    [951.3, 952.7, 935.0, 1062.6, 851.2],
+    [1829.2, 1852.8, 1823.0, 2038.7, 1653.2],
+    [540.3, 546.7, 539.3, 611.3, 466.0],
+    [1006.7, 1018.2, 1002.2, 1130.8, 887.2],
+    [1904.0, 1920.3, 1895.7, 2115.8, 1688.7],
+    [528.0, 541.1, 530.5, 599.4, 460.5],
+    [1054.9, 1092.9, 1068.1, 1197.9, 921.4],
+    [2019.9, 2075.4, 2043.4, 2278.6, 1786.6],
+];
+
+/// Table 3: links' greatest load and LIDs with fully explicit routing, renaming, and path selection with color/L.
+const OVERALL: [[f64; 6]; 9] = [
+    [4.34, 128.0, 3.84, 477.8, 3.70, 466.0],
+    [8.65, 256.0, 7.52, 1044.9, 7.35, 851.2],
+    [17.95, 512.0, 15.46, 2213.3, 14.91, 1653.2],
+    [3.29, 128.0, 3.01, 448.1, 2.75, 466.0],
+    [6.89, 256.0, 6.26, 1079.2, 5.8, 887.2],
+    [14.71, 512.0, 13.24, 2422.8, 12.37, 1688.7],
+    [3.29, 128.0, 3.01, 420.0, 2.75, 460.5],
+    [6.15, 256.0, 5.72, 1011.8, 5.13, 921.4],
+    [11.36, 512.0, 10.55, 2323.4, 9.54, 1786.6],
+];
+
+const OVERALL_COLUMNS: [&str; 8] =
+    ["explicit load", "LIDs", "renaming load", "LIDs ", "separate load", "LIDs  ", "loads in order", "fewer LIDs"];
+
+pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Table>, ReproduceError> {
+    let wants = TABLES.map(|table| request.wants(table));
+    let rows: Vec<Means> = CONFIGURATIONS
+        .into_iter()
+        .map(|configuration| {
+            tell(&format!("{} machines and switches, {} fabrics", name(configuration), request.fabrics));
+            let measured = in_order(request.fabrics, request.threads, |at| {
+                Measured::of(configuration, request.seed + at as u64, wants)
+            })?;
+            Ok(Means::of(&measured))
+        })
+        .collect::<Result<_, ReproduceError>>()?;
+    let made = [table_1, table_2, table_3];
+    Ok(made.into_iter().zip(wants).filter(|(_, wanted)| *wanted).map(|(table, _)| table(&rows)).collect())
+}
+
+/// Shortest-widest paths of one fabric, from a random root.
+pub(super) fn shortest_widest(fabric: &Fabric, seed: u64) -> Result<PathSet, ReproduceError> {
+    let engine = ShortestWidest { model: TurnModel::UpDown, root: random_root(fabric, seed) };
+    Ok(engine.paths(fabric, &hosts_of(fabric))?)
+}
+
+/// Paths of one fabric by path selection, from a random root.
+pub(super) fn path_selection(fabric: &Fabric, seed: u64) -> Result<PathSet, ReproduceError> {
+    let engine = PathSelection { root: random_root(fabric, seed), ..PathSelection::default() };
+    Ok(engine.paths(fabric, &hosts_of(fabric))?)
+}
+
+pub(super) fn name((machines, switches): (u32, u32)) -> String {
+    format!("{machines}/{switches}")
+}
+
+/// LIDs by each of the five heuristics, and the greatest load of a link.
+#[derive(Clone, Copy, Default)]
+struct Routed {
+    lids: [f64; 5],
+    load: f64,
+}
+
+impl Routed {
+    fn of(fabric: &Fabric, paths: &PathSet) -> Routed {
+        let lids =
+            Heuristic::PUBLISHED.map(|heuristic| number_paths(fabric, paths, &*heuristic.solver()).lids() as f64);
+        Routed { lids, load: LinkLoad::of_paths(fabric, paths).max() }
+    }
+
+    fn mean<'a>(all: impl Iterator<Item = &'a Routed> + Clone) -> Routed {
+        let lids = std::array::from_fn(|at| mean(all.clone().map(|one| one.lids[at])));
+        Routed { lids, load: mean(all.map(|one| one.load)) }
+    }
+}
+
+/// What one fabric gives; nought where no table wants it.
+#[derive(Clone, Copy, Default)]
+struct Measured {
+    widest: Routed,
+    selected: Routed,
+    /// The greatest load of a link with fully explicit routing.
+    explicit: f64,
+}
+
+impl Measured {
+    fn of(
+        (machines, switches): (u32, u32),
+        seed: u64,
+        [one, two, three]: [bool; 3],
+    ) -> Result<Measured, ReproduceError> {
+        let fabric = waxman(machines, switches, seed)?;
+        let mut measured = Measured::default();
+        if one || three {
+            measured.widest = Routed::of(&fabric, &shortest_widest(&fabric, seed)?);
+        }
+        if two || three {
+            measured.selected = Routed::of(&fabric, &path_selection(&fabric, seed)?);
+        }
+        if three {
+            let engine = FullyExplicit { model: TurnModel::UpDown, root: random_root(&fabric, seed) };
+            let function = engine.route(&fabric, &hosts_of(&fabric))?;
+            measured.explicit = LinkLoad::of_function(&fabric, &function).max();
+        }
+        Ok(measured)
+    }
+}
+
+/// Means over the fabrics of a configuration.
+struct Means {
+    widest: Routed,
+    selected: Routed,
+    explicit: f64,
+}
+
+impl Means {
+    fn of(measured: &[Measured]) -> Means {
+        Means {
+            widest: Routed::mean(measured.iter().map(|one| &one.widest)),
+            selected: Routed::mean(measured.iter().map(|one| &one.selected)),
+            explicit: mean(measured.iter().map(|one| one.explicit)),
+        }
+    }
+}
+
+fn table_1(rows: &[Means]) -> Table {
+    let columns: Vec<&str> = COLUMNS.into_iter().chain(["in order"]).collect();
+    let title = "LIDs allocated to all machines, shortest-widest routing";
+    let mut table = Table::new("seed-002 1", title, "conf.", &columns);
+    for ((configuration, paper), means) in CONFIGURATIONS.into_iter().zip(SHORTEST_WIDEST).zip(rows) {
+        let lids = means.widest.lids;
+        let cells = paper.iter().zip(lids).map(|(&paper, ours)| Cell::within(paper, ours, 0.08, 1));
+        table.push(name(configuration), cells.chain([heuristics_in_order(lids)]).collect());
+    }
+    table
+}
+
+/// Whether color/L ≤ greedy ≤ color/S, as in every row of the paper.
+fn heuristics_in_order([greedy, _, _, smallest, largest]: [f64; 5]) -> Cell {
+    Cell::holds(largest <= greedy && greedy <= smallest)
+}
+
+fn table_2(rows: &[Means]) -> Table {
+    let ratios = ["color/S ÷ color/L", "greedy ÷ color/L"];
+    let columns: Vec<&str> = COLUMNS.into_iter().chain(ratios).collect();
+    let title = "LIDs allocated to all machines, path selection";
+    let mut table = Table::new("seed-002 2", title, "conf.", &columns);
+    for ((configuration, paper), means) in CONFIGURATIONS.into_iter().zip(PATH_SELECTION).zip(rows) {
+        let lids = means.selected.lids;
+        let cells = paper.iter().zip(lids).map(|(&paper, ours)| Cell::within(paper, ours, 0.2, 1));
+        let smallest = Cell::between(Some(paper[3] / paper[4]), lids[3] / lids[4], 1.15, 1.35, 2);
+        let greedy = Cell::between(Some(paper[0] / paper[4]), lids[0] / lids[4], 1.05, 1.20, 2);
+        table.push(name(configuration), cells.chain([smallest, greedy]).collect());
+    }
+    table
+}
+
+fn table_3(rows: &[Means]) -> Table {
+    let title = "Greatest load of a link and LIDs: fully explicit, renaming, and path selection with color/L";
+    let mut table = Table::new("seed-002 3", title, "conf.", &OVERALL_COLUMNS);
+    for ((configuration, paper), means) in CONFIGURATIONS.into_iter().zip(OVERALL).zip(rows) {
+        let machines = f64::from(configuration.0);
+        let (explicit, renaming, separate) = (means.explicit, means.widest.load, means.selected.load);
+        let (renamed, separated) = (means.widest.lids[0], means.selected.lids[4]);
+        let mut cells = vec![
+            Cell::open(Some(paper[0]), explicit, 2),
+            Cell::between(Some(paper[1]), machines, machines, machines, 0),
+            Cell::open(Some(paper[2]), renaming, 2),
+            Cell::within(paper[3], renamed, 0.08, 1),
+            Cell::open(Some(paper[4]), separate, 2),
+            Cell::within(paper[5], separated, 0.2, 1),
+            Cell::holds(separate <= renaming && renaming <= explicit),
+        ];
+        // With 128 machines the paper has it either way.
+        let fewer = separated < renamed;
+        cells.push(if configuration.0 > 128 {
+            Cell::holds(fewer)
+        } else {
+            Cell::open(None, f64::from(u8::from(fewer)), 0)
+        });
+        table.push(name(configuration), cells);
+    }
+    table
+}

@@ -1,0 +1,123 @@
+//! Tables as values: rows of cells, each with what the paper has, what was measured, and the band between.
+
+use serde::Serialize;
+
+/// Where our figure must lie.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Band {
+    /// From the first to the second, both included.
+    Between(f64, f64),
+    /// Nowhere in particular: the paper has no such figure, or says nothing of how it varies.
+    Open,
+}
+
+/// One figure.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Cell {
+    /// What the paper has; none where it has no such figure.
+    pub paper: Option<f64>,
+    /// What we measured.
+    pub ours: f64,
+    /// Where that must lie.
+    pub band: Band,
+    /// Whether it does; none where the band is open.
+    pub inside: Option<bool>,
+    /// Decimals worth showing.
+    pub decimals: usize,
+}
+
+impl Cell {
+    fn new(paper: Option<f64>, ours: f64, band: Band, decimals: usize) -> Cell {
+        let inside = match band {
+            Band::Between(least, most) => Some((least..=most).contains(&ours)),
+            Band::Open => None,
+        };
+        Cell { paper, ours, band, inside, decimals }
+    }
+
+    /// A figure that must be within a fraction of the paper's.
+    pub(super) fn within(paper: f64, ours: f64, fraction: f64, decimals: usize) -> Cell {
+        let band = Band::Between(paper * (1.0 - fraction), paper * (1.0 + fraction));
+        Cell::new(Some(paper), ours, band, decimals)
+    }
+
+    /// A figure that must be within so much of the paper's.
+    pub(super) fn near(paper: f64, ours: f64, distance: f64, decimals: usize) -> Cell {
+        Cell::new(Some(paper), ours, Band::Between(paper - distance, paper + distance), decimals)
+    }
+
+    /// A figure with a band of its own.
+    pub(super) fn between(paper: Option<f64>, ours: f64, least: f64, most: f64, decimals: usize) -> Cell {
+        Cell::new(paper, ours, Band::Between(least, most), decimals)
+    }
+
+    /// 1 where something that the paper's figures have holds for ours, too.
+    pub(super) fn holds(holds: bool) -> Cell {
+        Cell::between(Some(1.0), f64::from(u8::from(holds)), 1.0, 1.0, 0)
+    }
+
+    /// A figure without a band.
+    pub(super) fn open(paper: Option<f64>, ours: f64, decimals: usize) -> Cell {
+        Cell::new(paper, ours, Band::Open, decimals)
+    }
+}
+
+/// A row.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Row {
+    /// What it is about: a configuration.
+    pub name: String,
+    /// One for each column.
+    pub cells: Vec<Cell>,
+}
+
+/// A table.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Table {
+    /// Study and number: `seed-000 4a`.
+    pub name: String,
+    /// What it shows, in a line.
+    pub title: String,
+    /// What stands over the names of the rows.
+    pub key: &'static str,
+    /// What stands over the cells.
+    pub columns: Vec<String>,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+impl Table {
+    pub(super) fn new(name: impl Into<String>, title: impl Into<String>, key: &'static str, columns: &[&str]) -> Table {
+        let columns = columns.iter().map(ToString::to_string).collect();
+        Table { name: name.into(), title: title.into(), key, columns, rows: Vec::new() }
+    }
+
+    pub(super) fn push(&mut self, name: impl Into<String>, cells: Vec<Cell>) {
+        assert_eq!(cells.len(), self.columns.len(), "a cell for each column");
+        self.rows.push(Row { name: name.into(), cells });
+    }
+
+    /// Its cells, with the names of row and column.
+    pub fn cells(&self) -> impl Iterator<Item = (&str, &str, &Cell)> {
+        self.rows.iter().flat_map(|row| {
+            self.columns.iter().zip(&row.cells).map(|(column, cell)| (row.name.as_str(), column.as_str(), cell))
+        })
+    }
+
+    /// How many cells are inside their bands, and how many have one.
+    pub fn inside(&self) -> (usize, usize) {
+        let banded = || self.cells().filter_map(|(_, _, cell)| cell.inside);
+        (banded().filter(|&inside| inside).count(), banded().count())
+    }
+}
+
+/// The mean of figures; nought where there are none.
+pub(super) fn mean(figures: impl IntoIterator<Item = f64>) -> f64 {
+    let (mut sum, mut count) = (0.0, 0usize);
+    for figure in figures {
+        sum += figure;
+        count += 1;
+    }
+    if count == 0 { 0.0 } else { sum / count as f64 }
+}

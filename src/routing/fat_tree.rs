@@ -1,0 +1,324 @@
+//! Fat trees: up, then down, the way up chosen by the destination's number (d-mod-k), faults allowed.
+//!
+//! Source: Zahavi, *D-Mod-K Routing Providing Non-Blocking Traffic for Shift Permutations on Real Life Fat Trees* (CCIT 776,
+//! 2010). Leaves are level 0, a switch is one level above the lowest it is joined with; every link joins two levels. A switch
+//! that is above the destination leads down; others lead up, by port (j / s) mod k of the k that lead there, where j is the
+//! destination's number and s the product of the levels' up ports below. Where links have failed the k are those that are
+//! left. Nothing turns up after going down, hence one layer suffices.
+//! Leaves are the switches that bear at least n end ports, n the least number that makes a fat tree: a manager's host on a
+//! root, or an aggregation node on every switch, is no leaf's. Any two leaves must have ways up and then down. Others may
+//! have none: two roots, or what has lost its way up. They lead wherever no cycle closes; switches are led to along one tree.
+
+use super::acyclic::Acyclic;
+use super::forest::{Forest, Task};
+use super::net::{NONE, Net};
+use super::switch_tree::SwitchTree;
+use super::{Demand, Engine, RouteError};
+use crate::fabric::Fabric;
+use crate::tables::RoutingFunction;
+use std::ops::Range;
+
+pub(super) const NAME: &str = "fat-tree";
+const FAR: u32 = u32::MAX;
+
+/// The engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FatTree;
+
+impl Engine for FatTree {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
+        let task = Task::new(NAME, fabric, demand)?;
+        if task.switch_tree().is_none() {
+            return Ok(task.without_routes());
+        }
+        task.offers(1)?;
+        let hosts = task.hosts();
+        let mut counts: Vec<u64> = hosts.iter().copied().filter(|&hosts| hosts > 0).collect();
+        counts.sort_unstable();
+        counts.dedup();
+        let with_leaves = |&least: &u64| {
+            let leaves: Vec<bool> = hosts.iter().map(|&hosts| hosts >= least.max(1)).collect();
+            let levels = Levels::of(fabric, &task.net, leaves)?;
+            Tree::new(fabric, &task, &levels).route()
+        };
+        let mut refusal = None;
+        for tried in counts.iter().map(with_leaves) {
+            match tried {
+                Ok(function) => return Ok(function),
+                Err(why) => refusal = refusal.or(Some(why)),
+            }
+        }
+        let why = refusal.unwrap_or_else(|| "it has no leaves, for no switch bears an end port".into());
+        Err(RouteError::Unsuited { engine: NAME, why })
+    }
+}
+
+/// Why a fabric is no fat tree, and where.
+type Why = String;
+
+/// The level of every switch.
+struct Levels {
+    /// By row; [`FAR`] outside the part that the leaves are in.
+    level: Vec<u32>,
+    /// Rows, the highest level first.
+    from_above: Vec<u32>,
+    /// By level: the product of the up ports of the levels below.
+    stride: Vec<usize>,
+}
+
+impl Levels {
+    fn of(fabric: &Fabric, net: &Net, leaves: Vec<bool>) -> Result<Levels, Why> {
+        let mut level: Vec<u32> = leaves.iter().map(|&leaf| if leaf { 0 } else { FAR }).collect();
+        let mut order: Vec<u32> = (0..net.rows() as u32).filter(|&row| leaves[row as usize]).collect();
+        let mut next = 0;
+        while let Some(&row) = order.get(next) {
+            next += 1;
+            for channel in net.leaving(row as usize) {
+                if level[channel.to as usize] == FAR {
+                    level[channel.to as usize] = level[row as usize] + 1;
+                    order.push(channel.to);
+                }
+            }
+        }
+        let flat = |channel: &&super::net::Channel| {
+            let (from, to) = (level[channel.from as usize], level[channel.to as usize]);
+            from == to && from != FAR
+        };
+        if let Some(channel) = net.channels().iter().find(flat) {
+            let [a, b] = [channel.from, channel.to].map(|row| fabric.describe_node(net.node(row as usize)));
+            let level = level[channel.from as usize];
+            return Err(format!(
+                "the fabric is no fat tree: {a} and {b} are joined, both {level} links above the leaves"
+            ));
+        }
+        order.reverse();
+        let mut levels = Levels { level, from_above: order, stride: vec![1] };
+        levels.measure(net);
+        Ok(levels)
+    }
+
+    fn measure(&mut self, net: &Net) {
+        let highest = self.from_above.first().map_or(0, |&row| self.level[row as usize]);
+        let mut ups = vec![1; highest as usize + 1];
+        for &row in &self.from_above {
+            let up = net.leaving(row as usize).iter().filter(|channel| self.leads_up(channel.from, channel.to)).count();
+            let most = &mut ups[self.level[row as usize] as usize];
+            *most = up.max(*most);
+        }
+        for up in ups {
+            let below = self.stride[self.stride.len() - 1];
+            self.stride.push(below.saturating_mul(up));
+        }
+    }
+
+    fn are_leaves(&self, a: usize, b: usize) -> bool {
+        self.level[a] == 0 && self.level[b] == 0
+    }
+
+    fn leads_up(&self, from: u32, to: u32) -> bool {
+        self.level[to as usize] > self.level[from as usize]
+    }
+}
+
+/// Routes being found.
+struct Tree<'a> {
+    fabric: &'a Fabric,
+    task: &'a Task<'a>,
+    levels: &'a Levels,
+    forest: Forest,
+    dependencies: Acyclic,
+    /// By row, towards the leaf in hand: hops by ways down alone, [`FAR`] where there is none.
+    down: Vec<u32>,
+    /// By row: hops of the way in use.
+    total: Vec<u32>,
+    /// Channels that serve equally well, row by row as in `Levels::from_above`.
+    choices: Vec<u32>,
+    /// Where each row's choices end.
+    ends: Vec<u32>,
+}
+
+impl<'a> Tree<'a> {
+    fn new(fabric: &'a Fabric, task: &'a Task<'a>, levels: &'a Levels) -> Tree<'a> {
+        let rows = task.net.rows();
+        Tree {
+            fabric,
+            task,
+            levels,
+            forest: Forest::new(rows, task.ends.len() * task.paths()),
+            dependencies: Acyclic::new(&task.net, &levels.from_above),
+            down: vec![FAR; rows],
+            total: vec![FAR; rows],
+            choices: Vec::new(),
+            ends: Vec::new(),
+        }
+    }
+
+    fn route(mut self) -> Result<RoutingFunction, Why> {
+        let borne = self.task.borne();
+        let most = borne.iter().map(|ends| ends.len()).max().unwrap_or(0);
+        for (leaf, ends) in borne.iter().enumerate() {
+            self.aim(self.task.ends[ends.start].row)?;
+            self.plant(leaf * most, ends.clone());
+        }
+        let switch_tree = self.switch_tree()?;
+        for ends in borne {
+            self.lead_strays(ends)?;
+        }
+        let paths = self.task.paths();
+        Ok(self.task.function(&self.forest, &switch_tree, |end, path| end * paths + path))
+    }
+
+    /// Finds the ways towards one row.
+    fn aim(&mut self, target: usize) -> Result<(), Why> {
+        self.measure_down(target);
+        self.choices.clear();
+        self.ends.clear();
+        let (net, levels) = (&self.task.net, self.levels);
+        for &row in &levels.from_above {
+            let goes_down = self.down[row as usize] != FAR;
+            let hops = if goes_down { &self.down } else { &self.total };
+            let able = |&channel: &u32| levels.leads_up(row, net.channel(channel).to) != goes_down;
+            let beyond = |channel: u32| hops[net.channel(channel).to as usize];
+            let able = net.out(row as usize).filter(able).filter(|&channel| beyond(channel) != FAR);
+            let best = able.clone().map(beyond).min();
+            self.total[row as usize] = match best {
+                _ if row as usize == target => 0,
+                None if levels.are_leaves(row as usize, target) => return Err(self.apart(row as usize, target)),
+                None => FAR,
+                Some(best) => {
+                    self.choices.extend(able.filter(|&channel| beyond(channel) == best));
+                    best + 1
+                }
+            };
+            self.ends.push(self.choices.len() as u32);
+        }
+        Ok(())
+    }
+
+    fn apart(&self, row: usize, target: usize) -> Why {
+        let [from, to] = [row, target].map(|row| self.fabric.describe_node(self.task.net.node(row)));
+        format!("the fabric is no fat tree: no way up and then down leads from {from} to {to}")
+    }
+
+    fn measure_down(&mut self, target: usize) {
+        self.down.fill(FAR);
+        self.down[target] = 0;
+        let mut queue = vec![target];
+        let mut next = 0;
+        while let Some(&row) = queue.get(next) {
+            next += 1;
+            for channel in
+                self.task.net.leaving(row).iter().filter(|channel| self.levels.leads_up(channel.from, channel.to))
+            {
+                if self.down[channel.to as usize] == FAR {
+                    self.down[channel.to as usize] = self.down[row] + 1;
+                    queue.push(channel.to as usize);
+                }
+            }
+        }
+    }
+
+    /// The trees towards the end ports of the row aimed at; `number` is that of the first of them.
+    fn plant(&mut self, number: usize, ends: Range<usize>) {
+        let (net, paths) = (&self.task.net, self.task.paths());
+        let mut next = vec![NONE; net.rows()];
+        for (end, number) in ends.zip(number..) {
+            for path in 0..paths {
+                let mut start = 0;
+                for (&row, &stop) in self.levels.from_above.iter().zip(&self.ends) {
+                    let choices = &self.choices[start as usize..stop as usize];
+                    let turn = number / self.step(row) + path;
+                    next[row as usize] = if choices.is_empty() { NONE } else { choices[turn % choices.len()] };
+                    start = stop;
+                }
+                self.forest.plant(net, end * paths + path, &next);
+                for &before in next.iter().filter(|&&channel| channel != NONE) {
+                    let after = next[net.channel(before).to as usize];
+                    let legal = after == NONE || self.dependencies.admit(net, before, after);
+                    assert!(legal, "ways up and then down depend on each other in no circle");
+                }
+            }
+        }
+    }
+
+    /// After how many destinations a row goes on to its next port: parallel cables down to a level are dealt as those up
+    /// from it are.
+    fn step(&self, row: u32) -> usize {
+        let level = self.levels.level[row as usize] as usize;
+        let goes_down = self.down[row as usize] != FAR;
+        self.levels.stride[if goes_down { level.saturating_sub(1) } else { level }]
+    }
+
+    /// A tree to lead to switches along that agrees with all ways so far: from the first leaf that allows it.
+    fn switch_tree(&mut self) -> Result<SwitchTree, Why> {
+        let net = &self.task.net;
+        let leaves = self.levels.from_above.iter().rev().filter(|&&row| self.levels.level[row as usize] == 0);
+        for &leaf in leaves {
+            let tree = SwitchTree::from(net, leaf as usize);
+            let mut fresh = Vec::new();
+            let agrees = tree.dependencies(net, &vec![true; net.rows()]).into_iter().all(|(before, after)| {
+                let known = self.dependencies.has(net, before, after);
+                fresh.extend((!known).then_some((before, after)));
+                self.dependencies.admit(net, before, after)
+            });
+            if agrees {
+                return Ok(tree);
+            }
+            fresh.iter().for_each(|&(before, after)| {
+                self.dependencies.dismiss(net, before, after);
+                self.dependencies.forgive(net, before, after);
+            });
+        }
+        Err("no tree over its switches agrees with the ways up and then down between its end ports".into())
+    }
+
+    /// Leads rows that have no way up and then down to these end ports, where no cycle closes.
+    fn lead_strays(&mut self, ends: Range<usize>) -> Result<(), Why> {
+        let (net, paths) = (&self.task.net, self.task.paths());
+        let target = self.task.ends[ends.start].row;
+        for tree in ends.start * paths..ends.end * paths {
+            let lost = |row: &u32| *row as usize != target && self.forest.local(*row as usize, tree).is_none();
+            let mut strays: Vec<u32> = self.levels.from_above.iter().copied().filter(lost).collect();
+            while let Some(&first) = strays.first() {
+                let before = strays.len();
+                // By dependencies that are there already as long as that leads anywhere: new ones stand in the way of others.
+                strays.retain(|&row| !self.lead(row as usize, target, tree, false));
+                if strays.len() < before {
+                    continue;
+                }
+                let Some(led) = strays.iter().position(|&row| self.lead(row as usize, target, tree, true)) else {
+                    let [from, to] = [first as usize, target].map(|row| self.fabric.describe_node(net.node(row)));
+                    return Err(format!(
+                        "{from} has no way up and then down to {to}, and no other agrees with the rest"
+                    ));
+                };
+                strays.remove(led);
+            }
+        }
+        Ok(())
+    }
+
+    /// Leads one row on by a neighbour that has a way, `anew` by a dependency not there yet; false where none may.
+    fn lead(&mut self, row: usize, target: usize, tree: usize, anew: bool) -> bool {
+        let net = &self.task.net;
+        for before in net.out(row) {
+            let beyond = net.channel(before).to as usize;
+            let agrees = match self.forest.channel(net, beyond, tree) {
+                None => beyond == target,
+                // It would come straight back.
+                Some(after) if net.channel(after).to as usize == row => false,
+                Some(after) if anew => self.dependencies.admit(net, before, after),
+                Some(after) => self.dependencies.has(net, before, after),
+            };
+            if agrees {
+                self.forest.set_channel(net, row, tree, before);
+                return true;
+            }
+        }
+        false
+    }
+}

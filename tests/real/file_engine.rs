@@ -17,7 +17,7 @@ use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(120);
 /// Engines that do not route the first and the second of the small fabrics.
-const NOT_MADE_FOR: [&[&str]; 2] = [&[], &[]];
+const NOT_MADE_FOR: [&[&str]; 2] = [&["fat-tree"], &[]];
 /// What OpenSM says of an engine whose tables it wrote.
 const RAN: &str = "file tables configured on all switches";
 
@@ -100,16 +100,16 @@ fn every_engine_is_taken_over(number: usize, least: usize) {
     println!("{topology}: {taken:?}");
     let both = taken.values().filter(|lmcs| lmcs.len() == 2).count();
     assert!(both >= least, "too few engines were taken over with LMC 0 and 2: {taken:?}");
-    let none = taken.iter().filter(|(_, lmcs)| lmcs.is_empty()).map(|(engine, _)| *engine);
-    assert_eq!(none.collect::<Vec<_>>(), NOT_MADE_FOR[number], "engines that OpenSM took with no LMC");
+    let left_out = taken.iter().find(|(engine, lmcs)| lmcs.is_empty() && !NOT_MADE_FOR[number].contains(engine));
+    assert_eq!(left_out, None, "OpenSM took over nothing of this engine's");
 }
 
 #[test]
 fn opensm_writes_our_tables_on_a_random_graph() {
-    every_engine_is_taken_over(0, 1);
+    every_engine_is_taken_over(0, 5);
 }
 
 #[test]
 fn opensm_writes_our_tables_on_a_fat_tree() {
-    every_engine_is_taken_over(1, 3);
+    every_engine_is_taken_over(1, 5);
 }

@@ -94,6 +94,45 @@ fn every_safe_engine_loses_nothing_to_the_change() {
     }
 }
 
+/// Lanes and LIDs are as many as the engines need, where nobody says how many.
+#[test]
+fn what_engines_need_is_provided() {
+    let mut scenario = small("torus-4x4", Departure::Planned);
+    scenario.sim.data_vls = 2;
+    let plan = scenario::plan(&scenario, engines("up-down-random", "dfsssp")).expect("a plan");
+    assert!(plan.refusal().is_none() && plan.plan().lanes().a.len() >= 3, "{:?}", plan.plan().lanes());
+    let fabric = &plan.plan().draft().before;
+    let lmcs: Vec<u16> = fabric.end_ports().map(|port| fabric.port(port).lmc.lids()).collect();
+    assert!(lmcs.iter().any(|&lids| lids > 2) && lmcs.contains(&2), "each port has an LMC of its own: {lmcs:?}");
+}
+
+/// The same fabric, another engine: that is a change, too.
+#[test]
+fn a_fabric_may_stay_and_its_engine_change() {
+    use reconfig::change::{BringUp, Captures, draw};
+    let fabric = bundled("torus-4x4");
+    let engines = engines("up-down", "nue");
+    let captures = |after: &Engines| {
+        draw(&Captures {
+            before: &fabric,
+            after: &fabric,
+            departure: Departure::Planned,
+            bring_up: BringUp { data_vls: 4, optimised_sl_to_vl: None, lmc: reconfig::ids::Lmc::masked(1) },
+            vls_fixed: false,
+            lmc_fixed: false,
+            sm: None,
+            engine: &*after.before,
+            engine_after: &*after.after,
+            scheme: reconfig::plan::Scheme::Double,
+            policy: Policy::default(),
+        })
+    };
+    let drawn = captures(&engines).expect("a plan").expect("a change");
+    assert!(drawn.prepared.plan.refusal().is_none());
+    let same = Engines { after: engines.before.clone(), ..engines };
+    assert!(captures(&same).expect("no error").is_none(), "the same engine: nothing to change");
+}
+
 #[test]
 fn a_change_may_lead_from_any_engine_to_any_other() {
     for before in safe() {
@@ -211,7 +250,7 @@ fn an_unsafe_engine_is_refused_with_its_cycle() {
 #[test]
 fn too_few_lanes_or_lids_are_errors_that_say_what_would_do() {
     let mut scenario = small("torus-4x4", Departure::Sudden);
-    scenario.sim.data_vls = 2;
+    (scenario.sim.data_vls, scenario.vls_fixed) = (2, true);
     let error = scenario::plan(&scenario, engines("dfsssp", "dfsssp")).expect_err("one lane in each set");
     assert!(error.to_string().contains("virtual layers are needed and there is room for 1"), "{error}");
     let scenario = Scenario { lmc_fixed: true, ..small("random-regular-16-4", Departure::Sudden) };

@@ -25,6 +25,9 @@ pub enum BringUpError {
     /// R cannot be computed.
     #[error("routing the fabric as captured: {0}")]
     Route(#[from] RouteError),
+    /// R′ cannot be computed.
+    #[error("routing the fabric after the change: {0}")]
+    Next(RouteError),
     /// A subnet manager where it cannot be.
     #[error("{node} cannot run the subnet manager: {why}")]
     Manager {
@@ -89,7 +92,7 @@ impl BringUp {
             let all = self.demand(after);
             let links = Connectivity::of(after);
             let destinations = all.destinations.iter().copied().filter(|&port| links.joins(port, sm)).collect();
-            let next = engine.route(after, &Demand { destinations, ..all })?;
+            let next = engine.route(after, &Demand { destinations, ..all }).map_err(BringUpError::Next)?;
             needs = needs.join(&self.needs(whole, &next)?);
         }
         Ok(lid::assign_each(whole, &needs)?)
@@ -117,6 +120,22 @@ impl BringUp {
     pub fn route(&self, fabric: &Fabric, engine: &dyn Engine) -> Result<RoutingFunction, BringUpError> {
         Ok(engine.route(fabric, &self.demand(fabric))?)
     }
+}
+
+impl BringUpError {
+    /// Whether an engine needs more virtual layers than there are lanes for.
+    pub fn wants_lanes(&self) -> bool {
+        matches!(
+            self,
+            BringUpError::Route(RouteError::TooFewLayers { .. }) | BringUpError::Next(RouteError::TooFewLayers { .. })
+        )
+    }
+}
+
+/// The data VLs to try where nobody has settled them: as given, then more, as long as an engine needs more.
+pub fn vl_ladder(given: u8, fixed: bool) -> impl Iterator<Item = u8> {
+    let more = [8, 15].into_iter().filter(move |&vls| !fixed && vls > given);
+    std::iter::once(given).chain(more)
 }
 
 /// Data VLs of an equipped fabric.

@@ -4,7 +4,7 @@
 //! capture of the topology says nothing of the tables that are loaded. What that means for the reader is in
 //! [`Drawn::notes`].
 
-use super::bring_up::{BringUp, BringUpError, data_vls, manager_port};
+use super::bring_up::{BringUp, BringUpError, data_vls, manager_port, vl_ladder};
 use super::{ChangeError, ChangeInput, Prepared, prepare_baseline};
 use crate::fabric::difference::{Difference, Union, UnionError, union};
 use crate::fabric::{Fabric, NodeId};
@@ -49,6 +49,8 @@ pub struct Captures<'a> {
     pub sm: Option<NodeId>,
     /// Who computes both routing functions.
     pub engine: &'a dyn Engine,
+    /// Whether the data VLs of `bring_up` stay as they are where the engines need more, which is an error then.
+    pub vls_fixed: bool,
     /// Whether the LMC of `bring_up` stays as it is where the engines need more LIDs, which is an error then.
     pub lmc_fixed: bool,
     /// Who computes the routing after the change.
@@ -100,18 +102,35 @@ impl Drawn {
 pub fn draw(captures: &Captures<'_>) -> Result<Option<Drawn>, CapturesError> {
     let difference = Difference::between(captures.before, captures.after);
     let union = union(captures.before, captures.after)?;
-    if same_topology(&union) {
+    if same_topology(&union) && captures.engine.name() == captures.engine_after.name() {
         return Ok(None);
     }
+    let mut lacking = None;
+    for data_vls in vl_ladder(captures.bring_up.data_vls, captures.vls_fixed) {
+        let bring_up = BringUp { data_vls, ..captures.bring_up };
+        match draw_on(captures, &bring_up, difference.clone(), union.clone()) {
+            Err(CapturesError::BringUp(error)) if error.wants_lanes() => lacking = Some(error),
+            drawn => return drawn.map(Some),
+        }
+    }
+    Err(lacking.expect("at least one number of lanes was tried").into())
+}
+
+fn draw_on(
+    captures: &Captures<'_>,
+    bring_up: &BringUp,
+    difference: Difference,
+    union: Union,
+) -> Result<Drawn, CapturesError> {
     let mut notes = notes(captures, &union, &difference);
-    let mut whole = Union { fabric: captures.bring_up.equip(&union.fabric)?, ..union };
-    let function = captures.bring_up.route(&whole.before(), captures.engine)?;
+    let mut whole = Union { fabric: bring_up.equip(&union.fabric)?, ..union };
+    let function = bring_up.route(&whole.before(), captures.engine)?;
     let sm = manager_port(&whole.before(), &whole.after(), captures.sm)?;
     if captures.lmc_fixed {
         lid::check_fits(&whole.fabric, &function).map_err(BringUpError::from)?;
     } else {
         let next = (&whole.after(), sm, captures.engine_after);
-        whole.fabric = captures.bring_up.fitted(&whole.fabric, &function, next)?;
+        whole.fabric = bring_up.fitted(&whole.fabric, &function, next)?;
     }
     let (before, after) = (Arc::new(whole.before()), Arc::new(whole.after()));
     notes.push(format!(
@@ -135,7 +154,7 @@ pub fn draw(captures: &Captures<'_>) -> Result<Option<Drawn>, CapturesError> {
         sm,
     });
     let prepared = prepared.map_err(Box::new)?;
-    Ok(Some(Drawn { difference, root_before: function.root(), prepared, notes }))
+    Ok(Drawn { difference, root_before: function.root(), prepared, notes })
 }
 
 fn same_topology(union: &Union) -> bool {

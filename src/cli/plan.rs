@@ -53,9 +53,10 @@ pub(super) struct Arguments {
     /// need more LIDs]
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
     lmc: Option<u8>,
-    /// Data VLs in operation: 1, 2, 4, 8 or 15; less where a port has less.
-    #[arg(long, default_value_t = SimConfig::default().data_vls)]
-    vls: u8,
+    /// Data VLs in operation: 1, 2, 4, 8 or 15; less where a port has less [default: 4, or more where
+    /// the engines need more virtual layers]
+    #[arg(long)]
+    vls: Option<u8>,
     /// Form of the SL-to-VL tables that switches take [default: as the captures say; ibnetdiscover files: plain].
     #[arg(long, value_enum, value_name = "FORM")]
     sl_to_vl: Option<SlToVlChoice>,
@@ -111,10 +112,11 @@ impl Arguments {
             after: &after,
             departure: self.departure(),
             bring_up: BringUp {
-                data_vls: choice::data_vls(self.vls)?,
+                data_vls: choice::data_vls(self.vls.unwrap_or(SimConfig::default().data_vls))?,
                 optimised_sl_to_vl: self.sl_to_vl.map(|form| form == SlToVlChoice::Optimised),
                 lmc: choice::lmc(self.lmc.unwrap_or(1))?,
             },
+            vls_fixed: self.vls.is_some(),
             lmc_fixed: self.lmc.is_some(),
             sm,
             engine: &*engines.before,

@@ -150,9 +150,10 @@ struct TrafficArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Hardware")]
 struct HardwareArguments {
-    /// Data VLs in operation: 1, 2, 4, 8 or 15; less where a port has less.
-    #[arg(long, default_value_t = SimConfig::default().data_vls)]
-    vls: u8,
+    /// Data VLs in operation: 1, 2, 4, 8 or 15; less where a port has less [default: 4, or more where
+    /// the engines need more virtual layers]
+    #[arg(long)]
+    vls: Option<u8>,
     /// Input buffer of one lane, in credits of 64 bytes.
     #[arg(long, value_name = "CREDITS", default_value_t = SimConfig::default().buffer_credits)]
     buffer: u16,
@@ -359,6 +360,7 @@ impl Arguments {
             scheme: self.method.scheme,
             policy: Policy { arming: self.method.arming, observer: self.method.drain },
             lmc: choice::lmc(self.method.lmc.unwrap_or(1))?,
+            vls_fixed: self.hardware.vls.is_some(),
             lmc_fixed: self.method.lmc.is_some(),
             optimised_sl_to_vl: self.hardware.sl_to_vl.map(|form| form == SlToVlChoice::Optimised),
             sm,
@@ -379,7 +381,7 @@ impl Arguments {
         let (hardware, management) = (&self.hardware, &self.management);
         Ok(SimConfig {
             seed: self.seed,
-            data_vls: choice::data_vls(hardware.vls)?,
+            data_vls: choice::data_vls(hardware.vls.unwrap_or(SimConfig::default().data_vls))?,
             buffer_credits: hardware.buffer,
             latch: hardware.latch.into(),
             hoq_lifetime_ns: hardware.hoq_life,

@@ -120,8 +120,8 @@ pub enum RouteError {
     },
     /// More virtual layers are needed than there is room for.
     #[error(
-        "{engine}: {needed} virtual layers are needed and there is room for {offered}; give the subnet more data VLs (a \
-         change splits them in two sets), or choose another engine"
+        "{engine}: {needed} virtual layers are needed and there is room for {offered}; give the subnet more data VLs (--vls; \
+         a change splits them in two sets), or choose another engine"
     )]
     TooFewLayers {
         /// The engine.

@@ -34,6 +34,8 @@ pub struct Scenario {
     pub policy: Policy,
     /// The least LMC: LIDs are numbered anew where the capture has less.
     pub lmc: Lmc,
+    /// Whether `sim.data_vls` stays as it is where the engines need more lanes, which is an error then.
+    pub vls_fixed: bool,
     /// Whether LMC stays as it is where the engines need more LIDs, which is an error then.
     pub lmc_fixed: bool,
     /// Whether switches take the optimised SL-to-VL form; none leaves it to the fabric.
@@ -70,6 +72,7 @@ impl Scenario {
             scheme: Scheme::Double,
             policy: Policy::default(),
             lmc: Lmc::masked(1),
+            vls_fixed: false,
             lmc_fixed: false,
             optimised_sl_to_vl: None,
             sm: None,

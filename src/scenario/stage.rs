@@ -39,11 +39,18 @@ impl Stage {
     /// # Errors
     /// LIDs, lanes or links that do not suffice, an engine that cannot route the fabric, an element that is not there.
     pub fn set(scenario: &Scenario, engines: &Engines) -> Result<Stage, ScenarioError> {
-        let bring_up = BringUp {
-            data_vls: scenario.sim.data_vls,
-            optimised_sl_to_vl: scenario.optimised_sl_to_vl,
-            lmc: scenario.lmc,
-        };
+        let mut lacking = None;
+        for data_vls in change::vl_ladder(scenario.sim.data_vls, scenario.vls_fixed) {
+            match Stage::on_lanes(scenario, engines, data_vls) {
+                Err(ScenarioError::BringUp(error)) if error.wants_lanes() => lacking = Some(error),
+                other => return other,
+            }
+        }
+        Err(lacking.expect("at least one number of lanes was tried").into())
+    }
+
+    fn on_lanes(scenario: &Scenario, engines: &Engines, data_vls: u8) -> Result<Stage, ScenarioError> {
+        let bring_up = BringUp { data_vls, optimised_sl_to_vl: scenario.optimised_sl_to_vl, lmc: scenario.lmc };
         let whole = bring_up.equip(&scenario.fabric)?;
         let before = before(scenario, &whole)?;
         let function = engines.before.route(&before, &bring_up.demand(&before)).map_err(BringUpError::from)?;

@@ -2,7 +2,7 @@
 //! row; and the routing function that the trees are.
 //!
 //! Only end ports have trees here. Switches are led to along one spanning tree, on layer 0, so that management asks for no
-//! more layers than data does (docs/GLOSSARY.md, *switch tree*): see [`SwitchTree`].
+//! more layers than data does: see [`SwitchTree`].
 
 use super::net::{NONE, Net};
 use super::switch_tree::SwitchTree;

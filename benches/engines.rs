@@ -1,5 +1,5 @@
-//! What engines by destination cost, and what they allocate, on a random regular graph and a fat tree. Beside OpenSM's own:
-//! `cargo run --release --example engine_speed`.
+//! What engines by destination cost, and what they allocate, on a random regular graph and a fat tree. Beside OpenSM's
+//! own: `cargo run --release --example engine_speed`.
 
 #[path = "support/quick.rs"]
 mod quick;

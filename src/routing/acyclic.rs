@@ -1,8 +1,8 @@
-//! The dependencies of one layer, kept free of cycles as they come: the online topological order of Pearce and Kelly (ACM
-//! JEA 11, 2006) over flat bit sets.
+//! The dependencies of one layer, kept free of cycles as they come: the online topological order of Pearce and Kelly
+//! (ACM JEA 11, 2006) over flat bit sets.
 //!
-//! A dependency once refused stays refused as long as none is taken out, so refusals are remembered: every dependency is
-//! searched for at most once, whatever the number of paths that want it.
+//! A dependency once refused stays refused as long as none is taken out, so refusals are remembered: every dependency
+//! is searched for at most once, whatever the number of paths that want it.
 
 use super::net::Net;
 
@@ -18,7 +18,8 @@ pub(super) struct Acyclic {
     refused: Vec<u64>,
     /// By channel: its place; every dependency leads to a higher one.
     place: Vec<u32>,
-    /// By channel: the search that saw it last; each takes two numbers, one for what leads ahead, one for what lies behind.
+    /// By channel: the search that saw it last; each takes two numbers, one for what leads ahead, one for what lies
+    /// behind.
     seen: Vec<u64>,
     search: u64,
     below: Vec<u32>,
@@ -49,9 +50,9 @@ fn places(net: &Net, order: &[u32]) -> Vec<u32> {
 }
 
 impl Acyclic {
-    /// No dependencies yet. `order` lists rows as up*/down* would, the root first: channels begin in an order in which all
-    /// that lead towards the front of it come before all that lead away, so that what is legal there is admitted at once.
-    /// It is a matter of speed only.
+    /// No dependencies yet. `order` lists rows as up*/down* would, the root first: channels begin in an order in which
+    /// all that lead towards the front of it come before all that lead away, so that what is legal there is admitted at
+    /// once. It is a matter of speed only.
     pub fn new(net: &Net, order: &[u32]) -> Acyclic {
         let (channels, words) = (net.channels().len(), net.most_degree().div_ceil(64));
         Acyclic {
@@ -136,8 +137,8 @@ impl Acyclic {
         true
     }
 
-    /// Collects what `after` leads to and what leads to `before`, as far as their places lie between the two; false where
-    /// the searches meet. They go on in turn, the one with less to do first: where they meet they do so early.
+    /// Collects what `after` leads to and what leads to `before`, as far as their places lie between the two; false
+    /// where the searches meet. They go on in turn, the one with less to do first: where they meet they do so early.
     fn collect(&mut self, net: &Net, before: u32, after: u32) -> bool {
         self.search += 2;
         let (low, high) = (self.place[after as usize], self.place[before as usize]);

@@ -1,7 +1,7 @@
 //! Ways on layers: each on the first whose dependencies stay acyclic.
 //!
-//! A way is that of one row along one tree of a [`Forest`]. The longest are placed first: shorter ones are parts of theirs.
-//! The switch tree's dependencies are on layer 0 before any.
+//! A way is that of one row along one tree of a [`Forest`]. The longest are placed first: shorter ones are parts of
+//! theirs. The switch tree's dependencies are on layer 0 before any.
 
 use super::acyclic::Acyclic;
 use super::downhill::Downhill;

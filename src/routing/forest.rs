@@ -90,7 +90,7 @@ impl<'a> Task<'a> {
 
     /// An error unless so many layers are on offer.
     pub fn offers(&self, needed: usize) -> Result<(), RouteError> {
-        let offered = self.demand.layers;
+        let offered = self.demand.layers.min(super::MOST_LAYERS);
         if needed <= usize::from(offered) {
             return Ok(());
         }

@@ -10,6 +10,9 @@ use super::net::Net;
 use super::switch_tree::SwitchTree;
 use std::ops::Range;
 
+/// Counting layers ends here: a subnet has eight of them in each half.
+const GIVE_UP: usize = 64;
+
 /// The trees towards one row, all of which have ways of the same lengths.
 pub(super) struct Grove {
     /// Numbers of the trees.
@@ -94,9 +97,12 @@ impl<'a> Layers<'a> {
         self.layers.len()
     }
 
-    /// Places every way, on as many layers as that takes.
+    /// Places every way, on as many layers as that takes; no more once there are [`GIVE_UP`], far more than anyone has.
     pub fn place_all(&mut self, forest: &mut Forest, groves: &[Grove]) {
         for way in longest_first(groves) {
+            if self.layers.len() >= GIVE_UP {
+                return;
+            }
             self.look_at(forest, way);
             let known = (0..self.layers.len()).find(|&layer| self.enter(layer));
             let layer = known.unwrap_or_else(|| self.open());

@@ -84,7 +84,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     for topology in topologies {
         let fabric = made(topology)?;
         for (ours, theirs) in ENGINES.iter().filter(|(ours, _)| *ours != "fat-tree" || topology.contains("tree")) {
-            table.add_row(row(topology, &fabric, ours, theirs)?);
+            let row = row(topology, &fabric, ours, theirs)?;
+            // The whole takes minutes.
+            eprintln!("{}", row.join("  "));
+            table.add_row(row);
         }
     }
     println!("{table}");

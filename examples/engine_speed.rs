@@ -1,13 +1,13 @@
 //! How long engines take beside OpenSM's own on the same fabrics, and how much memory.
 //!
-//! `cargo run --release --example engine_speed` does a small fabric in seconds; with `full` it does all, or the topologies
-//! given, in under fifteen minutes on two cores. Ours run in a process of their own for each fabric and engine: what is
-//! measured is `Engine::route` alone, the median of three, on one core; the memory is the process's peak, fabric and function included.
-//! OpenSM runs on real ibsim, with LMC 0, eight data VLs and eight VLs for nue, up*/down* from the same root, and its log
-//! talkative in one module only, for its lash would write half a million lines; its time is
-//! that between its log's `building routing with` and the line that ends it, `tables configured` or a failure: the writes
-//! are made and queued by then, not sent. The memory is its peak by then. Both are times on the wall, side by side with
-//! processor time; OpenSM's is read when these lines appear, in hundredths of a second.
+//! `cargo run --release --example engine_speed` does a small fabric in seconds; with `full` it does all, or the
+//! topologies given, in under fifteen minutes on two cores. Ours run in a process of their own for each fabric and
+//! engine: what is measured is `Engine::route` alone, the median of three, on one core; the memory is the process's
+//! peak, fabric and function included. OpenSM runs on real ibsim, with LMC 0, eight data VLs and eight VLs for nue,
+//! up*/down* from the same root, and its log talkative in one module only, for its lash would write half a million
+//! lines; its time is that between its log's `building routing with` and the line that ends it, `tables configured` or
+//! a failure: the writes are made and queued by then, not sent. The memory is its peak by then. Both are times on the
+//! wall, side by side with processor time; OpenSM's is read when these lines appear, in hundredths of a second.
 #![allow(dead_code)] // The plumbing is shared with a test, which needs other parts of it.
 
 #[path = "ibdmchk_agreement/process.rs"]
@@ -84,7 +84,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     for topology in topologies {
         let fabric = made(topology)?;
         for (ours, theirs) in ENGINES.iter().filter(|(ours, _)| *ours != "fat-tree" || topology.contains("tree")) {
-            table.add_row(row(topology, &fabric, ours, theirs)?);
+            let row = row(topology, &fabric, ours, theirs)?;
+            // The whole takes minutes.
+            eprintln!("{}", row.join("  "));
+            table.add_row(row);
         }
     }
     println!("{table}");

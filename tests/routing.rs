@@ -191,7 +191,8 @@ fn roots_that_do_not_serve_are_errors() {
 fn engines_are_found_by_name() {
     assert_eq!(engine_named("up-down", &Parameters::default()).unwrap().name(), "up-down");
     let Err(refused) = engine_named("updn", &Parameters::default()) else { panic!("that is another tool's name") };
-    assert_eq!(refused.to_string(), "there is no engine `updn`; choose one of: up-down");
+    let said = refused.to_string();
+    assert!(said.starts_with("there is no engine `updn`; choose one of: up-down, "), "{said}");
 }
 
 #[test]

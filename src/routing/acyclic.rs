@@ -1,8 +1,8 @@
-//! The dependencies of one layer, kept free of cycles as they come: the online topological order of Pearce and Kelly (ACM
-//! JEA 11, 2006) over flat bit sets.
+//! The dependencies of one layer, kept free of cycles as they come: the online topological order of Pearce and Kelly
+//! (ACM JEA 11, 2006) over flat bit sets.
 //!
-//! A dependency once refused stays refused as long as none is taken out, so refusals are remembered: every dependency is
-//! searched for at most once, whatever the number of paths that want it.
+//! A dependency once refused stays refused as long as none is taken out, so refusals are remembered: every dependency
+//! is searched for at most once, whatever the number of paths that want it.
 
 use super::net::Net;
 
@@ -18,9 +18,10 @@ pub(super) struct Acyclic {
     refused: Vec<u64>,
     /// By channel: its place; every dependency leads to a higher one.
     place: Vec<u32>,
-    /// By channel: the search that saw it last.
-    seen: Vec<u32>,
-    search: u32,
+    /// By channel: the search that saw it last; each takes two numbers, one for what leads ahead, one for what lies
+    /// behind.
+    seen: Vec<u64>,
+    search: u64,
     below: Vec<u32>,
     above: Vec<u32>,
     places: Vec<u32>,
@@ -49,9 +50,9 @@ fn places(net: &Net, order: &[u32]) -> Vec<u32> {
 }
 
 impl Acyclic {
-    /// No dependencies yet. `order` lists rows as up*/down* would, the root first: channels begin in an order in which all
-    /// that lead towards the front of it come before all that lead away, so that what is legal there is admitted at once.
-    /// It is a matter of speed only.
+    /// No dependencies yet. `order` lists rows as up*/down* would, the root first: channels begin in an order in which
+    /// all that lead towards the front of it come before all that lead away, so that what is legal there is admitted at
+    /// once. It is a matter of speed only.
     pub fn new(net: &Net, order: &[u32]) -> Acyclic {
         let (channels, words) = (net.channels().len(), net.most_degree().div_ceil(64));
         Acyclic {
@@ -122,12 +123,9 @@ impl Acyclic {
 
     /// Moves channels so that `before` comes below `after`; false, and nothing moved, where a cycle forbids it.
     fn reorder(&mut self, net: &Net, before: u32, after: u32) -> bool {
-        let (low, high) = (self.place[after as usize], self.place[before as usize]);
-        self.search += 1;
-        if !self.collect_above(net, after, before, high) {
+        if !self.collect(net, before, after) {
             return false;
         }
-        self.collect_below(net, before, low);
         let place = &self.place;
         self.above.sort_unstable_by_key(|&channel| place[channel as usize]);
         self.below.sort_unstable_by_key(|&channel| place[channel as usize]);
@@ -139,53 +137,80 @@ impl Acyclic {
         true
     }
 
-    /// What `start` leads to, up to place `high`; false where `goal` is among it.
-    fn collect_above(&mut self, net: &Net, start: u32, goal: u32, high: u32) -> bool {
-        self.above.clear();
-        self.above.push(start);
-        self.seen[start as usize] = self.search;
-        let mut next = 0;
-        while let Some(&channel) = self.above.get(next) {
-            next += 1;
-            let first = net.out(net.channel(channel).to as usize).start;
-            for word in 0..self.words {
-                let mut bits = self.ahead[channel as usize * self.words + word];
-                while bits != 0 {
-                    let ahead = first + (word * 64) as u32 + bits.trailing_zeros();
-                    bits &= bits - 1;
-                    if ahead == goal {
-                        return false;
-                    }
-                    if self.seen[ahead as usize] != self.search && self.place[ahead as usize] < high {
-                        self.seen[ahead as usize] = self.search;
-                        self.above.push(ahead);
-                    }
+    /// Collects what `after` leads to and what leads to `before`, as far as their places lie between the two; false
+    /// where the searches meet. They go on in turn, the one with less to do first: where they meet they do so early.
+    fn collect(&mut self, net: &Net, before: u32, after: u32) -> bool {
+        self.search += 2;
+        let (low, high) = (self.place[after as usize], self.place[before as usize]);
+        let mut above = std::mem::take(&mut self.above);
+        let mut below = std::mem::take(&mut self.below);
+        above.clear();
+        below.clear();
+        above.push(after);
+        below.push(before);
+        self.seen[after as usize] = self.search;
+        self.seen[before as usize] = self.search + 1;
+        let (mut next_above, mut next_below) = (0, 0);
+        let apart = loop {
+            let (ahead, behind) = (above.len() - next_above, below.len() - next_below);
+            let met = match (ahead, behind) {
+                (0, 0) => break true,
+                (ahead, behind) if behind == 0 || (ahead > 0 && ahead <= behind) => {
+                    next_above += 1;
+                    self.look_ahead(net, above[next_above - 1], high, &mut above)
                 }
+                _ => {
+                    next_below += 1;
+                    self.look_behind(net, below[next_below - 1], low, &mut below)
+                }
+            };
+            if met {
+                break false;
             }
-        }
-        true
+        };
+        (self.above, self.below) = (above, below);
+        apart
     }
 
-    /// What leads to `start`, down to place `low`.
-    fn collect_below(&mut self, net: &Net, start: u32, low: u32) {
-        self.below.clear();
-        self.below.push(start);
-        self.seen[start as usize] = self.search;
-        let mut next = 0;
-        while let Some(&channel) = self.below.get(next) {
-            next += 1;
-            let first = net.out(net.channel(channel).from as usize).start;
-            for word in 0..self.words {
-                let mut bits = self.behind[channel as usize * self.words + word];
-                while bits != 0 {
-                    let behind = net.channel(first + (word * 64) as u32 + bits.trailing_zeros()).back;
-                    bits &= bits - 1;
-                    if self.seen[behind as usize] != self.search && self.place[behind as usize] > low {
-                        self.seen[behind as usize] = self.search;
-                        self.below.push(behind);
-                    }
+    /// Adds what a channel leads on to; true where the other search was there.
+    fn look_ahead(&mut self, net: &Net, channel: u32, high: u32, above: &mut Vec<u32>) -> bool {
+        let first = net.out(net.channel(channel).to as usize).start;
+        for word in 0..self.words {
+            let mut bits = self.ahead[channel as usize * self.words + word];
+            while bits != 0 {
+                let ahead = first + (word * 64) as u32 + bits.trailing_zeros();
+                bits &= bits - 1;
+                let seen = &mut self.seen[ahead as usize];
+                if *seen == self.search + 1 {
+                    return true;
+                }
+                if *seen != self.search && self.place[ahead as usize] < high {
+                    *seen = self.search;
+                    above.push(ahead);
                 }
             }
         }
+        false
+    }
+
+    /// Adds what leads on to a channel; true where the other search was there.
+    fn look_behind(&mut self, net: &Net, channel: u32, low: u32, below: &mut Vec<u32>) -> bool {
+        let first = net.out(net.channel(channel).from as usize).start;
+        for word in 0..self.words {
+            let mut bits = self.behind[channel as usize * self.words + word];
+            while bits != 0 {
+                let behind = net.channel(first + (word * 64) as u32 + bits.trailing_zeros()).back;
+                bits &= bits - 1;
+                let seen = &mut self.seen[behind as usize];
+                if *seen == self.search {
+                    return true;
+                }
+                if *seen != self.search + 1 && self.place[behind as usize] > low {
+                    *seen = self.search + 1;
+                    below.push(behind);
+                }
+            }
+        }
+        false
     }
 }

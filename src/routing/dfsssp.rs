@@ -1,13 +1,13 @@
 //! DFSSSP: fewest hops, evenly spread, free of deadlock by virtual layers.
 //!
-//! Source: Domke, Hoefler, Nagel, *Deadlock-Free Oblivious Routing for Arbitrary Topologies*, IPDPS 2011. Destination by
-//! destination, every switch takes the way of fewest hops on which the least load lies so far (SSSP); then the ways are
-//! spread over layers so that none closes a cycle.
-//! The paper starts with all ways on one layer and moves those over the weakest dependency of each cycle up, since it finds
-//! placing them one by one too slow. With an online topological order that is as fast, and needs fewer layers: 5 against 9
-//! on a random regular graph of 256 switches, degree 16 and 2048 hosts (measured). So ways are placed one by one.
-//! A way is that between a switch and an end port, not between two end ports: which layer it is on depends on the sending
-//! switch. Switches themselves are led to along one tree, on layer 0.
+//! Source: Domke, Hoefler, Nagel, *Deadlock-Free Oblivious Routing for Arbitrary Topologies*, IPDPS 2011. Destination
+//! by destination, every switch takes the way of fewest hops on which the least load lies so far (SSSP); then the ways
+//! are spread over layers so that none closes a cycle. The paper starts with all ways on one layer and moves those over
+//! the weakest dependency of each cycle up, since it finds placing them one by one too slow. With an online topological
+//! order that is as fast, and needs fewer layers: 5 against 9 on a random regular graph of 256 switches, degree 16 and
+//! 2048 hosts (measured). So ways are placed one by one. A way is that between a switch and an end port, not between
+//! two end ports: which layer it is on depends on the sending switch. Switches themselves are led to along one tree, on
+//! layer 0.
 
 use super::downhill::{Downhill, Reckoning};
 use super::forest::{Forest, Task};

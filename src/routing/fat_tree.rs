@@ -1,13 +1,14 @@
 //! Fat trees: up, then down, the way up chosen by the destination's number (d-mod-k), faults allowed.
 //!
-//! Source: Zahavi, *D-Mod-K Routing Providing Non-Blocking Traffic for Shift Permutations on Real Life Fat Trees* (CCIT 776,
-//! 2010). Leaves are level 0, a switch is one level above the lowest it is joined with; every link joins two levels. A switch
-//! that is above the destination leads down; others lead up, by port (j / s) mod k of the k that lead there, where j is the
-//! destination's number and s the product of the levels' up ports below. Where links have failed the k are those that are
-//! left. Nothing turns up after going down, hence one layer suffices.
-//! Leaves are the switches that bear at least n end ports, n the least number that makes a fat tree: a manager's host on a
-//! root, or an aggregation node on every switch, is no leaf's. Any two leaves must have ways up and then down. Others may
-//! have none: two roots, or what has lost its way up. They lead wherever no cycle closes; switches are led to along one tree.
+//! Source: Zahavi, *D-Mod-K Routing Providing Non-Blocking Traffic for Shift Permutations on Real Life Fat Trees* (CCIT
+//! 776, 2010). Leaves are level 0, a switch is one level above the lowest it is joined with; every link joins two
+//! levels. A switch that is above the destination leads down; others lead up, by port (j / s) mod k of the k that lead
+//! there, where j is the destination's number and s the product of the levels' up ports below. Where links have failed
+//! the k are those that are left. Nothing turns up after going down, hence one layer suffices. Leaves are the switches
+//! that bear at least n end ports, n the least number that makes a fat tree: a manager's host on a root, or an
+//! aggregation node on every switch, is no leaf's. Any two leaves must have ways up and then down. Others may have
+//! none: two roots, or what has lost its way up. They lead wherever no cycle closes; switches are led to along one
+//! tree.
 
 use super::acyclic::Acyclic;
 use super::forest::{Forest, Task};
@@ -245,8 +246,8 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// After how many destinations a row goes on to its next port: parallel cables down to a level are dealt as those up
-    /// from it are.
+    /// After how many destinations a row goes on to its next port: parallel cables down to a level are dealt as those
+    /// up from it are.
     fn step(&self, row: u32) -> usize {
         let level = self.levels.level[row as usize] as usize;
         let goes_down = self.down[row as usize] != FAR;
@@ -285,7 +286,8 @@ impl<'a> Tree<'a> {
             let mut strays: Vec<u32> = self.levels.from_above.iter().copied().filter(lost).collect();
             while let Some(&first) = strays.first() {
                 let before = strays.len();
-                // By dependencies that are there already as long as that leads anywhere: new ones stand in the way of others.
+                // By dependencies that are there already as long as that leads anywhere: new ones stand in the way of
+                // others.
                 strays.retain(|&row| !self.lead(row as usize, target, tree, false));
                 if strays.len() < before {
                     continue;

@@ -1,8 +1,8 @@
-//! What engines by destination make: for every destination and path a tree of channels towards it, each with its layer by
-//! row; and the routing function that the trees are.
+//! What engines by destination make: for every destination and path a tree of channels towards it, each with its layer
+//! by row; and the routing function that the trees are.
 //!
-//! Only end ports have trees here. Switches are led to along one spanning tree, on layer 0, so that management asks for no
-//! more layers than data does (docs/GLOSSARY.md, *switch tree*): see [`SwitchTree`].
+//! Only end ports have trees here. Switches are led to along one spanning tree, on layer 0, so that management asks for
+//! no more layers than data does: see [`SwitchTree`].
 
 use super::net::{NONE, Net};
 use super::switch_tree::SwitchTree;
@@ -90,15 +90,15 @@ impl<'a> Task<'a> {
 
     /// An error unless so many layers are on offer.
     pub fn offers(&self, needed: usize) -> Result<(), RouteError> {
-        let offered = self.demand.layers;
+        let offered = self.demand.layers.min(super::MOST_LAYERS);
         if needed <= usize::from(offered) {
             return Ok(());
         }
         Err(RouteError::TooFewLayers { engine: self.engine, needed, offered })
     }
 
-    /// The routing function: to the end port of rank `end` by path `path` along the tree of number `tree(end, path)`, to
-    /// every switch along the switch tree.
+    /// The routing function: to the end port of rank `end` by path `path` along the tree of number `tree(end, path)`,
+    /// to every switch along the switch tree.
     pub fn function(
         &self,
         forest: &Forest,

@@ -1,9 +1,9 @@
-//! Lightest ways towards one switch, of which every step is admitted by a layer's dependencies before it is taken: Dijkstra's
-//! search in the complete channel dependency graph.
+//! Lightest ways towards one switch, of which every step is admitted by a layer's dependencies before it is taken:
+//! Dijkstra's search in the complete channel dependency graph.
 //!
-//! A row is settled with one channel, so the ways form a tree. Where the dependency that this takes would close a cycle the
-//! next candidate is tried. Rows that no candidate reaches are an impasse: a settled neighbour may then change its channel
-//! for their sake (local backtracking); where that does not help either, the caller takes the escape tree.
+//! A row is settled with one channel, so the ways form a tree. Where the dependency that this takes would close a cycle
+//! the next candidate is tried. Rows that no candidate reaches are an impasse: a settled neighbour may then change its
+//! channel for their sake (local backtracking); where that does not help either, the caller takes the escape tree.
 
 use super::acyclic::Acyclic;
 use super::net::{NONE, Net};
@@ -51,8 +51,8 @@ impl<'a> Guarded<'a> {
         &self.next
     }
 
-    /// Searches ways from every row of `part` towards one of them; `weight` is by channel. False, and the layer as it was,
-    /// where there is an impasse.
+    /// Searches ways from every row of `part` towards one of them; `weight` is by channel. False, and the layer as it
+    /// was, where there is an impasse.
     pub fn search(&mut self, layer: &mut Acyclic, weight: &[u64], target: usize, part: &[u32]) -> bool {
         self.begin(target);
         self.settle(layer, weight, target, NONE, 0);

@@ -1,9 +1,9 @@
 //! LASH: layered shortest paths, each pair of switches on one layer.
 //!
-//! Source: Skeie, Lysne, Theiss, *Layered Shortest Path (LASH) Routing in Irregular System Area Networks*, IPDPS 2002. Every
-//! pair of switches has one way of fewest hops for all their hosts; it is placed on the first layer whose dependencies stay
-//! acyclic, and on a new one where none does; then ways move to emptier layers that take them.
-//! The paper takes any shortest path; here the less loaded ones. Switches themselves are led to along one tree, on layer 0.
+//! Source: Skeie, Lysne, Theiss, *Layered Shortest Path (LASH) Routing in Irregular System Area Networks*, IPDPS 2002.
+//! Every pair of switches has one way of fewest hops for all their hosts; it is placed on the first layer whose
+//! dependencies stay acyclic, and on a new one where none does; then ways move to emptier layers that take them. The
+//! paper takes any shortest path; here the less loaded ones. Switches themselves are led to along one tree, on layer 0.
 
 use super::downhill::{Downhill, Reckoning};
 use super::forest::{Forest, Task};

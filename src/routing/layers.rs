@@ -1,7 +1,7 @@
 //! Ways on layers: each on the first whose dependencies stay acyclic.
 //!
-//! A way is that of one row along one tree of a [`Forest`]. The longest are placed first: shorter ones are parts of theirs.
-//! The switch tree's dependencies are on layer 0 before any.
+//! A way is that of one row along one tree of a [`Forest`]. The longest are placed first: shorter ones are parts of
+//! theirs. The switch tree's dependencies are on layer 0 before any.
 
 use super::acyclic::Acyclic;
 use super::downhill::Downhill;
@@ -9,6 +9,9 @@ use super::forest::Forest;
 use super::net::Net;
 use super::switch_tree::SwitchTree;
 use std::ops::Range;
+
+/// Counting layers ends here: a subnet has eight of them in each half.
+const GIVE_UP: usize = 64;
 
 /// The trees towards one row, all of which have ways of the same lengths.
 pub(super) struct Grove {
@@ -94,9 +97,12 @@ impl<'a> Layers<'a> {
         self.layers.len()
     }
 
-    /// Places every way, on as many layers as that takes.
+    /// Places every way, on as many layers as that takes; no more once there are [`GIVE_UP`], far more than anyone has.
     pub fn place_all(&mut self, forest: &mut Forest, groves: &[Grove]) {
         for way in longest_first(groves) {
+            if self.layers.len() >= GIVE_UP {
+                return;
+            }
             self.look_at(forest, way);
             let known = (0..self.layers.len()).find(|&layer| self.enter(layer));
             let layer = known.unwrap_or_else(|| self.open());

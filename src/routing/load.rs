@@ -1,5 +1,5 @@
-//! What ways weigh, so that load is spread: the ways that pass a channel so far, and above all whether an earlier path to
-//! the same destination took it.
+//! What ways weigh, so that load is spread: the ways that pass a channel so far, and above all whether an earlier path
+//! to the same destination took it.
 
 use super::net::{NONE, Net};
 

@@ -1,9 +1,9 @@
 //! The channels between present switches, flat: what engines that weigh channels and their dependencies run on.
 //!
 //! Switches are numbered densely as *rows* in index order. The channels out of a row stand together, in rising order of
-//! (neighbour's row, port); their rank there is the channel's *local* number. A cable from a switch to itself is left out.
-//! A dependency, from a channel into a row to one out of it, has a *slot*: a dense number, so that counts of all of them
-//! are one array (the sum of the squares of the degrees) and no hashing is needed.
+//! (neighbour's row, port); their rank there is the channel's *local* number. A cable from a switch to itself is left
+//! out. A dependency, from a channel into a row to one out of it, has a *slot*: a dense number, so that counts of all
+//! of them are one array (the sum of the squares of the degrees) and no hashing is needed.
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;

@@ -1,14 +1,15 @@
 //! Nue: free of deadlock with any number of layers, one among them, by routing within the dependency graph.
 //!
 //! Source: Domke, Hoefler, Matsuoka, *Routing on the Dependency Graph: A New Approach to Deadlock-Free High-Performance
-//! Routing*, HPDC 2016. Destinations are divided among the layers on offer; on each a spanning tree is set aside for escape;
-//! then the lightest ways to each destination are searched in the complete channel dependency graph, over
-//! dependencies only that close no cycle. Where such a search comes to an impasse that changing a neighbour's choice does
-//! not resolve, the destination is led to along the escape tree. Ways are as short as the dependencies let them be, not
-//! always of fewest hops; with more layers more of them are.
-//! Not as in the paper: cycles are kept out by an online topological order; the root of a layer's escape tree is the switch
-//! with the fewest hops to its destinations, not that of the highest betweenness; destinations are divided by their place
-//! in a breadth-first walk, not by METIS; and where one layer costs no detour, no more are taken. Switches themselves are led to along the escape tree of layer 0.
+//! Routing*, HPDC 2016. Destinations are divided among the layers on offer; on each a spanning tree is set aside for
+//! escape; then the lightest ways to each destination are searched in the complete channel dependency graph, over
+//! dependencies only that close no cycle. Where such a search comes to an impasse that changing a neighbour's choice
+//! does not resolve, the destination is led to along the escape tree. Ways are as short as the dependencies let them
+//! be, not always of fewest hops; with more layers more of them are. Not as in the paper: cycles are kept out by an
+//! online topological order; the root of a layer's escape tree is the switch with the fewest hops to its destinations,
+//! not that of the highest betweenness; destinations are divided by their place in a breadth-first walk, not by METIS;
+//! and where one layer costs no detour, no more are taken. Switches themselves are led to along the escape tree of
+//! layer 0.
 
 use super::acyclic::Acyclic;
 use super::downhill::Downhill;
@@ -49,8 +50,8 @@ impl Engine for Nue {
     }
 }
 
-/// The end ports of each layer, as ranges of ranks by the switch that bears them: neighbours together, so many layers at
-/// most, about as many end ports on each.
+/// The end ports of each layer, as ranges of ranks by the switch that bears them: neighbours together, so many layers
+/// at most, about as many end ports on each.
 fn divided(task: &Task<'_>, walk: &SwitchTree, layers: usize) -> Vec<Vec<Range<usize>>> {
     let mut borne = task.borne();
     let mut place = vec![usize::MAX; task.net.rows()];

@@ -1,9 +1,9 @@
 //! The spanning tree along which engines with layers lead to switches.
 //!
-//! A switch has one LID, on layer 0, and only management speaks to it. Shortest ways between switches that bear no hosts
-//! turn up again after going down even in a fat tree, and would cost a layer that data has no use for; along one tree all
-//! dependencies are acyclic by themselves. The tree grows from a switch that bears hosts: in a fat tree then nothing turns
-//! up but at the neighbours of that leaf, which agrees with every way of the data.
+//! A switch has one LID, on layer 0, and only management speaks to it. Shortest ways between switches that bear no
+//! hosts turn up again after going down even in a fat tree, and would cost a layer that data has no use for; along one
+//! tree all dependencies are acyclic by themselves. The tree grows from a switch that bears hosts: in a fat tree then
+//! nothing turns up but at the neighbours of that leaf, which agrees with every way of the data.
 
 use super::net::{NONE, Net};
 

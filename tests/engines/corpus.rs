@@ -3,7 +3,8 @@
 use super::fabrics::demand;
 use super::oracle::examine;
 use reconfig::fabric::{Fabric, format};
-use reconfig::routing::{Dfsssp, Engine, FatTree, Lash, MinHop, Nue, RouteError};
+use reconfig::routing::{Demand, Dfsssp, Engine, FatTree, Lash, MinHop, Nue, RouteError};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The captures, where they are at hand; prints a line otherwise.
@@ -29,11 +30,25 @@ fn captures() -> Vec<(String, Fabric)> {
     files.into_iter().filter_map(read).collect()
 }
 
+/// On large fabrics four end ports of a switch stand for all: the links are the same, and the oracle has less to follow.
+fn trimmed(fabric: &Fabric, mut demand: Demand) -> Demand {
+    if demand.destinations.len() > 2000 {
+        let mut borne: BTreeMap<_, usize> = BTreeMap::new();
+        demand.destinations.retain(|&port| {
+            let Some(switch) = fabric.neighbour(port) else { return true };
+            let count = borne.entry(switch).or_default();
+            *count += 1;
+            *count <= 4
+        });
+    }
+    demand
+}
+
 #[test]
 fn captures_are_routed() {
     let engines: [&dyn Engine; 5] = [&MinHop, &Dfsssp, &Nue, &Lash, &FatTree];
     for (name, fabric) in captures() {
-        let demand = demand(&fabric, 1);
+        let demand = trimmed(&fabric, demand(&fabric, 1));
         for engine in engines {
             match engine.route(&fabric, &demand) {
                 Ok(function) => {

@@ -4,6 +4,7 @@
 mod corpus;
 mod fabrics;
 mod oracle;
+mod proof;
 
 use fabrics::{bundled, demand, fat_trees, made, random};
 use oracle::{Found, examine};

@@ -22,8 +22,8 @@ impl Found {
     }
 }
 
-/// Follows every way that is open: each must arrive without passing a switch twice, turning back, or needing a layer that
-/// the function does not tell of; and every demanded port must have a way to every other.
+/// Follows every way that is open: each must arrive without passing a switch twice, turning back, or needing a layer
+/// that the function does not tell of; and every demanded port must have a way to every other.
 pub fn examine(fabric: &Fabric, demand: &Demand, function: &RoutingFunction) -> Found {
     let layers = usize::from(function.layers());
     let mut found = Found { cyclic: Vec::new(), detours: 0 };
@@ -49,7 +49,8 @@ pub fn examine(fabric: &Fabric, demand: &Demand, function: &RoutingFunction) -> 
     found
 }
 
-/// Ways being followed. What was followed before towards the same destination, on the same path and layer, is not again.
+/// Ways being followed. What was followed before towards the same destination, on the same path and layer, is not
+/// again.
 struct Walk<'a> {
     fabric: &'a Fabric,
     function: &'a RoutingFunction,

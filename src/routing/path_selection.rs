@@ -10,7 +10,7 @@ use super::legal::{Alternatives, Survey, TurnModel, Way};
 use super::{Demand, PathEngine, RouteError};
 use crate::fabric::{Fabric, NodeId};
 use crate::tables::PathSet;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, BinaryHeap};
 
 pub(super) const NAME: &str = "path-selection";
 
@@ -96,6 +96,9 @@ impl Pairs {
     }
 }
 
+/// In what order alternatives go: by how many their pair has left, by hops, by number.
+type Rank = (usize, usize, usize);
+
 /// Alternatives on their way out.
 struct Removal {
     /// By alternative: its pair, and whether it is still there.
@@ -103,8 +106,9 @@ struct Removal {
     there: Vec<bool>,
     /// By pair: alternatives left.
     left: Vec<usize>,
-    /// By channel: alternatives over it, some of them gone.
-    over: Vec<Vec<u32>>,
+    /// By channel: alternatives over it. Some are gone; how many their pair has left was counted when they were put there, and
+    /// is fewer now at most.
+    over: Vec<BinaryHeap<Rank>>,
     load: Vec<u64>,
     /// Channels from which something may still go, by load.
     open: BTreeSet<(u64, u32)>,
@@ -116,15 +120,16 @@ impl Removal {
             pair: Vec::with_capacity(pairs.ways.len()),
             there: vec![true; pairs.ways.len()],
             left: pairs.firsts().map(|range| range.len()).collect(),
-            over: vec![Vec::new(); channels],
+            over: vec![BinaryHeap::new(); channels],
             load: vec![0; channels],
             open: BTreeSet::new(),
         };
         for (pair, range) in pairs.firsts().enumerate() {
-            for alternative in range {
+            for alternative in range.clone() {
+                let way = &pairs.ways[alternative];
                 removal.pair.push(pair as u32);
-                for &channel in &pairs.ways[alternative] {
-                    removal.over[channel as usize].push(alternative as u32);
+                for &channel in way {
+                    removal.over[channel as usize].push((range.len(), way.len(), alternative));
                     removal.load[channel as usize] += pairs.weight[pair];
                 }
             }
@@ -136,17 +141,28 @@ impl Removal {
     /// Removes one alternative, or closes a channel; false once none is open.
     fn step(&mut self, pairs: &Pairs) -> bool {
         let Some(&(load, busiest)) = self.open.last() else { return false };
-        let (there, left, pair) = (&self.there, &self.left, &self.pair);
-        // What is some pair's last stays for good, so it need not be looked at again.
-        self.over[busiest as usize].retain(|&at| there[at as usize] && left[pair[at as usize] as usize] > 1);
-        let key = |&at: &u32| (left[pair[at as usize] as usize], pairs.ways[at as usize].len(), at);
-        match self.over[busiest as usize].iter().copied().max_by_key(key) {
-            Some(alternative) => self.remove(pairs, alternative as usize),
+        match self.first_to_go(busiest as usize) {
+            Some(alternative) => self.remove(pairs, alternative),
             None => {
                 self.open.remove(&(load, busiest));
             }
         }
         true
+    }
+
+    /// The alternative that goes first of those over a channel; none where each is its pair's last. Ranks only fall, so the
+    /// highest is found as soon as one on top proves to be up to date.
+    fn first_to_go(&mut self, channel: usize) -> Option<usize> {
+        while let Some((left, hops, alternative)) = self.over[channel].pop() {
+            let now = self.left[self.pair[alternative] as usize];
+            if self.there[alternative] && now > 1 {
+                if now == left {
+                    return Some(alternative);
+                }
+                self.over[channel].push((now, hops, alternative));
+            }
+        }
+        None
     }
 
     fn remove(&mut self, pairs: &Pairs, alternative: usize) {

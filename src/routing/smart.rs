@@ -4,8 +4,8 @@
 //! There, routing and the search for turns to prohibit go hand in hand; here cycles are avoided by a turn rule given
 //! beforehand, so the optimum is that of its legal paths, and of the shortest few of them for each pair. The program: by pair and
 //! path a share from 0 to 1, shares of a pair summing to 1; by channel, the pairs of end ports over it at most `z`;
-//! least `z`, and among those, by a price so small that it never buys a whole path, fewest hops. Shares become whole pairs
-//! of end ports by largest remainder, so a channel may carry a few more than `z`.
+//! least `z` and few hops, all hops together weighing no more than half a pair of end ports over the busiest channel.
+//! Shares become whole pairs of end ports by largest remainder, so a channel may carry a few more than `z`.
 //! Lacks on purpose: fabrics for which the program is too large ([`Smart::MOST_SHARES`]), which are an error.
 
 use super::legal::{Survey, TurnModel, Way};

@@ -7,7 +7,7 @@ use reconfig::routing::{Connectivity, Demand, EngineKind, Parameters, engine_nam
 use std::path::{Path, PathBuf};
 
 /// Ports that are joined in the test, spread over the fabric: every pair of them has a path from each engine.
-const SAMPLE: usize = 60;
+const SAMPLE: usize = 40;
 
 /// The same for smart routing: among so many parallel links its program takes long without optimisation.
 const SMALL_SAMPLE: usize = 12;

@@ -3,9 +3,12 @@
 use crate::fabrics::{random_fabric, ring};
 use crate::oracle::*;
 use reconfig::fabric::{Fabric, NodeId, PortId};
+use reconfig::ids::Half;
 use reconfig::lid;
-use reconfig::routing::{Demand, TurnModel, TurnRule, choose_root};
+use reconfig::routing::{Demand, Engine, PathEngine, TurnModel, TurnRule, choose_root};
+use reconfig::routing::{FullyExplicit, LTurn, PathSelection, ShortestWidest, Smart};
 use reconfig::tables::PathSet;
+use reconfig::verify::{Scope, prove_tables};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Every ordered pair that is promised has a path, and each path runs its course.
@@ -108,6 +111,31 @@ fn the_same_seed_gives_the_same_paths_and_another_gives_others() {
         assert_eq!(paths_of(name, &fabric, 3), paths_of(name, &fabric, 3), "{name}");
     }
     assert_ne!(paths_of("up-down-random", &fabric, 3), paths_of("up-down-random", &fabric, 4));
+}
+
+#[test]
+fn engines_take_the_other_rule_as_well() {
+    for seed in 0..40u64 {
+        let fabric = random_fabric(seed, 2 + seed as usize % 8, seed as usize % 12, 1);
+        let root = fabric.switches().last();
+        let (model, key) = (TurnModel::LTurn, walked(&fabric, root.unwrap()));
+        let engines: [Box<dyn PathEngine>; 4] = [
+            Box::new(ShortestWidest { model, root }),
+            Box::new(PathSelection { model, root, ..PathSelection::default() }),
+            Box::new(Smart { model, root, ..Smart::default() }),
+            Box::new(LTurn { root, seed: Some(seed) }),
+        ];
+        for engine in engines {
+            let paths = engine.paths(&fabric, &Demand::all(&fabric, 1)).unwrap();
+            check_joined(&fabric, &paths);
+            let legal = paths.iter().all(|path| is_legal(&key, &nodes_of(&path)));
+            assert!(legal && !has_cycle(&fabric, &paths), "{}, seed {seed}", engine.name());
+        }
+        let function = FullyExplicit { model, root }.route(&fabric, &Demand::all(&fabric, 1)).unwrap();
+        let tables = lid::bring_up(&fabric, &function, 4);
+        prove_tables(&fabric, &tables, &Scope::of(&[Half::Lower]))
+            .unwrap_or_else(|refusal| panic!("{seed}: {refusal}"));
+    }
 }
 
 #[test]

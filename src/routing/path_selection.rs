@@ -3,7 +3,8 @@
 //!
 //! Which of the paths over that link goes first is told by neither paper. Here whole pairs of switches choose, since their
 //! hosts have the same alternatives: a path counts for every pair of end ports that would take it. Over the most loaded
-//! channel goes the path of the pair with the most alternatives left, of those the longest, of those the one found last.
+//! channel goes the path of the pair with the most alternatives left, of those the longest, of those the one found last, or,
+//! as [`Removed`] may say, simply the one found first.
 //! A channel over which every path is its pair's last one is left as it is, and the next most loaded one looked at.
 
 use super::legal::{Alternatives, Survey, TurnModel, Way};
@@ -23,11 +24,23 @@ pub struct PathSelection {
     pub root: Option<NodeId>,
     /// The most alternatives for a pair, 1 at least; 16 in the paper.
     pub alternatives: usize,
+    /// Which path goes first.
+    pub removed: Removed,
+}
+
+/// Which path over the most loaded link goes first, of the pairs with the most alternatives left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Removed {
+    /// The longest, of those the one found last: paths that stay are short, and few LIDs realise them.
+    #[default]
+    Longest,
+    /// The one found first, whatever its length: this gives the LIDs of seed 002's table 2 (docs/REPRODUCE.md).
+    First,
 }
 
 impl Default for PathSelection {
     fn default() -> PathSelection {
-        PathSelection { model: TurnModel::UpDown, root: None, alternatives: 16 }
+        PathSelection { model: TurnModel::UpDown, root: None, alternatives: 16, removed: Removed::default() }
     }
 }
 
@@ -38,13 +51,14 @@ impl PathEngine for PathSelection {
 
     fn paths(&self, fabric: &Fabric, demand: &Demand) -> Result<PathSet, RouteError> {
         let survey = Survey::of(NAME, (self.model, self.root), fabric, demand)?;
-        Ok(survey.map_or_else(|| Survey::nothing(NAME, demand), |survey| select(&survey, self.alternatives)))
+        Ok(survey
+            .map_or_else(|| Survey::nothing(NAME, demand), |survey| select(&survey, self.alternatives, self.removed)))
     }
 }
 
-fn select(survey: &Survey<'_>, most: usize) -> PathSet {
+fn select(survey: &Survey<'_>, most: usize, first: Removed) -> PathSet {
     let pairs = Pairs::of(survey, most);
-    let mut removal = Removal::of(&pairs, survey.channels.len());
+    let mut removal = Removal::of(&pairs, survey.channels.len(), first);
     while removal.step(&pairs) {}
     let left: Vec<&Way> = pairs.firsts().map(|range| &pairs.ways[removal.survivor(range)]).collect();
     survey.join(|from, to, way| {
@@ -98,6 +112,7 @@ impl Pairs {
 
 /// Alternatives on their way out.
 struct Removal {
+    first: Removed,
     /// By alternative: its pair, and whether it is still there.
     pair: Vec<u32>,
     there: Vec<bool>,
@@ -111,8 +126,9 @@ struct Removal {
 }
 
 impl Removal {
-    fn of(pairs: &Pairs, channels: usize) -> Removal {
+    fn of(pairs: &Pairs, channels: usize, first: Removed) -> Removal {
         let mut removal = Removal {
+            first,
             pair: Vec::with_capacity(pairs.ways.len()),
             there: vec![true; pairs.ways.len()],
             left: pairs.firsts().map(|range| range.len()).collect(),
@@ -139,7 +155,11 @@ impl Removal {
         let (there, left, pair) = (&self.there, &self.left, &self.pair);
         // What is some pair's last stays for good, so it need not be looked at again.
         self.over[busiest as usize].retain(|&at| there[at as usize] && left[pair[at as usize] as usize] > 1);
-        let key = |&at: &u32| (left[pair[at as usize] as usize], pairs.ways[at as usize].len(), at);
+        let among_equals = |at: u32| match self.first {
+            Removed::Longest => (pairs.ways[at as usize].len(), at),
+            Removed::First => (0, u32::MAX - at),
+        };
+        let key = |&at: &u32| (left[pair[at as usize] as usize], among_equals(at));
         match self.over[busiest as usize].iter().copied().max_by_key(key) {
             Some(alternative) => self.remove(pairs, alternative as usize),
             None => {
@@ -177,7 +197,7 @@ mod tests {
     use crate::routing::Demand;
 
     /// The rule as the module tells it, recounting everything at every step.
-    fn left_by_the_rule(pairs: &Pairs, channels: usize) -> Vec<usize> {
+    fn left_by_the_rule(pairs: &Pairs, channels: usize, first: Removed) -> Vec<usize> {
         let mut left: Vec<Vec<usize>> = pairs.firsts().map(Iterator::collect).collect();
         loop {
             let mut load = vec![0; channels];
@@ -191,11 +211,14 @@ mod tests {
             let choice = by_load.iter().find_map(|&channel| {
                 let open = left.iter().enumerate().filter(|(_, there)| there.len() > 1);
                 let over = open.flat_map(|(pair, there)| {
-                    there.iter().map(move |&at| (there.len(), pairs.ways[at].len(), at, pair))
+                    there.iter().map(move |&at| match first {
+                        Removed::Longest => (there.len(), pairs.ways[at].len(), at, (at, pair)),
+                        Removed::First => (there.len(), 0, usize::MAX - at, (at, pair)),
+                    })
                 });
-                over.filter(|&(_, _, at, _)| pairs.ways[at].contains(&(channel as u32))).max()
+                over.filter(|&(.., (at, _))| pairs.ways[at].contains(&(channel as u32))).max()
             });
-            let Some((_, _, gone, pair)) = choice else { return left.into_iter().map(|there| there[0]).collect() };
+            let Some((.., (gone, pair))) = choice else { return left.into_iter().map(|there| there[0]).collect() };
             left[pair].retain(|&at| at != gone);
         }
     }
@@ -211,11 +234,13 @@ mod tests {
                 Survey::of(NAME, (TurnModel::UpDown, None), &fabric, &Demand::all(&fabric, 1)).expect("joined");
             let survey = survey.expect("a switch");
             let pairs = Pairs::of(&survey, 6);
-            let mut removal = Removal::of(&pairs, survey.channels.len());
-            while removal.step(&pairs) {}
-            assert!(removal.left.iter().all(|&left| left == 1));
-            let left: Vec<usize> = pairs.firsts().map(|range| removal.survivor(range)).collect();
-            assert_eq!(left, left_by_the_rule(&pairs, survey.channels.len()), "{topology}");
+            for first in [Removed::Longest, Removed::First] {
+                let mut removal = Removal::of(&pairs, survey.channels.len(), first);
+                while removal.step(&pairs) {}
+                assert!(removal.left.iter().all(|&left| left == 1));
+                let left: Vec<usize> = pairs.firsts().map(|range| removal.survivor(range)).collect();
+                assert_eq!(left, left_by_the_rule(&pairs, survey.channels.len(), first), "{topology}, {first:?}");
+            }
         }
     }
 }

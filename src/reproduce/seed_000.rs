@@ -105,16 +105,14 @@ impl Measured {
     }
 }
 
-/// Up*/down* from the switch of lowest number, one random shortest legal path for each pair.
+/// Up*/down* from the most central switch, one random shortest legal path for each pair.
 fn up_down(fabric: &Fabric, seed: u64) -> Result<PathSet, ReproduceError> {
-    let root = fabric.switches().next();
-    Ok(UpDownRandom { root, seed }.paths(fabric, &hosts_of(fabric))?)
+    Ok(UpDownRandom { root: None, seed }.paths(fabric, &hosts_of(fabric))?)
 }
 
 /// Smart routing from the same root.
 fn smart(fabric: &Fabric, _: u64) -> Result<PathSet, ReproduceError> {
-    let engine = Smart { root: fabric.switches().next(), ..Smart::default() };
-    Ok(engine.paths(fabric, &hosts_of(fabric))?)
+    Ok(Smart::default().paths(fabric, &hosts_of(fabric))?)
 }
 
 fn entries(name: &str, engine: &str, paper: &[(u32, [f64; 6])], measured: &[Vec<Measured>]) -> Table {

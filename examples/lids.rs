@@ -16,12 +16,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let lids = lid::number_paths(&fabric, &paths, &*heuristic.solver());
         println!("  {heuristic:<14} {} LIDs in blocks of powers of two", lids.lids());
     }
-    let least = paths.by_destination(&fabric).iter().map(|ranks| optimum(&Splits::of(&paths, ranks), 100_000));
-    println!("  proved optimal for {} of {} destinations", least.filter(|one| one.is_proved()).count(), paths.destinations().len());
+    let least = paths.by_destination(&fabric).into_iter().map(|ranks| optimum(&Splits::of(&paths, &ranks), 100_000));
+    println!(
+        "  proved optimal for {} of {} destinations",
+        least.filter(|one| one.is_proved()).count(),
+        paths.destinations().len()
+    );
 
     let function = lid::realise_paths(&fabric, &paths, Heuristic::default())?;
     let numbered = lid::assign_each(&fabric, &Needs::of(&fabric, &function)?)?;
-    for (rank, &port) in function.destinations().iter().enumerate().filter(|&(rank, _)| function.needed(rank) > 2).take(3) {
+    for (rank, &port) in
+        function.destinations().iter().enumerate().filter(|&(rank, _)| function.needed(rank) > 2).take(3)
+    {
         let halves = [Half::Lower, Half::Upper].map(|half| numbered.half_lids(port, half).count());
         let lmc = numbered.port(port).lmc;
         println!("{} needs {}: LMC {lmc}, halves of {halves:?}", fabric.describe_port(port), function.needed(rank));

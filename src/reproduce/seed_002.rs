@@ -6,7 +6,9 @@ use super::table::{Cell, Table, mean};
 use super::{ReproduceError, Request};
 use crate::fabric::Fabric;
 use crate::lid::{Heuristic, number_paths};
-use crate::routing::{Engine, FullyExplicit, PathEngine, PathSelection, ShortestWidest, TurnModel, random_root};
+use crate::routing::{
+    Engine, FullyExplicit, PathEngine, PathSelection, Removed, ShortestWidest, TurnModel, random_root,
+};
 use crate::tables::{LinkLoad, PathSet};
 
 pub(super) const TABLES: [&str; 3] = ["1", "2", "3"];
@@ -86,7 +88,8 @@ pub(super) fn shortest_widest(fabric: &Fabric, seed: u64) -> Result<PathSet, Rep
 
 /// Paths of one fabric by path selection, from a random root.
 pub(super) fn path_selection(fabric: &Fabric, seed: u64) -> Result<PathSet, ReproduceError> {
-    let engine = PathSelection { root: random_root(fabric, seed), ..PathSelection::default() };
+    let root = random_root(fabric, seed);
+    let engine = PathSelection { root, removed: Removed::First, ..PathSelection::default() };
     Ok(engine.paths(fabric, &hosts_of(fabric))?)
 }
 

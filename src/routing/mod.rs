@@ -43,7 +43,7 @@ pub use lash::Lash;
 pub use legal::{TurnModel, TurnRule, random_root};
 pub use min_hop::MinHop;
 pub use nue::Nue;
-pub use path_selection::PathSelection;
+pub use path_selection::{PathSelection, Removed};
 pub use registry::{ENGINES, EngineEntry, EngineKind, Parameters, engine_named};
 pub use shortest_widest::ShortestWidest;
 pub use smart::Smart;

@@ -3,7 +3,8 @@
 //!
 //! Which of the paths over that link goes first is told by neither paper. Here whole pairs of switches choose, since their
 //! hosts have the same alternatives: a path counts for every pair of end ports that would take it. Over the most loaded
-//! channel goes the path of the pair with the most alternatives left, of those the longest, of those the one found last.
+//! channel goes the path of the pair with the most alternatives left, of those the longest, of those the one found last, or,
+//! as [`Removed`] may say, simply the one found first.
 //! A channel over which every path is its pair's last one is left as it is, and the next most loaded one looked at.
 
 use super::legal::{Alternatives, Survey, TurnModel, Way};
@@ -23,11 +24,41 @@ pub struct PathSelection {
     pub root: Option<NodeId>,
     /// The most alternatives for a pair, 1 at least; 16 in the paper.
     pub alternatives: usize,
+    /// Which path goes first.
+    pub removed: Removed,
+}
+
+/// Which path over the most loaded link goes first, of the pairs with the most alternatives left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Removed {
+    /// The longest, of those the one found last: paths that stay are short, and few LIDs realise them.
+    #[default]
+    Longest,
+    /// The one found first, whatever its length: this gives the LIDs of seed 002's table 2 (docs/REPRODUCE.md).
+    First,
+}
+
+impl Removed {
+    /// The rank of an alternative among those whose pairs have as many left.
+    fn rank(self, hops: usize, alternative: usize) -> (usize, usize) {
+        match self {
+            Removed::Longest => (hops, alternative),
+            Removed::First => (0, usize::MAX - alternative),
+        }
+    }
+
+    /// The alternative with this number in its rank.
+    fn numbered(self, number: usize) -> usize {
+        match self {
+            Removed::Longest => number,
+            Removed::First => usize::MAX - number,
+        }
+    }
 }
 
 impl Default for PathSelection {
     fn default() -> PathSelection {
-        PathSelection { model: TurnModel::UpDown, root: None, alternatives: 16 }
+        PathSelection { model: TurnModel::UpDown, root: None, alternatives: 16, removed: Removed::default() }
     }
 }
 
@@ -38,13 +69,14 @@ impl PathEngine for PathSelection {
 
     fn paths(&self, fabric: &Fabric, demand: &Demand) -> Result<PathSet, RouteError> {
         let survey = Survey::of(NAME, (self.model, self.root), fabric, demand)?;
-        Ok(survey.map_or_else(|| Survey::nothing(NAME, demand), |survey| select(&survey, self.alternatives)))
+        Ok(survey
+            .map_or_else(|| Survey::nothing(NAME, demand), |survey| select(&survey, self.alternatives, self.removed)))
     }
 }
 
-fn select(survey: &Survey<'_>, most: usize) -> PathSet {
+fn select(survey: &Survey<'_>, most: usize, first: Removed) -> PathSet {
     let pairs = Pairs::of(survey, most);
-    let mut removal = Removal::of(&pairs, survey.channels.len());
+    let mut removal = Removal::of(&pairs, survey.channels.len(), first);
     while removal.step(&pairs) {}
     let left: Vec<&Way> = pairs.firsts().map(|range| &pairs.ways[removal.survivor(range)]).collect();
     survey.join(|from, to, way| {
@@ -96,11 +128,12 @@ impl Pairs {
     }
 }
 
-/// In what order alternatives go: by how many their pair has left, by hops, by number.
+/// In what order alternatives go: by how many their pair has left, then, as [`Removed`] says, by hops and by number.
 type Rank = (usize, usize, usize);
 
 /// Alternatives on their way out.
 struct Removal {
+    first: Removed,
     /// By alternative: its pair, and whether it is still there.
     pair: Vec<u32>,
     there: Vec<bool>,
@@ -115,8 +148,9 @@ struct Removal {
 }
 
 impl Removal {
-    fn of(pairs: &Pairs, channels: usize) -> Removal {
+    fn of(pairs: &Pairs, channels: usize, first: Removed) -> Removal {
         let mut removal = Removal {
+            first,
             pair: Vec::with_capacity(pairs.ways.len()),
             there: vec![true; pairs.ways.len()],
             left: pairs.firsts().map(|range| range.len()).collect(),
@@ -129,7 +163,8 @@ impl Removal {
                 let way = &pairs.ways[alternative];
                 removal.pair.push(pair as u32);
                 for &channel in way {
-                    removal.over[channel as usize].push((range.len(), way.len(), alternative));
+                    let (hops, number) = first.rank(way.len(), alternative);
+                    removal.over[channel as usize].push((range.len(), hops, number));
                     removal.load[channel as usize] += pairs.weight[pair];
                 }
             }
@@ -153,13 +188,14 @@ impl Removal {
     /// The alternative that goes first of those over a channel; none where each is its pair's last. Ranks only fall, so the
     /// highest is found as soon as one on top proves to be up to date.
     fn first_to_go(&mut self, channel: usize) -> Option<usize> {
-        while let Some((left, hops, alternative)) = self.over[channel].pop() {
+        while let Some((left, hops, number)) = self.over[channel].pop() {
+            let alternative = self.first.numbered(number);
             let now = self.left[self.pair[alternative] as usize];
             if self.there[alternative] && now > 1 {
                 if now == left {
                     return Some(alternative);
                 }
-                self.over[channel].push((now, hops, alternative));
+                self.over[channel].push((now, hops, number));
             }
         }
         None
@@ -193,7 +229,7 @@ mod tests {
     use crate::routing::Demand;
 
     /// The rule as the module tells it, recounting everything at every step.
-    fn left_by_the_rule(pairs: &Pairs, channels: usize) -> Vec<usize> {
+    fn left_by_the_rule(pairs: &Pairs, channels: usize, first: Removed) -> Vec<usize> {
         let mut left: Vec<Vec<usize>> = pairs.firsts().map(Iterator::collect).collect();
         loop {
             let mut load = vec![0; channels];
@@ -207,11 +243,14 @@ mod tests {
             let choice = by_load.iter().find_map(|&channel| {
                 let open = left.iter().enumerate().filter(|(_, there)| there.len() > 1);
                 let over = open.flat_map(|(pair, there)| {
-                    there.iter().map(move |&at| (there.len(), pairs.ways[at].len(), at, pair))
+                    there.iter().map(move |&at| match first {
+                        Removed::Longest => (there.len(), pairs.ways[at].len(), at, (at, pair)),
+                        Removed::First => (there.len(), 0, usize::MAX - at, (at, pair)),
+                    })
                 });
-                over.filter(|&(_, _, at, _)| pairs.ways[at].contains(&(channel as u32))).max()
+                over.filter(|&(.., (at, _))| pairs.ways[at].contains(&(channel as u32))).max()
             });
-            let Some((_, _, gone, pair)) = choice else { return left.into_iter().map(|there| there[0]).collect() };
+            let Some((.., (gone, pair))) = choice else { return left.into_iter().map(|there| there[0]).collect() };
             left[pair].retain(|&at| at != gone);
         }
     }
@@ -227,11 +266,13 @@ mod tests {
                 Survey::of(NAME, (TurnModel::UpDown, None), &fabric, &Demand::all(&fabric, 1)).expect("joined");
             let survey = survey.expect("a switch");
             let pairs = Pairs::of(&survey, 6);
-            let mut removal = Removal::of(&pairs, survey.channels.len());
-            while removal.step(&pairs) {}
-            assert!(removal.left.iter().all(|&left| left == 1));
-            let left: Vec<usize> = pairs.firsts().map(|range| removal.survivor(range)).collect();
-            assert_eq!(left, left_by_the_rule(&pairs, survey.channels.len()), "{topology}");
+            for first in [Removed::Longest, Removed::First] {
+                let mut removal = Removal::of(&pairs, survey.channels.len(), first);
+                while removal.step(&pairs) {}
+                assert!(removal.left.iter().all(|&left| left == 1));
+                let left: Vec<usize> = pairs.firsts().map(|range| removal.survivor(range)).collect();
+                assert_eq!(left, left_by_the_rule(&pairs, survey.channels.len(), first), "{topology}, {first:?}");
+            }
         }
     }
 }

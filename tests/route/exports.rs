@@ -211,7 +211,6 @@ fn what_cannot_be_is_said() {
         (&["route", &input, "--root", "nobody"], 2, "no node is called `nobody`"),
         (&["route", &input, "--root", "host-1 HCA-1"], 3, "is no switch that is present"),
         (&["route", &input, "--from-path-sl", "x"], 2, "goes with --from-fdbs or --from-lfts"),
-        (&["route", &input, "--from-fdbs", "x", "--engine", "up-down"], 2, "cannot be used with"),
     ];
     for &(arguments, code, part) in cases {
         let output = reconfig(arguments);

@@ -25,6 +25,9 @@ pub(super) struct Arguments {
     /// One table only: 4a, 5a, 6; 1, 2, 3; 1-lids, …
     #[arg(long, value_name = "TABLE")]
     table: Option<String>,
+    /// Only this row, such as 16 or 128/32; may be given again.
+    #[arg(long = "row", value_name = "ROW")]
+    rows: Vec<String>,
     /// Fabrics for each row [default: as many as the paper has: 10 or 32; 8 for optimum].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     fabrics: Option<u32>,
@@ -83,13 +86,22 @@ impl Arguments {
         let threads = self.threads.map_or(processors, usize::from);
         let study = Request::of(self.study, threads);
         let fabrics = self.fabrics.map_or(study.fabrics, |fabrics| fabrics as usize);
-        Request { table: self.table.clone(), fabrics, seed: self.seed, steps: self.steps, ..study }
+        Request {
+            table: self.table.clone(),
+            rows: self.rows.clone(),
+            fabrics,
+            seed: self.seed,
+            steps: self.steps,
+            ..study
+        }
     }
 }
 
 fn told(error: ReproduceError) -> Failure {
     match error {
-        ReproduceError::NoSuchTable { .. } | ReproduceError::NoSuchStudy { .. } => Failure::input(error),
+        ReproduceError::NoSuchTable { .. } | ReproduceError::NoSuchRow { .. } | ReproduceError::NoSuchStudy { .. } => {
+            Failure::input(error)
+        }
         _ => Failure::undone(error),
     }
 }

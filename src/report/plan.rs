@@ -1,6 +1,6 @@
 //! A plan on one screen, as it was made or as it was checked.
 
-use super::quantity::{count, duration};
+use super::quantity::{count, duration, engine_pair, root_pair};
 use super::screen::{line, number, show, some, table};
 use crate::change::{ChangeError, Departure, Drawn};
 use crate::check::Finding;
@@ -162,8 +162,11 @@ pub struct PlanReport {
     pub outcome: &'static str,
     /// `planned` or `sudden`.
     pub departure: &'static str,
-    /// The routing engine.
+    /// The engine of R.
     pub engine: &'static str,
+    /// The engine of R′, where it is another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine_after: Option<&'static str>,
     /// Root of R.
     pub root_before: Option<String>,
     /// Root of R′.
@@ -201,6 +204,7 @@ impl PlanReport {
             outcome: "nothing-to-change",
             departure: departure.name(),
             engine,
+            engine_after: None,
             root_before: None,
             root_after: None,
             plan: None,
@@ -218,6 +222,7 @@ impl PlanReport {
         let name = |root: Option<NodeId>| root.map(|node| vetted.plan().draft().before.describe_node(node));
         PlanReport {
             outcome: if vetted.refusal().is_none() { "proved" } else { "refused" },
+            engine_after: Some(drawn.prepared.function.engine()).filter(|&after| after != engine),
             root_before: name(drawn.root_before),
             root_after: name(drawn.prepared.root),
             plan: Some(PlanFacts::of(vetted.plan(), smp_ns)),
@@ -342,9 +347,9 @@ pub fn plan(report: &PlanReport) -> String {
     let mut text = String::new();
     line(&mut text, format_args!("{} change, scheme {}", report.departure, facts.scheme));
     elements(&mut text, facts);
-    let root = |root: &Option<String>| root.clone().unwrap_or_else(|| "none".into());
-    let roots = format!("root {} → {}", root(&report.root_before), root(&report.root_after));
-    line(&mut text, format_args!("routing  {}, {roots}; SM at {}", report.engine, facts.sm));
+    let engine = engine_pair(report.engine, report.engine_after);
+    let roots = root_pair(report.root_before.as_deref(), report.root_after.as_deref());
+    line(&mut text, format_args!("routing  {engine}{roots}; SM at {}", facts.sm));
     policy(&mut text, facts);
     waves(&mut text, facts);
     proof(&mut text, report.proof.as_ref(), report.refusal.as_ref());

@@ -38,6 +38,17 @@ pub fn percent(fraction: f64) -> String {
     format!("{:.1} %", fraction * 100.0)
 }
 
+/// The engine of a change, or both where they differ.
+pub(super) fn engine_pair(before: &str, after: Option<&str>) -> String {
+    after.map_or_else(|| before.to_string(), |after| format!("{before} → {after}"))
+}
+
+/// The roots of both routings; nothing where neither has one.
+pub(super) fn root_pair(before: Option<&str>, after: Option<&str>) -> String {
+    let name = |root: Option<&str>| root.unwrap_or("none").to_string();
+    if before.or(after).is_none() { String::new() } else { format!(", root {} → {}", name(before), name(after)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
 //! One simulated change on one screen.
 
 use super::adversary::adversary;
-use super::quantity::{count, duration, percent};
+use super::quantity::{count, duration, engine_pair, percent, root_pair};
 use super::screen::{line, number, show, table};
 use crate::scenario::{Ending, Foreseen, Foresight, Latency, Periods, SimulationReport, StuckReport};
 use comfy_table::Cell;
@@ -36,9 +36,9 @@ fn headline(text: &mut String, report: &SimulationReport) {
     let fabric = format!("{} switches, {} CAs, {} links", size.switches, size.cas, size.links);
     let settings = &report.settings;
     line(text, format_args!("fabric   {fabric}; {} data VLs, LMC {}", settings.data_vls, settings.lmc));
-    let root = |root: &Option<String>| root.clone().unwrap_or_else(|| "none".into());
-    let roots = format!("root {} → {}", root(&change.root_before), root(&change.root_after));
-    line(text, format_args!("routing  {}, {roots}; SM on {}", report.engine, settings.sm));
+    let engine = engine_pair(&report.engine, report.engine_after.as_deref());
+    let roots = root_pair(change.root_before.as_deref(), change.root_after.as_deref());
+    line(text, format_args!("routing  {engine}{roots}; SM on {}", settings.sm));
     let load = percent(settings.load);
     let traffic = format!("load {load}, {} bytes a packet, latch at {:?}", settings.packet_bytes, settings.latch);
     let policy = format!("arming {}, drain by {}", settings.arming, settings.drain);

@@ -93,6 +93,8 @@ pub struct Request {
     pub study: Study,
     /// One of its tables; all of them where none is named.
     pub table: Option<String>,
+    /// Only rows of these names; all of them where none is named.
+    pub rows: Vec<String>,
     /// Fabrics for each row, 1 at least.
     pub fabrics: usize,
     /// The seed of the first fabric of each row; the others count on from it.
@@ -106,11 +108,15 @@ pub struct Request {
 impl Request {
     /// All tables of a study, with as many fabrics as the paper has.
     pub fn of(study: Study, threads: usize) -> Request {
-        Request { study, table: None, fabrics: study.fabrics(), seed: 0, threads, steps: 200_000 }
+        Request { study, table: None, rows: Vec::new(), fabrics: study.fabrics(), seed: 0, threads, steps: 200_000 }
     }
 
     fn wants(&self, table: &str) -> bool {
         self.table.as_deref().is_none_or(|wanted| wanted == table)
+    }
+
+    fn wants_row(&self, row: &str) -> bool {
+        self.rows.is_empty() || self.rows.iter().any(|wanted| wanted == row)
     }
 }
 
@@ -130,6 +136,14 @@ pub enum ReproduceError {
         study: Study,
         /// The name given.
         name: String,
+    },
+    /// No row of that name in any table asked for.
+    #[error("no table of {study} that is asked for has all rows {}", rows.join(", "))]
+    NoSuchRow {
+        /// The study.
+        study: Study,
+        /// The names given.
+        rows: Vec<String>,
     },
     /// No fabrics were asked for.
     #[error("{study}: no fabrics were asked for; a mean needs one at least")]
@@ -160,9 +174,15 @@ pub fn reproduce(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Ta
     if request.fabrics == 0 {
         return Err(ReproduceError::NoFabrics { study });
     }
-    match study {
+    let mut tables = match study {
         Study::Seed000 => seed_000::tables(request, tell),
         Study::Seed002 => seed_002::tables(request, tell),
         Study::Optimum => optimum::tables(request, tell),
+    }?;
+    tables.retain(|table| !table.rows.is_empty());
+    let known = |name: &String| tables.iter().any(|table| table.rows.iter().any(|row| row.name == *name));
+    if !request.rows.iter().all(known) {
+        return Err(ReproduceError::NoSuchRow { study, rows: request.rows.clone() });
     }
+    Ok(tables)
 }

@@ -98,7 +98,7 @@ fn pair_of_tables(
         )
     };
     let (mut lids, mut configurations) = (table(0, "LIDs"), table(1, "Configurations"));
-    for configuration in CONFIGURATIONS {
+    for configuration in CONFIGURATIONS.into_iter().filter(|one| request.wants_row(&name(*one))) {
         tell(&format!("optimum, {routing}: {}, {} fabrics", name(configuration), request.fabrics));
         let gaps = in_order(request.fabrics, request.threads, |at| {
             let seed = request.seed + at as u64;

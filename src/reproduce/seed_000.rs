@@ -37,12 +37,12 @@ const CONFLICTS: [(u32, [f64; 3]); 4] =
 pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Table>, ReproduceError> {
     let mut tables = Vec::new();
     if request.wants("4a") || request.wants("5a") {
-        let measured = measure(request, tell, &ENTRIES_UP_DOWN, up_down)?;
+        let measured = measure(request, tell, &ENTRIES_UP_DOWN.map(|row| row.0), up_down)?;
         tables.push(entries("4a", "up*/down*", &ENTRIES_UP_DOWN, &measured));
         tables.push(renamings("5a", "up*/down*", &RENAMINGS_UP_DOWN, &measured));
     }
     if request.wants("4b") || request.wants("5b") {
-        let measured = measure(request, tell, &ENTRIES_SMART, smart)?;
+        let measured = measure(request, tell, &ENTRIES_SMART.map(|row| row.0), smart)?;
         tables.push(entries("4b", "smart routing", &ENTRIES_SMART, &measured));
         tables.push(renamings("5b", "smart routing", &RENAMINGS_SMART, &measured));
     }
@@ -56,14 +56,17 @@ pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Ve
 /// The paths of an engine on one fabric.
 type Route = fn(&Fabric, u64) -> Result<PathSet, ReproduceError>;
 
-/// By row of a table: what renaming made of each of its fabrics.
+/// By row of a table: what renaming made of each of its fabrics; nothing where the row is not wanted.
 fn measure(
     request: &Request,
     tell: &mut dyn FnMut(&str),
-    rows: &[(u32, [f64; 6])],
+    rows: &[u32],
     route: Route,
 ) -> Result<Vec<Vec<Measured>>, ReproduceError> {
-    let row = |&(switches, _): &(u32, [f64; 6])| {
+    let row = |&switches: &u32| {
+        if !request.wants_row(&switches.to_string()) {
+            return Ok(Vec::new());
+        }
         tell(&format!("tables 4 and 5: {switches} switches, {} fabrics", request.fabrics));
         in_order(request.fabrics, request.threads, |at| {
             let seed = request.seed + at as u64;
@@ -118,7 +121,7 @@ fn entries(name: &str, engine: &str, paper: &[(u32, [f64; 6])], measured: &[Vec<
     let title = format!("Forwarding table overhead of destination renaming, {engine}");
     let columns = ["total", "original", "new", "min %", "max %", "avg %"];
     let mut table = Table::new(format!("seed-000 {name}"), title, "switches", &columns);
-    for (&(switches, paper), fabrics) in paper.iter().zip(measured) {
+    for (&(switches, paper), fabrics) in paper.iter().zip(measured).filter(|(_, fabrics)| !fabrics.is_empty()) {
         let points = if switches < 64 { 7.0 } else { 5.0 };
         let total = mean(fabrics.iter().map(|one| one.original + one.new));
         let increase = |one: &Measured| one.increase();
@@ -140,7 +143,7 @@ fn entries(name: &str, engine: &str, paper: &[(u32, [f64; 6])], measured: &[Vec<
 fn renamings(name: &str, engine: &str, paper: &[(u32, [f64; 2])], measured: &[Vec<Measured>]) -> Table {
     let title = format!("Renamings of a destination, {engine}");
     let mut table = Table::new(format!("seed-000 {name}"), title, "switches", &["avg", "max"]);
-    for (&(switches, paper), fabrics) in paper.iter().zip(measured) {
+    for (&(switches, paper), fabrics) in paper.iter().zip(measured).filter(|(_, fabrics)| !fabrics.is_empty()) {
         let average = mean(fabrics.iter().map(|one| one.renamings));
         let most = of_tens(fabrics, |one| one.most, f64::max);
         table.push(
@@ -154,7 +157,7 @@ fn renamings(name: &str, engine: &str, paper: &[(u32, [f64; 2])], measured: &[Ve
 fn conflict_table(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Table, ReproduceError> {
     let title = "Percentage of forwarding table entries with conflicts, 64 switches, up*/down*";
     let mut table = Table::new("seed-000 6", title, "links", &["min", "max", "avg"]);
-    for (links, paper) in CONFLICTS {
+    for (links, paper) in CONFLICTS.into_iter().filter(|row| request.wants_row(&row.0.to_string())) {
         tell(&format!("table 6: {links} links a switch, {} fabrics", request.fabrics));
         let measured = in_order(request.fabrics, request.threads, |at| {
             let seed = request.seed + at as u64;

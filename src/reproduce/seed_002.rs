@@ -62,14 +62,16 @@ const OVERALL_COLUMNS: [&str; 8] =
 
 pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Table>, ReproduceError> {
     let wants = TABLES.map(|table| request.wants(table));
-    let rows: Vec<Means> = CONFIGURATIONS
-        .into_iter()
-        .map(|configuration| {
+    let wanted = |at: &usize| request.wants_row(&name(CONFIGURATIONS[*at]));
+    let rows: Vec<(usize, Means)> = (0..CONFIGURATIONS.len())
+        .filter(wanted)
+        .map(|at| {
+            let configuration = CONFIGURATIONS[at];
             tell(&format!("{} machines and switches, {} fabrics", name(configuration), request.fabrics));
             let measured = in_order(request.fabrics, request.threads, |at| {
                 Measured::of(configuration, request.seed + at as u64, wants)
             })?;
-            Ok(Means::of(&measured))
+            Ok((at, Means::of(&measured)))
         })
         .collect::<Result<_, ReproduceError>>()?;
     let made = [table_1, table_2, table_3];
@@ -161,11 +163,12 @@ impl Means {
     }
 }
 
-fn table_1(rows: &[Means]) -> Table {
+fn table_1(rows: &[(usize, Means)]) -> Table {
     let columns: Vec<&str> = COLUMNS.into_iter().chain(["in order"]).collect();
     let title = "LIDs allocated to all machines, shortest-widest routing";
     let mut table = Table::new("seed-002 1", title, "conf.", &columns);
-    for ((configuration, paper), means) in CONFIGURATIONS.into_iter().zip(SHORTEST_WIDEST).zip(rows) {
+    for (at, means) in rows {
+        let (configuration, paper) = (CONFIGURATIONS[*at], SHORTEST_WIDEST[*at]);
         let lids = means.widest.lids;
         let cells = paper.iter().zip(lids).map(|(&paper, ours)| Cell::within(paper, ours, 0.08, 1));
         table.push(name(configuration), cells.chain([heuristics_in_order(lids)]).collect());
@@ -178,12 +181,13 @@ fn heuristics_in_order([greedy, _, _, smallest, largest]: [f64; 5]) -> Cell {
     Cell::holds(largest <= greedy && greedy <= smallest)
 }
 
-fn table_2(rows: &[Means]) -> Table {
+fn table_2(rows: &[(usize, Means)]) -> Table {
     let ratios = ["color/S ÷ color/L", "greedy ÷ color/L"];
     let columns: Vec<&str> = COLUMNS.into_iter().chain(ratios).collect();
     let title = "LIDs allocated to all machines, path selection";
     let mut table = Table::new("seed-002 2", title, "conf.", &columns);
-    for ((configuration, paper), means) in CONFIGURATIONS.into_iter().zip(PATH_SELECTION).zip(rows) {
+    for (at, means) in rows {
+        let (configuration, paper) = (CONFIGURATIONS[*at], PATH_SELECTION[*at]);
         let lids = means.selected.lids;
         let cells = paper.iter().zip(lids).map(|(&paper, ours)| Cell::within(paper, ours, 0.2, 1));
         let smallest = Cell::between(Some(paper[3] / paper[4]), lids[3] / lids[4], 1.15, 1.35, 2);
@@ -193,10 +197,11 @@ fn table_2(rows: &[Means]) -> Table {
     table
 }
 
-fn table_3(rows: &[Means]) -> Table {
+fn table_3(rows: &[(usize, Means)]) -> Table {
     let title = "Greatest load of a link and LIDs: fully explicit, renaming, and path selection with color/L";
     let mut table = Table::new("seed-002 3", title, "conf.", &OVERALL_COLUMNS);
-    for ((configuration, paper), means) in CONFIGURATIONS.into_iter().zip(OVERALL).zip(rows) {
+    for (at, means) in rows {
+        let (configuration, paper) = (CONFIGURATIONS[*at], OVERALL[*at]);
         let machines = f64::from(configuration.0);
         let (explicit, renaming, separate) = (means.explicit, means.widest.load, means.selected.load);
         let (renamed, separated) = (means.widest.lids[0], means.selected.lids[4]);

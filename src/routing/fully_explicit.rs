@@ -7,7 +7,7 @@
 //! a way down. Of equally short routes a switch takes the channel that the fewest paths between end ports take so far;
 //! switches far from the destination choose first, so that it is known how many paths each choice moves.
 
-use super::legal::{Ahead, Channels, End, Survey, Tree, TurnModel};
+use super::legal::{Channels, End, Survey, Tree, TurnModel};
 use super::{Demand, Engine, RouteError};
 use crate::fabric::{Fabric, NodeId};
 use crate::tables::RoutingFunction;
@@ -42,8 +42,7 @@ impl Engine for FullyExplicit {
 
 fn fill(survey: &Survey<'_>, function: &mut RoutingFunction) {
     let channels = &survey.channels;
-    let ahead = Ahead::of(channels);
-    let mut tree = Tree::new(channels, &ahead);
+    let mut tree = Tree::new(channels, &survey.ahead);
     let mut flows = Flows::of(survey);
     let mut borne: Vec<Vec<&End>> = vec![Vec::new(); channels.rows()];
     survey.ends.iter().chain(&survey.switches).for_each(|end| borne[end.row].push(end));

@@ -6,7 +6,7 @@
 //! channel goes the path of the pair with the most alternatives left, of those the longest, of those the one found last.
 //! A channel over which every path is its pair's last one is left as it is, and the next most loaded one looked at.
 
-use super::legal::{Ahead, Alternatives, Survey, TurnModel, Way};
+use super::legal::{Alternatives, Survey, TurnModel, Way};
 use super::{Demand, PathEngine, RouteError};
 use crate::fabric::{Fabric, NodeId};
 use crate::tables::PathSet;
@@ -70,8 +70,7 @@ impl Pairs {
     /// The pairs with up to `most` alternatives each, one at least.
     pub fn of(survey: &Survey<'_>, most: usize) -> Pairs {
         let rows = survey.channels.rows();
-        let ahead = Ahead::of(&survey.channels);
-        let mut alternatives = Alternatives::new(&survey.channels, &ahead);
+        let mut alternatives = Alternatives::new(&survey.channels, &survey.ahead);
         let mut ends = vec![0u64; rows];
         survey.ends.iter().for_each(|end| ends[end.row] += 1);
         let mut pairs = Pairs { rows, rank: vec![None; rows * rows], weight: vec![], first: vec![0], ways: vec![] };

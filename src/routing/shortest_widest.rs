@@ -4,7 +4,7 @@
 //! Weights are of channels: the two directions of a link count apart. Of equals, the path found first, channels in rising
 //! order of switch and port.
 
-use super::legal::{Ahead, Lightest, Survey, TurnModel};
+use super::legal::{Lightest, Survey, TurnModel};
 use super::up_down_paths::Load;
 use super::{Demand, PathEngine, RouteError};
 use crate::fabric::{Fabric, NodeId};
@@ -33,8 +33,7 @@ impl PathEngine for ShortestWidest {
 }
 
 fn choose(survey: &Survey<'_>) -> PathSet {
-    let ahead = Ahead::of(&survey.channels);
-    let mut lightest = Lightest::new(&survey.channels, &ahead);
+    let mut lightest = Lightest::new(&survey.channels, &survey.ahead);
     let mut load = Load::of(&survey.channels);
     survey.join(|from, to, way| {
         lightest.find((from.row, to.row), |channel| Some(1 + load.on(channel)), |sum, weight| sum + weight, way);

@@ -4,7 +4,7 @@
 //! randomly computed"). By load, pairs are taken source by source, and each gets the path whose busiest channel carries
 //! the fewest paths so far, of those the path whose channels carry the fewest together.
 
-use super::legal::{Ahead, Channels, Lightest, RandomWays, Survey, TurnModel, Way};
+use super::legal::{Channels, Lightest, RandomWays, Survey, TurnModel, Way};
 use super::{Demand, PathEngine, RouteError};
 use crate::fabric::{Fabric, NodeId};
 use crate::tables::PathSet;
@@ -54,16 +54,14 @@ impl PathEngine for UpDownBalanced {
 
 /// A random one of the shortest legal paths of every pair.
 pub(super) fn at_random(survey: &Survey<'_>, seed: u64) -> PathSet {
-    let ahead = Ahead::of(&survey.channels);
-    let ways = RandomWays::of(&survey.channels, &ahead);
+    let ways = RandomWays::of(&survey.channels, &survey.ahead);
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
-    survey.join(|from, to, way| ways.draw(&survey.channels, &ahead, from.row, to.row, &mut rng, way))
+    survey.join(|from, to, way| ways.draw(&survey.channels, &survey.ahead, from.row, to.row, &mut rng, way))
 }
 
 /// The least loaded of the shortest legal paths of every pair.
 pub(super) fn balanced(survey: &Survey<'_>) -> PathSet {
-    let ahead = Ahead::of(&survey.channels);
-    let mut lightest = Lightest::new(&survey.channels, &ahead);
+    let mut lightest = Lightest::new(&survey.channels, &survey.ahead);
     let mut load = Load::of(&survey.channels);
     survey.join(|from, to, way| {
         let ends = (from.row, to.row);

@@ -7,6 +7,7 @@ use crate::change::Departure;
 use crate::fabric::{NodeId, PortId};
 use crate::ids::PortNum;
 use crate::plan::Scheme;
+use crate::tables::PathLayers;
 
 /// The load where nobody asks for another, what it may be of the load that fills the busiest link under uniform traffic,
 /// and the packet-hops that it may lead to.
@@ -68,7 +69,7 @@ struct Demand {
     saturation: f64,
 }
 
-/// Follows the tree of paths to every destination, and adds up what the end ports below each channel would send through it.
+/// Follows every path, and adds up what the end ports below each channel would send through it.
 fn demand(stage: &Stage) -> Demand {
     let rate = |port: PortId| {
         let port = stage.whole.port(port);
@@ -76,11 +77,46 @@ fn demand(stage: &Stage) -> Demand {
     };
     let ends: Vec<PortId> = stage.before.end_ports().collect();
     let each = 1.0 / (ends.len() - 1).max(1) as f64;
+    let (load, visits) = match stage.function.path_layers() {
+        Some(ways) => by_pairs(stage, ways, &ends, |source| rate(source) * each),
+        None => by_trees(stage, &ends, |source| rate(source) * each),
+    };
+    let used = load.iter().enumerate().filter(|&(_, &load)| load > 0.0);
+    let fullest = used.map(|(channel, load)| load / rate(PortId(channel as u32))).fold(0.0, f64::max);
+    let pairs = (ends.len() * ends.len()).max(1) as f64;
+    Demand { hops: visits / pairs, saturation: if fullest > 0.0 { 1.0 / fullest } else { 1.0 } }
+}
+
+/// Load by channel and switches passed in all, pair by pair: each source takes a path of its own.
+fn by_pairs(stage: &Stage, ways: &PathLayers, ends: &[PortId], sends: impl Fn(PortId) -> f64) -> (Vec<f64>, f64) {
+    let mut load = vec![0.0; stage.whole.port_count()];
+    let mut visits = 0.0;
+    let most = stage.whole.switches().count();
+    for (destination, &port) in stage.function.destinations().iter().enumerate() {
+        for &source in ends.iter().filter(|&&source| source != port) {
+            let Some((path, _)) = ways.ways(source, port).next() else { continue };
+            let mut at = stage.before.neighbour(source);
+            // A path longer than there are switches would be a loop, which the proof refuses later.
+            for _ in 0..most {
+                let Some(switch) = at.filter(|&node| stage.before.node(node).is_switch()) else { break };
+                let output = stage.function.output(switch, destination, path);
+                let Some(out) = output.and_then(|output| stage.before.port_at(switch, output)) else { break };
+                load[out.index()] += sends(source);
+                visits += 1.0;
+                at = stage.before.neighbour(out);
+            }
+        }
+    }
+    (load, visits)
+}
+
+/// The same where all sources take one tree of paths to each destination.
+fn by_trees(stage: &Stage, ends: &[PortId], sends: impl Fn(PortId) -> f64) -> (Vec<f64>, f64) {
     let mut sent = vec![0.0; stage.whole.node_count()];
     let mut hosts = vec![0.0; stage.whole.node_count()];
     for (&end, switch) in ends.iter().zip(ends.iter().map(|&end| stage.before.neighbour(end))) {
         if let Some(switch) = switch {
-            sent[switch.index()] += rate(end) * each;
+            sent[switch.index()] += sends(end);
             hosts[switch.index()] += 1.0;
         }
     }
@@ -100,10 +136,7 @@ fn demand(stage: &Stage) -> Demand {
             }
         }
     }
-    let used = load.iter().enumerate().filter(|&(_, &load)| load > 0.0);
-    let fullest = used.map(|(channel, load)| load / rate(PortId(channel as u32))).fold(0.0, f64::max);
-    let pairs = (ends.len() * ends.len()).max(1) as f64;
-    Demand { hops: visits / pairs, saturation: if fullest > 0.0 { 1.0 / fullest } else { 1.0 } }
+    (load, visits)
 }
 
 /// The switches with their output ports towards a destination, the farthest first.

@@ -4,6 +4,7 @@
 #[path = "../support/fabrics.rs"]
 mod fabrics;
 
+mod captures;
 mod choice;
 mod explicit;
 mod faults;

@@ -5,24 +5,44 @@ use super::{Channel, Channels};
 /// No legal path.
 const FAR: u16 = u16::MAX;
 
-/// Shape: `hops[(target × rows + row) × 2 + came down]`, in channels between switches.
+/// Not a target.
+const NONE: u32 = u32::MAX;
+
+/// Shape: `hops[(rank of the target × rows + row) × 2 + came down]`, in channels between switches.
 pub(in crate::routing) struct Ahead {
     rows: usize,
+    /// By row: its rank among the targets.
+    rank: Vec<u32>,
     hops: Vec<u16>,
 }
 
 impl Ahead {
-    pub fn of(channels: &Channels) -> Ahead {
+    /// Hops to every row of `targets`; to others there is no path.
+    pub fn of(channels: &Channels, targets: impl IntoIterator<Item = usize>) -> Ahead {
         let rows = channels.rows();
-        let mut ahead = Ahead { rows, hops: vec![FAR; rows * rows * 2] };
-        channels.order().iter().for_each(|&target| ahead.measure(channels, target));
+        let mut ahead = Ahead { rows, rank: vec![NONE; rows], hops: Vec::new() };
+        let mut count = 0;
+        for target in targets.into_iter().filter(|&row| channels.reaches(row)) {
+            if ahead.rank[target] == NONE {
+                ahead.rank[target] = count;
+                count += 1;
+                ahead.hops.resize(ahead.hops.len() + rows * 2, FAR);
+                ahead.measure(channels, target);
+            }
+        }
         ahead
+    }
+
+    /// The rank of a row among the targets, in the order in which they were given first.
+    pub fn rank(&self, target: usize) -> Option<usize> {
+        Some(self.rank[target]).filter(|&rank| rank != NONE).map(|rank| rank as usize)
     }
 
     /// Ways down alone are found backwards from the target; then every row by rising number, for a way up leads to a row
     /// whose hops are known by then.
     fn measure(&mut self, channels: &Channels, target: usize) {
-        let hops = &mut self.hops[target * self.rows * 2..(target + 1) * self.rows * 2];
+        let start = self.hops.len() - self.rows * 2;
+        let hops = &mut self.hops[start..];
         hops[target * 2 + 1] = 0;
         let (mut queue, mut next) = (vec![target], 0);
         while let Some(&row) = queue.get(next) {
@@ -49,7 +69,7 @@ impl Ahead {
     }
 
     fn raw(&self, target: usize, row: usize, came_down: bool) -> u16 {
-        self.hops[(target * self.rows + row) * 2 + usize::from(came_down)]
+        self.rank(target).map_or(FAR, |rank| self.hops[(rank * self.rows + row) * 2 + usize::from(came_down)])
     }
 
     /// The channels by which the shortest legal paths to `target` leave `row`.

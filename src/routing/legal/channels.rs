@@ -41,9 +41,9 @@ impl Channels {
         let mut reached = vec![false; graph.len()];
         order.iter().for_each(|&row| reached[row] = true);
         let (mut channels, mut first) = (Vec::new(), Vec::with_capacity(graph.len() + 1));
-        for from in 0..graph.len() {
+        for (from, &reached) in reached.iter().enumerate() {
             first.push(channels.len() as u32);
-            for next in graph.neighbours(from).iter().filter(|_| reached[from]) {
+            for next in graph.neighbours(from).iter().filter(|_| reached) {
                 let up = rule.is_up(graph.node(from), graph.node(next.row));
                 channels.extend(next.ports.iter().map(|&port| Channel { from, to: next.row, up, port }));
             }

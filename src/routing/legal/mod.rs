@@ -19,7 +19,7 @@ mod yen;
 
 pub use rule::{TurnModel, TurnRule, random_root};
 
-pub(super) use ahead::Ahead;
+use ahead::Ahead;
 pub(super) use channels::{Channel, Channels, Way};
 pub(super) use survey::{End, Survey};
 pub(super) use tree::Tree;

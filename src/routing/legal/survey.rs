@@ -1,7 +1,7 @@
 //! What a path engine works on: a fabric's channels under a rule, and the ports that are to be joined; and how paths
 //! between switches become paths between ports.
 
-use super::{Channels, TurnModel, TurnRule, Way, switches};
+use super::{Ahead, Channels, TurnModel, TurnRule, Way, switches};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
 use crate::routing::up_down::root_among;
@@ -31,6 +31,8 @@ impl End {
 pub(in crate::routing) struct Survey<'a> {
     pub fabric: &'a Fabric,
     pub channels: Channels,
+    /// Hops to every switch that is demanded, or bears what is.
+    pub ahead: Ahead,
     pub root: NodeId,
     /// Demanded end ports, in the order of the demand.
     pub ends: Vec<End>,
@@ -63,8 +65,18 @@ impl<'a> Survey<'a> {
             delivery.map(|(row, last)| End { port, rank, row, last }).ok_or_else(apart)
         };
         let all: Vec<End> = demand.destinations.iter().enumerate().map(end).collect::<Result<_, _>>()?;
+        let ahead = Ahead::of(&channels, all.iter().map(|end| end.row));
         let (switches, ends) = all.into_iter().partition(End::is_switch);
-        Ok(Some(Survey { fabric, channels, root, ends, switches, engine, destinations: demand.destinations.clone() }))
+        Ok(Some(Survey {
+            fabric,
+            channels,
+            ahead,
+            root,
+            ends,
+            switches,
+            engine,
+            destinations: demand.destinations.clone(),
+        }))
     }
 
     /// A path for every ordered pair of end ports, source by source: `choose` leaves in its last argument a way from the

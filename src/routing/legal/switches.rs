@@ -4,7 +4,7 @@
 //! and from there as that one does, as far as that is legal; where nothing of the kind is, by a shortest legal path. To a
 //! switch, which has one LID, everybody sends along one [`Tree`].
 
-use super::{Ahead, Channels, End, Lightest, Survey, Tree, Way};
+use super::{Channels, End, Lightest, Survey, Tree, Way};
 use crate::tables::{Hop, Path, PathSet};
 
 /// Adds the paths from switches to end ports, then those to switches, destination by destination.
@@ -12,7 +12,6 @@ pub(super) fn join(survey: &Survey<'_>, paths: &mut PathSet) {
     if survey.switches.is_empty() {
         return;
     }
-    let ahead = Ahead::of(&survey.channels);
     let by_destination = paths.by_destination(survey.fabric);
     let mut rank = vec![usize::MAX; survey.fabric.port_count()];
     paths.destinations().iter().enumerate().for_each(|(at, port)| rank[port.index()] = at);
@@ -20,10 +19,10 @@ pub(super) fn join(survey: &Survey<'_>, paths: &mut PathSet) {
         let mut follow = Follow::new(survey, end);
         by_destination[rank[end.port.index()]].iter().for_each(|&at| follow.note(&paths.get(at as usize)));
         follow.spread();
-        follow.fall_back(&ahead);
+        follow.fall_back();
         follow.add(paths);
     }
-    along_trees(survey, &ahead, paths);
+    along_trees(survey, paths);
 }
 
 /// The hops by which switches send to one end port.
@@ -54,23 +53,39 @@ impl<'a, 'b> Follow<'a, 'b> {
 
     /// Switches that no path passes join those that some path does, the nearest to the end first.
     fn spread(&mut self) {
-        while let Some((_, row, number)) = self.nearest() {
-            let channel = self.survey.channels.get(number);
-            let own = Hop { switch: self.survey.channels.graph().node(row), output: channel.port };
-            let rest = self.hops[channel.to].iter().flatten().copied();
-            self.hops[row] = Some(std::iter::once(own).chain(rest).collect());
+        let (graph, mut by_length) = (self.survey.channels.graph(), vec![Vec::new()]);
+        let known = |row: usize, hops: &[Option<Vec<Hop>>]| hops[row].as_ref().map(Vec::len);
+        for &row in self.survey.channels.order() {
+            if let Some(length) = known(row, &self.hops) {
+                by_length.resize(by_length.len().max(length + 2), Vec::new());
+                by_length[length].push(row);
+            }
+        }
+        let mut length = 0;
+        while length < by_length.len() {
+            for row in std::mem::take(&mut by_length[length]) {
+                for beside in graph.neighbours(row).iter().map(|next| next.row) {
+                    if self.hops[beside].is_none() && self.join(beside, row) {
+                        by_length.resize(by_length.len().max(length + 2), Vec::new());
+                        by_length[length + 1].push(beside);
+                    }
+                }
+            }
+            length += 1;
         }
     }
 
-    fn nearest(&self) -> Option<(usize, usize, u32)> {
+    /// Lets `row` send by its neighbour `next`, if that is legal.
+    fn join(&mut self, row: usize, next: usize) -> bool {
         let channels = &self.survey.channels;
-        let open = channels.order().iter().copied().filter(|&row| self.hops[row].is_none());
-        let steps = open.flat_map(|row| channels.out_of(row).map(move |(number, channel)| (row, number, channel)));
-        let legal = steps.filter_map(|(row, number, channel)| {
-            let rest = self.hops[channel.to].as_ref()?;
-            (channel.up || !self.turns_up(rest)).then_some((rest.len(), row, number))
-        });
-        legal.min()
+        let Some(rest) = self.hops[next].as_deref() else { return false };
+        let Some((_, channel)) = channels.out_of(row).find(|(_, channel)| channel.to == next) else { return false };
+        if !channel.up && self.turns_up(rest) {
+            return false;
+        }
+        let own = Hop { switch: channels.graph().node(row), output: channel.port };
+        self.hops[row] = Some(std::iter::once(own).chain(rest.iter().copied()).collect());
+        true
     }
 
     /// Whether hops begin with a way up.
@@ -83,9 +98,9 @@ impl<'a, 'b> Follow<'a, 'b> {
         })
     }
 
-    fn fall_back(&mut self, ahead: &Ahead) {
+    fn fall_back(&mut self) {
         let channels: &Channels = &self.survey.channels;
-        let mut lightest = Lightest::new(channels, ahead);
+        let mut lightest = Lightest::new(channels, &self.survey.ahead);
         let mut way = Way::new();
         for &row in channels.order() {
             if self.hops[row].is_none()
@@ -106,8 +121,8 @@ impl<'a, 'b> Follow<'a, 'b> {
     }
 }
 
-fn along_trees(survey: &Survey<'_>, ahead: &Ahead, paths: &mut PathSet) {
-    let mut tree = Tree::new(&survey.channels, ahead);
+fn along_trees(survey: &Survey<'_>, paths: &mut PathSet) {
+    let mut tree = Tree::new(&survey.channels, &survey.ahead);
     let (mut way, mut hops) = (Way::new(), Vec::new());
     for target in &survey.switches {
         tree.aim(target.row);

@@ -6,15 +6,18 @@ use rand_pcg::Pcg64Mcg;
 
 /// One of the shortest legal paths, each as likely as any other; parallel links make different paths.
 pub(in crate::routing) struct RandomWays {
-    /// How many shortest legal paths there are: `counts[(target × rows + row) × 2 + came down]`. Beyond 2^64 it stays there.
+    /// How many shortest legal paths there are: `counts[(rank of the target × rows + row) × 2 + came down]`,
+    /// ranks as [`Ahead`] has them. Beyond 2^64 it stays there.
     counts: Vec<u64>,
 }
 
 impl RandomWays {
     pub fn of(channels: &Channels, ahead: &Ahead) -> RandomWays {
         let rows = channels.rows();
-        let mut counts = vec![0; rows * rows * 2];
-        for (target, counts) in counts.chunks_exact_mut((rows * 2).max(1)).enumerate() {
+        let mut targets: Vec<(usize, usize)> = (0..rows).filter_map(|row| Some((ahead.rank(row)?, row))).collect();
+        targets.sort_unstable();
+        let mut counts = vec![0; targets.len() * rows * 2];
+        for (&(_, target), counts) in targets.iter().zip(counts.chunks_exact_mut((rows * 2).max(1))) {
             count(channels, ahead, target, counts);
         }
         RandomWays { counts }
@@ -24,9 +27,9 @@ impl RandomWays {
     pub fn draw(&self, channels: &Channels, ahead: &Ahead, from: usize, to: usize, rng: &mut Pcg64Mcg, way: &mut Way) {
         way.clear();
         let (mut row, mut came_down) = (from, false);
-        let weight = |to_row: usize, down: bool| {
-            u128::from(self.counts[(to * channels.rows() + to_row) * 2 + usize::from(down)])
-        };
+        let Some(rank) = ahead.rank(to) else { return };
+        let counts = &self.counts[rank * channels.rows() * 2..];
+        let weight = |row: usize, down: bool| u128::from(counts[row * 2 + usize::from(down)]);
         while row != to {
             let choices = || ahead.onward(channels, to, row, came_down);
             let total: u128 = choices().map(|(_, channel)| weight(channel.to, !channel.up)).sum();

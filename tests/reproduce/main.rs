@@ -1,0 +1,103 @@
+//! The published tables in a reduced run: inside their bands where a mean of few fabrics can be, the same for any number of
+//! threads, and readable in every form. The full run is `reconfig reproduce`; docs/REPRODUCE.md has what it gives.
+
+use reconfig::reproduce::{Band, ReproduceError, Request, Study, Table, csv, plot, reproduce};
+use std::process::Command;
+
+fn request(study: Study, table: &str, rows: &[&str], fabrics: usize) -> Request {
+    let rows = rows.iter().map(ToString::to_string).collect();
+    Request { table: Some(table.to_string()), rows, fabrics, ..Request::of(study, 2) }
+}
+
+fn measured(request: &Request) -> Vec<Table> {
+    reproduce(request, &mut |_| {}).unwrap()
+}
+
+fn assert_inside(tables: &[Table], columns: &[&str]) {
+    for table in tables {
+        for (row, column, cell) in table.cells().filter(|(_, column, _)| columns.contains(column)) {
+            assert_eq!(cell.inside, Some(true), "{} {row} {column}: {cell:?}", table.name);
+        }
+    }
+}
+
+#[test]
+fn renaming_on_small_fabrics_is_inside_its_bands() {
+    let tables = measured(&request(Study::Seed000, "4a", &["8", "16"], 10));
+    assert_inside(&tables, &["total", "original", "new", "avg %"]);
+    assert_inside(&measured(&request(Study::Seed000, "5a", &["8", "16"], 10)), &["avg", "max"]);
+    assert_eq!(tables[0].rows.len(), 2);
+}
+
+#[test]
+fn lids_on_small_fabrics_are_near_the_paper_and_in_its_order() {
+    let tables = measured(&request(Study::Seed002, "1", &["128/32", "128/64"], 6));
+    assert_inside(&tables, &["in order"]);
+    for (row, column, cell) in tables[0].cells() {
+        let paper = cell.paper.unwrap();
+        assert!((cell.ours / paper - 1.0).abs() < 0.15, "{row} {column}: {cell:?}, six fabrics only");
+    }
+}
+
+#[test]
+fn the_optimum_is_below_every_heuristic_and_mostly_proved() {
+    let tables = measured(&request(Study::Optimum, "1-lids", &["128/32"], 2));
+    let cell = |column: &str| tables[0].cells().find(|(_, name, _)| *name == column).unwrap().2.ours;
+    assert!(cell("proved %") > 95.0);
+    assert!(cell("least") <= cell("fewest") && cell("fewest") > 128.0);
+    for heuristic in ["greedy +%", "s-m/S +%", "s-m/L +%", "color/S +%", "color/L +%", "dsatur +%"] {
+        assert!(cell(heuristic) >= cell("best +%") && cell("best +%") >= 0.0, "{heuristic}");
+    }
+    assert!(cell("color/S +%") > cell("color/L +%"), "as in the paper");
+}
+
+#[test]
+fn threads_change_nothing_and_seeds_do() {
+    let two = request(Study::Seed000, "6", &["3"], 3);
+    let one = Request { threads: 1, ..two.clone() };
+    let other = Request { seed: 100, ..two.clone() };
+    assert_eq!(csv(&measured(&one)), csv(&measured(&two)));
+    assert_eq!(plot(&measured(&one)), plot(&measured(&two)));
+    assert_ne!(csv(&measured(&two)), csv(&measured(&other)));
+}
+
+#[test]
+fn every_cell_is_in_the_values_and_in_the_picture() {
+    let tables = measured(&request(Study::Seed000, "4a", &["8"], 2));
+    let values = csv(&tables);
+    assert_eq!(values.lines().count(), 1 + 6);
+    assert_eq!(values.lines().next(), Some("table,row,column,paper,ours,least,most,inside"));
+    assert!(values.contains("seed-000 4a,8,original,256,256,255.232,256.768,yes"), "{values}");
+    let picture = plot(&tables);
+    assert_eq!((picture.matches("<circle").count(), picture.matches("<svg").count()), (6, 1));
+    assert!(tables[0].cells().all(|(_, _, cell)| cell.band != Band::Open));
+}
+
+#[test]
+fn what_does_not_exist_is_refused_by_name() {
+    let refused = |request: Request| reproduce(&request, &mut |_| {}).unwrap_err();
+    assert!(
+        matches!(refused(request(Study::Seed000, "7", &[], 1)), ReproduceError::NoSuchTable { name, .. } if name == "7")
+    );
+    assert!(matches!(refused(request(Study::Seed000, "6", &["9"], 1)), ReproduceError::NoSuchRow { .. }));
+    assert!(matches!(refused(request(Study::Seed002, "1", &[], 0)), ReproduceError::NoFabrics { .. }));
+    assert!("seed-001".parse::<Study>().unwrap_err().to_string().contains("seed-002"));
+}
+
+#[test]
+fn the_command_says_inside_or_not_by_its_exit_code() {
+    let run = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_reconfig")).arg("reproduce").args(arguments).output().unwrap()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let (values, picture) = (file("5a.csv"), file("5a.svg"));
+    let told = run(&["seed-000", "--table", "5a", "--row", "8", "--json", "--csv", &values, "--plot", &picture]);
+    let document: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+    assert_eq!(document["schema"], "reconfig.reproduction/1");
+    assert_eq!(document["inside"] == document["banded"], told.status.code() == Some(0));
+    assert!(std::fs::read_to_string(values).unwrap().contains("seed-000 5a,8,avg,1.1,"));
+    assert!(std::fs::read_to_string(picture).unwrap().starts_with("<svg"));
+    assert_eq!(run(&["seed-000", "--table", "9"]).status.code(), Some(2));
+    assert_eq!(run(&["seed-003"]).status.code(), Some(2));
+}

@@ -241,8 +241,7 @@ impl Exports {
                 whole(std::iter::once(Guid2Lid::new().learn(&routed.fabric).write()))
             }),
             (&self.path_sl, "path-sl", |routed| {
-                let levels = write_path_sls(&routed.fabric, |source, lid| routed.level(source, lid));
-                Box::new(levels.map(|part| part.map_err(anyhow::Error::new)))
+                whole(write_path_sls(&routed.fabric, |source, lid| routed.level(source, lid)))
             }),
             (&self.sl2vl, "sl2vl", |routed| whole(write_sl_to_vl(&routed.fabric, &routed.tables.sl_to_vl))),
             (&self.subnet, "opensm-subnet.lst", |routed| whole(write_subnet(&routed.fabric))),

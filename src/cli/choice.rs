@@ -1,13 +1,17 @@
 //! Options that several commands take, and what they mean.
 
+use super::input::read_dump;
 use super::outcome::Failure;
 use crate::change;
+use crate::fabric::Fabric;
 use crate::ids::Lmc;
-use crate::routing::{ENGINES, Engine, Parameters};
+use crate::routing::{ENGINES, Engine, Imported, Parameters};
 use crate::scenario::Engines;
+use crate::tables::dump::{read_fdbs, read_lfts, read_path_sls};
 use anyhow::anyhow;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 /// Who computes routing functions.
@@ -47,6 +51,37 @@ impl EngineArguments {
         let before = self.named(&self.engine)?;
         let after = self.to_engine.as_ref().map(|name| self.named(name)).transpose()?;
         Ok(Engines { after: after.unwrap_or_else(|| before.clone()), before })
+    }
+}
+
+/// Tables that run already.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Tables that run already, in place of an engine")]
+pub(super) struct FromArguments {
+    /// Take the routing from forwarding tables as OpenSM's opensm.fdbs; the fabric must have LIDs.
+    #[arg(long, value_name = "FILE", conflicts_with = "from_lfts")]
+    from_fdbs: Option<PathBuf>,
+    /// Take it from forwarding tables as OpenSM's opensm-lfts.dump, or from dump_fts, dump_lfts.sh or ibroute.
+    #[arg(long, value_name = "FILE")]
+    from_lfts: Option<PathBuf>,
+    /// Service levels of its paths, as `reconfig audit` takes them.
+    #[arg(long, value_name = "FILE")]
+    from_path_sl: Option<PathBuf>,
+}
+
+impl FromArguments {
+    /// The tables named, read over the fabric that they run on; none where no file is named.
+    pub(super) fn read(&self, fabric: &Fabric) -> Result<Option<Imported>, Failure> {
+        let lfts = match (&self.from_fdbs, &self.from_lfts) {
+            (Some(file), _) => read_dump(file, fabric, read_fdbs)?,
+            (None, Some(file)) => read_dump(file, fabric, read_lfts)?,
+            (None, None) if self.from_path_sl.is_some() => {
+                return Err(Failure::input(anyhow!("--from-path-sl goes with --from-fdbs or --from-lfts")));
+            }
+            (None, None) => return Ok(None),
+        };
+        let levels = self.from_path_sl.as_ref().map(|file| read_dump(file, fabric, read_path_sls)).transpose()?;
+        Ok(Some(Imported::new(fabric, &lfts.tables, levels)))
     }
 }
 

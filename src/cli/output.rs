@@ -82,27 +82,40 @@ impl Batch {
         Ok(())
     }
 
-    /// Writes a file's parts beside its place.
+    /// Writes a file's parts beside its place; a device or a pipe, which cannot be renamed over, takes them at once.
     pub(super) fn stage(
         &mut self,
         file: &Path,
         parts: impl Iterator<Item = Result<String, anyhow::Error>>,
     ) -> Result<(), Failure> {
         let name = || format!("cannot write {}: nothing was written", file.display());
-        if self.staged.iter().any(|(_, target)| target == file) {
+        let target = target_of(file).with_context(name).map_err(Failure::undone)?;
+        if self.staged.iter().any(|(_, other)| *other == target) {
             return Err(Failure::input(anyhow::anyhow!("two exports name one file, {}", file.display())));
         }
-        let partial = partial_name(file).with_context(name).map_err(Failure::undone)?;
-        self.staged.push((partial.clone(), file.to_path_buf()));
-        write_parts(&partial, parts).with_context(name).map_err(Failure::undone)
+        let written = match is_special(&target) {
+            true => OpenOptions::new().write(true).open(&target).map_err(anyhow::Error::new),
+            false => self.beside(target),
+        };
+        written.and_then(|file| write_parts(file, parts)).with_context(name).map_err(Failure::undone)
+    }
+
+    /// A new file beside a place.
+    fn beside(&mut self, target: PathBuf) -> Result<File, anyhow::Error> {
+        anyhow::ensure!(!target.is_dir(), "it is a folder");
+        let partial = partial_name(&target)?;
+        let file = File::create_new(&partial)?;
+        self.staged.push((partial, target));
+        Ok(file)
     }
 
     /// Puts all files in their places.
     pub(super) fn finish(mut self) -> Result<(), Failure> {
-        for (partial, file) in std::mem::take(&mut self.staged) {
-            fs::rename(&partial, &file)
+        while let Some((partial, file)) = self.staged.last() {
+            fs::rename(partial, file)
                 .with_context(|| format!("cannot put {} in its place", file.display()))
                 .map_err(Failure::undone)?;
+            self.staged.pop();
         }
         self.folder = None;
         Ok(())
@@ -117,24 +130,37 @@ impl Drop for Batch {
     }
 }
 
-fn write_parts(file: &Path, parts: impl Iterator<Item = Result<String, anyhow::Error>>) -> Result<(), anyhow::Error> {
-    let mut writer = BufWriter::new(File::create_new(file)?);
+fn write_parts(file: File, parts: impl Iterator<Item = Result<String, anyhow::Error>>) -> Result<(), anyhow::Error> {
+    let is_regular = file.metadata()?.is_file();
+    let mut writer = BufWriter::new(file);
     for part in parts {
         writer.write_all(part?.as_bytes())?;
     }
-    writer.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
+    let file = writer.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+    if is_regular {
+        file.sync_all()?;
+    }
     Ok(())
+}
+
+/// The file that a name leads to, links followed; the name itself where nothing is there.
+fn target_of(file: &Path) -> std::io::Result<PathBuf> {
+    match fs::canonicalize(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(file.to_path_buf()),
+        found => found,
+    }
+}
+
+/// Whether something is there that is neither a file nor a folder.
+fn is_special(target: &Path) -> bool {
+    fs::metadata(target).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 /// Writes a file beside its final place and renames it, so that nobody ever sees half of it. Devices and pipes, which
 /// cannot be renamed over, are written to directly.
 fn write_whole(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let target = match fs::canonicalize(file) {
-        Ok(target) => target,
-        Err(error) if error.kind() == ErrorKind::NotFound => file.to_path_buf(),
-        Err(error) => return Err(error),
-    };
-    if fs::metadata(&target).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+    let target = target_of(file)?;
+    if is_special(&target) {
         return OpenOptions::new().write(true).open(&target)?.write_all(bytes);
     }
     let partial = partial_name(&target)?;

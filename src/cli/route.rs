@@ -1,9 +1,9 @@
 //! `reconfig route`: a fabric routed by an engine, proved, and written in the field's formats.
 
-use super::choice;
+use super::choice::{self, FromArguments};
 use super::element::find_node;
 use super::evidence::draw;
-use super::input::{read_dump, read_fabric};
+use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
 use super::output::Batch;
 use super::{Common, output};
@@ -13,11 +13,8 @@ use crate::fabric::format::{self, Format};
 use crate::ids::Lmc;
 use crate::lid::{Guid2Lid, Heuristic};
 use crate::report::{self, RouteReport};
-use crate::routing::{self, ENGINES, Engine, EngineKind, Imported, Parameters};
-use crate::tables::dump::{
-    read_fdbs, read_lfts, read_path_sls, write_fdbs, write_lfts, write_path_sls, write_random, write_sl_to_vl,
-    write_subnet,
-};
+use crate::routing::{self, ENGINES, Engine, EngineKind, Parameters};
+use crate::tables::dump::{write_fdbs, write_lfts, write_path_sls, write_random, write_sl_to_vl, write_subnet};
 use anyhow::anyhow;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -66,9 +63,9 @@ pub(super) struct Arguments {
 /// Which engine, and what it is told.
 #[derive(Debug, clap::Args)]
 pub(super) struct EngineChoice {
-    /// Who computes the routing function: `reconfig route --list` tells of each.
-    #[arg(long, value_name = "ENGINE", default_value = ENGINES[0].name, value_parser = choice::engine_names())]
-    engine: String,
+    /// Who computes the routing function: `reconfig route --list` tells of each [default: up-down].
+    #[arg(long, value_name = "ENGINE", value_parser = choice::engine_names())]
+    engine: Option<String>,
     /// The root of the spanning tree, for engines that have one [default: chosen].
     #[arg(long, value_name = "NODE")]
     root: Option<String>,
@@ -101,21 +98,6 @@ impl std::str::FromStr for LmcChoice {
             }
         }
     }
-}
-
-/// Tables that run already.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Tables of others, in place of an engine")]
-struct FromArguments {
-    /// Take the routing from forwarding tables as OpenSM's opensm.fdbs; the fabric must have LIDs.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["from_lfts", "engine"])]
-    from_fdbs: Option<PathBuf>,
-    /// Take it from forwarding tables as OpenSM's opensm-lfts.dump, or from dump_fts, dump_lfts.sh or ibroute.
-    #[arg(long, value_name = "FILE", conflicts_with = "engine")]
-    from_lfts: Option<PathBuf>,
-    /// Service levels of its paths, as `reconfig audit` takes them.
-    #[arg(long, value_name = "FILE")]
-    from_path_sl: Option<PathBuf>,
 }
 
 /// What is written.
@@ -197,17 +179,13 @@ fn list(common: Common) -> Result<Answer, Failure> {
 
 impl Arguments {
     fn engine(&self, fabric: &Fabric) -> Result<Box<dyn Engine>, Failure> {
-        let FromArguments { from_fdbs, from_lfts, from_path_sl } = &self.from;
-        let lfts = match (from_fdbs, from_lfts) {
-            (Some(file), _) => read_dump(file, fabric, read_fdbs)?,
-            (None, Some(file)) => read_dump(file, fabric, read_lfts)?,
-            (None, None) if from_path_sl.is_some() => {
-                return Err(Failure::input(anyhow!("--from-path-sl goes with --from-fdbs or --from-lfts")));
+        match self.from.read(fabric)? {
+            Some(_) if self.choice.engine.is_some() => {
+                Err(Failure::input(anyhow!("--engine and tables of others: leave out one of them")))
             }
-            (None, None) => return self.choice.engine(fabric),
-        };
-        let levels = from_path_sl.as_ref().map(|file| read_dump(file, fabric, read_path_sls)).transpose()?;
-        Ok(Box::new(Imported::new(fabric, &lfts.tables, levels)))
+            Some(imported) => Ok(Box::new(imported)),
+            None => self.choice.engine(fabric),
+        }
     }
 
     fn route(&self, fabric: &Fabric, engine: &dyn Engine) -> Result<Routed, Failure> {
@@ -224,7 +202,7 @@ impl EngineChoice {
     pub(super) fn kind(&self, fabric: &Fabric) -> Result<EngineKind, Failure> {
         let root = self.root.as_ref().map(|name| find_node(fabric, name)).transpose()?;
         let parameters = Parameters { root, seed: self.seed };
-        routing::engine_named(&self.engine, &parameters).map_err(Failure::input)
+        routing::engine_named(self.engine.as_deref().unwrap_or(ENGINES[0].name), &parameters).map_err(Failure::input)
     }
 
     fn engine(&self, fabric: &Fabric) -> Result<Box<dyn Engine>, Failure> {
@@ -263,8 +241,7 @@ impl Exports {
                 whole(std::iter::once(Guid2Lid::new().learn(&routed.fabric).write()))
             }),
             (&self.path_sl, "path-sl", |routed| {
-                let levels = write_path_sls(&routed.fabric, |source, lid| routed.level(source, lid));
-                Box::new(levels.map(|part| part.map_err(anyhow::Error::new)))
+                whole(write_path_sls(&routed.fabric, |source, lid| routed.level(source, lid)))
             }),
             (&self.sl2vl, "sl2vl", |routed| whole(write_sl_to_vl(&routed.fabric, &routed.tables.sl_to_vl))),
             (&self.subnet, "opensm-subnet.lst", |routed| whole(write_subnet(&routed.fabric))),

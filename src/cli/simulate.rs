@@ -1,6 +1,6 @@
 //! `reconfig simulate`: a change on a simulated copy of a fabric, under traffic.
 
-use super::choice::{self, EngineArguments, SlToVlChoice};
+use super::choice::{self, EngineArguments, FromArguments, SlToVlChoice};
 use super::element::{find_node, find_port};
 use super::evidence::draw;
 use super::input::read_fabric;
@@ -12,6 +12,7 @@ use crate::change::BringUpError;
 use crate::fabric::Fabric;
 use crate::plan::{Arming, Observer, Policy, Scheme};
 use crate::report;
+use crate::routing::Imported;
 use crate::scenario::{
     self, Accounting, Departure, Element, Engines, Scenario, ScenarioError, SimulationReport, adversary,
 };
@@ -20,6 +21,7 @@ use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -107,6 +109,8 @@ struct MethodArguments {
     compare: bool,
     #[command(flatten)]
     engine: EngineArguments,
+    #[command(flatten)]
+    from: FromArguments,
     /// Port states while tables are installed: hold (the paper's), discard (the specification's) or off.
     #[arg(long, default_value_t = Arming::Off)]
     arming: Arming,
@@ -243,28 +247,46 @@ struct Accounted<'a> {
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let fabric = read_fabric(&arguments.fabric)?;
+    let routers = Routers { engine: arguments.method.engine.clone(), running: arguments.method.from.read(&fabric)? };
     let scenario = arguments.scenario(fabric)?;
     if arguments.method.compare {
-        return compare(arguments, &scenario, common);
+        return compare(&routers, &scenario, common);
     }
-    keep_plan(arguments, &scenario)?;
+    keep_plan(arguments, &routers, &scenario)?;
     let report = match arguments.adversary {
-        false => simulate(&arguments.method.engine, &scenario, Progress::new(scenario.scheme.name()))?,
-        true => oppose(arguments.method.engine.engines()?, &scenario)?,
+        false => simulate(&routers, &scenario, Progress::new(scenario.scheme.name()))?,
+        true => oppose(routers.engines()?, &scenario)?,
     };
     match arguments.accounting {
         None if common.json => output::print_json(&report)?,
         None => output::print(&report::simulation(&report))?,
-        Some(rules) => account(arguments, rules, &scenario, &report, common)?,
+        Some(rules) => account(&routers, rules, &scenario, &report, common)?,
     }
     draw(arguments.dot.as_deref(), report.proof.evidence.as_ref())?;
     Ok(report.is_clean().into())
 }
 
+/// Who routes: engines by name, or before the change tables that run already.
+#[derive(Clone)]
+struct Routers {
+    engine: EngineArguments,
+    running: Option<Imported>,
+}
+
+impl Routers {
+    fn engines(&self) -> Result<Engines, Failure> {
+        let named = self.engine.engines()?;
+        Ok(match &self.running {
+            Some(running) => Engines { before: Rc::new(running.clone()), ..named },
+            None => named,
+        })
+    }
+}
+
 /// Writes the plan that was run, and the certificate of its proof, where they are asked for.
-fn keep_plan(arguments: &Arguments, scenario: &Scenario) -> Result<(), Failure> {
+fn keep_plan(arguments: &Arguments, routers: &Routers, scenario: &Scenario) -> Result<(), Failure> {
     let Some(file) = &arguments.plan else { return Ok(()) };
-    let vetted = scenario::plan(scenario, arguments.method.engine.engines()?).map_err(told)?;
+    let vetted = scenario::plan(scenario, routers.engines()?).map_err(told)?;
     let proved = vetted.refusal().is_none();
     if !proved {
         output::remark("the plan was refused: it is written for study, and bears the refusal as a note");
@@ -287,12 +309,8 @@ fn oppose(engines: Engines, scenario: &Scenario) -> Result<SimulationReport, Fai
     adversary::run(scenario, engines, &mut Progress::new("adversary")).map_err(told)
 }
 
-fn simulate(
-    engine: &EngineArguments,
-    scenario: &Scenario,
-    mut progress: Progress,
-) -> Result<SimulationReport, Failure> {
-    scenario::run(scenario, engine.engines()?, &mut progress).map_err(told)
+fn simulate(routers: &Routers, scenario: &Scenario, mut progress: Progress) -> Result<SimulationReport, Failure> {
+    scenario::run(scenario, routers.engines()?, &mut progress).map_err(told)
 }
 
 /// Settings that cannot be meant are the user's to change; the rest is a change that cannot be made.
@@ -309,12 +327,12 @@ fn told(error: ScenarioError) -> Failure {
 
 /// Every scheme, side by side. The runs share nothing, so each has a thread of its own. The answer is that of the Double
 /// Scheme: what the baselines lose is what the table is to show.
-fn compare(arguments: &Arguments, scenario: &Scenario, common: Common) -> Result<Answer, Failure> {
+fn compare(routers: &Routers, scenario: &Scenario, common: Common) -> Result<Answer, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(Failure::undone)?;
     let start = |&scheme: &Scheme| {
         let scenario = Scenario { scheme, ..scenario.clone() };
-        let engine = arguments.method.engine.clone();
-        runtime.spawn_blocking(move || simulate(&engine, &scenario, Progress::lines(scheme.name())))
+        let routers = routers.clone();
+        runtime.spawn_blocking(move || simulate(&routers, &scenario, Progress::lines(scheme.name())))
     };
     let runs: Vec<_> = Scheme::ALL.iter().map(start).collect();
     let reports = runtime.block_on(async {
@@ -333,7 +351,7 @@ fn compare(arguments: &Arguments, scenario: &Scenario, common: Common) -> Result
 }
 
 fn account(
-    arguments: &Arguments,
+    routers: &Routers,
     rules: AccountingChoice,
     scenario: &Scenario,
     run: &SimulationReport,
@@ -343,7 +361,7 @@ fn account(
         AccountingChoice::Paper => Accounting::Paper,
         AccountingChoice::Iba => Accounting::Iba,
     };
-    let lines = scenario::accounting(rules, scenario, arguments.method.engine.engines()?, run).map_err(told)?;
+    let lines = scenario::accounting(rules, scenario, routers.engines()?, run).map_err(told)?;
     if common.json {
         return output::print_json(&Accounted { report: run, accounting: lines });
     }

@@ -194,6 +194,11 @@ fn files_appear_together_or_not_at_all() {
         assert!(stderr(&output).contains(part), "{arguments:?}: {}", stderr(&output));
         assert_eq!(names(folder.path()), before, "{arguments:?} left something behind");
     }
+    let inside = reconfig(&["route", &input, "--lfts", text_of(&good), "--fdbs", text_of(folder.path())]);
+    assert!(inside.status.code() == Some(3) && stderr(&inside).contains("it is a folder"), "{}", stderr(&inside));
+    assert_eq!(names(folder.path()), before);
+    let piped = ends(&["route", &input, "--lfts", "/dev/stdout"], 0);
+    assert!(piped.starts_with("Unicast lids [0-") && piped.contains("yes, proved"), "{piped}");
     ends(&["route", &input, "--lfts", text_of(&good)], 0);
     assert!(names(folder.path()).contains(&"good".to_string()));
     assert_eq!(names(folder.path()).len(), before.len() + 1);
@@ -211,7 +216,6 @@ fn what_cannot_be_is_said() {
         (&["route", &input, "--root", "nobody"], 2, "no node is called `nobody`"),
         (&["route", &input, "--root", "host-1 HCA-1"], 3, "is no switch that is present"),
         (&["route", &input, "--from-path-sl", "x"], 2, "goes with --from-fdbs or --from-lfts"),
-        (&["route", &input, "--from-fdbs", "x", "--engine", "up-down"], 2, "cannot be used with"),
     ];
     for &(arguments, code, part) in cases {
         let output = reconfig(arguments);

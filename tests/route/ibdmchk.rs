@@ -101,7 +101,7 @@ fn ibdmchk_says_of_every_engine_what_the_prover_says() {
     }
     for entry in ENGINES {
         let verdicts = told.get(entry.name).unwrap_or_else(|| panic!("{} was judged nowhere", entry.name));
-        assert_eq!(verdicts.contains(&(true, true)), true, "{}", entry.name);
+        assert!(verdicts.contains(&(true, true)), "{}", entry.name);
         assert_eq!(verdicts.contains(&(false, false)), !entry.safe, "{}", entry.name);
     }
 }
@@ -143,8 +143,9 @@ impl Shown {
         put("opensm-subnet.lst", write_subnet(&self.fabric).collect());
         put("opensm.fdbs", write_fdbs(&self.fabric, &self.lfts).collect());
         let level = |source: PortId, lid| self.levels.get(&(self.fabric.port(source).node, lid)).copied();
-        put("path-sl", write_path_sls(&self.fabric, level).collect::<Result<_, _>>().expect("one port a CA"));
-        let tables = vec![Arc::new(NodeSlToVl::Uniform(self.lanes)); self.fabric.node_count()];
+        put("path-sl", write_path_sls(&self.fabric, level).collect());
+        let table = Arc::new(NodeSlToVl::Uniform(self.lanes));
+        let tables = vec![table; self.fabric.node_count()];
         put("sl2vl", write_sl_to_vl(&self.fabric, &tables).collect());
     }
 }

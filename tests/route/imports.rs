@@ -1,6 +1,6 @@
 //! Tables that somebody else computed.
 
-use super::{ends, json, kept, made, names, reconfig, stdout, text_of};
+use super::{ends, json, kept, made, names, reconfig, stderr, stdout, text_of};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::PortNum;
 use reconfig::tables::Lft;
@@ -105,4 +105,20 @@ fn the_credit_loop_of_opensms_own_tables_is_refused() {
     let report = json(&["route", text_of(&subnet), "--from-fdbs", text_of(&fdbs), "--lmc", "0"], 1);
     assert!(report["refusal"]["cycle"].is_object() || report["refusal"].is_object(), "{report:#}");
     assert_eq!(report["safe"], false);
+}
+
+#[test]
+fn a_change_starts_from_the_tables_that_run() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let input = kept(folder.path(), &made("torus:3x3,2"));
+    let out = folder.path().join("out");
+    ends(&["route", &input, "--root", "switch-1-1", "-o", text_of(&out)], 0);
+    let file = |name: &str| out.join(name).to_str().expect("UTF-8").to_string();
+    let (fabric, fdbs) = (file("fabric.json"), file("opensm.fdbs"));
+    let change = ["simulate", &fabric, "--remove-switch", "switch-0-0", "--from-fdbs", &fdbs, "--engine", "up-down"];
+    let report = json(&change, 0);
+    assert_eq!((report["engine"].as_str(), report["outcome"].as_str()), (Some("imported"), Some("completed")));
+    assert_eq!(report["packets"]["lost_to_change"], 0);
+    let both = reconfig(&["route", &fabric, "--from-fdbs", &fdbs, "--engine", "up-down"]);
+    assert!(both.status.code() == Some(2) && stderr(&both).contains("leave out one of them"), "{}", stderr(&both));
 }

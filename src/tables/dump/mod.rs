@@ -23,7 +23,7 @@ mod subnet;
 pub use fdbs::{read_fdbs, write_fdbs};
 pub use forwarding::Lfts;
 pub use lfts::{read_lfts, write_lfts};
-pub use path_sl::{PathSls, TwoLevels, read_path_sls, write_path_sls};
+pub use path_sl::{PathSls, read_path_sls, write_path_sls};
 pub use random::write_random;
 pub use sl_to_vl::{SlToVlDump, read_sl_to_vl, write_sl_to_vl};
 pub use subnet::write_subnet;

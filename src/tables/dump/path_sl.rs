@@ -11,9 +11,9 @@
 //! 0x0002 : UNREACHABLE
 //! ```
 
-use super::{PortGuids, Subject, decimal, guid, headline, hex_lid, node, quick, subject, unknown};
+use super::{PortGuids, Subject, decimal, guid, headline, hex_lid, node, plain, port_guid, quick, subject, unknown};
 use crate::fabric::format::{Cursor, ReadError, Source, Span, Told, decode};
-use crate::fabric::{Fabric, NodeId, PortId};
+use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Lid, Sl};
 use std::fmt::Write;
 
@@ -198,55 +198,29 @@ fn service_level(cursor: &mut Cursor<'_>) -> Result<u8, ReadError> {
     decimal(cursor, 15, "a service level from 0 to 15").map(|told| told.value)
 }
 
-/// Why service levels cannot be told by node.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
-    "service levels of paths in ibdmchk's form: {source_name} sends to LID {lid} on SL {} from one port and on SL {} from \
-     another, and the form knows sources by node; leave that file out (the JSON of all tables has them by port)",
-    levels[0], levels[1]
-)]
-pub struct TwoLevels {
-    /// The node.
-    pub source_name: String,
-    /// The DLID.
-    pub lid: Lid,
-    /// What its ports have.
-    pub levels: [Sl; 2],
-}
-
-/// Service levels of paths in the form that ibdmchk takes (`-c`), as `level` gives them by source port and DLID, none where
-/// a source does not send there: a block for each CA and router, in index order, then for each switch.
+/// Service levels of paths as `level` gives them by source port and DLID, none where a source does not send there: a block
+/// for each end port, in index order, then for each switch. ibdmchk takes it (`-c`); it keeps one table for all ports of a node.
 pub fn write_path_sls<'a>(
     fabric: &'a Fabric,
     level: impl Fn(PortId, Lid) -> Option<Sl> + 'a,
-) -> impl Iterator<Item = Result<String, TwoLevels>> + 'a {
-    let senders = |switches: bool| fabric.nodes().filter(move |(_, node)| node.present && node.is_switch() == switches);
-    let nodes: Vec<NodeId> = senders(false).chain(senders(true)).map(|(id, _)| id).collect();
-    let lids: Vec<Lid> = (1..=fabric.max_lid().map_or(0, |lid| lid.0)).map(Lid).collect();
-    nodes.into_iter().map(move |node| rows(fabric, node, &lids, &level))
+) -> impl Iterator<Item = String> + 'a {
+    let is_switch = |port: PortId| fabric.node(fabric.port(port).node).is_switch();
+    let (switches, ends): (Vec<PortId>, Vec<PortId>) = fabric.lid_ports().partition(|&port| is_switch(port));
+    ends.into_iter().chain(switches).map(move |source| block(fabric, source, &level))
 }
 
-fn rows(
-    fabric: &Fabric,
-    node: NodeId,
-    lids: &[Lid],
-    level: &impl Fn(PortId, Lid) -> Option<Sl>,
-) -> Result<String, TwoLevels> {
-    let is_source = |port: &PortId| match fabric.node(node).is_switch() {
-        true => *port == fabric.node(node).first_port,
-        false => fabric.peer(*port).is_some(),
-    };
-    let sources: Vec<PortId> = fabric.ports_of(node).filter(is_source).collect();
-    let mut text = String::new();
-    for &lid in lids.iter().filter(|&&lid| fabric.lid_owner(lid).is_some_and(|owner| fabric.port(owner).node != node)) {
-        let mut levels = sources.iter().filter_map(|&port| level(port, lid));
-        let Some(first) = levels.next() else { continue };
-        if let Some(other) = levels.find(|&other| other != first) {
-            let source_name = fabric.describe_node(node);
-            return Err(TwoLevels { source_name, lid, levels: [first, other] });
+fn block(fabric: &Fabric, source: PortId, level: &impl Fn(PortId, Lid) -> Option<Sl>) -> String {
+    let (port, node) = (fabric.port(source), fabric.node(fabric.port(source).node));
+    let kind = if node.is_switch() { "Switch" } else { "Channel Adapter" };
+    let guid = port_guid(fabric, source).unwrap_or(node.guid);
+    let (lid, name) = (port.lid.map_or(0, |lid| lid.0), plain(&node.description));
+    let mut text = format!("{kind} {guid}, base LID {lid}, \"{name}\", port {}\n# LID  : SL\n", port.num);
+    for lid in (1..=fabric.max_lid().map_or(0, |lid| lid.0)).map(Lid) {
+        let others = fabric.lid_owner(lid).is_some_and(|owner| owner != source);
+        if let Some(level) = level(source, lid).filter(|_| others) {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{:#06x} : {level}", lid.0);
         }
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{} {lid} {first}", fabric.node(node).guid);
     }
-    Ok(text)
+    text
 }

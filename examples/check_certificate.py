@@ -262,7 +262,7 @@ def moments_of(plan, fabric):
     steady = Moment("steady", tables, tables)
     steady.injected = dict(sent)
     ways, _ = followed(plan, fabric)
-    steady.ways, has_stopped = ways(True, False), False
+    steady.ways, has_stopped = ways(False), False
     moments = [steady]
     moved, empty, gone = True, 0, {half: False for half in halves}
 
@@ -291,7 +291,7 @@ def moments_of(plan, fabric):
         starts = begins(number, (tables, after))
         moment.injected = {half: not idle and (sent[half] or starts[half]) for half in halves}
         moment.empty, moment.gone = empty, gone
-        moment.ways = ways(not has_stopped, not stopped(after))
+        moment.ways = ways(has_stopped or not stopped(after))
         has_stopped = has_stopped or stopped(after)
         sent = {half: sent[half] or moment.injected[half] for half in halves}
         empty, gone = 0, {half: False for half in halves}
@@ -442,14 +442,14 @@ class Ways:
 
 
 def followed(plan, fabric):
-    """A function from (whether the old routing is followed, whether the new one is) to the ways of each half, None where
-    everybody may send by each path."""
+    """A function from whether the new routing may be followed too to the ways of each half, None where everybody may send by
+    each path."""
     old, new = (Ways(plan[key], fabric) if plan.get(key) else None for key in ("old_ways", "new_ways"))
 
-    def ways(old_too, new_too):
+    def ways(new_too):
         if plan["old"] != plan["new"]:
             return {plan["old"]: old and [old], plan["new"]: new and [new]}
-        both = [each for each, too in ((old, old_too), (new, new_too)) if too]
+        both = [old, new] if new_too else [old]
         return {plan["old"]: None if None in both else both, "lower" if plan["old"] == "upper" else "upper": None}
 
     return ways, new
@@ -474,6 +474,7 @@ class Checker:
         self.entered = [{"lower": {}, "upper": {}} for _ in self.moments]
         self.standing = [{"lower": 0, "upper": 0} for _ in self.moments]
         _, self.afterwards = followed(plan, self.fabric)
+        self.before = Ways(plan["old_ways"], self.fabric) if plan.get("old_ways") else None
         self.path, self.selected, self.allowed = {}, {}, {}
         self.inject()
 
@@ -663,15 +664,28 @@ class Checker:
         self.check_afterwards(owners)
         return lids, pairs, dependencies
 
+    def check_open(self, moment, ways, half, ports):
+        """Each port has a path to every other, by a LID that there is."""
+        for owner in ports if ways else []:
+            lids = max((1 << self.fabric.lmc[owner]) // 2, half == "lower")
+            for source in ports:
+                if source != owner and not any(ways.layer(source, owner, path) is not None for path in range(lids)):
+                    names = f"{self.fabric.name(source)} has no path to {self.fabric.name(owner)}"
+                    raise Refused(f"{moment}: {names} on the {half} half")
+
     def check_afterwards(self, owners):
         """What the last wave leaves leads every source to every owner on the fabric after the change."""
         fabric, tables = self.fabric, self.moments[-1].tables[1]
+        before = [port for port in {owner for owner, _ in owners.values()} if not fabric.come[port]]
+        self.check_open("steady", self.before, self.plan["old"], before)
 
         def takes_part(port):
             return fabric.after[port] is not None and not fabric.stranded[port]
 
         ends = [port for port in {owner for owner, _ in owners.values()} if takes_part(port)]
         sent = {tables.sending[port] for port in ends}
+        for half in sent:
+            self.check_open("afterwards", self.afterwards, half, ends)
         starts = [[at for at in sources if takes_part(at)] for sources in self.sources]
         for lid, (owner, half) in owners.items():
             if half not in sent or not takes_part(owner):

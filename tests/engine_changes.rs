@@ -232,6 +232,15 @@ fn sources_on_other_layers_or_paths_than_were_proved_are_refused() {
     let forged = format!("{body}sha256 {}\n", Binding::digest(body.as_bytes()));
     certificate::check(&flat, text.as_bytes(), forged.as_bytes()).expect_err("it was made for other sources");
 
+    // Nobody by any path: what is not sent cannot be proved.
+    let mut draft = original.draft().clone();
+    draft.new_ways = draft.new_ways.map(|ways| {
+        let groups: Vec<_> = ways.groups().map(|(sources, _)| sources).collect();
+        Arc::new(PathLayers::by_groups(&draft.before, &groups, &ways.destinations(), 1))
+    });
+    let (_, refusal) = prove(Plan::seal(draft)).expect_err("sources without a path");
+    assert!(refusal.to_string().contains("has no path to"), "{refusal}");
+
     // Everybody by every path: renamed paths do not lead there from everywhere.
     let original = plan("up-down-random");
     let mut draft = original.draft().clone();

@@ -31,15 +31,29 @@ use crate::ids::{Half, VlSet};
 #[serde(transparent)]
 pub struct Ticket(pub u32);
 
+/// Parts that a question may have.
+const PARTS: u32 = 16;
+
 impl Ticket {
     /// The round numbers that tokens of this question bear on the wire: for requests, then for the replies they caused.
     pub fn rounds(self) -> [u32; 2] {
         [self.0.wrapping_mul(2), self.0.wrapping_mul(2).wrapping_add(1)]
     }
 
-    /// The ticket of one part of this question, 0 to 15: no question asked as a whole has the same.
+    /// The ticket of the next question: there is room between them for the parts of one.
+    #[must_use]
+    pub fn next(self) -> Ticket {
+        Ticket(self.0.wrapping_add(PARTS))
+    }
+
+    /// The first ticket of whoever begins to ask at a time of the transport's clock: above all that were asked before.
+    pub fn at(now_ns: u64) -> Ticket {
+        Ticket(((now_ns / 1_000_000) as u32).wrapping_mul(PARTS))
+    }
+
+    /// The ticket of one part of this question, 0 to 15.
     fn part(self, part: usize) -> Ticket {
-        Ticket(1 << 30 | (self.0 << 4 | part as u32 & 15) & 0x3FFF_FFFF)
+        Ticket(self.0.wrapping_add(part as u32 % PARTS))
     }
 }
 

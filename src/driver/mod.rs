@@ -110,7 +110,7 @@ impl<S: SubnetManager> Driver<S> {
     /// A driver of a subnet that runs as `running` says.
     pub fn new(mut subnet: S, running: Running, intent: Intent) -> Driver<S> {
         // Tickets rise with the transport's clock, so that a second driver's are above a first one's.
-        let first = Ticket((subnet.now_ns() / 1_000_000) as u32);
+        let first = Ticket::at(subnet.now_ns());
         subnet.set_topology(&running.alive, running.sm);
         let (abort, trail) = (AbortHandle::default(), Trail::default());
         Driver { subnet, running, intent, state: State::starting_at(first), halted: None, noticed: false, abort, trail }

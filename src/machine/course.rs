@@ -132,19 +132,19 @@ impl Course {
     }
 
     fn idle(&self) -> Idle {
-        Idle { next: Ticket(self.asked.0.wrapping_add(1)) }
+        Idle { next: self.asked.next() }
     }
 
     /// Another question: late answers to the last one no longer count.
     fn next_question(mut self) -> Course {
-        self.asked = Ticket(self.asked.0.wrapping_add(1));
+        self.asked = self.asked.next();
         self.attempts = 1;
         self
     }
 
     /// The same question under a new ticket.
     pub(super) fn same_question(mut self) -> Course {
-        self.asked = Ticket(self.asked.0.wrapping_add(1));
+        self.asked = self.asked.next();
         self.attempts = self.attempts.saturating_add(1);
         self
     }

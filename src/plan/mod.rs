@@ -271,7 +271,6 @@ impl Plan {
         }
         let both = match phase {
             Phase::Stop => [Some(old), None],
-            Phase::Start if self.draft.scheme == Scheme::Static => [Some(new), None],
             _ => [Some(old), Some(new)],
         };
         // One that allows everything makes the other void.

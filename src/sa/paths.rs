@@ -132,7 +132,15 @@ impl<'a> PathQuery<'a> {
         let most = if self.mask.has(PathRecord::NUMB_PATH) { self.asked.numb_path.into() } else { MOST_PATHS };
         let pairs = (first..first + turns).filter_map(move |turn| {
             let at = |lids: &[Lid]| lids.get(turn.checked_rem(lids.len())?).copied();
-            Some((slid.or_else(|| at(&slids))?, dlid.or_else(|| at(&dlids))?))
+            let levels = &self.directory.facts().service_levels;
+            let level = |source, lid, sl| levels.choose(source, lid, self.half, sl);
+            let dlid = dlid.or_else(|| at(&dlids))?;
+            let sl = level(from, dlid, None);
+            // The SLID by which a reply on the same service level has a path, where there is one.
+            let back = |lid: &Lid| level(to, *lid, sl).is_some();
+            let same = at(&slids).filter(|lid| back(lid));
+            let other = || slids.iter().copied().find(|lid| back(lid)).or_else(|| at(&slids));
+            Some((slid.or(same).or_else(other)?, dlid))
         });
         pairs.filter_map(move |(slid, dlid)| self.path(from, to, slid, dlid)).take(most)
     }
@@ -141,9 +149,11 @@ impl<'a> PathQuery<'a> {
     fn path(&self, source: PortId, destination: PortId, slid: Lid, dlid: Lid) -> Option<PathRecord> {
         let (asked, has) = (&self.asked, |component: u32| self.mask.has(component));
         let route = Route::walk(self.directory, source, dlid)?;
-        let reversible = Route::walk(self.directory, destination, slid).is_some();
         let levels = &self.directory.facts().service_levels;
         let sl = levels.choose(source, dlid, self.half, has(PathRecord::SL).then_some(asked.sl))?;
+        // Replies come back by the SLID, on the service level of the request.
+        let answered = levels.choose(destination, slid, self.half, Some(sl)).is_some();
+        let reversible = answered && Route::walk(self.directory, destination, slid).is_some();
         let no_raw = !(has(PathRecord::RAW_TRAFFIC) && asked.raw_traffic);
         let can_return = reversible || !(has(PathRecord::REVERSIBLE) && asked.reversible);
         let partition = !has(PathRecord::P_KEY) || asked.p_key & 0x7FFF == DEFAULT_P_KEY & 0x7FFF;

@@ -59,6 +59,16 @@ struct Draining {
     reported: PortMask,
 }
 
+/// Rounds that lie so far back, at most, may come from late copies of what a manager once asked.
+const RECENT: i32 = 1 << 22;
+
+/// Whether a round is a new one to a device that knows `known`, 0 for none. Numbers go round, and a manager that was started
+/// anew may begin low: what is neither ahead nor just behind is new.
+fn is_newer(known: u32, told: u32) -> bool {
+    let ahead = told.wrapping_sub(known) as i32;
+    known == 0 || ahead > 0 || ahead < -RECENT
+}
+
 /// The agents of all devices.
 pub struct Agents {
     /// Some agent must hear of departing packets.
@@ -196,7 +206,7 @@ impl Sim {
     // Flush.
 
     fn enter_flush(&mut self, node: u32, round: u32) {
-        if self.agents.flushing[node as usize].round < round {
+        if is_newer(self.agents.flushing[node as usize].round, round) {
             for lane in self.lanes_of(node) {
                 self.agents.stood[lane as usize] = 0;
             }
@@ -269,7 +279,7 @@ impl Sim {
     }
 
     fn enter_drain(&mut self, node: u32, token: &DrainToken) {
-        if self.agents.draining[node as usize].round < token.round {
+        if is_newer(self.agents.draining[node as usize].round, token.round) {
             self.watch(node);
             let fresh = Draining { round: token.round, lanes: token.lanes, ..Draining::default() };
             self.agents.draining[node as usize] = fresh;
@@ -450,5 +460,20 @@ impl Sim {
             }
         }
         mask
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_newer;
+
+    #[test]
+    fn rounds_that_were_just_there_are_old_and_all_others_new() {
+        for (known, told) in [(0, 5), (5, 6), (u32::MAX - 1, 3), (1 << 31, 110), (4_000_000_000, 32)] {
+            assert!(is_newer(known, told), "{known}, {told}");
+        }
+        for (known, told) in [(5, 5), (6, 5), (3, u32::MAX), (1 << 30, (1 << 30) - 4_000_000)] {
+            assert!(!is_newer(known, told), "{known}, {told}");
+        }
     }
 }

@@ -67,14 +67,12 @@ pub(super) async fn bring_up<T: Transport>(
     }
     let top = fabric.max_lid().unwrap_or_default();
     let standing = standing::read(manager, &fabric, &found.port_states, sm, top).await?;
-    match adoptable(found, &fabric, &standing, (&wanted, &function)) {
+    match adoptable(found, &fabric, &standing) {
         Ok(()) => {
-            // Tables of others are used as they were proved: by everybody, on any path.
-            let ways = function.path_layers().filter(|_| is_ours(&fabric, &standing.tables, &wanted));
-            let common = common(&fabric, sm, standing.half, ways);
+            // Who sends by which path of them cannot be read back: they were proved for everybody, on any.
+            let common = common(&fabric, sm, standing.half, None);
             configure(manager, config, &fabric, &every_port(&fabric), &common).await?;
-            let layers = if ways.is_some() { function.layers() } else { 1 };
-            let running = running(fabric, sm, standing.tables, (layers, ways.cloned()), standing.half);
+            let running = running(fabric, sm, standing.tables, (1, None), standing.half);
             Ok(BroughtUp { running, arrival: Arrival::Adopted, root: None })
         }
         Err(why) if config.takeover == Takeover::Rewrite => {
@@ -130,12 +128,7 @@ fn running(
 
 /// Whether the tables that a subnet runs on may stay in force: LIDs as they are wanted, the SL-to-VL tables of the
 /// steady state, and forwarding tables that are proved on both halves: nobody knows who sends on which.
-fn adoptable(
-    found: &Discovered,
-    fabric: &Fabric,
-    standing: &Standing,
-    (wanted, function): (&SubnetTables, &RoutingFunction),
-) -> Result<(), String> {
+fn adoptable(found: &Discovered, fabric: &Fabric, standing: &Standing) -> Result<(), String> {
     let lanes = Lanes::of_fabric(fabric);
     if let Some(port) = fabric.lid_ports().find(|&port| {
         let (held, wanted) = (found.fabric.port(port), fabric.port(port));
@@ -160,15 +153,9 @@ fn adoptable(
     if let Some((id, _)) = nodes.find(|(id, _)| *standing.tables.sl_to_vl[id.index()] != steady) {
         return Err(format!("{} has other SL-to-VL tables than SL mod {}", fabric.describe_node(id), lanes.all.len()));
     }
-    let ways = function.path_layers().filter(|_| is_ours(fabric, &standing.tables, wanted));
-    verify::prove_tables(fabric, &standing.tables, &Scope::of(&[Half::Lower, Half::Upper]).by(ways))
+    verify::prove_tables(fabric, &standing.tables, &Scope::of(&[Half::Lower, Half::Upper]))
         .map(|_| ())
         .map_err(|refusal| refusal.to_string())
-}
-
-/// Whether tables are those that the engine gives here, so that who sends by which path is known.
-fn is_ours(fabric: &Fabric, standing: &SubnetTables, wanted: &SubnetTables) -> bool {
-    fabric.switches().all(|switch| standing.lfts[switch.index()] == wanted.lfts[switch.index()])
 }
 
 /// Writes everything: settings and ARMED, tables, then ACTIVE.

@@ -51,6 +51,9 @@ pub struct Service<T> {
     retry_ns: Option<u64>,
     /// A change has ended, and the retired half does not follow yet.
     mirror_due: bool,
+    /// The last change was one between routing functions that everybody may use on any path: a host that never asked again
+    /// may be heard on the retired half, whatever it goes on sending.
+    may_open: bool,
 }
 
 /// Why a service ended.
@@ -110,6 +113,7 @@ impl<T: Transport> Service<T> {
             pace: Pace::new(household.pace),
             retry_ns,
             mirror_due: false,
+            may_open: true,
         };
         service.show();
         service.publish(household);
@@ -297,6 +301,8 @@ impl<T: Transport> Service<T> {
         let prepared = self.driver.prepare(Arc::new(after))?;
         self.foretell(household, &prepared);
         let hops = prepared.plan.plan().drain_depth();
+        let draft = prepared.plan.plan().draft();
+        self.may_open = draft.old_ways.is_none() && draft.new_ways.is_none();
         self.driver.subnet_mut().manager.ways_are(hops);
         let report = self.changing(household, move |driver| Box::pin(driver.run(prepared))).await;
         let report = report.inspect_err(|_| self.mirror_due = true)?;
@@ -364,7 +370,10 @@ impl<T: Transport> Service<T> {
             plan::writes_between(&running.alive, Some(&running.tables), &lfts, Lanes::of_fabric(fabric).steady());
         let manager = &mut self.driver.subnet_mut().manager;
         manager.apply(&running.alive, &writes, crate::subnet::Order::Any).await?;
-        manager.open_ends(&running.alive).await?;
+        // With paths or layers that are not everybody's, those who never asked again would send on what was proved for others.
+        if self.may_open {
+            manager.open_ends(&running.alive).await?;
+        }
         self.driver.tables_are(lfts);
         Ok(())
     }

@@ -75,6 +75,8 @@ pub fn prove_tables(fabric: &Fabric, tables: &SubnetTables, scope: &Scope) -> Re
     let sending = Sending { injected, ways: [ways.clone(), ways] };
     let case = Case::steady(fabric, tables, sending, &scope.stranded, scope.switches);
     check_tables(&case)?;
+    let taking_part = |port: &PortId| !case.stranded[port.index()];
+    check_ways(fabric, &case.stages[0], &fabric.end_ports().filter(taking_part).collect::<Vec<_>>())?;
     let judged = judge(&case, fabric, false)?;
     Ok(TableProof { statistics: judged.statistics, order: judged.order })
 }
@@ -120,7 +122,39 @@ pub(super) fn case_of(transition: &impl Transition) -> Result<Option<Case<'_>>, 
     case.stages.extend(waves);
     case.welcome(&transition.newcomers());
     check_tables(&case)?;
+    check_everybody_sends(&case, surviving)?;
     Ok(Some(case))
+}
+
+/// Whoever takes part before the change has a path to everybody else, and so has, once the other half is sent on, whoever
+/// the new routing leads to. A source without any path would be one of which nothing is proved.
+fn check_everybody_sends(case: &Case<'_>, surviving: &Fabric) -> Result<(), Refusal> {
+    let before: Vec<PortId> = case.fabric.end_ports().filter(|port| !case.newcomer[port.index()]).collect();
+    check_ways(case.fabric, &case.stages[0], &before)?;
+    for half in [Half::Lower, Half::Upper].into_iter().filter(|&half| !case.stages[0].injects(half)) {
+        let Some(stage) = case.stages.iter().position(|facts| facts.injects(half)) else { continue };
+        let mut facts = case.stages[stage].clone();
+        facts.injected[half.other().index()] = false;
+        let led_to = |port: &PortId| !case.stranded[port.index()] && case.admits(*port, stage, half);
+        check_ways(case.fabric, &facts, &surviving.end_ports().filter(led_to).collect::<Vec<_>>())?;
+    }
+    Ok(())
+}
+
+/// Where it is said who sends by which path, each of `ports` has one to every other, by a LID that there is.
+fn check_ways(fabric: &Fabric, facts: &WaveFacts<'_>, ports: &[PortId]) -> Result<(), Refusal> {
+    for half in [Half::Lower, Half::Upper].into_iter().filter(|&half| facts.injects(half)) {
+        let ways = &facts.ways[half.index()];
+        for &owner in ports.iter().filter(|_| !ways.is_empty()) {
+            let lids = fabric.half_lids(owner, half).count();
+            let open = |source: PortId| ways.iter().any(|ways| ways.ways(source, owner).any(|(path, _)| path < lids));
+            if let Some(&source) = ports.iter().find(|&&source| source != owner && !open(source)) {
+                let (source, owner) = (fabric.describe_port(source), fabric.describe_port(owner));
+                return Err(precondition(&facts.name, format!("{source} has no path to {owner} on the {half} half")));
+            }
+        }
+    }
+    Ok(())
 }
 
 impl<'a> Case<'a> {

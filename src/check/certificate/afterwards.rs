@@ -8,7 +8,7 @@ use super::net::{End, Net};
 use crate::fabric::PortId;
 use crate::ids::{Half, Lid, PortNum};
 use crate::plan::Plan;
-use crate::tables::SubnetTables;
+use crate::tables::{PathLayers, SubnetTables};
 
 /// The name of that moment.
 const AFTERWARDS: &str = "afterwards";
@@ -28,12 +28,37 @@ pub(super) fn check(plan: &Plan, net: &Net) -> Result<(), CertificateFault> {
     draft.stranded.iter().for_each(|port| takes_part[port.index()] = false);
     let tables = plan.tables_at(plan.waves().len());
     let afterwards = Afterwards { plan, net, tables, takes_part };
+    let before: Vec<PortId> = draft.before.end_ports().filter(|&port| !plan.has_come(port)).collect();
+    check_open(plan, draft.old_ways.as_deref(), draft.old, ("steady", &before))?;
     let mut seen = vec![None; net.switches.len()];
     for half in [Half::Lower, Half::Upper].into_iter().filter(|&half| afterwards.is_sent_on(half)) {
+        let ends: Vec<PortId> = afterwards.ends().collect();
+        check_open(plan, draft.new_ways.as_deref(), half, (AFTERWARDS, &ends))?;
         for owner in afterwards.ends() {
             for (path, lid) in draft.before.half_lids(owner, half).enumerate() {
                 afterwards.check_ways((lid, path), owner, &mut seen)?;
             }
+        }
+    }
+    Ok(())
+}
+
+/// Where it is said who sends by which path, each of some ports has one to every other, by a LID that there is.
+fn check_open(
+    plan: &Plan,
+    ways: Option<&PathLayers>,
+    half: Half,
+    (moment, ports): (&str, &[PortId]),
+) -> Result<(), CertificateFault> {
+    let Some(ways) = ways else { return Ok(()) };
+    let fabric = &*plan.draft().before;
+    for &owner in ports {
+        let lids = fabric.half_lids(owner, half).count();
+        let shut = |source: PortId| source != owner && !(0..lids).any(|path| ways.layer(source, owner, path).is_some());
+        if let Some(&source) = ports.iter().find(|&&source| shut(source)) {
+            let (source, owner) = (fabric.describe_port(source), fabric.describe_port(owner));
+            let what = format!("{source} has no path to {owner} on the {half} half");
+            return Err(CertificateFault::Plan { wave: moment.to_string(), what });
         }
     }
     Ok(())

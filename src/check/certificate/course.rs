@@ -47,7 +47,7 @@ impl<'a> Course<'a> {
             name: "steady".to_string(),
             tables: [plan.tables_at(0); 2],
             injected: state.sent,
-            ways: state.ways(true, false),
+            ways: state.ways(false),
             empty: VlSet::EMPTY,
             gone: [false; 2],
             drains: None,
@@ -79,7 +79,7 @@ struct State<'a> {
     sent: [bool; 2],
     /// Whether sources confirmed the last half that they were told.
     moved: bool,
-    /// Whether no port let data pass at some time before: who sends now has asked anew.
+    /// Whether no port let data pass at some time before.
     stopped: bool,
     empty: VlSet,
     gone: [bool; 2],
@@ -120,15 +120,15 @@ impl<'a> State<'a> {
         let (empty, gone) = (self.empty, self.gone);
         self.sent = [0, 1].map(|half| self.sent[half] || injected[half]);
         let stops = self.is_stopped(tables[1]);
-        let ways = self.ways(!self.stopped, !stops);
+        let ways = self.ways(!stops || self.stopped);
         self.stopped |= stops;
         let drains = self.pass(course, index, wave)?;
         Ok(Moment { name: wave.name.clone(), tables, injected, ways, empty, gone, drains })
     }
 
-    /// Who may send by which path: on two halves each keeps its own; on one, sources follow the old routing, the new one,
-    /// or either.
-    fn ways(&self, old_too: bool, new_too: bool) -> [Vec<&'a PathLayers>; 2] {
+    /// Who may send by which path: on two halves each keeps its own; on one, sources follow the old routing at first, and
+    /// either of both once something was written: nobody tells them.
+    fn ways(&self, new_too: bool) -> [Vec<&'a PathLayers>; 2] {
         let draft = self.plan.draft();
         let (old, new) = (draft.old_ways.as_deref(), draft.new_ways.as_deref());
         let mut ways: [Vec<&PathLayers>; 2] = Default::default();
@@ -136,7 +136,7 @@ impl<'a> State<'a> {
             ways[draft.old.index()].extend(old);
             ways[draft.new.index()].extend(new);
         } else {
-            let followed = [old_too.then_some(old), new_too.then_some(new)];
+            let followed = [Some(old), new_too.then_some(new)];
             // One that allows everything makes the other void.
             ways[draft.new.index()] = followed.into_iter().flatten().collect::<Option<Vec<_>>>().unwrap_or_default();
         }

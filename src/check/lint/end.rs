@@ -133,8 +133,8 @@ fn check_restored(plan: &Plan, findings: &mut Findings) {
     }
 }
 
-/// Service level s on the lane of rank s mod V.
+/// The service level of rank r in its half on the lane of rank r mod V.
 fn usual(lanes: Lanes) -> SlToVl {
     let all: Vec<_> = lanes.all.iter().collect();
-    SlToVl::from_fn(|sl: Sl| all.get(sl.index() % all.len().max(1)).copied().unwrap_or_default())
+    SlToVl::from_fn(|sl: Sl| all.get(Half::rank(sl) % all.len().max(1)).copied().unwrap_or_default())
 }

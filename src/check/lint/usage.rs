@@ -1,9 +1,10 @@
 //! Nothing is touched that is in use, nobody is forgotten.
 
 use super::{Findings, Rule};
+use crate::fabric::PortId;
 use crate::ids::{Half, Lid, PortNum};
 use crate::plan::{Phase, Plan, Scheme, Wave};
-use crate::tables::{LFT_BLOCK, PortState, Write};
+use crate::tables::{LFT_BLOCK, PortState, Write, address};
 use std::collections::BTreeSet;
 
 pub(super) fn check(plan: &Plan, findings: &mut Findings) {
@@ -101,7 +102,9 @@ fn check_manager(plan: &Plan, wave: &Wave, findings: &mut Findings) {
             _ => None,
         })
         .collect();
-    for port in fabric.lid_ports().filter(|port| !told.contains(port)) {
+    let ways = plan.draft().new_ways.as_deref();
+    let reaches = |port: &PortId| address(fabric, ways, *port, sm, new).is_some();
+    for port in fabric.lid_ports().filter(reaches).filter(|port| !told.contains(port)) {
         let what = format!("{} is not told where the SM is on the {new} half", fabric.describe_port(port));
         findings.wave(Rule::EverySource, &wave.name, what);
     }

@@ -140,14 +140,18 @@ impl Names<'_> {
     fn ways(&self, row: WaysRow) -> Read<PathLayers> {
         let destinations = self.ports(&row.destinations)?;
         let sources: Vec<_> = row.groups.iter().map(|group| self.ports(&group.sources)).collect::<Read<_>>()?;
+        if !(1..=64).contains(&row.paths) {
+            return Err(format!("{} paths to each destination: expected 1 to 64", row.paths));
+        }
+        let expected = destinations.len() * row.paths;
+        if let Some(group) = row.groups.iter().position(|group| group.layers.len() != expected) {
+            let layers = row.groups[group].layers.len();
+            return Err(format!("group {group} has {layers} layers, expected {expected}"));
+        }
         let mut ways = PathLayers::by_groups(self.0, &sources, &destinations, row.paths);
         for (group, GroupLayers { layers, .. }) in row.groups.iter().enumerate() {
-            let expected = destinations.len() * row.paths;
-            if layers.len() != expected {
-                return Err(format!("group {group} has {} layers, expected {expected}", layers.len()));
-            }
             for (slot, digit) in layers.chars().enumerate() {
-                match digit.to_digit(16) {
+                match digit.to_digit(16).filter(|_| !digit.is_ascii_uppercase()) {
                     Some(15) => {}
                     Some(layer) if layer < 8 => ways.open(group, slot / row.paths, slot % row.paths, layer as u8),
                     _ => return Err(format!("group {group}: `{digit}` is no layer: expected 0 to 7, or f for none")),

@@ -1,6 +1,6 @@
 //! Scheme `double`: the Double Scheme (Pinkston, Zafar, Duato), in five phases (docs/PROTOCOL.md).
 //!
-//! *Restore* puts every service level back to SL mod V, those of the retired half too: nobody uses them until they are
+//! *Restore* puts every service level back to the lane of its rank in its half, mod V, those of the retired half too: nobody uses them until they are
 //! spare in the next change, and the tables are then the same before and after every change.
 
 use super::{PlanInput, differs, lane_notes, lft_writes, manager_at, new_port_writes, port_writes, sl_to_vl_writes};

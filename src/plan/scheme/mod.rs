@@ -244,11 +244,10 @@ fn welcome_writes(input: &PlanInput, half: Half) -> Vec<Write> {
 }
 
 /// What tells a port by which LID and service level of a half it reaches the subnet manager; none where the manager's port
-/// has no such LID. A port that the new routing omits is told of the first ones, which it has no use for.
+/// has no such LID, or the new routing gives the port no path there.
 fn manager_at(input: &PlanInput, port: PortId, half: Half) -> Option<Write> {
     let fabric = &*input.surviving;
-    let own = address(fabric, input.new_ways.as_deref(), port, input.sm, half);
-    let (lid, sl) = own.or_else(|| address(fabric, None, port, input.sm, half))?;
+    let (lid, sl) = address(fabric, input.new_ways.as_deref(), port, input.sm, half)?;
     Some(Write::MasterSm { port, lid, sl })
 }
 

@@ -98,14 +98,6 @@ impl Table {
         self.rows.push(Row { name: name.into(), cells });
     }
 
-    /// The same without bands.
-    pub(super) fn opened(mut self) -> Table {
-        for cell in self.rows.iter_mut().flat_map(|row| &mut row.cells) {
-            *cell = Cell::open(cell.paper, cell.ours, cell.decimals);
-        }
-        self
-    }
-
     /// Its cells, with the names of row and column.
     pub fn cells(&self) -> impl Iterator<Item = (&str, &str, &Cell)> {
         self.rows.iter().flat_map(|row| {

@@ -66,7 +66,7 @@ const RECENT: i32 = 1 << 22;
 /// anew may begin low: what is neither ahead nor just behind is new.
 fn is_newer(known: u32, told: u32) -> bool {
     let ahead = told.wrapping_sub(known) as i32;
-    known == 0 || ahead > 0 || ahead < -RECENT
+    known == 0 || !(-RECENT..=0).contains(&ahead)
 }
 
 /// The agents of all devices.

@@ -269,10 +269,10 @@ fn within_reach(fabric: &Fabric, sm: PortId) -> Fabric {
     fabric.without_nodes(&lost)
 }
 
-/// Paths to each destination: one for each LID of a half, at the end port that has most.
+/// Paths to each destination: one for each LID of a half, at the end port that has fewest; others repeat them.
 fn paths(fabric: &Fabric) -> usize {
     let halves = fabric.end_ports().map(|port| usize::from(fabric.port(port).lmc.lids() / 2));
-    halves.max().unwrap_or(1).max(1)
+    halves.min().unwrap_or(1).max(1)
 }
 
 fn draw_up(

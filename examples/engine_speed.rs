@@ -8,10 +8,11 @@
 //! lines; its time is that between its log's `building routing with` and the line that ends it, `tables configured` or
 //! a failure: the writes are made and queued by then, not sent. The memory is its peak by then. Both are times on the
 //! wall, side by side with processor time; OpenSM's is read when these lines appear, in hundredths of a second.
-#![allow(dead_code)] // The plumbing is shared with a test, which needs other parts of it.
 
+#[allow(dead_code)] // Shared with another example, which needs other parts of it.
 #[path = "ibdmchk_agreement/process.rs"]
 mod process;
+#[allow(dead_code)] // Shared with a test, which needs other parts of it.
 #[path = "../tests/real/subnet.rs"]
 mod subnet;
 

@@ -16,7 +16,7 @@ pub use bring_up::{BringUp, BringUpError, data_vls, manager_port, vl_ladder};
 pub use captures::{Captures, CapturesError, Departure, Drawn, draw};
 pub use engine::{Realised, engine_named};
 pub use lid_survey::{Computed, assign_needed};
-pub use routed::{LmcWish, RouteInput, Routed, RoutedError, route};
+pub use routed::{LmcWish, RouteInput, Routed, route};
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, VlSet};

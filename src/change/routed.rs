@@ -3,42 +3,10 @@
 use super::{BringUp, BringUpError, data_vls};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid, Lmc, Sl};
-use crate::lid::{self, LidError, Needs};
-use crate::routing::{Demand, Engine, MOST_LAYERS, RouteError};
+use crate::lid::{self, Needs};
+use crate::routing::{Demand, Engine, MOST_LAYERS};
 use crate::tables::{RoutingFunction, SubnetTables};
 use crate::verify::{self, Refusal, Scope, TableProof};
-
-/// Why a fabric cannot be routed.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum RoutedError {
-    /// Lanes and LIDs.
-    #[error(transparent)]
-    BringUp(#[from] BringUpError),
-    /// The engine failed.
-    #[error("routing the fabric: {0}")]
-    Route(#[from] RouteError),
-    /// LIDs do not suffice.
-    #[error("assigning LIDs: {0}")]
-    Lids(#[from] LidError),
-    /// The LMC asked for is too small for the function.
-    #[error(
-        "{engine} needs {needed} LIDs in each half for {port}, and LMC {lmc} gives {given}: LMC {least} is the least that does"
-    )]
-    FewLids {
-        /// The engine.
-        engine: &'static str,
-        /// The destination that needs most.
-        port: String,
-        /// LIDs that it needs in each half.
-        needed: usize,
-        /// What it has.
-        given: usize,
-        /// The LMC.
-        lmc: Lmc,
-        /// The LMC that would do.
-        least: u32,
-    },
-}
 
 /// A fabric to route.
 #[derive(Clone, Copy)]
@@ -90,7 +58,7 @@ pub struct Routed {
 ///
 /// # Errors
 /// Lanes, LIDs or an engine that do not suffice.
-pub fn route(input: RouteInput<'_>) -> Result<Routed, RoutedError> {
+pub fn route(input: RouteInput<'_>) -> Result<Routed, BringUpError> {
     let asked = input.lmc.least();
     let ready = BringUp { data_vls: input.data_vls, optimised_sl_to_vl: None, lmc: asked }.equip(input.fabric)?;
     let lanes = data_vls(&ready);
@@ -99,33 +67,12 @@ pub fn route(input: RouteInput<'_>) -> Result<Routed, RoutedError> {
     let function = input.engine.route(&ready, &demand)?;
     let fabric = match input.lmc {
         LmcWish::Least(_) => ready,
-        LmcWish::Common => lid::assign(&ready, least_lmc(&function))?,
+        LmcWish::Common => lid::assign(&ready, Needs::of(&ready, &function)?.largest(&ready))?,
         LmcWish::Each => lid::assign_each(&ready, &Needs::of(&ready, &function)?)?,
     };
-    check_lids(&fabric, &function)?;
+    lid::check_fits(&fabric, &function)?;
     let tables = lid::bring_up(&fabric, &function, lanes);
     Ok(Routed { fabric, function, tables, data_vls: lanes })
-}
-
-/// The least LMC that gives each half as many LIDs as the function needs: 1 + ⌈lg k⌉, and 7 where even that is too few.
-fn least_lmc(function: &RoutingFunction) -> Lmc {
-    let most = (0..function.destinations().len()).map(|destination| function.needed(destination)).max();
-    Lmc::masked(half_bits(most.unwrap_or(1)).min(6) as u8 + 1)
-}
-
-/// ⌈lg k⌉.
-fn half_bits(needed: usize) -> u32 {
-    needed.max(1).next_power_of_two().trailing_zeros()
-}
-
-fn check_lids(fabric: &Fabric, function: &RoutingFunction) -> Result<(), RoutedError> {
-    let ports = function.destinations().iter().enumerate();
-    let ends = ports.filter(|&(_, &port)| !fabric.node(fabric.port(port).node).is_switch());
-    let needy = ends.map(|(rank, &port)| (function.needed(rank), fabric.half_lids(port, Half::Lower).count(), port));
-    let Some((needed, given, port)) = needy.filter(|(needed, given, _)| needed > given).max() else { return Ok(()) };
-    let (engine, lmc) = (function.engine(), fabric.port(port).lmc);
-    let least = half_bits(needed) + 1;
-    Err(RoutedError::FewLids { engine, port: fabric.describe_port(port), needed, given, lmc, least })
 }
 
 impl Routed {
@@ -176,7 +123,7 @@ mod tests {
         lmc.map_or(LmcWish::Common, |lmc| LmcWish::Least(Lmc::masked(lmc)))
     }
 
-    fn routed(lmc: Option<u8>) -> Result<Routed, RoutedError> {
+    fn routed(lmc: Option<u8>) -> Result<Routed, BringUpError> {
         let engine = UpDown::default();
         route(RouteInput { fabric: &ring(), engine: &engine, data_vls: 4, lmc: wish(lmc) })
     }

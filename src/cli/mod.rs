@@ -41,6 +41,8 @@ Examples:
   reconfig check change.plan
   reconfig audit opensm-subnet.lst --fdbs opensm.fdbs
   reconfig route fabric.ibnetdiscover --engine up-down -o routed/
+  reconfig lids fabric.ibnetdiscover --engine shortest-widest --compare
+  reconfig reproduce seed-002 --table 1 --fabrics 2
   reconfig fabric show fabric.ibnetdiscover
   reconfig fabric generate fat-tree:4,2 -o fat-tree-4-2.ibnetdiscover
   reconfig completions bash > ~/.local/share/bash-completion/completions/reconfig

@@ -75,7 +75,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         let schema = "reconfig.reproduction/1";
         output::print_json(&Document { schema, study, fabrics, seed, inside, banded, tables: &tables })?;
     } else {
-        output::print(&report::reproduction(&tables))?;
+        output::print(&report::reproduction(&request, &tables))?;
     }
     Ok((inside == banded).into())
 }

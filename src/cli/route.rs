@@ -7,7 +7,7 @@ use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
 use super::output::Batch;
 use super::{Common, output};
-use crate::change::{self, BringUpError, LmcWish, Realised, RouteInput, Routed, RoutedError};
+use crate::change::{self, BringUpError, LmcWish, Realised, RouteInput, Routed};
 use crate::fabric::Fabric;
 use crate::fabric::format::{self, Format};
 use crate::ids::Lmc;
@@ -191,7 +191,7 @@ impl Arguments {
     fn route(&self, fabric: &Fabric, engine: &dyn Engine) -> Result<Routed, Failure> {
         let input = RouteInput { fabric, engine, data_vls: choice::data_vls(self.choice.vls)?, lmc: self.lmc.0 };
         change::route(input).map_err(|error| match error {
-            RoutedError::BringUp(BringUpError::NoSwitch) | RoutedError::FewLids { .. } => Failure::input(error),
+            BringUpError::NoSwitch | BringUpError::Fit(_) => Failure::input(error),
             _ => Failure::undone(error),
         })
     }
@@ -200,9 +200,18 @@ impl Arguments {
 impl EngineChoice {
     /// The engine named.
     pub(super) fn kind(&self, fabric: &Fabric) -> Result<EngineKind, Failure> {
-        let root = self.root.as_ref().map(|name| find_node(fabric, name)).transpose()?;
-        let parameters = Parameters { root, seed: self.seed };
-        routing::engine_named(self.engine.as_deref().unwrap_or(ENGINES[0].name), &parameters).map_err(Failure::input)
+        let name = self.engine.as_deref().unwrap_or(ENGINES[0].name);
+        let root = self.root.as_ref().map(|root| find_node(fabric, root)).transpose()?;
+        if let Some(root) = root {
+            if !ENGINES.iter().any(|entry| entry.name == name && entry.rooted) {
+                return Err(Failure::input(anyhow!("engine {name} has no root: leave out --root")));
+            }
+            if !fabric.node(root).is_switch() {
+                let root = fabric.describe_node(root);
+                return Err(Failure::input(anyhow!("--root: {root} is no switch")));
+            }
+        }
+        routing::engine_named(name, &Parameters { root, seed: self.seed }).map_err(Failure::input)
     }
 
     fn engine(&self, fabric: &Fabric) -> Result<Box<dyn Engine>, Failure> {

@@ -320,7 +320,7 @@ fn told(error: ScenarioError) -> Failure {
             Failure::input(error)
         }
         ScenarioError::NoSuchSwitch { .. } | ScenarioError::NoCable { .. } => Failure::input(error),
-        ScenarioError::BringUp(BringUpError::Manager { .. }) => Failure::input(error),
+        ScenarioError::BringUp(BringUpError::Manager { .. } | BringUpError::Fit(_)) => Failure::input(error),
         _ => Failure::undone(error),
     }
 }

@@ -91,25 +91,33 @@ pub enum LidError {
     },
 }
 
-/// The fabric with LIDs that give every end port 2^`lmc` of them at least. The captured LIDs are kept where they already
-/// do; otherwise all are numbered anew: end ports in index order from the first aligned base, switches in the gap
-/// before it and behind the last.
+/// The fabric with LIDs that give every end port 2^`lmc` of them at least. Ports whose captured LIDs do keep them, and the
+/// others get free ones. Where no end port's do, or the others find no room beside, all are numbered anew: end ports in
+/// index order from the first aligned base, switches in the gap before it and behind the last.
 ///
 /// # Errors
 /// Unicast LIDs that do not suffice, or a switch whose table is too short.
 pub fn assign(fabric: &Fabric, lmc: Lmc) -> Result<Fabric, LidError> {
-    let assigned = if suffices(fabric, lmc) { fabric.clone() } else { number_anew(fabric, lmc)? };
+    let assigned = if suffices(fabric, lmc) {
+        fabric.clone()
+    } else if fabric.end_ports().any(|port| is_enough(fabric, port, lmc)) {
+        assign_stable(fabric, lmc, &Guid2Lid::new()).or_else(|_| number_anew(fabric, lmc))?
+    } else {
+        number_anew(fabric, lmc)?
+    };
     check_capacity(&assigned, lmc)?;
     Ok(assigned)
 }
 
 /// Whether every port that needs a LID has one, and every end port enough of them, aligned.
 pub fn suffices(fabric: &Fabric, lmc: Lmc) -> bool {
-    fabric.lid_ports().all(|id| {
-        let port = fabric.port(id);
-        let aligned = port.lid.is_some_and(|lid| lid.0 % port.lmc.lids() == 0);
-        aligned && (port.lmc >= lmc || fabric.node(port.node).is_switch())
-    })
+    fabric.lid_ports().all(|port| is_enough(fabric, port, lmc))
+}
+
+fn is_enough(fabric: &Fabric, id: PortId, lmc: Lmc) -> bool {
+    let port = fabric.port(id);
+    let aligned = port.lid.is_some_and(|lid| lid.0 % port.lmc.lids() == 0);
+    aligned && (port.lmc >= lmc || fabric.node(port.node).is_switch())
 }
 
 fn number_anew(fabric: &Fabric, lmc: Lmc) -> Result<Fabric, LidError> {

@@ -93,13 +93,14 @@ impl Needs {
         fabric.lid_ports().map(|port| (port, self.lmc(fabric, port))).collect()
     }
 
-    fn largest(&self, fabric: &Fabric) -> Lmc {
+    /// The LMC of the end port that needs most.
+    pub fn largest(&self, fabric: &Fabric) -> Lmc {
         fabric.lid_ports().map(|port| self.lmc(fabric, port)).max().unwrap_or_default()
     }
 }
 
-/// The fabric with LIDs that meet `needs`. The captured ones are kept where they already do; otherwise all are numbered
-/// anew, each port with the smallest LMC that does.
+/// The fabric with LIDs that meet `needs`. Ports whose captured LIDs do keep them, and the others get free ones, each with the
+/// smallest LMC that does; where they find no room beside, all are numbered anew.
 ///
 /// # Errors
 /// Unicast LIDs that do not suffice, or a switch whose table is too short.
@@ -107,7 +108,8 @@ pub fn assign_each(fabric: &Fabric, needs: &Needs) -> Result<Fabric, LidError> {
     let assigned = if needs.are_met(fabric) {
         fabric.clone()
     } else {
-        Assignment::new(fabric, needs.wanted(fabric), &[]).filled()?
+        let beside = assign_beside(fabric, needs, &Guid2Lid::new(), &[]);
+        beside.or_else(|_| Assignment::new(fabric, needs.wanted(fabric), &[]).filled())?
     };
     check_capacity(&assigned, needs.largest(fabric))?;
     Ok(assigned)

@@ -89,23 +89,17 @@ pub struct TooFewLids {
     pub needed: usize,
 }
 
-/// Sees that each destination has a LID in each half for every path that some source needs.
+/// Sees that each end port among the destinations has a LID in each half for every path that some source needs.
 ///
 /// # Errors
-/// The first port that has too few.
+/// The port that lacks most.
 pub fn check_fits(fabric: &Fabric, function: &RoutingFunction) -> Result<(), TooFewLids> {
-    if function.path_layers().is_none() {
-        return Ok(());
-    }
-    for (destination, &port) in function.destinations().iter().enumerate() {
-        let offered = fabric.half_lids(port, Half::Lower).count().max(1);
-        let needed = function.needed(destination);
-        if needed > offered {
-            let port = fabric.describe_port(port);
-            return Err(TooFewLids { port, engine: function.engine(), offered, needed });
-        }
-    }
-    Ok(())
+    let ends = function.destinations().iter().enumerate();
+    let ends = ends.filter(|&(_, &port)| !fabric.node(fabric.port(port).node).is_switch());
+    let held = |port| fabric.half_lids(port, Half::Lower).count();
+    let lacking = ends.map(|(rank, &port)| (function.needed(rank), held(port), port));
+    let Some((needed, offered, port)) = lacking.filter(|(needed, held, _)| needed > held).max() else { return Ok(()) };
+    Err(TooFewLids { port: fabric.describe_port(port), engine: function.engine(), offered, needed })
 }
 
 /// In the steady state the service level of rank r in its half takes lane r mod `vls` everywhere.

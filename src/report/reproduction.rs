@@ -1,12 +1,14 @@
 //! Published tables beside ours.
 
 use super::screen::{line, number, show, table};
-use crate::reproduce::{Band, Cell, Table};
+use crate::reproduce::{Band, Cell, Request, Table};
 use comfy_table::Cell as Field;
 
 /// Every table with each figure as `paper → ours`, those outside their bands marked, and how many are inside.
-pub fn reproduction(tables: &[Table]) -> String {
+pub fn reproduction(request: &Request, tables: &[Table]) -> String {
     let mut text = String::new();
+    let Request { study, fabrics, seed, .. } = request;
+    line(&mut text, format_args!("{}; {fabrics} fabrics a row, from seed {seed}\n", study.paper()));
     for one in tables {
         line(&mut text, format_args!("{}: {}", one.name, one.title));
         let mut screen = table();

@@ -61,6 +61,17 @@ impl Study {
         }
     }
 
+    /// Whose tables they are.
+    pub fn paper(self) -> &'static str {
+        match self {
+            Study::Seed000 => {
+                "López, Flich, Duato: Deadlock-free Routing in InfiniBand through Destination Renaming, ICPP 2001"
+            }
+            Study::Seed002 => "Nienaber, Yuan, Duan: On LID Assignment in InfiniBand Networks, ANCS 2007",
+            Study::Optimum => "each heuristic of Nienaber, Yuan, Duan (ANCS 2007) beside the optimum",
+        }
+    }
+
     /// How many fabrics the paper has for each row; for the optimum, how many are measured where nobody says otherwise.
     pub fn fabrics(self) -> usize {
         match self {

@@ -1,10 +1,11 @@
 //! The channels between present switches, flat: what engines that weigh channels and their dependencies run on.
 //!
-//! Switches are numbered densely as *rows* in index order. The channels out of a row stand together, in rising order of
+//! Switches are numbered as the rows of [`SwitchGraph`]. The channels out of a row stand together, in rising order of
 //! (neighbour's row, port); their rank there is the channel's *local* number. A cable from a switch to itself is left
 //! out. A dependency, from a channel into a row to one out of it, has a *slot*: a dense number, so that counts of all
 //! of them are one array (the sum of the squares of the degrees) and no hashing is needed.
 
+use super::switch_graph::SwitchGraph;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
 use std::ops::Range;
@@ -29,9 +30,7 @@ pub(super) struct Channel {
 
 /// Rows and channels of a fabric.
 pub(super) struct Net {
-    nodes: Vec<NodeId>,
-    /// By node.
-    row: Vec<u32>,
+    graph: SwitchGraph,
     /// By row: its first channel; one more at the end.
     first: Vec<u32>,
     channels: Vec<Channel>,
@@ -41,19 +40,19 @@ pub(super) struct Net {
 
 impl Net {
     pub fn of(fabric: &Fabric) -> Net {
-        let nodes: Vec<NodeId> = fabric.switches().collect();
-        let mut row = vec![NONE; fabric.node_count()];
-        nodes.iter().zip(0..).for_each(|(node, rank)| row[node.index()] = rank);
-        let mut net = Net { nodes, row, first: vec![0], channels: Vec::new(), square: vec![0] };
+        let mut net = Net { graph: SwitchGraph::of(fabric), first: vec![0], channels: Vec::new(), square: vec![0] };
         let mut channel_of = vec![NONE; fabric.port_count()];
-        for from in 0..net.nodes.len() {
+        for from in 0..net.rows() {
             let start = net.channels.len();
-            for (to, port) in net.cables(fabric, from) {
-                channel_of[port.index()] = net.channels.len() as u32;
+            let cables =
+                net.graph.neighbours(from).iter().flat_map(|next| next.ports.iter().map(|&port| (next.row, port)));
+            for (to, port) in cables {
+                if let Some(id) = fabric.port_at(net.graph.node(from), port) {
+                    channel_of[id.index()] = net.channels.len() as u32;
+                }
                 let local = (net.channels.len() - start) as u8;
                 // Its other direction is known once all channels are.
-                let port = fabric.port(port).num;
-                net.channels.push(Channel { from: from as u32, to, back: NONE, local, port });
+                net.channels.push(Channel { from: from as u32, to: to as u32, back: NONE, local, port });
             }
             let degree = net.channels.len() - start;
             net.first.push(net.channels.len() as u32);
@@ -69,22 +68,12 @@ impl Net {
         net
     }
 
-    /// The cables of a row to other rows: the neighbour and our port, in the order of channels.
-    fn cables(&self, fabric: &Fabric, row: usize) -> Vec<(u32, PortId)> {
-        let node = self.nodes[row];
-        let led = fabric.ports_of(node).filter_map(|port| fabric.neighbour(port).map(|other| (other, port)));
-        let rows = led.filter(|&(other, _)| other != node).map(|(other, port)| (self.row[other.index()], port));
-        let mut cables: Vec<(u32, PortId)> = rows.filter(|&(to, _)| to != NONE).collect();
-        cables.sort_unstable();
-        cables
-    }
-
     pub fn rows(&self) -> usize {
-        self.nodes.len()
+        self.graph.len()
     }
 
     pub fn node(&self, row: usize) -> NodeId {
-        self.nodes[row]
+        self.graph.node(row)
     }
 
     pub fn channels(&self) -> &[Channel] {
@@ -133,11 +122,6 @@ impl Net {
 
     /// The switch that delivers to a port, and by which of its ports: 0 where the port is the switch's own.
     pub fn delivery(&self, fabric: &Fabric, destination: PortId) -> Option<(usize, PortNum)> {
-        let at = |node: NodeId| Some(self.row[node.index()]).filter(|&row| row != NONE).map(|row| row as usize);
-        if let Some(row) = at(fabric.port(destination).node) {
-            return Some((row, PortNum::ZERO));
-        }
-        let last = fabric.port(fabric.peer(destination)?);
-        at(last.node).map(|row| (row, last.num))
+        self.graph.delivery(fabric, destination)
     }
 }

@@ -91,19 +91,13 @@ fn demand(stage: &Stage) -> Demand {
 fn by_pairs(stage: &Stage, ways: &PathLayers, ends: &[PortId], sends: impl Fn(PortId) -> f64) -> (Vec<f64>, f64) {
     let mut load = vec![0.0; stage.whole.port_count()];
     let mut visits = 0.0;
-    let most = stage.whole.switches().count();
     for (destination, &port) in stage.function.destinations().iter().enumerate() {
         for &source in ends.iter().filter(|&&source| source != port) {
             let Some((path, _)) = ways.ways(source, port).next() else { continue };
-            let mut at = stage.before.neighbour(source);
-            // A path longer than there are switches would be a loop, which the proof refuses later.
-            for _ in 0..most {
-                let Some(switch) = at.filter(|&node| stage.before.node(node).is_switch()) else { break };
-                let output = stage.function.output(switch, destination, path);
-                let Some(out) = output.and_then(|output| stage.before.port_at(switch, output)) else { break };
+            let Some(home) = stage.before.neighbour(source) else { continue };
+            for out in stage.function.way(&stage.before, home, destination, path) {
                 load[out.index()] += sends(source);
                 visits += 1.0;
-                at = stage.before.neighbour(out);
             }
         }
     }

@@ -428,7 +428,7 @@ impl<T: Transport> Service<T> {
         let running = self.driver.running().clone();
         let common = bring_up::common(&running.alive, running.sm, running.half, running.ways.as_ref());
         let manager = &mut self.driver.subnet_mut().manager;
-        let down = ports_to_set_up(&running.alive, |port| manager.port_info(port).cloned());
+        let down = ports_to_set_up(&running.alive, |port| manager.port_info(port));
         bring_up::configure(manager, &self.config, &running.alive, &down, &common).await
     }
 
@@ -440,10 +440,7 @@ impl<T: Transport> Service<T> {
         let fabric = &running.alive;
         let manager = &mut self.driver.subnet_mut().manager;
         let routed = |port: &PortId| running.routed.peer(*port).is_some() && fabric.peer(*port).is_some();
-        let down = |port: PortId| {
-            let state = manager.port_info(port).map(|info| info.port_state);
-            matches!(state, Some(wire::PortState::Initialize | wire::PortState::Armed))
-        };
+        let down = |port: PortId| is_down(manager.port_info(port));
         let bounced: Vec<PortId> = fabric.ports().map(|(id, _)| id).filter(routed).filter(|&port| down(port)).collect();
         if bounced.is_empty() {
             return Ok(());
@@ -546,17 +543,18 @@ fn without_recabled(known: &Fabric, found: &Fabric) -> Fabric {
     known.without_links(&gone)
 }
 
+/// Whether a port is known to be in INITIALIZE or ARMED.
+fn is_down(info: Option<&wire::PortInfo>) -> bool {
+    matches!(info.map(|info| info.port_state), Some(wire::PortState::Initialize | wire::PortState::Armed))
+}
+
 /// Cabled ports that are in INITIALIZE or ARMED, and every port with a LID of its own.
-fn ports_to_set_up(fabric: &Fabric, info: impl Fn(PortId) -> Option<wire::PortInfo>) -> Vec<PortId> {
-    let down = |port: PortId| {
-        let state = info(port).map(|info| info.port_state);
-        matches!(state, Some(wire::PortState::Initialize | wire::PortState::Armed))
-    };
+fn ports_to_set_up<'a>(fabric: &Fabric, info: impl Fn(PortId) -> Option<&'a wire::PortInfo>) -> Vec<PortId> {
     let owns = |port: PortId| {
         let at = fabric.port(port);
         let node = fabric.node(at.node);
         node.present && node.is_switch() && at.num == PortNum::ZERO
     };
-    let cabled = |port: PortId| fabric.peer(port).is_some() && down(port);
+    let cabled = |port: PortId| fabric.peer(port).is_some() && is_down(info(port));
     fabric.ports().map(|(id, _)| id).filter(|&id| cabled(id) || owns(id)).collect()
 }

@@ -45,7 +45,9 @@ impl LinkLoad {
                     |path: &usize| function.path_layers().is_none_or(|layers| layers.layer(from, to, *path).is_some());
                 for path in (0..function.paths()).filter(open) {
                     load.total += 1;
-                    load.follow(fabric, function, from, (destination, path));
+                    let home = fabric.neighbour(from).into_iter();
+                    let way = home.flat_map(|home| function.way(fabric, home, destination, path));
+                    way.for_each(|port| load.paths[port.index()] += 1);
                 }
             }
         }
@@ -73,22 +75,6 @@ impl LinkLoad {
     fn add(&mut self, fabric: &Fabric, switch: NodeId, output: PortNum) {
         if let Some(port) = fabric.port_at(switch, output) {
             self.paths[port.index()] += 1;
-        }
-    }
-
-    fn follow(
-        &mut self,
-        fabric: &Fabric,
-        function: &RoutingFunction,
-        from: PortId,
-        (destination, path): (usize, usize),
-    ) {
-        let mut at = fabric.neighbour(from);
-        for _ in 0..fabric.node_count() {
-            let Some(switch) = at.filter(|&node| fabric.node(node).is_switch()) else { return };
-            let Some(output) = function.output(switch, destination, path) else { return };
-            self.add(fabric, switch, output);
-            at = fabric.port_at(switch, output).and_then(|port| fabric.neighbour(port));
         }
     }
 }

@@ -81,6 +81,25 @@ impl RoutingFunction {
         self.path_layers.as_ref().map_or(self.paths, |layers| layers.needed(self.destinations[destination]).max(1))
     }
 
+    /// The ports by which packets leave the switches on their way, from a switch on: up to the one that leads to an end port,
+    /// or is port 0, has no cable, or there is no route. A way that goes round ends after as many ports as there are nodes.
+    pub fn way<'a>(
+        &'a self,
+        fabric: &'a Fabric,
+        from: NodeId,
+        destination: usize,
+        path: usize,
+    ) -> impl Iterator<Item = PortId> + 'a {
+        let mut at = Some(from);
+        let ports = std::iter::from_fn(move || {
+            let switch = at.take().filter(|&node| fabric.node(node).is_switch())?;
+            let port = fabric.port_at(switch, self.output(switch, destination, path)?)?;
+            at = fabric.neighbour(port);
+            Some(port)
+        });
+        ports.take(fabric.node_count())
+    }
+
     /// Every output at `switch`, by destination and path: the row of [`RoutingFunction::output`], 255 where there is no
     /// route. For engines that fill in whole rows.
     pub fn outputs_mut(&mut self, switch: NodeId) -> &mut [u8] {

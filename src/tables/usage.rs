@@ -2,7 +2,6 @@
 
 use super::RoutingFunction;
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::PortNum;
 
 /// The paths of a routing function between end ports: one for each ordered pair and each LID number that the destination
 /// needs and the source may send by. Paths that do not arrive are not counted.
@@ -29,7 +28,11 @@ impl Usage {
             for path in 0..function.needed(rank) {
                 for (home, sources) in &homes {
                     let senders = sources.iter().filter(|&&source| sends(function, source, destination, path)).count();
-                    if senders > 0 && walk(fabric, function, *home, (rank, path), &mut way) {
+                    if senders > 0 {
+                        way.clear();
+                        way.extend(function.way(fabric, *home, rank, path));
+                    }
+                    if senders > 0 && way.last().and_then(|&port| fabric.peer(port)) == Some(destination) {
                         usage.add(&way, senders as u32);
                     }
                 }
@@ -79,30 +82,6 @@ fn homes(fabric: &Fabric) -> Vec<(NodeId, Vec<PortId>)> {
 fn sends(function: &RoutingFunction, source: PortId, destination: PortId, path: usize) -> bool {
     let open = function.path_layers().is_none_or(|layers| layers.layer(source, destination, path).is_some());
     source != destination && open
-}
-
-/// The ports by which packets leave the switches on their way; whether they arrive.
-fn walk(
-    fabric: &Fabric,
-    function: &RoutingFunction,
-    home: NodeId,
-    (rank, path): (usize, usize),
-    way: &mut Vec<PortId>,
-) -> bool {
-    let destination = function.destinations()[rank];
-    let mut at = home;
-    way.clear();
-    while way.len() <= fabric.node_count() {
-        let output = function.output(at, rank, path).filter(|&output| output != PortNum::ZERO);
-        let Some(port) = output.and_then(|output| fabric.port_at(at, output)) else { return false };
-        way.push(port);
-        match fabric.peer(port) {
-            Some(end) if end == destination => return true,
-            Some(end) if fabric.node(fabric.port(end).node).is_switch() => at = fabric.port(end).node,
-            _ => return false,
-        }
-    }
-    false
 }
 
 #[cfg(test)]

@@ -2,14 +2,14 @@
 //! not meant to be safe, refused whenever an oracle that shares nothing with the prover finds a cycle.
 //!
 //! Bounded: fabrics are small, engines by path stay away from captures with many hosts, and a build without optimisation
-//! takes every fifth fabric. `RECONFIG_EVERY_ENGINE=all` takes them all, and every engine on every capture.
+//! takes every fifth fabric. `RECONFIG_THOROUGH=1` takes them all, and every engine on every capture.
 
 mod fabrics;
 mod oracle;
 
 use fabrics::{Case, captures, random};
 use oracle::closes_a_cycle;
-use reconfig::change::{LmcWish, Realised, RouteInput, Routed, RoutedError, route};
+use reconfig::change::{BringUpError, LmcWish, Realised, RouteInput, Routed, route};
 use reconfig::fabric::Fabric;
 use reconfig::lid::Heuristic;
 use reconfig::routing::{ENGINES, Engine, EngineEntry, EngineKind, Parameters, RouteError};
@@ -37,7 +37,7 @@ enum Outcome {
 }
 
 fn all() -> bool {
-    std::env::var("RECONFIG_EVERY_ENGINE").is_ok_and(|value| value == "all")
+    std::env::var_os("RECONFIG_THOROUGH").is_some()
 }
 
 /// The engine, and whether its work grows with the square of the end ports.
@@ -52,8 +52,8 @@ fn engine(entry: &EngineEntry, seed: u64) -> (Box<dyn Engine>, bool) {
 fn outcome(entry: &EngineEntry, engine: &dyn Engine, fabric: &Fabric, small: bool) -> Result<Outcome, String> {
     let routed = match route(RouteInput { fabric, engine, data_vls: DATA_VLS, lmc: LmcWish::Each }) {
         Ok(routed) => routed,
-        Err(RoutedError::Route(RouteError::Unsuited { .. })) => return Ok(Outcome::Unsuited),
-        Err(RoutedError::Route(RouteError::TooFewLayers { needed, .. })) if needed > usize::from(DATA_VLS) => {
+        Err(BringUpError::Route(RouteError::Unsuited { .. })) => return Ok(Outcome::Unsuited),
+        Err(BringUpError::Route(RouteError::TooFewLayers { needed, .. })) if needed > usize::from(DATA_VLS) => {
             return Ok(Outcome::TooFewLayers);
         }
         Err(error) => return Err(error.to_string()),
@@ -90,7 +90,7 @@ fn judged(cases: &[Case], small: bool) -> (Tally, Vec<String>) {
         while let Some(&(case, entry)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
             let (engine, by_path) = engine(entry, case.seed);
             if by_path && case.fabric.end_ports().count() > MANY && !all() {
-                println!("{}: left out for {} (RECONFIG_EVERY_ENGINE=all takes it)", case.name, entry.name);
+                println!("{}: left out for {} (RECONFIG_THOROUGH=1 takes it)", case.name, entry.name);
                 continue;
             }
             match outcome(entry, &*engine, &case.fabric, small) {

@@ -7,7 +7,7 @@
 use super::{kept, made, reconfig, stderr, text_of};
 use petgraph::algo::is_cyclic_directed;
 use petgraph::graphmap::DiGraphMap;
-use reconfig::change::{LmcWish, Routed, RoutedError, engine_named, route};
+use reconfig::change::{BringUpError, LmcWish, Routed, engine_named, route};
 use reconfig::fabric::{Fabric, FabricBuilder, NodeId, NodeKind, PortId};
 use reconfig::ids::{Guid, Lid, Lmc, PortNum, Sl, Vl};
 use reconfig::routing::{ENGINES, EngineEntry, Parameters, RouteError};
@@ -79,7 +79,7 @@ fn told_apart(entry: &EngineEntry, topology: &str) -> Option<(bool, bool)> {
     let input = reconfig::change::RouteInput { fabric: &fabric, engine: &*engine, data_vls: 8, lmc: LmcWish::Common };
     let routed = match route(input) {
         Ok(routed) => routed,
-        Err(RoutedError::Route(RouteError::Unsuited { .. })) => return None,
+        Err(BringUpError::Route(RouteError::Unsuited { .. })) => return None,
         Err(error) => panic!("{}, {topology}: {error}", entry.name),
     };
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -58,6 +58,88 @@ impl TryFrom<String> for Guid {
     }
 }
 
+/// A subnet's rank among those of a fabric of several.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SubnetId(pub u16);
+
+impl SubnetId {
+    /// The rank as a `usize`.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A subnet's prefix: the upper half of the GIDs of its ports (section 4.1.1).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct GidPrefix(pub u64);
+
+impl GidPrefix {
+    /// `fe80::/64`, of a subnet that was given no other: no router passes on what is addressed to it.
+    pub const LINK_LOCAL: GidPrefix = GidPrefix(0xFE80_0000_0000_0000);
+
+    /// `fec0:0:0:rank/64`: prefixes for subnets that were given none.
+    pub const fn site_local(rank: u16) -> GidPrefix {
+        GidPrefix(0xFEC0_0000_0000_0000 | rank as u64)
+    }
+}
+
+impl Default for GidPrefix {
+    fn default() -> GidPrefix {
+        GidPrefix::LINK_LOCAL
+    }
+}
+
+impl fmt::Display for GidPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x{:016x}", self.0)
+    }
+}
+
+impl fmt::Debug for GidPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl From<GidPrefix> for String {
+    fn from(prefix: GidPrefix) -> String {
+        prefix.to_string()
+    }
+}
+
+impl TryFrom<String> for GidPrefix {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<GidPrefix, String> {
+        let expected =
+            || format!("`{text}` is no subnet prefix: expected up to 16 hexadecimal digits, as 0xfec0000000000001");
+        text.parse::<Guid>().map(|guid| GidPrefix(guid.0)).map_err(|_| expected())
+    }
+}
+
+/// A partition key: the lower 15 bits name the partition, the highest says full member (section 10.9.3).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PKey(pub u16);
+
+impl PKey {
+    /// The partition that everybody is a full member of, unless an administrator says otherwise.
+    pub const DEFAULT: PKey = PKey(0xFFFF);
+
+    /// Whether holders of two keys may speak with each other: one partition, and one of them a full member.
+    pub const fn matches(self, other: PKey) -> bool {
+        self.0 & 0x7FFF == other.0 & 0x7FFF && (self.0 | other.0) & 0x8000 != 0
+    }
+}
+
+impl Default for PKey {
+    fn default() -> PKey {
+        PKey::DEFAULT
+    }
+}
+
 /// A 16-bit local identifier: unicast 0x0001–0xBFFF, multicast 0xC000–0xFFFE, permissive 0xFFFF, reserved 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]

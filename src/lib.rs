@@ -14,6 +14,7 @@ pub mod machine;
 pub mod plan;
 pub mod report;
 pub mod reproduce;
+pub mod routers;
 pub mod routing;
 pub mod sa;
 pub mod scenario;

@@ -4,7 +4,7 @@
 //! every node has ports 0 to `num_ports`, and a port's [`PortId`] is its node's first port plus its number; links join
 //! two ports and are mutual; GUIDs of nodes are distinct; no LID range overlaps another. A node that left keeps its index
 //! ([`Fabric::without_nodes`]), so two fabrics before and after a change can be compared index by index.
-//! Lacks on purpose: tables and routes (`tables`), formats that carry no topology, several subnets (one fabric is one).
+//! Lacks on purpose: tables and routes (`tables`), formats that carry no topology, several subnets in one fabric ([`subnets`] holds one for each).
 //! A directed **channel** is named by the [`PortId`] of the port that sends into it.
 
 mod builder;
@@ -12,6 +12,7 @@ pub mod difference;
 pub mod format;
 pub mod generate;
 mod link;
+pub mod subnets;
 pub mod summary;
 
 pub use builder::{BuildError, FabricBuilder};
@@ -323,6 +324,25 @@ impl Fabric {
             after.unlink(port);
         }
         after
+    }
+
+    /// Fabrics one behind the other: indices go on counting. Neither LIDs nor GUIDs are looked up in it, for they may repeat.
+    fn side_by_side<'a>(fabrics: impl Iterator<Item = &'a Fabric>) -> Fabric {
+        let (nodes, ports, by_guid, lid_owner) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut whole = Fabric { nodes, ports, by_guid, lid_owner, origin: None };
+        for fabric in fabrics {
+            let (first_node, first_port) = (whole.nodes.len() as u32, whole.ports.len() as u32);
+            whole.nodes.extend(fabric.nodes.iter().cloned().map(|mut node| {
+                node.first_port.0 += first_port;
+                node
+            }));
+            whole.ports.extend(fabric.ports.iter().cloned().map(|mut port| {
+                port.node.0 += first_node;
+                port.peer = port.peer.map(|peer| PortId(peer.0 + first_port));
+                port
+            }));
+        }
+        whole
     }
 
     fn unlink(&mut self, port: PortId) {

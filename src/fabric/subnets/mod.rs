@@ -1,0 +1,285 @@
+//! Several subnets joined by routers.
+//!
+//! On entry subnets, each a [`Fabric`] of its own: its own indices, its own LIDs, its own prefix, captured from within it;
+//! a capture ends at its routers, of which it shows the ports that are cabled into it. On return of [`Subnets::new`] the
+//! routers are joined: a router of one capture and one of another are the same where their SystemImageGUID is, or their
+//! NodeGUID. Port GUIDs of end ports are distinct over all subnets, and so are prefixes, none of which is link-local.
+//! Lacks on purpose: who is reached through which router (`routers`), subnets that share LIDs or indices.
+
+use super::{Fabric, NodeId, NodeKind, PortId};
+use crate::ids::{GidPrefix, Guid, SubnetId};
+use std::collections::BTreeMap;
+
+/// One subnet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Subnet {
+    /// What people call it.
+    pub name: String,
+    /// The upper half of its ports' GIDs.
+    pub prefix: GidPrefix,
+    /// Its topology; ports of routers are end ports.
+    pub fabric: Fabric,
+}
+
+/// A port of a subnet.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SubnetPort {
+    /// The subnet.
+    pub subnet: SubnetId,
+    /// The port's index in that subnet's fabric.
+    pub port: PortId,
+}
+
+/// A router: its cabled ports, each in one of the subnets that it joins.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Router {
+    /// The GUID by which its ports were found to be one device's.
+    pub guid: Guid,
+    /// Its description, for people.
+    pub name: String,
+    /// Its cabled ports, in order of subnets, then ports.
+    pub ports: Vec<SubnetPort>,
+}
+
+/// Subnets and the routers between them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Subnets {
+    list: Vec<Subnet>,
+    routers: Vec<Router>,
+}
+
+/// Why subnets cannot be joined.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JoinError {
+    /// No subnet, or more than there are ranks.
+    #[error("{0} subnets were given: expected 1 to 65535")]
+    Count(usize),
+    /// A prefix that two subnets have.
+    #[error("subnets {first} and {second} both have prefix {prefix}: give each one of its own")]
+    PrefixShared {
+        /// The prefix.
+        prefix: GidPrefix,
+        /// One subnet.
+        first: String,
+        /// Another.
+        second: String,
+    },
+    /// A prefix that no router passes on.
+    #[error(
+        "subnet {subnet} has the link-local prefix, which no router passes on: give it another, such as {}",
+        GidPrefix::site_local(1)
+    )]
+    LinkLocal {
+        /// The subnet.
+        subnet: String,
+    },
+    /// A name that two subnets have.
+    #[error("two subnets are called {0}: give each a name of its own")]
+    NameShared(String),
+    /// A node other than a router in two subnets.
+    #[error(
+        "{kind} {guid} is in subnet {first} and in subnet {second}: only routers join subnets; were both captures made of one subnet?"
+    )]
+    NodeShared {
+        /// What it is.
+        kind: NodeKind,
+        /// Its GUID.
+        guid: Guid,
+        /// One subnet.
+        first: String,
+        /// Another.
+        second: String,
+    },
+}
+
+impl Subnets {
+    /// Joins subnets by the routers that they share.
+    ///
+    /// # Errors
+    /// Prefixes or names that are not distinct, a link-local prefix beside others, a node other than a router in two
+    /// subnets.
+    pub fn new(list: Vec<Subnet>) -> Result<Subnets, JoinError> {
+        if list.is_empty() || list.len() > usize::from(u16::MAX) {
+            return Err(JoinError::Count(list.len()));
+        }
+        check_names(&list)?;
+        check_nodes(&list)?;
+        let routers = join_routers(&list);
+        Ok(Subnets { list, routers })
+    }
+
+    /// How many subnets.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// There is always one at least.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Every subnet with its rank.
+    pub fn subnets(&self) -> impl ExactSizeIterator<Item = (SubnetId, &Subnet)> {
+        self.list.iter().enumerate().map(|(rank, subnet)| (SubnetId(rank as u16), subnet))
+    }
+
+    /// The subnet of a rank.
+    pub fn subnet(&self, id: SubnetId) -> &Subnet {
+        &self.list[id.index()]
+    }
+
+    /// The fabric of a subnet.
+    pub fn fabric(&self, id: SubnetId) -> &Fabric {
+        &self.list[id.index()].fabric
+    }
+
+    /// The subnet with this name.
+    pub fn by_name(&self, name: &str) -> Option<SubnetId> {
+        self.subnets().find(|(_, subnet)| subnet.name == name).map(|(id, _)| id)
+    }
+
+    /// The subnet with this prefix.
+    pub fn by_prefix(&self, prefix: GidPrefix) -> Option<SubnetId> {
+        self.subnets().find(|(_, subnet)| subnet.prefix == prefix).map(|(id, _)| id)
+    }
+
+    /// The routers that join two ports at least, in order of their GUIDs.
+    pub fn routers(&self) -> &[Router] {
+        &self.routers
+    }
+
+    /// The rank of the router that a port belongs to; none where it is no router's, or one that joins nothing.
+    pub fn router_of(&self, port: SubnetPort) -> Option<usize> {
+        self.routers.iter().position(|router| router.ports.contains(&port))
+    }
+
+    /// The node of a router in a subnet that it has a port in.
+    pub fn router_node(&self, router: usize, subnet: SubnetId) -> Option<NodeId> {
+        let own = self.routers[router].ports.iter().find(|port| port.subnet == subnet)?;
+        Some(self.fabric(subnet).port(own.port).node)
+    }
+
+    /// End ports of a subnet that are no router's: its hosts and targets.
+    pub fn hosts(&self, subnet: SubnetId) -> impl Iterator<Item = PortId> + '_ {
+        let fabric = self.fabric(subnet);
+        fabric.end_ports().filter(|&port| fabric.node(fabric.port(port).node).kind == NodeKind::Ca)
+    }
+
+    /// `node description [port]` with the subnet's name, for people.
+    pub fn describe_port(&self, at: SubnetPort) -> String {
+        let subnet = self.subnet(at.subnet);
+        format!("{}:{}", subnet.name, subnet.fabric.describe_port(at.port))
+    }
+
+    /// The same subnets with other fabrics of the same indices: LIDs assigned, or elements gone. Routers keep the ports that
+    /// still have a cable; a router that lost them all but one stays, and joins nothing.
+    ///
+    /// Panics where a fabric has other indices.
+    #[must_use]
+    pub fn with_fabrics(&self, fabrics: Vec<Fabric>) -> Subnets {
+        assert_eq!(fabrics.len(), self.list.len(), "a fabric for each subnet");
+        let mut after = self.clone();
+        for (subnet, fabric) in after.list.iter_mut().zip(fabrics) {
+            assert_eq!(subnet.fabric.port_count(), fabric.port_count(), "the same indices");
+            subnet.fabric = fabric;
+        }
+        let Subnets { list, routers } = &mut after;
+        let cabled = |at: &SubnetPort| list[at.subnet.index()].fabric.peer(at.port).is_some();
+        routers.iter_mut().for_each(|router| router.ports.retain(cabled));
+        after
+    }
+}
+
+fn check_names(list: &[Subnet]) -> Result<(), JoinError> {
+    for (rank, subnet) in list.iter().enumerate() {
+        if subnet.prefix == GidPrefix::LINK_LOCAL && list.len() > 1 {
+            return Err(JoinError::LinkLocal { subnet: subnet.name.clone() });
+        }
+        for earlier in &list[..rank] {
+            let (first, second) = (earlier.name.clone(), subnet.name.clone());
+            if earlier.name == subnet.name {
+                return Err(JoinError::NameShared(first));
+            }
+            if earlier.prefix == subnet.prefix {
+                return Err(JoinError::PrefixShared { prefix: subnet.prefix, first, second });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// No switch and no CA is in two subnets.
+fn check_nodes(list: &[Subnet]) -> Result<(), JoinError> {
+    let mut seen: BTreeMap<Guid, &str> = BTreeMap::new();
+    for subnet in list {
+        for (_, node) in subnet.fabric.nodes().filter(|(_, node)| node.kind == NodeKind::Switch) {
+            if let Some(first) = seen.insert(node.guid, &subnet.name) {
+                let (first, second) = (first.to_string(), subnet.name.clone());
+                return Err(JoinError::NodeShared { kind: node.kind, guid: node.guid, first, second });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Ports of routers by device: SystemImageGUID where a router tells one, NodeGUID elsewhere.
+fn join_routers(list: &[Subnet]) -> Vec<Router> {
+    let mut found: BTreeMap<Guid, Router> = BTreeMap::new();
+    for (rank, subnet) in list.iter().enumerate() {
+        let fabric = &subnet.fabric;
+        for port in fabric.end_ports() {
+            let node = fabric.node(fabric.port(port).node);
+            if node.kind != NodeKind::Router {
+                continue;
+            }
+            let guid = node.system_guid.filter(|guid| guid.0 != 0).unwrap_or(node.guid);
+            let name = node.description.trim().to_string();
+            let router = found.entry(guid).or_insert_with(|| Router { guid, name, ports: Vec::new() });
+            router.ports.push(SubnetPort { subnet: SubnetId(rank as u16), port });
+        }
+    }
+    found.into_values().filter(|router| router.ports.len() > 1).collect()
+}
+
+/// The fabrics of all subnets side by side, each behind the one before: what a simulator takes as a whole.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Joined {
+    /// Every node and port; ports have LIDs, but as they repeat from subnet to subnet none is looked up here, nor a GUID.
+    pub fabric: Fabric,
+    first_node: Vec<u32>,
+    first_port: Vec<u32>,
+}
+
+impl Joined {
+    /// All subnets side by side.
+    pub fn of(subnets: &Subnets) -> Joined {
+        let (mut first_node, mut first_port) = (vec![0], vec![0]);
+        for (_, subnet) in subnets.subnets() {
+            first_node.push(first_node[first_node.len() - 1] + subnet.fabric.node_count() as u32);
+            first_port.push(first_port[first_port.len() - 1] + subnet.fabric.port_count() as u32);
+        }
+        let fabric = Fabric::side_by_side(subnets.subnets().map(|(_, subnet)| &subnet.fabric));
+        Joined { fabric, first_node, first_port }
+    }
+
+    /// The index of a subnet's node.
+    pub fn node(&self, subnet: SubnetId, node: NodeId) -> NodeId {
+        NodeId(self.first_node[subnet.index()] + node.0)
+    }
+
+    /// The index of a subnet's port.
+    pub fn port(&self, at: SubnetPort) -> PortId {
+        PortId(self.first_port[at.subnet.index()] + at.port.0)
+    }
+
+    /// The subnet of a port, and its index there.
+    pub fn at(&self, port: PortId) -> SubnetPort {
+        let rank = self.first_port.partition_point(|&first| first <= port.0) - 1;
+        SubnetPort { subnet: SubnetId(rank as u16), port: PortId(port.0 - self.first_port[rank]) }
+    }
+
+    /// How many subnets.
+    pub fn subnets(&self) -> usize {
+        self.first_node.len() - 1
+    }
+}

@@ -1,0 +1,167 @@
+//! The service level that a router gives a packet in the next subnet.
+//!
+//! Subnets that are each free of deadlock may not be so together: packets that come out of one router and packets bound for
+//! another share lanes, and so a circle can lead through both. *Keeping* the level leaves that to the topology. *Raising*
+//! it prevents it: a half's eight levels are divided into layers, level ℓ of the half being of layer ℓ mod L; SL-to-VL
+//! tables that give level ℓ lane ℓ mod V, with L a divisor of V, keep the layers on lanes of their own; a packet sets out
+//! on layer 0, each router hands it on one layer higher, and what would need more is discarded. A dependency inside a
+//! subnet stays within a layer, one through a router leads upward: no circle can lead through a router.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Levels of a half.
+const LEVELS: u8 = 8;
+
+/// What a router does with the service level.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LevelsRule {
+    /// A layer higher with each crossing.
+    #[default]
+    Raise,
+    /// As it came.
+    Keep,
+}
+
+impl fmt::Display for LevelsRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            LevelsRule::Raise => "raise",
+            LevelsRule::Keep => "keep",
+        })
+    }
+}
+
+impl FromStr for LevelsRule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<LevelsRule, String> {
+        let known = [LevelsRule::Raise, LevelsRule::Keep];
+        let found = known.into_iter().find(|rule| rule.to_string() == text);
+        found.ok_or_else(|| format!("`{text}` is no rule for service levels at routers: expected raise or keep"))
+    }
+}
+
+/// The policy of all routers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Levels {
+    /// Layers: 1 where levels are kept.
+    layers: u8,
+    rule: LevelsRule,
+}
+
+/// Why levels cannot be raised as often as packets cross.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "packets cross {crossings} routers at most, so raising the service level takes {needed} layers, and half of {data_vls} data VLs has room for {room}: \
+     give the subnets more data VLs, or keep the level (which must be proved)"
+)]
+pub struct LevelsError {
+    /// The most routers on a way.
+    pub crossings: u8,
+    /// Layers needed: a power of two.
+    pub needed: u8,
+    /// Data VLs in operation.
+    pub data_vls: u8,
+    /// Layers that there is room for.
+    pub room: u8,
+}
+
+impl Levels {
+    /// The level stays.
+    pub const KEEP: Levels = Levels { layers: 1, rule: LevelsRule::Keep };
+
+    /// The policy where packets cross `crossings` routers at most and ports have `data_vls` data VLs, of which a change
+    /// splits off half.
+    ///
+    /// # Errors
+    /// Levels are to be raised, and half of the lanes cannot be divided into as many layers.
+    pub fn new(rule: LevelsRule, crossings: u8, data_vls: u8) -> Result<Levels, LevelsError> {
+        let needed = crossings.saturating_add(1).next_power_of_two();
+        let half = data_vls / 2;
+        // Layers must divide the lanes of either set, and of both.
+        let fits = |layers: &u8| half % layers == 0 && data_vls % layers == 0;
+        let room = [8, 4, 2, 1].into_iter().find(fits).unwrap_or(1);
+        match rule {
+            LevelsRule::Keep => Ok(Levels::KEEP),
+            LevelsRule::Raise if needed <= room => Ok(Levels { layers: needed, rule }),
+            LevelsRule::Raise => Err(LevelsError { crossings, needed, data_vls, room }),
+        }
+    }
+
+    /// The rule.
+    pub fn rule(self) -> LevelsRule {
+        self.rule
+    }
+
+    /// Layers, 1 where levels are kept.
+    pub fn layers(self) -> u8 {
+        self.layers
+    }
+
+    /// The layer of a level, given by its rank in its half.
+    pub fn layer(self, rank: u8) -> u8 {
+        rank % self.layers
+    }
+
+    /// The level, by its rank in its half, on which a source sends what is to cross routers: of layer 0. `service` is any
+    /// number; equal ones give equal levels.
+    pub fn at_source(self, service: u32) -> u8 {
+        let classes = LEVELS / self.layers;
+        (service % u32::from(classes)) as u8 * self.layers
+    }
+
+    /// The traffic class of a packet that sets out on a level: which of the levels of a layer it takes. It is kept on the
+    /// way.
+    pub fn traffic_class(self, rank: u8) -> u8 {
+        rank / self.layers
+    }
+
+    /// The level, by its rank in its half, of a packet that a router hands on; none where it has crossed as many as it can.
+    pub fn next(self, traffic_class: u8, rank: u8) -> Option<u8> {
+        let layer = match self.rule {
+            LevelsRule::Keep => self.layer(rank),
+            LevelsRule::Raise => self.layer(rank) + 1,
+        };
+        (layer < self.layers).then_some(traffic_class % (LEVELS / self.layers) * self.layers + layer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_crossing_raises_the_layer_and_keeps_the_class() {
+        let levels = Levels::new(LevelsRule::Raise, 3, 8).unwrap();
+        assert_eq!(levels.layers(), 4);
+        for service in 0..20 {
+            let mut rank = levels.at_source(service);
+            let class = levels.traffic_class(rank);
+            for layer in 1..4 {
+                rank = levels.next(class, rank).unwrap();
+                assert_eq!((levels.layer(rank), levels.traffic_class(rank)), (layer, class));
+            }
+            assert_eq!(levels.next(class, rank), None);
+        }
+    }
+
+    #[test]
+    fn a_kept_level_is_the_same_everywhere() {
+        for rank in 0..8 {
+            assert_eq!(Levels::KEEP.next(Levels::KEEP.traffic_class(rank), rank), Some(rank));
+        }
+    }
+
+    #[test]
+    fn layers_divide_either_set_of_lanes() {
+        assert_eq!(Levels::new(LevelsRule::Raise, 1, 4).unwrap().layers(), 2);
+        assert_eq!(Levels::new(LevelsRule::Raise, 2, 8).unwrap().layers(), 4);
+        for (crossings, data_vls) in [(1, 2), (2, 4), (1, 15), (4, 8)] {
+            let error = Levels::new(LevelsRule::Raise, crossings, data_vls).unwrap_err();
+            assert!(error.needed > error.room, "{error}");
+        }
+    }
+}

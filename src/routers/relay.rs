@@ -1,0 +1,108 @@
+//! What a router does with one packet that has come to one of its ports.
+//!
+//! The rules, in order (chapter 19; the order of checks is ours): a packet without a way on is discarded, one whose hop limit
+//! is below 2 too; the hop limit goes down by one; traffic class and flow label stay; partitions are looked at going in and
+//! going out where a port enforces them; the level comes from [`Levels`]. Of several ways on the flow label picks one,
+//! so that packets that belong together stay on one way, and in order for (in port, out port, SL).
+
+use super::{Levels, Onward};
+use crate::ids::{GidPrefix, Guid, PKey};
+
+/// The global route header as far as routers look at it (section 8.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Grh {
+    /// Traffic class.
+    pub traffic_class: u8,
+    /// Flow label, 20 bits: packets with equal ones keep their order.
+    pub flow_label: u32,
+    /// How many links between subnets, the first included, it may still take.
+    pub hop_limit: u8,
+    /// Prefix of the source.
+    pub source_prefix: GidPrefix,
+    /// GUID of the source's port.
+    pub source_guid: Guid,
+    /// Prefix of the destination.
+    pub destination_prefix: GidPrefix,
+    /// GUID of the destination's port.
+    pub destination_guid: Guid,
+}
+
+/// Partitions that a port enforces; none: everything passes.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Enforcement {
+    /// Keys of what may come in by the port.
+    pub inbound: Option<Vec<PKey>>,
+    /// Keys of what may go out by it.
+    pub outbound: Option<Vec<PKey>>,
+}
+
+impl Enforcement {
+    fn admits(keys: Option<&Vec<PKey>>, key: PKey) -> bool {
+        keys.is_none_or(|keys| keys.iter().any(|own| own.matches(key)))
+    }
+}
+
+/// A packet that has come to a router.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'a> {
+    /// Its global route header.
+    pub grh: &'a Grh,
+    /// Rank of its service level in its half.
+    pub level: u8,
+    /// Its partition.
+    pub p_key: PKey,
+    /// What the port enforces that it came by.
+    pub enforcement: &'a Enforcement,
+}
+
+/// A packet that goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Forwarded {
+    /// Where to.
+    pub onward: Onward,
+    /// Rank of its service level in the half that the next subnet is on.
+    pub level: u8,
+    /// The hop limit that is left.
+    pub hop_limit: u8,
+    /// Picks one of several paths in the next subnet: what is left of the flow label.
+    pub path: u32,
+}
+
+/// Why a packet does not go on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Discard {
+    /// No router leads to its destination's subnet.
+    NoRoute,
+    /// Its hop limit is below 2.
+    HopLimit,
+    /// Its partition may not come in, or not go out.
+    Partition,
+    /// It has crossed as many routers as there are layers for.
+    Layers,
+}
+
+/// What a router does with a packet: `ways` are its ways on to the destination's subnet, `enforces` what its ports
+/// enforce.
+///
+/// # Errors
+/// Why it is discarded.
+pub fn relay<'a>(
+    arrival: &Arrival<'_>,
+    ways: &[Onward],
+    levels: Levels,
+    enforces: impl Fn(Onward) -> &'a Enforcement,
+) -> Result<Forwarded, Discard> {
+    let grh = arrival.grh;
+    let count = u32::try_from(ways.len()).ok().filter(|&count| count > 0).ok_or(Discard::NoRoute)?;
+    if grh.hop_limit < 2 {
+        return Err(Discard::HopLimit);
+    }
+    let onward = ways[(grh.flow_label % count) as usize];
+    let inbound = Enforcement::admits(arrival.enforcement.inbound.as_ref(), arrival.p_key);
+    let outbound = Enforcement::admits(enforces(onward).outbound.as_ref(), arrival.p_key);
+    if !inbound || !outbound {
+        return Err(Discard::Partition);
+    }
+    let level = levels.next(grh.traffic_class, arrival.level).ok_or(Discard::Layers)?;
+    Ok(Forwarded { onward, level, hop_limit: grh.hop_limit - 1, path: grh.flow_label / count })
+}

@@ -114,6 +114,10 @@ impl Stage {
             (_, Element::Switch(switch)) => format!("remove switch {}", node(switch)),
             (_, Element::Link(port)) => format!("remove link {}", self.whole.describe_port(port)),
             (_, Element::Newcomer(switch)) => format!("add switch {}", node(switch)),
+            (_, Element::EndNode(node)) => {
+                format!("remove {} {}", self.whole.node(node).kind, self.whole.describe_node(node))
+            }
+            (_, Element::Nothing) => "nothing".to_string(),
             (_, Element::Root) => unreachable!("the stage resolves the root"),
         }
     }
@@ -164,6 +168,7 @@ fn after(scenario: &Scenario, whole: &Fabric, function: &RoutingFunction) -> Res
             Err(ScenarioError::NoCable { port: whole.describe_port(port) })
         }
         Element::Link(port) => Ok((Element::Link(port), whole.without_links(&[port]))),
-        Element::Newcomer(node) => Ok((Element::Newcomer(node), whole.clone())),
+        Element::EndNode(node) => Ok((Element::EndNode(node), whole.without_nodes(&[node]))),
+        unchanged @ (Element::Newcomer(_) | Element::Nothing) => Ok((unchanged, whole.clone())),
     }
 }

@@ -234,7 +234,8 @@ impl Sim {
     /// Loads the half that the sources of one subnet send on.
     pub fn load_half_in(&mut self, subnet: SubnetId, half: Half) {
         let own = self.sources.list.iter_mut();
-        own.filter(|source| self.sources.spaces.at(source.port) == subnet.index()).for_each(|source| source.half = half);
+        own.filter(|source| self.sources.spaces.at(source.port) == subnet.index())
+            .for_each(|source| source.half = half);
     }
 
     /// As [`Sim::load_ways`], for one subnet; ports are those of that subnet's own fabric.
@@ -253,7 +254,8 @@ impl Sim {
         let relays = self.relays.iter();
         relays.flat_map(|relays| {
             let count = relays.joining.subnets.len();
-            let ends = (0..count * count).map(move |slot| (SubnetId((slot / count) as u16), SubnetId((slot % count) as u16)));
+            let ends =
+                (0..count * count).map(move |slot| (SubnetId((slot / count) as u16), SubnetId((slot % count) as u16)));
             ends.zip(&relays.relations).map(|((from, to), relation)| (from, to, relation))
         })
     }
@@ -428,7 +430,8 @@ impl Sim {
         let first = self.net.first_port(node);
         let ports = first + 1..=first + u32::from(self.net.num_ports(node));
         let Some(relays) = &mut self.relays else { return 0 };
-        let legs = ports.filter(|&port| self.net.ports[port as usize].relays).map(|port| self.sources.by_port[port as usize]);
+        let legs =
+            ports.filter(|&port| self.net.ports[port as usize].relays).map(|port| self.sources.by_port[port as usize]);
         legs.map(|leg| {
             let own = &mut relays.legs[leg as usize];
             own.epoch += 1;
@@ -448,7 +451,8 @@ impl Sim {
     pub(super) fn lanes_feeding(&self, node: u32) -> Vec<u32> {
         let Some(relays) = self.relays.as_ref().filter(|_| self.is_relay(node)) else { return self.lanes_of(node) };
         let first = self.net.first_port(node);
-        let own = (first + 1..=first + u32::from(self.net.num_ports(node))).find(|&port| self.net.ports[port as usize].relays);
+        let own = (first + 1..=first + u32::from(self.net.num_ports(node)))
+            .find(|&port| self.net.ports[port as usize].relays);
         let router = own.map_or(NIL, |port| relays.router[port as usize]);
         let ports = relays.ports.get(router as usize).into_iter().flatten();
         ports.flat_map(|&port| self.lanes_of_port(port)).collect()

@@ -112,12 +112,23 @@ impl Sim {
     #[cold]
     pub(super) fn agent_saw_departure(&mut self, lane: u32) {
         let node = self.net.ports[self.net.port_of(lane) as usize].node;
+        let stood = &mut self.agents.stood[lane as usize];
+        let counted = *stood > 0;
+        *stood -= u32::from(counted);
+        self.agent_goes_on(node, counted);
+    }
+
+    /// A packet has left a router by a leg of this node; `stood` where it did so when the flush began.
+    #[cold]
+    pub(super) fn agent_saw_leg(&mut self, node: u32, stood: bool) {
+        self.agent_goes_on(node, stood && self.agents.flushing[node as usize].before > 0);
+    }
+
+    fn agent_goes_on(&mut self, node: u32, stood: bool) {
         if !self.agents.watched[node as usize] {
             return;
         }
-        let stood = &mut self.agents.stood[lane as usize];
-        if *stood > 0 {
-            *stood -= 1;
+        if stood {
             self.agents.flushing[node as usize].before -= 1;
             self.flush_goes_on(node);
         }
@@ -223,8 +234,9 @@ impl Sim {
         }
         (flushing.begun, flushing.lanes) = (true, told.lanes);
         self.watch(node);
-        let mut before = 0;
-        for lane in self.lanes_of(node) {
+        let mut before = self.latched_for(node);
+        // What stands in a router's own buffers goes on into other subnets.
+        for lane in if self.is_relay(node) { Vec::new() } else { self.lanes_of(node) } {
             let count = self.net.ins[lane as usize].count;
             self.agents.stood[lane as usize] = count;
             before += count;
@@ -318,7 +330,10 @@ impl Sim {
                 let token = Token::Drain(DrainToken::new(draining.round, draining.lanes));
                 self.send_token(port, token);
             }
-            if self.agents.draining[node as usize].came.contains(num) {
+            let draining = &self.agents.draining[node as usize];
+            // A host consumes what comes; a router's buffer must be empty.
+            let empty = !self.net.ports[port as usize].relays || self.holds_nothing(port, draining.lanes);
+            if draining.came.contains(num) && empty {
                 self.report_leaf(node, port);
             }
         }
@@ -407,12 +422,17 @@ impl Sim {
         }
     }
 
+    /// Whether what comes to a node's ports is gone at once, as at a host.
+    fn consumes(&self, node: u32) -> bool {
+        !self.is_switch(node) && !self.is_relay(node)
+    }
+
     /// What a device tells of its drain: the inputs whose token came and whose lanes are empty.
     pub(super) fn token_state(&self, node: u32) -> DrainToken {
         let draining = &self.agents.draining[node as usize];
         let first = self.net.first_port(node);
         let empty =
-            |num: &PortNum| !self.is_switch(node) || self.holds_nothing(first + u32::from(num.0), draining.lanes);
+            |num: &PortNum| self.consumes(node) || self.holds_nothing(first + u32::from(num.0), draining.lanes);
         let inputs_done: PortMask = draining.came.iter().filter(empty).collect();
         let complete = self.live_ports(node).all(|port| {
             let num = PortNum(self.net.ports[port as usize].num);
@@ -449,11 +469,12 @@ impl Sim {
     /// Outputs that some packet in the node's buffers, at the head or behind it, is latched for on these lanes.
     fn outputs_latched(&self, node: u32, lanes: VlSet) -> PortMask {
         let mut mask = PortMask::EMPTY;
-        for lane in self.lanes_of(node) {
+        let own = |out: u32| self.net.ports[self.net.port_of(out) as usize].node == node;
+        for lane in self.lanes_feeding(node) {
             let mut id = self.net.ins[lane as usize].head;
             while id != NIL {
                 let out = self.packets[id].out_lane;
-                if out < super::state::DISCARD && lanes.contains(Vl::masked(self.net.vl_of(out))) {
+                if out < super::state::DISCARD && own(out) && lanes.contains(Vl::masked(self.net.vl_of(out))) {
                     mask.insert(PortNum(self.net.ports[self.net.port_of(out) as usize].num));
                 }
                 id = self.packets[id].next;

@@ -118,7 +118,7 @@ impl Sim {
     /// so that both ways are on one half.
     fn source_lid(&self, port: u32, dlid: Lid) -> Lid {
         let own = &self.devices.ports[port as usize];
-        let rank = self.devices.rank_of(dlid);
+        let rank = self.devices.rank_of(port, dlid);
         Lid(own.lid.0 + rank.min(own.lmc.lids() - 1))
     }
 }

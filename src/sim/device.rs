@@ -3,6 +3,7 @@
 use super::SimConfig;
 use super::mad::Mad;
 use super::power_on;
+use super::spaces::Spaces;
 use crate::fabric::Fabric;
 use crate::ids::{Lid, Lmc};
 use crate::wire::{Notice, PortInfo, SMP_DATA_SIZE, SwitchInfo};
@@ -43,8 +44,9 @@ pub struct Devices {
     pub ports: Vec<PortInfo>,
     /// Tables that are written and read back, and otherwise mean nothing here: by port, attribute and modifier.
     pub kept: FxHashMap<(u32, u16, u32), [u8; SMP_DATA_SIZE]>,
-    /// By LID: the base LID of the port that holds it; 0 where none does.
+    /// By subnet and LID ([`Spaces::slot`]): the base LID of the port that holds it; 0 where none does.
     base_of: Vec<Lid>,
+    spaces: Spaces,
 }
 
 /// A lifetime limit as HOQLife and LifeTimeValue code it: the least n with 4.096 µs × 2^n not below it; 20 for none.
@@ -62,20 +64,20 @@ pub fn coded_limit_ns(code: u8) -> Option<u64> {
 }
 
 impl Devices {
-    pub(super) fn new(fabric: &Fabric, config: &SimConfig, cold: bool) -> Devices {
-        let top = fabric.max_lid().unwrap_or_default();
+    pub(super) fn new(fabric: &Fabric, config: &SimConfig, spaces: &Spaces, cold: bool) -> Devices {
         let list = fabric.nodes().map(|(_, node)| Device {
             alive: node.present,
             queue: VecDeque::new(),
             serving: false,
-            switch: SwitchInfo { linear_fdb_top: top, ..power_on::switch_info(node, config) },
+            switch: SwitchInfo { linear_fdb_top: spaces.top_at(node.first_port), ..power_on::switch_info(node, config) },
             trap: None,
         });
         let mut devices = Devices {
             list: list.collect(),
             ports: fabric.ports().map(|(_, port)| power_on::port_info(fabric, port, config, cold)).collect(),
             kept: FxHashMap::default(),
-            base_of: vec![Lid::default(); 1 << 16],
+            base_of: vec![Lid::default(); spaces.count() << 16],
+            spaces: spaces.clone(),
         };
         for (id, port) in fabric.ports() {
             devices.take_lids(id.0, port.lid.unwrap_or_default(), port.lmc);
@@ -89,9 +91,9 @@ impl Devices {
         lid_range(held.lid, held.lmc).contains(&lid.index())
     }
 
-    /// Which of its owner's LIDs a LID is, counted from 0; 0 where nobody holds it.
-    pub(super) fn rank_of(&self, lid: Lid) -> u16 {
-        let base = self.base_of[lid.index()];
+    /// Which of its owner's LIDs a LID of a port's subnet is, counted from 0; 0 where nobody holds it.
+    pub(super) fn rank_of(&self, port: u32, lid: Lid) -> u16 {
+        let base = self.base_of[self.spaces.slot(port, lid.0)];
         if base.is_unicast() { lid.0 - base.0 } else { 0 }
     }
 
@@ -102,9 +104,10 @@ impl Devices {
         let (old, before) = (lid_range(held.lid, held.lmc), held.lid);
         (held.lid, held.lmc) = (lid, lmc);
         // Who took one of them meanwhile keeps it.
-        let given_back = self.base_of[old].iter_mut().filter(|base| **base == before);
-        given_back.for_each(|base| *base = Lid::default());
-        self.base_of[lid_range(lid, lmc)].fill(lid);
+        let space = self.spaces.slot(port, 0);
+        let own = &mut self.base_of[space..];
+        own[old].iter_mut().filter(|base| **base == before).for_each(|base| *base = Lid::default());
+        own[lid_range(lid, lmc)].fill(lid);
     }
 }
 

@@ -6,7 +6,7 @@
 //! tail has left.
 
 use super::device::coded_limit_ns;
-use super::packet::NIL;
+use super::packet::{NIL, RELAYED};
 use super::state::DISCARD;
 use super::wheel::{Event, TICKS_PER_NS, Ticks};
 use super::{ArmedPort, Latch, Sim, kind};
@@ -26,6 +26,8 @@ impl Sim {
         }
         if self.net.ports[port as usize].state == PortState::Initialize {
             self.packets[id].out_lane = DISCARD;
+        } else if self.net.ports[port as usize].relays {
+            self.packets[id].out_lane = self.relay_arrival(id, port);
         } else if self.latch == Latch::Arrival && receives {
             self.packets[id].out_lane = self.choose(port, id);
         }
@@ -221,7 +223,7 @@ impl Sim {
         let (sink, peer, credits) = (out.sink, out.peer, packet.credits);
         packet.tail = end + self.link_delay;
         packet.out_lane = if sink { out_lane } else { NIL };
-        if out.source {
+        if out.source || out.relays {
             self.sources.list[packet.source as usize].sent[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
         } else {
             packet.hops = packet.hops.saturating_add(1);
@@ -307,6 +309,9 @@ impl Sim {
                 self.return_credits(upstream, credits, end + self.link_delay);
             }
         }
+        if self.packets[id].flags & RELAYED != 0 {
+            self.left_router(id);
+        }
         if self.agents.watching {
             self.agent_saw_departure(lane);
         }
@@ -324,7 +329,7 @@ impl Sim {
 
     /// Sees again to the queues of a node whose tables changed, where choices are made anew at every attempt.
     pub(super) fn reconsider(&mut self, node: u32) {
-        if self.latch != Latch::Grant {
+        if self.latch != Latch::Grant || self.is_relay(node) {
             return;
         }
         for lane in self.lanes_of(node) {

@@ -47,9 +47,25 @@ pub struct Period {
 }
 
 impl Period {
-    fn new(start: Ticks) -> Period {
+    pub(super) fn new(start: Ticks) -> Period {
         let latency_ns = Histogram::new(3).expect("three significant figures are within the histogram's range");
         Period { start, end: start, latency_ns, bytes: 0, delivered: 0, longest_gap: 0, last_delivery: start }
+    }
+
+    /// A packet was delivered in it.
+    pub(super) fn deliver(&mut self, now: Ticks, latency: Ticks, bytes: u16) {
+        self.delivered += 1;
+        self.bytes += u64::from(bytes);
+        self.longest_gap = self.longest_gap.max(now - self.last_delivery);
+        self.last_delivery = now;
+        let latency_ns = (latency / TICKS_PER_NS).max(1);
+        self.latency_ns.record(latency_ns).expect("a histogram that grows by itself refuses nothing");
+    }
+
+    /// It is over.
+    pub(super) fn close(&mut self, now: Ticks) {
+        self.end = now;
+        self.longest_gap = self.longest_gap.max(now - self.last_delivery);
     }
 }
 
@@ -94,19 +110,11 @@ impl Ledger {
 
     pub(super) fn deliver(&mut self, now: Ticks, latency: Ticks, bytes: u16) {
         self.counts.delivered += 1;
-        let period = self.periods.last_mut().expect("a run is always in a period");
-        period.delivered += 1;
-        period.bytes += u64::from(bytes);
-        period.longest_gap = period.longest_gap.max(now - period.last_delivery);
-        period.last_delivery = now;
-        let latency_ns = (latency / TICKS_PER_NS).max(1);
-        period.latency_ns.record(latency_ns).expect("a histogram that grows by itself refuses nothing");
+        self.periods.last_mut().expect("a run is always in a period").deliver(now, latency, bytes);
     }
 
     pub(super) fn begin_period(&mut self, now: Ticks) {
-        let last = self.periods.last_mut().expect("a run is always in a period");
-        last.end = now;
-        last.longest_gap = last.longest_gap.max(now - last.last_delivery);
+        self.periods.last_mut().expect("a run is always in a period").close(now);
         self.periods.push(Period::new(now));
     }
 }
@@ -116,7 +124,7 @@ impl Sim {
     #[cold]
     pub(super) fn misdeliver(&mut self, id: u32) {
         self.ledger.misdelivered += 1;
-        self.ledger.counts.lost_to_change += 1;
+        self.settle(id, |counts| &mut counts.lost_to_change);
         self.packets.remove(id);
     }
 
@@ -124,17 +132,23 @@ impl Sim {
     #[cold]
     pub(super) fn lose(&mut self, id: u32) {
         let (source, dlid, born) = (self.packets[id].source, self.packets[id].dlid, self.packets[id].born);
-        let destination = self.sources.by_lid[usize::from(dlid)];
+        let (origin, destination) = self.ends_of(id);
         let cut_off =
             |rank: u32| rank != NIL && (self.ledger.cut_off[rank as usize] || self.sources.unreachable[rank as usize]);
-        if cut_off(source) || cut_off(destination) {
-            self.ledger.counts.stranded += 1;
+        if cut_off(origin) || cut_off(destination) {
+            self.settle(id, |counts| &mut counts.stranded);
         } else if self.path_died(source, dlid, born, self.packets[id].hops) {
-            self.ledger.counts.lost_to_failure += 1;
+            self.settle(id, |counts| &mut counts.lost_to_failure);
         } else {
-            self.ledger.counts.lost_to_change += 1;
+            self.settle(id, |counts| &mut counts.lost_to_change);
         }
         self.packets.remove(id);
+    }
+
+    /// Counts a packet's fate.
+    fn settle(&mut self, id: u32, count: impl Fn(&mut PacketCounts) -> &mut u64) {
+        *count(&mut self.ledger.counts) += 1;
+        self.tell_relation(id, |relation| *count(&mut relation.counts) += 1);
     }
 
     /// Whether the path of a class, as the tables stood at `born`, crosses an element that has been dead since, beyond the

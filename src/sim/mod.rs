@@ -33,8 +33,10 @@ mod performance;
 mod port;
 mod port_info;
 mod power_on;
+mod relay;
 mod sma;
 mod source;
+mod spaces;
 mod state;
 mod trap;
 pub mod wheel;
@@ -44,6 +46,7 @@ pub use deadlock::StuckPacket;
 pub use ledger::{PacketCounts, Period};
 pub use mad::HeldSet;
 pub use port::SimTransport;
+pub use relay::{Joining, Relation};
 pub use source::{Scripted, Ways};
 
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -51,6 +54,7 @@ use crate::ids::{Half, PortNum, Sl, Vl};
 use ledger::Ledger;
 use packet::Packets;
 use source::Sources;
+use spaces::Spaces;
 use state::Net;
 use wheel::{TICKS_PER_NS, Ticks, Wheel};
 
@@ -97,6 +101,8 @@ pub struct Sim {
     returns: credit::Returns,
     sources: Sources,
     ledger: Ledger,
+    /// What joins the subnets, where there are several.
+    relays: Option<Box<relay::Relays>>,
     devices: device::Devices,
     agents: agent::Agents,
     /// By port.
@@ -151,8 +157,9 @@ impl Sim {
         if !fabric.end_ports().any(|port| port == sm_port) {
             return Err(SimError::NoManager(fabric.describe_port(sm_port)));
         }
-        let sources = Sources::new(fabric, &config, false)?;
-        let mut sim = Sim::build(fabric.clone(), config, sources, false);
+        let spaces = Spaces::one(fabric);
+        let sources = Sources::new(fabric, &config, &spaces, false)?;
+        let mut sim = Sim::build(fabric.clone(), config, sources, &spaces, false);
         sim.attach(sm_port)?;
         sim.managers.push(sm_port.0);
         Ok(sim)
@@ -171,16 +178,17 @@ impl Sim {
             return Err(SimError::Setting { setting, value: config.data_vls.to_string(), expected });
         }
         let bare = fabric.with_lids([]).expect("no LIDs, no clash of LIDs");
-        let sources = Sources::new(&bare, &config, true)?;
-        let mut sim = Sim::build(bare, config, sources, true);
+        let spaces = Spaces::one(&bare);
+        let sources = Sources::new(&bare, &config, &spaces, true)?;
+        let mut sim = Sim::build(bare, config, sources, &spaces, true);
         for port in sim.net.ports.iter_mut().filter(|port| port.alive) {
             (port.state, port.sends) = (crate::wire::PortState::Initialize, false);
         }
         Ok(sim)
     }
 
-    fn build(fabric: Fabric, config: SimConfig, sources: Sources, cold: bool) -> Sim {
-        let net = Net::new(&fabric, config.data_vls, config.buffer_credits);
+    fn build(fabric: Fabric, config: SimConfig, sources: Sources, spaces: &Spaces, cold: bool) -> Sim {
+        let net = Net::new(&fabric, spaces.top(), config.data_vls, config.buffer_credits);
         let limits = config.limits_as_programmed || config.hoq_lifetime_ns > 0 || config.switch_lifetime_ns > 0;
         let ns = |ns: u64| ns * TICKS_PER_NS;
         Sim {
@@ -189,7 +197,8 @@ impl Sim {
             packets: Packets::default(),
             returns: credit::Returns::default(),
             ledger: Ledger::new(fabric.port_count(), sources.list.len()),
-            devices: device::Devices::new(&fabric, &config, cold),
+            relays: None,
+            devices: device::Devices::new(&fabric, &config, spaces, cold),
             agents: agent::Agents::new(&fabric, net.ins.len()),
             tallies: vec![performance::Tally::default(); fabric.port_count()],
             errands: mad::Errands::new(config.seed),
@@ -239,7 +248,7 @@ impl Sim {
     /// Loads what subnet administration says of the paths on a half: who takes which, on which service level. Without it
     /// every source takes each LID of a destination's half, on each service level of the half.
     pub fn load_ways(&mut self, half: Half, ways: Option<Ways>) {
-        self.sources.ways[half.index()] = ways;
+        self.sources.ways[0][half.index()] = ways;
     }
 
     /// Lets the sources send.
@@ -316,6 +325,7 @@ impl Sim {
     /// Ends the present period of measurement and begins the next.
     pub fn begin_period(&mut self) {
         self.ledger.begin_period(self.now);
+        self.relays.iter_mut().for_each(|relays| relays.begin_period(self.now));
     }
 
     /// The periods so far, the present one last and still open.
@@ -341,7 +351,7 @@ impl Sim {
             let port = self.fabric.port(PortId(source.port));
             port.width.data_rate_kbps(port.speed) as f64 / 1e6
         };
-        self.sources.list.iter().map(rate).sum()
+        self.sources.list.iter().filter(|source| !self.is_leg(source.rank)).map(rate).sum()
     }
 
     /// How often an application had to wait for room in its send queue.

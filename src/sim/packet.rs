@@ -6,6 +6,12 @@ pub const NIL: u32 = u32::MAX;
 /// A packet carries a reply, so no other answers it.
 pub const IS_REPLY: u8 = 1;
 
+/// A packet is for another subnet: it has a global route header (`relay`).
+pub const CROSSES: u8 = 2;
+
+/// A packet stands in a router's buffer, latched for one of its other ports.
+pub const RELAYED: u8 = 4;
+
 /// One data packet: 40 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
@@ -27,7 +33,7 @@ pub struct Packet {
     pub credits: u16,
     /// Service level.
     pub sl: u8,
-    /// [`IS_REPLY`].
+    /// [`IS_REPLY`], [`CROSSES`], [`RELAYED`].
     pub flags: u8,
     /// Switches it has left.
     pub hops: u8,
@@ -53,6 +59,11 @@ impl Packets {
                 (self.slab.len() - 1) as u32
             }
         }
+    }
+
+    /// The index that the next packet taken in will have.
+    pub fn next_index(&self) -> u32 {
+        self.free.last().copied().unwrap_or(self.slab.len() as u32)
     }
 
     /// Forgets a packet.

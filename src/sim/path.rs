@@ -20,9 +20,11 @@ impl Sources {
             return;
         }
         let source = &mut self.list[rank as usize];
+        let space = self.spaces.slot(port, 0);
         let old = usize::from(source.lid)..usize::from(source.lid) + usize::from(source.lids);
-        self.by_lid[old].iter_mut().filter(|owner| **owner == rank).for_each(|owner| *owner = NIL);
-        self.by_lid[lid_range(lid, lmc)].fill(rank);
+        let by_lid = &mut self.by_lid[space..];
+        by_lid[old].iter_mut().filter(|owner| **owner == rank).for_each(|owner| *owner = NIL);
+        by_lid[lid_range(lid, lmc)].fill(rank);
         (source.lid, source.lids, source.paths) = (lid.0, lmc.lids(), (lmc.lids() / 2).max(1));
     }
 }

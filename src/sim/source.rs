@@ -6,6 +6,7 @@
 //! While the send queue is full the application waits, so a saturated run keeps its memory.
 
 use super::packet::{IS_REPLY, NIL, Packet};
+use super::spaces::Spaces;
 use super::wheel::{Event, TICKS_PER_NS, Ticks};
 use super::{Sim, SimConfig, SimError, Traffic, kind};
 use crate::fabric::{Fabric, PortId};
@@ -61,21 +62,22 @@ pub struct Source {
     pub sent: [u64; 16],
     /// See `sent`.
     pub received: [u64; 16],
-    random: Pcg32,
+    pub(super) random: Pcg32,
 }
 
 /// All end ports.
 pub struct Sources {
     /// By rank.
     pub list: Vec<Source>,
-    /// By LID: the rank of the end port that owns it.
+    /// By subnet and LID ([`Spaces::slot`]): the rank of the end port that owns it.
     pub by_lid: Vec<u32>,
+    pub(super) spaces: Spaces,
     /// By dense port index: the rank of the end port.
     pub by_port: Vec<u32>,
     /// By rank: the new routing omits it.
     pub unreachable: Vec<bool>,
-    /// By half: see `Sim::load_ways`.
-    pub(super) ways: [Option<Ways>; 2],
+    /// By subnet and half: see `Sim::load_ways`.
+    pub(super) ways: Vec<[Option<Ways>; 2]>,
     /// See `Sim::set_path`.
     pub(super) paths: FxHashMap<(u32, u32), (Lid, Sl)>,
     /// How often something has come.
@@ -116,9 +118,14 @@ pub struct Scripted {
 
 impl Sources {
     /// The end ports that own a LID; those without one too, where LIDs are given later.
-    pub(super) fn new(fabric: &Fabric, config: &SimConfig, without_lids: bool) -> Result<Sources, SimError> {
+    pub(super) fn new(
+        fabric: &Fabric,
+        config: &SimConfig,
+        spaces: &Spaces,
+        without_lids: bool,
+    ) -> Result<Sources, SimError> {
         let mut list = Vec::new();
-        let mut by_lid = vec![NIL; 1 << 16];
+        let mut by_lid = vec![NIL; spaces.count() << 16];
         let mut by_port = vec![NIL; fabric.port_count()];
         for id in fabric.end_ports() {
             let port = fabric.port(id);
@@ -129,7 +136,8 @@ impl Sources {
             let rate = port.width.data_rate_kbps(port.speed) as f64 * config.load;
             let interval = f64::from(config.packet_bytes) * 1e6 * TICKS_PER_NS as f64 / rate;
             if let Some(lid) = port.lid {
-                by_lid[lid.index()..lid.index() + usize::from(port.lmc.lids())].fill(rank);
+                let first = spaces.slot(id.0, lid.0);
+                by_lid[first..first + usize::from(port.lmc.lids())].fill(rank);
             }
             by_port[id.index()] = rank;
             list.push(Source {
@@ -165,9 +173,10 @@ impl Sources {
         let mut sources = Sources {
             list,
             by_lid,
+            spaces: spaces.clone(),
             by_port,
             unreachable,
-            ways: [None, None],
+            ways: vec![[None, None]; spaces.count()],
             paths: FxHashMap::default(),
             arrivals: 0,
             throttled: 0,
@@ -182,14 +191,19 @@ impl Sources {
         Ok(sources)
     }
 
-    /// A random cyclic order: everyone sends to the next (Sattolo's algorithm).
+    /// A random cyclic order of all.
     fn pair_up(&mut self, seed: u64) {
+        self.pair_up_among(&(0..self.list.len() as u32).collect::<Vec<u32>>(), seed);
+    }
+
+    /// A random cyclic order of these: everyone sends to the next (Sattolo's algorithm).
+    pub(super) fn pair_up_among(&mut self, ranks: &[u32], seed: u64) {
         let mut random = Pcg32::seed_from_u64(seed);
-        let mut order: Vec<u32> = (0..self.list.len() as u32).collect();
+        let mut order = ranks.to_vec();
         for i in (1..order.len()).rev() {
             order.swap(i, below(&mut random, i as u32) as usize);
         }
-        self.list.iter_mut().zip(order).for_each(|(source, partner)| source.partner = partner);
+        ranks.iter().zip(order).for_each(|(&rank, partner)| self.list[rank as usize].partner = partner);
     }
 }
 
@@ -208,7 +222,7 @@ fn check_ranks(traffic: &Traffic, ranks: usize) -> Result<(), SimError> {
 }
 
 /// A uniform number below `bound`.
-fn below(random: &mut Pcg32, bound: u32) -> u32 {
+pub(super) fn below(random: &mut Pcg32, bound: u32) -> u32 {
     ((u64::from(random.next_u32()) * u64::from(bound)) >> 32) as u32
 }
 
@@ -379,6 +393,11 @@ impl Sim {
     }
 
     fn draw_destination(&mut self, rank: u32) -> u32 {
+        if let Some(relays) = self.relays.take() {
+            let drawn = self.draw_among_subnets(&relays, rank);
+            self.relays = Some(relays);
+            return drawn;
+        }
         let ranks = self.sources.list.len() as u32;
         let source = &mut self.sources.list[rank as usize];
         match self.config.traffic {
@@ -456,9 +475,13 @@ impl Sim {
         {
             return self.hand_over(rank, dlid.0, sl.get(), bytes, flags);
         }
-        let to = &self.sources.list[destination as usize];
+        let (own, to) = (&self.sources.list[rank as usize], &self.sources.list[destination as usize]);
+        let space = self.sources.spaces.at(own.port);
+        if space != self.sources.spaces.at(to.port) {
+            return self.send_across(rank, destination, half, bytes, flags);
+        }
         let flow = rank.wrapping_mul(7).wrapping_add(destination);
-        let (path, level) = match &self.sources.ways[half.index()] {
+        let (path, level) = match &self.sources.ways[space][half.index()] {
             None => ((flow % u32::from(to.paths)) as u16, (flow % 8) as u8),
             Some(ways) => match ways(PortId(self.sources.list[rank as usize].port), PortId(to.port), flow) {
                 Some(way) => way,
@@ -471,7 +494,7 @@ impl Sim {
     }
 
     /// Hands one packet to its send queue.
-    fn hand_over(&mut self, rank: u32, dlid: u16, sl: u8, bytes: u16, flags: u8) {
+    pub(super) fn hand_over(&mut self, rank: u32, dlid: u16, sl: u8, bytes: u16, flags: u8) {
         let source = &mut self.sources.list[rank as usize];
         source.waiting += 1;
         source.queued[usize::from(sl / 8)] += 1;
@@ -493,6 +516,7 @@ impl Sim {
             hops: 0,
         };
         let id = self.packets.insert(packet);
+        self.tell_relation(id, |relation| relation.counts.injected += 1);
         // A lane that discards has no queue; the first one serves to hand the packet to its end.
         let lane = self.net.lane(port, if vl < self.net.data_vls { vl } else { 0 });
         self.packets[id].out_lane = self.choose(port, id);
@@ -506,7 +530,7 @@ impl Sim {
         let packet = self.packets[id];
         // The lane that brought it has its credits back at once: nothing waits in an end port.
         self.credit(packet.credits, packet.out_lane);
-        let owner = self.sources.by_lid[usize::from(packet.dlid)];
+        let owner = self.sources.by_lid[self.sources.spaces.slot(port, packet.dlid)];
         let rank = self.sources.by_port[port as usize];
         let at = &self.net.ports[port as usize];
         if !at.alive || at.state == PortState::Initialize {
@@ -520,18 +544,22 @@ impl Sim {
         }
         let receiver = &mut self.sources.list[rank as usize];
         receiver.received[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
-        self.ledger.deliver(self.now, self.now - packet.born, packet.bytes);
+        let (now, latency) = (self.now, self.now - self.set_out(id));
+        self.ledger.deliver(now, latency, packet.bytes);
+        self.tell_relation(id, |relation| relation.deliver(now, latency, packet.bytes));
+        let asks = packet.flags & IS_REPLY == 0 && self.config.replies > 0.0;
+        let origin = if asks { self.ends_of(id).0 } else { packet.source };
         self.packets.remove(id);
-        if packet.flags & IS_REPLY == 0 && self.config.replies > 0.0 {
-            self.reply(rank, &packet);
+        if asks {
+            self.reply(rank, origin, &packet);
         }
     }
 
-    fn reply(&mut self, rank: u32, request: &Packet) {
+    fn reply(&mut self, rank: u32, origin: u32, request: &Packet) {
         let draw = f64::from(self.sources.list[rank as usize].random.next_u32());
         if draw < self.config.replies * 4_294_967_296.0 {
             let half = Half::of_sl(Sl::masked(request.sl));
-            self.send(rank, request.source, half, request.bytes, IS_REPLY);
+            self.send(rank, origin, half, request.bytes, IS_REPLY);
         }
     }
 }

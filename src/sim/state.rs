@@ -7,6 +7,7 @@
 use super::packet::NIL;
 use super::wheel::{TICKS_PER_NS, Ticks};
 use crate::fabric::{Fabric, NodeKind, PortId};
+use crate::ids::Lid;
 use crate::wire::PortState;
 
 /// Marks in [`Packet::out_lane`](super::packet::Packet): the packet is to be discarded on reaching the head.
@@ -40,6 +41,8 @@ pub struct OutPort {
     pub sink: bool,
     /// Whether it is an end port itself: its in lanes are send queues.
     pub source: bool,
+    /// Whether it is a router's, between subnets: its in lanes are buffers, out of which packets go on by other ports.
+    pub relays: bool,
     /// Whether a wake-up at `busy_until` is pending.
     pub scheduled: bool,
     /// The cable and both ends live.
@@ -120,7 +123,7 @@ struct NodeTables {
 }
 
 impl Tables {
-    fn new(fabric: &Fabric, data_vls: u8) -> Tables {
+    fn new(fabric: &Fabric, top: Lid, data_vls: u8) -> Tables {
         let nodes = fabric.nodes().map(|(id, node)| NodeTables {
             first_port: node.first_port.0,
             row: NIL,
@@ -131,8 +134,7 @@ impl Tables {
         });
         let mut nodes: Vec<NodeTables> = nodes.collect();
         let rows = fabric.switches().zip(0..).map(|(id, rank)| nodes[id.index()].row = rank).count();
-        let top = fabric.max_lid().map_or(1, |lid| lid.index() + 1);
-        let lids = top.next_multiple_of(64);
+        let lids = (top.index() + 1).next_multiple_of(64);
         let table = std::array::from_fn(|sl| sl as u8 % data_vls);
         Tables { lft: vec![255; rows * lids], lids, nodes, sl_to_vl: vec![table; fabric.node_count()] }
     }
@@ -261,7 +263,7 @@ pub struct Net {
 }
 
 impl Net {
-    pub(super) fn new(fabric: &Fabric, data_vls: u8, capacity: u16) -> Net {
+    pub(super) fn new(fabric: &Fabric, top: Lid, data_vls: u8, capacity: u16) -> Net {
         let shift = u32::from(data_vls).next_power_of_two().trailing_zeros();
         let lanes = fabric.port_count() << shift;
         let ports = fabric.ports().map(|(id, _)| out_port(fabric, id, data_vls)).collect();
@@ -282,7 +284,7 @@ impl Net {
             ports,
             outs: vec![out_lane; lanes],
             ins: vec![in_lane; lanes],
-            tables: Tables::new(fabric, data_vls),
+            tables: Tables::new(fabric, top, data_vls),
             capacity,
         }
     }
@@ -336,6 +338,18 @@ impl Net {
     }
 }
 
+impl Net {
+    /// Makes a cabled end port one of a router between subnets.
+    pub(super) fn make_relay(&mut self, port: PortId) {
+        let peer = self.ports[port.index()].peer;
+        let own = &mut self.ports[port.index()];
+        (own.relays, own.source) = (true, false);
+        if peer != NIL {
+            self.ports[peer as usize].sink = false;
+        }
+    }
+}
+
 fn out_port(fabric: &Fabric, id: PortId, lanes: u8) -> OutPort {
     let port = fabric.port(id);
     let kind = |port: PortId| fabric.node(fabric.port(port).node).kind;
@@ -354,6 +368,7 @@ fn out_port(fabric: &Fabric, id: PortId, lanes: u8) -> OutPort {
         num: port.num.0,
         sink: port.peer.is_some_and(|peer| kind(peer) != NodeKind::Switch),
         source: port.peer.is_some() && kind(id) != NodeKind::Switch,
+        relays: false,
         scheduled: false,
         alive: port.peer.is_some(),
         state: if port.peer.is_some() { PortState::Active } else { PortState::Down },

@@ -1,0 +1,510 @@
+//! Routers between subnets: several subnets in one simulation, and packets that cross.
+//!
+//! A port of a router is an end port of its subnet to its subnet manager, which tells it of halves like any other. To data
+//! it is an input buffer with credits, like a switch's: a packet that has come is looked at once
+//! ([`relay`](crate::routers::relay)), gets DLID and SL of the next subnet, by the half and the SL-to-VL table that the
+//! port it leaves by holds at that moment, and waits in the buffer for the lane there. So lanes of one subnet wait for lanes of
+//! another, and deadlocks through routers are found like any. A router chooses on arrival, whatever switches do. It makes no
+//! packets of its own, and what is addressed to itself it discards.
+//!
+//! For the agents of a leg (a router's port with its node in one subnet) what stands in the buffers of the other legs and
+//! is latched for it is what a host's send queue is to the host's.
+
+use super::ledger::Period;
+use super::packet::{CROSSES, NIL, RELAYED};
+use super::source::{Source, below};
+use super::spaces::Spaces;
+use super::state::DISCARD;
+use super::wheel::Ticks;
+use super::{PacketCounts, Sim, SimConfig, SimError, Sources, Traffic, Ways, check};
+use crate::fabric::PortId;
+use crate::fabric::subnets::{Joined, SubnetPort, Subnets};
+use crate::ids::{GidPrefix, Guid, Half, PKey, SubnetId};
+use crate::routers::{Arrival, Discard, Enforcement, Forwarded, Grh, Levels, Routes, relay};
+use std::collections::BTreeMap;
+
+/// What a simulation of several subnets is told besides.
+#[derive(Clone, Debug)]
+pub struct Joining {
+    /// The subnets, LIDs assigned.
+    pub subnets: Subnets,
+    /// Which routers lead where.
+    pub routes: Routes,
+    /// Service levels from subnet to subnet.
+    pub levels: Levels,
+    /// The subnet managers' ports, one in each subnet.
+    pub managers: Vec<SubnetPort>,
+    /// Of the packets whose destination is drawn: the share that goes to other subnets, 0 to 1.
+    pub cross: f64,
+    /// The hop limit that sources give.
+    pub hop_limit: u8,
+    /// Partitions that ports of routers enforce; the others enforce none.
+    pub enforcement: BTreeMap<SubnetPort, Enforcement>,
+    /// Partitions of hosts; the others are in [`PKey::DEFAULT`].
+    pub partitions: BTreeMap<SubnetPort, PKey>,
+}
+
+impl Joining {
+    /// Ways on the fewest crossings, a tenth of the traffic between subnets, nothing enforced.
+    pub fn new(subnets: Subnets, levels: Levels, managers: Vec<SubnetPort>) -> Joining {
+        let routes = Routes::all(&subnets);
+        let (enforcement, partitions) = (BTreeMap::new(), BTreeMap::new());
+        Joining { subnets, routes, levels, managers, cross: 0.1, hop_limit: 64, enforcement, partitions }
+    }
+}
+
+/// Packets from one subnet to one subnet.
+pub struct Relation {
+    /// What became of them; `in_flight` is what the others leave of `injected`.
+    pub counts: PacketCounts,
+    /// By period of the run: latency and volume.
+    pub periods: Vec<Period>,
+}
+
+impl Relation {
+    /// A packet was delivered.
+    pub(super) fn deliver(&mut self, now: Ticks, latency: Ticks, bytes: u16) {
+        self.counts.delivered += 1;
+        self.periods.iter_mut().last().into_iter().for_each(|period| period.deliver(now, latency, bytes));
+    }
+}
+
+/// What a packet that crosses carries besides, and where it comes from.
+#[derive(Clone, Copy)]
+pub(super) struct Header {
+    grh: Grh,
+    /// Ranks of the hosts at its ends.
+    origin: u32,
+    destination: u32,
+    /// When it was handed to its first send queue.
+    born: Ticks,
+    p_key: PKey,
+    /// While it stands in a router: rank of the port it came by, the SL it had, and the flush epoch of the port that it
+    /// leaves by.
+    came_by: u32,
+    came_on: u8,
+    epoch: u32,
+}
+
+/// A router's port as a source in the subnet that it leads into.
+#[derive(Clone, Copy, Default)]
+struct Leg {
+    /// Packets in the router that are latched for it.
+    latched: u32,
+    /// Flushes begun so far.
+    epoch: u32,
+}
+
+/// What joins the subnets of a simulation.
+pub(super) struct Relays {
+    joining: Joining,
+    joined: Joined,
+    /// By rank of end port: what its GID is made of.
+    gids: Vec<(GidPrefix, Guid)>,
+    /// By rank of end port: its partition.
+    p_keys: Vec<PKey>,
+    /// By rank of end port: as a router's.
+    legs: Vec<Leg>,
+    /// By router: its ports.
+    ports: Vec<Vec<u32>>,
+    /// By port: the rank of its router; [`NIL`] for others.
+    router: Vec<u32>,
+    /// By subnet: the ranks of its hosts.
+    hosts: Vec<Vec<u32>>,
+    /// The ranks of all hosts.
+    everybody: Vec<u32>,
+    /// By packet; means nothing for those that stay in their subnet.
+    headers: Vec<Header>,
+    /// By (from, to).
+    relations: Vec<Relation>,
+    discards: BTreeMap<Discard, u64>,
+    /// Packets addressed to a router itself.
+    unaddressed: u64,
+    open: Enforcement,
+}
+
+impl Relays {
+    fn new(joining: Joining, joined: Joined, sources: &Sources) -> Relays {
+        let subnets = &joining.subnets;
+        let mut router = vec![NIL; joined.fabric.port_count()];
+        let ports: Vec<Vec<u32>> =
+            subnets.routers().iter().map(|router| router.ports.iter().map(|&at| joined.port(at).0).collect()).collect();
+        for (rank, ports) in ports.iter().enumerate() {
+            ports.iter().for_each(|&port| router[port as usize] = rank as u32);
+        }
+        let at = |source: &Source| joined.at(PortId(source.port));
+        let gids = sources.list.iter().map(|source| {
+            let (held, at) = (joined.fabric.port(PortId(source.port)), at(source));
+            (subnets.subnet(at.subnet).prefix, held.guid.unwrap_or(joined.fabric.node(held.node).guid))
+        });
+        let gids: Vec<(GidPrefix, Guid)> = gids.collect();
+        let p_key = |source| joining.partitions.get(&at(source)).copied().unwrap_or_default();
+        let p_keys = sources.list.iter().map(p_key).collect();
+        let mut hosts = vec![Vec::new(); subnets.len()];
+        for source in sources.list.iter().filter(|source| router[source.port as usize] == NIL) {
+            hosts[at(source).subnet.index()].push(source.rank);
+        }
+        let relation = || Relation { counts: PacketCounts::default(), periods: vec![Period::new(0)] };
+        Relays {
+            relations: (0..subnets.len() * subnets.len()).map(|_| relation()).collect(),
+            everybody: hosts.iter().flatten().copied().collect(),
+            legs: vec![Leg::default(); sources.list.len()],
+            headers: Vec::new(),
+            discards: BTreeMap::new(),
+            unaddressed: 0,
+            open: Enforcement::default(),
+            joining,
+            joined,
+            gids,
+            p_keys,
+            ports,
+            router,
+            hosts,
+        }
+    }
+
+    fn enforcement(&self, at: SubnetPort) -> &Enforcement {
+        self.joining.enforcement.get(&at).unwrap_or(&self.open)
+    }
+
+    fn subnet_of(&self, rank: u32, sources: &Sources) -> SubnetId {
+        self.joined.at(PortId(sources.list[rank as usize].port)).subnet
+    }
+
+    fn remember(&mut self, packet: u32, header: Header) {
+        let end = packet as usize + 1;
+        if self.headers.len() < end {
+            self.headers.resize(end, header);
+        }
+        self.headers[packet as usize] = header;
+    }
+
+    fn relation(&mut self, from: SubnetId, to: SubnetId) -> &mut Relation {
+        let count = self.joining.subnets.len();
+        &mut self.relations[from.index() * count + to.index()]
+    }
+
+    /// Ends a period of measurement.
+    pub(super) fn begin_period(&mut self, now: Ticks) {
+        for relation in &mut self.relations {
+            if let Some(last) = relation.periods.last_mut() {
+                last.close(now);
+            }
+            relation.periods.push(Period::new(now));
+        }
+    }
+}
+
+impl Sim {
+    /// Several subnets as found running, each like one of [`Sim::new`], in one simulation: nodes and ports have the indices that
+    /// [`Joined`] gives them.
+    ///
+    /// # Errors
+    /// As [`Sim::new`]; a subnet without a manager; shares out of range.
+    pub fn joined(joining: Joining, config: SimConfig) -> Result<Sim, SimError> {
+        let joined = Joined::of(&joining.subnets);
+        let fabric = joined.fabric.clone();
+        check(&fabric, &config)?;
+        if !(0.0..=1.0).contains(&joining.cross) {
+            let (setting, value) = ("share of packets between subnets", joining.cross.to_string());
+            return Err(SimError::Setting { setting, value, expected: "0 to 1" });
+        }
+        let managers: Vec<PortId> = joining.managers.iter().map(|&at| joined.port(at)).collect();
+        for (id, subnet) in joining.subnets.subnets() {
+            if !joining.managers.iter().any(|at| at.subnet == id && fabric.peer(joined.port(*at)).is_some()) {
+                return Err(SimError::NoManager(format!("the manager of subnet {}", subnet.name)));
+            }
+        }
+        let spaces = Spaces::of(&joined);
+        let mut sources = Sources::new(&fabric, &config, &spaces, false)?;
+        let relays = Relays::new(joining, joined, &sources);
+        relays.silence(&mut sources, &config)?;
+        let mut sim = Sim::build(fabric, config, sources, &spaces, false);
+        for &port in relays.ports.iter().flatten() {
+            sim.net.make_relay(PortId(port));
+        }
+        sim.relays = Some(Box::new(relays));
+        for port in managers {
+            sim.attach(port)?;
+            sim.managers.push(port.0);
+        }
+        Ok(sim)
+    }
+
+    /// Loads the half that the sources of one subnet send on.
+    pub fn load_half_in(&mut self, subnet: SubnetId, half: Half) {
+        let own = self.sources.list.iter_mut();
+        own.filter(|source| self.sources.spaces.at(source.port) == subnet.index()).for_each(|source| source.half = half);
+    }
+
+    /// As [`Sim::load_ways`], for one subnet; ports are those of that subnet's own fabric.
+    pub fn load_ways_in(&mut self, subnet: SubnetId, half: Half, ways: Option<Ways>) {
+        self.sources.ways[subnet.index()][half.index()] = ways;
+    }
+
+    /// What subnet administrations and routers say of the ways between subnets is this from now on; packets on their way
+    /// keep what they were told. Nothing happens where there is one subnet.
+    pub fn set_routes(&mut self, routes: Routes) {
+        self.relays.iter_mut().for_each(|relays| relays.joining.routes = routes.clone());
+    }
+
+    /// Packets by the subnets at their ends. Empty where there is one subnet.
+    pub fn relations(&self) -> impl Iterator<Item = (SubnetId, SubnetId, &Relation)> {
+        let relays = self.relays.iter();
+        relays.flat_map(|relays| {
+            let count = relays.joining.subnets.len();
+            let ends = (0..count * count).map(move |slot| (SubnetId((slot / count) as u16), SubnetId((slot % count) as u16)));
+            ends.zip(&relays.relations).map(|((from, to), relation)| (from, to, relation))
+        })
+    }
+
+    /// Packets that routers discarded, by reason; all of them count as lost to the change as well.
+    pub fn relay_discards(&self) -> BTreeMap<Discard, u64> {
+        self.relays.as_ref().map(|relays| relays.discards.clone()).unwrap_or_default()
+    }
+
+    /// Packets that stand in the buffers of a router.
+    pub fn held_by_router(&self, router: usize) -> u32 {
+        let ports = self.relays.iter().flat_map(|relays| relays.ports[router].iter());
+        ports.flat_map(|&port| self.lanes_of_port(port)).map(|lane| self.net.ins[lane as usize].count).sum()
+    }
+
+    fn lanes_of_port(&self, port: u32) -> impl Iterator<Item = u32> {
+        let first = self.net.lane(port, 0);
+        first..first + u32::from(self.net.data_vls)
+    }
+
+    /// Whether a rank is that of a router's port between subnets: no end of traffic.
+    pub(super) fn is_leg(&self, rank: u32) -> bool {
+        self.net.ports[self.sources.list[rank as usize].port as usize].relays
+    }
+
+    /// Draws a destination where there are several subnets.
+    pub(super) fn draw_among_subnets(&mut self, relays: &Relays, rank: u32) -> u32 {
+        let source = &mut self.sources.list[rank as usize];
+        let chance = |share: f64, random: &mut _| f64::from(rand::Rng::next_u32(random)) < share * 4_294_967_296.0;
+        match self.config.traffic {
+            Traffic::Permutation => return source.partner,
+            Traffic::HotSpot { destination, share } if chance(share, &mut source.random) => {
+                return relays.everybody.get(destination as usize).copied().unwrap_or(rank);
+            }
+            _ => {}
+        }
+        let own = self.sources.spaces.at(source.port);
+        let others = relays.everybody.len() - relays.hosts[own].len();
+        let crosses = chance(relays.joining.cross, &mut source.random) && others > 0;
+        let count = if crosses { others } else { relays.hosts[own].len().saturating_sub(1) };
+        if count == 0 {
+            return rank;
+        }
+        let drawn = below(&mut source.random, count as u32) as usize;
+        // Hosts are ranked by subnet, so those of a subnet, or one by itself, are left out by a step over them.
+        let left_out = if crosses { &relays.hosts[own][..] } else { std::slice::from_ref(&source.rank) };
+        let among = if crosses { &relays.everybody } else { &relays.hosts[own] };
+        let before = among.partition_point(|&other| left_out.first().is_some_and(|&first| other < first));
+        among[if drawn < before { drawn } else { drawn + left_out.len() }]
+    }
+
+    /// Sends a packet to a host of another subnet: to a router that leads there.
+    pub(super) fn send_across(&mut self, rank: u32, destination: u32, half: Half, bytes: u16, flags: u8) {
+        let Some(relays) = &self.relays else { return };
+        let (from, to) = (relays.subnet_of(rank, &self.sources), relays.subnet_of(destination, &self.sources));
+        let first = relays.joining.routes.first(from, to);
+        let flow = rank.wrapping_mul(7).wrapping_add(destination) & 0xF_FFFF;
+        let Some(count) = u32::try_from(first.len()).ok().filter(|&count| count > 0) else { return };
+        let router = relays.joined.port(first[(flow % count) as usize]);
+        let levels = relays.joining.levels;
+        let (level, target) = (levels.at_source(flow), self.sources.by_port[router.index()]);
+        let Some((dlid, sl)) = self.address(target, half, level, flow / count) else { return };
+        let (source, sink) = (relays.gids[rank as usize], relays.gids[destination as usize]);
+        let grh = Grh {
+            traffic_class: levels.traffic_class(level),
+            flow_label: flow,
+            hop_limit: relays.joining.hop_limit,
+            source_prefix: source.0,
+            source_guid: source.1,
+            destination_prefix: sink.0,
+            destination_guid: sink.1,
+        };
+        let p_key = relays.p_keys[rank as usize];
+        let (born, came_by, came_on, epoch) = (self.now, NIL, 0, 0);
+        let header = Header { grh, origin: rank, destination, born, p_key, came_by, came_on, epoch };
+        self.hand_over_crossing(rank, (dlid, sl), bytes, flags, header);
+    }
+
+    fn hand_over_crossing(&mut self, rank: u32, (dlid, sl): (u16, u8), bytes: u16, flags: u8, header: Header) {
+        // The header must be there before the packet is offered; the slab says beforehand where it will lie.
+        let id = self.packets.next_index();
+        self.relays.iter_mut().for_each(|relays| relays.remember(id, header));
+        self.hand_over(rank, dlid, sl, bytes, flags | CROSSES);
+    }
+
+    /// DLID and SL towards an end port on a half and a level, by the path that `path` picks; none where it owns no LID.
+    fn address(&self, target: u32, half: Half, level: u8, path: u32) -> Option<(u16, u8)> {
+        let to = self.sources.list.get(target as usize)?;
+        let upper = if to.lids > 1 { half.index() as u16 * to.paths } else { 0 };
+        Some((to.lid + upper + (path % u32::from(to.paths)) as u16, 8 * half.index() as u8 + level))
+    }
+
+    /// A packet has come to a router: the out lane that it goes on by, its header rewritten; [`DISCARD`] where it does not.
+    #[inline(never)]
+    pub(super) fn relay_arrival(&mut self, id: u32, port: u32) -> u32 {
+        let Some(mut relays) = self.relays.take() else { return DISCARD };
+        let out_lane = if self.packets[id].flags & CROSSES == 0 {
+            relays.unaddressed += 1;
+            DISCARD
+        } else {
+            match self.judge_relay(&relays, id, port) {
+                Ok(forwarded) => self.take_over(&mut relays, id, port, forwarded),
+                Err(why) => {
+                    *relays.discards.entry(why).or_default() += 1;
+                    DISCARD
+                }
+            }
+        };
+        self.relays = Some(relays);
+        out_lane
+    }
+
+    fn judge_relay(&self, relays: &Relays, id: u32, port: u32) -> Result<Forwarded, Discard> {
+        let header = &relays.headers[id as usize];
+        let to = relays.joining.subnets.by_prefix(header.grh.destination_prefix).ok_or(Discard::NoRoute)?;
+        let router = relays.router[port as usize] as usize;
+        let arrival = Arrival {
+            grh: &header.grh,
+            level: self.packets[id].sl % 8,
+            p_key: header.p_key,
+            enforcement: relays.enforcement(relays.joined.at(PortId(port))),
+        };
+        let ways = relays.joining.routes.onward(router, to);
+        relay(&arrival, ways, relays.joining.levels, |onward| relays.enforcement(onward.out))
+    }
+
+    fn take_over(&mut self, relays: &mut Relays, id: u32, port: u32, forwarded: Forwarded) -> u32 {
+        let out = relays.joined.port(forwarded.onward.out).0;
+        let leg = self.sources.by_port[out as usize];
+        let header = &mut relays.headers[id as usize];
+        let next = forwarded.onward.to.map(|next| self.sources.by_port[relays.joined.port(next).index()]);
+        let half = self.sources.list[leg as usize].half;
+        let Some((dlid, sl)) = self.address(next.unwrap_or(header.destination), half, forwarded.level, forwarded.path)
+        else {
+            return DISCARD;
+        };
+        header.grh.hop_limit = forwarded.hop_limit;
+        (header.came_by, header.came_on) = (self.sources.by_port[port as usize], self.packets[id].sl);
+        header.epoch = relays.legs[leg as usize].epoch;
+        relays.legs[leg as usize].latched += 1;
+        let source = &mut self.sources.list[leg as usize];
+        source.queued[half.index()] += 1;
+        let packet = &mut self.packets[id];
+        (packet.dlid, packet.sl, packet.source, packet.born, packet.hops) = (dlid, sl, leg, self.now, 0);
+        packet.flags |= RELAYED;
+        let own = &self.net.ports[out as usize];
+        let vl = self.net.tables.lane(own.node, 0, own.num, sl);
+        if self.net.runs(out, vl) { self.net.lane(out, vl) } else { DISCARD }
+    }
+
+    /// A packet that was latched in a router has left its buffer: the leg that it left by, or was to leave by, has one less.
+    #[inline(never)]
+    pub(super) fn left_router(&mut self, id: u32) {
+        let packet = &mut self.packets[id];
+        packet.flags &= !RELAYED;
+        let (leg, half, words) = (packet.source, usize::from(packet.sl / 8), u64::from(packet.bytes / 4));
+        let Some(relays) = &mut self.relays else { return };
+        let header = &relays.headers[id as usize];
+        let own = &mut relays.legs[leg as usize];
+        own.latched -= 1;
+        let stood = header.epoch < own.epoch;
+        self.sources.list[header.came_by as usize].received[usize::from(header.came_on)] += words;
+        self.sources.list[leg as usize].queued[half] -= 1;
+        if self.agents.watching {
+            let port = self.sources.list[leg as usize].port;
+            self.agent_saw_leg(self.net.ports[port as usize].node, stood);
+        }
+    }
+
+    /// A flush begins at a node with legs: packets latched for them until now, of which the agent hears when they leave.
+    pub(super) fn latched_for(&mut self, node: u32) -> u32 {
+        let first = self.net.first_port(node);
+        let ports = first + 1..=first + u32::from(self.net.num_ports(node));
+        let Some(relays) = &mut self.relays else { return 0 };
+        let legs = ports.filter(|&port| self.net.ports[port as usize].relays).map(|port| self.sources.by_port[port as usize]);
+        legs.map(|leg| {
+            let own = &mut relays.legs[leg as usize];
+            own.epoch += 1;
+            own.latched
+        })
+        .sum()
+    }
+
+    /// Whether a node is a router's, with legs into other subnets.
+    pub(super) fn is_relay(&self, node: u32) -> bool {
+        let first = self.net.first_port(node);
+        let mut ports = first + 1..=first + u32::from(self.net.num_ports(node));
+        self.relays.is_some() && ports.any(|port| self.net.ports[port as usize].relays)
+    }
+
+    /// The lanes in whose buffers packets stand that a node sends: its own; of a router those of all its legs.
+    pub(super) fn lanes_feeding(&self, node: u32) -> Vec<u32> {
+        let Some(relays) = self.relays.as_ref().filter(|_| self.is_relay(node)) else { return self.lanes_of(node) };
+        let first = self.net.first_port(node);
+        let own = (first + 1..=first + u32::from(self.net.num_ports(node))).find(|&port| self.net.ports[port as usize].relays);
+        let router = own.map_or(NIL, |port| relays.router[port as usize]);
+        let ports = relays.ports.get(router as usize).into_iter().flatten();
+        ports.flat_map(|&port| self.lanes_of_port(port)).collect()
+    }
+
+    // What became of packets, by the subnets at their ends.
+
+    /// The ranks at the ends of a packet: of those that cross, the hosts'.
+    pub(super) fn ends_of(&self, id: u32) -> (u32, u32) {
+        let packet = &self.packets[id];
+        match &self.relays {
+            Some(relays) if packet.flags & CROSSES != 0 => {
+                let header = &relays.headers[id as usize];
+                (header.origin, header.destination)
+            }
+            _ => {
+                let port = self.sources.list[packet.source as usize].port;
+                (packet.source, self.sources.by_lid[self.sources.spaces.slot(port, packet.dlid)])
+            }
+        }
+    }
+
+    /// When a packet was first handed to a send queue.
+    pub(super) fn set_out(&self, id: u32) -> Ticks {
+        let packet = &self.packets[id];
+        let crossing = self.relays.as_ref().filter(|_| packet.flags & CROSSES != 0);
+        crossing.map_or(packet.born, |relays| relays.headers[id as usize].born)
+    }
+
+    /// Counts a packet with those of its relation, if there are several subnets.
+    pub(super) fn tell_relation(&mut self, id: u32, tell: impl FnOnce(&mut Relation)) {
+        if self.relays.is_none() {
+            return;
+        }
+        let (from, to) = self.ends_of(id);
+        // What is addressed to nobody is told where it comes from.
+        let to = if to == NIL { from } else { to };
+        let at = |rank: u32| SubnetId(self.sources.spaces.at(self.sources.list[rank as usize].port) as u16);
+        let (from, to) = (at(from), at(to));
+        if let Some(relays) = &mut self.relays {
+            tell(relays.relation(from, to));
+        }
+    }
+}
+
+impl Relays {
+    /// Router ports send nothing of their own, and nobody's partner is one.
+    fn silence(&self, sources: &mut Sources, config: &SimConfig) -> Result<(), SimError> {
+        let legs: Vec<u32> = self.ports.iter().flatten().map(|&port| sources.by_port[port as usize]).collect();
+        if self.everybody.len() < 2 {
+            return Err(SimError::NobodyThere(self.everybody.len()));
+        }
+        legs.into_iter().filter(|&leg| leg != NIL).for_each(|leg| sources.list[leg as usize].interval = f64::INFINITY);
+        if config.traffic == Traffic::Permutation {
+            sources.pair_up_among(&self.everybody, config.seed);
+        }
+        Ok(())
+    }
+}

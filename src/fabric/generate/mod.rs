@@ -13,6 +13,7 @@ mod dragonfly;
 mod grid;
 mod hypercube;
 mod irregular;
+mod joined;
 mod random;
 mod regular;
 mod sketch;
@@ -25,11 +26,13 @@ pub use dragonfly::Dragonfly;
 pub use grid::Grid;
 pub use hypercube::Hypercube;
 pub use irregular::Irregular;
+pub use joined::{JoinShape, JoinShapeError, Joining, Seat, joined, place_routers};
 pub use regular::RandomRegular;
 pub use text::{FAMILIES, Family};
 pub use tree::GeneralTree;
 pub use waxman::{Hosts, Waxman};
 
+use super::subnets::JoinError;
 use super::{BuildError, Fabric, LinkSpeed, LinkWidth};
 use sketch::Why;
 
@@ -167,6 +170,15 @@ pub enum GenerateError {
         /// How often it was drawn.
         attempts: u32,
     },
+    /// Routers that cannot be put between subnets.
+    #[error("cannot join subnets by routers: {why}")]
+    Joining {
+        /// The parameter and the limit that it breaks.
+        why: String,
+    },
+    /// Subnets that no routers may join.
+    #[error(transparent)]
+    Join(#[from] JoinError),
     /// A fault of the generator itself: the fabric it drew breaks a rule of the model.
     #[error("the generated `{topology}` is no valid fabric (a fault of the generator, please report it): {source}")]
     Build {

@@ -2,9 +2,13 @@
 //!
 //! On entry subnets, each a [`Fabric`] of its own: its own indices, its own LIDs, its own prefix, captured from within it;
 //! a capture ends at its routers, of which it shows the ports that are cabled into it. On return of [`Subnets::new`] the
-//! routers are joined: a router of one capture and one of another are the same where their SystemImageGUID is, or their
-//! NodeGUID. Port GUIDs of end ports are distinct over all subnets, and so are prefixes, none of which is link-local.
+//! routers are joined, as the head of `join` says: by NodeGUID, by SystemImageGUID where that leaves no doubt, and by what the caller
+//! knows. Names, prefixes and the port GUIDs of end ports are distinct over all subnets, and no prefix is link-local.
+//! [`list`] reads and writes them as a list file with a capture for each, [`dot`] draws them, [`summary`] tells them in numbers.
 //! Lacks on purpose: who is reached through which router (`routers`), subnets that share LIDs or indices.
+
+mod join;
+pub mod list;
 
 use super::{Fabric, NodeId, NodeKind, PortId};
 use crate::ids::{GidPrefix, Guid, SubnetId};
@@ -33,9 +37,9 @@ pub struct SubnetPort {
 /// A router: its cabled ports, each in one of the subnets that it joins.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Router {
-    /// The GUID by which its ports were found to be one device's.
+    /// Its NodeGUID; the lowest where several nodes were joined.
     pub guid: Guid,
-    /// Its description, for people.
+    /// The description of that node, for people.
     pub name: String,
     /// Its cabled ports, in order of subnets, then ports.
     pub ports: Vec<SubnetPort>,
@@ -76,6 +80,27 @@ pub enum JoinError {
     /// A name that two subnets have.
     #[error("two subnets are called {0}: give each a name of its own")]
     NameShared(String),
+    /// A name that would be no word in a file's name or before a colon.
+    #[error("`{0}` cannot be a subnet's name: use 1 to 64 letters, digits, `-`, `_` and `.`, no dot first")]
+    Name(String),
+    /// An end port in two subnets.
+    #[error(
+        "port {guid} is in subnet {first} and in subnet {second}: a port has one cable; were both captures made of one subnet?"
+    )]
+    PortShared {
+        /// The port's GUID.
+        guid: Guid,
+        /// One subnet.
+        first: String,
+        /// Another.
+        second: String,
+    },
+    /// A GUID named as a router's that is none's.
+    #[error("no subnet has a cabled router with NodeGUID {0}: name routers as the captures do (`rtguid=`)")]
+    NoRouter(Guid),
+    /// A GUID that two routers are said to have.
+    #[error("router node {0} is named twice: a node is of one router")]
+    NamedTwice(Guid),
     /// A node other than a router in two subnets.
     #[error(
         "{kind} {guid} is in subnet {first} and in subnet {second}: only routers join subnets; were both captures made of one subnet?"
@@ -96,15 +121,24 @@ impl Subnets {
     /// Joins subnets by the routers that they share.
     ///
     /// # Errors
-    /// Prefixes or names that are not distinct, a link-local prefix beside others, a node other than a router in two
-    /// subnets.
+    /// Prefixes or names that are not distinct, a name that is none, a link-local prefix beside others, a switch or an end
+    /// port in two subnets.
     pub fn new(list: Vec<Subnet>) -> Result<Subnets, JoinError> {
+        Subnets::with_routers(list, &[])
+    }
+
+    /// As [`Subnets::new`], where the nodes of each of `named` (NodeGUIDs) are known to be one router, too.
+    ///
+    /// # Errors
+    /// As [`Subnets::new`]; a GUID that no router has, or that is named twice.
+    pub fn with_routers(list: Vec<Subnet>, named: &[Vec<Guid>]) -> Result<Subnets, JoinError> {
         if list.is_empty() || list.len() > usize::from(u16::MAX) {
             return Err(JoinError::Count(list.len()));
         }
         check_names(&list)?;
         check_nodes(&list)?;
-        let routers = join_routers(&list);
+        check_ports(&list)?;
+        let routers = join::routers(&list, named)?;
         Ok(Subnets { list, routers })
     }
 
@@ -195,6 +229,9 @@ fn check_names(list: &[Subnet]) -> Result<(), JoinError> {
         if subnet.prefix == GidPrefix::LINK_LOCAL && list.len() > 1 {
             return Err(JoinError::LinkLocal { subnet: subnet.name.clone() });
         }
+        if !is_name(&subnet.name) {
+            return Err(JoinError::Name(subnet.name.clone()));
+        }
         for earlier in &list[..rank] {
             let (first, second) = (earlier.name.clone(), subnet.name.clone());
             if earlier.name == subnet.name {
@@ -208,7 +245,13 @@ fn check_names(list: &[Subnet]) -> Result<(), JoinError> {
     Ok(())
 }
 
-/// No switch and no CA is in two subnets.
+/// Names stand in file names, and before a colon in front of a node's name.
+fn is_name(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    (1..=64).contains(&text.len()) && text.chars().all(fits) && !text.starts_with('.')
+}
+
+/// No switch is in two subnets. A channel adapter may be, with a port in each.
 fn check_nodes(list: &[Subnet]) -> Result<(), JoinError> {
     let mut seen: BTreeMap<Guid, &str> = BTreeMap::new();
     for subnet in list {
@@ -222,23 +265,18 @@ fn check_nodes(list: &[Subnet]) -> Result<(), JoinError> {
     Ok(())
 }
 
-/// Ports of routers by device: SystemImageGUID where a router tells one, NodeGUID elsewhere.
-fn join_routers(list: &[Subnet]) -> Vec<Router> {
-    let mut found: BTreeMap<Guid, Router> = BTreeMap::new();
+/// No end port is in two subnets.
+fn check_ports(list: &[Subnet]) -> Result<(), JoinError> {
+    let mut seen: BTreeMap<Guid, usize> = BTreeMap::new();
     for (rank, subnet) in list.iter().enumerate() {
-        let fabric = &subnet.fabric;
-        for port in fabric.end_ports() {
-            let node = fabric.node(fabric.port(port).node);
-            if node.kind != NodeKind::Router {
-                continue;
+        for guid in subnet.fabric.end_ports().filter_map(|port| subnet.fabric.port(port).guid) {
+            if let Some(first) = seen.insert(guid, rank).filter(|&first| first != rank) {
+                let (first, second) = (list[first].name.clone(), subnet.name.clone());
+                return Err(JoinError::PortShared { guid, first, second });
             }
-            let guid = node.system_guid.filter(|guid| guid.0 != 0).unwrap_or(node.guid);
-            let name = node.description.trim().to_string();
-            let router = found.entry(guid).or_insert_with(|| Router { guid, name, ports: Vec::new() });
-            router.ports.push(SubnetPort { subnet: SubnetId(rank as u16), port });
         }
     }
-    found.into_values().filter(|router| router.ports.len() > 1).collect()
+    Ok(())
 }
 
 /// The fabrics of all subnets side by side, each behind the one before: what a simulator takes as a whole.

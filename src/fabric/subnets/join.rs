@@ -1,0 +1,88 @@
+//! Which nodes of the captures are one router.
+//!
+//! Ports are one router's where their NodeGUID is: by the specification (NodeInfo, section 14.2.5.3) all ports of a node
+//! tell the same one, whichever subnet they are in. A device may yet show a node of its own to each subnet, all with one
+//! SystemImageGUID; such nodes are joined where no subnet shows two of them. Where one does, the SystemImageGUID is a
+//! box's with several routers, as of NVIDIA's Q3400-RA with its four, and says nothing (docs/SUBNETS.md, *Which nodes are one router*).
+//! What the caller names is joined besides.
+
+use super::{JoinError, Router, Subnet, SubnetPort};
+use crate::fabric::{Node, NodeKind};
+use crate::ids::{Guid, SubnetId};
+use petgraph::unionfind::UnionFind;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The routers that join two ports at least, in order of their GUIDs.
+///
+/// # Errors
+/// A GUID among `named` that no router has, or that is there twice.
+pub(super) fn routers(list: &[Subnet], named: &[Vec<Guid>]) -> Result<Vec<Router>, JoinError> {
+    let guids: BTreeSet<Guid> = router_ports(list).map(|(_, node)| node.guid).collect();
+    let guids: Vec<Guid> = guids.into_iter().collect();
+    check_named(&guids, named)?;
+    let mut devices = UnionFind::new(guids.len());
+    let rank = |guid: &Guid| guids.partition_point(|known| known < guid);
+    for group in systems(list).iter().chain(named) {
+        group.windows(2).for_each(|pair| _ = devices.union(rank(&pair[0]), rank(&pair[1])));
+    }
+    Ok(assemble(list, |node| devices.find(rank(&node.guid))))
+}
+
+/// Every cabled port of a router with its node, in order of subnets, then ports.
+fn router_ports(list: &[Subnet]) -> impl Iterator<Item = (SubnetPort, &Node)> {
+    list.iter().enumerate().flat_map(|(rank, subnet)| {
+        let fabric = &subnet.fabric;
+        let ports = fabric.end_ports().map(move |port| (port, fabric.node(fabric.port(port).node)));
+        let ports = ports.filter(|(_, node)| node.kind == NodeKind::Router);
+        ports.map(move |(port, node)| (SubnetPort { subnet: SubnetId(rank as u16), port }, node))
+    })
+}
+
+/// `known` is sorted.
+fn check_named(known: &[Guid], named: &[Vec<Guid>]) -> Result<(), JoinError> {
+    let mut seen = BTreeSet::new();
+    for &guid in named.iter().flatten() {
+        if known.binary_search(&guid).is_err() {
+            return Err(JoinError::NoRouter(guid));
+        }
+        if !seen.insert(guid) {
+            return Err(JoinError::NamedTwice(guid));
+        }
+    }
+    Ok(())
+}
+
+/// NodeGUIDs that share a SystemImageGUID, where no subnet shows two of them.
+fn systems(list: &[Subnet]) -> Vec<Vec<Guid>> {
+    let mut shown: BTreeMap<Guid, BTreeSet<(SubnetId, Guid)>> = BTreeMap::new();
+    for (port, node) in router_ports(list) {
+        if let Some(system) = node.system_guid.filter(|guid| guid.0 != 0) {
+            shown.entry(system).or_default().insert((port.subnet, node.guid));
+        }
+    }
+    let one_each = |shown: &BTreeSet<(SubnetId, Guid)>| {
+        let subnets: BTreeSet<SubnetId> = shown.iter().map(|&(subnet, _)| subnet).collect();
+        subnets.len() == shown.len()
+    };
+    shown.into_values().filter(one_each).map(|shown| shown.into_iter().map(|(_, guid)| guid).collect()).collect()
+}
+
+/// Ports by device, as `device` numbers them.
+fn assemble(list: &[Subnet], device: impl Fn(&Node) -> usize) -> Vec<Router> {
+    let mut found: BTreeMap<usize, Router> = BTreeMap::new();
+    for (port, node) in router_ports(list) {
+        let name = node.description.trim();
+        let router = found.entry(device(node)).or_insert_with(|| Router {
+            guid: node.guid,
+            name: name.to_string(),
+            ports: Vec::new(),
+        });
+        if node.guid < router.guid {
+            (router.guid, router.name) = (node.guid, name.to_string());
+        }
+        router.ports.push(port);
+    }
+    let mut routers: Vec<Router> = found.into_values().filter(|router| router.ports.len() > 1).collect();
+    routers.sort_by_key(|router| router.guid);
+    routers
+}

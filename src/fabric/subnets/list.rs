@@ -1,0 +1,235 @@
+//! List files: which captures are the subnets of one fabric (`NAME.subnets.yaml`; docs/SUBNETS.md shows one).
+//!
+//! Reading takes the list's text and a function that gives the bytes of a file that it names, and returns [`Subnets`], or a [`ReadError`] that shows file, line,
+//! column and what was expected: of the list, or of the capture at fault. Writing gives every file's name and text; `read ∘ write` is the identity on what the captures' format bears
+//! (`format`). Names of captures are relative to the list. Unknown keys are refused.
+//! Lacks on purpose: files (callers own them).
+
+use super::{JoinError, Subnet, Subnets};
+use crate::fabric::format::{self, Format, ReadError, Source, Span, WriteError};
+use crate::ids::{GidPrefix, Guid, SubnetId};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// How the names of list files end.
+pub const EXTENSION: &str = ".subnets.yaml";
+
+/// A list as its file tells it.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields, expecting = "a list of subnets: `subnets:`, perhaps `routers:`")]
+struct List {
+    subnets: Vec<Entry>,
+    /// NodeGUIDs of one router each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    routers: Vec<Vec<Guid>>,
+}
+
+/// A subnet as the file tells it.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields, expecting = "a subnet: `name:`, `fabric:`, perhaps `prefix:`")]
+struct Entry {
+    name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    prefix: Option<GidPrefix>,
+    /// Relative to the list.
+    fabric: PathBuf,
+}
+
+/// Whether a file is a list: its name says so, or its first line that is no comment.
+pub fn is_list(file: &str, bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]);
+    let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim_end);
+    let first = lines.into_iter().find(|line| !line.is_empty() && !line.starts_with('#'));
+    file.ends_with(EXTENSION)
+        || first.is_some_and(|line| line == "---" || ["subnets:", "routers:"].iter().any(|key| line.starts_with(key)))
+}
+
+/// Reads a list; `file` is its path, and `open` gives the bytes of a capture, whose path begins with the list's folder.
+/// What the captures' readers had to assume goes to `tracing` as warnings.
+///
+/// # Errors
+/// The first fault of the list, a capture that cannot be opened or read, or subnets that cannot be joined.
+pub fn read(
+    bytes: &[u8],
+    file: &str,
+    mut open: impl FnMut(&Path) -> std::io::Result<Vec<u8>>,
+) -> Result<Subnets, ReadError> {
+    let source = Source { file, text: format::decode(bytes, file)? };
+    let list = parse(source)?;
+    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+    let mut subnets = Vec::new();
+    for (rank, entry) in list.subnets.iter().enumerate() {
+        let path = folder.join(&entry.fabric);
+        let bytes = open(&path).map_err(|error| {
+            let problem = format!("cannot read {}: {error}", path.display());
+            source.error(place(source, &entry_key(rank, "fabric")), problem, "expected a file that holds a fabric")
+        })?;
+        let fabric = format::read(&bytes, &path.display().to_string())?;
+        let prefix = entry.prefix.unwrap_or(GidPrefix::site_local(rank as u16));
+        subnets.push(Subnet { name: entry.name.clone(), prefix, fabric });
+    }
+    Subnets::with_routers(subnets, &list.routers).map_err(|error| unjoined(source, &list, &error))
+}
+
+fn parse(source: Source<'_>) -> Result<List, ReadError> {
+    let list: List = serde_yaml::from_str(source.text).map_err(|error| {
+        let at = error.location().map_or(Span { start: 0, end: 0 }, |at| word_at(source, at.line(), at.column()));
+        source.error(at, problem_of(&error), "expected a list of subnets as docs/SUBNETS.md shows")
+    })?;
+    let start = || place(source, &[Step::Key("subnets")]);
+    match list.subnets.len() {
+        0 => Err(source.error(start(), "the list has no subnet", "expected `- name: …` and `fabric: …` below it")),
+        count if count > usize::from(u16::MAX) => {
+            Err(source.error(start(), JoinError::Count(count).to_string(), "expected fewer"))
+        }
+        _ => Ok(list),
+    }
+}
+
+/// The message without its position, which [`ReadError`] tells.
+fn problem_of(error: &serde_yaml::Error) -> String {
+    let text = error.to_string();
+    let position = error.location().map(|at| format!(" at line {} column {}", at.line(), at.column()));
+    position.map_or(text.clone(), |position| text.replacen(&position, "", 1))
+}
+
+/// Why subnets cannot be joined, at the place in the list where it is to be mended.
+fn unjoined(source: Source<'_>, list: &List, error: &JoinError) -> ReadError {
+    let last = |name: &str| list.subnets.iter().rposition(|entry| entry.name == name).unwrap_or_default();
+    let router = |guid: Guid| {
+        let found = list.routers.iter().enumerate().rev().find_map(|(router, guids)| {
+            guids
+                .iter()
+                .rposition(|&named| named == guid)
+                .map(|at| vec![Step::Key("routers"), Step::At(router), Step::At(at)])
+        });
+        found.unwrap_or_default()
+    };
+    let (path, expected) = match error {
+        JoinError::Count(_) => (vec![Step::Key("subnets")], "expected 1 to 65535 subnets"),
+        JoinError::NameShared(name) | JoinError::Name(name) => (entry_key(last(name), "name"), "expected another name"),
+        JoinError::LinkLocal { subnet } => (entry_key(last(subnet), "prefix"), "expected another prefix"),
+        JoinError::PrefixShared { second, .. } => {
+            let rank = last(second);
+            let told = if list.subnets[rank].prefix.is_some() { "prefix" } else { "name" };
+            (entry_key(rank, told), "expected a `prefix:` of its own")
+        }
+        JoinError::NodeShared { second, .. } | JoinError::PortShared { second, .. } => {
+            (entry_key(last(second), "fabric"), "expected the capture of another subnet")
+        }
+        JoinError::NoRouter(guid) => (router(*guid), "expected the NodeGUID of a router of these captures"),
+        JoinError::NamedTwice(guid) => (router(*guid), "expected each node once"),
+    };
+    source.error(place(source, &path), error.to_string(), expected)
+}
+
+/// A way down into the list.
+#[derive(Clone, Copy)]
+enum Step {
+    Key(&'static str),
+    At(usize),
+}
+
+fn entry_key(rank: usize, key: &'static str) -> Vec<Step> {
+    vec![Step::Key("subnets"), Step::At(rank), Step::Key(key)]
+}
+
+/// Where the list tells the value at the end of `path`.
+fn place(source: Source<'_>, path: &[Step]) -> Span {
+    let found = Seek(path).deserialize(serde_yaml::Deserializer::from_str(source.text)).err();
+    let at = found.and_then(|error| error.location());
+    at.map_or(Span { start: 0, end: 0 }, |at| word_at(source, at.line(), at.column()))
+}
+
+/// The word that begins at a line and column, both counted from 1.
+fn word_at(source: Source<'_>, line: usize, column: usize) -> Span {
+    let Some((first, text)) = source.lines().nth(line.saturating_sub(1)) else {
+        return Span { start: source.text.len(), end: source.text.len() };
+    };
+    let from = text.char_indices().nth(column.saturating_sub(1)).map_or(text.len(), |(at, _)| at);
+    let length = text[from..].find([' ', ',', ']', '}', '\t']).unwrap_or(text.len() - from);
+    Span { start: first + from, end: first + from + length.max(1) }
+}
+
+/// Walks down a path and stops there with an error: the parser knows where it is only when it fails.
+struct Seek<'a>(&'a [Step]);
+
+impl<'de> DeserializeSeed<'de> for Seek<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        match self.0.first() {
+            Some(Step::Key(_)) => deserializer.deserialize_map(self),
+            Some(Step::At(_)) => deserializer.deserialize_seq(self),
+            // Whatever is there, it is not this.
+            None => deserializer.deserialize_unit_struct("the place", self),
+        }
+    }
+}
+
+impl<'de> Visitor<'de> for Seek<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a way on")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            match self.0 {
+                [Step::Key(wanted), rest @ ..] if key == *wanted => map.next_value_seed(Seek(rest))?,
+                _ => _ = map.next_value::<IgnoredAny>()?,
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        let [Step::At(wanted), rest @ ..] = self.0 else { return Ok(()) };
+        for _ in 0..*wanted {
+            if list.next_element::<IgnoredAny>()?.is_none() {
+                return Ok(());
+            }
+        }
+        list.next_element_seed(Seek(rest)).map(|_| ())
+    }
+}
+
+/// The files of `subnets`: names and texts, the list `STEM.subnets.yaml` first, then a capture for each subnet.
+/// Routers of several nodes are named in the list.
+///
+/// # Errors
+/// A format that is not both written and read.
+pub fn write(subnets: &Subnets, stem: &str, format: Format) -> Result<Vec<(String, String)>, WriteError> {
+    let extension = match format {
+        Format::Ibnetdiscover => "ibnetdiscover",
+        Format::IbsimNet => "net",
+        Format::Json => "json",
+        Format::SubnetLst | Format::Dot => return Err(WriteError::ReadOnly(format)),
+    };
+    let name = |subnet: &Subnet| format!("{stem}.{}.{extension}", subnet.name);
+    let entry =
+        |subnet: &Subnet| Entry { name: subnet.name.clone(), prefix: Some(subnet.prefix), fabric: name(subnet).into() };
+    let entries = subnets.subnets().map(|(_, subnet)| entry(subnet)).collect();
+    let list = serde_yaml::to_string(&List { subnets: entries, routers: of_several_nodes(subnets) });
+    let list = "# Subnets joined by routers; docs/SUBNETS.md tells the format.\n".to_string() + &list.expect("strings");
+    let mut files = vec![(format!("{stem}{EXTENSION}"), list)];
+    for (_, subnet) in subnets.subnets() {
+        files.push((name(subnet), format::write(&subnet.fabric, format)?));
+    }
+    Ok(files)
+}
+
+/// The NodeGUIDs of each router that has several.
+fn of_several_nodes(subnets: &Subnets) -> Vec<Vec<Guid>> {
+    let node = |subnet: SubnetId, port| subnets.fabric(subnet).node(subnets.fabric(subnet).port(port).node).guid;
+    let nodes = subnets.routers().iter().map(|router| {
+        let mut guids: Vec<Guid> = router.ports.iter().map(|at| node(at.subnet, at.port)).collect();
+        guids.sort_unstable();
+        guids.dedup();
+        guids
+    });
+    nodes.filter(|guids| guids.len() > 1).collect()
+}

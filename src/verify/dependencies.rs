@@ -116,15 +116,18 @@ impl Dependencies {
 
     /// The graph over lanes; lane `channel × vls + vl`.
     pub fn graph(&self, layout: &Layout<'_>) -> Graph {
+        Graph::new(layout.net.heads.len() * layout.vls, |tell| self.each_edge(layout, tell))
+    }
+
+    /// Tells every dependency by its lanes, numbered as in [`Self::graph`].
+    pub fn each_edge(&self, layout: &Layout<'_>, tell: &mut dyn FnMut(u32, u32)) {
         let vls = layout.vls;
-        Graph::new(layout.net.heads.len() * vls, |tell| {
-            for Turn { row, input, inward, output, outward } in layout.turns() {
-                for lane in 0..vls {
-                    let to = self.masks[layout.slot(row, input, lane, output)];
-                    lanes_of(to).for_each(|next| tell((inward * vls + lane) as u32, (outward * vls + next) as u32));
-                }
+        for Turn { row, input, inward, output, outward } in layout.turns() {
+            for lane in 0..vls {
+                let to = self.masks[layout.slot(row, input, lane, output)];
+                lanes_of(to).for_each(|next| tell((inward * vls + lane) as u32, (outward * vls + next) as u32));
             }
-        })
+        }
     }
 }
 

@@ -52,11 +52,26 @@ pub(super) fn explained(
     stage: usize,
     cycle: &NodeCycle,
 ) -> Cycle {
-    let wanted = wanted(layout, halves, stage, cycle);
-    let mut search = ClassSearch { walker, stage, wanted };
-    walker.run(&mut search);
-    let dependencies = search.wanted.iter().map(|wanted| search.explain(wanted)).collect();
+    let dependencies = dependencies(walker, layout, halves, stage, &turns_of(cycle));
     Cycle { wave: walker.case.stages[stage].name.clone(), dependencies, shortest: cycle.shortest }
+}
+
+/// Turns from lane to lane that are possible at a stage, with a class for each.
+pub(super) fn dependencies(
+    walker: &Walker<'_>,
+    layout: &Layout<'_>,
+    halves: &[Vec<Dependencies>; 2],
+    stage: usize,
+    turns: &[(u32, u32)],
+) -> Vec<Dependency> {
+    let mut search = ClassSearch { walker, stage, wanted: wanted(layout, halves, stage, turns) };
+    walker.run(&mut search);
+    search.wanted.iter().map(|wanted| search.explain(wanted)).collect()
+}
+
+/// Each lane of a cycle with the next.
+fn turns_of(cycle: &NodeCycle) -> Vec<(u32, u32)> {
+    cycle.nodes.iter().copied().zip(cycle.nodes.iter().copied().cycle().skip(1)).collect()
 }
 
 /// Whether every dependency of a cycle is there at a stage.
@@ -66,10 +81,10 @@ pub(super) fn is_possible(
     stage: usize,
     cycle: &NodeCycle,
 ) -> bool {
-    wanted(layout, halves, stage, cycle).iter().all(|wanted| wanted.halves != [false; 2])
+    wanted(layout, halves, stage, &turns_of(cycle)).iter().all(|wanted| wanted.halves != [false; 2])
 }
 
-/// A dependency of the cycle, and who causes it.
+/// A dependency, and who causes it.
 struct Wanted {
     row: usize,
     input: PortNum,
@@ -90,9 +105,8 @@ struct Cause {
     mapping: Entry,
 }
 
-fn wanted(layout: &Layout<'_>, halves: &[Vec<Dependencies>; 2], stage: usize, cycle: &NodeCycle) -> Vec<Wanted> {
-    let next = cycle.nodes.iter().cycle().skip(1);
-    let turn = |(&inward, &outward): (&u32, &u32)| {
+fn wanted(layout: &Layout<'_>, halves: &[Vec<Dependencies>; 2], stage: usize, turns: &[(u32, u32)]) -> Vec<Wanted> {
+    let turn = |&(inward, outward): &(u32, u32)| {
         let ((channel, from), (out, to)) = (lane_of(layout, inward), lane_of(layout, outward));
         let Head::Switch { row, input } = layout.net.heads[channel.index()] else {
             unreachable!("only a lane into a switch waits for another")
@@ -102,10 +116,10 @@ fn wanted(layout: &Layout<'_>, halves: &[Vec<Dependencies>; 2], stage: usize, cy
         let has = |half: &Vec<Dependencies>| half[stage].at(layout, row, input, from.into(), output) >> to & 1 == 1;
         Wanted { row, input, from, output, to, halves: [has(&halves[0]), has(&halves[1])], cause: None }
     };
-    cycle.nodes.iter().zip(next).map(turn).collect()
+    turns.iter().map(turn).collect()
 }
 
-/// Finds a class for every dependency of a cycle.
+/// Finds a class for every dependency wanted.
 struct ClassSearch<'a> {
     walker: &'a Walker<'a>,
     stage: usize,

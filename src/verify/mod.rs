@@ -8,6 +8,7 @@
 //! Taken on trust: the facts of the waves (what barriers left, who injects), and that management packets on data lanes
 //! are paused while the waves run. Port states are not looked at: a port that discards holds no lane.
 
+pub mod across;
 mod certificate;
 mod channels;
 mod dependencies;

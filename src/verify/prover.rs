@@ -8,7 +8,7 @@ use super::injection::Injection;
 use super::lanes::Lanes;
 use super::net::Net;
 use super::refusal::Refusal;
-use super::walk::{Both, Case, Walker};
+use super::walk::{Both, Case, Relays, Walker};
 use super::{Newcomers, ProofStatistics, Proved, Sending, Transition, WaveFacts};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
@@ -69,11 +69,7 @@ impl TableProof {
 /// # Errors
 /// What is wrong with them.
 pub fn prove_tables(fabric: &Fabric, tables: &SubnetTables, scope: &Scope) -> Result<TableProof, Refusal> {
-    let mut injected = [false; 2];
-    scope.halves.iter().for_each(|half| injected[half.index()] = true);
-    let ways: Vec<Arc<PathLayers>> = scope.ways.iter().cloned().collect();
-    let sending = Sending { injected, ways: [ways.clone(), ways] };
-    let case = Case::steady(fabric, tables, sending, &scope.stranded, scope.switches);
+    let case = Case::of_tables(fabric, tables, scope);
     check_tables(&case)?;
     let taking_part = |port: &PortId| !case.stranded[port.index()];
     check_ways(fabric, &case.stages[0], &fabric.end_ports().filter(taking_part).collect::<Vec<_>>())?;
@@ -103,13 +99,13 @@ pub fn prove_certified<T: Transition>(transition: T) -> Result<(Proved<T>, Optio
     }
 }
 
-fn judge_transition(transition: &impl Transition, certified: bool) -> Result<Judged, Refusal> {
+pub(super) fn judge_transition(transition: &(impl Transition + ?Sized), certified: bool) -> Result<Judged, Refusal> {
     let Some(case) = case_of(transition)? else { return Ok(Judged::default()) };
     judge(&case, transition.surviving(), certified)
 }
 
 /// The moment before the first wave, then the waves; none where there are no waves.
-pub(super) fn case_of(transition: &impl Transition) -> Result<Option<Case<'_>>, Refusal> {
+pub(super) fn case_of(transition: &(impl Transition + ?Sized)) -> Result<Option<Case<'_>>, Refusal> {
     let (fabric, surviving) = (transition.fabric(), transition.surviving());
     let waves = transition.waves();
     check_restriction(fabric, surviving)?;
@@ -158,6 +154,15 @@ fn check_ways(fabric: &Fabric, facts: &WaveFacts<'_>, ports: &[PortId]) -> Resul
 }
 
 impl<'a> Case<'a> {
+    /// Tables by themselves.
+    pub(super) fn of_tables(fabric: &'a Fabric, tables: &'a SubnetTables, scope: &Scope) -> Case<'a> {
+        let mut injected = [false; 2];
+        scope.halves.iter().for_each(|half| injected[half.index()] = true);
+        let ways: Vec<Arc<PathLayers>> = scope.ways.iter().cloned().collect();
+        let sending = Sending { injected, ways: [ways.clone(), ways] };
+        Case::steady(fabric, tables, sending, &scope.stranded, scope.switches)
+    }
+
     /// The moment before any change: tables alone.
     pub(super) fn steady(
         fabric: &'a Fabric,
@@ -173,7 +178,8 @@ impl<'a> Case<'a> {
         let (empty, gone) = (VlSet::EMPTY, [false; 2]);
         let steady = WaveFacts { name, before: tables, after: tables, injected, ways, empty, gone };
         let newcomer = vec![false; fabric.port_count()];
-        Case { fabric, stages: vec![steady], stranded: omitted, newcomer, joining: (0, Half::Lower), switches }
+        let relays = Relays::default();
+        Case { fabric, stages: vec![steady], stranded: omitted, newcomer, joining: (0, Half::Lower), switches, relays }
     }
 
     fn welcome(&mut self, newcomers: &Newcomers) {
@@ -184,8 +190,8 @@ impl<'a> Case<'a> {
 }
 
 #[derive(Default)]
-struct Judged {
-    statistics: ProofStatistics,
+pub(super) struct Judged {
+    pub statistics: ProofStatistics,
     order: Vec<(PortId, u8)>,
     certificate: Option<Certificate>,
 }

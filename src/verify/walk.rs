@@ -13,6 +13,7 @@ use super::ways::Ways;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid, PortNum, VlSet};
 use crate::tables::Lft;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What is walked: fabric, stages, and who is left out.
@@ -29,6 +30,25 @@ pub(super) struct Case<'a> {
     pub joining: (usize, Half),
     /// Whether switches send and receive, too.
     pub switches: bool,
+    /// Ports of routers, and which of them hand packets to which: empty where one subnet is judged by itself, in which they
+    /// are end ports like any.
+    pub relays: Relays,
+}
+
+/// Ports of routers in one subnet. They send to its hosts whatever comes, and to each other only where a way between
+/// subnets leads through both.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Relays {
+    pub ports: BTreeSet<PortId>,
+    /// (From, to).
+    pub handed: BTreeSet<(PortId, PortId)>,
+}
+
+impl Relays {
+    /// Whether a port has packets for another.
+    fn admit(&self, source: PortId, owner: PortId) -> bool {
+        !(self.ports.contains(&source) && self.ports.contains(&owner)) || self.handed.contains(&(source, owner))
+    }
 }
 
 impl Case<'_> {
@@ -310,12 +330,19 @@ impl<'a> Course<'a> {
             return;
         }
         for seed in walker.injection.seeds(now.stage, now.class.group) {
-            if walker.lanes.is_uniform(now.stage, seed.row) {
+            if walker.lanes.is_uniform(now.stage, seed.row) && !self.has_relay(seed) {
                 self.inject_together(now, seed, sink);
             } else {
                 self.inject_singly(now, seed, sink);
             }
         }
+    }
+
+    /// Whether a router hangs on the switch: its ports do not send all that others do.
+    fn has_relay(&self, seed: &Seed) -> bool {
+        let Walker { case, net, .. } = *self.walker;
+        let mut sources = net.sources[seed.first..seed.end].iter();
+        !case.relays.ports.is_empty() && sources.any(|source| case.relays.ports.contains(&source.port))
     }
 
     /// All sources of a switch that makes no difference between inputs, less the owner, which sends nothing to itself.
@@ -357,7 +384,8 @@ impl<'a> Course<'a> {
             let source = net.sources[index];
             let from = injection.mask(now.stage, index, group);
             let open = self.ways.at(now.stage, half).is_none_or(|masks| masks[index] >> group & 1 == 1);
-            if from != 0 && open && source.port != owner {
+            let sends = open && source.port != owner && case.relays.admit(source.port, owner);
+            if from != 0 && sends {
                 let firm = !case.stranded[source.port.index()];
                 self.forward(now, seed.row, source.input, from, firm, sink);
             }

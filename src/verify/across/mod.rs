@@ -1,0 +1,354 @@
+//! Proof that subnets joined by routers cannot deadlock together, at any moment of changes in some of them.
+//!
+//! On entry a [`Whole`]: what runs in each subnet (tables, or a transition between two), which ways lead through routers,
+//! and how those pick service levels. On return [`ProvedAcross`], which nobody else can make, or the refusal: of one subnet
+//! by itself, or a shortest cycle through routers, each of its dependencies with who causes it.
+//! The model: a packet that came to a router by port p stands in the input lane of p, a finite buffer, until the lane by
+//! which it leaves through port q has room. So the dependencies of each subnet, as `walk` finds them, and these *couplings* are
+//! one graph. A moment is a stage of each part: any may meet any. p is occupied by whatever can reach its LIDs; q sends to
+//! the hosts of its subnet whatever comes, and to another router where a shortest way leads through both. Of a packet at p
+//! all that is known is its level: its traffic class may be any.
+//! Taken on trust: what a transition says is empty or gone is so of router inputs too, and routers go by `routes` and `levels`.
+//! Lacks on purpose: engines that say who sends by which path ([`AcrossRefusal::PathLayers`]): what a router may send is then
+//! not its level alone.
+
+mod refusal;
+mod side;
+
+pub use refusal::{AcrossCycle, AcrossRefusal, Crossing, Link, MomentOf, RouterLane};
+
+use super::graph::{Graph, NodeCycle};
+use super::prover::Scope;
+use super::walk::Relays;
+use super::{Transition, prover};
+use crate::fabric::Fabric;
+use crate::fabric::subnets::{SubnetPort, Subnets};
+use crate::ids::{Half, SubnetId, Vl};
+use crate::routers::{Levels, Routes};
+use crate::tables::SubnetTables;
+use serde::Serialize;
+use side::Side;
+use std::collections::BTreeSet;
+
+/// What runs in one subnet.
+#[derive(Clone, Copy)]
+pub enum Part<'a> {
+    /// Tables that nobody changes.
+    Steady {
+        /// The fabric that they are for, LIDs assigned; indices are those of the subnet.
+        fabric: &'a Fabric,
+        /// The tables.
+        tables: &'a SubnetTables,
+        /// Which of their LIDs are in use.
+        scope: &'a Scope,
+    },
+    /// A change: a plan. Indices are those of the subnet.
+    Changing(&'a dyn Transition),
+}
+
+/// Subnets with all that routes packets in them and between them.
+#[derive(Clone)]
+pub struct Whole<'a> {
+    /// The subnets.
+    pub subnets: &'a Subnets,
+    /// What runs in each, in the order of the subnets.
+    pub parts: Vec<Part<'a>>,
+    /// The ways between them: a router may go by any of these at any moment. Several, where some change meanwhile.
+    pub routes: Vec<&'a Routes>,
+    /// How routers pick service levels.
+    pub levels: Levels,
+}
+
+/// What a proof across subnets covers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct AcrossStatistics {
+    /// Subnets.
+    pub subnets: usize,
+    /// Ways through routers, from port to port.
+    pub passages: usize,
+    /// Moments judged: a stage of each subnet.
+    pub moments: usize,
+    /// Lanes that can be occupied at some moment.
+    pub lanes: usize,
+    /// Distinct dependencies between lanes of one subnet, all moments together.
+    pub dependencies: usize,
+    /// Distinct dependencies through routers, all moments together.
+    pub couplings: usize,
+}
+
+/// Proof that subnets and routers together are free of deadlock, and each subnet of loops and black holes too. Only the
+/// prover makes one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProvedAcross {
+    statistics: AcrossStatistics,
+}
+
+impl ProvedAcross {
+    /// What the proof covers.
+    pub fn statistics(&self) -> AcrossStatistics {
+        self.statistics
+    }
+}
+
+/// Proves each subnet by itself, and all of them with their routers at every moment.
+///
+/// # Errors
+/// What is wrong: parts that do not fit the subnets, one that cannot be proved, or a cycle through routers.
+pub fn prove_across(whole: &Whole<'_>) -> Result<ProvedAcross, AcrossRefusal> {
+    check_parts(whole)?;
+    for (part, (_, subnet)) in whole.parts.iter().zip(whole.subnets.subnets()) {
+        let refused = |refusal| AcrossRefusal::Part { subnet: subnet.name.clone(), refusal };
+        part.prove_alone().map_err(refused)?;
+    }
+    Joint::new(whole)?.judge()
+}
+
+impl Part<'_> {
+    fn fabric(&self) -> &Fabric {
+        match self {
+            Part::Steady { fabric, .. } => fabric,
+            Part::Changing(transition) => transition.fabric(),
+        }
+    }
+
+    fn prove_alone(&self) -> Result<(), super::Refusal> {
+        match self {
+            Part::Steady { fabric, tables, scope } => prover::prove_tables(fabric, tables, scope).map(drop),
+            Part::Changing(transition) => prover::judge_transition(*transition, false).map(drop),
+        }
+    }
+}
+
+fn check_parts(whole: &Whole<'_>) -> Result<(), AcrossRefusal> {
+    let (given, subnets) = (whole.parts.len(), whole.subnets.len());
+    if given != subnets {
+        return Err(AcrossRefusal::Precondition(format!("{given} parts were given for {subnets} subnets")));
+    }
+    for (part, (_, subnet)) in whole.parts.iter().zip(whole.subnets.subnets()) {
+        let (own, theirs) = (part.fabric(), &subnet.fabric);
+        if (own.node_count(), own.port_count()) != (theirs.node_count(), theirs.port_count()) {
+            let what = format!("what runs in subnet {} is indexed otherwise than the subnet", subnet.name);
+            return Err(AcrossRefusal::Precondition(what));
+        }
+    }
+    Ok(())
+}
+
+/// A way through a router.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Passage {
+    router: usize,
+    inward: SubnetPort,
+    outward: SubnetPort,
+}
+
+/// The ways through routers, and by subnet which of its router ports send to which.
+fn passages(whole: &Whole<'_>) -> (Vec<Passage>, Vec<Relays>) {
+    let mut found = BTreeSet::new();
+    let mut relays = vec![Relays::default(); whole.subnets.len()];
+    for (router, device) in whole.subnets.routers().iter().enumerate() {
+        for at in &device.ports {
+            relays[at.subnet.index()].ports.insert(at.port);
+        }
+        for (routes, to) in
+            whole.routes.iter().flat_map(|&routes| whole.subnets.subnets().map(move |to| (routes, to.0)))
+        {
+            let comes = |at: &&SubnetPort| routes.first(at.subnet, to).contains(at);
+            let inward: Vec<SubnetPort> = device.ports.iter().filter(comes).copied().collect();
+            for onward in routes.onward(router, to).iter().filter(|_| !inward.is_empty()) {
+                let outward = onward.out;
+                found.extend(inward.iter().map(|&inward| Passage { router, inward, outward }));
+                let next = onward.to.map(|next| (outward.port, next.port));
+                relays[outward.subnet.index()].handed.extend(next);
+            }
+        }
+    }
+    (found.into_iter().collect(), relays)
+}
+
+/// The lanes of all subnets side by side.
+struct Joint<'a> {
+    whole: &'a Whole<'a>,
+    passages: Vec<Passage>,
+    sides: Vec<Side<'a>>,
+    /// By side: its first lane; then how many there are.
+    base: Vec<u32>,
+}
+
+/// Packets in a lane of a router's input that can wait for a lane of one of its outputs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Coupling {
+    from: u32,
+    to: u32,
+}
+
+impl<'a> Joint<'a> {
+    fn new(whole: &'a Whole<'a>) -> Result<Joint<'a>, AcrossRefusal> {
+        let (passages, relays) = passages(whole);
+        let mut sides = Vec::new();
+        for ((part, (id, subnet)), relays) in whole.parts.iter().zip(whole.subnets.subnets()).zip(relays) {
+            let crossed = passages.iter().any(|passage| [passage.inward.subnet, passage.outward.subnet].contains(&id));
+            sides.push(Side::new(part, &subnet.name, relays, crossed)?);
+        }
+        let mut base = vec![0];
+        sides.iter().for_each(|side| base.push(base[base.len() - 1] + side.lane_count() as u32));
+        Ok(Joint { whole, passages, sides, base })
+    }
+
+    fn judge(&self) -> Result<ProvedAcross, AcrossRefusal> {
+        let mut couplings = BTreeSet::new();
+        let mut touched = vec![false; self.base[self.sides.len()] as usize];
+        let mut moments = 0;
+        for stages in moments_of(self.sides.iter().map(Side::stages).collect()) {
+            let own = self.couplings(&stages);
+            let graph = self.graph(&stages, &own);
+            graph.order().map_err(|cycle| self.explain(&stages, &cycle))?;
+            touched.iter_mut().zip(graph.touched()).for_each(|(all, own)| *all |= own);
+            couplings.extend(own);
+            moments += 1;
+        }
+        let statistics = AcrossStatistics {
+            subnets: self.sides.len(),
+            passages: self.passages.len(),
+            moments,
+            lanes: touched.iter().filter(|&&touched| touched).count(),
+            dependencies: self.sides.iter().map(Side::dependency_count).sum(),
+            couplings: couplings.len(),
+        };
+        Ok(ProvedAcross { statistics })
+    }
+
+    fn graph(&self, stages: &[usize], couplings: &BTreeSet<Coupling>) -> Graph {
+        Graph::new(self.base[self.sides.len()] as usize, |tell| {
+            for ((side, &stage), &base) in self.sides.iter().zip(stages).zip(&self.base) {
+                side.edges(stage).iter().for_each(|&(from, to)| tell(base + from, base + to));
+            }
+            couplings.iter().for_each(|coupling| tell(coupling.from, coupling.to));
+        })
+    }
+
+    fn couplings(&self, stages: &[usize]) -> BTreeSet<Coupling> {
+        let mut found = BTreeSet::new();
+        for passage in &self.passages {
+            self.each_hand_over(stages, passage, |hand_over| {
+                for (from, to) in hand_over.lanes() {
+                    let from = self.lane(passage.inward.subnet, from);
+                    found.insert(Coupling { from, to: self.lane(passage.outward.subnet, to) });
+                }
+            });
+        }
+        found
+    }
+
+    fn lane(&self, subnet: SubnetId, lane: u32) -> u32 {
+        self.base[subnet.index()] + lane
+    }
+
+    /// Tells every level on which packets can come by a passage, with every one that they then get.
+    fn each_hand_over(&self, stages: &[usize], passage: &Passage, mut tell: impl FnMut(HandOver)) {
+        let [inward, outward] = [passage.inward, passage.outward].map(|at| (&self.sides[at.subnet.index()], at));
+        let [enters, leaves] = [inward, outward].map(|(_, at)| stages[at.subnet.index()]);
+        for arrival in inward.0.arrivals(enters, inward.1.port) {
+            for level in self.levels_after(Half::rank(arrival.sl) as u8) {
+                for departure in outward.0.departures(leaves, outward.1.port, level) {
+                    tell(HandOver { arrival, departure });
+                }
+            }
+        }
+    }
+
+    fn levels_after(&self, rank: u8) -> BTreeSet<u8> {
+        let levels = self.whole.levels;
+        (0..levels.classes()).filter_map(|traffic_class| levels.next(traffic_class, rank)).collect()
+    }
+
+    /// A cycle of lanes, told.
+    fn explain(&self, stages: &[usize], cycle: &NodeCycle) -> AcrossRefusal {
+        let turns: Vec<(u32, u32)> =
+            cycle.nodes.iter().copied().zip(cycle.nodes.iter().copied().cycle().skip(1)).collect();
+        let mut links: Vec<Option<Link>> = turns.iter().map(|&turn| self.crossing(stages, turn)).collect();
+        for (rank, side) in self.sides.iter().enumerate() {
+            let base = self.base[rank];
+            let inside = |&at: &usize| links[at].is_none() && (base..self.base[rank + 1]).contains(&turns[at].0);
+            let own: Vec<usize> = (0..turns.len()).filter(inside).collect();
+            let local: Vec<(u32, u32)> = own.iter().map(|&at| (turns[at].0 - base, turns[at].1 - base)).collect();
+            for (at, dependency) in own.into_iter().zip(side.explain(stages[rank], &local)) {
+                links[at] = Some(Link::Inside { subnet: side.name.clone(), dependency });
+            }
+        }
+        let lanes = cycle.nodes.iter().map(|&lane| self.place(lane)).collect();
+        let links = links.into_iter().flatten().collect();
+        AcrossRefusal::Deadlock(AcrossCycle { moment: self.moment(stages), links, lanes, shortest: cycle.shortest })
+    }
+
+    /// The parts that change, each with its wave.
+    fn moment(&self, stages: &[usize]) -> Vec<MomentOf> {
+        let changing = self.sides.iter().zip(stages).filter(|(side, _)| side.stages() > 1);
+        changing.map(|(side, &stage)| MomentOf { subnet: side.name.clone(), wave: side.wave(stage) }).collect()
+    }
+
+    /// The port that sends into a lane, and its VL.
+    fn place(&self, lane: u32) -> (SubnetPort, Vl) {
+        let rank = self.base.partition_point(|&base| base <= lane) - 1;
+        let (port, vl) = self.sides[rank].place(lane - self.base[rank]);
+        (SubnetPort { subnet: SubnetId(rank as u16), port }, vl)
+    }
+
+    /// The coupling from one lane to another; none where both are lanes of one subnet.
+    fn crossing(&self, stages: &[usize], (from, to): (u32, u32)) -> Option<Link> {
+        let mut found = None;
+        let ((enters, input), (outward, output)) = (self.place(from), self.place(to));
+        let arrives = self.sides[enters.subnet.index()].far_end(enters.port);
+        let between = |passage: &&Passage| {
+            Some(passage.inward.port) == arrives && passage.inward.subnet == enters.subnet && passage.outward == outward
+        };
+        let passage = self.passages.iter().find(between)?;
+        self.each_hand_over(stages, passage, |hand_over| {
+            let HandOver { arrival, departure } = hand_over;
+            let leads = hand_over
+                .lanes()
+                .any(|(own, next)| (self.lane(enters.subnet, own), self.lane(outward.subnet, next)) == (from, to));
+            if leads && found.is_none() {
+                let router = self.whole.subnets.routers()[passage.router].name.clone();
+                let end = |at: SubnetPort, vl, sl| RouterLane::new(self.whole.subnets, at, vl, sl);
+                let (input, output) = (end(passage.inward, input, arrival.sl), end(outward, output, departure.sl));
+                found = Some(Link::Through(Crossing { router, input, output }));
+            }
+        });
+        found
+    }
+}
+
+/// Packets of a level that come, and the level and lanes on which they go.
+#[derive(Clone, Copy)]
+struct HandOver {
+    arrival: side::Standing,
+    departure: side::Standing,
+}
+
+impl HandOver {
+    /// Every lane in which they stand with every one that they wait for, as numbered by their sides.
+    fn lanes(self) -> impl Iterator<Item = (u32, u32)> {
+        let HandOver { arrival, departure } = self;
+        arrival.lanes().flat_map(move |from| departure.lanes().map(move |to| (from, to)))
+    }
+}
+
+/// Every combination of stages, the last part changing fastest.
+fn moments_of(counts: Vec<usize>) -> impl Iterator<Item = Vec<usize>> {
+    let total: usize = counts.iter().product();
+    (0..total).map(move |moment| {
+        let mut left = moment;
+        let mut stages: Vec<usize> = counts
+            .iter()
+            .rev()
+            .map(|count| {
+                let stage = left % count;
+                left /= count;
+                stage
+            })
+            .collect();
+        stages.reverse();
+        stages
+    })
+}

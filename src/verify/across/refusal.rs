@@ -1,0 +1,143 @@
+//! Why subnets and routers together are refused, with the evidence.
+
+use crate::fabric::subnets::{SubnetPort, Subnets};
+use crate::ids::{Sl, Vl};
+use crate::verify::{Dependency, Refusal};
+use serde::Serialize;
+use std::fmt;
+
+/// Why subnets joined by routers are not accepted.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, thiserror::Error)]
+#[serde(tag = "kind", content = "evidence", rename_all = "kebab-case")]
+pub enum AcrossRefusal {
+    /// What was handed in contradicts itself; nothing was judged.
+    #[error("several subnets: {0}")]
+    Precondition(String),
+    /// One subnet cannot be proved by itself.
+    #[error("subnet {subnet}: {refusal}")]
+    Part {
+        /// The subnet.
+        subnet: String,
+        /// What is wrong with it.
+        refusal: Refusal,
+    },
+    /// A routing function that says who sends by which path, on which layer: a router's packets go by the level that the
+    /// routers' rule gives them.
+    #[error(
+        "subnet {subnet}: its routing says who sends by which path and on which layer, and packets from routers have the level that routers \
+         give them: route it with an engine that leaves every path open to everybody, such as up-down"
+    )]
+    PathLayers {
+        /// The subnet.
+        subnet: String,
+    },
+    /// Lanes can wait for each other in a cycle through routers.
+    #[error("{0}")]
+    Deadlock(AcrossCycle),
+}
+
+/// Lanes of several subnets that can wait for each other.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct AcrossCycle {
+    /// When it can close: the wave of each subnet that changes; nothing where none does.
+    pub moment: Vec<MomentOf>,
+    /// The dependencies in order: the output lane of each is the input lane of the next.
+    pub links: Vec<Link>,
+    /// The same lanes by index: the port that sends into each, and its VL; that in which the packets of the first dependency
+    /// stand comes first.
+    #[serde(skip)]
+    pub lanes: Vec<(SubnetPort, Vl)>,
+    /// Whether it is known that no shorter cycle exists.
+    pub shortest: bool,
+}
+
+/// What a changing subnet is at.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct MomentOf {
+    /// The subnet.
+    pub subnet: String,
+    /// Its wave; `steady` before the first.
+    pub wave: String,
+}
+
+/// One dependency of a cycle.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "where", rename_all = "lowercase")]
+pub enum Link {
+    /// In a switch.
+    Inside {
+        /// The subnet.
+        subnet: String,
+        /// The dependency, and the class that causes it.
+        #[serde(flatten)]
+        dependency: Dependency,
+    },
+    /// In a router.
+    Through(Crossing),
+}
+
+/// Packets that came to a router wait for room behind another of its ports.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Crossing {
+    /// The router, for people.
+    pub router: String,
+    /// Where they stand.
+    pub input: RouterLane,
+    /// What they wait for.
+    pub output: RouterLane,
+}
+
+/// A lane at a port of a router.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct RouterLane {
+    /// The subnet of the port.
+    pub subnet: String,
+    /// The port, for people.
+    pub port: String,
+    /// The lane.
+    pub vl: Vl,
+    /// A service level on which packets take it.
+    pub sl: Sl,
+}
+
+impl RouterLane {
+    pub(super) fn new(subnets: &Subnets, at: SubnetPort, vl: Vl, sl: Sl) -> RouterLane {
+        let subnet = subnets.subnet(at.subnet);
+        RouterLane { subnet: subnet.name.clone(), port: subnet.fabric.describe_port(at.port), vl, sl }
+    }
+}
+
+impl AcrossCycle {
+    /// How many of its dependencies lead through routers.
+    pub fn crossings(&self) -> usize {
+        self.links.iter().filter(|link| matches!(link, Link::Through(_))).count()
+    }
+}
+
+impl fmt::Display for AcrossCycle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (lanes, crossings) = (self.links.len(), self.crossings());
+        write!(f, "{lanes} lanes can wait for each other in a cycle that leads {crossings} times through routers")?;
+        for (at, MomentOf { subnet, wave }) in self.moment.iter().enumerate() {
+            write!(f, "{} {subnet} in wave {wave}", if at == 0 { ", with" } else { "," })?;
+        }
+        self.links.iter().try_for_each(|link| write!(f, "\n  {link}"))
+    }
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Link::Inside { subnet, dependency } => write!(f, "{subnet}: {dependency}"),
+            Link::Through(crossing) => crossing.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Crossing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Crossing { router, input, output } = self;
+        write!(f, "router {router:?}: in from {} by {} VL {} SL {}", input.subnet, input.port, input.vl, input.sl)?;
+        write!(f, " → out to {} by {} VL {} SL {}", output.subnet, output.port, output.vl, output.sl)
+    }
+}

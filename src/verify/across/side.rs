@@ -1,0 +1,205 @@
+//! One subnet among several: walked with its router ports, stage by stage.
+
+use super::{AcrossRefusal, Part};
+use crate::fabric::PortId;
+use crate::ids::{Half, Sl, Vl};
+use crate::verify::Dependency;
+use crate::verify::dependencies::{Collector, Dependencies, Layout, lane_of};
+use crate::verify::evidence;
+use crate::verify::injection::Injection;
+use crate::verify::lanes::{LaneMask, Lanes, lanes_of};
+use crate::verify::net::Net;
+use crate::verify::prover::case_of;
+use crate::verify::walk::{Both, Case, Class, Columns, Hop, Relays, Sink, Walker};
+use std::collections::BTreeMap;
+
+/// A subnet, walked.
+pub(super) struct Side<'a> {
+    /// What people call it.
+    pub name: String,
+    case: Case<'a>,
+    net: Net,
+    lanes: Lanes,
+    injection: Injection,
+    halves: [Vec<Dependencies>; 2],
+    /// By stage: dependencies between lanes, numbered from 0 in this subnet.
+    edges: Vec<Vec<(u32, u32)>>,
+    dependencies: usize,
+    arrived: Arrivals,
+}
+
+/// Packets of one level in the lanes of a channel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standing {
+    /// Their service level.
+    pub sl: Sl,
+    first: u32,
+    mask: LaneMask,
+}
+
+impl Standing {
+    /// The lanes, numbered from 0 in their subnet.
+    pub fn lanes(self) -> impl Iterator<Item = u32> {
+        lanes_of(self.mask).map(move |lane| self.first + lane as u32)
+    }
+}
+
+impl<'a> Side<'a> {
+    /// Walks a part that is proved by itself; `crossed` where packets come to its routers, or from them.
+    pub fn new(part: &Part<'a>, name: &str, relays: Relays, crossed: bool) -> Result<Side<'a>, AcrossRefusal> {
+        let refused = |refusal| AcrossRefusal::Part { subnet: name.to_string(), refusal };
+        let (mut case, surviving) = match *part {
+            Part::Steady { fabric, tables, scope } => (Case::of_tables(fabric, tables, scope), fabric),
+            Part::Changing(transition) => {
+                let idle = || AcrossRefusal::Precondition(format!("the change in subnet {name} has no waves"));
+                (case_of(transition).map_err(refused)?.ok_or_else(idle)?, transition.surviving())
+            }
+        };
+        if crossed && case.stages.iter().any(|facts| facts.ways.iter().any(|ways| !ways.is_empty())) {
+            return Err(AcrossRefusal::PathLayers { subnet: name.to_string() });
+        }
+        case.relays = relays;
+        let net = Net::new(case.fabric, surviving, case.switches);
+        let lanes = Lanes::new(case.fabric, &net, &case.stages).map_err(refused)?;
+        let injection = Injection::new(&case, &net, &lanes);
+        Side::walk(name, case, net, lanes, injection).map_err(refused)
+    }
+
+    fn walk(
+        name: &str,
+        case: Case<'a>,
+        net: Net,
+        lanes: Lanes,
+        injection: Injection,
+    ) -> Result<Side<'a>, crate::verify::Refusal> {
+        let walker = Walker { case: &case, net: &net, lanes: &lanes, injection: &injection };
+        let layout = Layout::new(&net, lanes.vls);
+        let arrivals = Arrivals::new(&case, lanes.groups.len());
+        let mut sinks = Both(Collector::new(&layout, &lanes, case.stages.len()), Some(arrivals));
+        if let Some(finding) = walker.run(&mut sinks) {
+            return Err(evidence::of_finding(&case, &net, finding));
+        }
+        let Both(collector, arrivals) = sinks;
+        let halves = collector.finish(&case, &injection);
+        let mut all = Dependencies::none(&layout);
+        let mut edges = Vec::new();
+        for stage in 0..case.stages.len() {
+            let mut own = halves[0][stage].clone();
+            own.unite(&halves[1][stage]);
+            let mut told = Vec::new();
+            own.each_edge(&layout, &mut |from, to| told.push((from, to)));
+            edges.push(told);
+            all.unite(&own);
+        }
+        let (dependencies, arrived) = (all.count(), arrivals.unwrap_or_default());
+        let name = name.to_string();
+        Ok(Side { name, case, net, lanes, injection, halves, edges, dependencies, arrived })
+    }
+
+    /// How many stages: 1 where nothing changes.
+    pub fn stages(&self) -> usize {
+        self.case.stages.len()
+    }
+
+    /// The name of a stage.
+    pub fn wave(&self, stage: usize) -> String {
+        self.case.stages[stage].name.clone()
+    }
+
+    /// How many lanes are numbered.
+    pub fn lane_count(&self) -> usize {
+        self.net.heads.len() * self.lanes.vls
+    }
+
+    /// Dependencies at a stage.
+    pub fn edges(&self, stage: usize) -> &[(u32, u32)] {
+        &self.edges[stage]
+    }
+
+    /// How many distinct ones there are, all stages together.
+    pub fn dependency_count(&self) -> usize {
+        self.dependencies
+    }
+
+    /// The port that sends into a lane, and its VL.
+    pub fn place(&self, lane: u32) -> (PortId, Vl) {
+        let (port, vl) = lane_of(&Layout::new(&self.net, self.lanes.vls), lane);
+        (port, Vl::masked(vl))
+    }
+
+    /// The port at the other end of the cable.
+    pub fn far_end(&self, port: PortId) -> Option<PortId> {
+        self.case.fabric.peer(port)
+    }
+
+    /// The levels on which packets can have come to a router's port, with the lanes in which they stand.
+    pub fn arrivals(&self, stage: usize, port: PortId) -> impl Iterator<Item = Standing> + '_ {
+        let channel = self.far_end(port);
+        let groups = self.lanes.groups.iter().enumerate();
+        groups.flat_map(move |(group, levels)| {
+            let mask = self.arrived.at(stage, port, group);
+            let first = channel.map(|channel| self.first_lane(channel)).filter(|_| mask != 0);
+            levels.sls.iter().filter_map(move |&sl| first.map(|first| Standing { sl, first, mask }))
+        })
+    }
+
+    /// For either half: the lanes in which packets of a level, given by its rank, can stand behind a router's port.
+    pub fn departures(&self, stage: usize, port: PortId, rank: u8) -> impl Iterator<Item = Standing> + '_ {
+        let source = self.net.sources.iter().position(|source| source.port == port);
+        [Half::Lower, Half::Upper].into_iter().filter_map(move |half| {
+            let sl = half.sl_of(rank);
+            let group = self.lanes.groups.iter().position(|group| group.sls.contains(&sl))?;
+            let mask = self.injection.mask(stage, source?, group);
+            (mask != 0).then(|| Standing { sl, first: self.first_lane(port), mask })
+        })
+    }
+
+    fn first_lane(&self, channel: PortId) -> u32 {
+        (channel.index() * self.lanes.vls) as u32
+    }
+
+    /// Dependencies within the subnet, given by their lanes, with a class for each.
+    pub fn explain(&self, stage: usize, turns: &[(u32, u32)]) -> Vec<Dependency> {
+        if turns.is_empty() {
+            return Vec::new();
+        }
+        let Side { case, net, lanes, injection, .. } = self;
+        let walker = Walker { case, net, lanes, injection };
+        evidence::dependencies(&walker, &Layout::new(net, lanes.vls), &self.halves, stage, turns)
+    }
+}
+
+/// In which lanes packets for router ports stand in front of them.
+#[derive(Default)]
+struct Arrivals {
+    groups: usize,
+    /// By router port: the channel that leads to it, and by stage and group the lanes.
+    ports: BTreeMap<PortId, (usize, Vec<LaneMask>)>,
+}
+
+impl Arrivals {
+    fn new(case: &Case<'_>, groups: usize) -> Arrivals {
+        let cabled = case.relays.ports.iter().filter_map(|&port| Some((port, case.fabric.peer(port)?)));
+        let none = || vec![0; groups * case.stages.len()];
+        Arrivals { groups, ports: cabled.map(|(port, channel)| (port, (channel.index(), none()))).collect() }
+    }
+
+    fn at(&self, stage: usize, port: PortId, group: usize) -> LaneMask {
+        self.ports.get(&port).map_or(0, |(_, lanes)| lanes[stage * self.groups + group])
+    }
+}
+
+impl Sink for Arrivals {
+    fn hop(&mut self, _: &Class, _: &Columns, _: &Hop) {}
+
+    fn occupied(&mut self, class: &Class, stage: usize, _: &[u32], lanes: &[LaneMask]) {
+        if let Some((channel, found)) = self.ports.get_mut(&class.owner) {
+            found[stage * self.groups + class.group] |= lanes[*channel];
+        }
+    }
+
+    /// What is occupied is told at each stage anyway.
+    fn hears_repeats(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,1 @@
+//! Wholes made by hand.

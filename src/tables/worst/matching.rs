@@ -42,7 +42,8 @@ impl Weights {
 
     fn transposed(&self) -> Weights {
         let mut other = Weights::none(self.columns, self.rows);
-        (0..self.rows).for_each(|row| (0..self.columns).for_each(|column| other.add(column, row, self.at(row, column))));
+        (0..self.rows)
+            .for_each(|row| (0..self.columns).for_each(|column| other.add(column, row, self.at(row, column))));
         other
     }
 }

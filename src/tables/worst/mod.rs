@@ -16,6 +16,7 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use matching::{Weights, heaviest};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Range;
 
 /// By which of the paths that are open to it each pair of end ports sends.
@@ -37,6 +38,16 @@ impl Selection {
             Selection::Base => one(0),
             Selection::Single => one(source.wrapping_mul(7).wrapping_add(destination) as usize % open.max(1)),
             Selection::Spread(most) => 0..most.max(1).min(open),
+        }
+    }
+}
+
+impl fmt::Display for Selection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Selection::Base => f.write_str("base"),
+            Selection::Single => f.write_str("single"),
+            Selection::Spread(most) => write!(f, "spread over {most}"),
         }
     }
 }
@@ -167,9 +178,7 @@ fn senders(
     for &from in sources.iter().filter(|&&from| from != to) {
         let open: Vec<usize> = match function.path_layers() {
             None => (0..function.paths()).collect(),
-            Some(layers) => {
-                layers.ways(ends[from as usize], ends[to as usize]).map(|(path, _)| path).collect()
-            }
+            Some(layers) => layers.ways(ends[from as usize], ends[to as usize]).map(|(path, _)| path).collect(),
         };
         let places = selection.places(from, to, open.len());
         let share = 1.0 / places.len().max(1) as f64;

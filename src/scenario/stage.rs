@@ -8,7 +8,7 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Sl};
 use crate::lid;
 use crate::routing::{Connectivity, choose_root};
-use crate::sim::{Sim, SimConfig, SimTransport, Ways};
+use crate::sim::{Sim, SimConfig, SimTransport, Way, Ways};
 use crate::tables::{PathLayers, RoutingFunction, SubnetTables, address};
 use std::sync::Arc;
 
@@ -126,10 +126,10 @@ impl Stage {
 /// What sources know of a routing function's paths.
 pub(super) fn ways(layers: Option<&Arc<PathLayers>>) -> Option<Ways> {
     layers.cloned().map(|layers| -> Ways {
-        Arc::new(move |source, destination, flow| {
-            let count = layers.ways(source, destination).count().max(1);
-            let chosen = layers.ways(source, destination).nth(flow as usize % count);
-            chosen.map(|(path, layer)| (path as u16, layer))
+        Arc::new(move |source, destination, number| {
+            let of = layers.ways(source, destination).count().max(1);
+            let chosen = layers.ways(source, destination).nth(number as usize % of);
+            chosen.map(|(path, level)| Way { path: path as u16, level, of: of as u16 })
         })
     })
 }

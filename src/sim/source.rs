@@ -257,7 +257,7 @@ pub(super) fn interval(config: &SimConfig, rank: u32, rate: f64) -> f64 {
 }
 
 /// Traffic names end ports that are there.
-fn check_ranks(traffic: &Traffic, ranks: usize) -> Result<(), SimError> {
+pub(super) fn check_ranks(traffic: &Traffic, ranks: usize) -> Result<(), SimError> {
     let beyond = |rank: &u32| *rank as usize >= ranks;
     let stranger = match traffic {
         Traffic::Uniform | Traffic::Permutation => None,
@@ -474,6 +474,8 @@ impl Sim {
         let Some(&(_, source, destination, bytes)) = entries.get(next) else { return };
         let following = entries.get(next + 1).map(|entry| entry.0 * TICKS_PER_NS);
         self.sources.trace_next = next + 1;
+        let host = |rank| self.relays.as_ref().map_or(rank, |relays| relays.host(rank).unwrap_or(NIL));
+        let (source, destination) = (host(source), host(destination));
         let ranks = self.sources.list.len() as u32;
         let known = source < ranks && destination < ranks;
         if self.traffic_on && known && self.has_path(source, destination) && !self.is_full(source) {

@@ -161,7 +161,9 @@ pub fn manager_port(before: &Fabric, after: &Fabric, named: Option<NodeId>) -> R
     let origin = before.origin().and_then(|(node, _)| before.by_guid(node));
     let at_origin = origin.filter(|&node| !before.node(node).is_switch());
     let first = at_origin.and_then(|node| before.ports_of(node).find(stays));
-    first.or_else(|| before.end_ports().find(stays)).ok_or(BringUpError::NoHostStays)
+    // A router relays, and runs nothing.
+    let hosts = || before.end_ports().filter(|&port| before.node(before.port(port).node).kind == NodeKind::Ca);
+    first.or_else(|| hosts().find(stays)).or_else(|| before.end_ports().find(stays)).ok_or(BringUpError::NoHostStays)
 }
 
 /// The end ports of the largest part of a fabric, in index order; of equal parts the one with the lowest index.

@@ -12,12 +12,13 @@ use crate::fabric::Fabric;
 use crate::fabric::format::{self, Format};
 use crate::ids::Lmc;
 use crate::lid::{Guid2Lid, Heuristic};
-use crate::report::{self, RouteReport};
+use crate::report::{self, RouteReport, WorstFacts};
 use crate::routing::{self, ENGINES, Engine, EngineKind, Parameters};
+use crate::tables::Selection;
 use crate::tables::dump::{write_fdbs, write_lfts, write_path_sls, write_random, write_sl_to_vl, write_subnet};
 use anyhow::anyhow;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 #[derive(Debug, clap::Args)]
@@ -31,6 +32,7 @@ Examples:
   reconfig route fabric.ibnetdiscover --lmc 2 --lfts ours.lfts --guid2lid guid2lid
   reconfig route fabric.ibnetdiscover -o routed/ --json | jq .load
   reconfig route fabric.ibnetdiscover --from-fdbs opensm.fdbs
+  reconfig route fabric.ibnetdiscover --engine fat-tree --lmc 3 --worst-permutation worst.pairs
   reconfig route --list
 
 Exit codes: 0 proved; 1 refused; 2 wrong usage or unreadable input; 3 the engine cannot route this fabric, or a file cannot
@@ -50,6 +52,8 @@ pub(super) struct Arguments {
     lmc: LmcChoice,
     #[command(flatten)]
     from: FromArguments,
+    #[command(flatten)]
+    worst: WorstArguments,
     #[command(flatten)]
     exports: Exports,
     /// Write the tables although they were refused.
@@ -79,6 +83,30 @@ pub(super) struct EngineChoice {
     /// exact.
     #[arg(long, value_name = "HEURISTIC", default_value_t = Heuristic::default())]
     pub(super) heuristic: Heuristic,
+}
+
+/// Worst-case permutations.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Worst-case traffic")]
+struct WorstArguments {
+    /// Find the permutation of end ports that loads some channel most, for each way of using the paths of a pair; write one of
+    /// them to FILE, as `simulate --traffic permutation:FILE` takes it.
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    worst_permutation: Option<Option<PathBuf>>,
+    /// Which one: where pairs send by the first path (`base`), by one each (`single`), or evenly over so many.
+    #[arg(long, value_name = "PATHS", default_value = "single", requires = "worst_permutation", value_parser = selection)]
+    worst_for: Selection,
+}
+
+fn selection(text: &str) -> Result<Selection, String> {
+    match text {
+        "base" => Ok(Selection::Base),
+        "single" => Ok(Selection::Single),
+        _ => match text.parse() {
+            Ok(paths @ 1..=128) => Ok(Selection::Spread(paths)),
+            _ => Err("expected base, single, or a number of paths from 1 to 128".to_string()),
+        },
+    }
 }
 
 /// What `--lmc` says.
@@ -148,9 +176,11 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let judged = routed.prove();
     let proof_ns = start.elapsed().as_nanos() as u64;
     let keep = judged.is_ok() || arguments.allow_unproved;
-    let files = if keep { arguments.exports.write(&routed)? } else { Vec::new() };
+    let report = arguments.worst.told(&routed, RouteReport::of(&routed, judged.as_ref()));
+    let worst = arguments.worst.file(&report)?;
+    let files = if keep { arguments.exports.write(&routed, worst)? } else { Vec::new() };
     draw(arguments.dot.as_deref(), judged.as_ref().err())?;
-    let report = RouteReport { routing_ns, proof_ns, files, ..RouteReport::of(&routed, judged.as_ref()) };
+    let report = RouteReport { routing_ns, proof_ns, files, ..report };
     if common.json {
         output::print_json(&report)?;
     } else {
@@ -197,6 +227,26 @@ impl Arguments {
     }
 }
 
+impl WorstArguments {
+    /// A report with what was asked for.
+    fn told(&self, routed: &Routed, report: RouteReport) -> RouteReport {
+        if self.worst_permutation.is_some() { report.with_worst(routed, self.worst_for) } else { report }
+    }
+
+    /// The file asked for, and what goes into it.
+    fn file<'a>(&'a self, report: &'a RouteReport) -> Result<Option<(&'a Path, &'a WorstFacts)>, Failure> {
+        let asked = self.worst_permutation.as_ref().and_then(|file| file.as_deref()).zip(report.worst.as_ref());
+        if let Some((file, _)) = asked.filter(|(_, facts)| facts.permutation.is_empty()) {
+            let file = file.display();
+            return Err(Failure::undone(anyhow!(
+                "cannot write a worst permutation to {file}: no two end ports send over a channel between switches; \
+                 leave out the file"
+            )));
+        }
+        Ok(asked)
+    }
+}
+
 impl EngineChoice {
     /// The engine named.
     pub(super) fn kind(&self, fabric: &Fabric) -> Result<EngineKind, Failure> {
@@ -224,7 +274,7 @@ impl EngineChoice {
 
 impl Exports {
     /// Writes what was asked for, all of it or nothing; the names of the files.
-    fn write(&self, routed: &Routed) -> Result<Vec<String>, Failure> {
+    fn write(&self, routed: &Routed, worst: Option<(&Path, &WorstFacts)>) -> Result<Vec<String>, Failure> {
         let mut batch = Batch::default();
         if let Some(folder) = &self.output {
             batch.folder(folder)?;
@@ -236,6 +286,10 @@ impl Exports {
                 batch.stage(file, parts(routed))?;
                 names.push(file.display().to_string());
             }
+        }
+        if let Some((file, worst)) = worst {
+            batch.stage(file, whole(worst.file()))?;
+            names.push(file.display().to_string());
         }
         batch.finish()?;
         Ok(names)

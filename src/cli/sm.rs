@@ -8,18 +8,20 @@ use crate::ids::{Guid, Lmc, PortNum};
 use crate::lid::{self, Guid2Lid};
 use crate::plan::{Arming, Observer, Policy};
 use crate::routing::{ENGINES, Parameters};
+use crate::sa::Remote;
 use crate::sm::clerk::{Clerk, Facts};
 use crate::sm::control::{Control, DEFAULT_SOCKET, OwnPort, PolicyStatus};
 use crate::sm::election::{Rank, Rules};
 use crate::sm::metrics::{Metrics, MetricsServer};
 use crate::sm::{
     Config, Desk, Happening, Household, Limits, Order, Reception, SharedDesk, Takeover, Until, lid_file, live, pace,
-    systemd,
+    prefix_file, systemd,
 };
 use crate::subnet::{Manager, Sources, Timing};
 use crate::transport::Transport;
 use crate::transport::faults::{Chances, Faulty};
 use crate::transport::umad::{Adapter, AdapterPort, Role, Umad, UmadOptions};
+use crate::wire::Gid;
 use anyhow::anyhow;
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -36,6 +38,7 @@ Examples:
   reconfig sm --list
   reconfig sm --once --lmc 1
   reconfig sm --ca mlx5_0 --port 1 --guid2lid /var/lib/reconfig/guid2lid
+  reconfig sm --subnet-prefix fec0000000000001 --prefix-routes /etc/opensm/prefix-routes.conf
 
 Exit codes: 0 stopped as asked; 2 wrong usage; 3 the port failed, or with --once the subnet could not be brought up.")]
 pub(super) struct Arguments {
@@ -99,6 +102,12 @@ pub(super) struct Arguments {
     /// The subnet's GID prefix, in hexadecimal.
     #[arg(long, value_name = "PREFIX", default_value = "fe80000000000000", value_parser = hexadecimal)]
     subnet_prefix: u64,
+    /// OpenSM's file of prefix routes: which router ports lead to which other subnets; read at the start.
+    #[arg(long, value_name = "FILE")]
+    prefix_routes: Option<PathBuf>,
+    /// HopLimit of paths by prefix routes, of which nobody knows how far they lead; OpenSM's is 255.
+    #[arg(long, value_name = "HOPS", default_value_t = Remote::OPENSM_HOP_LIMIT, requires = "prefix_routes", value_parser = clap::value_parser!(u8).range(2..))]
+    hop_limit: u8,
     /// SMPs under way at once.
     #[arg(long, value_name = "SMPS", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=4096))]
     window: u16,
@@ -316,6 +325,7 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
         m_key_lease_s: 0,
         m_key_protection: 1,
         subnet_prefix: arguments.subnet_prefix,
+        remote: remote(arguments)?.into(),
         limits: Limits {
             hoq_life: arguments.hoq_life,
             leaf_hoq_life: arguments.leaf_hoq_life,
@@ -325,6 +335,18 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
         subnet_timeout: 18,
         takeover: if arguments.takeover == "rewrite" { Takeover::Rewrite } else { Takeover::Refuse },
     })
+}
+
+/// What the SA is to know of other subnets.
+fn remote(arguments: &Arguments) -> Result<Remote, Failure> {
+    let Some(path) = &arguments.prefix_routes else { return Ok(Remote::none()) };
+    let routes = prefix_file::load(path).map_err(Failure::input)?;
+    if arguments.subnet_prefix == Gid::DEFAULT_PREFIX {
+        tracing::warn!(
+            "no router passes on what is sent to a link-local prefix: answers reach this subnet only with --subnet-prefix"
+        );
+    }
+    Ok(Remote::of_prefix_routes(&routes, arguments.hop_limit))
 }
 
 fn timing(arguments: &Arguments) -> Timing {

@@ -14,6 +14,7 @@ mod screen;
 mod serve;
 mod simulation;
 mod tables_json;
+mod worst;
 
 pub use accounting::accounting;
 pub use audit::{AuditReport, Judged, TransitionReport, audit, cycle_dot};
@@ -25,7 +26,8 @@ pub use plan::{
 };
 pub use quantity::{count, duration, percent};
 pub use reproduction::reproduction;
-pub use routing::{LidFacts, LoadFacts, PathFacts, RouteReport, engines, route};
+pub use routing::{DispersalFacts, LidFacts, LoadFacts, PathFacts, RouteReport, UniformFacts, engines, route};
 pub use serve::served;
 pub use simulation::simulation;
 pub use tables_json::tables_json;
+pub use worst::{WorstFacts, WorstOfUse};

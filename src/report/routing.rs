@@ -2,10 +2,12 @@
 
 use super::quantity::{count, duration};
 use super::screen::{line, table};
+use super::worst::{self, WorstFacts};
 use crate::change::Routed;
+use crate::fabric::Fabric;
 use crate::routing::EngineEntry;
 use crate::scenario::FabricSize;
-use crate::tables::Usage;
+use crate::tables::{Diversity, LinkLoad, Selection, Usage};
 use crate::verify::{ProofStatistics, Refusal, TableProof};
 use serde::Serialize;
 
@@ -32,6 +34,10 @@ pub struct RouteReport {
     pub paths: PathFacts,
     /// Paths that one switch sends to another by one port.
     pub load: LoadFacts,
+    /// What several paths are worth; none where every source has one.
+    pub dispersal: Option<DispersalFacts>,
+    /// Worst-case permutations, where they were asked for.
+    pub worst: Option<WorstFacts>,
     /// What was proved.
     pub proof: Option<ProofStatistics>,
     /// Why not.
@@ -87,6 +93,30 @@ pub struct LoadFacts {
     pub busiest: Option<String>,
 }
 
+/// Several paths of a pair of end ports.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct DispersalFacts {
+    /// Paths that a source may choose from, at most: LIDs of a half.
+    pub paths: usize,
+    /// Different ones, of pairs on different switches: the fewest.
+    pub distinct_least: u64,
+    /// The same on average.
+    pub distinct_mean: f64,
+    /// Under uniform traffic over all of them, channels between switches: load in units of what an end port sends.
+    pub uniform: UniformFacts,
+    /// The same where all send by the first path alone, by the second, and so on.
+    pub uniform_by_path: Vec<UniformFacts>,
+}
+
+/// Load of channels between switches under uniform traffic, in units of what an end port sends to all others together.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct UniformFacts {
+    /// Of the average channel.
+    pub mean: f64,
+    /// Of the busiest one.
+    pub most: f64,
+}
+
 impl RouteReport {
     /// Of a routing, and what the prover said of it.
     pub fn of(routed: &Routed, judged: Result<&TableProof, &Refusal>) -> RouteReport {
@@ -104,12 +134,50 @@ impl RouteReport {
             lids: LidFacts::of(routed),
             paths: PathFacts { count: usage.paths, least, mean: usage.mean_switches(), most },
             load: LoadFacts::of(routed, &usage),
+            dispersal: DispersalFacts::of(routed),
+            worst: None,
             proof: judged.ok().map(|proof| proof.statistics().clone()),
             refusal: judged.err().cloned(),
             routing_ns: 0,
             proof_ns: 0,
             files: Vec::new(),
         }
+    }
+}
+
+impl RouteReport {
+    /// The same with worst-case permutations, the one of `chosen` among them.
+    #[must_use]
+    pub fn with_worst(self, routed: &Routed, chosen: Selection) -> RouteReport {
+        let offered = self.dispersal.as_ref().map_or(1, |facts| facts.paths);
+        RouteReport { worst: Some(WorstFacts::of(routed, offered, chosen)), ..self }
+    }
+}
+
+impl DispersalFacts {
+    /// None where every source has one path.
+    fn of(routed: &Routed) -> Option<DispersalFacts> {
+        let (fabric, function) = (&routed.fabric, &routed.function);
+        if function.paths() == 1 {
+            return None;
+        }
+        let diversity = Diversity::of(fabric, function);
+        let uniform = |classes| UniformFacts::of(fabric, &LinkLoad::of_classes(fabric, function, classes));
+        (diversity.offered > 1).then(|| DispersalFacts {
+            paths: diversity.offered,
+            distinct_least: diversity.distinct[0],
+            distinct_mean: diversity.mean(),
+            uniform: uniform(0..function.paths()),
+            uniform_by_path: (0..diversity.offered).map(|path| uniform(path..path + 1)).collect(),
+        })
+    }
+}
+
+impl UniformFacts {
+    fn of(fabric: &Fabric, load: &LinkLoad) -> UniformFacts {
+        let loads: Vec<f64> = load.between_switches(fabric).map(|(_, load)| load).collect();
+        let mean = loads.iter().sum::<f64>() / loads.len().max(1) as f64;
+        UniformFacts { mean, most: loads.into_iter().fold(0.0, f64::max) }
     }
 }
 
@@ -184,6 +252,9 @@ pub fn route(report: &RouteReport) -> String {
             format_args!("load     {most} paths on the busiest cable between switches ({busiest}), {mean} on average"),
         );
     }
+    if let Some(facts) = &report.dispersal {
+        dispersal(&mut text, facts);
+    }
     let times = [report.routing_ns, report.proof_ns].map(duration);
     line(&mut text, format_args!("time     {} to route, {} to prove", times[0], times[1]));
     if let Some(proof) = &report.proof {
@@ -198,11 +269,31 @@ pub fn route(report: &RouteReport) -> String {
         line(&mut text, format_args!("proof    refused: {refusal}"));
     }
     text.push('\n');
+    if let Some(facts) = &report.worst {
+        worst::screen(&mut text, facts);
+        text.push('\n');
+    }
     line(
         &mut text,
         format_args!("{}: {}", if report.safe { "yes, proved" } else { "NO, refused" }, written(&report.files)),
     );
     text
+}
+
+fn dispersal(text: &mut String, facts: &DispersalFacts) {
+    let DispersalFacts { paths, distinct_least: least, distinct_mean: mean, uniform, uniform_by_path: classes } = facts;
+    line(
+        text,
+        format_args!("several  up to {paths} paths for a pair, {least} different ones at least, {mean:.2} on average"),
+    );
+    let UniformFacts { most, mean } = uniform;
+    let busiest = classes.iter().map(|class| class.most).fold(0.0, f64::max);
+    line(
+        text,
+        format_args!(
+            "uniform  load {most:.2} on the busiest channel, {mean:.2} on average; {busiest:.2} by one path alone"
+        ),
+    );
 }
 
 fn lids(text: &mut String, lids: &LidFacts) {

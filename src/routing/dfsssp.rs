@@ -44,15 +44,15 @@ impl Engine for Dfsssp {
 fn lightest_ways(task: &Task<'_>) -> (Forest, Vec<Grove>) {
     let (net, hosts, paths) = (&task.net, task.hosts(), task.paths());
     let mut forest = Forest::new(net.rows(), task.ends.len() * paths);
-    let (mut load, mut downhill) = (Load::new(net, 0), Downhill::new(net));
+    let (mut load, mut downhill) = (Load::new(net, 0, paths), Downhill::new(net));
     let mut next = vec![NONE; net.rows()];
     let mut groves = Vec::new();
     for ends in task.borne() {
         downhill.aim(net, task.ends[ends.start].row);
         let trees = ends.start * paths..ends.end * paths;
         for tree in trees.clone() {
-            downhill.lightest(net, load.weights(), Reckoning::WholeWay, &mut next);
-            load.add_tree(net, downhill.order(), &next, &hosts);
+            downhill.lightest(net, load.weigh(tree % paths), Reckoning::WholeWay, &mut next);
+            load.add_tree(tree % paths, net, downhill.order(), &next, &hosts);
             forest.plant(net, tree, &next);
             load.shun(&next);
             if (tree + 1) % paths == 0 {

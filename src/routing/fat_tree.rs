@@ -232,7 +232,7 @@ impl<'a> Tree<'a> {
                 let mut start = 0;
                 for (&row, &stop) in self.levels.from_above.iter().zip(&self.ends) {
                     let choices = &self.choices[start as usize..stop as usize];
-                    let turn = number / self.step(row) + path;
+                    let turn = (number + path) / self.step(row);
                     next[row as usize] = if choices.is_empty() { NONE } else { choices[turn % choices.len()] };
                     start = stop;
                 }

@@ -43,7 +43,7 @@ impl Engine for FullyExplicit {
 fn fill(survey: &Survey<'_>, function: &mut RoutingFunction) {
     let channels = &survey.channels;
     let mut tree = Tree::new(channels, &survey.ahead);
-    let mut flows = Flows::of(survey);
+    let mut flows = Flows::of(survey, function.paths());
     let mut borne: Vec<Vec<&End>> = vec![Vec::new(); channels.rows()];
     survey.ends.iter().chain(&survey.switches).for_each(|end| borne[end.row].push(end));
     for (target, borne) in borne.iter().enumerate().filter(|(_, borne)| !borne.is_empty()) {
@@ -53,7 +53,7 @@ fn fill(survey: &Survey<'_>, function: &mut RoutingFunction) {
         for end in borne {
             let mut taken = vec![0u8; channels.len()];
             for path in 0..function.paths() {
-                flows.route(channels, &tree, &far_first, end, &mut taken);
+                flows.route(channels, &tree, &far_first, (end, path), &mut taken);
                 function.set_output(channels.graph().node(target), end.rank, path, end.last);
                 for channel in flows.chosen.iter().map(|&number| channels.get(number)) {
                     function.set_output(channels.graph().node(channel.from), end.rank, path, channel.port);
@@ -65,8 +65,8 @@ fn fill(survey: &Survey<'_>, function: &mut RoutingFunction) {
 
 /// How many paths between end ports take each channel.
 struct Flows {
-    /// By channel.
-    load: Vec<u64>,
+    /// By channel: by all paths; then, where there are several to each destination, by the first, the second, and so on.
+    loads: Vec<Vec<u64>>,
     /// By row: end ports.
     ends: Vec<u64>,
     /// By row: paths to the destination in hand that come by.
@@ -76,27 +76,44 @@ struct Flows {
 }
 
 impl Flows {
-    fn of(survey: &Survey<'_>) -> Flows {
+    fn of(survey: &Survey<'_>, paths: usize) -> Flows {
         let rows = survey.channels.rows();
         let mut ends = vec![0; rows];
         survey.ends.iter().for_each(|end| ends[end.row] += 1);
-        Flows { load: vec![0; survey.channels.len()], ends, passing: vec![0; rows], chosen: Vec::new() }
+        let loads = vec![vec![0; survey.channels.len()]; if paths > 1 { paths + 1 } else { 1 }];
+        Flows { loads, ends, passing: vec![0; rows], chosen: Vec::new() }
     }
 
-    /// One path from every row to `end`: at each the channel that earlier paths to it took least, then the least loaded,
-    /// then the lowest.
-    fn route(&mut self, channels: &Channels, tree: &Tree<'_>, far_first: &[usize], end: &End, taken: &mut [u8]) {
+    /// A path from every row to `end`: at each the channel that earlier paths to it took least, then the least loaded by the
+    /// paths with its number and by all, then the lowest.
+    fn route(
+        &mut self,
+        channels: &Channels,
+        tree: &Tree<'_>,
+        far_first: &[usize],
+        (end, path): (&End, usize),
+        taken: &mut [u8],
+    ) {
         self.chosen.clear();
         self.passing.copy_from_slice(&self.ends);
         let weight = u64::from(!end.is_switch());
         for &row in far_first {
-            let key = |&number: &u32| (taken[number as usize], self.load[number as usize], number);
+            let key = |&number: &u32| (taken[number as usize], self.weight(path, number), number);
             let Some(best) = tree.choices(row).min_by_key(key) else { continue };
             let moved = self.passing[row];
             taken[best as usize] += 1;
-            self.load[best as usize] += moved * weight;
+            self.loads[0][best as usize] += moved * weight;
+            if let Some(class) = self.loads.get_mut(path + 1) {
+                class[best as usize] += moved * weight;
+            }
             self.passing[channels.get(best).to] += moved;
             self.chosen.push(best);
         }
+    }
+
+    /// What a channel weighs for a path with this number: those with this number count as much as all together.
+    fn weight(&self, path: usize, channel: u32) -> u64 {
+        let (paths, channel) = (self.loads.len() as u64 - 1, channel as usize);
+        self.loads[0][channel] + self.loads.get(path + 1).map_or(0, |class| paths * class[channel])
     }
 }

@@ -45,7 +45,7 @@ impl Engine for Lash {
 fn shortest_ways(task: &Task<'_>) -> (Forest, Vec<Grove>) {
     let (net, hosts, borne, paths) = (&task.net, task.hosts(), task.borne(), task.paths());
     let mut forest = Forest::new(net.rows(), borne.len() * paths);
-    let (mut load, mut downhill) = (Load::new(net, 0), Downhill::new(net));
+    let (mut load, mut downhill) = (Load::new(net, 0, paths), Downhill::new(net));
     let mut next = vec![NONE; net.rows()];
     let mut groves = Vec::new();
     for (rank, ends) in borne.into_iter().enumerate() {
@@ -53,8 +53,8 @@ fn shortest_ways(task: &Task<'_>) -> (Forest, Vec<Grove>) {
         let carried: Vec<u64> = hosts.iter().map(|hosts| hosts * ends.len() as u64).collect();
         let trees = rank * paths..(rank + 1) * paths;
         for tree in trees.clone() {
-            downhill.lightest(net, load.weights(), Reckoning::WholeWay, &mut next);
-            load.add_tree(net, downhill.order(), &next, &carried);
+            downhill.lightest(net, load.weigh(tree % paths), Reckoning::WholeWay, &mut next);
+            load.add_tree(tree % paths, net, downhill.order(), &next, &carried);
             load.shun(&next);
             forest.plant(net, tree, &next);
         }

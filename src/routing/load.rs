@@ -1,40 +1,66 @@
 //! What ways weigh, so that load is spread: the ways that pass a channel so far, and above all whether an earlier path
 //! to the same destination took it.
+//!
+//! Where there are several paths to each destination, those with one number are a *class*: what everybody takes who sends by
+//! the first LID of a half, and so on. A class must be spread by itself, since sources may use it alone, and so must all
+//! together, since they may use all.
 
 use super::net::{NONE, Net};
 
-/// What outweighs any load on a way: loads count pairs of ports, of which there are less than 2^40.
+/// What outweighs any load on a way: loads count pairs of ports by their paths, of which there are less than 2^40.
 const EARLIER_PATH: u64 = 1 << 40;
 
 /// Weights of channels.
 pub(super) struct Load {
-    weight: Vec<u64>,
+    /// Ways of all classes, and what a channel weighs without any.
+    all: Vec<u64>,
+    /// By class, ways of it alone; empty where there is one.
+    classes: Vec<Vec<u64>>,
+    /// What was added for earlier paths to the destination in hand.
+    shunned: Vec<u64>,
     /// Channels made heavier for the destination in hand.
     earlier: Vec<u32>,
+    /// The weights of the class in hand.
+    weight: Vec<u64>,
 }
 
 impl Load {
-    /// Every channel weighs `least` without any load.
-    pub fn new(net: &Net, least: u64) -> Load {
-        Load { weight: vec![least; net.channels().len()], earlier: Vec::new() }
+    /// Every channel weighs `least` without any load; so many `paths` to each destination.
+    pub fn new(net: &Net, least: u64, paths: usize) -> Load {
+        let none = vec![0; net.channels().len()];
+        let classes = if paths > 1 { vec![none.clone(); paths] } else { Vec::new() };
+        Load { all: vec![least; none.len()], classes, shunned: none.clone(), earlier: Vec::new(), weight: none }
     }
 
-    pub fn weights(&self) -> &[u64] {
-        &self.weight
+    /// By channel, what it weighs for the next path of a class: a class counts as much as all together.
+    pub fn weigh(&mut self, class: usize) -> &[u64] {
+        let Load { all, classes, shunned, weight, .. } = self;
+        if classes.is_empty() {
+            return all;
+        }
+        let paths = classes.len() as u64;
+        for (channel, weight) in weight.iter_mut().enumerate() {
+            *weight = all[channel] + paths * classes[class][channel] + shunned[channel];
+        }
+        weight
     }
 
-    pub fn add(&mut self, channel: u32, ways: u64) {
-        self.weight[channel as usize] += ways;
+    /// Adds ways of a class to a channel.
+    pub fn add(&mut self, class: usize, channel: u32, ways: u64) {
+        self.all[channel as usize] += ways;
+        if let Some(class) = self.classes.get_mut(class) {
+            class[channel as usize] += ways;
+        }
     }
 
-    /// Adds the ways of a tree: `sent` by row is what enters it there. `order` has every row before those that send
-    /// through it. Returns by row what passes it.
-    pub fn add_tree(&mut self, net: &Net, order: &[u32], next: &[u32], sent: &[u64]) {
+    /// Adds the ways of a tree of a class: `sent` by row is what enters it there. `order` has every row before those that
+    /// send through it.
+    pub fn add_tree(&mut self, class: usize, net: &Net, order: &[u32], next: &[u32], sent: &[u64]) {
         let mut passing = sent.to_vec();
         for &row in order.iter().rev() {
             let channel = next[row as usize];
             if channel != NONE {
-                self.add(channel, passing[row as usize]);
+                self.add(class, channel, passing[row as usize]);
                 passing[net.channel(channel).to as usize] += passing[row as usize];
             }
         }
@@ -42,15 +68,15 @@ impl Load {
 
     /// Makes later paths to the destination in hand shun the channels of this tree.
     pub fn shun(&mut self, next: &[u32]) {
-        let taken = next.iter().copied().filter(|&channel| channel != NONE);
-        self.earlier.extend(taken);
-        let taken = next.iter().filter(|&&channel| channel != NONE);
-        taken.for_each(|&channel| self.weight[channel as usize] += EARLIER_PATH);
+        for channel in next.iter().copied().filter(|&channel| channel != NONE) {
+            self.earlier.push(channel);
+            self.shunned[channel as usize] += EARLIER_PATH;
+        }
     }
 
     /// Ends a destination: no channel is shunned any more.
     pub fn release(&mut self) {
-        let Load { weight, earlier } = self;
-        earlier.drain(..).for_each(|channel| weight[channel as usize] -= EARLIER_PATH);
+        let Load { shunned, earlier, .. } = self;
+        earlier.drain(..).for_each(|channel| shunned[channel as usize] = 0);
     }
 }

@@ -30,7 +30,7 @@ impl Engine for MinHop {
         let mut function = RoutingFunction::new(fabric, NAME, demand.destinations.clone(), demand.paths);
         let mut targets: Vec<Target> = task.ends.iter().chain(&task.switches).copied().collect();
         targets.sort_by_key(|target| target.row);
-        let mut load = Load::new(&task.net, 0);
+        let mut load = Load::new(&task.net, 0, demand.paths);
         let mut downhill = Downhill::new(&task.net);
         for group in targets.chunk_by(|a, b| a.row == b.row) {
             downhill.aim(&task.net, group[0].row);
@@ -43,11 +43,11 @@ impl Engine for MinHop {
 fn route_one(net: &Net, target: &Target, downhill: &mut Downhill, load: &mut Load, function: &mut RoutingFunction) {
     let mut next = vec![NONE; net.rows()];
     for path in 0..function.paths() {
-        downhill.lightest(net, load.weights(), Reckoning::FirstChannel, &mut next);
+        downhill.lightest(net, load.weigh(path), Reckoning::FirstChannel, &mut next);
         function.set_output(net.node(target.row), target.destination, path, target.last);
         for (row, &channel) in next.iter().enumerate().filter(|(_, channel)| **channel != NONE) {
             function.set_output(net.node(row), target.destination, path, net.channel(channel).port);
-            load.add(channel, u64::from(target.last != PortNum::ZERO));
+            load.add(path, channel, u64::from(target.last != PortNum::ZERO));
         }
         load.shun(&next);
     }

@@ -83,7 +83,7 @@ impl<'a> Ways<'a> {
     fn new(task: &'a Task<'a>) -> Ways<'a> {
         let net = &task.net;
         let forest = Forest::new(net.rows(), task.ends.len() * task.paths());
-        let (load, search, downhill) = (Load::new(net, HOP), Guarded::new(net), Downhill::new(net));
+        let (load, search, downhill) = (Load::new(net, HOP, task.paths()), Guarded::new(net), Downhill::new(net));
         Ways { task, hosts: task.hosts(), load, search, downhill, forest }
     }
 
@@ -127,10 +127,10 @@ impl<'a> Ways<'a> {
         let (net, paths, target) = (&self.task.net, self.task.paths(), self.task.ends[end].row);
         let mut direct = true;
         for tree in end * paths..(end + 1) * paths {
-            let found = self.search.search(dependencies, self.load.weights(), target, escape.order());
+            let found = self.search.search(dependencies, self.load.weigh(tree % paths), target, escape.order());
             let next = if found { self.search.next().to_vec() } else { escape.towards(net, target) };
             let order = outward(net, target, &next);
-            self.load.add_tree(net, &order, &next, &self.hosts);
+            self.load.add_tree(tree % paths, net, &order, &next, &self.hosts);
             self.load.shun(&next);
             self.forest.plant(net, tree, &next);
             self.forest.set_tree_layer(tree, layer as u8);

@@ -1,20 +1,33 @@
 //! How equal choices share the load: of the ports that serve a destination equally well, the one that an earlier path to
-//! it used least, then the one that the fewest end ports are routed through so far, then the lowest number.
+//! it used least, then the one of the neighbour that earlier paths used least, then the one that the fewest end ports are
+//! routed through so far, by the path in hand and by all, then the lowest number.
 
+use super::switch_graph::SwitchGraph;
 use crate::fabric::Fabric;
 use crate::ids::PortNum;
 
 /// How many end ports are routed through each port of each switch so far.
 pub(super) struct Spread {
-    /// By row and port number.
-    load: Vec<[u32; 256]>,
+    /// By row and port number: by all paths; then, where there are several, by the first, the second, and so on.
+    loads: Vec<Vec<[u32; 256]>>,
+    /// By row and port number: the row of the switch that it leads to.
+    neighbour: Vec<[u32; 256]>,
     /// By row: the ports that earlier paths to the destination in hand took.
     taken: Vec<Vec<PortNum>>,
 }
 
 impl Spread {
-    pub fn new(rows: usize) -> Spread {
-        Spread { load: vec![[0; 256]; rows], taken: vec![Vec::new(); rows] }
+    /// Nothing is routed yet; so many `paths` to each destination.
+    pub fn new(graph: &SwitchGraph, paths: usize) -> Spread {
+        let rows = graph.len();
+        let mut neighbour = vec![[u32::MAX; 256]; rows];
+        for (row, ports) in neighbour.iter_mut().enumerate() {
+            for next in graph.neighbours(row) {
+                next.ports.iter().for_each(|port| ports[port.index()] = next.row as u32);
+            }
+        }
+        let counts = if paths > 1 { paths + 1 } else { 1 };
+        Spread { loads: vec![vec![[0; 256]; rows]; counts], neighbour, taken: vec![Vec::new(); rows] }
     }
 
     /// Begins a destination: no path to it took any port.
@@ -23,12 +36,21 @@ impl Spread {
     }
 
     /// The port for the next path at `row`, out of `choices`. `weight` is 1 for end ports, 0 for what bears no data.
-    pub fn choose(&mut self, row: usize, choices: &[PortNum], weight: u32) -> Option<PortNum> {
-        let taken = &self.taken[row];
+    pub fn choose(&mut self, row: usize, path: usize, choices: &[PortNum], weight: u32) -> Option<PortNum> {
+        let (taken, led_to) = (&self.taken[row], &self.neighbour[row]);
         let uses = |port: PortNum| taken.iter().filter(|&&earlier| earlier == port).count();
-        let load = &self.load[row];
-        let best = choices.iter().copied().min_by_key(|&port| (uses(port), load[port.index()], port))?;
-        self.load[row][best.index()] += weight;
+        let visits =
+            |port: PortNum| taken.iter().filter(|earlier| led_to[earlier.index()] == led_to[port.index()]).count();
+        let (paths, all) = (self.loads.len() as u32 - 1, &self.loads[0][row]);
+        let own = |port: PortNum| self.loads.get(path + 1).map_or(0, |class| paths * class[row][port.index()]);
+        let best = choices
+            .iter()
+            .copied()
+            .min_by_key(|&port| (uses(port), visits(port), all[port.index()] + own(port), port))?;
+        self.loads[0][row][best.index()] += weight;
+        if let Some(class) = self.loads.get_mut(path + 1) {
+            class[row][best.index()] += weight;
+        }
         self.taken[row].push(best);
         Some(best)
     }

@@ -173,7 +173,7 @@ fn fill(fabric: &Fabric, graph: &SwitchGraph, ranking: &Ranking, function: &mut 
         }
     }
     let mut towards = Towards::new(graph, ranking);
-    let mut spread = Spread::new(graph.len());
+    let mut spread = Spread::new(graph, function.paths());
     let mut choices = vec![Vec::new(); graph.len()];
     for (target, borne) in borne.iter().enumerate() {
         if borne.is_empty() || ranking.rank[target] == FAR {
@@ -201,7 +201,7 @@ fn route_one(
     spread.begin();
     for path in 0..function.paths() {
         for &row in &ranking.order {
-            if let Some(port) = spread.choose(row, &choices[row], weight) {
+            if let Some(port) = spread.choose(row, path, &choices[row], weight) {
                 function.set_output(graph.node(row), destination, path, port);
             }
         }

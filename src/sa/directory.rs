@@ -5,8 +5,9 @@
 //! SwitchInfo, and the SM's port is one of them. A directory is never changed: share it by `Arc`, set a new one.
 //! A lookup costs a binary search by GUID and one step by LID.
 
+use super::remote::Remote;
 use super::service_levels::ServiceLevels;
-use crate::fabric::{Fabric, PortId};
+use crate::fabric::{Fabric, NodeKind, PortId};
 use crate::ids::{Guid, Half, Lid, PortNum};
 use crate::tables::SubnetTables;
 use crate::wire::{Gid, NodeInfo, PortInfo, SmInfo, SwitchInfo, VlArbitrationBlock, VlArbitrationTable};
@@ -43,6 +44,8 @@ pub struct Facts {
     pub half: Half,
     /// Which service level a path takes.
     pub service_levels: Arc<dyn ServiceLevels>,
+    /// What is known of other subnets.
+    pub remote: Arc<Remote>,
 }
 
 /// Why facts make no directory.
@@ -139,6 +142,22 @@ impl Directory {
         own.then(|| self.by_port_guid(gid.guid)).flatten()
     }
 
+    /// Whether a GID is of another subnet: by a prefix that is neither this one's nor link-local, and no group's.
+    pub fn is_elsewhere(&self, gid: Gid) -> bool {
+        gid.leaves_its_subnet() && !gid.is_multicast() && gid.prefix != self.facts.subnet_prefix
+    }
+
+    /// The ports of routers, in index order.
+    pub fn router_ports(&self) -> impl Iterator<Item = PortId> + '_ {
+        self.fabric().end_ports().filter(|&port| self.is_router(port))
+    }
+
+    /// Whether a port is a router's.
+    pub fn is_router(&self, port: PortId) -> bool {
+        let fabric = self.fabric();
+        fabric.node(fabric.port(port).node).kind == NodeKind::Router
+    }
+
     /// The GUID of a port that owns LIDs.
     pub fn guid(&self, port: PortId) -> Guid {
         port_guid(self.fabric(), port)
@@ -180,7 +199,7 @@ fn is_known(fabric: &Fabric, port: PortId) -> bool {
 }
 
 /// A port's GUID; its node's where the fabric names none for the port.
-fn port_guid(fabric: &Fabric, port: PortId) -> Guid {
+pub(super) fn port_guid(fabric: &Fabric, port: PortId) -> Guid {
     let found = fabric.port(port);
     found.guid.unwrap_or(fabric.node(found.node).guid)
 }

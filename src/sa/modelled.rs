@@ -1,6 +1,7 @@
 //! Facts that a fabric implies, where no device was asked: what its ports would say of themselves once brought up.
 
 use super::directory::Facts;
+use super::remote::Remote;
 use super::service_levels::FirstOfHalf;
 use crate::fabric::{Fabric, LinkSpeed, LinkWidth, NodeId, NodeKind, PortId, PortZero};
 use crate::ids::{Guid, PortNum};
@@ -33,6 +34,7 @@ impl Facts {
             packet_life_time: 18,
             half: tables.sa_half,
             service_levels: Arc::new(FirstOfHalf),
+            remote: Arc::new(Remote::none()),
             fabric,
             tables,
             sm,

@@ -15,8 +15,10 @@ mod foresight;
 mod outcome;
 mod run;
 mod setting;
+mod site;
 mod stage;
 mod summary;
+mod time;
 
 pub use crate::change::Departure;
 pub use accounting::{Accounting, Line, accounting};

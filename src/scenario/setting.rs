@@ -17,6 +17,10 @@ pub enum Element {
     Link(PortId),
     /// A switch of the capture comes: the fabric before lacks it.
     Newcomer(NodeId),
+    /// A node other than a switch leaves: a router.
+    EndNode(NodeId),
+    /// Nothing changes.
+    Nothing,
 }
 
 /// One simulated change, before it is run. Times in nanoseconds of simulated time.

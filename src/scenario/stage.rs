@@ -8,7 +8,7 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Sl};
 use crate::lid;
 use crate::routing::{Connectivity, choose_root};
-use crate::sim::{Sim, SimConfig, SimTransport, Ways};
+use crate::sim::{Sim, SimConfig, SimTransport, Way, Ways};
 use crate::tables::{PathLayers, RoutingFunction, SubnetTables, address};
 use std::sync::Arc;
 
@@ -114,6 +114,10 @@ impl Stage {
             (_, Element::Switch(switch)) => format!("remove switch {}", node(switch)),
             (_, Element::Link(port)) => format!("remove link {}", self.whole.describe_port(port)),
             (_, Element::Newcomer(switch)) => format!("add switch {}", node(switch)),
+            (_, Element::EndNode(node)) => {
+                format!("remove {} {}", self.whole.node(node).kind, self.whole.describe_node(node))
+            }
+            (_, Element::Nothing) => "nothing".to_string(),
             (_, Element::Root) => unreachable!("the stage resolves the root"),
         }
     }
@@ -122,10 +126,10 @@ impl Stage {
 /// What sources know of a routing function's paths.
 pub(super) fn ways(layers: Option<&Arc<PathLayers>>) -> Option<Ways> {
     layers.cloned().map(|layers| -> Ways {
-        Arc::new(move |source, destination, flow| {
-            let count = layers.ways(source, destination).count().max(1);
-            let chosen = layers.ways(source, destination).nth(flow as usize % count);
-            chosen.map(|(path, layer)| (path as u16, layer))
+        Arc::new(move |source, destination, number| {
+            let of = layers.ways(source, destination).count().max(1);
+            let chosen = layers.ways(source, destination).nth(number as usize % of);
+            chosen.map(|(path, level)| Way { path: path as u16, level, of: of as u16 })
         })
     })
 }
@@ -164,6 +168,7 @@ fn after(scenario: &Scenario, whole: &Fabric, function: &RoutingFunction) -> Res
             Err(ScenarioError::NoCable { port: whole.describe_port(port) })
         }
         Element::Link(port) => Ok((Element::Link(port), whole.without_links(&[port]))),
-        Element::Newcomer(node) => Ok((Element::Newcomer(node), whole.clone())),
+        Element::EndNode(node) => Ok((Element::EndNode(node), whole.without_nodes(&[node]))),
+        unchanged @ (Element::Newcomer(_) | Element::Nothing) => Ok((unchanged, whole.clone())),
     }
 }

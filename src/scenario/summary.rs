@@ -54,7 +54,10 @@ pub(super) fn summary(
             what: stage.describe(scenario.element),
             departure: match stage.element {
                 Element::Newcomer(_) => "arrival",
-                Element::Root | Element::Switch(_) | Element::Link(_) => scenario.departure.name(),
+                Element::Nothing => "none",
+                Element::Root | Element::Switch(_) | Element::Link(_) | Element::EndNode(_) => {
+                    scenario.departure.name()
+                }
             },
             root_before: stage.function.root().map(node),
             root_after: root.map(node),

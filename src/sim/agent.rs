@@ -431,8 +431,7 @@ impl Sim {
     pub(super) fn token_state(&self, node: u32) -> DrainToken {
         let draining = &self.agents.draining[node as usize];
         let first = self.net.first_port(node);
-        let empty =
-            |num: &PortNum| self.consumes(node) || self.holds_nothing(first + u32::from(num.0), draining.lanes);
+        let empty = |num: &PortNum| self.consumes(node) || self.holds_nothing(first + u32::from(num.0), draining.lanes);
         let inputs_done: PortMask = draining.came.iter().filter(empty).collect();
         let complete = self.live_ports(node).all(|port| {
             let num = PortNum(self.net.ports[port as usize].num);

@@ -71,6 +71,13 @@ impl Sim {
         Ok(())
     }
 
+    /// Takes the client of a port away, with all that waits for it.
+    pub fn detach(&mut self, port: PortId) {
+        if let Some(queue) = self.clients.queues.remove(&port.0) {
+            self.clients.waiting -= queue.len();
+        }
+    }
+
     /// Sends a datagram out of a port with the LID that it holds, or without one. What is no MAD goes nowhere, as does
     /// what a dead node sends.
     pub fn send_from(&mut self, port: PortId, datagram: &Datagram) {

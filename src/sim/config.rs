@@ -1,6 +1,7 @@
 //! What a simulated run is told: hardware, management, traffic, faults. Every field has the default that the command
 //! line shows; [`SimConfig::check`] refuses what cannot be meant.
 
+use super::dispersal::Dispersal;
 use serde::{Deserialize, Serialize};
 
 /// When a switch chooses output port and lane for a packet (docs/GLOSSARY.md, *latch*).
@@ -36,6 +37,9 @@ pub enum Traffic {
     Uniform,
     /// One destination each, a seeded permutation without fixed points.
     Permutation,
+    /// One destination each, as given: destination rank by source rank. Who is his own destination, or beyond the end of
+    /// the list, sends nothing.
+    Pairs(Vec<u32>),
     /// A share of the packets to one destination, the rest uniform.
     HotSpot {
         /// Rank of the destination among the end ports.
@@ -99,6 +103,16 @@ pub struct SimConfig {
     /// (PortRcvSwitchRelayErrors, *looping*). Otherwise it turns back, which is harder on a routing.
     #[serde(default)]
     pub discards_turned_back: bool,
+    /// How sources use the paths of their half.
+    #[serde(default)]
+    pub dispersal: Dispersal,
+    /// Packets of a message, 1 at least. They are handed to the send queue back to back, as far as there is room; messages
+    /// come as much more rarely as they are longer. Each packet of a trace is a message by itself.
+    #[serde(default = "one_packet")]
+    pub message_packets: u16,
+    /// Whether it is counted what arrives after something that was sent later ([`Period::order`](super::Period::order)).
+    #[serde(default)]
+    pub count_order: bool,
 }
 
 impl Default for SimConfig {
@@ -127,8 +141,15 @@ impl Default for SimConfig {
             smp_delay_ns: 0,
             sources_move: true,
             discards_turned_back: false,
+            dispersal: Dispersal::default(),
+            message_packets: one_packet(),
+            count_order: false,
         }
     }
+}
+
+fn one_packet() -> u16 {
+    1
 }
 
 /// Why a fabric cannot be simulated as asked.
@@ -195,6 +216,9 @@ impl SimConfig {
         }
         if self.send_queue == 0 || self.vl_weight == 0 {
             return refuse("send queue or VL weight", "0".into(), "1 at least");
+        }
+        if self.message_packets == 0 || self.dispersal.paths == Some(0) {
+            return refuse("packets of a message, or paths", "0".into(), "1 at least");
         }
         let shares = [("replies", self.replies), ("SMP loss", self.smp_loss), ("SMP duplicates", self.smp_duplicate)];
         match shares.into_iter().find(|&(_, share)| !unit(share)) {

@@ -69,7 +69,10 @@ impl Devices {
             alive: node.present,
             queue: VecDeque::new(),
             serving: false,
-            switch: SwitchInfo { linear_fdb_top: spaces.top_at(node.first_port), ..power_on::switch_info(node, config) },
+            switch: SwitchInfo {
+                linear_fdb_top: spaces.top_at(node.first_port),
+                ..power_on::switch_info(node, config)
+            },
             trap: None,
         });
         let mut devices = Devices {

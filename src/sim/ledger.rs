@@ -6,6 +6,7 @@
 //! deliveries included. The tables as they stood are kept as a log of overwritten blocks.
 
 use super::Sim;
+use super::order::{Order, OrderCounts};
 use super::packet::NIL;
 use super::wheel::{TICKS_PER_NS, Ticks};
 use hdrhistogram::Histogram;
@@ -42,14 +43,29 @@ pub struct Period {
     pub delivered: u64,
     /// The longest time without a delivery, in ticks.
     pub longest_gap: Ticks,
+    /// What arrived in the period after something that was sent later; nought where that is not counted
+    /// ([`SimConfig::count_order`](super::SimConfig::count_order)).
+    pub order: OrderCounts,
     /// When the last packet was delivered, or when the period began.
     pub(super) last_delivery: Ticks,
+    /// By port: bytes of data sent before the period; empty for the first.
+    pub(super) sent_before: Vec<u64>,
 }
 
 impl Period {
-    pub(super) fn new(start: Ticks) -> Period {
+    pub(super) fn new(start: Ticks, sent_before: Vec<u64>) -> Period {
         let latency_ns = Histogram::new(3).expect("three significant figures are within the histogram's range");
-        Period { start, end: start, latency_ns, bytes: 0, delivered: 0, longest_gap: 0, last_delivery: start }
+        Period {
+            start,
+            end: start,
+            latency_ns,
+            bytes: 0,
+            delivered: 0,
+            longest_gap: 0,
+            order: OrderCounts::default(),
+            last_delivery: start,
+            sent_before,
+        }
     }
 
     /// A packet was delivered in it.
@@ -86,18 +102,21 @@ pub struct Ledger {
     pub(super) cut_off: Vec<bool>,
     /// Delivered to a port that does not own the DLID; counted among the lost as well.
     pub(super) misdelivered: u64,
+    /// Who came late; none where nobody asks.
+    pub(super) order: Option<Order>,
 }
 
 impl Ledger {
-    pub(super) fn new(ports: usize, end_ports: usize) -> Ledger {
+    pub(super) fn new(ports: usize, end_ports: usize, count_order: bool) -> Ledger {
         Ledger {
             counts: PacketCounts::default(),
-            periods: vec![Period::new(0)],
+            periods: vec![Period::new(0, Vec::new())],
             history: FxHashMap::default(),
             died: vec![Ticks::MAX; ports],
             revived: vec![Ticks::MAX; ports],
             cut_off: vec![false; end_ports],
             misdelivered: 0,
+            order: count_order.then(Order::default),
         }
     }
 
@@ -113,9 +132,18 @@ impl Ledger {
         self.periods.last_mut().expect("a run is always in a period").deliver(now, latency, bytes);
     }
 
-    pub(super) fn begin_period(&mut self, now: Ticks) {
+    /// Counts a delivery as early or late in its flow.
+    #[inline]
+    pub(super) fn deliver_in_order(&mut self, id: u32) {
+        if let Some(order) = &mut self.order {
+            let period = self.periods.last_mut().expect("a run is always in a period");
+            order.delivered(id, &mut period.order);
+        }
+    }
+
+    pub(super) fn begin_period(&mut self, now: Ticks, sent_before: Vec<u64>) {
         self.periods.last_mut().expect("a run is always in a period").close(now);
-        self.periods.push(Period::new(now));
+        self.periods.push(Period::new(now, sent_before));
     }
 }
 

@@ -21,11 +21,13 @@ mod config;
 mod credit;
 mod deadlock;
 mod device;
+mod dispersal;
 mod fault;
 mod forward;
 mod kept;
 mod ledger;
 mod mad;
+mod order;
 mod outside;
 mod packet;
 mod path;
@@ -43,11 +45,13 @@ pub mod wheel;
 
 pub use config::{ArmedPort, Latch, SimConfig, SimError, Traffic};
 pub use deadlock::StuckPacket;
+pub use dispersal::{Dispersal, MOST_PAIRED, PathChoice, Spray};
 pub use ledger::{PacketCounts, Period};
 pub use mad::HeldSet;
+pub use order::OrderCounts;
 pub use port::SimTransport;
 pub use relay::{Joining, Relation};
-pub use source::{Scripted, Ways};
+pub use source::{Scripted, Way, Ways};
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, PortNum, Sl, Vl};
@@ -196,7 +200,7 @@ impl Sim {
             wheel: Wheel::new(),
             packets: Packets::default(),
             returns: credit::Returns::default(),
-            ledger: Ledger::new(fabric.port_count(), sources.list.len()),
+            ledger: Ledger::new(fabric.port_count(), sources.list.len(), config.count_order),
             relays: None,
             devices: device::Devices::new(&fabric, &config, spaces, cold),
             agents: agent::Agents::new(&fabric, net.ins.len()),
@@ -324,7 +328,7 @@ impl Sim {
 
     /// Ends the present period of measurement and begins the next.
     pub fn begin_period(&mut self) {
-        self.ledger.begin_period(self.now);
+        self.ledger.begin_period(self.now, self.net.ports.iter().map(|port| port.bytes_sent).collect());
         self.relays.iter_mut().for_each(|relays| relays.begin_period(self.now));
     }
 
@@ -338,6 +342,17 @@ impl Sim {
         let open = period + 1 == self.ledger.periods.len();
         let chosen = &self.ledger.periods[period];
         (if open { self.now } else { chosen.end } - chosen.start) / TICKS_PER_NS
+    }
+
+    /// By port: the bytes of data that it has sent into its link in a period.
+    pub fn bytes_sent(&self, period: usize) -> Vec<u64> {
+        let chosen = &self.ledger.periods[period];
+        let end = |(port, own): (usize, &state::OutPort)| match self.ledger.periods.get(period + 1) {
+            Some(next) => next.sent_before[port],
+            None => own.bytes_sent,
+        };
+        let begin = chosen.sent_before.iter().copied().chain(std::iter::repeat(0));
+        self.net.ports.iter().enumerate().map(end).zip(begin).map(|(end, begin)| end - begin).collect()
     }
 
     /// The longest time without a delivery in a period that has ended, in nanoseconds.

@@ -41,7 +41,7 @@ impl Sim {
         for source in &mut self.sources.list {
             let port = self.fabric.port(PortId(source.port));
             let rate = port.width.data_rate_kbps(port.speed) as f64 * load;
-            source.interval = f64::from(self.config.packet_bytes) * 1e6 * TICKS_PER_NS as f64 / rate;
+            source.interval = super::source::interval(&self.config, source.rank, rate);
         }
         if self.traffic_on {
             self.start_traffic();

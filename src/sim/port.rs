@@ -51,6 +51,12 @@ impl SimTransport {
         act(&mut self.sim.borrow_mut())
     }
 
+    /// Whoever waited here waits no more: what has come for it is dropped, and what comes later too.
+    pub fn hang_up(&self) {
+        self.waiting.set(u64::MAX);
+        self.with(|sim| sim.detach(self.port));
+    }
+
     /// Lets time pass for a future that waits on this transport: to the next MAD for any client, to the time it waits for, or to
     /// `at_most_ns`, whichever comes first.
     pub fn advance(&self, at_most_ns: u64) -> Halt {

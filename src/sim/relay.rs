@@ -10,9 +10,10 @@
 //! For the agents of a leg (a router's port with its node in one subnet) what stands in the buffers of the other legs and
 //! is latched for it is what a host's send queue is to the host's.
 
+use super::dispersal::{PathChoice, flow};
 use super::ledger::Period;
 use super::packet::{CROSSES, NIL, RELAYED};
-use super::source::{Source, below};
+use super::source::{Header, Source, below};
 use super::spaces::Spaces;
 use super::state::DISCARD;
 use super::wheel::Ticks;
@@ -71,7 +72,7 @@ impl Relation {
 
 /// What a packet that crosses carries besides, and where it comes from.
 #[derive(Clone, Copy)]
-pub(super) struct Header {
+pub(super) struct Global {
     grh: Grh,
     /// Ranks of the hosts at its ends.
     origin: u32,
@@ -114,7 +115,7 @@ pub(super) struct Relays {
     /// The ranks of all hosts.
     everybody: Vec<u32>,
     /// By packet; means nothing for those that stay in their subnet.
-    headers: Vec<Header>,
+    headers: Vec<Global>,
     /// By (from, to).
     relations: Vec<Relation>,
     discards: BTreeMap<Discard, u64>,
@@ -144,7 +145,7 @@ impl Relays {
         for source in sources.list.iter().filter(|source| router[source.port as usize] == NIL) {
             hosts[at(source).subnet.index()].push(source.rank);
         }
-        let relation = || Relation { counts: PacketCounts::default(), periods: vec![Period::new(0)] };
+        let relation = || Relation { counts: PacketCounts::default(), periods: vec![Period::new(0, Vec::new())] };
         Relays {
             relations: (0..subnets.len() * subnets.len()).map(|_| relation()).collect(),
             everybody: hosts.iter().flatten().copied().collect(),
@@ -171,7 +172,7 @@ impl Relays {
         self.joined.at(PortId(sources.list[rank as usize].port)).subnet
     }
 
-    fn remember(&mut self, packet: u32, header: Header) {
+    fn remember(&mut self, packet: u32, header: Global) {
         let end = packet as usize + 1;
         if self.headers.len() < end {
             self.headers.resize(end, header);
@@ -190,7 +191,7 @@ impl Relays {
             if let Some(last) = relation.periods.last_mut() {
                 last.close(now);
             }
-            relation.periods.push(Period::new(now));
+            relation.periods.push(Period::new(now, Vec::new()));
         }
     }
 }
@@ -234,7 +235,8 @@ impl Sim {
     /// Loads the half that the sources of one subnet send on.
     pub fn load_half_in(&mut self, subnet: SubnetId, half: Half) {
         let own = self.sources.list.iter_mut();
-        own.filter(|source| self.sources.spaces.at(source.port) == subnet.index()).for_each(|source| source.half = half);
+        own.filter(|source| self.sources.spaces.at(source.port) == subnet.index())
+            .for_each(|source| source.half = half);
     }
 
     /// As [`Sim::load_ways`], for one subnet; ports are those of that subnet's own fabric.
@@ -253,7 +255,8 @@ impl Sim {
         let relays = self.relays.iter();
         relays.flat_map(|relays| {
             let count = relays.joining.subnets.len();
-            let ends = (0..count * count).map(move |slot| (SubnetId((slot / count) as u16), SubnetId((slot % count) as u16)));
+            let ends =
+                (0..count * count).map(move |slot| (SubnetId((slot / count) as u16), SubnetId((slot % count) as u16)));
             ends.zip(&relays.relations).map(|((from, to), relation)| (from, to, relation))
         })
     }
@@ -305,21 +308,37 @@ impl Sim {
         among[if drawn < before { drawn } else { drawn + left_out.len() }]
     }
 
-    /// Sends a packet to a host of another subnet: to a router that leads there.
-    pub(super) fn send_across(&mut self, rank: u32, destination: u32, half: Half, bytes: u16, flags: u8) {
+    /// Whether two end ports are in different subnets.
+    #[inline]
+    pub(super) fn crosses(&self, rank: u32, destination: u32) -> bool {
+        let at = |rank: u32| self.sources.spaces.at(self.sources.list[rank as usize].port);
+        self.relays.is_some() && at(rank) != at(destination)
+    }
+
+    /// Sends a packet to a host of another subnet: to a router that leads there. Its flow label is that of its ends, or
+    /// where sources take turns its turn; with it goes the number of its message.
+    pub(super) fn send_across(
+        &mut self,
+        (rank, destination): (u32, u32),
+        half: Half,
+        bytes: u16,
+        flags: u8,
+        (turn, message): (u32, u32),
+    ) {
         let Some(relays) = &self.relays else { return };
         let (from, to) = (relays.subnet_of(rank, &self.sources), relays.subnet_of(destination, &self.sources));
         let first = relays.joining.routes.first(from, to);
-        let flow = rank.wrapping_mul(7).wrapping_add(destination) & 0xF_FFFF;
+        let turns = !matches!(self.config.dispersal.choice, PathChoice::Single | PathChoice::Base);
+        let label = if turns { turn } else { flow(rank, destination) } & 0xF_FFFF;
         let Some(count) = u32::try_from(first.len()).ok().filter(|&count| count > 0) else { return };
-        let router = relays.joined.port(first[(flow % count) as usize]);
+        let router = relays.joined.port(first[(label % count) as usize]);
         let levels = relays.joining.levels;
-        let (level, target) = (levels.at_source(flow), self.sources.by_port[router.index()]);
-        let Some((dlid, sl)) = self.address(target, half, level, flow / count) else { return };
+        let (level, target) = (levels.at_source(flow(rank, destination)), self.sources.by_port[router.index()]);
+        let Some((dlid, sl)) = self.address(target, half, level, label / count) else { return };
         let (source, sink) = (relays.gids[rank as usize], relays.gids[destination as usize]);
         let grh = Grh {
             traffic_class: levels.traffic_class(level),
-            flow_label: flow,
+            flow_label: label,
             hop_limit: relays.joining.hop_limit,
             source_prefix: source.0,
             source_guid: source.1,
@@ -328,15 +347,11 @@ impl Sim {
         };
         let p_key = relays.p_keys[rank as usize];
         let (born, came_by, came_on, epoch) = (self.now, NIL, 0, 0);
-        let header = Header { grh, origin: rank, destination, born, p_key, came_by, came_on, epoch };
-        self.hand_over_crossing(rank, (dlid, sl), bytes, flags, header);
-    }
-
-    fn hand_over_crossing(&mut self, rank: u32, (dlid, sl): (u16, u8), bytes: u16, flags: u8, header: Header) {
         // The header must be there before the packet is offered; the slab says beforehand where it will lie.
         let id = self.packets.next_index();
+        let header = Global { grh, origin: rank, destination, born, p_key, came_by, came_on, epoch };
         self.relays.iter_mut().for_each(|relays| relays.remember(id, header));
-        self.hand_over(rank, dlid, sl, bytes, flags | CROSSES);
+        self.hand_over(rank, Header { dlid, sl, bytes, flags: flags | CROSSES, source_path: 0, message });
     }
 
     /// DLID and SL towards an end port on a half and a level, by the path that `path` picks; none where it owns no LID.
@@ -428,7 +443,8 @@ impl Sim {
         let first = self.net.first_port(node);
         let ports = first + 1..=first + u32::from(self.net.num_ports(node));
         let Some(relays) = &mut self.relays else { return 0 };
-        let legs = ports.filter(|&port| self.net.ports[port as usize].relays).map(|port| self.sources.by_port[port as usize]);
+        let legs =
+            ports.filter(|&port| self.net.ports[port as usize].relays).map(|port| self.sources.by_port[port as usize]);
         legs.map(|leg| {
             let own = &mut relays.legs[leg as usize];
             own.epoch += 1;
@@ -448,7 +464,8 @@ impl Sim {
     pub(super) fn lanes_feeding(&self, node: u32) -> Vec<u32> {
         let Some(relays) = self.relays.as_ref().filter(|_| self.is_relay(node)) else { return self.lanes_of(node) };
         let first = self.net.first_port(node);
-        let own = (first + 1..=first + u32::from(self.net.num_ports(node))).find(|&port| self.net.ports[port as usize].relays);
+        let own = (first + 1..=first + u32::from(self.net.num_ports(node)))
+            .find(|&port| self.net.ports[port as usize].relays);
         let router = own.map_or(NIL, |port| relays.router[port as usize]);
         let ports = relays.ports.get(router as usize).into_iter().flatten();
         ports.flat_map(|&port| self.lanes_of_port(port)).collect()

@@ -5,6 +5,7 @@
 //! that began cold, until it is told of a half, its path cache holds what subnet administration would answer (`path`).
 //! While the send queue is full the application waits, so a saturated run keeps its memory.
 
+use super::dispersal::{Message, Pair};
 use super::packet::{IS_REPLY, NIL, Packet};
 use super::spaces::Spaces;
 use super::wheel::{Event, TICKS_PER_NS, Ticks};
@@ -37,8 +38,10 @@ pub struct Source {
     pub held_back: bool,
     /// By half: packets of it in the send queues.
     pub queued: [u32; 2],
-    /// Mean ticks from packet to packet; infinite for a silent one.
+    /// Mean ticks from message to message; infinite for a silent one.
     pub interval: f64,
+    /// The message of several packets that its application is at.
+    pub(super) message: Option<Message>,
     /// Its next packet is due some time, or its application waits.
     due: bool,
     /// It was told of a half since the run began, or since `Sim::omit`.
@@ -78,6 +81,8 @@ pub struct Sources {
     pub unreachable: Vec<bool>,
     /// By subnet and half: see `Sim::load_ways`.
     pub(super) ways: Vec<[Option<Ways>; 2]>,
+    /// By source and destination: the next turn among their pairs of LIDs.
+    pub(super) turns: FxHashMap<(u32, u32), u32>,
     /// See `Sim::set_path`.
     pub(super) paths: FxHashMap<(u32, u32), (Lid, Sl)>,
     /// How often something has come.
@@ -93,10 +98,37 @@ pub struct Sources {
     unsent: u64,
 }
 
-/// The path that a source, the first port, takes to a destination, the second, out of several by the third, and the virtual
-/// layer of its packets: the path's rank among the LIDs of the destination's half, and the rank of the SL in that half. None
-/// where there is no path.
-pub type Ways = Arc<dyn Fn(PortId, PortId, u32) -> Option<(u16, u8)> + Send + Sync>;
+/// The way that a source, the first port, has to a destination, the second: of those open to it, in rising order of their
+/// paths, the one that the number falls on, modulo how many there are. None where there is none.
+pub type Ways = Arc<dyn Fn(PortId, PortId, u32) -> Option<Way> + Send + Sync>;
+
+/// A path that is open to a source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Way {
+    /// Its rank among the LIDs of the destination's half.
+    pub path: u16,
+    /// The virtual layer of its packets: the rank of their SL in that half.
+    pub level: u8,
+    /// How many are open, this one included.
+    pub of: u16,
+}
+
+/// What a source says of a packet that it hands to its send queue.
+#[derive(Clone, Copy)]
+pub(super) struct Header {
+    /// Destination LID.
+    pub dlid: u16,
+    /// Service level.
+    pub sl: u8,
+    /// Bytes on the wire.
+    pub bytes: u16,
+    /// [`IS_REPLY`].
+    pub flags: u8,
+    /// Rank of its SLID in its half.
+    pub source_path: u8,
+    /// Its message, as counts of order number them; [`NIL`] where it is one by itself.
+    pub message: u32,
+}
 
 /// The rank that stands for the script in events.
 const SCRIPT: u32 = NIL - 1;
@@ -134,7 +166,7 @@ impl Sources {
             }
             let rank = list.len() as u32;
             let rate = port.width.data_rate_kbps(port.speed) as f64 * config.load;
-            let interval = f64::from(config.packet_bytes) * 1e6 * TICKS_PER_NS as f64 / rate;
+            let interval = interval(config, rank, rate);
             if let Some(lid) = port.lid {
                 let first = spaces.slot(id.0, lid.0);
                 by_lid[first..first + usize::from(port.lmc.lids())].fill(rank);
@@ -151,6 +183,7 @@ impl Sources {
                 held_back: false,
                 queued: [0; 2],
                 interval,
+                message: None,
                 due: false,
                 told: false,
                 arrival: 0,
@@ -177,6 +210,7 @@ impl Sources {
             by_port,
             unreachable,
             ways: vec![[None, None]; spaces.count()],
+            turns: FxHashMap::default(),
             paths: FxHashMap::default(),
             arrivals: 0,
             throttled: 0,
@@ -185,8 +219,12 @@ impl Sources {
             script_next: 0,
             unsent: 0,
         };
-        if config.traffic == Traffic::Permutation {
-            sources.pair_up(config.seed);
+        match &config.traffic {
+            Traffic::Permutation => sources.pair_up(config.seed),
+            Traffic::Pairs(pairs) => {
+                sources.list.iter_mut().zip(pairs).for_each(|(source, &partner)| source.partner = partner);
+            }
+            Traffic::Uniform | Traffic::HotSpot { .. } | Traffic::Trace(_) => {}
         }
         Ok(sources)
     }
@@ -207,11 +245,23 @@ impl Sources {
     }
 }
 
+/// Mean ticks from message to message of a source whose port sends at a rate, in kilobytes per second.
+pub(super) fn interval(config: &SimConfig, rank: u32, rate: f64) -> f64 {
+    match &config.traffic {
+        Traffic::Pairs(pairs) if pairs.get(rank as usize).is_none_or(|&partner| partner == rank) => f64::INFINITY,
+        _ => {
+            let packet = f64::from(config.packet_bytes) * 1e6 * TICKS_PER_NS as f64 / rate;
+            packet * f64::from(config.message_packets)
+        }
+    }
+}
+
 /// Traffic names end ports that are there.
 fn check_ranks(traffic: &Traffic, ranks: usize) -> Result<(), SimError> {
     let beyond = |rank: &u32| *rank as usize >= ranks;
     let stranger = match traffic {
         Traffic::Uniform | Traffic::Permutation => None,
+        Traffic::Pairs(pairs) => pairs.iter().copied().chain((pairs.len() as u32).checked_sub(1)).find(beyond),
         Traffic::HotSpot { destination, .. } => Some(*destination).filter(beyond),
         Traffic::Trace(entries) => entries.iter().flat_map(|entry| [entry.1, entry.2]).find(beyond),
     };
@@ -285,6 +335,7 @@ impl Sim {
     fn drop_queue(&mut self, rank: u32) {
         let source = &mut self.sources.list[rank as usize];
         source.due &= !std::mem::take(&mut source.held_back);
+        source.message = None;
         let first = self.net.lane(source.port, 0);
         self.ledger.cut_off[rank as usize] = true;
         for lane in first..first + u32::from(self.net.data_vls) {
@@ -316,7 +367,7 @@ impl Sim {
         }
     }
 
-    fn schedule_next(&mut self, rank: u32) {
+    pub(super) fn schedule_next(&mut self, rank: u32) {
         let source = &mut self.sources.list[rank as usize];
         source.due = source.interval.is_finite();
         if source.due {
@@ -339,14 +390,16 @@ impl Sim {
             source.due = false;
             return;
         }
+        if self.config.message_packets > 1 {
+            return self.go_on_with_message(rank);
+        }
         if self.is_full(rank) {
             self.sources.list[rank as usize].held_back = true;
             return;
         }
         let destination = self.draw_destination(rank);
         if self.has_path(rank, destination) {
-            let half = self.sources.list[rank as usize].half;
-            self.send(rank, destination, half, self.config.packet_bytes, 0);
+            self.send(rank, destination, self.config.packet_bytes);
         }
         self.schedule_next(rank);
     }
@@ -354,12 +407,13 @@ impl Sim {
     /// A packet has left a send queue: an application that waited for room goes on.
     #[inline]
     pub(super) fn queue_moved(&mut self, rank: u32) {
-        if std::mem::take(&mut self.sources.list[rank as usize].held_back) {
-            self.schedule_next(rank);
+        let source = &mut self.sources.list[rank as usize];
+        if std::mem::take(&mut source.held_back) {
+            if source.message.is_some() { self.resume(rank) } else { self.schedule_next(rank) }
         }
     }
 
-    fn is_full(&mut self, rank: u32) -> bool {
+    pub(super) fn is_full(&mut self, rank: u32) -> bool {
         let full = self.sources.list[rank as usize].waiting >= u32::from(self.config.send_queue);
         self.sources.throttled += u64::from(full);
         full
@@ -368,7 +422,7 @@ impl Sim {
     /// Whether a source has a path to a destination other than itself. Until it is told of the new half it knows nothing
     /// of who was cut off; from then on there is no path from or to them. Who has come is known to whom was told of a half
     /// since, and to whom sends on the half that the newcomer was told of.
-    fn has_path(&self, rank: u32, destination: u32) -> bool {
+    pub(super) fn has_path(&self, rank: u32, destination: u32) -> bool {
         let (own, other) = (&self.sources.list[rank as usize], &self.sources.list[destination as usize]);
         if self.began_cold && !(own.recorded && other.recorded) {
             return false;
@@ -392,7 +446,7 @@ impl Sim {
         }
     }
 
-    fn draw_destination(&mut self, rank: u32) -> u32 {
+    pub(super) fn draw_destination(&mut self, rank: u32) -> u32 {
         if let Some(relays) = self.relays.take() {
             let drawn = self.draw_among_subnets(&relays, rank);
             self.relays = Some(relays);
@@ -401,7 +455,7 @@ impl Sim {
         let ranks = self.sources.list.len() as u32;
         let source = &mut self.sources.list[rank as usize];
         match self.config.traffic {
-            Traffic::Permutation => source.partner,
+            Traffic::Permutation | Traffic::Pairs(_) => source.partner,
             Traffic::HotSpot { destination, share }
                 if f64::from(source.random.next_u32()) < share * 4_294_967_296.0 =>
             {
@@ -423,8 +477,7 @@ impl Sim {
         let ranks = self.sources.list.len() as u32;
         let known = source < ranks && destination < ranks;
         if self.traffic_on && known && self.has_path(source, destination) && !self.is_full(source) {
-            let half = self.sources.list[source as usize].half;
-            self.send(source, destination, half, bytes, 0);
+            self.send(source, destination, bytes);
         }
         if let Some(time) = following {
             self.wheel.push(time.max(self.now), Event::new(kind::INJECT, NIL, 0));
@@ -456,7 +509,9 @@ impl Sim {
         self.sources.script_next = next + 1;
         let rank = self.sources.by_port[packet.source.index()];
         if rank != NIL && self.may_send(rank, Half::of_sl(packet.sl)) && !self.is_full(rank) {
-            self.hand_over(rank, packet.dlid.0, packet.sl.get(), packet.bytes, 0);
+            let Scripted { dlid, sl, bytes, .. } = packet;
+            let header = Header { dlid: dlid.0, sl: sl.get(), bytes, flags: 0, source_path: 0, message: NIL };
+            self.hand_over(rank, header);
         } else {
             self.sources.unsent += 1;
         }
@@ -468,33 +523,45 @@ impl Sim {
         self.traffic_on && !self.ledger.cut_off[rank as usize] && !source.silent && source.half == half
     }
 
-    /// Sends a packet from one end port to another on a half.
-    fn send(&mut self, rank: u32, destination: u32, half: Half, bytes: u16, flags: u8) {
+    /// Sends a packet, a message by itself, from one end port to another on the half that its source is on.
+    fn send(&mut self, rank: u32, destination: u32, bytes: u16) {
+        let half = self.sources.list[rank as usize].half;
+        let turn = self.next_turn(rank, destination);
+        if self.crosses(rank, destination) {
+            return self.send_across((rank, destination), half, bytes, 0, (turn, NIL));
+        }
+        if let Some(header) =
+            self.header((rank, destination), half, bytes, |sim| sim.pair(rank, destination, half, turn))
+        {
+            self.hand_over(rank, header);
+        }
+    }
+
+    /// What a packet to a destination says, a message by itself: of the path that subnet administration told its source,
+    /// or else of a pair of LIDs. None where there is no pair.
+    #[inline]
+    pub(super) fn header(
+        &self,
+        (rank, destination): (u32, u32),
+        half: Half,
+        bytes: u16,
+        pair: impl FnOnce(&Sim) -> Option<Pair>,
+    ) -> Option<Header> {
+        let plain = Header { dlid: 0, sl: 0, bytes, flags: 0, source_path: 0, message: NIL };
         if self.began_cold
             && let Some((dlid, sl)) = self.path(rank, destination)
         {
-            return self.hand_over(rank, dlid.0, sl.get(), bytes, flags);
+            return Some(Header { dlid: dlid.0, sl: sl.get(), ..plain });
         }
-        let (own, to) = (&self.sources.list[rank as usize], &self.sources.list[destination as usize]);
-        let space = self.sources.spaces.at(own.port);
-        if space != self.sources.spaces.at(to.port) {
-            return self.send_across(rank, destination, half, bytes, flags);
-        }
-        let flow = rank.wrapping_mul(7).wrapping_add(destination);
-        let (path, level) = match &self.sources.ways[space][half.index()] {
-            None => ((flow % u32::from(to.paths)) as u16, (flow % 8) as u8),
-            Some(ways) => match ways(PortId(self.sources.list[rank as usize].port), PortId(to.port), flow) {
-                Some(way) => way,
-                None => return,
-            },
-        };
+        let Pair { source_path, path, level } = pair(self)?;
+        let to = &self.sources.list[destination as usize];
         let upper = if to.lids > 1 { half.index() as u16 * to.paths } else { 0 };
-        let dlid = to.lid + upper + path;
-        self.hand_over(rank, dlid, 8 * half.index() as u8 + level, bytes, flags);
+        Some(Header { dlid: to.lid + upper + path, sl: 8 * half.index() as u8 + level, source_path, ..plain })
     }
 
     /// Hands one packet to its send queue.
-    pub(super) fn hand_over(&mut self, rank: u32, dlid: u16, sl: u8, bytes: u16, flags: u8) {
+    pub(super) fn hand_over(&mut self, rank: u32, header: Header) {
+        let Header { dlid, sl, bytes, flags, source_path, message } = header;
         let source = &mut self.sources.list[rank as usize];
         source.waiting += 1;
         source.queued[usize::from(sl / 8)] += 1;
@@ -514,9 +581,14 @@ impl Sim {
             sl,
             flags,
             hops: 0,
+            source_path,
         };
         let id = self.packets.insert(packet);
         self.tell_relation(id, |relation| relation.counts.injected += 1);
+        if self.ledger.order.is_some() {
+            let ends = self.ends_of(id);
+            self.ledger.order.iter_mut().for_each(|order| order.sent(id, ends, message));
+        }
         // A lane that discards has no queue; the first one serves to hand the packet to its end.
         let lane = self.net.lane(port, if vl < self.net.data_vls { vl } else { 0 });
         self.packets[id].out_lane = self.choose(port, id);
@@ -547,6 +619,7 @@ impl Sim {
         let (now, latency) = (self.now, self.now - self.set_out(id));
         self.ledger.deliver(now, latency, packet.bytes);
         self.tell_relation(id, |relation| relation.deliver(now, latency, packet.bytes));
+        self.ledger.deliver_in_order(id);
         let asks = packet.flags & IS_REPLY == 0 && self.config.replies > 0.0;
         let origin = if asks { self.ends_of(id).0 } else { packet.source };
         self.packets.remove(id);
@@ -555,11 +628,18 @@ impl Sim {
         }
     }
 
-    fn reply(&mut self, rank: u32, origin: u32, request: &Packet) {
+    fn reply(&mut self, rank: u32, asker: u32, request: &Packet) {
         let draw = f64::from(self.sources.list[rank as usize].random.next_u32());
         if draw < self.config.replies * 4_294_967_296.0 {
             let half = Half::of_sl(Sl::masked(request.sl));
-            self.send(rank, origin, half, request.bytes, IS_REPLY);
+            let lids = (request.source_path, request.dlid);
+            if self.crosses(rank, asker) {
+                return self.send_across((rank, asker), half, request.bytes, IS_REPLY, (0, NIL));
+            }
+            let back = |sim: &Sim| sim.pair_back(rank, asker, half, lids);
+            if let Some(header) = self.header((rank, asker), half, request.bytes, back) {
+                self.hand_over(rank, Header { flags: IS_REPLY, ..header });
+            }
         }
     }
 }

@@ -3,8 +3,10 @@
 use crate::ids::Lmc;
 use crate::plan::Policy;
 use crate::routing::Engine;
+use crate::sa::Remote;
 use crate::subnet::Sources;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Settings of a subnet manager. Names in parentheses are OpenSM's for the same.
 #[derive(Clone)]
@@ -27,6 +29,8 @@ pub struct Config {
     pub m_key_protection: u8,
     /// The subnet's GID prefix (`subnet_prefix`).
     pub subnet_prefix: u64,
+    /// Which routers lead to other subnets (`prefix_routes_file`).
+    pub remote: Arc<Remote>,
     /// Age limits as exponents, 4.096 µs × 2^n (`head_of_queue_lifetime`, `leaf_head_of_queue_lifetime`,
     /// `packet_life_time`), and packets dropped in a row before a lane counts as stalled (`vl_stall_count`).
     pub limits: Limits,

@@ -40,6 +40,7 @@ pub(super) fn publish<T: Transport>(
         packet_life_time: config.limits.life_time_value,
         half: running.half,
         service_levels: levels(fabric, ways),
+        remote: config.remote.clone(),
     };
     let directory = Directory::new(facts)?;
     reception.borrow_mut().set_directory(directory);

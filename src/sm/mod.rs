@@ -21,6 +21,7 @@ pub mod lid_file;
 mod life;
 pub mod metrics;
 pub mod pace;
+pub mod prefix_file;
 mod reception;
 mod service;
 mod settings;

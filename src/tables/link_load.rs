@@ -1,8 +1,10 @@
 //! What each link carries when every end port sends as much to each other end port.
 
+use super::usage::{channels_between_switches, homes, opens};
 use super::{PathSet, RoutingFunction};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
+use std::ops::Range;
 
 /// By channel out of a switch: the load under uniform traffic, in units of what one end port sends to all others together
 /// (seed 002, section 5.2). A port that sends by several paths sends as much by each. Paths from and to switches bear no
@@ -36,22 +38,35 @@ impl LinkLoad {
     /// The load where the end ports among a routing function's destinations send to each other, each by every path that is
     /// open to it. Packets that find no route, or go round, load what they pass.
     pub fn of_function(fabric: &Fabric, function: &RoutingFunction) -> LinkLoad {
+        LinkLoad::of_classes(fabric, function, 0..function.paths())
+    }
+
+    /// The same where everybody sends by those paths alone that have these numbers.
+    pub fn of_classes(fabric: &Fabric, function: &RoutingFunction, classes: Range<usize>) -> LinkLoad {
         let mut load = LinkLoad::none(fabric);
+        let mut led_to = vec![false; fabric.port_count()];
         let ends = || function.destinations().iter().enumerate().filter(|&(_, &port)| !is_switch(fabric, port));
+        ends().for_each(|(_, port)| led_to[port.index()] = true);
         load.sources = ends().count() as u64;
-        for (destination, &to) in ends() {
-            for (_, &from) in ends().filter(|&(_, &from)| from != to) {
-                let open =
-                    |path: &usize| function.path_layers().is_none_or(|layers| layers.layer(from, to, *path).is_some());
-                for path in (0..function.paths()).filter(open) {
-                    load.total += 1;
-                    let home = fabric.neighbour(from).into_iter();
-                    let way = home.flat_map(|home| function.way(fabric, home, destination, path));
-                    way.for_each(|port| load.paths[port.index()] += 1);
+        for (home, sources) in homes(fabric) {
+            for (destination, &to) in ends() {
+                for path in classes.clone() {
+                    let sends = |&&from: &&PortId| led_to[from.index()] && opens(function, from, to, path);
+                    let senders = sources.iter().filter(sends).count() as u64;
+                    load.total += senders;
+                    if senders > 0 {
+                        let way = function.way(fabric, home, destination, path);
+                        way.for_each(|port| load.paths[port.index()] += senders);
+                    }
                 }
             }
         }
         load
+    }
+
+    /// Every channel from one switch to another, with its load.
+    pub fn between_switches<'a>(&'a self, fabric: &'a Fabric) -> impl Iterator<Item = (PortId, f64)> + 'a {
+        channels_between_switches(fabric).map(|channel| (channel, self.on(channel)))
     }
 
     /// The load of the busiest link; 0 without paths.

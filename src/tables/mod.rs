@@ -3,10 +3,12 @@
 //! Everything here is a value over the dense indices of one [`Fabric`](crate::fabric::Fabric): no I/O, no policy. A
 //! [`Write`] is one idempotent `Set` of one attribute of one device; [`SubnetTables::apply`] says what it does, and is the
 //! only definition of it: planner, prover and checker read tables through it. [`dump`] reads and writes tables in the field's
-//! formats; [`Usage`] counts what a routing function does with the links.
+//! formats; [`Usage`], [`LinkLoad`] and [`Diversity`] count what a routing function does with the links, [`Crossings`] finds the
+//! traffic that it serves worst.
 //! Lacks on purpose: multicast tables, VL arbitration, who computes a routing function (`routing`) and which LIDs realise
 //! it (`lid`).
 
+mod diversity;
 pub mod dump;
 mod lft;
 mod link_load;
@@ -15,8 +17,10 @@ mod path_set;
 mod routing_function;
 mod sl_to_vl;
 mod usage;
+mod worst;
 mod write;
 
+pub use diversity::Diversity;
 pub use lft::{LFT_BLOCK, Lft};
 pub use link_load::LinkLoad;
 pub use path_layers::{PathLayers, address};
@@ -24,4 +28,5 @@ pub use path_set::{Hop, Path, PathSet};
 pub use routing_function::RoutingFunction;
 pub use sl_to_vl::{NodeSlToVl, SlToVl};
 pub use usage::Usage;
+pub use worst::{Crossings, Selection, Worst};
 pub use write::{PortState, SlToVlScope, SubnetTables, Write};

@@ -27,7 +27,7 @@ impl Usage {
             }
             for path in 0..function.needed(rank) {
                 for (home, sources) in &homes {
-                    let senders = sources.iter().filter(|&&source| sends(function, source, destination, path)).count();
+                    let senders = sources.iter().filter(|&&source| opens(function, source, destination, path)).count();
                     if senders > 0 {
                         way.clear();
                         way.extend(function.way(fabric, *home, rank, path));
@@ -62,16 +62,20 @@ impl Usage {
 
     /// Every port that leads from one switch to another, with the paths that it sends on.
     pub fn between_switches<'a>(&'a self, fabric: &'a Fabric) -> impl Iterator<Item = (PortId, u32)> + 'a {
-        let is_switch = |node: NodeId| fabric.node(node).is_switch();
-        let inner = fabric
-            .ports()
-            .filter(move |&(id, port)| is_switch(port.node) && fabric.neighbour(id).is_some_and(is_switch));
-        inner.map(|(id, _)| (id, self.load(id)))
+        channels_between_switches(fabric).map(|id| (id, self.load(id)))
     }
 }
 
+/// Every port that leads from one switch to another.
+pub(super) fn channels_between_switches(fabric: &Fabric) -> impl Iterator<Item = PortId> + '_ {
+    let is_switch = |node: NodeId| fabric.node(node).is_switch();
+    let inner =
+        fabric.ports().filter(move |&(id, port)| is_switch(port.node) && fabric.neighbour(id).is_some_and(is_switch));
+    inner.map(|(id, _)| id)
+}
+
 /// Every present switch that end ports hang on, with these.
-fn homes(fabric: &Fabric) -> Vec<(NodeId, Vec<PortId>)> {
+pub(super) fn homes(fabric: &Fabric) -> Vec<(NodeId, Vec<PortId>)> {
     let borne = |switch: NodeId| -> Vec<PortId> {
         let ends = fabric.ports_of(switch).filter_map(|port| fabric.peer(port));
         ends.filter(|&end| !fabric.node(fabric.port(end).node).is_switch()).collect()
@@ -79,7 +83,8 @@ fn homes(fabric: &Fabric) -> Vec<(NodeId, Vec<PortId>)> {
     fabric.switches().map(|switch| (switch, borne(switch))).filter(|(_, ends)| !ends.is_empty()).collect()
 }
 
-fn sends(function: &RoutingFunction, source: PortId, destination: PortId, path: usize) -> bool {
+/// Whether a source may send to a destination, another port than itself, by a path.
+pub(super) fn opens(function: &RoutingFunction, source: PortId, destination: PortId, path: usize) -> bool {
     let open = function.path_layers().is_none_or(|layers| layers.layer(source, destination, path).is_some());
     source != destination && open
 }

@@ -1,8 +1,10 @@
 //! Global identifiers (section 4.1.1): the subnet's prefix and the port's GUID, 128 bits, written like an IPv6 address.
 
 use super::format::Field;
-use crate::ids::Guid;
+use crate::ids::{GidPrefix, Guid};
 use std::fmt;
+use std::net::Ipv6Addr;
+use std::str::FromStr;
 
 /// A unicast GID.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -15,13 +17,43 @@ pub struct Gid {
 
 impl Gid {
     /// The link-local prefix, `fe80::/64`.
-    pub const DEFAULT_PREFIX: u64 = 0xFE80_0000_0000_0000;
+    pub const DEFAULT_PREFIX: u64 = GidPrefix::LINK_LOCAL.0;
+
+    /// The prefix of its subnet.
+    pub fn prefix(self) -> GidPrefix {
+        GidPrefix(self.prefix)
+    }
+
+    /// Whether a router may pass on what is addressed to it: not where its scope ends with the subnet (`fe80::/10`, section
+    /// 4.1.1).
+    pub fn leaves_its_subnet(self) -> bool {
+        self.prefix >> 54 != Gid::DEFAULT_PREFIX >> 54
+    }
+
+    /// Whether it names a group of ports (`ff00::/8`).
+    pub fn is_multicast(self) -> bool {
+        self.prefix >> 56 == 0xFF
+    }
+}
+
+/// A text that is no GID.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no GID: expected 128 bits written as an IPv6 address, such as fe80::8:f104:39a:169")]
+pub struct GidError(String);
+
+impl FromStr for Gid {
+    type Err = GidError;
+
+    fn from_str(text: &str) -> Result<Gid, GidError> {
+        let bits = text.parse::<Ipv6Addr>().map_err(|_| GidError(text.to_string()))?.to_bits();
+        Ok(Gid { prefix: (bits >> 64) as u64, guid: Guid(bits as u64) })
+    }
 }
 
 impl fmt::Display for Gid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bits = u128::from(self.prefix) << 64 | u128::from(self.guid.0);
-        f.pad(&std::net::Ipv6Addr::from_bits(bits).to_string())
+        f.pad(&Ipv6Addr::from_bits(bits).to_string())
     }
 }
 

@@ -6,7 +6,8 @@
 //! never comes from `decode`. Only MAD headers can be refused ([`WireError`]). Nothing here sends, waits or retries.
 //!
 //! Spoken: SMPs (directed and LID routed), the attributes that discovery and routing need, counters of performance
-//! management, the records of subnet administration ([`sa`]), and our own [`vendor`] attributes (docs/WIRE.md). Not done:
+//! management, the records of subnet administration ([`sa`]), our own [`vendor`] attributes (docs/WIRE.md), and of packets with
+//! data the header that routers go by ([`Grh`]). Not done:
 //! random forwarding tables, multicast groups, MultiPathRecord, congestion control, communication management.
 //! Source: InfiniBand Architecture Specification, volume 1, chapters 13 to 16.
 
@@ -15,6 +16,7 @@ mod class_port_info;
 mod directed_route;
 mod format;
 mod gid;
+mod grh;
 mod guid_info;
 mod header;
 mod linear_forwarding_table;
@@ -36,7 +38,8 @@ mod vl_arbitration_table;
 
 pub use class_port_info::{CLASS_PORT_INFO_SIZE, ClassPortInfo, GENERAL_SERVICES_Q_KEY};
 pub use directed_route::{DirectedRoute, Hop};
-pub use gid::Gid;
+pub use gid::{Gid, GidError};
+pub use grh::Grh;
 pub use guid_info::GuidInfo;
 pub use header::{AttributeId, Method, WireError, class, class_of, status};
 pub use linear_forwarding_table::LinearForwardingTable;
@@ -56,6 +59,9 @@ pub use vl_arbitration_table::{VlArbitrationBlock, VlArbitrationEntry, VlArbitra
 
 /// Bytes of a MAD (section 13.4.2).
 pub const MAD_SIZE: usize = 256;
+
+/// Bytes of a global route header (section 8.3).
+pub const GRH_SIZE: usize = 40;
 
 /// Bytes of an SMP's attribute (section 14.2.1).
 pub const SMP_DATA_SIZE: usize = 64;

@@ -2,6 +2,7 @@
 //! same bytes (fixtures/mads); and properties over any bytes at all.
 
 mod golden;
+mod grh;
 mod sa;
 
 use golden::Golden;

@@ -1,0 +1,126 @@
+//! PathRecord for destinations in other subnets: the local leg, to a router, and what the routers behind it need to know.
+//!
+//! Every path by every port of a router that leads there is a candidate: the ranks of the half's LIDs in turn, at each rank
+//! the routers in turn. Which candidate comes first goes by the pair of source and destination, so that pairs spread over
+//! routers and ranks, and a client that asks again gets the same again. The flow label counts on along the candidates, so
+//! that routers that have several ways on spread a pair's paths over them; one path keeps its label, and its order.
+//!
+//! *Reversible* says that who answers may turn the received addresses and service level round. Such an answer crosses the
+//! same number of routers back and comes to this subnet by some router; checked are the router that the path names and the
+//! level that the routers leave the answer with. Where the level rises at each crossing, and there are not layers for the way
+//! there and back, routers discard such answers: the path is told as not reversible, and who answers must ask for a path
+//! of its own.
+
+use super::PrefixRoutes;
+use super::paths::{End, Leg, PathLevels, PathQuery};
+use super::remote::{Beyond, LeadingRouters};
+use crate::fabric::PortId;
+use crate::ids::{Half, Lid};
+use crate::routers::Levels;
+use crate::wire::sa::PathRecord;
+use crate::wire::{Gid, status};
+
+/// A destination in another subnet.
+pub(super) struct Abroad {
+    dgid: Gid,
+    /// Ports of routers that lead there, at least one.
+    routers: Vec<End>,
+    beyond: Beyond,
+}
+
+impl PathQuery<'_> {
+    /// The way to the GID asked for, where it is of another subnet.
+    ///
+    /// # Errors
+    /// The status to refuse with: no records where no router leads there.
+    pub(super) fn abroad(&self) -> Result<Option<Abroad>, u16> {
+        let dgid = self.asked.dgid;
+        if !self.mask.has(PathRecord::DGID) || !self.directory.is_elsewhere(dgid) {
+            return Ok(None);
+        }
+        let rule = self.directory.facts().remote.rule(dgid.prefix()).ok_or(status::NO_RECORDS)?;
+        let ports = self.leading(&rule.routers);
+        let routers = match self.by_lid(PathRecord::DLID, self.asked.dlid)? {
+            None if ports.is_empty() => return Err(status::NO_RECORDS),
+            None => ports.into_iter().map(End::any).collect(),
+            Some(end) if ports.contains(&end.port) => vec![end],
+            Some(_) => return Err(status::REQUEST_INVALID),
+        };
+        Ok(Some(Abroad { dgid, routers, beyond: rule.beyond }))
+    }
+
+    /// The router ports that a rule means, as far as they are there.
+    fn leading(&self, routers: &LeadingRouters) -> Vec<PortId> {
+        match routers {
+            LeadingRouters::First => {
+                let all = self.directory.router_ports().map(|port| (self.directory.guid(port), port));
+                PrefixRoutes::first_router(all).into_iter().collect()
+            }
+            LeadingRouters::Ports(guids) => {
+                let named = |&guid| self.directory.by_port_guid(guid);
+                guids.iter().filter_map(named).filter(|&port| self.directory.is_router(port)).collect()
+            }
+        }
+    }
+
+    /// The paths from a port to a destination elsewhere.
+    pub(super) fn beyond<'a>(&'a self, source: &'a End, way: &'a Abroad) -> impl Iterator<Item = PathRecord> + 'a {
+        let pair = pair(self.directory.gid(source.port), way.dgid);
+        let mut legs = self.candidates(source, way);
+        if !legs.is_empty() {
+            let first = pair as usize % legs.len();
+            legs.rotate_left(first);
+        }
+        (pair..).zip(legs).filter_map(move |(number, leg)| {
+            let path = self.path(&leg, way.beyond.crossings())?;
+            let label = match way.beyond {
+                Beyond::Known { .. } => number & 0xF_FFFF,
+                Beyond::Unknown { .. } => 0,
+            };
+            let asked = self.mask.has(PathRecord::FLOW_LABEL);
+            let flow_label = if asked { self.asked.flow_label } else { label };
+            Some(PathRecord { dgid: way.dgid, hop_limit: way.beyond.hop_limit(), flow_label, ..path })
+        })
+    }
+
+    fn candidates(&self, source: &End, way: &Abroad) -> Vec<Leg> {
+        let levels = |from: PortId, dlid: Lid| self.levels_abroad(from, dlid, way.beyond);
+        let legs: Vec<Vec<Leg>> =
+            way.routers.iter().map(|router| self.legs(source, router, levels).collect()).collect();
+        let ranks = legs.iter().map(Vec::len).max().unwrap_or(0);
+        (0..ranks).flat_map(|rank| legs.iter().filter_map(move |legs| legs.get(rank).copied())).collect()
+    }
+
+    /// The levels of a path to a router that leads on.
+    fn levels_abroad(&self, from: PortId, dlid: Lid, beyond: Beyond) -> Option<PathLevels> {
+        let Beyond::Known { crossings, levels } = beyond else { return self.levels_here(from, dlid) };
+        let asked = self.mask.has(PathRecord::TRAFFIC_CLASS).then_some(self.asked.traffic_class);
+        let going = match asked {
+            _ if self.mask.has(PathRecord::SL) => self.level(from, dlid, Some(self.asked.sl))?,
+            Some(class) => self.level(from, dlid, Some(self.half.sl_of(levels.at_source(class.into()))))?,
+            // Levels that are kept are those of the routing here, which may want a certain one.
+            None if levels.layers() == 1 => self.level(from, dlid, None)?,
+            None => self.level(from, dlid, Some(self.half.sl_of(levels.at_source(0))))?,
+        };
+        let rank = Half::rank(going) as u8;
+        let traffic_class = asked.unwrap_or(levels.traffic_class(rank));
+        if rank != levels.at_source(traffic_class.into()) {
+            return None;
+        }
+        let arrives = raised(levels, traffic_class, rank, crossings)?;
+        let comes_back = raised(levels, traffic_class, arrives, crossings);
+        Some(PathLevels { going, coming: comes_back.map(|rank| self.half.sl_of(rank)), traffic_class })
+    }
+}
+
+/// The level after so many routers; none where one of them discards.
+fn raised(levels: Levels, traffic_class: u8, rank: u8, crossings: u8) -> Option<u8> {
+    (0..crossings).try_fold(rank, |rank, _| levels.next(traffic_class, rank))
+}
+
+/// A number for a pair that spreads pairs evenly: the GUIDs' bits, multiplied by the golden ratio (Knuth, volume 3, section
+/// 6.4).
+fn pair(source: Gid, destination: Gid) -> u32 {
+    let mixed = source.guid.0 ^ destination.guid.0.rotate_left(32) ^ destination.prefix;
+    (mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 44) as u32
+}

@@ -1,0 +1,195 @@
+//! One subnet of a run: its stage, its manager's transport, and where its nodes and ports are in the simulation.
+
+use super::ScenarioError;
+use super::engines::Engines;
+use super::outcome::Ending;
+use super::setting::{Element, Scenario};
+use super::stage::{self, Stage};
+use super::summary::Change;
+use super::time::Task;
+use crate::change::{Departure, Prepared};
+use crate::driver::{self, Driver, DriverError, Intent, Running};
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Half, SubnetId};
+use crate::machine::Outcome;
+use crate::plan::Scheme;
+use crate::routing::Engine;
+use crate::sim::{Sim, SimTransport};
+use crate::subnet::{Manager, SubnetManager, Timing};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// What a driver's work comes to.
+pub(super) type Driven = Result<Option<driver::ChangeReport>, DriverError>;
+
+/// Where a subnet's nodes and ports are in a simulation of several.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    pub subnet: SubnetId,
+    pub first_node: u32,
+    pub first_port: u32,
+}
+
+impl Place {
+    fn node(self, node: NodeId) -> NodeId {
+        NodeId(node.0 + self.first_node)
+    }
+
+    pub fn port(self, port: PortId) -> PortId {
+        PortId(port.0 + self.first_port)
+    }
+}
+
+/// One subnet in which something changes.
+pub(super) struct Site<'a> {
+    pub scenario: &'a Scenario,
+    pub stage: &'a Stage,
+    pub place: Place,
+    pub transport: SimTransport,
+}
+
+impl Site<'_> {
+    /// Plans the change before anything has happened, so that what cannot be done is an error and not an outcome. A
+    /// newcomer is planned for as if it had come, a sudden departure as if it were over.
+    pub fn prepare(&self, engines: &Engines) -> Result<Prepared, ScenarioError> {
+        let alive = match self.stage.element {
+            Element::Newcomer(_) => &self.stage.whole,
+            _ if self.scenario.departure == Departure::Sudden => &self.stage.after,
+            _ => &self.stage.before,
+        };
+        self.driver(engines.after.clone(), alive).prepare(self.stage.after.clone()).map_err(|error| match error {
+            DriverError::Change(error) => ScenarioError::Change(error),
+            other => unreachable!("preparing a change sends nothing: {other}"),
+        })
+    }
+
+    pub fn driver(&self, engine: Rc<dyn Engine>, alive: &Arc<Fabric>) -> Driver<Manager<SimTransport>> {
+        let stage = self.stage;
+        let devices = stage.whole.nodes().filter(|(_, node)| node.present).count();
+        let timing = Timing {
+            timeout_ns: self.scenario.smp_timeout_ns,
+            retries: self.scenario.smp_retries,
+            window: self.scenario.window.unwrap_or(devices),
+            smp_lifetime_ns: self.scenario.smp_timeout_ns,
+            poll_first_ns: 5_000,
+            poll_most_ns: 500_000,
+            barrier_ns: self.scenario.barrier_timeout_ns,
+            light_sweep_ns: Some(10_000_000),
+            ..Timing::default()
+        };
+        let running = Running {
+            known: stage.whole.clone(),
+            routed: stage.before.clone(),
+            alive: alive.clone(),
+            tables: stage.tables.clone(),
+            layers: stage.function.layers(),
+            ways: stage.function.path_layers().cloned(),
+            half: Half::Lower,
+            sm: stage.sm,
+        };
+        let intent = Intent {
+            engine,
+            scheme: self.scenario.scheme,
+            policy: self.scenario.policy,
+            unproved_baselines: self.scenario.scheme != Scheme::Double,
+        };
+        Driver::new(Manager::new(self.transport.clone(), timing, 0), running, intent)
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Sim) -> T) -> T {
+        self.transport.with(act)
+    }
+
+    /// What sources of this subnet will be told of R′.
+    pub fn make_known(&self, prepared: &Prepared) {
+        let stranded: Vec<PortId> = prepared.stranded.iter().map(|&port| self.place.port(port)).collect();
+        self.with(|sim| sim.omit(&stranded));
+        if self.scenario.scheme == Scheme::Double {
+            self.load_ways(Half::Upper, prepared);
+        }
+    }
+
+    /// Without halves nobody is told: sources learn of new paths once they ask again.
+    pub fn ask_anew(&self, prepared: &Prepared) {
+        if self.scenario.scheme != Scheme::Double {
+            self.load_ways(Half::Lower, prepared);
+        }
+    }
+
+    fn load_ways(&self, half: Half, prepared: &Prepared) {
+        let ways = stage::ways(prepared.function.path_layers());
+        self.with(|sim| sim.load_ways_in(self.place.subnet, half, ways));
+    }
+
+    fn is_sudden(&self) -> bool {
+        self.scenario.departure == Departure::Sudden
+    }
+
+    /// What dies first dies, what comes comes.
+    pub fn strike(&self) {
+        let place = self.place;
+        match self.stage.element {
+            Element::Newcomer(node) => self.with(|sim| sim.revive_node(place.node(node))),
+            Element::Switch(node) | Element::EndNode(node) if self.is_sudden() => {
+                self.with(|sim| sim.kill_node(place.node(node)));
+            }
+            Element::Link(port) if self.is_sudden() => self.with(|sim| sim.kill_link(place.port(port))),
+            Element::Switch(_) | Element::EndNode(_) | Element::Link(_) | Element::Root | Element::Nothing => {}
+        }
+    }
+
+    /// What the subnet's manager does about it.
+    pub fn task<'a>(
+        &self,
+        driver: &'a mut Driver<Manager<SimTransport>>,
+        prepared: Prepared,
+        until_ns: u64,
+    ) -> Task<'a, Driven> {
+        let (trail, transport) = (driver.trail(), self.transport.clone());
+        let (element, sudden) = (self.stage.element, self.is_sudden());
+        let future = Box::pin(async move {
+            match element {
+                Element::Newcomer(_) => driver.await_growth(until_ns).await,
+                _ if sudden => driver.await_loss(until_ns).await,
+                _ => driver.run(prepared).await.map(Some),
+            }
+        });
+        Task { future, trail, transport }
+    }
+
+    /// What was to leave as planned leaves; whether anything did.
+    pub fn depart(&self) -> bool {
+        let place = self.place;
+        match self.stage.element {
+            _ if self.is_sudden() => return false,
+            Element::Switch(node) | Element::EndNode(node) => self.with(|sim| sim.retire_node(place.node(node))),
+            Element::Link(port) => self.with(|sim| sim.retire_link(place.port(port))),
+            Element::Newcomer(_) | Element::Root | Element::Nothing => return false,
+        }
+        true
+    }
+
+    /// What came of it; no result where a deadlock has closed.
+    pub fn change(&self, result: Option<Driven>, driver: &Driver<Manager<SimTransport>>, start_ns: u64) -> Change {
+        let end_ns = self.with(|sim| sim.now_ns());
+        let smps = driver.subnet().smps().clone();
+        let (ending, reason, report) = match result {
+            None => (Ending::Deadlocked, Some("packets wait for each other in a circle".into()), None),
+            Some(Err(error)) => (Ending::Aborted, Some(error.to_string()), None),
+            Some(Ok(None)) => (Ending::Aborted, Some("the subnet manager heard of no change".into()), None),
+            Some(Ok(Some(report))) => {
+                let (ending, reason) = ending(&report.outcome);
+                (ending, reason, Some(report))
+            }
+        };
+        Change { ending, reason, start_ns, end_ns, report, smps }
+    }
+}
+
+fn ending(outcome: &Outcome) -> (Ending, Option<String>) {
+    match outcome {
+        Outcome::Completed => (Ending::Completed, None),
+        Outcome::CalledOff(why) => (Ending::Aborted, Some(format!("called off: {why}"))),
+        Outcome::Failed { state, reason } => (Ending::Aborted, Some(format!("stands still while {state}: {reason}"))),
+    }
+}

@@ -1,0 +1,117 @@
+//! Simulated time: passed with traffic alone, or while drivers act.
+
+use super::run::Watch;
+use crate::driver::Trail;
+use crate::sim::{Halt, Sim, SimTransport};
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+/// Simulated time between two reports of progress.
+const SLICE_NS: u64 = 20_000;
+
+/// How long packets may take to arrive once nobody sends any more.
+const RUN_OUT_NS: u64 = 50_000_000;
+
+/// Something that a subnet manager does.
+pub(super) struct Task<'a, T> {
+    /// What it does.
+    pub future: Pin<Box<dyn Future<Output = T> + 'a>>,
+    /// Tells the states that it comes to.
+    pub trail: Trail,
+    /// What it waits on.
+    pub transport: SimTransport,
+}
+
+/// A simulation, and who wants to know how it gets on.
+pub(super) struct Time<'a> {
+    pub transport: SimTransport,
+    pub watch: &'a mut dyn Watch,
+}
+
+impl Time<'_> {
+    /// Simulated time, in nanoseconds.
+    pub fn now_ns(&self) -> u64 {
+        self.transport.with(|sim| sim.now_ns())
+    }
+
+    /// Lets traffic run for a while.
+    pub fn pass(&mut self, length_ns: u64) {
+        let end_ns = self.now_ns() + length_ns;
+        while self.transport.with(|sim| sim.deadlock().is_none() && sim.now_ns() < end_ns) {
+            self.transport.with(|sim| sim.run((sim.now_ns() + SLICE_NS).min(end_ns), false));
+            self.tell();
+        }
+    }
+
+    fn tell(&mut self) {
+        let (hops, now_ns) = self.transport.with(|sim| (sim.packet_hops(), sim.now_ns()));
+        self.watch.passes(hops, now_ns);
+    }
+
+    /// Polls futures of drivers, each in its turn; whenever all that are left wait, the simulation goes on. None once a
+    /// deadlock has closed. `enters` hears of the states that each comes to, by its rank.
+    pub fn drive<T>(
+        &mut self,
+        tasks: Vec<Task<'_, T>>,
+        mut enters: impl FnMut(usize, &'static str, &mut Sim),
+    ) -> Option<Vec<T>> {
+        let mut results: Vec<Option<T>> = tasks.iter().map(|_| None).collect();
+        let mut tasks: Vec<(usize, Task<'_, T>)> = tasks.into_iter().enumerate().collect();
+        let mut context = Context::from_waker(Waker::noop());
+        loop {
+            tasks.retain_mut(|(rank, task)| {
+                let polled = task.future.as_mut().poll(&mut context);
+                for state in task.trail.take() {
+                    self.transport.with(|sim| {
+                        self.watch.enters(state, sim);
+                        enters(*rank, state, sim);
+                    });
+                }
+                let Poll::Ready(result) = polled else { return true };
+                results[*rank] = Some(result);
+                task.transport.hang_up();
+                false
+            });
+            if tasks.is_empty() {
+                return results.into_iter().collect();
+            }
+            let until_ns = tasks.iter().map(|(_, task)| task.transport.waits_until_ns()).min().unwrap_or(u64::MAX);
+            if !self.wait(until_ns) {
+                return None;
+            }
+        }
+    }
+
+    /// Goes on to the next MAD or to a time; false once a deadlock has closed.
+    fn wait(&mut self, until_ns: u64) -> bool {
+        loop {
+            let at_most_ns = (self.now_ns() + SLICE_NS).min(until_ns);
+            match self.transport.with(|sim| sim.run(at_most_ns, true)) {
+                Halt::Deadlock => return false,
+                Halt::Mad => return true,
+                Halt::Time => {
+                    self.tell();
+                    if self.now_ns() >= until_ns {
+                        return true;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Nobody sends any more; what is on its way arrives, or never will.
+    pub fn run_out(&mut self) {
+        self.transport.with(Sim::begin_period);
+        self.transport.with(Sim::stop_sources);
+        let end_ns = self.now_ns() + RUN_OUT_NS;
+        while self
+            .transport
+            .with(|sim| sim.deadlock().is_none() && sim.packets().in_flight > 0 && sim.now_ns() < end_ns)
+        {
+            self.transport.with(|sim| sim.run(sim.now_ns() + SLICE_NS, false));
+            self.tell();
+        }
+        self.transport.with(Sim::confirm_deadlock);
+    }
+}

@@ -1,0 +1,182 @@
+//! Whether packets arrive in the order in which they were sent, flow by flow.
+//!
+//! A *flow* is an ordered pair of end ports, replies included. A packet is *late* when a packet of its flow that was sent
+//! after it has arrived before it; a message is late when a message of its flow that was begun after it has arrived whole
+//! before it did. What is lost is not late, and a message of which a packet is lost never arrives whole. Counting costs a
+//! look-up for each packet sent and each delivered, so it is done where it is asked for.
+
+use super::packet::NIL;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+/// What arrived, and what arrived late.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct OrderCounts {
+    /// Packets delivered.
+    pub packets: u64,
+    /// Packets delivered after one of their flow that was sent later.
+    pub late_packets: u64,
+    /// Of those: after one of their own message.
+    pub late_in_message: u64,
+    /// Messages delivered whole; a packet that belongs to none is one by itself.
+    pub messages: u64,
+    /// Messages delivered whole after one of their flow that was begun later.
+    pub late_messages: u64,
+}
+
+/// What is known of a packet on its way.
+#[derive(Clone, Copy)]
+struct Mark {
+    /// Source and destination.
+    flow: (u32, u32),
+    /// Its number in its flow.
+    number: u32,
+    /// The number of its message among all; [`NIL`] where it is one by itself.
+    message: u32,
+}
+
+/// What is known of a flow.
+#[derive(Default)]
+struct Flow {
+    /// Packets sent.
+    sent: u32,
+    /// Packets up to the latest that has arrived.
+    arrived: u32,
+    /// Up to the latest message that has arrived whole: the number of its first packet, and one.
+    whole: u32,
+}
+
+/// A message that has not arrived whole.
+struct Open {
+    /// Packets to come.
+    left: u16,
+    /// The number of its first packet in its flow; [`NIL`] before it is sent.
+    first: u32,
+    /// Packets of the flow up to the latest of this message that has arrived.
+    arrived: u32,
+}
+
+/// Counts by flow and by message.
+#[derive(Default)]
+pub struct Order {
+    /// By packet, as [`Packets`](super::packet::Packets) numbers them.
+    marks: Vec<Mark>,
+    /// By source and destination.
+    flows: FxHashMap<(u32, u32), Flow>,
+    /// By number.
+    open: FxHashMap<u32, Open>,
+    /// Messages begun.
+    begun: u32,
+}
+
+impl Order {
+    /// A message of so many packets begins; its number.
+    pub(super) fn begin_message(&mut self, packets: u16) -> u32 {
+        let number = self.begun;
+        // Billions of messages later a number may come again; the one that stands for none never does.
+        self.begun = (self.begun + 1) % NIL;
+        self.open.insert(number, Open { left: packets, first: NIL, arrived: 0 });
+        number
+    }
+
+    /// A packet is sent, as part of a message or ([`NIL`]) by itself.
+    pub(super) fn sent(&mut self, id: u32, ends: (u32, u32), message: u32) {
+        let flow = self.flows.entry(ends).or_default();
+        let mark = Mark { flow: ends, number: flow.sent, message };
+        flow.sent = flow.sent.wrapping_add(1);
+        if let Some(open) = self.open.get_mut(&message).filter(|open| open.first == NIL) {
+            open.first = mark.number;
+        }
+        let at = id as usize;
+        if at >= self.marks.len() {
+            self.marks.resize(at + 1, mark);
+        }
+        self.marks[at] = mark;
+    }
+
+    /// A packet is delivered: adds to the counts.
+    pub(super) fn delivered(&mut self, id: u32, counts: &mut OrderCounts) {
+        let mark = self.marks[id as usize];
+        let flow = self.flows.entry(mark.flow).or_default();
+        counts.packets += 1;
+        counts.late_packets += u64::from(overtaken(mark.number, &mut flow.arrived));
+        let Some(open) = self.open.get_mut(&mark.message) else {
+            counts.messages += 1;
+            counts.late_messages += u64::from(overtaken(mark.number, &mut flow.whole));
+            return;
+        };
+        counts.late_in_message += u64::from(overtaken(mark.number, &mut open.arrived));
+        open.left -= 1;
+        if open.left == 0 {
+            counts.messages += 1;
+            counts.late_messages += u64::from(overtaken(open.first, &mut flow.whole));
+            self.open.remove(&mark.message);
+        }
+    }
+}
+
+/// Whether something of a higher number has arrived; what arrives now counts from now on.
+fn overtaken(number: u32, arrived: &mut u32) -> bool {
+    let late = number < *arrived;
+    *arrived = (*arrived).max(number + 1);
+    late
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts after packets, by number, arrive in some order; those of each message are listed.
+    fn counts(messages: &[u16], arrivals: &[u32]) -> OrderCounts {
+        let mut order = Order::default();
+        let mut next = 0..;
+        for &packets in messages {
+            let number = if packets == 1 { NIL } else { order.begin_message(packets) };
+            for id in next.by_ref().take(packets.into()) {
+                order.sent(id, (0, 1), number);
+            }
+        }
+        let mut counts = OrderCounts::default();
+        arrivals.iter().for_each(|&id| order.delivered(id, &mut counts));
+        counts
+    }
+
+    #[test]
+    fn nothing_is_late_in_order() {
+        let in_order = counts(&[1, 1, 1], &[0, 1, 2]);
+        assert_eq!(in_order, OrderCounts { packets: 3, messages: 3, ..OrderCounts::default() });
+    }
+
+    #[test]
+    fn whatever_comes_after_a_later_one_is_late() {
+        let expected = OrderCounts { packets: 4, late_packets: 2, messages: 4, late_messages: 2, late_in_message: 0 };
+        assert_eq!(counts(&[1, 1, 1, 1], &[2, 0, 1, 3]), expected);
+    }
+
+    #[test]
+    fn a_message_overtaken_may_be_in_order_itself() {
+        let expected = OrderCounts { packets: 4, late_packets: 2, messages: 2, late_messages: 1, late_in_message: 0 };
+        assert_eq!(counts(&[2, 2], &[2, 3, 0, 1]), expected);
+    }
+
+    #[test]
+    fn a_message_out_of_order_itself_may_overtake_nothing() {
+        let expected = OrderCounts { packets: 5, late_packets: 1, messages: 2, late_messages: 0, late_in_message: 1 };
+        assert_eq!(counts(&[3, 2], &[0, 2, 1, 3, 4]), expected);
+    }
+
+    #[test]
+    fn a_message_that_lost_a_packet_never_arrives_whole() {
+        let expected = OrderCounts { packets: 3, messages: 1, ..OrderCounts::default() };
+        assert_eq!(counts(&[2, 2], &[0, 2, 3]), expected);
+    }
+
+    #[test]
+    fn flows_are_apart() {
+        let mut order = Order::default();
+        (0..4).for_each(|id| order.sent(id, (id % 2, 1 - id % 2), NIL));
+        let mut counts = OrderCounts::default();
+        [2, 1, 3, 0].into_iter().for_each(|id| order.delivered(id, &mut counts));
+        assert_eq!(counts.late_packets, 1, "0 comes after 2; 1 comes before 3");
+    }
+}

@@ -1,0 +1,280 @@
+//! Worst-case permutations: who must send to whom so that one channel carries as much as any permutation can make it.
+//!
+//! Source: Towles and Dally, *Worst-case Traffic for Oblivious Routing Functions*, SPAA 2002: for one channel the worst
+//! permutation is a matching of greatest weight between sources and destinations, where a pair weighs the share of its
+//! traffic that crosses the channel; the worst of all channels' is the worst there is. On entry a routing function, and a
+//! [`Selection`]: by which of the open paths each pair sends. On return channels with loads as fractions of what they can
+//! carry while every end port sends at its full rate. Exact but for rounding of sums in double precision.
+//! Lacks on purpose: links into and out of end ports, which a permutation loads with what one port sends; flow control and
+//! queues (`sim` has them).
+
+mod matching;
+
+use super::RoutingFunction;
+use super::usage::homes;
+use crate::fabric::{Fabric, NodeId, PortId};
+use matching::{Weights, heaviest};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+/// By which of the paths that are open to it each pair of end ports sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Selection {
+    /// The first.
+    Base,
+    /// One, drawn from the ranks of the two: (7 × source + destination) mod paths, as the simulator's sources do.
+    Single,
+    /// The first so many, evenly; all there are where there are fewer. 0 counts as 1.
+    Spread(usize),
+}
+
+impl Selection {
+    /// The paths that a pair sends by, each as much as the others, as places among the `open` ones.
+    fn places(self, source: u32, destination: u32, open: usize) -> Range<usize> {
+        let one = |place: usize| place..(place + 1).min(open);
+        match self {
+            Selection::Base => one(0),
+            Selection::Single => one(source.wrapping_mul(7).wrapping_add(destination) as usize % open.max(1)),
+            Selection::Spread(most) => 0..most.max(1).min(open),
+        }
+    }
+}
+
+impl fmt::Display for Selection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Selection::Base => f.write_str("base"),
+            Selection::Single => f.write_str("single"),
+            Selection::Spread(most) => write!(f, "spread over {most}"),
+        }
+    }
+}
+
+/// What of one pair's traffic crosses a channel.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Crossing {
+    /// Rank of the end port that sends.
+    source: u32,
+    /// Rank of the end port that receives.
+    destination: u32,
+    /// Of what the channel carries at most, the fraction that the pair puts on it at its full rate.
+    load: f64,
+}
+
+/// For each channel between switches the pairs of end ports that cross it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Crossings {
+    ends: Vec<PortId>,
+    /// By port that sends into the channel; a pair may stand several times, once for each of its paths.
+    channels: BTreeMap<PortId, Vec<Crossing>>,
+}
+
+/// The permutation that loads one channel more than any permutation loads any.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Worst {
+    /// The port that sends into the channel.
+    pub channel: PortId,
+    /// What the end ports ask of it at their full rate, as a multiple of what it carries: with links of one rate, how many
+    /// end ports' whole traffic meets there.
+    pub load: f64,
+    /// By rank of the source: rank of the destination. Pairs that cross the channel are those of the matching. The others
+    /// send to each other, nobody to itself unless it is the only one left: such a port is silent.
+    pub permutation: Vec<u32>,
+}
+
+impl Worst {
+    /// The fraction of their rate at which the end ports can send this permutation, 1 at most.
+    pub fn bound(&self) -> f64 {
+        1.0 / self.load.max(1.0)
+    }
+}
+
+impl Crossings {
+    /// Follows every pair of end ports among the destinations of a routing function.
+    pub fn of(fabric: &Fabric, function: &RoutingFunction, selection: Selection) -> Crossings {
+        let mut led_to = vec![None; fabric.port_count()];
+        function.destinations().iter().enumerate().for_each(|(at, port)| led_to[port.index()] = Some(at));
+        let ends: Vec<PortId> = fabric.end_ports().filter(|port| led_to[port.index()].is_some()).collect();
+        let mut rank = vec![None; fabric.port_count()];
+        ends.iter().zip(0..).for_each(|(port, at)| rank[port.index()] = Some(at));
+        let mut crossings = Crossings { ends, channels: BTreeMap::new() };
+        for (home, ports) in homes(fabric) {
+            let sources: Vec<u32> = ports.iter().filter_map(|port| rank[port.index()]).collect();
+            for to in 0..crossings.ends.len() as u32 {
+                let Some(destination) = led_to[crossings.ends[to as usize].index()] else { continue };
+                for (path, senders) in senders(function, &crossings.ends, &sources, to, selection) {
+                    crossings.add(fabric, function.way(fabric, home, destination, path), to, &senders);
+                }
+            }
+        }
+        crossings
+    }
+
+    /// The end ports whose ranks permutations speak of: those that the routing function leads to, in the fabric's order.
+    pub fn ends(&self) -> &[PortId] {
+        &self.ends
+    }
+
+    fn add(&mut self, fabric: &Fabric, way: impl Iterator<Item = PortId>, destination: u32, senders: &[(u32, f64)]) {
+        let is_switch = |node: NodeId| fabric.node(node).is_switch();
+        for channel in way.filter(|&port| fabric.neighbour(port).is_some_and(is_switch)) {
+            let across = rate(fabric, channel);
+            let crossing = |&(source, share): &(u32, f64)| {
+                let load = share * rate(fabric, self.ends[source as usize]) / across;
+                Crossing { source, destination, load }
+            };
+            self.channels.entry(channel).or_default().extend(senders.iter().map(crossing));
+        }
+    }
+
+    /// The worst permutation; none where no pair of end ports crosses a channel between switches. Of equally bad ones that
+    /// of the channel first in order of (most that it might carry, port).
+    pub fn worst(&self) -> Option<Worst> {
+        let bounds = self.channels.iter().map(|(&channel, pairs)| (Table::of(pairs).bound(), Reverse(channel)));
+        let mut order: Vec<(f64, Reverse<PortId>)> = bounds.collect();
+        order.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+        let mut worst: Option<(f64, PortId, Vec<(u32, u32)>)> = None;
+        for (bound, Reverse(channel)) in order {
+            if worst.as_ref().is_some_and(|&(load, ..)| bound <= load) {
+                break;
+            }
+            let (load, pairs) = Table::of(&self.channels[&channel]).heaviest();
+            if worst.as_ref().is_none_or(|&(most, ..)| load > most) {
+                worst = Some((load, channel, pairs));
+            }
+        }
+        let ends = self.ends.len();
+        worst.map(|(load, channel, pairs)| Worst { channel, load, permutation: completed(ends, &pairs) })
+    }
+
+    /// The channel that a permutation loads most, and its load as of [`Worst::load`]; none where nothing crosses any.
+    /// `permutation` has the rank of the destination by rank of the source; who sends to itself is silent.
+    ///
+    /// # Panics
+    /// A permutation of another number of end ports.
+    pub fn busiest_under(&self, permutation: &[u32]) -> Option<(PortId, f64)> {
+        assert_eq!(permutation.len(), self.ends.len(), "a destination for each end port");
+        let load = |pairs: &[Crossing]| -> f64 {
+            let sent = pairs.iter().filter(|pair| permutation[pair.source as usize] == pair.destination);
+            sent.map(|pair| pair.load).sum()
+        };
+        let loads = self.channels.iter().map(|(&channel, pairs)| (channel, load(pairs)));
+        let loaded = loads.filter(|&(_, load)| load > 0.0);
+        loaded.reduce(|most, next| if next.1 > most.1 { next } else { most })
+    }
+}
+
+/// By path in use, who of `sources` sends to a destination by it, and which share. All are ranks among `ends`.
+fn senders(
+    function: &RoutingFunction,
+    ends: &[PortId],
+    sources: &[u32],
+    to: u32,
+    selection: Selection,
+) -> BTreeMap<usize, Vec<(u32, f64)>> {
+    let mut senders: BTreeMap<usize, Vec<(u32, f64)>> = BTreeMap::new();
+    for &from in sources.iter().filter(|&&from| from != to) {
+        let open: Vec<usize> = match function.path_layers() {
+            None => (0..function.paths()).collect(),
+            Some(layers) => layers.ways(ends[from as usize], ends[to as usize]).map(|(path, _)| path).collect(),
+        };
+        let places = selection.places(from, to, open.len());
+        let share = 1.0 / places.len().max(1) as f64;
+        places.for_each(|place| senders.entry(open[place]).or_default().push((from, share)));
+    }
+    senders
+}
+
+fn rate(fabric: &Fabric, port: PortId) -> f64 {
+    let port = fabric.port(port);
+    port.width.data_rate_kbps(port.speed) as f64
+}
+
+/// The pairs of one channel as a table of weights.
+struct Table {
+    sources: Vec<u32>,
+    destinations: Vec<u32>,
+    weights: Weights,
+}
+
+impl Table {
+    fn of(pairs: &[Crossing]) -> Table {
+        let sources = distinct(pairs.iter().map(|pair| pair.source));
+        let destinations = distinct(pairs.iter().map(|pair| pair.destination));
+        let mut weights = Weights::none(sources.len(), destinations.len());
+        for pair in pairs {
+            let row = sources.partition_point(|&source| source < pair.source);
+            let column = destinations.partition_point(|&destination| destination < pair.destination);
+            weights.add(row, column, pair.load);
+        }
+        Table { sources, destinations, weights }
+    }
+
+    /// No matching weighs more.
+    fn bound(&self) -> f64 {
+        self.weights.bound()
+    }
+
+    /// The weight of the heaviest matching, and its pairs that weigh anything.
+    fn heaviest(&self) -> (f64, Vec<(u32, u32)>) {
+        let matched = heaviest(&self.weights);
+        let load = matched.iter().map(|&(row, column)| self.weights.at(row, column)).sum();
+        (load, matched.into_iter().map(|(row, column)| (self.sources[row], self.destinations[column])).collect())
+    }
+}
+
+fn distinct(ranks: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut ranks: Vec<u32> = ranks.collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks
+}
+
+/// The permutation with these pairs in which those left over send to each other.
+fn completed(ends: usize, pairs: &[(u32, u32)]) -> Vec<u32> {
+    let mut permutation: Vec<Option<u32>> = vec![None; ends];
+    let mut receives = vec![false; ends];
+    for &(source, destination) in pairs {
+        permutation[source as usize] = Some(destination);
+        receives[destination as usize] = true;
+    }
+    let silent = |end: &usize| permutation[*end].is_none();
+    let deaf = |end: &usize| !receives[*end];
+    // Those that neither send nor receive come first on both sides; turned round by one place, none meets itself.
+    let (both, senders): (Vec<usize>, Vec<usize>) = (0..ends).filter(silent).partition(deaf);
+    let receivers = (0..ends).filter(|end| deaf(end) && !silent(end));
+    let mut to: Vec<usize> = both.iter().copied().chain(receivers).collect();
+    if !to.is_empty() {
+        to.rotate_left(1);
+    }
+    for (from, to) in both.into_iter().chain(senders).zip(to) {
+        permutation[from] = Some(to as u32);
+    }
+    permutation.into_iter().zip(0..).map(|(to, own)| to.unwrap_or(own)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_selection_takes_what_is_open() {
+        let places = |selection: Selection, open| selection.places(3, 2, open);
+        assert_eq!(places(Selection::Base, 4), 0..1);
+        assert_eq!(places(Selection::Single, 4), 3..4, "(7 × 3 + 2) mod 4");
+        assert_eq!((places(Selection::Spread(2), 4), places(Selection::Spread(8), 4)), (0..2, 0..4));
+        for selection in [Selection::Base, Selection::Single, Selection::Spread(2)] {
+            assert!(places(selection, 0).is_empty());
+        }
+    }
+
+    #[test]
+    fn those_left_over_send_to_each_other() {
+        assert_eq!(completed(4, &[(0, 1)]), [1, 2, 3, 0], "0 is still to receive, 1 to send, 2 and 3 both");
+        assert_eq!(completed(3, &[(0, 1), (1, 0)]), [1, 0, 2], "the only one left is silent");
+        assert_eq!(completed(4, &[]), [1, 2, 3, 0]);
+        assert_eq!(completed(3, &[(0, 1)]), [1, 2, 0]);
+    }
+}

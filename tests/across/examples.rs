@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 const DATA_VLS: u8 = 4;
 const STEM: &str = "router-cycle";
+const DEADLINE_NS: u64 = 5_000_000;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/subnets")
@@ -129,14 +130,14 @@ fn a_subnet_that_is_not_sound_by_itself_is_named() {
 }
 
 /// Every packet crosses, and as many as go: what the lead of `levels` makes of it.
-fn run(subnets: &Subnets, tables: &[SubnetTables], levels: Levels) -> Sim {
+fn run(subnets: &Subnets, tables: &[SubnetTables], levels: Levels, seed: u64) -> Sim {
     let manager = |(subnet, _): (SubnetId, &Subnet)| {
         let port = subnets.hosts(subnet).next().expect("a host");
         SubnetPort { subnet, port }
     };
     let managers = subnets.subnets().map(manager).collect();
     let joining = Joining { cross: 1.0, ..Joining::new(subnets.clone(), levels, managers) };
-    let config = SimConfig { load: 1.0, data_vls: DATA_VLS, buffer_credits: 32, ..SimConfig::default() };
+    let config = SimConfig { seed, load: 1.0, data_vls: DATA_VLS, buffer_credits: 32, ..SimConfig::default() };
     let whole = Joined::of(subnets);
     let mut sim = Sim::joined(joining, config).expect("can be simulated");
     for ((id, subnet), tables) in subnets.subnets().zip(tables) {
@@ -154,8 +155,8 @@ fn run(subnets: &Subnets, tables: &[SubnetTables], levels: Levels) -> Sim {
 fn it_deadlocks_in_a_simulation_and_raised_levels_do_not() {
     let subnets = router_cycle();
     let (tables, whole) = (routed(&subnets), Joined::of(&subnets));
-    let mut sim = run(&subnets, &tables, Levels::KEEP);
-    assert_eq!(sim.run(2_000_000, false), Halt::Deadlock, "after {} ns", sim.now_ns());
+    let mut sim = run(&subnets, &tables, Levels::KEEP, 1);
+    assert_eq!(sim.run(DEADLINE_NS, false), Halt::Deadlock, "after {} ns", sim.now_ns());
     println!("deadlock after {} ns", sim.now_ns());
     let stuck = sim.deadlock().expect("packets that wait for each other");
     // The ring has two ways round, and each lane is a ring of its own.
@@ -164,7 +165,7 @@ fn it_deadlocks_in_a_simulation_and_raised_levels_do_not() {
     let turned: BTreeSet<_> = foretold.iter().filter_map(|&port| whole.fabric.peer(port)).collect();
     let found: BTreeSet<_> = stuck.iter().filter_map(|packet| whole.fabric.peer(packet.input)).collect();
     assert!(found == foretold || found == turned, "{stuck:?}");
-    let mut sim = run(&subnets, &tables, raise());
-    assert_eq!(sim.run(2_000_000, false), Halt::Time);
+    let mut sim = run(&subnets, &tables, raise(), 1);
+    assert_eq!(sim.run(DEADLINE_NS, false), Halt::Time);
     assert_eq!(sim.relay_discards().values().sum::<u64>(), 0);
 }

@@ -1,11 +1,14 @@
 //! `reconfig fabric`: look at, compare, convert and make topologies.
 
-use super::input::read_fabric;
+use super::input::{Topologies, read_fabric, read_topologies};
 use super::outcome::{Answer, Failure};
+use super::output::Batch;
 use super::{Common, output};
 use crate::fabric::difference::Difference;
 use crate::fabric::format::{self, Format};
-use crate::fabric::generate::{FAMILIES, GenerateError, Options, Topology, generate};
+use crate::fabric::generate::{FAMILIES, GenerateError, JoinShape, Joining, Options, Topology, generate, joined};
+use crate::fabric::subnets::summary::SubnetsSummary;
+use crate::fabric::subnets::{Subnets, dot, list};
 use crate::fabric::summary::Summary;
 use crate::fabric::{Fabric, LinkSpeed, LinkWidth};
 use anyhow::anyhow;
@@ -30,9 +33,10 @@ pub(super) enum Command {
 #[command(after_help = "\
 Examples:
   reconfig fabric show fabric.ibnetdiscover
-  ibnetdiscover | reconfig fabric show - --json")]
+  ibnetdiscover | reconfig fabric show - --json
+  reconfig fabric show all.subnets.yaml")]
 pub(super) struct Show {
-    /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file; `-` is standard input.
+    /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file, or a list of subnets; `-` is standard input.
     fabric: PathBuf,
 }
 
@@ -54,9 +58,11 @@ pub(super) struct Diff {
 #[command(after_help = "\
 Examples:
   reconfig fabric convert fabric.ibnetdiscover -o fabric.net
-  reconfig fabric convert opensm-subnet.lst --to dot | neato -Tsvg > fabric.svg")]
+  reconfig fabric convert opensm-subnet.lst --to dot | neato -Tsvg > fabric.svg
+  reconfig fabric convert all.subnets.yaml --to dot | fdp -Tsvg > subnets.svg
+  reconfig fabric convert all.subnets.yaml --to json -o copy.subnets.yaml")]
 pub(super) struct Convert {
-    /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file; `-` is standard input.
+    /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file, or a list of subnets; `-` is standard input.
     fabric: PathBuf,
     #[command(flatten)]
     target: Target,
@@ -79,6 +85,16 @@ pub(super) struct Generate {
     /// Speed of every link: SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR.
     #[arg(long, default_value_t = LinkSpeed::Hdr)]
     speed: LinkSpeed,
+    /// Make this many such subnets, each with GUIDs of its own (random families: from the seeds that follow), joined by routers.
+    #[arg(long, value_name = "COUNT")]
+    subnets: Option<u16>,
+    /// Which subnets have routers between them: line, ring, star (subnet 0 and each other), full (every pair), hub (each
+    /// router in every subnet).
+    #[arg(long, value_name = "SHAPE", default_value_t = JoinShape::Line, requires = "subnets")]
+    join: JoinShape,
+    /// Routers between each two subnets that the shape joins; of a hub, all routers.
+    #[arg(long, value_name = "COUNT", default_value_t = 1, requires = "subnets")]
+    routers: u16,
     #[command(flatten)]
     target: Target,
 }
@@ -117,9 +133,15 @@ pub(super) fn run(command: Command, common: Common) -> Result<Answer, Failure> {
 }
 
 fn show(arguments: &Show, common: Common) -> Result<Answer, Failure> {
-    let summary = Summary::of(&read_fabric(&arguments.fabric)?);
+    match read_topologies(&arguments.fabric)? {
+        Topologies::One(fabric) => print_summary(&Summary::of(&fabric), common),
+        Topologies::Several(subnets) => print_summary(&SubnetsSummary::of(&subnets), common),
+    }
+}
+
+fn print_summary(summary: &(impl Serialize + ToString), common: Common) -> Result<Answer, Failure> {
     if common.json {
-        output::print_json(&summary)?
+        output::print_json(summary)?
     } else {
         output::print(&summary.to_string())?
     }
@@ -148,19 +170,43 @@ fn diff(arguments: &Diff, common: Common) -> Result<Answer, Failure> {
 }
 
 fn convert(arguments: &Convert, common: Common) -> Result<Answer, Failure> {
-    let format = arguments.target.format(common)?;
-    write_fabric(&read_fabric(&arguments.fabric)?, format, &arguments.target)
+    let target = &arguments.target;
+    match read_topologies(&arguments.fabric)? {
+        Topologies::One(fabric) => write_fabric(&fabric, target.format(common)?, target),
+        Topologies::Several(subnets) => write_subnets(&subnets, target, common),
+    }
 }
 
 fn make(arguments: &Generate, common: Common) -> Result<Answer, Failure> {
-    let format = arguments.target.format(common)?;
     let &Generate { seed, radix, width, speed, .. } = arguments;
     let options = Options { radix, width, speed, seed };
-    let fabric = generate(&arguments.topology, &options).map_err(|error| match error {
+    let unmade = |error| match error {
         GenerateError::Luckless { .. } | GenerateError::Build { .. } => Failure::undone(error),
         _ => Failure::input(error),
-    })?;
-    write_fabric(&fabric, format, &arguments.target)
+    };
+    let target = &arguments.target;
+    let Some(subnets) = arguments.subnets else {
+        let format = target.format(common)?;
+        return write_fabric(&generate(&arguments.topology, &options).map_err(unmade)?, format, target);
+    };
+    target.subnets_format(common)?;
+    let topology = arguments.topology.clone();
+    let joining = Joining { topology, subnets, shape: arguments.join, routers: arguments.routers };
+    write_subnets(&joined(&joining, &options).map_err(unmade)?, target, common)
+}
+
+/// A list and its captures, all of them or nothing; or a drawing.
+fn write_subnets(subnets: &Subnets, target: &Target, common: Common) -> Result<Answer, Failure> {
+    let (format, Some((folder, stem))) = (target.subnets_format(common)?, target.list()) else {
+        output::deliver(&dot::write(subnets), target.output.as_deref())?;
+        return Ok(Answer::Yes);
+    };
+    let mut batch = Batch::default();
+    for (name, text) in list::write(subnets, stem, format).map_err(Failure::input)? {
+        batch.stage(&folder.join(name), std::iter::once(Ok(text)))?;
+    }
+    batch.finish()?;
+    Ok(Answer::Yes)
 }
 
 fn write_fabric(fabric: &Fabric, format: Format, target: &Target) -> Result<Answer, Failure> {
@@ -170,6 +216,34 @@ fn write_fabric(fabric: &Fabric, format: Format, target: &Target) -> Result<Answ
 }
 
 impl Target {
+    /// The folder and the stem of the list that `-o` names, where it names one.
+    fn list(&self) -> Option<(&Path, &str)> {
+        let file = self.output.as_deref()?;
+        let stem = file.file_name()?.to_str()?.strip_suffix(list::EXTENSION).filter(|stem| !stem.is_empty())?;
+        Some((file.parent().unwrap_or(Path::new("")), stem))
+    }
+
+    /// The format of a list's captures, or Graphviz where no list is named.
+    fn subnets_format(&self, common: Common) -> Result<Format, Failure> {
+        let drawn = || self.output.as_deref().map(by_extension);
+        let format = match (self.list(), self.to) {
+            (Some(_), None) if !common.json => Format::Ibnetdiscover,
+            (Some(_), _) => self.format(common)?,
+            (None, None) if !common.json && matches!(drawn(), Some(Ok(Written::Dot))) => Format::Dot,
+            (None, Some(Written::Dot)) if !common.json => Format::Dot,
+            (None, _) => {
+                let error = "several subnets are several files: write a list of them (-o NAME.subnets.yaml), or draw them (--to dot)";
+                return Err(Failure::input(anyhow!(error)));
+            }
+        };
+        match (self.list(), format) {
+            (Some(_), Format::Dot) => {
+                Err(Failure::input(anyhow!("a list names files that are read, and a drawing is not: name a .dot file")))
+            }
+            _ => Ok(format),
+        }
+    }
+
     /// What `--to`, `--json` and the file's extension say together.
     fn format(&self, common: Common) -> Result<Format, Failure> {
         let written = match (self.to, common.json) {
@@ -214,5 +288,6 @@ Hosts are numbered from 1 and so are LIDs, switches first; every GUID begins wit
 Examples:
   reconfig fabric generate fat-tree:4,2 -o fat-tree-4-2.ibnetdiscover
   reconfig fabric generate random-regular:64,4,4 --seed 7 --radix 36 --speed NDR
-  reconfig fabric generate dragonfly:2,4,2 --to dot | neato -Tsvg > dragonfly.svg"
+  reconfig fabric generate dragonfly:2,4,2 --to dot | neato -Tsvg > dragonfly.svg
+  reconfig fabric generate random-regular:16,4,2 --subnets 4 --join ring --routers 2 -o four.subnets.yaml"
 }

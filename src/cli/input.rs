@@ -2,17 +2,50 @@
 
 use super::outcome::Failure;
 use super::output::colours_errors;
+use crate::fabric::subnets::{Subnets, list};
 use crate::fabric::{Fabric, format};
 use crate::plan::{Plan, PlanReadError};
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use std::io::Read;
 use std::path::Path;
+
+/// What a file that the user names holds.
+pub(super) enum Topologies {
+    /// One subnet.
+    One(Box<Fabric>),
+    /// A list of several.
+    Several(Subnets),
+}
 
 /// The fabric in `file` (`-` is standard input), whatever its format. What the reader had to assume is logged as
 /// warnings.
 pub(super) fn read_fabric(file: &Path) -> Result<Fabric, Failure> {
-    let bytes = read_bytes(file).with_context(|| format!("cannot read {}", file.display())).map_err(Failure::input)?;
-    format::read(&bytes, &name_of(file)).map_err(|error| Failure::Unreadable(error.render(colours_errors())))
+    let bytes = read_named(file)?;
+    if list::is_list(&name_of(file), &bytes) {
+        let file = file.display();
+        let error = anyhow!("{file} lists several subnets, and here one fabric is wanted: name a file that it lists");
+        return Err(Failure::input(error));
+    }
+    read_one(file, &bytes)
+}
+
+/// The fabric in `file` (`-` is standard input), or the subnets that it lists, whose files are looked for beside it.
+pub(super) fn read_topologies(file: &Path) -> Result<Topologies, Failure> {
+    let bytes = read_named(file)?;
+    let name = name_of(file);
+    if !list::is_list(&name, &bytes) {
+        return read_one(file, &bytes).map(|fabric| Topologies::One(Box::new(fabric)));
+    }
+    let subnets = list::read(&bytes, &name, |path| std::fs::read(path)).map_err(unreadable)?;
+    Ok(Topologies::Several(subnets))
+}
+
+fn read_one(file: &Path, bytes: &[u8]) -> Result<Fabric, Failure> {
+    format::read(bytes, &name_of(file)).map_err(unreadable)
+}
+
+fn unreadable(error: format::ReadError) -> Failure {
+    Failure::Unreadable(error.render(colours_errors()))
 }
 
 /// A plan, and the text of its file.
@@ -23,7 +56,7 @@ pub(super) struct PlanFile {
 
 /// The bytes of a certificate (`-` is standard input).
 pub(super) fn read_certificate(file: &Path) -> Result<Vec<u8>, Failure> {
-    read_bytes(file).with_context(|| format!("cannot read {}", file.display())).map_err(Failure::input)
+    read_named(file)
 }
 
 /// What `read` makes of `file` (`-` is standard input), a dump of tables of `fabric`.
@@ -32,8 +65,8 @@ pub(super) fn read_dump<T>(
     fabric: &Fabric,
     read: impl Fn(&[u8], &str, &Fabric) -> Result<T, format::ReadError>,
 ) -> Result<T, Failure> {
-    let bytes = read_bytes(file).with_context(|| format!("cannot read {}", file.display())).map_err(Failure::input)?;
-    read(&bytes, &name_of(file), fabric).map_err(|error| Failure::Unreadable(error.render(colours_errors())))
+    let bytes = read_named(file)?;
+    read(&bytes, &name_of(file), fabric).map_err(unreadable)
 }
 
 /// The plan in `file` (`-` is standard input).
@@ -42,7 +75,7 @@ pub(super) fn read_plan(file: &Path) -> Result<PlanFile, Failure> {
     let text = read_bytes(file).map(String::from_utf8).with_context(read).map_err(Failure::input)?;
     let text = text.with_context(read).map_err(Failure::input)?;
     let plan = Plan::read(&text, &name_of(file)).map_err(|error| match error {
-        PlanReadError::Fabric(error) => Failure::Unreadable(error.render(colours_errors())),
+        PlanReadError::Fabric(error) => unreadable(error),
         error => Failure::input(anyhow::Error::new(error).context(format!("{} is no plan", file.display()))),
     })?;
     Ok(PlanFile { plan, text })
@@ -54,6 +87,10 @@ fn name_of(file: &Path) -> String {
 
 fn is_stdin(file: &Path) -> bool {
     file.as_os_str() == "-"
+}
+
+fn read_named(file: &Path) -> Result<Vec<u8>, Failure> {
+    read_bytes(file).with_context(|| format!("cannot read {}", file.display())).map_err(Failure::input)
 }
 
 fn read_bytes(file: &Path) -> std::io::Result<Vec<u8>> {

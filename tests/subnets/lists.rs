@@ -49,3 +49,81 @@ proptest! {
         prop_assert_eq!(Files::of(&subnets, format).read(), subnets);
     }
 }
+
+/// Every list of bad-input is refused as the file beside it shows; `UPDATE_EXPECT=1` writes those anew.
+#[test]
+fn bad_lists_are_refused_with_place_line_and_expectation() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/subnets/bad-input");
+    let entries = std::fs::read_dir(&folder).expect("the folder").map(|entry| entry.expect("an entry").path());
+    let mut files: Vec<PathBuf> = entries.filter(|path| path.to_string_lossy().ends_with(list::EXTENSION)).collect();
+    files.sort();
+    assert!(files.len() >= 20, "{} bad lists", files.len());
+    let mut wrong = Vec::new();
+    for path in files {
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let bytes = std::fs::read(&path).expect("a readable file");
+        assert!(list::is_list(&name, &bytes));
+        let rendered = match list::read(&bytes, &name, |capture| std::fs::read(folder.join(capture))) {
+            Ok(_) => "it was read\n".to_string(),
+            Err(error) => format!("{error}\n\n{}\n", error.render(false)),
+        };
+        let expected = folder.join(format!("{name}.stderr"));
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            std::fs::write(&expected, &rendered).expect("a writable folder");
+        }
+        if std::fs::read_to_string(&expected).unwrap_or_default() != rendered {
+            wrong.push(rendered);
+        }
+    }
+    assert!(wrong.is_empty(), "UPDATE_EXPECT=1 accepts these:\n{}", wrong.join("\n"));
+}
+
+/// Reads a list whose captures are those of bad-input, which are good by themselves.
+fn read(text: &str) -> Subnets {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/subnets/bad-input");
+    list::read(text.as_bytes(), "list", |path| std::fs::read(folder.join(path)))
+        .unwrap_or_else(|error| panic!("{}", error.render(false)))
+}
+
+#[test]
+fn prefixes_are_site_local_by_rank_unless_told() {
+    let subnets = read(
+        "subnets:\n  - {name: \"1\", fabric: a.ibnetdiscover}\n  - name: true\n    prefix: '200100000000000a'\n    fabric: 'b.ibnetdiscover'\n",
+    );
+    let told: Vec<(&str, GidPrefix)> =
+        subnets.subnets().map(|(_, subnet)| (subnet.name.as_str(), subnet.prefix)).collect();
+    assert_eq!(told, [("1", GidPrefix::site_local(0)), ("true", GidPrefix(0x2001_0000_0000_000A))]);
+    assert_eq!(subnets.routers().len(), 0, "two nodes, nothing in common");
+}
+
+#[test]
+fn routers_named_in_the_list_are_joined_and_written_again() {
+    let joined = read(
+        "routers: [[0x20, '30']]\nsubnets:\n- name: a\n  fabric: a.ibnetdiscover\n- name: b\n  fabric: b.ibnetdiscover\n",
+    );
+    assert_eq!(joined.routers().len(), 1);
+    assert_eq!(Files::of(&joined, Format::Ibnetdiscover).read(), joined);
+}
+
+#[test]
+fn only_what_is_read_is_written() {
+    let subnets = made("ring:3", 2, JoinShape::Line, 1, 0);
+    for format in [Format::Dot, Format::SubnetLst] {
+        assert_eq!(list::write(&subnets, "all", format), Err(WriteError::ReadOnly(format)));
+    }
+}
+
+#[test]
+fn lists_are_known_by_name_or_content() {
+    for (file, text, is) in [
+        ("a.subnets.yaml", "", true),
+        ("-", "# a comment\n\nsubnets:\n", true),
+        ("-", "\u{feff}---\r\nsubnets:\r\n", true),
+        ("-", "routers: []\nsubnets: []\n", true),
+        ("a.yaml", "schema: x\n", false),
+        ("a.ibnetdiscover", "#\n# Topology file\nvendid=0x2c9\n", false),
+        ("a.json", "{ \"schema\": 1 }", false),
+    ] {
+        assert_eq!(list::is_list(file, text.as_bytes()), is, "{file}: {text}");
+    }
+}

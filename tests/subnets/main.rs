@@ -1,5 +1,8 @@
 //! Fabrics of several subnets: how captures are joined, list files, generators, and the commands about them.
 
+mod command;
+mod generated;
+mod joins;
 mod lists;
 
 use reconfig::fabric::generate::{JoinShape, Joining, Options, joined};

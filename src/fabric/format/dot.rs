@@ -27,11 +27,16 @@ fn write_node(out: &mut String, node: &Node) {
         NodeKind::Ca => "ellipse",
         NodeKind::Router => "diamond",
     };
-    let text = match node.description.trim() {
+    let text = label(node);
+    writeln!(out, "  \"{}\" [shape={shape}, label=\"{text}\"];", node.guid).expect("a String takes every text");
+}
+
+/// What a drawing calls a node, as it stands between quotes.
+pub(in crate::fabric) fn label(node: &Node) -> String {
+    match node.description.trim() {
         "" => node.guid.to_string(),
         text => text.replace(char::is_control, " ").replace('\\', "\\\\").replace('"', "\\\""),
-    };
-    writeln!(out, "  \"{}\" [shape={shape}, label=\"{text}\"];", node.guid).expect("a String takes every text");
+    }
 }
 
 #[cfg(test)]

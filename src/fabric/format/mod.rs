@@ -22,6 +22,7 @@ mod subnet_lst;
 pub(crate) use cursor::Cursor;
 pub use diagnostic::ReadError;
 pub(crate) use diagnostic::{Source, Span, Told};
+pub(in crate::fabric) use dot::label as dot_label;
 
 use crate::fabric::Fabric;
 use std::fmt;

@@ -1,7 +1,9 @@
-//! The fabrics in `fixtures/topologies`: what each is. `cargo run --example make_fixtures` writes them.
+//! The fabrics in `fixtures/topologies` and `fixtures/subnets`: what each is. `cargo run --example make_fixtures` writes
+//! them.
 
-use super::{GenerateError, Options, Topology, generate};
+use super::{GenerateError, JoinShape, Joining, Options, Topology, generate, joined};
 use crate::fabric::Fabric;
+use crate::fabric::subnets::Subnets;
 
 /// One bundled fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,5 +42,54 @@ impl Bundled {
     pub fn generate(&self) -> Result<Fabric, GenerateError> {
         let topology: Topology = self.topology.parse()?;
         generate(&topology, &Options { seed: self.seed, ..Options::default() })
+    }
+}
+
+/// Several bundled subnets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BundledSubnets {
+    /// Its list's file name without `.subnets.yaml`.
+    pub name: &'static str,
+    /// The topology of each subnet, as text.
+    pub topology: &'static str,
+    /// How many subnets.
+    pub subnets: u16,
+    /// Which of them are joined.
+    pub shape: JoinShape,
+    /// Routers between each two of those.
+    pub routers: u16,
+    /// The seed of subnet 0.
+    pub seed: u64,
+}
+
+/// Every bundled fabric of several subnets.
+pub const BUNDLED_SUBNETS: &[BundledSubnets] = &[
+    BundledSubnets {
+        name: "two-subnets",
+        topology: "random-regular:16,4,2",
+        subnets: 2,
+        shape: JoinShape::Line,
+        routers: 2,
+        seed: 1,
+    },
+    BundledSubnets {
+        name: "four-subnets",
+        topology: "random-regular:16,4,1",
+        subnets: 4,
+        shape: JoinShape::Ring,
+        routers: 2,
+        seed: 1,
+    },
+];
+
+impl BundledSubnets {
+    /// The subnets themselves.
+    ///
+    /// # Errors
+    /// None that a test would let pass: the topology is fixed.
+    pub fn generate(&self) -> Result<Subnets, GenerateError> {
+        let &BundledSubnets { subnets, shape, routers, seed, .. } = self;
+        let joining = Joining { topology: self.topology.parse()?, subnets, shape, routers };
+        joined(&joining, &Options { seed, ..Options::default() })
     }
 }

@@ -208,7 +208,7 @@ fn free_ports(fabric: &Fabric, switch: NodeId) -> impl Iterator<Item = PortNum> 
 }
 
 /// The subnets with routers between them: `routers` gives the switches that each one is cabled to, its port i to the
-/// i-th. Routers come behind all nodes; their ports take the LIDs behind the highest in use, where there is one.
+/// i-th. Routers come behind all nodes, and are numbered behind those that an earlier call made; their ports take the LIDs behind the highest in use, where there is one.
 ///
 /// Where `options` say no radix and a switch has too few ports, it gets those that it lacks, and so does every switch of
 /// its subnet that has fewer than it then. Cables are as `options` say; seed and radix itself do not matter.
@@ -216,20 +216,29 @@ fn free_ports(fabric: &Fabric, switch: NodeId) -> impl Iterator<Item = PortNum> 
 /// # Errors
 /// A router without a seat or with more than 254, a seat that is no switch, a switch without free ports, no LIDs left, subnets that cannot be joined.
 pub fn place_routers(list: Vec<Subnet>, routers: &[Vec<Seat>], options: &Options) -> Result<Subnets, GenerateError> {
-    check_seats(&list, routers)?;
+    let first = routers_before(&list);
+    check_seats(&list, first, routers)?;
     let placed = list.into_iter().enumerate().map(|(rank, subnet)| {
-        let fabric = with_routers(&subnet, SubnetId(rank as u16), routers, options)?;
+        let fabric = with_routers(&subnet, SubnetId(rank as u16), (first, routers), options)?;
         Ok(Subnet { fabric, ..subnet })
     });
     Ok(Subnets::new(placed.collect::<Result<_, GenerateError>>()?)?)
 }
 
-fn check_seats(list: &[Subnet], routers: &[Vec<Seat>]) -> Result<(), GenerateError> {
-    if routers.len() > usize::from(u16::MAX) {
-        let why = format!("{} routers were asked for: there are GUIDs for {}", routers.len(), u16::MAX);
+/// How many GUIDs of generated routers are taken: those of a second call count on.
+fn routers_before(list: &[Subnet]) -> usize {
+    let guids = list.iter().flat_map(|subnet| subnet.fabric.nodes().map(|(_, node)| node.guid.0));
+    let ours = guids.filter(|guid| guid >> 24 == ROUTERS >> 24);
+    ours.map(|guid| (guid >> 8) as usize % (1 << 16) + 1).max().unwrap_or_default()
+}
+
+fn check_seats(list: &[Subnet], first: usize, routers: &[Vec<Seat>]) -> Result<(), GenerateError> {
+    let count = first + routers.len();
+    if count > usize::from(u16::MAX) {
+        let why = format!("{count} routers were asked for: there are GUIDs for {}", u16::MAX);
         return Err(GenerateError::Joining { why });
     }
-    for (index, seats) in routers.iter().enumerate() {
+    for (index, seats) in (first..).zip(routers) {
         let name = router_name(index);
         if !(1..=MOST_PORTS).contains(&seats.len()) {
             let why = format!("{name} has {} ports: a router has 1 to {MOST_PORTS}", seats.len());
@@ -260,19 +269,19 @@ fn router_guid(index: usize, port: u8) -> Guid {
 fn with_routers(
     subnet: &Subnet,
     rank: SubnetId,
-    routers: &[Vec<Seat>],
+    (first, routers): (usize, &[Vec<Seat>]),
     options: &Options,
 ) -> Result<Fabric, GenerateError> {
     let fabric = &subnet.fabric;
     let ports = enough_ports(subnet, rank, routers, options)?;
-    let mut builder =
-        copy(fabric, |node| if node.is_switch() { node.num_ports.max(ports) } else { node.num_ports }, |guid| guid);
+    let grown = |node: &Node| node.num_ports.max(if node.is_switch() { ports } else { 0 });
+    let mut builder = copy(fabric, grown, |guid| guid);
     let mut free: BTreeMap<NodeId, Vec<PortNum>> = BTreeMap::new();
     let mut lid = fabric.max_lid();
-    for (index, seats) in routers.iter().enumerate().filter(|(_, seats)| seats.iter().any(|seat| seat.subnet == rank)) {
+    let here = |seat: &Seat| seat.subnet == rank;
+    for (index, seats) in (first..).zip(routers).filter(|(_, seats)| seats.iter().any(here)) {
         let router = add_router(&mut builder, index, seats.len() as u8);
-        for (seat, num) in seats.iter().zip(1..).filter(|(seat, _)| seat.subnet == rank) {
-            let num = PortNum(num);
+        for (seat, num) in seats.iter().zip((1..).map(PortNum)).filter(|(seat, _)| here(seat)) {
             let free = free.entry(seat.switch).or_insert_with(|| ports_to_take(fabric, seat.switch, ports));
             let taken = free.pop().expect("ports were counted");
             let linked = builder.link((router, num), (seat.switch, taken), options.width, options.speed);

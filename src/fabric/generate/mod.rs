@@ -21,7 +21,7 @@ mod text;
 mod tree;
 mod waxman;
 
-pub use bundled::{BUNDLED, Bundled};
+pub use bundled::{BUNDLED, BUNDLED_SUBNETS, Bundled, BundledSubnets};
 pub use dragonfly::Dragonfly;
 pub use grid::Grid;
 pub use hypercube::Hypercube;

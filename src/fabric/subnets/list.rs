@@ -23,7 +23,7 @@ struct List {
     subnets: Vec<Entry>,
     /// NodeGUIDs of one router each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    routers: Vec<Vec<Guid>>,
+    routers: Vec<Vec<String>>,
 }
 
 /// A subnet as the file tells it.
@@ -32,7 +32,7 @@ struct List {
 struct Entry {
     name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    prefix: Option<GidPrefix>,
+    prefix: Option<String>,
     /// Relative to the list.
     fabric: PathBuf,
 }
@@ -61,22 +61,51 @@ pub fn read(
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let mut subnets = Vec::new();
     for (rank, entry) in list.subnets.iter().enumerate() {
+        let prefix = prefix(source, rank, entry)?;
         let path = folder.join(&entry.fabric);
-        let bytes = open(&path).map_err(|error| {
-            let problem = format!("cannot read {}: {error}", path.display());
-            source.error(place(source, &entry_key(rank, "fabric")), problem, "expected a file that holds a fabric")
-        })?;
-        let fabric = format::read(&bytes, &path.display().to_string())?;
-        let prefix = entry.prefix.unwrap_or(GidPrefix::site_local(rank as u16));
+        let unread = |problem: String| {
+            let at = place(source, &entry_key(rank, "fabric"));
+            Err(source.error(at, problem, "expected a file that holds one fabric"))
+        };
+        let name = path.display().to_string();
+        let fabric = match open(&path) {
+            Err(error) => return unread(format!("cannot read {name}: {error}")),
+            Ok(bytes) if is_list(&name, &bytes) => return unread(format!("{name} is a list of subnets itself")),
+            Ok(bytes) => format::read(&bytes, &name)?,
+        };
         subnets.push(Subnet { name: entry.name.clone(), prefix, fabric });
     }
-    Subnets::with_routers(subnets, &list.routers).map_err(|error| unjoined(source, &list, &error))
+    let routers = routers(source, &list)?;
+    Subnets::with_routers(subnets, &routers).map_err(|error| unjoined(source, &list, &routers, &error))
+}
+
+fn prefix(source: Source<'_>, rank: usize, entry: &Entry) -> Result<GidPrefix, ReadError> {
+    let Some(text) = &entry.prefix else { return Ok(GidPrefix::site_local(rank as u16)) };
+    GidPrefix::try_from(text.clone()).map_err(|problem| {
+        let at = place(source, &entry_key(rank, "prefix"));
+        source.error(at, problem, "expected the upper half of a GID")
+    })
+}
+
+fn routers(source: Source<'_>, list: &List) -> Result<Vec<Vec<Guid>>, ReadError> {
+    let guid = |router: usize, at: usize, text: &str| {
+        text.parse::<Guid>().map_err(|error| {
+            let at = place(source, &[Step::Key("routers"), Step::At(router), Step::At(at)]);
+            source.error(at, error.to_string(), "expected the NodeGUID of a router")
+        })
+    };
+    let each = list
+        .routers
+        .iter()
+        .enumerate()
+        .map(|(router, texts)| texts.iter().enumerate().map(|(at, text)| guid(router, at, text)).collect());
+    each.collect()
 }
 
 fn parse(source: Source<'_>) -> Result<List, ReadError> {
     let list: List = serde_yaml::from_str(source.text).map_err(|error| {
         let at = error.location().map_or(Span { start: 0, end: 0 }, |at| word_at(source, at.line(), at.column()));
-        source.error(at, problem_of(&error), "expected a list of subnets as docs/SUBNETS.md shows")
+        source.error(at, problem_of(&error), "expected a list as docs/SUBNETS.md shows it")
     })?;
     let start = || place(source, &[Step::Key("subnets")]);
     match list.subnets.len() {
@@ -96,10 +125,10 @@ fn problem_of(error: &serde_yaml::Error) -> String {
 }
 
 /// Why subnets cannot be joined, at the place in the list where it is to be mended.
-fn unjoined(source: Source<'_>, list: &List, error: &JoinError) -> ReadError {
+fn unjoined(source: Source<'_>, list: &List, routers: &[Vec<Guid>], error: &JoinError) -> ReadError {
     let last = |name: &str| list.subnets.iter().rposition(|entry| entry.name == name).unwrap_or_default();
     let router = |guid: Guid| {
-        let found = list.routers.iter().enumerate().rev().find_map(|(router, guids)| {
+        let found = routers.iter().enumerate().rev().find_map(|(router, guids)| {
             guids
                 .iter()
                 .rposition(|&named| named == guid)
@@ -210,8 +239,11 @@ pub fn write(subnets: &Subnets, stem: &str, format: Format) -> Result<Vec<(Strin
         Format::SubnetLst | Format::Dot => return Err(WriteError::ReadOnly(format)),
     };
     let name = |subnet: &Subnet| format!("{stem}.{}.{extension}", subnet.name);
-    let entry =
-        |subnet: &Subnet| Entry { name: subnet.name.clone(), prefix: Some(subnet.prefix), fabric: name(subnet).into() };
+    let entry = |subnet: &Subnet| Entry {
+        name: subnet.name.clone(),
+        prefix: Some(subnet.prefix.to_string()),
+        fabric: name(subnet).into(),
+    };
     let entries = subnets.subnets().map(|(_, subnet)| entry(subnet)).collect();
     let list = serde_yaml::to_string(&List { subnets: entries, routers: of_several_nodes(subnets) });
     let list = "# Subnets joined by routers; docs/SUBNETS.md tells the format.\n".to_string() + &list.expect("strings");
@@ -223,7 +255,7 @@ pub fn write(subnets: &Subnets, stem: &str, format: Format) -> Result<Vec<(Strin
 }
 
 /// The NodeGUIDs of each router that has several.
-fn of_several_nodes(subnets: &Subnets) -> Vec<Vec<Guid>> {
+fn of_several_nodes(subnets: &Subnets) -> Vec<Vec<String>> {
     let node = |subnet: SubnetId, port| subnets.fabric(subnet).node(subnets.fabric(subnet).port(port).node).guid;
     let nodes = subnets.routers().iter().map(|router| {
         let mut guids: Vec<Guid> = router.ports.iter().map(|at| node(at.subnet, at.port)).collect();
@@ -231,5 +263,5 @@ fn of_several_nodes(subnets: &Subnets) -> Vec<Vec<Guid>> {
         guids.dedup();
         guids
     });
-    nodes.filter(|guids| guids.len() > 1).collect()
+    nodes.filter(|guids| guids.len() > 1).map(|guids| guids.iter().map(Guid::to_string).collect()).collect()
 }

@@ -7,8 +7,10 @@
 //! [`list`] reads and writes them as a list file with a capture for each, [`dot`] draws them, [`summary`] tells them in numbers.
 //! Lacks on purpose: who is reached through which router (`routers`), subnets that share LIDs or indices.
 
+pub mod dot;
 mod join;
 pub mod list;
+pub mod summary;
 
 use super::{Fabric, NodeId, NodeKind, PortId};
 use crate::ids::{GidPrefix, Guid, SubnetId};

@@ -1,0 +1,170 @@
+//! What a fabric of several subnets is, in numbers: for people (`fabric show`) and programs.
+
+use super::{Router, Subnet, SubnetPort, Subnets};
+use crate::fabric::NodeKind;
+use crate::fabric::summary::Summary;
+use crate::ids::{GidPrefix, Guid, Lid, Lmc, PortNum, SubnetId};
+use petgraph::unionfind::UnionFind;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// Subnets in numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SubnetsSummary {
+    /// Always `reconfig.subnets-summary/1`.
+    pub schema: &'static str,
+    /// Each subnet, by rank.
+    pub subnets: Vec<SubnetSummary>,
+    /// Each router that joins two ports at least, in order of GUIDs.
+    pub routers: Vec<RouterSummary>,
+    /// Nodes of routers that join nothing: of which only one subnet was captured, or that no GUID tells to be one with another.
+    pub unjoined: Vec<String>,
+    /// Groups of subnets that routers join; one where every subnet reaches every other.
+    pub parts: usize,
+}
+
+/// One subnet in numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SubnetSummary {
+    /// Its name.
+    pub name: String,
+    /// The upper half of its GIDs.
+    pub prefix: GidPrefix,
+    /// Cabled ports of channel adapters.
+    pub hosts: usize,
+    /// Cabled ports of routers.
+    pub router_ports: usize,
+    /// Its topology in numbers.
+    pub fabric: Summary,
+}
+
+/// One router.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RouterSummary {
+    /// Its GUID.
+    pub guid: Guid,
+    /// Its description.
+    pub name: String,
+    /// Its cabled ports, by subnet.
+    pub ports: Vec<RouterPort>,
+}
+
+/// One port of a router.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RouterPort {
+    /// The name of its subnet.
+    pub subnet: String,
+    /// Its number.
+    pub port: PortNum,
+    /// Its GUID, where known.
+    pub guid: Option<Guid>,
+    /// Its base LID in that subnet, where assigned.
+    pub lid: Option<Lid>,
+    /// Its LMC there.
+    pub lmc: Lmc,
+    /// The port at the other end of its cable; none where the cable is gone.
+    pub at: Option<String>,
+}
+
+impl SubnetsSummary {
+    /// The summary of `subnets`.
+    pub fn of(subnets: &Subnets) -> SubnetsSummary {
+        let each = |(id, subnet): (SubnetId, &Subnet)| SubnetSummary {
+            name: subnet.name.clone(),
+            prefix: subnet.prefix,
+            hosts: subnets.hosts(id).count(),
+            router_ports: router_ports(subnets, id).count(),
+            fabric: Summary::of(&subnet.fabric),
+        };
+        SubnetsSummary {
+            schema: "reconfig.subnets-summary/1",
+            subnets: subnets.subnets().map(each).collect(),
+            routers: subnets.routers().iter().map(|router| router_summary(subnets, router)).collect(),
+            unjoined: unjoined(subnets),
+            parts: parts(subnets),
+        }
+    }
+}
+
+fn router_ports(subnets: &Subnets, subnet: SubnetId) -> impl Iterator<Item = SubnetPort> + '_ {
+    let fabric = subnets.fabric(subnet);
+    let ports = fabric.end_ports().filter(|&port| fabric.node(fabric.port(port).node).kind == NodeKind::Router);
+    ports.map(move |port| SubnetPort { subnet, port })
+}
+
+fn router_summary(subnets: &Subnets, router: &Router) -> RouterSummary {
+    let port = |at: &SubnetPort| {
+        let fabric = subnets.fabric(at.subnet);
+        let port = fabric.port(at.port);
+        RouterPort {
+            subnet: subnets.subnet(at.subnet).name.clone(),
+            port: port.num,
+            guid: port.guid,
+            lid: port.lid,
+            lmc: port.lmc,
+            at: port.peer.map(|peer| fabric.describe_port(peer)),
+        }
+    };
+    RouterSummary { guid: router.guid, name: router.name.clone(), ports: router.ports.iter().map(port).collect() }
+}
+
+fn unjoined(subnets: &Subnets) -> Vec<String> {
+    let ports = subnets.subnets().flat_map(|(id, _)| router_ports(subnets, id));
+    let alone = ports.filter(|&port| subnets.router_of(port).is_none());
+    let names = alone.map(|at| {
+        let fabric = subnets.fabric(at.subnet);
+        let node = fabric.node(fabric.port(at.port).node);
+        format!("{} ({})", subnets.describe_port(at), node.guid)
+    });
+    names.collect()
+}
+
+fn parts(subnets: &Subnets) -> usize {
+    let mut sets = UnionFind::<usize>::new(subnets.len());
+    for router in subnets.routers() {
+        router.ports.windows(2).for_each(|pair| _ = sets.union(pair[0].subnet.index(), pair[1].subnet.index()));
+    }
+    sets.into_labeling().into_iter().collect::<BTreeSet<_>>().len()
+}
+
+impl fmt::Display for SubnetsSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.parts {
+            1 => writeln!(f, "subnets      {}, all joined", self.subnets.len())?,
+            parts => writeln!(f, "subnets      {} in {parts} separate parts", self.subnets.len())?,
+        }
+        self.subnets.iter().try_for_each(|subnet| subnet.fmt(f))?;
+        writeln!(f, "routers      {}", self.routers.len())?;
+        self.routers.iter().try_for_each(|router| router.fmt(f))?;
+        self.unjoined.iter().try_for_each(|port| writeln!(f, "joins nothing: {port}"))
+    }
+}
+
+impl fmt::Display for SubnetSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Summary { switches, switch_links, diameter, lids, .. } = &self.fabric;
+        writeln!(f, "{:<12} prefix {}", self.name, self.prefix)?;
+        let (hosts, ports) = (self.hosts, self.router_ports);
+        writeln!(f, "             {switches} switches, {hosts} ports of hosts, {ports} ports of routers")?;
+        write!(f, "             {switch_links} links between switches, diameter {diameter}, ")?;
+        match lids {
+            Some((low, high)) => writeln!(f, "LIDs {low} to {high}"),
+            None => writeln!(f, "no LIDs"),
+        }
+    }
+}
+
+impl fmt::Display for RouterSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<12} {}", self.name, self.guid)?;
+        self.ports.iter().try_for_each(|port| {
+            let at = port.at.as_deref().unwrap_or("no cable");
+            write!(f, "             port {} in {} at {at}, ", port.port, port.subnet)?;
+            match port.lid {
+                Some(lid) => writeln!(f, "LID {lid}, LMC {}", port.lmc),
+                None => writeln!(f, "no LID"),
+            }
+        })
+    }
+}

@@ -335,7 +335,9 @@ impl Sim {
         let Some(count) = u32::try_from(first.len()).ok().filter(|&count| count > 0) else { return };
         let router = relays.joined.port(first[(label % count) as usize]);
         let levels = relays.joining.levels;
-        let (level, target) = (levels.at_source(flow(rank, destination)), self.sources.by_port[router.index()]);
+        // Other digits than those that pick the router: else packets of one level would all go by one.
+        let level = levels.at_source(flow(rank, destination).wrapping_mul(0x9E37_79B1) >> 24);
+        let target = self.sources.by_port[router.index()];
         let Some((dlid, sl)) = self.address(target, half, level, label / count) else { return };
         let (source, sink) = (relays.gids[rank as usize], relays.gids[destination as usize]);
         let grh = Grh {

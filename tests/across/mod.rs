@@ -84,15 +84,16 @@ fn fabric(subnet: usize, routers: &[&[usize]]) -> Fabric {
     for n in 0..3 {
         link(&mut builder, (switches[n], 1), (switches[(n + 1) % 3], 2));
         for port in [3, 4] {
-            let guid = Guid(first + 0x100 + 2 * n as u64 + u64::from(port));
+            let guid = Guid(first + 0x100 + 0x20 * n as u64 + 0x10 * u64::from(port));
             let host = builder.node(NodeKind::Ca, guid, 1, format!("s{subnet}-host-{}", 2 * n + usize::from(port) - 3));
-            builder.port_mut(host, PortNum(1)).expect("a port").guid = Some(guid);
+            builder.port_mut(host, PortNum(1)).expect("a port").guid = Some(Guid(guid.0 + 1));
             link(&mut builder, (switches[n], port), (host, 1));
         }
     }
     let mut used = [4u8; 3];
     for (rank, joins) in routers.iter().enumerate().filter(|(_, joins)| joins.contains(&subnet)) {
-        let guid = Guid(0xA000 + 0x10 * rank as u64);
+        // In rising order as numbers, and in falling order by their last bytes.
+        let guid = Guid(0xA0F0 + 0xFFF0 * rank as u64);
         let router = builder.node(NodeKind::Router, guid, joins.len() as u8, format!("router-{rank}"));
         for (at, _) in joins.iter().enumerate().filter(|&(_, &other)| other == subnet) {
             let (num, switch) = (at as u8 + 1, (rank + at) % 3);

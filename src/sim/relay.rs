@@ -287,7 +287,7 @@ impl Sim {
         let source = &mut self.sources.list[rank as usize];
         let chance = |share: f64, random: &mut _| f64::from(rand::Rng::next_u32(random)) < share * 4_294_967_296.0;
         match self.config.traffic {
-            Traffic::Permutation => return source.partner,
+            Traffic::Permutation | Traffic::Pairs(_) => return source.partner,
             Traffic::HotSpot { destination, share } if chance(share, &mut source.random) => {
                 return relays.everybody.get(destination as usize).copied().unwrap_or(rank);
             }

@@ -136,11 +136,11 @@ pub fn run_across(
 ) -> Result<AcrossReport, AcrossError> {
     let engines = engines.into();
     let theatre = Theatre::set(asked, &engines)?;
-    let (load, expected_hops) = load::load_and_hops(&theatre);
+    let prepared = theatre.prepare(&theatre.sites(&theatre.simulation(0.0)?), &engines)?;
+    let (load, expected_hops) = load::load_and_hops(&theatre, &prepared);
     let transports = theatre.simulation(load)?;
     watch.begins(expected_hops, load);
     let sites: Vec<Site<'_>> = theatre.sites(&transports);
-    let prepared = theatre.prepare(&sites, &engines)?;
     let proof = theatre.prove(&sites, &prepared);
     if let (Err(refusal), false) = (&proof, sites.is_empty() || asked.settings.scheme != Scheme::Double) {
         return Err(AcrossError::Refused(Box::new(refusal.clone())));
@@ -189,7 +189,8 @@ impl<'a> Theatre<'a> {
         let subnets = subnets.with_fabrics(stages.iter().map(|stage| (*stage.whole).clone()).collect());
         let stays: Vec<Connectivity> = stages.iter().map(|stage| Connectivity::of(&stage.after)).collect();
         let leads = |at: SubnetPort| stays[at.subnet.index()].joins(at.port, stages[at.subnet.index()].sm);
-        let (routes, routes_after) = (Routes::all(&subnets), Routes::new(&subnets, leads));
+        let routes = Routes::all(&subnets);
+        let routes_after = Routes::new(&subnets, leads).keeping(&routes);
         // A way round what leaves may be longer than any before.
         let levels = Levels::new(asked.rule, routes.most_crossings().max(routes_after.most_crossings()), others)?;
         let joined = Joined::of(&subnets);

@@ -4,7 +4,7 @@ use super::made;
 use proptest::prelude::*;
 use reconfig::fabric::format::{Format, WriteError};
 use reconfig::fabric::generate::JoinShape;
-use reconfig::fabric::subnets::{Subnets, list};
+use reconfig::fabric::subnets::{Subnet, Subnets, list};
 use reconfig::ids::GidPrefix;
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind};
@@ -103,6 +103,23 @@ fn routers_named_in_the_list_are_joined_and_written_again() {
     );
     assert_eq!(joined.routers().len(), 1);
     assert_eq!(Files::of(&joined, Format::Ibnetdiscover).read(), joined);
+}
+
+#[test]
+fn routers_that_the_list_parts_are_parted_again() {
+    let mut subnets: Vec<Subnet> =
+        made("ring:3", 2, JoinShape::Line, 2, 0).subnets().map(|(_, own)| own.clone()).collect();
+    // Both captures show both routers; the second one's are made nodes of their own with the same systems.
+    let text = reconfig::fabric::format::write(&subnets[1].fabric, Format::Ibnetdiscover).expect("it is written");
+    let renamed = text.replace("rtguid=0x20000000200", "rtguid=0x20000000300").replace("R-0200000002", "R-0200000003");
+    subnets[1].fabric = reconfig::fabric::format::read(renamed.as_bytes(), "renamed").expect("it is read");
+    let by_system = Subnets::new(subnets.clone()).expect("sound");
+    assert_eq!(by_system.routers().len(), 2);
+    let parted = Subnets::with_routers(subnets, &[vec![by_system.routers()[0].guid]]).expect("sound");
+    assert_eq!(parted.routers().len(), 1);
+    for subnets in [by_system, parted] {
+        assert_eq!(Files::of(&subnets, Format::Ibnetdiscover).read(), subnets);
+    }
 }
 
 #[test]

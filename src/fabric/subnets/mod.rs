@@ -129,7 +129,8 @@ impl Subnets {
         Subnets::with_routers(list, &[])
     }
 
-    /// As [`Subnets::new`], where the nodes of each of `named` (NodeGUIDs) are known to be one router, too.
+    /// As [`Subnets::new`], where the nodes of each of `named` (NodeGUIDs) are known to be one router; the SystemImageGUID of
+    /// what is named says nothing.
     ///
     /// # Errors
     /// As [`Subnets::new`]; a GUID that no router has, or that is named twice.

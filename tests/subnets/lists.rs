@@ -88,7 +88,8 @@ fn read(text: &str) -> Subnets {
 #[test]
 fn prefixes_are_site_local_by_rank_unless_told() {
     let subnets = read(
-        "subnets:\n  - {name: \"1\", fabric: a.ibnetdiscover}\n  - name: true\n    prefix: '200100000000000a'\n    fabric: 'b.ibnetdiscover'\n",
+        "subnets:\n  - {name: \"1\", fabric: a.ibnetdiscover}\n  - name: true\n    prefix: '200100000000000a'\n    \
+         fabric: 'b.ibnetdiscover'\n",
     );
     let told: Vec<(&str, GidPrefix)> =
         subnets.subnets().map(|(_, subnet)| (subnet.name.as_str(), subnet.prefix)).collect();
@@ -142,5 +143,36 @@ fn lists_are_known_by_name_or_content() {
         ("a.json", "{ \"schema\": 1 }", false),
     ] {
         assert_eq!(list::is_list(file, text.as_bytes()), is, "{file}: {text}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_no_column() {
+    for (text, place) in [("\u{feff}subnets: 3\n", (1, 10)), ("\u{feff}# x\r\nsubnets: [3]\r\n", (2, 11))] {
+        let error = list::read(text.as_bytes(), "list", |_| unreachable!("no capture is named")).expect_err("a number");
+        assert_eq!((error.line(), error.column()), place, "{error}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn damaged_lists_are_refused_at_a_place(
+        damages in proptest::collection::vec((any::<prop::sample::Index>(), 0usize..6, "[-{}\\[\\]:&*!|>'\"#%@,\n\t a0]{0,3}"), 1..5),
+    ) {
+        let good = "subnets:\n- name: a\n  prefix: '0xfec0000000000001'\n  fabric: a.ibnetdiscover\n- &x {name: b, \
+                    fabric: b.ibnetdiscover}\nrouters:\n- [0x20, 0x30]\n";
+        let mut text = good.to_string();
+        for (at, cut, put) in damages {
+            let at = at.index(text.len() + 1);
+            text.replace_range(at..(at + cut).min(text.len()), &put);
+        }
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/subnets/bad-input");
+        if let Err(error) = list::read(text.as_bytes(), "list", |path| std::fs::read(folder.join(path))) {
+            let lines = text.lines().count().max(1) + 1;
+            prop_assert!((1..=lines).contains(&error.line()) && error.column() >= 1, "{}", error);
+            prop_assert!(error.render(false).contains(error.file()));
+        }
     }
 }

@@ -1,14 +1,15 @@
 //! List files: which captures are the subnets of one fabric (`NAME.subnets.yaml`; docs/SUBNETS.md shows one).
 //!
-//! Reading takes the list's text and a function that gives the bytes of a file that it names, and returns [`Subnets`], or a [`ReadError`] that shows file, line,
-//! column and what was expected: of the list, or of the capture at fault. Writing gives every file's name and text; `read ∘ write` is the identity on what the captures' format bears
+//! Reading takes the list's text and a function that gives the bytes of a file that it names, and returns [`Subnets`],
+//! or a [`ReadError`] that shows file, line, column and what was expected: of the list, or of the capture at fault.
+//! Writing gives every file's name and text; `read ∘ write` is the identity on what the captures' format bears
 //! (`format`). Names of captures are relative to the list. Unknown keys are refused.
 //! Lacks on purpose: files (callers own them).
 
 use super::{JoinError, Subnet, SubnetPort, Subnets};
 use crate::fabric::NodeKind;
 use crate::fabric::format::{self, Format, ReadError, Source, Span, WriteError};
-use crate::ids::{GidPrefix, Guid, SubnetId};
+use crate::ids::{GidPrefix, Guid};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,7 +59,8 @@ pub fn read(
     file: &str,
     mut open: impl FnMut(&Path) -> std::io::Result<Vec<u8>>,
 ) -> Result<Subnets, ReadError> {
-    let source = Source { file, text: format::decode(bytes, file)? };
+    // The parser counts a byte-order mark as a column.
+    let source = Source { file, text: format::decode(bytes, file)?.trim_start_matches('\u{feff}') };
     let list = parse(source)?;
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let mut subnets = Vec::new();

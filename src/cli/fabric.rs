@@ -85,7 +85,8 @@ pub(super) struct Generate {
     /// Speed of every link: SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR.
     #[arg(long, default_value_t = LinkSpeed::Hdr)]
     speed: LinkSpeed,
-    /// Make this many such subnets, each with GUIDs of its own (random families: from the seeds that follow), joined by routers.
+    /// Make this many such subnets, each with GUIDs of its own (random families: from the seeds that follow), joined by
+    /// routers.
     #[arg(long, value_name = "COUNT")]
     subnets: Option<u16>,
     /// Which subnets have routers between them: line, ring, star (subnet 0 and each other), full (every pair), hub (each
@@ -232,8 +233,9 @@ impl Target {
             (None, None) if !common.json && matches!(drawn(), Some(Ok(Written::Dot))) => Format::Dot,
             (None, Some(Written::Dot)) if !common.json => Format::Dot,
             (None, _) => {
-                let error = "several subnets are several files: write a list of them (-o NAME.subnets.yaml), or draw them (--to dot)";
-                return Err(Failure::input(anyhow!(error)));
+                return Err(Failure::input(anyhow!(
+                    "several subnets are several files: write a list of them (-o NAME.subnets.yaml), or draw them (--to dot)"
+                )));
             }
         };
         match (self.list(), format) {

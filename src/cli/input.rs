@@ -22,9 +22,7 @@ pub(super) enum Topologies {
 pub(super) fn read_fabric(file: &Path) -> Result<Fabric, Failure> {
     let bytes = read_named(file)?;
     if list::is_list(&name_of(file), &bytes) {
-        let file = file.display();
-        let error = anyhow!("{file} lists several subnets, and here one fabric is wanted: name a file that it lists");
-        return Err(Failure::input(error));
+        return Err(several(file, "one fabric is wanted: name a file that it lists"));
     }
     read_one(file, &bytes)
 }
@@ -42,6 +40,11 @@ pub(super) fn read_topologies(file: &Path) -> Result<Topologies, Failure> {
 
 fn read_one(file: &Path, bytes: &[u8]) -> Result<Fabric, Failure> {
     format::read(bytes, &name_of(file)).map_err(unreadable)
+}
+
+/// A list of subnets stands where it cannot.
+fn several(file: &Path, wanted: &str) -> Failure {
+    Failure::input(anyhow!("{} lists several subnets, and here {wanted}", file.display()))
 }
 
 fn unreadable(error: format::ReadError) -> Failure {
@@ -74,6 +77,9 @@ pub(super) fn read_plan(file: &Path) -> Result<PlanFile, Failure> {
     let read = || format!("cannot read {}", file.display());
     let text = read_bytes(file).map(String::from_utf8).with_context(read).map_err(Failure::input)?;
     let text = text.with_context(read).map_err(Failure::input)?;
+    if list::is_list(&name_of(file), text.as_bytes()) {
+        return Err(several(file, "a plan is wanted, as `reconfig plan` writes it"));
+    }
     let plan = Plan::read(&text, &name_of(file)).map_err(|error| match error {
         PlanReadError::Fabric(error) => unreadable(error),
         error => Failure::input(anyhow::Error::new(error).context(format!("{} is no plan", file.display()))),

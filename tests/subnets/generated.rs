@@ -9,7 +9,7 @@ use reconfig::fabric::generate::{
 use reconfig::fabric::subnets::summary::SubnetsSummary;
 use reconfig::fabric::subnets::{Subnet, Subnets, list};
 use reconfig::fabric::{Fabric, NodeKind};
-use reconfig::ids::{GidPrefix, Guid, Lid, SubnetId};
+use reconfig::ids::{GidPrefix, Guid, Lid, Lmc, SubnetId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -135,6 +135,10 @@ fn a_seat_that_is_none_is_refused() {
     ] {
         assert!(error.to_string().contains(part), "{error}");
     }
+    let full = fabric.with_lids([(fabric.end_ports().next().expect("a host"), Lid::MAX_UNICAST, Lmc::default())]);
+    let list = vec![Subnet { name: "a".into(), prefix: GidPrefix::site_local(0), fabric: full.expect("one LID") }];
+    let error = place_routers(list, &[vec![seat(0, switch)]], &Options::default()).expect_err("no LID is left");
+    assert!(error.to_string().contains("a has no LID left for a router behind 49151"), "{error}");
     assert!(matches!(place_routers(vec![], &[], &Options::default()), Err(GenerateError::Join(_))));
 }
 

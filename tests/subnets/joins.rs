@@ -89,6 +89,13 @@ fn what_is_named_is_one_router_besides() {
 }
 
 #[test]
+fn what_is_named_is_that_router_whatever_its_system() {
+    let shown: [&[Shown]; 2] = [&[(0xA, Some(0x50), 1)], &[(0xB, Some(0x50), 1)]];
+    assert_eq!(joined(&shown, &[]), Ok(vec![router(0xA, &[0, 1])]));
+    assert_eq!(joined(&shown, &[&[0xB]]), Ok(vec![]));
+}
+
+#[test]
 fn what_cannot_be_joined_is_told() {
     let two = || vec![subnet(0, &[]), subnet(1, &[])];
     let refused = |change: &dyn Fn(&mut Vec<Subnet>)| {

@@ -4,7 +4,7 @@ use super::made;
 use proptest::prelude::*;
 use reconfig::fabric::format::{Format, WriteError};
 use reconfig::fabric::generate::JoinShape;
-use reconfig::fabric::subnets::{Subnets, list};
+use reconfig::fabric::subnets::{Subnet, Subnets, list};
 use reconfig::ids::GidPrefix;
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind};
@@ -88,7 +88,8 @@ fn read(text: &str) -> Subnets {
 #[test]
 fn prefixes_are_site_local_by_rank_unless_told() {
     let subnets = read(
-        "subnets:\n  - {name: \"1\", fabric: a.ibnetdiscover}\n  - name: true\n    prefix: '200100000000000a'\n    fabric: 'b.ibnetdiscover'\n",
+        "subnets:\n  - {name: \"1\", fabric: a.ibnetdiscover}\n  - name: true\n    prefix: '200100000000000a'\n    \
+         fabric: 'b.ibnetdiscover'\n",
     );
     let told: Vec<(&str, GidPrefix)> =
         subnets.subnets().map(|(_, subnet)| (subnet.name.as_str(), subnet.prefix)).collect();
@@ -103,6 +104,23 @@ fn routers_named_in_the_list_are_joined_and_written_again() {
     );
     assert_eq!(joined.routers().len(), 1);
     assert_eq!(Files::of(&joined, Format::Ibnetdiscover).read(), joined);
+}
+
+#[test]
+fn routers_that_the_list_parts_are_parted_again() {
+    let mut subnets: Vec<Subnet> =
+        made("ring:3", 2, JoinShape::Line, 2, 0).subnets().map(|(_, own)| own.clone()).collect();
+    // Both captures show both routers; the second one's are made nodes of their own with the same systems.
+    let text = reconfig::fabric::format::write(&subnets[1].fabric, Format::Ibnetdiscover).expect("it is written");
+    let renamed = text.replace("rtguid=0x20000000200", "rtguid=0x20000000300").replace("R-0200000002", "R-0200000003");
+    subnets[1].fabric = reconfig::fabric::format::read(renamed.as_bytes(), "renamed").expect("it is read");
+    let by_system = Subnets::new(subnets.clone()).expect("sound");
+    assert_eq!(by_system.routers().len(), 2);
+    let parted = Subnets::with_routers(subnets, &[vec![by_system.routers()[0].guid]]).expect("sound");
+    assert_eq!(parted.routers().len(), 1);
+    for subnets in [by_system, parted] {
+        assert_eq!(Files::of(&subnets, Format::Ibnetdiscover).read(), subnets);
+    }
 }
 
 #[test]
@@ -125,5 +143,36 @@ fn lists_are_known_by_name_or_content() {
         ("a.json", "{ \"schema\": 1 }", false),
     ] {
         assert_eq!(list::is_list(file, text.as_bytes()), is, "{file}: {text}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_no_column() {
+    for (text, place) in [("\u{feff}subnets: 3\n", (1, 10)), ("\u{feff}# x\r\nsubnets: [3]\r\n", (2, 11))] {
+        let error = list::read(text.as_bytes(), "list", |_| unreachable!("no capture is named")).expect_err("a number");
+        assert_eq!((error.line(), error.column()), place, "{error}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn damaged_lists_are_refused_at_a_place(
+        damages in proptest::collection::vec((any::<prop::sample::Index>(), 0usize..6, "[-{}\\[\\]:&*!|>'\"#%@,\n\t a0]{0,3}"), 1..5),
+    ) {
+        let good = "subnets:\n- name: a\n  prefix: '0xfec0000000000001'\n  fabric: a.ibnetdiscover\n- &x {name: b, \
+                    fabric: b.ibnetdiscover}\nrouters:\n- [0x20, 0x30]\n";
+        let mut text = good.to_string();
+        for (at, cut, put) in damages {
+            let at = at.index(text.len() + 1);
+            text.replace_range(at..(at + cut).min(text.len()), &put);
+        }
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/subnets/bad-input");
+        if let Err(error) = list::read(text.as_bytes(), "list", |path| std::fs::read(folder.join(path))) {
+            let lines = text.lines().count().max(1) + 1;
+            prop_assert!((1..=lines).contains(&error.line()) && error.column() >= 1, "{}", error);
+            prop_assert!(error.render(false).contains(error.file()));
+        }
     }
 }

@@ -1,10 +1,11 @@
 //! Several subnets of one topology, joined by routers.
 //!
-//! [`joined`] makes every subnet from the same [`Topology`] (a random family draws each from another seed: the one given plus
-//! the subnet's rank), gives it GUIDs of its own, and puts routers between them; [`place_routers`] puts routers at given
-//! switches of given subnets. On return routers come last in index order and own the LIDs behind those in use; a
-//! router is one node with port i in the i-th of its subnets, as of NVIDIA's routers each SWID has a port of its own, and each capture
-//! shows the port that is cabled into it. GUIDs are as the module's contract says, with the subnet's rank above the kind; those of routers are of family 0.
+//! [`joined`] makes every subnet from the same [`Topology`] (a random family draws each from another seed: the one
+//! given plus the subnet's rank), gives it GUIDs of its own, and puts routers between them; [`place_routers`] puts
+//! routers at given switches of given subnets. On return routers come last in index order and own the LIDs behind those
+//! in use; a router is one node with port i in the i-th of its subnets, as those of NVIDIA have a port for each SWID,
+//! and each capture shows the port that is cabled into it. GUIDs are as the module's contract says, with the
+//! subnet's rank above the kind; those of routers are of family 0.
 //! Lacks on purpose: different topologies in one call (make the subnets, then [`place_routers`]).
 
 use super::{GenerateError, Options, Topology, generate};
@@ -114,8 +115,9 @@ pub struct Seat {
 
 /// Subnets `subnet-0`, `subnet-1`, … with site-local prefixes by rank, joined by routers `router-1`, `router-2`, ….
 ///
-/// A router stands at a random switch of each of its subnets, at one that bears hosts where the topology is a fat tree; no
-/// switch has two routers before every other one has one. Where `options` say no radix, switches have as many ports as the routers need.
+/// A router stands at a random switch of each of its subnets, at one that bears hosts where the topology is a fat tree;
+/// no switch has two routers before every other one has one. Where `options` say no radix, switches have as many ports
+/// as the routers need.
 ///
 /// # Errors
 /// As [`generate`]; counts that are out of range, or switches without ports for the routers.
@@ -208,13 +210,15 @@ fn free_ports(fabric: &Fabric, switch: NodeId) -> impl Iterator<Item = PortNum> 
 }
 
 /// The subnets with routers between them: `routers` gives the switches that each one is cabled to, its port i to the
-/// i-th. Routers come behind all nodes, and are numbered behind those that an earlier call made; their ports take the LIDs behind the highest in use, where there is one.
+/// i-th. Routers come behind all nodes, and are numbered behind those that an earlier call made; their ports take the
+/// LIDs behind the highest in use, with LMC 0, or none where there is none.
 ///
-/// Where `options` say no radix and a switch has too few ports, it gets those that it lacks, and so does every switch of
-/// its subnet that has fewer than it then. Cables are as `options` say; seed and radix itself do not matter.
+/// Where `options` say no radix and a switch has too few ports, it gets those that it lacks, and so does every switch
+/// of its subnet that has fewer than it then. Cables are as `options` say; seed and radix itself do not matter.
 ///
 /// # Errors
-/// A router without a seat or with more than 254, a seat that is no switch, a switch without free ports, no LIDs left, subnets that cannot be joined.
+/// A router without a seat or with more than 254, a seat that is no switch, a switch without free ports, no LIDs left,
+/// subnets that cannot be joined.
 pub fn place_routers(list: Vec<Subnet>, routers: &[Vec<Seat>], options: &Options) -> Result<Subnets, GenerateError> {
     let first = routers_before(&list);
     check_seats(&list, first, routers)?;
@@ -286,13 +290,21 @@ fn with_routers(
             let taken = free.pop().expect("ports were counted");
             let linked = builder.link((router, num), (seat.switch, taken), options.width, options.speed);
             linked.map_err(|source| broken(&subnet.name, source))?;
-            lid = lid.map(|Lid(lid)| Lid(lid.saturating_add(1)));
+            lid = lid.map(|lid| next_lid(lid, subnet)).transpose()?;
             if let Some(port) = builder.port_mut(router, num) {
                 (port.guid, port.lid) = (Some(router_guid(index, num.0)), lid);
             }
         }
     }
     builder.build().map_err(|source| broken(&subnet.name, source))
+}
+
+fn next_lid(highest: Lid, subnet: &Subnet) -> Result<Lid, GenerateError> {
+    if highest < Lid::MAX_UNICAST {
+        return Ok(Lid(highest.0 + 1));
+    }
+    let why = format!("{} has no LID left for a router behind {highest}: give its ports lower ones", subnet.name);
+    Err(GenerateError::Joining { why })
 }
 
 /// The ports that a switch of the subnet must have for all routers to be cabled.
@@ -339,7 +351,8 @@ fn add_router(builder: &mut FabricBuilder, index: usize, ports: u8) -> NodeId {
     id
 }
 
-/// The same fabric, on its way to become another: switches with as many ports as `ports` says, GUIDs as `guid` maps them.
+/// The same fabric, on its way to become another: switches with as many ports as `ports` says, GUIDs as `guid` maps
+/// them.
 fn copy(fabric: &Fabric, ports: impl Fn(&Node) -> u8, guid: impl Fn(Guid) -> Guid) -> FabricBuilder {
     let mut builder = FabricBuilder::new();
     if let Some((node, port)) = fabric.origin() {

@@ -1,6 +1,7 @@
 //! Graphviz: a cluster for each subnet, routers once, as diamonds between them. Written only.
 //!
-//! Nodes are named `SUBNET/GUID` and routers `router/GUID`, so that two drawings can be compared. A router that joins nothing stands in its subnet.
+//! Nodes are named `SUBNET/GUID` and routers `router/GUID`, so that two drawings can be compared. A router that joins
+//! nothing stands in its subnet.
 
 use super::{SubnetPort, Subnets};
 use crate::fabric::format::dot_label;

@@ -1,10 +1,10 @@
 //! Which nodes of the captures are one router.
 //!
-//! Ports are one router's where their NodeGUID is: by the specification (NodeInfo, section 14.2.5.3) all ports of a node
-//! tell the same one, whichever subnet they are in. A device may yet show a node of its own to each subnet, all with one
-//! SystemImageGUID; such nodes are joined where no subnet shows two of them. Where one does, the SystemImageGUID is a
-//! box's with several routers, as of NVIDIA's Q3400-RA with its four, and says nothing (docs/SUBNETS.md, *Which nodes are one router*).
-//! What the caller names is joined besides.
+//! Ports are one router's where their NodeGUID is: by the specification (NodeInfo, section 14.2.5.3) all ports of a
+//! node tell the same one, whichever subnet they are in. A device may yet show a node of its own to each subnet, all
+//! with one SystemImageGUID; such nodes are joined where no subnet shows two of them. Where one does, the
+//! SystemImageGUID is a box's with several routers, as of NVIDIA's Q3400-RA with its four, and says nothing
+//! (docs/SUBNETS.md, *Which nodes are one router*). What the caller names is one router, whatever its SystemImageGUID.
 
 use super::{JoinError, Router, Subnet, SubnetPort};
 use crate::fabric::{Node, NodeKind};
@@ -19,10 +19,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) fn routers(list: &[Subnet], named: &[Vec<Guid>]) -> Result<Vec<Router>, JoinError> {
     let guids: BTreeSet<Guid> = router_ports(list).map(|(_, node)| node.guid).collect();
     let guids: Vec<Guid> = guids.into_iter().collect();
-    check_named(&guids, named)?;
+    let of_named = check_named(&guids, named)?;
     let mut devices = UnionFind::new(guids.len());
     let rank = |guid: &Guid| guids.partition_point(|known| known < guid);
-    for group in systems(list).iter().chain(named) {
+    for group in systems(list, &of_named).iter().chain(named) {
         group.windows(2).for_each(|pair| _ = devices.union(rank(&pair[0]), rank(&pair[1])));
     }
     Ok(assemble(list, |node| devices.find(rank(&node.guid))))
@@ -38,8 +38,8 @@ fn router_ports(list: &[Subnet]) -> impl Iterator<Item = (SubnetPort, &Node)> {
     })
 }
 
-/// `known` is sorted.
-fn check_named(known: &[Guid], named: &[Vec<Guid>]) -> Result<(), JoinError> {
+/// All GUIDs that are named; `known` is sorted.
+fn check_named(known: &[Guid], named: &[Vec<Guid>]) -> Result<BTreeSet<Guid>, JoinError> {
     let mut seen = BTreeSet::new();
     for &guid in named.iter().flatten() {
         if known.binary_search(&guid).is_err() {
@@ -49,11 +49,11 @@ fn check_named(known: &[Guid], named: &[Vec<Guid>]) -> Result<(), JoinError> {
             return Err(JoinError::NamedTwice(guid));
         }
     }
-    Ok(())
+    Ok(seen)
 }
 
-/// NodeGUIDs that share a SystemImageGUID, where no subnet shows two of them.
-fn systems(list: &[Subnet]) -> Vec<Vec<Guid>> {
+/// NodeGUIDs that share a SystemImageGUID, where no subnet shows two of them and none is named.
+fn systems(list: &[Subnet], named: &BTreeSet<Guid>) -> Vec<Vec<Guid>> {
     let mut shown: BTreeMap<Guid, BTreeSet<(SubnetId, Guid)>> = BTreeMap::new();
     for (port, node) in router_ports(list) {
         if let Some(system) = node.system_guid.filter(|guid| guid.0 != 0) {
@@ -62,7 +62,7 @@ fn systems(list: &[Subnet]) -> Vec<Vec<Guid>> {
     }
     let one_each = |shown: &BTreeSet<(SubnetId, Guid)>| {
         let subnets: BTreeSet<SubnetId> = shown.iter().map(|&(subnet, _)| subnet).collect();
-        subnets.len() == shown.len()
+        subnets.len() == shown.len() && shown.iter().all(|(_, guid)| !named.contains(guid))
     };
     shown.into_values().filter(one_each).map(|shown| shown.into_iter().map(|(_, guid)| guid).collect()).collect()
 }

@@ -1,15 +1,18 @@
 //! List files: which captures are the subnets of one fabric (`NAME.subnets.yaml`; docs/SUBNETS.md shows one).
 //!
-//! Reading takes the list's text and a function that gives the bytes of a file that it names, and returns [`Subnets`], or a [`ReadError`] that shows file, line,
-//! column and what was expected: of the list, or of the capture at fault. Writing gives every file's name and text; `read ∘ write` is the identity on what the captures' format bears
+//! Reading takes the list's text and a function that gives the bytes of a file that it names, and returns [`Subnets`],
+//! or a [`ReadError`] that shows file, line, column and what was expected: of the list, or of the capture at fault.
+//! Writing gives every file's name and text; `read ∘ write` is the identity on what the captures' format bears
 //! (`format`). Names of captures are relative to the list. Unknown keys are refused.
 //! Lacks on purpose: files (callers own them).
 
-use super::{JoinError, Subnet, Subnets};
+use super::{JoinError, Subnet, SubnetPort, Subnets};
+use crate::fabric::NodeKind;
 use crate::fabric::format::{self, Format, ReadError, Source, Span, WriteError};
-use crate::ids::{GidPrefix, Guid, SubnetId};
+use crate::ids::{GidPrefix, Guid};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -56,7 +59,8 @@ pub fn read(
     file: &str,
     mut open: impl FnMut(&Path) -> std::io::Result<Vec<u8>>,
 ) -> Result<Subnets, ReadError> {
-    let source = Source { file, text: format::decode(bytes, file)? };
+    // The parser counts a byte-order mark as a column.
+    let source = Source { file, text: format::decode(bytes, file)?.trim_start_matches('\u{feff}') };
     let list = parse(source)?;
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let mut subnets = Vec::new();
@@ -227,7 +231,7 @@ impl<'de> Visitor<'de> for Seek<'_> {
 }
 
 /// The files of `subnets`: names and texts, the list `STEM.subnets.yaml` first, then a capture for each subnet.
-/// Routers of several nodes are named in the list.
+/// Routers are named in the list where the captures alone would not tell them.
 ///
 /// # Errors
 /// A format that is not both written and read.
@@ -245,7 +249,7 @@ pub fn write(subnets: &Subnets, stem: &str, format: Format) -> Result<Vec<(Strin
         fabric: name(subnet).into(),
     };
     let entries = subnets.subnets().map(|(_, subnet)| entry(subnet)).collect();
-    let list = serde_yaml::to_string(&List { subnets: entries, routers: of_several_nodes(subnets) });
+    let list = serde_yaml::to_string(&List { subnets: entries, routers: named(subnets) });
     let list = "# Subnets joined by routers; docs/SUBNETS.md tells the format.\n".to_string() + &list.expect("strings");
     let mut files = vec![(format!("{stem}{EXTENSION}"), list)];
     for (_, subnet) in subnets.subnets() {
@@ -254,14 +258,22 @@ pub fn write(subnets: &Subnets, stem: &str, format: Format) -> Result<Vec<(Strin
     Ok(files)
 }
 
-/// The NodeGUIDs of each router that has several.
-fn of_several_nodes(subnets: &Subnets) -> Vec<Vec<String>> {
-    let node = |subnet: SubnetId, port| subnets.fabric(subnet).node(subnets.fabric(subnet).port(port).node).guid;
-    let nodes = subnets.routers().iter().map(|router| {
-        let mut guids: Vec<Guid> = router.ports.iter().map(|at| node(at.subnet, at.port)).collect();
-        guids.sort_unstable();
-        guids.dedup();
-        guids
-    });
-    nodes.filter(|guids| guids.len() > 1).map(|guids| guids.iter().map(Guid::to_string).collect()).collect()
+/// The NodeGUIDs of each router, and of each that joins nothing, where the captures alone do not tell them.
+fn named(subnets: &Subnets) -> Vec<Vec<String>> {
+    let told = Subnets::new(subnets.subnets().map(|(_, subnet)| subnet.clone()).collect());
+    if told.is_ok_and(|told| told.routers() == subnets.routers()) {
+        return Vec::new();
+    }
+    let mut nodes: BTreeMap<Guid, BTreeSet<Guid>> = BTreeMap::new();
+    for (id, subnet) in subnets.subnets() {
+        for port in subnet.fabric.end_ports() {
+            let node = subnet.fabric.node(subnet.fabric.port(port).node);
+            if node.kind == NodeKind::Router {
+                let router = subnets.router_of(SubnetPort { subnet: id, port });
+                let device = router.map_or(node.guid, |router| subnets.routers()[router].guid);
+                nodes.entry(device).or_default().insert(node.guid);
+            }
+        }
+    }
+    nodes.into_values().map(|guids| guids.iter().map(Guid::to_string).collect()).collect()
 }

@@ -1,10 +1,11 @@
 //! Several subnets joined by routers.
 //!
-//! On entry subnets, each a [`Fabric`] of its own: its own indices, its own LIDs, its own prefix, captured from within it;
-//! a capture ends at its routers, of which it shows the ports that are cabled into it. On return of [`Subnets::new`] the
-//! routers are joined, as the head of `join` says: by NodeGUID, by SystemImageGUID where that leaves no doubt, and by what the caller
-//! knows. Names, prefixes and the port GUIDs of end ports are distinct over all subnets, and no prefix is link-local.
-//! [`list`] reads and writes them as a list file with a capture for each, [`dot`] draws them, [`summary`] tells them in numbers.
+//! On entry subnets, each a [`Fabric`] of its own: its own indices, its own LIDs, its own prefix, captured from within
+//! it; a capture ends at its routers, of which it shows the ports that are cabled into it. On return of
+//! [`Subnets::new`] the routers are joined, as the head of `join` says: by NodeGUID, by SystemImageGUID where that
+//! leaves no doubt, and by what the caller knows. Names, prefixes and the port GUIDs of end ports are distinct over all
+//! subnets, and no prefix is link-local. [`list`] reads and writes them as a list file with a capture for each, [`dot`]
+//! draws them, [`summary`] tells them in numbers.
 //! Lacks on purpose: who is reached through which router (`routers`), subnets that share LIDs or indices.
 
 pub mod dot;
@@ -123,13 +124,14 @@ impl Subnets {
     /// Joins subnets by the routers that they share.
     ///
     /// # Errors
-    /// Prefixes or names that are not distinct, a name that is none, a link-local prefix beside others, a switch or an end
-    /// port in two subnets.
+    /// Prefixes or names that are not distinct, a name that is none, a link-local prefix beside others, a switch or an
+    /// end port in two subnets.
     pub fn new(list: Vec<Subnet>) -> Result<Subnets, JoinError> {
         Subnets::with_routers(list, &[])
     }
 
-    /// As [`Subnets::new`], where the nodes of each of `named` (NodeGUIDs) are known to be one router, too.
+    /// As [`Subnets::new`], where the nodes of each of `named` (NodeGUIDs) are known to be one router; the
+    /// SystemImageGUID of what is named says nothing.
     ///
     /// # Errors
     /// As [`Subnets::new`]; a GUID that no router has, or that is named twice.
@@ -207,8 +209,8 @@ impl Subnets {
         format!("{}:{}", subnet.name, subnet.fabric.describe_port(at.port))
     }
 
-    /// The same subnets with other fabrics of the same indices: LIDs assigned, or elements gone. Routers keep the ports that
-    /// still have a cable; a router that lost them all but one stays, and joins nothing.
+    /// The same subnets with other fabrics of the same indices: LIDs assigned, or elements gone. Routers keep the ports
+    /// that still have a cable; a router that lost them all but one stays, and joins nothing.
     ///
     /// Panics where a fabric has other indices.
     #[must_use]
@@ -284,7 +286,8 @@ fn check_ports(list: &[Subnet]) -> Result<(), JoinError> {
 /// The fabrics of all subnets side by side, each behind the one before: what a simulator takes as a whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Joined {
-    /// Every node and port; ports have LIDs, but as they repeat from subnet to subnet none is looked up here, nor a GUID.
+    /// Every node and port; ports have LIDs, but as they repeat from subnet to subnet none is looked up here, nor a
+    /// GUID.
     pub fabric: Fabric,
     first_node: Vec<u32>,
     first_port: Vec<u32>,

@@ -18,7 +18,8 @@ pub struct SubnetsSummary {
     pub subnets: Vec<SubnetSummary>,
     /// Each router that joins two ports at least, in order of GUIDs.
     pub routers: Vec<RouterSummary>,
-    /// Nodes of routers that join nothing: of which only one subnet was captured, or that no GUID tells to be one with another.
+    /// Nodes of routers that join nothing: of which only one subnet was captured, or that no GUID tells to be one with
+    /// another.
     pub unjoined: Vec<String>,
     /// Groups of subnets that routers join; one where every subnet reaches every other.
     pub parts: usize,

@@ -38,8 +38,7 @@ impl Arguments {
         let lmc = self.lmc.and_then(Lmc::new).map_or(LmcWish::Common, LmcWish::Least);
         let data_vls = choice::data_vls(self.vls.unwrap_or(DATA_VLS))?;
         let routed = change::route(RouteInput { fabric: &subnet.fabric, engine: &*engine, data_vls, lmc });
-        let within = |error| anyhow::Error::new(error).context(format!("subnet {}", subnet.name));
-        routed.map_err(|error| Failure::undone(within(error)))
+        routed.map_err(|error| Failure::undone(error).within(&subnet.name))
     }
 }
 

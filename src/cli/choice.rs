@@ -70,6 +70,11 @@ pub(super) struct FromArguments {
 }
 
 impl FromArguments {
+    /// Whether any file is named.
+    pub(super) fn is_given(&self) -> bool {
+        self.from_fdbs.is_some() || self.from_lfts.is_some() || self.from_path_sl.is_some()
+    }
+
     /// The tables named, read over the fabric that they run on; none where no file is named.
     pub(super) fn read(&self, fabric: &Fabric) -> Result<Option<Imported>, Failure> {
         let lfts = match (&self.from_fdbs, &self.from_lfts) {

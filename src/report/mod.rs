@@ -18,7 +18,7 @@ mod tables_json;
 mod worst;
 
 pub use accounting::accounting;
-pub use across::{AcrossReport, SubnetFacts, across};
+pub use across::{AcrossReport, RoutesReport, SubnetFacts, SubnetRoute, across, routes};
 pub use audit::{AuditReport, Judged, TransitionReport, audit, cycle_dot};
 pub use compare::comparison;
 pub use lids::{LidCount, LidReport, PortNeed, lids};

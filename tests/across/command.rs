@@ -55,7 +55,7 @@ fn the_object_says_the_same() {
 #[test]
 fn what_cannot_be_audited_is_refused() {
     says(&[CYCLE, "--engine", "up-down", "--vls", "2"], 2, &["2 layers", "more data VLs"]);
-    says(&[CYCLE, "--engine", "dfsssp"], 2, &["subnet-0", "such as up-down"]);
+    says(&["fixtures/subnets/two-subnets.subnets.yaml", "--engine", "dfsssp"], 2, &["subnet-0", "such as up-down"]);
     says(&["fixtures/topologies/ring-8.ibnetdiscover", "--engine", "up-down"], 2, &["is one fabric"]);
     says(&[CYCLE, "--fdbs", "none"], 2, &["lists several subnets"]);
     says(
@@ -63,4 +63,31 @@ fn what_cannot_be_audited_is_refused() {
         1,
         &["LOST", "the hop limit is below what its routers take"],
     );
+}
+
+#[test]
+fn several_subnets_are_routed_into_folders_of_their_names() {
+    let desk = tempfile::tempdir().expect("a folder");
+    let out = desk.path().join("routed");
+    let folder = out.to_str().expect("UTF-8");
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
+        command.arg("route").arg(CYCLE).args(arguments).current_dir(env!("CARGO_MANIFEST_DIR"));
+        let Output { status, stdout, stderr } = command.env_remove("RECONFIG_LOG").output().expect("the binary runs");
+        (status.code(), String::from_utf8([stdout, stderr].concat()).expect("UTF-8"))
+    };
+    let (code, text) = run(&["-o", folder]);
+    assert!(code == Some(0) && text.contains("subnet subnet-0") && text.contains("subnet subnet-1"), "{text}");
+    for file in ["opensm-lfts.dump", "fabric.json"] {
+        let texts = ["subnet-0", "subnet-1"].map(|name| std::fs::read_to_string(out.join(name).join(file)));
+        let [first, second] = texts.map(|text| text.expect("written"));
+        assert_ne!(first, second, "{file}");
+    }
+    for (asked, words) in [(&["--root", "switch-0"][..], "a root"), (&["--lfts", "x"], "a file by its name")] {
+        let (code, text) = run(asked);
+        assert!(code == Some(2) && text.contains(words), "{text}");
+    }
+    let object: Value = serde_json::from_str(&run(&["--json"]).1).expect("JSON");
+    assert_eq!((&object["safe"], &object["subnets"][1]["subnet"]), (&true.into(), &"subnet-1".into()));
+    assert_eq!(object["subnets"][1]["engine"], "up-down");
 }

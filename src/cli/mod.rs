@@ -28,6 +28,7 @@ mod reproduce;
 mod route;
 mod serve;
 mod simulate;
+mod simulate_subnets;
 mod sm;
 mod status;
 

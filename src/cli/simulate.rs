@@ -3,13 +3,16 @@
 use super::choice::{self, EngineArguments, FromArguments, SlToVlChoice};
 use super::element::{find_node, find_port};
 use super::evidence::draw;
-use super::input::read_fabric;
+use super::input::{Topologies, read_topologies};
 use super::outcome::{Answer, Failure};
 use super::plan::certified;
 use super::progress::Progress;
+use super::simulate_subnets::{self, Asked, SubnetsArguments};
 use super::{Common, output};
 use crate::change::BringUpError;
 use crate::fabric::Fabric;
+use crate::fabric::subnets::Subnets;
+use crate::ids::SubnetId;
 use crate::plan::{Arming, Observer, Policy, Scheme};
 use crate::report;
 use crate::routing::Imported;
@@ -43,6 +46,8 @@ pub(super) struct Arguments {
     method: MethodArguments,
     #[command(flatten)]
     traffic: TrafficArguments,
+    #[command(flatten)]
+    subnets: SubnetsArguments,
     #[command(flatten)]
     hardware: HardwareArguments,
     #[command(flatten)]
@@ -83,19 +88,25 @@ struct ChangeArguments {
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-struct ElementArguments {
+pub(super) struct ElementArguments {
     /// The root of the up*/down* tree leaves.
     #[arg(long)]
     remove_root: bool,
     /// This switch leaves: a description or a GUID.
     #[arg(long, value_name = "NODE")]
-    remove_switch: Option<String>,
+    pub(super) remove_switch: Option<String>,
     /// The cable at this port leaves.
     #[arg(long, value_name = "NODE:PORT")]
-    remove_link: Option<String>,
+    pub(super) remove_link: Option<String>,
     /// This switch comes: the file holds it, the fabric before lacks it.
     #[arg(long, value_name = "NODE", conflicts_with_all = ["sudden", "planned"])]
-    add_switch: Option<String>,
+    pub(super) add_switch: Option<String>,
+    /// This router between subnets leaves: a description or a GUID.
+    #[arg(long, value_name = "NODE")]
+    pub(super) remove_router: Option<String>,
+    /// Nothing changes: traffic between the subnets of a list, alone.
+    #[arg(long, conflicts_with_all = ["sudden", "planned"])]
+    pub(super) steady: bool,
 }
 
 #[derive(Debug, Args)]
@@ -246,7 +257,11 @@ struct Accounted<'a> {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
-    let fabric = read_fabric(&arguments.fabric)?;
+    let fabric = match read_topologies(&arguments.fabric)? {
+        Topologies::One(fabric) => *fabric,
+        Topologies::Several(subnets) => return arguments.run_subnets(subnets, common),
+    };
+    arguments.check_for_one()?;
     let routers = Routers { engine: arguments.method.engine.clone(), running: arguments.method.from.read(&fabric)? };
     let scenario = arguments.scenario(fabric)?;
     if arguments.method.compare {
@@ -314,7 +329,7 @@ fn simulate(routers: &Routers, scenario: &Scenario, mut progress: Progress) -> R
 }
 
 /// Settings that cannot be meant are the user's to change; the rest is a change that cannot be made.
-fn told(error: ScenarioError) -> Failure {
+pub(super) fn told(error: ScenarioError) -> Failure {
     match error {
         ScenarioError::Sim(SimError::Setting { .. } | SimError::NoSuchRank { .. } | SimError::TooFewLanes { .. }) => {
             Failure::input(error)
@@ -369,11 +384,44 @@ fn account(
 }
 
 impl Arguments {
+    /// What only lists take is not for one fabric.
+    fn check_for_one(&self) -> Result<(), Failure> {
+        let element = &self.change.element;
+        let given = [(element.remove_router.is_some(), "--remove-router"), (element.steady, "--steady")];
+        let only = given.into_iter().find(|(given, _)| *given).map(|(_, name)| name).or(self.subnets.only_for_lists());
+        let refuse = |name| Err(Failure::input(anyhow!("{name} is for a list of several subnets (docs/SUBNETS.md)")));
+        only.map_or(Ok(()), refuse)
+    }
+
+    fn run_subnets(&self, subnets: Subnets, common: Common) -> Result<Answer, Failure> {
+        let given = [
+            (self.method.compare, "--compare"),
+            (self.adversary, "--adversary"),
+            (self.accounting.is_some(), "--accounting"),
+            (self.dot.is_some(), "--dot"),
+            (self.plan.is_some(), "--plan"),
+            (self.method.from.is_given(), "tables that run already"),
+        ];
+        if let Some((_, name)) = given.into_iter().find(|(given, _)| *given) {
+            return Err(Failure::input(anyhow!("{name}: not for a list of several subnets; name one of its files")));
+        }
+        let settings = self.settings(subnets.fabric(SubnetId::default()).clone())?;
+        let (own, element, engine) = (&self.subnets, &self.change.element, &self.method.engine);
+        simulate_subnets::run(
+            Asked { subnets, own, element, engine, sm: self.management.sm.as_deref(), settings },
+            common,
+        )
+    }
+
     fn scenario(&self, fabric: Fabric) -> Result<Scenario, Failure> {
         let element = self.change.element.find(&fabric)?;
         let sm = self.management.sm.as_ref().map(|name| find_node(&fabric, name)).transpose()?;
+        Ok(Scenario { element, sm, ..self.settings(fabric)? })
+    }
+
+    /// Everything but what changes and where the manager runs.
+    fn settings(&self, fabric: Fabric) -> Result<Scenario, Failure> {
         Ok(Scenario {
-            element,
             departure: if self.change.planned { Departure::Planned } else { Departure::Sudden },
             scheme: self.method.scheme,
             policy: Policy { arming: self.method.arming, observer: self.method.drain },
@@ -381,7 +429,6 @@ impl Arguments {
             vls_fixed: self.hardware.vls.is_some(),
             lmc_fixed: self.method.lmc.is_some(),
             optimised_sl_to_vl: self.hardware.sl_to_vl.map(|form| form == SlToVlChoice::Optimised),
-            sm,
             load: self.traffic.load,
             sim: self.sim_config()?,
             window: self.management.window.map(|window| window as usize),

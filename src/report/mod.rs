@@ -14,6 +14,7 @@ mod routing;
 mod screen;
 mod serve;
 mod simulation;
+mod subnets;
 mod tables_json;
 mod worst;
 
@@ -31,5 +32,6 @@ pub use reproduction::reproduction;
 pub use routing::{DispersalFacts, LidFacts, LoadFacts, PathFacts, RouteReport, UniformFacts, engines, route};
 pub use serve::served;
 pub use simulation::simulation;
+pub use subnets::subnets_simulation;
 pub use tables_json::tables_json;
 pub use worst::{WorstFacts, WorstOfUse};

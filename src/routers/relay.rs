@@ -81,6 +81,18 @@ pub enum Discard {
     Layers,
 }
 
+impl Discard {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Discard::NoRoute => "no-route",
+            Discard::HopLimit => "hop-limit",
+            Discard::Partition => "partition",
+            Discard::Layers => "layers",
+        }
+    }
+}
+
 /// What a router does with a packet: `ways` are its ways on to the destination's subnet, `enforces` what its ports
 /// enforce.
 ///

@@ -63,6 +63,16 @@ impl Routes {
         Routes::new(subnets, |_| true)
     }
 
+    /// These ways, and for routers that have none any more those that they had `before`: what is on its way to a router that
+    /// is to leave goes on.
+    #[must_use]
+    pub fn keeping(mut self, before: &Routes) -> Routes {
+        for (own, old) in self.onward.iter_mut().zip(&before.onward).filter(|(own, _)| own.is_empty()) {
+            own.clone_from(old);
+        }
+        self
+    }
+
     fn slot(&self, from: SubnetId, to: SubnetId) -> usize {
         from.index() * self.subnets + to.index()
     }

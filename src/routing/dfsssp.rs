@@ -10,6 +10,7 @@
 //! layer 0.
 
 use super::downhill::{Downhill, Reckoning};
+use super::earlier::Earlier;
 use super::forest::{Forest, Task};
 use super::layers::{Grove, Layers};
 use super::load::Load;
@@ -46,17 +47,19 @@ fn lightest_ways(task: &Task<'_>) -> (Forest, Vec<Grove>) {
     let mut forest = Forest::new(net.rows(), task.ends.len() * paths);
     let (mut load, mut downhill) = (Load::new(net, 0, paths), Downhill::new(net));
     let mut next = vec![NONE; net.rows()];
+    let mut earlier = Earlier::new(net.rows(), paths);
     let mut groves = Vec::new();
     for ends in task.borne() {
         downhill.aim(net, task.ends[ends.start].row);
         let trees = ends.start * paths..ends.end * paths;
         for tree in trees.clone() {
-            downhill.lightest(net, load.weigh(tree % paths), Reckoning::WholeWay, &mut next);
+            downhill.lightest(net, (load.weigh(tree % paths), Reckoning::WholeWay), &mut earlier, &mut next);
             load.add_tree(tree % paths, net, downhill.order(), &next, &hosts);
             forest.plant(net, tree, &next);
             load.shun(&next);
             if (tree + 1) % paths == 0 {
                 load.release();
+                earlier.begin();
             }
         }
         groves.push(Grove::new(&downhill, trees, hosts.clone()));

@@ -1,5 +1,6 @@
 //! Ways of fewest hops towards one switch, and the lightest of them.
 
+use super::earlier::Earlier;
 use super::net::{NONE, Net};
 
 /// Every way of fewest hops towards one row: a graph without cycles, from which trees are chosen.
@@ -74,22 +75,33 @@ impl Downhill {
         self.hops[row]
     }
 
-    /// The lightest way from every row: `next` gets its first channel, [`NONE`] at the target and where no way leads.
-    /// Among equals the channel with the lowest number.
-    pub fn lightest(&mut self, net: &Net, weight: &[u64], reckoning: Reckoning, next: &mut [u32]) {
+    /// The lightest way from every row, out of those that no earlier path took where there are such: `next` gets its first
+    /// channel, [`NONE`] at the target and where no way leads. Among equals the channel with the lowest number. The ways
+    /// become those of the next path of `earlier`.
+    pub fn lightest(
+        &mut self,
+        net: &Net,
+        (weight, reckoning): (&[u64], Reckoning),
+        earlier: &mut Earlier,
+        next: &mut [u32],
+    ) {
         next.fill(NONE);
+        earlier.next_path();
         let mut start = 0;
         self.cost[self.order[0] as usize] = 0;
         for (&row, &end) in self.order.iter().zip(&self.ends).skip(1) {
-            let mut best = (u64::MAX, NONE);
+            let mut best = (true, u64::MAX, NONE);
             for &channel in &self.choices[start..end as usize] {
                 let beyond = match reckoning {
                     Reckoning::FirstChannel => 0,
                     Reckoning::WholeWay => self.cost[net.channel(channel).to as usize],
                 };
-                best = best.min((weight[channel as usize] + beyond, channel));
+                let known = earlier.has(row as usize, channel, net.channel(channel).to as usize);
+                best = best.min((known, weight[channel as usize] + beyond, channel));
             }
-            (self.cost[row as usize], next[row as usize]) = best;
+            let (_, cost, channel) = best;
+            (self.cost[row as usize], next[row as usize]) = (cost, channel);
+            earlier.settle(row as usize, channel, net.channel(channel).to as usize);
             start = end as usize;
         }
     }

@@ -6,6 +6,7 @@
 //! paper takes any shortest path; here the less loaded ones. Switches themselves are led to along one tree, on layer 0.
 
 use super::downhill::{Downhill, Reckoning};
+use super::earlier::Earlier;
 use super::forest::{Forest, Task};
 use super::layers::{Grove, Layers};
 use super::load::Load;
@@ -47,18 +48,20 @@ fn shortest_ways(task: &Task<'_>) -> (Forest, Vec<Grove>) {
     let mut forest = Forest::new(net.rows(), borne.len() * paths);
     let (mut load, mut downhill) = (Load::new(net, 0, paths), Downhill::new(net));
     let mut next = vec![NONE; net.rows()];
+    let mut earlier = Earlier::new(net.rows(), paths);
     let mut groves = Vec::new();
     for (rank, ends) in borne.into_iter().enumerate() {
         downhill.aim(net, task.ends[ends.start].row);
         let carried: Vec<u64> = hosts.iter().map(|hosts| hosts * ends.len() as u64).collect();
         let trees = rank * paths..(rank + 1) * paths;
         for tree in trees.clone() {
-            downhill.lightest(net, load.weigh(tree % paths), Reckoning::WholeWay, &mut next);
+            downhill.lightest(net, (load.weigh(tree % paths), Reckoning::WholeWay), &mut earlier, &mut next);
             load.add_tree(tree % paths, net, downhill.order(), &next, &carried);
             load.shun(&next);
             forest.plant(net, tree, &next);
         }
         load.release();
+        earlier.begin();
         groves.push(Grove::new(&downhill, trees, carried));
     }
     (forest, groves)

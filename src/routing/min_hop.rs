@@ -6,6 +6,7 @@
 //! part where they can.
 
 use super::downhill::{Downhill, Reckoning};
+use super::earlier::Earlier;
 use super::forest::{Target, Task};
 use super::load::Load;
 use super::net::{NONE, Net};
@@ -42,8 +43,9 @@ impl Engine for MinHop {
 
 fn route_one(net: &Net, target: &Target, downhill: &mut Downhill, load: &mut Load, function: &mut RoutingFunction) {
     let mut next = vec![NONE; net.rows()];
+    let mut earlier = Earlier::new(net.rows(), function.paths());
     for path in 0..function.paths() {
-        downhill.lightest(net, load.weigh(path), Reckoning::FirstChannel, &mut next);
+        downhill.lightest(net, (load.weigh(path), Reckoning::FirstChannel), &mut earlier, &mut next);
         function.set_output(net.node(target.row), target.destination, path, target.last);
         for (row, &channel) in next.iter().enumerate().filter(|(_, channel)| **channel != NONE) {
             function.set_output(net.node(row), target.destination, path, net.channel(channel).port);

@@ -10,6 +10,7 @@ mod acyclic;
 mod connectivity;
 mod dfsssp;
 mod downhill;
+mod earlier;
 mod fat_tree;
 mod forest;
 mod fully_explicit;

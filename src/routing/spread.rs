@@ -1,38 +1,55 @@
-//! How equal choices share the load: of the ports that serve a destination equally well, the one that an earlier path to
-//! it used least, then the one of the neighbour that earlier paths used least, then the one that the fewest end ports are
+//! How equal choices share the load: of the ports that serve a destination equally well, one by which no earlier path to it
+//! went the same way all along, where there is such; of these the one that an earlier path used least, then the one of the neighbour that earlier paths used least, then the one that the fewest end ports are
 //! routed through so far, by the path in hand and by all, then the lowest number.
 
+use super::earlier::Earlier;
 use super::switch_graph::SwitchGraph;
 use crate::fabric::Fabric;
 use crate::ids::PortNum;
+
+/// No switch.
+const NOWHERE: u32 = u32::MAX;
 
 /// How many end ports are routed through each port of each switch so far.
 pub(super) struct Spread {
     /// By row and port number: by all paths; then, where there are several, by the first, the second, and so on.
     loads: Vec<Vec<[u32; 256]>>,
-    /// By row and port number: the row of the switch that it leads to.
+    /// By row and port number: the row of the switch that it leads to, [`NOWHERE`] where it leads to none.
     neighbour: Vec<[u32; 256]>,
     /// By row: the ports that earlier paths to the destination in hand took.
     taken: Vec<Vec<PortNum>>,
+    /// Ways of earlier paths to it; a port stands for the channel that it sends into.
+    earlier: Earlier,
 }
 
 impl Spread {
     /// Nothing is routed yet; so many `paths` to each destination.
     pub fn new(graph: &SwitchGraph, paths: usize) -> Spread {
         let rows = graph.len();
-        let mut neighbour = vec![[u32::MAX; 256]; rows];
+        let mut neighbour = vec![[NOWHERE; 256]; rows];
         for (row, ports) in neighbour.iter_mut().enumerate() {
             for next in graph.neighbours(row) {
                 next.ports.iter().for_each(|port| ports[port.index()] = next.row as u32);
             }
         }
         let counts = if paths > 1 { paths + 1 } else { 1 };
-        Spread { loads: vec![vec![[0; 256]; rows]; counts], neighbour, taken: vec![Vec::new(); rows] }
+        Spread {
+            loads: vec![vec![[0; 256]; rows]; counts],
+            neighbour,
+            taken: vec![Vec::new(); rows],
+            earlier: Earlier::new(rows, paths),
+        }
     }
 
     /// Begins a destination: no path to it took any port.
     pub fn begin(&mut self) {
         self.taken.iter_mut().for_each(Vec::clear);
+        self.earlier.begin();
+    }
+
+    /// Begins the next path to it. Rows choose in such an order that those they choose to send to come before them.
+    pub fn next_path(&mut self) {
+        self.earlier.next_path();
     }
 
     /// The port for the next path at `row`, out of `choices`. `weight` is 1 for end ports, 0 for what bears no data.
@@ -41,12 +58,18 @@ impl Spread {
         let uses = |port: PortNum| taken.iter().filter(|&&earlier| earlier == port).count();
         let visits =
             |port: PortNum| taken.iter().filter(|earlier| led_to[earlier.index()] == led_to[port.index()]).count();
+        // The port that delivers leads to no switch.
+        let beyond = |port: PortNum| Some(led_to[port.index()] as usize).filter(|&next| next != NOWHERE as usize);
+        let known = |port: PortNum| beyond(port).is_some_and(|next| self.earlier.has(row, port.0.into(), next));
         let (paths, all) = (self.loads.len() as u32 - 1, &self.loads[0][row]);
         let own = |port: PortNum| self.loads.get(path + 1).map_or(0, |class| paths * class[row][port.index()]);
         let best = choices
             .iter()
             .copied()
-            .min_by_key(|&port| (uses(port), visits(port), all[port.index()] + own(port), port))?;
+            .min_by_key(|&port| (known(port), uses(port), visits(port), all[port.index()] + own(port), port))?;
+        if let Some(next) = beyond(best) {
+            self.earlier.settle(row, best.0.into(), next);
+        }
         self.loads[0][row][best.index()] += weight;
         if let Some(class) = self.loads.get_mut(path + 1) {
             class[row][best.index()] += weight;

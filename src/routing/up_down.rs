@@ -181,9 +181,11 @@ fn fill(fabric: &Fabric, graph: &SwitchGraph, ranking: &Ranking, function: &mut 
         }
         towards.aim(target);
         ranking.order.iter().for_each(|&row| towards.choices(row, &mut choices[row]));
+        let mut outward = ranking.order.clone();
+        outward.sort_by_key(|&row| towards.total[row]);
         for &(destination, last) in borne {
             choices[target] = vec![last];
-            route_one(fabric, graph, ranking, function, destination, &choices, &mut spread);
+            route_one(fabric, graph, &outward, function, destination, &choices, &mut spread);
         }
     }
 }
@@ -191,7 +193,7 @@ fn fill(fabric: &Fabric, graph: &SwitchGraph, ranking: &Ranking, function: &mut 
 fn route_one(
     fabric: &Fabric,
     graph: &SwitchGraph,
-    ranking: &Ranking,
+    outward: &[usize],
     function: &mut RoutingFunction,
     destination: usize,
     choices: &[Vec<PortNum>],
@@ -200,7 +202,8 @@ fn route_one(
     let weight = weight_of(fabric, function.destinations()[destination]);
     spread.begin();
     for path in 0..function.paths() {
-        for &row in &ranking.order {
+        spread.next_path();
+        for &row in outward {
             if let Some(port) = spread.choose(row, path, &choices[row], weight) {
                 function.set_output(graph.node(row), destination, path, port);
             }

@@ -7,6 +7,7 @@
 //! the same report. Lacks on purpose: text for people (`report`), files.
 
 mod accounting;
+mod across;
 pub mod adversary;
 mod engines;
 mod error;
@@ -22,6 +23,10 @@ mod time;
 
 pub use crate::change::Departure;
 pub use accounting::{Accounting, Line, accounting};
+pub use across::{
+    ACROSS_SCHEMA, AcrossChange, AcrossError, AcrossReport, AcrossScenario, AcrossSettings, ChangeIn, RelationReport,
+    RouterReport, SubnetReport, WholeProof, prove_subnets, run_across,
+};
 pub use engines::Engines;
 pub use error::ScenarioError;
 pub use outcome::{

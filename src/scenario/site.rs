@@ -31,7 +31,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    fn node(self, node: NodeId) -> NodeId {
+    pub fn node(self, node: NodeId) -> NodeId {
         NodeId(node.0 + self.first_node)
     }
 

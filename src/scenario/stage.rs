@@ -3,6 +3,7 @@
 use super::ScenarioError;
 use super::engines::Engines;
 use super::setting::{Element, Scenario};
+use super::site::Place;
 use crate::change::{self, BringUp, BringUpError};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Sl};
@@ -84,26 +85,32 @@ impl Stage {
     /// The simulation with everything loaded, its sources silent.
     pub fn simulation(&self) -> Result<SimTransport, ScenarioError> {
         let mut sim = Sim::new(&self.whole, self.config.clone(), self.sm)?;
-        for switch in self.whole.switches() {
-            let lft = &self.tables.lfts[switch.index()];
-            (0..lft.blocks()).for_each(|block| sim.load_lft_block(switch, block, &lft.block(block)));
-        }
-        sim.load_half(Half::Lower);
-        sim.load_ways(Half::Lower, ways(self.function.path_layers()));
-        if let Some(lid) = self.whole.port(self.sm).lid {
-            sim.load_master_sm(lid, Sl::default());
-        }
-        let ways = self.function.path_layers().map(Arc::as_ref).filter(|_| self.whole.port(self.sm).lid.is_some());
-        for port in self.before.lid_ports() {
-            if let Some((lid, sl)) = ways.and_then(|ways| address(&self.whole, Some(ways), port, self.sm, Half::Lower))
-            {
-                sim.load_master_sm_at(port, lid, sl);
-            }
-        }
+        self.load(&mut sim, Place::default());
         if let Element::Newcomer(node) = self.element {
             sim.keep_away(node);
         }
         Ok(SimTransport::new(sim))
+    }
+
+    /// Loads R, as found running, into the simulation of this subnet, or of several among which it has this place.
+    pub fn load(&self, sim: &mut Sim, place: Place) {
+        for switch in self.whole.switches() {
+            let lft = &self.tables.lfts[switch.index()];
+            let blocks = 0..lft.blocks();
+            blocks.for_each(|block| sim.load_lft_block(place.node(switch), block, &lft.block(block)));
+        }
+        sim.load_half_in(place.subnet, Half::Lower);
+        sim.load_ways_in(place.subnet, Half::Lower, ways(self.function.path_layers()));
+        let Some(lid) = self.whole.port(self.sm).lid else { return };
+        for (port, _) in self.whole.ports() {
+            sim.load_master_sm_at(place.port(port), lid, Sl::default());
+        }
+        let Some(ways) = self.function.path_layers() else { return };
+        for port in self.before.lid_ports() {
+            if let Some((lid, sl)) = address(&self.whole, Some(&**ways), port, self.sm, Half::Lower) {
+                sim.load_master_sm_at(place.port(port), lid, sl);
+            }
+        }
     }
 
     /// What leaves or comes, in words.

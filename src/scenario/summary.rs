@@ -11,7 +11,7 @@ use crate::change::Prepared;
 use crate::driver;
 use crate::fabric::Fabric;
 use crate::plan::{Policy, Vetted};
-use crate::sim::Sim;
+use crate::sim::{Period, Sim};
 use crate::subnet::SmpCounts;
 use crate::verify::{self, Witness};
 
@@ -99,7 +99,7 @@ fn settings(scenario: &Scenario, stage: &Stage) -> Settings {
     }
 }
 
-fn phase(name: &str, record: &driver::PhaseRecord) -> PhaseReport {
+pub(super) fn phase(name: &str, record: &driver::PhaseRecord) -> PhaseReport {
     let smps = record.smps.total() + record.smps.perf;
     PhaseReport { name: name.to_string(), start_ns: record.start_ns, end_ns: record.end_ns, smps }
 }
@@ -117,20 +117,23 @@ fn name_stuck(fabric: &Fabric, stuck: &crate::sim::StuckPacket) -> StuckReport {
 }
 
 /// The periods *before*, *during* and *after*; the one of warming up comes first.
-fn periods<T: Default>(sim: &Sim, value: impl Fn(usize) -> T) -> Periods<T> {
+pub(super) fn periods<T: Default>(sim: &Sim, value: impl Fn(usize) -> T) -> Periods<T> {
     let of = |index: usize| if index < sim.periods().len() { value(index) } else { T::default() };
     Periods { before: of(1), during: of(2), after: of(3) }
 }
 
-fn latencies(sim: &Sim) -> Periods<Latency> {
-    periods(sim, |index| {
-        let latency = &sim.periods()[index].latency_ns;
-        let quantile = |q| latency.value_at_quantile(q);
-        Latency { p50: quantile(0.5), p99: quantile(0.99), max: latency.max() }
-    })
+pub(super) fn latencies(sim: &Sim) -> Periods<Latency> {
+    periods(sim, |index| Latency::of(&sim.periods()[index]))
 }
 
-fn throughputs(sim: &Sim) -> Periods<f64> {
+impl Latency {
+    pub(super) fn of(period: &Period) -> Latency {
+        let quantile = |q| period.latency_ns.value_at_quantile(q);
+        Latency { p50: quantile(0.5), p99: quantile(0.99), max: period.latency_ns.max() }
+    }
+}
+
+pub(super) fn throughputs(sim: &Sim) -> Periods<f64> {
     let capacity = sim.delivery_capacity();
     periods(sim, |index| {
         let length_ns = sim.period_ns(index);
@@ -138,7 +141,7 @@ fn throughputs(sim: &Sim) -> Periods<f64> {
     })
 }
 
-fn smps(counts: &SmpCounts) -> SmpReport {
+pub(super) fn smps(counts: &SmpCounts) -> SmpReport {
     let name =
         |&(attribute, method): &(crate::wire::AttributeId, crate::wire::Method)| format!("{method:?}({attribute:?})");
     let mut by_attribute: std::collections::BTreeMap<String, u64> =
@@ -154,7 +157,7 @@ fn witnesses(plan: &Vetted) -> Vec<Witness> {
     named(plan).and_then(|cycle| verify::witness(plan.plan(), cycle).ok()).unwrap_or_default()
 }
 
-fn proof(plan: &Vetted) -> ProofReport {
+pub(super) fn proof(plan: &Vetted) -> ProofReport {
     let waves = plan.plan().waves().len();
     let statistics = plan.proof();
     ProofReport {

@@ -8,7 +8,8 @@
 //! purpose: any look at congestion, and retransmission.
 
 use super::source::{Header, Way};
-use super::{Sim, kind, wheel};
+use super::wheel::{Event, Ticks};
+use super::{Sim, kind};
 use crate::fabric::PortId;
 use crate::ids::Half;
 use serde::{Deserialize, Serialize};
@@ -75,6 +76,9 @@ pub(super) struct Message {
     turn: u32,
     /// Its number in the counts of order.
     number: u32,
+    /// When the next one is due; none where no more are wanted. However long this one waits for room, that is no
+    /// later: the load stays what was asked for.
+    next: Option<Ticks>,
 }
 
 impl Sim {
@@ -166,7 +170,10 @@ impl Sim {
             message.left -= 1;
             self.send_of_message(rank, &message);
         }
-        self.schedule_next(rank);
+        self.sources.list[rank as usize].due = message.next.is_some();
+        if let Some(next) = message.next {
+            self.wheel.push(next.max(self.now), Event::new(kind::INJECT, rank, 0));
+        }
     }
 
     fn begin_message(&mut self, rank: u32) -> Message {
@@ -175,7 +182,8 @@ impl Sim {
         let by_message = self.config.dispersal.spray == Spray::Message;
         let turn = if by_message { self.next_turn(rank, destination) } else { 0 };
         let number = self.ledger.order.as_mut().map_or(0, |order| order.begin_message(left));
-        Message { destination, left, turn, number }
+        let next = self.sources.list[rank as usize].draw_wait().map(|wait| self.now + wait);
+        Message { destination, left, turn, number, next }
     }
 
     fn send_of_message(&mut self, rank: u32, message: &Message) {
@@ -196,7 +204,7 @@ impl Sim {
 
     /// Room in the send queue: an application in the middle of a message goes on with it at once.
     pub(super) fn resume(&mut self, rank: u32) {
-        self.wheel.push(self.now, wheel::Event::new(kind::INJECT, rank, 0));
+        self.wheel.push(self.now, Event::new(kind::INJECT, rank, 0));
     }
 }
 

@@ -78,6 +78,11 @@ impl Period {
         self.latency_ns.record(latency_ns).expect("a histogram that grows by itself refuses nothing");
     }
 
+    /// The longest time without a delivery, in nanoseconds.
+    pub fn longest_gap_ns(&self) -> u64 {
+        self.longest_gap / TICKS_PER_NS
+    }
+
     /// It is over.
     pub(super) fn close(&mut self, now: Ticks) {
         self.end = now;

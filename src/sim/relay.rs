@@ -13,7 +13,7 @@
 use super::dispersal::{PathChoice, flow};
 use super::ledger::Period;
 use super::packet::{CROSSES, NIL, RELAYED};
-use super::source::{Header, Source, below};
+use super::source::{Header, Source, below, check_ranks};
 use super::spaces::Spaces;
 use super::state::DISCARD;
 use super::wheel::Ticks;
@@ -217,7 +217,9 @@ impl Sim {
             }
         }
         let spaces = Spaces::of(&joined);
-        let mut sources = Sources::new(&fabric, &config, &spaces, false)?;
+        // Traffic names hosts by their rank among hosts.
+        let drawn = SimConfig { traffic: Traffic::Uniform, ..config.clone() };
+        let mut sources = Sources::new(&fabric, &drawn, &spaces, false)?;
         let relays = Relays::new(joining, joined, &sources);
         relays.silence(&mut sources, &config)?;
         let mut sim = Sim::build(fabric, config, sources, &spaces, false);
@@ -287,7 +289,7 @@ impl Sim {
         let source = &mut self.sources.list[rank as usize];
         let chance = |share: f64, random: &mut _| f64::from(rand::Rng::next_u32(random)) < share * 4_294_967_296.0;
         match self.config.traffic {
-            Traffic::Permutation => return source.partner,
+            Traffic::Permutation | Traffic::Pairs(_) => return source.partner,
             Traffic::HotSpot { destination, share } if chance(share, &mut source.random) => {
                 return relays.everybody.get(destination as usize).copied().unwrap_or(rank);
             }
@@ -521,9 +523,29 @@ impl Relays {
             return Err(SimError::NobodyThere(self.everybody.len()));
         }
         legs.into_iter().filter(|&leg| leg != NIL).for_each(|leg| sources.list[leg as usize].interval = f64::INFINITY);
-        if config.traffic == Traffic::Permutation {
-            sources.pair_up_among(&self.everybody, config.seed);
+        check_ranks(&config.traffic, self.everybody.len())?;
+        match &config.traffic {
+            Traffic::Permutation => sources.pair_up_among(&self.everybody, config.seed),
+            Traffic::Pairs(pairs) => self.pair_as_told(sources, pairs),
+            Traffic::Uniform | Traffic::HotSpot { .. } | Traffic::Trace(_) => {}
         }
         Ok(())
+    }
+
+    /// Every host sends to the one that it is told, or is silent where that is itself or nobody.
+    fn pair_as_told(&self, sources: &mut Sources, pairs: &[u32]) {
+        for (at, &rank) in self.everybody.iter().enumerate() {
+            let partner = pairs.get(at).map_or(rank, |&partner| self.everybody[partner as usize]);
+            let source = &mut sources.list[rank as usize];
+            source.partner = partner;
+            if partner == rank {
+                source.interval = f64::INFINITY;
+            }
+        }
+    }
+
+    /// The rank among end ports of the host that traffic calls by its rank among hosts.
+    pub(super) fn host(&self, rank: u32) -> Option<u32> {
+        self.everybody.get(rank as usize).copied()
     }
 }

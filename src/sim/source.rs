@@ -43,7 +43,7 @@ pub struct Source {
     /// The message of several packets that its application is at.
     pub(super) message: Option<Message>,
     /// Its next packet is due some time, or its application waits.
-    due: bool,
+    pub(super) due: bool,
     /// It was told of a half since the run began, or since `Sim::omit`.
     told: bool,
     /// When it came: how many arrivals there had been then; 0 for what was there at the beginning, the largest number
@@ -146,6 +146,13 @@ pub struct Scripted {
     pub sl: Sl,
     /// Its length in bytes.
     pub bytes: u16,
+}
+
+impl Source {
+    /// The ticks to its next message; none for a silent one.
+    pub(super) fn draw_wait(&mut self) -> Option<Ticks> {
+        self.interval.is_finite().then(|| (self.interval * exponential(&mut self.random)) as Ticks)
+    }
 }
 
 impl Sources {
@@ -257,7 +264,7 @@ pub(super) fn interval(config: &SimConfig, rank: u32, rate: f64) -> f64 {
 }
 
 /// Traffic names end ports that are there.
-fn check_ranks(traffic: &Traffic, ranks: usize) -> Result<(), SimError> {
+pub(super) fn check_ranks(traffic: &Traffic, ranks: usize) -> Result<(), SimError> {
     let beyond = |rank: &u32| *rank as usize >= ranks;
     let stranger = match traffic {
         Traffic::Uniform | Traffic::Permutation => None,
@@ -367,11 +374,11 @@ impl Sim {
         }
     }
 
-    pub(super) fn schedule_next(&mut self, rank: u32) {
+    fn schedule_next(&mut self, rank: u32) {
         let source = &mut self.sources.list[rank as usize];
-        source.due = source.interval.is_finite();
-        if source.due {
-            let wait = (source.interval * exponential(&mut source.random)) as Ticks;
+        let wait = source.draw_wait();
+        source.due = wait.is_some();
+        if let Some(wait) = wait {
             self.wheel.push(self.now + wait, Event::new(kind::INJECT, rank, 0));
         }
     }
@@ -474,6 +481,8 @@ impl Sim {
         let Some(&(_, source, destination, bytes)) = entries.get(next) else { return };
         let following = entries.get(next + 1).map(|entry| entry.0 * TICKS_PER_NS);
         self.sources.trace_next = next + 1;
+        let host = |rank| self.relays.as_ref().map_or(rank, |relays| relays.host(rank).unwrap_or(NIL));
+        let (source, destination) = (host(source), host(destination));
         let ranks = self.sources.list.len() as u32;
         let known = source < ranks && destination < ranks;
         if self.traffic_on && known && self.has_path(source, destination) && !self.is_full(source) {

@@ -1,4 +1,5 @@
 //! A bundled fabric brought up, subnet administration over it, and a client that asks.
+#![allow(dead_code)] // Each test takes what it needs of it.
 
 #[path = "../changes/mod.rs"]
 pub mod changes;

@@ -3,12 +3,13 @@
 //!
 //! ibsim passes single MADs, so every request here has an answer of one (docs/WIRE.md).
 
+use crate::across::{Across, id};
 use crate::bench::changes;
 use reconfig::fabric::format::{Format, read, write};
-use reconfig::fabric::{Fabric, NodeId, PortId};
-use reconfig::ids::{Half, Lid, PortNum, Sl};
+use reconfig::fabric::{Fabric, NodeId, NodeKind, PortId};
+use reconfig::ids::{Guid, Half, Lid, PortNum, Sl};
 use reconfig::lid::steady_sl_to_vl;
-use reconfig::sa::{Datagram, Directory, Facts, Limits, Sa};
+use reconfig::sa::{Datagram, Directory, Facts, Limits, PrefixRoutes, Remote, Sa};
 use reconfig::tables::{SlToVl, SubnetTables};
 use reconfig::wire::sa::*;
 use reconfig::wire::*;
@@ -58,6 +59,11 @@ fn installed() -> bool {
 impl Stage {
     /// The fabric with LMC 1, routed by updn, SL-to-VL tables written (-Q); OpenSM goes on running on the host of this description.
     fn new(fabric: &Fabric, name: &str, host: &str) -> Stage {
+        Stage::with(fabric, name, host, "", "")
+    }
+
+    /// The same with more settings of OpenSM's, and a file of prefix routes.
+    fn with(fabric: &Fabric, name: &str, host: &str, more: &str, prefix_routes: &str) -> Stage {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let net = folder.path().join("net");
         std::fs::write(&net, write(fabric, Format::IbsimNet).expect("a net file")).expect("a writable folder");
@@ -72,7 +78,10 @@ impl Stage {
         let mut stage = Stage { opensm: None, _ibsim: ibsim, folder, socket };
         let log = stage.folder.path().join("osm.log");
         let settings = stage.folder.path().join("opensm.conf");
-        std::fs::write(&settings, "force_log_flush TRUE\n").expect("a writable folder");
+        let routes = stage.folder.path().join("prefix-routes.conf");
+        std::fs::write(&routes, prefix_routes).expect("a writable folder");
+        let text = format!("force_log_flush TRUE\nprefix_routes_file {}\n{more}", routes.display());
+        std::fs::write(&settings, text).expect("a writable folder");
         let mut opensm = stage.tool(host, "opensm");
         opensm
             .arg("-F")
@@ -374,6 +383,59 @@ fn same_paths(pairs: &mut Pairs<'_>) {
             pairs.get(&of_pair, &asked, |record| record);
         }
     }
+}
+
+/// Subnet 0 of two that are joined by three routers, the first with two ports in it: paths to other subnets by a file of
+/// prefix routes, asked of OpenSM and of ours.
+#[test]
+fn paths_to_other_subnets_are_those_of_opensm() {
+    if !installed() {
+        return;
+    }
+    let across = Across::new(2, 1, &[&[0, 0, 1], &[0, 1], &[0, 1]]);
+    let fabric = across.subnets.fabric(id(0));
+    let guid = |router, n: usize| fabric.port(across.router_ports(router, 0)[n]).guid.expect("routers have one");
+    let text = format!(
+        "# prefix, router\n fec0000000000002 {} # the first that fits\nfec0000000000002 *\nFEC0000000000003 0x77\n\
+         fec0000000000003 *\nfec0000000000004\t{}\nfec0000000000005 {}\n* * # any\n",
+        guid(1, 0),
+        guid(0, 0),
+        guid(0, 1)
+    );
+    let hosts: Vec<String> =
+        (0..6).map(|host| fabric.node(fabric.port(across.host(0, host)).node).description.clone()).collect();
+    let stage = Stage::with(fabric, "routers", &hosts[0], "subnet_prefix 0xfec0000000000001\n", &text);
+    let routes = PrefixRoutes::read(text.as_bytes(), "prefix-routes.conf").expect("a file that OpenSM reads");
+    let remote = Arc::new(Remote::of_prefix_routes(&routes, Remote::OPENSM_HOP_LIMIT));
+    let told = facts(&stage, &hosts[1], &hosts[0]);
+    assert_eq!(told.fabric.nodes().filter(|(_, node)| node.kind == NodeKind::Router).count(), 3);
+    let directory = Directory::new(Facts { subnet_prefix: 0xFEC0_0000_0000_0001, remote, ..told });
+    let directory = Arc::new(directory.expect("a subnet that is up"));
+    let mut ours = Sa::new(Limits::default());
+    ours.set_directory(directory.clone());
+    let sm = directory.base_lid(directory.facts().sm).expect("a LID");
+    let mut client = stage.client(&hosts[1]);
+    let mut pairs = Pairs { ours: &mut ours, directory: directory.clone(), theirs: &mut client, sm, compared: 0 };
+    let mask = [PathRecord::SGID, PathRecord::DGID];
+    for source in directory.fabric().lid_ports() {
+        for prefix in [2, 3, 9].map(|subnet| 0xFEC0_0000_0000_0000 | subnet) {
+            let dgid = Gid { prefix, guid: Guid(0x4711) };
+            let asked = PathRecord { sgid: directory.gid(source), dgid, ..PathRecord::default() };
+            pairs.get(&mask, &asked, |record| record);
+        }
+    }
+    assert_eq!(pairs.compared, 3 * directory.fabric().lid_ports().count());
+    println!("{} answers compared", pairs.compared);
+    // Of a router with two ports in the subnet OpenSM knows the one that it found first.
+    let mut statuses = [4, 5].map(|subnet| {
+        let dgid = Gid { prefix: 0xFEC0_0000_0000_0000 | subnet, guid: Guid(0x4711) };
+        let sgid = directory.gid(directory.fabric().end_ports().next().expect("a host"));
+        let asked = PathRecord { sgid, dgid, ..PathRecord::default() };
+        let (ours, theirs) = pairs.ask(&SaMad::request(Method::Get, ComponentMask::of(&mask), &asked));
+        (theirs.status, ours.status)
+    });
+    statuses.sort_unstable();
+    assert_eq!(statuses, [(status::SUCCESS, status::SUCCESS), (status::NO_RECORDS, status::SUCCESS)]);
 }
 
 /// Ours in OpenSM's place.

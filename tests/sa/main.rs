@@ -1,9 +1,14 @@
 //! Subnet administration: its answers from bundled fabrics, its multi-packet protocol over a bad channel, and both beside
 //! OpenSM's on the same fabric.
 
+#[path = "../across/mod.rs"]
+mod across;
 mod answers;
 mod bench;
 mod beside_opensm;
+mod remote;
 mod rmpp;
 mod services;
 mod subscriptions;
+
+use bench::changes;

@@ -1,0 +1,241 @@
+//! Paths to other subnets.
+
+use crate::across::{Across, id};
+use crate::bench::Bench;
+use reconfig::fabric::PortId;
+use reconfig::ids::{GidPrefix, Guid, Half, Lid, Sl};
+use reconfig::routers::{Levels, LevelsRule, Routes};
+use reconfig::sa::{Beyond, Facts, LeadingRouters, Limits, PrefixRoutes, Remote, RemoteRule};
+use reconfig::wire::sa::PathRecord;
+use reconfig::wire::{Gid, status};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+const PAIR: [u32; 2] = [PathRecord::SGID, PathRecord::DGID];
+
+fn raise(crossings: u8, data_vls: u8) -> Levels {
+    Levels::new(LevelsRule::Raise, crossings, data_vls).expect("lanes enough")
+}
+
+fn asked(sgid: Gid, dgid: Gid) -> PathRecord {
+    PathRecord { sgid, dgid, ..PathRecord::default() }
+}
+
+fn with<const N: usize>(more: [u32; N]) -> Vec<u32> {
+    PAIR.into_iter().chain(more).collect()
+}
+
+/// Two subnets, two routers between them, the second with two ports at home.
+fn two() -> Across {
+    Across::new(2, 2, &[&[0, 1], &[0, 1, 0]])
+}
+
+fn bench(facts: Facts) -> Bench {
+    Bench::over(facts, Limits::default())
+}
+
+/// The LIDs of a half by which routers lead from subnet 0 to subnet 1.
+fn router_lids(bench: &Bench, across: &Across, half: Half) -> BTreeSet<Lid> {
+    let ports: Vec<PortId> = [0, 1].into_iter().flat_map(|router| across.router_ports(router, 0)).collect();
+    ports.into_iter().flat_map(|port| bench.lids(port, half)).collect()
+}
+
+#[test]
+fn a_path_to_another_subnet_names_a_router_by_lids_of_the_active_half() {
+    let across = two();
+    let mut bench = bench(across.facts(0, raise(1, 4)));
+    let (from, to) = (across.gid(0, 0), across.gid(1, 3));
+    for half in [Half::Lower, Half::Upper] {
+        bench.sa.half_moved(half);
+        let path = bench.get(&PAIR, &asked(from, to)).unwrap();
+        assert!(router_lids(&bench, &across, half).contains(&path.dlid));
+        assert!(bench.lids(across.host(0, 0), half).contains(&path.slid));
+        assert_eq!((path.sgid, path.dgid), (from, to));
+        assert_eq!((path.hop_limit, path.sl, path.traffic_class), (2, half.sl_of(0), 0));
+        assert_eq!((path.mtu, path.packet_life_time, path.p_key), (4, 19, 0xFFFF), "twice one subnet's time");
+    }
+}
+
+#[test]
+fn every_router_and_every_rank_is_a_path_and_pairs_begin_with_different_ones() {
+    let across = two();
+    let mut bench = bench(across.facts(0, raise(1, 4)));
+    let lids = router_lids(&bench, &across, Half::Lower);
+    assert_eq!(lids.len(), 6, "three ports, two LIDs of the half each");
+    let mut first = BTreeSet::new();
+    for (host, far) in (0..6).flat_map(|host| (0..6).map(move |far| (host, far))) {
+        let record = asked(across.gid(0, host), across.gid(1, far));
+        let all = bench.table(&PAIR, &record).unwrap();
+        assert_eq!(all.iter().map(|path| path.dlid).collect::<BTreeSet<_>>(), lids);
+        let slids = bench.lids(across.host(0, host), Half::Lower);
+        for path in &all {
+            let router = bench.fabric().lid_owner(path.dlid).unwrap();
+            let rank = |lids: &[Lid], lid| lids.iter().position(|&own| own == lid);
+            assert_eq!(rank(&slids, path.slid), rank(&bench.lids(router, Half::Lower), path.dlid));
+        }
+        let labels: Vec<u32> = all.iter().map(|path| path.flow_label).collect();
+        assert!(labels.windows(2).all(|two| (two[0] + 1) & 0xF_FFFF == two[1]), "{labels:x?}");
+        assert_eq!(bench.get(&PAIR, &record).unwrap(), all[0], "asked again, the same again");
+        let three = PathRecord { numb_path: 3, ..record };
+        assert_eq!(bench.table(&with([PathRecord::NUMB_PATH]), &three).unwrap(), all[..3]);
+        first.insert(all[0].dlid);
+    }
+    assert_eq!(first, lids, "each comes first for some pair");
+}
+
+#[test]
+fn without_a_router_there_is_no_record_and_local_gids_stay_local() {
+    let across = two();
+    let mut bench = bench(across.facts(0, raise(1, 4)));
+    let here = across.gid(0, 0);
+    let nowhere = asked(here, Gid { prefix: 0xFEC0_0000_0000_0077, ..across.gid(1, 0) });
+    assert_eq!(bench.get(&PAIR, &nowhere), Err(status::NO_RECORDS));
+    assert_eq!(bench.table(&PAIR, &nowhere), Ok(vec![]));
+    let neighbour = across.gid(0, 4);
+    for prefix in [neighbour.prefix, Gid::DEFAULT_PREFIX] {
+        let path = bench.get(&PAIR, &asked(here, Gid { prefix, ..neighbour })).unwrap();
+        assert_eq!((path.dgid, path.hop_limit, path.flow_label), (neighbour, 0, 0));
+        assert_eq!(bench.fabric().lid_owner(path.dlid), Some(across.host(0, 4)));
+    }
+    let absent = asked(here, Gid { guid: Guid(0x77), ..here });
+    assert_eq!(bench.get(&PAIR, &absent), Err(status::INVALID_GID));
+    let stranger = asked(across.gid(1, 0), here);
+    assert_eq!(bench.get(&PAIR, &stranger), Err(status::INVALID_GID), "it is answered for ports of this subnet only");
+}
+
+#[test]
+fn routers_that_are_gone_lead_nowhere() {
+    let across = two();
+    let mut facts = across.facts(0, raise(1, 4));
+    let record = asked(across.gid(0, 1), across.gid(1, 1));
+    for (gone, left) in [(vec![1], 2), (vec![0, 1], 0)] {
+        let nodes: Vec<_> = gone.iter().map(|&n| across.subnets.router_node(n, id(0)).unwrap()).collect();
+        facts.fabric = Arc::new(across.subnets.fabric(id(0)).without_nodes(&nodes));
+        assert_eq!(bench(facts.clone()).table(&PAIR, &record).unwrap().len(), left);
+    }
+    assert_eq!(bench(facts).get(&PAIR, &record), Err(status::NO_RECORDS));
+    // Routes that use the first router only name no other.
+    let spared = across.router_ports(0, 0);
+    let routes = Routes::new(&across.subnets, |at| at.subnet != id(0) || spared.contains(&at.port));
+    let remote = Remote::of_routes(&across.subnets, &routes, id(0), raise(1, 4));
+    let paths = bench(across.facts_with(0, remote)).table(&PAIR, &record).unwrap();
+    assert_eq!(paths.len(), 2);
+}
+
+#[test]
+fn the_hop_limit_lets_a_packet_cross_as_many_routers_as_there_are() {
+    let across = Across::new(4, 1, &[&[0, 1], &[1, 2], &[2, 3]]);
+    let mut bench = bench(across.facts(0, raise(3, 8)));
+    let mut told = |far| {
+        let path = bench.get(&PAIR, &asked(across.gid(0, 0), across.gid(far, 0))).unwrap();
+        (path.hop_limit, path.packet_life_time)
+    };
+    assert_eq!([told(1), told(2), told(3)], [(2, 19), (3, 20), (4, 20)]);
+}
+
+#[test]
+fn a_path_is_reversible_where_an_answer_on_its_level_would_come_back() {
+    let across = two();
+    let record = asked(across.gid(0, 0), across.gid(1, 0));
+    let must = PathRecord { reversible: true, ..record.clone() };
+    // One crossing takes two layers one way, three there and back.
+    for (levels, comes_back) in [(Levels::KEEP, true), (raise(1, 4), false), (raise(2, 8), true)] {
+        let mut bench = bench(across.facts(0, levels));
+        assert_eq!(bench.get(&PAIR, &record).unwrap().reversible, comes_back, "{levels:?}");
+        let strictly = bench.get(&with([PathRecord::REVERSIBLE]), &must);
+        assert_eq!(strictly.map(|path| path.reversible), if comes_back { Ok(true) } else { Err(status::NO_RECORDS) });
+    }
+}
+
+#[test]
+fn a_path_sets_out_on_a_level_that_routers_can_raise_and_its_class_says_which() {
+    let across = two();
+    let mut bench = bench(across.facts(0, raise(1, 4)));
+    bench.sa.half_moved(Half::Upper);
+    let record = asked(across.gid(0, 2), across.gid(1, 2));
+    let mut sl = |sl| {
+        let asked = PathRecord { sl: Sl::masked(sl), ..record.clone() };
+        bench.get(&with([PathRecord::SL]), &asked).map(|path| (path.sl.get(), path.traffic_class))
+    };
+    assert_eq!([sl(8), sl(10), sl(14)], [Ok((8, 0)), Ok((10, 1)), Ok((14, 3))]);
+    assert_eq!([sl(9), sl(2)], [Err(status::NO_RECORDS); 2], "the upper layer; the other half");
+    let mut class = |traffic_class| {
+        let asked = PathRecord { traffic_class, flow_label: 0xABCDE, ..record.clone() };
+        let mask = with([PathRecord::TRAFFIC_CLASS, PathRecord::FLOW_LABEL]);
+        bench.get(&mask, &asked).map(|path| (path.sl.get(), path.traffic_class, path.flow_label))
+    };
+    assert_eq!([class(0), class(3), class(5)], [Ok((8, 0, 0xABCDE)), Ok((14, 3, 0xABCDE)), Ok((10, 5, 0xABCDE))]);
+    let both = PathRecord { traffic_class: 2, sl: Sl::masked(8), ..record };
+    let mask = with([PathRecord::TRAFFIC_CLASS, PathRecord::SL]);
+    assert_eq!(bench.get(&mask, &both), Err(status::NO_RECORDS), "they do not agree");
+}
+
+#[test]
+fn a_lid_may_say_which_router() {
+    let across = two();
+    let mut bench = bench(across.facts(0, raise(1, 4)));
+    let port = across.router_ports(1, 0)[1];
+    let lids = bench.lids(port, Half::Lower);
+    let mut by = |dlid| {
+        let record = PathRecord { dlid, ..asked(across.gid(0, 0), across.gid(1, 0)) };
+        bench.table(&with([PathRecord::DLID]), &record).map(|all| all.iter().map(|path| path.dlid).collect::<Vec<_>>())
+    };
+    assert_eq!(by(lids[1]).unwrap()[0], lids[1]);
+    assert!(by(lids[1]).unwrap().iter().all(|&dlid| dlid == lids[1]));
+    assert_eq!(by(Lid(lids[0].0 + 2)), Ok(vec![]), "of the retired half");
+    let host = across.subnets.fabric(id(0)).port(across.host(0, 3)).lid.unwrap();
+    assert_eq!(by(host), Err(status::REQUEST_INVALID), "no router");
+}
+
+#[test]
+fn prefix_routes_answer_as_opensm_does() {
+    let across = two();
+    let guid = |router, n: usize| across.subnets.fabric(id(0)).port(across.router_ports(router, 0)[n]).guid.unwrap().0;
+    let near = across.host(0, 5);
+    let host = across.subnets.fabric(id(0)).port(near).guid.unwrap().0;
+    let text = format!(
+        "fec0000000000002 {:x} # the first that fits decides\nfec0000000000002 *\nfec0000000000003 77\nfec0000000000003 *\n\
+         fec0000000000004 {host:x}\n* *\n",
+        guid(1, 1)
+    );
+    let routes = PrefixRoutes::read(text.as_bytes(), "routes").unwrap();
+    let mut bench = bench(across.facts_with(0, Remote::of_prefix_routes(&routes, Remote::OPENSM_HOP_LIMIT)));
+    let mut path = |prefix| {
+        let record = asked(across.gid(0, 0), Gid { prefix, guid: Guid(0x4711) });
+        bench.get(&PAIR, &record)
+    };
+    let named = path(0xFEC0_0000_0000_0002).unwrap();
+    let any = path(0xFEC0_0000_0000_0009).unwrap();
+    for path in [&named, &any] {
+        let told = (path.hop_limit, path.flow_label, path.traffic_class, path.packet_life_time, path.reversible);
+        assert_eq!(told, (255, 0, 0, 18, true));
+    }
+    assert_eq!(path(0xFEC0_0000_0000_0003), Err(status::NO_RECORDS), "the router is not there, and the search ends");
+    assert_eq!(path(0xFEC0_0000_0000_0004), Err(status::NO_RECORDS), "a host is no router");
+    let owner = |lid| bench.fabric().lid_owner(lid).unwrap();
+    assert_eq!(owner(named.dlid), across.router_ports(1, 0)[1]);
+    assert_eq!(owner(any.dlid), across.router_ports(1, 0)[0], "the lowest in its last byte");
+}
+
+#[test]
+fn a_rule_for_every_prefix_spreads_over_the_routers_that_it_names() {
+    let across = two();
+    let fabric = across.subnets.fabric(id(0));
+    let ports = [across.router_ports(0, 0)[0], across.router_ports(1, 0)[0]];
+    let guids = ports.map(|port| fabric.port(port).guid.unwrap());
+    let rule = |prefix, guids: &[Guid]| RemoteRule {
+        prefix,
+        routers: LeadingRouters::Ports(guids.to_vec()),
+        beyond: Beyond::Unknown { hop_limit: 64 },
+    };
+    let remote = Remote::new(vec![rule(Some(GidPrefix(0xFEC0_0000_0000_0002)), &guids[1..]), rule(None, &guids)]);
+    let mut bench = bench(across.facts_with(0, remote));
+    let mut owners = |prefix| {
+        let record = asked(across.gid(0, 0), Gid { prefix, guid: Guid(1) });
+        let paths = bench.table(&PAIR, &record).unwrap();
+        assert!(paths.iter().all(|path| path.hop_limit == 64));
+        paths.iter().map(|path| fabric.lid_owner(path.dlid).unwrap()).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(owners(0xFEC0_0000_0000_0002), BTreeSet::from([ports[1]]));
+    assert_eq!(owners(0x2001_0DB8_0000_0000), BTreeSet::from(ports));
+}

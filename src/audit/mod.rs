@@ -9,6 +9,7 @@
 //! files is not there. Lacks on purpose: multicast, port states, how packets share lanes (arbitration), the proof of a plan
 //! (`verify`).
 
+pub mod across;
 mod dependencies;
 mod explain;
 mod fate;

@@ -1,13 +1,15 @@
 //! `reconfig audit`: the routing of a subnet as it runs, judged; and the update from one routing to the next.
 
-use super::input::{read_dump, read_fabric};
+use super::choice::engine_names;
+use super::input::{Topologies, read_dump, read_fabric, read_topologies};
 use super::outcome::{Answer, Failure};
-use super::{Common, output};
+use super::{Common, across, output};
 use crate::audit::{self, Rules, Snapshot};
 use crate::fabric::difference::{Union, union};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Lid, Lmc};
 use crate::report::{self, AuditReport};
+use crate::routers::LevelsRule;
 use crate::tables::dump::{Lfts, PathSls, SlToVlDump, read_fdbs, read_lfts, read_path_sls, read_sl_to_vl};
 use anyhow::anyhow;
 use std::path::{Path, PathBuf};
@@ -21,17 +23,23 @@ the log flags -D 0x43; dump_fts asks the switches themselves. Without --path-sl 
 With tables of an update (--after-fdbs or --after-lfts) each of both routings is judged, and every mixture of their
 entries that an update in place can go through. What --after-sl2vl and --after-path-sl do not name stays as it was.
 
+A list of several subnets is routed by --engine, each subnet as `reconfig route` does it. Every path from host to host is
+followed, through each router that may be picked and by each LID, and all subnets with their routers are proved
+free of deadlock together.
+
 Examples:
   reconfig audit opensm-subnet.lst --fdbs opensm.fdbs
   reconfig audit fabric.ibnetdiscover --lfts dump_fts.out --sl2vl opensm-sl2vl.dump --path-sl paths --json
   reconfig audit before.lst --fdbs before.fdbs --after after.lst --after-fdbs after.fdbs --dot cycle.dot
+  reconfig audit two.subnets.yaml --engine up-down --router-sl keep
 
 Exit codes: 0 nothing was found; 1 something was, whatever it is; 2 wrong usage or unreadable input.")]
 pub(super) struct Arguments {
-    /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file with LIDs; `-` is standard input.
-    fabric: PathBuf,
+    /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file with LIDs, or a list of several subnets; `-` is standard
+    /// input.
+    pub(super) fabric: PathBuf,
     /// Forwarding tables as OpenSM's opensm.fdbs.
-    #[arg(long, value_name = "FILE", conflicts_with = "lfts", required_unless_present = "lfts")]
+    #[arg(long, value_name = "FILE", conflicts_with = "lfts", required_unless_present_any = ["lfts", "engine"])]
     fdbs: Option<PathBuf>,
     /// Forwarding tables as OpenSM's opensm-lfts.dump, or from dump_fts, dump_lfts.sh or ibroute.
     #[arg(long, value_name = "FILE")]
@@ -42,20 +50,41 @@ pub(super) struct Arguments {
     /// Service levels of paths: rows of source GUID, DLID and SL as ibdmchk takes them with -c, or a dump of path records.
     #[arg(long, value_name = "FILE")]
     path_sl: Option<PathBuf>,
-    /// Data VLs in operation; packets on higher lanes are discarded.
+    /// Data VLs in operation; packets on higher lanes are discarded. Several subnets have 8 where nothing is said.
     #[arg(long, value_name = "VLS", value_parser = clap::value_parser!(u8).range(1..=15))]
-    vls: Option<u8>,
-    /// The LID mask control of end ports, where the fabric's format does not tell (subnet.lst).
+    pub(super) vls: Option<u8>,
+    /// The LID mask control of end ports, where the fabric's format does not tell (subnet.lst); of several subnets, at least
+    /// that [default: what the engine needs].
     #[arg(long, value_name = "LMC", value_parser = clap::value_parser!(u8).range(0..=7))]
-    lmc: Option<u8>,
+    pub(super) lmc: Option<u8>,
     /// Count switches among those that send and are sent to.
     #[arg(long)]
-    switches: bool,
+    pub(super) switches: bool,
     /// Write the shortest credit loop as Graphviz.
     #[arg(long, value_name = "FILE")]
     dot: Option<PathBuf>,
     #[command(flatten)]
+    pub(super) several: Several,
+    #[command(flatten)]
     after: After,
+}
+
+/// How several subnets are routed.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Options for a list of several subnets")]
+pub(super) struct Several {
+    /// Who routes each subnet; `reconfig route --list` tells of each.
+    #[arg(long, value_name = "ENGINE", value_parser = engine_names(), conflicts_with_all = ["fdbs", "lfts", "sl2vl", "path_sl", "dot", "tables_after"])]
+    pub(super) engine: Option<String>,
+    /// Seed of random choices, for engines that make some.
+    #[arg(long, default_value_t = 0, requires = "engine")]
+    pub(super) seed: u64,
+    /// What routers do with the service level: raise (a layer higher at each) or keep.
+    #[arg(long, value_name = "RULE", default_value_t = LevelsRule::default(), requires = "engine")]
+    pub(super) router_sl: LevelsRule,
+    /// The hop limit that sources give.
+    #[arg(long, value_name = "LINKS", default_value_t = 64, requires = "engine")]
+    pub(super) hop_limit: u8,
 }
 
 /// What runs after an update.
@@ -81,6 +110,15 @@ struct After {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
+    if let Some(engine) = &arguments.several.engine {
+        return match read_topologies(&arguments.fabric)? {
+            Topologies::Several(subnets) => across::run(arguments, engine, &subnets, common),
+            Topologies::One(_) => {
+                let (file, fix) = (arguments.fabric.display(), "`reconfig route` routes and proves one fabric");
+                Err(Failure::input(anyhow!("--engine: {file} is one fabric, whose tables are to be named; {fix}")))
+            }
+        };
+    }
     let report = match arguments.after.has_tables() {
         false => arguments.audit()?,
         true => arguments.audit_update()?,

@@ -70,9 +70,9 @@ pub(super) struct FromArguments {
 }
 
 impl FromArguments {
-    /// Whether any table is named.
+    /// Whether any file is named.
     pub(super) fn is_given(&self) -> bool {
-        self.from_fdbs.is_some() || self.from_lfts.is_some()
+        self.from_fdbs.is_some() || self.from_lfts.is_some() || self.from_path_sl.is_some()
     }
 
     /// The tables named, read over the fabric that they run on; none where no file is named.

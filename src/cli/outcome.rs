@@ -45,6 +45,16 @@ impl Failure {
     pub(super) fn undone(error: impl Into<anyhow::Error>) -> Failure {
         Failure::Undone(error.into())
     }
+
+    /// The same, of one subnet of several.
+    pub(super) fn within(self, subnet: &str) -> Failure {
+        let within = |error: anyhow::Error| error.context(format!("subnet {subnet}"));
+        match self {
+            Failure::Input(error) => Failure::Input(within(error)),
+            Failure::Undone(error) => Failure::Undone(within(error)),
+            Failure::Unreadable(_) => self,
+        }
+    }
 }
 
 /// The exit code of a command; a failure is told on standard error.

@@ -66,8 +66,8 @@ pub(super) fn deliver(text: &str, file: Option<&Path>) -> Result<(), Failure> {
 pub(super) struct Batch {
     /// Beside its place, its place.
     staged: Vec<(PathBuf, PathBuf)>,
-    /// Made for them.
-    folder: Option<PathBuf>,
+    /// Made for them, each after the one that it is in.
+    folders: Vec<PathBuf>,
 }
 
 impl Batch {
@@ -77,7 +77,7 @@ impl Batch {
             fs::create_dir(folder)
                 .with_context(|| format!("cannot make the folder {}: nothing was written", folder.display()))
                 .map_err(Failure::undone)?;
-            self.folder = Some(folder.to_path_buf());
+            self.folders.push(folder.to_path_buf());
         }
         Ok(())
     }
@@ -117,7 +117,7 @@ impl Batch {
                 .map_err(Failure::undone)?;
             self.staged.pop();
         }
-        self.folder = None;
+        self.folders.clear();
         Ok(())
     }
 }
@@ -126,7 +126,7 @@ impl Drop for Batch {
     /// What is not in its place yet is in the way; what cannot be removed is in the way of nobody.
     fn drop(&mut self) {
         self.staged.iter().for_each(|(partial, _)| _ = fs::remove_file(partial));
-        self.folder.iter().for_each(|folder| _ = fs::remove_dir(folder));
+        self.folders.iter().rev().for_each(|folder| _ = fs::remove_dir(folder));
     }
 }
 

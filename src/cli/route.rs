@@ -1,9 +1,11 @@
 //! `reconfig route`: a fabric routed by an engine, proved, and written in the field's formats.
 
+mod several;
+
 use super::choice::{self, FromArguments};
 use super::element::find_node;
 use super::evidence::draw;
-use super::input::read_fabric;
+use super::input::{Topologies, read_topologies};
 use super::outcome::{Answer, Failure};
 use super::output::Batch;
 use super::{Common, output};
@@ -38,7 +40,7 @@ Examples:
 Exit codes: 0 proved; 1 refused; 2 wrong usage or unreadable input; 3 the engine cannot route this fabric, or a file cannot
 be written.")]
 pub(super) struct Arguments {
-    /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file; `-` is standard input.
+    /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file, or a list of several subnets; `-` is standard input.
     #[arg(required_unless_present = "list")]
     fabric: Option<PathBuf>,
     /// List the engines.
@@ -132,7 +134,7 @@ impl std::str::FromStr for LmcChoice {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Files to write")]
 struct Exports {
-    /// All of them, under their usual names, in this folder.
+    /// All of them, under their usual names, in this folder; those of several subnets in folders of their names in it.
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
     /// Forwarding tables for OpenSM's engine `file`, as opensm-lfts.dump.
@@ -167,10 +169,16 @@ struct Exports {
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let Some(file) = arguments.fabric.as_ref().filter(|_| !arguments.list) else { return list(common) };
-    let fabric = read_fabric(file)?;
-    let engine = arguments.engine(&fabric)?;
+    match read_topologies(file)? {
+        Topologies::One(fabric) => route_one(arguments, &fabric, common),
+        Topologies::Several(subnets) => several::run(arguments, &subnets, common),
+    }
+}
+
+fn route_one(arguments: &Arguments, fabric: &Fabric, common: Common) -> Result<Answer, Failure> {
+    let engine = arguments.engine(fabric)?;
     let start = Instant::now();
-    let routed = arguments.route(&fabric, &*engine)?;
+    let routed = arguments.route(fabric, &*engine)?;
     let routing_ns = start.elapsed().as_nanos() as u64;
     let start = Instant::now();
     let judged = routed.prove();

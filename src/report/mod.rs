@@ -1,6 +1,7 @@
 //! What people see of a run: one screen of text for each kind of result. Values in, text out; no logic, no I/O.
 
 mod accounting;
+mod across;
 mod adversary;
 mod audit;
 mod compare;
@@ -18,6 +19,7 @@ mod tables_json;
 mod worst;
 
 pub use accounting::accounting;
+pub use across::{AcrossReport, RoutesReport, SubnetFacts, SubnetRoute, across, routes};
 pub use audit::{AuditReport, Judged, TransitionReport, audit, cycle_dot};
 pub use compare::comparison;
 pub use lids::{LidCount, LidReport, PortNeed, lids};

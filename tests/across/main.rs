@@ -1,5 +1,7 @@
 //! Proof across subnets, held to an oracle that follows packets one by one from host to host.
 
+mod command;
 mod examples;
 mod oracle;
+mod paths;
 mod random;

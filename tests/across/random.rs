@@ -265,3 +265,20 @@ fn both_verdicts_are_met_by_random_draws() {
     println!("{sound} of {} draws are proved with kept levels", verdicts.len());
     assert!((3..=51).contains(&sound), "{verdicts:?}");
 }
+
+#[test]
+fn a_cycle_during_a_change_names_its_moment() {
+    let draw = Draw { seed: 3, subnets: 2, routers: 3, shape: Shape::Line, data_vls: 2 };
+    let drawn = drawn(&draw);
+    let (plans, scope) = (drawn.plans(1), scope());
+    let Err(AcrossRefusal::Deadlock(cycle)) = prove_across(&drawn.whole(&plans, &scope, Levels::KEEP)) else {
+        panic!("three routers and kept levels")
+    };
+    let text = cycle.to_string();
+    assert_eq!(cycle.moment.len(), 1, "{text}");
+    let moment = &cycle.moment[0];
+    assert!(
+        moment.subnet == "subnet-0" && text.contains(&format!(", with subnet-0 in wave {}", moment.wave)),
+        "{text}"
+    );
+}

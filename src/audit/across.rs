@@ -1,0 +1,391 @@
+//! Every path between hosts of several subnets, followed through switches and routers to its end.
+//!
+//! On entry a [`Question`]: forwarding tables of each subnet, the ways between subnets, and how routers pick levels. On return
+//! [`PathAudit`]: for every ordered pair of hosts, in one subnet or in two, every LID of every port on the way, and every router
+//! that a flow may pick, whether the packet arrives at the owner; counted by the number of routers crossed, with the longest
+//! path and what is wrong. A leg within a subnet depends only on the switch that it begins at and the LID, so each is
+//! followed once. Lacks on purpose: deadlock (`verify::across`), lanes and service levels within a subnet ([`super::audit`]).
+
+use crate::fabric::subnets::{SubnetPort, Subnets};
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Half, Lid, PortNum, SubnetId};
+use crate::routers::{Levels, Routes};
+use crate::tables::Lft;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// Findings told with their evidence.
+const SHOWN: usize = 10;
+
+/// How packets are routed in one subnet.
+#[derive(Clone, Debug)]
+pub struct SubnetRouting<'a> {
+    /// The fabric, LIDs assigned; indices are those of the subnet.
+    pub fabric: &'a Fabric,
+    /// Forwarding tables by node.
+    pub lfts: &'a [Arc<Lft>],
+    /// The halves whose LIDs are in use.
+    pub halves: Vec<Half>,
+}
+
+/// What is to be followed.
+#[derive(Clone, Debug)]
+pub struct Question<'a> {
+    /// The subnets.
+    pub subnets: &'a Subnets,
+    /// How each is routed, in the order of the subnets.
+    pub routings: Vec<SubnetRouting<'a>>,
+    /// The ways between them.
+    pub routes: &'a Routes,
+    /// How routers pick service levels.
+    pub levels: Levels,
+    /// The hop limit that sources give.
+    pub hop_limit: u8,
+}
+
+/// What was found of the paths.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct PathAudit {
+    /// Paths by routers crossed, from none on; numbers of crossings that no pair has are left out.
+    pub by_crossings: Vec<CrossingPaths>,
+    /// Ordered pairs between which no router leads at all.
+    pub apart: u64,
+    /// Pairs of which a path does not arrive, and those that are apart.
+    pub faulty_pairs: u64,
+    /// The first of them.
+    pub faults: Vec<PathFault>,
+}
+
+/// Pairs of hosts that are so many routers apart.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct CrossingPaths {
+    /// Routers on each path.
+    pub crossings: u8,
+    /// Ordered pairs of hosts.
+    pub pairs: u64,
+    /// Paths between them: each LID of each port on the way, each router that a flow may pick.
+    pub paths: u64,
+    /// Those that do not arrive.
+    pub lost: u64,
+    /// The most switches on a path that arrives.
+    pub longest: u32,
+}
+
+/// A pair of hosts that packets do not, or not on each path, get between.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct PathFault {
+    /// The host that sends, with its subnet.
+    pub source: String,
+    /// The host that is sent to.
+    pub destination: String,
+    /// What becomes of the packets.
+    pub why: Stray,
+}
+
+/// What becomes of a packet that does not arrive.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Stray {
+    /// No router leads to the destination's subnet.
+    NoRouter,
+    /// A switch has no route, or one to a port without a cable.
+    Hole {
+        /// The switch, with its subnet.
+        switch: String,
+        /// The LID.
+        lid: Lid,
+    },
+    /// Switches send it round.
+    Loop {
+        /// The subnet.
+        subnet: String,
+        /// The LID.
+        lid: Lid,
+    },
+    /// It comes to a port that does not own its LID.
+    Wrong {
+        /// The port, with its subnet.
+        port: String,
+        /// The LID.
+        lid: Lid,
+    },
+    /// More routers are on the way than its hop limit allows.
+    HopLimit,
+    /// More routers are on the way than there are layers of service levels for.
+    Layers,
+}
+
+impl fmt::Display for Stray {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stray::NoRouter => f.write_str("no router leads there"),
+            Stray::Hole { switch, lid } => write!(f, "{switch} has no route for LID {lid}"),
+            Stray::Loop { subnet, lid } => write!(f, "switches of {subnet} send LID {lid} round"),
+            Stray::Wrong { port, lid } => write!(f, "LID {lid} leads to {port}, which does not own it"),
+            Stray::HopLimit => f.write_str("the hop limit is below what its routers take"),
+            Stray::Layers => f.write_str("its routers are more than there are layers of service levels for"),
+        }
+    }
+}
+
+impl PathAudit {
+    /// Ordered pairs of hosts.
+    pub fn pairs(&self) -> u64 {
+        self.apart + self.by_crossings.iter().map(|found| found.pairs).sum::<u64>()
+    }
+
+    /// Whether every path arrives.
+    pub fn is_sound(&self) -> bool {
+        self.faulty_pairs == 0
+    }
+}
+
+/// Follows every path.
+///
+/// Panics where there are not as many routings as subnets.
+pub fn check_paths(question: &Question<'_>) -> PathAudit {
+    assert_eq!(question.routings.len(), question.subnets.len(), "a routing for each subnet");
+    let mut survey =
+        Survey { question, legs: BTreeMap::new(), found: BTreeMap::new(), apart: 0, faulty: 0, faults: Vec::new() };
+    let hosts: Vec<SubnetPort> = question.subnets.subnets().flat_map(|(subnet, _)| question.hosts(subnet)).collect();
+    for &destination in &hosts {
+        // What lies behind a router is the same for all who come by it.
+        let mut behind = BTreeMap::new();
+        for &source in hosts.iter().filter(|&&source| source != destination) {
+            survey.pair(source, destination, &mut behind);
+        }
+    }
+    PathAudit {
+        by_crossings: survey.found.into_values().collect(),
+        apart: survey.apart,
+        faulty_pairs: survey.faulty,
+        faults: survey.faults,
+    }
+}
+
+impl Question<'_> {
+    fn fabric(&self, subnet: SubnetId) -> &Fabric {
+        self.routings[subnet.index()].fabric
+    }
+
+    /// The hosts of a subnet that have a LID.
+    fn hosts(&self, subnet: SubnetId) -> impl Iterator<Item = SubnetPort> + '_ {
+        let has_lid = move |port: &PortId| self.fabric(subnet).port(*port).lid.is_some();
+        self.subnets.hosts(subnet).filter(has_lid).map(move |port| SubnetPort { subnet, port })
+    }
+
+    fn lids(&self, at: SubnetPort) -> Vec<Lid> {
+        let SubnetRouting { fabric, halves, .. } = &self.routings[at.subnet.index()];
+        halves.iter().flat_map(|&half| fabric.half_lids(at.port, half)).collect()
+    }
+
+    /// `subnet:name`.
+    fn named(&self, subnet: SubnetId, name: String) -> String {
+        format!("{}:{name}", self.subnets.subnet(subnet).name)
+    }
+}
+
+/// Where packets of one LID end that begin at a switch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fate {
+    /// At the owner, after so many switches.
+    Arrives(u32),
+    Hole(NodeId),
+    Loop,
+    Wrong(PortId),
+}
+
+/// Paths from somewhere to a destination.
+#[derive(Clone, Default)]
+struct Paths {
+    count: u64,
+    lost: u64,
+    longest: u32,
+    why: Option<Stray>,
+}
+
+impl Paths {
+    fn one() -> Paths {
+        Paths { count: 1, ..Paths::default() }
+    }
+
+    fn lost(count: u64, why: Stray) -> Paths {
+        Paths { count, lost: count, longest: 0, why: Some(why) }
+    }
+
+    fn add(&mut self, other: Paths) {
+        self.count += other.count;
+        self.lost += other.lost;
+        self.longest = self.longest.max(other.longest);
+        self.why = self.why.take().or(other.why);
+    }
+}
+
+struct Survey<'a> {
+    question: &'a Question<'a>,
+    /// By subnet and LID: where packets end, by node that they begin at.
+    legs: BTreeMap<(SubnetId, Lid), Vec<Option<Fate>>>,
+    found: BTreeMap<u8, CrossingPaths>,
+    apart: u64,
+    faulty: u64,
+    faults: Vec<PathFault>,
+}
+
+impl Survey<'_> {
+    fn pair(&mut self, source: SubnetPort, destination: SubnetPort, behind: &mut BTreeMap<usize, Paths>) {
+        let question = self.question;
+        let Some(crossings) = question.routes.crossings(source.subnet, destination.subnet) else {
+            self.apart += 1;
+            self.fault(source, destination, Stray::NoRouter);
+            return;
+        };
+        let within = [destination];
+        let first = question.routes.first(source.subnet, destination.subnet);
+        let targets = if source.subnet == destination.subnet { &within[..] } else { first };
+        let mut all = Paths::default();
+        for &target in targets {
+            let rest = self.behind(target, destination, behind);
+            all.add(self.leg(source, target, &rest));
+        }
+        if let Some(why) = question.forbids(crossings) {
+            all = Paths::lost(all.count, why);
+        }
+        let found = self.found.entry(crossings).or_insert(CrossingPaths { crossings, ..CrossingPaths::default() });
+        found.pairs += 1;
+        found.paths += all.count;
+        found.lost += all.lost;
+        found.longest = found.longest.max(all.longest);
+        if let Some(why) = all.why.filter(|_| all.lost > 0) {
+            self.fault(source, destination, why);
+        }
+    }
+
+    fn fault(&mut self, source: SubnetPort, destination: SubnetPort, why: Stray) {
+        self.faulty += 1;
+        if self.faults.len() < SHOWN {
+            let [source, destination] = [source, destination].map(|at| self.question.subnets.describe_port(at));
+            self.faults.push(PathFault { source, destination, why });
+        }
+    }
+
+    /// The paths on from a port that a leg ends at: one where it is the destination; else those of its router.
+    fn behind(&mut self, at: SubnetPort, destination: SubnetPort, known: &mut BTreeMap<usize, Paths>) -> Paths {
+        if at == destination {
+            return Paths::one();
+        }
+        let Some(router) = self.question.subnets.router_of(at) else { return Paths::lost(1, Stray::NoRouter) };
+        if let Some(paths) = known.get(&router) {
+            return paths.clone();
+        }
+        let mut all = Paths::default();
+        // Each way on is a crossing nearer, so this ends.
+        for onward in self.question.routes.onward(router, destination.subnet) {
+            let target = onward.to.unwrap_or(destination);
+            let rest = self.behind(target, destination, known);
+            all.add(self.leg(onward.out, target, &rest));
+        }
+        known.insert(router, all.clone());
+        all
+    }
+
+    /// The paths by each LID of `to`, and on.
+    fn leg(&mut self, from: SubnetPort, to: SubnetPort, rest: &Paths) -> Paths {
+        let mut all = Paths::default();
+        for lid in self.question.lids(to) {
+            let fate = self.fate(from, lid, to);
+            all.add(match fate {
+                Fate::Arrives(switches) => Paths { longest: reached(rest, switches), ..rest.clone() },
+                Fate::Hole(_) | Fate::Loop | Fate::Wrong(_) => {
+                    Paths::lost(rest.count, self.question.told(from.subnet, lid, fate))
+                }
+            });
+        }
+        all
+    }
+
+    fn fate(&mut self, from: SubnetPort, lid: Lid, to: SubnetPort) -> Fate {
+        let SubnetRouting { fabric, lfts, .. } = &self.question.routings[from.subnet.index()];
+        let Some(switch) = fabric.neighbour(from.port) else { return Fate::Hole(fabric.port(from.port).node) };
+        let fates = self.legs.entry((from.subnet, lid)).or_insert_with(|| vec![None; fabric.node_count()]);
+        follow(fabric, lfts, lid, to.port, switch, fates)
+    }
+}
+
+/// The longest path, with so many switches before it; 0 where none arrives.
+fn reached(rest: &Paths, switches: u32) -> u32 {
+    if rest.lost < rest.count { rest.longest + switches } else { 0 }
+}
+
+impl Question<'_> {
+    /// Why no packet crosses so many routers.
+    fn forbids(&self, crossings: u8) -> Option<Stray> {
+        if crossings >= self.hop_limit.max(1) && crossings > 0 {
+            return Some(Stray::HopLimit);
+        }
+        let raised = self.levels.layers() > 1 || self.levels.next(0, 0).is_none();
+        (raised && crossings >= self.levels.layers()).then_some(Stray::Layers)
+    }
+
+    fn told(&self, subnet: SubnetId, lid: Lid, fate: Fate) -> Stray {
+        let fabric = self.fabric(subnet);
+        match fate {
+            Fate::Hole(switch) => Stray::Hole { switch: self.named(subnet, fabric.describe_node(switch)), lid },
+            Fate::Wrong(port) => Stray::Wrong { port: self.named(subnet, fabric.describe_port(port)), lid },
+            Fate::Loop | Fate::Arrives(_) => Stray::Loop { subnet: self.subnets.subnet(subnet).name.clone(), lid },
+        }
+    }
+}
+
+/// Where packets of a LID end that begin at a switch; `fates` holds what is known by node, and learns all on the way.
+fn follow(
+    fabric: &Fabric,
+    lfts: &[Arc<Lft>],
+    lid: Lid,
+    owner: PortId,
+    start: NodeId,
+    fates: &mut [Option<Fate>],
+) -> Fate {
+    let mut way = Vec::new();
+    let mut at = start;
+    let end = loop {
+        if let Some(known) = fates[at.index()] {
+            break known;
+        }
+        // Until it is known better: who comes here again goes round.
+        fates[at.index()] = Some(Fate::Loop);
+        way.push(at);
+        match step(fabric, lfts, lid, at) {
+            Step::Switch(next) => at = next,
+            Step::End(port) if port == owner => break Fate::Arrives(0),
+            Step::End(port) => break Fate::Wrong(port),
+            Step::Nowhere => break Fate::Hole(at),
+        }
+    };
+    let mut fate = end;
+    for switch in way.into_iter().rev() {
+        if let Fate::Arrives(switches) = &mut fate {
+            *switches += 1;
+        }
+        fates[switch.index()] = Some(fate);
+    }
+    fate
+}
+
+enum Step {
+    Switch(NodeId),
+    End(PortId),
+    Nowhere,
+}
+
+fn step(fabric: &Fabric, lfts: &[Arc<Lft>], lid: Lid, at: NodeId) -> Step {
+    let Some(output) = lfts[at.index()].get(lid) else { return Step::Nowhere };
+    let Some(port) = fabric.port_at(at, output) else { return Step::Nowhere };
+    if output == PortNum::ZERO {
+        return Step::End(port);
+    }
+    let Some(peer) = fabric.peer(port) else { return Step::Nowhere };
+    let node = fabric.port(peer).node;
+    if fabric.node(node).is_switch() { Step::Switch(node) } else { Step::End(peer) }
+}

@@ -1,0 +1,79 @@
+//! `reconfig audit` of several subnets: each routed by an engine, every path followed, all proved together.
+
+use super::audit::Arguments;
+use super::outcome::{Answer, Failure};
+use super::{Common, choice, output};
+use crate::audit::across::{Question, SubnetRouting, check_paths};
+use crate::change::{self, LmcWish, RouteInput, Routed};
+use crate::fabric::subnets::{Subnet, Subnets};
+use crate::ids::Lmc;
+use crate::report::{self, AcrossReport};
+use crate::routers::{Levels, Routes};
+use crate::routing::Parameters;
+use crate::verify::Scope;
+use crate::verify::across::{AcrossRefusal, Part, Whole, prove_across};
+use anyhow::anyhow;
+
+/// Data VLs where nothing is said.
+const DATA_VLS: u8 = 8;
+
+/// Runs the command.
+pub(super) fn run(arguments: &Arguments, engine: &str, subnets: &Subnets, common: Common) -> Result<Answer, Failure> {
+    let routed = subnets.subnets().map(|(_, subnet)| arguments.route(engine, subnet));
+    let routed = routed.collect::<Result<Vec<Routed>, Failure>>()?;
+    let subnets = subnets.with_fabrics(routed.iter().map(|routed| routed.fabric.clone()).collect());
+    let report = judge(arguments, engine, &subnets, &routed)?;
+    if common.json {
+        output::print_json(&report)?;
+    } else {
+        output::print(&report::across(&report))?;
+    }
+    Ok(report.is_safe().into())
+}
+
+impl Arguments {
+    fn route(&self, engine: &str, subnet: &Subnet) -> Result<Routed, Failure> {
+        let parameters = Parameters { seed: self.several.seed, ..Parameters::default() };
+        let engine = change::engine_named(engine, &parameters).map_err(Failure::input)?;
+        let lmc = self.lmc.and_then(Lmc::new).map_or(LmcWish::Common, LmcWish::Least);
+        let data_vls = choice::data_vls(self.vls.unwrap_or(DATA_VLS))?;
+        let routed = change::route(RouteInput { fabric: &subnet.fabric, engine: &*engine, data_vls, lmc });
+        routed.map_err(|error| Failure::undone(error).within(&subnet.name))
+    }
+}
+
+fn judge(arguments: &Arguments, engine: &str, subnets: &Subnets, routed: &[Routed]) -> Result<AcrossReport, Failure> {
+    check_joined(arguments, subnets, routed)?;
+    let several = &arguments.several;
+    let routes = Routes::all(subnets);
+    let data_vls = routed.iter().map(|routed| routed.data_vls).min().unwrap_or(DATA_VLS);
+    let levels = Levels::new(several.router_sl, routes.most_crossings(), data_vls).map_err(Failure::input)?;
+    let scope = |routed: &Routed| Scope { switches: arguments.switches, ..Scope::of(&routed.halves()) };
+    let scopes: Vec<Scope> = routed.iter().map(scope).collect();
+    let own = || routed.iter().zip(&scopes);
+    let routings = own().map(|(Routed { fabric, tables, .. }, scope)| SubnetRouting {
+        fabric,
+        lfts: &tables.lfts,
+        halves: scope.halves.clone(),
+    });
+    let routings = routings.collect();
+    let paths = check_paths(&Question { subnets, routings, routes: &routes, levels, hop_limit: several.hop_limit });
+    let parts = own().map(|(Routed { fabric, tables, .. }, scope)| Part::Steady { fabric, tables, scope });
+    let whole = Whole { subnets, parts: parts.collect(), routes: vec![&routes], levels };
+    let proof = prove_across(&whole).map(|proof| proof.statistics());
+    let halves = scopes.iter().map(|scope| scope.halves.len()).min().unwrap_or(1);
+    Ok(AcrossReport::of(subnets, (engine.to_string(), data_vls, halves), levels, paths, proof))
+}
+
+/// There are routers, and each subnet's routing leaves every path open to everybody.
+fn check_joined(arguments: &Arguments, subnets: &Subnets, routed: &[Routed]) -> Result<(), Failure> {
+    if subnets.routers().is_empty() {
+        let file = arguments.fabric.display();
+        return Err(Failure::input(anyhow!("{file}: no router joins its subnets: audit each by itself")));
+    }
+    let layered = routed.iter().zip(subnets.subnets()).find(|(routed, _)| routed.function.path_layers().is_some());
+    layered.map_or(Ok(()), |(_, (_, subnet))| {
+        let subnet = subnet.name.clone();
+        Err(Failure::input(AcrossRefusal::PathLayers { subnet }))
+    })
+}

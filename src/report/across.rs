@@ -1,0 +1,186 @@
+//! What `reconfig audit` found of several subnets: JSON for programs, one screen for people.
+
+use super::quantity::count;
+use super::routing::{RouteReport, route};
+use super::screen::{line, number, show, table};
+use crate::audit::Verdict;
+use crate::audit::across::PathAudit;
+use crate::fabric::subnets::Subnets;
+use crate::ids::GidPrefix;
+use crate::routers::{Levels, LevelsRule};
+use crate::verify::across::{AcrossRefusal, AcrossStatistics};
+use serde::Serialize;
+
+/// What `reconfig audit` says of several subnets and the routers between them.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct AcrossReport {
+    /// `reconfig.audit-across/1`.
+    pub schema: &'static str,
+    /// Whether every path arrives and no deadlock is possible.
+    pub verdict: Verdict,
+    /// Who routed each subnet.
+    pub engine: String,
+    /// The subnets.
+    pub subnets: Vec<SubnetFacts>,
+    /// Routers that join them.
+    pub routers: usize,
+    /// What routers do with service levels.
+    pub router_sl: LevelsRule,
+    /// Layers of service levels; 1 where they are kept.
+    pub layers: u8,
+    /// Data VLs: the least of all subnets.
+    pub data_vls: u8,
+    /// LIDs of each half that are followed.
+    pub halves: usize,
+    /// What became of the paths.
+    pub paths: PathAudit,
+    /// What the proof covers, where there is one.
+    pub proof: Option<AcrossStatistics>,
+    /// Why there is none.
+    pub refusal: Option<AcrossRefusal>,
+}
+
+/// One subnet.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct SubnetFacts {
+    /// Its name.
+    pub name: String,
+    /// Its prefix.
+    pub prefix: GidPrefix,
+    /// Its switches.
+    pub switches: usize,
+    /// Ports of its hosts.
+    pub hosts: usize,
+}
+
+impl AcrossReport {
+    /// What was found; `facts` are engine, data VLs and halves.
+    pub fn of(
+        subnets: &Subnets,
+        (engine, data_vls, halves): (String, u8, usize),
+        levels: Levels,
+        paths: PathAudit,
+        proof: Result<AcrossStatistics, AcrossRefusal>,
+    ) -> AcrossReport {
+        let facts = subnets.subnets().map(|(id, subnet)| SubnetFacts {
+            name: subnet.name.clone(),
+            prefix: subnet.prefix,
+            switches: subnet.fabric.switches().count(),
+            hosts: subnets.hosts(id).count(),
+        });
+        AcrossReport {
+            schema: "reconfig.audit-across/1",
+            verdict: (paths.is_sound() && proof.is_ok()).into(),
+            engine,
+            subnets: facts.collect(),
+            routers: subnets.routers().len(),
+            router_sl: levels.rule(),
+            layers: levels.layers(),
+            data_vls,
+            halves,
+            paths,
+            proof: proof.as_ref().ok().copied(),
+            refusal: proof.err(),
+        }
+    }
+
+    /// Whether nothing was found.
+    pub fn is_safe(&self) -> bool {
+        self.verdict == Verdict::Safe
+    }
+}
+
+/// A report as text.
+pub fn across(report: &AcrossReport) -> String {
+    let mut text = String::new();
+    for (rank, subnet) in report.subnets.iter().enumerate() {
+        let title = if rank == 0 { "subnets " } else { "        " };
+        let SubnetFacts { name, prefix, switches, hosts } = subnet;
+        line(&mut text, format_args!("{title} {name}, prefix {prefix}: {switches} switches, {hosts} hosts"));
+    }
+    let AcrossReport { routers, engine, data_vls, halves, .. } = report;
+    let each = if *halves == 1 { "the lower half" } else { "both halves" };
+    line(&mut text, format_args!("routers  {routers}"));
+    line(&mut text, format_args!("routed   {engine} on {data_vls} data VLs; LIDs of {each} are followed\n"));
+    paths(&mut text, &report.paths);
+    match report.router_sl {
+        LevelsRule::Keep => line(&mut text, format_args!("levels   kept at routers")),
+        LevelsRule::Raise => {
+            line(&mut text, format_args!("levels   raised by a layer at each router: {} layers", report.layers));
+        }
+    }
+    proof(&mut text, report);
+    let verdict = match report.verdict {
+        Verdict::Safe => "safe: every path arrives, and no deadlock is possible, within subnets or across",
+        Verdict::Unsafe => "UNSAFE",
+    };
+    line(&mut text, format_args!("{verdict}"));
+    text
+}
+
+/// What `reconfig route` says of several subnets.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct RoutesReport {
+    /// `reconfig.routes/1`.
+    pub schema: &'static str,
+    /// Whether each routing was proved by itself.
+    pub safe: bool,
+    /// Each subnet.
+    pub subnets: Vec<SubnetRoute>,
+}
+
+/// One subnet, routed.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SubnetRoute {
+    /// Its name.
+    pub subnet: String,
+    /// As of one fabric.
+    #[serde(flatten)]
+    pub report: RouteReport,
+}
+
+impl RoutesReport {
+    /// For these subnets.
+    pub fn of(subnets: Vec<SubnetRoute>) -> RoutesReport {
+        RoutesReport { schema: "reconfig.routes/1", safe: subnets.iter().all(|route| route.report.safe), subnets }
+    }
+}
+
+/// A report as text.
+pub fn routes(report: &RoutesReport) -> String {
+    let told = |own: &SubnetRoute| format!("subnet {}\n\n{}\n", own.subnet, route(&own.report));
+    let mut text: String = report.subnets.iter().map(told).collect();
+    line(&mut text, format_args!("each subnet was judged by itself: `reconfig audit` judges them with their routers"));
+    text
+}
+
+fn paths(text: &mut String, found: &PathAudit) {
+    let mut rows = table();
+    rows.set_header(["routers", "pairs of hosts", "paths", "lost", "most switches"].map(number));
+    for own in &found.by_crossings {
+        let numbers = [own.crossings.into(), own.pairs, own.paths, own.lost, own.longest.into()];
+        rows.add_row(numbers.map(|value| number(count(value))));
+    }
+    show(text, &rows);
+    if found.is_sound() {
+        line(text, format_args!("paths    all arrive: {} ordered pairs", count(found.pairs())));
+        return;
+    }
+    let (faulty, pairs) = (count(found.faulty_pairs), count(found.pairs()));
+    line(text, format_args!("paths    LOST: of {faulty} pairs of {pairs}"));
+    for fault in &found.faults {
+        line(text, format_args!("         {} → {}: {}", fault.source, fault.destination, fault.why));
+    }
+}
+
+fn proof(text: &mut String, report: &AcrossReport) {
+    if let Some(AcrossStatistics { lanes, dependencies, couplings, .. }) = report.proof {
+        let [lanes, dependencies, couplings] = [lanes, dependencies, couplings].map(|value| count(value as u64));
+        let what = format!("{lanes} lanes, {dependencies} dependencies in subnets, {couplings} through routers");
+        line(text, format_args!("deadlock none is possible: {what}, no cycle"));
+    }
+    if let Some(refusal) = &report.refusal {
+        let told = refusal.to_string().replace('\n', "\n         ");
+        line(text, format_args!("deadlock NOT EXCLUDED: {told}"));
+    }
+}

@@ -1,0 +1,93 @@
+//! `reconfig audit` of a list of subnets.
+
+use serde_json::Value;
+use std::process::{Command, Output};
+
+const CYCLE: &str = "fixtures/subnets/router-cycle.subnets.yaml";
+
+fn audit(arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
+    command.arg("audit").args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).env_remove("RECONFIG_LOG");
+    let Output { status, stdout, stderr } = command.output().expect("the binary runs");
+    (status.code(), String::from_utf8([stdout, stderr].concat()).expect("UTF-8"))
+}
+
+fn says(arguments: &[&str], code: i32, parts: &[&str]) {
+    let (found, text) = audit(arguments);
+    assert_eq!(found, Some(code), "{text}");
+    parts.iter().for_each(|part| assert!(text.contains(part), "`{part}` is missing:\n{text}"));
+}
+
+#[test]
+fn kept_levels_are_unsafe_and_raised_ones_safe() {
+    let base = [CYCLE, "--engine", "up-down", "--vls", "4", "--router-sl"];
+    let both = |rule| [&base[..], &[rule]].concat();
+    let paths = "paths    all arrive: 240 ordered pairs";
+    let cycle = "deadlock NOT EXCLUDED: 6 lanes can wait for each other in a cycle that leads 2 times through routers";
+    says(
+        &both("keep"),
+        1,
+        &[paths, "levels   kept at routers", cycle, "router \"router-2\": in from subnet-0", "UNSAFE"],
+    );
+    says(
+        &both("raise"),
+        0,
+        &[paths, "raised by a layer at each router: 2 layers", "no cycle", "safe: every path arrives"],
+    );
+}
+
+#[test]
+fn the_object_says_the_same() {
+    let base = [CYCLE, "--engine", "up-down", "--vls", "4", "--json"];
+    let object = |more: &[&str]| -> Value {
+        let (_, text) = audit(&[&base[..], more].concat());
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    };
+    let safe = object(&[]);
+    assert_eq!((&safe["schema"], &safe["verdict"]), (&"reconfig.audit-across/1".into(), &"safe".into()));
+    assert_eq!((&safe["refusal"], &safe["layers"]), (&Value::Null, &2.into()));
+    assert_eq!(safe["paths"]["by_crossings"][1]["crossings"], 1);
+    let refused = object(&["--router-sl", "keep"]);
+    assert_eq!((&refused["verdict"], &refused["refusal"]["kind"]), (&"unsafe".into(), &"deadlock".into()));
+    assert_eq!(refused["refusal"]["evidence"]["links"].as_array().map(Vec::len), Some(6));
+}
+
+#[test]
+fn what_cannot_be_audited_is_refused() {
+    says(&[CYCLE, "--engine", "up-down", "--vls", "2"], 2, &["2 layers", "more data VLs"]);
+    says(&["fixtures/subnets/two-subnets.subnets.yaml", "--engine", "dfsssp"], 2, &["subnet-0", "such as up-down"]);
+    says(&["fixtures/topologies/ring-8.ibnetdiscover", "--engine", "up-down"], 2, &["is one fabric"]);
+    says(&[CYCLE, "--fdbs", "none"], 2, &["lists several subnets"]);
+    says(
+        &[CYCLE, "--engine", "up-down", "--hop-limit", "1"],
+        1,
+        &["LOST", "the hop limit is below what its routers take"],
+    );
+}
+
+#[test]
+fn several_subnets_are_routed_into_folders_of_their_names() {
+    let desk = tempfile::tempdir().expect("a folder");
+    let out = desk.path().join("routed");
+    let folder = out.to_str().expect("UTF-8");
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
+        command.arg("route").arg(CYCLE).args(arguments).current_dir(env!("CARGO_MANIFEST_DIR"));
+        let Output { status, stdout, stderr } = command.env_remove("RECONFIG_LOG").output().expect("the binary runs");
+        (status.code(), String::from_utf8([stdout, stderr].concat()).expect("UTF-8"))
+    };
+    let (code, text) = run(&["-o", folder]);
+    assert!(code == Some(0) && text.contains("subnet subnet-0") && text.contains("subnet subnet-1"), "{text}");
+    for file in ["opensm-lfts.dump", "fabric.json"] {
+        let texts = ["subnet-0", "subnet-1"].map(|name| std::fs::read_to_string(out.join(name).join(file)));
+        let [first, second] = texts.map(|text| text.expect("written"));
+        assert_ne!(first, second, "{file}");
+    }
+    for (asked, words) in [(&["--root", "switch-0"][..], "a root"), (&["--lfts", "x"], "a file by its name")] {
+        let (code, text) = run(asked);
+        assert!(code == Some(2) && text.contains(words), "{text}");
+    }
+    let object: Value = serde_json::from_str(&run(&["--json"]).1).expect("JSON");
+    assert_eq!((&object["safe"], &object["subnets"][1]["subnet"]), (&true.into(), &"subnet-1".into()));
+    assert_eq!(object["subnets"][1]["engine"], "up-down");
+}

@@ -38,7 +38,7 @@ impl Grh {
     /// The header of a packet that takes a path, `payload_length` bytes behind it; none where the path stays within the subnet
     /// (HopLimit 0 or 1), which takes no such header.
     pub fn along(path: &PathRecord, payload_length: u16) -> Option<Grh> {
-        (path.hop_limit > 1).then(|| Grh {
+        (path.hop_limit > 1).then_some(Grh {
             version: Grh::VERSION,
             traffic_class: path.traffic_class,
             flow_label: path.flow_label,

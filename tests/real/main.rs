@@ -4,8 +4,13 @@
 //! other, `judges` asks whether the routing is free of deadlock.
 #![allow(dead_code)] // The plumbing is shared with an example, which needs other parts of it.
 
+#[path = "../across/mod.rs"]
+mod across;
 mod agree;
 mod brings_up;
+#[path = "../changes/mod.rs"]
+mod changes;
+mod elsewhere;
 mod fabrics;
 mod file_engine;
 mod judges;

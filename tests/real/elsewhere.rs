@@ -1,0 +1,75 @@
+//! Paths to other subnets: a real manager with a file of prefix routes, a real tool that asks, before and after a change.
+
+use super::across::{Across, id};
+use super::installed;
+use super::sm::{COMPLETED, Sm};
+use super::subnet::Subnet;
+use super::told::{Fields, records};
+use reconfig::fabric::format::{Format, write};
+use reconfig::ids::{Half, Lid, Sl};
+use reconfig::wire::Gid;
+
+/// What `saquery PR` tells of the path between two GIDs.
+fn path(subnet: &Subnet, from: Gid, to: Gid) -> Fields {
+    let [from, to] = [from, to].map(|gid| gid.to_string());
+    let told = subnet.tool(&["saquery", "PR", "--sgid", &from, "--dgid", &to]);
+    let paths = records(&told, "PathRecord dump:");
+    assert_eq!(paths.len(), 1, "{from} to {to}: {told}");
+    Fields::read(paths[0])
+}
+
+fn level(path: &Fields) -> Sl {
+    Sl::new(path.number("sl") as u8).expect("a service level below 16")
+}
+
+#[test]
+fn a_change_moves_paths_to_other_subnets_to_the_routers_other_lids() {
+    if !installed() {
+        return;
+    }
+    let across = Across::new(2, 1, &[&[0, 1], &[0, 1]]);
+    let fabric = across.subnets.fabric(id(0));
+    let router = fabric.port(across.router_ports(1, 0)[0]).guid.expect("routers have one");
+    let mut subnet = Subnet::serve(&write(fabric, Format::IbsimNet).expect("an ibsim net"));
+    let routes = subnet.folder().join("prefix-routes.conf");
+    std::fs::write(&routes, format!("fec0000000000002 {router} # the second router\n")).expect("a writable folder");
+    let routes = routes.display().to_string();
+    let options = ["--subnet-prefix", "fec0000000000001", "--prefix-routes", &routes];
+    let manager = Sm::bring_up(&subnet, "s0-host-0", &options);
+    subnet.tools_at("s0-host-1");
+    let (here, there) = (across.gid(0, 1), across.gid(1, 4));
+    let to_router = Gid { guid: router, ..here };
+    let seen = [Half::Lower, Half::Upper].map(|half| {
+        if half == Half::Upper {
+            let ended = manager.ask(&subnet, "change", &["--remove-link", "s0-sw-0:1", "--planned"]);
+            assert_eq!(ended.code, Some(0), "{}{}", ended.output, ended.errors);
+            manager.wait(&subnet, COMPLETED, 1);
+        }
+        let (far, near) = (path(&subnet, here, there), path(&subnet, here, to_router));
+        assert_eq!((far.lid("dlid"), level(&far)), (near.lid("dlid"), level(&near)));
+        assert_eq!(Half::of_sl(level(&far)), half);
+        assert_eq!((far.text("sgid"), far.text("dgid")), (&*here.to_string(), &*there.to_string()));
+        assert_eq!((far.number("hop_flow_raw") & 0xFF, near.number("hop_flow_raw")), (255, 0));
+        far.lid("dlid")
+    });
+    assert_eq!(seen[1], Lid(seen[0].0 + 1), "the other half of its two LIDs");
+    let nowhere = Gid { prefix: 0xFEC0_0000_0000_0003, ..there };
+    let ended = subnet.run(&["saquery", "PR", "--sgid", &here.to_string(), "--dgid", &nowhere.to_string()]);
+    assert!(!ended.output.contains("PathRecord dump:"), "{}", ended.output);
+}
+
+#[test]
+fn a_file_that_is_not_understood_is_told_before_anything_is_done() {
+    if !installed() {
+        return;
+    }
+    let across = Across::new(2, 1, &[&[0, 1]]);
+    let net = write(across.subnets.fabric(id(0)), Format::IbsimNet).expect("an ibsim net");
+    let subnet = Subnet::serve(&net);
+    let routes = subnet.folder().join("prefix-routes.conf");
+    std::fs::write(&routes, "fec0000000000002 router-0\n").expect("a writable folder");
+    let program = super::reconfig().display().to_string();
+    let ended = subnet.run(&[&program, "sm", "--once", "--prefix-routes", &routes.display().to_string()]);
+    assert_eq!(ended.code, Some(2), "{}", ended.how);
+    assert!(ended.errors.contains("prefix-routes.conf:1:18"), "{}", ended.errors);
+}

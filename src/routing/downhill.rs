@@ -75,7 +75,7 @@ impl Downhill {
         self.hops[row]
     }
 
-    /// The lightest way from every row, out of those that no earlier path took where there are such: `next` gets its first
+    /// The lightest way from every row, out of those that no earlier path took, or else that was longest not taken: `next` gets its first
     /// channel, [`NONE`] at the target and where no way leads. Among equals the channel with the lowest number. The ways
     /// become those of the next path of `earlier`.
     pub fn lightest(
@@ -90,14 +90,14 @@ impl Downhill {
         let mut start = 0;
         self.cost[self.order[0] as usize] = 0;
         for (&row, &end) in self.order.iter().zip(&self.ends).skip(1) {
-            let mut best = (true, u64::MAX, NONE);
+            let mut best = (u32::MAX, u64::MAX, NONE);
             for &channel in &self.choices[start..end as usize] {
                 let beyond = match reckoning {
                     Reckoning::FirstChannel => 0,
                     Reckoning::WholeWay => self.cost[net.channel(channel).to as usize],
                 };
-                let known = earlier.has(row as usize, channel, net.channel(channel).to as usize);
-                best = best.min((known, weight[channel as usize] + beyond, channel));
+                let last = earlier.last(row as usize, channel, net.channel(channel).to as usize);
+                best = best.min((last, weight[channel as usize] + beyond, channel));
             }
             let (_, cost, channel) = best;
             (self.cost[row as usize], next[row as usize]) = (cost, channel);

@@ -30,16 +30,17 @@ impl Earlier {
         }
     }
 
-    /// Whether an earlier path leads from `row` as this one would by `channel` to `beyond`, which is settled.
-    pub fn has(&self, row: usize, channel: u32, beyond: usize) -> bool {
-        self.first(row, channel, beyond).is_some()
+    /// When an earlier path led last from `row` as this one would by `channel` to `beyond`, which is settled: one more than
+    /// its number, 0 where none did. Who takes the least of these goes through all ways before any comes again, and in turn.
+    pub fn last(&self, row: usize, channel: u32, beyond: usize) -> u32 {
+        self.like(row, channel, beyond).next_back().map_or(0, |path| path as u32 + 1)
     }
 
     /// Settles a row of the path in hand.
     pub fn settle(&mut self, row: usize, channel: u32, beyond: usize) {
         if let Some(start) = self.start() {
-            let way = self.first(row, channel, beyond).unwrap_or((start / self.rows) as u32);
-            self.ways[start + row] = (channel, way);
+            let first = self.like(row, channel, beyond).next();
+            self.ways[start + row] = (channel, first.unwrap_or(start / self.rows) as u32);
         }
     }
 
@@ -48,13 +49,13 @@ impl Earlier {
         self.ways.len().checked_sub(self.rows)
     }
 
-    /// The number of the first path that leads so.
-    fn first(&self, row: usize, channel: u32, beyond: usize) -> Option<u32> {
-        let start = self.start()?;
-        let (before, now) = self.ways.split_at(start);
-        let follows = now[beyond].1;
-        let same = |path: &&[(u32, u32)]| path[row].0 == channel && path[beyond].1 == follows;
-        before.chunks_exact(self.rows).find(same).map(|path| path[row].1)
+    /// The numbers of the earlier paths that lead so.
+    fn like(&self, row: usize, channel: u32, beyond: usize) -> impl DoubleEndedIterator<Item = usize> + '_ {
+        let (before, now) = self.ways.split_at(self.start().unwrap_or(0));
+        let follows = now.get(beyond).map(|&(_, way)| way);
+        let paths = before.chunks_exact(self.rows.max(1)).enumerate();
+        let same = move |path: &[(u32, u32)]| path[row].0 == channel && Some(path[beyond].1) == follows;
+        paths.filter(move |(_, path)| same(path)).map(|(number, _)| number)
     }
 }
 
@@ -69,21 +70,21 @@ mod tests {
         earlier.begin();
         let mut route = |one, two| {
             earlier.next_path();
-            let known = (earlier.has(1, one, 0), {
+            let known = (earlier.last(1, one, 0), {
                 earlier.settle(1, one, 0);
-                earlier.has(2, two, 1)
+                earlier.last(2, two, 1)
             });
             earlier.settle(2, two, 1);
             known
         };
-        assert_eq!(route(6, 4), (false, false));
-        assert_eq!(route(7, 4), (false, false), "the same channel, and another way beyond");
-        assert_eq!(route(6, 5), (true, false));
-        assert_eq!(route(7, 4), (true, true));
+        assert_eq!(route(6, 4), (0, 0));
+        assert_eq!(route(7, 4), (0, 0), "the same channel, and another way beyond");
+        assert_eq!(route(6, 5), (1, 0));
+        assert_eq!(route(7, 4), (2, 2));
         let mut alone = Earlier::new(3, 1);
         alone.begin();
         alone.next_path();
         alone.settle(1, 6, 0);
-        assert!(!alone.has(1, 6, 0), "a single path keeps nothing");
+        assert_eq!(alone.last(1, 6, 0), 0, "a single path keeps nothing");
     }
 }

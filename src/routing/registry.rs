@@ -2,12 +2,12 @@
 
 use super::legal::TurnModel;
 use super::{
-    Dfsssp, Engine, FatTree, FullyExplicit, LTurn, Lash, MinHop, Nue, PathEngine, PathSelection, RouteError,
-    ShortestWidest, Smart, UpDown, UpDownBalanced, UpDownRandom,
+    Dfsssp, Engine, FatTree, FullyExplicit, LTurn, Lash, MinHop, MultipleRoots, Nue, PathEngine, PathSelection,
+    RouteError, ShortestWidest, Smart, UpDown, UpDownBalanced, UpDownRandom,
 };
 use super::{
-    dfsssp, fat_tree, fully_explicit, l_turn, lash, min_hop, nue, path_selection, shortest_widest, smart, up_down,
-    up_down_paths,
+    dfsssp, fat_tree, fully_explicit, l_turn, lash, min_hop, multiple_roots, nue, path_selection, shortest_widest,
+    smart, up_down, up_down_paths,
 };
 use crate::fabric::NodeId;
 
@@ -78,6 +78,13 @@ pub const ENGINES: &[EngineEntry] = &[
         safe: true,
         rooted: true,
         make: |parameters| by_path(UpDownBalanced { root: parameters.root }),
+    },
+    EngineEntry {
+        name: multiple_roots::NAME,
+        about: "up*/down* with a root for each layer, LIDs of a port by different ones (after Lysne, Skeie 2001)",
+        safe: true,
+        rooted: true,
+        make: |parameters| by_destination(MultipleRoots { root: parameters.root }),
     },
     EngineEntry {
         name: fully_explicit::NAME,

@@ -1,6 +1,7 @@
 //! How equal choices share the load: of the ports that serve a destination equally well, one by which no earlier path to it
-//! went the same way all along, where there is such; of these the one that an earlier path used least, then the one of the neighbour that earlier paths used least, then the one that the fewest end ports are
-//! routed through so far, by the path in hand and by all, then the lowest number.
+//! went the same way all along, or else that went it longest ago; of these the one that an earlier path used least, then the
+//! one of the neighbour that earlier paths used least, then the one that the fewest end ports are routed through so far, by
+//! the path in hand and by all, then the lowest number.
 
 use super::earlier::Earlier;
 use super::switch_graph::SwitchGraph;
@@ -60,13 +61,13 @@ impl Spread {
             |port: PortNum| taken.iter().filter(|earlier| led_to[earlier.index()] == led_to[port.index()]).count();
         // The port that delivers leads to no switch.
         let beyond = |port: PortNum| Some(led_to[port.index()] as usize).filter(|&next| next != NOWHERE as usize);
-        let known = |port: PortNum| beyond(port).is_some_and(|next| self.earlier.has(row, port.0.into(), next));
+        let last = |port: PortNum| beyond(port).map_or(0, |next| self.earlier.last(row, port.0.into(), next));
         let (paths, all) = (self.loads.len() as u32 - 1, &self.loads[0][row]);
         let own = |port: PortNum| self.loads.get(path + 1).map_or(0, |class| paths * class[row][port.index()]);
         let best = choices
             .iter()
             .copied()
-            .min_by_key(|&port| (known(port), uses(port), visits(port), all[port.index()] + own(port), port))?;
+            .min_by_key(|&port| (last(port), uses(port), visits(port), all[port.index()] + own(port), port))?;
         if let Some(next) = beyond(best) {
             self.earlier.settle(row, best.0.into(), next);
         }

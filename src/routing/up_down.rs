@@ -34,25 +34,40 @@ impl Engine for UpDown {
         Connectivity::of(fabric).check(NAME, fabric, demand)?;
         let graph = SwitchGraph::of(fabric);
         let mut function = RoutingFunction::new(fabric, NAME, demand.destinations.clone(), demand.paths);
-        let Some(root) = self.root_row(fabric, &graph, demand)? else { return Ok(function) };
-        let ranking = Ranking::of(&graph, root);
-        let reached = |&&port: &&PortId| graph.delivery(fabric, port).is_some_and(|(row, _)| ranking.rank[row] != FAR);
-        if let Some(&apart) = demand.destinations.iter().find(|port| !reached(port)) {
-            let (root, port) = (fabric.describe_node(graph.node(root)), fabric.describe_port(apart));
-            return Err(RouteError::RootApart { engine: NAME, root, port });
-        }
+        let Some(root) = first_root(NAME, self.root, fabric, &graph, demand)? else { return Ok(function) };
+        let rankings = [Ranking::of(&graph, root)];
+        check_reach(NAME, fabric, &graph, &rankings[0], demand)?;
         function.set_root(graph.node(root));
-        fill(fabric, &graph, &ranking, &mut function);
+        fill(fabric, &graph, &rankings, &mut function);
         Ok(function)
     }
 }
 
-impl UpDown {
-    fn root_row(&self, fabric: &Fabric, graph: &SwitchGraph, demand: &Demand) -> Result<Option<usize>, RouteError> {
-        let Some(given) = self.root else { return Ok(best_root(graph, &bearers(fabric, graph, &demand.destinations))) };
-        let absent = || RouteError::RootAbsent { engine: NAME, root: fabric.describe_node(given) };
-        graph.row_of(given).map(Some).ok_or_else(absent)
-    }
+/// The root given, or else the best one among all; none without switches.
+pub(super) fn first_root(
+    engine: &'static str,
+    given: Option<NodeId>,
+    fabric: &Fabric,
+    graph: &SwitchGraph,
+    demand: &Demand,
+) -> Result<Option<usize>, RouteError> {
+    let Some(given) = given else { return Ok(best_root(graph, &bearers(fabric, graph, &demand.destinations))) };
+    let absent = || RouteError::RootAbsent { engine, root: fabric.describe_node(given) };
+    graph.row_of(given).map(Some).ok_or_else(absent)
+}
+
+/// An error where the root does not reach all that is demanded.
+pub(super) fn check_reach(
+    engine: &'static str,
+    fabric: &Fabric,
+    graph: &SwitchGraph,
+    ranking: &Ranking,
+    demand: &Demand,
+) -> Result<(), RouteError> {
+    let reached = |&&port: &&PortId| graph.delivery(fabric, port).is_some_and(|(row, _)| ranking.rank[row] != FAR);
+    let Some(&apart) = demand.destinations.iter().find(|port| !reached(port)) else { return Ok(()) };
+    let (root, port) = (fabric.describe_node(graph.node(ranking.order[0])), fabric.describe_port(apart));
+    Err(RouteError::RootApart { engine, root, port })
 }
 
 /// The root that up*/down* takes by itself: of smallest eccentricity to the switches that bear end ports (those that it
@@ -70,11 +85,42 @@ pub(super) fn root_among(fabric: &Fabric, ports: &[PortId]) -> Option<NodeId> {
 
 fn best_root(graph: &SwitchGraph, bearers: &[usize]) -> Option<usize> {
     (0..graph.len()).min_by_key(|&row| {
-        let hops = graph.distances(row);
-        let unreached = bearers.iter().filter(|&&bearer| hops[bearer] == FAR).count();
-        let eccentricity = bearers.iter().map(|&bearer| hops[bearer]).filter(|&hops| hops != FAR).max();
+        let (unreached, eccentricity) = eccentricity(&graph.distances(row), bearers);
         (unreached, eccentricity, Reverse(graph.cables(row)), graph.guid(row))
     })
+}
+
+/// How many of the switches that bear ports are out of reach, and how far the farthest of the others is.
+fn eccentricity(hops: &[u32], bearers: &[usize]) -> (usize, Option<u32>) {
+    let unreached = bearers.iter().filter(|&&bearer| hops[bearer] == FAR).count();
+    (unreached, bearers.iter().map(|&bearer| hops[bearer]).filter(|&hops| hops != FAR).max())
+}
+
+/// `first`, and more roots, `count` in all or as many as will serve: each time the switch of smallest eccentricity, of those
+/// the one farthest from all roots so far, then as [`choose_root`] does. Where `first` bears no end ports, as in a fat tree,
+/// those that do will not: ways over them are longer.
+pub(super) fn several_roots(
+    fabric: &Fabric,
+    graph: &SwitchGraph,
+    demand: &Demand,
+    (first, count): (usize, usize),
+) -> Vec<usize> {
+    let bearers = bearers(fabric, graph, &demand.destinations);
+    let distances: Vec<Vec<u32>> = (0..graph.len()).map(|row| graph.distances(row)).collect();
+    let serves = |row: usize| bearers.contains(&first) || !bearers.contains(&row);
+    let others = (0..graph.len()).filter(|&row| row != first && distances[first][row] != FAR && serves(row));
+    let mut others: Vec<(Option<u32>, usize)> =
+        others.map(|row| (eccentricity(&distances[row], &bearers).1, row)).collect();
+    let mut roots = vec![first];
+    while roots.len() < count {
+        let next = others.iter().enumerate().min_by_key(|&(_, &(eccentricity, row))| {
+            let nearest = roots.iter().map(|&root| distances[root][row]).min();
+            (eccentricity, Reverse(nearest), Reverse(graph.cables(row)), graph.guid(row))
+        });
+        let Some((at, _)) = next else { break };
+        roots.push(others.remove(at).1);
+    }
+    roots
 }
 
 /// The switches that end ports among `ports` hang on; where there is none, the switches among them.
@@ -89,7 +135,7 @@ fn bearers(fabric: &Fabric, graph: &SwitchGraph, ports: &[PortId]) -> Vec<usize>
 }
 
 /// The direction of every link: up leads to the switch of lower rank.
-struct Ranking {
+pub(super) struct Ranking {
     /// By row, [`FAR`] where the root does not reach.
     rank: Vec<u32>,
     /// Rows by rising rank.
@@ -97,7 +143,7 @@ struct Ranking {
 }
 
 impl Ranking {
-    fn of(graph: &SwitchGraph, root: usize) -> Ranking {
+    pub fn of(graph: &SwitchGraph, root: usize) -> Ranking {
         let level = graph.distances(root);
         let mut order: Vec<usize> = (0..graph.len()).filter(|&row| level[row] != FAR).collect();
         order.sort_unstable_by_key(|&row| (level[row], graph.guid(row)));
@@ -165,43 +211,84 @@ impl<'a> Towards<'a> {
     }
 }
 
-fn fill(fabric: &Fabric, graph: &SwitchGraph, ranking: &Ranking, function: &mut RoutingFunction) {
-    let mut borne: Vec<Vec<(usize, PortNum)>> = vec![Vec::new(); graph.len()];
-    for (destination, &port) in function.destinations().iter().enumerate() {
-        if let Some((row, last)) = graph.delivery(fabric, port) {
-            borne[row].push((destination, last));
-        }
+/// Routes towards one switch, with what every row chooses from.
+struct Aimed<'a> {
+    towards: Towards<'a>,
+    /// By row: ports that serve equally well.
+    choices: Vec<Vec<PortNum>>,
+    /// Rows by rising hops.
+    outward: Vec<usize>,
+}
+
+impl<'a> Aimed<'a> {
+    fn new(graph: &'a SwitchGraph, ranking: &'a Ranking) -> Aimed<'a> {
+        let choices = vec![Vec::new(); graph.len()];
+        Aimed { towards: Towards::new(graph, ranking), choices, outward: ranking.order.clone() }
     }
-    let mut towards = Towards::new(graph, ranking);
+
+    fn aim(&mut self, target: usize) {
+        let Aimed { towards, choices, outward } = self;
+        towards.aim(target);
+        outward.iter().for_each(|&row| towards.choices(row, &mut choices[row]));
+        outward.sort_by_key(|&row| (towards.total[row], towards.ranking.rank[row]));
+    }
+}
+
+/// A destination of one switch.
+#[derive(Clone, Copy)]
+struct Wanted {
+    destination: usize,
+    /// The port that delivers.
+    last: PortNum,
+    /// See [`weight_of`].
+    weight: u32,
+    /// How many end ports come before it among the destinations.
+    number: usize,
+}
+
+/// Which of so many rankings a path to the n-th end port follows: another one for each path, and for each end port, so that
+/// those who all send by paths of one number are spread, too.
+pub(super) fn turn(number: usize, path: usize, rankings: usize) -> usize {
+    (number + path) % rankings
+}
+
+/// Path k to the end port that is n-th among the destinations' follows the ranking of [`turn`], every path to a switch the
+/// first one.
+pub(super) fn fill(fabric: &Fabric, graph: &SwitchGraph, rankings: &[Ranking], function: &mut RoutingFunction) {
+    let mut borne: Vec<Vec<Wanted>> = vec![Vec::new(); graph.len()];
+    let mut ends = 0;
+    for (destination, &port) in function.destinations().iter().enumerate() {
+        let weight = weight_of(fabric, port);
+        if let Some((row, last)) = graph.delivery(fabric, port) {
+            borne[row].push(Wanted { destination, last, weight, number: ends });
+        }
+        ends += weight as usize;
+    }
+    let mut aimed: Vec<Aimed<'_>> = rankings.iter().map(|ranking| Aimed::new(graph, ranking)).collect();
     let mut spread = Spread::new(graph, function.paths());
-    let mut choices = vec![Vec::new(); graph.len()];
     for (target, borne) in borne.iter().enumerate() {
-        if borne.is_empty() || ranking.rank[target] == FAR {
+        if borne.is_empty() || rankings[0].rank[target] == FAR {
             continue;
         }
-        towards.aim(target);
-        ranking.order.iter().for_each(|&row| towards.choices(row, &mut choices[row]));
-        let mut outward = ranking.order.clone();
-        outward.sort_by_key(|&row| towards.total[row]);
-        for &(destination, last) in borne {
-            choices[target] = vec![last];
-            route_one(fabric, graph, &outward, function, destination, &choices, &mut spread);
+        aimed.iter_mut().for_each(|aimed| aimed.aim(target));
+        for wanted in borne {
+            aimed.iter_mut().for_each(|aimed| aimed.choices[target] = vec![wanted.last]);
+            let by_root = if wanted.weight == 0 { &aimed[..1] } else { &aimed };
+            route_one(graph, by_root, function, wanted, &mut spread);
         }
     }
 }
 
 fn route_one(
-    fabric: &Fabric,
     graph: &SwitchGraph,
-    outward: &[usize],
+    aimed: &[Aimed<'_>],
     function: &mut RoutingFunction,
-    destination: usize,
-    choices: &[Vec<PortNum>],
+    &Wanted { destination, weight, number, .. }: &Wanted,
     spread: &mut Spread,
 ) {
-    let weight = weight_of(fabric, function.destinations()[destination]);
     spread.begin();
     for path in 0..function.paths() {
+        let Aimed { choices, outward, .. } = &aimed[turn(number, path, aimed.len())];
         spread.next_path();
         for &row in outward {
             if let Some(port) = spread.choose(row, path, &choices[row], weight) {

@@ -5,6 +5,7 @@ mod corpus;
 mod fabrics;
 mod oracle;
 mod proof;
+mod several;
 
 use fabrics::{bundled, demand, fat_trees, made, random};
 use oracle::{Found, examine};

@@ -13,6 +13,7 @@ mod routing;
 mod screen;
 mod serve;
 mod simulation;
+mod sources;
 mod tables_json;
 mod worst;
 

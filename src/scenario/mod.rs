@@ -32,4 +32,5 @@ pub use outcome::{
 };
 pub use run::{Watch, plan, run};
 pub use setting::{Element, Scenario};
+pub use stage::selection;
 pub use steady::{SteadyReport, steady};

@@ -161,7 +161,7 @@ fn worst(
 }
 
 /// How sources use paths, as a question about permutations.
-pub(super) fn selection(dispersal: Dispersal) -> Selection {
+pub fn selection(dispersal: Dispersal) -> Selection {
     let most = dispersal.paths.map_or(usize::MAX, usize::from);
     match dispersal.choice {
         PathChoice::Base => Selection::Base,

@@ -22,6 +22,7 @@ mod log;
 mod manager;
 mod outcome;
 mod output;
+mod permutation;
 mod plan;
 mod progress;
 mod reproduce;

@@ -11,16 +11,17 @@ use std::path::PathBuf;
 #[command(after_help = "\
 seed-000 is López, Flich, Duato, ICPP 2001 (destination renaming); seed-002 is Nienaber, Yuan, Duan, ANCS 2007 (LID
 assignment); optimum measures the heuristics of the latter against an exact solver. docs/REPRODUCE.md says where the
-bands come from and how the papers were read.
+bands come from and how the papers were read. seed-003 measures what sources gain by several paths (docs/DISPERSIVE.md).
 
 Examples:
   reconfig reproduce seed-000 --fabrics 100
   reconfig reproduce seed-002 --table 1 --csv table-1.csv --plot table-1.svg
   reconfig reproduce optimum --fabrics 4
+  reconfig reproduce seed-003 --table gain --csv gain.csv
 
 Exit codes: 0 every figure is inside its band; 1 one is not; 2 wrong usage; 3 it could not be carried out.")]
 pub(super) struct Arguments {
-    /// What to measure: seed-000, seed-002 or optimum.
+    /// What to measure: seed-000, seed-002, seed-003 or optimum.
     study: Study,
     /// One table only: 4a, 5a, 6; 1, 2, 3; 1-lids, …
     #[arg(long, value_name = "TABLE")]
@@ -28,7 +29,7 @@ pub(super) struct Arguments {
     /// Only this row, such as 16 or 128/32; may be given again.
     #[arg(long = "row", value_name = "ROW")]
     rows: Vec<String>,
-    /// Fabrics for each row [default: as many as the paper has: 10 or 32; 8 for optimum].
+    /// Fabrics for each row [default: as many as the paper has: 10 or 32; 2 for seed-003, 8 for optimum].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     fabrics: Option<u32>,
     /// The seed of the first fabric of each row.

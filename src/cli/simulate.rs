@@ -19,7 +19,7 @@ use crate::routing::Imported;
 use crate::scenario::{
     self, Accounting, Departure, Element, Engines, Scenario, ScenarioError, SimulationReport, adversary,
 };
-use crate::sim::{Latch, SimConfig, SimError, Traffic};
+use crate::sim::{Dispersal, Latch, PathChoice, SimConfig, SimError, Spray, Traffic};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -141,10 +141,13 @@ struct TrafficArguments {
     /// fill the busiest link or make the run long].
     #[arg(long, allow_negative_numbers = true)]
     load: Option<f64>,
-    /// Who sends to whom: uniform, permutation, hot-spot:RANK,SHARE or trace:FILE (lines of time in ns, source rank,
-    /// destination rank, bytes).
+    /// Who sends to whom: uniform, permutation (drawn by the seed), permutation:FILE (lines of a destination rank, or of a
+    /// source and a destination rank; end ports without a line are silent), worst (the permutation that the routing before
+    /// serves worst), hot-spot:RANK,SHARE or trace:FILE (lines of time in ns, source rank, destination rank, bytes).
     #[arg(long, default_value = "uniform")]
     traffic: String,
+    #[command(flatten)]
+    sources: SourceArguments,
     /// Share of the packets that are requests; each is answered on the half it came by.
     #[arg(long, default_value_t = 0.0)]
     replies: f64,
@@ -160,6 +163,51 @@ struct TrafficArguments {
     /// Length of the period measured after the change, in microseconds.
     #[arg(long, value_name = "US", default_value_t = 500, value_parser = clap::value_parser!(u64).range(..=10_000_000))]
     after: u64,
+}
+
+/// How sources use the paths that LMC gives them (docs/DISPERSIVE.md).
+#[derive(Debug, Args)]
+struct SourceArguments {
+    /// Which pairs of LIDs of the half in use sources take towards a destination.
+    #[arg(long, value_enum, value_name = "CHOICE", default_value_t = PathChoiceName::Single)]
+    path_selection: PathChoiceName,
+    /// The most LIDs of the half that are used at either end [default: all]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=64))]
+    paths: Option<u8>,
+    /// What takes the next pair of LIDs.
+    #[arg(long, value_enum, value_name = "UNIT", default_value_t = SprayName::Message)]
+    spray: SprayName,
+    /// Packets of a message; they are sent back to back.
+    #[arg(long, value_name = "PACKETS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    message: u16,
+    /// Count what arrives after something of its flow that was sent later; also done where any of the options above is
+    /// given.
+    #[arg(long)]
+    count_order: bool,
+    /// Name this many of the busiest links between switches, before the change and after it.
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    hot_links: u16,
+}
+
+impl SourceArguments {
+    fn dispersal(&self) -> Dispersal {
+        let choice = match self.path_selection {
+            PathChoiceName::Single => PathChoice::Single,
+            PathChoiceName::Base => PathChoice::Base,
+            PathChoiceName::Paired => PathChoice::Paired,
+            PathChoiceName::All => PathChoice::All,
+        };
+        let spray = match self.spray {
+            SprayName::Message => Spray::Message,
+            SprayName::Packet => Spray::Packet,
+        };
+        Dispersal { choice, paths: self.paths, spray }
+    }
+
+    /// Whether order is counted: by itself wherever it can be lost without a change, or a message has several packets.
+    fn counts_order(&self) -> bool {
+        self.count_order || self.dispersal() != Dispersal::default() || self.message > 1
+    }
 }
 
 #[derive(Debug, Args)]
@@ -229,6 +277,26 @@ pub(super) enum LatchChoice {
     Head,
     /// Anew at every attempt.
     Grant,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PathChoiceName {
+    /// One pair for each destination, for good.
+    Single,
+    /// The first pair.
+    Base,
+    /// SLID + i with DLID + i in turn, i below 8, as the PSM library does.
+    Paired,
+    /// Every SLID with every DLID in turn.
+    All,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SprayName {
+    /// Each message.
+    Message,
+    /// Each packet.
+    Packet,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -431,6 +499,8 @@ impl Arguments {
             optimised_sl_to_vl: self.hardware.sl_to_vl.map(|form| form == SlToVlChoice::Optimised),
             load: self.traffic.load,
             sim: self.sim_config()?,
+            worst_traffic: self.traffic.traffic == WORST,
+            hot_links: self.traffic.sources.hot_links.into(),
             window: self.management.window.map(|window| window as usize),
             smp_timeout_ns: self.management.smp_timeout * 1_000,
             smp_retries: self.management.smp_retries,
@@ -452,7 +522,10 @@ impl Arguments {
             hoq_lifetime_ns: hardware.hoq_life,
             switch_lifetime_ns: hardware.switch_life,
             packet_bytes: self.traffic.packet_bytes,
-            traffic: traffic(&self.traffic.traffic)?,
+            traffic: self.traffic.pattern()?,
+            dispersal: self.traffic.sources.dispersal(),
+            message_packets: self.traffic.sources.message,
+            count_order: self.traffic.sources.counts_order(),
             replies: self.traffic.replies,
             sma_service_ns: management.smp_time,
             smp_loss: management.smp_loss,
@@ -461,6 +534,15 @@ impl Arguments {
             sources_move: hardware.path_cache == PathCacheChoice::Told,
             ..SimConfig::default()
         })
+    }
+}
+
+/// The traffic that the routing before serves worst: only the run knows it.
+const WORST: &str = "worst";
+
+impl TrafficArguments {
+    fn pattern(&self) -> Result<Traffic, Failure> {
+        if self.traffic == WORST { Ok(Traffic::default()) } else { traffic(&self.traffic) }
     }
 }
 
@@ -492,8 +574,9 @@ impl ElementArguments {
 /// What `--traffic` says.
 pub(super) fn traffic(text: &str) -> Result<Traffic, Failure> {
     let unknown = || {
-        let expected = "expected uniform, permutation, hot-spot:RANK,SHARE or trace:FILE";
-        Failure::input(anyhow!("`{text}` is no traffic pattern: {expected}"))
+        let expected = "expected uniform, permutation, permutation:FILE, hot-spot:RANK,SHARE or trace:FILE";
+        let worst = if text == WORST { " (`worst` is for simulate)" } else { "" };
+        Failure::input(anyhow!("`{text}` is no traffic pattern here{worst}: {expected}"))
     };
     match text.split_once(':') {
         None if text == "uniform" => Ok(Traffic::Uniform),
@@ -504,6 +587,7 @@ pub(super) fn traffic(text: &str) -> Result<Traffic, Failure> {
             let destination = destination.parse().map_err(|_| unknown())?;
             if (0.0..=1.0).contains(&share) { Ok(Traffic::HotSpot { destination, share }) } else { Err(unknown()) }
         }
+        Some(("permutation", file)) => super::permutation::read(file).map(Traffic::Pairs),
         Some(("trace", file)) => trace(file),
         _ => Err(unknown()),
     }

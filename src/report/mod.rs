@@ -14,6 +14,7 @@ mod routing;
 mod screen;
 mod serve;
 mod simulation;
+mod sources;
 mod subnets;
 mod tables_json;
 mod worst;

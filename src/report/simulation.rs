@@ -3,6 +3,7 @@
 use super::adversary::adversary;
 use super::quantity::{count, duration, engine_pair, percent, root_pair};
 use super::screen::{line, number, show, table};
+use super::sources::{links, order, sources};
 use crate::scenario::{Ending, Foreseen, Foresight, Latency, Periods, SimulationReport, StuckReport};
 use comfy_table::Cell;
 
@@ -20,6 +21,12 @@ pub fn simulation(report: &SimulationReport) -> String {
         traffic(&mut text, report);
     }
     packets(&mut text, report);
+    if let Some(counts) = report.order {
+        order(&mut text, counts);
+    }
+    if let Some(loads) = &report.links {
+        links(&mut text, loads);
+    }
     if let Some(cycle) = &report.deadlock {
         deadlock(&mut text, cycle, report.foresight.as_ref());
     }
@@ -43,6 +50,9 @@ fn headline(text: &mut String, report: &SimulationReport) {
     let traffic = format!("load {load}, {} bytes a packet, latch at {:?}", settings.packet_bytes, settings.latch);
     let policy = format!("arming {}, drain by {}", settings.arming, settings.drain);
     line(text, format_args!("traffic  {}; {policy}; seed {}", traffic.to_lowercase(), report.seed));
+    if let Some(used) = settings.sources {
+        sources(text, used);
+    }
     if !change.stranded.is_empty() {
         let first = change.stranded.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
         let more = if change.stranded.len() > 3 { ", …" } else { "" };

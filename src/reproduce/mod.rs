@@ -4,8 +4,9 @@
 //! paper's figure, ours, and the band in which ours must lie for the table to be reproduced (docs/REPRODUCE.md says where
 //! bands and readings come from). The same request gives the same tables, however many threads measure. Studies: *seed
 //! 000* is López, Flich, Duato, "Deadlock-free Routing in InfiniBand through Destination Renaming", ICPP 2001; *seed 002*
-//! is Nienaber, Yuan, Duan, "On LID Assignment in InfiniBand Networks", ANCS 2007; *optimum* measures the heuristics of
-//! the latter against an exact solver. Lacks on purpose: screens (`report`), and figures that need a simulator.
+//! is Nienaber, Yuan, Duan, "On LID Assignment in InfiniBand Networks", ANCS 2007; *seed 003* measures the claim of a manual
+//! about several paths in the simulator; *optimum* measures the heuristics of the second paper against an exact solver. Lacks on
+//! purpose: screens (`report`).
 
 mod conflicts;
 mod csv;
@@ -15,6 +16,7 @@ mod parallel;
 mod plot;
 mod seed_000;
 mod seed_002;
+mod seed_003;
 mod table;
 
 pub use conflicts::conflicts;
@@ -35,19 +37,22 @@ pub enum Study {
     Seed000,
     /// LID assignment.
     Seed002,
+    /// Dispersive routing: no published figures, but a claim.
+    Seed003,
     /// The gaps of the heuristics to the optimum: figures that no paper has.
     Optimum,
 }
 
 impl Study {
     /// All of them.
-    pub const ALL: [Study; 3] = [Study::Seed000, Study::Seed002, Study::Optimum];
+    pub const ALL: [Study; 4] = [Study::Seed000, Study::Seed002, Study::Seed003, Study::Optimum];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Study::Seed000 => "seed-000",
             Study::Seed002 => "seed-002",
+            Study::Seed003 => "seed-003",
             Study::Optimum => "optimum",
         }
     }
@@ -57,6 +62,7 @@ impl Study {
         match self {
             Study::Seed000 => &seed_000::TABLES,
             Study::Seed002 => &seed_002::TABLES,
+            Study::Seed003 => &seed_003::TABLES,
             Study::Optimum => &optimum::TABLES,
         }
     }
@@ -68,15 +74,18 @@ impl Study {
                 "López, Flich, Duato: Deadlock-free Routing in InfiniBand through Destination Renaming, ICPP 2001"
             }
             Study::Seed002 => "Nienaber, Yuan, Duan: On LID Assignment in InfiniBand Networks, ANCS 2007",
+            Study::Seed003 => "user guide IB0054606-02 A, chapter 8: Dispersive Routing",
             Study::Optimum => "each heuristic of Nienaber, Yuan, Duan (ANCS 2007) beside the optimum",
         }
     }
 
-    /// How many fabrics the paper has for each row; for the optimum, how many are measured where nobody says otherwise.
+    /// How many fabrics the paper has for each row; for studies without a table in a paper, how many are measured where nobody
+    /// says otherwise.
     pub fn fabrics(self) -> usize {
         match self {
             Study::Seed000 => 10,
             Study::Seed002 => 32,
+            Study::Seed003 => 2,
             Study::Optimum => 8,
         }
     }
@@ -165,6 +174,14 @@ pub enum ReproduceError {
     /// A fabric cannot be drawn.
     #[error("drawing a fabric: {0}")]
     Generate(#[from] GenerateError),
+    /// A run of the simulator that does not come to figures.
+    #[error("measuring {what}: {why}")]
+    Run {
+        /// The fabric, the engine and the sources.
+        what: String,
+        /// Why not.
+        why: String,
+    },
     /// A fabric cannot be routed.
     #[error("routing a fabric: {0}")]
     Route(#[from] RouteError),
@@ -188,6 +205,7 @@ pub fn reproduce(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Ta
     let mut tables = match study {
         Study::Seed000 => seed_000::tables(request, tell),
         Study::Seed002 => seed_002::tables(request, tell),
+        Study::Seed003 => seed_003::tables(request, tell),
         Study::Optimum => optimum::tables(request, tell),
     }?;
     tables.retain(|table| !table.rows.is_empty());

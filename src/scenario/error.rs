@@ -24,6 +24,11 @@ pub enum ScenarioError {
         /// The port.
         port: String,
     },
+    /// There is no worst traffic.
+    #[error(
+        "there is no worst permutation: no two end ports send over a channel between switches; choose other traffic"
+    )]
+    NoWorst,
     /// The fabric cannot be made ready.
     #[error(transparent)]
     BringUp(#[from] BringUpError),

@@ -13,11 +13,13 @@ mod engines;
 mod error;
 mod estimate;
 mod foresight;
+mod measures;
 mod outcome;
 mod run;
 mod setting;
 mod site;
 mod stage;
+mod steady;
 mod summary;
 mod time;
 
@@ -30,8 +32,10 @@ pub use across::{
 pub use engines::Engines;
 pub use error::ScenarioError;
 pub use outcome::{
-    AdversaryReport, ChangeReport, Ending, FabricSize, Foreseen, Foresight, Latency, Periods, PhaseReport, ProofReport,
-    SCHEMA, Settings, SimulationReport, SmpReport, StuckReport,
+    AdversaryReport, BusyLink, ChangeReport, Ending, FabricSize, Foreseen, Foresight, Latency, LinkLoads, Periods,
+    PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport, SmpReport, SourceReport, StuckReport,
 };
 pub use run::{Watch, plan, run};
 pub use setting::{Element, Scenario};
+pub use stage::selection;
+pub use steady::{SteadyReport, steady};

@@ -4,7 +4,7 @@
 use super::adversary::Schedule;
 use crate::fabric::Fabric;
 use crate::plan::Scheme;
-use crate::sim::PacketCounts;
+use crate::sim::{Dispersal, OrderCounts, PacketCounts};
 use crate::verify::{Cycle, Refusal, Witness};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -77,6 +77,12 @@ pub struct SimulationReport {
     pub latency_ns: Periods<Latency>,
     /// Bytes delivered, as a fraction of what all end ports could take.
     pub throughput: Periods<f64>,
+    /// What came after something of its flow that was sent later, where that was counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<Periods<OrderCounts>>,
+    /// What links between switches carried, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub links: Option<Periods<LinkLoads>>,
     /// The longest time without a single delivery during the change.
     pub longest_gap_ns: u64,
     /// Datagrams that the subnet manager sent and received.
@@ -136,6 +142,9 @@ pub struct Settings {
     pub load: f64,
     /// Bytes of a packet.
     pub packet_bytes: u16,
+    /// How sources use their paths, where it is not one path for each destination and one packet a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sources: Option<SourceReport>,
     /// Data VLs.
     pub data_vls: u8,
     /// LID mask control.
@@ -183,6 +192,40 @@ pub struct Latency {
     pub p99: u64,
     /// Maximum.
     pub max: u64,
+}
+
+/// How sources use their paths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct SourceReport {
+    /// Which pairs of LIDs, how many, and what takes a turn.
+    #[serde(flatten)]
+    pub dispersal: Dispersal,
+    /// Packets of a message.
+    pub message_packets: u16,
+}
+
+/// What the channels between switches carried in a period, as fractions of what they can.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct LinkLoads {
+    /// The mean over all of them.
+    pub mean: f64,
+    /// The busiest.
+    pub most: f64,
+    /// The busiest, in falling order.
+    pub busiest: Vec<BusyLink>,
+}
+
+/// A channel between switches.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct BusyLink {
+    /// `switch[port]` that sends.
+    pub from: String,
+    /// `switch[port]` that receives.
+    pub to: String,
+    /// Bytes of data sent.
+    pub bytes: u64,
+    /// The fraction of what it can carry.
+    pub load: f64,
 }
 
 /// Datagrams by attribute.

@@ -50,6 +50,10 @@ pub struct Scenario {
     pub load: Option<f64>,
     /// Hardware, traffic and faults; its load is overwritten by `load`.
     pub sim: SimConfig,
+    /// Whether the traffic is the permutation that R serves worst ([`crate::tables::Crossings`]), whatever `sim` says.
+    pub worst_traffic: bool,
+    /// How many of the busiest links between switches are told; 0 for none.
+    pub hot_links: usize,
     /// Requests of the subnet manager under way over all devices; none gives every device one.
     pub window: Option<usize>,
     /// How long an answer may take before a request is sent again.
@@ -82,6 +86,8 @@ impl Scenario {
             sm: None,
             load: None,
             sim: SimConfig::default(),
+            worst_traffic: false,
+            hot_links: 0,
             window: None,
             smp_timeout_ns: 2_000_000,
             smp_retries: 11,

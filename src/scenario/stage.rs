@@ -9,8 +9,8 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Sl};
 use crate::lid;
 use crate::routing::{Connectivity, choose_root};
-use crate::sim::{Sim, SimConfig, SimTransport, Way, Ways};
-use crate::tables::{PathLayers, RoutingFunction, SubnetTables, address};
+use crate::sim::{Dispersal, MOST_PAIRED, PathChoice, Sim, SimConfig, SimTransport, Traffic, Way, Ways};
+use crate::tables::{Crossings, PathLayers, RoutingFunction, Selection, SubnetTables, address};
 use std::sync::Arc;
 
 /// What a run starts from. All fabrics share one index space.
@@ -70,6 +70,10 @@ impl Stage {
         let (element, after) = after(scenario, &whole, &function)?;
         let sm = change::manager_port(&before, &after, scenario.sm)?;
         let tables = lid::bring_up(&whole, &function, lanes);
+        let mut config = SimConfig { data_vls: lanes, ..scenario.sim.clone() };
+        if scenario.worst_traffic {
+            config.traffic = worst(&whole, &before, &function, config.dispersal)?;
+        }
         Ok(Stage {
             whole: Arc::new(whole),
             before: Arc::new(before),
@@ -78,7 +82,7 @@ impl Stage {
             tables,
             sm,
             element,
-            config: SimConfig { data_vls: lanes, ..scenario.sim.clone() },
+            config,
         })
     }
 
@@ -139,6 +143,39 @@ pub(super) fn ways(layers: Option<&Arc<PathLayers>>) -> Option<Ways> {
             chosen.map(|(path, level)| Way { path: path as u16, level, of: of as u16 })
         })
     })
+}
+
+/// The permutation that a routing function serves worst, as sources use its paths. Its ranks are those of the end ports
+/// that are routed; the simulation's count those that come later, too.
+fn worst(
+    whole: &Fabric,
+    before: &Fabric,
+    function: &RoutingFunction,
+    dispersal: Dispersal,
+) -> Result<Traffic, ScenarioError> {
+    let crossings = Crossings::of(before, function, selection(dispersal));
+    let permutation = crossings.worst().ok_or(ScenarioError::NoWorst)?.permutation;
+    let all: Vec<PortId> = whole.end_ports().filter(|&port| whole.port(port).lid.is_some()).collect();
+    let rank = |port: PortId| all.iter().position(|&other| other == port).map(|rank| rank as u32);
+    let ranks: Vec<Option<u32>> = crossings.ends().iter().map(|&port| rank(port)).collect();
+    let mut pairs: Vec<u32> = (0..all.len() as u32).collect();
+    for (source, &destination) in permutation.iter().enumerate() {
+        if let (Some(source), Some(destination)) = (ranks[source], ranks[destination as usize]) {
+            pairs[source as usize] = destination;
+        }
+    }
+    Ok(Traffic::Pairs(pairs))
+}
+
+/// How sources use paths, as a question about permutations.
+pub fn selection(dispersal: Dispersal) -> Selection {
+    let most = dispersal.paths.map_or(usize::MAX, usize::from);
+    match dispersal.choice {
+        PathChoice::Base => Selection::Base,
+        PathChoice::Single => Selection::Single,
+        PathChoice::Paired => Selection::Spread(most.min(MOST_PAIRED.into())),
+        PathChoice::All => Selection::Spread(most),
+    }
 }
 
 /// The fabric before the change: without a newcomer, and without what only the newcomer joins with the manager.

@@ -1,9 +1,10 @@
 //! Adding up: from a simulation that is over, and what the driver knows, to the report.
 
 use super::foresight::{foresight, named};
+use super::measures::{latency, link_loads, throughput};
 use super::outcome::{
-    ChangeReport, Ending, FabricSize, Latency, Periods, PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport,
-    SmpReport, StuckReport,
+    ChangeReport, Ending, FabricSize, LinkLoads, Periods, PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport,
+    SmpReport, SourceReport, StuckReport,
 };
 use super::setting::{Element, Scenario};
 use super::stage::Stage;
@@ -11,7 +12,7 @@ use crate::change::Prepared;
 use crate::driver;
 use crate::fabric::Fabric;
 use crate::plan::{Policy, Vetted};
-use crate::sim::{Period, Sim};
+use crate::sim::{Dispersal, OrderCounts, Sim};
 use crate::subnet::SmpCounts;
 use crate::verify::{self, Witness};
 
@@ -74,8 +75,10 @@ pub(super) fn summary(
         foresight: sim.deadlock().map(|cycle| foresight(plan, cycle)),
         deadlocks_broken: sim.limits_at_work().0,
         lifetime_discards: lifetime,
-        latency_ns: latencies(sim),
-        throughput: throughputs(sim),
+        latency_ns: periods(sim, |index| latency(&sim.periods()[index])),
+        throughput: periods(sim, |index| throughput(sim, index)),
+        order: order(stage, sim),
+        links: links(scenario, stage, sim),
         longest_gap_ns: sim.longest_gap_ns(2),
         smps: smps(&change.smps),
         adversary: None,
@@ -90,6 +93,11 @@ fn settings(scenario: &Scenario, stage: &Stage) -> Settings {
     Settings {
         load: stage.config.load,
         packet_bytes: stage.config.packet_bytes,
+        sources: Some(SourceReport {
+            dispersal: stage.config.dispersal,
+            message_packets: stage.config.message_packets,
+        })
+        .filter(|sources| sources.dispersal != Dispersal::default() || sources.message_packets > 1),
         data_vls: stage.config.data_vls,
         lmc: stage.whole.port(stage.sm).lmc.get(),
         latch: stage.config.latch,
@@ -122,23 +130,15 @@ pub(super) fn periods<T: Default>(sim: &Sim, value: impl Fn(usize) -> T) -> Peri
     Periods { before: of(1), during: of(2), after: of(3) }
 }
 
-pub(super) fn latencies(sim: &Sim) -> Periods<Latency> {
-    periods(sim, |index| Latency::of(&sim.periods()[index]))
+/// What came out of order, where it was counted.
+fn order(stage: &Stage, sim: &Sim) -> Option<Periods<OrderCounts>> {
+    stage.config.count_order.then(|| periods(sim, |index| sim.periods()[index].order))
 }
 
-impl Latency {
-    pub(super) fn of(period: &Period) -> Latency {
-        let quantile = |q| period.latency_ns.value_at_quantile(q);
-        Latency { p50: quantile(0.5), p99: quantile(0.99), max: period.latency_ns.max() }
-    }
-}
-
-pub(super) fn throughputs(sim: &Sim) -> Periods<f64> {
-    let capacity = sim.delivery_capacity();
-    periods(sim, |index| {
-        let length_ns = sim.period_ns(index);
-        if length_ns == 0 { 0.0 } else { sim.periods()[index].bytes as f64 / length_ns as f64 / capacity }
-    })
+/// The busiest links, where they are asked for.
+fn links(scenario: &Scenario, stage: &Stage, sim: &Sim) -> Option<Periods<LinkLoads>> {
+    let most = scenario.hot_links;
+    (most > 0).then(|| periods(sim, |index| link_loads(sim, &stage.whole, index, most)))
 }
 
 pub(super) fn smps(counts: &SmpCounts) -> SmpReport {

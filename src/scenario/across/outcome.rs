@@ -6,6 +6,7 @@ use crate::change::{Departure, Prepared};
 use crate::ids::{GidPrefix, Guid};
 use crate::plan::Scheme;
 use crate::routers::LevelsRule;
+use crate::scenario::measures;
 use crate::scenario::outcome::{
     Ending, FabricSize, Latency, Periods, PhaseReport, ProofReport, SmpReport, StuckReport, hexadecimal,
 };
@@ -239,8 +240,8 @@ pub(super) fn report(
         packet_hops: sim.packet_hops(),
         relations: relations(theatre, sim),
         deadlock: sim.deadlock().map(|cycle| cycle.iter().map(|stuck| name_stuck(theatre, stuck)).collect()),
-        latency_ns: summary::latencies(sim),
-        throughput: summary::throughputs(sim),
+        latency_ns: summary::periods(sim, |index| measures::latency(&sim.periods()[index])),
+        throughput: summary::periods(sim, |index| measures::throughput(sim, index)),
         order: settings.sim.count_order.then(|| summary::periods(sim, |index| sim.periods()[index].order)),
     }
 }
@@ -331,7 +332,7 @@ fn relations(theatre: &Theatre<'_>, sim: &Sim) -> Vec<RelationReport> {
             crossings: theatre.routes.crossings(from, to),
             packets,
             delivered: by_period(&relation.periods, |period| period.delivered),
-            latency_ns: by_period(&relation.periods, Latency::of),
+            latency_ns: by_period(&relation.periods, measures::latency),
             longest_gap_ns: relation.periods.get(2).map_or(0, Period::longest_gap_ns),
         }
     };

@@ -1,0 +1,281 @@
+//! Seed 003, dispersive routing: what sources gain by several paths, by how many, and at what price in order.
+//!
+//! The manual of the PSM library has no figures, but a claim: "not much gain in performance beyond utilizing a small set of
+//! multiple paths". Table *gain* answers it; the others are what it is made of. Each fabric is routed with LMC 1 to 4, so that a
+//! half has 1, 2, 4 or 8 LIDs, and runs under four patterns: `worst`, the permutation that these sources are served worst
+//! by; `single-worst`, the one that is worst for a single path of the same tables; `uniform`; and `hot-spot`, a twentieth of
+//! all packets to one end port.
+
+use super::parallel::in_order;
+use super::table::{Cell, Table, mean};
+use super::{ReproduceError, Request};
+use crate::change::{self, LmcWish, RouteInput, Routed};
+use crate::fabric::Fabric;
+use crate::fabric::generate::{Options, Topology, generate};
+use crate::ids::Lmc;
+use crate::scenario::{SteadyReport, selection, steady};
+use crate::sim::{Dispersal, PathChoice, SimConfig, Spray, Traffic};
+use crate::tables::{Crossings, Selection};
+
+pub(super) const TABLES: [&str; 9] = [
+    "fat-tree-worst",
+    "fat-tree-single-worst",
+    "fat-tree-uniform",
+    "fat-tree-hot-spot",
+    "regular-worst",
+    "regular-single-worst",
+    "regular-uniform",
+    "regular-hot-spot",
+    "gain",
+];
+
+const GAIN: &str = "gain";
+const COLUMNS: [&str; 8] =
+    ["bound %", "accepted %", "late %", "late mess. %", "p50 µs", "p99 µs", "busiest %", "mean link %"];
+const GAIN_COLUMNS: [&str; 8] =
+    ["base %", "single %", "2 paths %", "4 paths %", "8 paths %", "all pairs %", "of gain by 2", "of gain by 4"];
+
+/// Fabrics, by the first word of the tables' names, and who routes them.
+const FABRICS: [(&str, &str, &[&str]); 2] = [
+    ("fat-tree", "fat-tree:8,2", &["fat-tree", "min-hop", "up-down"]),
+    ("regular", "random-regular:16,6,4", &["up-down", "dfsssp"]),
+];
+
+/// Lanes of every run: an engine may want a virtual layer for each.
+const DATA_VLS: u8 = 8;
+/// Packets of a message.
+const MESSAGE: u16 = 8;
+/// The loads at which throughput and latency are measured.
+const FULL: f64 = 1.0;
+const MODERATE: f64 = 0.3;
+/// Warm-up and measured time in nanoseconds.
+const TIMES: (u64, u64) = (40_000, 100_000);
+/// The share of packets that go to one end port in a hot spot.
+const HOT_SHARE: f64 = 0.05;
+
+/// Who sends to whom.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pattern {
+    Worst,
+    SingleWorst,
+    Uniform,
+    HotSpot,
+}
+
+impl Pattern {
+    const ALL: [Pattern; 4] = [Pattern::Worst, Pattern::SingleWorst, Pattern::Uniform, Pattern::HotSpot];
+
+    fn name(self) -> &'static str {
+        match self {
+            Pattern::Worst => "worst",
+            Pattern::SingleWorst => "single-worst",
+            Pattern::Uniform => "uniform",
+            Pattern::HotSpot => "hot-spot",
+        }
+    }
+}
+
+/// How sources are set in a row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Setting {
+    lmc: u8,
+    choice: PathChoice,
+    paths: Option<u8>,
+    spray: Spray,
+}
+
+impl Setting {
+    /// The rows of each engine: all policies with each LMC, then fewer paths and single packets with the most.
+    fn all() -> Vec<Setting> {
+        let choices = [PathChoice::Base, PathChoice::Single, PathChoice::Paired, PathChoice::All];
+        let whole =
+            (1..=4).flat_map(|lmc| choices.map(|choice| Setting { lmc, choice, paths: None, spray: Spray::Message }));
+        let most = Setting { lmc: 4, choice: PathChoice::Paired, paths: None, spray: Spray::Message };
+        let fewer = [1, 2, 4].map(|paths| Setting { paths: Some(paths), ..most });
+        whole.chain(fewer).chain([Setting { spray: Spray::Packet, ..most }]).collect()
+    }
+
+    fn name(self, engine: &str) -> String {
+        let choice = match self.choice {
+            PathChoice::Base => "base",
+            PathChoice::Single => "single",
+            PathChoice::Paired => "paired",
+            PathChoice::All => "all",
+        };
+        let paths = self.paths.map(|paths| format!(" {paths} of 8")).unwrap_or_default();
+        let spray = if self.spray == Spray::Packet { " packets" } else { "" };
+        format!("{engine} LMC {} {choice}{paths}{spray}", self.lmc)
+    }
+
+    fn dispersal(self) -> Dispersal {
+        Dispersal { choice: self.choice, paths: self.paths, spray: self.spray }
+    }
+}
+
+pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Table>, ReproduceError> {
+    let mut tables = Vec::new();
+    let mut gain =
+        Table::new("seed-003 gain", "Accepted at full load, LMC 4, and what more paths add", "what", &GAIN_COLUMNS);
+    for (kind, topology, engines) in FABRICS {
+        for pattern in Pattern::ALL {
+            let name = format!("{kind}-{}", pattern.name());
+            if !request.wants(&name) && !request.wants(GAIN) {
+                continue;
+            }
+            let title = format!("{topology}: {} traffic by sources and paths", pattern.name());
+            let mut table = Table::new(format!("seed-003 {name}"), title, "sources", &COLUMNS);
+            for engine in engines {
+                let rows = measure(request, (topology, engine), pattern, tell)?;
+                gain.push(format!("{kind} {engine} {}", pattern.name()), gains(&rows));
+                let wanted = rows.into_iter().filter(|(name, _)| request.wants_row(name));
+                wanted.for_each(|(name, means)| table.push(name, means.cells()));
+            }
+            tables.extend(request.wants(&name).then_some(table));
+        }
+    }
+    gain.rows.retain(|row| request.wants_row(&row.name));
+    tables.extend(request.wants(GAIN).then_some(gain));
+    Ok(tables)
+}
+
+/// The rows of one engine on one kind of fabric under one pattern.
+fn measure(
+    request: &Request,
+    (topology, engine): (&str, &str),
+    pattern: Pattern,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Vec<(String, Figures)>, ReproduceError> {
+    tell(&format!("{topology}, {engine}, {} traffic, {} fabrics", pattern.name(), request.fabrics));
+    let settings = Setting::all();
+    let count = settings.len();
+    let measured = in_order(count * request.fabrics, request.threads, |at| {
+        let seed = request.seed + (at / count) as u64;
+        Figures::of((topology, engine), settings[at % count], pattern, seed)
+    })?;
+    let row = |at: usize| Figures::mean(measured.iter().skip(at).step_by(count));
+    Ok(settings.iter().enumerate().map(|(at, setting)| (setting.name(engine), row(at))).collect())
+}
+
+/// What one row comes to on one fabric, or the means over several.
+#[derive(Clone, Copy, Default)]
+struct Figures {
+    /// The most that this permutation lets through; 1 where the pattern is none.
+    bound: f64,
+    /// At full load: accepted, late packets, late messages.
+    accepted: f64,
+    late: f64,
+    late_messages: f64,
+    /// At the moderate load: latency in µs, loads of links.
+    p50: f64,
+    p99: f64,
+    busiest: f64,
+    links: f64,
+}
+
+impl Figures {
+    fn of(
+        (topology, engine): (&str, &str),
+        setting: Setting,
+        pattern: Pattern,
+        seed: u64,
+    ) -> Result<Figures, ReproduceError> {
+        let failed = |why: String| ReproduceError::Run { what: format!("{topology}, {}", setting.name(engine)), why };
+        let fabric = drawn(topology, seed)?;
+        let routed = routed(&fabric, engine, setting.lmc).map_err(failed)?;
+        let (traffic, bound) = traffic(&routed, setting, pattern).map_err(failed)?;
+        let run = |load| {
+            let config = SimConfig {
+                seed,
+                load,
+                traffic: traffic.clone(),
+                dispersal: setting.dispersal(),
+                message_packets: MESSAGE,
+                count_order: true,
+                ..SimConfig::default()
+            };
+            match steady(&routed, &config, TIMES) {
+                Ok(report) if report.deadlocked => Err(failed("packets wait for each other in a circle".to_string())),
+                other => other.map_err(|error| failed(error.to_string())),
+            }
+        };
+        Ok(Figures::from(&run(FULL)?, &run(MODERATE)?, bound))
+    }
+
+    fn from(full: &SteadyReport, moderate: &SteadyReport, bound: f64) -> Figures {
+        let share = |late: u64, all: u64| late as f64 / all.max(1) as f64;
+        Figures {
+            bound,
+            accepted: full.throughput,
+            late: share(full.order.late_packets, full.order.packets),
+            late_messages: share(full.order.late_messages, full.order.messages),
+            p50: moderate.latency_ns.p50 as f64 / 1e3,
+            p99: moderate.latency_ns.p99 as f64 / 1e3,
+            busiest: moderate.links.most,
+            links: moderate.links.mean,
+        }
+    }
+
+    fn mean<'a>(all: impl Iterator<Item = &'a Figures> + Clone) -> Figures {
+        let of = |figure: fn(&Figures) -> f64| mean(all.clone().map(figure));
+        Figures {
+            bound: of(|one| one.bound),
+            accepted: of(|one| one.accepted),
+            late: of(|one| one.late),
+            late_messages: of(|one| one.late_messages),
+            p50: of(|one| one.p50),
+            p99: of(|one| one.p99),
+            busiest: of(|one| one.busiest),
+            links: of(|one| one.links),
+        }
+    }
+
+    fn cells(self) -> Vec<Cell> {
+        let percent = |share: f64| Cell::open(None, 100.0 * share, 1);
+        let micros = |time| Cell::open(None, time, 2);
+        let Figures { bound, accepted, late, late_messages, p50, p99, busiest, links } = self;
+        let shares = [bound, accepted, late, late_messages].map(percent);
+        shares.into_iter().chain([micros(p50), micros(p99), percent(busiest), percent(links)]).collect()
+    }
+}
+
+fn drawn(topology: &str, seed: u64) -> Result<Fabric, ReproduceError> {
+    let shape: Topology = topology.parse()?;
+    Ok(generate(&shape, &Options { seed, ..Options::default() })?)
+}
+
+fn routed(fabric: &Fabric, engine: &str, lmc: u8) -> Result<Routed, String> {
+    let engine = change::engine_named(engine, &Default::default()).map_err(|error| error.to_string())?;
+    let lmc = LmcWish::Least(Lmc::masked(lmc));
+    change::route(RouteInput { fabric, engine: &*engine, data_vls: DATA_VLS, lmc }).map_err(|error| error.to_string())
+}
+
+/// Who sends to whom, and the most of it that the tables let through with these sources.
+fn traffic(routed: &Routed, setting: Setting, pattern: Pattern) -> Result<(Traffic, f64), String> {
+    let own = selection(setting.dispersal());
+    let worst_for = match pattern {
+        Pattern::Uniform => return Ok((Traffic::Uniform, 1.0)),
+        Pattern::HotSpot => return Ok((Traffic::HotSpot { destination: 0, share: HOT_SHARE }, 1.0)),
+        Pattern::Worst => own,
+        Pattern::SingleWorst => Selection::Single,
+    };
+    let crossings = |selection| Crossings::of(&routed.fabric, &routed.function, selection);
+    let worst = crossings(worst_for).worst().ok_or("no two end ports send over a channel between switches")?;
+    let load = crossings(own).busiest_under(&worst.permutation).map_or(0.0, |(_, load)| load);
+    Ok((Traffic::Pairs(worst.permutation), 1.0 / load.max(1.0)))
+}
+
+/// Accepted with LMC 4 by sources, and how much of what eight paths add to a single one two and four paths add.
+fn gains(rows: &[(String, Figures)]) -> Vec<Cell> {
+    let settings = Setting::all();
+    let accepted = |choice, paths| {
+        let wanted = Setting { lmc: 4, choice, paths, spray: Spray::Message };
+        let found = settings.iter().position(|&setting| setting == wanted);
+        found.map_or(f64::NAN, |at| rows[at].1.accepted)
+    };
+    let single = accepted(PathChoice::Single, None);
+    let [two, four, eight] = [Some(2), Some(4), None].map(|paths| accepted(PathChoice::Paired, paths));
+    let gain = |with: f64| if eight - single > 0.005 { (with - single) / (eight - single) } else { 0.0 };
+    let shares = [accepted(PathChoice::Base, None), single, two, four, eight, accepted(PathChoice::All, None)];
+    let shares = shares.into_iter().map(|share| Cell::open(None, 100.0 * share, 1));
+    shares.chain([gain(two), gain(four)].map(|part| Cell::open(None, part, 2))).collect()
+}

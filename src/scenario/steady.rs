@@ -1,0 +1,60 @@
+//! Traffic under one routing, without a change: throughput, latency, order and links, for one set of sources.
+
+use super::ScenarioError;
+use super::measures::{latency, link_loads, throughput};
+use super::outcome::{Latency, LinkLoads};
+use super::stage::ways;
+use crate::change::{Routed, manager_port};
+use crate::ids::Half;
+use crate::sim::{OrderCounts, Sim, SimConfig};
+use serde::Serialize;
+
+/// What traffic came to, over a period after a warm-up.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SteadyReport {
+    /// Bytes delivered, as a fraction of what all end ports could take.
+    pub throughput: f64,
+    /// From send queue to delivery, in nanoseconds.
+    pub latency_ns: Latency,
+    /// What came out of order, where the settings have it counted.
+    pub order: OrderCounts,
+    /// What links between switches carried.
+    pub links: LinkLoads,
+    /// Whether packets came to wait for each other in a circle; the period ended there.
+    pub deadlocked: bool,
+    /// Digest of every event.
+    pub trace_hash: u64,
+}
+
+/// Lets sources send for `warm_up_ns` and then `length_ns` under a routing, on the lower half of the LIDs, and tells what the
+/// second part came to. Data VLs are those of the routing, whatever `config` says.
+///
+/// # Errors
+/// Settings that the simulator refuses.
+pub fn steady(
+    routed: &Routed,
+    config: &SimConfig,
+    (warm_up_ns, length_ns): (u64, u64),
+) -> Result<SteadyReport, ScenarioError> {
+    let fabric = &routed.fabric;
+    let sm = manager_port(fabric, fabric, None)?;
+    let mut sim = Sim::new(fabric, SimConfig { data_vls: routed.data_vls, ..config.clone() }, sm)?;
+    for switch in fabric.switches() {
+        let lft = &routed.tables.lfts[switch.index()];
+        (0..lft.blocks()).for_each(|block| sim.load_lft_block(switch, block, &lft.block(block)));
+    }
+    sim.load_half(Half::Lower);
+    sim.load_ways(Half::Lower, ways(routed.function.path_layers()));
+    sim.start();
+    sim.run(warm_up_ns, false);
+    sim.begin_period();
+    sim.run(warm_up_ns + length_ns, false);
+    Ok(SteadyReport {
+        throughput: throughput(&sim, 1),
+        latency_ns: latency(&sim.periods()[1]),
+        order: sim.periods()[1].order,
+        links: link_loads(&sim, fabric, 1, 1),
+        deadlocked: sim.deadlock().is_some(),
+        trace_hash: sim.trace_hash(),
+    })
+}

@@ -254,6 +254,15 @@ const OPEN: [u32; 6] = [
 static ACROSS: LazyLock<Across> = LazyLock::new(two);
 
 proptest! {
+    /// Any text is read, or refused with its place.
+    #[test]
+    fn any_file_of_prefix_routes_is_read_or_refused(text in "([a-fx0-9*# \\tü]{0,40}\n){0,6}") {
+        match PrefixRoutes::read(text.as_bytes(), "routes") {
+            Ok(routes) => prop_assert!(routes.iter().len() <= 6),
+            Err(fault) => prop_assert!(fault.to_string().contains("routes:"), "{fault}"),
+        }
+    }
+
     /// Whatever is asked of the way to another subnet, and whatever levels routers go by: each record leads to a router, both
     /// LIDs and the level are of the half in use, and routers can carry the packet all the way.
     #[test]

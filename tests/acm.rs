@@ -303,6 +303,17 @@ proptest! {
     }
 }
 
+proptest! {
+    /// Any text is read, or refused with its place.
+    #[test]
+    fn any_file_of_addresses_is_read_or_refused(text in "([a-z0-9.:# \\tü]{0,40}\n){0,6}") {
+        match Hosts::read(text.as_bytes(), "hosts") {
+            Ok(hosts) => prop_assert!(hosts.iter().all(|(address, gid)| hosts.get(address) == Some(gid))),
+            Err(fault) => prop_assert!(fault.to_string().contains("hosts:"), "{fault}"),
+        }
+    }
+}
+
 /// Asks subnet administration what a resolver wants to know.
 fn serve(bench: &mut Bench, resolver: &mut Resolver, query: &Query) -> Learnt {
     let answered = bench.ask(query.mad()).map(|message| records(&message));

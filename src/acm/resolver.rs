@@ -1,7 +1,7 @@
 //! What is known of destinations, what is asked, and what makes it void.
 //!
-//! A destination is of one of three states: asked for, known, missing; what is not listed, or has expired, is none of them. Paths
-//! count for as long as their time lasts and no event makes them void. An event gives up every query under way and puts
+//! A destination is of one of three states: asked for, found, missing; what is not listed, or has expired, is none of
+//! them. Paths count for as long as their time lasts and no event makes them void. An event gives up every query under way and puts
 //! it anew under another number: an answer to the old one may have been given before the event, and is not learnt.
 
 use super::{Address, Hosts};

@@ -2,8 +2,8 @@
 //!
 //! [`Sa`] takes datagrams and the time and returns datagrams; it answers at once, from a [`Directory`] that the subnet manager
 //! sets anew whenever the subnet has changed. Without one it answers *busy*. Paths name LIDs and service levels of the active
-//! half ([`Sa::half_moved`]), and of no other; paths to other subnets name a router's port ([`Remote`]). Everything that waits is bounded ([`Limits`]): beyond, a client is told *busy* or
-//! *no resources*, and asks again.
+//! half ([`Sa::half_moved`]), and of no other; paths to other subnets name a router's port ([`Remote`]). Everything that
+//! waits is bounded ([`Limits`]): beyond, a client is told *busy* or *no resources*, and asks again.
 //! Costs: a path between two named ports is two walks along forwarding tables, whatever the size of the fabric; a table is as
 //! long as its records. Lacks on purpose: multicast groups, MultiPathRecord and TraceRecord, partitions beyond the default one,
 //! GUID aliases, redirection.

@@ -6,11 +6,13 @@
 //! fec0000000000002  0x0002c90300a1b2c1
 //! *                 *
 //! ```
-//! What follows a `#` is a comment. The first line whose prefix fits decides. Source: the section PREFIX ROUTES of opensm(8), and OpenSM 3.3.23
-//! itself where the two differ: a 0 is a `*`; a line that fits and whose router is not there ends the search; and `*` for the router
-//! takes the one whose GUID, as it stands in the memory of a little-endian machine, is the lowest number.
+//! What follows a `#` is a comment. The first line whose prefix fits decides. Source: the section PREFIX ROUTES of
+//! opensm(8), and OpenSM 3.3.23 itself where the two differ: a 0 is a `*`; a line that fits and whose router is not there
+//! ends the search; and `*` for the router takes the one whose GUID, as it stands in the memory of a little-endian
+//! machine, is the lowest number.
 //! Otherwise than OpenSM: a line that is not understood is an error and no line left out; what stands behind the GUID must
-//! be a comment; a link-local or multicast prefix, which never gets as far as this file, is an error.
+//! be a comment, with or without a blank before it; a link-local or multicast prefix, which never gets as far as this
+//! file, is an error.
 
 use crate::fabric::format::{Cursor, ReadError, Source, decode};
 use crate::ids::{GidPrefix, Guid};

@@ -1,10 +1,10 @@
 //! What subnet administration knows of other subnets: which of this subnet's router ports lead to which prefix.
 //!
-//! A value, set with the [`Facts`](super::Facts) of a directory. It names router ports by GUID, so that it outlives sweeps and
-//! changes; a port that is not in the directory leads nowhere. Rules are tried in order, and the first whose prefix fits
-//! decides, whether or not a router of it is there: that is OpenSM's way. There are two kinds of routers. Of those that [`crate::routers`]
-//! describes it is known how many are crossed and what becomes of a service level ([`Remote::of_routes`]). Of others,
-//! told by [`PrefixRoutes`], nothing is known but that they are there.
+//! A value, set with the [`Facts`](super::Facts) of a directory. It names router ports by GUID, so that it outlives sweeps
+//! and changes; a port that is not in the directory leads nowhere. Rules are tried in order, and the first whose prefix
+//! fits decides, whether or not a router of it is there: that is OpenSM's way. There are two kinds of routers. Of those
+//! that [`crate::routers`] describes it is known how many are crossed and what becomes of a service level
+//! ([`Remote::of_routes`]). Of others, told by [`PrefixRoutes`], nothing is known but that they are there.
 //! Lacks on purpose: what other subnets are like within (MTU, rate, who is there): a path is told as far as its first
 //! router. Source: the specification leaves open how subnet administration learns of it (chapter 19).
 

@@ -2,14 +2,15 @@
 
 use crate::across::{Across, id};
 use crate::bench::Bench;
+use proptest::prelude::*;
 use reconfig::fabric::PortId;
 use reconfig::ids::{GidPrefix, Guid, Half, Lid, Sl};
 use reconfig::routers::{Levels, LevelsRule, Routes};
 use reconfig::sa::{Beyond, Facts, LeadingRouters, Limits, PrefixRoutes, Remote, RemoteRule};
-use reconfig::wire::sa::PathRecord;
+use reconfig::wire::sa::{ComponentMask, PathRecord, SA_DATA_SIZE};
 use reconfig::wire::{Gid, status};
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 const PAIR: [u32; 2] = [PathRecord::SGID, PathRecord::DGID];
 
@@ -238,4 +239,60 @@ fn a_rule_for_every_prefix_spreads_over_the_routers_that_it_names() {
     };
     assert_eq!(owners(0xFEC0_0000_0000_0002), BTreeSet::from([ports[1]]));
     assert_eq!(owners(0x2001_0DB8_0000_0000), BTreeSet::from(ports));
+}
+
+/// What a request may say of a path and still get one.
+const OPEN: [u32; 6] = [
+    PathRecord::FLOW_LABEL,
+    PathRecord::HOP_LIMIT,
+    PathRecord::TRAFFIC_CLASS,
+    PathRecord::REVERSIBLE,
+    PathRecord::NUMB_PATH,
+    PathRecord::SL,
+];
+
+static ACROSS: LazyLock<Across> = LazyLock::new(two);
+
+proptest! {
+    /// Any text is read, or refused with its place.
+    #[test]
+    fn any_file_of_prefix_routes_is_read_or_refused(text in "([a-fx0-9*# \\tü]{0,40}\n){0,6}") {
+        match PrefixRoutes::read(text.as_bytes(), "routes") {
+            Ok(routes) => prop_assert!(routes.iter().len() <= 6),
+            Err(fault) => prop_assert!(fault.to_string().contains("routes:"), "{fault}"),
+        }
+    }
+
+    /// Whatever is asked of the way to another subnet, and whatever levels routers go by: each record leads to a router, both
+    /// LIDs and the level are of the half in use, and routers can carry the packet all the way.
+    #[test]
+    fn any_request_gets_paths_of_the_active_half_that_arrive(
+        mask in any::<u64>(),
+        low in any::<[u8; 32]>(),
+        high in any::<[u8; 32]>(),
+        (host, upper, kept) in (0usize..6, any::<bool>(), any::<bool>()),
+    ) {
+        let levels = if kept { Levels::KEEP } else { raise(2, 8) };
+        let mut bench = bench(ACROSS.facts(0, levels));
+        let half = if upper { Half::Upper } else { Half::Lower };
+        bench.sa.half_moved(half);
+        let mut data = [0; SA_DATA_SIZE];
+        data[..32].copy_from_slice(&low);
+        data[32..64].copy_from_slice(&high);
+        let (sgid, dgid) = (ACROSS.gid(0, host), Gid { guid: Guid(0x4711), ..ACROSS.gid(1, 0) });
+        let asked = PathRecord { sgid, dgid, ..PathRecord::decode(&data) };
+        // Random limits and LIDs leave nothing to answer.
+        let mask = ComponentMask(mask & ComponentMask::of(&OPEN).0 | ComponentMask::of(&PAIR).0);
+        for path in bench.table_by(mask, &asked, 0).unwrap_or_default() {
+            let router = bench.fabric().lid_owner(path.dlid).unwrap();
+            prop_assert!(bench.directory.is_router(router));
+            prop_assert!(bench.lids(router, half).contains(&path.dlid));
+            prop_assert!(bench.lids(ACROSS.host(0, host), half).contains(&path.slid));
+            prop_assert_eq!(Half::of_sl(path.sl), half);
+            let rank = Half::rank(path.sl) as u8;
+            prop_assert_eq!(levels.layer(rank), 0);
+            prop_assert!(levels.next(path.traffic_class, rank).is_some());
+            prop_assert!(path.hop_limit == 2 && path.flow_label < 1 << 20);
+        }
+    }
 }

@@ -82,7 +82,7 @@ impl Levels {
         let needed = crossings.saturating_add(1).next_power_of_two();
         let half = data_vls / 2;
         // Layers must divide the lanes of either set, and of both.
-        let fits = |layers: &u8| half % layers == 0 && data_vls % layers == 0;
+        let fits = |layers: &u8| half.is_multiple_of(*layers) && data_vls.is_multiple_of(*layers);
         let room = [8, 4, 2, 1].into_iter().find(fits).unwrap_or(1);
         match rule {
             LevelsRule::Keep => Ok(Levels::KEEP),

@@ -282,3 +282,19 @@ fn a_cycle_during_a_change_names_its_moment() {
         "{text}"
     );
 }
+
+#[test]
+fn routers_may_go_by_the_ways_of_before_and_after() {
+    let draw = Draw { seed: 5, subnets: 4, routers: 1, shape: Shape::Ring, data_vls: 8 };
+    let drawn = drawn(&draw);
+    let leaving = &drawn.subnets.routers()[1];
+    let after = Routes::new(&drawn.subnets, |at| !leaving.ports.contains(&at)).keeping(&drawn.routes);
+    assert_eq!((drawn.routes.most_crossings(), after.most_crossings()), (2, 3));
+    let (scope, levels) = (scope(), Levels::new(LevelsRule::Raise, 3, 8).expect("four layers"));
+    let steady = drawn.steady();
+    let whole = drawn.whole(&steady, &scope, levels);
+    let passages = |routes| proved(&Whole { routes, ..whole.clone() }).expect("raised levels").passages;
+    assert_eq!((passages(vec![&drawn.routes]), passages(vec![&after])), (8, 6), "both ways through each router");
+    // What came on the way to subnet 2 to a router that no longer leads there turns back.
+    assert!(passages(vec![&drawn.routes, &after]) > 8);
+}

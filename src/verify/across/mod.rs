@@ -150,12 +150,12 @@ fn passages(whole: &Whole<'_>) -> (Vec<Passage>, Vec<Relays>) {
         for at in &device.ports {
             relays[at.subnet.index()].ports.insert(at.port);
         }
-        for (routes, to) in
-            whole.routes.iter().flat_map(|&routes| whole.subnets.subnets().map(move |to| (routes, to.0)))
-        {
-            let comes = |at: &&SubnetPort| routes.first(at.subnet, to).contains(at);
+        for (to, _) in whole.subnets.subnets() {
+            // What one of the routes has brought here may go on by another.
+            let comes = |at: &&SubnetPort| whole.routes.iter().any(|routes| routes.first(at.subnet, to).contains(at));
             let inward: Vec<SubnetPort> = device.ports.iter().filter(comes).copied().collect();
-            for onward in routes.onward(router, to).iter().filter(|_| !inward.is_empty()) {
+            let ways = whole.routes.iter().flat_map(|routes| routes.onward(router, to));
+            for onward in ways.filter(|_| !inward.is_empty()) {
                 let outward = onward.out;
                 found.extend(inward.iter().map(|&inward| Passage { router, inward, outward }));
                 let next = onward.to.map(|next| (outward.port, next.port));

@@ -83,9 +83,9 @@ impl<'a> Side<'a> {
         let halves = collector.finish(&case, &injection);
         let mut all = Dependencies::none(&layout);
         let mut edges = Vec::new();
-        for stage in 0..case.stages.len() {
-            let mut own = halves[0][stage].clone();
-            own.unite(&halves[1][stage]);
+        for (lower, upper) in halves[0].iter().zip(&halves[1]) {
+            let mut own = lower.clone();
+            own.unite(upper);
             let mut told = Vec::new();
             own.each_edge(&layout, &mut |from, to| told.push((from, to)));
             edges.push(told);

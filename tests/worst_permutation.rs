@@ -1,5 +1,6 @@
 //! Worst-case permutations, against all permutations of tiny fabrics and against cases worked out by hand.
 
+#[allow(dead_code)] // Other tests take the rest of it.
 #[path = "support/fabrics.rs"]
 mod fabrics;
 
@@ -203,4 +204,63 @@ fn a_lone_switch_has_no_worst() {
     let crossings = Crossings::of(&fabric, &function, Selection::Single);
     assert_eq!(crossings.worst(), None);
     assert_eq!(crossings.busiest_under(&[1, 2, 0]), None);
+}
+
+/// Runs `reconfig`; its exit code and what it printed.
+fn reconfig(arguments: &[&str]) -> (Option<i32>, String) {
+    let run = std::process::Command::new(env!("CARGO_BIN_EXE_reconfig")).args(arguments).output().expect("it runs");
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("text");
+    (run.status.code(), if run.status.success() { text(&run.stdout) } else { text(&run.stderr) })
+}
+
+#[test]
+fn the_command_tells_and_writes_the_worst() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (fabric, pairs) = (at("fabric.ibnetdiscover"), at("worst.pairs"));
+    assert_eq!(reconfig(&["fabric", "generate", "leaf-spine:5,4,4", "-o", &fabric]).0, Some(0));
+    let route = |more: &[&str]| {
+        reconfig(&[&["route", &fabric, "--engine", "fat-tree", "--lmc", "3", "--worst-permutation"], more].concat())
+    };
+    let (_, json) = route(&[&pairs, "--worst-for", "base", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let uses: Vec<(&str, f64)> = json["worst"]["uses"]
+        .as_array()
+        .expect("uses")
+        .iter()
+        .map(|row| (row["selection"].as_str().expect("a name"), row["load"].as_f64().expect("a load")))
+        .collect();
+    assert_eq!(uses[0], ("base", 4.0));
+    assert_eq!(uses[2..], [("spread over 2", 2.0), ("spread over 4", 1.0)]);
+    assert_eq!(
+        (json["worst"]["uses"][0]["load_of_chosen"].as_f64(), json["dispersal"]["distinct_least"].as_u64()),
+        (Some(4.0), Some(4))
+    );
+    // The file says the same, a pair a line.
+    let written = std::fs::read_to_string(&pairs).expect("it was written");
+    let (notes, rows): (Vec<&str>, Vec<&str>) = written.lines().partition(|line| line.starts_with('#'));
+    assert!(notes[0].starts_with("# worst-case permutation of fat-tree, paths base of 4: load 4.000 on "), "{notes:?}");
+    let told = json["worst"]["permutation"].as_array().expect("ranks");
+    let told: Vec<String> = told.iter().enumerate().map(|(from, to)| format!("{from} {to}")).collect();
+    assert_eq!(rows, told);
+    let (_, screen) = route(&[]);
+    assert!(screen.contains(" spread over 4  1.00  100.0 %  "), "{screen}");
+    // Without the option nothing of it is told.
+    let (_, plain) = reconfig(&["route", &fabric, "--engine", "fat-tree"]);
+    assert!(!plain.contains("several") && !plain.contains("worst"), "{plain}");
+}
+
+#[test]
+fn what_cannot_be_written_or_read_is_an_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (fabric, pairs) = (at("fabric.ibnetdiscover"), at("worst.pairs"));
+    assert_eq!(reconfig(&["fabric", "generate", "leaf-spine:1,1,2", "-o", &fabric]).0, Some(0));
+    let (code, said) = reconfig(&["route", &fabric, "--worst-permutation", &pairs]);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("no two end ports send over a channel between switches"), "{said}");
+    assert!(!std::path::Path::new(&pairs).exists());
+    let (code, said) = reconfig(&["route", &fabric, "--worst-permutation", "--worst-for", "all"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("expected base, single, or a number of paths from 1 to 128"), "{said}");
 }

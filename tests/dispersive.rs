@@ -9,6 +9,7 @@ use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::Lmc;
 use reconfig::lid;
+use reconfig::reproduce::{Request, Study, csv, reproduce};
 use reconfig::routing::{Demand, Engine, FatTree, Parameters};
 use reconfig::scenario::{self, Departure, Ending, Scenario, SimulationReport, Watch};
 use reconfig::sim::{Dispersal, PACKET_BYTES, PathChoice, Sim, SimConfig, SimError, Spray, Traffic};
@@ -278,5 +279,87 @@ fn a_change_under_all_paths_loses_nothing() {
                 }
             }
         }
+    }
+}
+
+/// The study of seed 003 in a reduced run: one fabric, few rows.
+#[test]
+fn several_paths_carry_what_is_worst_for_one() {
+    let request = |table: &str, rows: &[&str], threads| Request {
+        table: Some(table.to_string()),
+        rows: rows.iter().map(ToString::to_string).collect(),
+        fabrics: 1,
+        ..Request::of(Study::Seed003, threads)
+    };
+    let rows = ["fat-tree LMC 4 single", "fat-tree LMC 4 paired", "fat-tree LMC 4 all"];
+    let measured = |threads| reproduce(&request("fat-tree-single-worst", &rows, threads), &mut |_| {}).unwrap();
+    let tables = measured(2);
+    assert_eq!(csv(&tables), csv(&measured(1)), "threads change nothing");
+    let cell = |row: &str, column: &str| {
+        let mut cells = tables[0].cells();
+        cells.find(|&(name, under, _)| name == row && under == column).unwrap().2.ours
+    };
+    let [single, paired, all] = rows.map(|row| cell(row, "accepted %"));
+    assert!(paired > 1.5 * single && all > 1.5 * single, "{single} {paired} {all}");
+    for row in rows {
+        assert!(cell(row, "accepted %") < cell(row, "bound %") + 3.0, "{row}: no more than the tables let through");
+    }
+    assert_eq!(cell(rows[0], "late %"), 0.0);
+    assert!(cell(rows[1], "late %") > 0.0);
+}
+
+fn reconfig(arguments: &[&str]) -> std::process::Output {
+    std::process::Command::new(env!("CARGO_BIN_EXE_reconfig")).args(arguments).output().unwrap()
+}
+
+const BUNDLED: &str = "fixtures/topologies/fat-tree-4-2.ibnetdiscover";
+
+#[test]
+fn the_command_line_tells_sources_order_and_busiest_links() {
+    let asked = ["simulate", "--remove-root", "--planned", "--engine", "fat-tree", "--lmc", "3", "--path-selection"];
+    let more = ["paired", "--spray", "packet", "--message", "4", "--hot-links", "3", "--traffic", "worst", BUNDLED];
+    let arguments: Vec<&str> = asked.into_iter().chain(more).collect();
+    let run = reconfig(&arguments);
+    let text = String::from_utf8(run.stdout).unwrap();
+    assert!(run.status.success(), "{text}");
+    for expected in [
+        "sources  pairs of LIDs in turn, a turn for each packet; 4 packets a message",
+        "late packets",
+        "links between switches, before:",
+        "nothing lost to the change",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let arguments: Vec<&str> = ["--json"].into_iter().chain(arguments).collect();
+    let json: serde_json::Value = serde_json::from_slice(&reconfig(&arguments).stdout).unwrap();
+    assert_eq!(json["settings"]["sources"]["choice"], "paired");
+    assert_eq!(json["links"]["before"]["busiest"].as_array().unwrap().len(), 3);
+    let order = &json["order"]["before"];
+    assert!(order["packets"].as_u64() > Some(0) && order["late_packets"].as_u64() <= order["packets"].as_u64());
+    let plain = reconfig(&["--json", "simulate", "--remove-root", BUNDLED]);
+    let json: serde_json::Value = serde_json::from_slice(&plain.stdout).unwrap();
+    assert!(json.get("order").is_none() && json.get("links").is_none() && json["settings"].get("sources").is_none());
+}
+
+#[test]
+fn permutations_are_read_from_files_and_refused_where_they_are_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let simulate = |text: &str| {
+        let file = folder.path().join("pairs");
+        std::fs::write(&file, text).unwrap();
+        let traffic = format!("permutation:{}", file.display());
+        let run = reconfig(&["simulate", "--remove-root", "--traffic", &traffic, "--before", "100", BUNDLED]);
+        (run.status.code(), String::from_utf8(run.stderr).unwrap())
+    };
+    assert_eq!(simulate("# the next one\n1\n2\n3\n0\n").0, Some(0));
+    for (text, expected) in [
+        ("0 1\n1 1\n", "pairs:2:3: 0 sends to 1 already"),
+        ("0 x\n", "pairs:1:3: `x` is no rank"),
+        ("", "holds no pair"),
+        ("0 4000\n", "ranks 0 to"),
+    ] {
+        let (code, error) = simulate(text);
+        assert_eq!(code, Some(2), "{error}");
+        assert!(error.contains(expected), "{expected}: {error}");
     }
 }

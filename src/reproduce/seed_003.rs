@@ -125,10 +125,15 @@ pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Ve
             let title = format!("{topology}: {} traffic by sources and paths", pattern.name());
             let mut table = Table::new(format!("seed-003 {name}"), title, "sources", &COLUMNS);
             for engine in engines {
-                let rows = measure(request, (topology, engine), pattern, tell)?;
-                gain.push(format!("{kind} {engine} {}", pattern.name()), gains(&rows));
-                let wanted = rows.into_iter().filter(|(name, _)| request.wants_row(name));
-                wanted.for_each(|(name, means)| table.push(name, means.cells()));
+                let rows = measure(request, (topology, engine), (&name, pattern), tell)?;
+                if request.wants(GAIN) {
+                    gain.push(format!("{kind} {engine} {}", pattern.name()), gains(&rows));
+                }
+                for (setting, figures) in
+                    rows.into_iter().filter(|(setting, _)| request.wants_row(&setting.name(engine)))
+                {
+                    table.push(setting.name(engine), figures.cells());
+                }
             }
             tables.extend(request.wants(&name).then_some(table));
         }
@@ -138,22 +143,29 @@ pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Ve
     Ok(tables)
 }
 
-/// The rows of one engine on one kind of fabric under one pattern.
+/// The rows of one engine on one kind of fabric under one pattern, as far as the request wants them.
 fn measure(
     request: &Request,
     (topology, engine): (&str, &str),
-    pattern: Pattern,
+    (table, pattern): (&str, Pattern),
     tell: &mut dyn FnMut(&str),
-) -> Result<Vec<(String, Figures)>, ReproduceError> {
-    tell(&format!("{topology}, {engine}, {} traffic, {} fabrics", pattern.name(), request.fabrics));
-    let settings = Setting::all();
+) -> Result<Vec<(Setting, Figures)>, ReproduceError> {
+    let mut settings = Setting::all();
+    settings.retain(|setting| {
+        let gains = request.wants(GAIN) && setting.lmc == 4;
+        gains || request.wants(table) && request.wants_row(&setting.name(engine))
+    });
     let count = settings.len();
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    tell(&format!("{topology}, {engine}, {} traffic, {count} rows, {} fabrics", pattern.name(), request.fabrics));
     let measured = in_order(count * request.fabrics, request.threads, |at| {
         let seed = request.seed + (at / count) as u64;
         Figures::of((topology, engine), settings[at % count], pattern, seed)
     })?;
     let row = |at: usize| Figures::mean(measured.iter().skip(at).step_by(count));
-    Ok(settings.iter().enumerate().map(|(at, setting)| (setting.name(engine), row(at))).collect())
+    Ok(settings.iter().enumerate().map(|(at, &setting)| (setting, row(at))).collect())
 }
 
 /// What one row comes to on one fabric, or the means over several.
@@ -265,12 +277,10 @@ fn traffic(routed: &Routed, setting: Setting, pattern: Pattern) -> Result<(Traff
 }
 
 /// Accepted with LMC 4 by sources, and how much of what eight paths add to a single one two and four paths add.
-fn gains(rows: &[(String, Figures)]) -> Vec<Cell> {
-    let settings = Setting::all();
+fn gains(rows: &[(Setting, Figures)]) -> Vec<Cell> {
     let accepted = |choice, paths| {
         let wanted = Setting { lmc: 4, choice, paths, spray: Spray::Message };
-        let found = settings.iter().position(|&setting| setting == wanted);
-        found.map_or(f64::NAN, |at| rows[at].1.accepted)
+        rows.iter().find(|&&(setting, _)| setting == wanted).map_or(f64::NAN, |(_, figures)| figures.accepted)
     };
     let single = accepted(PathChoice::Single, None);
     let [two, four, eight] = [Some(2), Some(4), None].map(|paths| accepted(PathChoice::Paired, paths));

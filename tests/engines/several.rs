@@ -171,7 +171,7 @@ fn no_path_of_any_number_is_much_busier_than_where_there_is_one() {
                 let classes: Vec<f64> = (0..paths).map(|path| busiest(paths, path..path + 1)).collect();
                 let all = busiest(paths, 0..paths);
                 let said = format!("{} on {topology}, {paths}: {alone}, {classes:?}, {all}", engine.name());
-                assert!(classes.iter().all(|&load| load <= 1.6 * alone), "{said}");
+                assert!(classes.iter().all(|&load| load <= 2.0 * alone), "{said}");
                 assert!(all <= 1.25 * alone, "{said}");
             }
         }

@@ -15,6 +15,7 @@ pub fn subnets_simulation(report: &AcrossReport) -> String {
     report.changes.iter().for_each(|change| of_change(&mut text, change));
     relations(&mut text, report);
     packets(&mut text, report);
+    unsendable(&mut text, report);
     deadlock(&mut text, report);
     verdict(&mut text, report);
     text
@@ -35,8 +36,11 @@ fn headline(text: &mut String, report: &AcrossReport) {
         );
     }
     for router in &report.routers {
-        let stays = if router.stays { "" } else { "; not after the change" };
-        line(text, format_args!("router   {}: {}{stays}", router.name, router.ports.join(" — ")));
+        let named = router
+            .ports
+            .iter()
+            .map(|port| if port.stays { port.name.clone() } else { format!("{} (leaves)", port.name) });
+        line(text, format_args!("router   {}: {}", router.name, named.collect::<Vec<_>>().join(" — ")));
     }
     let settings = &report.settings;
     let levels = match settings.rule {
@@ -117,7 +121,18 @@ fn row(relation: &RelationReport) -> Vec<Cell> {
 fn packets(text: &mut String, report: &AcrossReport) {
     run::fates(text, &report.packets);
     for (why, number) in &report.relay_discards {
-        line(text, format_args!("routers discarded {} for {why}, counted as lost to the change", count(*number)));
+        line(text, format_args!("routers discarded {} ({why}): among the lost or stranded", count(*number)));
+    }
+}
+
+/// Packets that could not even be sent.
+fn unsendable(text: &mut String, report: &AcrossReport) {
+    for relation in report.relations.iter().filter(|relation| relation.unsendable > 0) {
+        let (from, to, number) = (&relation.from, &relation.to, count(relation.unsendable));
+        line(
+            text,
+            format_args!("{from} → {to}: no router leads there after the change; {number} packets were not sent"),
+        );
     }
 }
 

@@ -13,5 +13,5 @@ mod relay;
 mod routes;
 
 pub use levels::{Levels, LevelsError, LevelsRule};
-pub use relay::{Arrival, Discard, Enforcement, Forwarded, Grh, relay};
+pub use relay::{Arrival, Discard, Enforcement, Forwarded, Grh, mixed, relay};
 pub use routes::{Onward, Routes};

@@ -53,6 +53,8 @@ pub struct Arrival<'a> {
     pub p_key: PKey,
     /// What the port enforces that it came by.
     pub enforcement: &'a Enforcement,
+    /// The router's own number, that routers one behind the other choose independently.
+    pub salt: u32,
 }
 
 /// A packet that goes on.
@@ -64,7 +66,7 @@ pub struct Forwarded {
     pub level: u8,
     /// The hop limit that is left.
     pub hop_limit: u8,
-    /// Picks one of several paths in the next subnet: what is left of the flow label.
+    /// Picks one of several paths in the next subnet: what is left of the choice by the flow label.
     pub path: u32,
 }
 
@@ -79,6 +81,8 @@ pub enum Discard {
     Partition,
     /// It has crossed as many routers as there are layers for.
     Layers,
+    /// It is addressed to the router itself.
+    Unaddressed,
 }
 
 impl Discard {
@@ -89,8 +93,19 @@ impl Discard {
             Discard::HopLimit => "hop-limit",
             Discard::Partition => "partition",
             Discard::Layers => "layers",
+            Discard::Unaddressed => "unaddressed",
         }
     }
+}
+
+/// A number by which somebody chooses for a flow label: the same for equal labels, and unlike what others (other salts) draw
+/// from it.
+pub fn mixed(flow_label: u32, salt: u32) -> u32 {
+    // The finaliser of MurmurHash3 (public domain): every bit of the input moves every bit of the outcome.
+    let mut word = flow_label ^ salt.wrapping_mul(0x9E37_79B1);
+    word = (word ^ word >> 16).wrapping_mul(0x85EB_CA6B);
+    word = (word ^ word >> 13).wrapping_mul(0xC2B2_AE35);
+    word ^ word >> 16
 }
 
 /// What a router does with a packet: `ways` are its ways on to the destination's subnet, `enforces` what its ports
@@ -109,12 +124,13 @@ pub fn relay<'a>(
     if grh.hop_limit < 2 {
         return Err(Discard::HopLimit);
     }
-    let onward = ways[(grh.flow_label % count) as usize];
+    let choice = mixed(grh.flow_label, arrival.salt);
+    let onward = ways[(choice % count) as usize];
     let inbound = Enforcement::admits(arrival.enforcement.inbound.as_ref(), arrival.p_key);
     let outbound = Enforcement::admits(enforces(onward).outbound.as_ref(), arrival.p_key);
     if !inbound || !outbound {
         return Err(Discard::Partition);
     }
     let level = levels.next(grh.traffic_class, arrival.level).ok_or(Discard::Layers)?;
-    Ok(Forwarded { onward, level, hop_limit: grh.hop_limit - 1, path: grh.flow_label / count })
+    Ok(Forwarded { onward, level, hop_limit: grh.hop_limit - 1, path: choice / count })
 }

@@ -26,6 +26,8 @@ pub struct Routes {
     first: Vec<Vec<SubnetPort>>,
     /// By (router, to): the ways on.
     onward: Vec<Vec<Onward>>,
+    /// By (router, to): whether new packets come to the router for there.
+    named: Vec<bool>,
 }
 
 impl Routes {
@@ -43,6 +45,7 @@ impl Routes {
             crossings: vec![None; count * count],
             first: vec![Vec::new(); count * count],
             onward: vec![Vec::new(); ports.len() * count],
+            named: vec![false; ports.len() * count],
         };
         for to in all() {
             let far = distances(&ports, count, to);
@@ -52,7 +55,9 @@ impl Routes {
                 routes.first[slot] = first(&ports, &far, from, to);
             }
             for (router, own) in ports.iter().enumerate() {
-                routes.onward[router * count + to.index()] = onward(&ports, &far, router, own, to);
+                let slot = router * count + to.index();
+                routes.onward[slot] = onward(&ports, &far, router, own, to);
+                routes.named[slot] = own.iter().any(|port| leads(own, &far, port.subnet));
             }
         }
         routes
@@ -63,13 +68,12 @@ impl Routes {
         Routes::new(subnets, |_| true)
     }
 
-    /// These ways, and for routers that have none any more those that they had `before`: what is on its way to a router that
-    /// is to leave goes on.
+    /// These ways, and those that there were `before` for routers to which nobody is led any more: what is on its way to a
+    /// router that is to leave, or loses a port, goes on as it was meant to.
     #[must_use]
     pub fn keeping(mut self, before: &Routes) -> Routes {
-        for (own, old) in self.onward.iter_mut().zip(&before.onward).filter(|(own, _)| own.is_empty()) {
-            own.clone_from(old);
-        }
+        let each = self.onward.iter_mut().zip(&before.onward).zip(&self.named);
+        each.filter(|(_, named)| !**named).for_each(|((own, old), _)| own.clone_from(old));
         self
     }
 

@@ -27,7 +27,7 @@ pub use crate::change::Departure;
 pub use accounting::{Accounting, Line, accounting};
 pub use across::{
     ACROSS_SCHEMA, AcrossChange, AcrossError, AcrossReport, AcrossScenario, AcrossSettings, ChangeIn, RelationReport,
-    RouterReport, SubnetReport, WholeProof, prove_subnets, run_across,
+    RouterPortReport, RouterReport, SubnetReport, WholeProof, prove_subnets, run_across,
 };
 pub use engines::Engines;
 pub use error::ScenarioError;

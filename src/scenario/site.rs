@@ -125,14 +125,20 @@ impl Site<'_> {
         self.scenario.departure == Departure::Sudden
     }
 
-    /// What dies first dies, what comes comes.
+    /// The node of a router that dies first, in the simulation: all of its nodes die at once.
+    pub fn victim(&self) -> Option<NodeId> {
+        match self.stage.element {
+            Element::EndNode(node) if self.is_sudden() => Some(self.place.node(node)),
+            _ => None,
+        }
+    }
+
+    /// What dies first dies, what comes comes; routers apart ([`Site::victim`]).
     pub fn strike(&self) {
         let place = self.place;
         match self.stage.element {
             Element::Newcomer(node) => self.with(|sim| sim.revive_node(place.node(node))),
-            Element::Switch(node) | Element::EndNode(node) if self.is_sudden() => {
-                self.with(|sim| sim.kill_node(place.node(node)));
-            }
+            Element::Switch(node) if self.is_sudden() => self.with(|sim| sim.kill_node(place.node(node))),
             Element::Link(port) if self.is_sudden() => self.with(|sim| sim.kill_link(place.port(port))),
             Element::Switch(_) | Element::EndNode(_) | Element::Link(_) | Element::Root | Element::Nothing => {}
         }

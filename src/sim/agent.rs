@@ -302,6 +302,7 @@ impl Sim {
     pub(super) fn start_tokens(&mut self, node: u32, token: DrainToken) {
         self.enter_drain(node, &token);
         if self.agents.draining[node as usize].round == token.round {
+            self.watch(node);
             self.agents.draining[node as usize].begun = true;
             self.drain_goes_on(node);
         }

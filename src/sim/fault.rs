@@ -29,8 +29,13 @@ impl Sim {
 
     /// Kills a node with all its cables.
     pub fn kill_node(&mut self, node: NodeId) {
-        self.devices.list[node.index()].alive = false;
-        let ports: Vec<PortId> = self.fabric.ports_of(node).collect();
+        self.kill_nodes(&[node]);
+    }
+
+    /// Kills nodes with all their cables at once: those that a router is in its subnets.
+    pub fn kill_nodes(&mut self, nodes: &[NodeId]) {
+        nodes.iter().for_each(|node| self.devices.list[node.index()].alive = false);
+        let ports: Vec<PortId> = nodes.iter().flat_map(|&node| self.fabric.ports_of(node)).collect();
         let cabled: Vec<u32> = ports.iter().map(|port| port.0).filter(|&p| self.net.ports[p as usize].alive).collect();
         for &port in &cabled {
             self.take_down(port);

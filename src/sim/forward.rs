@@ -412,7 +412,8 @@ impl Sim {
 
     #[inline]
     fn outlived(&self, lane: u32, id: u32) -> bool {
-        let in_switch = !self.net.ports[self.net.port_of(lane) as usize].source;
+        let at = &self.net.ports[self.net.port_of(lane) as usize];
+        let in_switch = !at.source && !at.relays;
         let limit = self.switch_limit(self.net.port_of(lane));
         in_switch && limit.is_some_and(|limit| self.now >= self.packets[id].tail.saturating_add(limit))
     }
@@ -442,7 +443,9 @@ impl Sim {
 
     #[cold]
     fn set_expiry(&mut self, lane: u32, id: u32) {
-        if self.net.ports[self.net.port_of(lane) as usize].source {
+        let at = &self.net.ports[self.net.port_of(lane) as usize];
+        // Hosts and routers have no such limits.
+        if at.source || at.relays {
             return;
         }
         let output = self.net.port_of(self.net.ins[lane as usize].waits_for);

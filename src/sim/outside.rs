@@ -38,7 +38,8 @@ impl Sim {
         let config = SimConfig { load, ..self.config.clone() };
         config.check()?;
         self.config = config;
-        for source in &mut self.sources.list {
+        let legs: Vec<bool> = self.sources.list.iter().map(|source| self.is_leg(source.rank)).collect();
+        for source in self.sources.list.iter_mut().filter(|source| !legs[source.rank as usize]) {
             let port = self.fabric.port(PortId(source.port));
             let rate = port.width.data_rate_kbps(port.speed) as f64 * load;
             source.interval = super::source::interval(&self.config, source.rank, rate);

@@ -18,10 +18,10 @@ use super::spaces::Spaces;
 use super::state::DISCARD;
 use super::wheel::Ticks;
 use super::{PacketCounts, Sim, SimConfig, SimError, Sources, Traffic, Ways, check};
-use crate::fabric::PortId;
 use crate::fabric::subnets::{Joined, SubnetPort, Subnets};
+use crate::fabric::{NodeKind, PortId};
 use crate::ids::{GidPrefix, Guid, Half, PKey, SubnetId};
-use crate::routers::{Arrival, Discard, Enforcement, Forwarded, Grh, Levels, Routes, relay};
+use crate::routers::{Arrival, Discard, Enforcement, Forwarded, Grh, Levels, Routes, mixed, relay};
 use std::collections::BTreeMap;
 
 /// What a simulation of several subnets is told besides.
@@ -54,10 +54,15 @@ impl Joining {
     }
 }
 
+/// What hosts mix flow labels with; routers do with their ranks.
+const HOST: u32 = u32::MAX;
+
 /// Packets from one subnet to one subnet.
 pub struct Relation {
     /// What became of them; `in_flight` is what the others leave of `injected`.
     pub counts: PacketCounts,
+    /// Packets that were not even sent, since no router leads there.
+    pub unsendable: u64,
     /// By period of the run: latency and volume.
     pub periods: Vec<Period>,
 }
@@ -119,8 +124,6 @@ pub(super) struct Relays {
     /// By (from, to).
     relations: Vec<Relation>,
     discards: BTreeMap<Discard, u64>,
-    /// Packets addressed to a router itself.
-    unaddressed: u64,
     open: Enforcement,
 }
 
@@ -142,17 +145,18 @@ impl Relays {
         let p_key = |source| joining.partitions.get(&at(source)).copied().unwrap_or_default();
         let p_keys = sources.list.iter().map(p_key).collect();
         let mut hosts = vec![Vec::new(); subnets.len()];
-        for source in sources.list.iter().filter(|source| router[source.port as usize] == NIL) {
+        let kind = |source: &Source| joined.fabric.node(joined.fabric.port(PortId(source.port)).node).kind;
+        for source in sources.list.iter().filter(|source| kind(source) == NodeKind::Ca) {
             hosts[at(source).subnet.index()].push(source.rank);
         }
-        let relation = || Relation { counts: PacketCounts::default(), periods: vec![Period::new(0, Vec::new())] };
+        let relation =
+            || Relation { counts: PacketCounts::default(), unsendable: 0, periods: vec![Period::new(0, Vec::new())] };
         Relays {
             relations: (0..subnets.len() * subnets.len()).map(|_| relation()).collect(),
             everybody: hosts.iter().flatten().copied().collect(),
             legs: vec![Leg::default(); sources.list.len()],
             headers: Vec::new(),
             discards: BTreeMap::new(),
-            unaddressed: 0,
             open: Enforcement::default(),
             joining,
             joined,
@@ -227,10 +231,7 @@ impl Sim {
             sim.net.make_relay(PortId(port));
         }
         sim.relays = Some(Box::new(relays));
-        for port in managers {
-            sim.attach(port)?;
-            sim.managers.push(port.0);
-        }
+        sim.managers.extend(managers.iter().map(|port| port.0));
         Ok(sim)
     }
 
@@ -252,6 +253,25 @@ impl Sim {
         self.relays.iter_mut().for_each(|relays| relays.joining.routes = routes.clone());
     }
 
+    /// Packets that cut-off hosts still hold, by relation: they are stranded.
+    pub fn stranded_in(&self, from: SubnetId, to: SubnetId) -> u64 {
+        let ends = |id: u32| {
+            let (from, to) = self.ends_of(id);
+            let at = |rank: u32| self.sources.spaces.at(self.sources.list[rank as usize].port);
+            (at(from), at(if to == NIL { from } else { to }))
+        };
+        let held = |rank: u32| {
+            let heads = self.lanes_of_port(self.sources.list[rank as usize].port);
+            let queues = heads.map(|lane| self.net.ins[lane as usize].head);
+            queues.flat_map(|head| {
+                std::iter::successors(Some(head), |&id| Some(self.packets[id].next)).take_while(|&id| id != NIL)
+            })
+        };
+        let hosts = self.relays.iter().flat_map(|relays| relays.hosts[from.index()].iter().copied());
+        let cut_off = hosts.filter(|&rank| self.ledger.cut_off[rank as usize]);
+        cut_off.flat_map(held).filter(|&id| ends(id) == (from.index(), to.index())).count() as u64
+    }
+
     /// Packets by the subnets at their ends. Empty where there is one subnet.
     pub fn relations(&self) -> impl Iterator<Item = (SubnetId, SubnetId, &Relation)> {
         let relays = self.relays.iter();
@@ -263,7 +283,7 @@ impl Sim {
         })
     }
 
-    /// Packets that routers discarded, by reason; all of them count as lost to the change as well.
+    /// Packets that routers discarded, by reason. They count as stranded where an end is cut off, else as lost to the change.
     pub fn relay_discards(&self) -> BTreeMap<Discard, u64> {
         self.relays.as_ref().map(|relays| relays.discards.clone()).unwrap_or_default()
     }
@@ -327,18 +347,23 @@ impl Sim {
         flags: u8,
         (turn, message): (u32, u32),
     ) {
-        let Some(relays) = &self.relays else { return };
+        let Some(relays) = &mut self.relays else { return };
         let (from, to) = (relays.subnet_of(rank, &self.sources), relays.subnet_of(destination, &self.sources));
+        if relays.joining.routes.first(from, to).is_empty() {
+            relays.relation(from, to).unsendable += 1;
+            return;
+        }
+        let Some(relays) = &self.relays else { return };
         let first = relays.joining.routes.first(from, to);
         let turns = !matches!(self.config.dispersal.choice, PathChoice::Single | PathChoice::Base);
         let label = if turns { turn } else { flow(rank, destination) } & 0xF_FFFF;
-        let Some(count) = u32::try_from(first.len()).ok().filter(|&count| count > 0) else { return };
-        let router = relays.joined.port(first[(label % count) as usize]);
+        let (count, choice) = (first.len() as u32, mixed(label, HOST));
+        let router = relays.joined.port(first[(choice % count) as usize]);
         let levels = relays.joining.levels;
         // Other digits than those that pick the router: else packets of one level would all go by one.
         let level = levels.at_source(flow(rank, destination).wrapping_mul(0x9E37_79B1) >> 24);
         let target = self.sources.by_port[router.index()];
-        let Some((dlid, sl)) = self.address(target, half, level, label / count) else { return };
+        let Some((dlid, sl)) = self.address(target, half, level, choice / count) else { return };
         let (source, sink) = (relays.gids[rank as usize], relays.gids[destination as usize]);
         let grh = Grh {
             traffic_class: levels.traffic_class(level),
@@ -369,16 +394,15 @@ impl Sim {
     #[inline(never)]
     pub(super) fn relay_arrival(&mut self, id: u32, port: u32) -> u32 {
         let Some(mut relays) = self.relays.take() else { return DISCARD };
-        let out_lane = if self.packets[id].flags & CROSSES == 0 {
-            relays.unaddressed += 1;
-            DISCARD
-        } else {
-            match self.judge_relay(&relays, id, port) {
-                Ok(forwarded) => self.take_over(&mut relays, id, port, forwarded),
-                Err(why) => {
-                    *relays.discards.entry(why).or_default() += 1;
-                    DISCARD
-                }
+        let out_lane = match self.judge_relay(&relays, id, port) {
+            Ok(forwarded) => self.take_over(&mut relays, id, port, forwarded),
+            Err(why) => {
+                *relays.discards.entry(why).or_default() += 1;
+                // It was received, and goes nowhere.
+                let packet = &self.packets[id];
+                let receiver = &mut self.sources.list[self.sources.by_port[port as usize] as usize];
+                receiver.received[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
+                DISCARD
             }
         };
         self.relays = Some(relays);
@@ -386,6 +410,9 @@ impl Sim {
     }
 
     fn judge_relay(&self, relays: &Relays, id: u32, port: u32) -> Result<Forwarded, Discard> {
+        if self.packets[id].flags & CROSSES == 0 {
+            return Err(Discard::Unaddressed);
+        }
         let header = &relays.headers[id as usize];
         let to = relays.joining.subnets.by_prefix(header.grh.destination_prefix).ok_or(Discard::NoRoute)?;
         let router = relays.router[port as usize] as usize;
@@ -394,6 +421,7 @@ impl Sim {
             level: self.packets[id].sl % 8,
             p_key: header.p_key,
             enforcement: relays.enforcement(relays.joined.at(PortId(port))),
+            salt: router as u32,
         };
         let ways = relays.joining.routes.onward(router, to);
         relay(&arrival, ways, relays.joining.levels, |onward| relays.enforcement(onward.out))
@@ -492,6 +520,12 @@ impl Sim {
         }
     }
 
+    /// What a reply to a packet takes its turn by: the flow label of what crossed.
+    pub(super) fn turn_of_reply(&self, id: u32) -> u32 {
+        let crossing = self.relays.as_ref().filter(|_| self.packets[id].flags & CROSSES != 0);
+        crossing.map_or(0, |relays| relays.headers[id as usize].grh.flow_label)
+    }
+
     /// When a packet was first handed to a send queue.
     pub(super) fn set_out(&self, id: u32) -> Ticks {
         let packet = &self.packets[id];
@@ -516,13 +550,14 @@ impl Sim {
 }
 
 impl Relays {
-    /// Router ports send nothing of their own, and nobody's partner is one.
+    /// Routers send nothing of their own, and nobody's partner is one.
     fn silence(&self, sources: &mut Sources, config: &SimConfig) -> Result<(), SimError> {
-        let legs: Vec<u32> = self.ports.iter().flatten().map(|&port| sources.by_port[port as usize]).collect();
         if self.everybody.len() < 2 {
             return Err(SimError::NobodyThere(self.everybody.len()));
         }
-        legs.into_iter().filter(|&leg| leg != NIL).for_each(|leg| sources.list[leg as usize].interval = f64::INFINITY);
+        for source in sources.list.iter_mut().filter(|source| self.everybody.binary_search(&source.rank).is_err()) {
+            source.interval = f64::INFINITY;
+        }
         check_ranks(&config.traffic, self.everybody.len())?;
         match &config.traffic {
             Traffic::Permutation => sources.pair_up_among(&self.everybody, config.seed),

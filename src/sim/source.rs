@@ -630,20 +630,20 @@ impl Sim {
         self.tell_relation(id, |relation| relation.deliver(now, latency, packet.bytes));
         self.ledger.deliver_in_order(id);
         let asks = packet.flags & IS_REPLY == 0 && self.config.replies > 0.0;
-        let origin = if asks { self.ends_of(id).0 } else { packet.source };
+        let (origin, turn) = if asks { (self.ends_of(id).0, self.turn_of_reply(id)) } else { (packet.source, 0) };
         self.packets.remove(id);
         if asks {
-            self.reply(rank, origin, &packet);
+            self.reply(rank, (origin, turn), &packet);
         }
     }
 
-    fn reply(&mut self, rank: u32, asker: u32, request: &Packet) {
+    fn reply(&mut self, rank: u32, (asker, turn): (u32, u32), request: &Packet) {
         let draw = f64::from(self.sources.list[rank as usize].random.next_u32());
         if draw < self.config.replies * 4_294_967_296.0 {
             let half = Half::of_sl(Sl::masked(request.sl));
             let lids = (request.source_path, request.dlid);
             if self.crosses(rank, asker) {
-                return self.send_across((rank, asker), half, request.bytes, IS_REPLY, (0, NIL));
+                return self.send_across((rank, asker), half, request.bytes, IS_REPLY, (turn, NIL));
             }
             let back = |sim: &Sim| sim.pair_back(rank, asker, half, lids);
             if let Some(header) = self.header((rank, asker), half, request.bytes, back) {

@@ -7,7 +7,7 @@
 use super::Theatre;
 use crate::change::Prepared;
 use crate::fabric::subnets::SubnetPort;
-use crate::fabric::{Fabric, PortId};
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::SubnetId;
 use crate::routers::Routes;
 use crate::scenario::estimate;
@@ -20,8 +20,17 @@ const BELOW_SATURATION: f64 = 0.5;
 /// The most that is offered where nobody asks for more.
 const USUAL_LOAD: f64 = 0.3;
 
-/// What each end port of a subnet sends to each other one, in units of a host's rate; ports are taken to have that rate.
-type Demand = BTreeMap<(PortId, PortId), f64>;
+/// What crosses within one subnet on its way between subnets, in units of a host's rate; every host takes part alike, and
+/// ports are taken to have a host's rate.
+#[derive(Clone, Default)]
+struct Crossing {
+    /// From each host to a router's port.
+    out: BTreeMap<PortId, f64>,
+    /// From a router's port to each host.
+    home: BTreeMap<PortId, f64>,
+    /// From a router's port to another's.
+    through: BTreeMap<(PortId, PortId), f64>,
+}
 
 /// The load, and the packet-hops to expect.
 pub(super) fn load_and_hops(theatre: &Theatre<'_>, prepared: &[Prepared]) -> (f64, u64) {
@@ -41,88 +50,126 @@ pub(super) fn load_and_hops(theatre: &Theatre<'_>, prepared: &[Prepared]) -> (f6
 
 /// The load on the busiest channel, at full load of all hosts, before the change and after it.
 fn busiest(theatre: &Theatre<'_>, prepared: &[Prepared]) -> f64 {
-    let before = demands(theatre, &theatre.routes);
-    let after = demands(theatre, &theatre.routes_after);
+    let (before, after) = (crossings(theatre, &theatre.routes), crossings(theatre, &theatre.routes_after));
     let acting = theatre.acting();
     let mut most: f64 = 0.0;
-    for (rank, stage) in theatre.stages.iter().enumerate() {
-        most = most.max(busiest_channel(&stage.before, &stage.function, &before[rank]));
-        let change = acting.iter().position(|subnet| subnet.index() == rank).and_then(|at| prepared.get(at));
+    for (subnet, stage) in theatre.subnet_ids().zip(&theatre.stages) {
+        let hosts: Vec<PortId> = theatre.subnets.hosts(subnet).collect();
+        let inside = 1.0 - share_out(theatre, subnet);
+        let at = subnet.index();
+        most = most.max(busiest_channel(&stage.before, &stage.function, &hosts, inside, &before[at]));
+        let change = acting.iter().position(|&other| other == subnet).and_then(|at| prepared.get(at));
         let function = change.map_or(&stage.function, |change| &change.function);
-        most = most.max(busiest_channel(&stage.after, function, &after[rank]));
+        most = most.max(busiest_channel(&stage.after, function, &hosts, inside, &after[at]));
     }
     most
 }
 
-/// The load on the busiest channel of a subnet; each end port takes the paths to another in equal parts.
-fn busiest_channel(fabric: &Fabric, function: &RoutingFunction, demand: &Demand) -> f64 {
-    let mut load = vec![0.0; fabric.port_count()];
+/// Of what a host of a subnet sends, the share that goes to other subnets.
+fn share_out(theatre: &Theatre<'_>, subnet: SubnetId) -> f64 {
+    let others = theatre.subnet_ids().filter(|&other| other != subnet);
+    let anybody = others.into_iter().any(|other| theatre.subnets.hosts(other).next().is_some());
+    if anybody { theatre.asked.cross } else { 0.0 }
+}
+
+/// Loads of a subnet's channels, walked switch by switch; each end port takes the paths to another in equal parts.
+struct Walk<'a> {
+    fabric: &'a Fabric,
+    function: &'a RoutingFunction,
+    /// By port: its rank among the destinations.
+    rank: Vec<usize>,
+    load: Vec<f64>,
+}
+
+impl Walk<'_> {
+    /// Adds what goes from a switch to a port.
+    fn add(&mut self, from: NodeId, to: PortId, rate: f64) {
+        let destination = self.rank[to.index()];
+        if destination == usize::MAX || rate == 0.0 {
+            return;
+        }
+        for path in 0..self.function.paths() {
+            let share = rate / self.function.paths() as f64;
+            let way = self.function.way(self.fabric, from, destination, path);
+            way.for_each(|port| self.load[port.index()] += share);
+        }
+    }
+
+    /// The same from an end port.
+    fn add_from(&mut self, from: PortId, to: PortId, rate: f64) {
+        if let Some(home) = self.fabric.neighbour(from).filter(|_| from != to) {
+            self.load[from.index()] += rate;
+            self.add(home, to, rate);
+        }
+    }
+}
+
+/// The load on the busiest channel of a subnet of which each host sends `inside` of its rate to the others.
+fn busiest_channel(
+    fabric: &Fabric,
+    function: &RoutingFunction,
+    hosts: &[PortId],
+    inside: f64,
+    crossing: &Crossing,
+) -> f64 {
     let mut rank = vec![usize::MAX; fabric.port_count()];
     function.destinations().iter().enumerate().for_each(|(at, port)| rank[port.index()] = at);
-    for (&(from, to), &rate) in demand {
-        let (destination, home) = (rank[to.index()], fabric.neighbour(from));
-        let (true, Some(home)) = (destination != usize::MAX, home) else { continue };
-        load[from.index()] += rate;
-        for path in 0..function.paths() {
-            let share = rate / function.paths() as f64;
-            function.way(fabric, home, destination, path).for_each(|port| load[port.index()] += share);
-        }
+    let mut walk = Walk { fabric, function, rank, load: vec![0.0; fabric.port_count()] };
+    let mut homes: BTreeMap<NodeId, f64> = BTreeMap::new();
+    for home in hosts.iter().filter_map(|&host| fabric.neighbour(host)) {
+        *homes.entry(home).or_default() += 1.0;
     }
-    load.into_iter().fold(0.0, f64::max)
+    let each = inside / hosts.len().saturating_sub(1).max(1) as f64;
+    for (&home, &count) in &homes {
+        hosts.iter().for_each(|&to| walk.add(home, to, count * each));
+        crossing.out.iter().for_each(|(&to, &rate)| walk.add(home, to, count * rate));
+    }
+    for (&from, &rate) in &crossing.home {
+        hosts.iter().for_each(|&to| walk.add_from(from, to, rate));
+    }
+    crossing.through.iter().for_each(|(&(from, to), &rate)| walk.add_from(from, to, rate));
+    walk.load.into_iter().fold(0.0, f64::max)
 }
 
-/// By subnet: what its end ports send to each other, routers included, where hosts send at their full rate.
-fn demands(theatre: &Theatre<'_>, routes: &Routes) -> Vec<Demand> {
-    let hosts: Vec<Vec<PortId>> = theatre.subnet_ids().map(|id| theatre.subnets.hosts(id).collect()).collect();
-    let total: usize = hosts.iter().map(Vec::len).sum();
-    let mut demands: Vec<Demand> = hosts.iter().map(|_| Demand::new()).collect();
-    for (rank, own) in hosts.iter().enumerate() {
-        let others = (total - own.len()) as f64;
-        let cross = if others > 0.0 { theatre.asked.cross } else { 0.0 };
-        for &from in own {
-            let inside = (1.0 - cross) / (own.len().saturating_sub(1)).max(1) as f64;
-            own.iter()
-                .filter(|&&to| to != from)
-                .for_each(|&to| *demands[rank].entry((from, to)).or_default() += inside);
-        }
-        for to in theatre.subnet_ids().filter(|to| to.index() != rank) {
-            let rate = cross * hosts[to.index()].len() as f64 / others.max(1.0);
-            let first = routes.first(SubnetId(rank as u16), to);
+/// By subnet: what crosses, where hosts send at their full rate.
+fn crossings(theatre: &Theatre<'_>, routes: &Routes) -> Vec<Crossing> {
+    let mut each = vec![Crossing::default(); theatre.stages.len()];
+    let hosts: Vec<f64> = theatre.subnet_ids().map(|id| theatre.subnets.hosts(id).count() as f64).collect();
+    let total: f64 = hosts.iter().sum();
+    let mut routers: BTreeMap<SubnetPort, usize> = BTreeMap::new();
+    for (rank, router) in theatre.subnets.routers().iter().enumerate() {
+        routers.extend(router.ports.iter().map(|&port| (port, rank)));
+    }
+    for to in theatre.subnet_ids() {
+        // By crossings to go: what comes to each router port.
+        let mut due: BTreeMap<u8, BTreeMap<SubnetPort, f64>> = BTreeMap::new();
+        for from in theatre.subnet_ids().filter(|&from| from != to && hosts[from.index()] > 0.0) {
+            let others = total - hosts[from.index()];
+            let rate = share_out(theatre, from) * hosts[to.index()] / others.max(1.0);
+            let (first, far) = (routes.first(from, to), routes.crossings(from, to).unwrap_or(0));
             for &port in first {
-                let each = rate / first.len() as f64;
-                own.iter().for_each(|&from| *demands[rank].entry((from, port.port)).or_default() += each);
-                follow(theatre, routes, &hosts, (port, to), each * own.len() as f64, &mut demands);
+                let own = rate / first.len() as f64;
+                *each[from.index()].out.entry(port.port).or_default() += own;
+                *due.entry(far).or_default().entry(port).or_default() += own * hosts[from.index()];
             }
         }
-    }
-    demands
-}
-
-/// Adds what goes on from a router.
-fn follow(
-    theatre: &Theatre<'_>,
-    routes: &Routes,
-    hosts: &[Vec<PortId>],
-    (port, to): (SubnetPort, SubnetId),
-    rate: f64,
-    demands: &mut [Demand],
-) {
-    let Some(router) = theatre.subnets.router_of(port) else { return };
-    let ways = routes.onward(router, to);
-    for way in ways {
-        let share = rate / ways.len() as f64;
-        let demand = &mut demands[way.out.subnet.index()];
-        match way.to {
-            Some(next) => {
-                *demand.entry((way.out.port, next.port)).or_default() += share;
-                follow(theatre, routes, hosts, (next, to), share, demands);
-            }
-            None => {
-                let each = share / hosts[to.index()].len().max(1) as f64;
-                for &host in &hosts[to.index()] {
-                    *demand.entry((way.out.port, host)).or_default() += each;
+        while let Some((far, arrivals)) = due.pop_last() {
+            for (port, rate) in arrivals {
+                let ways = routers.get(&port).map_or(&[][..], |&router| routes.onward(router, to));
+                for way in ways {
+                    let share = rate / ways.len() as f64;
+                    let crossing = &mut each[way.out.subnet.index()];
+                    let Some(next) = way.to else {
+                        *crossing.home.entry(way.out.port).or_default() += share / hosts[to.index()].max(1.0);
+                        continue;
+                    };
+                    *crossing.through.entry((way.out.port, next.port)).or_default() += share;
+                    if let Some(nearer) = far.checked_sub(1) {
+                        *due.entry(nearer).or_default().entry(next).or_default() += share;
+                    }
                 }
             }
         }
     }
+    each
 }

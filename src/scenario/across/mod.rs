@@ -11,7 +11,8 @@ mod load;
 mod outcome;
 
 pub use outcome::{
-    ACROSS_SCHEMA, AcrossReport, AcrossSettings, ChangeIn, RelationReport, RouterReport, SubnetReport, WholeProof,
+    ACROSS_SCHEMA, AcrossReport, AcrossSettings, ChangeIn, RelationReport, RouterPortReport, RouterReport,
+    SubnetReport, WholeProof,
 };
 
 use super::engines::Engines;
@@ -27,12 +28,13 @@ use crate::change::Prepared;
 use crate::fabric::subnets::{Joined, SubnetPort, Subnets};
 use crate::fabric::{NodeId, PortId};
 use crate::ids::{Half, SubnetId};
-use crate::plan::Scheme;
+use crate::plan::{Scheme, Vetted};
 use crate::routers::{Levels, LevelsRule, Routes};
 use crate::routing::Connectivity;
 use crate::sim::{Joining, Sim, SimConfig, SimTransport};
 use crate::verify::Scope;
 use crate::verify::across::{AcrossRefusal, AcrossStatistics, Part, Whole, prove_across};
+use std::sync::Arc;
 
 /// What changes among several subnets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -141,7 +143,8 @@ pub fn run_across(
     let transports = theatre.simulation(load)?;
     watch.begins(expected_hops, load);
     let sites: Vec<Site<'_>> = theatre.sites(&transports);
-    let proof = theatre.prove(&sites, &prepared);
+    let plans: Vec<Arc<Vetted>> = prepared.iter().map(|prepared| prepared.plan.clone()).collect();
+    let proof = theatre.prove(&sites, &plans);
     if let (Err(refusal), false) = (&proof, sites.is_empty() || asked.settings.scheme != Scheme::Double) {
         return Err(AcrossError::Refused(Box::new(refusal.clone())));
     }
@@ -149,6 +152,11 @@ pub fn run_across(
     let mut time = Time { transport: transport.clone(), watch };
     let changes = perform(&theatre, &mut time, &sites, &engines, &prepared);
     watch.ends();
+    // After a loss a manager plans anew: the proof that is told is of what ran.
+    let ran = |(change, plan): (&Change, &Arc<Vetted>)| change.report.as_ref().map_or(plan, |run| &run.plan).clone();
+    let ran: Vec<Arc<Vetted>> = changes.iter().zip(&plans).map(ran).collect();
+    let same = ran.iter().zip(&plans).all(|(ran, plan)| ran.plan() == plan.plan());
+    let proof = if same { proof } else { theatre.prove(&sites, &ran) };
     Ok(transport.with(|sim| outcome::report(&theatre, sim, &sites, changes, &prepared, proof)))
 }
 
@@ -165,12 +173,24 @@ pub fn prove_subnets(
 }
 
 impl<'a> Theatre<'a> {
+    /// Sets it on the data VLs asked for, or on as many as raising service levels takes where that is left open.
     fn set(asked: &'a AcrossScenario, engines: &Engines) -> Result<Theatre<'a>, AcrossError> {
-        let subnets = &asked.subnets;
         check_supported(asked)?;
-        let most = Routes::all(subnets).most_crossings();
+        let asked_for = asked.settings.sim.data_vls;
+        let more = [2, 4, 8].into_iter().filter(|&lanes| lanes > asked_for && !asked.settings.vls_fixed);
+        let mut lacking = None;
+        for data_vls in std::iter::once(asked_for).chain(more) {
+            match Theatre::on_lanes(asked, engines, data_vls) {
+                Err(AcrossError::Levels(error)) => lacking = lacking.or(Some(error)),
+                other => return other,
+            }
+        }
+        Err(lacking.map_or(AcrossError::Unsupported("no number of data VLs was tried"), AcrossError::Levels))
+    }
+
+    fn on_lanes(asked: &'a AcrossScenario, engines: &Engines, data_vls: u8) -> Result<Theatre<'a>, AcrossError> {
+        let subnets = &asked.subnets;
         let settings = &asked.settings;
-        let data_vls = lanes_for(asked, most)?;
         let mut scenarios = Vec::new();
         for (id, subnet) in subnets.subnets() {
             let sim = SimConfig { data_vls, ..settings.sim.clone() };
@@ -255,7 +275,7 @@ impl<'a> Theatre<'a> {
     }
 
     /// Whether the whole is free of deadlock at every moment.
-    fn prove(&self, sites: &[Site<'_>], prepared: &[Prepared]) -> Result<AcrossStatistics, AcrossRefusal> {
+    fn prove(&self, sites: &[Site<'_>], plans: &[Arc<Vetted>]) -> Result<AcrossStatistics, AcrossRefusal> {
         let scopes: Vec<Scope> = self.stages.iter().map(scope).collect();
         let mut parts: Vec<Part<'_>> = self
             .stages
@@ -263,8 +283,8 @@ impl<'a> Theatre<'a> {
             .zip(&scopes)
             .map(|(stage, scope)| Part::Steady { fabric: &stage.whole, tables: &stage.tables, scope })
             .collect();
-        for (site, prepared) in sites.iter().zip(prepared) {
-            parts[site.place.subnet.index()] = Part::Changing(prepared.plan.plan());
+        for (site, plan) in sites.iter().zip(plans) {
+            parts[site.place.subnet.index()] = Part::Changing(plan.plan());
         }
         let routes = vec![&self.routes, &self.routes_after];
         let whole = Whole { subnets: &self.subnets, parts, routes, levels: self.levels };
@@ -300,20 +320,6 @@ fn element_in(asked: &AcrossScenario, id: SubnetId) -> Element {
     }
 }
 
-/// The data VLs asked for, or as many as raising service levels takes where that is left open.
-fn lanes_for(asked: &AcrossScenario, crossings: u8) -> Result<u8, AcrossError> {
-    let settings = &asked.settings;
-    let asked_for = settings.sim.data_vls;
-    match Levels::new(asked.rule, crossings, asked_for) {
-        Ok(_) => Ok(asked_for),
-        Err(error) if settings.vls_fixed => Err(error.into()),
-        Err(error) => {
-            let enough = |&lanes: &u8| lanes > asked_for && Levels::new(asked.rule, crossings, lanes).is_ok();
-            [2, 4, 8].into_iter().find(enough).ok_or(error.into())
-        }
-    }
-}
-
 fn perform(
     theatre: &Theatre<'_>,
     time: &mut Time<'_>,
@@ -336,6 +342,10 @@ fn perform(
         transport.with(|sim| sim.set_routes(theatre.routes_after.clone()));
     }
     sites.iter().for_each(Site::strike);
+    let victims: Vec<NodeId> = sites.iter().filter_map(Site::victim).collect();
+    if !victims.is_empty() {
+        transport.with(|sim| sim.kill_nodes(&victims));
+    }
     let until_ns = start_ns + settings.barrier_timeout_ns;
     let tasks = sites.iter().zip(&mut drivers).zip(prepared);
     let tasks: Vec<_> = tasks.map(|((site, driver), prepared)| site.task(driver, prepared.clone(), until_ns)).collect();
@@ -353,6 +363,10 @@ fn perform(
     let changes: Vec<Change> =
         changes.map(|((site, driver), result)| site.change(result.take(), driver, start_ns)).collect();
     transport.with(Sim::begin_period);
+    if !sudden && !changes.is_empty() && changes.iter().all(|change| change.ending == Ending::Aborted) {
+        // What was to leave stays.
+        transport.with(|sim| sim.set_routes(theatre.routes.clone()));
+    }
     sites.iter().zip(prepared).for_each(|(site, prepared)| site.ask_anew(prepared));
     if transport.with(|sim| sim.deadlock().is_none()) {
         time.pass(settings.after_ns);

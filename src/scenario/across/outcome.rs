@@ -117,9 +117,16 @@ pub struct RouterReport {
     pub name: String,
     /// Its GUID.
     pub guid: Guid,
-    /// Its ports: `subnet:node[port]`.
-    pub ports: Vec<String>,
-    /// Whether all of its ports still lead somewhere after the change.
+    /// Its ports.
+    pub ports: Vec<RouterPortReport>,
+}
+
+/// A port of a router.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct RouterPortReport {
+    /// `subnet:node[port]`.
+    pub name: String,
+    /// Whether links join it with its subnet after the change.
     pub stays: bool,
 }
 
@@ -170,8 +177,12 @@ pub struct RelationReport {
     pub from: String,
     /// The subnet of their destinations.
     pub to: String,
-    /// Routers that they cross; none where no way leads there.
+    /// Routers that they cross before the change; none where no way leads there.
     pub crossings: Option<u8>,
+    /// The same after it.
+    pub crossings_after: Option<u8>,
+    /// Packets that hosts could not send, since no router led there.
+    pub unsendable: u64,
     /// What became of them.
     pub packets: PacketCounts,
     /// Delivered by period.
@@ -281,8 +292,11 @@ fn routers(theatre: &Theatre<'_>) -> Vec<RouterReport> {
     let report = |router: &crate::fabric::subnets::Router| RouterReport {
         name: router.name.clone(),
         guid: router.guid,
-        ports: router.ports.iter().map(|&at| theatre.subnets.describe_port(at)).collect(),
-        stays: router.ports.iter().all(leads),
+        ports: router
+            .ports
+            .iter()
+            .map(|at| RouterPortReport { name: theatre.subnets.describe_port(*at), stays: leads(at) })
+            .collect(),
     };
     theatre.subnets.routers().iter().map(report).collect()
 }
@@ -324,12 +338,15 @@ fn whole_proof(proof: Result<AcrossStatistics, AcrossRefusal>) -> WholeProof {
 fn relations(theatre: &Theatre<'_>, sim: &Sim) -> Vec<RelationReport> {
     let report = |(from, to, relation): (_, _, &crate::sim::Relation)| {
         let mut packets = relation.counts;
+        packets.stranded += sim.stranded_in(from, to);
         let settled = packets.delivered + packets.stranded + packets.lost_to_failure + packets.lost_to_change;
         packets.in_flight = packets.injected - settled;
         RelationReport {
             from: theatre.subnets.subnet(from).name.clone(),
             to: theatre.subnets.subnet(to).name.clone(),
             crossings: theatre.routes.crossings(from, to),
+            crossings_after: theatre.routes_after.crossings(from, to),
+            unsendable: relation.unsendable,
             packets,
             delivered: by_period(&relation.periods, |period| period.delivered),
             latency_ns: by_period(&relation.periods, measures::latency),

@@ -11,6 +11,7 @@ mod plan;
 mod quantity;
 mod reproduction;
 mod routing;
+mod run;
 mod screen;
 mod serve;
 mod simulation;

@@ -2,9 +2,10 @@
 
 use super::adversary::adversary;
 use super::quantity::{count, duration, engine_pair, percent, root_pair};
+use super::run;
 use super::screen::{line, number, show, table};
 use super::sources::{links, order, sources};
-use crate::scenario::{Ending, Foreseen, Foresight, Latency, Periods, SimulationReport, StuckReport};
+use crate::scenario::{Foreseen, Foresight, Latency, Periods, SimulationReport, StuckReport};
 use comfy_table::Cell;
 
 /// The report as text, at most 80 columns where names allow it.
@@ -17,7 +18,7 @@ pub fn simulation(report: &SimulationReport) -> String {
     }
     // A steered run has no driver, and no traffic but the adversary's.
     if report.adversary.as_ref().is_none_or(|opposed| opposed.reached.is_none()) {
-        phases(&mut text, report);
+        run::phases(&mut text, report.sweep.iter().chain(&report.phases));
         traffic(&mut text, report);
     }
     packets(&mut text, report);
@@ -74,17 +75,6 @@ fn proof(text: &mut String, report: &SimulationReport) {
     }
 }
 
-fn phases(text: &mut String, report: &SimulationReport) {
-    let mut rows = table();
-    rows.set_header(vec![Cell::new("phase"), number("from"), number("to"), number("took"), number("SMPs")]);
-    for phase in report.sweep.iter().chain(&report.phases) {
-        let took = phase.end_ns.saturating_sub(phase.start_ns);
-        let times = [phase.start_ns, phase.end_ns, took].map(|ns| number(duration(ns)));
-        rows.add_row([Cell::new(&phase.name)].into_iter().chain(times).chain([number(count(phase.smps))]));
-    }
-    show(text, &rows);
-}
-
 fn traffic(text: &mut String, report: &SimulationReport) {
     let mut rows = table();
     let header = ["latency p50", "p99", "max", "throughput"].map(number);
@@ -101,19 +91,7 @@ fn traffic(text: &mut String, report: &SimulationReport) {
 }
 
 fn packets(text: &mut String, report: &SimulationReport) {
-    let packets = &report.packets;
-    let rows = [
-        ("injected", packets.injected),
-        ("delivered", packets.delivered),
-        ("in flight", packets.in_flight),
-        ("stranded", packets.stranded),
-        ("lost to failure", packets.lost_to_failure),
-        ("lost to change", packets.lost_to_change),
-    ];
-    let mut table = table();
-    table.set_header(rows.map(|(name, _)| number(name)));
-    table.add_row(rows.map(|(_, packets)| number(count(packets))));
-    show(text, &table);
+    run::fates(text, &report.packets);
     if report.misdelivered > 0 {
         line(text, format_args!("misdelivered {}, counted as lost to the change", count(report.misdelivered)));
     }
@@ -153,18 +131,9 @@ fn foreseen(text: &mut String, foresight: &Foresight) {
 }
 
 fn verdict(text: &mut String, report: &SimulationReport) {
-    let lost = match report.packets.lost_to_change {
-        0 if report.outcome == Ending::Deadlocked => format!("{} packets stuck", count(report.packets.in_flight)),
-        0 => "nothing lost to the change".to_string(),
-        lost => format!("{} packets lost to the change", count(lost)),
-    };
+    let lost = run::lost(report.outcome, &report.packets);
     let hops = format!("{} packet-hops, {} SMPs", count(report.packet_hops), count(report.smps.total));
-    let ending = match report.outcome {
-        Ending::Completed => "completed",
-        Ending::Deadlocked => "DEADLOCKED",
-        Ending::Aborted => "aborted",
-        Ending::NotReached => "NOT REACHED",
-    };
+    let ending = run::ending(report.outcome);
     let took = report.change_ns.map(|ns| format!(" in {}", duration(ns))).unwrap_or_default();
     let reason = report.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
     line(text, format_args!("{ending}{took}{reason}: {lost}; {hops}; trace {:016x}", report.trace_hash));

@@ -1,9 +1,10 @@
 //! One simulated run of several subnets on one screen.
 
 use super::quantity::{count, duration, percent, root_pair};
+use super::run;
 use super::screen::{line, number, show, some, table};
 use crate::routers::LevelsRule;
-use crate::scenario::{AcrossReport, ChangeIn, Ending, RelationReport};
+use crate::scenario::{AcrossReport, ChangeIn, RelationReport};
 use comfy_table::Cell;
 
 /// The report as text.
@@ -75,14 +76,7 @@ fn of_change(text: &mut String, change: &ChangeIn) {
     let stranded =
         if change.stranded.is_empty() { String::new() } else { format!("; stranded {}", some(&change.stranded)) };
     line(text, format_args!("{}: {}{roots}{stranded}", change.subnet, change.what));
-    let mut rows = table();
-    rows.set_header(vec![Cell::new("phase"), number("from"), number("to"), number("took"), number("SMPs")]);
-    for phase in change.sweep.iter().chain(&change.phases) {
-        let took = phase.end_ns.saturating_sub(phase.start_ns);
-        let times = [phase.start_ns, phase.end_ns, took].map(|ns| number(duration(ns)));
-        rows.add_row([Cell::new(&phase.name)].into_iter().chain(times).chain([number(count(phase.smps))]));
-    }
-    show(text, &rows);
+    run::phases(text, change.sweep.iter().chain(&change.phases));
 }
 
 /// Latencies and losses by the subnets at the ends of packets.
@@ -121,19 +115,7 @@ fn row(relation: &RelationReport) -> Vec<Cell> {
 }
 
 fn packets(text: &mut String, report: &AcrossReport) {
-    let packets = &report.packets;
-    let rows = [
-        ("injected", packets.injected),
-        ("delivered", packets.delivered),
-        ("in flight", packets.in_flight),
-        ("stranded", packets.stranded),
-        ("lost to failure", packets.lost_to_failure),
-        ("lost to change", packets.lost_to_change),
-    ];
-    let mut table = table();
-    table.set_header(rows.map(|(name, _)| number(name)));
-    table.add_row(rows.map(|(_, packets)| number(count(packets))));
-    show(text, &table);
+    run::fates(text, &report.packets);
     for (why, number) in &report.relay_discards {
         line(text, format_args!("routers discarded {} for {why}, counted as lost to the change", count(*number)));
     }
@@ -159,17 +141,7 @@ fn deadlock(text: &mut String, report: &AcrossReport) {
 }
 
 fn verdict(text: &mut String, report: &AcrossReport) {
-    let lost = match report.packets.lost_to_change {
-        0 if report.outcome == Ending::Deadlocked => format!("{} packets stuck", count(report.packets.in_flight)),
-        0 => "nothing lost to the change".to_string(),
-        lost => format!("{} packets lost to the change", count(lost)),
-    };
-    let ending = match report.outcome {
-        Ending::Completed => "completed",
-        Ending::Deadlocked => "DEADLOCKED",
-        Ending::Aborted => "aborted",
-        Ending::NotReached => "NOT REACHED",
-    };
+    let (lost, ending) = (run::lost(report.outcome, &report.packets), run::ending(report.outcome));
     let took = report.changes.iter().map(|change| change.change_ns).max();
     let took = took.map(|ns| format!(" in {}", duration(ns))).unwrap_or_default();
     let reason = report.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();

@@ -148,7 +148,7 @@ fn paths_of_each_number_are_spread_evenly_over_a_fat_tree() {
                 load.between_switches(&fabric).map(|(_, load)| load).fold(0.0, f64::max)
             };
             // Twelve of the fifteen others are on other leaves, over four ways up.
-            for class in (0..paths).map(|path| path..path + 1).chain([0..paths]) {
+            for class in (0..paths).map(|path| path..path + 1).chain(std::iter::once(0..paths)) {
                 let load = busiest(class.clone());
                 assert!((load - 0.8).abs() < 1e-9, "{}, paths {class:?} of {paths}: {load}", engine.name());
             }
@@ -171,7 +171,7 @@ fn no_path_of_any_number_is_much_busier_than_where_there_is_one() {
                 let classes: Vec<f64> = (0..paths).map(|path| busiest(paths, path..path + 1)).collect();
                 let all = busiest(paths, 0..paths);
                 let said = format!("{} on {topology}, {paths}: {alone}, {classes:?}, {all}", engine.name());
-                assert!(classes.iter().all(|&load| load <= 1.6 * alone), "{said}");
+                assert!(classes.iter().all(|&load| load <= 2.0 * alone), "{said}");
                 assert!(all <= 1.25 * alone, "{said}");
             }
         }

@@ -135,18 +135,18 @@ impl Crossings {
         let bounds = self.channels.iter().map(|(&channel, pairs)| (Table::of(pairs).bound(), Reverse(channel)));
         let mut order: Vec<(f64, Reverse<PortId>)> = bounds.collect();
         order.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
-        let mut worst: Option<(f64, PortId, Vec<(u32, u32)>)> = None;
+        let mut worst: Option<Worst> = None;
         for (bound, Reverse(channel)) in order {
-            if worst.as_ref().is_some_and(|&(load, ..)| bound <= load) {
+            let most = worst.as_ref().map_or(0.0, |worst| worst.load);
+            if bound <= most {
                 break;
             }
             let (load, pairs) = Table::of(&self.channels[&channel]).heaviest();
-            if worst.as_ref().is_none_or(|&(most, ..)| load > most) {
-                worst = Some((load, channel, pairs));
+            if load > most {
+                worst = Some(Worst { channel, load, permutation: completed(self.ends.len(), &pairs) });
             }
         }
-        let ends = self.ends.len();
-        worst.map(|(load, channel, pairs)| Worst { channel, load, permutation: completed(ends, &pairs) })
+        worst
     }
 
     /// The channel that a permutation loads most, and its load as of [`Worst::load`]; none where nothing crosses any.

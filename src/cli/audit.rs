@@ -74,7 +74,12 @@ pub(super) struct Arguments {
 #[command(next_help_heading = "Options for a list of several subnets")]
 pub(super) struct Several {
     /// Who routes each subnet; `reconfig route --list` tells of each.
-    #[arg(long, value_name = "ENGINE", value_parser = engine_names(), conflicts_with_all = ["fdbs", "lfts", "sl2vl", "path_sl", "dot", "tables_after"])]
+    #[arg(
+        long,
+        value_name = "ENGINE",
+        value_parser = engine_names(),
+        conflicts_with_all = ["fdbs", "lfts", "sl2vl", "path_sl", "dot", "tables_after"]
+    )]
     pub(super) engine: Option<String>,
     /// Seed of random choices, for engines that make some.
     #[arg(long, default_value_t = 0, requires = "engine")]

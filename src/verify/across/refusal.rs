@@ -24,8 +24,8 @@ pub enum AcrossRefusal {
     /// A routing function that says who sends by which path, on which layer: a router's packets go by the level that the
     /// routers' rule gives them.
     #[error(
-        "subnet {subnet}: its routing says who sends by which path and on which layer, and packets from routers have the level that routers \
-         give them: route it with an engine that leaves every path open to everybody, such as up-down"
+        "subnet {subnet}: its routing says who sends by which path and on which layer, and packets from routers have the \
+         level that routers give them: route it with an engine that leaves every path open to everybody, such as up-down"
     )]
     PathLayers {
         /// The subnet.

@@ -19,6 +19,17 @@ pub(super) fn throughput(sim: &Sim, period: usize) -> f64 {
     sim.periods()[period].bytes as f64 / length_ns as f64 / sim.delivery_capacity()
 }
 
+/// Of the end ports that received anything, what the one that received least did, as a fraction of what it could take.
+pub(super) fn slowest(sim: &Sim, fabric: &Fabric, period: usize) -> f64 {
+    let (sent, length_ns) = (sim.bytes_sent(period), sim.period_ns(period).max(1));
+    let towards = fabric.end_ports().filter_map(|port| fabric.peer(port)).filter(|port| sent[port.index()] > 0);
+    let shares = towards.map(|port| {
+        let held = fabric.port(port);
+        sent[port.index()] as f64 / (held.width.data_rate_kbps(held.speed) as f64 / 1e6 * length_ns as f64)
+    });
+    shares.reduce(f64::min).unwrap_or(0.0)
+}
+
 /// What the channels between switches carried, and the busiest of them, `most` at most.
 pub(super) fn link_loads(sim: &Sim, fabric: &Fabric, period: usize, most: usize) -> LinkLoads {
     let (sent, length_ns) = (sim.bytes_sent(period), sim.period_ns(period));

@@ -1,7 +1,7 @@
 //! Traffic under one routing, without a change: throughput, latency, order and links, for one set of sources.
 
 use super::ScenarioError;
-use super::measures::{latency, link_loads, throughput};
+use super::measures::{latency, link_loads, slowest, throughput};
 use super::outcome::{Latency, LinkLoads};
 use super::stage::ways;
 use crate::change::{Routed, manager_port};
@@ -14,6 +14,9 @@ use serde::Serialize;
 pub struct SteadyReport {
     /// Bytes delivered, as a fraction of what all end ports could take.
     pub throughput: f64,
+    /// Of the end ports that received anything, what the one that received least did, as a fraction of what it could take:
+    /// under a permutation the slowest flow.
+    pub slowest: f64,
     /// From send queue to delivery, in nanoseconds.
     pub latency_ns: Latency,
     /// What came out of order, where the settings have it counted.
@@ -51,6 +54,7 @@ pub fn steady(
     sim.run(warm_up_ns + length_ns, false);
     Ok(SteadyReport {
         throughput: throughput(&sim, 1),
+        slowest: slowest(&sim, fabric, 1),
         latency_ns: latency(&sim.periods()[1]),
         order: sim.periods()[1].order,
         links: link_loads(&sim, fabric, 1, 1),

@@ -26,6 +26,8 @@ pub struct Routes {
     first: Vec<Vec<SubnetPort>>,
     /// By (router, to): the ways on.
     onward: Vec<Vec<Onward>>,
+    /// By (router, to): whether anybody is told to send to it.
+    leads: Vec<bool>,
 }
 
 impl Routes {
@@ -43,6 +45,7 @@ impl Routes {
             crossings: vec![None; count * count],
             first: vec![Vec::new(); count * count],
             onward: vec![Vec::new(); ports.len() * count],
+            leads: vec![false; ports.len() * count],
         };
         for to in all() {
             let far = distances(&ports, count, to);
@@ -52,7 +55,9 @@ impl Routes {
                 routes.first[slot] = first(&ports, &far, from, to);
             }
             for (router, own) in ports.iter().enumerate() {
-                routes.onward[router * count + to.index()] = onward(&ports, &far, router, own, to);
+                let slot = router * count + to.index();
+                routes.onward[slot] = onward(&ports, &far, router, own, to);
+                routes.leads[slot] = own.iter().any(|port| leads(own, &far, port.subnet));
             }
         }
         routes
@@ -63,13 +68,12 @@ impl Routes {
         Routes::new(subnets, |_| true)
     }
 
-    /// These ways, and for routers that have none any more those that they had `before`: what is on its way to a router that
-    /// is to leave goes on.
+    /// These ways, and for routers that nobody is told to send to any more those that they had `before`: what is on its way
+    /// to a router that is to leave, or that loses the port it led on by, goes on.
     #[must_use]
     pub fn keeping(mut self, before: &Routes) -> Routes {
-        for (own, old) in self.onward.iter_mut().zip(&before.onward).filter(|(own, _)| own.is_empty()) {
-            own.clone_from(old);
-        }
+        let ways = self.onward.iter_mut().zip(&before.onward).zip(&self.leads);
+        ways.filter(|(_, leads)| !**leads).for_each(|((own, old), _)| own.clone_from(old));
         self
     }
 

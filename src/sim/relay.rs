@@ -12,7 +12,7 @@
 
 use super::dispersal::{PathChoice, flow};
 use super::ledger::Period;
-use super::packet::{CROSSES, NIL, RELAYED};
+use super::packet::{CROSSES, IS_REPLY, NIL, RELAYED};
 use super::source::{Header, Source, below, check_ranks};
 use super::spaces::Spaces;
 use super::state::DISCARD;
@@ -56,7 +56,7 @@ impl Joining {
 
 /// Packets from one subnet to one subnet.
 pub struct Relation {
-    /// What became of them; `in_flight` is what the others leave of `injected`.
+    /// What became of them, but for those that are nowhere yet: [`Sim::relation_counts`] tells of all.
     pub counts: PacketCounts,
     /// By period of the run: latency and volume.
     pub periods: Vec<Period>,
@@ -263,7 +263,31 @@ impl Sim {
         })
     }
 
-    /// Packets that routers discarded, by reason; all of them count as lost to the change as well.
+    /// What became of the packets of each relation, in the order of [`Sim::relations`], at this moment; they add up to
+    /// [`Sim::packets`], and as there what a cut-off source still holds is stranded.
+    pub fn relation_counts(&self) -> Vec<PacketCounts> {
+        let mut counts: Vec<PacketCounts> = self.relations().map(|(_, _, relation)| relation.counts).collect();
+        for id in self.held_by_cut_off_sources() {
+            let slot =
+                self.relation_of(id).map_or(0, |(from, to)| from.index() * self.sources.spaces.count() + to.index());
+            counts[slot].stranded += 1;
+        }
+        for own in &mut counts {
+            own.in_flight = own.injected - own.delivered - own.stranded - own.lost_to_failure - own.lost_to_change;
+        }
+        counts
+    }
+
+    fn held_by_cut_off_sources(&self) -> Vec<u32> {
+        let cut_off = self.sources.list.iter().filter(|source| self.ledger.cut_off[source.rank as usize]);
+        let heads = cut_off.flat_map(|source| self.lanes_of_port(source.port));
+        let there = |id: u32| Some(id).filter(|&id| id != NIL);
+        let heads = heads.filter_map(|lane| there(self.net.ins[lane as usize].head));
+        heads.flat_map(|head| std::iter::successors(Some(head), |&id| there(self.packets[id].next))).collect()
+    }
+
+    /// Packets that routers discarded, by reason; they count as lost to the change as well, or as stranded where an end of
+    /// theirs is cut off.
     pub fn relay_discards(&self) -> BTreeMap<Discard, u64> {
         self.relays.as_ref().map(|relays| relays.discards.clone()).unwrap_or_default()
     }
@@ -330,7 +354,9 @@ impl Sim {
         let Some(relays) = &self.relays else { return };
         let (from, to) = (relays.subnet_of(rank, &self.sources), relays.subnet_of(destination, &self.sources));
         let first = relays.joining.routes.first(from, to);
-        let turns = !matches!(self.config.dispersal.choice, PathChoice::Single | PathChoice::Base);
+        // Replies take no turns.
+        let turns =
+            flags & IS_REPLY == 0 && !matches!(self.config.dispersal.choice, PathChoice::Single | PathChoice::Base);
         let label = if turns { turn } else { flow(rank, destination) } & 0xF_FFFF;
         let Some(count) = u32::try_from(first.len()).ok().filter(|&count| count > 0) else { return };
         let router = relays.joined.port(first[(label % count) as usize]);
@@ -501,17 +527,20 @@ impl Sim {
 
     /// Counts a packet with those of its relation, if there are several subnets.
     pub(super) fn tell_relation(&mut self, id: u32, tell: impl FnOnce(&mut Relation)) {
-        if self.relays.is_none() {
-            return;
+        let Some((from, to)) = self.relation_of(id) else { return };
+        if let Some(relays) = &mut self.relays {
+            tell(relays.relation(from, to));
         }
+    }
+
+    /// The subnets at the ends of a packet, if there are several subnets.
+    fn relation_of(&self, id: u32) -> Option<(SubnetId, SubnetId)> {
+        self.relays.as_ref()?;
         let (from, to) = self.ends_of(id);
         // What is addressed to nobody is told where it comes from.
         let to = if to == NIL { from } else { to };
         let at = |rank: u32| SubnetId(self.sources.spaces.at(self.sources.list[rank as usize].port) as u16);
-        let (from, to) = (at(from), at(to));
-        if let Some(relays) = &mut self.relays {
-            tell(relays.relation(from, to));
-        }
+        Some((at(from), at(to)))
     }
 }
 

@@ -105,12 +105,18 @@ fn relations(text: &mut String, report: &AcrossReport) {
     show(text, &rows);
 }
 
+/// How many routers are crossed, before and after where that differs.
+fn routers(before: Option<u8>, after: Option<u8>) -> String {
+    let told = |count: Option<u8>| count.map_or("none".to_string(), |count| count.to_string());
+    if before == after { told(before) } else { format!("{} → {}", told(before), told(after)) }
+}
+
 fn row(relation: &RelationReport) -> Vec<Cell> {
-    let RelationReport { from, to, crossings, packets, latency_ns: latency, .. } = relation;
+    let RelationReport { from, to, crossings, crossings_after, packets, latency_ns: latency, .. } = relation;
     let ends = if from == to { format!("within {from}") } else { format!("{from} → {to}") };
     let medians = [latency.before.p50, latency.during.p50, latency.after.p50];
     let worst = [latency.before.p99, latency.during.p99, latency.after.p99];
-    let mut cells = vec![Cell::new(ends), number(crossings.map_or("none".to_string(), |count| count.to_string()))];
+    let mut cells = vec![Cell::new(ends), number(routers(*crossings, *crossings_after))];
     cells.extend(
         medians.into_iter().chain(worst).map(|ns| number(if ns == 0 { "–".to_string() } else { duration(ns) })),
     );

@@ -59,7 +59,7 @@ const HOST: u32 = u32::MAX;
 
 /// Packets from one subnet to one subnet.
 pub struct Relation {
-    /// What became of them; `in_flight` is what the others leave of `injected`.
+    /// What became of them, but for those that are nowhere yet: [`Sim::relation_counts`] tells of all.
     pub counts: PacketCounts,
     /// Packets that were not even sent, since no router leads there.
     pub unsendable: u64,
@@ -253,25 +253,6 @@ impl Sim {
         self.relays.iter_mut().for_each(|relays| relays.joining.routes = routes.clone());
     }
 
-    /// Packets that cut-off hosts still hold, by relation: they are stranded.
-    pub fn stranded_in(&self, from: SubnetId, to: SubnetId) -> u64 {
-        let ends = |id: u32| {
-            let (from, to) = self.ends_of(id);
-            let at = |rank: u32| self.sources.spaces.at(self.sources.list[rank as usize].port);
-            (at(from), at(if to == NIL { from } else { to }))
-        };
-        let held = |rank: u32| {
-            let heads = self.lanes_of_port(self.sources.list[rank as usize].port);
-            let queues = heads.map(|lane| self.net.ins[lane as usize].head);
-            queues.flat_map(|head| {
-                std::iter::successors(Some(head), |&id| Some(self.packets[id].next)).take_while(|&id| id != NIL)
-            })
-        };
-        let hosts = self.relays.iter().flat_map(|relays| relays.hosts[from.index()].iter().copied());
-        let cut_off = hosts.filter(|&rank| self.ledger.cut_off[rank as usize]);
-        cut_off.flat_map(held).filter(|&id| ends(id) == (from.index(), to.index())).count() as u64
-    }
-
     /// Packets by the subnets at their ends. Empty where there is one subnet.
     pub fn relations(&self) -> impl Iterator<Item = (SubnetId, SubnetId, &Relation)> {
         let relays = self.relays.iter();
@@ -283,7 +264,31 @@ impl Sim {
         })
     }
 
-    /// Packets that routers discarded, by reason. They count as stranded where an end is cut off, else as lost to the change.
+    /// What became of the packets of each relation, in the order of [`Sim::relations`], at this moment; they add up to
+    /// [`Sim::packets`], and as there what a cut-off source still holds is stranded.
+    pub fn relation_counts(&self) -> Vec<PacketCounts> {
+        let mut counts: Vec<PacketCounts> = self.relations().map(|(_, _, relation)| relation.counts).collect();
+        for id in self.held_by_cut_off_sources() {
+            let slot =
+                self.relation_of(id).map_or(0, |(from, to)| from.index() * self.sources.spaces.count() + to.index());
+            counts[slot].stranded += 1;
+        }
+        for own in &mut counts {
+            own.in_flight = own.injected - own.delivered - own.stranded - own.lost_to_failure - own.lost_to_change;
+        }
+        counts
+    }
+
+    fn held_by_cut_off_sources(&self) -> Vec<u32> {
+        let cut_off = self.sources.list.iter().filter(|source| self.ledger.cut_off[source.rank as usize]);
+        let heads = cut_off.flat_map(|source| self.lanes_of_port(source.port));
+        let there = |id: u32| Some(id).filter(|&id| id != NIL);
+        let heads = heads.filter_map(|lane| there(self.net.ins[lane as usize].head));
+        heads.flat_map(|head| std::iter::successors(Some(head), |&id| there(self.packets[id].next))).collect()
+    }
+
+    /// Packets that routers discarded, by reason; they count as lost to the change as well, or as stranded where an end of
+    /// theirs is cut off.
     pub fn relay_discards(&self) -> BTreeMap<Discard, u64> {
         self.relays.as_ref().map(|relays| relays.discards.clone()).unwrap_or_default()
     }
@@ -535,17 +540,20 @@ impl Sim {
 
     /// Counts a packet with those of its relation, if there are several subnets.
     pub(super) fn tell_relation(&mut self, id: u32, tell: impl FnOnce(&mut Relation)) {
-        if self.relays.is_none() {
-            return;
+        let Some((from, to)) = self.relation_of(id) else { return };
+        if let Some(relays) = &mut self.relays {
+            tell(relays.relation(from, to));
         }
+    }
+
+    /// The subnets at the ends of a packet, if there are several subnets.
+    fn relation_of(&self, id: u32) -> Option<(SubnetId, SubnetId)> {
+        self.relays.as_ref()?;
         let (from, to) = self.ends_of(id);
         // What is addressed to nobody is told where it comes from.
         let to = if to == NIL { from } else { to };
         let at = |rank: u32| SubnetId(self.sources.spaces.at(self.sources.list[rank as usize].port) as u16);
-        let (from, to) = (at(from), at(to));
-        if let Some(relays) = &mut self.relays {
-            tell(relays.relation(from, to));
-        }
+        Some((at(from), at(to)))
     }
 }
 

@@ -57,7 +57,7 @@ pub struct AcrossReport {
     pub packets: PacketCounts,
     /// Of those lost to the change: delivered to a port that does not own the DLID.
     pub misdelivered: u64,
-    /// Of those lost to the change: discarded by routers, by reason.
+    /// Of those lost to the change or stranded: discarded by routers, by reason.
     pub relay_discards: BTreeMap<&'static str, u64>,
     /// Packets through switches.
     pub packet_hops: u64,
@@ -336,24 +336,18 @@ fn whole_proof(proof: Result<AcrossStatistics, AcrossRefusal>) -> WholeProof {
 }
 
 fn relations(theatre: &Theatre<'_>, sim: &Sim) -> Vec<RelationReport> {
-    let report = |(from, to, relation): (_, _, &crate::sim::Relation)| {
-        let mut packets = relation.counts;
-        packets.stranded += sim.stranded_in(from, to);
-        let settled = packets.delivered + packets.stranded + packets.lost_to_failure + packets.lost_to_change;
-        packets.in_flight = packets.injected - settled;
-        RelationReport {
-            from: theatre.subnets.subnet(from).name.clone(),
-            to: theatre.subnets.subnet(to).name.clone(),
-            crossings: theatre.routes.crossings(from, to),
-            crossings_after: theatre.routes_after.crossings(from, to),
-            unsendable: relation.unsendable,
-            packets,
-            delivered: by_period(&relation.periods, |period| period.delivered),
-            latency_ns: by_period(&relation.periods, measures::latency),
-            longest_gap_ns: relation.periods.get(2).map_or(0, Period::longest_gap_ns),
-        }
+    let report = |((from, to, relation), packets): ((_, _, &crate::sim::Relation), PacketCounts)| RelationReport {
+        from: theatre.subnets.subnet(from).name.clone(),
+        to: theatre.subnets.subnet(to).name.clone(),
+        crossings: theatre.routes.crossings(from, to),
+        crossings_after: theatre.routes_after.crossings(from, to),
+        unsendable: relation.unsendable,
+        packets,
+        delivered: by_period(&relation.periods, |period| period.delivered),
+        latency_ns: by_period(&relation.periods, measures::latency),
+        longest_gap_ns: relation.periods.get(2).map_or(0, Period::longest_gap_ns),
     };
-    sim.relations().map(report).collect()
+    sim.relations().zip(sim.relation_counts()).map(report).collect()
 }
 
 /// The periods *before*, *during* and *after*; the one of warming up comes first.

@@ -1,0 +1,200 @@
+//! `reconfig simulate` on lists of subnets, as a user meets it: exit codes, messages, JSON.
+
+use serde_json::Value;
+use std::process::{Command, Output, Stdio};
+
+const TWO: &str = "fixtures/subnets/two-subnets.subnets.yaml";
+const CYCLE: &str = "fixtures/subnets/router-cycle.subnets.yaml";
+const ONE: &str = "fixtures/topologies/fat-tree-4-2.ibnetdiscover";
+const QUICK: [&str; 6] = ["--warm-up", "20", "--before", "50", "--after", "50"];
+const LITTLE: [&str; 2] = ["--load", "0.05"];
+
+fn simulate(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
+    command.arg("simulate").args(arguments).env_remove("RECONFIG_LOG").stdin(Stdio::null());
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("the binary runs")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("output is UTF-8")
+}
+
+/// Exit code and screen of a short run.
+fn screen(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = simulate(&[arguments, &QUICK].concat());
+    assert_eq!(text(&output.stderr), "", "{arguments:?}");
+    (output.status.code(), text(&output.stdout).to_string())
+}
+
+fn json(arguments: &[&str]) -> (Option<i32>, Value) {
+    let (code, screen) = screen(&[arguments, &["--json"]].concat());
+    (code, serde_json::from_str(&screen).expect("JSON"))
+}
+
+fn assert_keys(value: &Value, wanted: &[&str]) {
+    let object = value.as_object().expect("an object");
+    let missing: Vec<_> = wanted.iter().filter(|key| !object.contains_key(**key)).collect();
+    assert!(missing.is_empty(), "{missing:?} are missing among {:?}", object.keys().collect::<Vec<_>>());
+}
+
+#[test]
+fn the_report_has_the_keys_that_programs_count_on() {
+    let (code, report) = json(&[&["--remove-root", "--subnet", "subnet-1", TWO], &LITTLE[..]].concat());
+    assert_eq!(code, Some(0));
+    let top = [
+        "schema",
+        "outcome",
+        "reason",
+        "what",
+        "departure",
+        "scheme",
+        "engine",
+        "seed",
+        "trace_hash",
+        "settings",
+        "subnets",
+        "routers",
+        "changes",
+        "proof",
+        "packets",
+        "misdelivered",
+        "relay_discards",
+        "packet_hops",
+        "relations",
+        "deadlock",
+        "latency_ns",
+        "throughput",
+    ];
+    assert_keys(&report, &top);
+    assert_eq!((&report["schema"], &report["outcome"]), (&"reconfig.subnets-simulation/1".into(), &"completed".into()));
+    assert_keys(&report["settings"], &["load", "cross", "packet_bytes", "data_vls", "rule", "layers", "hop_limit"]);
+    assert_eq!((&report["settings"]["rule"], &report["settings"]["cross"]), (&"raise".into(), &0.1.into()));
+    assert_keys(&report["subnets"][1], &["name", "prefix", "fabric", "hosts", "lmc", "sm"]);
+    assert_keys(&report["routers"][1], &["name", "guid", "ports", "stays"]);
+    assert_eq!(report["changes"].as_array().map(Vec::len), Some(1), "one subnet changes");
+    let change = &report["changes"][0];
+    assert_keys(change, &["subnet", "outcome", "what", "root_before", "root_after", "stranded", "sweep", "phases"]);
+    assert_keys(change, &["change_ns", "smps", "proof"]);
+    assert_eq!(change["subnet"], "subnet-1");
+    assert_keys(&report["proof"], &["status", "statistics", "refusal", "evidence"]);
+    assert_keys(&report["proof"]["statistics"], &["moments", "lanes", "dependencies", "couplings"]);
+    let packets = ["injected", "delivered", "in_flight", "stranded", "lost_to_failure", "lost_to_change"];
+    assert_keys(&report["packets"], &packets);
+    let relations = report["relations"].as_array().expect("a list");
+    assert_eq!(relations.len(), 4, "from each of two to each");
+    for relation in relations {
+        assert_keys(relation, &["from", "to", "crossings", "packets", "delivered", "latency_ns", "longest_gap_ns"]);
+        assert_keys(&relation["packets"], &packets);
+        assert_keys(&relation["latency_ns"]["during"], &["p50", "p99", "max"]);
+    }
+    let hash = report["trace_hash"].as_str().expect("a text: numbers of 64 bits do not survive every reader");
+    assert!(hash.len() == 16 && hash.bytes().all(|digit| digit.is_ascii_hexdigit()), "{hash}");
+}
+
+#[test]
+fn the_screen_says_what_happened() {
+    let (code, shown) = screen(&[&["--remove-router", "router-1", "--planned", TWO], &LITTLE[..]].concat());
+    assert_eq!(code, Some(0), "{shown}");
+    for part in [
+        "remove router router-1 (planned), scheme double",
+        "router   router-1: subnet-0:",
+        "; not after the change",
+        "service levels raised, 2 layers",
+        "the whole is proved",
+        "subnet-0: remove router router-1",
+        "within subnet-0",
+        "subnet-0 → subnet-1",
+        "nothing lost to the change",
+    ] {
+        assert!(shown.contains(part), "{part} is missing:\n{shown}");
+    }
+    let (code, shown) = screen(&[&["--steady", TWO], &LITTLE[..]].concat());
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.starts_with("nothing changes, scheme double\n"), "{shown}");
+    assert!(shown.contains("\ncompleted: nothing lost"), "{shown}");
+}
+
+/// Issue 6, (c): each subnet is sound, the whole deadlocks, the proof refuses it, and the policy cures it.
+#[test]
+fn kept_levels_deadlock_where_the_proof_says_so_and_raised_ones_do_not() {
+    let all = ["--steady", "--cross", "1", "--load", "1", CYCLE];
+    let (code, shown) = screen(&[&all[..], &["--router-sl", "keep"]].concat());
+    assert_eq!(code, Some(1), "{shown}");
+    for part in ["service levels kept", "the whole is refused", "deadlock of ", "DEADLOCKED", "packets stuck"] {
+        assert!(shown.contains(part), "{part} is missing:\n{shown}");
+    }
+    let (code, shown) = screen(&[&all[..], &["--router-sl", "raise"]].concat());
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("the whole is proved") && !shown.contains("DEADLOCKED"), "{shown}");
+    let output = simulate(&["--remove-router", "router-1", "--router-sl", "keep", CYCLE]);
+    let told = text(&output.stderr);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(3), ""), "{told}");
+    assert!(told.contains("the change is refused") && told.contains("through routers"), "{told}");
+}
+
+#[test]
+fn a_hop_limit_that_is_too_low_is_a_no() {
+    let (code, shown) = screen(&[&["--steady", "--hop-limit", "1", TWO], &LITTLE[..]].concat());
+    assert_eq!(code, Some(1), "{shown}");
+    assert!(shown.contains("for hop-limit, counted as lost to the change"), "{shown}");
+}
+
+/// What is typed, the exit code, and a part of the message.
+type Case<'a> = (&'a [&'a str], i32, &'a str);
+
+#[test]
+fn what_cannot_be_meant_is_refused_with_a_reason() {
+    let cases: &[Case<'_>] = &[
+        (&[TWO], 2, "<--remove-root|--remove-switch <NODE>"),
+        (
+            &["--remove-router", "router-9", TWO],
+            2,
+            "no router between subnets is called `router-9`: there are router-1, router-2",
+        ),
+        (
+            &["--remove-root", "--subnet", "subnet-9", TWO],
+            2,
+            "no subnet is called `subnet-9`: there are subnet-0, subnet-1",
+        ),
+        (&["--remove-router", "router-1", "--steady", TWO], 2, "cannot be used with"),
+        (&["--steady", "--planned", TWO], 2, "cannot be used with"),
+        (&["--remove-switch", "nobody", TWO], 2, "no node is called `nobody`"),
+        (&["--remove-link", "nobody:1", TWO], 2, "no node is called `nobody`"),
+        (&["--add-switch", "switch-1", TWO], 2, "--add-switch takes one fabric"),
+        (&["--steady", "--cross", "2", TWO], 2, "share of packets between subnets is 2: expected 0 to 1"),
+        (&["--steady", "--load", "2", TWO], 2, "load is 2: expected 0 to 1"),
+        (
+            &["--steady", "--router-sl", "lower", TWO],
+            2,
+            "`lower` is no rule for service levels at routers: expected raise or keep",
+        ),
+        (&["--steady", "--hop-limit", "256", TWO], 2, "256 is not in 0..=255"),
+        (&["--steady", "--vls", "2", TWO], 2, "half of 2 data VLs has room for 1"),
+        (&["--steady", "--vls", "15", TWO], 2, "half of 15 data VLs has room for 1"),
+        (&["--steady", "--sm", "host-1 HCA-1", TWO], 2, "--sm names the manager of the one subnet that changes"),
+        (&["--remove-root", "--drain", "lifetime", TWO], 2, "choose token, poll or conservation"),
+        (
+            &["--remove-root", "--compare", TWO],
+            2,
+            "--compare: not for a list of several subnets; name one of its files",
+        ),
+        (&["--remove-root", "--adversary", TWO], 2, "--adversary: not for a list of several subnets"),
+        (&["--remove-root", "--accounting", "iba", TWO], 2, "--accounting: not for a list"),
+        (&["--remove-root", "--plan", "plan.json", TWO], 2, "--plan: not for a list"),
+        (&["--remove-root", "--dot", "cycle.dot", TWO], 2, "--dot: not for a list"),
+        (&["--steady", ONE], 2, "--steady is for a list of several subnets"),
+        (&["--remove-router", "router-1", ONE], 2, "--remove-router is for a list of several subnets"),
+        (&["--remove-root", "--subnet", "subnet-0", ONE], 2, "--subnet is for a list of several subnets"),
+        (&["--remove-root", "--cross", "0.5", ONE], 2, "--cross is for a list of several subnets"),
+        (&["--remove-root", "--router-sl", "keep", ONE], 2, "--router-sl is for a list of several subnets"),
+        (&["--remove-root", "--hop-limit", "3", ONE], 2, "--hop-limit is for a list of several subnets"),
+        (&["--remove-root", "--router-sl", "keep", CYCLE], 3, "the change is refused"),
+    ];
+    for &(arguments, code, part) in cases {
+        let output = simulate(arguments);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
+        assert!(message.contains(part), "{arguments:?}: {message}");
+        assert_eq!(text(&output.stdout), "", "{arguments:?}");
+    }
+}

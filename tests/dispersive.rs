@@ -46,7 +46,7 @@ fn senders(sim: &Sim, period: usize) -> BTreeSet<PortId> {
 fn way((fabric, function): &(Fabric, RoutingFunction), from: PortId, to: PortId, path: usize) -> BTreeSet<PortId> {
     let destination = function.destinations().iter().position(|&port| port == to).unwrap();
     let home = fabric.neighbour(from).unwrap();
-    function.way(fabric, home, destination, path).into_iter().chain([from]).collect()
+    function.way(fabric, home, destination, path).chain([from]).collect()
 }
 
 /// For each packet of a trace from rank 0 to rank 7, one every 100 µs, the ports that sent it and its reply.

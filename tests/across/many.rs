@@ -118,7 +118,7 @@ fn a_hub_router_leaves_64_subnets() {
 
 #[test]
 fn kept_levels_of_many_changing_subnets_are_refused_with_the_first_moment() {
-    let hub = hub(8);
+    let hub = hub(64);
     let (plans, before, after) = (hub.without(0), Routes::all(&hub.subnets), hub.routes_without(0));
     match hub.prove(&plans, &[&before, &after], Levels::KEEP) {
         Err(AcrossRefusal::Deadlock(cycle)) => assert!(cycle.moment.iter().all(|at| at.wave == "steady"), "{cycle}"),

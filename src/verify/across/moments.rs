@@ -9,7 +9,7 @@
 //! takes more than its budget. It lacks the cycle itself, which is one over all lanes of that moment.
 
 use super::super::graph::Graph;
-use super::{AcrossRefusal, Coupling, Joint, Passage};
+use super::{AcrossRefusal, Coupling, Joint, Passage, only};
 use std::ops::Range;
 
 /// Edges looked at, all graphs together, after which the search ends without an answer: a few seconds.
@@ -85,10 +85,12 @@ impl<'a> Search<'a> {
 
     /// The same where all lanes are tied in cycles, as long as stages are open.
     fn first_in(&mut self, open: &[Range<usize>], knot: &Region) -> Result<Option<Vec<usize>>, AcrossRefusal> {
-        let Some(&side) = knot.sides.iter().find(|&&side| open[side].len() > 1) else {
-            // What no cycle passes may be at any stage.
-            return Ok(Some(open.iter().map(|stages| stages.start).collect()));
-        };
+        // What no cycle passes may be at any stage.
+        let least: Vec<usize> = open.iter().map(|stages| stages.start).collect();
+        let Some(&side) = knot.sides.iter().find(|&&side| open[side].len() > 1) else { return Ok(Some(least)) };
+        if !self.knots(&only(&least), knot)?.is_empty() {
+            return Ok(Some(least));
+        }
         let mut settled = open.to_vec();
         for stage in open[side].clone() {
             settled[side] = stage..stage + 1;

@@ -300,3 +300,27 @@ fn routers_may_go_by_the_ways_of_before_and_after() {
     // What came on the way to subnet 2 to a router that no longer leads there turns back.
     assert!(passages(vec![&drawn.routes, &after]) > 8);
 }
+
+/// How the search ends with kept levels while subnets change: each end agrees with the oracle, which judges every moment.
+#[test]
+fn every_end_of_the_search_agrees_with_every_moment() {
+    let shapes = [Shape::Line, Shape::Ring, Shape::Hub];
+    let mut ends = [0; 4];
+    for seed in 0..45 {
+        let (routers, shape) = (1 + seed as usize / 3 % 3, shapes[seed as usize / 9 % 3]);
+        let drawn = drawn(&Draw { seed, subnets: 2 + seed as usize % 3, routers, shape, data_vls: 2 });
+        let (plans, scope) = (drawn.plans(2), scope());
+        let whole = drawn.whole(&plans, &scope, Levels::KEEP);
+        let (end, sound) = match prove_across(&whole) {
+            Ok(proof) => (usize::from(proof.searches() > 1), true),
+            Err(AcrossRefusal::Deadlock(cycle)) => {
+                (2 + usize::from(cycle.moment.iter().any(|at| at.wave != "steady")), false)
+            }
+            Err(refusal) => panic!("{refusal}"),
+        };
+        ends[end] += 1;
+        assert_eq!(!sound, oracle::deadlocks_at_some_moment(&whole), "seed {seed}");
+    }
+    println!("proved at once, proved by settling, refused before the change, refused during it: {ends:?}");
+    assert!(ends[0] > 0 && ends[2] > 0, "{ends:?}");
+}

@@ -63,7 +63,8 @@ fn proof(text: &mut String, report: &AcrossReport) {
         (Some(proof), _) => line(
             text,
             format_args!(
-                "proof    the whole is proved: {} moments, {} lanes, {} dependencies, {} through routers\n",
+                "proof    the whole is proved: {}{} moments, {} lanes, {} dependencies, {} through routers\n",
+                if proof.moments == usize::MAX { "at least " } else { "" },
                 proof.moments,
                 count(proof.lanes as u64),
                 count(proof.dependencies as u64),

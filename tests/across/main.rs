@@ -2,6 +2,7 @@
 
 mod command;
 mod examples;
+mod many;
 mod oracle;
 mod paths;
 mod random;

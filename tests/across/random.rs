@@ -15,7 +15,7 @@ use reconfig::routers::{Levels, LevelsRule, Routes};
 use reconfig::routing::{Demand, Engine, UpDown, choose_root};
 use reconfig::tables::SubnetTables;
 use reconfig::verify::Scope;
-use reconfig::verify::across::{AcrossRefusal, AcrossStatistics, Link, Part, Whole, prove_across};
+use reconfig::verify::across::{AcrossRefusal, Link, Part, ProvedAcross, Whole, prove_across};
 use std::sync::Arc;
 
 /// What is drawn.
@@ -176,9 +176,9 @@ fn raised(drawn: &Drawn, data_vls: u8) -> Levels {
 }
 
 /// Whether it is proved; a refusal is a cycle through routers.
-fn proved(whole: &Whole<'_>) -> Option<AcrossStatistics> {
+fn proved(whole: &Whole<'_>) -> Option<ProvedAcross> {
     match prove_across(whole) {
-        Ok(proof) => Some(proof.statistics()),
+        Ok(proof) => Some(proof),
         Err(AcrossRefusal::Deadlock(cycle)) => {
             assert!(cycle.crossings() >= 2 && cycle.links.len() == cycle.lanes.len(), "{cycle}");
             assert_chained(&cycle.links);
@@ -227,15 +227,17 @@ proptest! {
     fn raised_levels_are_proved_at_every_moment_of_changes(draw in draws(8), changing in 1usize..3) {
         let drawn = drawn(&draw);
         let (plans, scope, levels) = (drawn.plans(changing), scope(), raised(&drawn, draw.data_vls));
-        let statistics = proved(&drawn.whole(&plans, &scope, levels));
-        // The moment before, and five waves.
-        prop_assert_eq!(statistics.map(|found| found.moments), Some(6usize.pow(changing as u32)));
+        let whole = drawn.whole(&plans, &scope, levels);
+        let found = proved(&whole).map(|proof| (proof.statistics().moments, proof.searches()));
+        // The moment before, and five waves; all at once.
+        prop_assert_eq!(found, Some((6usize.pow(changing as u32), 1)));
+        prop_assert!(!oracle::deadlocks_at_some_moment(&whole));
     }
 
     #[test]
-    fn kept_levels_during_a_change_are_refused_where_packets_close_a_cycle(draw in draws(2)) {
+    fn kept_levels_during_changes_are_refused_where_packets_close_a_cycle(draw in draws(2), changing in 1usize..3) {
         let drawn = drawn(&draw);
-        let (plans, scope) = (drawn.plans(1), scope());
+        let (plans, scope) = (drawn.plans(changing), scope());
         let whole = drawn.whole(&plans, &scope, Levels::KEEP);
         prop_assert_eq!(proved(&whole).is_none(), oracle::deadlocks_at_some_moment(&whole));
     }
@@ -293,8 +295,32 @@ fn routers_may_go_by_the_ways_of_before_and_after() {
     let (scope, levels) = (scope(), Levels::new(LevelsRule::Raise, 3, 8).expect("four layers"));
     let steady = drawn.steady();
     let whole = drawn.whole(&steady, &scope, levels);
-    let passages = |routes| proved(&Whole { routes, ..whole.clone() }).expect("raised levels").passages;
+    let passages = |routes| proved(&Whole { routes, ..whole.clone() }).expect("raised levels").statistics().passages;
     assert_eq!((passages(vec![&drawn.routes]), passages(vec![&after])), (8, 6), "both ways through each router");
     // What came on the way to subnet 2 to a router that no longer leads there turns back.
     assert!(passages(vec![&drawn.routes, &after]) > 8);
+}
+
+/// How the search ends with kept levels while subnets change: each end agrees with the oracle, which judges every moment.
+#[test]
+fn every_end_of_the_search_agrees_with_every_moment() {
+    let shapes = [Shape::Line, Shape::Ring, Shape::Hub];
+    let mut ends = [0; 4];
+    for seed in 0..45 {
+        let (routers, shape) = (1 + seed as usize / 3 % 3, shapes[seed as usize / 9 % 3]);
+        let drawn = drawn(&Draw { seed, subnets: 2 + seed as usize % 3, routers, shape, data_vls: 2 });
+        let (plans, scope) = (drawn.plans(2), scope());
+        let whole = drawn.whole(&plans, &scope, Levels::KEEP);
+        let (end, sound) = match prove_across(&whole) {
+            Ok(proof) => (usize::from(proof.searches() > 1), true),
+            Err(AcrossRefusal::Deadlock(cycle)) => {
+                (2 + usize::from(cycle.moment.iter().any(|at| at.wave != "steady")), false)
+            }
+            Err(refusal) => panic!("{refusal}"),
+        };
+        ends[end] += 1;
+        assert_eq!(!sound, oracle::deadlocks_at_some_moment(&whole), "seed {seed}");
+    }
+    println!("proved at once, proved by settling, refused before the change, refused during it: {ends:?}");
+    assert!(ends[0] > 0 && ends[2] > 0, "{ends:?}");
 }

@@ -5,13 +5,14 @@
 //! by itself, or a shortest cycle through routers, each of its dependencies with who causes it.
 //! The model: a packet that came to a router by port p stands in the input lane of p, a finite buffer, until the lane by
 //! which it leaves through port q has room. So the dependencies of each subnet, as `walk` finds them, and these *couplings* are
-//! one graph. A moment is a stage of each part: any may meet any. p is occupied by whatever can reach its LIDs; q sends to
+//! one graph. A moment is a stage of each part: any may meet any; `moments` judges all at once where it can. p is occupied by whatever can reach its LIDs; q sends to
 //! the hosts of its subnet whatever comes, and to another router where a shortest way leads through both. Of a packet at p
 //! all that is known is its level: its traffic class may be any.
 //! Taken on trust: what a transition says is empty or gone is so of router inputs too, and routers go by `routes` and `levels`.
 //! Lacks on purpose: engines that say who sends by which path ([`AcrossRefusal::PathLayers`]): what a router may send is then
 //! not its level alone.
 
+mod moments;
 mod refusal;
 mod side;
 
@@ -26,9 +27,11 @@ use crate::fabric::subnets::{SubnetPort, Subnets};
 use crate::ids::{Half, SubnetId, Vl};
 use crate::routers::{Levels, Routes};
 use crate::tables::SubnetTables;
+use moments::Search;
 use serde::Serialize;
 use side::Side;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// What runs in one subnet.
 #[derive(Clone, Copy)]
@@ -66,7 +69,7 @@ pub struct AcrossStatistics {
     pub subnets: usize,
     /// Ways through routers, from port to port.
     pub passages: usize,
-    /// Moments judged: a stage of each subnet.
+    /// Moments that are proved, a stage of each subnet: the product of their stages, or [`usize::MAX`] where it is beyond that.
     pub moments: usize,
     /// Lanes that can be occupied at some moment.
     pub lanes: usize,
@@ -81,6 +84,7 @@ pub struct AcrossStatistics {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProvedAcross {
     statistics: AcrossStatistics,
+    searches: usize,
 }
 
 impl ProvedAcross {
@@ -88,19 +92,34 @@ impl ProvedAcross {
     pub fn statistics(&self) -> AcrossStatistics {
         self.statistics
     }
+
+    /// How many graphs a cycle through routers was sought in: 1 where all moments were proved at once.
+    pub fn searches(&self) -> usize {
+        self.searches
+    }
 }
 
 /// Proves each subnet by itself, and all of them with their routers at every moment.
 ///
 /// # Errors
-/// What is wrong: parts that do not fit the subnets, one that cannot be proved, or a cycle through routers.
+/// What is wrong: parts that do not fit the subnets, one that cannot be proved, or a cycle through routers; or more moments that
+/// must be told apart than can be judged.
 pub fn prove_across(whole: &Whole<'_>) -> Result<ProvedAcross, AcrossRefusal> {
+    prove_across_within(whole, moments::BUDGET)
+}
+
+/// The same with a budget of one's own: so many edges are looked at, all graphs together, before the search for a cycle through
+/// routers ends without an answer.
+///
+/// # Errors
+/// As [`prove_across`].
+pub fn prove_across_within(whole: &Whole<'_>, budget: u64) -> Result<ProvedAcross, AcrossRefusal> {
     check_parts(whole)?;
     for (part, (_, subnet)) in whole.parts.iter().zip(whole.subnets.subnets()) {
         let refused = |refusal| AcrossRefusal::Part { subnet: subnet.name.clone(), refusal };
         part.prove_alone().map_err(refused)?;
     }
-    Joint::new(whole)?.judge()
+    Joint::new(whole)?.judge(budget)
 }
 
 impl Part<'_> {
@@ -195,62 +214,98 @@ impl<'a> Joint<'a> {
         Ok(Joint { whole, passages, sides, base })
     }
 
-    fn judge(&self) -> Result<ProvedAcross, AcrossRefusal> {
-        let mut couplings = BTreeSet::new();
-        let mut touched = vec![false; self.base[self.sides.len()] as usize];
-        let mut moments = 0;
-        for stages in moments_of(self.sides.iter().map(Side::stages).collect()) {
-            let own = self.couplings(&stages);
-            let graph = self.graph(&stages, &own);
-            graph.order().map_err(|cycle| self.explain(&stages, &cycle))?;
-            touched.iter_mut().zip(graph.touched()).for_each(|(all, own)| *all |= own);
-            couplings.extend(own);
-            moments += 1;
+    fn judge(&self, budget: u64) -> Result<ProvedAcross, AcrossRefusal> {
+        let mut search = Search::new(self, budget)?;
+        match search.first_moment()? {
+            None => Ok(ProvedAcross { statistics: self.statistics(), searches: search.searches() }),
+            Some(stages) => Err(self.refusal(&stages)),
         }
-        let statistics = AcrossStatistics {
+    }
+
+    /// Why a moment at which there is a cycle is refused.
+    fn refusal(&self, stages: &[usize]) -> AcrossRefusal {
+        match self.graph(&only(stages)).order() {
+            Err(cycle) => self.explain(stages, &cycle),
+            Ok(_) => unreachable!("stages {stages:?}: a cycle over router lanes is one over all lanes"),
+        }
+    }
+
+    fn statistics(&self) -> AcrossStatistics {
+        let every = self.every_stage();
+        let touched = self.graph(&every).touched();
+        let moments = every.iter().fold(1, |moments: usize, stages| moments.saturating_mul(stages.len()));
+        assert!(moments > 0, "each subnet has a stage");
+        AcrossStatistics {
             subnets: self.sides.len(),
             passages: self.passages.len(),
             moments,
-            lanes: touched.iter().filter(|&&touched| touched).count(),
+            lanes: touched.into_iter().filter(|&touched| touched).count(),
             dependencies: self.sides.iter().map(Side::dependency_count).sum(),
-            couplings: couplings.len(),
-        };
-        Ok(ProvedAcross { statistics })
+            couplings: self.couplings(&every).len(),
+        }
     }
 
-    fn graph(&self, stages: &[usize], couplings: &BTreeSet<Coupling>) -> Graph {
+    /// All stages of each side.
+    fn every_stage(&self) -> Vec<Range<usize>> {
+        self.sides.iter().map(|side| 0..side.stages()).collect()
+    }
+
+    /// All lanes, with the dependencies of each stage of these and the couplings between them.
+    fn graph(&self, stages: &[Range<usize>]) -> Graph {
+        let couplings = self.couplings(stages);
         Graph::new(self.base[self.sides.len()] as usize, |tell| {
-            for ((side, &stage), &base) in self.sides.iter().zip(stages).zip(&self.base) {
-                side.edges(stage).iter().for_each(|&(from, to)| tell(base + from, base + to));
+            for ((side, stages), &base) in self.sides.iter().zip(stages).zip(&self.base) {
+                let edges = stages.clone().flat_map(|stage| side.edges(stage));
+                edges.for_each(|&(from, to)| tell(base + from, base + to));
             }
             couplings.iter().for_each(|coupling| tell(coupling.from, coupling.to));
         })
     }
 
-    fn couplings(&self, stages: &[usize]) -> BTreeSet<Coupling> {
+    fn couplings(&self, stages: &[Range<usize>]) -> BTreeSet<Coupling> {
         let mut found = BTreeSet::new();
         for passage in &self.passages {
-            self.each_hand_over(stages, passage, |hand_over| {
-                for (from, to) in hand_over.lanes() {
-                    let from = self.lane(passage.inward.subnet, from);
-                    found.insert(Coupling { from, to: self.lane(passage.outward.subnet, to) });
-                }
-            });
+            self.each_coupling(stages, passage, |coupling| _ = found.insert(coupling));
         }
         found
+    }
+
+    /// Tells the couplings of a passage; some more than once.
+    fn each_coupling(&self, stages: &[Range<usize>], passage: &Passage, mut tell: impl FnMut(Coupling)) {
+        let Passage { inward, outward, .. } = *passage;
+        self.each_hand_over(stages, passage, |hand_over| {
+            for (from, to) in hand_over.lanes() {
+                tell(Coupling { from: self.lane(inward.subnet, from), to: self.lane(outward.subnet, to) });
+            }
+        });
     }
 
     fn lane(&self, subnet: SubnetId, lane: u32) -> u32 {
         self.base[subnet.index()] + lane
     }
 
-    /// Tells every level on which packets can come by a passage, with every one that they then get.
-    fn each_hand_over(&self, stages: &[usize], passage: &Passage, mut tell: impl FnMut(HandOver)) {
-        let [inward, outward] = [passage.inward, passage.outward].map(|at| (&self.sides[at.subnet.index()], at));
-        let [enters, leaves] = [inward, outward].map(|(_, at)| stages[at.subnet.index()]);
-        for arrival in inward.0.arrivals(enters, inward.1.port) {
+    /// Tells every level on which packets can come by a passage at some stage of these, with every one that they then get.
+    fn each_hand_over(&self, stages: &[Range<usize>], passage: &Passage, mut tell: impl FnMut(HandOver)) {
+        let [enters, leaves] = [passage.inward, passage.outward].map(|at| stages[at.subnet.index()].clone());
+        if passage.inward.subnet != passage.outward.subnet {
+            return self.hand_overs(passage, enters, leaves, &mut tell);
+        }
+        // A subnet is at one stage at a time.
+        enters.for_each(|stage| self.hand_overs(passage, stage..stage + 1, stage..stage + 1, &mut tell));
+    }
+
+    /// The same, with the stages of either end: any may meet any.
+    fn hand_overs(
+        &self,
+        passage: &Passage,
+        enters: Range<usize>,
+        leaves: Range<usize>,
+        tell: &mut impl FnMut(HandOver),
+    ) {
+        let [inward, outward] = [passage.inward, passage.outward].map(|at| (&self.sides[at.subnet.index()], at.port));
+        for arrival in inward.0.arrivals(enters, inward.1) {
             for level in self.levels_after(Half::rank(arrival.sl) as u8) {
-                for departure in outward.0.departures(leaves, outward.1.port, level) {
+                for departure in outward.0.departures(leaves.clone(), outward.1, level) {
                     tell(HandOver { arrival, departure });
                 }
             }
@@ -287,9 +342,14 @@ impl<'a> Joint<'a> {
         changing.map(|(side, &stage)| MomentOf { subnet: side.name.clone(), wave: side.wave(stage) }).collect()
     }
 
+    /// The side that a lane is of.
+    fn side_of(&self, lane: u32) -> usize {
+        self.base.partition_point(|&base| base <= lane) - 1
+    }
+
     /// The port that sends into a lane, and its VL.
     fn place(&self, lane: u32) -> (SubnetPort, Vl) {
-        let rank = self.base.partition_point(|&base| base <= lane) - 1;
+        let rank = self.side_of(lane);
         let (port, vl) = self.sides[rank].place(lane - self.base[rank]);
         (SubnetPort { subnet: SubnetId(rank as u16), port }, vl)
     }
@@ -303,7 +363,7 @@ impl<'a> Joint<'a> {
             Some(passage.inward.port) == arrives && passage.inward.subnet == enters.subnet && passage.outward == outward
         };
         let passage = self.passages.iter().find(between)?;
-        self.each_hand_over(stages, passage, |hand_over| {
+        self.each_hand_over(&only(stages), passage, |hand_over| {
             let HandOver { arrival, departure } = hand_over;
             let leads = hand_over
                 .lanes()
@@ -334,21 +394,7 @@ impl HandOver {
     }
 }
 
-/// Every combination of stages, the last part changing fastest.
-fn moments_of(counts: Vec<usize>) -> impl Iterator<Item = Vec<usize>> {
-    let total: usize = counts.iter().product();
-    (0..total).map(move |moment| {
-        let mut left = moment;
-        let mut stages: Vec<usize> = counts
-            .iter()
-            .rev()
-            .map(|count| {
-                let stage = left % count;
-                left /= count;
-                stage
-            })
-            .collect();
-        stages.reverse();
-        stages
-    })
+/// One stage of each side, and no other.
+fn only(stages: &[usize]) -> Vec<Range<usize>> {
+    stages.iter().map(|&stage| stage..stage + 1).collect()
 }

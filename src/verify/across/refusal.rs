@@ -31,6 +31,19 @@ pub enum AcrossRefusal {
         /// The subnet.
         subnet: String,
     },
+    /// More moments must be told apart than can be judged: whether there is a cycle depends on which wave of one subnet meets
+    /// which of another.
+    #[error(
+        "too many moments to judge: {changing} subnets change at once, and whether lanes can wait for each other in a cycle \
+         through routers depends on which of their waves meet ({searches} graphs were searched without an answer): change fewer \
+         at a time, or let routers raise service levels"
+    )]
+    TooManyMoments {
+        /// How many subnets change.
+        changing: usize,
+        /// Graphs that were searched.
+        searches: usize,
+    },
     /// Lanes can wait for each other in a cycle through routers.
     #[error("{0}")]
     Deadlock(AcrossCycle),

@@ -6,12 +6,14 @@ use crate::ids::{Half, Sl, Vl};
 use crate::verify::Dependency;
 use crate::verify::dependencies::{Collector, Dependencies, Layout, lane_of};
 use crate::verify::evidence;
+use crate::verify::graph::{Graph, NodeCycle};
 use crate::verify::injection::Injection;
 use crate::verify::lanes::{LaneMask, Lanes, lanes_of};
 use crate::verify::net::Net;
 use crate::verify::prover::case_of;
 use crate::verify::walk::{Both, Case, Class, Columns, Hop, Relays, Sink, Walker};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// A subnet, walked.
 pub(super) struct Side<'a> {
@@ -26,6 +28,8 @@ pub(super) struct Side<'a> {
     edges: Vec<Vec<(u32, u32)>>,
     dependencies: usize,
     arrived: Arrivals,
+    /// By router port: its rank among the sources.
+    senders: BTreeMap<PortId, usize>,
 }
 
 /// Packets of one level in the lanes of a channel.
@@ -92,8 +96,10 @@ impl<'a> Side<'a> {
             all.unite(&own);
         }
         let (dependencies, arrived) = (all.count(), arrivals.unwrap_or_default());
+        let relays = net.sources.iter().enumerate().filter(|(_, source)| case.relays.ports.contains(&source.port));
+        let senders = relays.map(|(rank, source)| (source.port, rank)).collect();
         let name = name.to_string();
-        Ok(Side { name, case, net, lanes, injection, halves, edges, dependencies, arrived })
+        Ok(Side { name, case, net, lanes, injection, halves, edges, dependencies, arrived, senders })
     }
 
     /// How many stages: 1 where nothing changes.
@@ -132,26 +138,61 @@ impl<'a> Side<'a> {
         self.case.fabric.peer(port)
     }
 
-    /// The levels on which packets can have come to a router's port, with the lanes in which they stand.
-    pub fn arrivals(&self, stage: usize, port: PortId) -> impl Iterator<Item = Standing> + '_ {
+    /// The levels on which packets can have come to a router's port at some stage of these, with the lanes in which they stand.
+    pub fn arrivals(&self, stages: Range<usize>, port: PortId) -> impl Iterator<Item = Standing> + '_ {
         let channel = self.far_end(port);
         let groups = self.lanes.groups.iter().enumerate();
         groups.flat_map(move |(group, levels)| {
-            let mask = self.arrived.at(stage, port, group);
+            let mask = self.arrived.at(stages.clone(), port, group);
             let first = channel.map(|channel| self.first_lane(channel)).filter(|_| mask != 0);
             levels.sls.iter().filter_map(move |&sl| first.map(|first| Standing { sl, first, mask }))
         })
     }
 
-    /// For either half: the lanes in which packets of a level, given by its rank, can stand behind a router's port.
-    pub fn departures(&self, stage: usize, port: PortId, rank: u8) -> impl Iterator<Item = Standing> + '_ {
-        let source = self.net.sources.iter().position(|source| source.port == port);
+    /// For either half: the lanes in which packets of a level, given by its rank, can stand behind a router's port at some
+    /// stage of these.
+    pub fn departures(&self, stages: Range<usize>, port: PortId, rank: u8) -> impl Iterator<Item = Standing> + '_ {
+        let source = self.senders.get(&port).copied();
         [Half::Lower, Half::Upper].into_iter().filter_map(move |half| {
-            let sl = half.sl_of(rank);
+            let (sl, source) = (half.sl_of(rank), source?);
             let group = self.lanes.groups.iter().position(|group| group.sls.contains(&sl))?;
-            let mask = self.injection.mask(stage, source?, group);
+            let mask = stages.clone().fold(0, |mask, stage| mask | self.injection.mask(stage, source, group));
             (mask != 0).then(|| Standing { sl, first: self.first_lane(port), mask })
         })
+    }
+
+    /// The ways through the subnet at a stage: from each lane by which a router sends into it, the lanes in which packets come
+    /// to routers that dependencies lead to. A cable from router to router is one lane, and no way.
+    ///
+    /// # Errors
+    /// A cycle of the subnet's own dependencies.
+    pub fn through(&self, stage: usize) -> Result<Vec<(u32, u32)>, NodeCycle> {
+        let edges = self.edges(stage);
+        let graph = Graph::new(self.lane_count(), |tell| edges.iter().for_each(|&(from, to)| tell(from, to)));
+        let order = graph.order()?;
+        let (starts, ends) = self.ends(stage);
+        let mut found = Vec::new();
+        for starts in starts.chunks(u64::BITS as usize) {
+            let reached = reach(&graph, &order, starts);
+            for &end in &ends {
+                let from = reached[end as usize];
+                let leads = starts.iter().enumerate().filter(|&(bit, &start)| from >> bit & 1 == 1 && start != end);
+                found.extend(leads.map(|(_, &start)| (start, end)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The lanes in which packets of routers set out at a stage, and those in which packets come to routers.
+    fn ends(&self, stage: usize) -> (Vec<u32>, BTreeSet<u32>) {
+        let (mut starts, mut ends) = (BTreeSet::new(), BTreeSet::new());
+        for &port in &self.case.relays.ports {
+            let ranks = Half::Lower.sls().map(|sl| Half::rank(sl) as u8);
+            let departures = ranks.flat_map(|rank| self.departures(stage..stage + 1, port, rank));
+            starts.extend(departures.flat_map(Standing::lanes));
+            ends.extend(self.arrivals(stage..stage + 1, port).flat_map(Standing::lanes));
+        }
+        (starts.into_iter().collect(), ends)
     }
 
     fn first_lane(&self, channel: PortId) -> u32 {
@@ -169,6 +210,19 @@ impl<'a> Side<'a> {
     }
 }
 
+/// By node: which of `starts`, at most 64, edges lead from to it; a start is reached from itself.
+fn reach(graph: &Graph, order: &[u32], starts: &[u32]) -> Vec<u64> {
+    let mut reached = vec![0; graph.len()];
+    starts.iter().enumerate().for_each(|(bit, &start)| reached[start as usize] |= 1 << bit);
+    for &node in order {
+        let own = reached[node as usize];
+        if own != 0 {
+            graph.successors(node).iter().for_each(|&next| reached[next as usize] |= own);
+        }
+    }
+    reached
+}
+
 /// In which lanes packets for router ports stand in front of them.
 #[derive(Default)]
 struct Arrivals {
@@ -184,8 +238,9 @@ impl Arrivals {
         Arrivals { groups, ports: cabled.map(|(port, channel)| (port, (channel.index(), none()))).collect() }
     }
 
-    fn at(&self, stage: usize, port: PortId, group: usize) -> LaneMask {
-        self.ports.get(&port).map_or(0, |(_, lanes)| lanes[stage * self.groups + group])
+    fn at(&self, stages: Range<usize>, port: PortId, group: usize) -> LaneMask {
+        let Some((_, lanes)) = self.ports.get(&port) else { return 0 };
+        stages.fold(0, |mask, stage| mask | lanes[stage * self.groups + group])
     }
 }
 

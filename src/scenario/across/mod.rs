@@ -166,11 +166,19 @@ pub fn prove_subnets(
 
 impl<'a> Theatre<'a> {
     fn set(asked: &'a AcrossScenario, engines: &Engines) -> Result<Theatre<'a>, AcrossError> {
-        let subnets = &asked.subnets;
         check_supported(asked)?;
-        let most = Routes::all(subnets).most_crossings();
-        let settings = &asked.settings;
-        let data_vls = lanes_for(asked, most)?;
+        let most = Routes::all(&asked.subnets).most_crossings();
+        match Theatre::on_lanes(asked, engines, lanes_for(asked, most)?) {
+            // A way round what leaves is longer than any before.
+            Err(AcrossError::Levels(error)) if !asked.settings.vls_fixed => {
+                Theatre::on_lanes(asked, engines, lanes_for(asked, error.crossings)?)
+            }
+            set => set,
+        }
+    }
+
+    fn on_lanes(asked: &'a AcrossScenario, engines: &Engines, data_vls: u8) -> Result<Theatre<'a>, AcrossError> {
+        let (subnets, settings) = (&asked.subnets, &asked.settings);
         let mut scenarios = Vec::new();
         for (id, subnet) in subnets.subnets() {
             let sim = SimConfig { data_vls, ..settings.sim.clone() };
@@ -191,7 +199,6 @@ impl<'a> Theatre<'a> {
         let leads = |at: SubnetPort| stays[at.subnet.index()].joins(at.port, stages[at.subnet.index()].sm);
         let routes = Routes::all(&subnets);
         let routes_after = Routes::new(&subnets, leads).keeping(&routes);
-        // A way round what leaves may be longer than any before.
         let levels = Levels::new(asked.rule, routes.most_crossings().max(routes_after.most_crossings()), others)?;
         let joined = Joined::of(&subnets);
         Ok(Theatre { asked, scenarios, stages, subnets, joined, routes, routes_after, levels })

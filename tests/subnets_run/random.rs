@@ -166,3 +166,20 @@ fn a_router_that_loses_a_port_is_no_detour() {
         assert!(report.relay_discards.is_empty(), "{:?} {:?}", report.relay_discards, report.packets);
     }
 }
+
+/// Between subnets 0 and 2 a router that leaves was the short way: there are lanes for the long one too, unless a user said
+/// how many there are.
+#[test]
+fn lanes_suffice_for_the_ways_after_the_change() {
+    let draw = Draw { seed: 15_037_394_211_587_373_373, subnets: 3, shape: JoinShape::Line, more: 1 };
+    let subnets = drawn(draw);
+    let mut asked = small(subnets.clone(), change(&subnets, true, 50), Departure::Planned);
+    asked.cross = 0.4;
+    let report = watched(&asked, &mut Unwatched).expect("it runs");
+    assert_adds_up(&report);
+    assert_clean(&report);
+    assert_eq!((report.settings.data_vls, report.settings.layers), (8, 4));
+    asked.settings.vls_fixed = true;
+    let error = watched(&asked, &mut Unwatched).expect_err("four lanes do not suffice");
+    assert!(error.to_string().contains("half of 4 data VLs has room for 2"), "{error}");
+}

@@ -183,3 +183,18 @@ fn lanes_suffice_for_the_ways_after_the_change() {
     let error = watched(&asked, &mut Unwatched).expect_err("four lanes do not suffice");
     assert!(error.to_string().contains("half of 4 data VLs has room for 2"), "{error}");
 }
+
+/// What stands in a router when it dies, or is on the wire to it, is lost to that, and not to the change.
+#[test]
+fn a_router_takes_along_what_it_holds() {
+    let draw = Draw { seed: 11_947_174_439_580_783_400, subnets: 4, shape: JoinShape::Ring, more: 0 };
+    let subnets = drawn(draw);
+    let mut asked = small(subnets.clone(), change(&subnets, true, 34), Departure::Sudden);
+    asked.cross = 0.4;
+    asked.settings.load = Some(0.3);
+    asked.settings.sim = SimConfig { seed: draw.seed, latch: Latch::Head, buffer_credits: 32, ..asked.settings.sim };
+    let report = watched(&asked, &mut Unwatched).expect("it runs");
+    assert_adds_up(&report);
+    assert_clean(&report);
+    assert!(report.packets.lost_to_failure > 0, "{:?}", report.packets);
+}

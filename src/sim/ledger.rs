@@ -170,7 +170,7 @@ impl Sim {
             |rank: u32| rank != NIL && (self.ledger.cut_off[rank as usize] || self.sources.unreachable[rank as usize]);
         if cut_off(origin) || cut_off(destination) {
             self.settle(id, |counts| &mut counts.stranded);
-        } else if self.path_died(source, dlid, born, self.packets[id].hops) {
+        } else if self.path_died(source, dlid, born, self.packets[id].hops) || self.stood_in_dead_router(id) {
             self.settle(id, |counts| &mut counts.lost_to_failure);
         } else {
             self.settle(id, |counts| &mut counts.lost_to_change);
@@ -198,7 +198,8 @@ impl Sim {
             }
             let node = self.net.ports[input as usize].node;
             if self.net.tables.row(node) == NIL {
-                return false;
+                // What is on the wire into a router that dies has its last link behind it.
+                return dead(input);
             }
             let num = self.output_at(node, dlid, born);
             if num == 0 || num > self.net.num_ports(node) {

@@ -531,6 +531,17 @@ impl Sim {
         crossing.map_or(0, |relays| relays.headers[id as usize].grh.flow_label)
     }
 
+    /// Whether a packet stood in a router behind a port that has died; the one that it was to leave by dies at the same
+    /// time, but may be told of it later.
+    pub(super) fn stood_in_dead_router(&self, id: u32) -> bool {
+        let packet = &self.packets[id];
+        let Some(relays) = self.relays.as_ref().filter(|_| packet.flags & CROSSES != 0 && packet.hops == 0) else {
+            return false;
+        };
+        let came_by = self.sources.list.get(relays.headers[id as usize].came_by as usize);
+        came_by.is_some_and(|leg| self.ledger.died[leg.port as usize] <= self.now)
+    }
+
     /// When a packet was first handed to a send queue.
     pub(super) fn set_out(&self, id: u32) -> Ticks {
         let packet = &self.packets[id];

@@ -166,3 +166,35 @@ fn a_router_that_loses_a_port_is_no_detour() {
         assert!(report.relay_discards.is_empty(), "{:?} {:?}", report.relay_discards, report.packets);
     }
 }
+
+/// Between subnets 0 and 2 a router that leaves was the short way: there are lanes for the long one too, unless a user said
+/// how many there are.
+#[test]
+fn lanes_suffice_for_the_ways_after_the_change() {
+    let draw = Draw { seed: 15_037_394_211_587_373_373, subnets: 3, shape: JoinShape::Line, more: 1 };
+    let subnets = drawn(draw);
+    let mut asked = small(subnets.clone(), change(&subnets, true, 50), Departure::Planned);
+    asked.cross = 0.4;
+    let report = watched(&asked, &mut Unwatched).expect("it runs");
+    assert_adds_up(&report);
+    assert_clean(&report);
+    assert_eq!((report.settings.data_vls, report.settings.layers), (8, 4));
+    asked.settings.vls_fixed = true;
+    let error = watched(&asked, &mut Unwatched).expect_err("four lanes do not suffice");
+    assert!(error.to_string().contains("half of 4 data VLs has room for 2"), "{error}");
+}
+
+/// What stands in a router when it dies, or is on the wire to it, is lost to that, and not to the change.
+#[test]
+fn a_router_takes_along_what_it_holds() {
+    let draw = Draw { seed: 11_947_174_439_580_783_400, subnets: 4, shape: JoinShape::Ring, more: 0 };
+    let subnets = drawn(draw);
+    let mut asked = small(subnets.clone(), change(&subnets, true, 34), Departure::Sudden);
+    asked.cross = 0.4;
+    asked.settings.load = Some(0.3);
+    asked.settings.sim = SimConfig { seed: draw.seed, latch: Latch::Head, buffer_credits: 32, ..asked.settings.sim };
+    let report = watched(&asked, &mut Unwatched).expect("it runs");
+    assert_adds_up(&report);
+    assert_clean(&report);
+    assert!(report.packets.lost_to_failure > 0, "{:?}", report.packets);
+}

@@ -141,10 +141,14 @@ fn outbound(keys: &[PKey]) -> Enforcement {
     Enforcement { inbound: None, outbound: Some(keys.to_vec()) }
 }
 
+/// The partition of the host that sends, a router, a subnet that it has a port in, what that port enforces; which subnets
+/// are reached.
+type Case = (Option<PKey>, usize, u16, Enforcement, [bool; 3]);
+
 #[test]
 fn partitions_are_looked_at_going_in_and_going_out() {
     let (all, none, first) = ([true; 3], [true, false, false], [true, true, false]);
-    let admitted: [(Option<PKey>, usize, u16, Enforcement, [bool; 3]); 10] = [
+    let cases: [Case; 10] = [
         (None, 0, 0, inbound(&[PKey::DEFAULT]), all),
         (None, 0, 0, inbound(&[PARTITION]), none),
         (Some(PARTITION), 0, 0, inbound(&[OTHER, PARTITION]), all),
@@ -158,7 +162,7 @@ fn partitions_are_looked_at_going_in_and_going_out() {
         // Two limited members do not speak with each other.
         (Some(PKey(0x0123)), 0, 0, inbound(&[PKey(0x0123)]), none),
     ];
-    for (own, router, subnet, enforced, delivered) in admitted {
+    for (own, router, subnet, enforced, delivered) in cases {
         println!("{own:?} at router {router}, subnet {subnet}: {enforced:?}");
         assert_fates(&partitioned(own, router, subnet, enforced), &delivered, Discard::Partition);
     }

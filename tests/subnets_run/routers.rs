@@ -34,8 +34,8 @@ fn without(subnets: &Subnets, router: usize, departure: Departure) -> (AcrossRep
     let mut buffers = Buffers { router, held: Vec::new() };
     let report = watched(&asked, &mut buffers).unwrap_or_else(|error| panic!("the run cannot begin: {error}"));
     assert_adds_up(&report);
-    let completed = buffers.held.iter().filter(|(state, _)| *state == "completed");
-    let &(_, held) = completed.last().expect("every change ends");
+    let mut last_first = buffers.held.iter().rev();
+    let &(_, held) = last_first.find(|(state, _)| *state == "completed").expect("every change ends");
     (report, held)
 }
 

@@ -56,7 +56,7 @@ pub struct Levels {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "packets cross {crossings} routers at most, so raising the service level takes {needed} layers, and half of {data_vls} data VLs has room for {room}: \
-     give the subnets more data VLs, or keep the level (which must be proved)"
+     4 data VLs have room for 2 layers, 8 for 4; or keep the level (which must be proved)"
 )]
 pub struct LevelsError {
     /// The most routers on a way.

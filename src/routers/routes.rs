@@ -5,7 +5,7 @@
 
 use crate::fabric::subnets::{SubnetPort, Subnets};
 use crate::ids::SubnetId;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// One way on from a router: the port that it leaves by, and where it goes in the subnet of that port.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -77,6 +77,26 @@ impl Routes {
         self
     }
 
+    /// The most routers that any packet crosses that sets out by these ways, at some moment of which they become `after`; a
+    /// packet under way goes on by what the next router goes by then.
+    pub fn most_crossings_until(&self, after: &Routes, subnets: &Subnets) -> u8 {
+        let mut router = BTreeMap::new();
+        for (rank, own) in subnets.routers().iter().enumerate() {
+            router.extend(own.ports.iter().map(|&port| (port, rank)));
+        }
+        let mut most = self.most_crossings().max(after.most_crossings());
+        for to in (0..self.subnets).map(|rank| SubnetId(rank as u16)) {
+            let mut later = Farthest { routes: after, router: &router, to, then: None, known: BTreeMap::new() };
+            let mut now =
+                Farthest { routes: self, router: &router, to, then: Some(&mut later), known: BTreeMap::new() };
+            for from in (0..self.subnets).map(|rank| SubnetId(rank as u16)) {
+                let first = self.first(from, to).iter().filter_map(|port| router.get(port));
+                first.for_each(|&rank| most = most.max(now.from(rank, 0)));
+            }
+        }
+        most
+    }
+
     fn slot(&self, from: SubnetId, to: SubnetId) -> usize {
         from.index() * self.subnets + to.index()
     }
@@ -100,6 +120,41 @@ impl Routes {
     /// The ways on from a router towards a subnet.
     pub fn onward(&self, router: usize, to: SubnetId) -> &[Onward] {
         &self.onward[router * self.subnets + to.index()]
+    }
+}
+
+/// How many routers are crossed at most from one on, itself included, towards one subnet.
+struct Farthest<'a, 'b> {
+    routes: &'a Routes,
+    router: &'a BTreeMap<SubnetPort, usize>,
+    to: SubnetId,
+    /// By which ways it may go on from any router on.
+    then: Option<&'b mut Farthest<'a, 'b>>,
+    /// By router.
+    known: BTreeMap<usize, u8>,
+}
+
+impl Farthest<'_, '_> {
+    fn from(&mut self, router: usize, depth: usize) -> u8 {
+        if let Some(&known) = self.known.get(&router) {
+            return known;
+        }
+        // Ways come nearer at each router, so none is longer than there are routers twice.
+        if depth > 2 * self.router.len() {
+            return u8::MAX;
+        }
+        let next: Vec<usize> = self
+            .routes
+            .onward(router, self.to)
+            .iter()
+            .filter_map(|way| way.to)
+            .filter_map(|port| self.router.get(&port).copied())
+            .collect();
+        let beyond = next.into_iter().map(|router| self.from(router, depth + 1)).max().unwrap_or(0);
+        let other = self.then.as_mut().map_or(0, |then| then.from(router, depth));
+        let most = beyond.saturating_add(1).max(other);
+        self.known.insert(router, most);
+        most
     }
 }
 

@@ -211,7 +211,7 @@ impl<'a> Theatre<'a> {
         let leads = |at: SubnetPort| stays[at.subnet.index()].joins(at.port, stages[at.subnet.index()].sm);
         let routes = Routes::all(&subnets);
         let routes_after = Routes::new(&subnets, leads).keeping(&routes);
-        let levels = Levels::new(asked.rule, routes.most_crossings().max(routes_after.most_crossings()), others)?;
+        let levels = Levels::new(asked.rule, routes.most_crossings_until(&routes_after, &subnets), others)?;
         let joined = Joined::of(&subnets);
         Ok(Theatre { asked, scenarios, stages, subnets, joined, routes, routes_after, levels })
     }

@@ -1,7 +1,7 @@
 //! `reconfig audit`: the routing of a subnet as it runs, judged; and the update from one routing to the next.
 
 use super::choice::engine_names;
-use super::input::{Topologies, read_dump, read_fabric, read_topologies};
+use super::input::{Topologies, is_list, read_dump, read_fabric, read_topologies};
 use super::outcome::{Answer, Failure};
 use super::{Common, across, output};
 use crate::audit::{self, Rules, Snapshot};
@@ -39,7 +39,7 @@ pub(super) struct Arguments {
     /// input.
     pub(super) fabric: PathBuf,
     /// Forwarding tables as OpenSM's opensm.fdbs.
-    #[arg(long, value_name = "FILE", conflicts_with = "lfts", required_unless_present_any = ["lfts", "engine"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "lfts")]
     fdbs: Option<PathBuf>,
     /// Forwarding tables as OpenSM's opensm-lfts.dump, or from dump_fts, dump_lfts.sh or ibroute.
     #[arg(long, value_name = "FILE")]
@@ -88,7 +88,7 @@ pub(super) struct Several {
     #[arg(long, value_name = "RULE", default_value_t = LevelsRule::default(), requires = "engine")]
     pub(super) router_sl: LevelsRule,
     /// The hop limit that sources give.
-    #[arg(long, value_name = "LINKS", default_value_t = 64, requires = "engine")]
+    #[arg(long, value_name = "COUNT", default_value_t = 64, requires = "engine")]
     pub(super) hop_limit: u8,
 }
 
@@ -115,14 +115,19 @@ struct After {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
+    let file = arguments.fabric.display();
     if let Some(engine) = &arguments.several.engine {
         return match read_topologies(&arguments.fabric)? {
             Topologies::Several(subnets) => across::run(arguments, engine, &subnets, common),
             Topologies::One(_) => {
-                let (file, fix) = (arguments.fabric.display(), "`reconfig route` routes and proves one fabric");
+                let fix = "`reconfig route` routes and proves one fabric";
                 Err(Failure::input(anyhow!("--engine: {file} is one fabric, whose tables are to be named; {fix}")))
             }
         };
+    }
+    if is_list(&arguments.fabric) {
+        let fix = "name an engine to route them (--engine up-down)";
+        return Err(Failure::input(anyhow!("{file} lists several subnets: {fix}")));
     }
     let report = match arguments.after.has_tables() {
         false => arguments.audit()?,

@@ -27,6 +27,11 @@ pub(super) fn read_fabric(file: &Path) -> Result<Fabric, Failure> {
     read_one(file, &bytes)
 }
 
+/// Whether a file that is there lists several subnets.
+pub(super) fn is_list(file: &Path) -> bool {
+    !is_stdin(file) && std::fs::read(file).is_ok_and(|bytes| list::is_list(&name_of(file), &bytes))
+}
+
 /// The fabric in `file` (`-` is standard input), or the subnets that it lists, whose files are looked for beside it.
 pub(super) fn read_topologies(file: &Path) -> Result<Topologies, Failure> {
     let bytes = read_named(file)?;

@@ -38,7 +38,8 @@ Examples:
 Exit codes: 0 completed and nothing lost to the change (with --compare: by scheme double), 1 not so, 2 wrong usage or unreadable input, 3 the change
 cannot be made at all.")]
 pub(super) struct Arguments {
-    /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file; `-` is standard input.
+    /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file, or a list of several subnets (NAME.subnets.yaml); `-` is
+    /// standard input.
     fabric: PathBuf,
     #[command(flatten)]
     change: ChangeArguments,
@@ -574,9 +575,9 @@ impl ElementArguments {
 /// What `--traffic` says.
 pub(super) fn traffic(text: &str) -> Result<Traffic, Failure> {
     let unknown = || {
-        let expected = "expected uniform, permutation, permutation:FILE, hot-spot:RANK,SHARE or trace:FILE";
-        let worst = if text == WORST { " (`worst` is for simulate)" } else { "" };
-        Failure::input(anyhow!("`{text}` is no traffic pattern here{worst}: {expected}"))
+        let expected =
+            "expected uniform, permutation, permutation:FILE, worst (simulate only), hot-spot:RANK,SHARE or trace:FILE";
+        Failure::input(anyhow!("`{text}` is no traffic pattern here: {expected}"))
     };
     match text.split_once(':') {
         None if text == "uniform" => Ok(Traffic::Uniform),

@@ -55,8 +55,8 @@ pub struct Levels {
 /// Why levels cannot be raised as often as packets cross.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "packets cross {crossings} routers at most, so raising the service level takes {needed} layers, and half of {data_vls} data VLs has room for {room}: \
-     4 data VLs have room for 2 layers, 8 for 4; or keep the level (which must be proved)"
+    "packets cross up to {crossings} routers, so raising the service level takes {needed} layers, and half of {data_vls} data VLs has room for {room}: \
+     choose 4 data VLs for 2 layers or 8 for 4 (--vls); more layers are not to be had, and --router-sl keep leaves levels as they are, if that can be proved"
 )]
 pub struct LevelsError {
     /// The most routers on a way.

@@ -155,7 +155,7 @@ fn lanes_suffice_or_the_message_says_what_would() {
     }
     for (name, lanes, part) in [
         ("two-subnets", 2, "raising the service level takes 2 layers, and half of 2 data VLs has room for 1"),
-        ("four-subnets", 4, "packets cross 2 routers at most, so raising the service level takes 4 layers"),
+        ("four-subnets", 4, "packets cross up to 2 routers, so raising the service level takes 4 layers"),
         ("two-subnets", 15, "half of 15 data VLs has room for 1"),
     ] {
         let told = refusal(&on_lanes(name, lanes, true, LevelsRule::Raise));

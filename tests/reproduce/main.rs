@@ -99,5 +99,5 @@ fn the_command_says_inside_or_not_by_its_exit_code() {
     assert!(std::fs::read_to_string(values).unwrap().contains("seed-000 5a,8,avg,1.1,"));
     assert!(std::fs::read_to_string(picture).unwrap().starts_with("<svg"));
     assert_eq!(run(&["seed-000", "--table", "9"]).status.code(), Some(2));
-    assert_eq!(run(&["seed-003"]).status.code(), Some(2));
+    assert_eq!(run(&["seed-004"]).status.code(), Some(2));
 }

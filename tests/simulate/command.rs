@@ -145,7 +145,7 @@ fn what_cannot_be_meant_is_refused_with_a_reason() {
         (&["--remove-root", "--window", "0"], 2, "0 is not in 1.."),
         (&["--remove-root", "--sm", "spine-1"], 2, "spine-1 cannot run the subnet manager"),
         (&["--remove-root", "--traffic", "storm"], 2, "`storm` is no traffic pattern"),
-        (&["--remove-root", "--traffic", "hot-spot:3"], 2, "expected uniform, permutation, hot-spot:RANK,SHARE"),
+        (&["--remove-root", "--traffic", "hot-spot:3"], 2, "hot-spot:RANK,SHARE or trace:FILE"),
         (&["--remove-root", "--traffic", "hot-spot:3,2"], 2, "is no traffic pattern"),
         (&["--remove-root", "--traffic", "hot-spot:16,0.5"], 2, "rank 16: the fabric's end ports have ranks 0 to 15"),
         (&["--remove-root", "--traffic", "trace:no-such-file"], 2, "cannot read no-such-file"),

@@ -249,6 +249,7 @@ fn by_level(sim: &mut Sim, subnets: &Subnets, at: SubnetPort, counter: PerfAttri
     let joined = Joined::of(subnets);
     let port = subnets.fabric(at.subnet).port(at.port);
     let manager = joined.port(host(subnets, at.subnet));
+    sim.attach(manager).expect("a host takes a client");
     let asked = PerfMad::new(Method::Get, counter, PortDataSl::all(port.num).encode()).with_tid(7);
     let bytes = Box::new(asked.encode());
     sim.send_from(manager, &Datagram { lid: port.lid.expect("a LID"), qp: 1, sl: Default::default(), bytes });

@@ -88,7 +88,7 @@ fn a_report_has_every_field_that_programs_rely_on() {
 fn wrong_usage_and_unreadable_dumps_are_told() {
     let ring = "fixtures/dumps/ring-3.ibnetdiscover";
     let cases: &[(&[&str], &str)] = &[
-        (&["audit", ring], "--fdbs <FILE>"),
+        (&["audit", ring], "name a file with --fdbs or --lfts"),
         (&["audit", ring, "--fdbs", "a", "--lfts", "b"], "cannot be used with"),
         (&["audit", ring, "--fdbs", "no-such-file"], "cannot read no-such-file"),
         (&["audit", ring, "--fdbs", OLD], "the fabric has no device with GUID"),

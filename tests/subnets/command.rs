@@ -89,14 +89,20 @@ fn a_drawing_has_a_cluster_a_subnet_and_each_router_once() {
 }
 
 #[test]
+fn an_audit_of_a_list_asks_for_an_engine() {
+    for arguments in [&["audit", TWO][..], &["audit", TWO, "--fdbs", "fixtures/dumps/ring-3.fdbs"]] {
+        let (code, told) = refused(arguments);
+        assert_eq!(code, Some(2), "{arguments:?}: {told}");
+        assert!(
+            told.contains("two-subnets.subnets.yaml lists several subnets: name an engine to route them"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
 fn a_list_is_refused_where_one_fabric_is_wanted() {
-    for arguments in [
-        &["fabric", "diff", TWO, TWO][..],
-        &["plan", TWO, TWO],
-        &["lids", TWO],
-        &["serve", TWO],
-        &["audit", TWO, "--fdbs", "fixtures/dumps/ring-3.fdbs"],
-    ] {
+    for arguments in [&["fabric", "diff", TWO, TWO][..], &["plan", TWO, TWO], &["lids", TWO], &["serve", TWO]] {
         let (code, told) = refused(arguments);
         assert_eq!(code, Some(2), "{arguments:?}: {told}");
         assert!(

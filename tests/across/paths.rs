@@ -26,7 +26,14 @@ fn checked(drawn: &Drawn, levels: Levels, hop_limit: u8) -> PathAudit {
         .iter()
         .map(|(fabric, tables)| SubnetRouting { fabric, lfts: &tables.lfts, halves: HALVES.to_vec() })
         .collect();
-    check_paths(&Question { subnets: &drawn.subnets, routings, routes: &drawn.routes, levels, hop_limit })
+    check_paths(&Question {
+        subnets: &drawn.subnets,
+        routings,
+        routes: &drawn.routes,
+        levels,
+        hop_limit,
+        partitioning: None,
+    })
 }
 
 /// Every path from a port to a host, one by one: how many switches each has; none where it is lost.

@@ -196,7 +196,7 @@ fn parted(text: &mut String, report: &AcrossReport) {
     let pairs = count(pairs);
     line(
         text,
-        format_args!("parted   {pairs} ordered pairs share no partition, and have no path; ports of routers {looks}"),
+        format_args!("P_Keys   {pairs} ordered pairs share no partition, and have no path; ports of routers {looks}"),
     );
 }
 

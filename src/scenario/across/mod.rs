@@ -25,11 +25,12 @@ use super::summary::Change;
 use super::time::Time;
 use super::{ScenarioError, site};
 use crate::change::Prepared;
+use crate::fabric::subnets::partitions::KeyTables;
 use crate::fabric::subnets::{Joined, SubnetPort, Subnets};
 use crate::fabric::{NodeId, PortId};
 use crate::ids::{Half, SubnetId};
 use crate::plan::{Scheme, Vetted};
-use crate::routers::{Levels, LevelsRule, Routes};
+use crate::routers::{Levels, LevelsRule, PartEnforce, Partitioning, Routes};
 use crate::routing::Connectivity;
 use crate::sim::{Joining, Sim, SimConfig, SimTransport};
 use crate::verify::Scope;
@@ -65,6 +66,8 @@ pub struct AcrossScenario {
     pub cross: f64,
     /// The hop limit that sources give.
     pub hop_limit: u8,
+    /// Which way ports of routers look at partitions; where it is not said, both where the subnets have some, else not at all.
+    pub part_enforce: Option<PartEnforce>,
     /// Everything else; its fabric and element count for nothing, its manager only in the subnet that it is of.
     pub settings: Scenario,
 }
@@ -73,7 +76,8 @@ impl AcrossScenario {
     /// A change among subnets, everything else as the command line has it by default.
     pub fn new(subnets: Subnets, change: AcrossChange) -> AcrossScenario {
         let settings = Scenario::remove_root(subnets.fabric(SubnetId(0)).clone());
-        AcrossScenario { subnets, change, rule: LevelsRule::default(), cross: 0.1, hop_limit: 64, settings }
+        let rule = LevelsRule::default();
+        AcrossScenario { subnets, change, rule, cross: 0.1, hop_limit: 64, part_enforce: None, settings }
     }
 }
 
@@ -125,6 +129,8 @@ struct Theatre<'a> {
     /// The ways without the ports of routers that the change takes away.
     routes_after: Routes,
     levels: Levels,
+    /// Who may speak with whom, where not everybody may with everybody.
+    partitioning: Option<Partitioning>,
 }
 
 /// Runs a scenario.
@@ -213,7 +219,8 @@ impl<'a> Theatre<'a> {
         let routes_after = Routes::new(&subnets, leads).keeping(&routes);
         let levels = Levels::new(asked.rule, routes.most_crossings_until(&routes_after, &subnets), others)?;
         let joined = Joined::of(&subnets);
-        Ok(Theatre { asked, scenarios, stages, subnets, joined, routes, routes_after, levels })
+        let partitioning = partitioning(asked, &subnets, &stages);
+        Ok(Theatre { asked, scenarios, stages, subnets, joined, routes, routes_after, levels, partitioning })
     }
 
     fn place(&self, subnet: SubnetId) -> Place {
@@ -232,6 +239,9 @@ impl<'a> Theatre<'a> {
             self.subnet_ids().zip(&self.stages).map(|(subnet, stage)| SubnetPort { subnet, port: stage.sm }).collect();
         let mut joining = Joining::new(self.subnets.clone(), self.levels, managers.clone());
         (joining.cross, joining.hop_limit) = (self.asked.cross, self.asked.hop_limit);
+        if let Some(partitioning) = &self.partitioning {
+            joining = joining.partitioned(partitioning);
+        }
         let config = SimConfig { load, armed: armed(&self.asked.settings), ..self.stages[0].config.clone() };
         let mut sim = Sim::joined(joining, config).map_err(|error| AcrossError::Run(error.into()))?;
         for (subnet, stage) in self.subnet_ids().zip(&self.stages) {
@@ -289,6 +299,13 @@ impl<'a> Theatre<'a> {
         let whole = Whole { subnets: &self.subnets, parts, routes, levels: self.levels };
         prove_across(&whole).map(|proof| proof.statistics())
     }
+}
+
+/// Who may speak with whom, where the subnets or whoever asks speak of partitions.
+fn partitioning(asked: &AcrossScenario, subnets: &Subnets, stages: &[Stage]) -> Option<Partitioning> {
+    let managers: Vec<Option<PortId>> = stages.iter().map(|stage| Some(stage.sm)).collect();
+    let spoken_of = asked.part_enforce.or(subnets.has_partitions().then_some(PartEnforce::Both));
+    spoken_of.map(|enforce| Partitioning { keys: KeyTables::of(subnets, &managers), enforce })
 }
 
 /// What is in use in a subnet in which nothing changes: the lower half, by its hosts and routers.

@@ -18,6 +18,7 @@ mod lids;
 mod loses_the_root;
 mod opensm;
 mod opensm_agrees;
+mod partitions;
 mod picture;
 #[path = "../../examples/ibdmchk_agreement/process.rs"]
 mod process;

@@ -1,13 +1,13 @@
 //! `reconfig audit` of several subnets: each routed by an engine, every path followed, all proved together.
 
-use super::audit::Arguments;
-use super::outcome::{Answer, Failure};
-use super::{Common, choice, output};
+use super::super::outcome::{Answer, Failure};
+use super::super::{choice, output};
+use super::{Arguments, Common};
 use crate::audit::across::{Question, SubnetRouting, check_paths};
 use crate::change::{self, LmcWish, RouteInput, Routed};
 use crate::fabric::subnets::{Subnet, Subnets};
 use crate::ids::Lmc;
-use crate::report::{self, AcrossReport};
+use crate::report::{self, SubnetsAudit};
 use crate::routers::{Levels, Routes};
 use crate::routing::Parameters;
 use crate::verify::Scope;
@@ -26,7 +26,7 @@ pub(super) fn run(arguments: &Arguments, engine: &str, subnets: &Subnets, common
     if common.json {
         output::print_json(&report)?;
     } else {
-        output::print(&report::across(&report))?;
+        output::print(&report::subnets_audit(&report))?;
     }
     Ok(report.is_safe().into())
 }
@@ -42,7 +42,7 @@ impl Arguments {
     }
 }
 
-fn judge(arguments: &Arguments, engine: &str, subnets: &Subnets, routed: &[Routed]) -> Result<AcrossReport, Failure> {
+fn judge(arguments: &Arguments, engine: &str, subnets: &Subnets, routed: &[Routed]) -> Result<SubnetsAudit, Failure> {
     check_joined(arguments, subnets, routed)?;
     let several = &arguments.several;
     let routes = Routes::all(subnets);
@@ -62,7 +62,7 @@ fn judge(arguments: &Arguments, engine: &str, subnets: &Subnets, routed: &[Route
     let whole = Whole { subnets, parts: parts.collect(), routes: vec![&routes], levels };
     let proof = prove_across(&whole).map(|proof| proof.statistics());
     let halves = scopes.iter().map(|scope| scope.halves.len()).min().unwrap_or(1);
-    Ok(AcrossReport::of(subnets, (engine.to_string(), data_vls, halves), levels, paths, proof))
+    Ok(SubnetsAudit::of(subnets, (engine.to_string(), data_vls, halves), levels, paths, proof))
 }
 
 /// There are routers, and each subnet's routing leaves every path open to everybody.

@@ -136,10 +136,7 @@ fn packets(text: &mut String, report: &AcrossReport) {
 fn unsendable(text: &mut String, report: &AcrossReport) {
     for relation in report.relations.iter().filter(|relation| relation.unsendable > 0) {
         let (from, to, number) = (&relation.from, &relation.to, count(relation.unsendable));
-        line(
-            text,
-            format_args!("{from} → {to}: no router leads there after the change; {number} packets were not sent"),
-        );
+        line(text, format_args!("{from} → {to}: no router leads there; {number} packets were not sent"));
     }
 }
 

@@ -1,11 +1,11 @@
 //! `reconfig simulate` on a list of several subnets.
 
-use super::choice::EngineArguments;
-use super::element::{find_node, find_port};
-use super::outcome::{Answer, Failure};
-use super::progress::Progress;
-use super::simulate::{ElementArguments, told};
-use super::{Common, output};
+use super::super::choice::EngineArguments;
+use super::super::element::{find_node, find_port};
+use super::super::outcome::{Answer, Failure};
+use super::super::output;
+use super::super::progress::Progress;
+use super::{Common, ElementArguments, told};
 use crate::fabric::Fabric;
 use crate::fabric::subnets::Subnets;
 use crate::ids::SubnetId;

@@ -1,7 +1,6 @@
 //! What `reconfig audit` found of several subnets: JSON for programs, one screen for people.
 
 use super::quantity::count;
-use super::routing::{RouteReport, route};
 use super::screen::{line, number, show, table};
 use crate::audit::Verdict;
 use crate::audit::across::PathAudit;
@@ -13,7 +12,7 @@ use serde::Serialize;
 
 /// What `reconfig audit` says of several subnets and the routers between them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct AcrossReport {
+pub struct SubnetsAudit {
     /// `reconfig.audit-across/1`.
     pub schema: &'static str,
     /// Whether every path arrives and no deadlock is possible.
@@ -53,7 +52,7 @@ pub struct SubnetFacts {
     pub hosts: usize,
 }
 
-impl AcrossReport {
+impl SubnetsAudit {
     /// What was found; `facts` are engine, data VLs and halves.
     pub fn of(
         subnets: &Subnets,
@@ -61,14 +60,14 @@ impl AcrossReport {
         levels: Levels,
         paths: PathAudit,
         proof: Result<AcrossStatistics, AcrossRefusal>,
-    ) -> AcrossReport {
+    ) -> SubnetsAudit {
         let facts = subnets.subnets().map(|(id, subnet)| SubnetFacts {
             name: subnet.name.clone(),
             prefix: subnet.prefix,
             switches: subnet.fabric.switches().count(),
             hosts: subnets.hosts(id).count(),
         });
-        AcrossReport {
+        SubnetsAudit {
             schema: "reconfig.audit-across/1",
             verdict: (paths.is_sound() && proof.is_ok()).into(),
             engine,
@@ -91,14 +90,14 @@ impl AcrossReport {
 }
 
 /// A report as text.
-pub fn across(report: &AcrossReport) -> String {
+pub fn subnets_audit(report: &SubnetsAudit) -> String {
     let mut text = String::new();
     for (rank, subnet) in report.subnets.iter().enumerate() {
         let title = if rank == 0 { "subnets " } else { "        " };
         let SubnetFacts { name, prefix, switches, hosts } = subnet;
         line(&mut text, format_args!("{title} {name}, prefix {prefix}: {switches} switches, {hosts} hosts"));
     }
-    let AcrossReport { routers, engine, data_vls, halves, .. } = report;
+    let SubnetsAudit { routers, engine, data_vls, halves, .. } = report;
     let each = if *halves == 1 { "the lower half" } else { "both halves" };
     line(&mut text, format_args!("routers  {routers}"));
     line(&mut text, format_args!("routed   {engine} on {data_vls} data VLs; LIDs of {each} are followed\n"));
@@ -115,42 +114,6 @@ pub fn across(report: &AcrossReport) -> String {
         Verdict::Unsafe => "UNSAFE",
     };
     line(&mut text, format_args!("{verdict}"));
-    text
-}
-
-/// What `reconfig route` says of several subnets.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct RoutesReport {
-    /// `reconfig.routes/1`.
-    pub schema: &'static str,
-    /// Whether each routing was proved by itself.
-    pub safe: bool,
-    /// Each subnet.
-    pub subnets: Vec<SubnetRoute>,
-}
-
-/// One subnet, routed.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct SubnetRoute {
-    /// Its name.
-    pub subnet: String,
-    /// As of one fabric.
-    #[serde(flatten)]
-    pub report: RouteReport,
-}
-
-impl RoutesReport {
-    /// For these subnets.
-    pub fn of(subnets: Vec<SubnetRoute>) -> RoutesReport {
-        RoutesReport { schema: "reconfig.routes/1", safe: subnets.iter().all(|route| route.report.safe), subnets }
-    }
-}
-
-/// A report as text.
-pub fn routes(report: &RoutesReport) -> String {
-    let told = |own: &SubnetRoute| format!("subnet {}\n\n{}\n", own.subnet, route(&own.report));
-    let mut text: String = report.subnets.iter().map(told).collect();
-    line(&mut text, format_args!("each subnet was judged by itself: `reconfig audit` judges them with their routers"));
     text
 }
 
@@ -173,7 +136,7 @@ fn paths(text: &mut String, found: &PathAudit) {
     }
 }
 
-fn proof(text: &mut String, report: &AcrossReport) {
+fn proof(text: &mut String, report: &SubnetsAudit) {
     if let Some(AcrossStatistics { lanes, dependencies, couplings, .. }) = report.proof {
         let [lanes, dependencies, couplings] = [lanes, dependencies, couplings].map(|value| count(value as u64));
         let what = format!("{lanes} lanes, {dependencies} dependencies in subnets, {couplings} through routers");

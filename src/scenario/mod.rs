@@ -41,4 +41,4 @@ pub use run::{plan, run};
 pub use setting::{Element, Scenario};
 pub use stage::selection;
 pub use steady::{SteadyReport, steady};
-pub use watch::Watch;
+pub use watch::{Unwatched, Watch};

@@ -2,6 +2,7 @@
 //! looks for cycles layer by layer.
 
 mod corpus;
+mod every;
 mod fabrics;
 mod oracle;
 mod proof;

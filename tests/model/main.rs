@@ -3,7 +3,6 @@
 
 mod changes;
 mod courses;
-#[allow(dead_code)] // Other tests take more of it.
 #[path = "../support/fabrics.rs"]
 mod fabrics;
 mod flows;

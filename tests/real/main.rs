@@ -4,12 +4,12 @@
 //! other, `judges` asks whether the routing is free of deadlock.
 #![allow(dead_code)] // The plumbing is shared with an example, which needs other parts of it.
 
-#[path = "../across/mod.rs"]
+#[path = "../support/across.rs"]
 mod across;
 mod agree;
 mod brings_up;
-#[path = "../changes/mod.rs"]
-mod changes;
+#[path = "../support/brought_up.rs"]
+mod brought_up;
 mod elsewhere;
 mod fabrics;
 mod file_engine;

@@ -3,8 +3,9 @@
 //!
 //! ibsim passes single MADs, so every request here has an answer of one (docs/WIRE.md).
 
-use crate::across::{Across, id};
-use crate::bench::changes;
+use crate::across::id;
+use crate::bundled::bundled;
+use crate::running::Across;
 use reconfig::fabric::format::{Format, read, write};
 use reconfig::fabric::{Fabric, NodeId, NodeKind, PortId};
 use reconfig::ids::{Guid, Half, Lid, PortNum, Sl};
@@ -298,7 +299,7 @@ fn records_and_paths_are_those_of_opensm() {
         return;
     }
     for name in ["ghost-cycle", "fat-tree-4-2"] {
-        let fabric = changes::bundled(name);
+        let fabric = bundled(name);
         let hosts: Vec<String> =
             fabric.end_ports().map(|port| fabric.node(fabric.port(port).node).description.clone()).collect();
         let stage = Stage::new(&fabric, name, &hosts[0]);
@@ -444,7 +445,7 @@ fn saquery_reads_our_answers() {
     if !installed() {
         return;
     }
-    let fabric = changes::bundled("ghost-cycle");
+    let fabric = bundled("ghost-cycle");
     let hosts: Vec<String> =
         fabric.end_ports().map(|port| fabric.node(fabric.port(port).node).description.clone()).collect();
     let mut stage = Stage::new(&fabric, "ours", &hosts[0]);

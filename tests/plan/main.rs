@@ -1,0 +1,11 @@
+//! Plans: of every scheme on every bundled fabric, as the machine carries them out, and by the commands `plan` and `check`.
+
+#[path = "../support/brought_up.rs"]
+mod brought_up;
+#[path = "../support/bundled.rs"]
+mod bundled;
+mod command;
+mod machine;
+mod plans;
+#[path = "../support/removal.rs"]
+mod removal;

@@ -3,6 +3,8 @@
 
 #[path = "../examples/ibdmchk_agreement/mod.rs"]
 mod agreement;
+#[path = "support/tools.rs"]
+mod tools;
 
 use agreement::compare::{Agreement, Totals};
 use agreement::judges::{Auditor, Ends, Verdict, ask_audit, ask_ibdmchk};
@@ -11,20 +13,13 @@ use agreement::opensm::{ROUTINGS, Routed, Routing};
 use agreement::{Examination, programs_missing, route};
 use reconfig::fabric::format::read;
 use std::path::Path;
+use tools::all_there;
 
 /// One fabric of each family, by its number in the full list.
 const NUMBERS: [usize; 4] = [4, 9, 2, 19];
 
 fn installed() -> bool {
-    let missing = programs_missing();
-    if !missing.is_empty() {
-        assert!(
-            std::env::var_os("RECONFIG_TOOLS_REQUIRED").is_none(),
-            "not installed, and RECONFIG_TOOLS_REQUIRED is set: {missing:?}"
-        );
-        println!("SKIPPED: {} not installed (Debian: opensm, ibsim-utils, ibutils)", missing.join(", "));
-    }
-    missing.is_empty()
+    all_there(&programs_missing(), "opensm, ibsim-utils, ibutils")
 }
 
 fn reconfig() -> Auditor {

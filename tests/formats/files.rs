@@ -1,38 +1,12 @@
 //! Readers and writers of `fabric::format` against captures, random fabrics, damaged files and the field's own tools.
 
+use crate::bad_input::assert_refused_as_shown;
+use crate::captures::captures;
 use proptest::prelude::*;
 use reconfig::fabric::format::{Format, read, read_as, read_noting, write};
 use reconfig::fabric::{Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortZero};
 use reconfig::ids::{Guid, Lid, Lmc, PortNum};
-use std::path::{Path, PathBuf};
-
-/// The captures, where they are at hand; prints a line otherwise.
-fn corpus() -> Option<PathBuf> {
-    let given = std::env::var_os("RECONFIG_CORPUS").map(PathBuf::from);
-    let folder = given.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fabrics"));
-    if !folder.is_dir() {
-        println!("SKIPPED: no captures in {} (set RECONFIG_CORPUS)", folder.display());
-        return None;
-    }
-    Some(folder)
-}
-
-/// Every capture of a topology, in the order of names.
-fn captures() -> Vec<(String, Vec<u8>)> {
-    let Some(folder) = corpus() else { return Vec::new() };
-    let mut files = Vec::new();
-    for sub in ["real", "odd", "ibsim", "opensm"] {
-        for entry in std::fs::read_dir(folder.join(sub)).expect("the captures' folders") {
-            let path = entry.expect("an entry").path();
-            if path.extension().is_none_or(|end| end != "fdbs") {
-                let bytes = std::fs::read(&path).expect("a readable capture");
-                files.push((format!("{sub}/{}", path.file_name().expect("a name").display()), bytes));
-            }
-        }
-    }
-    files.sort();
-    files
-}
+use std::path::Path;
 
 fn read_capture(name: &str, bytes: &[u8]) -> Fabric {
     read(bytes, name).unwrap_or_else(|error| panic!("{}", error.render(false)))
@@ -59,13 +33,17 @@ fn captures_have_the_counts_that_their_collection_states() {
         ("real/qdr-mesh-8sw.ibnetdiscover", (8, 144, 192)),
         ("real/selene-compute.ibnetdiscover", (666, 4341, 12852)),
     ];
-    for (name, bytes) in captures() {
-        let found = counts(&read_capture(&name, &bytes));
+    let captures = captures();
+    let mut known = 0;
+    for (name, bytes) in &captures {
+        let found = counts(&read_capture(name, bytes));
         println!("{name} {found:?}");
-        if let Some((_, counts)) = expected.iter().find(|(known, _)| *known == name) {
+        if let Some((_, counts)) = expected.iter().find(|(known, _)| known == name) {
             assert_eq!(found, *counts, "{name}: switches, others, links");
+            known += 1;
         }
     }
+    assert!(captures.is_empty() || known == expected.len(), "{known} of {} known captures", expected.len());
 }
 
 /// What the captures cannot do without an assumption, and nothing else.
@@ -384,30 +362,12 @@ fn damaged_captures_never_make_a_reader_panic() {
     }
 }
 
-/// Every file of tests/bad-input is refused as the file beside it shows; `UPDATE_EXPECT=1` writes those anew.
+/// Every file of the folder `bad-input` is refused as the file beside it shows; `UPDATE_EXPECT=1` writes those anew.
 #[test]
 fn bad_input_is_refused_with_place_line_and_expectation() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad-input");
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(&folder).expect("the folder").map(|e| e.expect("an entry").path()).collect();
-    files.retain(|path| path.extension().is_some_and(|end| end != "stderr"));
-    files.sort();
-    assert!(files.len() >= 20, "{} files of bad input", files.len());
-    let mut wrong = Vec::new();
-    for path in files {
-        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-        let bytes = std::fs::read(&path).expect("a readable file");
-        let rendered = match read(&bytes, &name) {
-            Ok(_) => "it was read\n".to_string(),
-            Err(error) => format!("{error}\n\n{}\n", error.render(false)),
-        };
-        let expected = folder.join(format!("{name}.stderr"));
-        if std::env::var_os("UPDATE_EXPECT").is_some() {
-            std::fs::write(&expected, &rendered).expect("a writable folder");
-        }
-        if std::fs::read_to_string(&expected).unwrap_or_default() != rendered {
-            wrong.push(rendered);
-        }
-    }
-    assert!(wrong.is_empty(), "UPDATE_EXPECT=1 accepts these:\n{}", wrong.join("\n"));
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats/bad-input");
+    let is_input = |name: &str| Path::new(name).extension().is_some_and(|end| end != "stderr");
+    assert_refused_as_shown(&folder, is_input, |name, bytes| {
+        read(bytes, name).map(drop).map_err(|error| (error.to_string(), error.render(false)))
+    });
 }

@@ -3,11 +3,14 @@
 //! ibsim alters what it does not know: ports of CAs get GUIDs of its own, and ibnetdiscover finds only what can be reached
 //! from the first node of the file. Everything else must come back.
 
+use crate::corpus::corpus;
+use crate::on_path::missing;
+use crate::tools::all_there;
 use reconfig::fabric::format::{Format, read, write};
 use reconfig::fabric::{Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeKind, PortZero};
 use reconfig::ids::{Guid, Lid, Lmc, PortNum};
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// A running ibsim; it ends with the value.
@@ -59,16 +62,7 @@ impl Ibsim {
 }
 
 fn installed() -> bool {
-    let runs = |tool: &str| Command::new(tool).arg("-h").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
-    let all = ["ibsim", "ibsim-run", "ibnetdiscover"].iter().all(|tool| runs(tool));
-    if !all {
-        assert!(
-            std::env::var_os("RECONFIG_TOOLS_REQUIRED").is_none(),
-            "ibsim or ibnetdiscover is missing, and RECONFIG_TOOLS_REQUIRED is set"
-        );
-        println!("SKIPPED: ibsim or ibnetdiscover is not installed (Debian: ibsim-utils, infiniband-diags)");
-    }
-    all
+    all_there(&missing(&["ibsim", "ibsim-run", "ibnetdiscover"]), "ibsim-utils, infiniband-diags")
 }
 
 /// The fabric in words that do not depend on the order of nodes, without what ibsim alters.
@@ -123,12 +117,7 @@ fn comes_back(name: &str, fabric: &Fabric, formats: &[Format]) {
 
 #[test]
 fn captures_come_back_from_ibsim() {
-    let given = std::env::var_os("RECONFIG_CORPUS").map(PathBuf::from);
-    let folder = given.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fabrics"));
-    if !folder.is_dir() {
-        println!("SKIPPED: no captures in {} (set RECONFIG_CORPUS)", folder.display());
-        return;
-    }
+    let Some(folder) = corpus() else { return };
     if !installed() {
         return;
     }

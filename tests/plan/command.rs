@@ -1,6 +1,7 @@
 //! `reconfig plan` and `reconfig check`: from two captures to a proved plan in a file, and back.
 
 use crate::bundled::bundled;
+use crate::capture::capture;
 use proptest::prelude::*;
 use reconfig::fabric::format::{self, Format};
 use reconfig::fabric::generate::BUNDLED;
@@ -9,7 +10,7 @@ use reconfig::plan::Plan;
 use reconfig::routing::choose_root;
 use reconfig::{check, verify};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
@@ -277,13 +278,8 @@ fn help_shows_examples() {
 /// Two spines of a captured 512-host cluster leave, with what hangs on them.
 #[test]
 fn a_captured_pair_is_planned_and_proved() {
-    let root = std::env::var_os("RECONFIG_CORPUS").map(PathBuf::from);
-    let root = root.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fabrics"));
-    let [before, after] = ["before", "after"].map(|name| root.join(format!("opensm/rhino512-{name}.subnet.lst")));
-    if !before.exists() {
-        println!("SKIPPED: {} is not there; set RECONFIG_CORPUS to the folder of captures", before.display());
-        return;
-    }
+    let files = ["before", "after"].map(|name| capture(&format!("opensm/rhino512-{name}.subnet.lst")));
+    let [Some(before), Some(after)] = files else { return };
     let [before, after] = [&before, &after].map(|path| path.to_str().expect("UTF-8"));
     let desk = Desk(tempfile::tempdir().expect("a folder"));
     let sl_to_vl = ["--sl-to-vl", "optimised"];

@@ -4,7 +4,11 @@
 mod brought_up;
 #[path = "../support/bundled.rs"]
 mod bundled;
+#[path = "../support/capture.rs"]
+mod capture;
 mod command;
+#[path = "../support/corpus.rs"]
+mod corpus;
 mod machine;
 mod plans;
 #[path = "../support/removal.rs"]

@@ -2,6 +2,7 @@
 
 use crate::brought_up::bring_up;
 use crate::bundled::bundled;
+use crate::capture::capture;
 use crate::removal::{Removal, removal, removal_of, root_of};
 use reconfig::change::{ChangeError, ChangeInput, prepare, prepare_baseline};
 use reconfig::check::{self, Rule};
@@ -12,7 +13,6 @@ use reconfig::ids::{Half, Lid, Lmc, PortNum, Vl};
 use reconfig::plan::{Arming, Draft, Phase, Plan, PlanError, PlanInput, Policy, Scheme, Vetted, Wave, plan};
 use reconfig::tables::{NodeSlToVl, PortState, SlToVl, SlToVlScope, Write};
 use reconfig::verify::{Refusal, prove};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 fn writes_of(plan: &Plan, phase: Phase) -> Vec<&Write> {
@@ -34,15 +34,10 @@ fn every_bundled_fabric_loses_its_root_under_a_proved_plan() {
 
 #[test]
 fn captures_of_real_fabrics_lose_their_root_under_a_proved_plan() {
-    let corpus = std::env::var("RECONFIG_CORPUS").map(PathBuf::from);
-    let corpus = corpus.unwrap_or_else(|_| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fabrics"));
     for name in ["qdr-mesh-8sw", "psmn-x5"] {
-        let file = corpus.join("real").join(format!("{name}.ibnetdiscover"));
-        let Ok(bytes) = std::fs::read(&file) else {
-            println!("SKIPPED: {} is not there", file.display());
-            return;
-        };
-        let fabric = format::read(&bytes, name).expect("a capture can be read");
+        let Some(file) = capture(&format!("real/{name}.ibnetdiscover")) else { return };
+        let fabric =
+            format::read(&std::fs::read(file).expect("a readable capture"), name).expect("a capture can be read");
         let subnet = bring_up(&fabric, 1, true);
         for when in [Removal::Planned, Removal::Sudden] {
             let prepared = prepare(removal(&subnet, Scheme::Double, when));

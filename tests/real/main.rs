@@ -25,6 +25,10 @@ mod sm;
 mod subnet;
 mod survives;
 mod told;
+#[path = "../support/tools.rs"]
+mod tools;
+
+use tools::all_there;
 
 /// The program under test.
 fn reconfig() -> std::path::PathBuf {
@@ -48,14 +52,5 @@ const PROGRAMS: [&str; 11] = [
 
 /// Whether all programs are there; says so where they are not.
 fn installed() -> bool {
-    let missing = process::missing(&PROGRAMS);
-    if !missing.is_empty() {
-        let packages = "opensm, ibsim-utils, infiniband-diags, ibutils";
-        assert!(
-            std::env::var_os("RECONFIG_TOOLS_REQUIRED").is_none(),
-            "not installed, and RECONFIG_TOOLS_REQUIRED is set: {missing:?}"
-        );
-        println!("SKIPPED: {} not installed (Debian: {packages})", missing.join(", "));
-    }
-    missing.is_empty()
+    all_there(&process::missing(&PROGRAMS), "opensm, ibsim-utils, infiniband-diags, ibutils")
 }

@@ -5,6 +5,7 @@
 //! a destination, each LID is shown to it as a CA of its own ([`exploded`]).
 
 use super::{kept, made, reconfig, stderr, text_of};
+use crate::tools::all_there;
 use petgraph::algo::is_cyclic_directed;
 use petgraph::graphmap::DiGraphMap;
 use reconfig::change::{BringUpError, LmcWish, Routed, engine_named, route};
@@ -29,15 +30,7 @@ const TOPOLOGIES: [&str; 3] = ["torus:4x4,2", "random-regular:12,4,2", "leaf-spi
 const SPARE: std::ops::Range<u8> = 8..16;
 
 fn installed() -> bool {
-    let missing = process::missing(&["ibdmchk"]);
-    if !missing.is_empty() {
-        assert!(
-            std::env::var_os("RECONFIG_TOOLS_REQUIRED").is_none(),
-            "not installed, and RECONFIG_TOOLS_REQUIRED is set: {missing:?}"
-        );
-        println!("SKIPPED: ibdmchk not installed (Debian: ibutils)");
-    }
-    missing.is_empty()
+    all_there(&process::missing(&["ibdmchk"]), "ibutils")
 }
 
 /// Whether ibdmchk finds the files of a folder free of credit loops. Its exit code says nothing: it crashes after every

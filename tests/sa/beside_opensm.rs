@@ -5,7 +5,9 @@
 
 use crate::across::id;
 use crate::bundled::bundled;
+use crate::on_path::missing;
 use crate::running::Across;
+use crate::tools::all_there;
 use reconfig::fabric::format::{Format, read, write};
 use reconfig::fabric::{Fabric, NodeId, NodeKind, PortId};
 use reconfig::ids::{Guid, Half, Lid, PortNum, Sl};
@@ -42,19 +44,7 @@ struct Stage {
 const TOOLS: [&str; 5] = ["ibsim", "opensm", "saquery", "ibnetdiscover", "python3"];
 
 fn installed() -> bool {
-    let runs = |tool: &&str| {
-        let status = Command::new(tool).arg("--help").stdout(Stdio::null()).stderr(Stdio::null()).status();
-        status.is_ok()
-    };
-    let all = TOOLS.iter().all(runs);
-    if !all {
-        assert!(
-            std::env::var_os("RECONFIG_TOOLS_REQUIRED").is_none(),
-            "one of {TOOLS:?} is missing, and RECONFIG_TOOLS_REQUIRED is set"
-        );
-        println!("SKIPPED: one of {TOOLS:?} is missing (Debian: ibsim-utils, opensm, infiniband-diags, python3)");
-    }
-    all
+    all_there(&missing(&TOOLS), "ibsim-utils, opensm, infiniband-diags, python3")
 }
 
 impl Stage {

@@ -11,8 +11,12 @@ mod beside_opensm;
 mod brought_up;
 #[path = "../support/bundled.rs"]
 mod bundled;
+#[path = "../support/on_path.rs"]
+mod on_path;
 mod remote;
 mod rmpp;
 mod running;
 mod services;
 mod subscriptions;
+#[path = "../support/tools.rs"]
+mod tools;

@@ -5,8 +5,12 @@ mod adversary;
 mod arming;
 #[path = "../support/bundled.rs"]
 mod bundled;
+#[path = "../support/capture.rs"]
+mod capture;
 mod captures;
 mod command;
+#[path = "../support/corpus.rs"]
+mod corpus;
 mod engine_changes;
 mod faults;
 mod ghost_cycle;

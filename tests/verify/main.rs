@@ -4,7 +4,11 @@
 mod brought_up;
 #[path = "../support/bundled.rs"]
 mod bundled;
+#[path = "../support/capture.rs"]
+mod capture;
 mod certificate;
+#[path = "../support/corpus.rs"]
+mod corpus;
 #[path = "../support/fabrics.rs"]
 mod fabrics;
 mod prover;

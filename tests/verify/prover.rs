@@ -1,7 +1,8 @@
 //! The prover against oracles that share nothing with it: packet by packet on tiny fabrics, and known verdicts.
 
+use crate::capture::capture;
 use crate::fabrics::{fabric_with, random_fabric, ring};
-use crate::transitions::{Change, Wave, Waves, corpus, lanes, regular_fabric, tables_with_root};
+use crate::transitions::{Change, Wave, Waves, lanes, regular_fabric, tables_with_root};
 use petgraph::algo::is_cyclic_directed;
 use petgraph::graphmap::DiGraphMap;
 use proptest::prelude::*;
@@ -453,7 +454,7 @@ fn captured_fabrics_lose_their_root_by_five_phases() {
             println!("SKIPPED: {name} takes too long without optimisation; run with --release");
             continue;
         }
-        let Some(path) = corpus(&format!("real/{name}.ibnetdiscover")) else { continue };
+        let Some(path) = capture(&format!("real/{name}.ibnetdiscover")) else { continue };
         let fabric = reconfig::fabric::format::read(&std::fs::read(&path).unwrap(), name).unwrap();
         let fabric = reconfig::lid::assign(&fabric, Lmc::masked(1)).unwrap();
         for sudden in [false, true] {

@@ -10,7 +10,6 @@ use reconfig::lid;
 use reconfig::routing::{Demand, Engine, UpDown, stranded};
 use reconfig::tables::{NodeSlToVl, SlToVl, SubnetTables};
 use reconfig::verify::{Transition, WaveFacts};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Data VLs of the transitions here.
@@ -190,16 +189,4 @@ impl Change {
         let (fabric, surviving) = (self.fabric.clone(), self.surviving.clone());
         Waves { fabric, surviving, stranded: self.stranded.clone(), waves }
     }
-}
-
-/// A file of the corpus of captured fabrics, where that folder is there; says so where it is not.
-pub fn corpus(name: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("RECONFIG_CORPUS").map(PathBuf::from);
-    let root = root.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/fabrics"));
-    let path = root.join(name);
-    if !path.exists() {
-        println!("SKIPPED: {} is not there; set RECONFIG_CORPUS to the folder of captured fabrics", path.display());
-        return None;
-    }
-    Some(path)
 }

@@ -1,12 +1,12 @@
 //! 200 fabrics of ten families, every one from its number, some with a switch or cables taken away; and the captures.
 
+use crate::captures::captures;
 use rand::seq::IteratorRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::fabric::{Fabric, NodeId, PortId, format};
 use reconfig::routing::Connectivity;
-use std::path::{Path, PathBuf};
 
 /// A fabric, its name, and the seed of random choices.
 pub struct Case {
@@ -71,20 +71,13 @@ fn whole(fabric: &Fabric) -> bool {
 }
 
 /// Captures of fabrics whose ports are all joined and that have a switch; none, visibly, where there are no captures.
-pub fn captures() -> Option<Vec<Case>> {
-    let given = std::env::var_os("RECONFIG_CORPUS").map(PathBuf::from);
-    let folder = given.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fabrics"));
-    if !folder.is_dir() {
-        println!("SKIPPED: no captures in {} (set RECONFIG_CORPUS)", folder.display());
+pub fn real() -> Option<Vec<Case>> {
+    let captures = captures();
+    if captures.is_empty() {
         return None;
     }
-    let mut files: Vec<PathBuf> =
-        ["real", "opensm", "ibsim", "odd"].iter().flat_map(|part| listed(&folder.join(part))).collect();
-    files.sort();
     let mut cases = Vec::new();
-    for file in files.iter().filter(|file| file.extension().is_none_or(|extension| extension != "fdbs")) {
-        let name = file.display().to_string();
-        let bytes = std::fs::read(file).unwrap_or_else(|error| panic!("{name}: {error}"));
+    for (name, bytes) in captures {
         let fabric = format::read(&bytes, &name).unwrap_or_else(|error| panic!("{}", error.render(false)));
         match whole(&fabric) && fabric.switches().next().is_some() {
             true => cases.push(Case { name, fabric, seed: 1 }),
@@ -93,9 +86,4 @@ pub fn captures() -> Option<Vec<Case>> {
     }
     assert!(cases.len() >= 8, "only {} captures could be routed", cases.len());
     Some(cases)
-}
-
-fn listed(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    entries.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_file()).collect()
 }

@@ -7,7 +7,7 @@
 mod fabrics;
 mod oracle;
 
-use fabrics::{Case, captures, random};
+use fabrics::{Case, random, real};
 use oracle::closes_a_cycle;
 use reconfig::change::{BringUpError, LmcWish, Realised, RouteInput, Routed, route};
 use reconfig::fabric::Fabric;
@@ -130,7 +130,7 @@ fn every_engine_is_proved_on_random_fabrics_or_refused_where_it_must_be() {
 
 #[test]
 fn every_engine_is_proved_on_the_captures_or_refused_where_it_must_be() {
-    let Some(cases) = captures() else { return };
+    let Some(cases) = real() else { return };
     let (tally, faults) = judged(&cases, false);
     println!("{} captures: {tally:#?}", cases.len());
     assert!(faults.is_empty(), "{}", faults.join("\n"));

@@ -1,10 +1,10 @@
 //! Captures of real fabrics: parallel links by the dozen, adapters with several ports, routers, parts cut off.
 
+use crate::captures::captures;
 use crate::oracle::*;
 use reconfig::fabric::format::read;
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::routing::{Connectivity, Demand, EngineKind, Parameters, engine_named};
-use std::path::{Path, PathBuf};
 
 /// Ports that are joined in the test, spread over the fabric: every pair of them has a path from each engine.
 const SAMPLE: usize = 40;
@@ -12,28 +12,12 @@ const SAMPLE: usize = 40;
 /// The same for smart routing: among so many parallel links its program takes long without optimisation.
 const SMALL_SAMPLE: usize = 12;
 
-/// The captures of topologies, in the order of names; none, visibly, where they are not at hand.
-fn captures() -> Vec<(String, Fabric)> {
-    let given = std::env::var_os("RECONFIG_CORPUS").map(PathBuf::from);
-    let folder = given.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fabrics"));
-    if !folder.is_dir() {
-        println!("SKIPPED: no captures in {} (set RECONFIG_CORPUS)", folder.display());
-        return Vec::new();
-    }
-    let mut fabrics = Vec::new();
-    for sub in ["ibsim", "odd", "opensm", "real"] {
-        for entry in std::fs::read_dir(folder.join(sub)).expect("the captures' folders") {
-            let path = entry.expect("an entry").path();
-            if path.extension().is_none_or(|end| end != "fdbs") {
-                let name = format!("{sub}/{}", path.file_name().expect("a name").display());
-                let bytes = std::fs::read(&path).expect("a readable capture");
-                let fabric = read(&bytes, &name).unwrap_or_else(|error| panic!("{}", error.render(false)));
-                fabrics.push((name, fabric));
-            }
-        }
-    }
-    fabrics.sort_by(|a, b| a.0.cmp(&b.0));
-    fabrics
+fn fabrics() -> Vec<(String, Fabric)> {
+    let read = |(name, bytes): (String, Vec<u8>)| {
+        let fabric = read(&bytes, &name).unwrap_or_else(|error| panic!("{}", error.render(false)));
+        (name, fabric)
+    };
+    captures().into_iter().map(read).collect()
 }
 
 /// Some of the ports that the switches join with the first adapter on a switch.
@@ -48,7 +32,7 @@ fn sample(fabric: &Fabric, size: usize) -> Option<Demand> {
 
 #[test]
 fn every_pair_of_a_sample_is_joined_legally_in_every_capture() {
-    for (name, fabric) in captures() {
+    for (name, fabric) in fabrics() {
         for engine in BY_PATH {
             let size = if *engine == "smart" { SMALL_SAMPLE } else { SAMPLE };
             let Some(demand) = sample(&fabric, size) else { continue };

@@ -1,33 +1,21 @@
 //! Captures of real fabrics.
 
+use super::captures::captures;
 use super::fabrics::demand;
 use super::oracle::examine;
 use reconfig::fabric::{Fabric, format};
 use reconfig::routing::{Demand, Dfsssp, Engine, FatTree, Lash, MinHop, Nue, RouteError};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
-/// The captures, where they are at hand; prints a line otherwise.
-fn captures() -> Vec<(String, Fabric)> {
-    let given = std::env::var_os("RECONFIG_CORPUS").map(PathBuf::from);
-    let folder = given.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fabrics"));
-    if !folder.is_dir() {
-        println!("SKIPPED: no captures in {} (set RECONFIG_CORPUS)", folder.display());
-        return Vec::new();
-    }
-    let files = ["real", "odd", "opensm", "ibsim"].into_iter().flat_map(|kind| {
-        let entries = std::fs::read_dir(folder.join(kind)).expect("a folder of captures");
-        entries.map(|entry| entry.expect("an entry").path()).filter(|file| !file.to_string_lossy().ends_with(".fdbs"))
-    });
-    let mut files: Vec<PathBuf> = files.collect();
-    files.sort();
-    let read = |file: PathBuf| {
-        let fabric = format::read(&std::fs::read(&file).expect("a capture"), "capture").ok()?;
-        let switches =
-            fabric.end_ports().any(|port| fabric.neighbour(port).is_some_and(|at| fabric.node(at).is_switch()));
-        switches.then(|| (file.display().to_string(), fabric))
+/// The captures that have an end port at a switch.
+fn fabrics() -> Vec<(String, Fabric)> {
+    let read = |(name, bytes): (String, Vec<u8>)| {
+        let fabric = format::read(&bytes, &name).unwrap_or_else(|error| panic!("{}", error.render(false)));
+        let is_switch = |at| fabric.node(at).is_switch();
+        let switched = fabric.end_ports().any(|port| fabric.neighbour(port).is_some_and(is_switch));
+        switched.then_some((name, fabric))
     };
-    files.into_iter().filter_map(read).collect()
+    captures().into_iter().filter_map(read).collect()
 }
 
 /// On large fabrics four end ports of a switch stand for all: the links are the same, and the oracle has less to follow.
@@ -47,7 +35,7 @@ fn trimmed(fabric: &Fabric, mut demand: Demand) -> Demand {
 #[test]
 fn captures_are_routed() {
     let engines: [&dyn Engine; 5] = [&MinHop, &Dfsssp, &Nue, &Lash, &FatTree];
-    for (name, fabric) in captures() {
+    for (name, fabric) in fabrics() {
         let demand = trimmed(&fabric, demand(&fabric, 1));
         for engine in engines {
             match engine.route(&fabric, &demand) {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// How long any program may take.
-const PATIENCE: &str = "60";
+pub const PATIENCE: &str = "60";
 
 /// What a failed test shows of each log.
 const LOG_LINES: usize = 60;
@@ -166,6 +166,11 @@ pub struct Beside(Child);
 impl Beside {
     pub fn start(mut command: Command) -> Beside {
         Beside(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    /// Has `timeout` take the time for over: the signal of its clock makes it send the program its own.
+    pub fn time_runs_out(&self) {
+        assert!(Command::new("kill").args(["-ALRM", &self.0.id().to_string()]).status().unwrap().success());
     }
 }
 

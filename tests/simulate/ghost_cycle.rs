@@ -63,7 +63,9 @@ fn it_deadlocks_whatever_the_seed_and_every_deadlock_was_foreseen() {
         let reports: Vec<_> = (1..=6).map(|seed| run(Scheme::InPlace, departure, seed)).collect();
         let deadlocks = reports.iter().filter(|report| report.outcome == Ending::Deadlocked).count();
         assert!(deadlocks >= 3, "{deadlocks} of 6 runs deadlock, {}", departure.name());
-        for foresight in reports.iter().filter_map(|report| report.foresight.as_ref()) {
+        let foreseen: Vec<&Foresight> = reports.iter().filter_map(|report| report.foresight.as_ref()).collect();
+        assert_eq!(foreseen.len(), deadlocks, "{}", departure.name());
+        for foresight in foreseen {
             assert!(foresight.cycle.is_some(), "{:?}", foresight.how);
         }
     }

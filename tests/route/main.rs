@@ -1,6 +1,8 @@
 //! `reconfig route` and `reconfig lids` as a user meets them: what it writes is read back alike from every format and judged alike by `audit`; what
 //! is refused is told and not written; nothing half-written is left behind.
 
+#[path = "../../examples/process/background.rs"]
+mod background;
 #[path = "../support/capture.rs"]
 mod capture;
 #[path = "../support/corpus.rs"]
@@ -9,6 +11,10 @@ mod exports;
 mod ibdmchk;
 mod imports;
 mod lids;
+#[path = "../../examples/process/programs.rs"]
+mod programs;
+#[path = "../../examples/process/run.rs"]
+mod run;
 #[path = "../support/tools.rs"]
 mod tools;
 

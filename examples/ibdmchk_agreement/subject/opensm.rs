@@ -1,15 +1,15 @@
 //! Real OpenSM over ibsim: routes a fabric, and leaves the files in which it says how.
 
-use super::alter::Alteration;
+use super::background::{Background, lossy};
 use super::ibsim::{Client, Ibsim};
 use super::path_sl;
-use super::process::{Background, lossy};
 use super::torus;
+use super::wait_for::wait_for;
 use reconfig::fabric::Fabric;
 use reconfig::fabric::format::read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Log flags: errors, information (which names the engine that ran) and routing (which dumps the tables).
 const LOG_FLAGS: &str = "0x43";
@@ -33,13 +33,6 @@ pub struct Routing {
     pub options: &'static str,
 }
 
-impl Routing {
-    /// Whether it is one of several ways to run the same engine, of which a fabric need not see all.
-    pub fn is_variant(self) -> bool {
-        self.label.contains(',') && self.label != UPDN_ROOTED
-    }
-}
-
 /// What an engine is told of the fabric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wants {
@@ -50,8 +43,18 @@ pub enum Wants {
     Torus,
 }
 
+/// What of its files is altered: `alter` does it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Alteration {
+    Nothing,
+    /// One forwarding entry in a thousand, and one at least, names some port of its switch, cabled or not.
+    Entries,
+    /// Every path has an SL of 0 to 3, and every (input, output, SL) of a switch a lane of 0 to 3: both by lot.
+    Lanes,
+}
+
 /// Without a root OpenSM's updn gives up on most fabrics: with one it is an engine in its own right.
-const UPDN_ROOTED: &str = "updn, root named";
+pub const UPDN_ROOTED: &str = "updn, root named";
 /// Its log is read while it runs.
 const LOG_AT_ONCE: &str = "force_log_flush TRUE\n";
 const QOS: &str = "qos TRUE\n";
@@ -90,6 +93,7 @@ const fn plain(label: &'static str, engine: &'static str, options: &'static str)
 }
 
 /// A routed subnet, as OpenSM wrote it down.
+#[derive(Clone, PartialEq, Debug)]
 pub struct Routed {
     pub subnet: PathBuf,
     pub fdbs: PathBuf,
@@ -103,8 +107,6 @@ pub struct Routed {
     pub engine: String,
     /// The fabric as OpenSM found it.
     pub fabric: Fabric,
-    /// Until the tables stood, on the wall.
-    pub seconds: f64,
 }
 
 /// Routes the fabric, which ibsim serves.
@@ -115,10 +117,8 @@ pub fn route(
     folder: &Path,
     limit: Duration,
 ) -> Result<Routed, String> {
-    let start = Instant::now();
     let options = configure(fabric, routing, folder)?;
     let _opensm = run(ibsim, routing.engine, &options, folder, limit).map_err(|why| format!("OpenSM: {why}"))?;
-    let seconds = start.elapsed().as_secs_f64();
     let subnet = folder.join("opensm-subnet.lst");
     let bytes = std::fs::read(&subnet).map_err(|error| format!("{}: {error}", subnet.display()))?;
     let fabric = read(&bytes, "opensm-subnet.lst").map_err(|error| error.render(false))?;
@@ -126,16 +126,7 @@ pub fn route(
     let sl2vl = Some(folder.join("opensm-sl2vl.dump")).filter(|file| file.is_file());
     let path_sl =
         if WITH_PATH_SL.contains(&engine.as_str()) { Some(ask_path_sl(ibsim, &fabric, folder)?) } else { None };
-    Ok(Routed {
-        subnet,
-        told_lmc: routing.told_lmc,
-        fdbs: folder.join("opensm.fdbs"),
-        sl2vl,
-        path_sl,
-        engine,
-        fabric,
-        seconds,
-    })
+    Ok(Routed { subnet, told_lmc: routing.told_lmc, fdbs: folder.join("opensm.fdbs"), sl2vl, path_sl, engine, fabric })
 }
 
 /// Its configuration; files that it names lie beside it.
@@ -167,7 +158,7 @@ fn run(ibsim: &Ibsim, engine: &str, options: &str, folder: &Path, limit: Duratio
     command.env("PATH", format!("{path}:/usr/sbin:/sbin"));
     let (printed, said) = (folder.join("opensm.out"), folder.join("opensm.err"));
     let mut opensm = Background::start(&mut command, &printed, &said).map_err(told)?;
-    opensm.wait_for("SUBNET UP", &log, limit)?;
+    wait_for(&mut opensm, "SUBNET UP", &log, limit)?;
     Ok(opensm)
 }
 

@@ -5,7 +5,8 @@
 //! N in 288-byte frames (DLID, SLID, destination and source queue pair, status, length, the MAD; in network order). The
 //! server sends to `NAME:inID`, ID being what the client chose. Every name ends with a zero byte.
 
-use super::process::Background;
+use super::background::Background;
+use super::wait_for::wait_for;
 use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -45,7 +46,7 @@ impl Ibsim {
         command.args(["-s", "-n", "-N", "40000", "-S", "4000", "-P", "400000"]).arg(net);
         command.env("IBSIM_SOCKNAME", &socket);
         let mut server = Background::start(&mut command, &printed, &said).map_err(|error| format!("ibsim: {error}"))?;
-        server.wait_for("Network simulator ready", &printed, LIMIT).map_err(|why| format!("ibsim: {why}"))?;
+        wait_for(&mut server, "Network simulator ready", &printed, LIMIT).map_err(|why| format!("ibsim: {why}"))?;
         Ok(Ibsim { socket, _server: server })
     }
 }

@@ -1,7 +1,7 @@
 //! The two who judge the same files: ibdmchk, and `reconfig audit`.
 
 use super::opensm::Routed;
-use super::process::{Ended, run};
+use super::run::{Ended, run};
 use reconfig::ids::Lid;
 use serde_json::Value;
 use std::fmt;
@@ -44,6 +44,7 @@ pub enum Ends {
 }
 
 /// A verdict, and what it took.
+#[derive(Clone, PartialEq, Debug)]
 pub struct Judged {
     pub verdict: Verdict,
     /// Ordered pairs that were followed, where that is said.

@@ -7,8 +7,9 @@
 
 use super::changes::{Event as What, ring_change};
 use super::is_thorough;
+use super::proof::proof;
 use super::search::{Model, explore};
-use reconfig::drain::{FlushJudge, Flushed, SourcesJudge, SourcesMoved, Ticket, TokenJudge, Verdict};
+use reconfig::drain::{FlushJudge, Flushed, SourcesJudge, SourcesMoved, Ticket, TokenJudge};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Half, PortNum, VlSet};
 use reconfig::machine::{Command, Event, Outcome, State, step};
@@ -159,13 +160,6 @@ fn asked(command: &Command) -> Option<(Ticket, Demand)> {
         Command::ConfirmSources { ticket, half } => Some((ticket, Demand::Confirm(half))),
         Command::Drain { ticket, lanes, .. } => Some((ticket, Demand::Drain(lanes))),
         Command::Report(_) | Command::Replan | Command::DeferChange | Command::Decline(_) => None,
-    }
-}
-
-fn proof<P>(verdict: Verdict<P>) -> P {
-    match verdict {
-        Verdict::Proof(proof) => proof,
-        Verdict::Pending | Verdict::NoVerdict(_) => panic!("with nobody to wait for, there is a proof at once"),
     }
 }
 

@@ -8,6 +8,8 @@ mod fabrics;
 mod flows;
 mod network;
 mod packets;
+#[path = "../support/proof.rs"]
+mod proof;
 mod search;
 mod transitions;
 

@@ -3,6 +3,7 @@
 
 use super::brought_up::bring_up;
 use super::bundled::bundled;
+use super::proof::proof;
 use super::removal::{Removal, removal, root_of};
 use super::{Catcher, Row};
 use async_trait::async_trait;
@@ -140,13 +141,6 @@ fn judged<P>(verdict: Verdict<P>) -> Vec<Catcher> {
     match verdict {
         Verdict::Pending | Verdict::NoVerdict(_) => vec![Catcher::Judge],
         Verdict::Proof(_) => Vec::new(),
-    }
-}
-
-fn proof<P>(verdict: Verdict<P>) -> P {
-    match verdict {
-        Verdict::Proof(proof) => proof,
-        Verdict::Pending | Verdict::NoVerdict(_) => panic!("with nobody to wait for, there is a proof at once"),
     }
 }
 

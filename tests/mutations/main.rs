@@ -11,6 +11,8 @@ mod bundled;
 mod carried;
 mod facts;
 mod plans;
+#[path = "../support/proof.rs"]
+mod proof;
 #[path = "../support/removal.rs"]
 mod removal;
 

@@ -2,9 +2,10 @@
 
 use crate::brought_up::{VLS, bring_up};
 use crate::bundled::bundled;
+use crate::proof::proof;
 use crate::removal::{Removal, removal};
 use reconfig::change::{ChangeInput, prepare_baseline};
-use reconfig::drain::{Drained, FlushJudge, Flushed, SourcesJudge, SourcesMoved, Ticket, TokenJudge, Verdict};
+use reconfig::drain::{Drained, FlushJudge, Flushed, SourcesJudge, SourcesMoved, Ticket, TokenJudge};
 use reconfig::ids::{Half, VlSet};
 use reconfig::machine::chart::{Chart, Edge};
 use reconfig::machine::{CallOff, Command, Event, Outcome, State, step};
@@ -58,13 +59,6 @@ fn plans() -> Vec<(&'static str, Arc<Vetted>)> {
 fn plan(name: &str) -> Arc<Vetted> {
     let found = plans().into_iter().find(|(known, _)| *known == name);
     found.unwrap_or_else(|| panic!("no plan `{name}`")).1
-}
-
-fn proof<P>(verdict: Verdict<P>) -> P {
-    match verdict {
-        Verdict::Proof(proof) => proof,
-        Verdict::Pending | Verdict::NoVerdict(_) => panic!("with nobody to wait for, there is a proof at once"),
-    }
 }
 
 fn flushed(ticket: Ticket, lanes: VlSet) -> Flushed {

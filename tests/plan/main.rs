@@ -11,5 +11,7 @@ mod command;
 mod corpus;
 mod machine;
 mod plans;
+#[path = "../support/proof.rs"]
+mod proof;
 #[path = "../support/removal.rs"]
 mod removal;

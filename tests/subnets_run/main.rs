@@ -6,6 +6,8 @@ mod random;
 mod relay;
 mod roots;
 mod routers;
+#[path = "../support/short.rs"]
+mod short;
 #[path = "../support/unwatched.rs"]
 mod unwatched;
 
@@ -18,6 +20,7 @@ use reconfig::scenario::{
     Watch, run_across,
 };
 use reconfig::sim::PacketCounts;
+use short::short;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use unwatched::Unwatched;
@@ -45,15 +48,7 @@ fn generated(topology: &str, subnets: u16, shape: JoinShape, routers: u16, seed:
 /// A change under a little traffic, for a short while.
 fn small(subnets: Subnets, change: AcrossChange, departure: Departure) -> AcrossScenario {
     let base = AcrossScenario::new(subnets, change);
-    let settings = Scenario {
-        departure,
-        load: Some(0.05),
-        warm_up_ns: 20_000,
-        before_ns: 50_000,
-        after_ns: 50_000,
-        barrier_timeout_ns: 20_000_000,
-        ..base.settings
-    };
+    let settings = Scenario { departure, ..short(base.settings) };
     AcrossScenario { settings, ..base }
 }
 

@@ -1,8 +1,6 @@
 //! Sources that spread what they send over the paths of their half, from outside: which links carry it, what comes back
 //! where, what arrives out of order, and that a change under all of them loses nothing.
 
-#[path = "support/unwatched.rs"]
-mod unwatched;
 #[path = "support/with_tables.rs"]
 mod with_tables;
 
@@ -13,12 +11,12 @@ use reconfig::ids::Lmc;
 use reconfig::lid;
 use reconfig::reproduce::{Request, Study, csv, reproduce};
 use reconfig::routing::{Demand, Engine, FatTree, Parameters};
+use reconfig::scenario::Unwatched;
 use reconfig::scenario::{self, Departure, Ending, Scenario, SimulationReport};
 use reconfig::sim::{Dispersal, PACKET_BYTES, PathChoice, Sim, SimConfig, SimError, Spray, Traffic};
 use reconfig::tables::RoutingFunction;
 use std::collections::BTreeSet;
 use std::rc::Rc;
-use unwatched::Unwatched;
 use with_tables::with_tables;
 
 const FAT_TREE: &str = "fat-tree:4,2";

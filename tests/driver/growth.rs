@@ -2,7 +2,6 @@
 
 use crate::bench::{Bench, Deed, MS, PHASES, at_rest, drive, kill, names, revive, tables_match, timing, tree};
 use crate::bundled::bundled;
-use crate::unwatched::Unwatched;
 use reconfig::change::{ChangeError, ChangeInput, prepare, prepare_baseline};
 use reconfig::check::lint;
 use reconfig::driver::{ChangeReport, DriverError};
@@ -13,6 +12,7 @@ use reconfig::lid;
 use reconfig::machine::{CallOff, Outcome};
 use reconfig::plan::{Draft, Lanes, Observer, Phase, Plan, Policy, Scheme};
 use reconfig::routing::{Connectivity, Demand, Engine, UpDown};
+use reconfig::scenario::Unwatched;
 use reconfig::scenario::{self, Element, Ending, Scenario};
 use reconfig::sim::PacketCounts;
 use reconfig::subnet::SubnetManager;

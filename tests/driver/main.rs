@@ -5,7 +5,5 @@ mod bench;
 mod bundled;
 mod changes;
 mod growth;
-#[path = "../support/unwatched.rs"]
-mod unwatched;
 #[path = "../support/with_tables.rs"]
 mod with_tables;

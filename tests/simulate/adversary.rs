@@ -2,13 +2,13 @@
 
 use super::{DEPARTURES, LATCHES};
 use crate::bundled::bundled;
-use crate::unwatched::Unwatched;
 use reconfig::fabric::format::Format;
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::fabric::{Fabric, LinkSpeed};
 use reconfig::ids::Half;
 use reconfig::plan::{Barrier, Plan, Scheme};
 use reconfig::routing::UpDown;
+use reconfig::scenario::Unwatched;
 use reconfig::scenario::adversary::{self, Deed, Role, Schedule, Unreached};
 use reconfig::scenario::{self, Departure, Ending, Foreseen, Scenario, SimulationReport};
 use reconfig::sim::{Latch, SimConfig, StuckPacket};

@@ -3,11 +3,11 @@
 
 use super::small;
 use crate::bundled::bundled;
-use crate::unwatched::Unwatched;
 use reconfig::change::{ChangeError, engine_named};
 use reconfig::check::certificate;
 use reconfig::plan::{Observer, Plan, Policy};
 use reconfig::routing::{ENGINES, Parameters, RouteError};
+use reconfig::scenario::Unwatched;
 use reconfig::scenario::{self, Departure, Ending, Engines, Scenario, ScenarioError, SimulationReport};
 use reconfig::tables::PathLayers;
 use reconfig::verify::{Binding, prove, prove_certified};

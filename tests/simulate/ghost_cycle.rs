@@ -3,12 +3,12 @@
 
 use super::DEPARTURES;
 use crate::bundled::bundled;
-use crate::unwatched::Unwatched;
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::Vl;
 use reconfig::plan::{Plan, Scheme};
 use reconfig::report;
 use reconfig::routing::UpDown;
+use reconfig::scenario::Unwatched;
 use reconfig::scenario::{self, Departure, Ending, Foreseen, Foresight, Scenario, SimulationReport};
 use reconfig::verify::{Cycle, Refusal, Wait, foresee};
 use std::collections::BTreeSet;

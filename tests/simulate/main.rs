@@ -21,16 +21,14 @@ mod repeated;
 mod roots;
 #[path = "../support/short.rs"]
 mod short;
-#[path = "../support/unwatched.rs"]
-mod unwatched;
 
 use reconfig::fabric::Fabric;
 use reconfig::routing::UpDown;
+use reconfig::scenario::Unwatched;
 use reconfig::scenario::{self, Departure, Ending, Scenario, ScenarioError, SimulationReport, Watch};
 use reconfig::sim::Latch;
 use short::short;
 use std::rc::Rc;
-use unwatched::Unwatched;
 
 const DEPARTURES: [Departure; 2] = [Departure::Sudden, Departure::Planned];
 const LATCHES: [Latch; 3] = [Latch::Arrival, Latch::Head, Latch::Grant];

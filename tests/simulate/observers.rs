@@ -2,8 +2,8 @@
 
 use super::{assert_clean, assert_packets_add_up, run, small, watched};
 use crate::bundled::bundled;
-use crate::unwatched::Unwatched;
 use reconfig::plan::{Observer, Policy};
+use reconfig::scenario::Unwatched;
 use reconfig::scenario::{Departure, Ending, Scenario};
 use reconfig::sim::SimConfig;
 

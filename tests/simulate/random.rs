@@ -2,12 +2,12 @@
 
 use super::{LATCHES, assert_clean, run, small};
 use crate::bundled::bundled;
-use crate::unwatched::Unwatched;
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::routing::choose_root;
+use reconfig::scenario::Unwatched;
 use reconfig::scenario::{Departure, Element, Scenario, ScenarioError};
 use reconfig::sim::SimConfig;
 

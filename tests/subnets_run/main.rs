@@ -8,13 +8,12 @@ mod roots;
 mod routers;
 #[path = "../support/short.rs"]
 mod short;
-#[path = "../support/unwatched.rs"]
-mod unwatched;
 
 use reconfig::fabric::generate::{JoinShape, Joining, Options, joined};
 use reconfig::fabric::subnets::{Subnets, list};
 use reconfig::ids::SubnetId;
 use reconfig::routing::{Engine, UpDown};
+use reconfig::scenario::Unwatched;
 use reconfig::scenario::{
     AcrossChange, AcrossError, AcrossReport, AcrossScenario, Departure, Element, Ending, RelationReport, Scenario,
     Watch, run_across,
@@ -23,7 +22,6 @@ use reconfig::sim::PacketCounts;
 use short::short;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use unwatched::Unwatched;
 
 const DEPARTURES: [Departure; 2] = [Departure::Sudden, Departure::Planned];
 

@@ -5,7 +5,7 @@
 use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::plan::Scheme;
 use reconfig::routing::UpDown;
-use reconfig::scenario::{self, Departure, Scenario, ScenarioError, SimulationReport, Watch, adversary};
+use reconfig::scenario::{self, Departure, Scenario, ScenarioError, SimulationReport, Unwatched, adversary};
 use reconfig::sim::Latch;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -81,15 +81,4 @@ fn kind(why: &str) -> String {
 
 fn steer(scenario: &Scenario) -> Result<SimulationReport, ScenarioError> {
     adversary::run(scenario, Rc::new(UpDown::default()), &mut Unwatched)
-}
-
-/// Nobody watches the runs.
-struct Unwatched;
-
-impl Watch for Unwatched {
-    fn begins(&mut self, _: u64, _: f64) {}
-
-    fn passes(&mut self, _: u64, _: u64) {}
-
-    fn ends(&mut self) {}
 }

@@ -4,27 +4,28 @@
 //! every run, in turn to every manager, and prints medians of the time on the wall from the start of the program until its
 //! log says SUBNET UP. Both give end ports two LIDs (LMC 1) and sit at the same host. Without arguments: once, on a fat tree of
 //! 320 switches and 1024 CAs; `all` is that one and one of 972 and 5832.
-#![allow(dead_code)] // The plumbing is shared with a test, which needs other parts of it.
 
-#[path = "../tests/real/opensm.rs"]
-mod opensm;
-#[path = "ibdmchk_agreement/process.rs"]
-mod process;
-#[path = "../tests/real/sm.rs"]
-mod sm;
-#[path = "../tests/real/subnet.rs"]
-mod subnet;
+#[path = "process/background.rs"]
+mod background;
+#[path = "process/programs.rs"]
+mod programs;
+#[path = "../tests/real/served.rs"]
+mod served;
+#[path = "../tests/real/started.rs"]
+mod started;
 
-use opensm::OpenSm;
+use background::lossy;
+use programs::missing;
 use reconfig::fabric::Fabric;
 use reconfig::fabric::format::{Format, write};
 use reconfig::fabric::generate::{Options, Topology, generate};
-use sm::{Place, Sm};
+use served::Served;
 use std::error::Error;
 use std::process::ExitCode;
-use std::time::Instant;
-use subnet::Subnet;
+use std::time::{Duration, Instant};
 
+/// How long a manager may take.
+const LIMIT: Duration = Duration::from_secs(300);
 const TOPOLOGIES: [&str; 2] = ["three-level:16,8,8,8,8", "fat-tree:18,3"];
 
 /// Who brings a subnet up.
@@ -50,7 +51,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     if arguments.first().is_some_and(|command| command == "sm") {
         return Ok(reconfig::cli::main());
     }
-    let missing = process::missing(&["ibsim", "ibsim-run", "opensm"]);
+    let missing = missing(&["ibsim", "ibsim-run", "opensm"]);
     if !missing.is_empty() {
         println!("SKIPPED: {} not installed (Debian: opensm, ibsim-utils)", missing.join(", "));
         return Ok(ExitCode::SUCCESS);
@@ -105,17 +106,16 @@ fn compare(topology: &str, repetitions: usize) -> Result<(), Box<dyn Error>> {
 
 /// Seconds until the subnet is up.
 fn bring_up(fabric: &Fabric, net: &str, manager: Manager) -> f64 {
-    let subnet = Subnet::serve(net);
-    let node = Place::of(fabric).node;
+    let served = Served::serve(net);
+    let (_, node) = started::place(fabric);
+    // This program is `reconfig` too.
+    let program = std::env::current_exe().expect("a program knows where it lies");
     let start = Instant::now();
-    match manager {
-        Manager::Reconfig(options) => drop(Sm::bring_up(&subnet, &node, options)),
-        Manager::OpenSm(options) => drop(OpenSm::bring_up(&subnet, Some(&node), options)),
-    }
+    let (_manager, log) = match manager {
+        Manager::Reconfig(options) => (started::reconfig(&served, &program, &node, "sm", options), "sm.err"),
+        Manager::OpenSm(options) => (started::opensm(&served, Some(&node), "opensm", options), "opensm.log"),
+    };
+    let log = served.folder().join(log);
+    served.wait("SUBNET UP", LIMIT, || lossy(&log).is_ok_and(|text| text.contains("SUBNET UP")));
     start.elapsed().as_secs_f64()
-}
-
-/// This program, which is `reconfig` too.
-fn reconfig() -> std::path::PathBuf {
-    std::env::current_exe().expect("a program knows where it lies")
 }

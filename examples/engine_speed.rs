@@ -9,25 +9,27 @@
 //! a failure: the writes are made and queued by then, not sent. The memory is its peak by then. Both are times on the
 //! wall, side by side with processor time; OpenSM's is read when these lines appear, in hundredths of a second.
 
-#[allow(dead_code)] // Shared with another example, which needs other parts of it.
-#[path = "ibdmchk_agreement/process.rs"]
-mod process;
-#[allow(dead_code)] // Shared with a test, which needs other parts of it.
-#[path = "../tests/real/subnet.rs"]
-mod subnet;
+#[path = "process/background.rs"]
+mod background;
+#[path = "process/programs.rs"]
+mod programs;
+#[path = "../tests/real/served.rs"]
+mod served;
 
+use background::Background;
 use comfy_table::{CellAlignment, Table, presets};
+use programs::missing;
 use reconfig::fabric::Fabric;
 use reconfig::fabric::format::{Format, write};
 use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::routing::{Demand, EngineKind, Parameters, choose_root, engine_named};
+use served::Served;
 use std::error::Error;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
-use subnet::Subnet;
 
 /// Switches at random with 8 hosts each, and a fat tree of three levels.
 const TOPOLOGIES: [&str; 3] = ["random-regular:64,8,8", "random-regular:256,16,8", "fat-tree:18,3"];
@@ -63,7 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     {
         return route_here(topology, engine);
     }
-    let missing = process::missing(&["ibsim", "ibsim-run", "opensm"]);
+    let missing = missing(&["ibsim", "ibsim-run", "opensm"]);
     if !missing.is_empty() {
         println!("SKIPPED: {} not installed (Debian: opensm, ibsim-utils)", missing.join(", "));
         return Ok(());
@@ -148,38 +150,26 @@ fn measured_here(topology: &str, engine: &str) -> Result<Cost, Box<dyn Error>> {
     Ok(Cost { wall_s, cpu_s, peak_mib, outcome: words.next().unwrap_or_default().to_string() })
 }
 
-/// OpenSM, running; ends with the value.
-struct OpenSm(Child);
-
-impl Drop for OpenSm {
-    fn drop(&mut self) {
-        // Neither can fail in a way that matters: what has ended is reaped.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 fn measured_there(fabric: &Fabric, engine: &str) -> Result<Cost, Box<dyn Error>> {
-    let subnet = Subnet::serve(&write(fabric, Format::IbsimNet)?);
-    let (folder, log) = (subnet.folder(), subnet.folder().join("opensm.log"));
+    let served = Served::serve(&write(fabric, Format::IbsimNet)?);
+    let (folder, log) = (served.folder(), served.folder().join("opensm.log"));
     let root = choose_root(fabric).ok_or("a fabric without switches")?;
     std::fs::write(folder.join("roots"), format!("{}\n", fabric.node(root).guid))?;
     std::fs::write(folder.join("modules"), "osm_ucast_mgr.c 0x7\n")?;
     let options =
         "force_log_flush TRUE\nqos TRUE\nmax_op_vls 4\nlmc 0\nnue_max_num_vls 8\nper_module_logging_file modules\n";
     std::fs::write(folder.join("opensm.conf"), options)?;
-    let mut command = subnet.command("opensm", None);
+    let mut command = served.command("opensm", None);
     command.args(["-R", &format!("{engine},no_fallback"), "-D", "0x3", "-f"]).arg(&log).args(["-F", "opensm.conf"]);
     if engine == "updn" {
         command.args(["-a", "roots"]);
     }
-    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-    watch(&OpenSm(child), &log, engine)
+    watch(&served.background(&mut command, "opensm"), &log, engine)
 }
 
 /// Waits until the routing is made.
-fn watch(opensm: &OpenSm, log: &Path, engine: &str) -> Result<Cost, Box<dyn Error>> {
-    let process = Path::new("/proc").join(opensm.0.id().to_string());
+fn watch(opensm: &Background, log: &Path, engine: &str) -> Result<Cost, Box<dyn Error>> {
+    let process = Path::new("/proc").join(opensm.child.id().to_string());
     let (stat, status) = (process.join("stat"), process.join("status"));
     let begins = format!("building routing with '{engine}'");
     let mut began: Option<(f64, f64)> = None;

@@ -11,7 +11,7 @@ use reconfig::fabric::Fabric;
 use reconfig::fabric::generate::{BUNDLED, Options, Topology, generate};
 use reconfig::plan::Scheme;
 use reconfig::routing::UpDown;
-use reconfig::scenario::{self, Departure, Ending, Foreseen, Scenario, ScenarioError, SimulationReport, Watch};
+use reconfig::scenario::{self, Departure, Ending, Foreseen, Scenario, ScenarioError, SimulationReport, Unwatched};
 use reconfig::verify::Refusal;
 use std::rc::Rc;
 
@@ -96,15 +96,4 @@ impl Tally {
 
 fn run(scenario: &Scenario) -> Result<SimulationReport, ScenarioError> {
     scenario::run(scenario, Rc::new(UpDown::default()), &mut Unwatched)
-}
-
-/// Nobody watches the runs.
-struct Unwatched;
-
-impl Watch for Unwatched {
-    fn begins(&mut self, _: u64, _: f64) {}
-
-    fn passes(&mut self, _: u64, _: u64) {}
-
-    fn ends(&mut self) {}
 }

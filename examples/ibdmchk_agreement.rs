@@ -8,10 +8,12 @@
 #[path = "ibdmchk_agreement/mod.rs"]
 mod agreement;
 
-use agreement::compare::{CAUSES, Totals};
-use agreement::judges::Auditor;
-use agreement::list::{Sample, build, routings, samples};
-use agreement::{Examination, programs_missing};
+use agreement::Examination;
+use agreement::compare::Totals;
+use agreement::list::{routings, samples};
+use agreement::subject::judges::Auditor;
+use agreement::subject::programs_missing;
+use agreement::subject::sample::{Sample, build};
 use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -37,9 +39,6 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         return Ok(ExitCode::SUCCESS);
     }
     println!("\n{}", totals.show());
-    for cause in &CAUSES {
-        println!("{}: {}", cause.name, cause.reason);
-    }
     Ok(if totals.all_agree() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

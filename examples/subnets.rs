@@ -6,18 +6,8 @@ use reconfig::fabric::generate::{JoinShape, Joining, Options, joined};
 use reconfig::ids::SubnetId;
 use reconfig::report;
 use reconfig::routing::UpDown;
-use reconfig::scenario::{AcrossChange, AcrossScenario, Element, Watch, run_across};
+use reconfig::scenario::{AcrossChange, AcrossScenario, Element, Unwatched, run_across};
 use std::rc::Rc;
-
-struct Quiet;
-
-impl Watch for Quiet {
-    fn begins(&mut self, _: u64, _: f64) {}
-
-    fn passes(&mut self, _: u64, _: u64) {}
-
-    fn ends(&mut self) {}
-}
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let topology = "random-regular:8,3,2".parse()?;
@@ -25,13 +15,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let subnets = joined(&asked, &Options { seed: 3, ..Options::default() })?;
     let root = AcrossChange::In { subnet: SubnetId(0), element: Element::Root };
     let mut scenario = AcrossScenario::new(subnets, root);
-    let report = run_across(&scenario, Rc::new(UpDown::default()), &mut Quiet)?;
+    let report = run_across(&scenario, Rc::new(UpDown::default()), &mut Unwatched)?;
     println!("{}", report::subnets_simulation(&report));
     assert_eq!(report.packets.lost_to_change, 0, "the change loses nothing");
 
     scenario.change = AcrossChange::Router(0);
     scenario.settings.departure = Departure::Planned;
-    let report = run_across(&scenario, Rc::new(UpDown::default()), &mut Quiet)?;
+    let report = run_across(&scenario, Rc::new(UpDown::default()), &mut Unwatched)?;
     println!("{}", report::subnets_simulation(&report));
     assert_eq!(report.packets.delivered, report.packets.injected, "a planned removal loses nothing at all");
     Ok(())

@@ -1,6 +1,6 @@
 //! The smallest use of the transport against hardware: sweeps the subnet behind a port of this machine by directed routes,
 //! and prints it as ibnetdiscover does: `cargo run --example sweep -- --list`, or
-//! `… -- [--ca NAME] [--port N] [--window N] [--loss CHANCE] [--seed N] [--listen SECONDS]`.
+//! `… -- [--ca NAME] [--port N] [--window N] [--timeout MS] [--loss CHANCE] [--seed N] [--listen SECONDS]`.
 //!
 //! `--loss` loses that share of the MADs both ways before they reach the wire, and delays as many, to try the retries.
 //! `--listen` manages the port for that long after the sweep, and tells of the first trap.
@@ -21,6 +21,7 @@ struct Wanted {
     list: bool,
     options: UmadOptions,
     window: Option<usize>,
+    timeout_ms: Option<u64>,
     loss: f64,
     seed: u64,
     listen: Option<Duration>,
@@ -82,6 +83,7 @@ fn timing(wanted: &Wanted) -> Timing {
     let standard = Timing::default();
     Timing {
         window: wanted.window.unwrap_or(8),
+        timeout_ns: wanted.timeout_ms.map_or(standard.timeout_ns, |ms| ms.saturating_mul(1_000_000)),
         retries: if wanted.loss > 0.0 { 12 } else { standard.retries },
         light_sweep_ns: None,
         ..standard
@@ -110,6 +112,7 @@ fn wanted(mut arguments: impl Iterator<Item = String>) -> Result<Wanted, Box<dyn
             "--ca" => wanted.options.adapter = Some(value()?),
             "--port" => wanted.options.port = Some(PortNum(value()?.parse()?)),
             "--window" => wanted.window = Some(value()?.parse()?),
+            "--timeout" => wanted.timeout_ms = Some(value()?.parse()?),
             "--loss" => wanted.loss = value()?.parse()?,
             "--seed" => wanted.seed = value()?.parse()?,
             "--listen" => {

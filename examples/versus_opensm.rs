@@ -13,7 +13,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use versus::list::{Case, SAMPLES, Sample};
-use versus::process::missing;
+use versus::programs::missing;
 use versus::side::{SIDES, Side};
 use versus::table::{self, Totals};
 use versus::trial::{self, Setting};

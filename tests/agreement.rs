@@ -3,28 +3,25 @@
 
 #[path = "../examples/ibdmchk_agreement/mod.rs"]
 mod agreement;
+#[path = "support/tools.rs"]
+mod tools;
 
-use agreement::compare::{Agreement, Totals};
-use agreement::judges::{Auditor, Ends, Verdict, ask_audit, ask_ibdmchk};
-use agreement::list::{Sample, build, routings, samples};
-use agreement::opensm::{ROUTINGS, Routed, Routing};
-use agreement::{Examination, programs_missing, route};
+use agreement::Examination;
+use agreement::compare::{Agreement, Count, Totals};
+use agreement::list::{routings, samples};
+use agreement::subject::judges::{Auditor, Ends, Verdict, ask_audit, ask_ibdmchk};
+use agreement::subject::opensm::{ROUTINGS, Routed, Routing};
+use agreement::subject::sample::{Sample, build};
+use agreement::subject::{programs_missing, route};
 use reconfig::fabric::format::read;
 use std::path::Path;
+use tools::all_there;
 
 /// One fabric of each family, by its number in the full list.
 const NUMBERS: [usize; 4] = [4, 9, 2, 19];
 
 fn installed() -> bool {
-    let missing = programs_missing();
-    if !missing.is_empty() {
-        assert!(
-            std::env::var_os("RECONFIG_TOOLS_REQUIRED").is_none(),
-            "not installed, and RECONFIG_TOOLS_REQUIRED is set: {missing:?}"
-        );
-        println!("SKIPPED: {} not installed (Debian: opensm, ibsim-utils, ibutils)", missing.join(", "));
-    }
-    missing.is_empty()
+    all_there(&programs_missing(), "opensm, ibsim-utils, ibutils")
 }
 
 fn reconfig() -> Auditor {
@@ -55,8 +52,9 @@ fn both_give_the_same_verdicts() {
         }
     }
     assert!(totals.all_agree(), "{}\n{}", lines.join("\n"), totals.show());
-    assert!(totals.compared() >= 40, "only {} routings were compared", totals.compared());
-    let (loops, free) = totals.loops_and_free();
+    let compared = totals.of(Count::Ran) + totals.of(Count::FellBack);
+    assert!(compared >= 40, "only {compared} routings were compared");
+    let (loops, free) = (totals.of(Count::Loops), totals.of(Count::Free));
     assert!(loops >= 10 && free >= 10, "verdicts of one kind only:\n{}", totals.show());
     assert!(on_lanes >= 8, "only {on_lanes} routings had service levels");
 }
@@ -136,7 +134,6 @@ fn triangle(folder: &Path, leads_in: bool, own_entry: u32) -> Routed {
         told_lmc: 0,
         engine: "none".into(),
         fabric: read(subnet.as_bytes(), "subnet.lst").unwrap_or_else(|error| panic!("{}", error.render(false))),
-        seconds: 0.0,
     }
 }
 

@@ -12,11 +12,11 @@ use reconfig::subnet::SmpCounts;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::broadcast;
 
 /// Longer than any answer here takes.
-const PATIENCE: Option<Duration> = Some(Duration::from_secs(20));
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A manager that only answers, on a thread of its own.
 struct Manager {
@@ -44,7 +44,7 @@ impl Manager {
     }
 
     fn client(&self) -> Client {
-        Client::connect(&self.path, PATIENCE).expect("the manager runs")
+        Client::connect(&self.path, Some(PATIENCE)).expect("the manager runs")
     }
 }
 
@@ -72,6 +72,15 @@ async fn serve(
     tokio::select! {
         () = answering => {}
         _ = stopped => {}
+    }
+}
+
+/// Waits until somebody listens.
+fn await_listener(events: &broadcast::Sender<Event>) {
+    let began = Instant::now();
+    while events.receiver_count() == 0 {
+        assert!(began.elapsed() < PATIENCE, "nobody listens");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -110,7 +119,7 @@ fn what_is_no_order_is_refused_and_the_connection_goes_on() {
     use std::io::{BufRead, BufReader, Write};
     let manager = Manager::start(|request| done(request.answers, "seen"));
     let stream = std::os::unix::net::UnixStream::connect(&manager.path).unwrap();
-    stream.set_read_timeout(PATIENCE).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
     let mut tell = |order: &str| -> String {
         (&stream).write_all(format!("{order}\n").as_bytes()).unwrap();
@@ -143,7 +152,7 @@ fn listeners_hear_what_happens_and_how_much_they_missed() {
     let (go_on, resumed) = mpsc::channel::<()>();
     let manager = Manager::start(move |request| {
         taken.send(()).expect("the test waits");
-        resumed.recv_timeout(Duration::from_secs(20)).expect("the test lets go");
+        resumed.recv_timeout(PATIENCE).expect("the test lets go");
         done(request.answers, "seen");
     });
     let events = manager.events.clone();
@@ -151,7 +160,7 @@ fn listeners_hear_what_happens_and_how_much_they_missed() {
     let last = 1_999;
     let listener = std::thread::spawn(move || {
         let mut seen = Vec::new();
-        let mut client = Client::connect(&path, PATIENCE).unwrap();
+        let mut client = Client::connect(&path, Some(PATIENCE)).unwrap();
         let ended = client.listen(|event| {
             let ends = matches!(event.what, Happening::Trap { lid: Lid(lid), .. } if lid == last);
             seen.push(event.what);
@@ -159,9 +168,7 @@ fn listeners_hear_what_happens_and_how_much_they_missed() {
         });
         ended.map(|()| seen)
     });
-    while events.receiver_count() == 0 {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    await_listener(&events);
     let mut other = manager.client();
     let order = std::thread::spawn(move || other.ask(&Order::Sweep, |_| {}));
     held_up.recv().unwrap();
@@ -200,7 +207,7 @@ fn the_socket_is_its_owners_alone_and_one_managers_at_a_time() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let second = runtime.block_on(async { Control::bind(&manager.path) });
     assert!(matches!(second, Err(ControlError::Taken { .. })), "{second:?}");
-    assert!(Client::connect(&manager.path, PATIENCE).is_ok(), "the first one's socket is still there");
+    assert!(Client::connect(&manager.path, Some(PATIENCE)).is_ok(), "the first one's socket is still there");
 }
 
 #[test]
@@ -209,11 +216,11 @@ fn a_socket_that_was_left_behind_is_replaced() {
     let path = folder.path().join("sm.sock");
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     assert!(path.exists(), "a socket of a process that died");
-    assert!(matches!(Client::connect(&path, PATIENCE), Err(ClientError::Nobody { .. })));
+    assert!(matches!(Client::connect(&path, Some(PATIENCE)), Err(ClientError::Nobody { .. })));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let (control, _requests) = Control::bind(&path).expect("nobody holds it");
-        assert!(Client::connect(&path, PATIENCE).is_ok());
+        assert!(Client::connect(&path, Some(PATIENCE)).is_ok());
         drop(control);
     });
     assert!(!path.exists(), "it goes with its manager");
@@ -313,9 +320,7 @@ fn events_are_printed_until_as_many_came_as_were_wanted() {
     let manager = Manager::start(|_| {});
     let (events, path) = (manager.events.clone(), manager.path.clone());
     let listener = std::thread::spawn(move || reconfig(&["events", "--count", "2", "--json"], &path));
-    while events.receiver_count() == 0 {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    await_listener(&events);
     for state in ["splitting", "flushing", "installing"] {
         // The listener ends after the second.
         let _ = events.send(Event::at(1, Happening::State { state: state.to_string() }));
@@ -331,7 +336,7 @@ fn events_are_printed_until_as_many_came_as_were_wanted() {
 fn fetched(address: std::net::SocketAddr, path: &str) -> String {
     use std::io::{Read, Write};
     let mut stream = std::net::TcpStream::connect(address).expect("it listens");
-    stream.set_read_timeout(PATIENCE).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).expect("an answer");

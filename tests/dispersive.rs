@@ -1,9 +1,9 @@
 //! Sources that spread what they send over the paths of their half, from outside: which links carry it, what comes back
 //! where, what arrives out of order, and that a change under all of them loses nothing.
 
-mod common;
+#[path = "support/with_tables.rs"]
+mod with_tables;
 
-use common::with_tables;
 use reconfig::change::engine_named;
 use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::{Fabric, PortId};
@@ -11,11 +11,13 @@ use reconfig::ids::Lmc;
 use reconfig::lid;
 use reconfig::reproduce::{Request, Study, csv, reproduce};
 use reconfig::routing::{Demand, Engine, FatTree, Parameters};
-use reconfig::scenario::{self, Departure, Ending, Scenario, SimulationReport, Watch};
+use reconfig::scenario::Unwatched;
+use reconfig::scenario::{self, Departure, Ending, Scenario, SimulationReport};
 use reconfig::sim::{Dispersal, PACKET_BYTES, PathChoice, Sim, SimConfig, SimError, Spray, Traffic};
 use reconfig::tables::RoutingFunction;
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use with_tables::with_tables;
 
 const FAT_TREE: &str = "fat-tree:4,2";
 
@@ -224,17 +226,6 @@ fn a_message_longer_than_the_send_queue_is_sent_whole() {
     let order = sim.periods()[0].order;
     assert!(order.messages > 10 && sim.throttled() > 90 * order.messages, "{order:?}");
     assert_eq!((order.late_packets, order.late_messages), (0, 0));
-}
-
-/// Nobody looks at the run.
-struct Unwatched;
-
-impl Watch for Unwatched {
-    fn begins(&mut self, _: u64, _: f64) {}
-
-    fn passes(&mut self, _: u64, _: u64) {}
-
-    fn ends(&mut self) {}
 }
 
 fn changed(case: &Case, departure: Departure, choice: PathChoice, spray: Spray) -> SimulationReport {

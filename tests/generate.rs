@@ -76,7 +76,10 @@ fn links_by_level(fabric: &Fabric) -> BTreeMap<(usize, usize), usize> {
 fn a_k_ary_n_tree_has_full_bisection_and_a_spine_reaches_each_pod_once() {
     let fabric = make("fat-tree:4,3");
     assert_eq!(links_by_level(&fabric), BTreeMap::from([((0, 1), 64), ((1, 2), 64), ((2, 3), 64)]));
-    for core in fabric.switches().filter(|&id| fabric.node(id).description.starts_with("core")) {
+    let is_core = |id: &NodeId| fabric.node(*id).description.starts_with("core");
+    let cores: Vec<NodeId> = fabric.switches().filter(is_core).collect();
+    assert_eq!(cores.len(), 16);
+    for core in cores {
         let mut below = BTreeSet::from([core]);
         for _ in 0..2 {
             below = below.iter().flat_map(|&id| children(&fabric, id)).collect();

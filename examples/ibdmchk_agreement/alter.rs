@@ -1,23 +1,13 @@
 //! Files of OpenSM with faults put in on purpose: what no engine writes, judges must read all the same.
 
-use super::opensm::Routed;
-use super::process::lossy;
+use super::subject::background::lossy;
+use super::subject::opensm::{Alteration, Routed};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use reconfig::fabric::NodeId;
 use reconfig::ids::Guid;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-
-/// What is altered.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Alteration {
-    Nothing,
-    /// One forwarding entry in a thousand, and one at least, names some port of its switch, cabled or not.
-    Entries,
-    /// Every path has an SL of 0 to 3, and every (input, output, SL) of a switch a lane of 0 to 3: both by lot.
-    Lanes,
-}
 
 /// Entries for each one that is altered.
 const ENTRIES: usize = 1000;
@@ -95,7 +85,7 @@ fn altered_lanes(tables: &str, lot: &mut Pcg64Mcg) -> String {
 
 fn levels_by_lot(routed: &Routed, lot: &mut Pcg64Mcg) -> String {
     let mut text = String::new();
-    for (source, _, dlid) in super::path_sl::pairs(&routed.fabric) {
+    for (source, _, dlid) in super::subject::path_sl::pairs(&routed.fabric) {
         let _ = writeln!(text, "{source} {} {}", dlid.0, lot.random_range(0..LEVELS));
     }
     text

@@ -1,9 +1,10 @@
 //! Whether two verdicts agree, why not where they do not, and the sums over many.
 
 use super::Examination;
-use super::judges::{Ends, Judged, Verdict};
-use super::list::{Sample, family_row};
-use super::opensm::{Routed, Routing};
+use super::list::family_row;
+use super::subject::judges::{Ends, Judged, Verdict};
+use super::subject::opensm::{Routed, Routing};
+use super::subject::sample::Sample;
 use comfy_table::{CellAlignment, Table, presets};
 use reconfig::ids::Lid;
 use std::collections::BTreeMap;
@@ -62,9 +63,9 @@ impl Agreement {
     }
 }
 
-/// What is counted.
+/// What is counted: verdicts are ibdmchk's.
 #[derive(Clone, Copy)]
-enum Count {
+pub enum Count {
     Ran,
     FellBack,
     NotRouted,
@@ -163,22 +164,17 @@ impl Totals {
         lines
     }
 
+    /// How often something was counted in all.
+    pub fn of(&self, count: Count) -> u64 {
+        self.all.of(count)
+    }
+
     /// Whether every verdict agrees, or is explained.
     pub fn all_agree(&self) -> bool {
-        self.all.of(Count::Disagree) == 0 && self.all.of(Count::NotRouted) == 0
+        self.of(Count::Disagree) == 0 && self.of(Count::NotRouted) == 0
     }
 
-    /// How many verdicts of loops, of freedom from them, ibdmchk gave.
-    pub fn loops_and_free(&self) -> (u64, u64) {
-        (self.all.of(Count::Loops), self.all.of(Count::Free))
-    }
-
-    /// How many fabrics were routed and judged, routings counted each.
-    pub fn compared(&self) -> u64 {
-        self.all.of(Count::Ran) + self.all.of(Count::FellBack)
-    }
-
-    /// The tables.
+    /// The tables, and every named cause.
     pub fn show(&self) -> String {
         let mut text = String::new();
         for (heading, sums) in [("asked for", &self.by_routing), ("family", &self.by_family)] {
@@ -196,6 +192,9 @@ impl Totals {
         }
         for (name, count) in &self.causes {
             text += &format!("{count} verdicts differ for a named cause: {name}\n");
+        }
+        for cause in &CAUSES {
+            text += &format!("\n{}: {}", cause.name, cause.reason);
         }
         text
     }

@@ -1,33 +1,7 @@
 //! The fabrics that are compared: four families, 8 to 200 switches, every one from its seed.
 
-use super::opensm::{ROUTINGS, Routing, Wants};
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_pcg::Pcg64Mcg;
-use reconfig::fabric::generate::{GenerateError, Options, Topology, generate};
-use reconfig::fabric::{Fabric, NodeId, PortId};
-use std::fmt;
-
-/// A fabric: a topology, and what was taken from it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sample {
-    pub family: &'static str,
-    pub topology: String,
-    pub seed: u64,
-    /// Switches and links that are removed, drawn by the seed; none whose loss parts the rest.
-    pub switches_gone: usize,
-    pub links_gone: usize,
-}
-
-impl fmt::Display for Sample {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} seed {}", self.topology, self.seed)?;
-        match (self.switches_gone, self.links_gone) {
-            (0, 0) => Ok(()),
-            (switches, links) => write!(f, " -{switches} switches -{links} links"),
-        }
-    }
-}
+use super::subject::opensm::{ROUTINGS, Routing, UPDN_ROOTED, Wants};
+use super::subject::sample::Sample;
 
 const FAMILIES: [&str; 4] = ["random regular", "Waxman", "fat tree with faults", "torus"];
 /// How many fabrics of each family the full list has.
@@ -98,73 +72,28 @@ fn hosts(switches: u64, number: u64) -> u64 {
 
 /// The routings of a fabric by row: every engine, and for each second fabric each variant of those that use lanes.
 pub fn routings(number: usize, sample: &Sample) -> Vec<(usize, Routing)> {
-    let torus = sample.is_a_torus_of_two_or_three_long_sides();
+    let torus = is_a_torus_of_two_or_three_long_sides(sample);
     let mut rows: Vec<(usize, Routing)> = ROUTINGS.into_iter().enumerate().collect();
     rows.retain(|(row, routing)| match routing.wants {
         Wants::Torus => torus,
-        _ => !routing.is_variant() || (row + number / 4).is_multiple_of(2),
+        _ => !is_variant(*routing) || (row + number / 4).is_multiple_of(2),
     });
     rows
 }
 
-impl Sample {
-    /// What torus-2QoS takes: a side of two switches has no way round.
-    fn is_a_torus_of_two_or_three_long_sides(&self) -> bool {
-        let sides = self.topology.strip_prefix("torus:").and_then(|rest| rest.split(',').next());
-        let mut sides = sides.into_iter().flat_map(|sides| sides.split('x'));
-        (2..=3).contains(&sides.clone().count()) && sides.all(|side| side != "2")
-    }
+/// Whether it is one of several ways to run the same engine, of which a fabric need not see all.
+fn is_variant(routing: Routing) -> bool {
+    routing.label.contains(',') && routing.label != UPDN_ROOTED
+}
+
+/// What torus-2QoS takes: a side of two switches has no way round.
+fn is_a_torus_of_two_or_three_long_sides(sample: &Sample) -> bool {
+    let sides = sample.topology.strip_prefix("torus:").and_then(|rest| rest.split(',').next());
+    let mut sides = sides.into_iter().flat_map(|sides| sides.split('x'));
+    (2..=3).contains(&sides.clone().count()) && sides.all(|side| side != "2")
 }
 
 /// A family's place in the list.
 pub fn family_row(family: &str) -> usize {
     FAMILIES.iter().position(|&name| name == family).unwrap_or(FAMILIES.len())
-}
-
-/// The fabric itself.
-pub fn build(sample: &Sample) -> Result<Fabric, GenerateError> {
-    let topology: Topology = sample.topology.parse()?;
-    let mut fabric = generate(&topology, &Options { seed: sample.seed, ..Options::default() })?;
-    let mut rng = Pcg64Mcg::seed_from_u64(sample.seed);
-    let mut switches: Vec<NodeId> = fabric.switches().skip(1).collect();
-    switches.shuffle(&mut rng);
-    fabric = remove(fabric, sample.switches_gone, switches, |fabric, switch| fabric.without_nodes(&[switch]));
-    let mut links: Vec<PortId> = switch_links(&fabric).collect();
-    links.shuffle(&mut rng);
-    Ok(remove(fabric, sample.links_gone, links, |fabric, link| fabric.without_links(&[link])))
-}
-
-/// The fabric without the first so many elements whose loss leaves the switches in one piece.
-fn remove<T>(fabric: Fabric, count: usize, elements: Vec<T>, without: impl Fn(&Fabric, T) -> Fabric) -> Fabric {
-    let (mut fabric, mut left) = (fabric, count);
-    for element in elements {
-        if left == 0 {
-            break;
-        }
-        let smaller = without(&fabric, element);
-        if in_one_piece(&smaller) {
-            (fabric, left) = (smaller, left - 1);
-        }
-    }
-    fabric
-}
-
-fn switch_links(fabric: &Fabric) -> impl Iterator<Item = PortId> {
-    let switch = |port| fabric.node(fabric.port(port).node).is_switch();
-    fabric.links().filter(move |&(a, b)| switch(a) && switch(b)).map(|(a, _)| a)
-}
-
-fn in_one_piece(fabric: &Fabric) -> bool {
-    let Some(first) = fabric.switches().next() else { return false };
-    let (mut seen, mut open) = (vec![false; fabric.node_count()], vec![first]);
-    seen[first.index()] = true;
-    while let Some(switch) = open.pop() {
-        let neighbours = fabric.ports_of(switch).filter_map(|port| fabric.neighbour(port));
-        for next in neighbours.filter(|&next| fabric.node(next).is_switch()) {
-            if !std::mem::replace(&mut seen[next.index()], true) {
-                open.push(next);
-            }
-        }
-    }
-    fabric.switches().all(|switch| seen[switch.index()])
 }

@@ -4,11 +4,14 @@
 //! in a folder of its own and reads what came of it from the simulator's books; [`table`] prints. Nothing here judges.
 //! Every program has a socket name and folder of its own, a time limit, and is reaped. See docs/VERSUS.md.
 
+#[path = "../process/background.rs"]
+mod background;
 pub mod list;
-#[path = "../ibdmchk_agreement/process.rs"]
-#[allow(dead_code)] // The other example takes what is not needed here.
-pub mod process;
+#[path = "../process/programs.rs"]
+pub mod programs;
 pub mod server;
 pub mod side;
 pub mod table;
 pub mod trial;
+#[path = "../process/wait_for.rs"]
+mod wait_for;

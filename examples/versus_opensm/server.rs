@@ -1,6 +1,7 @@
 //! `reconfig serve`, started for one trial: its control socket, and the counts that it tells.
 
-use super::process::Background;
+use super::background::Background;
+use super::wait_for::wait_for;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -35,7 +36,7 @@ impl Server {
         let printed = folder.join("serve.out");
         let told = |error: std::io::Error| format!("reconfig serve: {error}");
         let mut process = Background::start(&mut command, &printed, &folder.join("serve.err")).map_err(told)?;
-        process.wait_for("ready", &printed, PATIENCE).map_err(|why| format!("reconfig serve: {why}"))?;
+        wait_for(&mut process, "ready", &printed, PATIENCE).map_err(|why| format!("reconfig serve: {why}"))?;
         Ok(Server { _process: process, control, name })
     }
 

@@ -1,9 +1,10 @@
 //! Who reacts: OpenSM in two forms, `reconfig sm` in two.
 
+use super::background::{Background, lossy};
 use super::list::Case;
-use super::process::{Background, lossy};
 use super::server::{PATIENCE, Server};
 use super::trial::Setting;
+use super::wait_for::wait_for;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -88,7 +89,7 @@ impl Manager {
         let told = |error: std::io::Error| format!("{}: {error}", side.name());
         let mut process =
             Background::start(&mut command, &folder.join("sm.out"), &folder.join("sm.err")).map_err(told)?;
-        process.wait_for("SUBNET UP", &log, PATIENCE).map_err(|why| format!("{}: {why}", side.name()))?;
+        wait_for(&mut process, "SUBNET UP", &log, PATIENCE).map_err(|why| format!("{}: {why}", side.name()))?;
         Ok(Manager { _process: process, log })
     }
 

@@ -132,10 +132,37 @@ impl BringUpError {
     }
 }
 
-/// The data VLs to try where nobody has settled them: as given, then more, as long as an engine needs more.
-pub fn vl_ladder(given: u8, fixed: bool) -> impl Iterator<Item = u8> {
-    let more = [8, 15].into_iter().filter(move |&vls| !fixed && vls > given);
-    std::iter::once(given).chain(more)
+/// How many data VLs somebody wants, and whether it may be more where more are needed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DataVls {
+    /// As many as this.
+    pub given: u8,
+    /// No more.
+    pub fixed: bool,
+}
+
+impl DataVls {
+    /// What to go on to for engines that lay paths on layers.
+    pub const LAYERED: &[u8] = &[8, 15];
+
+    /// Makes something on as many data VLs as given, then on each greater number of `more`, until they suffice.
+    ///
+    /// # Errors
+    /// The first that is no lack of VLs, or what the greatest number lacks.
+    pub fn first_enough<T, E>(
+        self,
+        more: &[u8],
+        lacks: impl Fn(&E) -> bool,
+        mut make: impl FnMut(u8) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut made = make(self.given);
+        for &vls in more.iter().filter(|&&vls| !self.fixed && vls > self.given) {
+            if made.as_ref().is_err_and(&lacks) {
+                made = make(vls);
+            }
+        }
+        made
+    }
 }
 
 /// Data VLs of an equipped fabric.

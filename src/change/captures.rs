@@ -4,7 +4,7 @@
 //! capture of the topology says nothing of the tables that are loaded. What that means for the reader is in
 //! [`Drawn::notes`].
 
-use super::bring_up::{BringUp, BringUpError, data_vls, manager_port, vl_ladder};
+use super::bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port};
 use super::{ChangeError, ChangeInput, Prepared, prepare_baseline};
 use crate::fabric::difference::{Difference, Union, UnionError, union};
 use crate::fabric::{Fabric, NodeId};
@@ -105,15 +105,13 @@ pub fn draw(captures: &Captures<'_>) -> Result<Option<Drawn>, CapturesError> {
     if same_topology(&union) && captures.engine.name() == captures.engine_after.name() {
         return Ok(None);
     }
-    let mut lacking = None;
-    for data_vls in vl_ladder(captures.bring_up.data_vls, captures.vls_fixed) {
+    let lacks = |error: &CapturesError| matches!(error, CapturesError::BringUp(error) if error.wants_lanes());
+    let vls = DataVls { given: captures.bring_up.data_vls, fixed: captures.vls_fixed };
+    let drawn = vls.first_enough(DataVls::LAYERED, lacks, |data_vls| {
         let bring_up = BringUp { data_vls, ..captures.bring_up };
-        match draw_on(captures, &bring_up, difference.clone(), union.clone()) {
-            Err(CapturesError::BringUp(error)) if error.wants_lanes() => lacking = Some(error),
-            drawn => return drawn.map(Some),
-        }
-    }
-    Err(lacking.expect("at least one number of lanes was tried").into())
+        draw_on(captures, &bring_up, difference.clone(), union.clone())
+    });
+    drawn.map(Some)
 }
 
 fn draw_on(

@@ -12,7 +12,7 @@ mod engine;
 mod lid_survey;
 mod routed;
 
-pub use bring_up::{BringUp, BringUpError, data_vls, manager_port, vl_ladder};
+pub use bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port};
 pub use captures::{Captures, CapturesError, Departure, Drawn, draw};
 pub use engine::{Realised, engine_named};
 pub use lid_survey::{Computed, assign_needed};

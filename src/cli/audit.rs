@@ -1,9 +1,11 @@
 //! `reconfig audit`: the routing of a subnet as it runs, judged; and the update from one routing to the next.
 
+mod several;
+
 use super::choice::engine_names;
-use super::input::{Topologies, is_list, read_dump, read_fabric, read_topologies};
+use super::input::{Topologies, read_dump, read_fabric_or, read_topologies};
 use super::outcome::{Answer, Failure};
-use super::{Common, across, output};
+use super::{Common, output};
 use crate::audit::{self, Rules, Snapshot};
 use crate::fabric::difference::{Union, union};
 use crate::fabric::{Fabric, PortId};
@@ -122,16 +124,12 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let file = arguments.fabric.display();
     if let Some(engine) = &arguments.several.engine {
         return match read_topologies(&arguments.fabric)? {
-            Topologies::Several(subnets) => across::run(arguments, engine, &subnets, common),
+            Topologies::Several(subnets) => several::run(arguments, engine, &subnets, common),
             Topologies::One(_) => {
                 let fix = "`reconfig route` routes and proves one fabric";
                 Err(Failure::input(anyhow!("--engine: {file} is one fabric, whose tables are to be named; {fix}")))
             }
         };
-    }
-    if is_list(&arguments.fabric) {
-        let fix = "name an engine to route them (--engine up-down)";
-        return Err(Failure::input(anyhow!("{file} lists several subnets: {fix}")));
     }
     let report = match arguments.after.has_tables() {
         false => arguments.audit()?,
@@ -171,7 +169,7 @@ impl Arguments {
     }
 
     fn fabric(&self, file: &Path) -> Result<Fabric, Failure> {
-        let fabric = read_fabric(file)?;
+        let fabric = read_fabric_or(file, ": name an engine to route them (--engine up-down)")?;
         match self.lmc.and_then(Lmc::new) {
             Some(lmc) => with_lmc(&fabric, lmc, file),
             None => Ok(fabric),

@@ -20,16 +20,16 @@ pub(super) enum Topologies {
 /// The fabric in `file` (`-` is standard input), whatever its format. What the reader had to assume is logged as
 /// warnings.
 pub(super) fn read_fabric(file: &Path) -> Result<Fabric, Failure> {
-    let bytes = read_named(file)?;
-    if list::is_list(&name_of(file), &bytes) {
-        return Err(several(file, "one fabric is wanted: name a file that it lists"));
-    }
-    read_one(file, &bytes)
+    read_fabric_or(file, ", and here one fabric is wanted: name a file that it lists")
 }
 
-/// Whether a file that is there lists several subnets.
-pub(super) fn is_list(file: &Path) -> bool {
-    !is_stdin(file) && std::fs::read(file).is_ok_and(|bytes| list::is_list(&name_of(file), &bytes))
+/// The same; `fix` says what to do about a list of several subnets.
+pub(super) fn read_fabric_or(file: &Path, fix: &str) -> Result<Fabric, Failure> {
+    let bytes = read_named(file)?;
+    if list::is_list(&name_of(file), &bytes) {
+        return Err(several(file, fix));
+    }
+    read_one(file, &bytes)
 }
 
 /// The fabric in `file` (`-` is standard input), or the subnets that it lists, whose files are looked for beside it.
@@ -48,8 +48,8 @@ fn read_one(file: &Path, bytes: &[u8]) -> Result<Fabric, Failure> {
 }
 
 /// A list of subnets stands where it cannot.
-fn several(file: &Path, wanted: &str) -> Failure {
-    Failure::input(anyhow!("{} lists several subnets, and here {wanted}", file.display()))
+fn several(file: &Path, fix: &str) -> Failure {
+    Failure::input(anyhow!("{} lists several subnets{fix}", file.display()))
 }
 
 fn unreadable(error: format::ReadError) -> Failure {
@@ -83,7 +83,7 @@ pub(super) fn read_plan(file: &Path) -> Result<PlanFile, Failure> {
     let text = read_bytes(file).map(String::from_utf8).with_context(read).map_err(Failure::input)?;
     let text = text.with_context(read).map_err(Failure::input)?;
     if list::is_list(&name_of(file), text.as_bytes()) {
-        return Err(several(file, "a plan is wanted, as `reconfig plan` writes it"));
+        return Err(several(file, ", and here a plan is wanted, as `reconfig plan` writes it"));
     }
     let plan = Plan::read(&text, &name_of(file)).map_err(|error| match error {
         PlanReadError::Fabric(error) => unreadable(error),

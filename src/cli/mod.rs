@@ -6,7 +6,6 @@
 //! to standard error; a reader that closes the pipe early ends the output, not the run. To add a command: a file with its
 //! arguments and a `run`, a variant of `Command`, a line in `dispatch`.
 
-mod across;
 mod audit;
 mod change;
 mod check;
@@ -29,7 +28,6 @@ mod reproduce;
 mod route;
 mod serve;
 mod simulate;
-mod simulate_subnets;
 mod sm;
 mod status;
 

@@ -1,5 +1,7 @@
 //! `reconfig simulate`: a change on a simulated copy of a fabric, under traffic.
 
+mod several;
+
 use super::choice::{self, EngineArguments, FromArguments, SlToVlChoice};
 use super::element::{find_node, find_port};
 use super::evidence::draw;
@@ -7,7 +9,6 @@ use super::input::{Topologies, read_topologies};
 use super::outcome::{Answer, Failure};
 use super::plan::certified;
 use super::progress::Progress;
-use super::simulate_subnets::{self, Asked, SubnetsArguments};
 use super::{Common, output};
 use crate::change::BringUpError;
 use crate::fabric::Fabric;
@@ -23,6 +24,7 @@ use crate::sim::{Dispersal, Latch, PathChoice, SimConfig, SimError, Spray, Traff
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use several::{Asked, SubnetsArguments};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -476,10 +478,7 @@ impl Arguments {
         }
         let settings = self.settings(subnets.fabric(SubnetId::default()).clone())?;
         let (own, element, engine) = (&self.subnets, &self.change.element, &self.method.engine);
-        simulate_subnets::run(
-            Asked { subnets, own, element, engine, sm: self.management.sm.as_deref(), settings },
-            common,
-        )
+        several::run(Asked { subnets, own, element, engine, sm: self.management.sm.as_deref(), settings }, common)
     }
 
     fn scenario(&self, fabric: Fabric) -> Result<Scenario, Failure> {

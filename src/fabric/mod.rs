@@ -227,6 +227,12 @@ impl Fabric {
         self.peer(port).map(|peer| self.port(peer).node)
     }
 
+    /// A port's GUID; its node's where the capture names none for the port, as of switches and where one port is all.
+    pub fn port_guid(&self, port: PortId) -> Guid {
+        let port = self.port(port);
+        port.guid.unwrap_or(self.node(port.node).guid)
+    }
+
     /// The node with this GUID.
     pub fn by_guid(&self, guid: Guid) -> Option<NodeId> {
         self.by_guid.binary_search_by_key(&guid, |entry| entry.0).ok().map(|i| self.by_guid[i].1)

@@ -1,9 +1,9 @@
 //! What people see of a run: one screen of text for each kind of result. Values in, text out; no logic, no I/O.
 
 mod accounting;
-mod across;
 mod adversary;
 mod audit;
+mod audit_subnets;
 mod compare;
 mod lids;
 mod manager;
@@ -15,14 +15,14 @@ mod run;
 mod screen;
 mod serve;
 mod simulation;
+mod simulation_subnets;
 mod sources;
-mod subnets;
 mod tables_json;
 mod worst;
 
 pub use accounting::accounting;
-pub use across::{AcrossReport, RoutesReport, SubnetFacts, SubnetRoute, across, routes};
 pub use audit::{AuditReport, Judged, TransitionReport, audit, cycle_dot};
+pub use audit_subnets::{SubnetFacts, SubnetsAudit, subnets_audit};
 pub use compare::comparison;
 pub use lids::{LidCount, LidReport, PortNeed, lids};
 pub use manager::{change_done, manager_event, manager_status};
@@ -31,9 +31,12 @@ pub use plan::{
 };
 pub use quantity::{count, duration, percent};
 pub use reproduction::reproduction;
-pub use routing::{DispersalFacts, LidFacts, LoadFacts, PathFacts, RouteReport, UniformFacts, engines, route};
+pub use routing::{
+    DispersalFacts, LidFacts, LoadFacts, PathFacts, RouteReport, RoutesReport, SubnetRoute, UniformFacts, engines,
+    route, routes,
+};
 pub use serve::served;
 pub use simulation::simulation;
-pub use subnets::subnets_simulation;
+pub use simulation_subnets::subnets_simulation;
 pub use tables_json::tables_json;
 pub use worst::{WorstFacts, WorstOfUse};

@@ -319,3 +319,39 @@ fn written(files: &[String]) -> String {
         files => format!("written to {}", files.join(", ")),
     }
 }
+
+/// What `reconfig route` says of several subnets.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct RoutesReport {
+    /// `reconfig.routes/1`.
+    pub schema: &'static str,
+    /// Whether each routing was proved by itself.
+    pub safe: bool,
+    /// Each subnet.
+    pub subnets: Vec<SubnetRoute>,
+}
+
+/// One subnet, routed.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SubnetRoute {
+    /// Its name.
+    pub subnet: String,
+    /// As of one fabric.
+    #[serde(flatten)]
+    pub report: RouteReport,
+}
+
+impl RoutesReport {
+    /// For these subnets.
+    pub fn of(subnets: Vec<SubnetRoute>) -> RoutesReport {
+        RoutesReport { schema: "reconfig.routes/1", safe: subnets.iter().all(|route| route.report.safe), subnets }
+    }
+}
+
+/// A report as text.
+pub fn routes(report: &RoutesReport) -> String {
+    let told = |own: &SubnetRoute| format!("subnet {}\n\n{}\n", own.subnet, route(&own.report));
+    let mut text: String = report.subnets.iter().map(told).collect();
+    line(&mut text, format_args!("each subnet was judged by itself: `reconfig audit` judges them with their routers"));
+    text
+}

@@ -116,7 +116,7 @@ impl Directory {
         if !fabric.lid_ports().any(|port| port == facts.sm) {
             return Err(DirectoryError::NoLid(fabric.describe_port(facts.sm)));
         }
-        let mut by_guid: Vec<(Guid, PortId)> = fabric.lid_ports().map(|port| (port_guid(fabric, port), port)).collect();
+        let mut by_guid: Vec<(Guid, PortId)> = fabric.lid_ports().map(|port| (fabric.port_guid(port), port)).collect();
         by_guid.sort_unstable();
         Ok(Directory { facts, by_guid })
     }
@@ -160,7 +160,7 @@ impl Directory {
 
     /// The GUID of a port that owns LIDs.
     pub fn guid(&self, port: PortId) -> Guid {
-        port_guid(self.fabric(), port)
+        self.fabric().port_guid(port)
     }
 
     /// The GID of a port that owns LIDs.
@@ -196,12 +196,6 @@ fn is_known(fabric: &Fabric, port: PortId) -> bool {
     let found = fabric.port(port);
     let node = fabric.node(found.node);
     node.present && (found.peer.is_some() || node.is_switch() && found.num == PortNum::ZERO)
-}
-
-/// A port's GUID; its node's where the fabric names none for the port.
-pub(super) fn port_guid(fabric: &Fabric, port: PortId) -> Guid {
-    let found = fabric.port(port);
-    found.guid.unwrap_or(fabric.node(found.node).guid)
 }
 
 fn check_lengths(facts: &Facts) -> Result<(), DirectoryError> {

@@ -21,7 +21,7 @@ impl Facts {
         let switches =
             fabric.nodes().map(|(node, found)| found.is_switch().then(|| switch_info(&fabric, node))).collect();
         let ports = fabric.ports().map(|(port, _)| Some(port_info(&fabric, port, sm, mtu))).collect();
-        let own = fabric.port(sm).guid.unwrap_or(fabric.node(fabric.port(sm).node).guid);
+        let own = fabric.port_guid(sm);
         let manager = SmInfo { guid: own, state: SmState::Master, ..SmInfo::default() };
         Facts {
             managers: vec![(sm, manager)],

@@ -9,7 +9,7 @@
 //! router. Source: the specification leaves open how subnet administration learns of it (chapter 19).
 
 use super::PrefixRoutes;
-use crate::fabric::subnets::{SubnetPort, Subnets};
+use crate::fabric::subnets::Subnets;
 use crate::ids::{GidPrefix, Guid, SubnetId};
 use crate::routers::{Levels, Routes};
 
@@ -92,7 +92,7 @@ impl Remote {
     pub fn of_routes(subnets: &Subnets, routes: &Routes, home: SubnetId, levels: Levels) -> Remote {
         let rule = |(to, subnet): (SubnetId, &crate::fabric::subnets::Subnet)| {
             let crossings = routes.crossings(home, to).filter(|&crossings| crossings > 0)?;
-            let ports = routes.first(home, to).iter().map(|&at| port_guid(subnets, at)).collect();
+            let ports = routes.first(home, to).iter().map(|at| subnets.fabric(at.subnet).port_guid(at.port)).collect();
             let beyond = Beyond::Known { crossings, levels };
             Some(RemoteRule { prefix: Some(subnet.prefix), routers: LeadingRouters::Ports(ports), beyond })
         };
@@ -122,9 +122,4 @@ impl Remote {
     pub fn rule(&self, prefix: GidPrefix) -> Option<&RemoteRule> {
         self.rules.iter().find(|rule| rule.prefix.is_none_or(|own| own == prefix))
     }
-}
-
-/// The GUID by which a port is known in its subnet.
-fn port_guid(subnets: &Subnets, at: SubnetPort) -> Guid {
-    super::directory::port_guid(subnets.fabric(at.subnet), at.port)
 }

@@ -9,6 +9,7 @@
 mod accounting;
 mod across;
 pub mod adversary;
+mod course;
 mod engines;
 mod error;
 mod estimate;
@@ -22,12 +23,13 @@ mod stage;
 mod steady;
 mod summary;
 mod time;
+mod watch;
 
 pub use crate::change::Departure;
 pub use accounting::{Accounting, Line, accounting};
 pub use across::{
     ACROSS_SCHEMA, AcrossChange, AcrossError, AcrossReport, AcrossScenario, AcrossSettings, ChangeIn, RelationReport,
-    RouterPortReport, RouterReport, SubnetReport, WholeProof, prove_subnets, run_across,
+    RouterPortReport, RouterReport, SubnetReport, WholeProof, run_across,
 };
 pub use engines::Engines;
 pub use error::ScenarioError;
@@ -35,7 +37,8 @@ pub use outcome::{
     AdversaryReport, BusyLink, ChangeReport, Ending, FabricSize, Foreseen, Foresight, Latency, LinkLoads, Periods,
     PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport, SmpReport, SourceReport, StuckReport,
 };
-pub use run::{Watch, plan, run};
+pub use run::{plan, run};
 pub use setting::{Element, Scenario};
 pub use stage::selection;
 pub use steady::{SteadyReport, steady};
+pub use watch::{Unwatched, Watch};

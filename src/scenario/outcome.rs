@@ -1,7 +1,7 @@
 //! What a simulated change came to: one value, for people (`report`) and for programs (JSON, schema
 //! `reconfig.simulation/1`). Times are nanoseconds of simulated time unless a name says otherwise.
 
-use super::adversary::Schedule;
+use super::adversary::schedule::Schedule;
 use crate::fabric::Fabric;
 use crate::plan::Scheme;
 use crate::sim::{Dispersal, OrderCounts, PacketCounts};

@@ -4,13 +4,13 @@ use super::ScenarioError;
 use super::engines::Engines;
 use super::outcome::Ending;
 use super::setting::{Element, Scenario};
-use super::stage::{self, Stage};
+use super::stage::{self, Place, Stage};
 use super::summary::Change;
 use super::time::Task;
 use crate::change::{Departure, Prepared};
 use crate::driver::{self, Driver, DriverError, Intent, Running};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, SubnetId};
+use crate::ids::Half;
 use crate::machine::Outcome;
 use crate::plan::Scheme;
 use crate::routing::Engine;
@@ -21,24 +21,6 @@ use std::sync::Arc;
 
 /// What a driver's work comes to.
 pub(super) type Driven = Result<Option<driver::ChangeReport>, DriverError>;
-
-/// Where a subnet's nodes and ports are in a simulation of several.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
-    pub subnet: SubnetId,
-    pub first_node: u32,
-    pub first_port: u32,
-}
-
-impl Place {
-    pub fn node(self, node: NodeId) -> NodeId {
-        NodeId(node.0 + self.first_node)
-    }
-
-    pub fn port(self, port: PortId) -> PortId {
-        PortId(port.0 + self.first_port)
-    }
-}
 
 /// One subnet in which something changes.
 pub(super) struct Site<'a> {

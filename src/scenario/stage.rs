@@ -3,15 +3,33 @@
 use super::ScenarioError;
 use super::engines::Engines;
 use super::setting::{Element, Scenario};
-use super::site::Place;
-use crate::change::{self, BringUp, BringUpError};
+use crate::change::{self, BringUp, BringUpError, DataVls};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, Sl};
+use crate::ids::{Half, Sl, SubnetId};
 use crate::lid;
+use crate::plan::Arming;
 use crate::routing::{Connectivity, choose_root};
-use crate::sim::{Dispersal, MOST_PAIRED, PathChoice, Sim, SimConfig, SimTransport, Traffic, Way, Ways};
+use crate::sim::{ArmedPort, Dispersal, MOST_PAIRED, PathChoice, Sim, SimConfig, SimTransport, Traffic, Way, Ways};
 use crate::tables::{Crossings, PathLayers, RoutingFunction, Selection, SubnetTables, address};
 use std::sync::Arc;
+
+/// Where a subnet's nodes and ports are in a simulation of several.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    pub subnet: SubnetId,
+    pub first_node: u32,
+    pub first_port: u32,
+}
+
+impl Place {
+    pub fn node(self, node: NodeId) -> NodeId {
+        NodeId(node.0 + self.first_node)
+    }
+
+    pub fn port(self, port: PortId) -> PortId {
+        PortId(port.0 + self.first_port)
+    }
+}
 
 /// What a run starts from. All fabrics share one index space.
 #[derive(Clone)]
@@ -40,14 +58,9 @@ impl Stage {
     /// # Errors
     /// LIDs, lanes or links that do not suffice, an engine that cannot route the fabric, an element that is not there.
     pub fn set(scenario: &Scenario, engines: &Engines) -> Result<Stage, ScenarioError> {
-        let mut lacking = None;
-        for data_vls in change::vl_ladder(scenario.sim.data_vls, scenario.vls_fixed) {
-            match Stage::on_lanes(scenario, engines, data_vls) {
-                Err(ScenarioError::BringUp(error)) if error.wants_lanes() => lacking = Some(error),
-                other => return other,
-            }
-        }
-        Err(lacking.expect("at least one number of lanes was tried").into())
+        let lacks = |error: &ScenarioError| matches!(error, ScenarioError::BringUp(error) if error.wants_lanes());
+        let vls = DataVls { given: scenario.sim.data_vls, fixed: scenario.vls_fixed };
+        vls.first_enough(DataVls::LAYERED, lacks, |data_vls| Stage::on_lanes(scenario, engines, data_vls))
     }
 
     fn on_lanes(scenario: &Scenario, engines: &Engines, data_vls: u8) -> Result<Stage, ScenarioError> {
@@ -70,7 +83,7 @@ impl Stage {
         let (element, after) = after(scenario, &whole, &function)?;
         let sm = change::manager_port(&before, &after, scenario.sm)?;
         let tables = lid::bring_up(&whole, &function, lanes);
-        let mut config = SimConfig { data_vls: lanes, ..scenario.sim.clone() };
+        let mut config = SimConfig { data_vls: lanes, armed: armed(scenario.policy.arming), ..scenario.sim.clone() };
         if scenario.worst_traffic {
             config.traffic = worst(&whole, &before, &function, config.dispersal)?;
         }
@@ -131,6 +144,14 @@ impl Stage {
             (_, Element::Nothing) => "nothing".to_string(),
             (_, Element::Root) => unreachable!("the stage resolves the root"),
         }
+    }
+}
+
+/// What ARMED ports do under a policy.
+fn armed(arming: Arming) -> ArmedPort {
+    match arming {
+        Arming::Discard => ArmedPort::Discards,
+        Arming::Hold | Arming::Off => ArmedPort::Holds,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Simulated time: passed with traffic alone, or while drivers act.
 
-use super::run::Watch;
+use super::watch::Watch;
 use crate::driver::Trail;
 use crate::sim::{Halt, Sim, SimTransport};
 use std::future::Future;
@@ -50,12 +50,8 @@ impl Time<'_> {
     }
 
     /// Polls futures of drivers, each in its turn; whenever all that are left wait, the simulation goes on. None once a
-    /// deadlock has closed. `enters` hears of the states that each comes to, by its rank.
-    pub fn drive<T>(
-        &mut self,
-        tasks: Vec<Task<'_, T>>,
-        mut enters: impl FnMut(usize, &'static str, &mut Sim),
-    ) -> Option<Vec<T>> {
+    /// deadlock has closed. `entered` is called whenever one of them has come to a state.
+    pub fn drive<T>(&mut self, tasks: Vec<Task<'_, T>>, mut entered: impl FnMut(&mut Sim)) -> Option<Vec<T>> {
         let mut results: Vec<Option<T>> = tasks.iter().map(|_| None).collect();
         let mut tasks: Vec<(usize, Task<'_, T>)> = tasks.into_iter().enumerate().collect();
         let mut context = Context::from_waker(Waker::noop());
@@ -65,7 +61,7 @@ impl Time<'_> {
                 for state in task.trail.take() {
                     self.transport.with(|sim| {
                         self.watch.enters(state, sim);
-                        enters(*rank, state, sim);
+                        entered(sim);
                     });
                 }
                 let Poll::Ready(result) = polled else { return true };

@@ -68,8 +68,7 @@ impl Sim {
         let mut data = [0; SMP_DATA_SIZE];
         match AttributeId::from(attribute) {
             AttributeId::GuidInfo => {
-                let held = self.fabric.port(PortId(port));
-                let guid = held.guid.unwrap_or(self.fabric.node(held.node).guid);
+                let guid = self.fabric.port_guid(PortId(port));
                 data[..8].copy_from_slice(&guid.0.to_be_bytes());
             }
             AttributeId::PKeyTable => data[..2].copy_from_slice(&DEFAULT_P_KEY.to_be_bytes()),

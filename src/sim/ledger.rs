@@ -170,7 +170,7 @@ impl Sim {
             |rank: u32| rank != NIL && (self.ledger.cut_off[rank as usize] || self.sources.unreachable[rank as usize]);
         if cut_off(origin) || cut_off(destination) {
             self.settle(id, |counts| &mut counts.stranded);
-        } else if self.path_died(source, dlid, born, self.packets[id].hops) || self.stood_in_dead_router(id) {
+        } else if self.path_died(source, dlid, born, self.packets[id].hops) {
             self.settle(id, |counts| &mut counts.lost_to_failure);
         } else {
             self.settle(id, |counts| &mut counts.lost_to_change);

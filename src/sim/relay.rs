@@ -153,10 +153,10 @@ impl Relays {
             ports.iter().for_each(|&port| router[port as usize] = rank as u32);
         }
         let at = |source: &Source| joined.at(PortId(source.port));
-        let gids = sources.list.iter().map(|source| {
-            let (held, at) = (joined.fabric.port(PortId(source.port)), at(source));
-            (subnets.subnet(at.subnet).prefix, held.guid.unwrap_or(joined.fabric.node(held.node).guid))
-        });
+        let gids = sources
+            .list
+            .iter()
+            .map(|source| (subnets.subnet(at(source).subnet).prefix, joined.fabric.port_guid(PortId(source.port))));
         let gids: Vec<(GidPrefix, Guid)> = gids.collect();
         let mut hosts = vec![Vec::new(); subnets.len()];
         let kind = |source: &Source| joined.fabric.node(joined.fabric.port(PortId(source.port)).node).kind;
@@ -193,10 +193,6 @@ impl Relays {
 
     fn enforcement(&self, at: SubnetPort) -> &Enforcement {
         self.joining.enforcement.get(&at).unwrap_or(&self.open)
-    }
-
-    fn subnet_of(&self, rank: u32, sources: &Sources) -> SubnetId {
-        self.joined.at(PortId(sources.list[rank as usize].port)).subnet
     }
 
     fn remember(&mut self, packet: u32, header: Global) {
@@ -365,8 +361,7 @@ impl Sim {
     /// Whether two end ports are in different subnets.
     #[inline]
     pub(super) fn crosses(&self, rank: u32, destination: u32) -> bool {
-        let at = |rank: u32| self.sources.spaces.at(self.sources.list[rank as usize].port);
-        self.relays.is_some() && at(rank) != at(destination)
+        self.relays.is_some() && self.sources.subnet_of(rank) != self.sources.subnet_of(destination)
     }
 
     /// Whether two hosts share no partition; if so, a packet that was to be sent is counted.
@@ -375,7 +370,7 @@ impl Sim {
         let Some(relays) = self.relays.as_mut().filter(|relays| relays.partners.is_some()) else { return false };
         let parted = relays.p_key(rank, destination).is_none();
         if parted {
-            let [from, to] = [rank, destination].map(|end| relays.subnet_of(end, &self.sources));
+            let [from, to] = [rank, destination].map(|end| self.sources.subnet_of(end));
             relays.relation(from, to).parted += 1;
         }
         parted
@@ -392,7 +387,7 @@ impl Sim {
         (turn, message): (u32, u32),
     ) {
         let Some(relays) = &mut self.relays else { return };
-        let (from, to) = (relays.subnet_of(rank, &self.sources), relays.subnet_of(destination, &self.sources));
+        let (from, to) = (self.sources.subnet_of(rank), self.sources.subnet_of(destination));
         if relays.joining.routes.first(from, to).is_empty() {
             relays.relation(from, to).unsendable += 1;
             return;
@@ -570,17 +565,6 @@ impl Sim {
         crossing.map_or(0, |relays| relays.headers[id as usize].grh.flow_label)
     }
 
-    /// Whether a packet stood in a router behind a port that has died; the one that it was to leave by dies at the same
-    /// time, but may be told of it later.
-    pub(super) fn stood_in_dead_router(&self, id: u32) -> bool {
-        let packet = &self.packets[id];
-        let Some(relays) = self.relays.as_ref().filter(|_| packet.flags & CROSSES != 0 && packet.hops == 0) else {
-            return false;
-        };
-        let came_by = self.sources.list.get(relays.headers[id as usize].came_by as usize);
-        came_by.is_some_and(|leg| self.ledger.died[leg.port as usize] <= self.now)
-    }
-
     /// When a packet was first handed to a send queue.
     pub(super) fn set_out(&self, id: u32) -> Ticks {
         let packet = &self.packets[id];
@@ -602,8 +586,7 @@ impl Sim {
         let (from, to) = self.ends_of(id);
         // What is addressed to nobody is told where it comes from.
         let to = if to == NIL { from } else { to };
-        let at = |rank: u32| SubnetId(self.sources.spaces.at(self.sources.list[rank as usize].port) as u16);
-        Some((at(from), at(to)))
+        Some((self.sources.subnet_of(from), self.sources.subnet_of(to)))
     }
 }
 

@@ -11,7 +11,7 @@ use super::spaces::Spaces;
 use super::wheel::{Event, TICKS_PER_NS, Ticks};
 use super::{Sim, SimConfig, SimError, Traffic, kind};
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Half, Lid, Sl};
+use crate::ids::{Half, Lid, Sl, SubnetId};
 use crate::wire::PortState;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
@@ -156,6 +156,12 @@ impl Source {
 }
 
 impl Sources {
+    /// The subnet of an end port, by its rank.
+    #[inline]
+    pub(super) fn subnet_of(&self, rank: u32) -> SubnetId {
+        SubnetId(self.spaces.at(self.list[rank as usize].port) as u16)
+    }
+
     /// The end ports that own a LID; those without one too, where LIDs are given later.
     pub(super) fn new(
         fabric: &Fabric,

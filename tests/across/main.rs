@@ -5,4 +5,5 @@ mod examples;
 mod many;
 mod oracle;
 mod paths;
+mod plans;
 mod random;

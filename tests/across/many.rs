@@ -1,18 +1,18 @@
 //! Many subnets that change at once, and cycles that only a mixture of ways has.
 
-use reconfig::change::{ChangeInput, prepare};
+use crate::plans::{double, parts, scope};
 use reconfig::fabric::generate::{JoinShape, Joining, Options, joined};
 use reconfig::fabric::subnets::{Subnet, SubnetPort, Subnets};
 use reconfig::fabric::{Fabric, FabricBuilder, NodeKind};
-use reconfig::ids::{GidPrefix, Guid, Half, Lmc, PortNum, SubnetId};
+use reconfig::ids::{GidPrefix, Guid, Lmc, PortNum, SubnetId};
 use reconfig::lid;
-use reconfig::plan::{Policy, Scheme, Vetted};
+use reconfig::plan::Vetted;
 use reconfig::routers::{Levels, LevelsRule, Routes};
 use reconfig::routing::{Demand, Engine, UpDown};
 use reconfig::tables::SubnetTables;
 use reconfig::verify::Scope;
 use reconfig::verify::across::{
-    AcrossCycle, AcrossRefusal, Link, Part, ProvedAcross, Whole, prove_across, prove_across_within,
+    AcrossCycle, AcrossRefusal, Link, ProvedAcross, Whole, prove_across, prove_across_within,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -40,22 +40,8 @@ impl Running {
     /// Plans of scheme `double` by which a router leaves all its subnets; none where it has no port.
     fn without(&self, router: usize) -> Vec<Option<Arc<Vetted>>> {
         let plan = |((id, subnet), tables): ((SubnetId, &Subnet), &SubnetTables)| {
-            let after = Arc::new(subnet.fabric.without_nodes(&[self.subnets.router_node(router, id)?]));
-            let before = Arc::new(subnet.fabric.clone());
-            let input = ChangeInput {
-                surviving: before.clone(),
-                before,
-                after,
-                tables: tables.clone(),
-                layers: 1,
-                ways: None,
-                old: Half::Lower,
-                engine: &UpDown::default(),
-                scheme: Scheme::Double,
-                policy: Policy::default(),
-                sm: self.subnets.hosts(id).next()?,
-            };
-            Some(prepare(input).expect("a change of scheme double is proved").plan)
+            let after = subnet.fabric.without_nodes(&[self.subnets.router_node(router, id)?]);
+            Some(double((&subnet.fabric, after), false, tables, self.subnets.hosts(id).next()?))
         };
         self.subnets.subnets().zip(&self.tables).map(plan).collect()
     }
@@ -73,13 +59,7 @@ impl Running {
         routes: &[&'a Routes],
         levels: Levels,
     ) -> Whole<'a> {
-        let mut parts = Vec::new();
-        for (((_, subnet), tables), plan) in self.subnets.subnets().zip(&self.tables).zip(plans) {
-            parts.push(match plan {
-                Some(plan) => Part::Changing(plan.plan()),
-                None => Part::Steady { fabric: &subnet.fabric, tables, scope },
-            });
-        }
+        let parts = parts(&self.subnets, &self.tables, plans, scope);
         Whole { subnets: &self.subnets, parts, routes: routes.to_vec(), levels }
     }
 
@@ -91,10 +71,6 @@ impl Running {
     ) -> Result<ProvedAcross, AcrossRefusal> {
         prove_across(&self.whole(plans, &scope(), routes, levels))
     }
-}
-
-fn scope() -> Scope {
-    Scope { switches: false, ..Scope::of(&[Half::Lower]) }
 }
 
 /// Rings with two routers that have a port in each.

@@ -189,7 +189,8 @@ proptest! {
         prop_assert_eq!(found.is_sound(), expected.values().all(|row| row.2 == 0));
         let pairs: u64 = one_by_one(&drawn).values().map(|row| row.0).sum();
         prop_assert_eq!(found.pairs() + found.parted.expect("there are partitions"), pairs);
-        prop_assert!(found.faults.iter().all(|fault| matches!(fault.why, Stray::Partition { .. })));
+        let by_partition = found.faults.iter().all(|fault| matches!(fault.why, Stray::Partition { .. }));
+        prop_assert!(by_partition, "nothing else is wrong: {:?}", found.faults);
     }
 }
 

@@ -2,20 +2,20 @@
 //! finds no cycle. Steady, and with a change in one subnet or two.
 
 use crate::oracle::{self, Tables};
+use crate::plans::{double, parts, scope};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use reconfig::change::{ChangeInput, prepare};
 use reconfig::fabric::subnets::{Subnet, Subnets};
 use reconfig::fabric::{Fabric, FabricBuilder, NodeId, NodeKind};
 use reconfig::ids::{GidPrefix, Guid, Half, Lmc, PortNum};
 use reconfig::lid;
-use reconfig::plan::{Policy, Scheme, Vetted};
+use reconfig::plan::Vetted;
 use reconfig::routers::{Levels, LevelsRule, Routes};
 use reconfig::routing::{Demand, Engine, UpDown, choose_root};
 use reconfig::tables::SubnetTables;
 use reconfig::verify::Scope;
-use reconfig::verify::across::{AcrossRefusal, Link, Part, ProvedAcross, Whole, prove_across};
+use reconfig::verify::across::{AcrossRefusal, Link, ProvedAcross, Whole, prove_across};
 use std::sync::Arc;
 
 /// What is drawn.
@@ -121,13 +121,7 @@ pub fn drawn(draw: &Draw) -> Drawn {
 impl Drawn {
     /// Every subnet as it is, or with the plan given.
     fn whole<'a>(&'a self, plans: &'a [Option<Arc<Vetted>>], scope: &'a Scope, levels: Levels) -> Whole<'a> {
-        let part = |((_, subnet), (tables, plan)): ((_, &'a Subnet), (&'a SubnetTables, &'a Option<Arc<Vetted>>))| {
-            match plan {
-                Some(plan) => Part::Changing(plan.plan()),
-                None => Part::Steady { fabric: &subnet.fabric, tables, scope },
-            }
-        };
-        let parts = self.subnets.subnets().zip(self.tables.iter().zip(plans)).map(part).collect();
+        let parts = parts(&self.subnets, &self.tables, plans, scope);
         Whole { subnets: &self.subnets, parts, routes: vec![&self.routes], levels }
     }
 
@@ -139,30 +133,12 @@ impl Drawn {
     fn plans(&self, changing: usize) -> Vec<Option<Arc<Vetted>>> {
         let plan = |((rank, (_, subnet)), tables): ((usize, (_, &Subnet)), &SubnetTables)| {
             let root = choose_root(&subnet.fabric)?;
-            let after = Arc::new(subnet.fabric.without_nodes(&[root]));
             let sm = subnet.fabric.end_ports().find(|&port| subnet.fabric.neighbour(port) != Some(root))?;
-            let before = Arc::new(subnet.fabric.clone());
-            let input = ChangeInput {
-                surviving: if rank == 0 { before.clone() } else { after.clone() },
-                before,
-                after,
-                tables: tables.clone(),
-                layers: 1,
-                ways: None,
-                old: Half::Lower,
-                engine: &UpDown::default(),
-                scheme: Scheme::Double,
-                policy: Policy::default(),
-                sm,
-            };
-            (rank < changing).then(|| prepare(input).expect("a change of scheme double is proved").plan)
+            let fabrics = (&subnet.fabric, subnet.fabric.without_nodes(&[root]));
+            (rank < changing).then(|| double(fabrics, rank > 0, tables, sm))
         };
         self.subnets.subnets().enumerate().zip(&self.tables).map(plan).collect()
     }
-}
-
-fn scope() -> Scope {
-    Scope { switches: false, ..Scope::of(&[Half::Lower]) }
 }
 
 fn draws(data_vls: u8) -> impl Strategy<Value = Draw> {

@@ -1,10 +1,15 @@
 //! Engines by destination, on random fabrics and those bundled, against an oracle that follows every way hop by hop and
 //! looks for cycles layer by layer.
 
+#[path = "../support/captures.rs"]
+mod captures;
+#[path = "../support/corpus.rs"]
 mod corpus;
+mod every;
 mod fabrics;
 mod oracle;
 mod proof;
+mod real;
 mod several;
 
 use fabrics::{bundled, demand, fat_trees, made, random};

@@ -7,8 +7,9 @@
 
 use super::changes::{Event as What, ring_change};
 use super::is_thorough;
+use super::proof::proof;
 use super::search::{Model, explore};
-use reconfig::drain::{FlushJudge, Flushed, SourcesJudge, SourcesMoved, Ticket, TokenJudge, Verdict};
+use reconfig::drain::{FlushJudge, Flushed, SourcesJudge, SourcesMoved, Ticket, TokenJudge};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Half, PortNum, VlSet};
 use reconfig::machine::{Command, Event, Outcome, State, step};
@@ -159,13 +160,6 @@ fn asked(command: &Command) -> Option<(Ticket, Demand)> {
         Command::ConfirmSources { ticket, half } => Some((ticket, Demand::Confirm(half))),
         Command::Drain { ticket, lanes, .. } => Some((ticket, Demand::Drain(lanes))),
         Command::Report(_) | Command::Replan | Command::DeferChange | Command::Decline(_) => None,
-    }
-}
-
-fn proof<P>(verdict: Verdict<P>) -> P {
-    match verdict {
-        Verdict::Proof(proof) => proof,
-        Verdict::Pending | Verdict::NoVerdict(_) => panic!("with nobody to wait for, there is a proof at once"),
     }
 }
 
@@ -430,7 +424,10 @@ fn are_alike(fabric: &Fabric, plan: &Plan, one: &SubnetTables, other: &SubnetTab
 /// Whatever of the first waves has landed, what takes a change back leaves the tables of before.
 #[test]
 fn calling_off_leads_back_to_the_tables_of_before() {
-    for vetted in plans().iter().filter(|plan| plan.plan().scheme() == Scheme::Double) {
+    let plans = plans();
+    let double: Vec<_> = plans.iter().filter(|plan| plan.plan().scheme() == Scheme::Double).collect();
+    assert!(!double.is_empty());
+    for vetted in double {
         let plan = vetted.plan();
         let fabric = &*plan.draft().before;
         let swap = plan.waves().iter().position(|wave| wave.phase == Phase::Swap).expect("a double plan swaps");

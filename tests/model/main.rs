@@ -3,12 +3,13 @@
 
 mod changes;
 mod courses;
-#[allow(dead_code)] // Other tests take more of it.
 #[path = "../support/fabrics.rs"]
 mod fabrics;
 mod flows;
 mod network;
 mod packets;
+#[path = "../support/proof.rs"]
+mod proof;
 mod search;
 mod transitions;
 

@@ -1,7 +1,10 @@
 //! What goes wrong while a plan is carried out: readings and proofs that are forged, late or of another question; `Set`s
 //! that are lost, altered, or answered by nobody that took them.
 
-use super::changes::{Removal, bring_up, bundled, removal};
+use super::brought_up::bring_up;
+use super::bundled::bundled;
+use super::proof::proof;
+use super::removal::{Removal, removal, root_of};
 use super::{Catcher, Row};
 use async_trait::async_trait;
 use reconfig::change::prepare;
@@ -138,13 +141,6 @@ fn judged<P>(verdict: Verdict<P>) -> Vec<Catcher> {
     match verdict {
         Verdict::Pending | Verdict::NoVerdict(_) => vec![Catcher::Judge],
         Verdict::Proof(_) => Vec::new(),
-    }
-}
-
-fn proof<P>(verdict: Verdict<P>) -> P {
-    match verdict {
-        Verdict::Proof(proof) => proof,
-        Verdict::Pending | Verdict::NoVerdict(_) => panic!("with nobody to wait for, there is a proof at once"),
     }
 }
 
@@ -382,12 +378,13 @@ fn run(rule: Rule) -> Vec<Catcher> {
     let intent =
         Intent { engine: Rc::new(UpDown::default()), scheme: Scheme::Double, policy, unproved_baselines: false };
     let mut driver = Driver::new(Manager::new(meddled, timing, 0), running, intent);
-    let after = Arc::new(fabric.without_nodes(&[subnet.root]));
+    let root = root_of(&subnet);
+    let after = Arc::new(fabric.without_nodes(&[root]));
     let outcome = drive(&transport, driver.change_to(after));
     assert!(victim.get().is_some(), "nothing was meddled with");
     let packets = transport.with(|sim| {
         if outcome == Some(Outcome::Completed) {
-            sim.retire_node(subnet.root);
+            sim.retire_node(root);
         }
         sim.run(sim.now_ns() + ms / 5, false);
         sim.stop_sources();

@@ -1,7 +1,9 @@
 //! Lies told to the prover of what a wave finds and does. It believes them; the checker, which works the facts out from
 //! writes and barriers, does not take its certificate.
 
-use super::changes::{Removal, bring_up, bundled, removal};
+use super::brought_up::bring_up;
+use super::bundled::bundled;
+use super::removal::{Removal, removal};
 use super::{Catcher, Row};
 use reconfig::change::prepare;
 use reconfig::check::certificate;

@@ -1,7 +1,8 @@
 //! Plans of the Double Scheme with one thing wrong: what the reader of their file, the lint, the prover and the checker of
 //! certificates say.
 
-use super::changes::{Removal, bring_up, removal};
+use super::brought_up::bring_up;
+use super::removal::{Removal, removal};
 use super::{Catcher, Row};
 use reconfig::change::prepare;
 use reconfig::check::{certificate, lint};

@@ -29,7 +29,7 @@ rows=(
 )
 
 # Cheapest first; the first that fails has caught the row.
-tests=('--test verify' '--lib verify' '--test certificate' '--test plan' '--test growth' '--test ghost_cycle' '--test mutations')
+tests=('--test verify' '--lib verify' '--test plan plans::' '--test driver growth::' '--test simulate ghost_cycle::' '--test mutations')
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -4,10 +4,14 @@
 #[path = "../support/fabrics.rs"]
 mod fabrics;
 
+#[path = "../support/captures.rs"]
 mod captures;
 mod choice;
+#[path = "../support/corpus.rs"]
+mod corpus;
 mod explicit;
 mod faults;
 mod legal;
 mod oracle;
 mod program;
+mod real;

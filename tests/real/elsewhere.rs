@@ -1,6 +1,6 @@
 //! Paths to other subnets: a real manager with a file of prefix routes, a real tool that asks, before and after a change.
 
-use super::across::{Across, id};
+use super::across::{gid, id, joined, router_ports};
 use super::installed;
 use super::sm::{COMPLETED, Sm};
 use super::subnet::Subnet;
@@ -27,9 +27,9 @@ fn a_change_moves_paths_to_other_subnets_to_the_routers_other_lids() {
     if !installed() {
         return;
     }
-    let across = Across::new(2, 1, &[&[0, 1], &[0, 1]]);
-    let fabric = across.subnets.fabric(id(0));
-    let router = fabric.port(across.router_ports(1, 0)[0]).guid.expect("routers have one");
+    let (subnets, _) = joined(2, 1, &[&[0, 1], &[0, 1]]);
+    let fabric = subnets.fabric(id(0));
+    let router = fabric.port(router_ports(&subnets, 1, 0)[0]).guid.expect("routers have one");
     let mut subnet = Subnet::serve(&write(fabric, Format::IbsimNet).expect("an ibsim net"));
     let routes = subnet.folder().join("prefix-routes.conf");
     std::fs::write(&routes, format!("fec0000000000002 {router} # the second router\n")).expect("a writable folder");
@@ -37,7 +37,7 @@ fn a_change_moves_paths_to_other_subnets_to_the_routers_other_lids() {
     let options = ["--subnet-prefix", "fec0000000000001", "--prefix-routes", &routes];
     let manager = Sm::bring_up(&subnet, "s0-host-0", &options);
     subnet.tools_at("s0-host-1");
-    let (here, there) = (across.gid(0, 1), across.gid(1, 4));
+    let (here, there) = (gid(&subnets, 0, 1), gid(&subnets, 1, 4));
     let to_router = Gid { guid: router, ..here };
     let seen = [Half::Lower, Half::Upper].map(|half| {
         if half == Half::Upper {
@@ -63,8 +63,8 @@ fn a_file_that_is_not_understood_is_told_before_anything_is_done() {
     if !installed() {
         return;
     }
-    let across = Across::new(2, 1, &[&[0, 1]]);
-    let net = write(across.subnets.fabric(id(0)), Format::IbsimNet).expect("an ibsim net");
+    let (subnets, _) = joined(2, 1, &[&[0, 1]]);
+    let net = write(subnets.fabric(id(0)), Format::IbsimNet).expect("an ibsim net");
     let subnet = Subnet::serve(&net);
     let routes = subnet.folder().join("prefix-routes.conf");
     std::fs::write(&routes, "fec0000000000002 router-0\n").expect("a writable folder");

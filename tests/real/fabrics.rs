@@ -26,6 +26,7 @@ pub fn examples() -> Vec<Net> {
             Some(Net { name: name.into(), text: std::fs::read_to_string(&path).ok()? })
         })
         .collect();
+    assert!(!nets.is_empty(), "no example nets in {EXAMPLES}");
     nets.sort_by(|a, b| a.name.cmp(&b.name));
     nets
 }

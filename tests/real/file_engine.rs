@@ -5,7 +5,7 @@ use super::fabrics::{Net, SMALL, generated};
 use super::installed;
 use super::opensm::OpenSm;
 use super::picture::Picture;
-use super::process::{Ended, run};
+use super::run::{Ended, run};
 use super::subnet::Subnet;
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Guid, Lid, Lmc, PortNum};

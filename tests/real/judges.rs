@@ -6,7 +6,7 @@
 //! is looked for by `audit`, which is asked once more for all of them at once.
 
 use super::picture::{Lanes, Picture};
-use super::process::run;
+use super::run::run;
 use super::subnet::Subnet;
 use reconfig::fabric::format::{Format, write};
 use reconfig::fabric::{Fabric, NodeId, PortId};

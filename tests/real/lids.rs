@@ -54,7 +54,7 @@ fn opensm_gives_the_lids_of_our_file_and_we_those_of_its() {
         let meant = assign_stable(&shown, Lmc::masked(lmc), &ours).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(lids(&seen), lids(&meant), "LMC {lmc}: OpenSM, told by our file");
         assert_eq!(lids(&seen).values().map(|(lid, _)| lid.0).max(), Some(0x1000), "the file was read");
-        subnet.wait("OpenSM to write its guid2lid", Duration::from_secs(10), || {
+        subnet.wait("OpenSM to write its guid2lid", Duration::from_secs(60), || {
             load(&file).is_ok_and(|known| known == ours)
         });
         drop(manager);

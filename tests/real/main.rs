@@ -1,15 +1,16 @@
 //! Real subnet managers on real ibsim, seen from outside by the tools that every administrator has: ibnetdiscover, dump_fts,
 //! ibroute, smpquery, saquery, ibtracert, ibdmchk, OpenSM itself. Without these programs each test says `SKIPPED`.
-//! `subnet` serves and runs, `told` reads what tools print, `picture` puts it together, `agree` holds one tool against the
+//! `served` and `subnet` serve and run, `told` reads what tools print, `picture` puts it together, `agree` holds one tool against the
 //! other, `judges` asks whether the routing is free of deadlock.
-#![allow(dead_code)] // The plumbing is shared with an example, which needs other parts of it.
 
-#[path = "../across/mod.rs"]
+#[path = "../support/across.rs"]
 mod across;
 mod agree;
+#[path = "../../examples/process/background.rs"]
+mod background;
 mod brings_up;
-#[path = "../changes/mod.rs"]
-mod changes;
+#[path = "../support/brought_up.rs"]
+mod brought_up;
 mod elsewhere;
 mod fabrics;
 mod file_engine;
@@ -20,12 +21,21 @@ mod opensm;
 mod opensm_agrees;
 mod partitions;
 mod picture;
-#[path = "../../examples/ibdmchk_agreement/process.rs"]
-mod process;
+#[path = "../../examples/process/programs.rs"]
+mod programs;
+#[path = "../../examples/process/run.rs"]
+mod run;
+mod served;
 mod sm;
+mod started;
 mod subnet;
 mod survives;
 mod told;
+#[path = "../support/tools.rs"]
+mod tools;
+
+use programs::missing;
+use tools::all_there;
 
 /// The program under test.
 fn reconfig() -> std::path::PathBuf {
@@ -49,14 +59,5 @@ const PROGRAMS: [&str; 11] = [
 
 /// Whether all programs are there; says so where they are not.
 fn installed() -> bool {
-    let missing = process::missing(&PROGRAMS);
-    if !missing.is_empty() {
-        let packages = "opensm, ibsim-utils, infiniband-diags, ibutils";
-        assert!(
-            std::env::var_os("RECONFIG_TOOLS_REQUIRED").is_none(),
-            "not installed, and RECONFIG_TOOLS_REQUIRED is set: {missing:?}"
-        );
-        println!("SKIPPED: {} not installed (Debian: {packages})", missing.join(", "));
-    }
-    missing.is_empty()
+    all_there(&missing(&PROGRAMS), "opensm, ibsim-utils, infiniband-diags, ibutils")
 }

@@ -1,6 +1,7 @@
 //! OpenSM as the subnet manager.
 
-use super::process::{Background, lossy};
+use super::background::{Background, lossy};
+use super::started;
 use super::subnet::Subnet;
 use std::time::Duration;
 
@@ -16,13 +17,8 @@ pub struct OpenSm {
 impl OpenSm {
     /// Starts it at a node, under a name of its own, with lines for its configuration.
     pub fn start(subnet: &Subnet, node: Option<&str>, name: &str, options: &str) -> OpenSm {
-        let folder = subnet.folder();
-        let (log, configuration) = (folder.join(format!("{name}.log")), folder.join(format!("{name}.conf")));
-        std::fs::write(&configuration, format!("force_log_flush TRUE\n{options}"))
-            .expect("a file in a temporary folder");
-        let mut command = subnet.command("opensm", node);
-        command.args(["-D", "0x3", "-f"]).arg(&log).arg("-F").arg(&configuration);
-        OpenSm { _process: subnet.background(&mut command, name), log }
+        let process = started::opensm(subnet, node, name, options);
+        OpenSm { _process: process, log: subnet.folder().join(format!("{name}.log")) }
     }
 
     /// Starts it, and waits until it has brought the subnet up.

@@ -1,12 +1,10 @@
 //! `reconfig sm` as the subnet manager.
 
-use super::process::{Background, Ended, lossy, run};
-use super::reconfig;
+use super::background::{Background, lossy};
+use super::run::{Ended, run};
 use super::subnet::Subnet;
-use reconfig::fabric::{Fabric, NodeId, PortId};
-use reconfig::ids::Lmc;
-use reconfig::lid;
-use reconfig::routing::{Demand, Engine, UpDown};
+use super::{reconfig, started};
+use reconfig::fabric::{Fabric, NodeId};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -26,13 +24,9 @@ pub struct Sm {
 impl Sm {
     /// Starts it at a node, under a name of its own.
     pub fn start(subnet: &Subnet, node: &str, name: &str, options: &[&str]) -> Sm {
-        let mut command = subnet.command(reconfig(), Some(node));
+        let process = started::reconfig(subnet, &reconfig(), node, name, options);
         let [log, socket] = ["err", "sock"].map(|kind| subnet.folder().join(format!("{name}.{kind}")));
-        command
-            .args(["sm", "-v", "--color", "never", "--settle", "0.2", "--life-time-value", "8", "--socket"])
-            .arg(&socket)
-            .args(options);
-        Sm { process: subnet.background(&mut command, name), log, socket }
+        Sm { process, log, socket }
     }
 
     /// Starts it, and waits until it has brought the subnet up.
@@ -91,7 +85,7 @@ impl Sm {
 
     /// Whether it runs.
     pub fn is_alive(&mut self) -> bool {
-        self.process.is_running()
+        matches!(self.process.child.try_wait(), Ok(None))
     }
 
     /// How often its log holds the words.
@@ -116,13 +110,8 @@ pub struct Place {
 impl Place {
     /// In a fabric as it is served.
     pub fn of(fabric: &Fabric) -> Place {
-        let numbered = lid::assign(fabric, Lmc::masked(1)).unwrap_or_else(|error| panic!("{error}"));
-        let demand = Demand::all(&numbered, 1);
-        let function = UpDown::default().route(&numbered, &demand).unwrap_or_else(|error| panic!("{error}"));
-        let root = function.root().expect("up*/down* has a root");
-        let elsewhere = |port: &PortId| numbered.neighbour(*port) != Some(root);
-        let port = numbered.end_ports().find(elsewhere).or_else(|| numbered.end_ports().next()).expect("a CA");
-        Place { root, node: fabric.node(fabric.port(port).node).description.trim().to_string() }
+        let (root, node) = started::place(fabric);
+        Place { root, node }
     }
 }
 

@@ -2,6 +2,7 @@
 //! threads, and readable in every form. The full run is `reconfig reproduce`; docs/REPRODUCE.md has what it gives.
 
 use reconfig::reproduce::{Band, ReproduceError, Request, Study, Table, csv, plot, reproduce};
+use std::collections::BTreeSet;
 use std::process::Command;
 
 fn request(study: Study, table: &str, rows: &[&str], fabrics: usize) -> Request {
@@ -15,9 +16,12 @@ fn measured(request: &Request) -> Vec<Table> {
 
 fn assert_inside(tables: &[Table], columns: &[&str]) {
     for table in tables {
+        let mut seen = BTreeSet::new();
         for (row, column, cell) in table.cells().filter(|(_, column, _)| columns.contains(column)) {
             assert_eq!(cell.inside, Some(true), "{} {row} {column}: {cell:?}", table.name);
+            seen.insert(column);
         }
+        assert_eq!(seen.len(), columns.len(), "{}: the columns {seen:?}", table.name);
     }
 }
 

@@ -5,6 +5,9 @@
 //! a destination, each LID is shown to it as a CA of its own ([`exploded`]).
 
 use super::{kept, made, reconfig, stderr, text_of};
+use crate::programs::missing;
+use crate::run::run;
+use crate::tools::all_there;
 use petgraph::algo::is_cyclic_directed;
 use petgraph::graphmap::DiGraphMap;
 use reconfig::change::{BringUpError, LmcWish, Routed, engine_named, route};
@@ -18,10 +21,6 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-#[path = "../../examples/ibdmchk_agreement/process.rs"]
-#[allow(dead_code)] // Shared with an example, which needs other parts of it.
-mod process;
-
 const LIMIT: std::time::Duration = std::time::Duration::from_secs(120);
 /// A torus, on which shortest paths close cycles; a random graph; a fat tree.
 const TOPOLOGIES: [&str; 3] = ["torus:4x4,2", "random-regular:12,4,2", "leaf-spine:6,3,3"];
@@ -29,15 +28,7 @@ const TOPOLOGIES: [&str; 3] = ["torus:4x4,2", "random-regular:12,4,2", "leaf-spi
 const SPARE: std::ops::Range<u8> = 8..16;
 
 fn installed() -> bool {
-    let missing = process::missing(&["ibdmchk"]);
-    if !missing.is_empty() {
-        assert!(
-            std::env::var_os("RECONFIG_TOOLS_REQUIRED").is_none(),
-            "not installed, and RECONFIG_TOOLS_REQUIRED is set: {missing:?}"
-        );
-        println!("SKIPPED: ibdmchk not installed (Debian: ibutils)");
-    }
-    missing.is_empty()
+    all_there(&missing(&["ibdmchk"]), "ibutils")
 }
 
 /// Whether ibdmchk finds the files of a folder free of credit loops. Its exit code says nothing: it crashes after every
@@ -50,12 +41,12 @@ fn free(folder: &Path) -> bool {
     {
         command.arg(option).arg(folder.join(name));
     }
-    let ended = process::run(&mut command, folder, "ibdmchk", LIMIT).expect("ibdmchk is installed");
+    let ended = run(&mut command, folder, "ibdmchk", LIMIT).expect("ibdmchk is installed");
     let says = |words: &str| ended.output.lines().any(|line| line == words);
     match (says("-I- no credit loops found"), says("-E- credit loops in routing")) {
         (true, false) => true,
         (false, true) => false,
-        _ => panic!("no verdict, {}:\n{}", ended.how, ended.output),
+        _ => panic!("no verdict, {}:\n{}{}", ended.how, ended.output, ended.errors),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tables that somebody else computed.
 
 use super::{ends, json, kept, made, names, reconfig, stderr, stdout, text_of};
+use crate::capture::capture;
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::PortNum;
 use reconfig::tables::Lft;
@@ -96,12 +97,8 @@ fn tables_of_ours_come_back_as_they_went() {
 
 #[test]
 fn the_credit_loop_of_opensms_own_tables_is_refused() {
-    let corpus = std::env::var_os("RECONFIG_CORPUS").map_or_else(|| PathBuf::from("../shared/fabrics"), PathBuf::from);
-    let [subnet, fdbs] = ["subnet.lst", "fdbs"].map(|kind| corpus.join(format!("opensm/credit-loop-62sw.{kind}")));
-    if !subnet.is_file() || !fdbs.is_file() {
-        println!("SKIPPED: no captures in {}", corpus.display());
-        return;
-    }
+    let files = ["subnet.lst", "fdbs"].map(|kind| capture(&format!("opensm/credit-loop-62sw.{kind}")));
+    let [Some(subnet), Some(fdbs)] = files else { return };
     let report = json(&["route", text_of(&subnet), "--from-fdbs", text_of(&fdbs), "--lmc", "0"], 1);
     assert!(report["refusal"]["cycle"].is_object() || report["refusal"].is_object(), "{report:#}");
     assert_eq!(report["safe"], false);

@@ -1,10 +1,22 @@
 //! `reconfig route` and `reconfig lids` as a user meets them: what it writes is read back alike from every format and judged alike by `audit`; what
 //! is refused is told and not written; nothing half-written is left behind.
 
+#[path = "../../examples/process/background.rs"]
+mod background;
+#[path = "../support/capture.rs"]
+mod capture;
+#[path = "../support/corpus.rs"]
+mod corpus;
 mod exports;
 mod ibdmchk;
 mod imports;
 mod lids;
+#[path = "../../examples/process/programs.rs"]
+mod programs;
+#[path = "../../examples/process/run.rs"]
+mod run;
+#[path = "../support/tools.rs"]
+mod tools;
 
 use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::{Fabric, format};

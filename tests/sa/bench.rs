@@ -1,9 +1,7 @@
 //! A bundled fabric brought up, subnet administration over it, and a client that asks.
-#![allow(dead_code)] // Each test takes what it needs of it.
 
-#[path = "../changes/mod.rs"]
-pub mod changes;
-
+use crate::brought_up::bring_up;
+use crate::bundled::bundled;
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::{Half, Lid, PortNum, Sl};
 use reconfig::sa::rmpp::{Message, Receiver};
@@ -21,7 +19,7 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(name: &str, lmc: u8) -> Bench {
-        let subnet = changes::bring_up(&changes::bundled(name), lmc, false);
+        let subnet = bring_up(&bundled(name), lmc, false);
         let (fabric, tables) = (Arc::new(subnet.fabric), Arc::new(subnet.tables));
         Bench::over(Facts::modelled(fabric, tables, subnet.sm, Mtu::B2048), Limits::default())
     }

@@ -3,8 +3,11 @@
 //!
 //! ibsim passes single MADs, so every request here has an answer of one (docs/WIRE.md).
 
-use crate::across::{Across, id};
-use crate::bench::changes;
+use crate::across::id;
+use crate::bundled::bundled;
+use crate::on_path::missing;
+use crate::running::Across;
+use crate::tools::all_there;
 use reconfig::fabric::format::{Format, read, write};
 use reconfig::fabric::{Fabric, NodeId, NodeKind, PortId};
 use reconfig::ids::{Guid, Half, Lid, PortNum, Sl};
@@ -41,19 +44,7 @@ struct Stage {
 const TOOLS: [&str; 5] = ["ibsim", "opensm", "saquery", "ibnetdiscover", "python3"];
 
 fn installed() -> bool {
-    let runs = |tool: &&str| {
-        let status = Command::new(tool).arg("--help").stdout(Stdio::null()).stderr(Stdio::null()).status();
-        status.is_ok()
-    };
-    let all = TOOLS.iter().all(runs);
-    if !all {
-        assert!(
-            std::env::var_os("RECONFIG_TOOLS_REQUIRED").is_none(),
-            "one of {TOOLS:?} is missing, and RECONFIG_TOOLS_REQUIRED is set"
-        );
-        println!("SKIPPED: one of {TOOLS:?} is missing (Debian: ibsim-utils, opensm, infiniband-diags, python3)");
-    }
-    all
+    all_there(&missing(&TOOLS), "ibsim-utils, opensm, infiniband-diags, python3")
 }
 
 impl Stage {
@@ -298,7 +289,7 @@ fn records_and_paths_are_those_of_opensm() {
         return;
     }
     for name in ["ghost-cycle", "fat-tree-4-2"] {
-        let fabric = changes::bundled(name);
+        let fabric = bundled(name);
         let hosts: Vec<String> =
             fabric.end_ports().map(|port| fabric.node(fabric.port(port).node).description.clone()).collect();
         let stage = Stage::new(&fabric, name, &hosts[0]);
@@ -444,7 +435,7 @@ fn saquery_reads_our_answers() {
     if !installed() {
         return;
     }
-    let fabric = changes::bundled("ghost-cycle");
+    let fabric = bundled("ghost-cycle");
     let hosts: Vec<String> =
         fabric.end_ports().map(|port| fabric.node(fabric.port(port).node).description.clone()).collect();
     let mut stage = Stage::new(&fabric, "ours", &hosts[0]);

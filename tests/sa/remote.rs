@@ -1,7 +1,8 @@
 //! Paths to other subnets.
 
-use crate::across::{Across, id};
+use crate::across::id;
 use crate::bench::Bench;
+use crate::running::Across;
 use proptest::prelude::*;
 use reconfig::fabric::PortId;
 use reconfig::ids::{GidPrefix, Guid, Half, Lid, Sl};

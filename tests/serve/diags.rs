@@ -1,6 +1,6 @@
 //! infiniband-diags on a cold subnet: what directed routes can ask.
 
-use crate::harness::{Beside, Served, bundled, installed};
+use crate::harness::{Beside, PATIENCE, Served, bundled, installed};
 use reconfig::fabric::{Fabric, NodeKind, format};
 use reconfig::ids::{Guid, PortNum};
 use std::collections::BTreeSet;
@@ -101,10 +101,11 @@ fn a_program_that_is_killed_is_noticed() {
     }
     let served = Served::start(&bundled("ring-8"), &[]);
     let clients = |served: &Served| served.status()["clients"].as_array().unwrap().len();
-    let mut program = served.program_for("host-1 HCA-1", &["-s", "KILL", "3"], "ibping");
+    let mut program = served.program_for("host-1 HCA-1", &["-s", "KILL", PATIENCE], "ibping");
     program.arg("-S");
-    let _killed = Beside::start(program);
+    let program = Beside::start(program);
     served.until("a client", |served| clients(served) == 1);
+    program.time_runs_out();
     served.until("its death", |served| clients(served) == 0);
 }
 

@@ -1,5 +1,7 @@
 //! A server of our own for each test, and programs that run in front of it.
 
+use crate::on_path::missing;
+use crate::tools::all_there;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -9,7 +11,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// How long any program may take.
-const PATIENCE: &str = "60";
+pub const PATIENCE: &str = "60";
 
 /// What a failed test shows of each log.
 const LOG_LINES: usize = 60;
@@ -21,21 +23,8 @@ pub fn bundled(name: &str) -> PathBuf {
 
 /// Whether all of these programs are installed; says `SKIPPED` where one is not.
 pub fn installed(programs: &[&str]) -> bool {
-    let there = |program: &&&str| {
-        let found = Command::new("which").arg(program).stdout(Stdio::null()).stderr(Stdio::null()).status();
-        found.is_ok_and(|status| status.success())
-    };
-    match programs.iter().chain(&["ibsim-run", "timeout"]).find(|program| !there(program)) {
-        None => true,
-        Some(program) => {
-            assert!(
-                std::env::var_os("RECONFIG_TOOLS_REQUIRED").is_none(),
-                "{program} is not installed, and RECONFIG_TOOLS_REQUIRED is set"
-            );
-            println!("SKIPPED: {program} is not installed");
-            false
-        }
-    }
+    let programs = [programs, &["ibsim-run", "timeout"]].concat();
+    all_there(&missing(&programs), "opensm, ibsim-utils, infiniband-diags")
 }
 
 /// A running server. It ends with the test, however that ends.
@@ -177,6 +166,11 @@ pub struct Beside(Child);
 impl Beside {
     pub fn start(mut command: Command) -> Beside {
         Beside(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    /// Has `timeout` take the time for over: the signal of its clock makes it send the program its own.
+    pub fn time_runs_out(&self) {
+        assert!(Command::new("kill").args(["-ALRM", &self.0.id().to_string()]).status().unwrap().success());
     }
 }
 

@@ -4,5 +4,9 @@
 mod commands;
 mod diags;
 mod harness;
+#[path = "../support/on_path.rs"]
+mod on_path;
 mod opensm;
 mod switchboard;
+#[path = "../support/tools.rs"]
+mod tools;

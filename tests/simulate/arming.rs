@@ -1,11 +1,12 @@
 //! Port states while tables are installed, and what each policy costs.
 
 use super::{assert_packets_add_up, run, small, took_ns};
+use crate::bundled::bundled;
 use reconfig::plan::{Arming, Policy};
 use reconfig::scenario::{Departure, Ending, Scenario, SimulationReport};
 
 fn with(arming: Arming) -> SimulationReport {
-    let base = small(super::bundled("fat-tree-4-2"));
+    let base = small(bundled("fat-tree-4-2"));
     let policy = Policy { arming, ..base.policy };
     let report = run(&Scenario { policy, departure: Departure::Planned, load: Some(0.2), ..base });
     assert_eq!(report.outcome, Ending::Completed, "{arming}: {:?}", report.reason);

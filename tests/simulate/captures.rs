@@ -1,24 +1,13 @@
 //! Captures of real fabrics lose their root.
 
 use super::{assert_clean, run, small};
-use reconfig::fabric::{Fabric, format};
+use crate::capture::capture;
+use reconfig::fabric::format;
 use reconfig::scenario::{Departure, Scenario};
-use std::path::PathBuf;
-
-/// A capture, where the folder of captures is there; says so where it is not.
-fn capture(name: &str) -> Option<Fabric> {
-    let root = std::env::var_os("RECONFIG_CORPUS").map(PathBuf::from);
-    let root = root.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/fabrics"));
-    let file = root.join("real").join(format!("{name}.ibnetdiscover"));
-    let Ok(bytes) = std::fs::read(&file) else {
-        println!("SKIPPED: {} is not there; set RECONFIG_CORPUS to the folder of captures", file.display());
-        return None;
-    };
-    Some(format::read(&bytes, name).expect("a capture can be read"))
-}
 
 fn lose_the_root(name: &str, load: f64) {
-    let Some(fabric) = capture(name) else { return };
+    let Some(file) = capture(&format!("real/{name}.ibnetdiscover")) else { return };
+    let fabric = format::read(&std::fs::read(file).expect("a readable capture"), name).expect("a capture can be read");
     for departure in [Departure::Planned, Departure::Sudden] {
         let what = format!("{name} {}", departure.name());
         let (optimised_sl_to_vl, load) = (Some(true), Some(load));

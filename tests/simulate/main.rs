@@ -1,63 +1,51 @@
 //! Whole runs, from a fabric to the report: what a user of `reconfig simulate` gets, and what the simulator shows from
 //! outside while a change runs.
 
+mod adversary;
 mod arming;
+#[path = "../support/bundled.rs"]
 mod bundled;
+#[path = "../support/capture.rs"]
+mod capture;
 mod captures;
 mod command;
+#[path = "../support/corpus.rs"]
+mod corpus;
+mod engine_changes;
 mod faults;
+mod ghost_cycle;
 mod observers;
 mod outside;
 mod random;
 mod repeated;
+mod roots;
+#[path = "../support/short.rs"]
+mod short;
 
 use reconfig::fabric::Fabric;
-use reconfig::fabric::generate::BUNDLED;
 use reconfig::routing::UpDown;
-use reconfig::scenario::{self, Ending, Scenario, ScenarioError, SimulationReport, Watch};
-use reconfig::sim::{Latch, Sim};
+use reconfig::scenario::Unwatched;
+use reconfig::scenario::{self, Departure, Ending, Scenario, ScenarioError, SimulationReport, Watch};
+use reconfig::sim::Latch;
+use short::short;
 use std::rc::Rc;
 
+const DEPARTURES: [Departure; 2] = [Departure::Sudden, Departure::Planned];
 const LATCHES: [Latch; 3] = [Latch::Arrival, Latch::Head, Latch::Grant];
 const PHASES: [&str; 5] = ["split", "install", "swap", "drain", "restore"];
 
-/// The bundled fabric of this name.
-fn bundled(name: &str) -> Fabric {
-    let fabric = BUNDLED.iter().find(|bundled| bundled.name == name);
-    fabric.unwrap_or_else(|| panic!("no bundled fabric {name}")).generate().expect("bundled fabrics can be generated")
-}
-
 /// The root leaves under a little traffic, for a short while.
 fn small(fabric: Fabric) -> Scenario {
-    Scenario {
-        load: Some(0.05),
-        warm_up_ns: 20_000,
-        before_ns: 50_000,
-        after_ns: 50_000,
-        barrier_timeout_ns: 20_000_000,
-        ..Scenario::remove_root(fabric)
-    }
+    short(Scenario::remove_root(fabric))
 }
 
 /// What a run comes to.
 fn run(scenario: &Scenario) -> SimulationReport {
-    watched(scenario, &mut Nobody).unwrap_or_else(|error| panic!("the run cannot begin: {error}"))
+    watched(scenario, &mut Unwatched).unwrap_or_else(|error| panic!("the run cannot begin: {error}"))
 }
 
 fn watched(scenario: &Scenario, watch: &mut dyn Watch) -> Result<SimulationReport, ScenarioError> {
     scenario::run(scenario, Rc::new(UpDown::default()), watch)
-}
-
-struct Nobody;
-
-impl Watch for Nobody {
-    fn begins(&mut self, _: u64, _: f64) {}
-
-    fn passes(&mut self, _: u64, _: u64) {}
-
-    fn enters(&mut self, _: &'static str, _: &Sim) {}
-
-    fn ends(&mut self) {}
 }
 
 /// Every packet has met one fate, and none is on its way for ever.

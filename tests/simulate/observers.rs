@@ -1,12 +1,14 @@
 //! Who tells that lanes are empty. What cannot tell must not let the change go on.
 
-use super::{Nobody, assert_clean, assert_packets_add_up, run, small, watched};
+use super::{assert_clean, assert_packets_add_up, run, small, watched};
+use crate::bundled::bundled;
 use reconfig::plan::{Observer, Policy};
+use reconfig::scenario::Unwatched;
 use reconfig::scenario::{Departure, Ending, Scenario};
 use reconfig::sim::SimConfig;
 
 fn by(observer: Observer, departure: Departure) -> Scenario {
-    let base = small(super::bundled("random-regular-16-4"));
+    let base = small(bundled("random-regular-16-4"));
     Scenario { policy: Policy { observer, ..base.policy }, departure, barrier_timeout_ns: 3_000_000, ..base }
 }
 
@@ -22,7 +24,7 @@ fn every_observer_sees_a_planned_change_through() {
         assert_clean(&run(&by(observer, Departure::Planned)), observer.name());
     }
     // No host hangs on the root of a fat tree: every counter can be read.
-    let fabric = super::bundled("fat-tree-4-2");
+    let fabric = bundled("fat-tree-4-2");
     assert_clean(&run(&Scenario { fabric, ..by(Observer::Conservation, Departure::Planned) }), "conservation");
     let report = run(&with_limits(by(Observer::Lifetime, Departure::Planned)));
     assert_clean(&report, "lifetime");
@@ -39,7 +41,7 @@ fn tokens_polls_and_ages_see_a_sudden_change_through() {
 
 #[test]
 fn conservation_is_refused_beforehand_where_a_counter_cannot_be_read() {
-    let error = watched(&by(Observer::Conservation, Departure::Planned), &mut Nobody).unwrap_err();
+    let error = watched(&by(Observer::Conservation, Departure::Planned), &mut Unwatched).unwrap_err();
     assert!(error.to_string().contains("choose another drain observer"), "{error}");
 }
 
@@ -47,7 +49,7 @@ fn conservation_is_refused_beforehand_where_a_counter_cannot_be_read() {
 #[test]
 fn conservation_is_refused_where_an_end_port_died() {
     let scenario = by(Observer::Conservation, Departure::Sudden);
-    let error = watched(&scenario, &mut Nobody).expect_err("the dead ports' counters are missing from the sums");
+    let error = watched(&scenario, &mut Unwatched).expect_err("the dead ports' counters are missing from the sums");
     assert!(error.to_string().contains("its counters cannot be read"), "{error}");
 }
 

@@ -2,6 +2,7 @@
 //! change goes on.
 
 use super::{LATCHES, assert_clean, small, watched};
+use crate::bundled::bundled;
 use reconfig::ids::VlSet;
 use reconfig::plan::{Arming, Observer, Policy};
 use reconfig::scenario::{Departure, Scenario, Watch};
@@ -43,7 +44,7 @@ fn lanes_are_empty_when_the_barriers_say_so() {
     for departure in [Departure::Planned, Departure::Sudden] {
         for latch in LATCHES {
             for (observer, arming) in [(Observer::Token, Arming::Hold), (Observer::Poll, Arming::Off)] {
-                let base = small(super::bundled("random-regular-16-4"));
+                let base = small(bundled("random-regular-16-4"));
                 let sim = SimConfig { latch, replies: 0.5, buffer_credits: 48, ..base.sim.clone() };
                 let policy = Policy { arming, observer };
                 // As much as the fabric can carry, so that lanes are full when they are asked to run empty.
@@ -67,7 +68,7 @@ fn lanes_are_empty_when_the_barriers_say_so() {
 #[test]
 fn a_change_passes_its_states_in_order() {
     let mut inspector = Inspector::default();
-    watched(&small(super::bundled("seed-16")), &mut inspector).expect("the run begins");
+    watched(&small(bundled("seed-16")), &mut inspector).expect("the run begins");
     let states: Vec<_> = inspector.seen.iter().map(|seen| seen.0).collect();
     let expected = ["splitting", "flushing", "installing", "swapping", "moving", "draining", "restoring", "completed"];
     assert_eq!(states, expected);

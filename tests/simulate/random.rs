@@ -1,11 +1,13 @@
 //! Random fabrics, random departures: the Double Scheme is proved, loses nothing, and ends.
 
 use super::{LATCHES, assert_clean, run, small};
+use crate::bundled::bundled;
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::routing::choose_root;
+use reconfig::scenario::Unwatched;
 use reconfig::scenario::{Departure, Element, Scenario, ScenarioError};
 use reconfig::sim::SimConfig;
 
@@ -57,7 +59,7 @@ proptest! {
         let departure = if planned { Departure::Planned } else { Departure::Sudden };
         let scenario =
             Scenario { element: leaving.of(&fabric), departure, sim, load: Some(load), optimised_sl_to_vl: Some(true), ..base };
-        let report = match super::watched(&scenario, &mut super::Nobody) {
+        let report = match super::watched(&scenario, &mut Unwatched) {
             Ok(report) => report,
             // Two end ports at least must stay: a subnet of one has no traffic to judge.
             Err(ScenarioError::BringUp(_)) => return Err(TestCaseError::reject("nobody is left to manage")),
@@ -73,7 +75,7 @@ proptest! {
 /// The scheme that OpenSM's order stands for deadlocks on such fabrics: what is tested above is no matter of course.
 #[test]
 fn rewriting_in_place_can_deadlock_where_the_double_scheme_does_not() {
-    let base = small(super::bundled("random-regular-16-4"));
+    let base = small(bundled("random-regular-16-4"));
     let deadlocks = (1..=8).any(|seed| {
         let sim = SimConfig { seed, ..base.sim.clone() };
         let scheme = reconfig::plan::Scheme::InPlace;

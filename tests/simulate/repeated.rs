@@ -1,13 +1,14 @@
 //! The same run twice is the same run.
 
 use super::{LATCHES, run, small};
+use crate::bundled::bundled;
 use reconfig::plan::Scheme;
 use reconfig::scenario::{Scenario, SimulationReport};
 use reconfig::sim::{Latch, SimConfig};
 
 /// So much traffic and so little room that packets stand in queues, where latches differ.
 fn busy(scheme: Scheme, latch: Latch, seed: u64) -> SimulationReport {
-    let base = small(super::bundled("seed-16"));
+    let base = small(bundled("seed-16"));
     let sim = SimConfig { seed, latch, replies: 0.3, buffer_credits: 32, ..base.sim.clone() };
     run(&Scenario { scheme, sim, load: Some(0.2), ..base })
 }
@@ -25,7 +26,7 @@ fn a_run_repeated_gives_one_trace_hash_and_one_report() {
 
 #[test]
 fn a_run_with_lost_smps_repeated_is_the_same_run() {
-    let base = small(super::bundled("seed-16"));
+    let base = small(bundled("seed-16"));
     let sim = SimConfig { smp_loss: 0.1, smp_duplicate: 0.1, smp_delay_ns: 20_000, ..base.sim.clone() };
     let scenario = Scenario { sim, smp_timeout_ns: 200_000, ..base };
     assert_eq!(run(&scenario), run(&scenario));

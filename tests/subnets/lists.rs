@@ -1,6 +1,7 @@
 //! List files: what is written is read, and every fault is told at its place.
 
 use super::made;
+use crate::bad_input::assert_refused_as_shown;
 use proptest::prelude::*;
 use reconfig::fabric::format::{Format, WriteError};
 use reconfig::fabric::generate::JoinShape;
@@ -54,28 +55,12 @@ proptest! {
 #[test]
 fn bad_lists_are_refused_with_place_line_and_expectation() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/subnets/bad-input");
-    let entries = std::fs::read_dir(&folder).expect("the folder").map(|entry| entry.expect("an entry").path());
-    let mut files: Vec<PathBuf> = entries.filter(|path| path.to_string_lossy().ends_with(list::EXTENSION)).collect();
-    files.sort();
-    assert!(files.len() >= 20, "{} bad lists", files.len());
-    let mut wrong = Vec::new();
-    for path in files {
-        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-        let bytes = std::fs::read(&path).expect("a readable file");
-        assert!(list::is_list(&name, &bytes));
-        let rendered = match list::read(&bytes, &name, |capture| std::fs::read(folder.join(capture))) {
-            Ok(_) => "it was read\n".to_string(),
-            Err(error) => format!("{error}\n\n{}\n", error.render(false)),
-        };
-        let expected = folder.join(format!("{name}.stderr"));
-        if std::env::var_os("UPDATE_EXPECT").is_some() {
-            std::fs::write(&expected, &rendered).expect("a writable folder");
-        }
-        if std::fs::read_to_string(&expected).unwrap_or_default() != rendered {
-            wrong.push(rendered);
-        }
-    }
-    assert!(wrong.is_empty(), "UPDATE_EXPECT=1 accepts these:\n{}", wrong.join("\n"));
+    let is_input = |name: &str| name.ends_with(list::EXTENSION);
+    assert_refused_as_shown(&folder, is_input, |name, bytes| {
+        assert!(list::is_list(name, bytes));
+        let read = list::read(bytes, name, |capture| std::fs::read(folder.join(capture)));
+        read.map(drop).map_err(|error| (error.to_string(), error.render(false)))
+    });
 }
 
 /// Reads a list whose captures are those of bad-input, which are good by themselves.

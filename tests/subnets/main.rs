@@ -1,5 +1,7 @@
 //! Fabrics of several subnets: how captures are joined, list files, generators, and the commands about them.
 
+#[path = "../support/bad_input.rs"]
+mod bad_input;
 mod command;
 mod generated;
 mod joins;

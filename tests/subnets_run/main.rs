@@ -7,21 +7,22 @@ mod random;
 mod relay;
 mod roots;
 mod routers;
-#[path = "../support/unwatched.rs"]
-mod unwatched;
+#[path = "../support/short.rs"]
+mod short;
 
 use reconfig::fabric::generate::{JoinShape, Joining, Options, joined};
 use reconfig::fabric::subnets::{Subnets, list};
 use reconfig::ids::SubnetId;
 use reconfig::routing::{Engine, UpDown};
+use reconfig::scenario::Unwatched;
 use reconfig::scenario::{
     AcrossChange, AcrossError, AcrossReport, AcrossScenario, Departure, Element, Ending, RelationReport, Scenario,
     Watch, run_across,
 };
 use reconfig::sim::PacketCounts;
+use short::short;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use unwatched::Unwatched;
 
 const DEPARTURES: [Departure; 2] = [Departure::Sudden, Departure::Planned];
 
@@ -46,15 +47,7 @@ fn generated(topology: &str, subnets: u16, shape: JoinShape, routers: u16, seed:
 /// A change under a little traffic, for a short while.
 fn small(subnets: Subnets, change: AcrossChange, departure: Departure) -> AcrossScenario {
     let base = AcrossScenario::new(subnets, change);
-    let settings = Scenario {
-        departure,
-        load: Some(0.05),
-        warm_up_ns: 20_000,
-        before_ns: 50_000,
-        after_ns: 50_000,
-        barrier_timeout_ns: 20_000_000,
-        ..base.settings
-    };
+    let settings = Scenario { departure, ..short(base.settings) };
     AcrossScenario { settings, ..base }
 }
 

@@ -5,7 +5,7 @@ use reconfig::fabric::subnets::Subnets;
 use reconfig::ids::{Lmc, SubnetId};
 use reconfig::plan::{Observer, Policy};
 use reconfig::routers::LevelsRule;
-use reconfig::scenario::{AcrossChange, AcrossScenario, Departure, Element};
+use reconfig::scenario::{AcrossChange, AcrossScenario, Departure, Element, Unwatched};
 use reconfig::sim::{Dispersal, Latch, PathChoice, SimConfig, Spray};
 
 /// A cable between two switches of subnet 0 leaves; nothing is cut off by it.
@@ -169,7 +169,7 @@ fn lanes_suffice_or_the_message_says_what_would() {
 fn kept_levels_are_proved_or_refused_on_any_lanes() {
     for lanes in [2, 4, 8, 15] {
         let asked = on_lanes("two-subnets", lanes, true, LevelsRule::Keep);
-        match super::watched(&asked, &mut super::Unwatched) {
+        match super::watched(&asked, &mut Unwatched) {
             Ok(report) => assert_clean(&report),
             Err(error) => assert!(error.to_string().contains("wait for each other in a cycle"), "{lanes}: {error}"),
         }

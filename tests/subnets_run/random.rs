@@ -1,7 +1,6 @@
 //! Random subnets, routers anywhere: raised levels are proved and lose nothing to a change; kept ones that are proved do
 //! not deadlock either, however much crosses.
 
-use super::unwatched::Unwatched;
 use super::{assert_adds_up, assert_clean, generated, root_of, small, watched};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
@@ -12,6 +11,7 @@ use reconfig::fabric::generate::{JoinShape, Options, Seat, place_routers};
 use reconfig::fabric::subnets::{Subnet, Subnets};
 use reconfig::ids::SubnetId;
 use reconfig::routers::LevelsRule;
+use reconfig::scenario::Unwatched;
 use reconfig::scenario::{AcrossChange, AcrossError, AcrossReport, AcrossScenario, Departure, Ending};
 use reconfig::sim::{Latch, SimConfig};
 

@@ -1,9 +1,9 @@
 //! A router leaves or dies: its packets go on, others take over, and where it was the only one both sides are told so.
 
-use super::unwatched::Unwatched;
 use super::{DEPARTURES, assert_adds_up, assert_clean, assert_whole, fixture, generated, small, watched};
 use reconfig::fabric::generate::JoinShape;
 use reconfig::fabric::subnets::Subnets;
+use reconfig::scenario::Unwatched;
 use reconfig::scenario::{AcrossChange, AcrossReport, Departure, Ending, RouterReport, Watch};
 use reconfig::sim::Sim;
 

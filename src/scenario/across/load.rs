@@ -4,7 +4,7 @@
 //! Beyond saturation the buffers of routers fill, and what is stuck behind them holds up the subnets before: congestion
 //! crosses routers, as packets do. A run that is to show what a change does to others must stay well below.
 
-use super::Theatre;
+use super::theatre::Theatre;
 use crate::change::Prepared;
 use crate::fabric::subnets::SubnetPort;
 use crate::fabric::{Fabric, NodeId, PortId};

@@ -10,7 +10,7 @@
 mod needs;
 mod order;
 mod play;
-mod schedule;
+pub(super) mod schedule;
 mod search;
 mod timing;
 
@@ -19,10 +19,11 @@ pub use play::{Played, carry_out};
 pub use schedule::{Deed, Landing, Role, Schedule, Step, Train, Unreached};
 
 use super::outcome::{AdversaryReport, Ending, SimulationReport};
-use super::run::{Watch, prepare};
+use super::run::prepare;
 use super::setting::Scenario;
 use super::stage::Stage;
 use super::summary::{Change, summary};
+use super::watch::Watch;
 use super::{Engines, ScenarioError, run as simulate};
 use crate::change::Prepared;
 use crate::fabric::Fabric;

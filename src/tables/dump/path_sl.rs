@@ -11,7 +11,7 @@
 //! 0x0002 : UNREACHABLE
 //! ```
 
-use super::{PortGuids, Subject, decimal, guid, headline, hex_lid, node, plain, port_guid, quick, subject, unknown};
+use super::{PortGuids, Subject, decimal, guid, headline, hex_lid, node, plain, quick, subject, unknown};
 use crate::fabric::format::{Cursor, ReadError, Source, Span, Told, decode};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Lid, Sl};
@@ -212,7 +212,7 @@ pub fn write_path_sls<'a>(
 fn block(fabric: &Fabric, source: PortId, level: &impl Fn(PortId, Lid) -> Option<Sl>) -> String {
     let (port, node) = (fabric.port(source), fabric.node(fabric.port(source).node));
     let kind = if node.is_switch() { "Switch" } else { "Channel Adapter" };
-    let guid = port_guid(fabric, source).unwrap_or(node.guid);
+    let guid = fabric.port_guid(source);
     let (lid, name) = (port.lid.map_or(0, |lid| lid.0), plain(&node.description));
     let mut text = format!("{kind} {guid}, base LID {lid}, \"{name}\", port {}\n# LID  : SL\n", port.num);
     for lid in (1..=fabric.max_lid().map_or(0, |lid| lid.0)).map(Lid) {

@@ -4,7 +4,7 @@
 //! Braces in descriptions, which would end them, become parentheses; descriptions that several nodes share, which ibdmchk
 //! would take for one node, begin with the GUID. Routers are not listed: ibdmchk's reader knows none.
 
-use super::{plain, port_guid};
+use super::plain;
 use crate::fabric::{Fabric, LinkSpeed, NodeKind, PortId};
 use rustc_hash::FxHashMap;
 
@@ -37,7 +37,7 @@ fn side(fabric: &Fabric, id: PortId, names: &[String]) -> String {
         true => ("SW", node.first_port),
         false => ("CA", id),
     };
-    let guid = port_guid(fabric, owner).unwrap_or(node.guid).0;
+    let guid = fabric.port_guid(owner).0;
     let system = node.system_guid.unwrap_or(node.guid).0;
     let lid = fabric.port(owner).lid.map_or(0, |lid| lid.0);
     format!(

@@ -27,7 +27,7 @@ use crate::fabric::subnets::{SubnetPort, Subnets};
 use crate::ids::{Half, SubnetId, Vl};
 use crate::routers::{Levels, Routes};
 use crate::tables::SubnetTables;
-use moments::Search;
+use moments::{Field, Search, Through};
 use serde::Serialize;
 use side::Side;
 use std::collections::BTreeSet;
@@ -215,11 +215,31 @@ impl<'a> Joint<'a> {
     }
 
     fn judge(&self, budget: u64) -> Result<ProvedAcross, AcrossRefusal> {
-        let mut search = Search::new(self, budget)?;
+        let through = self.through()?;
+        let mut search = Search::new(self, &through, budget);
         match search.first_moment()? {
             None => Ok(ProvedAcross { statistics: self.statistics(), searches: search.searches() }),
             Some(stages) => Err(self.refusal(&stages)),
         }
+    }
+
+    /// The ways through each subnet at each stage, from lanes of routers to lanes of routers.
+    ///
+    /// # Errors
+    /// A cycle within one subnet.
+    fn through(&self) -> Result<Through, AcrossRefusal> {
+        let sides = 0..self.sides.len();
+        sides.map(|rank| (0..self.sides[rank].stages()).map(|stage| self.ways(rank, stage)).collect()).collect()
+    }
+
+    fn ways(&self, rank: usize, stage: usize) -> Result<Vec<(u32, u32)>, AcrossRefusal> {
+        let base = self.base[rank];
+        let ways = self.sides[rank].through(stage).map_err(|_| {
+            let mut stages = vec![0; self.sides.len()];
+            stages[rank] = stage;
+            self.refusal(&stages)
+        })?;
+        Ok(ways.into_iter().map(|(from, to)| (base + from, base + to)).collect())
     }
 
     /// Why a moment at which there is a cycle is refused.
@@ -245,11 +265,6 @@ impl<'a> Joint<'a> {
         }
     }
 
-    /// All stages of each side.
-    fn every_stage(&self) -> Vec<Range<usize>> {
-        self.sides.iter().map(|side| 0..side.stages()).collect()
-    }
-
     /// All lanes, with the dependencies of each stage of these and the couplings between them.
     fn graph(&self, stages: &[Range<usize>]) -> Graph {
         let couplings = self.couplings(stages);
@@ -264,20 +279,10 @@ impl<'a> Joint<'a> {
 
     fn couplings(&self, stages: &[Range<usize>]) -> BTreeSet<Coupling> {
         let mut found = BTreeSet::new();
-        for passage in &self.passages {
-            self.each_coupling(stages, passage, |coupling| _ = found.insert(coupling));
+        for passage in 0..self.passages.len() {
+            self.each_coupling(stages, passage, |from, to| _ = found.insert(Coupling { from, to }));
         }
         found
-    }
-
-    /// Tells the couplings of a passage; some more than once.
-    fn each_coupling(&self, stages: &[Range<usize>], passage: &Passage, mut tell: impl FnMut(Coupling)) {
-        let Passage { inward, outward, .. } = *passage;
-        self.each_hand_over(stages, passage, |hand_over| {
-            for (from, to) in hand_over.lanes() {
-                tell(Coupling { from: self.lane(inward.subnet, from), to: self.lane(outward.subnet, to) });
-            }
-        });
     }
 
     fn lane(&self, subnet: SubnetId, lane: u32) -> u32 {
@@ -342,11 +347,6 @@ impl<'a> Joint<'a> {
         changing.map(|(side, &stage)| MomentOf { subnet: side.name.clone(), wave: side.wave(stage) }).collect()
     }
 
-    /// The side that a lane is of.
-    fn side_of(&self, lane: u32) -> usize {
-        self.base.partition_point(|&base| base <= lane) - 1
-    }
-
     /// The port that sends into a lane, and its VL.
     fn place(&self, lane: u32) -> (SubnetPort, Vl) {
         let rank = self.side_of(lane);
@@ -376,6 +376,29 @@ impl<'a> Joint<'a> {
             }
         });
         found
+    }
+}
+
+impl Field for Joint<'_> {
+    fn every_stage(&self) -> Vec<Range<usize>> {
+        self.sides.iter().map(|side| 0..side.stages()).collect()
+    }
+
+    fn side_of(&self, lane: u32) -> usize {
+        self.base.partition_point(|&base| base <= lane) - 1
+    }
+
+    fn passages(&self) -> Vec<[usize; 2]> {
+        self.passages.iter().map(|passage| [passage.inward, passage.outward].map(|at| at.subnet.index())).collect()
+    }
+
+    fn each_coupling(&self, open: &[Range<usize>], passage: usize, mut tell: impl FnMut(u32, u32)) {
+        let Passage { inward, outward, .. } = self.passages[passage];
+        self.each_hand_over(open, &self.passages[passage], |hand_over| {
+            for (from, to) in hand_over.lanes() {
+                tell(self.lane(inward.subnet, from), self.lane(outward.subnet, to));
+            }
+        });
     }
 }
 

@@ -9,17 +9,35 @@
 //! takes more than its budget. It lacks the cycle itself, which is one over all lanes of that moment.
 
 use super::super::graph::Graph;
-use super::{AcrossRefusal, Coupling, Joint, Passage, only};
+use super::{AcrossRefusal, only};
 use std::ops::Range;
 
 /// Edges looked at, all graphs together, after which the search ends without an answer: a few seconds.
 pub(super) const BUDGET: u64 = 50_000_000;
 
+/// What is searched: sides with their stages, and lanes that are each of one side, those of a side before those of the next.
+pub(super) trait Field {
+    /// By side: all of its stages.
+    fn every_stage(&self) -> Vec<Range<usize>>;
+
+    /// The side that a lane is of.
+    fn side_of(&self, lane: u32) -> usize;
+
+    /// By passage: the sides that it joins.
+    fn passages(&self) -> Vec<[usize; 2]>;
+
+    /// Tells the couplings of a passage, from lane to lane, as far as stages of these bring them about; some more than once.
+    fn each_coupling(&self, open: &[Range<usize>], passage: usize, tell: impl FnMut(u32, u32));
+}
+
+/// By side and stage: the ways through the subnet, from lane to lane.
+pub(super) type Through = Vec<Vec<Vec<(u32, u32)>>>;
+
 /// A search among all moments of a whole.
-pub(super) struct Search<'a> {
-    joint: &'a Joint<'a>,
-    /// By side and stage: the ways through the subnet, by lanes of the whole.
-    through: Vec<Vec<Vec<(u32, u32)>>>,
+pub(super) struct Search<'a, F: Field> {
+    field: &'a F,
+    through: &'a Through,
+    passages: Vec<[usize; 2]>,
     budget: u64,
     visits: u64,
     searches: usize,
@@ -29,21 +47,16 @@ pub(super) struct Search<'a> {
 struct Region {
     /// Rising; the nodes of the graph are their ranks.
     lanes: Vec<u32>,
-    /// The passages between subnets that the lanes are of.
-    passages: Vec<Passage>,
-    /// Those subnets, rising.
+    /// The passages between the sides that the lanes are of.
+    passages: Vec<usize>,
+    /// Those sides, rising.
     sides: Vec<usize>,
 }
 
-impl<'a> Search<'a> {
+impl<'a, F: Field> Search<'a, F> {
     /// Prepares one.
-    ///
-    /// # Errors
-    /// A cycle within one subnet.
-    pub fn new(joint: &'a Joint<'a>, budget: u64) -> Result<Search<'a>, AcrossRefusal> {
-        let sides = 0..joint.sides.len();
-        let through = sides.map(|rank| (0..joint.sides[rank].stages()).map(|stage| ways(joint, rank, stage)).collect());
-        Ok(Search { joint, through: through.collect::<Result<_, _>>()?, budget, visits: 0, searches: 0 })
+    pub fn new(field: &'a F, through: &'a Through, budget: u64) -> Search<'a, F> {
+        Search { field, through, passages: field.passages(), budget, visits: 0, searches: 0 }
     }
 
     /// How many graphs have been searched.
@@ -56,22 +69,22 @@ impl<'a> Search<'a> {
     /// # Errors
     /// [`AcrossRefusal::TooManyMoments`].
     pub fn first_moment(&mut self) -> Result<Option<Vec<usize>>, AcrossRefusal> {
-        let every = self.joint.every_stage();
-        let through = self.through.iter().flatten().flatten().flat_map(|&(from, to)| [from, to]);
-        let coupled = self.joint.couplings(&every);
-        let region = self.region(through.chain(coupled.iter().flat_map(|own| [own.from, own.to])).collect());
+        let every = self.field.every_stage();
+        let mut lanes: Vec<u32> = self.through.iter().flatten().flatten().flat_map(|&(from, to)| [from, to]).collect();
+        for passage in 0..self.passages.len() {
+            self.field.each_coupling(&every, passage, |from, to| lanes.extend([from, to]));
+        }
+        let region = self.region(lanes);
         self.first_among(&every, &region)
     }
 
     fn region(&self, mut lanes: Vec<u32>) -> Region {
         lanes.sort_unstable();
         lanes.dedup();
-        let mut sides: Vec<usize> = lanes.iter().map(|&lane| self.joint.side_of(lane)).collect();
+        let mut sides: Vec<usize> = lanes.iter().map(|&lane| self.field.side_of(lane)).collect();
         sides.dedup();
-        let within = |passage: &&Passage| {
-            [passage.inward, passage.outward].iter().all(|at| sides.binary_search(&at.subnet.index()).is_ok())
-        };
-        let passages = self.joint.passages.iter().filter(within).copied().collect();
+        let within = |&passage: &usize| self.passages[passage].iter().all(|side| sides.binary_search(side).is_ok());
+        let passages = (0..self.passages.len()).filter(within).collect();
         Region { lanes, passages, sides }
     }
 
@@ -107,7 +120,7 @@ impl<'a> Search<'a> {
         let edges = self.edges(open, region);
         self.searches += 1;
         if self.visits > self.budget {
-            let changing = self.joint.sides.iter().filter(|side| side.stages() > 1).count();
+            let changing = self.field.every_stage().iter().filter(|stages| stages.len() > 1).count();
             return Err(AcrossRefusal::TooManyMoments { changing, searches: self.searches });
         }
         let graph = Graph::new(region.lanes.len(), |tell| edges.iter().for_each(|&(from, to)| tell(from, to)));
@@ -126,8 +139,8 @@ impl<'a> Search<'a> {
         for &side in &region.sides {
             self.through[side][open[side].clone()].iter().flatten().for_each(|&(from, to)| tell(from, to));
         }
-        for passage in &region.passages {
-            self.joint.each_coupling(open, passage, |Coupling { from, to }| tell(from, to));
+        for &passage in &region.passages {
+            self.field.each_coupling(open, passage, &mut tell);
         }
         self.visits += visits;
         found.sort_unstable();
@@ -136,13 +149,130 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The ways through a subnet at a stage, by lanes of the whole.
-fn ways(joint: &Joint<'_>, rank: usize, stage: usize) -> Result<Vec<(u32, u32)>, AcrossRefusal> {
-    let base = joint.base[rank];
-    let ways = joint.sides[rank].through(stage).map_err(|_| {
-        let mut stages = vec![0; joint.sides.len()];
-        stages[rank] = stage;
-        joint.refusal(&stages)
-    })?;
-    Ok(ways.into_iter().map(|(from, to)| (base + from, base + to)).collect())
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Lanes of each side.
+    const LANES: u32 = 3;
+
+    /// Sides without fabrics: edges are there at the stages that are drawn for them.
+    #[derive(Clone, Debug)]
+    struct Drawn {
+        stages: Vec<usize>,
+        through: Through,
+        /// From lane to lane: there where the stages of both ends are these.
+        couplings: Vec<(u32, u32, usize, usize)>,
+    }
+
+    impl Drawn {
+        fn ends(&self, (from, to): (u32, u32)) -> [usize; 2] {
+            [from, to].map(|lane| (lane / LANES) as usize)
+        }
+
+        /// The first moment with a cycle, each moment looked at by itself.
+        fn one_by_one(&self) -> Option<Vec<usize>> {
+            let count: usize = self.stages.iter().product();
+            (0..count).map(|number| self.moment(number)).find(|moment| self.has_cycle(moment))
+        }
+
+        /// The moments in order, the last side changing fastest.
+        fn moment(&self, mut number: usize) -> Vec<usize> {
+            let digits = self.stages.iter().rev().map(|&stages| {
+                let digit = number % stages;
+                number /= stages;
+                digit
+            });
+            let mut digits: Vec<usize> = digits.collect();
+            digits.reverse();
+            digits
+        }
+
+        fn has_cycle(&self, moment: &[usize]) -> bool {
+            let graph = Graph::new(self.stages.len() * LANES as usize, |tell| {
+                for (side, &stage) in moment.iter().enumerate() {
+                    self.through[side][stage].iter().for_each(|&(from, to)| tell(from, to));
+                }
+                for &(from, to, leaves, enters) in &self.couplings {
+                    let [left, entered] = self.ends((from, to));
+                    if moment[left] == leaves && moment[entered] == enters {
+                        tell(from, to);
+                    }
+                }
+            });
+            graph.order().is_err()
+        }
+    }
+
+    impl Field for Drawn {
+        fn every_stage(&self) -> Vec<Range<usize>> {
+            self.stages.iter().map(|&stages| 0..stages).collect()
+        }
+
+        fn side_of(&self, lane: u32) -> usize {
+            (lane / LANES) as usize
+        }
+
+        fn passages(&self) -> Vec<[usize; 2]> {
+            self.couplings.iter().map(|&(from, to, ..)| self.ends((from, to))).collect()
+        }
+
+        fn each_coupling(&self, open: &[Range<usize>], passage: usize, mut tell: impl FnMut(u32, u32)) {
+            let (from, to, leaves, enters) = self.couplings[passage];
+            let [left, entered] = self.ends((from, to));
+            if open[left].contains(&leaves) && open[entered].contains(&enters) {
+                tell(from, to);
+            }
+        }
+    }
+
+    /// Up to four sides of up to four stages; no cycle within a side at any stage, as [`Search`] is promised.
+    fn drawn() -> impl Strategy<Value = Drawn> {
+        prop::collection::vec(1_usize..=4, 2..=4).prop_flat_map(|stages| {
+            let rising = prop::sample::subsequence(vec![(0, 1), (0, 2), (1, 2)], 0..=3);
+            let through: Vec<_> =
+                stages.iter().map(|&count| prop::collection::vec(rising.clone(), count..=count)).collect();
+            let sides = stages.len();
+            let lane = move || (0..sides, 0..LANES);
+            let coupling = (lane(), lane(), any::<[prop::sample::Index; 2]>());
+            (Just(stages), through, prop::collection::vec(coupling, 0..=14)).prop_map(|(stages, through, couplings)| {
+                let based = |(side, own): (usize, Vec<Vec<(u32, u32)>>)| {
+                    let base = side as u32 * LANES;
+                    let moved = |edges: Vec<(u32, u32)>| edges.into_iter().map(|(a, b)| (base + a, base + b)).collect();
+                    own.into_iter().map(moved).collect()
+                };
+                let placed = couplings.into_iter().filter(|((from, _), (to, _), _)| from != to);
+                let placed = placed.map(|((from, at), (to, next), stage)| {
+                    let (leaves, enters) = (stage[0].index(stages[from]), stage[1].index(stages[to]));
+                    (from as u32 * LANES + at, to as u32 * LANES + next, leaves, enters)
+                });
+                let couplings = placed.collect();
+                Drawn { through: through.into_iter().enumerate().map(based).collect(), couplings, stages }
+            })
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4_000))]
+        #[test]
+        fn the_first_moment_is_the_one_that_looking_at_each_finds(field in drawn()) {
+            let found = Search::new(&field, &field.through, BUDGET).first_moment().expect("a small search");
+            prop_assert_eq!(found, field.one_by_one());
+        }
+    }
+
+    /// Two sides of three stages: tied in a cycle while all is open, and a cycle at one moment only, the last but one.
+    #[test]
+    fn a_cycle_of_one_late_moment_is_found_and_one_of_no_moment_is_not() {
+        let through = vec![vec![vec![], vec![], vec![(0, 1)]], vec![vec![], vec![(3, 4)], vec![]]];
+        let late = Drawn { stages: vec![3, 3], through: through.clone(), couplings: vec![(1, 3, 2, 1), (4, 0, 1, 2)] };
+        let mut search = Search::new(&late, &through, BUDGET);
+        assert_eq!(search.first_moment(), Ok(Some(vec![2, 1])));
+        assert!(search.searches() > 2, "stages were settled");
+        let never = Drawn { couplings: vec![(1, 3, 2, 1), (4, 0, 1, 1)], ..late };
+        assert_eq!(Search::new(&never, &through, BUDGET).first_moment(), Ok(None));
+        let spent = Search::new(&never, &through, 1).first_moment();
+        assert_eq!(spent, Err(AcrossRefusal::TooManyMoments { changing: 2, searches: 1 }));
+    }
 }

@@ -1,0 +1,164 @@
+//! `reconfig simulate` on a list of several subnets.
+
+use super::super::choice::EngineArguments;
+use super::super::element::{find_node, find_port};
+use super::super::outcome::{Answer, Failure};
+use super::super::output;
+use super::super::progress::Progress;
+use super::{Common, ElementArguments, told};
+use crate::fabric::Fabric;
+use crate::fabric::subnets::Subnets;
+use crate::ids::SubnetId;
+use crate::report;
+use crate::routers::{LevelsRule, PartEnforce};
+use crate::scenario::{AcrossChange, AcrossError, AcrossScenario, Element, Scenario, run_across};
+use anyhow::anyhow;
+use clap::Args;
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Several subnets (a list, docs/SUBNETS.md)")]
+pub(super) struct SubnetsArguments {
+    /// The subnet in which something changes [default: the one that has what is named, else the first].
+    #[arg(long, value_name = "NAME")]
+    subnet: Option<String>,
+    /// Of the packets whose destination is drawn, the share that goes to other subnets [default: 0.1]
+    #[arg(long, value_name = "SHARE")]
+    cross: Option<f64>,
+    /// What routers do with service levels: raise (a layer higher with each crossing, which keeps circles from leading through
+    /// routers) or keep [default: raise]
+    #[arg(long, value_name = "RULE")]
+    router_sl: Option<LevelsRule>,
+    /// The hop limit that sources give [default: 64]
+    #[arg(long, value_name = "COUNT")]
+    hop_limit: Option<u8>,
+    /// Which way ports of routers look at partitions: both, in, out or off [default: both where the list names partitions, else
+    /// off]
+    #[arg(long, value_name = "WAY")]
+    part_enforce: Option<PartEnforce>,
+}
+
+impl SubnetsArguments {
+    /// An option that means nothing for one fabric, where one is given.
+    pub(super) fn only_for_lists(&self) -> Option<&'static str> {
+        let given = [
+            (self.subnet.is_some(), "--subnet"),
+            (self.cross.is_some(), "--cross"),
+            (self.router_sl.is_some(), "--router-sl"),
+            (self.hop_limit.is_some(), "--hop-limit"),
+            (self.part_enforce.is_some(), "--part-enforce"),
+        ];
+        given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
+    }
+}
+
+/// What is asked of the command.
+pub(super) struct Asked<'a> {
+    pub subnets: Subnets,
+    pub own: &'a SubnetsArguments,
+    pub element: &'a ElementArguments,
+    pub engine: &'a EngineArguments,
+    /// The manager's node.
+    pub sm: Option<&'a str>,
+    /// Everything else.
+    pub settings: Scenario,
+}
+
+/// Runs the command.
+pub(super) fn run(asked: Asked<'_>, common: Common) -> Result<Answer, Failure> {
+    let change = change(&asked)?;
+    let own = asked.own;
+    let mut scenario = AcrossScenario { settings: asked.settings, ..AcrossScenario::new(asked.subnets, change) };
+    scenario.settings.sm = match (asked.sm, change) {
+        (None, _) => None,
+        (Some(name), AcrossChange::In { subnet, .. }) => Some(find_node(scenario.subnets.fabric(subnet), name)?),
+        (Some(_), _) => return Err(Failure::input(anyhow!("--sm names the manager of the one subnet that changes"))),
+    };
+    scenario.rule = own.router_sl.unwrap_or(scenario.rule);
+    scenario.cross = own.cross.unwrap_or(scenario.cross);
+    scenario.hop_limit = own.hop_limit.unwrap_or(scenario.hop_limit);
+    scenario.part_enforce = own.part_enforce;
+    let engines = asked.engine.engines()?;
+    let report = run_across(&scenario, engines, &mut Progress::new("subnets")).map_err(refused)?;
+    if common.json {
+        output::print_json(&report)?;
+    } else {
+        output::print(&report::subnets_simulation(&report))?;
+    }
+    Ok(report.is_clean().into())
+}
+
+/// A change that is refused cannot be made; settings that cannot be meant are the user's to change.
+fn refused(error: AcrossError) -> Failure {
+    match error {
+        AcrossError::Refused(_) => Failure::undone(error),
+        AcrossError::Run(error) => told(error),
+        AcrossError::Levels(_) | AcrossError::Lanes { .. } | AcrossError::Unsupported(_) => Failure::input(error),
+        AcrossError::Subnet { .. } => Failure::undone(error),
+    }
+}
+
+fn change(asked: &Asked<'_>) -> Result<AcrossChange, Failure> {
+    let (element, subnets) = (asked.element, &asked.subnets);
+    if element.steady {
+        return Ok(AcrossChange::Nothing);
+    }
+    if let Some(name) = &element.remove_router {
+        return find_router(subnets, name).map(AcrossChange::Router);
+    }
+    let named = asked.own.subnet.as_ref().map(|name| find_subnet(subnets, name)).transpose()?;
+    if let Some(name) = &element.remove_switch {
+        let (subnet, node) = find_in(subnets, named, |fabric| find_node(fabric, name))?;
+        return Ok(AcrossChange::In { subnet, element: Element::Switch(node) });
+    }
+    if let Some(name) = &element.remove_link {
+        let (subnet, port) = find_in(subnets, named, |fabric| find_port(fabric, name))?;
+        return Ok(AcrossChange::In { subnet, element: Element::Link(port) });
+    }
+    if element.add_switch.is_some() {
+        return Err(Failure::input(anyhow!("--add-switch takes one fabric: give the subnet's own file")));
+    }
+    Ok(AcrossChange::In { subnet: named.unwrap_or_default(), element: Element::Root })
+}
+
+fn find_subnet(subnets: &Subnets, name: &str) -> Result<SubnetId, Failure> {
+    let names = || subnets.subnets().map(|(_, subnet)| subnet.name.as_str()).collect::<Vec<_>>().join(", ");
+    subnets.by_name(name).ok_or_else(|| Failure::input(anyhow!("no subnet is called `{name}`: there are {}", names())))
+}
+
+fn find_router(subnets: &Subnets, name: &str) -> Result<usize, Failure> {
+    let wanted = name.trim();
+    let is = |router: &crate::fabric::subnets::Router| router.name == wanted || router.guid.to_string() == wanted;
+    let found: Vec<usize> = (0..subnets.routers().len()).filter(|&rank| is(&subnets.routers()[rank])).collect();
+    match found[..] {
+        [only] => Ok(only),
+        [] => {
+            let names: Vec<&str> = subnets.routers().iter().map(|router| router.name.as_str()).collect();
+            Err(Failure::input(anyhow!("no router between subnets is called `{name}`: there are {}", names.join(", "))))
+        }
+        _ => Err(Failure::input(anyhow!("{} routers are called `{name}`: give a GUID", found.len()))),
+    }
+}
+
+/// What is found in the subnet named, or in the only one that has it.
+fn find_in<T>(
+    subnets: &Subnets,
+    named: Option<SubnetId>,
+    find: impl Fn(&Fabric) -> Result<T, Failure>,
+) -> Result<(SubnetId, T), Failure> {
+    if let Some(subnet) = named {
+        return find(subnets.fabric(subnet)).map(|found| (subnet, found));
+    }
+    let mut found: Vec<(SubnetId, T)> = Vec::new();
+    let mut last = None;
+    for (id, subnet) in subnets.subnets() {
+        match find(&subnet.fabric) {
+            Ok(one) => found.push((id, one)),
+            Err(error) => last = Some(error),
+        }
+    }
+    match (found.len(), last) {
+        (1, _) => Ok(found.remove(0)),
+        (0, Some(error)) => Err(error),
+        (count, _) => Err(Failure::input(anyhow!("{count} subnets have one of that name: say which (--subnet)"))),
+    }
+}

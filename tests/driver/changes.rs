@@ -1,0 +1,221 @@
+//! The driver on a simulated subnet under traffic: every observer and scheme, losses, aborts, changes during changes.
+
+use crate::bench::{Bench, Deed, MS, PHASES, at_rest, bench, drive, kill, light, names, policy, tables_match};
+use reconfig::driver::{ChangeReport, DriverError};
+use reconfig::fabric::NodeId;
+use reconfig::ids::Half;
+use reconfig::machine::{CallOff, Outcome, State};
+use reconfig::plan::{Arming, Observer, Policy, Scheme};
+use reconfig::sim::SimConfig;
+use reconfig::subnet::SubnetManager;
+use std::sync::Arc;
+
+/// A planned removal of the root, one host of which is never cut off.
+fn remove_root(bench: &mut Bench, deeds: Vec<Deed>) -> Result<ChangeReport, DriverError> {
+    let transport = bench.transport.clone();
+    let after = Arc::new(bench.fabric.without_nodes(&[bench.root]));
+    transport.with(|sim| sim.run(MS / 10, false));
+    drive(&transport, bench.driver.change_to(after), deeds)
+}
+
+#[test]
+fn every_observer_sees_a_planned_change_through() {
+    for &observer in Observer::ALL {
+        let lifetime = if observer == Observer::Lifetime { 4096 << 8 } else { 0 };
+        let config = SimConfig { switch_lifetime_ns: lifetime, ..light() };
+        let mut bench = bench("fat-tree:4,2", config, Scheme::Double, policy(observer));
+        let report = remove_root(&mut bench, Vec::new()).expect("it can be prepared");
+        assert_eq!(report.outcome, Outcome::Completed, "{observer}");
+        assert_eq!(names(&report), PHASES, "{observer}");
+        let times: Vec<u64> = report.phases.iter().flat_map(|phase| [phase.start_ns, phase.end_ns]).collect();
+        assert!(times.is_sorted(), "{observer}: {times:?}");
+        let counted: u64 = report.phases.iter().map(|phase| phase.smps.total()).sum();
+        assert_eq!(counted, bench.driver.subnet().smps().total(), "{observer}: every SMP is some phase's");
+        assert_eq!(bench.driver.running().half, Half::Upper);
+        tables_match(&bench, &bench.driver.running().tables.clone(), &bench.fabric);
+        let packets = at_rest(&bench);
+        assert!(packets.injected > 1_000, "{observer}: {packets:?}");
+        assert_eq!(packets.injected, packets.delivered, "{observer}: {packets:?}");
+    }
+}
+
+#[test]
+fn halves_alternate_and_changes_follow_each_other() {
+    let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(Observer::Token));
+    remove_root(&mut bench, Vec::new()).expect("it can be prepared");
+    let next = bench.driver.prepare(bench.driver.running().routed.clone()).expect("it can be prepared").root;
+    let after = Arc::new(bench.driver.running().routed.without_nodes(&[next.expect("a root")]));
+    let transport = bench.transport.clone();
+    let report = drive(&transport, bench.driver.change_to(after), Vec::new()).expect("it can be prepared");
+    assert_eq!((report.outcome, bench.driver.running().half), (Outcome::Completed, Half::Lower));
+    let packets = at_rest(&bench);
+    assert_eq!(packets.injected, packets.delivered, "{packets:?}");
+}
+
+#[test]
+fn arming_holds_packets_and_loses_none() {
+    let policy = Policy { arming: Arming::Hold, observer: Observer::Token };
+    let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy);
+    let report = remove_root(&mut bench, Vec::new()).expect("it can be prepared");
+    assert_eq!(report.outcome, Outcome::Completed);
+    let packets = at_rest(&bench);
+    assert_eq!(packets.injected, packets.delivered, "{packets:?}");
+}
+
+#[test]
+fn a_death_is_noticed_by_trap_and_routed_around() {
+    let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(Observer::Token));
+    let transport = bench.transport.clone();
+    let deeds = vec![kill(MS / 2, bench.root)];
+    let report = drive(&transport, bench.driver.await_loss(50 * MS), deeds).expect("it can be prepared");
+    let report = report.expect("a trap came");
+    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(names(&report), PHASES);
+    let sweep = report.sweep.as_ref().expect("a loss begins with a sweep");
+    assert!((MS / 2..report.phases[0].start_ns).contains(&sweep.start_ns) && sweep.smps.total() > 100);
+    assert_ne!(report.root, Some(bench.root));
+    let alive = bench.driver.running().alive.clone();
+    assert!(!alive.node(bench.root).present);
+    tables_match(&bench, &bench.driver.running().tables.clone(), &alive);
+    let packets = at_rest(&bench);
+    assert_eq!(packets.lost_to_change, 0, "{packets:?}");
+    assert!(packets.lost_to_failure > 0, "{packets:?}");
+    // Nothing is left to be done.
+    let later = bench.transport.with(|sim| sim.now_ns()) + 5 * MS;
+    let more = drive(&transport, bench.driver.await_loss(later), Vec::new()).expect("the port is there");
+    assert!(more.is_none(), "{more:?}");
+}
+
+#[test]
+fn lost_late_and_doubled_smps_change_nothing_but_the_time() {
+    for seed in 1..=2 {
+        let config = SimConfig { seed, smp_loss: 0.05, smp_duplicate: 0.05, smp_delay_ns: 100_000, ..light() };
+        let mut bench = bench("fat-tree:4,2", config, Scheme::Double, policy(Observer::Token));
+        let report = remove_root(&mut bench, Vec::new()).expect("it can be prepared");
+        assert_eq!(report.outcome, Outcome::Completed, "seed {seed}");
+        assert!(report.phases.iter().map(|phase| phase.smps.retries).sum::<u64>() > 0, "seed {seed}");
+        let packets = at_rest(&bench);
+        assert_eq!(packets.injected, packets.delivered, "seed {seed}: {packets:?}");
+    }
+}
+
+#[test]
+fn an_abort_before_the_swap_leaves_all_as_it_was() {
+    let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(Observer::Token));
+    let (before, handle) = (bench.driver.running().tables.clone(), bench.driver.abort_handle());
+    handle.abort();
+    let report = remove_root(&mut bench, Vec::new()).expect("it can be prepared");
+    assert_eq!(report.outcome, Outcome::CalledOff(CallOff::Abort));
+    assert_eq!(names(&report), ["split", "call-off"]);
+    tables_match(&bench, &before, &bench.fabric);
+    assert_eq!(bench.driver.running().half, Half::Lower);
+    assert!(matches!(bench.driver.state(), State::CalledOff(_)));
+    let report = remove_root(&mut bench, Vec::new()).expect("the next change is none the wiser");
+    assert_eq!(report.outcome, Outcome::Completed);
+    let packets = at_rest(&bench);
+    assert_eq!(packets.injected, packets.delivered, "{packets:?}");
+}
+
+/// When a phase of the undisturbed change begins and ends.
+fn times_of(phase: &str) -> (u64, u64) {
+    let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(Observer::Token));
+    let report = remove_root(&mut bench, Vec::new()).expect("it can be prepared");
+    let found = report.phases.iter().find(|record| record.name == phase).expect("it has this phase");
+    (found.start_ns, found.end_ns)
+}
+
+#[test]
+fn an_abort_while_tables_are_written_takes_them_back() {
+    let (start_ns, end_ns) = times_of("install");
+    let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(Observer::Token));
+    let (before, handle) = (bench.driver.running().tables.clone(), bench.driver.abort_handle());
+    let deed: Deed = ((start_ns + end_ns) / 2, Box::new(move |_| handle.abort()));
+    let report = remove_root(&mut bench, vec![deed]).expect("it can be prepared");
+    assert_eq!(report.outcome, Outcome::CalledOff(CallOff::Abort));
+    assert_eq!(names(&report), ["split", "install", "call-off"]);
+    tables_match(&bench, &before, &bench.fabric);
+    let packets = at_rest(&bench);
+    assert_eq!(packets.injected, packets.delivered, "{packets:?}");
+}
+
+/// A spine switch that is not the root: without it and the root two are left.
+fn second(bench: &Bench) -> NodeId {
+    let hosts = |&id: &NodeId| {
+        bench
+            .fabric
+            .ports_of(id)
+            .any(|port| bench.fabric.neighbour(port).is_some_and(|neighbour| !bench.fabric.node(neighbour).is_switch()))
+    };
+    bench.fabric.switches().find(|id| *id != bench.root && !hosts(id)).expect("four spines")
+}
+
+#[test]
+fn a_death_before_the_swap_starts_the_change_anew() {
+    let (start_ns, end_ns) = times_of("install");
+    let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(Observer::Token));
+    let dead = second(&bench);
+    let deeds = vec![kill((start_ns + end_ns) / 2, dead)];
+    let report = remove_root(&mut bench, deeds).expect("it can be prepared");
+    assert_eq!((report.outcome.clone(), report.restarts), (Outcome::Completed, 1));
+    assert!(names(&report).contains(&"call-off"), "{:?}", names(&report));
+    assert!(names(&report).ends_with(&PHASES), "{:?}", names(&report));
+    let alive = bench.driver.running().alive.clone();
+    assert!(
+        !alive.node(dead).present && alive.node(bench.root).present && !bench.driver.running().has_lost_something()
+    );
+    tables_match(&bench, &bench.driver.running().tables.clone(), &alive);
+    assert_eq!(at_rest(&bench).lost_to_change, 0);
+}
+
+#[test]
+fn a_death_after_the_swap_waits_for_the_end() {
+    let (start_ns, end_ns) = times_of("drain");
+    let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(Observer::Token));
+    let dead = second(&bench);
+    let deeds = vec![kill((start_ns + end_ns) / 2, dead)];
+    let report = remove_root(&mut bench, deeds).expect("it can be prepared");
+    assert_eq!((report.outcome.clone(), report.restarts), (Outcome::Completed, 1), "{:?}", names(&report));
+    assert_eq!(names(&report), [PHASES, PHASES].concat());
+    assert_eq!(bench.driver.running().half, Half::Lower, "two changes");
+    let alive = bench.driver.running().alive.clone();
+    tables_match(&bench, &bench.driver.running().tables.clone(), &alive);
+    assert_eq!(at_rest(&bench).lost_to_change, 0);
+}
+
+#[test]
+fn baselines_run_too() {
+    for scheme in [Scheme::Static, Scheme::InPlace] {
+        let mut bench = bench("fat-tree:4,2", light(), scheme, policy(Observer::Token));
+        let report = remove_root(&mut bench, Vec::new()).expect("it can be prepared");
+        assert_eq!(report.outcome, Outcome::Completed, "{scheme}");
+        assert_eq!(bench.driver.running().half, Half::Lower, "{scheme}");
+        tables_match(&bench, &bench.driver.running().tables.clone(), &bench.fabric);
+        let lost = at_rest(&bench).lost_to_change;
+        assert_eq!(lost > 0, scheme == Scheme::Static, "{scheme} lost {lost}");
+    }
+}
+
+#[test]
+fn a_source_that_never_moves_stops_the_change_where_it_stands() {
+    let config = SimConfig { sources_move: false, ..light() };
+    let mut bench = bench("fat-tree:4,2", config, Scheme::Double, policy(Observer::Token));
+    let report = remove_root(&mut bench, Vec::new()).expect("it can be prepared");
+    assert!(matches!(&report.outcome, Outcome::Failed { state: "swapping", .. }), "{:?}", report.outcome);
+    let transport = bench.transport.clone();
+    let again =
+        drive(&transport, bench.driver.resume(), Vec::new()).expect("the port is there").expect("it stands still");
+    assert!(matches!(&again.outcome, Outcome::Failed { state: "swapping", .. }), "{:?}", again.outcome);
+    let packets = at_rest(&bench);
+    assert_eq!(packets.injected, packets.delivered, "it stands still safely: {packets:?}");
+}
+
+#[test]
+fn one_seed_gives_one_course() {
+    let run = || {
+        let config = SimConfig { smp_loss: 0.02, ..light() };
+        let mut bench = bench("fat-tree:4,2", config, Scheme::Double, policy(Observer::Poll));
+        let report = remove_root(&mut bench, Vec::new()).expect("it can be prepared");
+        (report.outcome, report.phases, bench.transport.with(|sim| sim.trace_hash()))
+    };
+    assert_eq!(run(), run());
+}

@@ -1,0 +1,52 @@
+//! Captures of real fabrics.
+
+use super::captures::captures;
+use super::fabrics::demand;
+use super::oracle::examine;
+use reconfig::fabric::{Fabric, format};
+use reconfig::routing::{Demand, Dfsssp, Engine, FatTree, Lash, MinHop, Nue, RouteError};
+use std::collections::BTreeMap;
+
+/// The captures that have an end port at a switch.
+fn fabrics() -> Vec<(String, Fabric)> {
+    let read = |(name, bytes): (String, Vec<u8>)| {
+        let fabric = format::read(&bytes, &name).unwrap_or_else(|error| panic!("{}", error.render(false)));
+        let is_switch = |at| fabric.node(at).is_switch();
+        let switched = fabric.end_ports().any(|port| fabric.neighbour(port).is_some_and(is_switch));
+        switched.then_some((name, fabric))
+    };
+    captures().into_iter().filter_map(read).collect()
+}
+
+/// On large fabrics four end ports of a switch stand for all: the links are the same, and the oracle has less to follow.
+fn trimmed(fabric: &Fabric, mut demand: Demand) -> Demand {
+    if demand.destinations.len() > 2000 {
+        let mut borne: BTreeMap<_, usize> = BTreeMap::new();
+        demand.destinations.retain(|&port| {
+            let Some(switch) = fabric.neighbour(port) else { return true };
+            let count = borne.entry(switch).or_default();
+            *count += 1;
+            *count <= 4
+        });
+    }
+    demand
+}
+
+#[test]
+fn captures_are_routed() {
+    let engines: [&dyn Engine; 5] = [&MinHop, &Dfsssp, &Nue, &Lash, &FatTree];
+    for (name, fabric) in fabrics() {
+        let demand = trimmed(&fabric, demand(&fabric, 1));
+        for engine in engines {
+            match engine.route(&fabric, &demand) {
+                Ok(function) => {
+                    let safe = examine(&fabric, &demand, &function).is_free_of_deadlock();
+                    assert!(safe || engine.name() == "min-hop", "{name} by {}", engine.name());
+                    println!("{name}: {} on {} layers, safe: {safe}", engine.name(), function.layers());
+                }
+                Err(RouteError::Unsuited { engine: "fat-tree", why }) => println!("{name}: {why}"),
+                Err(error) => panic!("{name}: {error}"),
+            }
+        }
+    }
+}

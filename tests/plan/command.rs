@@ -1,0 +1,332 @@
+//! `reconfig plan` and `reconfig check`: from two captures to a proved plan in a file, and back.
+
+use crate::bundled::bundled;
+use crate::capture::capture;
+use proptest::prelude::*;
+use reconfig::fabric::format::{self, Format};
+use reconfig::fabric::generate::BUNDLED;
+use reconfig::fabric::{Fabric, NodeId};
+use reconfig::plan::Plan;
+use reconfig::routing::choose_root;
+use reconfig::{check, verify};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// Two captures in a folder, and what came of commands on them.
+struct Desk(TempDir);
+
+impl Desk {
+    fn with(before: &Fabric, after: &Fabric) -> Desk {
+        let desk = Desk(tempfile::tempdir().expect("a folder"));
+        for (fabric, name) in [(before, "before"), (after, "after")] {
+            let text = format::write(fabric, Format::Json).expect("the project's own format bears every fabric");
+            std::fs::write(desk.path(name), text).expect("can be written");
+        }
+        desk
+    }
+
+    /// The bundled fabric of this name, and what is left without its root.
+    fn losing_the_root(name: &str) -> Desk {
+        let fabric = bundled(name);
+        let root = choose_root(&fabric).expect("a fabric has switches");
+        Desk::with(&fabric, &fabric.without_nodes(&[root]))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).expect("the file is there")
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).expect("can be written");
+    }
+
+    /// Runs `reconfig` in the folder.
+    fn run(&self, arguments: &[&str]) -> Answer {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
+        command.args(arguments).current_dir(self.0.path()).env_remove("RECONFIG_LOG").stdin(Stdio::null());
+        Answer(command.output().expect("the binary runs"))
+    }
+
+    fn plan(&self, arguments: &[&str]) -> Answer {
+        self.run(&[&["plan", "before", "after"], arguments].concat())
+    }
+}
+
+struct Answer(Output);
+
+impl Answer {
+    fn code(&self) -> Option<i32> {
+        self.0.status.code()
+    }
+
+    fn stdout(&self) -> &str {
+        std::str::from_utf8(&self.0.stdout).expect("UTF-8")
+    }
+
+    fn stderr(&self) -> &str {
+        std::str::from_utf8(&self.0.stderr).expect("UTF-8")
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_str(self.stdout()).unwrap_or_else(|error| panic!("{error}: {}", self.stderr()))
+    }
+
+    /// The exit code is this one, and the text holds each of the parts.
+    fn says(&self, code: i32, parts: &[&str]) {
+        let text = format!("{}{}", self.stdout(), self.stderr());
+        assert_eq!(self.code(), Some(code), "{text}");
+        parts.iter().for_each(|part| assert!(text.contains(part), "`{part}` is missing:\n{text}"));
+    }
+}
+
+fn named(fabric: &Fabric, description: &str) -> NodeId {
+    let found = fabric.nodes().find(|(_, node)| node.description == description);
+    found.unwrap_or_else(|| panic!("no node {description}")).0
+}
+
+#[test]
+fn every_bundled_fabric_gets_a_plan_that_is_checked_again() {
+    for known in BUNDLED {
+        let desk = Desk::losing_the_root(known.name);
+        for departure in ["--planned", "--sudden"] {
+            desk.plan(&[departure, "-o", "change.plan"]).says(0, &["yes, proved: written to change.plan"]);
+            desk.run(&["check", "change.plan"]).says(0, &["lint     nothing found", "yes, the plan is sound"]);
+        }
+    }
+}
+
+#[test]
+fn the_screen_and_the_object_say_the_same() {
+    let desk = Desk::losing_the_root("fat-tree-4-2");
+    let screen = desk.plan(&[]);
+    let parts = [
+        "planned change, scheme double",
+        "leaves   spine-1",
+        "root spine-1 → spine-2",
+        "5 waves",
+        "nothing was written",
+    ];
+    screen.says(0, &parts);
+    let object = desk.plan(&["--json", "-o", "change.plan"]).json();
+    assert_eq!((&object["outcome"], &object["file"]), (&"proved".into(), &"change.plan".into()));
+    assert_eq!(object["schema"], "reconfig.plan-report/1");
+    let facts = &object["plan"];
+    let waves = facts["waves"].as_array().expect("a list");
+    let names: Vec<_> = waves.iter().map(|wave| wave["name"].as_str().expect("a name")).collect();
+    assert_eq!(names, ["split", "install", "swap", "drain", "restore"]);
+    // Seven switches route seven LFT blocks; the busiest device has its SL-to-VL tables: 8 ports × 9 inputs, or fewer.
+    let smps: u64 = waves.iter().map(|wave| wave["smps"].as_u64().expect("a count")).sum();
+    assert_eq!(facts["smps"].as_u64(), Some(smps));
+    let busiest = waves[0]["busiest"].as_u64().expect("a count");
+    assert_eq!(waves[0]["expected_ns"].as_u64(), Some(busiest * 18_600));
+    assert_eq!(waves[0]["writes"]["SLtoVLMappingTable"].as_u64(), waves[0]["smps"].as_u64());
+    assert!(object["proof"]["dependencies"].as_u64() > Some(0));
+    let slower = desk.plan(&["--json", "--smp-time", "37200"]).json();
+    assert_eq!(slower["plan"]["expected_ns"].as_u64(), facts["expected_ns"].as_u64().map(|time| 2 * time));
+    let again = desk.run(&["check", "change.plan", "--json"]).json();
+    assert_eq!((&again["sound"], &again["plan"]), (&true.into(), facts));
+    assert_eq!(again["proof"], object["proof"]);
+}
+
+#[test]
+fn what_comes_is_planned_for_too() {
+    let whole = bundled("fat-tree-4-2");
+    let (spine, other) = (named(&whole, "spine-2"), named(&whole, "spine-3"));
+    let desk = Desk::with(&whole.without_nodes(&[spine]), &whole);
+    desk.plan(&["-o", "change.plan"]).says(0, &["fabric   7 switches", "comes    spine-2", "yes, proved"]);
+    desk.run(&["check", "change.plan"]).says(0, &["comes    spine-2", "yes, the plan is sound"]);
+    let desk = Desk::with(&whole.without_nodes(&[spine]), &whole.without_nodes(&[other]));
+    desk.plan(&["--planned"]).says(0, &["leaves   spine-3", "comes    spine-2", "yes, proved"]);
+    desk.plan(&["--sudden"]).says(3, &["make the change for the loss first"]);
+}
+
+#[test]
+fn equal_captures_leave_nothing_to_change() {
+    let fabric = bundled("torus-4x4");
+    let desk = Desk::with(&fabric, &fabric);
+    desk.plan(&["-o", "change.plan"]).says(0, &["nothing to change"]);
+    assert!(!desk.path("change.plan").exists());
+    assert_eq!(desk.plan(&["--json"]).json()["outcome"], "nothing-to-change");
+}
+
+#[test]
+fn a_plan_that_cannot_be_proved_is_refused_with_its_cycle_and_not_written() {
+    let desk = Desk::losing_the_root("random-regular-16-4");
+    desk.write("change.plan", "what was there");
+    let refused = desk.plan(&["--scheme", "in-place", "-o", "change.plan"]);
+    refused.says(1, &["refused: wave rewrite:", "switch \"", "NO, refused: nothing was written"]);
+    assert_eq!(desk.text("change.plan"), "what was there");
+    let object = desk.plan(&["--scheme", "in-place", "--json"]).json();
+    assert_eq!((&object["outcome"], &object["proof"]), (&"refused".into(), &Value::Null));
+    assert!(object["refusal"]["evidence"]["kind"].is_string(), "{}", object["refusal"]);
+    desk.plan(&["--scheme", "static", "-o", "static.plan"]).says(0, &["yes, proved"]);
+}
+
+#[test]
+fn a_baseline_is_written_unproved_when_asked_for_and_marked() {
+    let desk = Desk::losing_the_root("random-regular-16-4");
+    let written = desk.plan(&["--scheme", "in-place", "--allow-unproved", "-o", "change.plan"]);
+    written.says(1, &["NO, refused: written to change.plan"]);
+    let plan: Value = serde_json::from_str(&desk.text("change.plan")).expect("JSON");
+    let notes = plan["notes"].as_array().expect("a list");
+    assert!(notes.iter().any(|note| note.as_str().is_some_and(|note| note.starts_with("NOT PROVED: "))), "{notes:?}");
+    desk.run(&["check", "change.plan"]).says(1, &["note: NOT PROVED", "proof    refused", "NO, the plan is not sound"]);
+    desk.plan(&["--allow-unproved"]).says(2, &["--output"]);
+}
+
+#[test]
+fn a_plan_without_its_flush_is_found_out_twice() {
+    let desk = Desk::losing_the_root("random-regular-16-4");
+    desk.plan(&["-o", "change.plan"]).says(0, &[]);
+    let mut plan: Value = serde_json::from_str(&desk.text("change.plan")).expect("JSON");
+    let barriers = plan["waves"][0]["barriers"].as_array_mut().expect("a list");
+    assert!(barriers.pop().is_some_and(|barrier| barrier["flushed"].is_number()));
+    desk.write("change.plan", &plan.to_string());
+    let answer = desk.run(&["check", "change.plan"]);
+    answer
+        .says(1, &["lint     1 found", "split: Barriers", "proof    refused: wave ", "lanes can wait for each other"]);
+    let object = desk.run(&["check", "change.plan", "--json"]).json();
+    assert_eq!((&object["sound"], &object["findings"][0]["rule"]), (&false.into(), &"barriers".into()));
+}
+
+#[test]
+fn what_is_no_plan_is_refused_with_its_place() {
+    let desk = Desk::losing_the_root("ring-8");
+    desk.plan(&["-o", "good.plan"]).says(0, &[]);
+    let good = desk.text("good.plan");
+    let with = |from: &str, to: &str| {
+        assert!(good.contains(from), "`{from}` is in no plan");
+        good.replacen(from, to, 1)
+    };
+    let line_of = |part: &str| 1 + good[..good.find(part).expect("in the plan")].matches('\n').count();
+    let kind = r#""kind": "switch""#;
+    let in_fabric = format!("bad.plan:{}:", line_of(kind));
+    let comma = format!("line {}", line_of(r#""digest""#));
+    let cases = [
+        (String::new(), "line 1 column 0"),
+        ("{\"schema\": 7".to_string(), "line 1 column 12"),
+        (good[..good.len() / 2].to_string(), "line "),
+        (with(r#""scheme": "double","#, r#""scheme": "double""#), &comma),
+        (with(r#""scheme": "double""#, r#""scheme": "twice""#), "unknown variant `twice`"),
+        (with(r#""scheme":"#, r#""schema2":"#), "unknown field `schema2`"),
+        (with("reconfig.plan/2", "reconfig.plan/9"), "its schema is `reconfig.plan/9`, expected `reconfig.plan/2`"),
+        (with(kind, r#""kind": "toaster""#), &in_fabric),
+        (with("switch-1", "switch-one"), ""),
+    ];
+    for (text, part) in &cases[..cases.len() - 1] {
+        desk.write("bad.plan", text);
+        desk.run(&["check", "bad.plan"]).says(2, &[part]);
+    }
+    // A description is no part of what a plan is for.
+    desk.write("bad.plan", &cases[cases.len() - 1].0);
+    desk.run(&["check", "bad.plan"]).says(0, &[]);
+    desk.run(&["check", "no-such-file"]).says(2, &["cannot read no-such-file"]);
+    desk.run(&["check", "before"]).says(2, &["before is no plan"]);
+}
+
+#[test]
+fn captures_that_do_not_fit_are_told_apart_from_changes_that_cannot_be_made() {
+    let fabric = bundled("fat-tree-4-2");
+    let (leaf, host) = (named(&fabric, "leaf-1"), named(&fabric, "host-1 HCA-1"));
+    let desk = Desk::with(&fabric, &fabric.without_nodes(&[leaf]));
+    desk.plan(&["--sm", "host-1 HCA-1"]).says(2, &["host-1 HCA-1 cannot run the subnet manager", "cut it off"]);
+    desk.plan(&["--sm", "nobody"]).says(2, &["no node is called `nobody`"]);
+    desk.plan(&["--lmc", "0"]).says(3, &["has LMC 0, one LID"]);
+    desk.plan(&["--vls", "1"]).says(3, &["1 data VL"]);
+    desk.plan(&["--vls", "3"]).says(2, &["3 data VLs"]);
+    desk.plan(&["--planned", "--sudden"]).says(2, &["cannot be used with"]);
+    desk.plan(&["--planned", "--drain", "conservation"]).says(3, &["choose another drain observer than conservation"]);
+    desk.plan(&["-o", "/no/such/folder/plan"]).says(3, &["cannot write /no/such/folder/plan"]);
+    desk.plan(&[]).says(0, &["stranded 4 in all"]);
+    let home = fabric.ports_of(host).find(|&port| fabric.peer(port).is_some()).expect("a cabled host");
+    let desk = Desk::with(&fabric, &moved(&fabric.without_links(&[home]), host));
+    desk.plan(&[]).says(3, &["a port cannot have both cables"]);
+}
+
+/// The fabric with the first port of `host` on the first free port of `leaf-2`.
+fn moved(fabric: &Fabric, host: NodeId) -> Fabric {
+    let leaf = named(fabric, "leaf-2");
+    let free = fabric.ports_of(leaf).skip(1).find(|&port| fabric.peer(port).is_none());
+    let free = free.unwrap_or_else(|| fabric.ports_of(leaf).last().expect("a switch has ports"));
+    let fabric = fabric.without_links(&[free]);
+    let text = format::write(&fabric, Format::Json).expect("can be written");
+    let mut object: Value = serde_json::from_str(&text).expect("JSON");
+    let mut link = object["links"][0].clone();
+    let guid = |node: NodeId| fabric.node(node).guid.to_string();
+    link["a"] = guid(host).into();
+    link["a_port"] = 1.into();
+    link["b"] = guid(leaf).into();
+    link["b_port"] = fabric.port(free).num.0.into();
+    object["links"].as_array_mut().expect("a list").push(link);
+    format::read(object.to_string().as_bytes(), "moved").expect("can be read")
+}
+
+#[test]
+fn help_shows_examples() {
+    let desk = Desk::losing_the_root("ring-8");
+    for command in ["plan", "check"] {
+        desk.run(&[command, "--help"]).says(0, &["Examples:", "Exit codes:"]);
+    }
+}
+
+/// Two spines of a captured 512-host cluster leave, with what hangs on them.
+#[test]
+fn a_captured_pair_is_planned_and_proved() {
+    let files = ["before", "after"].map(|name| capture(&format!("opensm/rhino512-{name}.subnet.lst")));
+    let [Some(before), Some(after)] = files else { return };
+    let [before, after] = [&before, &after].map(|path| path.to_str().expect("UTF-8"));
+    let desk = Desk(tempfile::tempdir().expect("a folder"));
+    let sl_to_vl = ["--sl-to-vl", "optimised"];
+    for departure in ["--planned", "--sudden"] {
+        let answer =
+            desk.run(&[&["plan", before, after, departure, "-o", "change.plan", "--json"], &sl_to_vl[..]].concat());
+        let object = answer.json();
+        assert_eq!((answer.code(), &object["outcome"]), (Some(0), &"proved".into()));
+        assert_eq!(object["plan"]["leaves"].as_array().map(Vec::len), Some(18));
+        assert_eq!(object["plan"]["stranded"].as_array().map(Vec::len), Some(0));
+        desk.run(&["check", "change.plan"]).says(0, &["yes, the plan is sound"]);
+    }
+}
+
+/// A small plan, as text.
+fn small_plan() -> String {
+    let desk = Desk::losing_the_root("ring-8");
+    desk.plan(&["--sl-to-vl", "optimised", "--arming", "hold", "-o", "change.plan"]).says(0, &[]);
+    desk.text("change.plan")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Whatever is changed in a file: it is no plan, or it is judged; and a plan that both judges accept is one that they
+    /// accept again when it is written anew.
+    #[test]
+    fn a_damaged_plan_is_judged_and_never_brings_the_judges_down(
+        places in prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(&b"0123456789abcdef\"[]{},"[..])), 1..4),
+        only_digits in any::<bool>(),
+    ) {
+        static PLAN: std::sync::LazyLock<String> = std::sync::LazyLock::new(small_plan);
+        let mut bytes = PLAN.clone().into_bytes();
+        let digits: Vec<usize> = (0..bytes.len()).filter(|&at| !only_digits || bytes[at].is_ascii_hexdigit()).collect();
+        for (place, byte) in places {
+            if !only_digits || byte.is_ascii_hexdigit() {
+                bytes[digits[place.index(digits.len())]] = byte;
+            }
+        }
+        let text = String::from_utf8(bytes).expect("ASCII for ASCII");
+        if let Ok(plan) = Plan::from_json(&text) {
+            let findings = check::lint(&plan);
+            let written = plan.to_json();
+            if findings.is_empty() && verify::prove(plan).is_ok() {
+                let again = Plan::from_json(&written).expect("what was written can be read");
+                prop_assert!(check::lint(&again).is_empty() && verify::prove(again).is_ok());
+            }
+        }
+    }
+}

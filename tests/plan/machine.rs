@@ -1,0 +1,361 @@
+//! The machine against its chart, and in the hands of a driver.
+
+use crate::brought_up::{VLS, bring_up};
+use crate::bundled::bundled;
+use crate::proof::proof;
+use crate::removal::{Removal, removal};
+use reconfig::change::{ChangeInput, prepare_baseline};
+use reconfig::drain::{Drained, FlushJudge, Flushed, SourcesJudge, SourcesMoved, Ticket, TokenJudge};
+use reconfig::ids::{Half, VlSet};
+use reconfig::machine::chart::{Chart, Edge};
+use reconfig::machine::{CallOff, Command, Event, Outcome, State, step};
+use reconfig::plan::{Arming, Lanes, Policy, Scheme, Vetted};
+use reconfig::tables::NodeSlToVl;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio_test::{assert_pending, assert_ready, task};
+
+const CHART: &str = include_str!("../../state-machines/change.yaml");
+
+fn chart() -> Chart {
+    Chart::parse(CHART).expect("state-machines/change.yaml can be read")
+}
+
+/// Plans that between them go every way there is, by name.
+fn plans() -> Vec<(&'static str, Arc<Vetted>)> {
+    let subnet = bring_up(&bundled("ring-8"), 1, true);
+    let root_goes = |scheme| removal(&subnet, scheme, Removal::Sudden);
+    let root_leaves = |scheme| removal(&subnet, scheme, Removal::Planned);
+    let nothing_goes = |scheme| ChangeInput {
+        after: Arc::new(subnet.fabric.clone()),
+        surviving: Arc::new(subnet.fabric.clone()),
+        policy: Policy { arming: Arming::Off, ..Policy::default() },
+        ..root_goes(scheme)
+    };
+    let mut separate = root_goes(Scheme::Double);
+    let table = Lanes::of_count(VLS).separate(Half::Lower);
+    separate.tables.sl_to_vl.fill(Arc::new(NodeSlToVl::Uniform(table)));
+    let mut comes_back = removal(&subnet, Scheme::InPlace, Removal::Sudden);
+    let gone = prepare_baseline(comes_back.clone()).unwrap_or_else(|error| panic!("{error}")).plan;
+    comes_back.tables = gone.plan().tables_at(gone.plan().waves().len()).clone();
+    std::mem::swap(&mut comes_back.before, &mut comes_back.after);
+    comes_back.surviving = comes_back.after.clone();
+    let inputs = [
+        ("double", root_goes(Scheme::Double)),
+        ("double, nothing to install", nothing_goes(Scheme::Double)),
+        ("double, separate already", separate),
+        ("static", root_leaves(Scheme::Static)),
+        ("static, nothing to install", nothing_goes(Scheme::Static)),
+        ("in-place", root_goes(Scheme::InPlace)),
+        ("in-place, the root comes back", comes_back),
+        ("in-place, nothing to write", nothing_goes(Scheme::InPlace)),
+    ];
+    let prepared = |input| prepare_baseline(input).unwrap_or_else(|error| panic!("{error}")).plan;
+    inputs.into_iter().map(|(name, input)| (name, prepared(input))).collect()
+}
+
+fn plan(name: &str) -> Arc<Vetted> {
+    let found = plans().into_iter().find(|(known, _)| *known == name);
+    found.unwrap_or_else(|| panic!("no plan `{name}`")).1
+}
+
+fn flushed(ticket: Ticket, lanes: VlSet) -> Flushed {
+    proof(FlushJudge::new(ticket, lanes, []).verdict())
+}
+
+fn moved(ticket: Ticket, half: Half) -> SourcesMoved {
+    proof(SourcesJudge::new(ticket, half, []).verdict())
+}
+
+fn drained(ticket: Ticket, lanes: VlSet) -> Drained {
+    proof(TokenJudge::new(ticket, lanes, &[]).verdict())
+}
+
+/// Every event that can come while `ticket` is the open question's: answers of every kind, right and wrong.
+fn answers(ticket: Ticket) -> Vec<Event> {
+    let lanes = Lanes::of_count(VLS);
+    let reason = || "tried in vain".to_string();
+    let mut events = vec![
+        Event::Acknowledged(ticket),
+        Event::WriteFailed { ticket, reason: reason() },
+        Event::TimedOut { ticket, reason: reason() },
+    ];
+    for set in [lanes.a, lanes.b, lanes.all] {
+        events.push(Event::Flushed(flushed(ticket, set)));
+        events.push(Event::Drained(drained(ticket, set)));
+    }
+    events.extend([Half::Lower, Half::Upper].map(|half| Event::SourcesMoved(moved(ticket, half))));
+    events
+}
+
+/// What tells states apart, tickets aside.
+fn identity(state: &State) -> String {
+    let at = match state {
+        State::Failed { at } => at.name(),
+        _ => "",
+    };
+    let plan = state.course().map(|course| std::ptr::from_ref(course.plan()));
+    let place = state.course().map(|course| (course.wave(), course.attempts(), course.is_deferred()));
+    format!("{} {at} {plan:?} {place:?}", state.name())
+}
+
+/// Walks from `steady` through every state that `events` lead to, and tells `seen` each step taken.
+fn explore(plans: &[Arc<Vetted>], mut seen: impl FnMut(&State, &Event, &State, &[Command])) {
+    let mut known = BTreeSet::new();
+    let mut open = vec![State::new()];
+    while let Some(state) = open.pop() {
+        if !known.insert(identity(&state)) {
+            continue;
+        }
+        let asked = state.course().map_or(Ticket(0), |course| course.asked());
+        let mut events: Vec<Event> = plans.iter().cloned().map(Event::Begin).collect();
+        events.extend([Event::TopologyChanged, Event::Abort, Event::Resume]);
+        events.extend(answers(asked));
+        for event in events {
+            let (next, commands) = step(state.clone(), event.clone());
+            seen(&state, &event, &next, &commands);
+            open.push(next);
+        }
+    }
+}
+
+fn edge(from: &State, event: &Event, to: &State, commands: &[Command]) -> Edge {
+    let commands = commands.iter().map(|command| command.name().to_string()).collect();
+    Edge { from: from.name().into(), on: event.name().into(), to: to.name().into(), commands }
+}
+
+#[test]
+fn the_machine_does_what_the_chart_says_and_nothing_else() {
+    let plans: Vec<_> = plans().into_iter().map(|(_, plan)| plan).collect();
+    let mut taken = BTreeSet::new();
+    let mut met = BTreeSet::new();
+    explore(&plans, |from, event, to, commands| {
+        met.insert((from.name(), event.name()));
+        if commands.is_empty() {
+            assert_eq!(identity(from), identity(to), "{} went on {} in silence", from.name(), event.name());
+        } else {
+            taken.insert(edge(from, event, to, commands));
+        }
+    });
+    let drawn = chart().edges();
+    let undrawn: Vec<_> = taken.difference(&drawn).collect();
+    assert!(undrawn.is_empty(), "the machine does what no row of the chart says: {undrawn:#?}");
+    let untaken: Vec<_> = drawn.difference(&taken).collect();
+    assert!(untaken.is_empty(), "no run ever took these rows of the chart: {untaken:#?}");
+    let pairs = chart().states.len() * chart().events.len();
+    assert_eq!(met.len(), pairs, "every state meets every event");
+}
+
+#[test]
+fn an_answer_to_another_question_changes_nothing() {
+    let plans: Vec<_> = plans().into_iter().map(|(_, plan)| plan).collect();
+    explore(&plans, |state, _, _, _| {
+        let Some(course) = state.course() else { return };
+        let asked = course.asked();
+        for stale in [Ticket(asked.0.wrapping_sub(1)), Ticket(asked.0.wrapping_add(1))] {
+            for event in answers(stale) {
+                let (next, commands) = step(state.clone(), event);
+                assert_eq!((identity(&next), commands), (identity(state), Vec::new()));
+                assert_eq!(next.course().map(|course| course.asked()), Some(asked));
+            }
+        }
+    });
+}
+
+#[test]
+fn a_wave_is_left_by_its_own_barriers_only() {
+    let plans: Vec<_> = plans().into_iter().map(|(_, plan)| plan).collect();
+    explore(&plans, |from, event, to, _| {
+        let (Some(old), Some(new)) = (from.course(), to.course()) else { return };
+        assert!(new.wave() >= old.wave(), "waves never run backwards");
+        let forward =
+            matches!(event, Event::Acknowledged(_) | Event::Flushed(_) | Event::SourcesMoved(_) | Event::Drained(_));
+        assert!(new.wave() == old.wave() || forward, "{} left wave {} on {}", from.name(), old.wave(), event.name());
+    });
+}
+
+#[test]
+fn no_question_is_asked_under_an_old_ticket() {
+    let plans: Vec<_> = plans().into_iter().map(|(_, plan)| plan).collect();
+    explore(&plans, |from, _, _, commands| {
+        let last = from.course().map(|course| course.asked());
+        for ticket in commands.iter().filter_map(ticket_of) {
+            assert!(last.is_none_or(|last| ticket > last), "{} asks {ticket:?} after {last:?}", from.name());
+        }
+    });
+}
+
+fn ticket_of(command: &Command) -> Option<Ticket> {
+    match command {
+        Command::Apply { ticket, .. }
+        | Command::Undo { ticket, .. }
+        | Command::Flush { ticket, .. }
+        | Command::ConfirmSources { ticket, .. }
+        | Command::Drain { ticket, .. } => Some(*ticket),
+        Command::Report(_) | Command::Replan | Command::DeferChange | Command::Decline(_) => None,
+    }
+}
+
+#[test]
+fn the_drawings_are_current() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/state-machines/change.md");
+    let drawn = std::fs::read_to_string(&page).expect("docs/state-machines/change.md is there");
+    assert!(drawn == chart().to_markdown(), "run `cargo run --example draw_state_machines`");
+}
+
+/// A driver in little: carries commands out by asking `world`, and feeds its answers back. Every event that the machine
+/// takes goes to `record` first, so that a driver after a crash can take the same way.
+async fn drive(
+    mut state: State,
+    mut events: UnboundedReceiver<Event>,
+    world: UnboundedSender<Command>,
+    record: &mut Vec<Event>,
+) -> (State, Option<Outcome>) {
+    while let Some(event) = events.recv().await {
+        record.push(event.clone());
+        let (next, commands) = step(state, event);
+        state = next;
+        for command in commands {
+            if let Command::Report(outcome) = command {
+                return (state, Some(outcome));
+            }
+            world.send(command).expect("the world outlives the driver");
+        }
+    }
+    (state, None)
+}
+
+/// The right answer to a command.
+fn obey(command: &Command, new: Half) -> Event {
+    match *command {
+        Command::Apply { ticket, .. } | Command::Undo { ticket, .. } => Event::Acknowledged(ticket),
+        Command::Flush { ticket, lanes } => Event::Flushed(flushed(ticket, lanes)),
+        Command::ConfirmSources { ticket, .. } => Event::SourcesMoved(moved(ticket, new)),
+        Command::Drain { ticket, lanes, .. } => Event::Drained(drained(ticket, lanes)),
+        Command::Report(_) | Command::Replan | Command::DeferChange | Command::Decline(_) => {
+            panic!("{} asks for no answer", command.name())
+        }
+    }
+}
+
+#[test]
+fn a_driver_waits_for_each_barrier_and_ends_with_the_last() {
+    let (tell, events) = unbounded_channel();
+    let (world, mut commands) = unbounded_channel();
+    let mut record = Vec::new();
+    let mut driver = task::spawn(drive(State::new(), events, world, &mut record));
+    tell.send(Event::Begin(plan("double"))).unwrap();
+    let mut asked = Vec::new();
+    let end = loop {
+        match driver.poll() {
+            std::task::Poll::Ready(end) => break end,
+            std::task::Poll::Pending => {}
+        }
+        let command = commands.try_recv().expect("a driver that waits has asked");
+        asked.push(command.name());
+        assert_pending!(driver.poll(), "no barrier falls by itself");
+        tell.send(obey(&command, Half::Upper)).unwrap();
+        assert!(driver.is_woken(), "an answer wakes the driver");
+    };
+    let install = ["apply"; 3];
+    let wanted = [&["apply", "flush"][..], &install[..], &["apply", "confirm-sources", "drain", "apply"][..]].concat();
+    assert_eq!((asked, end.1), (wanted, Some(Outcome::Completed)));
+}
+
+#[test]
+fn a_driver_that_crashed_anywhere_finds_its_way_by_replay() {
+    let change = plan("double");
+    let questions = 9;
+    for crash in 1..=questions {
+        let mut record = Vec::new();
+        let open = run_until(&change, crash, &mut record);
+        let replayed = record.into_iter().fold(State::new(), |state, event| step(state, event).0);
+        let (resumed, commands) = step(replayed, Event::Resume);
+        let [again] = &commands[..] else { panic!("one question is open, not {commands:?}") };
+        assert_eq!(again.name(), open.name(), "crash after question {crash}");
+        let end = tokio_test::block_on(finish(resumed, again.clone()));
+        assert_eq!(end, Some(Outcome::Completed), "crash after question {crash}");
+    }
+}
+
+/// Runs until question number `crash` is open, then drops the driver where it stands; returns that question.
+fn run_until(change: &Arc<Vetted>, crash: usize, record: &mut Vec<Event>) -> Command {
+    let (tell, events) = unbounded_channel();
+    let (world, mut commands) = unbounded_channel();
+    let mut driver = task::spawn(drive(State::new(), events, world, record));
+    tell.send(Event::Begin(change.clone())).unwrap();
+    for _ in 1..crash {
+        assert_pending!(driver.poll());
+        tell.send(obey(&commands.try_recv().unwrap(), Half::Upper)).unwrap();
+    }
+    assert_pending!(driver.poll());
+    commands.try_recv().unwrap()
+}
+
+/// Answers every question rightly from `first` on.
+async fn finish(state: State, first: Command) -> Option<Outcome> {
+    let (tell, events) = unbounded_channel();
+    let (world, mut commands) = unbounded_channel();
+    tell.send(obey(&first, Half::Upper)).unwrap();
+    let world_answers = async {
+        while let Some(command) = commands.recv().await {
+            tell.send(obey(&command, Half::Upper)).unwrap();
+        }
+    };
+    let mut record = Vec::new();
+    let (end, ()) = tokio::join!(drive(state, events, world, &mut record), world_answers);
+    end.1
+}
+
+#[test]
+fn a_topology_change_before_the_swap_calls_off_and_after_it_waits() {
+    let change = plan("double");
+    let mut ends = BTreeMap::new();
+    for moment in 1..=9 {
+        let mut record = Vec::new();
+        let open = run_until(&change, moment, &mut record);
+        let state = record.into_iter().fold(State::new(), |state, event| step(state, event).0);
+        let phase = state.name();
+        let (mut state, mut commands) = step(state, Event::TopologyChanged);
+        if commands == [Command::DeferChange] {
+            commands = vec![open];
+        }
+        while ticket_of(&commands[0]).is_some() {
+            let answer = obey(&commands[0], Half::Upper);
+            (state, commands) = step(state, answer);
+        }
+        assert_eq!(commands[1], Command::Replan, "what was put off is looked at in the end");
+        ends.insert(phase, (state.name(), commands.swap_remove(0)));
+    }
+    let back = ("called-off", Command::Report(Outcome::CalledOff(CallOff::TopologyChanged)));
+    let made = ("completed", Command::Report(Outcome::Completed));
+    let wanted = [("splitting", &back), ("flushing", &back), ("installing", &back)].into_iter();
+    let later = ["swapping", "moving", "draining", "restoring"].map(|phase| (phase, &made));
+    assert_eq!(ends, wanted.chain(later).map(|(phase, end)| (phase, end.clone())).collect());
+}
+
+#[test]
+fn a_swap_that_fails_stands_still_and_goes_on_when_resumed() {
+    let (tell, events) = unbounded_channel();
+    let (world, mut commands) = unbounded_channel();
+    let mut record = Vec::new();
+    let mut driver = task::spawn(drive(State::new(), events, world, &mut record));
+    tell.send(Event::Begin(plan("double, nothing to install"))).unwrap();
+    for _ in 0..2 {
+        assert_pending!(driver.poll());
+        tell.send(obey(&commands.try_recv().unwrap(), Half::Upper)).unwrap();
+    }
+    for _ in 0..3 {
+        assert_pending!(driver.poll(), "the swap is tried three times");
+        let ticket = ticket_of(&commands.try_recv().unwrap()).expect("the swap is a question");
+        tell.send(Event::WriteFailed { ticket, reason: "host-3[1] does not answer".into() }).unwrap();
+    }
+    let (state, outcome) = assert_ready!(driver.poll());
+    let reason = "host-3[1] does not answer".to_string();
+    assert_eq!(outcome, Some(Outcome::Failed { state: "swapping", reason }));
+    let (resumed, commands) = step(state, Event::Resume);
+    assert_eq!(resumed.name(), "swapping");
+    assert_eq!(tokio_test::block_on(finish(resumed, commands[0].clone())), Some(Outcome::Completed));
+}

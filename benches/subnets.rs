@@ -33,7 +33,7 @@ const FABRICS: [(&str, u16, JoinShape); 4] = [
     ("random-regular:16,4,2", 2, JoinShape::Line),
     ("random-regular:64,6,2", 4, JoinShape::Ring),
     ("random-regular:128,8,4", 4, JoinShape::Full),
-    ("random-regular:128,8,2", 8, JoinShape::Ring),
+    ("random-regular:128,8,2", 6, JoinShape::Ring),
 ];
 
 /// Below saturation everywhere, routers' ports included.

@@ -128,9 +128,29 @@ impl PKey {
     /// The partition that everybody is a full member of, unless an administrator says otherwise.
     pub const DEFAULT: PKey = PKey(0xFFFF);
 
+    /// The bit of full members.
+    pub const FULL: u16 = 0x8000;
+
     /// Whether holders of two keys may speak with each other: one partition, and one of them a full member.
     pub const fn matches(self, other: PKey) -> bool {
         self.0 & 0x7FFF == other.0 & 0x7FFF && (self.0 | other.0) & 0x8000 != 0
+    }
+
+    /// The key of packets from the holder of some keys to the holder of others: the first of its own, in the order of its table,
+    /// that one of the others matches.
+    pub fn shared(own: &[PKey], others: &[PKey]) -> Option<PKey> {
+        own.iter().copied().find(|key| key.is_among(others))
+    }
+
+    /// Whether one of these matches it.
+    pub fn is_among(self, others: &[PKey]) -> bool {
+        others.iter().any(|other| self.matches(*other))
+    }
+}
+
+impl fmt::Display for PKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x{:04x}", self.0)
     }
 }
 

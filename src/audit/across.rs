@@ -3,13 +3,14 @@
 //! On entry a [`Question`]: forwarding tables of each subnet, the ways between subnets, and how routers pick levels. On return
 //! [`PathAudit`]: for every ordered pair of hosts, in one subnet or in two, every LID of every port on the way, and every router
 //! that a flow may pick, whether the packet arrives at the owner; counted by the number of routers crossed, with the longest
-//! path and what is wrong. A leg within a subnet depends only on the switch that it begins at and the LID, so each is
+//! path and what is wrong. Where there are partitions, pairs that share none are counted apart and not followed, and ports of
+//! routers that enforce them discard. A leg within a subnet depends only on the switch that it begins at and the LID, so each is
 //! followed once. Lacks on purpose: deadlock (`verify::across`), lanes and service levels within a subnet ([`super::audit`]).
 
 use crate::fabric::subnets::{SubnetPort, Subnets};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, Lid, PortNum, SubnetId};
-use crate::routers::{Levels, Routes};
+use crate::ids::{Half, Lid, PKey, PortNum, SubnetId};
+use crate::routers::{Levels, Partitioning, Routes};
 use crate::tables::Lft;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -43,6 +44,8 @@ pub struct Question<'a> {
     pub levels: Levels,
     /// The hop limit that sources give.
     pub hop_limit: u8,
+    /// Who may speak with whom, where not everybody may with everybody.
+    pub partitioning: Option<&'a Partitioning>,
 }
 
 /// What was found of the paths.
@@ -52,9 +55,12 @@ pub struct PathAudit {
     pub by_crossings: Vec<CrossingPaths>,
     /// Ordered pairs between which no router leads at all.
     pub apart: u64,
+    /// Ordered pairs that share no partition, and so have no path; none where there are no partitions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parted: Option<u64>,
     /// Pairs of which a path does not arrive, and those that are apart.
     pub faulty_pairs: u64,
-    /// The first of them.
+    /// The first of them; of those that one port of a router discards with one key, one.
     pub faults: Vec<PathFault>,
 }
 
@@ -115,6 +121,15 @@ pub enum Stray {
     HopLimit,
     /// More routers are on the way than there are layers of service levels for.
     Layers,
+    /// A router's port enforces partitions, and its table has no key that matches.
+    Partition {
+        /// The router's port, with its subnet.
+        port: String,
+        /// The key of the packets, as their sender has it.
+        p_key: PKey,
+        /// Whether it is discarded coming in by that port, or else going out by it.
+        inbound: bool,
+    },
 }
 
 impl fmt::Display for Stray {
@@ -126,12 +141,16 @@ impl fmt::Display for Stray {
             Stray::Wrong { port, lid } => write!(f, "LID {lid} leads to {port}, which does not own it"),
             Stray::HopLimit => f.write_str("the hop limit is below what its routers take"),
             Stray::Layers => f.write_str("its routers are more than there are layers of service levels for"),
+            Stray::Partition { port, p_key, inbound } => {
+                let way = if *inbound { "in" } else { "out" };
+                write!(f, "{port} does not let P_Key {p_key} {way}: it is no full member of that partition")
+            }
         }
     }
 }
 
 impl PathAudit {
-    /// Ordered pairs of hosts.
+    /// Ordered pairs of hosts, but for those that share no partition.
     pub fn pairs(&self) -> u64 {
         self.apart + self.by_crossings.iter().map(|found| found.pairs).sum::<u64>()
     }
@@ -147,19 +166,23 @@ impl PathAudit {
 /// Panics where there are not as many routings as subnets.
 pub fn check_paths(question: &Question<'_>) -> PathAudit {
     assert_eq!(question.routings.len(), question.subnets.len(), "a routing for each subnet");
-    let mut survey =
-        Survey { question, legs: BTreeMap::new(), found: BTreeMap::new(), apart: 0, faulty: 0, faults: Vec::new() };
+    let (legs, found, faults) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+    let mut survey = Survey { question, legs, found, apart: 0, parted: 0, faulty: 0, faults };
     let hosts: Vec<SubnetPort> = question.subnets.subnets().flat_map(|(subnet, _)| question.hosts(subnet)).collect();
     for &destination in &hosts {
-        // What lies behind a router is the same for all who come by it.
+        // What lies behind a router is the same for all who come by it with one key.
         let mut behind = BTreeMap::new();
         for &source in hosts.iter().filter(|&&source| source != destination) {
-            survey.pair(source, destination, &mut behind);
+            match question.p_key(source, destination) {
+                Some(p_key) => survey.pair((source, p_key), destination, &mut behind),
+                None => survey.parted += 1,
+            }
         }
     }
     PathAudit {
         by_crossings: survey.found.into_values().collect(),
         apart: survey.apart,
+        parted: question.partitioning.map(|_| survey.parted),
         faulty_pairs: survey.faulty,
         faults: survey.faults,
     }
@@ -179,6 +202,19 @@ impl Question<'_> {
     fn lids(&self, at: SubnetPort) -> Vec<Lid> {
         let SubnetRouting { fabric, halves, .. } = &self.routings[at.subnet.index()];
         halves.iter().flat_map(|&half| fabric.half_lids(at.port, half)).collect()
+    }
+
+    /// The key of packets from a host to another; none where they share no partition.
+    fn p_key(&self, from: SubnetPort, to: SubnetPort) -> Option<PKey> {
+        self.partitioning.map_or(Some(PKey::DEFAULT), |own| own.keys.shared(from, to))
+    }
+
+    /// Why a router's port discards a key.
+    fn discards(&self, at: SubnetPort, p_key: PKey, inbound: bool) -> Option<Stray> {
+        let own = self.partitioning?;
+        let admitted = if inbound { own.admits_in(at, p_key) } else { own.admits_out(at, p_key) };
+        let port = || self.subnets.describe_port(at);
+        (!admitted).then(|| Stray::Partition { port: port(), p_key, inbound })
     }
 
     /// `subnet:name`.
@@ -215,6 +251,11 @@ impl Paths {
         Paths { count, lost: count, longest: 0, why: Some(why) }
     }
 
+    /// All of them lost, if there is a reason.
+    fn unless(self, why: Option<Stray>) -> Paths {
+        why.map_or_else(|| self.clone(), |why| Paths::lost(self.count, why))
+    }
+
     fn add(&mut self, other: Paths) {
         self.count += other.count;
         self.lost += other.lost;
@@ -229,12 +270,16 @@ struct Survey<'a> {
     legs: BTreeMap<(SubnetId, Lid), Vec<Option<Fate>>>,
     found: BTreeMap<u8, CrossingPaths>,
     apart: u64,
+    parted: u64,
     faulty: u64,
     faults: Vec<PathFault>,
 }
 
+/// By router and key: the paths on from there to a destination.
+type Behind = BTreeMap<(usize, PKey), Paths>;
+
 impl Survey<'_> {
-    fn pair(&mut self, source: SubnetPort, destination: SubnetPort, behind: &mut BTreeMap<usize, Paths>) {
+    fn pair(&mut self, (source, p_key): (SubnetPort, PKey), destination: SubnetPort, behind: &mut Behind) {
         let question = self.question;
         let Some(crossings) = question.routes.crossings(source.subnet, destination.subnet) else {
             self.apart += 1;
@@ -246,12 +291,10 @@ impl Survey<'_> {
         let targets = if source.subnet == destination.subnet { &within[..] } else { first };
         let mut all = Paths::default();
         for &target in targets {
-            let rest = self.behind(target, destination, behind);
+            let rest = self.behind((target, p_key), destination, behind);
             all.add(self.leg(source, target, &rest));
         }
-        if let Some(why) = question.forbids(crossings) {
-            all = Paths::lost(all.count, why);
-        }
+        all = all.unless(question.forbids(crossings));
         let found = self.found.entry(crossings).or_insert(CrossingPaths { crossings, ..CrossingPaths::default() });
         found.pairs += 1;
         found.paths += all.count;
@@ -264,29 +307,37 @@ impl Survey<'_> {
 
     fn fault(&mut self, source: SubnetPort, destination: SubnetPort, why: Stray) {
         self.faulty += 1;
-        if self.faults.len() < SHOWN {
+        // One port with one key missing is at fault for many pairs: the first shows it.
+        let told = matches!(why, Stray::Partition { .. }) && self.faults.iter().any(|fault| fault.why == why);
+        if !told && self.faults.len() < SHOWN {
             let [source, destination] = [source, destination].map(|at| self.question.subnets.describe_port(at));
             self.faults.push(PathFault { source, destination, why });
         }
     }
 
     /// The paths on from a port that a leg ends at: one where it is the destination; else those of its router.
-    fn behind(&mut self, at: SubnetPort, destination: SubnetPort, known: &mut BTreeMap<usize, Paths>) -> Paths {
+    fn behind(&mut self, (at, p_key): (SubnetPort, PKey), destination: SubnetPort, known: &mut Behind) -> Paths {
         if at == destination {
             return Paths::one();
         }
         let Some(router) = self.question.subnets.router_of(at) else { return Paths::lost(1, Stray::NoRouter) };
-        if let Some(paths) = known.get(&router) {
+        self.through((router, p_key), destination, known).unless(self.question.discards(at, p_key, true))
+    }
+
+    /// The paths on from a router that has let a packet in.
+    fn through(&mut self, (router, p_key): (usize, PKey), destination: SubnetPort, known: &mut Behind) -> Paths {
+        if let Some(paths) = known.get(&(router, p_key)) {
             return paths.clone();
         }
         let mut all = Paths::default();
         // Each way on is a crossing nearer, so this ends.
         for onward in self.question.routes.onward(router, destination.subnet) {
             let target = onward.to.unwrap_or(destination);
-            let rest = self.behind(target, destination, known);
-            all.add(self.leg(onward.out, target, &rest));
+            let rest = self.behind((target, p_key), destination, known);
+            let leg = self.leg(onward.out, target, &rest);
+            all.add(leg.unless(self.question.discards(onward.out, p_key, false)));
         }
-        known.insert(router, all.clone());
+        known.insert((router, p_key), all.clone());
         all
     }
 

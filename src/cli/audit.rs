@@ -11,7 +11,7 @@ use crate::fabric::difference::{Union, union};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Lid, Lmc};
 use crate::report::{self, AuditReport};
-use crate::routers::LevelsRule;
+use crate::routers::{LevelsRule, PartEnforce};
 use crate::tables::dump::{Lfts, PathSls, SlToVlDump, read_fdbs, read_lfts, read_path_sls, read_sl_to_vl};
 use anyhow::anyhow;
 use std::path::{Path, PathBuf};
@@ -92,6 +92,10 @@ pub(super) struct Several {
     /// The hop limit that sources give.
     #[arg(long, value_name = "COUNT", default_value_t = 64, requires = "engine")]
     pub(super) hop_limit: u8,
+    /// Which way ports of routers look at partitions: both, in, out or off [default: both where the list names partitions, else
+    /// off].
+    #[arg(long, value_name = "WAY", requires = "engine")]
+    pub(super) part_enforce: Option<PartEnforce>,
 }
 
 /// What runs after an update.

@@ -6,7 +6,7 @@ use crate::audit::Verdict;
 use crate::audit::across::PathAudit;
 use crate::fabric::subnets::Subnets;
 use crate::ids::GidPrefix;
-use crate::routers::{Levels, LevelsRule};
+use crate::routers::{Levels, LevelsRule, PartEnforce};
 use crate::verify::across::{AcrossRefusal, AcrossStatistics};
 use serde::Serialize;
 
@@ -31,6 +31,9 @@ pub struct SubnetsAudit {
     pub data_vls: u8,
     /// LIDs of each half that are followed.
     pub halves: usize,
+    /// Which way ports of routers look at partitions, where there are some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part_enforce: Option<PartEnforce>,
     /// What became of the paths.
     pub paths: PathAudit,
     /// What the proof covers, where there is one.
@@ -77,10 +80,17 @@ impl SubnetsAudit {
             layers: levels.layers(),
             data_vls,
             halves,
+            part_enforce: None,
             paths,
             proof: proof.as_ref().ok().copied(),
             refusal: proof.err(),
         }
+    }
+
+    /// The same, with partitions that ports of routers look at in this way.
+    #[must_use]
+    pub fn with_partitions(self, part_enforce: Option<PartEnforce>) -> SubnetsAudit {
+        SubnetsAudit { part_enforce, ..self }
     }
 
     /// Whether nothing was found.
@@ -102,6 +112,7 @@ pub fn subnets_audit(report: &SubnetsAudit) -> String {
     line(&mut text, format_args!("routers  {routers}"));
     line(&mut text, format_args!("routed   {engine} on {data_vls} data VLs; LIDs of {each} are followed\n"));
     paths(&mut text, &report.paths);
+    parted(&mut text, report);
     match report.router_sl {
         LevelsRule::Keep => line(&mut text, format_args!("levels   kept at routers")),
         LevelsRule::Raise => {
@@ -134,6 +145,22 @@ fn paths(text: &mut String, found: &PathAudit) {
     for fault in &found.faults {
         line(text, format_args!("         {} → {}: {}", fault.source, fault.destination, fault.why));
     }
+}
+
+/// What partitions have to do with it.
+fn parted(text: &mut String, report: &SubnetsAudit) {
+    let Some((enforced, pairs)) = report.part_enforce.zip(report.paths.parted) else { return };
+    let looks = match enforced {
+        PartEnforce::Both => "look at what comes in and goes out",
+        PartEnforce::In => "look at what comes in",
+        PartEnforce::Out => "look at what goes out",
+        PartEnforce::Off => "do not look at them",
+    };
+    let pairs = count(pairs);
+    line(
+        text,
+        format_args!("P_Keys   {pairs} ordered pairs share no partition, and have no path; ports of routers {looks}"),
+    );
 }
 
 fn proof(text: &mut String, report: &SubnetsAudit) {

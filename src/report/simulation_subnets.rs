@@ -3,7 +3,7 @@
 use super::quantity::{count, duration, percent, root_pair};
 use super::run;
 use super::screen::{line, number, show, some, table};
-use crate::routers::LevelsRule;
+use crate::routers::{LevelsRule, PartEnforce};
 use crate::scenario::{AcrossReport, ChangeIn, RelationReport};
 use comfy_table::Cell;
 
@@ -48,6 +48,20 @@ fn headline(text: &mut String, report: &AcrossReport) {
         LevelsRule::Keep => "service levels kept".to_string(),
     };
     line(text, format_args!("routing  {}; {} data VLs; {levels}", report.engine, settings.data_vls));
+    if let Some(enforce) = settings.part_enforce {
+        let looks = match enforce {
+            PartEnforce::Both => "what comes in and what goes out",
+            PartEnforce::In => "what comes in",
+            PartEnforce::Out => "what goes out",
+            PartEnforce::Off => "nothing",
+        };
+        line(
+            text,
+            format_args!(
+                "P_Keys   hosts send to those that they share a partition with; ports of routers look at {looks}"
+            ),
+        );
+    }
     let (load, cross) = (percent(settings.load), percent(settings.cross));
     line(
         text,
@@ -134,6 +148,11 @@ fn packets(text: &mut String, report: &AcrossReport) {
 
 /// Packets that could not even be sent.
 fn unsendable(text: &mut String, report: &AcrossReport) {
+    for relation in &report.relations {
+        let Some(number) = relation.parted.filter(|&number| number > 0) else { continue };
+        let (from, to, number) = (&relation.from, &relation.to, count(number));
+        line(text, format_args!("{from} → {to}: {number} packets were not sent, since their ends share no partition"));
+    }
     for relation in report.relations.iter().filter(|relation| relation.unsendable > 0) {
         let (from, to, number) = (&relation.from, &relation.to, count(relation.unsendable));
         line(text, format_args!("{from} → {to}: no router leads there; {number} packets were not sent"));

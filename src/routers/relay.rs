@@ -38,7 +38,7 @@ pub struct Enforcement {
 
 impl Enforcement {
     fn admits(keys: Option<&Vec<PKey>>, key: PKey) -> bool {
-        keys.is_none_or(|keys| keys.iter().any(|own| own.matches(key)))
+        keys.is_none_or(|keys| key.is_among(keys))
     }
 }
 

@@ -187,6 +187,9 @@ impl Sim {
     }
 
     fn send_of_message(&mut self, rank: u32, message: &Message) {
+        if self.is_parted(rank, message.destination) {
+            return;
+        }
         let turn = match self.config.dispersal.spray {
             Spray::Message => message.turn,
             Spray::Packet => self.next_turn(rank, message.destination),

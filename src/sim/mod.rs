@@ -30,6 +30,7 @@ mod mad;
 mod order;
 mod outside;
 mod packet;
+mod partners;
 mod path;
 mod performance;
 mod port;

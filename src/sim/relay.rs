@@ -13,6 +13,7 @@
 use super::dispersal::{PathChoice, flow};
 use super::ledger::Period;
 use super::packet::{CROSSES, NIL, RELAYED};
+use super::partners::Partners;
 use super::source::{Header, Source, below, check_ranks};
 use super::spaces::Spaces;
 use super::state::DISCARD;
@@ -21,7 +22,7 @@ use super::{PacketCounts, Sim, SimConfig, SimError, Sources, Traffic, Ways, chec
 use crate::fabric::subnets::{Joined, SubnetPort, Subnets};
 use crate::fabric::{NodeKind, PortId};
 use crate::ids::{GidPrefix, Guid, Half, PKey, SubnetId};
-use crate::routers::{Arrival, Discard, Enforcement, Forwarded, Grh, Levels, Routes, mixed, relay};
+use crate::routers::{Arrival, Discard, Enforcement, Forwarded, Grh, Levels, Partitioning, Routes, mixed, relay};
 use std::collections::BTreeMap;
 
 /// What a simulation of several subnets is told besides.
@@ -41,8 +42,8 @@ pub struct Joining {
     pub hop_limit: u8,
     /// Partitions that ports of routers enforce; the others enforce none.
     pub enforcement: BTreeMap<SubnetPort, Enforcement>,
-    /// Partitions of hosts; the others are in [`PKey::DEFAULT`].
-    pub partitions: BTreeMap<SubnetPort, PKey>,
+    /// P_Key tables of hosts; the others have [`PKey::DEFAULT`] alone. Hosts that share no partition send each other nothing.
+    pub partitions: BTreeMap<SubnetPort, Vec<PKey>>,
 }
 
 impl Joining {
@@ -51,6 +52,19 @@ impl Joining {
         let routes = Routes::all(&subnets);
         let (enforcement, partitions) = (BTreeMap::new(), BTreeMap::new());
         Joining { subnets, routes, levels, managers, cross: 0.1, hop_limit: 64, enforcement, partitions }
+    }
+
+    /// The same with the partitions of hosts, and what ports of routers enforce of them.
+    #[must_use]
+    pub fn partitioned(mut self, partitioning: &Partitioning) -> Joining {
+        let hosts = self.subnets.subnets().flat_map(|(subnet, _)| {
+            let ports = self.subnets.hosts(subnet);
+            ports.map(move |port| SubnetPort { subnet, port })
+        });
+        self.partitions = hosts.map(|at| (at, partitioning.keys.keys(at).to_vec())).collect();
+        let ports = self.subnets.routers().iter().flat_map(|router| &router.ports);
+        self.enforcement = ports.map(|&at| (at, partitioning.enforcement(at))).collect();
+        self
     }
 }
 
@@ -63,6 +77,8 @@ pub struct Relation {
     pub counts: PacketCounts,
     /// Packets that were not even sent, since no router leads there.
     pub unsendable: u64,
+    /// Packets that were not sent, since their ends share no partition.
+    pub parted: u64,
     /// By period of the run: latency and volume.
     pub periods: Vec<Period>,
 }
@@ -107,8 +123,8 @@ pub(super) struct Relays {
     joined: Joined,
     /// By rank of end port: what its GID is made of.
     gids: Vec<(GidPrefix, Guid)>,
-    /// By rank of end port: its partition.
-    p_keys: Vec<PKey>,
+    /// Who may speak with whom; none where everybody may with everybody.
+    partners: Option<Partners>,
     /// By rank of end port: as a router's.
     legs: Vec<Leg>,
     /// By router: its ports.
@@ -142,15 +158,17 @@ impl Relays {
             .iter()
             .map(|source| (subnets.subnet(at(source).subnet).prefix, joined.fabric.port_guid(PortId(source.port))));
         let gids: Vec<(GidPrefix, Guid)> = gids.collect();
-        let p_key = |source| joining.partitions.get(&at(source)).copied().unwrap_or_default();
-        let p_keys = sources.list.iter().map(p_key).collect();
         let mut hosts = vec![Vec::new(); subnets.len()];
         let kind = |source: &Source| joined.fabric.node(joined.fabric.port(PortId(source.port)).node).kind;
         for source in sources.list.iter().filter(|source| kind(source) == NodeKind::Ca) {
             hosts[at(source).subnet.index()].push(source.rank);
         }
-        let relation =
-            || Relation { counts: PacketCounts::default(), unsendable: 0, periods: vec![Period::new(0, Vec::new())] };
+        let place = |rank: u32| at(&sources.list[rank as usize]);
+        let partners = Partners::of(&joining.partitions, &hosts, sources.list.len(), place);
+        let relation = || {
+            let (counts, periods) = (PacketCounts::default(), vec![Period::new(0, Vec::new())]);
+            Relation { counts, unsendable: 0, parted: 0, periods }
+        };
         Relays {
             relations: (0..subnets.len() * subnets.len()).map(|_| relation()).collect(),
             everybody: hosts.iter().flatten().copied().collect(),
@@ -161,11 +179,16 @@ impl Relays {
             joining,
             joined,
             gids,
-            p_keys,
+            partners,
             ports,
             router,
             hosts,
         }
+    }
+
+    /// The key of packets between two hosts.
+    fn p_key(&self, rank: u32, destination: u32) -> Option<PKey> {
+        self.partners.as_ref().map_or(Some(PKey::DEFAULT), |partners| partners.key(rank, destination))
     }
 
     fn enforcement(&self, at: SubnetPort) -> &Enforcement {
@@ -316,9 +339,13 @@ impl Sim {
             }
             _ => {}
         }
+        let crosses = chance(relays.joining.cross, &mut source.random);
+        if let Some(partners) = &relays.partners {
+            return partners.draw(source, crosses);
+        }
         let own = self.sources.spaces.at(source.port);
         let others = relays.everybody.len() - relays.hosts[own].len();
-        let crosses = chance(relays.joining.cross, &mut source.random) && others > 0;
+        let crosses = crosses && others > 0;
         let count = if crosses { others } else { relays.hosts[own].len().saturating_sub(1) };
         if count == 0 {
             return rank;
@@ -335,6 +362,18 @@ impl Sim {
     #[inline]
     pub(super) fn crosses(&self, rank: u32, destination: u32) -> bool {
         self.relays.is_some() && self.sources.subnet_of(rank) != self.sources.subnet_of(destination)
+    }
+
+    /// Whether two hosts share no partition; if so, a packet that was to be sent is counted.
+    #[inline]
+    pub(super) fn is_parted(&mut self, rank: u32, destination: u32) -> bool {
+        let Some(relays) = self.relays.as_mut().filter(|relays| relays.partners.is_some()) else { return false };
+        let parted = relays.p_key(rank, destination).is_none();
+        if parted {
+            let [from, to] = [rank, destination].map(|end| self.sources.subnet_of(end));
+            relays.relation(from, to).parted += 1;
+        }
+        parted
     }
 
     /// Sends a packet to a host of another subnet: to a router that leads there. Its flow label is that of its ends, or
@@ -374,7 +413,7 @@ impl Sim {
             destination_prefix: sink.0,
             destination_guid: sink.1,
         };
-        let p_key = relays.p_keys[rank as usize];
+        let Some(p_key) = relays.p_key(rank, destination) else { return };
         let (born, came_by, came_on, epoch) = (self.now, NIL, 0, 0);
         // The header must be there before the packet is offered; the slab says beforehand where it will lie.
         let id = self.packets.next_index();

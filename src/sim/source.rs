@@ -540,6 +540,9 @@ impl Sim {
 
     /// Sends a packet, a message by itself, from one end port to another on the half that its source is on.
     fn send(&mut self, rank: u32, destination: u32, bytes: u16) {
+        if self.is_parted(rank, destination) {
+            return;
+        }
         let half = self.sources.list[rank as usize].half;
         let turn = self.next_turn(rank, destination);
         if self.crosses(rank, destination) {

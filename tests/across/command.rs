@@ -65,6 +65,50 @@ fn what_cannot_be_audited_is_refused() {
     );
 }
 
+const PARTED: &str = "fixtures/subnets/partitions.subnets.yaml";
+const FORGOTTEN: &str = "fixtures/subnets/forgotten-router.subnets.yaml";
+
+/// Two blue groups of 14 hosts, and one router of two that is not blue in one subnet: a half of the ways between the groups.
+#[test]
+fn a_router_that_was_forgotten_in_a_partition_is_named() {
+    let base = ["--engine", "up-down"];
+    let parted = "P_Keys   1 456 ordered pairs share no partition, and have no path; ports of routers look at";
+    let comes_in = "subnet-1:router-2[2] does not let P_Key 0x8020 in: it is no full member of that partition";
+    let goes_out = "subnet-1:router-2[2] does not let P_Key 0x8020 out: it is no full member of that partition";
+    says(
+        &[&[PARTED], &base[..]].concat(),
+        0,
+        &["paths    all arrive: 2 576 ordered pairs", parted, "what comes in and goes out"],
+    );
+    says(&[&[FORGOTTEN], &base[..]].concat(), 1, &["LOST: of 392 pairs of 2 576", comes_in, goes_out, "UNSAFE"]);
+    for (way, pairs, told) in [("in", "196", comes_in), ("out", "196", goes_out)] {
+        let lost = format!("LOST: of {pairs} pairs of 2 576");
+        says(&[&[FORGOTTEN], &base[..], &["--part-enforce", way]].concat(), 1, &[&lost, told]);
+    }
+    says(&[&[FORGOTTEN], &base[..], &["--part-enforce", "off"]].concat(), 0, &[parted, "do not look at them", "safe"]);
+    let (_, text) = audit(&[&[FORGOTTEN], &base[..], &["--json"]].concat());
+    let object: Value = serde_json::from_str(&text).expect("JSON");
+    let faults = object["paths"]["faults"].as_array().expect("faults");
+    assert_eq!(
+        (faults.len(), &faults[0]["why"]["kind"]),
+        (2, &"partition".into()),
+        "one for each way, not for each pair"
+    );
+    assert_eq!((&object["paths"]["parted"], &object["part_enforce"]), (&1456.into(), &"both".into()));
+}
+
+#[test]
+fn without_partitions_nothing_is_told_of_them() {
+    let two = "fixtures/subnets/two-subnets.subnets.yaml";
+    let (_, text) = audit(&[two, "--engine", "up-down"]);
+    assert!(!text.contains("P_Keys"), "{text}");
+    let (_, json) = audit(&[two, "--engine", "up-down", "--json"]);
+    assert!(!json.contains("parted") && !json.contains("part_enforce"), "{json}");
+    says(&[two, "--engine", "up-down", "--part-enforce", "both"], 0, &["P_Keys   0 ordered pairs share no partition"]);
+    says(&[two, "--part-enforce", "both"], 2, &["--engine"]);
+    says(&[two, "--engine", "up-down", "--part-enforce", "on"], 2, &["`on` is no way to enforce partitions"]);
+}
+
 #[test]
 fn several_subnets_are_routed_into_folders_of_their_names() {
     let desk = tempfile::tempdir().expect("a folder");

@@ -19,6 +19,7 @@ mod lids;
 mod loses_the_root;
 mod opensm;
 mod opensm_agrees;
+mod partitions;
 mod picture;
 #[path = "../../examples/process/programs.rs"]
 mod programs;

@@ -89,6 +89,32 @@ fn a_drawing_has_a_cluster_a_subnet_and_each_router_once() {
 }
 
 #[test]
+fn partitions_are_shown_and_carried_along() {
+    let list = "fixtures/subnets/forgotten-router.subnets.yaml";
+    let shown = done(&["fabric", "show", list]);
+    let lines: Vec<&str> = shown.lines().filter_map(|line| line.trim().strip_prefix("partition ")).collect();
+    assert_eq!(lines.len(), 8, "{shown}");
+    let blue = ["2 of routers", "1 of routers"]
+        .map(|routers| format!("Blue 0x0020: 14 ports of hosts and {routers} are full members, 0 and 0 limited ones"));
+    assert_eq!([lines[2], lines[6]], [&blue[0], &blue[1]]);
+    let json: Value = serde_json::from_str(&done(&["fabric", "show", list, "--json"])).expect("JSON");
+    let storage = &json["subnets"][1]["partitions"][3];
+    assert_eq!(
+        (&storage["name"], &storage["key"], &storage["limited_hosts"]),
+        (&"Storage".into(), &0x30.into(), &28.into())
+    );
+    assert!(!done(&["fabric", "show", TWO, "--json"]).contains("partitions"), "where there are none nothing is told");
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = folder.path().join("copy.subnets.yaml");
+    done(&["fabric", "convert", list, "--to", "json", "-o", text(&copy)]);
+    assert_eq!(done(&["fabric", "show", text(&copy)]), shown);
+    let files = ["copy.subnet-1.partitions.conf", "forgotten-router.subnet-1.partitions.conf"];
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/subnets");
+    let [written, read] = [folder.path().join(files[0]), here.join(files[1])].map(std::fs::read);
+    assert_eq!(written.expect("written"), read.expect("bundled"), "comments and all");
+}
+
+#[test]
 fn an_audit_of_a_list_asks_for_an_engine() {
     for arguments in [&["audit", TWO][..], &["audit", TWO, "--fdbs", "fixtures/dumps/ring-3.fdbs"]] {
         let (code, told) = refused(arguments);

@@ -6,6 +6,7 @@ mod command;
 mod generated;
 mod joins;
 mod lists;
+mod partitions;
 
 use reconfig::fabric::generate::{JoinShape, Joining, Options, joined};
 use reconfig::fabric::subnets::Subnets;

@@ -2,6 +2,7 @@
 
 mod command;
 mod options;
+mod partitions;
 mod random;
 mod relay;
 mod roots;

@@ -124,13 +124,24 @@ fn leg(subnets: &Subnets, router: usize, subnet: u16) -> SubnetPort {
 const PARTITION: PKey = PKey(0x8123);
 const OTHER: PKey = PKey(0x8124);
 
-/// The first host of all in `own`; one port of a router looks, into or out of the router.
+/// The first host of all has `own`, the others are full members of its partition; one port of a router looks, into or out of the
+/// router.
 fn partitioned(own: Option<PKey>, router: usize, subnet: u16, enforced: Enforcement) -> Sim {
     let subnets = line(3);
     let mut joining = joining(&subnets);
     joining.enforcement.insert(leg(&subnets, router, subnet), enforced);
-    joining.partitions.extend(own.map(|own| (host(&subnets, SubnetId(0)), own)));
+    if let Some(own) = own {
+        joining.partitions = everybody(&subnets, &[PKey(own.0 | PKey::FULL)]);
+        joining.partitions.insert(host(&subnets, SubnetId(0)), vec![own]);
+    }
     one_by_one(joining)
+}
+
+/// The same table for all hosts.
+fn everybody(subnets: &Subnets, table: &[PKey]) -> BTreeMap<SubnetPort, Vec<PKey>> {
+    let all =
+        subnets.subnets().flat_map(|(subnet, _)| subnets.hosts(subnet).map(move |port| SubnetPort { subnet, port }));
+    all.map(|at| (at, table.to_vec())).collect()
 }
 
 fn inbound(keys: &[PKey]) -> Enforcement {
@@ -165,6 +176,48 @@ fn partitions_are_looked_at_going_in_and_going_out() {
     for (own, router, subnet, enforced, delivered) in cases {
         println!("{own:?} at router {router}, subnet {subnet}: {enforced:?}");
         assert_fates(&partitioned(own, router, subnet, enforced), &delivered, Discard::Partition);
+    }
+}
+
+/// Packets to hosts with which their source shares no partition are not sent, and counted; within its subnet too.
+#[test]
+fn nobody_sends_to_whom_no_partition_is_shared_with() {
+    let subnets = line(3);
+    let (full, limited) = (PARTITION, PKey(PARTITION.0 & !PKey::FULL));
+    for (own, others, sent) in [
+        (full, full, true),
+        (full, limited, true),
+        (limited, full, true),
+        (limited, limited, false),
+        (OTHER, full, false),
+    ] {
+        let mut joining = joining(&subnets);
+        joining.partitions = everybody(&subnets, &[others]);
+        joining.partitions.insert(host(&subnets, SubnetId(0)), vec![own]);
+        let sim = one_by_one(joining);
+        for to in 0..3 {
+            let found = sim.relations().find(|(from, at, _)| (from.0, at.0) == (0, to)).expect("a relation").2;
+            let expected = if sent { (4, 4, 0) } else { (0, 0, 4) };
+            assert_eq!(
+                (found.counts.injected, found.counts.delivered, found.parted),
+                expected,
+                "{own} to {others} in {to}"
+            );
+            assert_eq!(found.unsendable, 0);
+        }
+    }
+}
+
+/// Of several partitions that two hosts share, packets are of the first in the sender's table.
+#[test]
+fn packets_are_of_the_first_partition_that_both_hold() {
+    let subnets = line(3);
+    for (own, passes) in [([OTHER, PARTITION], false), ([PARTITION, OTHER], true), ([PKey(0x0123), OTHER], true)] {
+        let mut joining = joining(&subnets);
+        joining.partitions = everybody(&subnets, &[OTHER, PARTITION]);
+        joining.partitions.insert(host(&subnets, SubnetId(0)), own.to_vec());
+        joining.enforcement.insert(leg(&subnets, 0, 0), inbound(&[PARTITION]));
+        assert_fates(&one_by_one(joining), &[true, passes, passes], Discard::Partition);
     }
 }
 

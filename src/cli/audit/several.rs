@@ -5,10 +5,11 @@ use super::super::{choice, output};
 use super::{Arguments, Common};
 use crate::audit::across::{Question, SubnetRouting, check_paths};
 use crate::change::{self, LmcWish, RouteInput, Routed};
+use crate::fabric::subnets::partitions::KeyTables;
 use crate::fabric::subnets::{Subnet, Subnets};
 use crate::ids::Lmc;
 use crate::report::{self, SubnetsAudit};
-use crate::routers::{Levels, Routes};
+use crate::routers::{Levels, PartEnforce, Partitioning, Routes};
 use crate::routing::Parameters;
 use crate::verify::Scope;
 use crate::verify::across::{AcrossRefusal, Part, Whole, prove_across};
@@ -57,12 +58,28 @@ fn judge(arguments: &Arguments, engine: &str, subnets: &Subnets, routed: &[Route
         halves: scope.halves.clone(),
     });
     let routings = routings.collect();
-    let paths = check_paths(&Question { subnets, routings, routes: &routes, levels, hop_limit: several.hop_limit });
+    let partitioning = partitioning(several.part_enforce, subnets)?;
+    let (hop_limit, partitions) = (several.hop_limit, partitioning.as_ref());
+    let paths =
+        check_paths(&Question { subnets, routings, routes: &routes, levels, hop_limit, partitioning: partitions });
     let parts = own().map(|(Routed { fabric, tables, .. }, scope)| Part::Steady { fabric, tables, scope });
     let whole = Whole { subnets, parts: parts.collect(), routes: vec![&routes], levels };
     let proof = prove_across(&whole).map(|proof| proof.statistics());
     let halves = scopes.iter().map(|scope| scope.halves.len()).min().unwrap_or(1);
-    Ok(SubnetsAudit::of(subnets, (engine.to_string(), data_vls, halves), levels, paths, proof))
+    let enforced = partitioning.map(|own| own.enforce);
+    Ok(SubnetsAudit::of(subnets, (engine.to_string(), data_vls, halves), levels, paths, proof)
+        .with_partitions(enforced))
+}
+
+/// Who may speak with whom, where the list or the command line speaks of partitions; managers run where the captures were made.
+fn partitioning(asked: Option<PartEnforce>, subnets: &Subnets) -> Result<Option<Partitioning>, Failure> {
+    if asked.is_none() && !subnets.has_partitions() {
+        return Ok(None);
+    }
+    let manager = |(_, subnet): (_, &Subnet)| change::manager_port(&subnet.fabric, &subnet.fabric, None).map(Some);
+    let managers: Result<Vec<_>, _> = subnets.subnets().map(manager).collect();
+    let keys = KeyTables::of(subnets, &managers.map_err(Failure::input)?);
+    Ok(Some(Partitioning { keys, enforce: asked.unwrap_or(PartEnforce::Both) }))
 }
 
 /// There are routers, and each subnet's routing leaves every path open to everybody.

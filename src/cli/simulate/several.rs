@@ -10,7 +10,7 @@ use crate::fabric::Fabric;
 use crate::fabric::subnets::Subnets;
 use crate::ids::SubnetId;
 use crate::report;
-use crate::routers::LevelsRule;
+use crate::routers::{LevelsRule, PartEnforce};
 use crate::scenario::{AcrossChange, AcrossError, AcrossScenario, Element, Scenario, run_across};
 use anyhow::anyhow;
 use clap::Args;
@@ -31,6 +31,10 @@ pub(super) struct SubnetsArguments {
     /// The hop limit that sources give [default: 64]
     #[arg(long, value_name = "COUNT")]
     hop_limit: Option<u8>,
+    /// Which way ports of routers look at partitions: both, in, out or off [default: both where the list names partitions, else
+    /// off]
+    #[arg(long, value_name = "WAY")]
+    part_enforce: Option<PartEnforce>,
 }
 
 impl SubnetsArguments {
@@ -41,6 +45,7 @@ impl SubnetsArguments {
             (self.cross.is_some(), "--cross"),
             (self.router_sl.is_some(), "--router-sl"),
             (self.hop_limit.is_some(), "--hop-limit"),
+            (self.part_enforce.is_some(), "--part-enforce"),
         ];
         given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
     }
@@ -71,6 +76,7 @@ pub(super) fn run(asked: Asked<'_>, common: Common) -> Result<Answer, Failure> {
     scenario.rule = own.router_sl.unwrap_or(scenario.rule);
     scenario.cross = own.cross.unwrap_or(scenario.cross);
     scenario.hop_limit = own.hop_limit.unwrap_or(scenario.hop_limit);
+    scenario.part_enforce = own.part_enforce;
     let engines = asked.engine.engines()?;
     let report = run_across(&scenario, engines, &mut Progress::new("subnets")).map_err(refused)?;
     if common.json {

@@ -1,15 +1,16 @@
 //! List files: which captures are the subnets of one fabric (`NAME.subnets.yaml`; docs/SUBNETS.md shows one).
 //!
 //! Reading takes the list's text and a function that gives the bytes of a file that it names, and returns [`Subnets`],
-//! or a [`ReadError`] that shows file, line, column and what was expected: of the list, or of the capture at fault.
+//! or a [`ReadError`] that shows file, line, column and what was expected: of the list, of the capture at fault, or of the partitions.
 //! Writing gives every file's name and text; `read ∘ write` is the identity on what the captures' format bears
 //! (`format`). Names of captures are relative to the list. Unknown keys are refused.
 //! Lacks on purpose: files (callers own them).
 
+use super::partitions::Partitions;
 use super::{JoinError, Subnet, SubnetPort, Subnets};
-use crate::fabric::NodeKind;
 use crate::fabric::format::{self, Format, ReadError, Source, Span, WriteError};
-use crate::ids::{GidPrefix, Guid};
+use crate::fabric::{Fabric, NodeKind};
+use crate::ids::{GidPrefix, Guid, SubnetId};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,13 +32,16 @@ struct List {
 
 /// A subnet as the file tells it.
 #[derive(Deserialize, Serialize)]
-#[serde(deny_unknown_fields, expecting = "a subnet: `name:`, `fabric:`, perhaps `prefix:`")]
+#[serde(deny_unknown_fields, expecting = "a subnet: `name:`, `fabric:`, perhaps `prefix:` and `partitions:`")]
 struct Entry {
     name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     prefix: Option<String>,
     /// Relative to the list.
     fabric: PathBuf,
+    /// A file in the format of OpenSM's `partitions.conf`, relative to the list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    partitions: Option<PathBuf>,
 }
 
 /// Whether a file is a list: its name says so, or its first line that is no comment.
@@ -49,11 +53,11 @@ pub fn is_list(file: &str, bytes: &[u8]) -> bool {
         || first.is_some_and(|line| line == "---" || ["subnets:", "routers:"].iter().any(|key| line.starts_with(key)))
 }
 
-/// Reads a list; `file` is its path, and `open` gives the bytes of a capture, whose path begins with the list's folder.
-/// What the captures' readers had to assume goes to `tracing` as warnings.
+/// Reads a list; `file` is its path, and `open` gives the bytes of a file that it names, whose path begins with the list's
+/// folder. What the readers of those files had to assume goes to `tracing` as warnings.
 ///
 /// # Errors
-/// The first fault of the list, a capture that cannot be opened or read, or subnets that cannot be joined.
+/// The first fault of the list, a file that cannot be opened or read, or subnets that cannot be joined.
 pub fn read(
     bytes: &[u8],
     file: &str,
@@ -63,7 +67,7 @@ pub fn read(
     let source = Source { file, text: format::decode(bytes, file)?.trim_start_matches('\u{feff}') };
     let list = parse(source)?;
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-    let mut subnets = Vec::new();
+    let (mut subnets, mut partitions) = (Vec::new(), Vec::new());
     for (rank, entry) in list.subnets.iter().enumerate() {
         let prefix = prefix(source, rank, entry)?;
         let path = folder.join(&entry.fabric);
@@ -77,10 +81,29 @@ pub fn read(
             Ok(bytes) if is_list(&name, &bytes) => return unread(format!("{name} is a list of subnets itself")),
             Ok(bytes) => format::read(&bytes, &name)?,
         };
+        let path = entry.partitions.as_ref().map(|file| folder.join(file));
+        let read = |path: PathBuf| {
+            let bytes = open(&path).map_err(|error| {
+                let problem = format!("cannot read {}: {error}", path.display());
+                let at = place(source, &entry_key(rank, "partitions"));
+                source.error(at, problem, "expected a file as OpenSM's partitions.conf")
+            })?;
+            read_partitions(&bytes, &path.display().to_string(), &fabric)
+        };
+        partitions.push(path.map(read).transpose()?);
         subnets.push(Subnet { name: entry.name.clone(), prefix, fabric });
     }
     let routers = routers(source, &list)?;
-    Subnets::with_routers(subnets, &routers).map_err(|error| unjoined(source, &list, &routers, &error))
+    let joined = Subnets::with_routers(subnets, &routers);
+    joined.map(|joined| joined.with_partitions(partitions)).map_err(|error| unjoined(source, &list, &routers, &error))
+}
+
+fn read_partitions(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<Partitions, ReadError> {
+    let (partitions, notices) = Partitions::read(bytes, file)?;
+    for notice in notices.iter().chain(&partitions.strangers(fabric)) {
+        tracing::warn!("{file}: {notice}");
+    }
+    Ok(partitions)
 }
 
 fn prefix(source: Source<'_>, rank: usize, entry: &Entry) -> Result<GidPrefix, ReadError> {
@@ -230,7 +253,8 @@ impl<'de> Visitor<'de> for Seek<'_> {
     }
 }
 
-/// The files of `subnets`: names and texts, the list `STEM.subnets.yaml` first, then a capture for each subnet.
+/// The files of `subnets`: names and texts, the list `STEM.subnets.yaml` first, then for each subnet a capture and, where it has
+/// partitions, their file as it was read.
 /// Routers are named in the list where the captures alone would not tell them.
 ///
 /// # Errors
@@ -243,17 +267,20 @@ pub fn write(subnets: &Subnets, stem: &str, format: Format) -> Result<Vec<(Strin
         Format::SubnetLst | Format::Dot => return Err(WriteError::ReadOnly(format)),
     };
     let name = |subnet: &Subnet| format!("{stem}.{}.{extension}", subnet.name);
-    let entry = |subnet: &Subnet| Entry {
+    let conf = |subnet: &Subnet| format!("{stem}.{}.partitions.conf", subnet.name);
+    let entry = |(id, subnet): (SubnetId, &Subnet)| Entry {
         name: subnet.name.clone(),
         prefix: Some(subnet.prefix.to_string()),
         fabric: name(subnet).into(),
+        partitions: subnets.partitions(id).map(|_| conf(subnet).into()),
     };
-    let entries = subnets.subnets().map(|(_, subnet)| entry(subnet)).collect();
+    let entries = subnets.subnets().map(entry).collect();
     let list = serde_yaml::to_string(&List { subnets: entries, routers: named(subnets) });
     let list = "# Subnets joined by routers; docs/SUBNETS.md tells the format.\n".to_string() + &list.expect("strings");
     let mut files = vec![(format!("{stem}{EXTENSION}"), list)];
-    for (_, subnet) in subnets.subnets() {
+    for (id, subnet) in subnets.subnets() {
         files.push((name(subnet), format::write(&subnet.fabric, format)?));
+        files.extend(subnets.partitions(id).map(|own| (conf(subnet), own.text().to_string())));
     }
     Ok(files)
 }

@@ -4,17 +4,19 @@
 //! it; a capture ends at its routers, of which it shows the ports that are cabled into it. On return of
 //! [`Subnets::new`] the routers are joined, as the head of `join` says: by NodeGUID, by SystemImageGUID where that
 //! leaves no doubt, and by what the caller knows. Names, prefixes and the port GUIDs of end ports are distinct over all
-//! subnets, and no prefix is link-local. [`list`] reads and writes them as a list file with a capture for each, [`dot`]
-//! draws them, [`summary`] tells them in numbers.
+//! subnets, and no prefix is link-local. [`partitions`] says which of a subnet's ports may speak with which. [`list`] reads and
+//! writes them as a list file with a capture for each, [`dot`] draws them, [`summary`] tells them in numbers.
 //! Lacks on purpose: who is reached through which router (`routers`), subnets that share LIDs or indices.
 
 pub mod dot;
 mod join;
 pub mod list;
+pub mod partitions;
 pub mod summary;
 
 use super::{Fabric, NodeId, NodeKind, PortId};
 use crate::ids::{GidPrefix, Guid, SubnetId};
+use partitions::Partitions;
 use std::collections::BTreeMap;
 
 /// One subnet.
@@ -53,6 +55,8 @@ pub struct Router {
 pub struct Subnets {
     list: Vec<Subnet>,
     routers: Vec<Router>,
+    /// By subnet.
+    partitions: Vec<Option<Partitions>>,
 }
 
 /// Why subnets cannot be joined.
@@ -143,7 +147,27 @@ impl Subnets {
         check_nodes(&list)?;
         check_ports(&list)?;
         let routers = join::routers(&list, named)?;
-        Ok(Subnets { list, routers })
+        let partitions = vec![None; list.len()];
+        Ok(Subnets { list, routers, partitions })
+    }
+
+    /// The same subnets with partitions; in a subnet without any everybody is a full member of the default partition.
+    ///
+    /// Panics where there are not as many as subnets.
+    #[must_use]
+    pub fn with_partitions(self, partitions: Vec<Option<Partitions>>) -> Subnets {
+        assert_eq!(partitions.len(), self.list.len(), "partitions, or none, for each subnet");
+        Subnets { partitions, ..self }
+    }
+
+    /// The partitions of a subnet, where it has some.
+    pub fn partitions(&self, id: SubnetId) -> Option<&Partitions> {
+        self.partitions[id.index()].as_ref()
+    }
+
+    /// Whether a subnet has partitions.
+    pub fn has_partitions(&self) -> bool {
+        self.partitions.iter().any(Option::is_some)
     }
 
     /// How many subnets.
@@ -221,7 +245,7 @@ impl Subnets {
             assert_eq!(subnet.fabric.port_count(), fabric.port_count(), "the same indices");
             subnet.fabric = fabric;
         }
-        let Subnets { list, routers } = &mut after;
+        let Subnets { list, routers, .. } = &mut after;
         let cabled = |at: &SubnetPort| list[at.subnet.index()].fabric.peer(at.port).is_some();
         routers.iter_mut().for_each(|router| router.ports.retain(cabled));
         after

@@ -1,8 +1,9 @@
 //! What a fabric of several subnets is, in numbers: for people (`fabric show`) and programs.
 
+use super::partitions::{Membership, Partitions, usual_manager};
 use super::{Router, Subnet, SubnetPort, Subnets};
-use crate::fabric::NodeKind;
 use crate::fabric::summary::Summary;
+use crate::fabric::{Fabric, NodeKind};
 use crate::ids::{GidPrefix, Guid, Lid, Lmc, PortNum, SubnetId};
 use petgraph::unionfind::UnionFind;
 use serde::Serialize;
@@ -38,6 +39,10 @@ pub struct SubnetSummary {
     pub router_ports: usize,
     /// Its topology in numbers.
     pub fabric: Summary,
+    /// Its partitions, the default one first; none where it has no file of them. The manager is taken to run where the capture was
+    /// made, else on the first host.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub partitions: Vec<Membership>,
 }
 
 /// One router.
@@ -77,6 +82,7 @@ impl SubnetsSummary {
             hosts: subnets.hosts(id).count(),
             router_ports: router_ports(subnets, id).count(),
             fabric: Summary::of(&subnet.fabric),
+            partitions: subnets.partitions(id).map_or_else(Vec::new, |own| members(own, &subnet.fabric)),
         };
         SubnetsSummary {
             schema: "reconfig.subnets-summary/1",
@@ -86,6 +92,10 @@ impl SubnetsSummary {
             parts: parts(subnets),
         }
     }
+}
+
+fn members(partitions: &Partitions, fabric: &Fabric) -> Vec<Membership> {
+    partitions.membership(fabric, usual_manager(fabric))
 }
 
 fn router_ports(subnets: &Subnets, subnet: SubnetId) -> impl Iterator<Item = SubnetPort> + '_ {
@@ -150,9 +160,10 @@ impl fmt::Display for SubnetSummary {
         writeln!(f, "             {switches} switches, {hosts} ports of hosts, {ports} ports of routers")?;
         write!(f, "             {switch_links} links between switches, diameter {diameter}, ")?;
         match lids {
-            Some((low, high)) => writeln!(f, "LIDs {low} to {high}"),
-            None => writeln!(f, "no LIDs"),
+            Some((low, high)) => writeln!(f, "LIDs {low} to {high}")?,
+            None => writeln!(f, "no LIDs")?,
         }
+        self.partitions.iter().try_for_each(|own| writeln!(f, "             partition {own}"))
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) fn load_and_hops(theatre: &Theatre<'_>, prepared: &[Prepared]) -> (f6
         theatre.scenarios.iter().zip(&theatre.stages).map(|(of, stage)| estimate::load_and_hops(of, stage)).collect();
     let least = each.iter().map(|&(load, _)| load).fold(USUAL_LOAD, f64::min);
     let load = theatre.asked.settings.load.unwrap_or_else(|| {
-        let busiest = busiest(theatre, prepared);
+        let busiest = busiest(theatre, prepared) * concentration(theatre);
         let most = if busiest > 0.0 { least.min(BELOW_SATURATION / busiest) } else { least };
         // Two figures are enough, and read better.
         let scale = 10f64.powi(1 - most.log10().floor() as i32);
@@ -61,6 +61,29 @@ fn busiest(theatre: &Theatre<'_>, prepared: &[Prepared]) -> f64 {
         let change = acting.iter().position(|&other| other == subnet).and_then(|at| prepared.get(at));
         let function = change.map_or(&stage.function, |change| &change.function);
         most = most.max(busiest_channel(&stage.after, function, &hosts, inside, &after[at]));
+    }
+    most
+}
+
+/// How many times as much as where everybody speaks with everybody a host sends to a partner at most: by so much, at most, partitions load
+/// a channel more.
+fn concentration(theatre: &Theatre<'_>) -> f64 {
+    let Some(partitioning) = &theatre.partitioning else { return 1.0 };
+    let hosts = |subnet| theatre.subnets.hosts(subnet).map(move |port| SubnetPort { subnet, port });
+    let all: Vec<SubnetPort> = theatre.subnet_ids().flat_map(hosts).collect();
+    let mut most: f64 = 1.0;
+    for &host in &all {
+        let (mut ends, mut partners) = ([0.0, 0.0], [0.0, 0.0]);
+        for &other in all.iter().filter(|&&other| other != host) {
+            let side = usize::from(other.subnet != host.subnet);
+            ends[side] += 1.0;
+            partners[side] += if partitioning.keys.shared(host, other).is_some() { 1.0 } else { 0.0 };
+        }
+        let out = share_out(theatre, host.subnet);
+        // Whoever has no partner in other subnets sends all to those of its own.
+        let within = if partners[1] > 0.0 || out >= 1.0 { 1.0 } else { 1.0 / (1.0 - out) };
+        let busier = [ends[0] / partners[0] * within, ends[1] / partners[1]];
+        most = busier.into_iter().filter(|times| times.is_finite()).fold(most, f64::max);
     }
     most
 }

@@ -5,7 +5,7 @@ use super::{AcrossChange, Theatre};
 use crate::change::{Departure, Prepared};
 use crate::ids::{GidPrefix, Guid};
 use crate::plan::Scheme;
-use crate::routers::LevelsRule;
+use crate::routers::{LevelsRule, PartEnforce};
 use crate::scenario::measures;
 use crate::scenario::outcome::{
     Ending, FabricSize, Latency, Periods, PhaseReport, ProofReport, SmpReport, StuckReport, hexadecimal,
@@ -91,6 +91,9 @@ pub struct AcrossSettings {
     pub layers: u8,
     /// The hop limit that sources give.
     pub hop_limit: u8,
+    /// Which way ports of routers look at partitions, where there are some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part_enforce: Option<PartEnforce>,
 }
 
 /// One subnet.
@@ -183,6 +186,9 @@ pub struct RelationReport {
     pub crossings_after: Option<u8>,
     /// Packets that hosts could not send, since no router led there.
     pub unsendable: u64,
+    /// Packets that hosts did not send, since the two share no partition; none where there are no partitions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parted: Option<u64>,
     /// What became of them.
     pub packets: PacketCounts,
     /// Delivered by period.
@@ -235,6 +241,7 @@ pub(super) fn report(
             rule: theatre.levels.rule(),
             layers: theatre.levels.layers(),
             hop_limit: theatre.asked.hop_limit,
+            part_enforce: theatre.partitioning.as_ref().map(|own| own.enforce),
         },
         subnets: subnets(theatre),
         routers: routers(theatre),
@@ -342,6 +349,7 @@ fn relations(theatre: &Theatre<'_>, sim: &Sim) -> Vec<RelationReport> {
         crossings: theatre.routes.crossings(from, to),
         crossings_after: theatre.routes_after.crossings(from, to),
         unsendable: relation.unsendable,
+        parted: theatre.partitioning.as_ref().map(|_| relation.parted),
         packets,
         delivered: by_period(&relation.periods, |period| period.delivered),
         latency_ns: by_period(&relation.periods, measures::latency),

@@ -5,7 +5,7 @@ use super::super::setting::{Element, Scenario};
 use crate::fabric::subnets::Subnets;
 use crate::ids::SubnetId;
 use crate::plan::Observer;
-use crate::routers::LevelsRule;
+use crate::routers::{LevelsRule, PartEnforce};
 use crate::verify::across::AcrossRefusal;
 
 /// What changes among several subnets.
@@ -37,6 +37,8 @@ pub struct AcrossScenario {
     pub cross: f64,
     /// The hop limit that sources give.
     pub hop_limit: u8,
+    /// Which way ports of routers look at partitions; where it is not said, both where the subnets have some, else not at all.
+    pub part_enforce: Option<PartEnforce>,
     /// Everything else; its fabric and element count for nothing, its manager only in the subnet that it is of.
     pub settings: Scenario,
 }
@@ -45,7 +47,8 @@ impl AcrossScenario {
     /// A change among subnets, everything else as the command line has it by default.
     pub fn new(subnets: Subnets, change: AcrossChange) -> AcrossScenario {
         let settings = Scenario::remove_root(subnets.fabric(SubnetId(0)).clone());
-        AcrossScenario { subnets, change, rule: LevelsRule::default(), cross: 0.1, hop_limit: 64, settings }
+        let rule = LevelsRule::default();
+        AcrossScenario { subnets, change, rule, cross: 0.1, hop_limit: 64, part_enforce: None, settings }
     }
 
     /// It is possible among several subnets.

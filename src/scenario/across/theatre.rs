@@ -6,11 +6,12 @@ use super::super::site::Site;
 use super::super::stage::{Place, Stage};
 use super::{AcrossError, AcrossScenario};
 use crate::change::{DataVls, Prepared};
+use crate::fabric::subnets::partitions::KeyTables;
 use crate::fabric::subnets::{Joined, SubnetPort, Subnets};
 use crate::fabric::{NodeId, PortId};
 use crate::ids::{Half, SubnetId};
 use crate::plan::Vetted;
-use crate::routers::{Levels, Routes};
+use crate::routers::{Levels, PartEnforce, Partitioning, Routes};
 use crate::routing::Connectivity;
 use crate::sim::{Joining, Sim, SimConfig, SimError, SimTransport};
 use crate::verify::Scope;
@@ -33,6 +34,8 @@ pub(super) struct Theatre<'a> {
     /// The ways without the ports of routers that the change takes away.
     pub routes_after: Routes,
     pub levels: Levels,
+    /// Who may speak with whom, where not everybody may with everybody.
+    pub partitioning: Option<Partitioning>,
 }
 
 impl<'a> Theatre<'a> {
@@ -70,7 +73,8 @@ impl<'a> Theatre<'a> {
         let routes_after = Routes::new(&subnets, leads).keeping(&routes);
         let levels = Levels::new(asked.rule, routes.most_crossings_until(&routes_after, &subnets), others)?;
         let joined = Joined::of(&subnets);
-        Ok(Theatre { asked, scenarios, stages, subnets, joined, routes, routes_after, levels })
+        let partitioning = partitioning(asked, &subnets, &stages);
+        Ok(Theatre { asked, scenarios, stages, subnets, joined, routes, routes_after, levels, partitioning })
     }
 
     fn place(&self, subnet: SubnetId) -> Place {
@@ -89,6 +93,9 @@ impl<'a> Theatre<'a> {
             self.subnet_ids().zip(&self.stages).map(|(subnet, stage)| SubnetPort { subnet, port: stage.sm }).collect();
         let mut joining = Joining::new(self.subnets.clone(), self.levels, managers.clone());
         (joining.cross, joining.hop_limit) = (self.asked.cross, self.asked.hop_limit);
+        if let Some(partitioning) = &self.partitioning {
+            joining = joining.partitioned(partitioning);
+        }
         let config = SimConfig { load, ..self.stages[0].config.clone() };
         let mut sim = Sim::joined(joining, config).map_err(|error| AcrossError::Run(error.into()))?;
         for (subnet, stage) in self.subnet_ids().zip(&self.stages) {
@@ -146,6 +153,13 @@ impl<'a> Theatre<'a> {
         let whole = Whole { subnets: &self.subnets, parts, routes, levels: self.levels };
         prove_across(&whole).map(|proof| proof.statistics())
     }
+}
+
+/// Who may speak with whom, where the subnets or whoever asks speak of partitions.
+fn partitioning(asked: &AcrossScenario, subnets: &Subnets, stages: &[Stage]) -> Option<Partitioning> {
+    let managers: Vec<Option<PortId>> = stages.iter().map(|stage| Some(stage.sm)).collect();
+    let spoken_of = asked.part_enforce.or(subnets.has_partitions().then_some(PartEnforce::Both));
+    spoken_of.map(|enforce| Partitioning { keys: KeyTables::of(subnets, &managers), enforce })
 }
 
 /// What is in use in a subnet in which nothing changes: the lower half, by its hosts and routers.

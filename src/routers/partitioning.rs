@@ -1,0 +1,92 @@
+//! Partitions between subnets: who may speak with whom, and what ports of routers make of it.
+//!
+//! A packet carries a P_Key of its sender's table, and no router changes it: a partition that spans subnets has one key in all of
+//! them. Which ports look at it, and which way, is what OpenSM's `part_enforce` is for ports of switches that face end ports; here it is
+//! for ports of routers, each of which enforces its own table.
+
+use super::Enforcement;
+use crate::fabric::subnets::SubnetPort;
+use crate::fabric::subnets::partitions::KeyTables;
+use crate::ids::PKey;
+use serde::Serialize;
+use std::fmt;
+use std::str::FromStr;
+
+/// Which way ports of routers look at partitions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartEnforce {
+    /// At what comes in and at what goes out.
+    Both,
+    /// At what comes in.
+    In,
+    /// At what goes out.
+    Out,
+    /// Not at all.
+    Off,
+}
+
+impl PartEnforce {
+    /// Every way.
+    pub const ALL: [PartEnforce; 4] = [PartEnforce::Both, PartEnforce::In, PartEnforce::Out, PartEnforce::Off];
+
+    /// The name by which a command line calls it, which is OpenSM's.
+    pub fn name(self) -> &'static str {
+        match self {
+            PartEnforce::Both => "both",
+            PartEnforce::In => "in",
+            PartEnforce::Out => "out",
+            PartEnforce::Off => "off",
+        }
+    }
+
+    fn looks_in(self) -> bool {
+        matches!(self, PartEnforce::Both | PartEnforce::In)
+    }
+
+    fn looks_out(self) -> bool {
+        matches!(self, PartEnforce::Both | PartEnforce::Out)
+    }
+}
+
+impl fmt::Display for PartEnforce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for PartEnforce {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<PartEnforce, String> {
+        let unknown = || format!("`{text}` is no way to enforce partitions: expected both, in, out or off");
+        PartEnforce::ALL.into_iter().find(|own| own.name() == text).ok_or_else(unknown)
+    }
+}
+
+/// The partitions of several subnets, and how ports of routers enforce them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Partitioning {
+    /// Everybody's keys.
+    pub keys: KeyTables,
+    /// What ports of routers look at.
+    pub enforce: PartEnforce,
+}
+
+impl Partitioning {
+    /// Whether a router's port lets a key come in.
+    pub fn admits_in(&self, at: SubnetPort, key: PKey) -> bool {
+        !self.enforce.looks_in() || key.is_among(self.keys.keys(at))
+    }
+
+    /// Whether a router's port lets a key go out.
+    pub fn admits_out(&self, at: SubnetPort, key: PKey) -> bool {
+        !self.enforce.looks_out() || key.is_among(self.keys.keys(at))
+    }
+
+    /// What a router's port enforces.
+    pub fn enforcement(&self, at: SubnetPort) -> Enforcement {
+        let keys = |enforced: bool| enforced.then(|| self.keys.keys(at).to_vec());
+        Enforcement { inbound: keys(self.enforce.looks_in()), outbound: keys(self.enforce.looks_out()) }
+    }
+}

@@ -88,7 +88,8 @@ fn row(topology: &str, made: &Subnets) -> Outcome<Vec<String>> {
     });
     let routings = routings.collect();
     let clock = Stopwatch::start();
-    let found = check_paths(&Question { subnets: &subnets, routings, routes: &routes, levels, hop_limit: 64 });
+    let asked = Question { subnets: &subnets, routings, routes: &routes, levels, hop_limit: 64, partitioning: None };
+    let found = check_paths(&asked);
     let paths_s = clock.ns() / 1e9;
     let paths: u64 = found.by_crossings.iter().map(|own| own.paths).sum();
     assert!(found.is_sound(), "every path arrives");

@@ -33,7 +33,7 @@ const FABRICS: [(&str, u16, JoinShape); 4] = [
     ("random-regular:16,4,2", 2, JoinShape::Line),
     ("random-regular:64,6,2", 4, JoinShape::Ring),
     ("random-regular:128,8,4", 4, JoinShape::Full),
-    ("random-regular:128,8,2", 8, JoinShape::Ring),
+    ("random-regular:128,8,2", 6, JoinShape::Ring),
 ];
 
 /// Below saturation everywhere, routers' ports included.
@@ -88,7 +88,8 @@ fn row(topology: &str, made: &Subnets) -> Outcome<Vec<String>> {
     });
     let routings = routings.collect();
     let clock = Stopwatch::start();
-    let found = check_paths(&Question { subnets: &subnets, routings, routes: &routes, levels, hop_limit: 64 });
+    let asked = Question { subnets: &subnets, routings, routes: &routes, levels, hop_limit: 64, partitioning: None };
+    let found = check_paths(&asked);
     let paths_s = clock.ns() / 1e9;
     let paths: u64 = found.by_crossings.iter().map(|own| own.paths).sum();
     assert!(found.is_sound(), "every path arrives");

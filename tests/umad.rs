@@ -13,7 +13,7 @@ use reconfig::fabric::Fabric;
 use reconfig::fabric::format::{Format, read, write};
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::sm::control::{ChangeDone, ChangeOutcome, Status};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -275,10 +275,11 @@ fn a_running_manager_answers_through_its_socket() {
     let second = ibsim.command(env!("CARGO_BIN_EXE_reconfig"), &["sm", "--socket", at]).output().expect("timeout");
     assert_eq!(second.status.code(), Some(3), "{}", text(&second.stderr));
 
-    let listener = std::thread::spawn({
-        let socket = socket.clone();
-        move || asked(&socket, &["events", "--count", "1"])
-    });
+    let mut events = Command::new(env!("CARGO_BIN_EXE_reconfig"));
+    let events = events.args(["events", "--socket", at]).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut events = events.spawn().expect("the binary");
+    let mut lines = BufReader::new(events.stdout.take().expect("piped")).lines().map_while(Result::ok);
+    let listener = std::thread::spawn(move || lines.find(|line| line.contains("trap 128 from LID")));
     // Whoever listens hears what happens after that, and nobody tells from when on it does: cables go and come back until
     // it has heard.
     let began = Instant::now();
@@ -290,8 +291,8 @@ fn a_running_manager_answers_through_its_socket() {
         assert!(began.elapsed() < PATIENCE, "nothing was heard");
         ibsim.tell(&format!("{command} \"{root}\"[{port}]"));
     }
-    let heard = text(&listener.join().expect("it ends").stdout);
-    assert!(heard.contains("trap 128 from LID"), "{heard}");
+    assert!(listener.join().expect("it ends").is_some(), "the manager has ended");
+    assert!(events.kill().is_ok() && events.wait().is_ok());
     // Ended by a signal to whoever started it: `timeout` passes it on.
     let told = Command::new("kill").args(["-TERM", &manager.id().to_string()]).status().expect("kill");
     assert!(told.success() && manager.wait().is_ok());

@@ -1,6 +1,7 @@
 //! OpenSM as the subnet manager of a served fabric, and the tools that need one.
 
 use crate::harness::{Beside, Served, bundled, installed};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -75,6 +76,20 @@ fn daemon(served: &Served, host: &str, engine: &str) -> Beside {
     beside
 }
 
+/// What dump_fts tells of each switch: the order of switches, and the way to each, is that in which answers came to it.
+fn tables(served: &Served) -> BTreeMap<String, Vec<String>> {
+    let text = served.run("host-2 HCA-1", "dump_fts", &[]).well();
+    let mut tables: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut switch = String::new();
+    for line in text.lines() {
+        match line.split_once(" guid ") {
+            Some((heading, guid)) if heading.starts_with("Unicast lids") => switch = guid.to_string(),
+            _ => tables.entry(switch.clone()).or_default().push(line.to_string()),
+        }
+    }
+    tables
+}
+
 #[test]
 fn a_cable_that_dies_is_told_by_a_trap_and_routed_around() {
     if !installed(&["opensm", "dump_fts"]) {
@@ -82,7 +97,7 @@ fn a_cable_that_dies_is_told_by_a_trap_and_routed_around() {
     }
     let served = Served::start(&bundled("random-regular-16-4"), &["--start", "--load", "0.05"]);
     let _opensm = daemon(&served, "host-1 HCA-1", "updn");
-    let before = served.run("host-2 HCA-1", "dump_fts", &[]).well();
+    let before = tables(&served);
     let cabled = served.command("Dump");
     let switch = cabled.split("switch \"switch-3\"").nth(1).unwrap();
     let port = switch.lines().find(|line| line.contains("to switch-")).unwrap();
@@ -95,8 +110,7 @@ fn a_cable_that_dies_is_told_by_a_trap_and_routed_around() {
         let trap = log.rfind("num:128");
         trap.is_some() && log.rfind("SUBNET UP") > trap
     };
-    let tables = || served.run("host-2 HCA-1", "dump_fts", &[]).well();
-    served.until("another routing", |served| is_done(served) && tables() != before);
+    served.until("another routing", |served| is_done(served) && tables(served) != before);
     let status = served.status();
     assert!(
         status["packets"]["lost_to_failure"].as_u64().unwrap() + status["packets"]["lost_to_change"].as_u64().unwrap()
@@ -106,7 +120,7 @@ fn a_cable_that_dies_is_told_by_a_trap_and_routed_around() {
     assert!(status["mads"]["TrapRepress(Notice)"].as_u64().unwrap() > 0, "{}", status["mads"]);
     // The trap was repressed, so that the next change is told by another.
     served.command(&format!("Relink \"switch-3\"[{port}]"));
-    served.until("everything as it was", |served| is_done(served) && tables() == before);
+    served.until("everything as it was", |served| is_done(served) && tables(served) == before);
 }
 
 #[test]
@@ -165,9 +179,13 @@ fn end_ports_ask_opensm_for_their_paths() {
     let served = Served::start(&bundled("ring-8"), &["--start", "--load", "0.05", "--paths", "records"]);
     let _opensm = daemon(&served, "host-1 HCA-1", "dfsssp");
     let pairs = 16 * 15;
-    served.until("a path for each pair", |served| served.status()["paths"]["known"] == pairs);
-    let status = served.status();
-    assert_eq!((&status["paths"]["open"], &status["paths"]["given_up"]), (&0.into(), &0.into()));
+    // A port that OpenSM tells to register once more asks once more.
+    let mut paths = serde_json::Value::Null;
+    served.until("a path for each pair", |served| {
+        paths = served.status()["paths"].take();
+        paths["open"] == 0 && paths["known"].as_u64() >= Some(pairs)
+    });
+    assert_eq!(paths["given_up"], 0);
     // A ring needs two layers: not everything is on SL 0 any more.
     served.until("packets", |served| served.status()["packets"]["delivered"].as_u64().unwrap() > 10_000);
     let text = served.run("host-2 HCA-1", "perfquery", &["--xmtsl", "1", "1"]).well();
@@ -213,7 +231,8 @@ fn the_manager_of_higher_priority_takes_over() {
     for log in ["low.log", "high.log"] {
         let text = read(log);
         // For the same reason an answer of the other one may be late for the server, which waits for a second.
-        let found: Vec<&str> = errors(&text).into_iter().filter(|line| !line.contains("IB_TIMEOUT")).collect();
+        let late = |line: &&str| line.contains("IB_TIMEOUT") || line.contains("Timeout while getting");
+        let found: Vec<&str> = errors(&text).into_iter().filter(|line| !late(line)).collect();
         assert_eq!(found, Vec::<&str>::new(), "{log}");
     }
 }

@@ -8,9 +8,10 @@
 //!     ALL_ROUTERS=full ;
 //! ```
 //!
-//! Facts are those of OpenSM's reader (`osm_prtn_config.c`, version 3.3.24), where its documentation says otherwise too: words may be cut short
-//! (`limi`), what stands before the colon stands on one line, ends of lines part members like commas, and the last `;` may be missing.
-//! A flag that is unknown is passed over, a membership that is unknown is limited; both are notices here.
+//! Facts are those of OpenSM's reader (`osm_prtn_config.c`, version 3.3.24), where its documentation says otherwise
+//! too: words may be cut short (`limi`), what stands before the colon stands on one line, ends of lines part members
+//! like commas, and the last `;` may be missing. A flag that is unknown is passed over, a membership that is unknown is
+//! limited; both are notices here.
 
 use super::{DEFAULT, Partition, Partitions, Rule, Who};
 use crate::fabric::NodeKind;
@@ -68,7 +69,8 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// What OpenSM does before it reads a file: everybody a limited member of the default partition, its own port a full one.
+    /// What OpenSM does before it reads a file: everybody a limited member of the default partition, its own port a
+    /// full one.
     fn new(source: Source<'a>) -> Reader<'a> {
         let rule = |who, full| Rule { partition: 0, who, full, first: false, line: 0 };
         Reader {
@@ -195,8 +197,8 @@ impl<'a> Reader<'a> {
         rank
     }
 
-    /// A name in full: OpenSM keeps the first bytes of longer ones, and does not find those again. Of several partitions
-    /// of one name it finds the first by the order that it keeps them in.
+    /// A name in full: OpenSM keeps the first bytes of longer ones, and does not find those again. Of several
+    /// partitions of one name it finds the first by the order that it keeps them in.
     fn by_name(&self, name: &str) -> Option<usize> {
         let called = |&rank: &usize| self.list[rank].name == name;
         let found = (0..self.list.len()).filter(called).min_by_key(|&rank| self.list[rank].key.0.swap_bytes());

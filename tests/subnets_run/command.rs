@@ -37,6 +37,22 @@ fn assert_keys(value: &Value, wanted: &[&str]) {
     assert!(missing.is_empty(), "{missing:?} are missing among {:?}", object.keys().collect::<Vec<_>>());
 }
 
+/// A list may name two nodes of one subnet as one router; nothing is removed by halves.
+#[test]
+fn a_router_of_two_nodes_in_a_subnet_is_not_removed() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let list = folder.path().join("joined.subnets.yaml");
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/subnets");
+    let subnet =
+        |name, rank| format!("- name: {name}\n  fabric: {fixtures}/router-cycle.subnet-{rank}.ibnetdiscover\n");
+    let routers = "routers:\n- [0x0200000002000000, 0x0200000002000100]\n";
+    std::fs::write(&list, format!("subnets:\n{}{}{routers}", subnet("a", 0), subnet("b", 1))).expect("can be written");
+    let output = simulate(&["--remove-router", "router-1", "--planned", list.to_str().expect("UTF-8")]);
+    assert_eq!(output.status.code(), Some(2));
+    let told = text(&output.stderr);
+    assert!(told.contains("router-1 is several nodes of subnet a") && told.contains("a router of its own"), "{told}");
+}
+
 #[test]
 fn the_report_has_the_keys_that_programs_count_on() {
     let (code, report) = json(&[&["--remove-root", "--subnet", "subnet-1", TWO], &LITTLE[..]].concat());

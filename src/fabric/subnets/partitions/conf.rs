@@ -107,6 +107,12 @@ impl<'a> Reader<'a> {
         let mut at = start;
         for chunk in text.split_inclusive(';') {
             let (part, ends) = chunk.strip_suffix(';').map_or((chunk, false), |part| (part, true));
+            if ends && part.trim().is_empty() && self.open.is_some() {
+                let place = Span { start: at + part.len(), end: at + chunk.len() };
+                let problem =
+                    "nothing stands before the `;` on its line: OpenSM reads on in what is left of an earlier one";
+                return Err(self.source.error(place, problem, "expected the `;` behind the last member"));
+            }
             if ends || !part.trim().is_empty() {
                 self.part(Told { value: part, at: Span { start: at, end: at + part.len() } })?;
             }

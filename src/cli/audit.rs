@@ -62,9 +62,9 @@ pub(super) struct Arguments {
     /// Count switches among those that send and are sent to.
     #[arg(long)]
     pub(super) switches: bool,
-    /// Write the shortest credit loop as Graphviz.
+    /// Write the shortest credit loop as Graphviz; of several subnets, that through routers.
     #[arg(long, value_name = "FILE")]
-    dot: Option<PathBuf>,
+    pub(super) dot: Option<PathBuf>,
     #[command(flatten)]
     pub(super) several: Several,
     #[command(flatten)]
@@ -80,7 +80,7 @@ pub(super) struct Several {
         long,
         value_name = "ENGINE",
         value_parser = engine_names(),
-        conflicts_with_all = ["fdbs", "lfts", "sl2vl", "path_sl", "dot", "tables_after"]
+        conflicts_with_all = ["fdbs", "lfts", "sl2vl", "path_sl", "tables_after"]
     )]
     pub(super) engine: Option<String>,
     /// Seed of random choices, for engines that make some.

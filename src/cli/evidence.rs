@@ -4,6 +4,7 @@ use super::outcome::Failure;
 use super::{Common, output};
 use crate::report::{self, Refused};
 use crate::verify::Refusal;
+use crate::verify::across::AcrossRefusal;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -30,9 +31,18 @@ impl EvidenceArguments {
 
 /// Writes a drawing of a refusal to a file, where one is named; says so where there is nothing to draw.
 pub(super) fn draw(file: Option<&Path>, refusal: Option<&Refusal>) -> Result<(), Failure> {
-    match (file, refusal) {
+    deliver(file, refusal.map(Refusal::to_dot))
+}
+
+/// The same of a refusal of several subnets.
+pub(super) fn draw_across(file: Option<&Path>, refusal: Option<&AcrossRefusal>) -> Result<(), Failure> {
+    deliver(file, refusal.map(AcrossRefusal::to_dot))
+}
+
+fn deliver(file: Option<&Path>, drawing: Option<String>) -> Result<(), Failure> {
+    match (file, drawing) {
         (None, _) => Ok(()),
-        (Some(file), Some(refusal)) => output::deliver(&refusal.to_dot(), Some(file)),
+        (Some(file), Some(drawing)) => output::deliver(&drawing, Some(file)),
         (Some(file), None) => {
             output::remark(&format!("nothing to draw: the plan was not refused; {} is not written", file.display()));
             Ok(())

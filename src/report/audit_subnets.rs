@@ -1,6 +1,6 @@
 //! What `reconfig audit` found of several subnets: JSON for programs, one screen for people.
 
-use super::quantity::count;
+use super::quantity::{count, counted};
 use super::screen::{line, number, show, table};
 use crate::audit::Verdict;
 use crate::audit::across::PathAudit;
@@ -104,23 +104,32 @@ pub fn subnets_audit(report: &SubnetsAudit) -> String {
     let mut text = String::new();
     for (rank, subnet) in report.subnets.iter().enumerate() {
         let title = if rank == 0 { "subnets " } else { "        " };
-        let SubnetFacts { name, prefix, switches, hosts } = subnet;
-        line(&mut text, format_args!("{title} {name}, prefix {prefix}: {switches} switches, {hosts} hosts"));
+        let SubnetFacts { name, prefix, .. } = subnet;
+        let size = [(subnet.switches, "switch"), (subnet.hosts, "host")];
+        let [switches, hosts] = size.map(|(number, name)| counted(number as u64, name));
+        line(&mut text, format_args!("{title} {name}, prefix {prefix}: {switches}, {hosts}"));
     }
     let SubnetsAudit { routers, engine, data_vls, halves, .. } = report;
     let each = if *halves == 1 { "the lower half" } else { "both halves" };
+    let vls = counted((*data_vls).into(), "data VL");
     line(&mut text, format_args!("routers  {routers}"));
-    line(&mut text, format_args!("routed   {engine} on {data_vls} data VLs; LIDs of {each} are followed\n"));
+    line(&mut text, format_args!("routed   {engine} on {vls}; LIDs of {each} are followed\n"));
     paths(&mut text, &report.paths);
     parted(&mut text, report);
     match report.router_sl {
         LevelsRule::Keep => line(&mut text, format_args!("levels   kept at routers")),
         LevelsRule::Raise => {
-            line(&mut text, format_args!("levels   raised by a layer at each router: {} layers", report.layers));
+            line(
+                &mut text,
+                format_args!("levels   raised by a layer at each router: {}", counted(report.layers.into(), "layer")),
+            );
         }
     }
     proof(&mut text, report);
     let verdict = match report.verdict {
+        Verdict::Safe if report.paths.pairs() == 0 => {
+            "safe: no deadlock is possible, within subnets or across; there is no pair of hosts to follow paths between"
+        }
         Verdict::Safe => "safe: every path arrives, and no deadlock is possible, within subnets or across",
         Verdict::Unsafe => "UNSAFE",
     };
@@ -136,6 +145,10 @@ fn paths(text: &mut String, found: &PathAudit) {
         rows.add_row(numbers.map(|value| number(count(value))));
     }
     show(text, &rows);
+    if found.pairs() == 0 {
+        line(text, format_args!("paths    none: there is no pair of hosts that may speak with each other"));
+        return;
+    }
     if found.is_sound() {
         line(text, format_args!("paths    all arrive: {} ordered pairs", count(found.pairs())));
         return;

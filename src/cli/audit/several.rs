@@ -24,6 +24,12 @@ pub(super) fn run(arguments: &Arguments, engine: &str, subnets: &Subnets, common
     let routed = routed.collect::<Result<Vec<Routed>, Failure>>()?;
     let subnets = subnets.with_fabrics(routed.iter().map(|routed| routed.fabric.clone()).collect());
     let report = judge(arguments, engine, &subnets, &routed)?;
+    if let Some(file) = &arguments.dot {
+        match &report.refusal {
+            Some(refusal) => output::deliver(&refusal.to_dot(), Some(file))?,
+            None => output::remark("no credit loop was found: there is nothing to draw"),
+        }
+    }
     if common.json {
         output::print_json(&report)?;
     } else {

@@ -2,6 +2,7 @@
 
 use super::super::choice::EngineArguments;
 use super::super::element::{find_node, find_port};
+use super::super::evidence::draw_across;
 use super::super::outcome::{Answer, Failure};
 use super::super::output;
 use super::super::progress::Progress;
@@ -14,6 +15,7 @@ use crate::routers::{LevelsRule, PartEnforce};
 use crate::scenario::{AcrossChange, AcrossError, AcrossScenario, Element, Scenario, run_across};
 use anyhow::anyhow;
 use clap::Args;
+use std::path::Path;
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Several subnets (a list, docs/SUBNETS.md)")]
@@ -61,6 +63,8 @@ pub(super) struct Asked<'a> {
     pub sm: Option<&'a str>,
     /// Everything else.
     pub settings: Scenario,
+    /// Where a refusal is to be drawn.
+    pub dot: Option<&'a Path>,
 }
 
 /// Runs the command.
@@ -78,12 +82,17 @@ pub(super) fn run(asked: Asked<'_>, common: Common) -> Result<Answer, Failure> {
     scenario.hop_limit = own.hop_limit.unwrap_or(scenario.hop_limit);
     scenario.part_enforce = own.part_enforce;
     let engines = asked.engine.engines()?;
-    let report = run_across(&scenario, engines, &mut Progress::new("subnets")).map_err(refused)?;
+    let report = run_across(&scenario, engines, &mut Progress::new("subnets"));
+    if let Err(AcrossError::Refused(refusal)) = &report {
+        draw_across(asked.dot, Some(refusal))?;
+    }
+    let report = report.map_err(refused)?;
     if common.json {
         output::print_json(&report)?;
     } else {
         output::print(&report::subnets_simulation(&report))?;
     }
+    draw_across(asked.dot, report.proof.evidence.as_ref())?;
     Ok(report.is_clean().into())
 }
 

@@ -61,10 +61,10 @@ fn fates_of(text: &mut String, packets: &PacketCounts, lost: &[(&str, u64)]) {
 
 /// What switches discarded for its age, and the deadlocks that this broke.
 pub(super) fn ages(text: &mut String, discards: u64, broken: u64) {
-    if discards > 0 || broken > 0 {
-        let (packets, deadlocks) = (counted(discards, "packet"), counted(broken, "deadlock"));
-        let what = format!("lifetime limits discarded {packets}, among the lost or stranded");
-        line(text, format_args!("{what}; {deadlocks} broken by that"));
+    let broke = if broken > 0 { format!("; that broke {}", counted(broken, "deadlock")) } else { String::new() };
+    if discards > 0 {
+        let packets = counted(discards, "packet");
+        line(text, format_args!("lifetime limits discarded {packets}, among the lost or stranded{broke}"));
     }
 }
 

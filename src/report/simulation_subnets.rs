@@ -170,14 +170,15 @@ fn packets(text: &mut String, report: &AcrossReport) {
         for (why, number) in &report.relay_discards {
             line(text, format_args!("routers discarded {} ({why}): among the lost or stranded", count(*number)));
         }
+        run::ages(text, report.lifetime_discards, report.deadlocks_broken);
     } else {
         run::fates_of_rest(text, &report.packets);
-        let reasons = reasons(report);
+        let (reasons, broken) = (reasons(report), report.deadlocks_broken);
+        let broke = if broken > 0 { format!("; that broke {}", counted(broken, "deadlock")) } else { String::new() };
         if !reasons.is_empty() {
-            line(text, format_args!("discarded: {reasons}"));
+            line(text, format_args!("discarded: {reasons}{broke}"));
         }
     }
-    run::ages(text, report.lifetime_discards, report.deadlocks_broken);
 }
 
 /// What was discarded where nothing changes, by reason.

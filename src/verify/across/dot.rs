@@ -63,11 +63,12 @@ impl AcrossCycle {
     }
 
     fn routers(&self, drawing: &mut Drawing) {
-        let through = |link| match link {
-            &Link::Through(ref crossing) => Some((router(crossing), &*crossing.router)),
-            Link::Inside { .. } => None,
-        };
-        let routers: BTreeSet<(String, &str)> = self.links.iter().filter_map(through).collect();
+        let mut routers: BTreeSet<(String, &str)> = BTreeSet::new();
+        for link in &self.links {
+            if let Link::Through(crossing) = link {
+                routers.insert((router(crossing), &crossing.router));
+            }
+        }
         for (node, label) in routers {
             drawing.line(format_args!("\"{node}\" [shape=diamond, label=\"{}\"];", escaped(label)));
         }
@@ -103,13 +104,17 @@ impl End {
             },
             Link::Through(crossing) => {
                 let Crossing { input, output, .. } = crossing;
+                let levels = match input.sl == output.sl {
+                    true => format!("SL {}", input.sl),
+                    false => format!("SL {}, then SL {}", input.sl, output.sl),
+                };
                 let comes = format!("from port {} VL {}, {}", input.num, input.vl, input.subnet);
                 End {
                     node: router(crossing),
                     input: input.num,
                     output: (output.num, output.vl),
                     colour: "black",
-                    label: format!("wanted by SL {}, then SL {}\n{comes}", input.sl, output.sl),
+                    label: format!("wanted by {levels}\n{comes}"),
                 }
             }
         }

@@ -160,6 +160,37 @@ fn a_file_is_replaced_whole_and_nothing_is_left_beside_it() {
 }
 
 #[test]
+fn a_file_called_dash_is_standard_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let output = command(arguments).current_dir(folder.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", stderr(&output));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "{arguments:?} made a file");
+        output
+    };
+    let file = folder.path().join("ring.ibnetdiscover");
+    done(&["fabric", "generate", "ring:4,1", "-o", path_text(&file)]);
+    let fabric = path_text(&file);
+    for arguments in [&["fabric", "generate", "ring:4,1", "-o", "-"][..], &["fabric", "convert", fabric, "-o", "-"]] {
+        assert_eq!(stdout(&run(arguments)), std::fs::read_to_string(&file).unwrap());
+    }
+    // What a command has to say besides goes to standard error.
+    let output = run(&["route", fabric, "--fdbs", "-"]);
+    assert!(
+        stdout(&output).starts_with("osm_ucast_mgr_dump") || stdout(&output).contains("Switch"),
+        "{}",
+        stdout(&output)
+    );
+    assert!(stderr(&output).contains("proved") && !stdout(&output).contains("proved"), "{}", stderr(&output));
+    let output = run(&["lids", fabric, "--guid2lid", "-", "--json"]);
+    assert!(stdout(&output).starts_with("0x"), "{}", stdout(&output));
+    let report: Value = serde_json::from_str(stderr(&output)).unwrap();
+    assert_eq!(report["files"][0], "standard output");
+    let output = reconfig(&["route", fabric, "--fdbs", "-", "--lfts", "-"]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(2), ""), "{}", stderr(&output));
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_failure() {
     let mut child = command(&["fabric", "generate", "three-level:18,18,18,18,18"])
         .stdout(Stdio::piped())

@@ -2,10 +2,11 @@
 
 mod several;
 
+use super::Common;
 use super::choice::engine_names;
 use super::input::{Topologies, read_dump, read_fabric_or, read_topologies};
 use super::outcome::{Answer, Failure};
-use super::{Common, output};
+use super::output::{self, Batch, Screen, check_places};
 use crate::audit::{self, Rules, Snapshot};
 use crate::fabric::difference::{Union, union};
 use crate::fabric::{Fabric, PortId};
@@ -35,7 +36,8 @@ Examples:
   reconfig audit before.lst --fdbs before.fdbs --after after.lst --after-fdbs after.fdbs --dot cycle.dot
   reconfig audit two.subnets.yaml --engine up-down --router-sl keep
 
-Exit codes: 0 nothing was found; 1 something was, whatever it is; 2 wrong usage or unreadable input.")]
+Exit codes: 0 nothing was found; 1 something was, whatever it is; 2 wrong usage or unreadable input; 3 a subnet of a list
+cannot be routed, or the drawing cannot be written.")]
 pub(super) struct Arguments {
     /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file with LIDs, or a list of several subnets; `-` is standard
     /// input.
@@ -80,22 +82,35 @@ pub(super) struct Several {
         long,
         value_name = "ENGINE",
         value_parser = engine_names(),
-        conflicts_with_all = ["fdbs", "lfts", "sl2vl", "path_sl", "tables_after"]
+        conflicts_with_all = ["fdbs", "lfts", "sl2vl", "path_sl", "tables_after", "after", "after_sl2vl", "after_path_sl"]
     )]
     pub(super) engine: Option<String>,
-    /// Seed of random choices, for engines that make some.
-    #[arg(long, default_value_t = 0, requires = "engine")]
-    pub(super) seed: u64,
-    /// What routers do with the service level: raise (a layer higher at each) or keep.
-    #[arg(long, value_name = "RULE", default_value_t = LevelsRule::default(), requires = "engine")]
-    pub(super) router_sl: LevelsRule,
-    /// The hop limit that sources give.
-    #[arg(long, value_name = "COUNT", default_value_t = 64, requires = "engine")]
-    pub(super) hop_limit: u8,
+    /// Seed of random choices, for engines that make some [default: 0]
+    #[arg(long)]
+    pub(super) seed: Option<u64>,
+    /// What routers do with the service level: raise (a layer higher at each) or keep [default: raise]
+    #[arg(long, value_name = "RULE")]
+    pub(super) router_sl: Option<LevelsRule>,
+    /// The hop limit that sources give [default: 64]
+    #[arg(long, value_name = "COUNT")]
+    pub(super) hop_limit: Option<u8>,
     /// Which way ports of routers look at partitions: both, in, out or off [default: both where the list names partitions, else
     /// off].
-    #[arg(long, value_name = "WAY", requires = "engine")]
+    #[arg(long, value_name = "WAY")]
     pub(super) part_enforce: Option<PartEnforce>,
+}
+
+impl Several {
+    /// An option that means nothing where no engine routes a list, where one is given.
+    fn without_engine(&self) -> Option<&'static str> {
+        let given = [
+            (self.seed.is_some(), "--seed"),
+            (self.router_sl.is_some(), "--router-sl"),
+            (self.hop_limit.is_some(), "--hop-limit"),
+            (self.part_enforce.is_some(), "--part-enforce"),
+        ];
+        given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
+    }
 }
 
 /// What runs after an update.
@@ -131,21 +146,25 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
             }
         };
     }
+    if let Some(name) = arguments.several.without_engine() {
+        let fix = "name an engine that routes them (--engine up-down)";
+        return Err(Failure::input(anyhow!("{name} is for a list of several subnets (docs/SUBNETS.md): {fix}")));
+    }
+    let screen = Screen::beside(common, [arguments.dot.as_ref()])?;
+    check_places([arguments.dot.as_ref()])?;
     let report = match arguments.after.has_tables() {
         false => arguments.audit()?,
         true => arguments.audit_update()?,
     };
+    let mut batch = Batch::default();
     if let Some(file) = &arguments.dot {
         match report.witness() {
-            Some(cycle) => output::deliver(&report::cycle_dot(cycle), Some(file))?,
+            Some(cycle) => batch.stage_text(file, report::cycle_dot(cycle))?,
             None => output::remark("no credit loop was found: there is nothing to draw"),
         }
     }
-    if common.json {
-        output::print_json(&report)?;
-    } else {
-        output::print(&report::audit(&report))?;
-    }
+    batch.finish()?;
+    screen.show(&report, || report::audit(&report))?;
     Ok(report.is_safe().into())
 }
 

@@ -1,9 +1,10 @@
 //! `reconfig check`: a plan, judged again from its file alone, or by its certificate.
 
+use super::Common;
 use super::evidence::EvidenceArguments;
 use super::input::{PlanFile, read_certificate, read_plan};
 use super::outcome::{Answer, Failure};
-use super::{Common, output};
+use super::output::{Batch, Screen, check_places};
 use crate::plan::Plan;
 use crate::report::{self, CheckReport, Judgement, PlanFacts, Refused};
 use crate::sim::SimConfig;
@@ -38,6 +39,8 @@ pub(super) struct Arguments {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
+    let screen = Screen::beside(common, [arguments.evidence.file()])?;
+    check_places([arguments.evidence.file()])?;
     let PlanFile { plan, text } = read_plan(&arguments.plan)?;
     let certificate = arguments.certificate.as_ref().map(|file| read_certificate(file)).transpose()?;
     let (facts, findings) = (PlanFacts::of(&plan, arguments.smp_time), check::lint(&plan));
@@ -46,12 +49,11 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         None => proved_and_checked(plan, &text),
     };
     let report = CheckReport::new(facts, findings, judgement);
-    if common.json {
-        output::print_json(&report)?;
-    } else {
-        output::print(&report::check(&report))?;
-    }
-    arguments.evidence.show(report.refusal.as_ref(), common)?;
+    let mut batch = Batch::default();
+    screen.show(&report, || report::check(&report))?;
+    arguments.evidence.show(report.refusal.as_ref(), screen)?;
+    arguments.evidence.draw(report.refusal.as_ref(), &mut batch)?;
+    batch.finish()?;
     Ok(report.sound.into())
 }
 

@@ -2,7 +2,7 @@
 
 use super::input::read_dump;
 use super::outcome::Failure;
-use crate::change;
+use crate::change::{self, BringUpError};
 use crate::fabric::Fabric;
 use crate::ids::Lmc;
 use crate::routing::{ENGINES, Engine, Imported, Parameters};
@@ -105,6 +105,14 @@ pub(super) fn data_vls(vls: u8) -> Result<u8, Failure> {
         return Ok(vls);
     }
     Err(Failure::input(anyhow!("{vls} data VLs: InfiniBand ports have 1, 2, 4, 8 or 15")))
+}
+
+/// What kind of failure it is that a fabric cannot be routed.
+pub(super) fn unrouted(error: BringUpError) -> Failure {
+    match error {
+        BringUpError::NoSwitch | BringUpError::Fit(_) => Failure::input(error),
+        _ => Failure::undone(error),
+    }
 }
 
 /// What `--lmc` says.

@@ -1,4 +1,4 @@
-//! Nodes and ports as people name them: by description, by GUID, or as `ibnetdiscover` names them (`S-…`, `H-…`).
+//! Nodes and ports as people name them: by description, by GUID, or as `ibnetdiscover` names them (`S-…`, `H-…`, `R-…`).
 
 use super::outcome::Failure;
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -13,9 +13,7 @@ pub(super) fn find_node(fabric: &Fabric, text: &str) -> Result<NodeId, Failure> 
     if let [only] = described[..] {
         return Ok(only);
     }
-    let digits =
-        wanted.strip_prefix("S-").or(wanted.strip_prefix("H-")).or(wanted.strip_prefix("R-")).unwrap_or(wanted);
-    if let Some(node) = digits.parse::<Guid>().ok().and_then(|guid| fabric.by_guid(guid)) {
+    if let Some(node) = guid_of(wanted).and_then(|guid| fabric.by_guid(guid)) {
         return Ok(node);
     }
     Err(Failure::input(match described[..] {
@@ -25,6 +23,12 @@ pub(super) fn find_node(fabric: &Fabric, text: &str) -> Result<NodeId, Failure> 
             anyhow!("{} nodes are called `{wanted}`: give a GUID, such as {}", described.len(), guids.join(", "))
         }
     }))
+}
+
+/// The GUID that `text` is: as it stands, with `0x`, or as `ibnetdiscover` names nodes (`S-…`, `H-…`, `R-…`).
+pub(super) fn guid_of(text: &str) -> Option<Guid> {
+    let digits = ["S-", "H-", "R-"].iter().find_map(|prefix| text.strip_prefix(prefix));
+    digits.unwrap_or(text).parse().ok()
 }
 
 /// A few descriptions that contain what was asked for.

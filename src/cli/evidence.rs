@@ -1,7 +1,7 @@
 //! Evidence of a refusal, where somebody asks for more of it: a drawing, the ways of packets.
 
 use super::outcome::Failure;
-use super::{Common, output};
+use super::output::{self, Batch, Screen};
 use crate::report::{self, Refused};
 use crate::verify::Refusal;
 use crate::verify::across::AcrossRefusal;
@@ -20,29 +20,43 @@ pub(super) struct EvidenceArguments {
 }
 
 impl EvidenceArguments {
-    /// Shows what was asked for.
-    pub(super) fn show(&self, refused: Option<&Refused>, common: Common) -> Result<(), Failure> {
-        if let Some(refused) = refused.filter(|_| self.witnesses && !common.json) {
-            output::print(&format!("\n{}", report::witnesses(refused)))?;
+    /// The file for the drawing.
+    pub(super) fn file(&self) -> Option<&PathBuf> {
+        self.dot.as_ref()
+    }
+
+    /// Shows the ways of packets, where they were asked for.
+    pub(super) fn show(&self, refused: Option<&Refused>, screen: Screen) -> Result<(), Failure> {
+        match refused.filter(|_| self.witnesses && !screen.is_json()) {
+            Some(refused) => screen.print(&format!("\n{}", report::witnesses(refused))),
+            None => Ok(()),
         }
-        draw(self.dot.as_deref(), refused.map(|refused| &refused.evidence))
+    }
+
+    /// Draws the refusal, where that was asked for.
+    pub(super) fn draw(&self, refused: Option<&Refused>, batch: &mut Batch) -> Result<(), Failure> {
+        draw(self.dot.as_deref(), refused.map(|refused| &refused.evidence), batch)
     }
 }
 
-/// Writes a drawing of a refusal to a file, where one is named; says so where there is nothing to draw.
-pub(super) fn draw(file: Option<&Path>, refusal: Option<&Refusal>) -> Result<(), Failure> {
-    deliver(file, refusal.map(Refusal::to_dot))
+/// A drawing of a refusal for a file, where one is named; says so where there is nothing to draw.
+pub(super) fn draw(file: Option<&Path>, refusal: Option<&Refusal>, batch: &mut Batch) -> Result<(), Failure> {
+    stage(file, refusal.map(Refusal::to_dot), batch)
 }
 
 /// The same of a refusal of several subnets.
-pub(super) fn draw_across(file: Option<&Path>, refusal: Option<&AcrossRefusal>) -> Result<(), Failure> {
-    deliver(file, refusal.map(AcrossRefusal::to_dot))
+pub(super) fn draw_across(
+    file: Option<&Path>,
+    refusal: Option<&AcrossRefusal>,
+    batch: &mut Batch,
+) -> Result<(), Failure> {
+    stage(file, refusal.map(AcrossRefusal::to_dot), batch)
 }
 
-fn deliver(file: Option<&Path>, drawing: Option<String>) -> Result<(), Failure> {
+fn stage(file: Option<&Path>, drawing: Option<String>, batch: &mut Batch) -> Result<(), Failure> {
     match (file, drawing) {
         (None, _) => Ok(()),
-        (Some(file), Some(drawing)) => output::deliver(&drawing, Some(file)),
+        (Some(file), Some(drawing)) => batch.stage_text(file, drawing),
         (Some(file), None) => {
             output::remark(&format!("nothing to draw: the plan was not refused; {} is not written", file.display()));
             Ok(())

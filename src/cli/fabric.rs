@@ -199,7 +199,7 @@ fn make(arguments: &Generate, common: Common) -> Result<Answer, Failure> {
 /// A list and its captures, all of them or nothing; or a drawing.
 fn write_subnets(subnets: &Subnets, target: &Target, common: Common) -> Result<Answer, Failure> {
     let (format, Some((folder, stem))) = (target.subnets_format(common)?, target.list()) else {
-        output::deliver(&dot::write(subnets), target.output.as_deref())?;
+        output::deliver(&dot::write(subnets), target.file())?;
         return Ok(Answer::Yes);
     };
     let mut batch = Batch::default();
@@ -212,21 +212,26 @@ fn write_subnets(subnets: &Subnets, target: &Target, common: Common) -> Result<A
 
 fn write_fabric(fabric: &Fabric, format: Format, target: &Target) -> Result<Answer, Failure> {
     let text = format::write(fabric, format).map_err(Failure::input)?;
-    output::deliver(&text, target.output.as_deref())?;
+    output::deliver(&text, target.file())?;
     Ok(Answer::Yes)
 }
 
 impl Target {
+    /// The file to write; none for standard output, which is named `-` too.
+    fn file(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|file| !output::is_stdout(file))
+    }
+
     /// The folder and the stem of the list that `-o` names, where it names one.
     fn list(&self) -> Option<(&Path, &str)> {
-        let file = self.output.as_deref()?;
+        let file = self.file()?;
         let stem = file.file_name()?.to_str()?.strip_suffix(list::EXTENSION).filter(|stem| !stem.is_empty())?;
         Some((file.parent().unwrap_or(Path::new("")), stem))
     }
 
     /// The format of a list's captures, or Graphviz where no list is named.
     fn subnets_format(&self, common: Common) -> Result<Format, Failure> {
-        let drawn = || self.output.as_deref().map(by_extension);
+        let drawn = || self.file().map(by_extension);
         let format = match (self.list(), self.to) {
             (Some(_), None) if !common.json => Format::Ibnetdiscover,
             (Some(_), _) => self.format(common)?,
@@ -255,7 +260,7 @@ impl Target {
                 return Err(Failure::input(anyhow!("--json and --to {name} name two formats: leave out one of them")));
             }
             (Some(written), false) => written,
-            (None, false) => self.output.as_deref().map_or(Ok(Written::Ibnetdiscover), by_extension)?,
+            (None, false) => self.file().map_or(Ok(Written::Ibnetdiscover), by_extension)?,
         };
         Ok(match written {
             Written::Ibnetdiscover => Format::Ibnetdiscover,

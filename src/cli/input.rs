@@ -92,6 +92,14 @@ pub(super) fn read_plan(file: &Path) -> Result<PlanFile, Failure> {
     Ok(PlanFile { plan, text })
 }
 
+/// The name for people and the text of a file that says who sends to whom (`-` is standard input).
+pub(super) fn read_text(file: &str) -> Result<(String, String), Failure> {
+    let path = Path::new(file);
+    let text = read_named(path).map(String::from_utf8)?;
+    let text = text.with_context(|| format!("cannot read {}", name_of(path))).map_err(Failure::input)?;
+    Ok((name_of(path), text))
+}
+
 fn name_of(file: &Path) -> String {
     if is_stdin(file) { "standard input".to_string() } else { file.display().to_string() }
 }

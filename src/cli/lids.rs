@@ -1,11 +1,11 @@
 //! `reconfig lids`: how many LIDs an engine's routing needs, by destination and heuristic.
 
+use super::Common;
 use super::choice;
 use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
-use super::output::Batch;
+use super::output::{self, Batch, Screen};
 use super::route::EngineChoice;
-use super::{Common, output};
 use crate::change::{self, BringUp, Computed};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::Lmc;
@@ -46,6 +46,7 @@ pub(super) struct Arguments {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
+    let screen = Screen::beside(common, [arguments.guid2lid.as_ref()])?;
     let fabric = read_fabric(&arguments.fabric)?;
     let fabric = arguments.equip(&fabric)?;
     let computed = arguments.computed(&fabric)?;
@@ -64,11 +65,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         ports: PortNeed::list(&assigned, &needed),
         files: arguments.write(&assigned)?,
     };
-    if common.json {
-        output::print_json(&report)?;
-    } else {
-        output::print(&report::lids(&report, arguments.ports))?;
-    }
+    screen.show(&report, || report::lids(&report, arguments.ports))?;
     Ok(Answer::Yes)
 }
 
@@ -105,6 +102,6 @@ impl Arguments {
         let mut batch = Batch::default();
         batch.stage(file, std::iter::once(Ok(Guid2Lid::new().learn(assigned).write())))?;
         batch.finish()?;
-        Ok(vec![file.display().to_string()])
+        Ok(vec![output::name_of(file)])
     }
 }

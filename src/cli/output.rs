@@ -1,5 +1,7 @@
-//! Where results go: standard output, or a file that is there whole or not at all.
+//! Where results go: standard output, or a file that is there whole or not at all. A file named `-` is standard output, and
+//! what the command has to say goes to standard error then.
 
+use super::Common;
 use super::outcome::Failure;
 use anyhow::Context;
 use clap::ColorChoice;
@@ -41,9 +43,92 @@ pub(super) fn print_to_reader(text: &str) -> Result<bool, Failure> {
 
 /// Prints `value` as one JSON object.
 pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let text =
-        serde_json::to_string_pretty(value).context("cannot write the result as JSON").map_err(Failure::undone)?;
-    print(&(text + "\n"))
+    print(&json_of(value)?)
+}
+
+fn json_of(value: &impl Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(value).context("cannot write the result as JSON");
+    text.map(|text| text + "\n").map_err(Failure::undone)
+}
+
+/// Where the answer of a command goes that writes files too.
+#[derive(Clone, Copy)]
+pub(super) struct Screen {
+    json: bool,
+    /// A file takes standard output.
+    aside: bool,
+}
+
+impl Screen {
+    /// Beside the files that were named.
+    ///
+    /// # Errors
+    /// Two of them are standard output.
+    pub(super) fn beside<'a>(
+        common: Common,
+        files: impl IntoIterator<Item = Option<&'a PathBuf>>,
+    ) -> Result<Screen, Failure> {
+        match files.into_iter().flatten().filter(|file| is_stdout(file)).count() {
+            count @ (0 | 1) => Ok(Screen { json: common.json, aside: count == 1 }),
+            _ => Err(two_for_stdout()),
+        }
+    }
+
+    /// Whether values are shown as JSON.
+    pub(super) fn is_json(self) -> bool {
+        self.json
+    }
+
+    /// Shows a value as JSON where that was asked for, and else as text.
+    pub(super) fn show(self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
+        let text = if self.json { json_of(value)? } else { text() };
+        self.print(&text)
+    }
+
+    /// Prints a text.
+    pub(super) fn print(self, text: &str) -> Result<(), Failure> {
+        if !self.aside {
+            return print(text);
+        }
+        // Where standard error is closed, nobody listens.
+        let _ = anstream::stderr().write_all(text.as_bytes());
+        Ok(())
+    }
+}
+
+fn two_for_stdout() -> Failure {
+    Failure::input(anyhow::anyhow!("two files are to go to standard output (`-`): give one of them a name"))
+}
+
+/// Whether a file that is to be written is standard output.
+pub(super) fn is_stdout(file: &Path) -> bool {
+    file.as_os_str() == "-"
+}
+
+/// What a file is called in reports.
+pub(super) fn name_of(file: &Path) -> String {
+    if is_stdout(file) { "standard output".to_string() } else { file.display().to_string() }
+}
+
+/// Files that are to be written when the work is done can be: their folders are there, and take new files.
+///
+/// # Errors
+/// One cannot be written.
+pub(super) fn check_places<'a>(files: impl IntoIterator<Item = Option<&'a PathBuf>>) -> Result<(), Failure> {
+    let check = |file: &PathBuf| {
+        let cannot = || format!("cannot write {}: nothing was done", file.display());
+        check_place(file).with_context(cannot).map_err(Failure::undone)
+    };
+    files.into_iter().flatten().try_for_each(check)
+}
+
+fn check_place(file: &Path) -> Result<(), anyhow::Error> {
+    let target = target_of(file)?;
+    if is_stdout(file) || is_special(&target) {
+        return Ok(());
+    }
+    let mut batch = Batch::default();
+    batch.beside(target).map(|_| ())
 }
 
 /// Says something on standard error. Where that is closed, nobody listens.
@@ -53,7 +138,7 @@ pub(super) fn remark(text: &str) {
 
 /// Writes `text` to `file`, or prints it where there is none.
 pub(super) fn deliver(text: &str, file: Option<&Path>) -> Result<(), Failure> {
-    match file {
+    match file.filter(|file| !is_stdout(file)) {
         None => print(text),
         Some(file) => write_whole(file, text.as_bytes())
             .with_context(|| format!("cannot write {}: the file is as it was before", file.display()))
@@ -68,6 +153,8 @@ pub(super) struct Batch {
     staged: Vec<(PathBuf, PathBuf)>,
     /// Made for them, each after the one that it is in.
     folders: Vec<PathBuf>,
+    /// What goes to standard output.
+    printed: Option<String>,
 }
 
 impl Batch {
@@ -89,15 +176,24 @@ impl Batch {
         parts: impl Iterator<Item = Result<String, anyhow::Error>>,
     ) -> Result<(), Failure> {
         let name = || format!("cannot write {}: nothing was written", file.display());
+        if is_stdout(file) {
+            let text: String = parts.collect::<Result<_, _>>().with_context(name).map_err(Failure::undone)?;
+            return self.printed.replace(text).map_or(Ok(()), |_| Err(two_for_stdout()));
+        }
         let target = target_of(file).with_context(name).map_err(Failure::undone)?;
         if self.staged.iter().any(|(_, other)| *other == target) {
-            return Err(Failure::input(anyhow::anyhow!("two exports name one file, {}", file.display())));
+            return Err(Failure::input(anyhow::anyhow!("two options name one file, {}", file.display())));
         }
         let written = match is_special(&target) {
             true => OpenOptions::new().write(true).open(&target).map_err(anyhow::Error::new),
             false => self.beside(target),
         };
         written.and_then(|file| write_parts(file, parts)).with_context(name).map_err(Failure::undone)
+    }
+
+    /// The same, of a text.
+    pub(super) fn stage_text(&mut self, file: &Path, text: String) -> Result<(), Failure> {
+        self.stage(file, std::iter::once(Ok(text)))
     }
 
     /// A new file beside a place.
@@ -109,7 +205,7 @@ impl Batch {
         Ok(file)
     }
 
-    /// Puts all files in their places.
+    /// Puts all files in their places, and prints what goes to standard output.
     pub(super) fn finish(mut self) -> Result<(), Failure> {
         while let Some((partial, file)) = self.staged.last() {
             fs::rename(partial, file)
@@ -118,7 +214,7 @@ impl Batch {
             self.staged.pop();
         }
         self.folders.clear();
-        Ok(())
+        self.printed.take().map_or(Ok(()), |text| print(&text))
     }
 }
 

@@ -1,19 +1,21 @@
 //! Files that say who sends to whom: `permutation:FILE`.
 
+use super::input::read_text;
 use super::outcome::Failure;
 use anyhow::anyhow;
 
 /// The destination rank by source rank of a file: a line for each source, of its destination alone or of both. Who has no
-/// line is his own destination. Lines that are empty or begin with `#` mean nothing.
+/// line is his own destination. Lines that are empty or begin with `#` mean nothing. `-` is standard input. `ends` end
+/// ports send and are sent to.
 ///
 /// # Errors
 /// No such file; a line that is no rank or no two ranks, that differs in form from the first, or that names a source or a
-/// destination again; no line.
-pub(super) fn read(file: &str) -> Result<Vec<u32>, Failure> {
-    let text = std::fs::read_to_string(file).map_err(|error| Failure::input(anyhow!("cannot read {file}: {error}")))?;
-    parse(&text).map_err(|wrong| match wrong.place {
-        None => Failure::input(anyhow!("{file}: {}", wrong.why)),
-        Some((line, column, held)) => Failure::input(anyhow!("{file}:{line}:{column}: {}\n  {held}", wrong.why)),
+/// destination again, or one that is not there; no line.
+pub(super) fn read(file: &str, ends: usize) -> Result<Vec<u32>, Failure> {
+    let (name, text) = read_text(file)?;
+    parse(&text, ends).map_err(|wrong| match wrong.place {
+        None => Failure::input(anyhow!("{name}: {}", wrong.why)),
+        Some((line, column, held)) => Failure::input(anyhow!("{name}:{line}:{column}: {}\n  {held}", wrong.why)),
     })
 }
 
@@ -24,10 +26,7 @@ struct Wrong {
     place: Option<(usize, usize, String)>,
 }
 
-/// No end port has a rank beyond: there are no more LIDs.
-const LAST: u32 = 0xBFFF;
-
-fn parse(text: &str) -> Result<Vec<u32>, Wrong> {
+fn parse(text: &str, ends: usize) -> Result<Vec<u32>, Wrong> {
     let mut pairs = Pairs::default();
     let mut form = None;
     for (line, held) in (1..).zip(text.lines()) {
@@ -35,7 +34,7 @@ fn parse(text: &str) -> Result<Vec<u32>, Wrong> {
             continue;
         }
         let wrong = |column, why| Wrong { why, place: Some((line, column, held.to_string())) };
-        let fields = fields(held).map_err(|(column, why)| wrong(column, why))?;
+        let fields = fields(held, ends).map_err(|(column, why)| wrong(column, why))?;
         let expected = *form.get_or_insert(fields.len());
         if fields.len() != expected || !(1..=2).contains(&expected) {
             let why = "expected a destination rank, or a source and a destination rank, in every line alike";
@@ -43,6 +42,9 @@ fn parse(text: &str) -> Result<Vec<u32>, Wrong> {
         }
         let (column, destination) = fields[expected - 1];
         let source = if expected == 2 { fields[0].1 } else { pairs.lines };
+        if source as usize >= ends {
+            return Err(wrong(1, format!("a destination too many: {ends} end ports send, and each line is of one")));
+        }
         pairs.add(source, destination).map_err(|why| wrong(column, why))?;
     }
     match pairs.lines {
@@ -52,14 +54,15 @@ fn parse(text: &str) -> Result<Vec<u32>, Wrong> {
 }
 
 /// The ranks of a line, each with its column.
-fn fields(line: &str) -> Result<Vec<(usize, u32)>, (usize, String)> {
+fn fields(line: &str, ends: usize) -> Result<Vec<(usize, u32)>, (usize, String)> {
     let separates = |letter: char| letter == ',' || letter.is_whitespace();
     let mut found = Vec::new();
     let mut column = 1;
     for field in line.split(separates) {
         if !field.is_empty() {
-            let rank = field.parse().ok().filter(|&rank| rank <= LAST);
-            let why = || format!("`{field}` is no rank: expected a whole number from 0 to {LAST}");
+            let rank = field.parse().ok().filter(|&rank| (rank as usize) < ends);
+            let last = ends.saturating_sub(1);
+            let why = || format!("`{field}` is no rank: {ends} end ports send, of ranks 0 to {last}");
             found.push((column, rank.ok_or_else(|| (column, why()))?));
         }
         column += field.chars().count() + 1;
@@ -100,25 +103,29 @@ mod tests {
     use super::*;
 
     fn refused(text: &str) -> (usize, usize, String) {
-        let wrong = parse(text).unwrap_err();
+        let wrong = parse(text, 16).unwrap_err();
         let (line, column, _) = wrong.place.unwrap();
         (line, column, wrong.why)
     }
 
     #[test]
     fn both_forms_are_read_and_who_has_no_line_is_silent() {
-        assert_eq!(parse("# who sends to whom\n2\n\n0\n1\n").unwrap(), [2, 0, 1]);
-        assert_eq!(parse("3 1\n1,3\n").unwrap(), [0, 3, 2, 1]);
+        assert_eq!(parse("# who sends to whom\n2\n\n0\n1\n", 3).unwrap(), [2, 0, 1]);
+        assert_eq!(parse("3 1\n1,3\n", 4).unwrap(), [0, 3, 2, 1]);
     }
 
     #[test]
     fn what_is_no_permutation_is_refused_where_it_stands() {
         assert_eq!(refused("1 2\n3\n").0, 2);
         assert_eq!(refused("1 2 3\n").0, 1);
-        assert_eq!(refused("0 1\n2  x\n"), (2, 4, "`x` is no rank: expected a whole number from 0 to 49151".into()));
+        assert_eq!(refused("0 1\n2  x\n"), (2, 4, "`x` is no rank: 16 end ports send, of ranks 0 to 15".into()));
+        assert_eq!(refused("1 0\n 99 1\n"), (2, 2, "`99` is no rank: 16 end ports send, of ranks 0 to 15".into()));
+        assert_eq!(refused("0 16\n").1, 3);
         assert!(refused("0 1\n0 2\n").2.starts_with("0 sends to 1 already"));
         assert_eq!(refused("0 1\n2 1\n").1, 3);
         assert!(refused("70000\n").2.contains("no rank"));
-        assert!(parse("# nothing\n").unwrap_err().place.is_none());
+        assert!(parse("# nothing\n", 16).unwrap_err().place.is_none());
+        let wrong = parse("1\n0\n2\n", 2).unwrap_err();
+        assert_eq!(wrong.place.map(|place| place.0), Some(3), "{}", wrong.why);
     }
 }

@@ -1,11 +1,12 @@
 //! `reconfig plan`: a proved plan for the change between two captures.
 
+use super::Common;
 use super::choice::{self, EngineArguments, SlToVlChoice};
 use super::element::find_node;
 use super::evidence::EvidenceArguments;
 use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
-use super::{Common, output};
+use super::output::{self, Batch, Screen, check_places};
 use crate::change::{self, BringUp, BringUpError, Captures, CapturesError, Departure, Drawn};
 use crate::fabric::difference::UnionError;
 use crate::plan::{Arming, Observer, Plan, Policy, Scheme};
@@ -81,17 +82,19 @@ pub(super) struct Arguments {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
+    let files = [arguments.output.as_ref(), arguments.certificate.as_ref(), arguments.evidence.file()];
+    let screen = Screen::beside(common, files)?;
+    check_places(files)?;
+    let mut batch = Batch::default();
     let report = match arguments.draw()? {
         Ok(None) => PlanReport::nothing_to_change(arguments.departure(), arguments.engine.name()),
-        Ok(Some(drawn)) => arguments.keep(&drawn)?,
+        Ok(Some(drawn)) => arguments.keep(&drawn, &mut batch)?,
         Err(refused) => *refused,
     };
-    if common.json {
-        output::print_json(&report)?;
-    } else {
-        output::print(&report::plan(&report))?;
-    }
-    arguments.evidence.show(report.refusal.as_ref(), common)?;
+    arguments.evidence.draw(report.refusal.as_ref(), &mut batch)?;
+    batch.finish()?;
+    screen.show(&report, || report::plan(&report))?;
+    arguments.evidence.show(report.refusal.as_ref(), screen)?;
     Ok(report.is_yes().into())
 }
 
@@ -136,22 +139,19 @@ impl Arguments {
         PlanReport::refused(error, self.departure(), self.engine.name(), self.smp_time)
     }
 
-    /// Writes the plan where it may be kept, and says what it is.
-    fn keep(&self, drawn: &Drawn) -> Result<PlanReport, Failure> {
+    /// Lays the plan by where it may be kept, and says what it is.
+    fn keep(&self, drawn: &Drawn, batch: &mut Batch) -> Result<PlanReport, Failure> {
         let report = PlanReport::drawn(drawn, self.departure(), self.engine.name(), self.smp_time);
         let file = self.output.as_ref().filter(|_| report.is_yes() || self.allow_unproved);
         let Some(file) = file else { return Ok(report) };
         let text = drawn.plan().to_json();
-        if self.certificate.as_ref() == Some(file) {
-            return Err(Failure::input(anyhow::anyhow!("-o and --certificate name one file")));
-        }
         let certificate = self.certificate.as_ref().filter(|_| report.is_yes());
         let certified = certificate.map(|to| certified(&drawn.plan(), &text).map(|text| (to, text))).transpose()?;
-        output::deliver(&text, Some(file))?;
-        if let Some((file, text)) = &certified {
-            output::deliver(text, Some(file))?;
+        batch.stage_text(file, text)?;
+        if let Some((file, text)) = certified {
+            batch.stage_text(file, text)?;
         }
-        let name = |file: &PathBuf| file.display().to_string();
+        let name = |file: &PathBuf| output::name_of(file);
         Ok(PlanReport { file: Some(name(file)), certificate: certificate.map(name), ..report })
     }
 }

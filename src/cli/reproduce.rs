@@ -1,7 +1,8 @@
 //! `reconfig reproduce`: the published tables beside ours.
 
+use super::Common;
 use super::outcome::{Answer, Failure};
-use super::{Common, output};
+use super::output::{self, Batch, Screen, check_places};
 use crate::report;
 use crate::reproduce::{self, ReproduceError, Request, Study, Table};
 use serde::Serialize;
@@ -62,22 +63,24 @@ struct Document<'a> {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
+    let files = [arguments.csv.as_ref(), arguments.plot.as_ref()];
+    let screen = Screen::beside(common, files)?;
+    check_places(files)?;
     let request = arguments.request();
     let tables = reproduce::reproduce(&request, &mut output::remark).map_err(told)?;
     let (inside, banded) = tables.iter().map(Table::inside).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let (study, fabrics, seed) = (request.study.name(), request.fabrics, request.seed);
+    let schema = "reconfig.reproduction/1";
+    let document = Document { schema, study, fabrics, seed, inside, banded, tables: &tables };
+    screen.show(&document, || report::reproduction(&request, &tables))?;
+    let mut batch = Batch::default();
     if let Some(file) = &arguments.csv {
-        output::deliver(&reproduce::csv(&tables), Some(file))?;
+        batch.stage_text(file, reproduce::csv(&tables))?;
     }
     if let Some(file) = &arguments.plot {
-        output::deliver(&reproduce::plot(&tables), Some(file))?;
+        batch.stage_text(file, reproduce::plot(&tables))?;
     }
-    if common.json {
-        let (study, fabrics, seed) = (request.study.name(), request.fabrics, request.seed);
-        let schema = "reconfig.reproduction/1";
-        output::print_json(&Document { schema, study, fabrics, seed, inside, banded, tables: &tables })?;
-    } else {
-        output::print(&report::reproduction(&request, &tables))?;
-    }
+    batch.finish()?;
     Ok((inside == banded).into())
 }
 

@@ -2,14 +2,14 @@
 
 mod several;
 
+use super::Common;
 use super::choice::{self, FromArguments};
 use super::element::find_node;
 use super::evidence::draw;
 use super::input::{Topologies, read_topologies};
 use super::outcome::{Answer, Failure};
-use super::output::Batch;
-use super::{Common, output};
-use crate::change::{self, BringUpError, LmcWish, Realised, RouteInput, Routed};
+use super::output::{self, Batch, Screen};
+use crate::change::{self, LmcWish, Realised, RouteInput, Routed};
 use crate::fabric::Fabric;
 use crate::fabric::format::{self, Format};
 use crate::ids::Lmc;
@@ -176,6 +176,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 }
 
 fn route_one(arguments: &Arguments, fabric: &Fabric, common: Common) -> Result<Answer, Failure> {
+    let screen = arguments.screen(common)?;
     let engine = arguments.engine(fabric)?;
     let start = Instant::now();
     let routed = arguments.route(fabric, &*engine)?;
@@ -184,16 +185,14 @@ fn route_one(arguments: &Arguments, fabric: &Fabric, common: Common) -> Result<A
     let judged = routed.prove();
     let proof_ns = start.elapsed().as_nanos() as u64;
     let keep = judged.is_ok() || arguments.allow_unproved;
-    let report = arguments.worst.told(&routed, RouteReport::of(&routed, judged.as_ref()));
+    let report = arguments.worst.told(&routed, RouteReport::of(&routed, judged.as_ref()))?;
     let worst = arguments.worst.file(&report)?;
-    let files = if keep { arguments.exports.write(&routed, worst)? } else { Vec::new() };
-    draw(arguments.dot.as_deref(), judged.as_ref().err())?;
+    let mut batch = Batch::default();
+    let files = if keep { arguments.exports.stage(&routed, worst, &mut batch)? } else { Vec::new() };
+    draw(arguments.dot.as_deref(), judged.as_ref().err(), &mut batch)?;
+    batch.finish()?;
     let report = RouteReport { routing_ns, proof_ns, files, ..report };
-    if common.json {
-        output::print_json(&report)?;
-    } else {
-        output::print(&report::route(&report))?;
-    }
+    screen.show(&report, || report::route(&report))?;
     Ok(report.safe.into())
 }
 
@@ -216,6 +215,13 @@ fn list(common: Common) -> Result<Answer, Failure> {
 }
 
 impl Arguments {
+    /// Where the answer goes, beside the files that are written.
+    fn screen(&self, common: Common) -> Result<Screen, Failure> {
+        let worst = self.worst.worst_permutation.as_ref().and_then(Option::as_ref);
+        let exports = self.exports.forms().map(|(asked, ..)| asked.as_ref());
+        Screen::beside(common, exports.into_iter().chain([worst, self.dot.as_ref()]))
+    }
+
     fn engine(&self, fabric: &Fabric) -> Result<Box<dyn Engine>, Failure> {
         match self.from.read(fabric)? {
             Some(_) if self.choice.engine.is_some() => {
@@ -228,17 +234,23 @@ impl Arguments {
 
     fn route(&self, fabric: &Fabric, engine: &dyn Engine) -> Result<Routed, Failure> {
         let input = RouteInput { fabric, engine, data_vls: choice::data_vls(self.choice.vls)?, lmc: self.lmc.0 };
-        change::route(input).map_err(|error| match error {
-            BringUpError::NoSwitch | BringUpError::Fit(_) => Failure::input(error),
-            _ => Failure::undone(error),
-        })
+        change::route(input).map_err(choice::unrouted)
     }
 }
 
 impl WorstArguments {
     /// A report with what was asked for.
-    fn told(&self, routed: &Routed, report: RouteReport) -> RouteReport {
-        if self.worst_permutation.is_some() { report.with_worst(routed, self.worst_for) } else { report }
+    fn told(&self, routed: &Routed, report: RouteReport) -> Result<RouteReport, Failure> {
+        if self.worst_permutation.is_none() {
+            return Ok(report);
+        }
+        let offered = report.dispersal.as_ref().map_or(1, |facts| facts.paths);
+        match self.worst_for {
+            Selection::Spread(paths) if paths > offered => Err(Failure::input(anyhow!(
+                "--worst-for {paths}: this routing offers {offered} paths to a pair; name {offered} at most, or raise --lmc"
+            ))),
+            chosen => Ok(report.with_worst(routed, chosen)),
+        }
     }
 
     /// The file asked for, and what goes into it.
@@ -281,9 +293,13 @@ impl EngineChoice {
 }
 
 impl Exports {
-    /// Writes what was asked for, all of it or nothing; the names of the files.
-    fn write(&self, routed: &Routed, worst: Option<(&Path, &WorstFacts)>) -> Result<Vec<String>, Failure> {
-        let mut batch = Batch::default();
+    /// Lays by what was asked for; the names of the files.
+    fn stage(
+        &self,
+        routed: &Routed,
+        worst: Option<(&Path, &WorstFacts)>,
+        batch: &mut Batch,
+    ) -> Result<Vec<String>, Failure> {
         if let Some(folder) = &self.output {
             batch.folder(folder)?;
         }
@@ -292,14 +308,13 @@ impl Exports {
             let usual = self.output.as_ref().map(|folder| folder.join(usual));
             for file in asked.iter().chain(&usual) {
                 batch.stage(file, parts(routed))?;
-                names.push(file.display().to_string());
+                names.push(output::name_of(file));
             }
         }
         if let Some((file, worst)) = worst {
             batch.stage(file, whole(worst.file()))?;
-            names.push(file.display().to_string());
+            names.push(output::name_of(file));
         }
-        batch.finish()?;
         Ok(names)
     }
 

@@ -133,7 +133,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let options = arguments.options()?;
     let (fabric, mut sim) = match arguments.warm {
         true => arguments.warm(&fabric)?,
-        false => (fabric.clone(), Sim::cold(&fabric, arguments.sim_config()?).map_err(Failure::input)?),
+        false => (fabric.clone(), Sim::cold(&fabric, arguments.sim_config(&fabric)?).map_err(Failure::input)?),
     };
     sim.outlast_deadlocks();
     if arguments.traffic.start {
@@ -174,7 +174,7 @@ impl Arguments {
 
     /// The fabric with its LIDs, and a subnet of it that is up, routed by up*/down*.
     fn warm(&self, fabric: &Fabric) -> Result<(Fabric, Sim), Failure> {
-        let config = self.sim_config()?;
+        let config = self.sim_config(fabric)?;
         let bring_up = BringUp { data_vls: config.data_vls, optimised_sl_to_vl: None, lmc: choice::lmc(self.lmc)? };
         let fabric = bring_up.equip(fabric).map_err(Failure::undone)?;
         let function = bring_up.route(&fabric, &UpDown::default()).map_err(Failure::undone)?;
@@ -189,7 +189,7 @@ impl Arguments {
         Ok((fabric, sim))
     }
 
-    fn sim_config(&self) -> Result<SimConfig, Failure> {
+    fn sim_config(&self, fabric: &Fabric) -> Result<SimConfig, Failure> {
         let (traffic, hardware) = (&self.traffic, &self.hardware);
         Ok(SimConfig {
             seed: self.seed,
@@ -202,7 +202,7 @@ impl Arguments {
             discards_turned_back: hardware.discard_turned_back,
             packet_bytes: traffic.packet_bytes,
             load: traffic.load,
-            traffic: pattern(&traffic.traffic)?,
+            traffic: pattern(&traffic.traffic, fabric.end_ports().count())?,
             sma_service_ns: hardware.smp_time,
             smp_loss: hardware.smp_loss,
             smp_delay_ns: hardware.smp_delay,

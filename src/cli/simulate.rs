@@ -5,8 +5,9 @@ mod several;
 use super::choice::{self, EngineArguments, FromArguments, SlToVlChoice};
 use super::element::{find_node, find_port};
 use super::evidence::draw;
-use super::input::{Topologies, read_topologies};
+use super::input::{Topologies, read_text, read_topologies};
 use super::outcome::{Answer, Failure};
+use super::output::{Batch, Screen, check_places};
 use super::plan::certified;
 use super::progress::Progress;
 use super::{Common, output};
@@ -69,7 +70,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with = "compare")]
     plan: Option<PathBuf>,
     /// The file for the certificate of that plan's proof; `reconfig check PLAN CERTIFICATE` judges both.
-    #[arg(long, value_name = "FILE", requires = "plan")]
+    #[arg(long, value_name = "FILE", requires = "plan", conflicts_with = "compare")]
     certificate: Option<PathBuf>,
     /// Seed of everything random.
     #[arg(long, default_value_t = 1)]
@@ -89,6 +90,26 @@ struct ChangeArguments {
     planned: bool,
 }
 
+/// What means nothing where nothing changes and no manager acts.
+const OF_A_CHANGE: [&str; 16] = [
+    "sudden",
+    "planned",
+    "subnet",
+    "scheme",
+    "to_engine",
+    "arming",
+    "drain",
+    "path_cache",
+    "window",
+    "smp_time",
+    "smp_timeout",
+    "smp_retries",
+    "smp_loss",
+    "smp_duplicates",
+    "smp_delay",
+    "barrier_timeout",
+];
+
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(super) struct ElementArguments {
@@ -104,11 +125,11 @@ pub(super) struct ElementArguments {
     /// This switch comes: the file holds it, the fabric before lacks it.
     #[arg(long, value_name = "NODE", conflicts_with_all = ["sudden", "planned"])]
     pub(super) add_switch: Option<String>,
-    /// This router between subnets leaves: a description or a GUID.
-    #[arg(long, value_name = "NODE")]
+    /// This router between subnets leaves, from all of its subnets: a description or a GUID.
+    #[arg(long, value_name = "NODE", conflicts_with = "subnet")]
     pub(super) remove_router: Option<String>,
     /// Nothing changes: traffic between the subnets of a list, alone.
-    #[arg(long, conflicts_with_all = ["sudden", "planned"])]
+    #[arg(long, conflicts_with_all = OF_A_CHANGE)]
     pub(super) steady: bool,
 }
 
@@ -174,13 +195,13 @@ struct SourceArguments {
     /// Which pairs of LIDs of the half in use sources take towards a destination.
     #[arg(long, value_enum, value_name = "CHOICE", default_value_t = PathChoiceName::Single)]
     path_selection: PathChoiceName,
-    /// The most LIDs of the half that are used at either end [default: all]
+    /// The most LIDs of the half that are used at either end; not with --path-selection base [default: all]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=64))]
     paths: Option<u8>,
-    /// What takes the next pair of LIDs.
-    #[arg(long, value_enum, value_name = "UNIT", default_value_t = SprayName::Message)]
-    spray: SprayName,
-    /// Packets of a message; they are sent back to back.
+    /// What takes the next pair of LIDs, where pairs are taken in turn (--path-selection paired or all) [default: message]
+    #[arg(long, value_enum, value_name = "UNIT")]
+    spray: Option<SprayName>,
+    /// Packets of a message; they are sent back to back (each packet of a trace is a message by itself).
     #[arg(long, value_name = "PACKETS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     message: u16,
     /// Count what arrives after something of its flow that was sent later; also done where any of the options above is
@@ -201,10 +222,38 @@ impl SourceArguments {
             PathChoiceName::All => PathChoice::All,
         };
         let spray = match self.spray {
-            SprayName::Message => Spray::Message,
-            SprayName::Packet => Spray::Packet,
+            None | Some(SprayName::Message) => Spray::Message,
+            Some(SprayName::Packet) => Spray::Packet,
         };
         Dispersal { choice, paths: self.paths, spray }
+    }
+
+    /// Nothing is said of turns where none are taken, or of paths where the first is taken.
+    fn check(&self) -> Result<(), Failure> {
+        let spread = "choose --path-selection paired or all";
+        let refuse =
+            |what: &str, why: &str, fix: &str| Err(Failure::input(anyhow!("{what}: {why}; leave it out, or {fix}")));
+        match self.path_selection {
+            PathChoiceName::Paired | PathChoiceName::All => Ok(()),
+            PathChoiceName::Base if self.paths.is_some() => {
+                refuse("--paths", "with --path-selection base every pair of end ports uses its first path", spread)
+            }
+            PathChoiceName::Single | PathChoiceName::Base if self.spray.is_some() => {
+                refuse("--spray", "one path for each destination takes no turns", spread)
+            }
+            PathChoiceName::Single | PathChoiceName::Base => Ok(()),
+        }
+    }
+
+    /// Nothing is to be shown that the table of schemes has no place for.
+    fn check_compared(&self, in_table: bool) -> Result<(), Failure> {
+        let given = [(self.hot_links > 0, "--hot-links"), (self.count_order, "--count-order")];
+        let name = given.into_iter().find(|(given, _)| *given && in_table).map(|(_, name)| name);
+        name.map_or(Ok(()), |name| {
+            Err(Failure::input(anyhow!(
+                "{name}: the table of --compare does not show it; take the reports themselves (--json), or one scheme"
+            )))
+        })
     }
 
     /// Whether order is counted: by itself wherever it can be lost without a change, or a message has several packets.
@@ -332,23 +381,28 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         Topologies::One(fabric) => *fabric,
         Topologies::Several(subnets) => return arguments.run_subnets(subnets, common),
     };
-    arguments.check_for_one()?;
+    arguments.check_for_one(common)?;
+    let files = [arguments.plan.as_ref(), arguments.certificate.as_ref(), arguments.dot.as_ref()];
+    let screen = Screen::beside(common, files)?;
+    check_places(files)?;
     let routers = Routers { engine: arguments.method.engine.clone(), running: arguments.method.from.read(&fabric)? };
     let scenario = arguments.scenario(fabric)?;
     if arguments.method.compare {
         return compare(&routers, &scenario, common);
     }
-    keep_plan(arguments, &routers, &scenario)?;
+    let kept = plan_files(arguments, &routers, &scenario)?;
     let report = match arguments.adversary {
         false => simulate(&routers, &scenario, Progress::new(scenario.scheme.name()))?,
         true => oppose(routers.engines()?, &scenario)?,
     };
     match arguments.accounting {
-        None if common.json => output::print_json(&report)?,
-        None => output::print(&report::simulation(&report))?,
-        Some(rules) => account(&routers, rules, &scenario, &report, common)?,
+        None => screen.show(&report, || report::simulation(&report))?,
+        Some(rules) => account(&routers, rules, &scenario, &report, screen)?,
     }
-    draw(arguments.dot.as_deref(), report.proof.evidence.as_ref())?;
+    let mut batch = Batch::default();
+    kept.into_iter().try_for_each(|(file, text)| batch.stage_text(file, text))?;
+    draw(arguments.dot.as_deref(), report.proof.evidence.as_ref(), &mut batch)?;
+    batch.finish()?;
     Ok(report.is_clean().into())
 }
 
@@ -369,9 +423,12 @@ impl Routers {
     }
 }
 
-/// Writes the plan that was run, and the certificate of its proof, where they are asked for.
-fn keep_plan(arguments: &Arguments, routers: &Routers, scenario: &Scenario) -> Result<(), Failure> {
-    let Some(file) = &arguments.plan else { return Ok(()) };
+/// A file, and what goes into it.
+type Kept<'a> = (&'a PathBuf, String);
+
+/// The plan that is run, and the certificate of its proof, where they are asked for.
+fn plan_files<'a>(arguments: &'a Arguments, routers: &Routers, scenario: &Scenario) -> Result<Vec<Kept<'a>>, Failure> {
+    let Some(file) = &arguments.plan else { return Ok(Vec::new()) };
     let vetted = scenario::plan(scenario, routers.engines()?).map_err(told)?;
     let proved = vetted.refusal().is_none();
     if !proved {
@@ -379,7 +436,6 @@ fn keep_plan(arguments: &Arguments, routers: &Routers, scenario: &Scenario) -> R
     }
     let text = vetted.noted().to_json();
     let certificate = match &arguments.certificate {
-        Some(to) if to == file => return Err(Failure::input(anyhow!("--plan and --certificate name one file"))),
         Some(to) if proved => Some((to, certified(vetted.plan(), &text)?)),
         Some(_) => {
             output::remark("the plan was refused: there is no certificate to write");
@@ -387,8 +443,7 @@ fn keep_plan(arguments: &Arguments, routers: &Routers, scenario: &Scenario) -> R
         }
         None => None,
     };
-    output::deliver(&text, Some(file))?;
-    certificate.map_or(Ok(()), |(to, text)| output::deliver(&text, Some(to)))
+    Ok([Some((file, text)), certificate].into_iter().flatten().collect())
 }
 
 fn oppose(engines: Engines, scenario: &Scenario) -> Result<SimulationReport, Failure> {
@@ -400,14 +455,17 @@ fn simulate(routers: &Routers, scenario: &Scenario, mut progress: Progress) -> R
 }
 
 /// Settings that cannot be meant are the user's to change; the rest is a change that cannot be made.
-pub(super) fn told(error: ScenarioError) -> Failure {
+fn told(error: ScenarioError) -> Failure {
+    if is_the_users(&error) { Failure::input(error) } else { Failure::undone(error) }
+}
+
+fn is_the_users(error: &ScenarioError) -> bool {
+    use SimError::{NoSuchRank, Setting, TooFewLanes};
     match error {
-        ScenarioError::Sim(SimError::Setting { .. } | SimError::NoSuchRank { .. } | SimError::TooFewLanes { .. }) => {
-            Failure::input(error)
-        }
-        ScenarioError::NoSuchSwitch { .. } | ScenarioError::NoCable { .. } => Failure::input(error),
-        ScenarioError::BringUp(BringUpError::Manager { .. } | BringUpError::Fit(_)) => Failure::input(error),
-        _ => Failure::undone(error),
+        ScenarioError::Sim(Setting { .. } | NoSuchRank { .. } | TooFewLanes { .. }) => true,
+        ScenarioError::NoSuchSwitch { .. } | ScenarioError::NoCable { .. } => true,
+        ScenarioError::BringUp(BringUpError::Manager { .. } | BringUpError::Fit(_)) => true,
+        _ => false,
     }
 }
 
@@ -441,22 +499,22 @@ fn account(
     rules: AccountingChoice,
     scenario: &Scenario,
     run: &SimulationReport,
-    common: Common,
+    screen: Screen,
 ) -> Result<(), Failure> {
     let rules = match rules {
         AccountingChoice::Paper => Accounting::Paper,
         AccountingChoice::Iba => Accounting::Iba,
     };
     let lines = scenario::accounting(rules, scenario, routers.engines()?, run).map_err(told)?;
-    if common.json {
-        return output::print_json(&Accounted { report: run, accounting: lines });
-    }
-    output::print(&(report::simulation(run) + "\n" + &report::accounting(&lines)))
+    let accounted = Accounted { report: run, accounting: lines };
+    screen.show(&accounted, || report::simulation(run) + "\n" + &report::accounting(&accounted.accounting))
 }
 
 impl Arguments {
     /// What only lists take is not for one fabric.
-    fn check_for_one(&self) -> Result<(), Failure> {
+    fn check_for_one(&self, common: Common) -> Result<(), Failure> {
+        self.traffic.check()?;
+        self.traffic.sources.check_compared(self.method.compare && !common.json)?;
         let element = &self.change.element;
         let given = [(element.remove_router.is_some(), "--remove-router"), (element.steady, "--steady")];
         let only = given.into_iter().find(|(given, _)| *given).map(|(_, name)| name).or(self.subnets.only_for_lists());
@@ -475,20 +533,29 @@ impl Arguments {
         if let Some((_, name)) = given.into_iter().find(|(given, _)| *given) {
             return Err(Failure::input(anyhow!("{name}: not for a list of several subnets; name one of its files")));
         }
-        let settings = self.settings(subnets.fabric(SubnetId::default()).clone())?;
+        if self.traffic.traffic == WORST {
+            return Err(Failure::input(anyhow!(
+                "--traffic {WORST}: not for a list of several subnets, whose hosts have ranks over all of them; name one of its \
+                 files, or who sends to whom (--traffic permutation:FILE)"
+            )));
+        }
+        self.traffic.check()?;
+        let ends = subnets.subnets().map(|(id, _)| subnets.hosts(id).count()).sum();
+        let settings = self.settings(subnets.fabric(SubnetId::default()).clone(), ends)?;
         let (own, element, engine) = (&self.subnets, &self.change.element, &self.method.engine);
-        let (sm, dot) = (self.management.sm.as_deref(), self.dot.as_deref());
+        let (sm, dot) = (self.management.sm.as_deref(), self.dot.as_ref());
         several::run(Asked { subnets, own, element, engine, sm, settings, dot }, common)
     }
 
     fn scenario(&self, fabric: Fabric) -> Result<Scenario, Failure> {
         let element = self.change.element.find(&fabric)?;
         let sm = self.management.sm.as_ref().map(|name| find_node(&fabric, name)).transpose()?;
-        Ok(Scenario { element, sm, ..self.settings(fabric)? })
+        let ends = fabric.end_ports().count();
+        Ok(Scenario { element, sm, ..self.settings(fabric, ends)? })
     }
 
-    /// Everything but what changes and where the manager runs.
-    fn settings(&self, fabric: Fabric) -> Result<Scenario, Failure> {
+    /// Everything but what changes and where the manager runs, among so many end ports that send.
+    fn settings(&self, fabric: Fabric, ends: usize) -> Result<Scenario, Failure> {
         Ok(Scenario {
             departure: if self.change.planned { Departure::Planned } else { Departure::Sudden },
             scheme: self.method.scheme,
@@ -498,7 +565,7 @@ impl Arguments {
             lmc_fixed: self.method.lmc.is_some(),
             optimised_sl_to_vl: self.hardware.sl_to_vl.map(|form| form == SlToVlChoice::Optimised),
             load: self.traffic.load,
-            sim: self.sim_config()?,
+            sim: self.sim_config(ends)?,
             worst_traffic: self.traffic.traffic == WORST,
             hot_links: self.traffic.sources.hot_links.into(),
             window: self.management.window.map(|window| window as usize),
@@ -512,7 +579,7 @@ impl Arguments {
         })
     }
 
-    fn sim_config(&self) -> Result<SimConfig, Failure> {
+    fn sim_config(&self, ends: usize) -> Result<SimConfig, Failure> {
         let (hardware, management) = (&self.hardware, &self.management);
         Ok(SimConfig {
             seed: self.seed,
@@ -522,7 +589,7 @@ impl Arguments {
             hoq_lifetime_ns: hardware.hoq_life,
             switch_lifetime_ns: hardware.switch_life,
             packet_bytes: self.traffic.packet_bytes,
-            traffic: self.traffic.pattern()?,
+            traffic: self.traffic.pattern(ends)?,
             dispersal: self.traffic.sources.dispersal(),
             message_packets: self.traffic.sources.message,
             count_order: self.traffic.sources.counts_order(),
@@ -541,8 +608,19 @@ impl Arguments {
 const WORST: &str = "worst";
 
 impl TrafficArguments {
-    fn pattern(&self) -> Result<Traffic, Failure> {
-        if self.traffic == WORST { Ok(Traffic::default()) } else { traffic(&self.traffic) }
+    /// Nothing is said that has no effect.
+    fn check(&self) -> Result<(), Failure> {
+        if self.traffic.starts_with("trace:") && self.sources.message > 1 {
+            return Err(Failure::input(anyhow!(
+                "--message: each packet of a trace is a message by itself; leave it out"
+            )));
+        }
+        self.sources.check()
+    }
+
+    /// Among so many end ports that send.
+    fn pattern(&self, ends: usize) -> Result<Traffic, Failure> {
+        if self.traffic == WORST { Ok(Traffic::default()) } else { traffic(&self.traffic, ends) }
     }
 }
 
@@ -571,8 +649,8 @@ impl ElementArguments {
     }
 }
 
-/// What `--traffic` says.
-pub(super) fn traffic(text: &str) -> Result<Traffic, Failure> {
+/// What `--traffic` says among so many end ports that send.
+pub(super) fn traffic(text: &str, ends: usize) -> Result<Traffic, Failure> {
     let unknown = || {
         let expected =
             "expected uniform, permutation, permutation:FILE, worst (simulate only), hot-spot:RANK,SHARE or trace:FILE";
@@ -587,14 +665,14 @@ pub(super) fn traffic(text: &str) -> Result<Traffic, Failure> {
             let destination = destination.parse().map_err(|_| unknown())?;
             if (0.0..=1.0).contains(&share) { Ok(Traffic::HotSpot { destination, share }) } else { Err(unknown()) }
         }
-        Some(("permutation", file)) => super::permutation::read(file).map(Traffic::Pairs),
-        Some(("trace", file)) => trace(file),
+        Some(("permutation", file)) => super::permutation::read(file, ends).map(Traffic::Pairs),
+        Some(("trace", file)) => trace(file, ends),
         _ => Err(unknown()),
     }
 }
 
-fn trace(file: &str) -> Result<Traffic, Failure> {
-    let text = std::fs::read_to_string(file).map_err(|error| Failure::input(anyhow!("cannot read {file}: {error}")))?;
+fn trace(file: &str, ends: usize) -> Result<Traffic, Failure> {
+    let (file, text) = read_text(file)?;
     let mut entries: Vec<(u64, u32, u32, u16)> = Vec::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'))
     {
@@ -606,6 +684,10 @@ fn trace(file: &str) -> Result<Traffic, Failure> {
         let whole = "expected whole numbers: time in ns, source rank, destination rank, bytes";
         let entry = (time.parse(), source.parse(), destination.parse(), bytes.parse());
         let (Ok(time), Ok(source), Ok(destination), Ok(bytes)) = entry else { return Err(refuse(whole)) };
+        if let Some(rank) = [source, destination].into_iter().find(|&rank| rank as usize >= ends) {
+            let last = ends.saturating_sub(1);
+            return Err(refuse(&format!("there is no rank {rank}: {ends} end ports send, of ranks 0 to {last}")));
+        }
         if entries.last().is_some_and(|last| last.0 > time) {
             return Err(refuse("this packet is earlier than the one before: sort the trace by time"));
         }

@@ -67,6 +67,15 @@ impl Study {
         }
     }
 
+    /// The names of the rows of one of its tables.
+    pub fn rows(self, table: &str) -> Vec<String> {
+        match self {
+            Study::Seed000 => seed_000::rows(table),
+            Study::Seed002 | Study::Optimum => seed_002::rows(),
+            Study::Seed003 => seed_003::rows(table),
+        }
+    }
+
     /// Whose tables they are.
     pub fn paper(self) -> &'static str {
         match self {
@@ -158,12 +167,14 @@ pub enum ReproduceError {
         name: String,
     },
     /// No row of that name in any table asked for.
-    #[error("no table of {study} that is asked for has all rows {}", rows.join(", "))]
+    #[error("no table of {study} that is asked for has a row `{name}`; choose one of: {}", some(known))]
     NoSuchRow {
         /// The study.
         study: Study,
-        /// The names given.
-        rows: Vec<String>,
+        /// The name given.
+        name: String,
+        /// The names that there are.
+        known: Vec<String>,
     },
     /// No fabrics were asked for.
     #[error("{study}: no fabrics were asked for; a mean needs one at least")]
@@ -190,10 +201,30 @@ pub enum ReproduceError {
     Ids(#[from] IdsExhausted),
 }
 
+/// A few names of many.
+fn some(names: &[String]) -> String {
+    let more = if names.len() > 12 { ", …" } else { "" };
+    names.iter().take(12).cloned().collect::<Vec<_>>().join(", ") + more
+}
+
+/// Every row asked for is in a table asked for.
+fn check_rows(request: &Request) -> Result<(), ReproduceError> {
+    let study = request.study;
+    let mut known: Vec<String> = Vec::new();
+    for table in study.tables().iter().filter(|table| request.wants(table)) {
+        let fresh: Vec<String> = study.rows(table).into_iter().filter(|row| !known.contains(row)).collect();
+        known.extend(fresh);
+    }
+    match request.rows.iter().find(|row| !known.contains(row)) {
+        None => Ok(()),
+        Some(name) => Err(ReproduceError::NoSuchRow { study, name: name.clone(), known }),
+    }
+}
+
 /// Measures the tables of a request; `tell` hears a line before each row.
 ///
 /// # Errors
-/// A table that the study does not have, or a fabric that cannot be drawn or routed.
+/// A table or a row that the study does not have, before anything is measured; a fabric that cannot be drawn or routed.
 pub fn reproduce(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Table>, ReproduceError> {
     let study = request.study;
     if let Some(name) = request.table.as_ref().filter(|name| !study.tables().contains(&name.as_str())) {
@@ -202,6 +233,7 @@ pub fn reproduce(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Ta
     if request.fabrics == 0 {
         return Err(ReproduceError::NoFabrics { study });
     }
+    check_rows(request)?;
     let mut tables = match study {
         Study::Seed000 => seed_000::tables(request, tell),
         Study::Seed002 => seed_002::tables(request, tell),
@@ -209,9 +241,5 @@ pub fn reproduce(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Ta
         Study::Optimum => optimum::tables(request, tell),
     }?;
     tables.retain(|table| !table.rows.is_empty());
-    let known = |name: &String| tables.iter().any(|table| table.rows.iter().any(|row| row.name == *name));
-    if !request.rows.iter().all(known) {
-        return Err(ReproduceError::NoSuchRow { study, rows: request.rows.clone() });
-    }
     Ok(tables)
 }

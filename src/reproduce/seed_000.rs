@@ -34,6 +34,16 @@ const RENAMINGS_SMART: [(u32, [f64; 2]); 1] = [(32, [1.2, 3.0])];
 const CONFLICTS: [(u32, [f64; 3]); 4] =
     [(3, [0.91, 1.44, 1.26]), (4, [2.40, 3.07, 2.71]), (5, [3.90, 4.87, 4.23]), (8, [7.33, 8.71, 8.08])];
 
+/// The names of a table's rows.
+pub(super) fn rows(table: &str) -> Vec<String> {
+    let names: Vec<u32> = match table {
+        "4a" | "5a" => ENTRIES_UP_DOWN.map(|row| row.0).to_vec(),
+        "4b" | "5b" => ENTRIES_SMART.map(|row| row.0).to_vec(),
+        _ => CONFLICTS.map(|row| row.0).to_vec(),
+    };
+    names.iter().map(u32::to_string).collect()
+}
+
 pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Table>, ReproduceError> {
     let mut tables = Vec::new();
     if request.wants("4a") || request.wants("5a") {

@@ -62,6 +62,11 @@ const OVERALL: [[f64; 6]; 9] = [
 const OVERALL_COLUMNS: [&str; 8] =
     ["explicit load", "LIDs", "renaming load", "LIDs ", "separate load", "LIDs  ", "loads in order", "fewer LIDs"];
 
+/// The names of every table's rows.
+pub(super) fn rows() -> Vec<String> {
+    CONFIGURATIONS.into_iter().map(name).collect()
+}
+
 pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Table>, ReproduceError> {
     let wants = TABLES.map(|table| request.wants(table));
     let wanted = |at: &usize| request.wants_row(&name(CONFIGURATIONS[*at]));

@@ -112,6 +112,25 @@ impl Setting {
     }
 }
 
+/// The names of a table's rows.
+pub(super) fn rows(table: &str) -> Vec<String> {
+    let gain = |(kind, _, engines): (&str, _, &[&str])| -> Vec<String> {
+        let row = |pattern: Pattern| engines.iter().map(move |engine| gain_row(kind, engine, pattern));
+        Pattern::ALL.into_iter().flat_map(row).collect()
+    };
+    if table == GAIN {
+        return FABRICS.into_iter().flat_map(gain).collect();
+    }
+    let own = FABRICS.into_iter().filter(|(kind, ..)| table.starts_with(kind));
+    let names = |engine: &&str| Setting::all().into_iter().map(|setting| setting.name(engine)).collect::<Vec<_>>();
+    own.flat_map(|(_, _, engines)| engines.iter().flat_map(names)).collect()
+}
+
+/// The name of a row of the table of gains.
+fn gain_row(kind: &str, engine: &str, pattern: Pattern) -> String {
+    format!("{kind} {engine} {}", pattern.name())
+}
+
 pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Table>, ReproduceError> {
     let mut tables = Vec::new();
     let mut gain = Table::new(
@@ -134,7 +153,7 @@ pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Ve
             for engine in engines {
                 let rows = measure(request, (topology, engine), (&name, pattern), tell)?;
                 if request.wants(GAIN) {
-                    gain.push(format!("{kind} {engine} {}", pattern.name()), gains(pattern, &rows));
+                    gain.push(gain_row(kind, engine, pattern), gains(pattern, &rows));
                 }
                 for (setting, figures) in
                     rows.into_iter().filter(|(setting, _)| request.wants_row(&setting.name(engine)))

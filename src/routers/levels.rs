@@ -56,7 +56,7 @@ pub struct Levels {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "packets cross up to {crossings} routers, so raising the service level takes {needed} layers, and half of {data_vls} data VLs has room for {room}: \
-     choose 4 data VLs for 2 layers or 8 for 4 (--vls); more layers are not to be had, and --router-sl keep leaves levels as they are, if that can be proved"
+     {}; --router-sl keep leaves levels as they are, if that can be proved", advice(*needed)
 )]
 pub struct LevelsError {
     /// The most routers on a way.
@@ -67,6 +67,15 @@ pub struct LevelsError {
     pub data_vls: u8,
     /// Layers that there is room for.
     pub room: u8,
+}
+
+/// How levels can be raised through so many layers, if at all.
+fn advice(needed: u8) -> &'static str {
+    match needed {
+        0..=2 => "choose 4 data VLs or 8 (--vls)",
+        3..=4 => "choose 8 data VLs (--vls)",
+        _ => "three routers in a row are the most that levels can be raised for, whatever the data VLs (4 layers on 8)",
+    }
 }
 
 impl Levels {
@@ -166,6 +175,15 @@ mod tests {
         for (crossings, data_vls) in [(1, 2), (2, 4), (1, 15), (4, 8)] {
             let error = Levels::new(LevelsRule::Raise, crossings, data_vls).unwrap_err();
             assert!(error.needed > error.room, "{error}");
+            let told = error.to_string();
+            assert_eq!(told.contains("choose"), crossings <= 3, "{told}");
+            assert_eq!(told.contains("three routers in a row are the most"), crossings > 3, "{told}");
+            // What is advised is enough, and nothing is where there is no advice.
+            for data_vls in [1, 2, 4, 8, 15] {
+                let advised =
+                    told.contains(&format!("{data_vls} data VLs (")) || told.contains(&format!("choose {data_vls} or"));
+                assert_eq!(Levels::new(LevelsRule::Raise, crossings, data_vls).is_ok(), advised, "{data_vls}: {told}");
+            }
         }
     }
 }

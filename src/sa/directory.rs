@@ -5,7 +5,7 @@
 //! SwitchInfo, and the SM's port is one of them. A directory is never changed: share it by `Arc`, set a new one.
 //! A lookup costs a binary search by GUID and one step by LID.
 
-use super::remote::Remote;
+use super::remote::{LeadingRouters, Remote};
 use super::service_levels::ServiceLevels;
 use crate::fabric::{Fabric, NodeKind, PortId};
 use crate::ids::{Guid, Half, Lid, PortNum};
@@ -150,6 +150,22 @@ impl Directory {
     /// The ports of routers, in index order.
     pub fn router_ports(&self) -> impl Iterator<Item = PortId> + '_ {
         self.fabric().end_ports().filter(|&port| self.is_router(port))
+    }
+
+    /// Routers that rules for other subnets name by a port GUID that no router's port here has, each once: those rules lead
+    /// nowhere.
+    pub fn absent_routers(&self) -> Vec<Guid> {
+        let is_here = |&guid: &Guid| self.by_port_guid(guid).is_some_and(|port| self.is_router(port));
+        let mut absent = Vec::new();
+        for rule in self.facts.remote.rules() {
+            let LeadingRouters::Ports(guids) = &rule.routers else { continue };
+            for &guid in guids.iter().filter(|guid| !is_here(guid)) {
+                if !absent.contains(&guid) {
+                    absent.push(guid);
+                }
+            }
+        }
+        absent
     }
 
     /// Whether a port is a router's.

@@ -2,6 +2,7 @@
 //! manager does not start: who names a file wants its routes.
 
 use crate::fabric::format::ReadError;
+use crate::ids::Guid;
 use crate::sa::PrefixRoutes;
 use std::fs;
 use std::io;
@@ -30,6 +31,14 @@ pub enum PrefixFileError {
 pub fn load(path: &Path) -> Result<PrefixRoutes, PrefixFileError> {
     let bytes = fs::read(path).map_err(|source| PrefixFileError::Read { path: path.into(), source })?;
     PrefixRoutes::read(&bytes, &path.display().to_string()).map_err(PrefixFileError::Format)
+}
+
+/// What to say of a router that routes name and the subnet has no record of.
+pub(super) fn absent(guid: Guid) -> String {
+    format!(
+        "prefix routes name router port {guid}, which no router of this subnet has: its prefixes have no paths; name the port GUID of \
+         a router's port in this subnet"
+    )
 }
 
 #[cfg(test)]

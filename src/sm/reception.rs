@@ -4,6 +4,7 @@
 //! list for whoever lives the manager's life.
 
 use super::election::{self, Command, Event, Moment, Order, Peer, Rank, Role, Rules, State};
+use super::prefix_file;
 use crate::ids::{Half, Sl};
 use crate::sa::{self, Directory, Limits, Sa};
 use crate::subnet::Attendant;
@@ -76,6 +77,11 @@ impl Reception {
 
     /// What the SA answers from, from now on.
     pub(super) fn set_directory(&mut self, directory: Directory) {
+        let absent = directory.absent_routers();
+        let known = self.sa.directory().is_some_and(|before| before.absent_routers() == absent);
+        if !known {
+            absent.iter().for_each(|&guid| tracing::warn!("{}", prefix_file::absent(guid)));
+        }
         self.sa.set_directory(Arc::new(directory));
     }
 

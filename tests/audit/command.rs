@@ -20,6 +20,7 @@ fn stderr(output: &Output) -> &str {
 }
 
 const GHOST: &str = "fixtures/topologies/ghost-cycle.ibnetdiscover";
+const TWO: &str = "fixtures/subnets/two-subnets.subnets.yaml";
 const OLD: &str = "fixtures/dumps/ghost-cycle-root-1.fdbs";
 const NEW: &str = "fixtures/dumps/ghost-cycle-root-2.fdbs";
 
@@ -29,6 +30,51 @@ fn a_safe_routing_is_answered_with_yes() {
     assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""));
     assert!(stdout(&output).contains("8 switches, 40 CAs, 56 links"), "{}", stdout(&output));
     assert!(stdout(&output).trim_end().ends_with("every pair is connected"), "{}", stdout(&output));
+}
+
+#[test]
+fn options_of_lists_go_with_lists() {
+    let options: [&[&str]; 4] =
+        [&["--hop-limit", "3"], &["--router-sl", "keep"], &["--seed", "1"], &["--part-enforce", "in"]];
+    for given in options {
+        for tables in [&["--fdbs", OLD][..], &[]] {
+            let output = reconfig(&[&["audit", GHOST], tables, given].concat());
+            let part = format!("{} is for a list of several subnets", given[0]);
+            assert_eq!((output.status.code(), stdout(&output)), (Some(2), ""), "{given:?}");
+            assert!(stderr(&output).contains(&part), "{given:?}: {}", stderr(&output));
+        }
+    }
+    for of_dumps in ["--after", "--after-sl2vl", "--after-path-sl"] {
+        let output = reconfig(&["audit", TWO, "--engine", "up-down", of_dumps, OLD]);
+        assert_eq!((output.status.code(), stdout(&output)), (Some(2), ""), "{of_dumps}");
+        assert!(stderr(&output).contains("cannot be used with"), "{of_dumps}: {}", stderr(&output));
+    }
+}
+
+/// The engines that the refusal names can route subnets that are joined.
+#[test]
+fn engines_that_a_refusal_names_can_do_it() {
+    let output = reconfig(&["audit", TWO, "--engine", "multiple-roots", "--lmc", "2"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let (_, named) = stderr(&output).split_once("such as ").expect("names");
+    let named: Vec<&str> = named.trim().split([',', ' ']).filter(|word| !["", "or"].contains(word)).collect();
+    assert_eq!(named, ["up-down", "fully-explicit", "fat-tree", "min-hop"]);
+    for engine in named {
+        let output = reconfig(&["audit", TWO, "--engine", engine, "--lmc", "3"]);
+        assert!(!stderr(&output).contains("who sends by which path"), "{engine}: {}", stderr(&output));
+    }
+}
+
+/// A subnet of a list that cannot be routed is neither safe nor unsafe, and no wrong usage.
+#[test]
+fn a_subnet_that_cannot_be_routed_is_told_by_a_code_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("rings.subnets.yaml");
+    let made = reconfig(&["fabric", "generate", "ring:8,1", "--subnets", "2", "-o", list.to_str().unwrap()]);
+    assert_eq!(made.status.code(), Some(0), "{}", stderr(&made));
+    let output = reconfig(&["audit", list.to_str().unwrap(), "--engine", "lash", "--vls", "1"]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(3), ""), "{}", stderr(&output));
+    assert!(stderr(&output).contains("subnet subnet-0"), "{}", stderr(&output));
 }
 
 #[test]

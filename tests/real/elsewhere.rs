@@ -32,7 +32,8 @@ fn a_change_moves_paths_to_other_subnets_to_the_routers_other_lids() {
     let router = fabric.port(router_ports(&subnets, 1, 0)[0]).guid.expect("routers have one");
     let mut subnet = Subnet::serve(&write(fabric, Format::IbsimNet).expect("an ibsim net"));
     let routes = subnet.folder().join("prefix-routes.conf");
-    std::fs::write(&routes, format!("fec0000000000002 {router} # the second router\n")).expect("a writable folder");
+    let text = format!("fec0000000000002 {router} # the second router\nfec0000000000009 0x4711 # nobody\n");
+    std::fs::write(&routes, text).expect("a writable folder");
     let routes = routes.display().to_string();
     let options = ["--subnet-prefix", "fec0000000000001", "--prefix-routes", &routes];
     let manager = Sm::bring_up(&subnet, "s0-host-0", &options);

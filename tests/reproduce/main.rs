@@ -85,7 +85,24 @@ fn what_does_not_exist_is_refused_by_name() {
     );
     assert!(matches!(refused(request(Study::Seed000, "6", &["9"], 1)), ReproduceError::NoSuchRow { .. }));
     assert!(matches!(refused(request(Study::Seed002, "1", &[], 0)), ReproduceError::NoFabrics { .. }));
+    // Nothing is measured where a row is not there: a whole study would take minutes.
+    let all = Request { rows: vec!["nope".to_string()], ..Request::of(Study::Seed003, 1) };
+    let told = reproduce(&all, &mut |line| panic!("measures {line}")).unwrap_err().to_string();
+    assert!(told.contains("has a row `nope`; choose one of: fat-tree LMC 1 base, "), "{told}");
     assert!("seed-001".parse::<Study>().unwrap_err().to_string().contains("seed-002"));
+}
+
+#[test]
+fn every_row_is_known_before_it_is_measured() {
+    for (study, table, row) in
+        [(Study::Seed000, "6", "3"), (Study::Seed000, "5a", "8"), (Study::Seed002, "2", "128/32")]
+    {
+        let tables = measured(&request(study, table, &[row], 1));
+        assert_eq!(tables[0].rows.len(), 1);
+        assert!(study.rows(table).contains(&tables[0].rows[0].name));
+    }
+    let rows = |table| Study::Seed003.rows(table);
+    assert_eq!((rows("fat-tree-worst").len(), rows("regular-uniform").len(), rows("gain").len()), (60, 40, 20));
 }
 
 #[test]
@@ -102,6 +119,16 @@ fn the_command_says_inside_or_not_by_its_exit_code() {
     assert_eq!(document["inside"] == document["banded"], told.status.code() == Some(0));
     assert!(std::fs::read_to_string(values).unwrap().contains("seed-000 5a,8,avg,1.1,"));
     assert!(std::fs::read_to_string(picture).unwrap().starts_with("<svg"));
+    let before = std::fs::read_dir(folder.path()).unwrap().count();
+    for option in ["--csv", "--plot"] {
+        // Of a whole study: it would take minutes to be refused at its end.
+        let other = if option == "--csv" { "--plot" } else { "--csv" };
+        let refused = run(&["seed-003", option, &file("nowhere/x"), other, &file("y")]);
+        assert_eq!((refused.status.code(), &refused.stdout[..]), (Some(3), &b""[..]));
+        let told = String::from_utf8(refused.stderr).unwrap();
+        assert!(told.contains("nowhere/x: nothing was done") && told.lines().count() == 1, "{told}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), before, "something was left behind");
     assert_eq!(run(&["seed-000", "--table", "9"]).status.code(), Some(2));
     assert_eq!(run(&["seed-004"]).status.code(), Some(2));
 }

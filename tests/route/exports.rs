@@ -184,7 +184,7 @@ fn files_appear_together_or_not_at_all() {
         (folder.path().join("good"), folder.path().join("no/such/folder/x"), folder.path().join("no/out"));
     let cases: &[(&[&str], i32, &str)] = &[
         (&["--lfts", text_of(&good), "--fdbs", text_of(&bad)], 3, "cannot write"),
-        (&["--lfts", text_of(&good), "--fdbs", text_of(&good)], 2, "two exports name one file"),
+        (&["--lfts", text_of(&good), "--fdbs", text_of(&good)], 2, "two options name one file"),
         (&["-o", text_of(&deep)], 3, "cannot make the folder"),
         (&["-o", text_of(&good), "--sl2vl", text_of(&bad)], 3, "cannot write"),
     ];

@@ -241,6 +241,12 @@ fn the_command_tells_and_writes_the_worst() {
     assert_eq!(rows, told);
     let (_, screen) = route(&[]);
     assert!(screen.contains(" spread over 4  1.00  100.0 %  "), "{screen}");
+    // More paths than there are cannot be meant.
+    let (code, said) = route(&[&pairs, "--worst-for", "5"]);
+    assert!(code == Some(2) && said.contains("this routing offers 4 paths to a pair; name 4 at most"), "{said}");
+    // A file on standard output has it to itself.
+    let (code, said) = route(&["-", "--worst-for", "base"]);
+    assert_eq!((code, &said), (Some(0), &written));
     // Without the option nothing of it is told.
     let (_, plain) = reconfig(&["route", &fabric, "--engine", "fat-tree"]);
     assert!(!plain.contains("several") && !plain.contains("worst"), "{plain}");

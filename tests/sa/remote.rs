@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use reconfig::fabric::PortId;
 use reconfig::ids::{GidPrefix, Guid, Half, Lid, Sl};
 use reconfig::routers::{Levels, LevelsRule, Routes};
-use reconfig::sa::{Beyond, Facts, LeadingRouters, Limits, PrefixRoutes, Remote, RemoteRule};
+use reconfig::sa::{Beyond, Directory, Facts, LeadingRouters, Limits, PrefixRoutes, Remote, RemoteRule};
 use reconfig::wire::sa::{ComponentMask, PathRecord, SA_DATA_SIZE};
 use reconfig::wire::{Gid, status};
 use std::collections::BTreeSet;
@@ -201,7 +201,10 @@ fn prefix_routes_answer_as_opensm_does() {
         guid(1, 1)
     );
     let routes = PrefixRoutes::read(text.as_bytes(), "routes").unwrap();
-    let mut bench = bench(across.facts_with(0, Remote::of_prefix_routes(&routes, Remote::OPENSM_HOP_LIMIT)));
+    let facts = across.facts_with(0, Remote::of_prefix_routes(&routes, Remote::OPENSM_HOP_LIMIT));
+    let absent = Directory::new(facts.clone()).unwrap().absent_routers();
+    assert_eq!(absent, [Guid(0x77), Guid(host)], "one that is not there, and one that is no router");
+    let mut bench = bench(facts);
     let mut path = |prefix| {
         let record = asked(across.gid(0, 0), Gid { prefix, guid: Guid(0x4711) });
         bench.get(&PAIR, &record)

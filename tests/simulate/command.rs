@@ -149,6 +149,17 @@ fn what_cannot_be_meant_is_refused_with_a_reason() {
         (&["--remove-root", "--traffic", "hot-spot:3,2"], 2, "is no traffic pattern"),
         (&["--remove-root", "--traffic", "hot-spot:16,0.5"], 2, "rank 16: the fabric's end ports have ranks 0 to 15"),
         (&["--remove-root", "--traffic", "trace:no-such-file"], 2, "cannot read no-such-file"),
+        (&["--remove-root", "--spray", "packet"], 2, "--spray: one path for each destination takes no turns"),
+        (&["--remove-root", "--path-selection", "base", "--spray", "message"], 2, "--spray: one path"),
+        (&["--remove-root", "--path-selection", "base", "--paths", "2"], 2, "--paths: with --path-selection base"),
+        (
+            &["--remove-root", "--compare", "--hot-links", "3"],
+            2,
+            "--hot-links: the table of --compare does not show it",
+        ),
+        (&["--remove-root", "--compare", "--count-order"], 2, "--count-order: the table of --compare does not show it"),
+        (&["--remove-root", "--compare", "--certificate", "c"], 2, "cannot be used with"),
+        (&["--remove-root", "--plan", "-", "--dot", "-"], 2, "two files are to go to standard output"),
         (&["--remove-root", "--lmc", "0"], 3, "has LMC 0, one LID"),
         (&["--remove-root", "--vls", "1"], 3, "has 1 data VL"),
     ];
@@ -170,7 +181,7 @@ fn traces_and_fabrics_that_cannot_be_read_name_the_place() {
         ("100 0 1 512\n200 0 1\n", ":2: expected four fields: time in ns"),
         ("100 0 one 512\n", ":1: expected whole numbers"),
         ("200 0 1 512\n100 0 1 512\n", ":2: this packet is earlier than the one before"),
-        ("100 0 1 512\n200 99 1 512\n", "rank 99: the fabric's end ports have ranks 0 to 15"),
+        ("100 0 1 512\n200 99 1 512\n", ":2: there is no rank 99: 16 end ports send, of ranks 0 to 15"),
     ];
     for (trace, part) in cases {
         let file = folder.path().join("trace");
@@ -188,6 +199,67 @@ fn traces_and_fabrics_that_cannot_be_read_name_the_place() {
     assert_eq!(output.status.code(), Some(2));
     let message = text(&output.stderr);
     assert!(message.contains("broken.ibnetdiscover:") && message.contains("eight"), "{message}");
+}
+
+/// In a permutation the wrong rank is named as it is written, where it is written.
+#[test]
+fn a_rank_that_is_not_there_is_named_in_its_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pairs");
+    let traffic = format!("permutation:{}", file.display());
+    for (pairs, place) in [("99 0\n", ":1:1: `99`"), ("# two\n0 1\n1  99\n", ":3:4: `99`"), ("16\n", ":1:1: `16`")] {
+        std::fs::write(&file, pairs).expect("can be written");
+        let output = simulate(&["--remove-root", "--traffic", &traffic, FABRIC]);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{pairs:?}: {message}");
+        let told = format!("pairs{place} is no rank: 16 end ports send, of ranks 0 to 15");
+        assert!(message.contains(&told), "{pairs:?}: {message}");
+    }
+}
+
+#[test]
+fn a_permutation_is_read_from_standard_input() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pairs");
+    std::fs::write(&file, "0 5\n5 0\n").expect("can be written");
+    let from = |traffic: &str, input: Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
+        command.args(["simulate", "--remove-root", "--json", "--traffic", traffic]).args(QUICK).arg(FABRIC);
+        let output = command.env_remove("RECONFIG_LOG").stdin(input).output().expect("the binary runs");
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")["trace_hash"].clone()
+    };
+    let input = std::fs::File::open(&file).expect("just written");
+    assert_eq!(from("permutation:-", input.into()), from(&format!("permutation:{}", file.display()), Stdio::null()));
+}
+
+#[test]
+fn files_are_written_all_or_none_and_looked_at_first() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (plan, certificate) = (at("p"), at("c"));
+    let cases: [&[&str]; 3] = [
+        &["--plan", &plan, "--certificate", &at("nowhere/c")],
+        &["--plan", &plan, "--dot", &at("nowhere/d")],
+        &["--plan", &plan, "--certificate", folder.path().to_str().expect("UTF-8")],
+    ];
+    for files in cases {
+        let output = simulate(&[&["--remove-root"], files, &QUICK, &[FABRIC]].concat());
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(3), ""), "{files:?}: refused before the run");
+        assert!(text(&output.stderr).contains("cannot write "), "{files:?}: {}", text(&output.stderr));
+        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "{files:?} left something behind");
+    }
+    let output =
+        simulate(&[&["--remove-root", "--plan", &plan, "--certificate", &plan], &QUICK[..], &[FABRIC]].concat());
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0);
+    let output =
+        simulate(&[&["--remove-root", "--plan", &plan, "--certificate", &certificate], &QUICK[..], &[FABRIC]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 2);
+    // A file on standard output has it to itself.
+    let output = simulate(&[&["--remove-root", "--plan", "-"], &QUICK[..], &[FABRIC]].concat());
+    assert_eq!(text(&output.stdout), std::fs::read_to_string(&plan).expect("written"));
+    assert!(text(&output.stderr).contains("nothing lost to the change"), "{}", text(&output.stderr));
 }
 
 #[test]

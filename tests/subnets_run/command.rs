@@ -156,6 +156,86 @@ fn a_hop_limit_that_is_too_low_is_a_no() {
     assert!(shown.contains("discarded: hop limit "), "{shown}");
 }
 
+/// Nothing changes, or not in one subnet: what says how and where has no effect.
+#[test]
+fn settings_of_a_change_go_with_a_change() {
+    let of_a_change: &[&[&str]] = &[
+        &["--subnet", "subnet-0"],
+        &["--scheme", "in-place"],
+        &["--to-engine", "up-down"],
+        &["--arming", "hold"],
+        &["--drain", "poll"],
+        &["--path-cache", "never"],
+        &["--window", "2"],
+        &["--smp-time", "2"],
+        &["--smp-timeout", "2"],
+        &["--smp-retries", "2"],
+        &["--smp-loss", "0.2"],
+        &["--smp-duplicates", "0.2"],
+        &["--smp-delay", "2"],
+        &["--barrier-timeout", "2"],
+    ];
+    for &given in of_a_change {
+        let output = simulate(&[&["--steady"], given, &[TWO]].concat());
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{given:?}: {message}");
+        assert!(message.contains("cannot be used with") && message.contains(given[0]), "{given:?}: {message}");
+    }
+    let output = simulate(&["--remove-router", "router-1", "--subnet", "subnet-0", TWO]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("cannot be used with"), "{}", text(&output.stderr));
+}
+
+/// A list whose first router is a node of its own in each subnet, and whose routers share a name.
+fn router_of_two_nodes(folder: &std::path::Path) -> String {
+    for subnet in ["subnet-0", "subnet-1"] {
+        let name = format!("two-subnets.{subnet}.ibnetdiscover");
+        let capture = std::fs::read_to_string(format!("{}/fixtures/subnets/{name}", env!("CARGO_MANIFEST_DIR")));
+        let capture = capture.expect("bundled").replace("\"router-2\"", "\"router-1\"");
+        let own = match subnet {
+            "subnet-0" => capture,
+            _ => capture
+                .replace("R-0200000002000000", "R-0200000002000042")
+                .replace("rtguid=0x200000002000000", "rtguid=0x200000002000042"),
+        };
+        std::fs::write(folder.join(name), own).expect("a writable folder");
+    }
+    let list = folder.join("two.subnets.yaml");
+    let bundled = std::fs::read_to_string(format!("{}/{TWO}", env!("CARGO_MANIFEST_DIR"))).expect("bundled");
+    let joined = bundled + "routers:\n- [0x0200000002000000, 0x0200000002000042]\n";
+    std::fs::write(&list, joined).expect("a writable folder");
+    list.display().to_string()
+}
+
+#[test]
+fn a_router_is_found_by_any_of_its_guids_as_captures_print_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let list = router_of_two_nodes(folder.path());
+    for name in ["0x0200000002000042", "R-0200000002000042", "0200000002000042", "0x200000002000000"] {
+        let (code, report) = json(&[&["--remove-router", name, "--planned", &list], &LITTLE[..]].concat());
+        assert_eq!((code, &report["what"]), (Some(0), &"remove router router-1".into()), "{name}");
+        let leaves = |port: &Value| port["stays"] == false;
+        let ports = report["routers"][0]["ports"].as_array().expect("a list");
+        assert!(ports.iter().all(leaves), "{name}: {ports:?}");
+    }
+    let output = simulate(&["--remove-router", "router-1", &list]);
+    let message = text(&output.stderr);
+    let part = "2 routers are called `router-1`: give a GUID, one of 0x0200000002000000, 0x0200000002000100";
+    assert!(output.status.code() == Some(2) && message.contains(part), "{message}");
+}
+
+#[test]
+fn where_no_router_joins_anything_that_is_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let list = folder.path().join("one.subnets.yaml");
+    let fabric = format!("{}/{ONE}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::write(&list, format!("subnets:\n- name: alone\n  fabric: {fabric}\n")).expect("a writable folder");
+    let output = simulate(&["--remove-router", "router-1", &list.display().to_string()]);
+    let message = text(&output.stderr);
+    let part = "no router between subnets is called `router-1`: none joins these subnets";
+    assert!(output.status.code() == Some(2) && message.contains(part), "{message}");
+}
+
 /// What is typed, the exit code, and a part of the message.
 type Case<'a> = (&'a [&'a str], i32, &'a str);
 
@@ -204,6 +284,20 @@ fn what_cannot_be_meant_is_refused_with_a_reason() {
         (&["--remove-root", "--router-sl", "keep", ONE], 2, "--router-sl is for a list of several subnets"),
         (&["--remove-root", "--hop-limit", "3", ONE], 2, "--hop-limit is for a list of several subnets"),
         (&["--remove-root", "--router-sl", "keep", CYCLE], 3, "the change is refused"),
+        (&["--remove-root", "--traffic", "worst", TWO], 2, "--traffic worst: not for a list of several subnets"),
+        (&["--remove-root", "--traffic", "permutation:-", TWO], 2, "standard input: holds no pair"),
+        // The same mistake has the exit code that it has with one fabric.
+        (&["--remove-switch", "host-1 HCA-1", "--subnet", "subnet-0", TWO], 2, "host-1 HCA-1 is no switch"),
+        (&["--remove-link", "router-1:2", "--subnet", "subnet-0", TWO], 2, "has no cable that could be pulled"),
+        (&["--remove-root", "--sm", "switch-1", TWO], 2, "switch-1 cannot run the subnet manager"),
+        (&["--remove-root", "--lmc", "0", TWO], 3, "has LMC 0, one LID"),
+        (
+            &["--remove-switch", "switch-1", TWO],
+            2,
+            "2 subnets have what is called `switch-1`: say which (--subnet): subnet-0, ",
+        ),
+        (&["--remove-router", "0x4711", TWO], 2, "there are router-1, router-2"),
+        (&["--steady", "--spray", "packet", TWO], 2, "--spray: one path for each destination takes no turns"),
     ];
     for &(arguments, code, part) in cases {
         let output = simulate(arguments);

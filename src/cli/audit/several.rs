@@ -1,7 +1,8 @@
 //! `reconfig audit` of several subnets: each routed by an engine, every path followed, all proved together.
 
+use super::super::choice;
 use super::super::outcome::{Answer, Failure};
-use super::super::{choice, output};
+use super::super::output::{self, Batch, Screen, check_places};
 use super::{Arguments, Common};
 use crate::audit::across::{Question, SubnetRouting, check_paths};
 use crate::change::{self, LmcWish, RouteInput, Routed};
@@ -15,37 +16,39 @@ use crate::verify::Scope;
 use crate::verify::across::{AcrossRefusal, Part, Whole, prove_across};
 use anyhow::anyhow;
 
-/// Data VLs where nothing is said.
+/// Data VLs and hop limit where nothing is said.
 const DATA_VLS: u8 = 8;
+const HOP_LIMIT: u8 = 64;
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, engine: &str, subnets: &Subnets, common: Common) -> Result<Answer, Failure> {
+    let files = [arguments.dot.as_ref()];
+    let screen = Screen::beside(common, files)?;
+    check_places(files)?;
     let routed = subnets.subnets().map(|(_, subnet)| arguments.route(engine, subnet));
     let routed = routed.collect::<Result<Vec<Routed>, Failure>>()?;
     let subnets = subnets.with_fabrics(routed.iter().map(|routed| routed.fabric.clone()).collect());
     let report = judge(arguments, engine, &subnets, &routed)?;
+    let mut batch = Batch::default();
     if let Some(file) = &arguments.dot {
         match &report.refusal {
-            Some(refusal) => output::deliver(&refusal.to_dot(), Some(file))?,
+            Some(refusal) => batch.stage_text(file, refusal.to_dot())?,
             None => output::remark("no credit loop was found: there is nothing to draw"),
         }
     }
-    if common.json {
-        output::print_json(&report)?;
-    } else {
-        output::print(&report::subnets_audit(&report))?;
-    }
+    batch.finish()?;
+    screen.show(&report, || report::subnets_audit(&report))?;
     Ok(report.is_safe().into())
 }
 
 impl Arguments {
     fn route(&self, engine: &str, subnet: &Subnet) -> Result<Routed, Failure> {
-        let parameters = Parameters { seed: self.several.seed, ..Parameters::default() };
+        let parameters = Parameters { seed: self.several.seed.unwrap_or_default(), ..Parameters::default() };
         let engine = change::engine_named(engine, &parameters).map_err(Failure::input)?;
         let lmc = self.lmc.and_then(Lmc::new).map_or(LmcWish::Common, LmcWish::Least);
         let data_vls = choice::data_vls(self.vls.unwrap_or(DATA_VLS))?;
         let routed = change::route(RouteInput { fabric: &subnet.fabric, engine: &*engine, data_vls, lmc });
-        routed.map_err(|error| Failure::undone(error).within(&subnet.name))
+        routed.map_err(|error| choice::unrouted(error).within(&subnet.name))
     }
 }
 
@@ -54,7 +57,8 @@ fn judge(arguments: &Arguments, engine: &str, subnets: &Subnets, routed: &[Route
     let several = &arguments.several;
     let routes = Routes::all(subnets);
     let data_vls = routed.iter().map(|routed| routed.data_vls).min().unwrap_or(DATA_VLS);
-    let levels = Levels::new(several.router_sl, routes.most_crossings(), data_vls).map_err(Failure::input)?;
+    let levels = Levels::new(several.router_sl.unwrap_or_default(), routes.most_crossings(), data_vls)
+        .map_err(Failure::input)?;
     let scope = |routed: &Routed| Scope { switches: arguments.switches, ..Scope::of(&routed.halves()) };
     let scopes: Vec<Scope> = routed.iter().map(scope).collect();
     let own = || routed.iter().zip(&scopes);
@@ -65,7 +69,7 @@ fn judge(arguments: &Arguments, engine: &str, subnets: &Subnets, routed: &[Route
     });
     let routings = routings.collect();
     let partitioning = partitioning(several.part_enforce, subnets)?;
-    let (hop_limit, partitions) = (several.hop_limit, partitioning.as_ref());
+    let (hop_limit, partitions) = (several.hop_limit.unwrap_or(HOP_LIMIT), partitioning.as_ref());
     let paths =
         check_paths(&Question { subnets, routings, routes: &routes, levels, hop_limit, partitioning: partitions });
     let parts = own().map(|(Routed { fabric, tables, .. }, scope)| Part::Steady { fabric, tables, scope });

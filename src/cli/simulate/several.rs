@@ -1,21 +1,21 @@
 //! `reconfig simulate` on a list of several subnets.
 
 use super::super::choice::EngineArguments;
-use super::super::element::{find_node, find_port};
+use super::super::element::{find_node, find_port, guid_of};
 use super::super::evidence::draw_across;
 use super::super::outcome::{Answer, Failure};
-use super::super::output;
+use super::super::output::{Batch, Screen, check_places};
 use super::super::progress::Progress;
-use super::{Common, ElementArguments, told};
+use super::{Common, ElementArguments, is_the_users, told};
 use crate::fabric::Fabric;
-use crate::fabric::subnets::Subnets;
-use crate::ids::SubnetId;
+use crate::fabric::subnets::{Router, SubnetPort, Subnets};
+use crate::ids::{Guid, SubnetId};
 use crate::report;
 use crate::routers::{LevelsRule, PartEnforce};
 use crate::scenario::{AcrossChange, AcrossError, AcrossScenario, Element, Scenario, run_across};
 use anyhow::anyhow;
 use clap::Args;
-use std::path::Path;
+use std::path::PathBuf;
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Several subnets (a list, docs/SUBNETS.md)")]
@@ -64,11 +64,13 @@ pub(super) struct Asked<'a> {
     /// Everything else.
     pub settings: Scenario,
     /// Where a refusal is to be drawn.
-    pub dot: Option<&'a Path>,
+    pub dot: Option<&'a PathBuf>,
 }
 
 /// Runs the command.
 pub(super) fn run(asked: Asked<'_>, common: Common) -> Result<Answer, Failure> {
+    let screen = Screen::beside(common, [asked.dot])?;
+    check_places([asked.dot])?;
     let change = change(&asked)?;
     let own = asked.own;
     let mut scenario = AcrossScenario { settings: asked.settings, ..AcrossScenario::new(asked.subnets, change) };
@@ -82,17 +84,16 @@ pub(super) fn run(asked: Asked<'_>, common: Common) -> Result<Answer, Failure> {
     scenario.hop_limit = own.hop_limit.unwrap_or(scenario.hop_limit);
     scenario.part_enforce = own.part_enforce;
     let engines = asked.engine.engines()?;
-    let report = run_across(&scenario, engines, &mut Progress::new("subnets"));
-    if let Err(AcrossError::Refused(refusal)) = &report {
-        draw_across(asked.dot, Some(refusal))?;
+    let outcome = run_across(&scenario, engines, &mut Progress::new("subnets"));
+    let mut batch = Batch::default();
+    match &outcome {
+        Ok(report) => draw_across(asked.dot.map(PathBuf::as_path), report.proof.evidence.as_ref(), &mut batch)?,
+        Err(AcrossError::Refused(refusal)) => draw_across(asked.dot.map(PathBuf::as_path), Some(refusal), &mut batch)?,
+        Err(_) => {}
     }
-    let report = report.map_err(refused)?;
-    if common.json {
-        output::print_json(&report)?;
-    } else {
-        output::print(&report::subnets_simulation(&report))?;
-    }
-    draw_across(asked.dot, report.proof.evidence.as_ref())?;
+    batch.finish()?;
+    let report = outcome.map_err(refused)?;
+    screen.show(&report, || report::subnets_simulation(&report))?;
     Ok(report.is_clean().into())
 }
 
@@ -105,6 +106,8 @@ fn refused(error: AcrossError) -> Failure {
         | AcrossError::Lanes { .. }
         | AcrossError::SeveralNodes { .. }
         | AcrossError::Unsupported(_) => Failure::input(error),
+        // The same mistake has the same exit code in one fabric and in one of several.
+        AcrossError::Subnet { ref source, .. } if is_the_users(source) => Failure::input(error),
         AcrossError::Subnet { .. } => Failure::undone(error),
     }
 }
@@ -119,11 +122,11 @@ fn change(asked: &Asked<'_>) -> Result<AcrossChange, Failure> {
     }
     let named = asked.own.subnet.as_ref().map(|name| find_subnet(subnets, name)).transpose()?;
     if let Some(name) = &element.remove_switch {
-        let (subnet, node) = find_in(subnets, named, |fabric| find_node(fabric, name))?;
+        let (subnet, node) = find_in(subnets, named, name, |fabric| find_node(fabric, name))?;
         return Ok(AcrossChange::In { subnet, element: Element::Switch(node) });
     }
     if let Some(name) = &element.remove_link {
-        let (subnet, port) = find_in(subnets, named, |fabric| find_port(fabric, name))?;
+        let (subnet, port) = find_in(subnets, named, name, |fabric| find_port(fabric, name))?;
         return Ok(AcrossChange::In { subnet, element: Element::Link(port) });
     }
     if element.add_switch.is_some() {
@@ -138,23 +141,41 @@ fn find_subnet(subnets: &Subnets, name: &str) -> Result<SubnetId, Failure> {
 }
 
 fn find_router(subnets: &Subnets, name: &str) -> Result<usize, Failure> {
-    let wanted = name.trim();
-    let is = |router: &crate::fabric::subnets::Router| router.name == wanted || router.guid.to_string() == wanted;
-    let found: Vec<usize> = (0..subnets.routers().len()).filter(|&rank| is(&subnets.routers()[rank])).collect();
-    match found[..] {
-        [only] => Ok(only),
+    let (wanted, routers) = (name.trim(), subnets.routers());
+    let guid = guid_of(wanted);
+    let is = |router: &Router| router.name == wanted || guid.is_some_and(|guid| has_node(subnets, router, guid));
+    let found: Vec<usize> = (0..routers.len()).filter(|&rank| is(&routers[rank])).collect();
+    let listed = |ranks: &[usize], tell: fn(&Router) -> String| {
+        ranks.iter().map(|&rank| tell(&routers[rank])).collect::<Vec<_>>().join(", ")
+    };
+    Err(Failure::input(match found[..] {
+        [only] => return Ok(only),
+        [] if routers.is_empty() => anyhow!("no router between subnets is called `{name}`: none joins these subnets"),
         [] => {
-            let names: Vec<&str> = subnets.routers().iter().map(|router| router.name.as_str()).collect();
-            Err(Failure::input(anyhow!("no router between subnets is called `{name}`: there are {}", names.join(", "))))
+            let names = listed(&(0..routers.len()).collect::<Vec<_>>(), |router| router.name.clone());
+            anyhow!("no router between subnets is called `{name}`: there are {names}")
         }
-        _ => Err(Failure::input(anyhow!("{} routers are called `{name}`: give a GUID", found.len()))),
-    }
+        _ => {
+            let guids = listed(&found, |router| router.guid.to_string());
+            anyhow!("{} routers are called `{name}`: give a GUID, one of {guids}", found.len())
+        }
+    }))
+}
+
+/// Whether a node of this GUID is of the router: it may have one in each subnet.
+fn has_node(subnets: &Subnets, router: &Router, guid: Guid) -> bool {
+    let of = |at: &SubnetPort| {
+        let fabric = subnets.fabric(at.subnet);
+        fabric.node(fabric.port(at.port).node).guid
+    };
+    router.guid == guid || router.ports.iter().any(|at| of(at) == guid)
 }
 
 /// What is found in the subnet named, or in the only one that has it.
 fn find_in<T>(
     subnets: &Subnets,
     named: Option<SubnetId>,
+    name: &str,
     find: impl Fn(&Fabric) -> Result<T, Failure>,
 ) -> Result<(SubnetId, T), Failure> {
     if let Some(subnet) = named {
@@ -171,6 +192,10 @@ fn find_in<T>(
     match (found.len(), last) {
         (1, _) => Ok(found.remove(0)),
         (0, Some(error)) => Err(error),
-        (count, _) => Err(Failure::input(anyhow!("{count} subnets have one of that name: say which (--subnet)"))),
+        (count, _) => {
+            let names: Vec<&str> = found.iter().map(|(id, _)| subnets.subnet(*id).name.as_str()).collect();
+            let names = names.join(", ");
+            Err(Failure::input(anyhow!("{count} subnets have what is called `{name}`: say which (--subnet): {names}")))
+        }
     }
 }

@@ -108,10 +108,19 @@ fn read_partitions(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<Partitio
 
 fn prefix(source: Source<'_>, rank: usize, entry: &Entry) -> Result<GidPrefix, ReadError> {
     let Some(text) = &entry.prefix else { return Ok(GidPrefix::site_local(rank as u16)) };
-    GidPrefix::try_from(text.clone()).map_err(|problem| {
+    let refuse = |problem| {
         let at = place(source, &entry_key(rank, "prefix"));
         source.error(at, problem, "expected the upper half of a GID")
-    })
+    };
+    let prefix = GidPrefix::try_from(text.clone()).map_err(refuse)?;
+    match prefix.0 >> 56 {
+        // The GIDs `::` and `::1` have this prefix: one is reserved, the other the loopback (IBA, 4.1.1).
+        _ if prefix.0 == 0 => {
+            Err(refuse("prefix 0 is that of the reserved GID and of the loopback: no subnet has it".into()))
+        }
+        0xFF => Err(refuse(format!("{prefix} is a prefix of multicast GIDs: no subnet has it"))),
+        _ => Ok(prefix),
+    }
 }
 
 fn routers(source: Source<'_>, list: &List) -> Result<Vec<Vec<Guid>>, ReadError> {
@@ -121,6 +130,10 @@ fn routers(source: Source<'_>, list: &List) -> Result<Vec<Vec<Guid>>, ReadError>
             source.error(at, error.to_string(), "expected the NodeGUID of a router")
         })
     };
+    if let Some(router) = list.routers.iter().position(Vec::is_empty) {
+        let at = place(source, &[Step::Key("routers"), Step::At(router)]);
+        return Err(source.error(at, "a router of no node", "expected the NodeGUIDs of one router"));
+    }
     let each = list
         .routers
         .iter()
@@ -131,7 +144,11 @@ fn routers(source: Source<'_>, list: &List) -> Result<Vec<Vec<Guid>>, ReadError>
 
 fn parse(source: Source<'_>) -> Result<List, ReadError> {
     let list: List = serde_yaml::from_str(source.text).map_err(|error| {
-        let at = error.location().map_or(Span { start: 0, end: 0 }, |at| word_at(source, at.line(), at.column()));
+        // A key that stands twice is told at the beginning of its map, and is better shown where it stands again.
+        let again = NoneTwice.deserialize(serde_yaml::Deserializer::from_str(source.text)).err();
+        let at = again.filter(|_| error.to_string().contains("duplicate")).and_then(|again| again.location());
+        let at = at.or(error.location());
+        let at = at.map_or(Span { start: 0, end: 0 }, |at| word_at(source, at.line(), at.column()));
         source.error(at, problem_of(&error), "expected a list as docs/SUBNETS.md shows it")
     })?;
     let start = || place(source, &[Step::Key("subnets")]);
@@ -250,6 +267,85 @@ impl<'de> Visitor<'de> for Seek<'_> {
             }
         }
         list.next_element_seed(Seek(rest)).map(|_| ())
+    }
+}
+
+/// Walks over everything, and stops with an error at a key that its map has already.
+struct NoneTwice;
+
+impl<'de> DeserializeSeed<'de> for NoneTwice {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for NoneTwice {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("anything")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut seen = BTreeSet::new();
+        while map.next_key_seed(Fresh(&mut seen))?.is_some() {
+            map.next_value_seed(NoneTwice)?;
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while list.next_element_seed(NoneTwice)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+/// A key that its map does not have yet.
+struct Fresh<'a>(&'a mut BTreeSet<String>);
+
+impl<'de> DeserializeSeed<'de> for Fresh<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Fresh<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, key: &str) -> Result<(), E> {
+        if self.0.insert(key.to_string()) { Ok(()) } else { Err(E::custom("a key that is there already")) }
     }
 }
 

@@ -25,7 +25,7 @@ pub enum AcrossRefusal {
     /// routers' rule gives them.
     #[error(
         "subnet {subnet}: its routing says who sends by which path and on which layer, and packets from routers have the \
-         level that routers give them: route it with an engine that leaves every path open to everybody, such as up-down"
+         level that routers give them: route it with an engine that leaves every path open to everybody, such as up-down, fully-explicit, fat-tree or min-hop"
     )]
     PathLayers {
         /// The subnet.

@@ -1,6 +1,7 @@
 //! Subnets joined by routers at growing sizes, one core. *Routed* is all subnets by engine up-down; *paths* are followed
-//! and *proved* is the whole, as `reconfig audit LIST` does both; then packet-hops per second under a tenth of cross traffic,
-//! and as a ratio those of the same subnets, each simulated by itself, in the same run.
+//! and *proved* is the whole, as `reconfig audit LIST` does both; then packet-hops per second where a tenth of the traffic
+//! crosses routers, and how they stand to those of the same simulation without crossing traffic, and of the same
+//! subnets each simulated by itself.
 
 #[path = "support/clock.rs"]
 mod clock;
@@ -39,7 +40,7 @@ const FABRICS: [(&str, u16, JoinShape); 4] = [
 /// Below saturation everywhere, routers' ports included.
 const LOAD: f64 = 0.05;
 
-const HEADINGS: [&str; 11] = [
+const HEADINGS: [&str; 12] = [
     "fabric",
     "subnets",
     "hosts",
@@ -50,6 +51,7 @@ const HEADINGS: [&str; 11] = [
     "dependencies",
     "proved s",
     "M hops/s",
+    "to uncrossed",
     "to alone",
 ];
 
@@ -101,7 +103,8 @@ fn row(topology: &str, made: &Subnets) -> Outcome<Vec<String>> {
     let proved_s = clock.ns() / 1e9;
 
     let alone = alone(&routed)?;
-    let together = hops_per_second(&mut [together(&subnets, &routed, levels)?]);
+    let [crossed, uncrossed] = [0.1, 0.0].map(|cross| together(&subnets, &routed, levels, cross));
+    let [crossed, uncrossed] = [hops_per_second(&mut [crossed?]), hops_per_second(&mut [uncrossed?])];
     Ok(vec![
         topology.to_string(),
         subnets.len().to_string(),
@@ -112,17 +115,19 @@ fn row(topology: &str, made: &Subnets) -> Outcome<Vec<String>> {
         proof.lanes.to_string(),
         (proof.dependencies + proof.couplings).to_string(),
         format!("{proved_s:.3}"),
-        format!("{:.2}", together / 1e6),
-        format!("{:.2}", together / alone),
+        format!("{:.2}", crossed / 1e6),
+        format!("{:.2}", crossed / uncrossed),
+        format!("{:.2}", crossed / alone),
     ])
 }
 
 /// All subnets in one simulation.
-fn together(subnets: &Subnets, routed: &[Routed], levels: Levels) -> Outcome<Sim> {
+fn together(subnets: &Subnets, routed: &[Routed], levels: Levels, cross: f64) -> Outcome<Sim> {
     let whole = Joined::of(subnets);
     let manager = |(subnet, _)| subnets.hosts(subnet).next().map(|port| SubnetPort { subnet, port });
     let managers = subnets.subnets().map(manager).collect::<Option<_>>().ok_or("each subnet has a host")?;
-    let mut sim = Sim::joined(Joining::new(subnets.clone(), levels, managers), config(routed))?;
+    let joining = Joining { cross, ..Joining::new(subnets.clone(), levels, managers) };
+    let mut sim = Sim::joined(joining, config(routed))?;
     for (rank, own) in routed.iter().enumerate() {
         load(&mut sim, own, |switch| whole.node(SubnetId(rank as u16), switch));
     }

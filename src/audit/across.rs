@@ -253,7 +253,10 @@ impl Paths {
 
     /// All of them lost, if there is a reason.
     fn unless(self, why: Option<Stray>) -> Paths {
-        why.map_or_else(|| self.clone(), |why| Paths::lost(self.count, why))
+        match why {
+            Some(why) => Paths::lost(self.count, why),
+            None => self,
+        }
     }
 
     fn add(&mut self, other: Paths) {

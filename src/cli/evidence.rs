@@ -4,6 +4,7 @@ use super::outcome::Failure;
 use super::output::{self, Batch, Screen};
 use crate::report::{self, Refused};
 use crate::verify::Refusal;
+use crate::verify::across::AcrossRefusal;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -40,9 +41,22 @@ impl EvidenceArguments {
 
 /// A drawing of a refusal for a file, where one is named; says so where there is nothing to draw.
 pub(super) fn draw(file: Option<&Path>, refusal: Option<&Refusal>, batch: &mut Batch) -> Result<(), Failure> {
-    match (file, refusal) {
+    stage(file, refusal.map(Refusal::to_dot), batch)
+}
+
+/// The same of a refusal of several subnets.
+pub(super) fn draw_across(
+    file: Option<&Path>,
+    refusal: Option<&AcrossRefusal>,
+    batch: &mut Batch,
+) -> Result<(), Failure> {
+    stage(file, refusal.map(AcrossRefusal::to_dot), batch)
+}
+
+fn stage(file: Option<&Path>, drawing: Option<String>, batch: &mut Batch) -> Result<(), Failure> {
+    match (file, drawing) {
         (None, _) => Ok(()),
-        (Some(file), Some(refusal)) => batch.stage_text(file, refusal.to_dot()),
+        (Some(file), Some(drawing)) => batch.stage_text(file, drawing),
         (Some(file), None) => {
             output::remark(&format!("nothing to draw: the plan was not refused; {} is not written", file.display()));
             Ok(())

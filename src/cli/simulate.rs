@@ -527,7 +527,6 @@ impl Arguments {
             (self.method.compare, "--compare"),
             (self.adversary, "--adversary"),
             (self.accounting.is_some(), "--accounting"),
-            (self.dot.is_some(), "--dot"),
             (self.plan.is_some(), "--plan"),
             (self.method.from.is_given(), "tables that run already"),
         ];
@@ -544,7 +543,8 @@ impl Arguments {
         let ends = subnets.subnets().map(|(id, _)| subnets.hosts(id).count()).sum();
         let settings = self.settings(subnets.fabric(SubnetId::default()).clone(), ends)?;
         let (own, element, engine) = (&self.subnets, &self.change.element, &self.method.engine);
-        several::run(Asked { subnets, own, element, engine, sm: self.management.sm.as_deref(), settings }, common)
+        let (sm, dot) = (self.management.sm.as_deref(), self.dot.as_ref());
+        several::run(Asked { subnets, own, element, engine, sm, settings, dot }, common)
     }
 
     fn scenario(&self, fabric: Fabric) -> Result<Scenario, Failure> {

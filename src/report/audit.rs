@@ -1,6 +1,6 @@
 //! What `reconfig audit` found: JSON for programs, one screen for people, the witness as Graphviz.
 
-use super::quantity::count;
+use super::quantity::{count, counted};
 use super::screen::line;
 use crate::audit::{
     Audit, BlackHole, ClassLoop, CreditLoops, Dependency, Ends, Findings, HoleCause, SHOWN, UpdateAudit, Verdict, Why,
@@ -114,8 +114,11 @@ fn ending(verdict: Verdict, faults: &[&str]) -> String {
 
 fn fabric(text: &mut String, audit: &Audit) {
     let size = audit.fabric;
-    let routers = if size.routers > 0 { format!(", {} routers", size.routers) } else { String::new() };
-    line(text, format_args!("fabric   {} switches, {} CAs{routers}, {} links", size.switches, size.cas, size.links));
+    let routers =
+        if size.routers > 0 { format!(", {}", counted(size.routers as u64, "router")) } else { String::new() };
+    let [switches, cas, links] = [(size.switches, "switch"), (size.cas, "CA"), (size.links, "link")]
+        .map(|(number, name)| counted(number as u64, name));
+    line(text, format_args!("fabric   {switches}, {cas}{routers}, {links}"));
     let ends = match audit.ends {
         Ends::EndPorts => "from every CA to every CA",
         Ends::EndPortsAndSwitches => "from every CA and switch to every CA and switch",

@@ -1,6 +1,6 @@
 //! What `reconfig audit` found of several subnets: JSON for programs, one screen for people.
 
-use super::quantity::count;
+use super::quantity::{count, counted};
 use super::screen::{line, number, show, table};
 use crate::audit::Verdict;
 use crate::audit::across::PathAudit;
@@ -104,23 +104,32 @@ pub fn subnets_audit(report: &SubnetsAudit) -> String {
     let mut text = String::new();
     for (rank, subnet) in report.subnets.iter().enumerate() {
         let title = if rank == 0 { "subnets " } else { "        " };
-        let SubnetFacts { name, prefix, switches, hosts } = subnet;
-        line(&mut text, format_args!("{title} {name}, prefix {prefix}: {switches} switches, {hosts} hosts"));
+        let SubnetFacts { name, prefix, .. } = subnet;
+        let size = [(subnet.switches, "switch"), (subnet.hosts, "host")];
+        let [switches, hosts] = size.map(|(number, name)| counted(number as u64, name));
+        line(&mut text, format_args!("{title} {name}, prefix {prefix}: {switches}, {hosts}"));
     }
     let SubnetsAudit { routers, engine, data_vls, halves, .. } = report;
     let each = if *halves == 1 { "the lower half" } else { "both halves" };
+    let vls = counted((*data_vls).into(), "data VL");
     line(&mut text, format_args!("routers  {routers}"));
-    line(&mut text, format_args!("routed   {engine} on {data_vls} data VLs; LIDs of {each} are followed\n"));
+    line(&mut text, format_args!("routed   {engine} on {vls}; LIDs of {each} are followed\n"));
     paths(&mut text, &report.paths);
     parted(&mut text, report);
     match report.router_sl {
         LevelsRule::Keep => line(&mut text, format_args!("levels   kept at routers")),
         LevelsRule::Raise => {
-            line(&mut text, format_args!("levels   raised by a layer at each router: {} layers", report.layers));
+            line(
+                &mut text,
+                format_args!("levels   raised by a layer at each router: {}", counted(report.layers.into(), "layer")),
+            );
         }
     }
     proof(&mut text, report);
     let verdict = match report.verdict {
+        Verdict::Safe if report.paths.pairs() == 0 => {
+            "safe: no deadlock is possible, within subnets or across; there is no pair of hosts to follow paths between"
+        }
         Verdict::Safe => "safe: every path arrives, and no deadlock is possible, within subnets or across",
         Verdict::Unsafe => "UNSAFE",
     };
@@ -136,6 +145,10 @@ fn paths(text: &mut String, found: &PathAudit) {
         rows.add_row(numbers.map(|value| number(count(value))));
     }
     show(text, &rows);
+    if found.pairs() == 0 {
+        line(text, format_args!("paths    none: there is no pair of hosts that may speak with each other"));
+        return;
+    }
     if found.is_sound() {
         line(text, format_args!("paths    all arrive: {} ordered pairs", count(found.pairs())));
         return;
@@ -172,5 +185,25 @@ fn proof(text: &mut String, report: &SubnetsAudit) {
     if let Some(refusal) = &report.refusal {
         let told = refusal.to_string().replace('\n', "\n         ");
         line(text, format_args!("deadlock NOT EXCLUDED: {told}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::generate::{JoinShape, Joining, Options, joined};
+
+    /// A list without hosts: nothing arrives, since nobody sends.
+    #[test]
+    fn where_there_is_no_pair_that_is_said() {
+        let topology = "ring:4".parse().expect("a topology");
+        let joining = Joining { topology, subnets: 2, shape: JoinShape::Line, routers: 1 };
+        let subnets = joined(&joining, &Options::default()).expect("can be made");
+        let none = PathAudit { by_crossings: Vec::new(), apart: 0, parted: None, faulty_pairs: 0, faults: Vec::new() };
+        let levels = Levels::new(LevelsRule::Raise, 0, 4).expect("lanes suffice");
+        let facts = ("up-down".to_string(), 4, 2);
+        let text = subnets_audit(&SubnetsAudit::of(&subnets, facts, levels, none, Ok(AcrossStatistics::default())));
+        assert!(text.contains("paths    none: there is no pair of hosts") && text.contains("1 layer\n"), "{text}");
+        assert!(text.contains("safe: no deadlock is possible") && !text.contains("every path arrives"), "{text}");
     }
 }

@@ -1,6 +1,6 @@
 //! Schemes side by side: one column a scheme.
 
-use super::quantity::{count, duration, percent};
+use super::quantity::{count, duration, latency, percent};
 use crate::scenario::{Ending, SimulationReport};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
@@ -16,10 +16,10 @@ const ROWS: [Row; 15] = [
     ("throughput before", |r| percent(r.throughput.before)),
     ("throughput during", |r| percent(r.throughput.during)),
     ("throughput after", |r| percent(r.throughput.after)),
-    ("latency p50 before", |r| duration(r.latency_ns.before.p50)),
-    ("latency p50 during", |r| duration(r.latency_ns.during.p50)),
-    ("latency p99 during", |r| duration(r.latency_ns.during.p99)),
-    ("latency max during", |r| duration(r.latency_ns.during.max)),
+    ("latency p50 before", |r| latency(r.latency_ns.before.p50)),
+    ("latency p50 during", |r| latency(r.latency_ns.during.p50)),
+    ("latency p99 during", |r| latency(r.latency_ns.during.p99)),
+    ("latency max during", |r| latency(r.latency_ns.during.max)),
     ("delivered", |r| count(r.packets.delivered)),
     ("lost to failure", |r| count(r.packets.lost_to_failure)),
     ("lost to change", |r| count(r.packets.lost_to_change)),

@@ -1,6 +1,6 @@
 //! What `reconfig lids` found: JSON for programs, one screen for people.
 
-use super::quantity::{count, duration};
+use super::quantity::{count, duration, size_of};
 use super::screen::{line, number, show, table};
 use crate::fabric::{Fabric, PortId};
 use crate::lid::configure::block_of;
@@ -96,7 +96,7 @@ impl PortNeed {
 pub fn lids(report: &LidReport, ports: bool) -> String {
     let mut text = String::new();
     let FabricSize { switches, cas, links } = report.fabric;
-    line(&mut text, format_args!("fabric   {switches} switches, {cas} CAs, {links} links"));
+    line(&mut text, format_args!("fabric   {}", size_of(switches, (cas, "CA"), links)));
     let root = report.root.as_ref().map_or_else(String::new, |root| format!(", root {root}"));
     line(&mut text, format_args!("routing  {}{root}\n", report.engine));
     show(&mut text, &compared(&report.found));

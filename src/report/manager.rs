@@ -1,6 +1,6 @@
 //! A running manager, its events, and what became of a change, as people read them.
 
-use super::quantity::{count, duration};
+use super::quantity::{count, counted, duration};
 use super::screen::{line, number, show, some, table};
 use crate::sm::control::{ChangeDone, Event, FabricStatus, Happening, NodeName, Status, SweepStatus};
 
@@ -114,10 +114,10 @@ pub fn change_done(done: &ChangeDone) -> String {
     line(
         &mut text,
         format_args!(
-            "  scheme {}, {} waves, {} writes, {proved}; {} half in use{root}",
+            "  scheme {}, {}, {}, {proved}; {} half in use{root}",
             done.scheme,
-            done.waves,
-            count(done.writes),
+            counted(done.waves, "wave"),
+            counted(done.writes, "write"),
             done.half
         ),
     );

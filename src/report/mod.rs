@@ -7,6 +7,7 @@ mod audit_subnets;
 mod compare;
 mod lids;
 mod manager;
+mod offered;
 mod plan;
 mod quantity;
 mod reproduction;

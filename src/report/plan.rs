@@ -1,6 +1,6 @@
 //! A plan on one screen, as it was made or as it was checked.
 
-use super::quantity::{count, duration, engine_pair, root_pair};
+use super::quantity::{count, counted, duration, engine_pair, root_pair, size_of};
 use super::screen::{line, number, show, some, table};
 use crate::change::{ChangeError, Departure, Drawn};
 use crate::check::Finding;
@@ -416,8 +416,8 @@ fn verdict(report: &CheckReport) -> &'static str {
 
 fn elements(text: &mut String, facts: &PlanFacts) {
     let FabricSize { switches, cas, links } = facts.fabric;
-    let lanes = facts.lanes.all.len();
-    line(text, format_args!("fabric   {switches} switches, {cas} CAs, {links} links; {lanes} data VLs"));
+    let lanes = counted(facts.lanes.all.len() as u64, "data VL");
+    line(text, format_args!("fabric   {}; {lanes}", size_of(switches, (cas, "CA"), links)));
     let named = [("leaves", &facts.leaves), ("comes", &facts.comes), ("cut", &facts.cut), ("joined", &facts.joined)];
     for (what, names) in named.into_iter().filter(|(_, names)| !names.is_empty()) {
         line(text, format_args!("{what:<8} {}", some(names)));
@@ -461,14 +461,15 @@ fn waves(text: &mut String, facts: &PlanFacts) {
 
 fn proof(text: &mut String, proof: Option<&ProofStatistics>, refusal: Option<&Refused>) {
     if let Some(proof) = proof {
-        let size = [proof.waves, proof.channels, proof.lanes, proof.dependencies, proof.classes];
-        let [waves, channels, lanes, dependencies, classes] = size.map(|number| count(number as u64));
-        line(
-            text,
-            format_args!(
-                "proof    {waves} waves, {channels} channels, {lanes} lanes, {dependencies} dependencies, {classes} classes"
-            ),
-        );
+        let size = [
+            (proof.waves, "wave"),
+            (proof.channels, "channel"),
+            (proof.lanes, "lane"),
+            (proof.dependencies, "dependency"),
+        ];
+        let size = size.map(|(number, name)| counted(number as u64, name)).join(", ");
+        let classes = if proof.classes == 1 { "class" } else { "classes" };
+        line(text, format_args!("proof    {size}, {} {classes}", count(proof.classes as u64)));
     }
     if let Some(refusal) = refusal {
         line(text, format_args!("proof    refused: {}", refusal.text));

@@ -33,6 +33,28 @@ pub fn count(number: u64) -> String {
     text
 }
 
+/// So many things, by the name of one: `1 wave`, `1 200 switches`, `0 dependencies`.
+pub(super) fn counted(number: u64, name: &str) -> String {
+    let number_of = count(number);
+    match name.strip_suffix('y') {
+        _ if number == 1 => format!("{number_of} {name}"),
+        Some(stem) => format!("{number_of} {stem}ies"),
+        None if name.ends_with("ch") => format!("{number_of} {name}es"),
+        None => format!("{number_of} {name}s"),
+    }
+}
+
+/// The size of a fabric: switches, end nodes by their name, links.
+pub(super) fn size_of(switches: usize, (ends, name): (usize, &str), links: usize) -> String {
+    let [switches, ends, links] = [switches, ends, links].map(|number| number as u64);
+    format!("{}, {}, {}", counted(switches, "switch"), counted(ends, name), counted(links, "link"))
+}
+
+/// A latency; a dash where nothing was delivered, since whatever is delivered took some time.
+pub(super) fn latency(ns: u64) -> String {
+    if ns == 0 { "–".to_string() } else { duration(ns) }
+}
+
 /// A fraction as a percentage with one decimal.
 pub fn percent(fraction: f64) -> String {
     format!("{:.1} %", fraction * 100.0)
@@ -43,10 +65,14 @@ pub(super) fn engine_pair(before: &str, after: Option<&str>) -> String {
     after.map_or_else(|| before.to_string(), |after| format!("{before} → {after}"))
 }
 
-/// The roots of both routings; nothing where neither has one.
+/// The roots of both routings, or the one of both; nothing where neither has one.
 pub(super) fn root_pair(before: Option<&str>, after: Option<&str>) -> String {
     let name = |root: Option<&str>| root.unwrap_or("none").to_string();
-    if before.or(after).is_none() { String::new() } else { format!(", root {} → {}", name(before), name(after)) }
+    match (before, after) {
+        (None, None) => String::new(),
+        (Some(stays), Some(same)) if stays == same => format!(", root {stays}"),
+        _ => format!(", root {} → {}", name(before), name(after)),
+    }
 }
 
 #[cfg(test)]
@@ -64,5 +90,34 @@ mod tests {
             assert_eq!(count(number), text);
         }
         assert_eq!(percent(0.2996), "30.0 %");
+        assert_eq!([latency(0), latency(380)], ["–", "380 ns"]);
+    }
+
+    #[test]
+    fn things_are_one_or_many() {
+        let cases = [
+            (1, "wave", "1 wave"),
+            (0, "wave", "0 waves"),
+            (1_088, "LID", "1 088 LIDs"),
+            (2, "switch", "2 switches"),
+            (1, "dependency", "1 dependency"),
+            (3, "dependency", "3 dependencies"),
+        ];
+        for (number, name, text) in cases {
+            assert_eq!(counted(number, name), text);
+        }
+    }
+
+    #[test]
+    fn a_root_that_stays_is_no_change() {
+        let cases = [
+            (None, None, ""),
+            (Some("a"), Some("a"), ", root a"),
+            (Some("a"), Some("b"), ", root a → b"),
+            (Some("a"), None, ", root a → none"),
+        ];
+        for (before, after, text) in cases {
+            assert_eq!(root_pair(before, after), text);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What `reconfig route` did: JSON for programs, one screen for people.
 
-use super::quantity::{count, duration};
+use super::quantity::{count, counted, duration, size_of};
 use super::screen::{line, table};
 use super::worst::{self, WorstFacts};
 use crate::change::Routed;
@@ -231,15 +231,10 @@ pub fn engines(engines: &[EngineEntry]) -> String {
 pub fn route(report: &RouteReport) -> String {
     let mut text = String::new();
     let FabricSize { switches, cas, links } = report.fabric;
-    line(
-        &mut text,
-        format_args!("fabric   {switches} switches, {cas} CAs, {links} links; {} data VLs", report.data_vls),
-    );
+    let size = size_of(switches, (cas, "CA"), links);
+    line(&mut text, format_args!("fabric   {size}; {}", counted(report.data_vls.into(), "data VL")));
     let root = report.root.as_ref().map_or_else(String::new, |root| format!(", root {root}"));
-    let layers = match report.layers {
-        1 => "1 layer".to_string(),
-        layers => format!("{layers} layers"),
-    };
+    let layers = counted(report.layers as u64, "layer");
     line(&mut text, format_args!("routing  {}{root}; {layers}", report.engine));
     lids(&mut text, &report.lids);
     let PathFacts { count: paths, least, mean, most } = report.paths;
@@ -258,12 +253,9 @@ pub fn route(report: &RouteReport) -> String {
     let times = [report.routing_ns, report.proof_ns].map(duration);
     line(&mut text, format_args!("time     {} to route, {} to prove", times[0], times[1]));
     if let Some(proof) = &report.proof {
-        let numbers = [proof.channels, proof.lanes, proof.dependencies].map(|number| count(number as u64));
-        let [channels, lanes, dependencies] = numbers;
-        line(
-            &mut text,
-            format_args!("proof    {channels} channels, {lanes} lanes, {dependencies} dependencies, no cycle"),
-        );
+        let numbers = [(proof.channels, "channel"), (proof.lanes, "lane"), (proof.dependencies, "dependency")];
+        let numbers = numbers.map(|(number, name)| counted(number as u64, name)).join(", ");
+        line(&mut text, format_args!("proof    {numbers}, no cycle"));
     }
     if let Some(refusal) = &report.refusal {
         line(&mut text, format_args!("proof    refused: {refusal}"));
@@ -309,7 +301,7 @@ fn lids(text: &mut String, lids: &LidFacts) {
             format!("up to {most} LIDs for a destination, {mean:.2} on average")
         }
     };
-    let (total, highest) = (count(lids.total as u64), lids.highest);
+    let (total, highest) = (count(lids.total as u64), count(lids.highest.into()));
     line(text, format_args!("LIDs     {lmc}, {halves}; each half needs {needed}; {total} in all, up to {highest}"));
 }
 

@@ -1,8 +1,8 @@
 //! What reports of simulated runs share: phases, fates of packets, how a run ended.
 
-use super::quantity::{count, duration};
-use super::screen::{number, show, table};
-use crate::scenario::{Ending, PhaseReport};
+use super::quantity::{count, counted, duration, latency, percent};
+use super::screen::{line, number, show, table};
+use crate::scenario::{Ending, Latency, Periods, PhaseReport};
 use crate::sim::PacketCounts;
 use comfy_table::Cell;
 
@@ -18,20 +18,54 @@ pub(super) fn phases<'a>(text: &mut String, phases: impl Iterator<Item = &'a Pha
     show(text, &rows);
 }
 
+/// Latency and throughput of all packets, by period.
+pub(super) fn traffic(text: &mut String, times: Periods<Latency>, through: Periods<f64>) {
+    let mut rows = table();
+    let header = ["latency p50", "p99", "max", "throughput"].map(number);
+    rows.set_header([Cell::new("")].into_iter().chain(header));
+    let Periods { before, during, after } = times;
+    let periods: [(&str, Latency, f64); 3] =
+        [("before", before, through.before), ("during", during, through.during), ("after", after, through.after)];
+    for (name, own, throughput) in periods {
+        let cells = [own.p50, own.p99, own.max].map(|ns| number(latency(ns)));
+        rows.add_row([Cell::new(name)].into_iter().chain(cells).chain([number(percent(throughput))]));
+    }
+    show(text, &rows);
+}
+
 /// What became of every packet.
 pub(super) fn fates(text: &mut String, packets: &PacketCounts) {
-    let rows = [
-        ("injected", packets.injected),
-        ("delivered", packets.delivered),
-        ("in flight", packets.in_flight),
-        ("stranded", packets.stranded),
-        ("lost to failure", packets.lost_to_failure),
-        ("lost to change", packets.lost_to_change),
-    ];
+    let lost = [("lost to failure", packets.lost_to_failure), ("lost to change", packets.lost_to_change)];
+    fates_of(text, packets, &lost);
+}
+
+/// The same where nothing changes, and so nothing is lost to a change.
+pub(super) fn fates_of_rest(text: &mut String, packets: &PacketCounts) {
+    fates_of(text, packets, &[("discarded", discarded(packets))]);
+}
+
+/// Packets that are lost where nothing changes.
+pub(super) fn discarded(packets: &PacketCounts) -> u64 {
+    packets.lost_to_failure + packets.lost_to_change
+}
+
+fn fates_of(text: &mut String, packets: &PacketCounts, lost: &[(&str, u64)]) {
+    let PacketCounts { injected, delivered, in_flight, stranded, .. } = *packets;
+    let kept = [("injected", injected), ("delivered", delivered), ("in flight", in_flight), ("stranded", stranded)];
+    let columns = || kept.iter().chain(lost);
     let mut table = table();
-    table.set_header(rows.map(|(name, _)| number(name)));
-    table.add_row(rows.map(|(_, packets)| number(count(packets))));
+    table.set_header(columns().map(|(name, _)| number(name)));
+    table.add_row(columns().map(|&(_, packets)| number(count(packets))));
     show(text, &table);
+}
+
+/// What switches discarded for its age, and the deadlocks that this broke.
+pub(super) fn ages(text: &mut String, discards: u64, broken: u64) {
+    let broke = if broken > 0 { format!("; that broke {}", counted(broken, "deadlock")) } else { String::new() };
+    if discards > 0 {
+        let packets = counted(discards, "packet");
+        line(text, format_args!("lifetime limits discarded {packets}, among the lost or stranded{broke}"));
+    }
 }
 
 /// How a run ended, in a word.
@@ -47,8 +81,8 @@ pub(super) fn ending(outcome: Ending) -> &'static str {
 /// What the change lost, or what is stuck.
 pub(super) fn lost(outcome: Ending, packets: &PacketCounts) -> String {
     match packets.lost_to_change {
-        0 if outcome == Ending::Deadlocked => format!("{} packets stuck", count(packets.in_flight)),
+        0 if outcome == Ending::Deadlocked => format!("{} stuck", counted(packets.in_flight, "packet")),
         0 => "nothing lost to the change".to_string(),
-        lost => format!("{} packets lost to the change", count(lost)),
+        lost => format!("{} lost to the change", counted(lost, "packet")),
     }
 }

@@ -1,12 +1,12 @@
 //! One simulated change on one screen.
 
 use super::adversary::adversary;
-use super::quantity::{count, duration, engine_pair, percent, root_pair};
+use super::offered::{Offered, offered};
+use super::quantity::{count, counted, duration, engine_pair, root_pair, size_of};
 use super::run;
-use super::screen::{line, number, show, table};
+use super::screen::line;
 use super::sources::{links, order, sources};
-use crate::scenario::{Foreseen, Foresight, Latency, Periods, SimulationReport, StuckReport};
-use comfy_table::Cell;
+use crate::scenario::{Foreseen, Foresight, SimulationReport, StuckReport};
 
 /// The report as text, at most 80 columns where names allow it.
 pub fn simulation(report: &SimulationReport) -> String {
@@ -19,14 +19,14 @@ pub fn simulation(report: &SimulationReport) -> String {
     // A steered run has no driver, and no traffic but the adversary's.
     if report.adversary.as_ref().is_none_or(|opposed| opposed.reached.is_none()) {
         run::phases(&mut text, report.sweep.iter().chain(&report.phases));
-        traffic(&mut text, report);
+        run::traffic(&mut text, report.latency_ns, report.throughput);
     }
     packets(&mut text, report);
     if let Some(counts) = report.order {
         order(&mut text, counts);
     }
     if let Some(loads) = &report.links {
-        links(&mut text, loads);
+        links(&mut text, "switches", loads);
     }
     if let Some(cycle) = &report.deadlock {
         deadlock(&mut text, cycle, report.foresight.as_ref());
@@ -41,33 +41,40 @@ pub fn simulation(report: &SimulationReport) -> String {
 fn headline(text: &mut String, report: &SimulationReport) {
     let (size, change) = (report.fabric, &report.change);
     line(text, format_args!("{} ({}), scheme {}", change.what, change.departure, report.scheme));
-    let fabric = format!("{} switches, {} CAs, {} links", size.switches, size.cas, size.links);
+    let fabric = size_of(size.switches, (size.cas, "CA"), size.links);
     let settings = &report.settings;
     line(text, format_args!("fabric   {fabric}; {} data VLs, LMC {}", settings.data_vls, settings.lmc));
     let engine = engine_pair(&report.engine, report.engine_after.as_deref());
     let roots = root_pair(change.root_before.as_deref(), change.root_after.as_deref());
     line(text, format_args!("routing  {engine}{roots}; SM on {}", settings.sm));
-    let load = percent(settings.load);
-    let traffic = format!("load {load}, {} bytes a packet, latch at {:?}", settings.packet_bytes, settings.latch);
-    let policy = format!("arming {}, drain by {}", settings.arming, settings.drain);
-    line(text, format_args!("traffic  {}; {policy}; seed {}", traffic.to_lowercase(), report.seed));
+    let shown = Offered {
+        traffic: settings.traffic,
+        load: settings.load,
+        cross: None,
+        packet_bytes: settings.packet_bytes,
+        latch: settings.latch,
+        policy: Some((&settings.arming, &settings.drain)),
+        seed: report.seed,
+    };
+    offered(text, &shown);
     if let Some(used) = settings.sources {
         sources(text, used);
     }
     if !change.stranded.is_empty() {
         let first = change.stranded.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
         let more = if change.stranded.len() > 3 { ", …" } else { "" };
-        line(text, format_args!("stranded {} end ports: {first}{more}", change.stranded.len()));
+        let ports = counted(change.stranded.len() as u64, "end port");
+        line(text, format_args!("stranded {ports}: {first}{more}"));
     }
 }
 
 fn proof(text: &mut String, report: &SimulationReport) {
     let proof = &report.proof;
     let size = format!(
-        "{} waves, {} channels, {} dependencies",
-        proof.waves,
-        count(proof.channels as u64),
-        count(proof.dependencies as u64)
+        "{}, {}, {}",
+        counted(proof.waves as u64, "wave"),
+        counted(proof.channels as u64, "channel"),
+        counted(proof.dependencies as u64, "dependency")
     );
     match &proof.refusal {
         None => line(text, format_args!("proof    {}: {size}\n", proof.status)),
@@ -75,26 +82,12 @@ fn proof(text: &mut String, report: &SimulationReport) {
     }
 }
 
-fn traffic(text: &mut String, report: &SimulationReport) {
-    let mut rows = table();
-    let header = ["latency p50", "p99", "max", "throughput"].map(number);
-    rows.set_header([Cell::new("")].into_iter().chain(header));
-    let Periods { before, during, after } = report.latency_ns;
-    let through = report.throughput;
-    let periods: [(&str, Latency, f64); 3] =
-        [("before", before, through.before), ("during", during, through.during), ("after", after, through.after)];
-    for (name, latency, throughput) in periods {
-        let cells = [latency.p50, latency.p99, latency.max].map(|ns| number(duration(ns)));
-        rows.add_row([Cell::new(name)].into_iter().chain(cells).chain([number(percent(throughput))]));
-    }
-    show(text, &rows);
-}
-
 fn packets(text: &mut String, report: &SimulationReport) {
     run::fates(text, &report.packets);
     if report.misdelivered > 0 {
         line(text, format_args!("misdelivered {}, counted as lost to the change", count(report.misdelivered)));
     }
+    run::ages(text, report.lifetime_discards, report.deadlocks_broken);
 }
 
 fn deadlock(text: &mut String, cycle: &[StuckReport], foresight: Option<&Foresight>) {
@@ -132,7 +125,7 @@ fn foreseen(text: &mut String, foresight: &Foresight) {
 
 fn verdict(text: &mut String, report: &SimulationReport) {
     let lost = run::lost(report.outcome, &report.packets);
-    let hops = format!("{} packet-hops, {} SMPs", count(report.packet_hops), count(report.smps.total));
+    let hops = format!("{}, {}", counted(report.packet_hops, "packet-hop"), counted(report.smps.total, "SMP"));
     let ending = run::ending(report.outcome);
     let took = report.change_ns.map(|ns| format!(" in {}", duration(ns))).unwrap_or_default();
     let reason = report.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();

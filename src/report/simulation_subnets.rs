@@ -1,10 +1,12 @@
 //! One simulated run of several subnets on one screen.
 
-use super::quantity::{count, duration, percent, root_pair};
+use super::offered::{Offered, offered};
+use super::quantity::{count, counted, duration, latency, percent, root_pair, size_of};
 use super::run;
 use super::screen::{line, number, show, some, table};
+use super::sources::{links, order, sources};
 use crate::routers::{LevelsRule, PartEnforce};
-use crate::scenario::{AcrossReport, ChangeIn, RelationReport};
+use crate::scenario::{AcrossReport, AcrossSettings, ChangeIn, Ending, PortLoad, RelationReport, RouterReport};
 use comfy_table::Cell;
 
 /// The report as text.
@@ -13,20 +15,32 @@ pub fn subnets_simulation(report: &AcrossReport) -> String {
     headline(&mut text, report);
     proof(&mut text, report);
     report.changes.iter().for_each(|change| of_change(&mut text, change));
+    run::traffic(&mut text, report.latency_ns, report.throughput);
     relations(&mut text, report);
     packets(&mut text, report);
+    if let Some(counts) = report.order {
+        order(&mut text, counts);
+    }
+    if let Some(loads) = &report.links {
+        links(&mut text, "switches and routers", loads);
+        router_loads(&mut text, &report.routers);
+    }
     unsendable(&mut text, report);
     deadlock(&mut text, report);
     verdict(&mut text, report);
     text
 }
 
+/// Whether something changes.
+fn changes(report: &AcrossReport) -> bool {
+    !report.changes.is_empty()
+}
+
 fn headline(text: &mut String, report: &AcrossReport) {
-    let departure = if report.changes.is_empty() { String::new() } else { format!(" ({})", report.departure) };
+    let departure = if changes(report) { format!(" ({})", report.departure) } else { String::new() };
     line(text, format_args!("{}{departure}, scheme {}", report.what, report.scheme));
     for subnet in &report.subnets {
-        let size =
-            format!("{} switches, {} hosts, {} links", subnet.fabric.switches, subnet.hosts, subnet.fabric.links);
+        let size = size_of(subnet.fabric.switches, (subnet.hosts, "host"), subnet.fabric.links);
         line(
             text,
             format_args!(
@@ -42,12 +56,30 @@ fn headline(text: &mut String, report: &AcrossReport) {
             .map(|port| if port.stays { port.name.clone() } else { format!("{} (leaves)", port.name) });
         line(text, format_args!("router   {}: {}", router.name, named.collect::<Vec<_>>().join(" — ")));
     }
+    routing(text, &report.engine, &report.settings);
     let settings = &report.settings;
+    let inhabited = report.subnets.iter().filter(|subnet| subnet.hosts > 0).count();
+    let shown = Offered {
+        traffic: settings.traffic,
+        load: settings.load,
+        cross: (inhabited > 1).then_some(settings.cross),
+        packet_bytes: settings.packet_bytes,
+        latch: settings.latch,
+        policy: changes(report).then_some((&*settings.arming, &*settings.drain)),
+        seed: report.seed,
+    };
+    offered(text, &shown);
+    if let Some(used) = settings.sources {
+        sources(text, used);
+    }
+}
+
+fn routing(text: &mut String, engine: &str, settings: &AcrossSettings) {
     let levels = match settings.rule {
-        LevelsRule::Raise => format!("service levels raised, {} layers", settings.layers),
+        LevelsRule::Raise => format!("service levels raised, {}", counted(settings.layers.into(), "layer")),
         LevelsRule::Keep => "service levels kept".to_string(),
     };
-    line(text, format_args!("routing  {}; {} data VLs; {levels}", report.engine, settings.data_vls));
+    line(text, format_args!("routing  {engine}; {}; {levels}", counted(settings.data_vls.into(), "data VL")));
     if let Some(enforce) = settings.part_enforce {
         let looks = match enforce {
             PartEnforce::Both => "what comes in and what goes out",
@@ -62,31 +94,31 @@ fn headline(text: &mut String, report: &AcrossReport) {
             ),
         );
     }
-    let (load, cross) = (percent(settings.load), percent(settings.cross));
-    line(
-        text,
-        format_args!(
-            "traffic  load {load}, {cross} of it between subnets; {} bytes a packet; seed {}",
-            settings.packet_bytes, report.seed
-        ),
-    );
 }
 
 fn proof(text: &mut String, report: &AcrossReport) {
     match (&report.proof.statistics, &report.proof.refusal) {
-        (Some(proof), _) => line(
-            text,
-            format_args!(
-                "proof    the whole is proved: {}{} moments, {} lanes, {} dependencies, {} through routers\n",
-                if proof.moments == usize::MAX { "at least " } else { "" },
-                proof.moments,
-                count(proof.lanes as u64),
-                count(proof.dependencies as u64),
-                count(proof.couplings as u64)
-            ),
-        ),
+        (Some(proof), _) => {
+            let numbers = [(proof.lanes, "lane"), (proof.dependencies, "dependency")];
+            let [lanes, dependencies] = numbers.map(|(number, name)| counted(number as u64, name));
+            let (moments, couplings) = (moments(proof.moments), count(proof.couplings as u64));
+            line(
+                text,
+                format_args!(
+                    "proof    the whole is proved: {moments}, {lanes}, {dependencies}, {couplings} through routers\n"
+                ),
+            );
+        }
         (None, Some(refusal)) => line(text, format_args!("proof    the whole is refused: {refusal}\n")),
         (None, None) => text.push('\n'),
+    }
+}
+
+/// How many moments; the most that can be counted stands for all that are more.
+fn moments(number: usize) -> String {
+    match number {
+        usize::MAX => "more moments than can be counted".to_string(),
+        _ => counted(number as u64, "moment"),
     }
 }
 
@@ -101,21 +133,11 @@ fn of_change(text: &mut String, change: &ChangeIn) {
 /// Latencies and losses by the subnets at the ends of packets.
 fn relations(text: &mut String, report: &AcrossReport) {
     let mut rows = table();
-    let header = [
-        "routers",
-        "p50 before",
-        "during",
-        "after",
-        "p99 before",
-        "during",
-        "after",
-        "delivered",
-        "to failure",
-        "to change",
-    ];
-    rows.set_header([Cell::new("from → to")].into_iter().chain(header.map(number)));
+    let header = ["routers", "p50 before", "during", "after", "p99 before", "during", "after", "delivered"];
+    let lost = if changes(report) { &["to failure", "to change"][..] } else { &["discarded"] };
+    rows.set_header([Cell::new("from → to")].into_iter().chain(header.iter().chain(lost).map(number)));
     for relation in report.relations.iter().filter(|relation| relation.packets.injected > 0) {
-        rows.add_row(row(relation));
+        rows.add_row(row(relation, changes(report)));
     }
     show(text, &rows);
 }
@@ -126,36 +148,75 @@ fn routers(before: Option<u8>, after: Option<u8>) -> String {
     if before == after { told(before) } else { format!("{} → {}", told(before), told(after)) }
 }
 
-fn row(relation: &RelationReport) -> Vec<Cell> {
-    let RelationReport { from, to, crossings, crossings_after, packets, latency_ns: latency, .. } = relation;
+fn row(relation: &RelationReport, changes: bool) -> Vec<Cell> {
+    let RelationReport { from, to, crossings, crossings_after, packets, latency_ns: times, .. } = relation;
     let ends = if from == to { format!("within {from}") } else { format!("{from} → {to}") };
-    let medians = [latency.before.p50, latency.during.p50, latency.after.p50];
-    let worst = [latency.before.p99, latency.during.p99, latency.after.p99];
+    let medians = [times.before.p50, times.during.p50, times.after.p50];
+    let worst = [times.before.p99, times.during.p99, times.after.p99];
     let mut cells = vec![Cell::new(ends), number(routers(*crossings, *crossings_after))];
-    cells.extend(
-        medians.into_iter().chain(worst).map(|ns| number(if ns == 0 { "–".to_string() } else { duration(ns) })),
-    );
-    cells.extend([packets.delivered, packets.lost_to_failure, packets.lost_to_change].map(|n| number(count(n))));
+    cells.extend(medians.into_iter().chain(worst).map(|ns| number(latency(ns))));
+    let lost = [packets.lost_to_failure, packets.lost_to_change];
+    cells.push(number(count(packets.delivered)));
+    match changes {
+        true => cells.extend(lost.map(|packets| number(count(packets)))),
+        false => cells.push(number(count(run::discarded(packets)))),
+    }
     cells
 }
 
 fn packets(text: &mut String, report: &AcrossReport) {
-    run::fates(text, &report.packets);
-    for (why, number) in &report.relay_discards {
-        line(text, format_args!("routers discarded {} ({why}): among the lost or stranded", count(*number)));
+    if changes(report) {
+        run::fates(text, &report.packets);
+        for (why, number) in &report.relay_discards {
+            line(text, format_args!("routers discarded {} ({why}): among the lost or stranded", count(*number)));
+        }
+        run::ages(text, report.lifetime_discards, report.deadlocks_broken);
+    } else {
+        run::fates_of_rest(text, &report.packets);
+        let (reasons, broken) = (reasons(report), report.deadlocks_broken);
+        let broke = if broken > 0 { format!("; that broke {}", counted(broken, "deadlock")) } else { String::new() };
+        if !reasons.is_empty() {
+            line(text, format_args!("discarded: {reasons}{broke}"));
+        }
     }
+}
+
+/// What was discarded where nothing changes, by reason.
+fn reasons(report: &AcrossReport) -> String {
+    let by_routers = report.relay_discards.iter().map(|(why, number)| (why.replace('-', " "), *number));
+    let others =
+        [("lifetime".to_string(), report.lifetime_discards), ("misdelivered".to_string(), report.misdelivered)];
+    let told = by_routers.chain(others).filter(|&(_, number)| number > 0);
+    told.map(|(why, number)| format!("{why} {}", count(number))).collect::<Vec<_>>().join(", ")
+}
+
+/// What the links of routers carried, either way, before the change and after it.
+fn router_loads(text: &mut String, routers: &[RouterReport]) {
+    let mut rows = table();
+    let header = ["in before", "out", "in after", "out"].map(number);
+    rows.set_header([Cell::new("router")].into_iter().chain(header));
+    let share = |load: f64| number(percent(load));
+    for router in routers {
+        rows.add_row([Cell::new(&router.name)]);
+        for port in &router.ports {
+            let of = |load: PortLoad| [share(load.load_in), share(load.load_out)];
+            let cells = of(port.carried.before).into_iter().chain(of(port.carried.after));
+            rows.add_row([Cell::new(format!("  {}", port.name))].into_iter().chain(cells));
+        }
+    }
+    show(text, &rows);
 }
 
 /// Packets that could not even be sent.
 fn unsendable(text: &mut String, report: &AcrossReport) {
     for relation in &report.relations {
         let Some(number) = relation.parted.filter(|&number| number > 0) else { continue };
-        let (from, to, number) = (&relation.from, &relation.to, count(number));
-        line(text, format_args!("{from} → {to}: {number} packets were not sent, since their ends share no partition"));
+        let (from, to, number) = (&relation.from, &relation.to, counted(number, "packet"));
+        line(text, format_args!("{from} → {to}: {number} were not sent, since their ends share no partition"));
     }
     for relation in report.relations.iter().filter(|relation| relation.unsendable > 0) {
-        let (from, to, number) = (&relation.from, &relation.to, count(relation.unsendable));
-        line(text, format_args!("{from} → {to}: no router leads there; {number} packets were not sent"));
+        let (from, to, number) = (&relation.from, &relation.to, counted(relation.unsendable, "packet"));
+        line(text, format_args!("{from} → {to}: no router leads there; {number} were not sent"));
     }
 }
 
@@ -179,10 +240,55 @@ fn deadlock(text: &mut String, report: &AcrossReport) {
 }
 
 fn verdict(text: &mut String, report: &AcrossReport) {
-    let (lost, ending) = (run::lost(report.outcome, &report.packets), run::ending(report.outcome));
-    let took = report.changes.iter().map(|change| change.change_ns).max();
-    let took = took.map(|ns| format!(" in {}", duration(ns))).unwrap_or_default();
+    let ending = run::ending(report.outcome);
+    let took = report.changes.iter().map(|change| change.change_ns).max().map(|ns| format!(" in {}", duration(ns)));
+    let at = || report.deadlock_ns.map(|ns| format!(" at {}", duration(ns)));
+    let when = took.or_else(at).unwrap_or_default();
     let reason = report.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
-    let hops = count(report.packet_hops);
-    line(text, format_args!("{ending}{took}{reason}: {lost}; {hops} packet-hops; trace {:016x}", report.trace_hash));
+    let (lost, unsent) = (lost(report), unsent(&report.relations));
+    let hops = counted(report.packet_hops, "packet-hop");
+    line(text, format_args!("{ending}{when}{reason}: {lost}{unsent}; {hops}; trace {:016x}", report.trace_hash));
+}
+
+/// What was lost, or is stuck; where nothing changes, nothing is lost to a change.
+fn lost(report: &AcrossReport) -> String {
+    if changes(report) {
+        return run::lost(report.outcome, &report.packets);
+    }
+    let stuck = counted(report.packets.in_flight, "packet");
+    let discarded = |packets| format!("{} discarded ({})", counted(packets, "packet"), reasons(report));
+    match (run::discarded(&report.packets), report.outcome == Ending::Deadlocked) {
+        (0, true) => format!("{stuck} stuck"),
+        (0, false) => "nothing lost".to_string(),
+        (packets, true) => format!("{stuck} stuck, {}", discarded(packets)),
+        (packets, false) => discarded(packets),
+    }
+}
+
+/// What hosts did not send at all.
+fn unsent(relations: &[RelationReport]) -> String {
+    let told = |of: fn(&RelationReport) -> u64, why: &str| {
+        let own = || relations.iter().map(of).filter(|&number| number > 0);
+        let [packets, between] =
+            [(own().sum(), "packet"), (own().count() as u64, "relation")].map(|(number, name)| counted(number, name));
+        if own().count() == 0 { String::new() } else { format!("; {packets} of {between} not sent: {why}") }
+    };
+    let cut = relations.iter().filter(|relation| relation.unsendable > 0);
+    let any_more = cut.clone().count() > 0 && cut.clone().all(|relation| relation.crossings.is_some());
+    let no_way = if any_more { "no router leads there any more" } else { "no router leads there" };
+    let unsendable = told(|relation| relation.unsendable, no_way);
+    unsendable + &told(|relation| relation.parted.unwrap_or(0), "no partition in common")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::moments;
+
+    #[test]
+    fn moments_are_counted_as_far_as_that_goes() {
+        let cases = [(1, "1 moment"), (1_296, "1 296 moments"), (usize::MAX, "more moments than can be counted")];
+        for (number, text) in cases {
+            assert_eq!(moments(number), text);
+        }
+    }
 }

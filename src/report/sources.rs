@@ -1,6 +1,6 @@
 //! How sources used their paths, what came out of order, and which links were busiest.
 
-use super::quantity::{count, percent};
+use super::quantity::{count, counted, percent};
 use super::screen::{line, number, show, table};
 use crate::scenario::{LinkLoads, Periods, SourceReport};
 use crate::sim::{OrderCounts, PathChoice, Spray};
@@ -15,14 +15,13 @@ pub(super) fn sources(text: &mut String, report: SourceReport) {
         PathChoice::Paired => "pairs of LIDs in turn",
         PathChoice::All => "all pairs of LIDs in turn",
     };
-    let most = dispersal.paths.map(|paths| format!(", {paths} LIDs at most")).unwrap_or_default();
+    let most = dispersal.paths.map(|paths| format!(", {} at most", counted(paths.into(), "LID"))).unwrap_or_default();
     let turn = match dispersal.spray {
         _ if matches!(dispersal.choice, PathChoice::Single | PathChoice::Base) => "",
         Spray::Message => ", a turn for each message",
         Spray::Packet => ", a turn for each packet",
     };
-    let packets = if message_packets == 1 { "packet" } else { "packets" };
-    line(text, format_args!("sources  {choice}{most}{turn}; {} {packets} a message", count(message_packets.into())));
+    line(text, format_args!("sources  {choice}{most}{turn}; {} a message", counted(message_packets.into(), "packet")));
 }
 
 /// Shares of what came after something that was sent later.
@@ -51,13 +50,13 @@ fn share(late: u64, all: u64) -> String {
     }
 }
 
-/// The busiest links before the change and after it.
-pub(super) fn links(text: &mut String, links: &Periods<LinkLoads>) {
+/// The busiest links between `ends` before the change and after it.
+pub(super) fn links(text: &mut String, ends: &str, links: &Periods<LinkLoads>) {
     for (name, loads) in [("before", &links.before), ("after", &links.after)] {
         let (mean, most) = (percent(loads.mean), percent(loads.most));
         line(
             text,
-            format_args!("links between switches, {name}: {mean} of what they can carry on average, {most} at most"),
+            format_args!("links between {ends}, {name}: {mean} of what they can carry on average, {most} at most"),
         );
         let mut rows = table();
         for link in &loads.busiest {

@@ -145,7 +145,10 @@ pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Ve
             if !request.wants(&name) && !request.wants(GAIN) {
                 continue;
             }
-            let title = format!("{topology}: {} traffic by sources and paths", pattern.name());
+            let title = format!(
+                "{topology}: {} traffic by sources and paths, at full load; latency and the busiest link at load {MODERATE}",
+                pattern.name()
+            );
             let mut table = Table::new(format!("seed-003 {name}"), title, "sources", &COLUMNS);
             for engine in engines {
                 let rows = measure(request, (topology, engine), (&name, pattern), tell)?;

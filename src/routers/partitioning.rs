@@ -1,8 +1,8 @@
 //! Partitions between subnets: who may speak with whom, and what ports of routers make of it.
 //!
-//! A packet carries a P_Key of its sender's table, and no router changes it: a partition that spans subnets has one key in all of
-//! them. Which ports look at it, and which way, is what OpenSM's `part_enforce` is for ports of switches that face end ports; here it is
-//! for ports of routers, each of which enforces its own table.
+//! A packet carries a P_Key of its sender's table, and no router changes it: a partition that spans subnets has one key
+//! in all of them. Which ports look at it, and which way, is what OpenSM's `part_enforce` is for ports of switches that
+//! face end ports; here it is for ports of routers, each of which enforces its own table.
 
 use super::Enforcement;
 use crate::fabric::subnets::SubnetPort;

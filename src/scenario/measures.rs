@@ -1,6 +1,9 @@
 //! What a period of a run came to: latency, throughput, order, and the busiest links.
 
 use super::outcome::{BusyLink, Latency, LinkLoads};
+use super::setting::Element;
+use super::stage::Stage;
+use crate::change::Departure;
 use crate::fabric::{Fabric, PortId};
 use crate::sim::{Period, Sim};
 
@@ -30,30 +33,53 @@ pub(super) fn slowest(sim: &Sim, fabric: &Fabric, period: usize) -> f64 {
     shares.reduce(f64::min).unwrap_or(0.0)
 }
 
-/// What the channels between switches carried, and the busiest of them, `most` at most.
+/// The fabric as it is in a period (1 before the change, 2 during it, from 3 on after it): what leaves without a word, or comes,
+/// does so as the second begins. What is to leave and stays after all, since the change was not `made`, is there to the end.
+pub(super) fn present(stage: &Stage, departure: Departure, made: bool, period: usize) -> &Fabric {
+    let at_once = departure == Departure::Sudden || matches!(stage.element, Element::Newcomer(_));
+    match period {
+        0 | 1 => &stage.before,
+        _ if at_once => &stage.after,
+        2 => &stage.before,
+        _ if made => &stage.after,
+        _ => &stage.before,
+    }
+}
+
+/// What the channels between switches carried, and the busiest of them, `most` at most. `fabric` has no others.
 pub(super) fn link_loads(sim: &Sim, fabric: &Fabric, period: usize, most: usize) -> LinkLoads {
+    let between = |port: PortId| fabric.node(fabric.port(port).node).is_switch();
+    loads_between(sim, fabric, period, most, between, |port| fabric.describe_port(port))
+}
+
+/// The same of the channels between some ports, by names of one's own.
+pub(super) fn loads_between(
+    sim: &Sim,
+    fabric: &Fabric,
+    period: usize,
+    most: usize,
+    between: impl Fn(PortId) -> bool,
+    name: impl Fn(PortId) -> String,
+) -> LinkLoads {
     let (sent, length_ns) = (sim.bytes_sent(period), sim.period_ns(period));
-    let mut loads: Vec<(PortId, f64)> = channels(fabric)
-        .map(|port| (port, sent[port.index()]))
-        .map(|(port, bytes)| {
-            let held = fabric.port(port);
-            let capacity = held.width.data_rate_kbps(held.speed) as f64 / 1e6 * length_ns as f64;
-            (port, if length_ns == 0 { 0.0 } else { bytes as f64 / capacity })
-        })
-        .collect();
-    loads.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let mean = loads.iter().map(|&(_, load)| load).sum::<f64>() / loads.len().max(1) as f64;
-    let busiest = loads.iter().take(most).map(|&(port, load)| BusyLink {
-        from: fabric.describe_port(port),
-        to: fabric.peer(port).map(|peer| fabric.describe_port(peer)).unwrap_or_default(),
+    let channels = fabric.ports().filter_map(|(port, _)| Some((port, fabric.peer(port)?)));
+    let channels = channels.filter(|&(port, peer)| between(port) && between(peer));
+    let mut loads: Vec<(PortId, PortId, f64)> =
+        channels.map(|(port, peer)| (port, peer, load(fabric, port, sent[port.index()], length_ns))).collect();
+    loads.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.0.cmp(&b.0)));
+    let mean = loads.iter().map(|&(.., load)| load).sum::<f64>() / loads.len().max(1) as f64;
+    let busiest = loads.iter().take(most).map(|&(port, peer, load)| BusyLink {
+        from: name(port),
+        to: name(peer),
         bytes: sent[port.index()],
         load,
     });
-    LinkLoads { mean, most: loads.first().map_or(0.0, |&(_, load)| load), busiest: busiest.collect() }
+    LinkLoads { mean, most: loads.first().map_or(0.0, |&(.., load)| load), busiest: busiest.collect() }
 }
 
-/// The ports of switches that are cabled to switches.
-fn channels(fabric: &Fabric) -> impl Iterator<Item = PortId> + '_ {
-    let switch = |port: PortId| fabric.node(fabric.port(port).node).is_switch();
-    fabric.ports().map(|(id, _)| id).filter(move |&port| switch(port) && fabric.peer(port).is_some_and(switch))
+/// Bytes that a port sent, as a fraction of what it could have sent in that time; 0 where there was none.
+pub(super) fn load(fabric: &Fabric, port: PortId, bytes: u64, length_ns: u64) -> f64 {
+    let held = fabric.port(port);
+    let capacity = held.width.data_rate_kbps(held.speed) as f64 / 1e6 * length_ns as f64;
+    if length_ns == 0 { 0.0 } else { bytes as f64 / capacity }
 }

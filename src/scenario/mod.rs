@@ -28,14 +28,14 @@ mod watch;
 pub use crate::change::Departure;
 pub use accounting::{Accounting, Line, accounting};
 pub use across::{
-    ACROSS_SCHEMA, AcrossChange, AcrossError, AcrossReport, AcrossScenario, AcrossSettings, ChangeIn, RelationReport,
-    RouterPortReport, RouterReport, SubnetReport, WholeProof, run_across,
+    ACROSS_SCHEMA, AcrossChange, AcrossError, AcrossReport, AcrossScenario, AcrossSettings, ChangeIn, PortLoad,
+    RelationReport, RouterPortReport, RouterReport, SubnetReport, WholeProof, run_across,
 };
 pub use engines::Engines;
 pub use error::ScenarioError;
 pub use outcome::{
     AdversaryReport, BusyLink, ChangeReport, Ending, FabricSize, Foreseen, Foresight, Latency, LinkLoads, Periods,
-    PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport, SmpReport, SourceReport, StuckReport,
+    PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport, SmpReport, SourceReport, StuckReport, TrafficReport,
 };
 pub use run::{plan, run};
 pub use setting::{Element, Scenario};

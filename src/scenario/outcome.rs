@@ -4,7 +4,7 @@
 use super::adversary::schedule::Schedule;
 use crate::fabric::Fabric;
 use crate::plan::Scheme;
-use crate::sim::{Dispersal, OrderCounts, PacketCounts};
+use crate::sim::{Dispersal, OrderCounts, PacketCounts, Traffic};
 use crate::verify::{Cycle, Refusal, Witness};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -142,6 +142,8 @@ pub struct Settings {
     pub load: f64,
     /// Bytes of a packet.
     pub packet_bytes: u16,
+    /// Who sends to whom.
+    pub traffic: TrafficReport,
     /// How sources use their paths, where it is not one path for each destination and one packet a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sources: Option<SourceReport>,
@@ -192,6 +194,54 @@ pub struct Latency {
     pub p99: u64,
     /// Maximum.
     pub max: u64,
+}
+
+/// Who sends to whom: the pattern, and of what was given in a file how much.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[serde(tag = "pattern", rename_all = "kebab-case")]
+pub enum TrafficReport {
+    /// Everybody to everybody alike.
+    Uniform,
+    /// A permutation drawn by the seed.
+    Permutation,
+    /// A permutation as given.
+    Pairs {
+        /// End ports that send.
+        senders: usize,
+    },
+    /// The permutation that the routing before serves worst.
+    Worst {
+        /// End ports that send.
+        senders: usize,
+    },
+    /// A share to one end port, the rest uniform.
+    HotSpot {
+        /// Rank of that end port.
+        destination: u32,
+        /// The share.
+        share: f64,
+    },
+    /// The packets of a trace.
+    Trace {
+        /// How many.
+        packets: usize,
+    },
+}
+
+impl TrafficReport {
+    /// What a run's traffic is; whether it is the worst, its pairs do not tell.
+    pub(super) fn of(traffic: &Traffic, worst: bool) -> TrafficReport {
+        match traffic {
+            Traffic::Uniform => TrafficReport::Uniform,
+            Traffic::Permutation => TrafficReport::Permutation,
+            Traffic::Pairs(pairs) => {
+                let senders = pairs.iter().enumerate().filter(|&(rank, &partner)| rank != partner as usize).count();
+                if worst { TrafficReport::Worst { senders } } else { TrafficReport::Pairs { senders } }
+            }
+            &Traffic::HotSpot { destination, share } => TrafficReport::HotSpot { destination, share },
+            Traffic::Trace(entries) => TrafficReport::Trace { packets: entries.len() },
+        }
+    }
 }
 
 /// How sources use their paths.

@@ -1,10 +1,10 @@
 //! Adding up: from a simulation that is over, and what the driver knows, to the report.
 
 use super::foresight::{foresight, named};
-use super::measures::{latency, link_loads, throughput};
+use super::measures::{latency, link_loads, present, throughput};
 use super::outcome::{
     ChangeReport, Ending, FabricSize, LinkLoads, Periods, PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport,
-    SmpReport, SourceReport, StuckReport,
+    SmpReport, SourceReport, StuckReport, TrafficReport,
 };
 use super::setting::{Element, Scenario};
 use super::stage::Stage;
@@ -12,7 +12,7 @@ use crate::change::Prepared;
 use crate::driver;
 use crate::fabric::Fabric;
 use crate::plan::{Policy, Vetted};
-use crate::sim::{Dispersal, OrderCounts, Sim};
+use crate::sim::{Dispersal, OrderCounts, Sim, SimConfig};
 use crate::subnet::SmpCounts;
 use crate::verify::{self, Witness};
 
@@ -78,7 +78,7 @@ pub(super) fn summary(
         latency_ns: periods(sim, |index| latency(&sim.periods()[index])),
         throughput: periods(sim, |index| throughput(sim, index)),
         order: order(stage, sim),
-        links: links(scenario, stage, sim),
+        links: links(scenario, stage, sim, change.ending == Ending::Completed),
         longest_gap_ns: sim.longest_gap_ns(2),
         smps: smps(&change.smps),
         adversary: None,
@@ -93,11 +93,8 @@ fn settings(scenario: &Scenario, stage: &Stage) -> Settings {
     Settings {
         load: stage.config.load,
         packet_bytes: stage.config.packet_bytes,
-        sources: Some(SourceReport {
-            dispersal: stage.config.dispersal,
-            message_packets: stage.config.message_packets,
-        })
-        .filter(|sources| sources.dispersal != Dispersal::default() || sources.message_packets > 1),
+        traffic: TrafficReport::of(&stage.config.traffic, scenario.worst_traffic),
+        sources: sources(&stage.config),
         data_vls: stage.config.data_vls,
         lmc: stage.whole.port(stage.sm).lmc.get(),
         latch: stage.config.latch,
@@ -105,6 +102,13 @@ fn settings(scenario: &Scenario, stage: &Stage) -> Settings {
         drain: observer.to_string(),
         sm: stage.whole.describe_node(stage.whole.port(stage.sm).node),
     }
+}
+
+/// How sources use their paths, where it is worth a word.
+pub(super) fn sources(config: &SimConfig) -> Option<SourceReport> {
+    let SimConfig { dispersal, message_packets, .. } = *config;
+    let plain = dispersal == Dispersal::default() && message_packets == 1;
+    (!plain).then_some(SourceReport { dispersal, message_packets })
 }
 
 pub(super) fn phase(name: &str, record: &driver::PhaseRecord) -> PhaseReport {
@@ -136,9 +140,10 @@ fn order(stage: &Stage, sim: &Sim) -> Option<Periods<OrderCounts>> {
 }
 
 /// The busiest links, where they are asked for.
-fn links(scenario: &Scenario, stage: &Stage, sim: &Sim) -> Option<Periods<LinkLoads>> {
+fn links(scenario: &Scenario, stage: &Stage, sim: &Sim, made: bool) -> Option<Periods<LinkLoads>> {
     let most = scenario.hot_links;
-    (most > 0).then(|| periods(sim, |index| link_loads(sim, &stage.whole, index, most)))
+    let there = |index| present(stage, scenario.departure, made, index);
+    (most > 0).then(|| periods(sim, |index| link_loads(sim, there(index), index, most)))
 }
 
 pub(super) fn smps(counts: &SmpCounts) -> SmpReport {

@@ -1,8 +1,8 @@
 //! Who of the hosts of several subnets may speak with whom, where they are in partitions.
 //!
-//! On entry the P_Key table of every host; on return the key of a packet between two hosts, if they share one, and for each host
-//! those that it may draw as a destination. Hosts of one subnet with equal tables are a class, so that many hosts in
-//! few partitions take little room. Nothing within a subnet looks at the keys: switches enforce none here.
+//! On entry the P_Key table of every host; on return the key of a packet between two hosts, if they share one, and for
+//! each host those that it may draw as a destination. Hosts of one subnet with equal tables are a class, so that many
+//! hosts in few partitions take little room. Nothing within a subnet looks at the keys: switches enforce none here.
 
 use super::source::{Source, below};
 use crate::fabric::subnets::SubnetPort;
@@ -21,15 +21,16 @@ pub(super) struct Partners {
 struct Class {
     /// By the receiver's class.
     keys: Vec<Option<PKey>>,
-    /// Ranks of the hosts of its own subnet that it shares a partition with, in rising order; itself where it may speak with its like.
+    /// Ranks of the hosts of its own subnet that it shares a partition with, in rising order; itself where it may speak
+    /// with its like.
     within: Vec<u32>,
     /// The same of all other subnets.
     beyond: Vec<u32>,
 }
 
 impl Partners {
-    /// None where no host has a table: then everybody speaks with everybody in the default partition. `hosts` are their ranks by
-    /// subnet, of `ranks` end ports.
+    /// None where no host has a table: then everybody speaks with everybody in the default partition. `hosts` are their
+    /// ranks by subnet, of `ranks` end ports.
     pub fn of(
         tables: &BTreeMap<SubnetPort, Vec<PKey>>,
         hosts: &[Vec<u32>],
@@ -60,8 +61,8 @@ impl Partners {
         self.classes[from].keys[to]
     }
 
-    /// A destination among those that a source may speak with, in another subnet where it `crosses` and has partners there; itself where
-    /// there is nobody.
+    /// A destination among those that a source may speak with, in another subnet where it `crosses` and has partners
+    /// there; itself where there is nobody.
     pub fn draw(&self, source: &mut Source, crosses: bool) -> u32 {
         let Class { within, beyond, .. } = &self.classes[self.class[source.rank as usize] as usize];
         if crosses && !beyond.is_empty() {

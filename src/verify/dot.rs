@@ -29,10 +29,10 @@ impl Refusal {
 }
 
 /// The text so far.
-struct Drawing(String);
+pub(super) struct Drawing(String);
 
 impl Drawing {
-    fn new(title: &str) -> Drawing {
+    pub(super) fn new(title: &str) -> Drawing {
         let defaults = "  node [shape=box, fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", fontsize=10, labeldistance=1.8];\n";
         Drawing(format!(
             "digraph refusal {{\n  label=\"{}\";\n  labelloc=t;\n  fontname=\"sans-serif\";\n{defaults}",
@@ -40,7 +40,7 @@ impl Drawing {
         ))
     }
 
-    fn line(&mut self, text: std::fmt::Arguments<'_>) {
+    pub(super) fn line(&mut self, text: std::fmt::Arguments<'_>) {
         writeln!(self.0, "  {text}").expect("a String takes every text");
     }
 
@@ -48,7 +48,7 @@ impl Drawing {
         self.line(format_args!("\"{}\" [label=\"{}\"];", device.guid, escaped(&device.name)));
     }
 
-    fn note(&mut self, text: &str) {
+    pub(super) fn note(&mut self, text: &str) {
         self.line(format_args!("note [shape=note, label=\"{}\"];", escaped(text)));
     }
 
@@ -102,13 +102,13 @@ impl Drawing {
         self.line(format_args!("packets -> owner [style=dashed, label=\"belong\"];"));
     }
 
-    fn finish(self) -> String {
+    pub(super) fn finish(self) -> String {
         self.0 + "}\n"
     }
 }
 
 /// The packet that waits, where it stands, and by what it was led so; lines for a label.
-fn packet(waits: &Dependency) -> String {
+pub(super) fn packet(waits: &Dependency) -> String {
     let Dependency { input, lid, sl, entry, .. } = waits;
     let mut text = format!("wanted by lid {lid} SL {sl}\nfrom port {} VL {}, {entry}", input.port, input.vl);
     match waits.mapping {
@@ -122,7 +122,7 @@ fn packet(waits: &Dependency) -> String {
     text
 }
 
-fn colour(entry: Entry, mapping: Entry) -> &'static str {
+pub(super) fn colour(entry: Entry, mapping: Entry) -> &'static str {
     match (entry, mapping) {
         (Entry::Old, _) | (_, Entry::Old) => "red",
         (Entry::New, _) | (_, Entry::New) => "blue",
@@ -131,7 +131,7 @@ fn colour(entry: Entry, mapping: Entry) -> &'static str {
 }
 
 /// Text within quotes, line ends as Graphviz spells them.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let quoted = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     quoted.replace(|c: char| c.is_control(), " ")
 }

@@ -72,13 +72,13 @@ const FORGOTTEN: &str = "fixtures/subnets/forgotten-router.subnets.yaml";
 #[test]
 fn a_router_that_was_forgotten_in_a_partition_is_named() {
     let base = ["--engine", "up-down"];
-    let parted = "P_Keys   1 456 ordered pairs share no partition, and have no path; ports of routers look at";
+    let parted = "P_Keys   1 456 ordered pairs share no partition, and have no path; ports of routers";
     let comes_in = "subnet-1:router-2[2] does not let P_Key 0x8020 in: it is no full member of that partition";
     let goes_out = "subnet-1:router-2[2] does not let P_Key 0x8020 out: it is no full member of that partition";
     says(
         &[&[PARTED], &base[..]].concat(),
         0,
-        &["paths    all arrive: 2 576 ordered pairs", parted, "what comes in and goes out"],
+        &["paths    all arrive: 2 576 ordered pairs", parted, "look at what comes in and goes out"],
     );
     says(&[&[FORGOTTEN], &base[..]].concat(), 1, &["LOST: of 392 pairs of 2 576", comes_in, goes_out, "UNSAFE"]);
     for (way, pairs, told) in [("in", "196", comes_in), ("out", "196", goes_out)] {

@@ -22,10 +22,13 @@ fn shown(subnet: &Subnet, fabric: &Fabric, ports: &[PortId]) -> Vec<Vec<u16>> {
     subnet.tools(&calls).iter().map(keys).collect()
 }
 
+/// Where OpenSM runs, and the tools: so the capture tells who `SELF` is.
+const MANAGER: &str = "host-1 HCA-1";
+
 /// Files that use what the format has, odd corners too; `{n}` stands for the GUID of a host's port.
 const FILES: [&str; 6] = [
     "A = 5 : ALL=full ;\n",
-    "Default=0x7fff : ALL=full ;\n# nobody else\nStorage = 0x8030,ipoib , mtu=4: {0}=full, {1}, {2}=limi,\n  {3} = both\n, SELF=full; Storage=0x30:{1}=full\n;\n",
+    "Default=0x7fff : ALL=full ;\n# nobody else\nStorage = 0x8030,ipoib , mtu=4: {0}=full, {1}, {2}=limi,\n  {3} = both\n, SELF=full; Storage=0x30:{1}=full\n,;\n",
     "A=0x0102, indx0: {0}=full ; B=0x0201, defmember=full : ALL_CAS ; C=1 : ALL=; Gen, foo=3 : {1}, {2} ; Gen : SELF=both ; 17: AL ;\n",
     "None : ; X=0x20 : NONE, {1}=bogus, ALL_SWITCHES=full ;\nmore,sl=2,scope=5 : ALL_C=f\nmgid=ff12:401b::16, sl=1 # a group\nS ;",
     "A : {0} ; A : {1} ; : {2} ; B=1 : {3}=full ; C=010 : ALL ; D=0x00ff: ALL=full ; E=0x01ff: ALL=full ;\n",
@@ -40,7 +43,8 @@ fn opensm_gives_every_port_the_keys_that_we_read() {
     let (topology, seed) = SMALL[0];
     let net = generated(topology, seed);
     for file in FILES {
-        let subnet = Subnet::serve(&net.text);
+        let mut subnet = Subnet::serve(&net.text);
+        subnet.tools_at(MANAGER);
         let capture = || {
             let text = subnet.tool(&["ibnetdiscover"]);
             read(text.as_bytes(), "shown").unwrap_or_else(|error| panic!("{}", error.render(false)))
@@ -56,11 +60,10 @@ fn opensm_gives_every_port_the_keys_that_we_read() {
         let text = (0..4).fold(file.to_string(), |text, n| text.replace(&format!("{{{n}}}"), &guids[n].to_string()));
         let path = subnet.folder().join("partitions.conf");
         std::fs::write(&path, &text).expect("a file in a temporary folder");
-        let _manager = OpenSm::bring_up(&subnet, None, &format!("partition_config_file {}\n", path.display()));
+        let _manager = OpenSm::bring_up(&subnet, Some(MANAGER), &format!("partition_config_file {}\n", path.display()));
         let fabric = capture();
         let (partitions, _) =
             Partitions::read(text.as_bytes(), "ours").unwrap_or_else(|error| panic!("{}", error.render(false)));
-        // The tools run where OpenSM does.
         let tables = partitions.tables(&fabric, usual_manager(&fabric));
         let ports: Vec<PortId> = fabric.end_ports().collect();
         for (port, found) in ports.iter().zip(shown(&subnet, &fabric, &ports)) {

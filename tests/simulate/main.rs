@@ -14,6 +14,7 @@ mod corpus;
 mod engine_changes;
 mod faults;
 mod ghost_cycle;
+mod links;
 mod observers;
 mod outside;
 mod random;

@@ -173,7 +173,7 @@ fn routers_of_a_second_call_count_on() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::with_cases(48) })]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
     fn a_seed_says_all_and_nothing_is_shared(

@@ -34,7 +34,7 @@ impl Files {
 const TOPOLOGIES: [&str; 4] = ["fat-tree:2,2", "ring:3,0", "random-regular:6,3,1", "waxman:5,0.7,0.5,~3"];
 
 proptest! {
-    #![proptest_config(ProptestConfig { rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::with_cases(64) })]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn what_is_written_is_read(
@@ -140,7 +140,7 @@ fn a_byte_order_mark_is_no_column() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::with_cases(512) })]
+    #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
     fn damaged_lists_are_refused_at_a_place(

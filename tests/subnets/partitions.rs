@@ -96,8 +96,8 @@ fn what_opensm_reads_otherwise_than_people_do_is_noted() {
         ("A=5, defmember=most : ALL ;", "line 1: `defmember=most` is no `defmember`: OpenSM passes over it"),
         ("A=5 :\nALL=Full ;", "line 2: `Full` is no membership: OpenSM takes `limited`"),
         ("A=5 : ALL= ;", "line 1: no membership follows the `=`: OpenSM takes `full`"),
-        ("A=5 : mgid=fe80::1\n;", "line 1: `fe80::1` is no multicast GID: OpenSM makes no such group"),
-        ("A=5 : mgid=ff12::1, ALL\n;", "line 1: no flag of a multicast group is called `ALL`: OpenSM passes over it"),
+        ("A=5 : mgid=fe80::1 ;", "line 1: `fe80::1` is no multicast GID: OpenSM makes no such group"),
+        ("A=5 : mgid=ff12::1, ALL ;", "line 1: no flag of a multicast group is called `ALL`: OpenSM passes over it"),
         (
             "A : ALL ;\nB=1 : SELF ;",
             "line 2: `A` names no P_Key and was given 0x0001, so OpenSM makes both one partition",
@@ -136,7 +136,7 @@ fn drawn(subnets: &Subnets, id: SubnetId, draws: &[u8]) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::with_cases(64) })]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// Two members of one partition share its key unless both are limited; others share the default one where one is a manager.
     #[test]

@@ -9,6 +9,7 @@ mod roots;
 mod routers;
 #[path = "../support/short.rs"]
 mod short;
+mod told;
 
 use reconfig::fabric::generate::{JoinShape, Joining, Options, joined};
 use reconfig::fabric::subnets::{Subnets, list};

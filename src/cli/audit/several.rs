@@ -1,8 +1,9 @@
 //! `reconfig audit` of several subnets: each routed by an engine, every path followed, all proved together.
 
+use super::super::choice;
 use super::super::outcome::{Answer, Failure};
-use super::super::{choice, output};
-use super::{Arguments, Common};
+use super::super::output::Screen;
+use super::Arguments;
 use crate::audit::across::{Question, SubnetRouting, check_paths};
 use crate::change::{self, LmcWish, RouteInput, Routed};
 use crate::fabric::subnets::partitions::KeyTables;
@@ -20,16 +21,13 @@ const DATA_VLS: u8 = 8;
 const HOP_LIMIT: u8 = 64;
 
 /// Runs the command.
-pub(super) fn run(arguments: &Arguments, engine: &str, subnets: &Subnets, common: Common) -> Result<Answer, Failure> {
+pub(super) fn run(arguments: &Arguments, engine: &str, subnets: &Subnets, screen: Screen) -> Result<Answer, Failure> {
     let routed = subnets.subnets().map(|(_, subnet)| arguments.route(engine, subnet));
     let routed = routed.collect::<Result<Vec<Routed>, Failure>>()?;
     let subnets = subnets.with_fabrics(routed.iter().map(|routed| routed.fabric.clone()).collect());
     let report = judge(arguments, engine, &subnets, &routed)?;
-    if common.json {
-        output::print_json(&report)?;
-    } else {
-        output::print(&report::subnets_audit(&report))?;
-    }
+    arguments.draw(report.refusal.as_ref().map(AcrossRefusal::to_dot))?;
+    screen.show(&report, || report::subnets_audit(&report))?;
     Ok(report.is_safe().into())
 }
 

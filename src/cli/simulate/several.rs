@@ -2,8 +2,9 @@
 
 use super::super::choice::EngineArguments;
 use super::super::element::{find_node, find_port, guid_of};
+use super::super::evidence::draw_across;
 use super::super::outcome::{Answer, Failure};
-use super::super::output;
+use super::super::output::{Batch, Screen, check_places};
 use super::super::progress::Progress;
 use super::{Common, ElementArguments, is_the_users, told};
 use crate::fabric::Fabric;
@@ -14,6 +15,7 @@ use crate::routers::{LevelsRule, PartEnforce};
 use crate::scenario::{AcrossChange, AcrossError, AcrossScenario, Element, Scenario, run_across};
 use anyhow::anyhow;
 use clap::Args;
+use std::path::PathBuf;
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Several subnets (a list, docs/SUBNETS.md)")]
@@ -61,10 +63,15 @@ pub(super) struct Asked<'a> {
     pub sm: Option<&'a str>,
     /// Everything else.
     pub settings: Scenario,
+    /// Where a refusal is to be drawn.
+    pub dot: Option<&'a PathBuf>,
 }
 
 /// Runs the command.
 pub(super) fn run(asked: Asked<'_>, common: Common) -> Result<Answer, Failure> {
+    let screen = Screen::beside(common, [asked.dot])?;
+    check_places([asked.dot])?;
+    let dot = asked.dot.map(PathBuf::as_path);
     let change = change(&asked)?;
     let own = asked.own;
     let mut scenario = AcrossScenario { settings: asked.settings, ..AcrossScenario::new(asked.subnets, change) };
@@ -78,12 +85,20 @@ pub(super) fn run(asked: Asked<'_>, common: Common) -> Result<Answer, Failure> {
     scenario.hop_limit = own.hop_limit.unwrap_or(scenario.hop_limit);
     scenario.part_enforce = own.part_enforce;
     let engines = asked.engine.engines()?;
-    let report = run_across(&scenario, engines, &mut Progress::new("subnets")).map_err(refused)?;
-    if common.json {
-        output::print_json(&report)?;
-    } else {
-        output::print(&report::subnets_simulation(&report))?;
-    }
+    let mut batch = Batch::default();
+    let report = match run_across(&scenario, engines, &mut Progress::new("subnets")) {
+        Ok(report) => report,
+        Err(error) => {
+            if let AcrossError::Refused(refusal) = &error {
+                draw_across(dot, Some(refusal), &mut batch)?;
+            }
+            batch.finish()?;
+            return Err(refused(error));
+        }
+    };
+    screen.show(&report, || report::subnets_simulation(&report))?;
+    draw_across(dot, report.proof.evidence.as_ref(), &mut batch)?;
+    batch.finish()?;
     Ok(report.is_clean().into())
 }
 
@@ -92,7 +107,10 @@ fn refused(error: AcrossError) -> Failure {
     match error {
         AcrossError::Refused(_) => Failure::undone(error),
         AcrossError::Run(error) => told(error),
-        AcrossError::Levels(_) | AcrossError::Lanes { .. } | AcrossError::Unsupported(_) => Failure::input(error),
+        AcrossError::Levels(_)
+        | AcrossError::Lanes { .. }
+        | AcrossError::SeveralNodes { .. }
+        | AcrossError::Unsupported(_) => Failure::input(error),
         // The same mistake has the same exit code in one fabric and in one of several.
         AcrossError::Subnet { ref source, .. } if is_the_users(source) => Failure::input(error),
         AcrossError::Subnet { .. } => Failure::undone(error),

@@ -13,7 +13,7 @@ mod setting;
 mod theatre;
 
 pub use outcome::{
-    ACROSS_SCHEMA, AcrossReport, AcrossSettings, ChangeIn, RelationReport, RouterPortReport, RouterReport,
+    ACROSS_SCHEMA, AcrossReport, AcrossSettings, ChangeIn, PortLoad, RelationReport, RouterPortReport, RouterReport,
     SubnetReport, WholeProof,
 };
 pub use setting::{AcrossChange, AcrossError, AcrossScenario};

@@ -3,17 +3,21 @@
 
 use super::{AcrossChange, Theatre};
 use crate::change::{Departure, Prepared};
+use crate::fabric::subnets::{Joined, Router, SubnetPort};
+use crate::fabric::{Fabric, NodeKind, PortId};
 use crate::ids::{GidPrefix, Guid};
 use crate::plan::Scheme;
 use crate::routers::{LevelsRule, PartEnforce};
-use crate::scenario::measures;
+use crate::scenario::measures::{self, present};
 use crate::scenario::outcome::{
-    Ending, FabricSize, Latency, Periods, PhaseReport, ProofReport, SmpReport, StuckReport, hexadecimal,
+    Ending, FabricSize, Latency, LinkLoads, Periods, PhaseReport, ProofReport, SmpReport, SourceReport, StuckReport,
+    TrafficReport, hexadecimal,
 };
 use crate::scenario::setting::Element;
 use crate::scenario::site::Site;
+use crate::scenario::stage::Stage;
 use crate::scenario::summary::{self, Change};
-use crate::sim::{PacketCounts, Period, Sim};
+use crate::sim::{Latch, PacketCounts, Period, Sim};
 use crate::verify::across::{AcrossRefusal, AcrossStatistics};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -59,12 +63,19 @@ pub struct AcrossReport {
     pub misdelivered: u64,
     /// Of those lost to the change or stranded: discarded by routers, by reason.
     pub relay_discards: BTreeMap<&'static str, u64>,
+    /// Deadlocks that lifetime limits broke by discarding.
+    pub deadlocks_broken: u64,
+    /// Of those lost or stranded: discarded by switches for their age.
+    pub lifetime_discards: u64,
     /// Packets through switches.
     pub packet_hops: u64,
     /// Packets by the subnets at their ends.
     pub relations: Vec<RelationReport>,
     /// The cycle of waiting packets, where there was one.
     pub deadlock: Option<Vec<StuckReport>>,
+    /// When it was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadlock_ns: Option<u64>,
     /// From send queue to delivery, by period of delivery, all packets.
     pub latency_ns: Periods<Latency>,
     /// Bytes delivered, as a fraction of what all hosts could take.
@@ -72,6 +83,9 @@ pub struct AcrossReport {
     /// Packets out of order, where they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<Periods<crate::sim::OrderCounts>>,
+    /// What links between switches and routers carried, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub links: Option<Periods<LinkLoads>>,
 }
 
 /// What a run was set to.
@@ -83,8 +97,19 @@ pub struct AcrossSettings {
     pub cross: f64,
     /// Bytes of a packet.
     pub packet_bytes: u16,
+    /// Who sends to whom; ranks count the end ports of all subnets.
+    pub traffic: TrafficReport,
+    /// How sources use their paths, where it is not one path for each destination and one packet a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sources: Option<SourceReport>,
     /// Data VLs.
     pub data_vls: u8,
+    /// When switches choose.
+    pub latch: Latch,
+    /// Arming policy.
+    pub arming: String,
+    /// Drain observer.
+    pub drain: String,
     /// What routers do with service levels.
     pub rule: LevelsRule,
     /// Layers that levels are divided into.
@@ -114,7 +139,7 @@ pub struct SubnetReport {
 }
 
 /// One router.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RouterReport {
     /// Its description.
     pub name: String,
@@ -125,12 +150,27 @@ pub struct RouterReport {
 }
 
 /// A port of a router.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RouterPortReport {
     /// `subnet:node[port]`.
     pub name: String,
     /// Whether links join it with its subnet after the change.
     pub stays: bool,
+    /// What its link carried.
+    pub carried: Periods<PortLoad>,
+}
+
+/// What a port's link carried in a period, either way.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct PortLoad {
+    /// Bytes of data that were sent to it.
+    pub bytes_in: u64,
+    /// Bytes of data that it sent.
+    pub bytes_out: u64,
+    /// What came in, as a fraction of what the link can carry.
+    pub load_in: f64,
+    /// What was sent, as such a fraction.
+    pub load_out: f64,
 }
 
 /// The change in one subnet.
@@ -219,6 +259,8 @@ pub(super) fn report(
     let idle = if deadlocked { Ending::Deadlocked } else { Ending::Completed };
     let circle = || deadlocked.then(|| "packets wait for each other in a circle".to_string());
     let settings = &theatre.asked.settings;
+    let made = changes.iter().all(|change| change.ending == Ending::Completed);
+    let (deadlocks_broken, lifetime_discards) = sim.limits_at_work();
     AcrossReport {
         schema: ACROSS_SCHEMA,
         outcome: worst.map_or(idle, |change| change.ending),
@@ -233,18 +275,9 @@ pub(super) fn report(
         engine: theatre.stages[0].function.engine().to_string(),
         seed: settings.sim.seed,
         trace_hash: sim.trace_hash(),
-        settings: AcrossSettings {
-            load: sim.load(),
-            cross: theatre.asked.cross,
-            packet_bytes: settings.sim.packet_bytes,
-            data_vls: theatre.stages[0].config.data_vls,
-            rule: theatre.levels.rule(),
-            layers: theatre.levels.layers(),
-            hop_limit: theatre.asked.hop_limit,
-            part_enforce: theatre.partitioning.as_ref().map(|own| own.enforce),
-        },
+        settings: across_settings(theatre, sim),
         subnets: subnets(theatre),
-        routers: routers(theatre),
+        routers: routers(theatre, sim),
         changes: sites
             .iter()
             .zip(changes)
@@ -255,13 +288,54 @@ pub(super) fn report(
         packets: sim.packets(),
         misdelivered: sim.misdelivered(),
         relay_discards: sim.relay_discards().into_iter().map(|(why, count)| (why.name(), count)).collect(),
+        deadlocks_broken,
+        lifetime_discards,
         packet_hops: sim.packet_hops(),
         relations: relations(theatre, sim),
         deadlock: sim.deadlock().map(|cycle| cycle.iter().map(|stuck| name_stuck(theatre, stuck)).collect()),
+        deadlock_ns: deadlocked.then(|| sim.now_ns()),
         latency_ns: summary::periods(sim, |index| measures::latency(&sim.periods()[index])),
         throughput: summary::periods(sim, |index| measures::throughput(sim, index)),
         order: settings.sim.count_order.then(|| summary::periods(sim, |index| sim.periods()[index].order)),
+        links: links(theatre, sim, made),
     }
+}
+
+fn across_settings(theatre: &Theatre<'_>, sim: &Sim) -> AcrossSettings {
+    let settings = &theatre.asked.settings;
+    AcrossSettings {
+        load: sim.load(),
+        cross: theatre.asked.cross,
+        packet_bytes: settings.sim.packet_bytes,
+        traffic: TrafficReport::of(&settings.sim.traffic, false),
+        sources: summary::sources(&settings.sim),
+        data_vls: theatre.stages[0].config.data_vls,
+        latch: settings.sim.latch,
+        arming: settings.policy.arming.to_string(),
+        drain: settings.policy.observer.to_string(),
+        rule: theatre.levels.rule(),
+        layers: theatre.levels.layers(),
+        hop_limit: theatre.asked.hop_limit,
+        part_enforce: theatre.partitioning.as_ref().map(|own| own.enforce),
+    }
+}
+
+/// The busiest links between switches and routers, where they are asked for.
+fn links(theatre: &Theatre<'_>, sim: &Sim, made: bool) -> Option<Periods<LinkLoads>> {
+    let most = theatre.asked.settings.hot_links;
+    let whole = &theatre.joined.fabric;
+    let between = |port: PortId| whole.node(whole.port(port).node).kind != NodeKind::Ca;
+    let name = |port: PortId| theatre.subnets.describe_port(theatre.joined.at(port));
+    let loads = |index: usize| {
+        let there: Vec<Fabric> = theatre
+            .stages
+            .iter()
+            .map(|stage| present(stage, theatre.asked.settings.departure, made, index).clone())
+            .collect();
+        let there = Joined::of(&theatre.subnets.with_fabrics(there)).fabric;
+        measures::loads_between(sim, &there, index, most, between, name)
+    };
+    (most > 0).then(|| summary::periods(sim, loads))
 }
 
 fn what(theatre: &Theatre<'_>) -> String {
@@ -276,7 +350,7 @@ fn what(theatre: &Theatre<'_>) -> String {
 }
 
 fn subnets(theatre: &Theatre<'_>) -> Vec<SubnetReport> {
-    let report = |(id, stage): (_, &crate::scenario::stage::Stage)| {
+    let report = |(id, stage): (_, &Stage)| {
         let subnet = theatre.subnets.subnet(id);
         let sm = stage.whole.port(stage.sm);
         SubnetReport {
@@ -291,28 +365,54 @@ fn subnets(theatre: &Theatre<'_>) -> Vec<SubnetReport> {
     theatre.subnet_ids().zip(&theatre.stages).map(report).collect()
 }
 
-fn routers(theatre: &Theatre<'_>) -> Vec<RouterReport> {
-    let leads = |at: &crate::fabric::subnets::SubnetPort| {
+fn routers(theatre: &Theatre<'_>, sim: &Sim) -> Vec<RouterReport> {
+    let carried = carried(theatre, sim);
+    let leads = |at: &SubnetPort| {
         let stage = &theatre.stages[at.subnet.index()];
         crate::routing::Connectivity::of(&stage.after).joins(at.port, stage.sm)
     };
-    let report = |router: &crate::fabric::subnets::Router| RouterReport {
+    let report = |router: &Router| RouterReport {
         name: router.name.clone(),
         guid: router.guid,
         ports: router
             .ports
             .iter()
-            .map(|at| RouterPortReport { name: theatre.subnets.describe_port(*at), stays: leads(at) })
+            .map(|at| RouterPortReport {
+                name: theatre.subnets.describe_port(*at),
+                stays: leads(at),
+                carried: carried(theatre.joined.port(*at)),
+            })
             .collect(),
     };
     theatre.subnets.routers().iter().map(report).collect()
+}
+
+/// What the link of a port carried, by period.
+fn carried(theatre: &Theatre<'_>, sim: &Sim) -> impl Fn(PortId) -> Periods<PortLoad> {
+    let sent = summary::periods(sim, |index| (sim.bytes_sent(index), sim.period_ns(index)));
+    let fabric = &theatre.joined.fabric;
+    move |port| {
+        let of = |(sent, length_ns): &(Vec<u64>, u64)| {
+            let bytes = |port: PortId| sent.get(port.index()).copied().unwrap_or(0);
+            let (bytes_in, bytes_out) = (fabric.peer(port).map_or(0, bytes), bytes(port));
+            let load = |bytes| measures::load(fabric, port, bytes, *length_ns);
+            PortLoad { bytes_in, bytes_out, load_in: load(bytes_in), load_out: load(bytes_out) }
+        };
+        Periods { before: of(&sent.before), during: of(&sent.during), after: of(&sent.after) }
+    }
+}
+
+/// End ports that the change cuts off, for people. Of a router that leaves nothing is cut off: it is what leaves.
+fn stranded(stage: &Stage, ports: &[PortId]) -> Vec<String> {
+    let leaves = |port: PortId| matches!(stage.element, Element::EndNode(node) if stage.whole.port(port).node == node);
+    ports.iter().filter(|&&port| !leaves(port)).map(|&port| stage.whole.describe_port(port)).collect()
 }
 
 fn change_in(theatre: &Theatre<'_>, site: &Site<'_>, change: &Change, prepared: &Prepared) -> ChangeIn {
     let stage = site.stage;
     let run = change.report.as_ref();
     let node = |node| stage.whole.describe_node(node);
-    let (root, stranded) = run.map_or((prepared.root, &prepared.stranded), |run| (run.root, &run.stranded));
+    let (root, cut_off) = run.map_or((prepared.root, &prepared.stranded), |run| (run.root, &run.stranded));
     let element = if site.scenario.element == Element::Root { Element::Root } else { stage.element };
     ChangeIn {
         subnet: theatre.subnets.subnet(site.place.subnet).name.clone(),
@@ -320,7 +420,7 @@ fn change_in(theatre: &Theatre<'_>, site: &Site<'_>, change: &Change, prepared: 
         what: stage.describe(element),
         root_before: stage.function.root().map(node),
         root_after: root.map(node),
-        stranded: stranded.iter().map(|&port| stage.whole.describe_port(port)).collect(),
+        stranded: stranded(stage, cut_off),
         sweep: run.and_then(|run| run.sweep.as_ref()).map(|sweep| summary::phase("sweep", sweep)),
         phases: run
             .map_or_else(Vec::new, |run| run.phases.iter().map(|record| summary::phase(record.name, record)).collect()),

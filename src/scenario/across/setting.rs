@@ -2,7 +2,7 @@
 
 use super::super::ScenarioError;
 use super::super::setting::{Element, Scenario};
-use crate::fabric::subnets::Subnets;
+use crate::fabric::subnets::{SubnetPort, Subnets};
 use crate::ids::SubnetId;
 use crate::plan::Observer;
 use crate::routers::{LevelsRule, PartEnforce};
@@ -53,6 +53,9 @@ impl AcrossScenario {
 
     /// It is possible among several subnets.
     pub(super) fn check(&self) -> Result<(), AcrossError> {
+        if let AcrossChange::Router(router) = self.change {
+            self.check_router(router)?;
+        }
         match self.change {
             AcrossChange::In { element: Element::Newcomer(_), .. } => Err(AcrossError::Unsupported(
                 "nothing can be added among several subnets yet: give the subnet by itself",
@@ -62,6 +65,17 @@ impl AcrossScenario {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// A router is one node in each of its subnets.
+    fn check_router(&self, router: usize) -> Result<(), AcrossError> {
+        let device = &self.subnets.routers()[router];
+        let node = |at: SubnetPort| Some(self.subnets.fabric(at.subnet).port(at.port).node);
+        let other = device.ports.iter().find(|&&at| self.subnets.router_node(router, at.subnet) != node(at));
+        other.map_or(Ok(()), |at| {
+            let (router, subnet) = (device.name.clone(), self.subnets.subnet(at.subnet).name.clone());
+            Err(AcrossError::SeveralNodes { router, subnet })
+        })
     }
 
     /// What changes in one of the subnets.
@@ -106,6 +120,17 @@ pub enum AcrossError {
     /// The change is refused: the whole could deadlock.
     #[error("the change is refused: {0}")]
     Refused(Box<AcrossRefusal>),
+    /// A router that is to leave is several nodes of one subnet.
+    #[error(
+        "router {router} is several nodes of subnet {subnet}, as the list says, and only routers of one node in each subnet can be \
+         removed: name each of these nodes as a router of its own"
+    )]
+    SeveralNodes {
+        /// The router.
+        router: String,
+        /// The subnet.
+        subnet: String,
+    },
     /// Not possible among several subnets.
     #[error("{0}")]
     Unsupported(&'static str),

@@ -12,6 +12,7 @@
 //! Lacks on purpose: engines that say who sends by which path ([`AcrossRefusal::PathLayers`]): what a router may send is then
 //! not its level alone.
 
+mod dot;
 mod moments;
 mod refusal;
 mod side;
@@ -369,10 +370,11 @@ impl<'a> Joint<'a> {
                 .lanes()
                 .any(|(own, next)| (self.lane(enters.subnet, own), self.lane(outward.subnet, next)) == (from, to));
             if leads && found.is_none() {
-                let router = self.whole.subnets.routers()[passage.router].name.clone();
+                let router = &self.whole.subnets.routers()[passage.router];
+                let (router, guid) = (router.name.clone(), router.guid);
                 let end = |at: SubnetPort, vl, sl| RouterLane::new(self.whole.subnets, at, vl, sl);
                 let (input, output) = (end(passage.inward, input, arrival.sl), end(outward, output, departure.sl));
-                found = Some(Link::Through(Crossing { router, input, output }));
+                found = Some(Link::Through(Crossing { router, guid, input, output }));
             }
         });
         found

@@ -1,7 +1,7 @@
 //! Why subnets and routers together are refused, with the evidence.
 
 use crate::fabric::subnets::{SubnetPort, Subnets};
-use crate::ids::{Sl, Vl};
+use crate::ids::{Guid, PortNum, Sl, Vl};
 use crate::verify::{Dependency, Refusal};
 use serde::Serialize;
 use std::fmt;
@@ -94,6 +94,8 @@ pub enum Link {
 pub struct Crossing {
     /// The router, for people.
     pub router: String,
+    /// Its GUID.
+    pub guid: Guid,
     /// Where they stand.
     pub input: RouterLane,
     /// What they wait for.
@@ -107,6 +109,8 @@ pub struct RouterLane {
     pub subnet: String,
     /// The port, for people.
     pub port: String,
+    /// The port's number.
+    pub num: PortNum,
     /// The lane.
     pub vl: Vl,
     /// A service level on which packets take it.
@@ -116,7 +120,8 @@ pub struct RouterLane {
 impl RouterLane {
     pub(super) fn new(subnets: &Subnets, at: SubnetPort, vl: Vl, sl: Sl) -> RouterLane {
         let subnet = subnets.subnet(at.subnet);
-        RouterLane { subnet: subnet.name.clone(), port: subnet.fabric.describe_port(at.port), vl, sl }
+        let num = subnet.fabric.port(at.port).num;
+        RouterLane { subnet: subnet.name.clone(), port: subnet.fabric.describe_port(at.port), num, vl, sl }
     }
 }
 
@@ -149,7 +154,7 @@ impl fmt::Display for Link {
 
 impl fmt::Display for Crossing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Crossing { router, input, output } = self;
+        let Crossing { router, input, output, .. } = self;
         write!(f, "router {router:?}: in from {} by {} VL {} SL {}", input.subnet, input.port, input.vl, input.sl)?;
         write!(f, " → out to {} by {} VL {} SL {}", output.subnet, output.port, output.vl, output.sl)
     }

@@ -8,9 +8,10 @@
 //!     ALL_ROUTERS=full ;
 //! ```
 //!
-//! Facts are those of OpenSM's reader (`osm_prtn_config.c`, version 3.3.24), where its documentation says otherwise too: words may be cut short
-//! (`limi`), what stands before the colon stands on one line, ends of lines part members like commas, and the last `;` may be missing.
-//! A flag that is unknown is passed over, a membership that is unknown is limited; both are notices here.
+//! Facts are those of OpenSM's reader (`osm_prtn_config.c`, version 3.3.24), where its documentation says otherwise
+//! too: words may be cut short (`limi`), what stands before the colon stands on one line, ends of lines part members
+//! like commas, and the last `;` may be missing. A flag that is unknown is passed over, a membership that is unknown is
+//! limited; both are notices here.
 
 use super::{DEFAULT, Partition, Partitions, Rule, Who};
 use crate::fabric::NodeKind;
@@ -68,7 +69,8 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// What OpenSM does before it reads a file: everybody a limited member of the default partition, its own port a full one.
+    /// What OpenSM does before it reads a file: everybody a limited member of the default partition, its own port a
+    /// full one.
     fn new(source: Source<'a>) -> Reader<'a> {
         let rule = |who, full| Rule { partition: 0, who, full, first: false, line: 0 };
         Reader {
@@ -105,6 +107,12 @@ impl<'a> Reader<'a> {
         let mut at = start;
         for chunk in text.split_inclusive(';') {
             let (part, ends) = chunk.strip_suffix(';').map_or((chunk, false), |part| (part, true));
+            if ends && part.trim().is_empty() && self.open.is_some() {
+                let place = Span { start: at + part.len(), end: at + chunk.len() };
+                let problem =
+                    "nothing stands before the `;` on its line: OpenSM reads on in what is left of an earlier one";
+                return Err(self.source.error(place, problem, "expected the `;` behind the last member"));
+            }
             if ends || !part.trim().is_empty() {
                 self.part(Told { value: part, at: Span { start: at, end: at + part.len() } })?;
             }
@@ -195,8 +203,8 @@ impl<'a> Reader<'a> {
         rank
     }
 
-    /// A name in full: OpenSM keeps the first bytes of longer ones, and does not find those again. Of several partitions
-    /// of one name it finds the first by the order that it keeps them in.
+    /// A name in full: OpenSM keeps the first bytes of longer ones, and does not find those again. Of several
+    /// partitions of one name it finds the first by the order that it keeps them in.
     fn by_name(&self, name: &str) -> Option<usize> {
         let called = |&rank: &usize| self.list[rank].name == name;
         let found = (0..self.list.len()).filter(called).min_by_key(|&rank| self.list[rank].key.0.swap_bytes());

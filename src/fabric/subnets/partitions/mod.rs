@@ -1,11 +1,13 @@
-//! Partitions of a subnet as OpenSM's `partitions.conf` defines them, and the partition keys that every port gets of them.
+//! Partitions of a subnet as OpenSM's `partitions.conf` defines them, and the partition keys that every port gets of
+//! them.
 //!
-//! On entry the text of such a file ([`Partitions::read`]); on return its partitions and rules, and with a fabric and the port of
-//! its manager [`Partitions::tables`]: by port the keys in the order of its P_KeyTable, highest bit set for full members.
-//! What makes nothing of a port's keys (rates, MTUs, service levels, multicast groups) is read over. Rules apply in the order of the file,
-//! and of two about one port and one partition the later counts, as in OpenSM without `allow_both_pkeys`; `both` is `full` there.
-//! [`KeyTables`] has the tables of several subnets, and says which key a packet between two ports carries.
-//! Lacks on purpose: room in the tables (no capture tells PartitionCap), keys that a port had before.
+//! On entry the text of such a file ([`Partitions::read`]); on return its partitions and rules, and with a fabric and
+//! the port of its manager [`Partitions::tables`]: by port the keys in the order of its P_KeyTable, highest bit set for
+//! full members. What makes nothing of a port's keys (rates, MTUs, service levels, multicast groups) is read over.
+//! Rules apply in the order of the file, and of two about one port and one partition the later counts, as in OpenSM
+//! without `allow_both_pkeys`; `both` is `full` there. [`KeyTables`] has the tables of several subnets, and says which
+//! key a packet between two ports carries. Lacks on purpose: room in the tables (no capture tells PartitionCap), keys
+//! that a port had before.
 
 mod conf;
 
@@ -78,8 +80,8 @@ pub struct Membership {
 }
 
 impl Partitions {
-    /// Reads a `partitions.conf`; `file` is its name in messages. The notices tell what OpenSM makes of the file otherwise than
-    /// a reader may think.
+    /// Reads a `partitions.conf`; `file` is its name in messages. The notices tell what OpenSM makes of the file
+    /// otherwise than a reader may think.
     ///
     /// # Errors
     /// The first fault that OpenSM refuses the file for (it then makes everybody a full member of the default partition
@@ -112,11 +114,11 @@ impl Partitions {
         self.rules.iter().filter_map(stranger).collect()
     }
 
-    /// By port: its partition keys in the order of its table; none for ports that have no table, which are those of switches but
-    /// their port 0. `manager` is the subnet manager's port.
+    /// By port: its partition keys in the order of its table; none for ports that have no table, which are those of
+    /// switches but their port 0. `manager` is the subnet manager's port.
     ///
-    /// The first key is the default partition's, or that of `indx0`; the others follow in the order in which OpenSM keeps partitions, by
-    /// the key's lower byte, then its upper one (on machines that store lower bytes first).
+    /// The first key is the default partition's, or that of `indx0`; the others follow in the order in which OpenSM
+    /// keeps partitions, by the key's lower byte, then its upper one (on machines that store lower bytes first).
     pub fn tables(&self, fabric: &Fabric, manager: Option<PortId>) -> Vec<Vec<PKey>> {
         let mut tables = vec![Vec::new(); fabric.port_count()];
         for port in fabric.lid_ports() {
@@ -188,8 +190,8 @@ fn port_guid(fabric: &Fabric, port: &Port) -> Option<Guid> {
     port.guid.or_else(|| node.is_switch().then_some(node.guid))
 }
 
-/// Where a subnet's manager runs, for all that the capture tells: at the port where it was made, else of that node, else at the first
-/// host.
+/// Where a subnet's manager runs, for all that the capture tells: at the port where it was made, else of that node,
+/// else at the first host.
 pub fn usual_manager(fabric: &Fabric) -> Option<PortId> {
     let kind = |port: &PortId| fabric.node(fabric.port(*port).node).kind;
     let origin = fabric.origin().and_then(|(node, port)| Some((fabric.by_guid(node)?, port)));
@@ -225,8 +227,8 @@ impl KeyTables {
         self.tables[at.subnet.index()].as_ref().map_or(&[PKey::DEFAULT], |own| &own[at.port.index()])
     }
 
-    /// The key of packets from one port to another: the first of the sender's table that one of the receiver's matches. None
-    /// where they have no partition in common, or are limited members of each that they have.
+    /// The key of packets from one port to another: the first of the sender's table that one of the receiver's matches.
+    /// None where they have no partition in common, or are limited members of each that they have.
     pub fn shared(&self, from: SubnetPort, to: SubnetPort) -> Option<PKey> {
         PKey::shared(self.keys(from), self.keys(to))
     }

@@ -314,7 +314,7 @@ fn the_command_line_tells_sources_order_and_busiest_links() {
     let text = String::from_utf8(run.stdout).unwrap();
     assert!(run.status.success(), "{text}");
     for expected in [
-        "sources  pairs of LIDs in turn, a turn for each packet; 4 packets a message",
+        "sources  pairs of LIDs in turn, 4 of 4 LIDs of a half, a turn for each packet; 4 packets a message",
         "late packets",
         "links between switches, before:",
         "nothing lost to the change",

@@ -6,7 +6,7 @@ use super::Common;
 use super::choice::engine_names;
 use super::input::{Topologies, read_dump, read_fabric_or, read_topologies};
 use super::outcome::{Answer, Failure};
-use super::output::{self, Batch, Screen, check_places};
+use super::output::{self, Screen, check_places};
 use crate::audit::{self, Rules, Snapshot};
 use crate::fabric::difference::{Union, union};
 use crate::fabric::{Fabric, PortId};
@@ -136,10 +136,12 @@ struct After {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
+    let screen = Screen::beside(common, [arguments.dot.as_ref()])?;
+    check_places([arguments.dot.as_ref()])?;
     let file = arguments.fabric.display();
     if let Some(engine) = &arguments.several.engine {
         return match read_topologies(&arguments.fabric)? {
-            Topologies::Several(subnets) => several::run(arguments, engine, &subnets, common),
+            Topologies::Several(subnets) => several::run(arguments, engine, &subnets, screen),
             Topologies::One(_) => {
                 let fix = "`reconfig route` routes and proves one fabric";
                 Err(Failure::input(anyhow!("--engine: {file} is one fabric, whose tables are to be named; {fix}")))
@@ -150,20 +152,11 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         let fix = "name an engine that routes them (--engine up-down)";
         return Err(Failure::input(anyhow!("{name} is for a list of several subnets (docs/SUBNETS.md): {fix}")));
     }
-    let screen = Screen::beside(common, [arguments.dot.as_ref()])?;
-    check_places([arguments.dot.as_ref()])?;
     let report = match arguments.after.has_tables() {
         false => arguments.audit()?,
         true => arguments.audit_update()?,
     };
-    let mut batch = Batch::default();
-    if let Some(file) = &arguments.dot {
-        match report.witness() {
-            Some(cycle) => batch.stage_text(file, report::cycle_dot(cycle))?,
-            None => output::remark("no credit loop was found: there is nothing to draw"),
-        }
-    }
-    batch.finish()?;
+    arguments.draw(report.witness().map(report::cycle_dot))?;
     screen.show(&report, || report::audit(&report))?;
     Ok(report.is_safe().into())
 }
@@ -183,6 +176,16 @@ impl Tables {
 }
 
 impl Arguments {
+    /// Writes a drawing, where a file for it is named; says so where there is nothing to draw.
+    fn draw(&self, drawing: Option<String>) -> Result<(), Failure> {
+        match (&self.dot, drawing) {
+            (None, _) => {}
+            (Some(file), Some(drawing)) => output::deliver(&drawing, Some(file))?,
+            (Some(_), None) => output::remark("no credit loop was found: there is nothing to draw"),
+        }
+        Ok(())
+    }
+
     fn rules(&self) -> Rules {
         Rules { switches: self.switches, data_vls: self.vls }
     }

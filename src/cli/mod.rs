@@ -49,7 +49,8 @@ Examples:
   reconfig completions bash > ~/.local/share/bash-completion/completions/reconfig
 
 Exit codes: 0 yes or done, 1 the answer is no, 2 wrong usage or unreadable input, 3 it could not be carried out.
-A file named `-` is standard input. RECONFIG_LOG filters what is logged (for example `reconfig::sim=debug`).";
+A file named `-` is standard input, or standard output where it is written.
+RECONFIG_LOG filters what is logged (for example `reconfig::sim=debug`).";
 
 /// Changes the routing of a running InfiniBand subnet without stopping traffic.
 #[derive(Debug, Parser)]

@@ -44,7 +44,12 @@ pub(super) struct Arguments {
     #[arg(required_unless_present = "list")]
     fabric: Option<PathBuf>,
     /// List the engines.
-    #[arg(long, conflicts_with = "fabric")]
+    #[arg(
+        long,
+        conflicts_with_all = [
+            "fabric", "EngineChoice", "FromArguments", "WorstArguments", "Exports", "lmc", "allow_unproved", "dot"
+        ]
+    )]
     list: bool,
     #[command(flatten)]
     choice: EngineChoice,

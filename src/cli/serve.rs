@@ -69,7 +69,7 @@ struct TrafficArguments {
     /// Offered load, a fraction of each end port's rate.
     #[arg(long, default_value_t = 0.1)]
     load: f64,
-    /// Who sends to whom: uniform, permutation, hot-spot:RANK,SHARE or trace:FILE.
+    /// Who sends to whom: uniform, permutation, permutation:FILE, hot-spot:RANK,SHARE or trace:FILE.
     #[arg(long, default_value = "uniform")]
     traffic: String,
     /// By which LID and service level end ports send: the base LID and SL 0, or what subnet administration answers when

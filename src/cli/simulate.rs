@@ -167,7 +167,8 @@ struct TrafficArguments {
     load: Option<f64>,
     /// Who sends to whom: uniform, permutation (drawn by the seed), permutation:FILE (lines of a destination rank, or of a
     /// source and a destination rank; end ports without a line are silent), worst (the permutation that the routing before
-    /// serves worst), hot-spot:RANK,SHARE or trace:FILE (lines of time in ns, source rank, destination rank, bytes).
+    /// serves worst; of one fabric), hot-spot:RANK,SHARE or trace:FILE (lines of time in ns, source rank, destination rank,
+    /// bytes). FILE `-` is standard input.
     #[arg(long, default_value = "uniform")]
     traffic: String,
     #[command(flatten)]
@@ -461,12 +462,13 @@ fn told(error: ScenarioError) -> Failure {
 
 fn is_the_users(error: &ScenarioError) -> bool {
     use SimError::{NoSuchRank, Setting, TooFewLanes};
-    match error {
-        ScenarioError::Sim(Setting { .. } | NoSuchRank { .. } | TooFewLanes { .. }) => true,
-        ScenarioError::NoSuchSwitch { .. } | ScenarioError::NoCable { .. } => true,
-        ScenarioError::BringUp(BringUpError::Manager { .. } | BringUpError::Fit(_)) => true,
-        _ => false,
-    }
+    matches!(
+        error,
+        ScenarioError::Sim(Setting { .. } | NoSuchRank { .. } | TooFewLanes { .. })
+            | ScenarioError::NoSuchSwitch { .. }
+            | ScenarioError::NoCable { .. }
+            | ScenarioError::BringUp(BringUpError::Manager { .. } | BringUpError::Fit(_))
+    )
 }
 
 /// Every scheme, side by side. The runs share nothing, so each has a thread of its own. The answer is that of the Double

@@ -58,7 +58,7 @@ fn headline(text: &mut String, report: &SimulationReport) {
     };
     offered(text, &shown);
     if let Some(used) = settings.sources {
-        sources(text, used);
+        sources(text, used, settings.lmc);
     }
     if !change.stranded.is_empty() {
         let first = change.stranded.iter().take(3).cloned().collect::<Vec<_>>().join(", ");

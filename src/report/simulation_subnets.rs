@@ -70,7 +70,7 @@ fn headline(text: &mut String, report: &AcrossReport) {
     };
     offered(text, &shown);
     if let Some(used) = settings.sources {
-        sources(text, used);
+        sources(text, used, report.subnets.iter().map(|subnet| subnet.lmc).max().unwrap_or_default());
     }
 }
 

@@ -3,25 +3,39 @@
 use super::quantity::{count, counted, percent};
 use super::screen::{line, number, show, table};
 use crate::scenario::{LinkLoads, Periods, SourceReport};
-use crate::sim::{OrderCounts, PathChoice, Spray};
+use crate::sim::{Dispersal, MOST_PAIRED, OrderCounts, PathChoice, Spray};
 use comfy_table::Cell;
 
-/// How sources use their paths, in a line.
-pub(super) fn sources(text: &mut String, report: SourceReport) {
+/// How sources use their paths, in a line; `lmc` is the greatest LMC of end ports, which use one half at a time.
+pub(super) fn sources(text: &mut String, report: SourceReport, lmc: u8) {
     let SourceReport { dispersal, message_packets } = report;
+    let used = used(dispersal, lmc);
     let choice = match dispersal.choice {
         PathChoice::Single => "one path for each destination",
         PathChoice::Base => "the first path to each destination",
         PathChoice::Paired => "pairs of LIDs in turn",
         PathChoice::All => "all pairs of LIDs in turn",
     };
-    let most = dispersal.paths.map(|paths| format!(", {} at most", counted(paths.into(), "LID"))).unwrap_or_default();
     let turn = match dispersal.spray {
         _ if matches!(dispersal.choice, PathChoice::Single | PathChoice::Base) => "",
         Spray::Message => ", a turn for each message",
         Spray::Packet => ", a turn for each packet",
     };
-    line(text, format_args!("sources  {choice}{most}{turn}; {} a message", counted(message_packets.into(), "packet")));
+    line(text, format_args!("sources  {choice}{used}{turn}; {} a message", counted(message_packets.into(), "packet")));
+}
+
+/// How many of a half's LIDs are used at either end, where that is a choice. An engine may leave fewer of them open to one
+/// source.
+fn used(dispersal: Dispersal, lmc: u8) -> String {
+    let there = 1u64 << lmc.saturating_sub(1);
+    let asked = dispersal.paths.map_or(there, |paths| there.min(paths.into()));
+    let used = match (dispersal.choice, dispersal.paths) {
+        (PathChoice::Base, _) | (PathChoice::Single, None) => return String::new(),
+        (PathChoice::Paired, _) => asked.min(MOST_PAIRED.into()),
+        (PathChoice::All | PathChoice::Single, _) => asked,
+    };
+    let advice = if there == 1 { " (one path: raise --lmc for more)" } else { "" };
+    format!(", {used} of {} of a half{advice}", counted(there, "LID"))
 }
 
 /// Shares of what came after something that was sent later.
@@ -67,5 +81,49 @@ pub(super) fn links(text: &mut String, ends: &str, links: &Periods<LinkLoads>) {
             rows.add_row([Cell::new(format!("  {} → {}", link.from, link.to)), number(percent(link.load))]);
         }
         show(text, &rows);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_paths_are_told_as_are_used() {
+        let told = |choice, paths, lmc| {
+            let mut text = String::new();
+            let dispersal = Dispersal { choice, paths, spray: Spray::Message };
+            sources(&mut text, SourceReport { dispersal, message_packets: 2 }, lmc);
+            text
+        };
+        for (choice, paths, lmc, part) in [
+            (
+                PathChoice::Paired,
+                None,
+                1,
+                "pairs of LIDs in turn, 1 of 1 LID of a half (one path: raise --lmc for more), a turn",
+            ),
+            (PathChoice::Paired, Some(64), 1, "in turn, 1 of 1 LID of a half (one path: raise --lmc for more), a turn"),
+            (
+                PathChoice::All,
+                None,
+                0,
+                "all pairs of LIDs in turn, 1 of 1 LID of a half (one path: raise --lmc for more), a turn",
+            ),
+            (PathChoice::All, Some(64), 3, "in turn, 4 of 4 LIDs of a half, a turn"),
+            (PathChoice::All, Some(2), 3, "in turn, 2 of 4 LIDs of a half, a turn"),
+            (PathChoice::Paired, None, 5, "in turn, 8 of 16 LIDs of a half, a turn"),
+            (
+                PathChoice::Single,
+                Some(2),
+                3,
+                "one path for each destination, 2 of 4 LIDs of a half; 2 packets a message",
+            ),
+            (PathChoice::Single, None, 3, "one path for each destination; 2 packets a message"),
+            (PathChoice::Base, None, 3, "the first path to each destination; 2 packets a message"),
+        ] {
+            let text = told(choice, paths, lmc);
+            assert!(text.contains(part), "{choice:?} {paths:?} {lmc}: {text}");
+        }
     }
 }

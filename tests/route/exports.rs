@@ -211,6 +211,9 @@ fn what_cannot_be_is_said() {
     let cases: &[(&[&str], i32, &str)] = &[
         (&["route"], 2, "<FABRIC>"),
         (&["route", &input, "--engine", "magic"], 2, "possible values: up-down"),
+        (&["route", "--list", "--lmc", "2"], 2, "cannot be used with"),
+        (&["route", "--list", "--engine", "nue"], 2, "cannot be used with"),
+        (&["route", "--list", "-o", "folder"], 2, "cannot be used with"),
         (&["route", &input, "--lmc", "8"], 2, "expected 0 to 7, auto or each"),
         (&["route", &input, "--vls", "3"], 2, "3 data VLs"),
         (&["route", &input, "--root", "nobody"], 2, "no node is called `nobody`"),

@@ -2,8 +2,8 @@
 
 use super::super::choice;
 use super::super::outcome::{Answer, Failure};
-use super::super::output::{self, Batch, Screen, check_places};
-use super::{Arguments, Common};
+use super::super::output::Screen;
+use super::Arguments;
 use crate::audit::across::{Question, SubnetRouting, check_paths};
 use crate::change::{self, LmcWish, RouteInput, Routed};
 use crate::fabric::subnets::partitions::KeyTables;
@@ -21,22 +21,12 @@ const DATA_VLS: u8 = 8;
 const HOP_LIMIT: u8 = 64;
 
 /// Runs the command.
-pub(super) fn run(arguments: &Arguments, engine: &str, subnets: &Subnets, common: Common) -> Result<Answer, Failure> {
-    let files = [arguments.dot.as_ref()];
-    let screen = Screen::beside(common, files)?;
-    check_places(files)?;
+pub(super) fn run(arguments: &Arguments, engine: &str, subnets: &Subnets, screen: Screen) -> Result<Answer, Failure> {
     let routed = subnets.subnets().map(|(_, subnet)| arguments.route(engine, subnet));
     let routed = routed.collect::<Result<Vec<Routed>, Failure>>()?;
     let subnets = subnets.with_fabrics(routed.iter().map(|routed| routed.fabric.clone()).collect());
     let report = judge(arguments, engine, &subnets, &routed)?;
-    let mut batch = Batch::default();
-    if let Some(file) = &arguments.dot {
-        match &report.refusal {
-            Some(refusal) => batch.stage_text(file, refusal.to_dot())?,
-            None => output::remark("no credit loop was found: there is nothing to draw"),
-        }
-    }
-    batch.finish()?;
+    arguments.draw(report.refusal.as_ref().map(AcrossRefusal::to_dot))?;
     screen.show(&report, || report::subnets_audit(&report))?;
     Ok(report.is_safe().into())
 }

@@ -85,10 +85,10 @@ pub(super) fn run(asked: Asked<'_>, common: Common) -> Result<Answer, Failure> {
     scenario.part_enforce = own.part_enforce;
     let engines = asked.engine.engines()?;
     let outcome = run_across(&scenario, engines, &mut Progress::new("subnets"));
-    let mut batch = Batch::default();
+    let (dot, mut batch) = (asked.dot.map(PathBuf::as_path), Batch::default());
     match &outcome {
-        Ok(report) => draw_across(asked.dot.map(PathBuf::as_path), report.proof.evidence.as_ref(), &mut batch)?,
-        Err(AcrossError::Refused(refusal)) => draw_across(asked.dot.map(PathBuf::as_path), Some(refusal), &mut batch)?,
+        Ok(report) => draw_across(dot, report.proof.evidence.as_ref(), &mut batch)?,
+        Err(AcrossError::Refused(refusal)) => draw_across(dot, Some(refusal), &mut batch)?,
         Err(_) => {}
     }
     batch.finish()?;

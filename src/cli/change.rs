@@ -15,10 +15,10 @@ Examples:
   reconfig change --remove-link leaf-1:7 --planned --json
   reconfig change --abort
 
-With --planned, what is named is alive: traffic is led past it, phase by phase, and when the command ends it can be
+With --planned, what is named is alive: traffic is led past it, phase by phase, and when the command ends it can be \
 unplugged. What dies by itself needs no command: the manager sees it.
 
-Exit codes: 0 done, 1 the change is refused or was called off, 2 wrong usage or no such element, 3 it failed, or no
+Exit codes: 0 done, 1 the change is refused or was called off, 2 wrong usage or no such element, 3 it failed, or no \
 manager answered.")]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(false))]
 pub(super) struct Arguments {

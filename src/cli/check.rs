@@ -14,9 +14,9 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Several judges look at the plan. A lint that shares no code with the planner (phases, barriers, lanes, targets). For
-every order in which the writes of a wave may land: the prover, and the checker, which shares no code with it, by the
-certificate of that proof; with a certificate from a file, the checker alone. One more, in Python's standard library, is
+Several judges look at the plan. A lint that shares no code with the planner (phases, barriers, lanes, targets). For \
+every order in which the writes of a wave may land: the prover, and the checker, which shares no code with it, by the \
+certificate of that proof; with a certificate from a file, the checker alone. One more, in Python's standard library, is \
 examples/check_certificate.py.
 
 Examples:

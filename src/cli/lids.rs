@@ -18,7 +18,7 @@ use std::time::Instant;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Engines that give paths by source need several LIDs for a destination: paths that part share none. A heuristic finds
+Engines that give paths by source need several LIDs for a destination: paths that part share none. A heuristic finds \
 how few do; each half of a port's LIDs holds as many, rounded up to a power of two. docs/LIDS.md has more.
 
 Examples:
@@ -26,7 +26,7 @@ Examples:
   reconfig lids fabric.ibnetdiscover --engine shortest-widest --compare
   reconfig lids fabric.ibnetdiscover --engine up-down-random --heuristic color/L --ports --guid2lid guid2lid
 
-Exit codes: 0 done; 2 wrong usage or unreadable input; 3 the engine cannot route this fabric, LIDs do not suffice, or the
+Exit codes: 0 done; 2 wrong usage or unreadable input; 3 the engine cannot route this fabric, LIDs do not suffice, or the \
 file cannot be written.")]
 pub(super) struct Arguments {
     /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file; `-` is standard input.

@@ -17,8 +17,8 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Nodes and ports of the captures are matched by GUID and port number. The tables in force are taken to be those of the
-engine on BEFORE. A plan that cannot be proved is not written; the two schemes that are there for comparison may be
+Nodes and ports of the captures are matched by GUID and port number. The tables in force are taken to be those of the \
+engine on BEFORE. A plan that cannot be proved is not written; the two schemes that are there for comparison may be \
 written unproved with --allow-unproved, marked as such.
 
 Examples:
@@ -26,7 +26,7 @@ Examples:
   reconfig plan before.lst after.lst --sudden --sm 'node-17 HCA-1'
   reconfig plan before.lst after.lst --json | jq '.plan.waves[] | [.name, .smps]'
 
-Exit codes: 0 proved, or nothing to change; 1 the plan was refused; 2 wrong usage or unreadable input; 3 the change
+Exit codes: 0 proved, or nothing to change; 1 the plan was refused; 2 wrong usage or unreadable input; 3 the change \
 cannot be planned at all.")]
 pub(super) struct Arguments {
     /// The fabric before: an ibnetdiscover, ibsim, subnet.lst or JSON file; `-` is standard input.

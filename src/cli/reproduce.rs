@@ -10,8 +10,8 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-seed-000 is López, Flich, Duato, ICPP 2001 (destination renaming); seed-002 is Nienaber, Yuan, Duan, ANCS 2007 (LID
-assignment); optimum measures the heuristics of the latter against an exact solver. docs/REPRODUCE.md says where the
+seed-000 is López, Flich, Duato, ICPP 2001 (destination renaming); seed-002 is Nienaber, Yuan, Duan, ANCS 2007 (LID \
+assignment); optimum measures the heuristics of the latter against an exact solver. docs/REPRODUCE.md says where the \
 bands come from and how the papers were read. seed-003 measures what sources gain by several paths (docs/DISPERSIVE.md).
 
 Examples:

@@ -25,8 +25,8 @@ use std::time::Instant;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A routing that cannot be proved is told with its cycle and not written, unless --allow-unproved says so. Files appear
-together, whole, or not at all. OpenSM takes --lfts with `-R file -U FILE`, and --guid2lid as guid2lid in its cache folder with
+A routing that cannot be proved is told with its cycle and not written, unless --allow-unproved says so. Files appear \
+together, whole, or not at all. OpenSM takes --lfts with `-R file -U FILE`, and --guid2lid as guid2lid in its cache folder with \
 `honor_guid2lid_file TRUE`; ibdmchk takes --subnet with -s, --fdbs with -f, --path-sl with -c, --sl2vl with -d. docs/ROUTING.md has more.
 
 Examples:
@@ -37,7 +37,7 @@ Examples:
   reconfig route fabric.ibnetdiscover --engine fat-tree --lmc 3 --worst-permutation worst.pairs
   reconfig route --list
 
-Exit codes: 0 proved; 1 refused; 2 wrong usage or unreadable input; 3 the engine cannot route this fabric, or a file cannot
+Exit codes: 0 proved; 1 refused; 2 wrong usage or unreadable input; 3 the engine cannot route this fabric, or a file cannot \
 be written.")]
 pub(super) struct Arguments {
     /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file, or a list of several subnets; `-` is standard input.

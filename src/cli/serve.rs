@@ -22,7 +22,7 @@ Examples:
   IBSIM_SOCKNAME=demo ibsim-run opensm -o -R updn
   IBSIM_SOCKNAME=demo SIM_HOST=\"host-3 HCA-1\" ibsim-run ibnetdiscover
 
-Clients are programs under `ibsim-run`; IBSIM_SOCKNAME names the server, SIM_HOST the node that they run on. Commands come
+Clients are programs under `ibsim-run`; IBSIM_SOCKNAME names the server, SIM_HOST the node that they run on. Commands come \
 by standard input or by the control socket: Help lists them. The last counts are printed at the end, as JSON with --json.
 
 Exit codes: 0 ended as told, 2 wrong usage or unreadable input, 3 it could not serve.")]

@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Runs in the foreground; packaging/reconfig-sm.service runs it under systemd. Needs libibumad (Debian: libibumad3) and the
+Runs in the foreground; packaging/reconfig-sm.service runs it under systemd. Needs libibumad (Debian: libibumad3) and the \
 right to open /dev/infiniband/umadN. `reconfig status`, `reconfig change` and `reconfig events` talk to it.
 
 Examples:

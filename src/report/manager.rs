@@ -23,15 +23,7 @@ pub fn manager_status(status: &Status) -> String {
     let up = if status.subnet_up { "up" } else { "NOT up" };
     let arrival = status.arrival.as_ref().map_or_else(String::new, |arrival| format!(" ({arrival})"));
     let fabric = &status.fabric;
-    line(
-        &mut text,
-        format_args!(
-            "the subnet is {up}{arrival}: {} switches, {} CAs, {} links",
-            count(fabric.switches),
-            count(fabric.cas),
-            count(fabric.links)
-        ),
-    );
+    line(&mut text, format_args!("the subnet is {up}{arrival}: {}", size(fabric)));
     if let Some(trouble) = &status.trouble {
         line(&mut text, format_args!("TROUBLE: {trouble}"));
     }
@@ -148,8 +140,7 @@ pub fn manager_event(event: &Event) -> String {
     let what = match &event.what {
         Happening::Role { role } => format!("role: {role}"),
         Happening::SubnetUp { fabric, arrival } => {
-            let FabricStatus { switches, cas, links } = fabric;
-            format!("SUBNET UP ({arrival}): {switches} switches, {cas} CAs, {links} links")
+            format!("SUBNET UP ({arrival}): {}", size(fabric))
         }
         Happening::Trap { number, lid, node } => {
             let node = node.as_ref().map_or_else(String::new, |node| format!(" ({node})"));
@@ -169,6 +160,11 @@ pub fn manager_event(event: &Event) -> String {
         Happening::Missed { events } => format!("{events} events were missed: this listener is too slow"),
     };
     format!("{:>12.3} s  {what}", event.at_ns as f64 / 1e9)
+}
+
+fn size(fabric: &FabricStatus) -> String {
+    let FabricStatus { switches, cas, links } = *fabric;
+    format!("{}, {}, {}", counted(switches, "switch"), counted(cas, "CA"), counted(links, "link"))
 }
 
 fn name(node: &NodeName) -> String {

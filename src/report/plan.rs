@@ -478,12 +478,13 @@ fn proof(text: &mut String, proof: Option<&ProofStatistics>, refusal: Option<&Re
 
 fn certificate(text: &mut String, report: &CheckReport) {
     if let Some(Checked { waves, channels, lanes, lids, pairs, dependencies }) = &report.certificate {
-        let [waves, channels, lanes, lids] = [waves, channels, lanes, lids].map(|&number| count(number as u64));
+        let [channels, lanes, lids] = [channels, lanes, lids].map(|&number| count(number as u64));
+        let waves = counted(*waves as u64, "wave");
         let (pairs, dependencies) = (count(*pairs), count(*dependencies));
         line(
             text,
             format_args!(
-                "checked  by its certificate, {waves} waves: {pairs} places (lane, class) of {lids} LIDs in {lanes} lanes of \
+                "checked  by its certificate, {waves}: {pairs} places (lane, class) of {lids} LIDs in {lanes} lanes of \
                  {channels} channels are closed, {dependencies} dependencies rise"
             ),
         );

@@ -67,6 +67,10 @@ fn share(late: u64, all: u64) -> String {
 /// The busiest links between `ends` before the change and after it.
 pub(super) fn links(text: &mut String, ends: &str, links: &Periods<LinkLoads>) {
     for (name, loads) in [("before", &links.before), ("after", &links.after)] {
+        if loads.most == 0.0 {
+            line(text, format_args!("links between {ends}, {name}: nothing was carried\n"));
+            continue;
+        }
         let (mean, most) = (percent(loads.mean), percent(loads.most));
         line(
             text,

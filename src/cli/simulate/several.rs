@@ -71,7 +71,6 @@ pub(super) struct Asked<'a> {
 pub(super) fn run(asked: Asked<'_>, common: Common) -> Result<Answer, Failure> {
     let screen = Screen::beside(common, [asked.dot])?;
     check_places([asked.dot])?;
-    let dot = asked.dot.map(PathBuf::as_path);
     let change = change(&asked)?;
     let own = asked.own;
     let mut scenario = AcrossScenario { settings: asked.settings, ..AcrossScenario::new(asked.subnets, change) };
@@ -85,20 +84,16 @@ pub(super) fn run(asked: Asked<'_>, common: Common) -> Result<Answer, Failure> {
     scenario.hop_limit = own.hop_limit.unwrap_or(scenario.hop_limit);
     scenario.part_enforce = own.part_enforce;
     let engines = asked.engine.engines()?;
-    let mut batch = Batch::default();
-    let report = match run_across(&scenario, engines, &mut Progress::new("subnets")) {
-        Ok(report) => report,
-        Err(error) => {
-            if let AcrossError::Refused(refusal) = &error {
-                draw_across(dot, Some(refusal), &mut batch)?;
-            }
-            batch.finish()?;
-            return Err(refused(error));
-        }
-    };
-    screen.show(&report, || report::subnets_simulation(&report))?;
-    draw_across(dot, report.proof.evidence.as_ref(), &mut batch)?;
+    let outcome = run_across(&scenario, engines, &mut Progress::new("subnets"));
+    let (dot, mut batch) = (asked.dot.map(PathBuf::as_path), Batch::default());
+    match &outcome {
+        Ok(report) => draw_across(dot, report.proof.evidence.as_ref(), &mut batch)?,
+        Err(AcrossError::Refused(refusal)) => draw_across(dot, Some(refusal), &mut batch)?,
+        Err(_) => {}
+    }
     batch.finish()?;
+    let report = outcome.map_err(refused)?;
+    screen.show(&report, || report::subnets_simulation(&report))?;
     Ok(report.is_clean().into())
 }
 

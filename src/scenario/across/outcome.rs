@@ -302,15 +302,15 @@ pub(super) fn report(
 }
 
 fn across_settings(theatre: &Theatre<'_>, sim: &Sim) -> AcrossSettings {
-    let settings = &theatre.asked.settings;
+    let (settings, config) = (&theatre.asked.settings, &theatre.stages[0].config);
     AcrossSettings {
         load: sim.load(),
         cross: theatre.asked.cross,
-        packet_bytes: settings.sim.packet_bytes,
-        traffic: TrafficReport::of(&settings.sim.traffic, false),
-        sources: summary::sources(&settings.sim),
-        data_vls: theatre.stages[0].config.data_vls,
-        latch: settings.sim.latch,
+        packet_bytes: config.packet_bytes,
+        traffic: TrafficReport::of(&config.traffic, settings.worst_traffic),
+        sources: summary::sources(config),
+        data_vls: config.data_vls,
+        latch: config.latch,
         arming: settings.policy.arming.to_string(),
         drain: settings.policy.observer.to_string(),
         rule: theatre.levels.rule(),

@@ -135,7 +135,11 @@ impl AcrossCycle {
 impl fmt::Display for AcrossCycle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (lanes, crossings) = (self.links.len(), self.crossings());
-        write!(f, "{lanes} lanes can wait for each other in a cycle that leads {crossings} times through routers")?;
+        write!(f, "{lanes} lanes can wait for each other in a cycle that leads ")?;
+        match crossings {
+            1 => f.write_str("once through a router")?,
+            _ => write!(f, "{crossings} times through routers")?,
+        }
         for (at, MomentOf { subnet, wave }) in self.moment.iter().enumerate() {
             write!(f, "{} {subnet} in wave {wave}", if at == 0 { ", with" } else { "," })?;
         }

@@ -176,9 +176,9 @@ struct TrafficArguments {
     /// Share of the packets that are requests; each is answered on the half it came by.
     #[arg(long, default_value_t = 0.0)]
     replies: f64,
-    /// Bytes of a packet, headers included.
-    #[arg(long, value_name = "BYTES", default_value_t = SimConfig::default().packet_bytes)]
-    packet_bytes: u16,
+    /// Bytes of a packet, headers included; a trace tells those of each [default: 1024]
+    #[arg(long, value_name = "BYTES")]
+    packet_bytes: Option<u16>,
     /// Traffic before the measured period, in microseconds.
     #[arg(long, value_name = "US", default_value_t = 200, value_parser = clap::value_parser!(u64).range(..=10_000_000))]
     warm_up: u64,
@@ -590,7 +590,7 @@ impl Arguments {
             latch: hardware.latch.into(),
             hoq_lifetime_ns: hardware.hoq_life,
             switch_lifetime_ns: hardware.switch_life,
-            packet_bytes: self.traffic.packet_bytes,
+            packet_bytes: self.traffic.packet_bytes.unwrap_or(SimConfig::default().packet_bytes),
             traffic: self.traffic.pattern(ends)?,
             dispersal: self.traffic.sources.dispersal(),
             message_packets: self.traffic.sources.message,
@@ -612,9 +612,15 @@ const WORST: &str = "worst";
 impl TrafficArguments {
     /// Nothing is said that has no effect.
     fn check(&self) -> Result<(), Failure> {
-        if self.traffic.starts_with("trace:") && self.sources.message > 1 {
+        let given = [
+            (self.load.is_some(), "--load"),
+            (self.packet_bytes.is_some(), "--packet-bytes"),
+            (self.sources.message > 1, "--message"),
+        ];
+        let given = given.into_iter().find(|(given, _)| *given && self.traffic.starts_with("trace:"));
+        if let Some((_, name)) = given {
             return Err(Failure::input(anyhow!(
-                "--message: each packet of a trace is a message by itself; leave it out"
+                "{name}: a trace tells when each packet is sent and how long it is, and each is a message by itself; leave it out"
             )));
         }
         self.sources.check()

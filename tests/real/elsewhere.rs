@@ -54,6 +54,9 @@ fn a_change_moves_paths_to_other_subnets_to_the_routers_other_lids() {
         far.lid("dlid")
     });
     assert_eq!(seen[1], Lid(seen[0].0 + 1), "the other half of its two LIDs");
+    let warned = ["0x0000000000004711", &router.to_string()]
+        .map(|guid| manager.count(&format!("name router port {guid}, which no router of this subnet has")));
+    assert_eq!(warned, [1, 0], "who is not there is told once, however often the directory is made");
     let nowhere = Gid { prefix: 0xFEC0_0000_0000_0003, ..there };
     let ended = subnet.run(&["saquery", "PR", "--sgid", &here.to_string(), "--dgid", &nowhere.to_string()]);
     assert!(!ended.output.contains("PathRecord dump:"), "{}", ended.output);

@@ -268,6 +268,14 @@ fn a_trace_sends_what_it_says() {
     let file = folder.path().join("trace");
     std::fs::write(&file, "# time, source, destination, bytes\n100 0 5 512\n1000,1,5,256\n").expect("can be written");
     let traffic = format!("trace:{}", file.display());
-    let (code, report) = json(&["--remove-root", "--planned", "--traffic", &traffic]);
-    assert_eq!((code, &report["packets"]["delivered"]), (Some(0), &2.into()));
+    let asked = ["--remove-root", "--planned", "--traffic", &traffic, "--json", FABRIC];
+    let output = simulate(&[&asked[..], &QUICK[2..]].concat());
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((output.status.code(), &report["packets"]["delivered"]), (Some(0), &2.into()));
+    // The trace says all of that by itself.
+    for (option, value) in [("--load", "0.1"), ("--packet-bytes", "512"), ("--message", "2")] {
+        let output = simulate(&[&asked[..], &[option, value]].concat());
+        let told = format!("{option}: a trace tells when each packet is sent");
+        assert!(output.status.code() == Some(2) && text(&output.stderr).contains(&told), "{}", text(&output.stderr));
+    }
 }

@@ -1,5 +1,6 @@
 //! Published tables beside ours.
 
+use super::quantity::counted;
 use super::screen::{line, number, show, table};
 use crate::reproduce::{Band, Cell, Request, Table};
 use comfy_table::Cell as Field;
@@ -8,7 +9,10 @@ use comfy_table::Cell as Field;
 pub fn reproduction(request: &Request, tables: &[Table]) -> String {
     let mut text = String::new();
     let Request { study, fabrics, seed, .. } = request;
-    line(&mut text, format_args!("{}; {fabrics} fabrics a row, from seed {seed}\n", study.paper()));
+    line(
+        &mut text,
+        format_args!("{}; {} a row, from seed {seed}\n", study.paper(), counted(*fabrics as u64, "fabric")),
+    );
     for one in tables {
         line(&mut text, format_args!("{}: {}", one.name, one.title));
         let mut screen = table();

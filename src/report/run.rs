@@ -18,15 +18,15 @@ pub(super) fn phases<'a>(text: &mut String, phases: impl Iterator<Item = &'a Pha
     show(text, &rows);
 }
 
-/// Latency and throughput of all packets, by period.
-pub(super) fn traffic(text: &mut String, times: Periods<Latency>, through: Periods<f64>) {
+/// Latency and throughput of all packets, by period; where nothing changes there is no period *during*.
+pub(super) fn traffic(text: &mut String, times: Periods<Latency>, through: Periods<f64>, changes: bool) {
     let mut rows = table();
     let header = ["latency p50", "p99", "max", "throughput"].map(number);
     rows.set_header([Cell::new("")].into_iter().chain(header));
     let Periods { before, during, after } = times;
     let periods: [(&str, Latency, f64); 3] =
         [("before", before, through.before), ("during", during, through.during), ("after", after, through.after)];
-    for (name, own, throughput) in periods {
+    for (name, own, throughput) in periods.into_iter().filter(|(name, ..)| changes || *name != "during") {
         let cells = [own.p50, own.p99, own.max].map(|ns| number(latency(ns)));
         rows.add_row([Cell::new(name)].into_iter().chain(cells).chain([number(percent(throughput))]));
     }

@@ -19,7 +19,7 @@ pub fn simulation(report: &SimulationReport) -> String {
     // A steered run has no driver, and no traffic but the adversary's.
     if report.adversary.as_ref().is_none_or(|opposed| opposed.reached.is_none()) {
         run::phases(&mut text, report.sweep.iter().chain(&report.phases));
-        run::traffic(&mut text, report.latency_ns, report.throughput);
+        run::traffic(&mut text, report.latency_ns, report.throughput, true);
     }
     packets(&mut text, report);
     if let Some(counts) = report.order {

@@ -15,7 +15,7 @@ pub fn subnets_simulation(report: &AcrossReport) -> String {
     headline(&mut text, report);
     proof(&mut text, report);
     report.changes.iter().for_each(|change| of_change(&mut text, change));
-    run::traffic(&mut text, report.latency_ns, report.throughput);
+    run::traffic(&mut text, report.latency_ns, report.throughput, changes(report));
     relations(&mut text, report);
     packets(&mut text, report);
     if let Some(counts) = report.order {
@@ -37,8 +37,9 @@ fn changes(report: &AcrossReport) -> bool {
 }
 
 fn headline(text: &mut String, report: &AcrossReport) {
-    let departure = if changes(report) { format!(" ({})", report.departure) } else { String::new() };
-    line(text, format_args!("{}{departure}, scheme {}", report.what, report.scheme));
+    let how =
+        if changes(report) { format!(" ({}), scheme {}", report.departure, report.scheme) } else { String::new() };
+    line(text, format_args!("{}{how}", report.what));
     for subnet in &report.subnets {
         let size = size_of(subnet.fabric.switches, (subnet.hosts, "host"), subnet.fabric.links);
         line(
@@ -133,9 +134,22 @@ fn of_change(text: &mut String, change: &ChangeIn) {
 /// Latencies and losses by the subnets at the ends of packets.
 fn relations(text: &mut String, report: &AcrossReport) {
     let mut rows = table();
-    let header = ["routers", "p50 before", "during", "after", "p99 before", "during", "after", "delivered"];
-    let lost = if changes(report) { &["to failure", "to change"][..] } else { &["discarded"] };
-    rows.set_header([Cell::new("from → to")].into_iter().chain(header.iter().chain(lost).map(number)));
+    let header: &[&str] = match changes(report) {
+        true => &[
+            "routers",
+            "p50 before",
+            "during",
+            "after",
+            "p99 before",
+            "during",
+            "after",
+            "delivered",
+            "to failure",
+            "to change",
+        ],
+        false => &["routers", "p50 before", "after", "p99 before", "after", "delivered", "discarded"],
+    };
+    rows.set_header([Cell::new("from → to")].into_iter().chain(header.iter().map(number)));
     for relation in report.relations.iter().filter(|relation| relation.packets.injected > 0) {
         rows.add_row(row(relation, changes(report)));
     }
@@ -151,10 +165,11 @@ fn routers(before: Option<u8>, after: Option<u8>) -> String {
 fn row(relation: &RelationReport, changes: bool) -> Vec<Cell> {
     let RelationReport { from, to, crossings, crossings_after, packets, latency_ns: times, .. } = relation;
     let ends = if from == to { format!("within {from}") } else { format!("{from} → {to}") };
-    let medians = [times.before.p50, times.during.p50, times.after.p50];
-    let worst = [times.before.p99, times.during.p99, times.after.p99];
+    let periods = [Some(times.before), Some(times.during).filter(|_| changes), Some(times.after)];
+    let medians = periods.iter().flatten().map(|own| own.p50);
+    let worst = periods.iter().flatten().map(|own| own.p99);
     let mut cells = vec![Cell::new(ends), number(routers(*crossings, *crossings_after))];
-    cells.extend(medians.into_iter().chain(worst).map(|ns| number(latency(ns))));
+    cells.extend(medians.chain(worst).map(|ns| number(latency(ns))));
     let lost = [packets.lost_to_failure, packets.lost_to_change];
     cells.push(number(count(packets.delivered)));
     match changes {

@@ -108,9 +108,8 @@ fn bring_up(load: f64) -> Outcome<Sim> {
     let tables = reconfig::lid::bring_up(&fabric, &function, config.data_vls);
     let manager = fabric.end_ports().next().ok_or("the fabric has CAs")?;
     let mut sim = Sim::new(&fabric, config, manager)?;
-    for switch in fabric.switches() {
-        let lft = &tables.lfts[switch.index()];
-        (0..lft.blocks()).for_each(|block| sim.load_lft_block(switch, block, &lft.block(block)));
+    for (switch, block, entries) in tables.lft_blocks(&fabric) {
+        sim.load_lft_block(switch, block, &entries);
     }
     sim.load_half(Half::Lower);
     sim.start();

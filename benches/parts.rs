@@ -80,9 +80,8 @@ fn under_traffic() -> Sim {
     let manager = fabric.end_ports().next().expect("a fat tree has hosts");
     let config = SimConfig { load: 0.02, ..SimConfig::default() };
     let mut sim = Sim::new(&fabric, config, manager).expect("the settings are within their ranges");
-    for switch in fabric.switches() {
-        let lft = &tables.lfts[switch.index()];
-        (0..lft.blocks()).for_each(|block| sim.load_lft_block(switch, block, &lft.block(block)));
+    for (switch, block, entries) in tables.lft_blocks(&fabric) {
+        sim.load_lft_block(switch, block, &entries);
     }
     sim.load_half(Half::Lower);
     sim.start();

@@ -154,9 +154,8 @@ fn config(routed: &[Routed]) -> SimConfig {
 }
 
 fn load(sim: &mut Sim, own: &Routed, place: impl Fn(NodeId) -> NodeId) {
-    for switch in own.fabric.switches() {
-        let lft = &own.tables.lfts[switch.index()];
-        (0..lft.blocks()).for_each(|block| sim.load_lft_block(place(switch), block, &lft.block(block)));
+    for (switch, block, entries) in own.tables.lft_blocks(&own.fabric) {
+        sim.load_lft_block(place(switch), block, &entries);
     }
 }
 

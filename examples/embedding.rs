@@ -251,9 +251,8 @@ fn subnet() -> Result<(Arc<Fabric>, Running, SimTransport), Box<dyn Error>> {
 fn simulation(fabric: &Fabric, tables: &SubnetTables, sm: PortId) -> Result<Sim, Box<dyn Error>> {
     let config = SimConfig { load: 0.05, replies: 0.5, ..SimConfig::default() };
     let mut sim = Sim::new(fabric, config, sm)?;
-    for switch in fabric.switches() {
-        let lft = &tables.lfts[switch.index()];
-        (0..lft.blocks()).for_each(|block| sim.load_lft_block(switch, block, &lft.block(block)));
+    for (switch, block, entries) in tables.lft_blocks(&fabric) {
+        sim.load_lft_block(switch, block, &entries);
     }
     sim.load_half(Half::Lower);
     let sm_lid = fabric.port(sm).lid.ok_or("LIDs were assigned")?;

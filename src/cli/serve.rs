@@ -182,9 +182,8 @@ impl Arguments {
         let lanes = change::data_vls(&fabric);
         let mut sim = Sim::new(&fabric, SimConfig { data_vls: lanes, ..config }, sm).map_err(Failure::input)?;
         let tables = lid::bring_up(&fabric, &function, lanes);
-        for switch in fabric.switches() {
-            let lft = &tables.lfts[switch.index()];
-            (0..lft.blocks()).for_each(|block| sim.load_lft_block(switch, block, &lft.block(block)));
+        for (switch, block, entries) in tables.lft_blocks(&fabric) {
+            sim.load_lft_block(switch, block, &entries);
         }
         Ok((fabric, sim))
     }

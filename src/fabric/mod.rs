@@ -227,6 +227,13 @@ impl Fabric {
         self.peer(port).map(|peer| self.port(peer).node)
     }
 
+    /// A port's GUID as captures tell it: a port 0 has its switch's; none where none is told.
+    pub fn told_port_guid(&self, port: PortId) -> Option<Guid> {
+        let port = self.port(port);
+        let node = self.node(port.node);
+        port.guid.or_else(|| node.is_switch().then_some(node.guid))
+    }
+
     /// A port's GUID; its node's where the capture names none for the port, as of switches and where one port is all.
     pub fn port_guid(&self, port: PortId) -> Guid {
         let port = self.port(port);

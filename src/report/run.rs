@@ -2,6 +2,7 @@
 
 use super::quantity::{count, counted, duration, latency, percent};
 use super::screen::{line, number, show, table};
+use crate::routers::PartEnforce;
 use crate::scenario::{Ending, Latency, Periods, PhaseReport};
 use crate::sim::PacketCounts;
 use comfy_table::Cell;
@@ -61,10 +62,24 @@ fn fates_of(text: &mut String, packets: &PacketCounts, lost: &[(&str, u64)]) {
 
 /// What switches discarded for its age, and the deadlocks that this broke.
 pub(super) fn ages(text: &mut String, discards: u64, broken: u64) {
-    let broke = if broken > 0 { format!("; that broke {}", counted(broken, "deadlock")) } else { String::new() };
     if discards > 0 {
-        let packets = counted(discards, "packet");
+        let (packets, broke) = (counted(discards, "packet"), broke(broken));
         line(text, format_args!("lifetime limits discarded {packets}, among the lost or stranded{broke}"));
+    }
+}
+
+/// The deadlocks that discarding broke, behind what was discarded.
+pub(super) fn broke(deadlocks: u64) -> String {
+    if deadlocks > 0 { format!("; that broke {}", counted(deadlocks, "deadlock")) } else { String::new() }
+}
+
+/// What ports of routers look at for its partition.
+pub(super) fn looks(enforce: PartEnforce) -> &'static str {
+    match enforce {
+        PartEnforce::Both => "what comes in and goes out",
+        PartEnforce::In => "what comes in",
+        PartEnforce::Out => "what goes out",
+        PartEnforce::Off => "nothing",
     }
 }
 

@@ -5,7 +5,7 @@ use super::quantity::{count, counted, duration, latency, percent, root_pair, siz
 use super::run;
 use super::screen::{line, number, show, some, table};
 use super::sources::{links, order, sources};
-use crate::routers::{LevelsRule, PartEnforce};
+use crate::routers::LevelsRule;
 use crate::scenario::{AcrossReport, AcrossSettings, ChangeIn, Ending, PortLoad, RelationReport, RouterReport};
 use comfy_table::Cell;
 
@@ -82,12 +82,7 @@ fn routing(text: &mut String, engine: &str, settings: &AcrossSettings) {
     };
     line(text, format_args!("routing  {engine}; {}; {levels}", counted(settings.data_vls.into(), "data VL")));
     if let Some(enforce) = settings.part_enforce {
-        let looks = match enforce {
-            PartEnforce::Both => "what comes in and what goes out",
-            PartEnforce::In => "what comes in",
-            PartEnforce::Out => "what goes out",
-            PartEnforce::Off => "nothing",
-        };
+        let looks = run::looks(enforce);
         line(
             text,
             format_args!(
@@ -188,8 +183,7 @@ fn packets(text: &mut String, report: &AcrossReport) {
         run::ages(text, report.lifetime_discards, report.deadlocks_broken);
     } else {
         run::fates_of_rest(text, &report.packets);
-        let (reasons, broken) = (reasons(report), report.deadlocks_broken);
-        let broke = if broken > 0 { format!("; that broke {}", counted(broken, "deadlock")) } else { String::new() };
+        let (reasons, broke) = (reasons(report), run::broke(report.deadlocks_broken));
         if !reasons.is_empty() {
             line(text, format_args!("discarded: {reasons}{broke}"));
         }

@@ -5,8 +5,9 @@
 //! face end ports; here it is for ports of routers, each of which enforces its own table.
 
 use super::Enforcement;
-use crate::fabric::subnets::SubnetPort;
+use crate::fabric::PortId;
 use crate::fabric::subnets::partitions::KeyTables;
+use crate::fabric::subnets::{SubnetPort, Subnets};
 use crate::ids::PKey;
 use serde::Serialize;
 use std::fmt;
@@ -74,6 +75,15 @@ pub struct Partitioning {
 }
 
 impl Partitioning {
+    /// What is asked for, or both ways where the subnets have partitions; none where nobody speaks of them. The subnet managers
+    /// run at these ports.
+    ///
+    /// Panics where there are not as many managers as subnets.
+    pub fn of(subnets: &Subnets, managers: &[Option<PortId>], asked: Option<PartEnforce>) -> Option<Partitioning> {
+        let spoken_of = asked.or(subnets.has_partitions().then_some(PartEnforce::Both));
+        spoken_of.map(|enforce| Partitioning { keys: KeyTables::of(subnets, managers), enforce })
+    }
+
     /// Whether a router's port lets a key come in.
     pub fn admits_in(&self, at: SubnetPort, key: PKey) -> bool {
         !self.enforce.looks_in() || key.is_among(self.keys.keys(at))

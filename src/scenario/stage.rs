@@ -111,10 +111,8 @@ impl Stage {
 
     /// Loads R, as found running, into the simulation of this subnet, or of several among which it has this place.
     pub fn load(&self, sim: &mut Sim, place: Place) {
-        for switch in self.whole.switches() {
-            let lft = &self.tables.lfts[switch.index()];
-            let blocks = 0..lft.blocks();
-            blocks.for_each(|block| sim.load_lft_block(place.node(switch), block, &lft.block(block)));
+        for (switch, block, entries) in self.tables.lft_blocks(&self.whole) {
+            sim.load_lft_block(place.node(switch), block, &entries);
         }
         sim.load_half_in(place.subnet, Half::Lower);
         sim.load_ways_in(place.subnet, Half::Lower, ways(self.function.path_layers()));

@@ -42,9 +42,8 @@ pub fn steady(
     let fabric = &routed.fabric;
     let sm = manager_port(fabric, fabric, None)?;
     let mut sim = Sim::new(fabric, SimConfig { data_vls: routed.data_vls, ..config.clone() }, sm)?;
-    for switch in fabric.switches() {
-        let lft = &routed.tables.lfts[switch.index()];
-        (0..lft.blocks()).for_each(|block| sim.load_lft_block(switch, block, &lft.block(block)));
+    for (switch, block, entries) in routed.tables.lft_blocks(fabric) {
+        sim.load_lft_block(switch, block, &entries);
     }
     sim.load_half(Half::Lower);
     sim.load_ways(Half::Lower, ways(routed.function.path_layers()));

@@ -120,6 +120,14 @@ pub struct SubnetTables {
 }
 
 impl SubnetTables {
+    /// Every block of the forwarding tables of the switches that are present: the switch, the block's number, 64 ports.
+    pub fn lft_blocks<'a>(&'a self, fabric: &'a Fabric) -> impl Iterator<Item = (NodeId, u16, [u8; LFT_BLOCK])> + 'a {
+        fabric.switches().flat_map(|switch| {
+            let lft = &self.lfts[switch.index()];
+            (0..lft.blocks()).map(move |block| (switch, block, lft.block(block)))
+        })
+    }
+
     /// A subnet without routes: every linked port ACTIVE, every SL on the lane that `table` says.
     pub fn new(fabric: &Fabric, table: SlToVl, half: Half) -> SubnetTables {
         let lft = Arc::new(Lft::new());

@@ -141,9 +141,8 @@ fn run(subnets: &Subnets, tables: &[SubnetTables], levels: Levels, seed: u64) ->
     let whole = Joined::of(subnets);
     let mut sim = Sim::joined(joining, config).expect("can be simulated");
     for ((id, subnet), tables) in subnets.subnets().zip(tables) {
-        for switch in subnet.fabric.switches() {
-            let lft = &tables.lfts[switch.index()];
-            (0..lft.blocks()).for_each(|block| sim.load_lft_block(whole.node(id, switch), block, &lft.block(block)));
+        for (switch, block, entries) in tables.lft_blocks(&subnet.fabric) {
+            sim.load_lft_block(whole.node(id, switch), block, &entries);
         }
     }
     sim.load_half(Half::Lower);

@@ -351,9 +351,8 @@ fn run(rule: Rule) -> Vec<Catcher> {
     let fabric = Arc::new(subnet.fabric.clone());
     let config = SimConfig { load: 0.1, ..SimConfig::default() };
     let mut sim = Sim::new(&fabric, config, subnet.sm).expect("the settings can be meant");
-    for switch in fabric.switches() {
-        let lft = &subnet.tables.lfts[switch.index()];
-        (0..lft.blocks()).for_each(|block| sim.load_lft_block(switch, block, &lft.block(block)));
+    for (switch, block, entries) in subnet.tables.lft_blocks(&fabric) {
+        sim.load_lft_block(switch, block, &entries);
     }
     sim.load_half(Half::Lower);
     sim.load_master_sm(fabric.port(subnet.sm).lid.expect("LIDs"), Half::Lower.sls().next().expect("eight"));

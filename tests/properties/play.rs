@@ -315,9 +315,8 @@ fn simulation(world: &World, setting: &Setting, built: &Built) -> Sim {
         ..SimConfig::default()
     };
     let mut sim = Sim::new(&built.whole, config, built.sm).expect("the settings here can be meant");
-    for switch in built.whole.switches() {
-        let lft = &built.tables.lfts[switch.index()];
-        (0..lft.blocks()).for_each(|block| sim.load_lft_block(switch, block, &lft.block(block)));
+    for (switch, block, entries) in built.tables.lft_blocks(&built.whole) {
+        sim.load_lft_block(switch, block, &entries);
     }
     sim.load_half(OLD);
     let sm_lid = built.whole.port(built.sm).lid.expect("every end port has LIDs");

@@ -42,9 +42,8 @@ fn simulated(joining: Joining, config: SimConfig) -> Sim {
     for (id, Subnet { fabric, .. }) in subnets.subnets() {
         let function = UpDown::default().route(fabric, &Demand::all(fabric, 1)).expect("connected");
         let tables = lid::bring_up(fabric, &function, DATA_VLS);
-        for switch in fabric.switches() {
-            let lft = &tables.lfts[switch.index()];
-            (0..lft.blocks()).for_each(|block| sim.load_lft_block(whole.node(id, switch), block, &lft.block(block)));
+        for (switch, block, entries) in tables.lft_blocks(&fabric) {
+            sim.load_lft_block(whole.node(id, switch), block, &entries);
         }
     }
     sim.load_half(Half::Lower);

@@ -6,11 +6,11 @@ use super::super::output::Screen;
 use super::Arguments;
 use crate::audit::across::{Question, SubnetRouting, check_paths};
 use crate::change::{self, LmcWish, RouteInput, Routed};
-use crate::fabric::subnets::partitions::KeyTables;
+use crate::fabric::subnets::partitions::usual_manager;
 use crate::fabric::subnets::{Subnet, Subnets};
 use crate::ids::Lmc;
 use crate::report::{self, SubnetsAudit};
-use crate::routers::{Levels, PartEnforce, Partitioning, Routes};
+use crate::routers::{Levels, Partitioning, Routes};
 use crate::routing::Parameters;
 use crate::verify::Scope;
 use crate::verify::across::{AcrossRefusal, Part, Whole, prove_across};
@@ -58,7 +58,8 @@ fn judge(arguments: &Arguments, engine: &str, subnets: &Subnets, routed: &[Route
         halves: scope.halves.clone(),
     });
     let routings = routings.collect();
-    let partitioning = partitioning(several.part_enforce, subnets)?;
+    let managers: Vec<_> = subnets.subnets().map(|(_, subnet)| usual_manager(&subnet.fabric)).collect();
+    let partitioning = Partitioning::of(subnets, &managers, several.part_enforce);
     let (hop_limit, partitions) = (several.hop_limit.unwrap_or(HOP_LIMIT), partitioning.as_ref());
     let paths =
         check_paths(&Question { subnets, routings, routes: &routes, levels, hop_limit, partitioning: partitions });
@@ -69,17 +70,6 @@ fn judge(arguments: &Arguments, engine: &str, subnets: &Subnets, routed: &[Route
     let enforced = partitioning.map(|own| own.enforce);
     Ok(SubnetsAudit::of(subnets, (engine.to_string(), data_vls, halves), levels, paths, proof)
         .with_partitions(enforced))
-}
-
-/// Who may speak with whom, where the list or the command line speaks of partitions; managers run where the captures were made.
-fn partitioning(asked: Option<PartEnforce>, subnets: &Subnets) -> Result<Option<Partitioning>, Failure> {
-    if asked.is_none() && !subnets.has_partitions() {
-        return Ok(None);
-    }
-    let manager = |(_, subnet): (_, &Subnet)| change::manager_port(&subnet.fabric, &subnet.fabric, None).map(Some);
-    let managers: Result<Vec<_>, _> = subnets.subnets().map(manager).collect();
-    let keys = KeyTables::of(subnets, &managers.map_err(Failure::input)?);
-    Ok(Some(Partitioning { keys, enforce: asked.unwrap_or(PartEnforce::Both) }))
 }
 
 /// There are routers, and each subnet's routing leaves every path open to everybody.

@@ -1,7 +1,8 @@
 //! List files: which captures are the subnets of one fabric (`NAME.subnets.yaml`; docs/SUBNETS.md shows one).
 //!
 //! Reading takes the list's text and a function that gives the bytes of a file that it names, and returns [`Subnets`],
-//! or a [`ReadError`] that shows file, line, column and what was expected: of the list, of the capture at fault, or of the partitions.
+//! or a [`ReadError`] that shows file, line, column and what was expected: of the list, of the
+//! capture at fault, or of the partitions.
 //! Writing gives every file's name and text; `read ∘ write` is the identity on what the captures' format bears
 //! (`format`). Names of captures are relative to the list. Unknown keys are refused.
 //! Lacks on purpose: files (callers own them).
@@ -144,11 +145,9 @@ fn routers(source: Source<'_>, list: &List) -> Result<Vec<Vec<Guid>>, ReadError>
 
 fn parse(source: Source<'_>) -> Result<List, ReadError> {
     let list: List = serde_yaml::from_str(source.text).map_err(|error| {
-        // A key that stands twice is told at the beginning of its map, and is better shown where it stands again.
-        let again = NoneTwice.deserialize(serde_yaml::Deserializer::from_str(source.text)).err();
-        let at = again.filter(|_| error.to_string().contains("duplicate")).and_then(|again| again.location());
-        let at = at.or(error.location());
-        let at = at.map_or(Span { start: 0, end: 0 }, |at| word_at(source, at.line(), at.column()));
+        let at = error.location().map_or(Span { start: 0, end: 0 }, |at| {
+            again(source, at.line(), &error.to_string()).unwrap_or_else(|| word_at(source, at.line(), at.column()))
+        });
         source.error(at, problem_of(&error), "expected a list as docs/SUBNETS.md shows it")
     })?;
     let start = || place(source, &[Step::Key("subnets")]);
@@ -159,6 +158,19 @@ fn parse(source: Source<'_>) -> Result<List, ReadError> {
         }
         _ => Ok(list),
     }
+}
+
+/// Where a key stands for the second time in a map that begins on a line: a parser tells that line alone.
+fn again(source: Source<'_>, line: usize, problem: &str) -> Option<Span> {
+    let (_, rest) = problem.split_once("duplicate field `")?;
+    let (key, _) = rest.split_once('`')?;
+    let words = source.lines().map(|(start, text)| {
+        let word = text.trim_start_matches([' ', '-']);
+        (start + text.len() - word.len(), word)
+    });
+    let is_it = |word: &str| word.strip_prefix(key).is_some_and(|rest| rest.starts_with(':'));
+    let (start, _) = words.skip(line.saturating_sub(1)).filter(|(_, word)| is_it(word)).nth(1)?;
+    Some(Span { start, end: start + key.len() + 1 })
 }
 
 /// The message without its position, which [`ReadError`] tells.
@@ -267,85 +279,6 @@ impl<'de> Visitor<'de> for Seek<'_> {
             }
         }
         list.next_element_seed(Seek(rest)).map(|_| ())
-    }
-}
-
-/// Walks over everything, and stops with an error at a key that its map has already.
-struct NoneTwice;
-
-impl<'de> DeserializeSeed<'de> for NoneTwice {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for NoneTwice {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("anything")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut seen = BTreeSet::new();
-        while map.next_key_seed(Fresh(&mut seen))?.is_some() {
-            map.next_value_seed(NoneTwice)?;
-        }
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while list.next_element_seed(NoneTwice)?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-}
-
-/// A key that its map does not have yet.
-struct Fresh<'a>(&'a mut BTreeSet<String>);
-
-impl<'de> DeserializeSeed<'de> for Fresh<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for Fresh<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a key")
-    }
-
-    fn visit_str<E: serde::de::Error>(self, key: &str) -> Result<(), E> {
-        if self.0.insert(key.to_string()) { Ok(()) } else { Err(E::custom("a key that is there already")) }
     }
 }
 

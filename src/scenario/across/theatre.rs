@@ -6,12 +6,11 @@ use super::super::site::Site;
 use super::super::stage::{Place, Stage};
 use super::{AcrossError, AcrossScenario};
 use crate::change::{DataVls, Prepared};
-use crate::fabric::subnets::partitions::KeyTables;
 use crate::fabric::subnets::{Joined, SubnetPort, Subnets};
 use crate::fabric::{NodeId, PortId};
 use crate::ids::{Half, SubnetId};
 use crate::plan::Vetted;
-use crate::routers::{Levels, PartEnforce, Partitioning, Routes};
+use crate::routers::{Levels, Partitioning, Routes};
 use crate::routing::Connectivity;
 use crate::sim::{Joining, Sim, SimConfig, SimError, SimTransport};
 use crate::verify::Scope;
@@ -73,7 +72,8 @@ impl<'a> Theatre<'a> {
         let routes_after = Routes::new(&subnets, leads).keeping(&routes);
         let levels = Levels::new(asked.rule, routes.most_crossings_until(&routes_after, &subnets), others)?;
         let joined = Joined::of(&subnets);
-        let partitioning = partitioning(asked, &subnets, &stages);
+        let managers: Vec<Option<PortId>> = stages.iter().map(|stage| Some(stage.sm)).collect();
+        let partitioning = Partitioning::of(&subnets, &managers, asked.part_enforce);
         Ok(Theatre { asked, scenarios, stages, subnets, joined, routes, routes_after, levels, partitioning })
     }
 
@@ -153,13 +153,6 @@ impl<'a> Theatre<'a> {
         let whole = Whole { subnets: &self.subnets, parts, routes, levels: self.levels };
         prove_across(&whole).map(|proof| proof.statistics())
     }
-}
-
-/// Who may speak with whom, where the subnets or whoever asks speak of partitions.
-fn partitioning(asked: &AcrossScenario, subnets: &Subnets, stages: &[Stage]) -> Option<Partitioning> {
-    let managers: Vec<Option<PortId>> = stages.iter().map(|stage| Some(stage.sm)).collect();
-    let spoken_of = asked.part_enforce.or(subnets.has_partitions().then_some(PartEnforce::Both));
-    spoken_of.map(|enforce| Partitioning { keys: KeyTables::of(subnets, &managers), enforce })
 }
 
 /// What is in use in a subnet in which nothing changes: the lower half, by its hosts and routers.

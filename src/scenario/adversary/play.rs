@@ -67,9 +67,8 @@ pub fn carry_out(plan: &Plan, schedule: &Schedule, config: &SimConfig) -> Result
 /// The tables in force when the plan begins.
 fn load(plan: &Plan, sim: &mut Sim) {
     let (fabric, tables) = (&*plan.draft().before, plan.tables_at(0));
-    for switch in fabric.switches() {
-        let lft = &tables.lfts[switch.index()];
-        (0..lft.blocks()).for_each(|block| sim.load_lft_block(switch, block, &lft.block(block)));
+    for (switch, block, entries) in tables.lft_blocks(fabric) {
+        sim.load_lft_block(switch, block, &entries);
     }
     for (node, _) in fabric.nodes().filter(|(_, node)| node.present) {
         if let NodeSlToVl::Uniform(table) = &*tables.sl_to_vl[node.index()] {

@@ -108,12 +108,6 @@ fn decimal<T: TryFrom<u32>>(cursor: &mut Cursor<'_>, most: u32, expected: &str) 
     cursor.take(digit1.verify_map(move |digits| small(digits).and_then(|number| T::try_from(number).ok())), expected)
 }
 
-/// The GUID by which the tools know a port. Port 0 of a switch has its node's, where a capture leaves it out.
-fn port_guid(fabric: &Fabric, port: PortId) -> Option<Guid> {
-    let (told, node) = (fabric.port(port), fabric.node(fabric.port(port).node));
-    told.guid.or_else(|| node.is_switch().then_some(node.guid))
-}
-
 /// By LID: `Channel Adapter portguid 0x…: 'name'`, as OpenSM tells whose it is.
 fn owners(fabric: &Fabric) -> Vec<String> {
     let top = fabric.max_lid().map_or(0, Lid::index);
@@ -131,7 +125,7 @@ fn owner(fabric: &Fabric, port: PortId) -> String {
         NodeKind::Ca => "Channel Adapter",
         NodeKind::Router => "Router",
     };
-    let guid = port_guid(fabric, port).map_or_else(String::new, |guid| format!(" portguid {guid}"));
+    let guid = fabric.told_port_guid(port).map_or_else(String::new, |guid| format!(" portguid {guid}"));
     format!("{kind}{guid}: '{}'", plain(&node.description))
 }
 

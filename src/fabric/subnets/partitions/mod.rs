@@ -13,7 +13,7 @@ mod conf;
 
 use super::{SubnetPort, Subnets};
 use crate::fabric::format::{Notice, ReadError};
-use crate::fabric::{Fabric, NodeKind, Port, PortId};
+use crate::fabric::{Fabric, NodeKind, PortId};
 use crate::ids::{Guid, PKey, SubnetId};
 use serde::Serialize;
 use std::fmt;
@@ -102,7 +102,7 @@ impl Partitions {
 
     /// Port GUIDs that rules name and no port of the fabric has, each with the line: OpenSM passes over them.
     pub fn strangers(&self, fabric: &Fabric) -> Vec<Notice> {
-        let mut known: Vec<Guid> = fabric.ports().filter_map(|(_, port)| port_guid(fabric, port)).collect();
+        let mut known: Vec<Guid> = fabric.ports().filter_map(|(port, _)| fabric.told_port_guid(port)).collect();
         known.sort();
         let stranger = |rule: &Rule| match rule.who {
             Who::Port(guid) if known.binary_search(&guid).is_err() => {
@@ -174,20 +174,13 @@ impl fmt::Display for Membership {
 
 impl Who {
     fn is(self, fabric: &Fabric, port: PortId, manager: Option<PortId>) -> bool {
-        let held = fabric.port(port);
         match self {
             Who::All => true,
-            Who::Kind(kind) => fabric.node(held.node).kind == kind,
+            Who::Kind(kind) => fabric.node(fabric.port(port).node).kind == kind,
             Who::Manager => manager == Some(port),
-            Who::Port(guid) => port_guid(fabric, held) == Some(guid),
+            Who::Port(guid) => fabric.told_port_guid(port) == Some(guid),
         }
     }
-}
-
-/// A port's GUID; port 0 of a switch has the node's where a format tells none.
-fn port_guid(fabric: &Fabric, port: &Port) -> Option<Guid> {
-    let node = fabric.node(port.node);
-    port.guid.or_else(|| node.is_switch().then_some(node.guid))
 }
 
 /// Where a subnet's manager runs, for all that the capture tells: at the port where it was made, else of that node,

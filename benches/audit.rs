@@ -5,21 +5,18 @@
 //! charges this process for children that ended, which it tells in hundredths of a second: a round therefore runs a
 //! program until tenths have passed. Memory is what GNU time prints.
 
-#[path = "support/quick.rs"]
-mod quick;
-#[path = "../examples/ibdmchk_agreement/subject/mod.rs"]
-mod subject;
-
 use comfy_table::{CellAlignment, Table, presets};
-use quick::quick;
+use reconfig_measuring::agreement::subject::judges::{
+    Auditor, Ends, Verdict, ask_audit, ask_ibdmchk, audit_command, ibdmchk_command,
+};
+use reconfig_measuring::agreement::subject::opensm::{ROUTINGS, Routed};
+use reconfig_measuring::agreement::subject::sample::{Sample, build};
+use reconfig_measuring::agreement::subject::{programs_missing, route};
+use reconfig_measuring::bench::quick::quick;
+use reconfig_measuring::process::programs::missing;
 use std::error::Error;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use subject::judges::{Auditor, Ends, Verdict, ask_audit, ask_ibdmchk, audit_command, ibdmchk_command};
-use subject::opensm::{ROUTINGS, Routed};
-use subject::programs::missing;
-use subject::sample::{Sample, build};
-use subject::{programs_missing, route};
 
 /// Family and topology: 36, 100 and 200 switches at random, and fat trees of 324, 972 and 3456 hosts.
 const FABRICS: [(&str, &str); 6] = [

@@ -1,13 +1,10 @@
 //! What engines by destination cost, and what they allocate, on a random regular graph and a fat tree. Beside OpenSM's
-//! own: `cargo run --release --example engine_speed`.
-
-#[path = "support/quick.rs"]
-mod quick;
+//! own: `cargo run --release -p reconfig-measuring --bin engine_speed`.
 
 use divan::{AllocProfiler, Bencher, Divan};
-use quick::quick;
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::routing::{Demand, ENGINES, EngineKind, Parameters, engine_named};
+use reconfig_measuring::bench::quick::quick;
 
 #[global_allocator]
 static ALLOCATOR: AllocProfiler = AllocProfiler::system();

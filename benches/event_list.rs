@@ -1,20 +1,13 @@
 //! The simulator's timing wheel against std's binary heap, as a ratio in one run: with so many events pending, pop the
 //! earliest and push one that comes later by a delay as the simulator's events have them.
 
-#[path = "support/clock.rs"]
-mod clock;
-#[path = "support/median.rs"]
-mod median;
-#[path = "support/quick.rs"]
-mod quick;
-
-use clock::Stopwatch;
 use comfy_table::{CellAlignment, Table, presets};
-use median::median;
-use quick::quick;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 use reconfig::sim::wheel::{Event, Ticks, Wheel};
+use reconfig_measuring::bench::clock::Stopwatch;
+use reconfig_measuring::bench::median::median;
+use reconfig_measuring::bench::quick::quick;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;

@@ -3,21 +3,14 @@
 //! an unsaturated load are both measured. Where valgrind is installed, callgrind counts instructions: two runs of
 //! different length, the difference of their counts over that of their packet-hops, so that set-up cancels.
 
-#[path = "support/clock.rs"]
-mod clock;
-#[path = "support/median.rs"]
-mod median;
-#[path = "support/quick.rs"]
-mod quick;
-
-use clock::Stopwatch;
 use comfy_table::{CellAlignment, Table, presets};
-use median::median;
-use quick::quick;
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::ids::{Half, Lmc};
 use reconfig::routing::{Demand, Engine, UpDown};
 use reconfig::sim::{PACKET_BYTES, Sim, SimConfig};
+use reconfig_measuring::bench::clock::Stopwatch;
+use reconfig_measuring::bench::median::median;
+use reconfig_measuring::bench::quick::quick;
 use std::error::Error;
 use std::process::Command;
 use std::time::Instant;

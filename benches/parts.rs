@@ -1,12 +1,8 @@
 //! What the parts of a change cost, and what they allocate: reading a fabric, routing it, proving a plan of scheme
 //! `double` wave by wave, and a warm simulation, which allocates nothing (its line counts hops as items).
 
-#[path = "support/quick.rs"]
-mod quick;
-
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{AllocProfiler, Bencher, Divan, black_box};
-use quick::quick;
 use reconfig::fabric::Fabric;
 use reconfig::fabric::format::{Format, read, write};
 use reconfig::fabric::generate::{Options, generate};
@@ -15,6 +11,7 @@ use reconfig::plan::Plan;
 use reconfig::routing::{Demand, Engine, UpDown};
 use reconfig::scenario::{self, Departure, Scenario};
 use reconfig::sim::{Sim, SimConfig};
+use reconfig_measuring::bench::quick::quick;
 use std::rc::Rc;
 
 #[global_allocator]

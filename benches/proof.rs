@@ -4,13 +4,6 @@
 //! last fabric is a three-level fat tree of 24-port switches, 720 switches and 3456 CAs; then the capture of a real
 //! machine of 666 switches, where it can be read.
 
-#[path = "support/clock.rs"]
-mod clock;
-#[path = "support/quick.rs"]
-mod quick;
-
-use clock::Stopwatch;
-use quick::quick;
 use reconfig::check::certificate;
 use reconfig::fabric::Fabric;
 use reconfig::fabric::format;
@@ -20,6 +13,8 @@ use reconfig::plan::Plan;
 use reconfig::routing::UpDown;
 use reconfig::scenario::{self, Departure, Scenario};
 use reconfig::verify::{Binding, Scope, prove, prove_certified, prove_tables};
+use reconfig_measuring::bench::clock::Stopwatch;
+use reconfig_measuring::bench::quick::quick;
 use std::path::PathBuf;
 use std::rc::Rc;
 

@@ -3,17 +3,7 @@
 //! crosses routers, and how they stand to those of the same simulation without crossing traffic, and of the same
 //! subnets each simulated by itself.
 
-#[path = "support/clock.rs"]
-mod clock;
-#[path = "support/median.rs"]
-mod median;
-#[path = "support/quick.rs"]
-mod quick;
-
-use clock::Stopwatch;
 use comfy_table::{CellAlignment, Table, presets};
-use median::median;
-use quick::quick;
 use reconfig::audit::across::{Question, SubnetRouting, check_paths};
 use reconfig::change::{LmcWish, RouteInput, Routed, route};
 use reconfig::fabric::generate::{JoinShape, Joining as Asked, Options, joined};
@@ -25,6 +15,9 @@ use reconfig::routing::UpDown;
 use reconfig::sim::{Joining, Sim, SimConfig};
 use reconfig::verify::Scope;
 use reconfig::verify::across::{Part, Whole, prove_across};
+use reconfig_measuring::bench::clock::Stopwatch;
+use reconfig_measuring::bench::median::median;
+use reconfig_measuring::bench::quick::quick;
 use std::error::Error;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;

@@ -29,11 +29,12 @@ struct Wanted {
 
 fn main() -> Result<(), String> {
     // Errors as people read them.
-    run().map_err(|error| error.to_string())
+    run(std::env::args().skip(1)).map_err(|error| error.to_string())
 }
 
-fn run() -> Result<(), Box<dyn Error>> {
-    let wanted = wanted(std::env::args().skip(1))?;
+/// The whole of it; the tests call this with arguments of their own.
+pub fn run(arguments: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>> {
+    let wanted = wanted(arguments)?;
     if wanted.list {
         return list();
     }

@@ -1,21 +1,16 @@
 //! `reconfig audit` against ibdmchk, on a few fabrics that real OpenSM routed: the same verdicts of the same pairs.
-//! The rest is `cargo run --release --example ibdmchk_agreement -- --fabrics all` (docs/ORACLE.md).
+//! The rest is `cargo run --release -p reconfig-measuring --bin ibdmchk_agreement -- --fabrics all` (docs/ORACLE.md).
 
-#[path = "../examples/ibdmchk_agreement/mod.rs"]
-mod agreement;
-#[path = "support/tools.rs"]
-mod tools;
-
-use agreement::Examination;
-use agreement::compare::{Agreement, Count, Totals};
-use agreement::list::{routings, samples};
-use agreement::subject::judges::{Auditor, Ends, Verdict, ask_audit, ask_ibdmchk};
-use agreement::subject::opensm::{ROUTINGS, Routed, Routing};
-use agreement::subject::sample::{Sample, build};
-use agreement::subject::{programs_missing, route};
+use crate::support::tools::all_there;
 use reconfig::fabric::format::read;
+use reconfig_measuring::agreement::Examination;
+use reconfig_measuring::agreement::compare::{Agreement, Count, Totals};
+use reconfig_measuring::agreement::list::{routings, samples};
+use reconfig_measuring::agreement::subject::judges::{Auditor, Ends, Verdict, ask_audit, ask_ibdmchk};
+use reconfig_measuring::agreement::subject::opensm::{ROUTINGS, Routed, Routing};
+use reconfig_measuring::agreement::subject::sample::{Sample, build};
+use reconfig_measuring::agreement::subject::{programs_missing, route};
 use std::path::Path;
-use tools::all_there;
 
 /// One fabric of each family, by its number in the full list.
 const NUMBERS: [usize; 4] = [4, 9, 2, 19];

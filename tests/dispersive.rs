@@ -1,9 +1,7 @@
 //! Sources that spread what they send over the paths of their half, from outside: which links carry it, what comes back
 //! where, what arrives out of order, and that a change under all of them loses nothing.
 
-#[path = "support/with_tables.rs"]
-mod with_tables;
-
+use crate::support::with_tables::with_tables;
 use reconfig::change::engine_named;
 use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::{Fabric, PortId};
@@ -17,7 +15,6 @@ use reconfig::sim::{Dispersal, PACKET_BYTES, PathChoice, Sim, SimConfig, SimErro
 use reconfig::tables::RoutingFunction;
 use std::collections::BTreeSet;
 use std::rc::Rc;
-use with_tables::with_tables;
 
 const FAT_TREE: &str = "fat-tree:4,2";
 

@@ -1,23 +1,24 @@
 //! The transport against real ibsim, through real libibumad: what a sweep finds, what a trap brings, what loss costs, and
 //! what is said where there is nothing to speak through.
 //!
-//! ibsim's preload must be in the process that speaks, so that process is the example `sweep`.
+//! ibsim's preload must be in the process that speaks, so that process is this binary again, which runs the example `sweep`
+//! where [`SWEEP`] has its arguments ([`the_process_that_sweeps`]).
 
-#[path = "support/on_path.rs"]
-mod on_path;
-#[path = "support/tools.rs"]
-mod tools;
+// Its `main` is for cargo.
+#[expect(dead_code)]
+#[path = "../examples/sweep.rs"]
+mod sweep;
 
-use on_path::missing;
+use crate::support::tools::all_there;
 use reconfig::fabric::Fabric;
 use reconfig::fabric::format::{Format, read, write};
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::sm::control::{ChangeDone, ChangeOutcome, Status};
+use reconfig_measuring::process::programs::missing;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::time::{Duration, Instant};
-use tools::all_there;
 
 /// How long anything here may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -68,14 +69,20 @@ impl Ibsim {
 
     /// A program in this subnet.
     fn command(&self, program: &str, arguments: &[&str]) -> Command {
+        self.in_subnet(Command::new(program).args(arguments))
+    }
+
+    /// A command's program in this subnet, with the command's arguments and environment.
+    fn in_subnet(&self, inner: &Command) -> Command {
         let mut command = Command::new("timeout");
-        command.args([PATIENCE.as_secs().to_string().as_str(), "ibsim-run", program]).args(arguments);
+        command.args([PATIENCE.as_secs().to_string().as_str(), "ibsim-run"]).arg(inner.get_program());
+        command.args(inner.get_args()).envs(inner.get_envs().filter_map(|(key, value)| Some((key, value?))));
         command.current_dir(self.folder.path()).env("IBSIM_SOCKNAME", &self.socket).stdin(Stdio::null());
         command
     }
 
     fn sweep(&self, arguments: &[&str]) -> Output {
-        self.command(sweep_path().to_str().expect("UTF-8"), arguments).output().expect("timeout, ibsim-run")
+        without_heading(self.in_subnet(&sweeping(arguments)).output().expect("timeout, ibsim-run"))
     }
 }
 
@@ -87,25 +94,42 @@ fn wait_for(file: &Path, word: &str) {
     }
 }
 
-/// The example, as the same build made it.
-fn sweep_path() -> PathBuf {
-    let test = std::env::current_exe().expect("a test has a path");
-    test.ancestors().nth(2).expect("target/PROFILE/deps/TEST").join("examples/sweep")
+/// The arguments of a sweep, a line each; set in the process that is to sweep.
+const SWEEP: &str = "RECONFIG_TEST_SWEEP";
+
+/// This binary again, as the process that sweeps.
+fn sweeping(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("a test has a path"));
+    // With one thread the harness would print the test's name before what it prints.
+    command.args(["--exact", "umad::the_process_that_sweeps", "--nocapture", "--test-threads", "2"]);
+    command.env(SWEEP, arguments.join("\n"));
+    command
+}
+
+/// What the sweep printed, without what the harness had printed before it.
+fn without_heading(mut output: Output) -> Output {
+    const HEADING: &[u8] = b"\nrunning 1 test\n";
+    assert!(output.stdout.starts_with(HEADING), "{}", text(&output.stdout));
+    output.stdout.drain(..HEADING.len());
+    output
+}
+
+/// Not a test of its own: the body of the process that the tests below start.
+#[test]
+fn the_process_that_sweeps() {
+    let Ok(arguments) = std::env::var(SWEEP) else { return };
+    let result = sweep::run(arguments.lines().map(String::from));
+    std::process::exit(match result {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("{error}");
+            1
+        }
+    });
 }
 
 fn installed() -> bool {
-    if !all_there(&missing(&["ibsim", "ibsim-run"]), "ibsim-utils") {
-        return false;
-    }
-    let built = sweep_path().exists();
-    if !built {
-        assert!(
-            std::env::var_os("RECONFIG_TOOLS_REQUIRED").is_none(),
-            "the example `sweep` is not built, and RECONFIG_TOOLS_REQUIRED is set"
-        );
-        println!("SKIPPED: the example is not built (cargo build --example sweep)");
-    }
-    built
+    all_there(&missing(&["ibsim", "ibsim-run"]), "ibsim-utils")
 }
 
 fn made(topology: &str) -> Fabric {
@@ -194,7 +218,7 @@ fn a_trap_reaches_whoever_manages_the_port() {
     assert!(log.contains("SUBNET UP"), "{}\n{}\n{log}", text(&opensm.stdout), text(&opensm.stderr));
     let said = ibsim.folder.path().join("said");
     let mut listener = ibsim
-        .command(sweep_path().to_str().expect("UTF-8"), &["--listen", "30"])
+        .in_subnet(&sweeping(&["--listen", "30"]))
         .stdout(Stdio::null())
         .stderr(std::fs::File::create(&said).expect("room"))
         .spawn()
@@ -234,7 +258,7 @@ fn without_an_adapter_it_says_what_is_missing() {
         println!("SKIPPED: this machine has InfiniBand adapters");
         return;
     }
-    let output = Command::new(sweep_path()).output().expect("the example");
+    let output = sweeping(&[]).output().expect("this binary");
     assert!(!output.status.success());
     let said = text(&output.stderr);
     assert!(said.contains("no InfiniBand adapter") || said.contains("libibumad3"), "{said}");

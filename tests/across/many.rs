@@ -1,6 +1,6 @@
 //! Many subnets that change at once, and cycles that only a mixture of ways has.
 
-use crate::plans::{double, parts, scope};
+use crate::across::plans::{double, parts, scope};
 use reconfig::fabric::generate::{JoinShape, Joining, Options, joined};
 use reconfig::fabric::subnets::{Subnet, SubnetPort, Subnets};
 use reconfig::fabric::{Fabric, FabricBuilder, NodeKind};

@@ -1,6 +1,6 @@
 //! The check of every path, against one that follows each path by itself; and its faults, by name.
 
-use crate::random::{Draw, Drawn, Shape, drawn};
+use crate::across::random::{Draw, Drawn, Shape, drawn};
 use proptest::prelude::*;
 use reconfig::audit::across::{PathAudit, Question, Stray, SubnetRouting, check_paths};
 use reconfig::fabric::PortId;

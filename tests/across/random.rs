@@ -1,8 +1,8 @@
 //! Random subnets, routers anywhere: raised levels are proved whenever each subnet is; kept ones exactly where the oracle
 //! finds no cycle. Steady, and with a change in one subnet or two.
 
-use crate::oracle::{self, Tables};
-use crate::plans::{double, parts, scope};
+use crate::across::oracle::{self, Tables};
+use crate::across::plans::{double, parts, scope};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;

@@ -1,7 +1,7 @@
 //! Fabrics with faults that are known by construction: each is found, named and counted, and no other is claimed.
 
-use super::support::ring;
 use super::{judged, plain, shortest};
+use crate::support::fabrics::ring;
 use reconfig::audit::{Audit, HoleCause, Rules, Snapshot, Verdict, Why, audit};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Lid, Lmc, PortNum};

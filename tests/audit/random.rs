@@ -2,8 +2,8 @@
 //! the prover's model is the same, it says the same.
 
 use super::oracle::{self, Numbers};
-use super::support::random_fabric;
 use super::{plain, shortest};
+use crate::support::fabrics::random_fabric;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use reconfig::audit::{Audit, Rules, Snapshot, Verdict, audit, audit_update};

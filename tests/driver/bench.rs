@@ -1,6 +1,6 @@
 //! A driver on a simulated subnet under traffic, and what may happen to the subnet meanwhile.
 
-use crate::with_tables::with_tables;
+use crate::support::with_tables::with_tables;
 use reconfig::driver::{ChangeReport, Driver, Intent, Running};
 use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::{Fabric, NodeId};

@@ -1,6 +1,6 @@
 //! The driver on a simulated subnet under traffic: every observer and scheme, losses, aborts, changes during changes.
 
-use crate::bench::{Bench, Deed, MS, PHASES, at_rest, bench, drive, kill, light, names, policy, tables_match};
+use crate::driver::bench::{Bench, Deed, MS, PHASES, at_rest, bench, drive, kill, light, names, policy, tables_match};
 use reconfig::driver::{ChangeReport, DriverError};
 use reconfig::fabric::NodeId;
 use reconfig::ids::Half;

@@ -1,7 +1,7 @@
 //! What comes to a fabric, and what goes and comes in a row: plans, and the driver on a simulated subnet.
 
-use crate::bench::{Bench, Deed, MS, PHASES, at_rest, drive, kill, names, revive, tables_match, timing, tree};
-use crate::bundled::bundled;
+use crate::driver::bench::{Bench, Deed, MS, PHASES, at_rest, drive, kill, names, revive, tables_match, timing, tree};
+use crate::support::bundled::bundled;
 use reconfig::change::{ChangeError, ChangeInput, prepare, prepare_baseline};
 use reconfig::check::lint;
 use reconfig::driver::{ChangeReport, DriverError};

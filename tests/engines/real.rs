@@ -1,8 +1,8 @@
 //! Captures of real fabrics.
 
-use super::captures::captures;
 use super::fabrics::demand;
 use super::oracle::examine;
+use crate::support::captures::captures;
 use reconfig::fabric::{Fabric, format};
 use reconfig::routing::{Demand, Dfsssp, Engine, FatTree, Lash, MinHop, Nue, RouteError};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Readers and writers of `fabric::format` against captures, random fabrics, damaged files and the field's own tools.
 
-use crate::bad_input::assert_refused_as_shown;
-use crate::captures::captures;
+use crate::support::bad_input::assert_refused_as_shown;
+use crate::support::captures::captures;
 use proptest::prelude::*;
 use reconfig::fabric::format::{Format, read, read_as, read_noting, write};
 use reconfig::fabric::{Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortZero};

@@ -3,12 +3,12 @@
 //! ibsim alters what it does not know: ports of CAs get GUIDs of its own, and ibnetdiscover finds only what can be reached
 //! from the first node of the file. Everything else must come back.
 
-use crate::corpus::corpus;
-use crate::on_path::missing;
-use crate::tools::all_there;
+use crate::support::corpus::corpus;
+use crate::support::tools::all_there;
 use reconfig::fabric::format::{Format, read, write};
 use reconfig::fabric::{Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeKind, PortZero};
 use reconfig::ids::{Guid, Lid, Lmc, PortNum};
+use reconfig_measuring::process::programs::missing;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

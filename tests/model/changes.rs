@@ -1,6 +1,6 @@
 //! Changes of small fabrics, and the plans for them.
 
-use super::fabrics::{fabric_of, random_fabric, ring};
+use crate::support::fabrics::{fabric_of, random_fabric, ring};
 use reconfig::change::{ChangeError, ChangeInput, prepare, prepare_baseline};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Half, Lmc};

@@ -7,8 +7,8 @@
 
 use super::changes::{Event as What, ring_change};
 use super::is_thorough;
-use super::proof::proof;
 use super::search::{Model, explore};
+use crate::support::proof::proof;
 use reconfig::drain::{FlushJudge, Flushed, SourcesJudge, SourcesMoved, Ticket, TokenJudge};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Half, PortNum, VlSet};

@@ -1,11 +1,11 @@
 //! What goes wrong while a plan is carried out: readings and proofs that are forged, late or of another question; `Set`s
 //! that are lost, altered, or answered by nobody that took them.
 
-use super::brought_up::bring_up;
-use super::bundled::bundled;
-use super::proof::proof;
-use super::removal::{Removal, removal, root_of};
 use super::{Catcher, Row};
+use crate::support::brought_up::bring_up;
+use crate::support::bundled::bundled;
+use crate::support::proof::proof;
+use crate::support::removal::{Removal, removal, root_of};
 use async_trait::async_trait;
 use reconfig::change::prepare;
 use reconfig::drain::{

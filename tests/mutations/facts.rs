@@ -1,10 +1,10 @@
 //! Lies told to the prover of what a wave finds and does. It believes them; the checker, which works the facts out from
 //! writes and barriers, does not take its certificate.
 
-use super::brought_up::bring_up;
-use super::bundled::bundled;
-use super::removal::{Removal, removal};
 use super::{Catcher, Row};
+use crate::support::brought_up::bring_up;
+use crate::support::bundled::bundled;
+use crate::support::removal::{Removal, removal};
 use reconfig::change::prepare;
 use reconfig::check::certificate;
 use reconfig::fabric::{Fabric, PortId};

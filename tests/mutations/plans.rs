@@ -1,9 +1,9 @@
 //! Plans of the Double Scheme with one thing wrong: what the reader of their file, the lint, the prover and the checker of
 //! certificates say.
 
-use super::brought_up::bring_up;
-use super::removal::{Removal, removal};
 use super::{Catcher, Row};
+use crate::support::brought_up::bring_up;
+use crate::support::removal::{Removal, removal};
 use reconfig::change::prepare;
 use reconfig::check::{certificate, lint};
 use reconfig::fabric::generate::{BUNDLED, Options, generate};

@@ -1,7 +1,7 @@
 //! How engines choose among paths that are equally short: evenly at random, by weight, by the busiest link.
 
-use crate::fabrics::{fabric_of, fabric_with, random_fabric};
-use crate::oracle::*;
+use crate::paths::oracle::*;
+use crate::support::fabrics::{fabric_of, fabric_with, random_fabric};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::PortNum;
 use reconfig::lid;

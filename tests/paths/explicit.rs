@@ -1,7 +1,7 @@
 //! Fully explicit routing: legal whatever the input, never longer than restricted up*/down*, proved as tables.
 
-use crate::fabrics::{fabric_with, random_fabric};
-use crate::oracle::{is_legal, levels};
+use crate::paths::oracle::{is_legal, levels};
+use crate::support::fabrics::{fabric_with, random_fabric};
 use proptest::prelude::*;
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::{Half, PortNum};

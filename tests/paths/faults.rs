@@ -1,7 +1,7 @@
 //! Elements that left, hosts with several ports, fabrics without switches or pairs, and what is refused.
 
-use crate::fabrics::{fabric_of, random_fabric, ring};
-use crate::oracle::*;
+use crate::paths::oracle::*;
+use crate::support::fabrics::{fabric_of, random_fabric, ring};
 use reconfig::fabric::{Fabric, FabricBuilder, NodeId, NodeKind, PortId};
 use reconfig::ids::{Guid, PortNum};
 use reconfig::routing::{Demand, RouteError, choose_root};

@@ -1,7 +1,7 @@
 //! What holds for every engine, on random fabrics with parallel links.
 
-use crate::fabrics::{random_fabric, ring};
-use crate::oracle::*;
+use crate::paths::oracle::*;
+use crate::support::fabrics::{random_fabric, ring};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::Half;
 use reconfig::lid;

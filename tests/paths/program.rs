@@ -1,7 +1,7 @@
 //! Path selection and smart routing: what they gain, and where they stop.
 
-use crate::fabrics::{fabric_with, random_fabric};
-use crate::oracle::*;
+use crate::paths::oracle::*;
+use crate::support::fabrics::{fabric_with, random_fabric};
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::routing::{Demand, PathEngine, PathSelection, RouteError, Smart};

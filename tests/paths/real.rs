@@ -1,7 +1,7 @@
 //! Captures of real fabrics: parallel links by the dozen, adapters with several ports, routers, parts cut off.
 
-use crate::captures::captures;
-use crate::oracle::*;
+use crate::paths::oracle::*;
+use crate::support::captures::captures;
 use reconfig::fabric::format::read;
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::routing::{Connectivity, Demand, EngineKind, Parameters, engine_named};

@@ -1,7 +1,7 @@
 //! `reconfig plan` and `reconfig check`: from two captures to a proved plan in a file, and back.
 
-use crate::bundled::bundled;
-use crate::capture::capture;
+use crate::support::bundled::bundled;
+use crate::support::capture::capture;
 use proptest::prelude::*;
 use reconfig::fabric::format::{self, Format};
 use reconfig::fabric::generate::BUNDLED;

@@ -1,9 +1,9 @@
 //! The machine against its chart, and in the hands of a driver.
 
-use crate::brought_up::{VLS, bring_up};
-use crate::bundled::bundled;
-use crate::proof::proof;
-use crate::removal::{Removal, removal};
+use crate::support::brought_up::{VLS, bring_up};
+use crate::support::bundled::bundled;
+use crate::support::proof::proof;
+use crate::support::removal::{Removal, removal};
 use reconfig::change::{ChangeInput, prepare_baseline};
 use reconfig::drain::{Drained, FlushJudge, Flushed, SourcesJudge, SourcesMoved, Ticket, TokenJudge};
 use reconfig::ids::{Half, VlSet};

@@ -1,9 +1,9 @@
 //! Plans of every scheme on every bundled fabric, and what keeps a change from being planned.
 
-use crate::brought_up::bring_up;
-use crate::bundled::bundled;
-use crate::capture::capture;
-use crate::removal::{Removal, removal, removal_of, root_of};
+use crate::support::brought_up::bring_up;
+use crate::support::bundled::bundled;
+use crate::support::capture::capture;
+use crate::support::removal::{Removal, removal, removal_of, root_of};
 use reconfig::change::{ChangeError, ChangeInput, prepare, prepare_baseline};
 use reconfig::check::{self, Rule};
 use reconfig::fabric::PortId;

@@ -1,10 +1,10 @@
 //! Paths to other subnets: a real manager with a file of prefix routes, a real tool that asks, before and after a change.
 
-use super::across::{gid, id, joined, router_ports};
 use super::installed;
 use super::sm::{COMPLETED, Sm};
 use super::subnet::Subnet;
 use super::told::{Fields, records};
+use crate::support::across::{gid, id, joined, router_ports};
 use reconfig::fabric::format::{Format, write};
 use reconfig::ids::{Half, Lid, Sl};
 use reconfig::wire::Gid;

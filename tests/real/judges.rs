@@ -6,11 +6,11 @@
 //! is looked for by `audit`, which is asked once more for all of them at once.
 
 use super::picture::{Lanes, Picture};
-use super::run::run;
 use super::subnet::Subnet;
 use reconfig::fabric::format::{Format, write};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Half, Lid, Lmc, PortNum};
+use reconfig_measuring::process::run::run;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,8 +1,8 @@
 //! OpenSM as the subnet manager.
 
-use super::background::{Background, lossy};
-use super::started;
 use super::subnet::Subnet;
+use reconfig_measuring::process::background::{Background, lossy};
+use reconfig_measuring::started;
 use std::time::Duration;
 
 /// How long it may take to bring a subnet up.

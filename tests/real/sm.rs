@@ -1,10 +1,11 @@
 //! `reconfig sm` as the subnet manager.
 
-use super::background::{Background, lossy};
-use super::run::{Ended, run};
+use super::reconfig;
 use super::subnet::Subnet;
-use super::{reconfig, started};
 use reconfig::fabric::{Fabric, NodeId};
+use reconfig_measuring::process::background::{Background, lossy};
+use reconfig_measuring::process::run::{Ended, run};
+use reconfig_measuring::started;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;

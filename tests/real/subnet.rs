@@ -2,8 +2,8 @@
 //!
 //! Source of the console's words: what ibsim 0.10 answers to `help`.
 
-use super::run::{Ended, run};
-use super::served::Served;
+use reconfig_measuring::process::run::{Ended, run};
+use reconfig_measuring::served::Served;
 use std::io::Write;
 use std::ops::{Deref, DerefMut};
 use std::sync::Mutex;

@@ -5,9 +5,7 @@
 //! a destination, each LID is shown to it as a CA of its own ([`exploded`]).
 
 use super::{kept, made, reconfig, stderr, text_of};
-use crate::programs::missing;
-use crate::run::run;
-use crate::tools::all_there;
+use crate::support::tools::all_there;
 use petgraph::algo::is_cyclic_directed;
 use petgraph::graphmap::DiGraphMap;
 use reconfig::change::{BringUpError, LmcWish, Routed, engine_named, route};
@@ -16,6 +14,8 @@ use reconfig::ids::{Guid, Lid, Lmc, PortNum, Sl, Vl};
 use reconfig::routing::{ENGINES, EngineEntry, Parameters, RouteError};
 use reconfig::tables::dump::{write_fdbs, write_path_sls, write_sl_to_vl, write_subnet};
 use reconfig::tables::{Lft, NodeSlToVl, SlToVl};
+use reconfig_measuring::process::programs::missing;
+use reconfig_measuring::process::run::run;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::process::Command;

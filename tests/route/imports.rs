@@ -1,7 +1,7 @@
 //! Tables that somebody else computed.
 
 use super::{ends, json, kept, made, names, reconfig, stderr, stdout, text_of};
-use crate::capture::capture;
+use crate::support::capture::capture;
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::PortNum;
 use reconfig::tables::Lft;

@@ -1,6 +1,6 @@
 //! Up*/down* and LID assignment: legal, complete, spread, and frank about what cannot be joined.
 
-use crate::fabrics::{fabric_of, fabric_with, random_fabric, ring};
+use crate::support::fabrics::{fabric_of, fabric_with, random_fabric, ring};
 use proptest::prelude::*;
 use reconfig::change::engine_named;
 use reconfig::fabric::{Fabric, FabricBuilder, NodeId, NodeKind, PortId};

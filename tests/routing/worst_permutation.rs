@@ -1,6 +1,6 @@
 //! Worst-case permutations, against all permutations of tiny fabrics and against cases worked out by hand.
 
-use crate::fabrics::{fabric_with, random_fabric};
+use crate::support::fabrics::{fabric_with, random_fabric};
 use proptest::prelude::*;
 use reconfig::change::Realised;
 use reconfig::fabric::generate::{Options, generate};

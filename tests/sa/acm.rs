@@ -1,8 +1,8 @@
 //! A host's cache of names, GIDs and paths: by itself, at random, and with subnet administration and routers behind it.
 
-use crate::across::id;
-use crate::bench::{Bench, records};
-use crate::running::Across;
+use crate::sa::bench::{Bench, records};
+use crate::sa::running::Across;
+use crate::support::across::id;
 use proptest::prelude::*;
 use reconfig::acm::{Answer, Destination, Event, Hosts, Learnt, Query, Resolver, Timing, Turn, Unknown};
 use reconfig::fabric::subnets::SubnetPort;

@@ -1,6 +1,6 @@
 //! Records and paths from bundled fabrics.
 
-use crate::bench::Bench;
+use crate::sa::bench::Bench;
 use proptest::prelude::*;
 use reconfig::ids::{Half, Lid, PortNum, Sl};
 use reconfig::sa::{Directory, DirectoryError, Facts, Limits, Sa};
@@ -95,7 +95,7 @@ fn capabilities_select_exactly_or_at_least() {
     let mask = ComponentMask::of(&[PortInfoRecord::CAPABILITY_MASK]);
     let exactly = SaMad::request(Method::GetTable, mask, &asked);
     let at_least = SaMad { modifier: PortInfoRecord::MATCH_CAPABILITIES, ..exactly.clone() };
-    let mut ask = |mad| crate::bench::records::<PortInfoRecord>(&bench.ask(mad).unwrap());
+    let mut ask = |mad| crate::sa::bench::records::<PortInfoRecord>(&bench.ask(mad).unwrap());
     let (found, none) = (ask(at_least), ask(exactly));
     let sm = bench.directory.base_lid(bench.directory.facts().sm).unwrap();
     assert_eq!(found.iter().map(|record| record.lid).collect::<Vec<_>>(), [sm]);

@@ -1,7 +1,7 @@
 //! A bundled fabric brought up, subnet administration over it, and a client that asks.
 
-use crate::brought_up::bring_up;
-use crate::bundled::bundled;
+use crate::support::brought_up::bring_up;
+use crate::support::bundled::bundled;
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::{Half, Lid, PortNum, Sl};
 use reconfig::sa::rmpp::{Message, Receiver};

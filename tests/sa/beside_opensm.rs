@@ -3,11 +3,10 @@
 //!
 //! ibsim passes single MADs, so every request here has an answer of one (docs/WIRE.md).
 
-use crate::across::id;
-use crate::bundled::bundled;
-use crate::on_path::missing;
-use crate::running::Across;
-use crate::tools::all_there;
+use crate::sa::running::Across;
+use crate::support::across::id;
+use crate::support::bundled::bundled;
+use crate::support::tools::all_there;
 use reconfig::fabric::format::{Format, read, write};
 use reconfig::fabric::{Fabric, NodeId, NodeKind, PortId};
 use reconfig::ids::{Guid, Half, Lid, PortNum, Sl};
@@ -16,6 +15,7 @@ use reconfig::sa::{Datagram, Directory, Facts, Limits, PrefixRoutes, Remote, Sa}
 use reconfig::tables::{SlToVl, SubnetTables};
 use reconfig::wire::sa::*;
 use reconfig::wire::*;
+use reconfig_measuring::process::programs::missing;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

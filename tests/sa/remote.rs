@@ -1,8 +1,8 @@
 //! Paths to other subnets.
 
-use crate::across::id;
-use crate::bench::Bench;
-use crate::running::Across;
+use crate::sa::bench::Bench;
+use crate::sa::running::Across;
+use crate::support::across::id;
 use proptest::prelude::*;
 use reconfig::fabric::PortId;
 use reconfig::ids::{GidPrefix, Guid, Half, Lid, Sl};

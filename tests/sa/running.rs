@@ -1,6 +1,6 @@
 //! Joined subnets that run, as the subnet administration of one of them is to know them.
 
-use crate::across::{gid, host, id, joined, router_ports};
+use crate::support::across::{gid, host, id, joined, router_ports};
 use reconfig::fabric::PortId;
 use reconfig::fabric::subnets::Subnets;
 use reconfig::routers::{Levels, Routes};

@@ -1,6 +1,6 @@
 //! ServiceRecords and their leases.
 
-use crate::bench::Bench;
+use crate::sa::bench::Bench;
 use reconfig::wire::sa::*;
 use reconfig::wire::*;
 

@@ -1,6 +1,6 @@
 //! InformInfo, and the reports that follow from it.
 
-use crate::bench::Bench;
+use crate::sa::bench::Bench;
 use reconfig::fabric::PortId;
 use reconfig::ids::{Half, Lid};
 use reconfig::sa::{Datagram, Directory, Limits, SaEvent};

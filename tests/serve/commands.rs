@@ -1,6 +1,6 @@
 //! What the control socket takes, and how a server ends.
 
-use crate::harness::{Served, bundled};
+use crate::serve::harness::{Served, bundled};
 use std::process::{Command, Stdio};
 
 /// The lines of Dump about one node.

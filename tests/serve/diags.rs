@@ -1,6 +1,6 @@
 //! infiniband-diags on a cold subnet: what directed routes can ask.
 
-use crate::harness::{Beside, PATIENCE, Served, bundled, installed};
+use crate::serve::harness::{Beside, PATIENCE, Served, bundled, installed};
 use reconfig::fabric::{Fabric, NodeKind, format};
 use reconfig::ids::{Guid, PortNum};
 use std::collections::BTreeSet;

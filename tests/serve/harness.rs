@@ -1,7 +1,7 @@
 //! A server of our own for each test, and programs that run in front of it.
 
-use crate::on_path::missing;
-use crate::tools::all_there;
+use crate::support::tools::all_there;
+use reconfig_measuring::process::programs::missing;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};

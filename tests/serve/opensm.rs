@@ -1,6 +1,6 @@
 //! OpenSM as the subnet manager of a served fabric, and the tools that need one.
 
-use crate::harness::{Beside, Served, bundled, installed};
+use crate::serve::harness::{Beside, Served, bundled, installed};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;

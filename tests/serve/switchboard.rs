@@ -1,6 +1,6 @@
 //! The server without sockets: calls and MADs in, answers out, a simulated subnet in between.
 
-use crate::harness::bundled;
+use crate::serve::harness::bundled;
 use reconfig::fabric::{Fabric, format};
 use reconfig::ids::{Lid, PortNum};
 use reconfig::serve::protocol::{CALL_DATA_SIZE, Call, CallKind, Connect, Packet, TIMED_OUT};

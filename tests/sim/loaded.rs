@@ -1,6 +1,6 @@
 //! Simulations to begin with: a fabric as brought up, and the textbook deadlock.
 
-use crate::with_tables::with_tables;
+use crate::support::with_tables::with_tables;
 use reconfig::fabric::{Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortId};
 use reconfig::ids::{Guid, Half, Lid, Lmc, PortNum};
 use reconfig::lid;

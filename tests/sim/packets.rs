@@ -1,7 +1,7 @@
 //! The simulated fabric from outside: conservation of packets, determinism, deadlock, death, and MADs.
 
-use crate::loaded::{loaded, one_way_ring};
-use crate::with_tables::with_tables;
+use crate::sim::loaded::{loaded, one_way_ring};
+use crate::support::with_tables::with_tables;
 use proptest::prelude::*;
 use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::ids::{PortNum, VlSet};

@@ -1,8 +1,8 @@
 //! The simulated fabric as a whole subnet: brought up by MADs alone, by a subnet manager that is no part of it.
 
-use crate::loaded::one_way_ring;
-use crate::novice::Novice;
-use crate::with_tables::with_tables;
+use crate::sim::loaded::one_way_ring;
+use crate::sim::novice::Novice;
+use crate::support::with_tables::with_tables;
 use proptest::prelude::*;
 use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::{Fabric, NodeId, PortId};

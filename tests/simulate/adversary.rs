@@ -1,7 +1,7 @@
 //! The adversary: what the prover names comes true, lane by lane, and where it cannot be reached that is said.
 
 use super::{DEPARTURES, LATCHES};
-use crate::bundled::bundled;
+use crate::support::bundled::bundled;
 use reconfig::fabric::format::Format;
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::fabric::{Fabric, LinkSpeed};

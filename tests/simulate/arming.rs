@@ -1,7 +1,7 @@
 //! Port states while tables are installed, and what each policy costs.
 
 use super::{assert_packets_add_up, run, small, took_ns};
-use crate::bundled::bundled;
+use crate::support::bundled::bundled;
 use reconfig::plan::{Arming, Policy};
 use reconfig::scenario::{Departure, Ending, Scenario, SimulationReport};
 

@@ -1,7 +1,7 @@
 //! Captures of real fabrics lose their root.
 
 use super::{assert_clean, run, small};
-use crate::capture::capture;
+use crate::support::capture::capture;
 use reconfig::fabric::format;
 use reconfig::scenario::{Departure, Scenario};
 

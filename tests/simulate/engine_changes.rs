@@ -2,7 +2,7 @@
 //! LIDs they need, nothing is lost to the change, and everybody who judges the plan says the same.
 
 use super::small;
-use crate::bundled::bundled;
+use crate::support::bundled::bundled;
 use reconfig::change::{ChangeError, engine_named};
 use reconfig::check::certificate;
 use reconfig::plan::{Observer, Plan, Policy};

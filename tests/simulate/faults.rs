@@ -1,7 +1,7 @@
 //! Management that loses, delays and repeats what it carries, and end ports that do not do as they are told.
 
 use super::{assert_clean, assert_packets_add_up, run, small};
-use crate::bundled::bundled;
+use crate::support::bundled::bundled;
 use reconfig::scenario::{Departure, Ending, Scenario};
 use reconfig::sim::SimConfig;
 

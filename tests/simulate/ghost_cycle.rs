@@ -2,7 +2,7 @@
 //! mixes nothing.
 
 use super::DEPARTURES;
-use crate::bundled::bundled;
+use crate::support::bundled::bundled;
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::Vl;
 use reconfig::plan::{Plan, Scheme};

@@ -15,7 +15,7 @@ fn of(loads: &LinkLoads) -> (f64, bool) {
 
 #[test]
 fn links_of_a_dead_switch_count_no_more() {
-    let fabric: Fabric = super::bundled::bundled("fat-tree-4-2");
+    let fabric: Fabric = crate::support::bundled::bundled("fat-tree-4-2");
     for departure in DEPARTURES {
         let report = run(&Scenario { hot_links: usize::MAX, departure, ..small(fabric.clone()) });
         let links = report.links.expect("asked for");
@@ -33,7 +33,7 @@ fn links_of_a_dead_switch_count_no_more() {
 #[test]
 fn the_pattern_is_told_where_it_is_not_uniform() {
     let shown = |traffic: Traffic, worst_traffic| {
-        let small = small(super::bundled::bundled("fat-tree-4-2"));
+        let small = small(crate::support::bundled::bundled("fat-tree-4-2"));
         let report = run(&Scenario { worst_traffic, sim: SimConfig { traffic, ..small.sim.clone() }, ..small });
         (report::simulation(&report), report.settings.traffic)
     };
@@ -49,7 +49,7 @@ fn the_pattern_is_told_where_it_is_not_uniform() {
 
 #[test]
 fn what_was_discarded_for_its_age_is_told() {
-    let small = small(super::bundled::bundled("fat-tree-4-2"));
+    let small = small(crate::support::bundled::bundled("fat-tree-4-2"));
     let sim = SimConfig { hoq_lifetime_ns: 300, ..small.sim.clone() };
     let report = run(&Scenario { load: Some(0.9), sim, ..small });
     let shown = report::simulation(&report);

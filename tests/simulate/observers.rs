@@ -1,7 +1,7 @@
 //! Who tells that lanes are empty. What cannot tell must not let the change go on.
 
 use super::{assert_clean, assert_packets_add_up, run, small, watched};
-use crate::bundled::bundled;
+use crate::support::bundled::bundled;
 use reconfig::plan::{Observer, Policy};
 use reconfig::scenario::Unwatched;
 use reconfig::scenario::{Departure, Ending, Scenario};

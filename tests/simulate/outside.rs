@@ -2,7 +2,7 @@
 //! change goes on.
 
 use super::{LATCHES, assert_clean, small, watched};
-use crate::bundled::bundled;
+use crate::support::bundled::bundled;
 use reconfig::ids::VlSet;
 use reconfig::plan::{Arming, Observer, Policy};
 use reconfig::scenario::{Departure, Scenario, Watch};

@@ -1,7 +1,7 @@
 //! Random fabrics, random departures: the Double Scheme is proved, loses nothing, and ends.
 
 use super::{LATCHES, assert_clean, run, small};
-use crate::bundled::bundled;
+use crate::support::bundled::bundled;
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use reconfig::fabric::generate::{Options, Topology, generate};

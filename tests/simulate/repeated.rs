@@ -1,7 +1,7 @@
 //! The same run twice is the same run.
 
 use super::{LATCHES, run, small};
-use crate::bundled::bundled;
+use crate::support::bundled::bundled;
 use reconfig::plan::Scheme;
 use reconfig::scenario::{Scenario, SimulationReport};
 use reconfig::sim::{Latch, SimConfig};

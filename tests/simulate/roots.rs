@@ -1,7 +1,7 @@
 //! The root of every bundled fabric leaves, planned and suddenly.
 
 use super::{PHASES, assert_clean, run, small};
-use crate::bundled::bundled;
+use crate::support::bundled::bundled;
 use reconfig::fabric::generate::BUNDLED;
 use reconfig::plan::Scheme;
 use reconfig::scenario::{Departure, Element, Scenario};

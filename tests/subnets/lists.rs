@@ -1,7 +1,7 @@
 //! List files: what is written is read, and every fault is told at its place.
 
 use super::made;
-use crate::bad_input::assert_refused_as_shown;
+use crate::support::bad_input::assert_refused_as_shown;
 use proptest::prelude::*;
 use reconfig::fabric::format::{Format, WriteError};
 use reconfig::fabric::generate::JoinShape;

@@ -1,8 +1,8 @@
 //! Certificates: what the prover writes the checker accepts, whatever the plan; and nothing else.
 
-use crate::brought_up::bring_up;
-use crate::bundled::bundled;
-use crate::removal::{Removal, removal};
+use crate::support::brought_up::bring_up;
+use crate::support::bundled::bundled;
+use crate::support::removal::{Removal, removal};
 use reconfig::change::{prepare, prepare_baseline};
 use reconfig::check::certificate::{self, CertificateFault, Checked};
 use reconfig::fabric::generate::BUNDLED;

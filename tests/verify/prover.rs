@@ -1,11 +1,12 @@
 //! The prover against oracles that share nothing with it: packet by packet on tiny fabrics, and known verdicts.
 
-use crate::capture::capture;
-use crate::fabrics::{fabric_with, random_fabric, ring};
-use crate::transitions::{Change, Wave, Waves, lanes, regular_fabric, tables_with_root};
+use crate::support::capture::capture;
+use crate::support::fabrics::{fabric_with, random_fabric, ring};
+use crate::verify::transitions::{Change, Wave, Waves, lanes, regular_fabric, tables_with_root};
 use petgraph::algo::is_cyclic_directed;
 use petgraph::graphmap::DiGraphMap;
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use reconfig::fabric::{Fabric, PortId};
@@ -182,8 +183,14 @@ fn random_table(rng: &mut Pcg64) -> SlToVl {
     SlToVl::from_fn(|sl| Vl::masked((sl.get() / 4 + shift) % by))
 }
 
+/// So many cases, after those that failed once.
+fn remembering(cases: u32) -> ProptestConfig {
+    let failed = FileFailurePersistence::Direct("tests/verify/prover.regressions");
+    ProptestConfig { failure_persistence: Some(Box::new(failed)), ..ProptestConfig::with_cases(cases) }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(remembering(96))]
 
     #[test]
     fn agrees_with_packets_one_by_one(seed in any::<u64>(), switches in 3usize..6, extra in 1usize..5) {

@@ -1,6 +1,6 @@
 //! Transitions told wave by wave, for the tests of the prover.
 
-use crate::fabrics::fabric_of;
+use crate::support::fabrics::fabric_of;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;

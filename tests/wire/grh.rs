@@ -1,6 +1,6 @@
 //! The global route header against headers that Linux built, and GIDs as people write them.
 
-use crate::golden::Golden;
+use crate::wire::golden::Golden;
 use proptest::prelude::*;
 use reconfig::ids::Guid;
 use reconfig::wire::sa::PathRecord;

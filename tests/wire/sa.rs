@@ -1,7 +1,7 @@
 //! Subnet administration: what saquery asked and OpenSM answered, component masks, and properties over any bytes.
 
-use crate::golden::Golden;
-use crate::{any_mad, without};
+use crate::wire::golden::Golden;
+use crate::wire::{any_mad, without};
 use proptest::prelude::*;
 use reconfig::ids::{Guid, Lid, PortNum};
 use reconfig::wire::sa::*;
@@ -39,7 +39,7 @@ fn header_fields(mad: &SaMad) -> Vec<(&'static str, u64)> {
 
 fn node_record_fields(record: &NodeRecord) -> Vec<(&'static str, u64)> {
     let mut fields = vec![("Lid", record.lid.0.into())];
-    fields.extend(crate::node_info_fields(&record.info));
+    fields.extend(crate::wire::node_info_fields(&record.info));
     fields
 }
 

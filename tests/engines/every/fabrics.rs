@@ -1,6 +1,6 @@
 //! 200 fabrics of ten families, every one from its number, some with a switch or cables taken away; and the captures.
 
-use crate::captures::captures;
+use crate::support::captures::captures;
 use rand::seq::IteratorRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;

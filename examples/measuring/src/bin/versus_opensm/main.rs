@@ -1,0 +1,124 @@
+//! OpenSM alone against `reconfig sm`: the root of a fabric dies under traffic, on `reconfig serve`.
+//!
+//! `cargo run --release -p reconfig-measuring --bin versus_opensm -- [--fabrics N|all] [--only TEXT] [--sides opensm,told,…] [--engine updn]
+//! [--load L] [--speed S] [--seed S] [--limits-as-programmed] [--turn-back] [--csv FILE] [--program RECONFIG]` prints a
+//! line for each fabric and manager, and sums. Without arguments: three small fabrics, three managers, under a minute. It
+//! judges nothing and ends with exit code 0, unless a trial could not be made. docs/VERSUS.md has the method, the whole
+//! table and what it shows.
+//!
+//! A [`list::Case`] is a fabric with its roles, a [`side::Side`] a manager as it is started; [`trial::run`] makes one trial
+//! in a folder of its own and reads what came of it from the simulator's books; [`table`] prints. Nothing here judges.
+//! Every program has a socket name and folder of its own, a time limit, and is reaped. See docs/VERSUS.md.
+
+mod list;
+mod server;
+mod side;
+mod table;
+mod trial;
+
+use list::{Case, SAMPLES, Sample};
+use reconfig_measuring::process::programs::{missing, reconfig};
+use side::{SIDES, Side};
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use table::Totals;
+use trial::Setting;
+
+/// Without arguments: so many fabrics, and these managers.
+const FEW: usize = 3;
+const FEW_SIDES: [Side; 3] = [Side::OpenSm, Side::OpenSmRooted, Side::Told];
+/// What it takes beside this program.
+const PROGRAMS: [&str; 2] = ["opensm", "ibsim-run"];
+const USAGE: &str = "--fabrics N|all, --only TEXT, --sides LIST, --engine ENGINE, --load L, --speed S, --seed S, \
+                     --limits-as-programmed, --turn-back, --program FILE, --csv FILE";
+
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let wish = Wish::read(&arguments)?;
+    let missing = missing(&PROGRAMS);
+    if !missing.is_empty() {
+        println!("SKIPPED: {} not installed (Debian: opensm, ibsim-utils)", missing.join(", "));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let failed = compare(&wish)?;
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Runs every trial; how many could not be made.
+fn compare(wish: &Wish) -> Result<usize, Box<dyn Error>> {
+    let (mut totals, mut csv, mut failed) = (Totals::default(), table::csv_heading(), 0);
+    println!("{}", table::heading());
+    for &sample in &wish.samples {
+        let case = Case::make(sample)?;
+        println!("{}", table::title(&case));
+        for &side in &wish.sides {
+            let folder = tempfile::tempdir()?;
+            match trial::run(side, &case, &wish.setting, folder.path()) {
+                Ok(outcome) => {
+                    println!("{}", table::line(side, &outcome));
+                    csv.push_str(&table::csv(&case, side, &outcome));
+                    totals.add(side, &outcome);
+                }
+                Err(why) => {
+                    println!("{:>13} FAILED: {why}", side.name());
+                    failed += 1;
+                }
+            }
+        }
+    }
+    println!("\n{}", totals.show());
+    if let Some(file) = &wish.csv {
+        std::fs::write(file, csv)?;
+    }
+    Ok(failed)
+}
+
+/// What was typed.
+struct Wish {
+    samples: Vec<Sample>,
+    sides: Vec<Side>,
+    setting: Setting,
+    csv: Option<PathBuf>,
+}
+
+impl Wish {
+    fn read(arguments: &[String]) -> Result<Wish, String> {
+        let (samples_of_few, sides) = (SAMPLES[..FEW].to_vec(), FEW_SIDES.to_vec());
+        let mut wish = Wish { samples: samples_of_few, sides, setting: Setting::of(reconfig()?), csv: None };
+        let mut arguments = arguments.iter();
+        while let Some(argument) = arguments.next() {
+            let mut value = || arguments.next().cloned().ok_or_else(|| format!("{argument} wants a value"));
+            match argument.as_str() {
+                "--fabrics" => (wish.samples, wish.sides) = (samples(&value()?)?, SIDES.to_vec()),
+                "--only" => {
+                    let text = value()?;
+                    wish.samples.retain(|(topology, _)| topology.contains(&text));
+                }
+                "--sides" => wish.sides = value()?.split(',').map(side).collect::<Result<_, _>>()?,
+                "--engine" => wish.setting.engine = value()?,
+                "--load" => wish.setting.load = value()?,
+                "--speed" => wish.setting.speed = value()?,
+                "--seed" => wish.setting.seed = value()?,
+                "--limits-as-programmed" => wish.setting.limits = true,
+                "--turn-back" => wish.setting.turn_back = true,
+                "--program" => wish.setting.program = PathBuf::from(value()?),
+                "--csv" => wish.csv = Some(PathBuf::from(value()?)),
+                _ => return Err(format!("{argument} is unknown: {USAGE}")),
+            }
+        }
+        Ok(wish)
+    }
+}
+
+/// The first so many fabrics.
+fn samples(text: &str) -> Result<Vec<Sample>, String> {
+    let count = if text == "all" { Ok(SAMPLES.len()) } else { text.parse::<usize>() };
+    let count = count.map_err(|error| format!("--fabrics {text}: {error}; a number, or `all`"))?;
+    Ok(SAMPLES[..count.min(SAMPLES.len())].to_vec())
+}
+
+fn side(name: &str) -> Result<Side, String> {
+    let names = SIDES.map(Side::name).join(", ");
+    SIDES.into_iter().find(|side| side.name() == name).ok_or_else(|| format!("--sides {name}: expected {names}"))
+}

@@ -1,0 +1,133 @@
+//! Who reacts: OpenSM in two forms, `reconfig sm` in two.
+
+use super::list::Case;
+use super::server::{PATIENCE, Server};
+use super::trial::Setting;
+use reconfig_measuring::process::background::{Background, lossy};
+use reconfig_measuring::process::wait_for::wait_for;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A manager, as it is started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// OpenSM with Debian's defaults and `-R ENGINE`.
+    OpenSm,
+    /// The same with `root_guid_file`: what a foresighted administrator writes there.
+    OpenSmRooted,
+    /// `reconfig sm --sources told --drain token`: adapters and switches that know the vendor attributes.
+    Told,
+    /// `reconfig sm --sources fence --drain lifetime`: with what every device has.
+    Fence,
+}
+
+pub const SIDES: [Side; 4] = [Side::OpenSm, Side::OpenSmRooted, Side::Told, Side::Fence];
+
+impl Side {
+    /// As it is called on the command line and in the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Side::OpenSm => "opensm",
+            Side::OpenSmRooted => "opensm-rooted",
+            Side::Told => "told",
+            Side::Fence => "fence",
+        }
+    }
+
+    pub fn is_opensm(self) -> bool {
+        matches!(self, Side::OpenSm | Side::OpenSmRooted)
+    }
+
+    /// How end ports learn their paths. Behind the fence they must ask again to get through; of OpenSM's engines those
+    /// that separate paths by SLs must be asked. Elsewhere packets go by the base LID and SL 0, which needs no question.
+    pub fn paths(self, engine: &str) -> &'static str {
+        let asked = match self {
+            Side::OpenSm | Side::OpenSmRooted => ["dfsssp", "lash", "nue", "torus-2QoS"].contains(&engine),
+            Side::Told => false,
+            Side::Fence => true,
+        };
+        if asked { "records" } else { "base" }
+    }
+
+    /// What its log says when a reaction is over, and how often it has said so after bringing the subnet up.
+    pub fn last_word(self) -> &'static str {
+        if self.is_opensm() { "SUBNET UP" } else { "the change is over" }
+    }
+}
+
+/// A manager that runs; it ends with the value.
+pub struct Manager {
+    _process: Background,
+    log: PathBuf,
+}
+
+impl Manager {
+    /// Starts it on the case's host, and returns when it says that the subnet is up.
+    pub fn start(
+        side: Side,
+        setting: &Setting,
+        case: &Case,
+        server: &Server,
+        folder: &Path,
+    ) -> Result<Manager, String> {
+        let mut command = Command::new("ibsim-run");
+        let log = folder.join(if side.is_opensm() { "osm.log" } else { "sm.err" });
+        if side.is_opensm() {
+            opensm(&mut command, side, &setting.engine, case, folder)?;
+        } else {
+            command.arg(&setting.program).arg("sm").arg("--socket").arg(folder.join("sm.sock"));
+            if side == Side::Told {
+                command.args(["--sources", "told", "--drain", "token"]);
+            }
+            command.arg("-v");
+        }
+        command.env("IBSIM_SOCKNAME", &server.name).env("SIM_HOST", &case.fabric.node(case.host).description);
+        command.env("OSM_TMP_DIR", folder).env("OSM_CACHE_DIR", folder).current_dir(folder);
+        let path = std::env::var("PATH").unwrap_or_default();
+        // Debian keeps opensm where only root looks.
+        command.env("PATH", format!("{path}:/usr/sbin:/sbin"));
+        let told = |error: std::io::Error| format!("{}: {error}", side.name());
+        let mut process =
+            Background::start(&mut command, &folder.join("sm.out"), &folder.join("sm.err")).map_err(told)?;
+        wait_for(&mut process, "SUBNET UP", &log, PATIENCE).map_err(|why| format!("{}: {why}", side.name()))?;
+        Ok(Manager { _process: process, log })
+    }
+
+    /// How often its log says this.
+    pub fn said(&self, words: &str) -> usize {
+        lossy(&self.log).map_or(0, |text| text.matches(words).count())
+    }
+
+    /// The engines whose tables OpenSM wrote, in order: `minhop` where the one asked for gave up.
+    pub fn engines(&self) -> Vec<String> {
+        let text = lossy(&self.log).unwrap_or_default();
+        let ran = text.lines().filter_map(|line| line.split_once(" tables configured on all switches"));
+        ran.filter_map(|(before, _)| before.rsplit(' ').next().map(str::to_string)).collect()
+    }
+
+    /// How the last change ended, where `reconfig sm` says so.
+    pub fn outcome(&self) -> Option<String> {
+        let text = lossy(&self.log).unwrap_or_default();
+        let line = text.lines().rev().find(|line| line.contains("the change is over"))?;
+        line.split("outcome=").nth(1)?.split(' ').next().map(str::to_string)
+    }
+}
+
+fn opensm(command: &mut Command, side: Side, engine: &str, case: &Case, folder: &Path) -> Result<(), String> {
+    command.args(["opensm", "-R", engine, "-D", "0x43", "-f"]).arg(folder.join("osm.log"));
+    let mut options = "force_log_flush TRUE\n".to_string();
+    if side == Side::OpenSmRooted {
+        let file = folder.join("roots");
+        let guids: Vec<String> = case.roots.iter().map(|&root| format!("{}\n", case.fabric.node(root).guid)).collect();
+        write(&file, &guids.concat())?;
+        options.push_str(&format!("root_guid_file {}\n", file.display()));
+    }
+    let file = folder.join("opensm.conf");
+    write(&file, &options)?;
+    command.arg("-F").arg(file);
+    Ok(())
+}
+
+fn write(file: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()))
+}

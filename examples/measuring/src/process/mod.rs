@@ -1,0 +1,6 @@
+//! Programs that we did not write: started, run to their end, waited for.
+
+pub mod background;
+pub mod programs;
+pub mod run;
+pub mod wait_for;

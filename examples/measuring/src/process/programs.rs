@@ -1,0 +1,28 @@
+//! Which other programs are there.
+
+use std::path::PathBuf;
+
+/// Which of these programs are not installed.
+pub fn missing(programs: &[&str]) -> Vec<String> {
+    let found = |name: &str| folders().any(|folder| folder.join(name).is_file());
+    programs.iter().filter(|name| !found(name)).map(ToString::to_string).collect()
+}
+
+/// The program `reconfig` of the same build as this one.
+///
+/// # Errors
+/// It has not been built.
+pub fn reconfig() -> Result<PathBuf, String> {
+    let own = std::env::current_exe().map_err(|error| format!("the path of this program: {error}"))?;
+    let program = own.with_file_name("reconfig");
+    if program.is_file() {
+        return Ok(program);
+    }
+    Err(format!("{} is not there; `cargo build --release` makes it", program.display()))
+}
+
+/// Where programs are looked for: Debian keeps opensm where only root looks.
+fn folders() -> impl Iterator<Item = PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from)).collect::<Vec<_>>().into_iter()
+}

@@ -1,0 +1,118 @@
+//! ibsim over one fabric, and programs that take it for a real subnet.
+//!
+//! Each has a folder and a socket name of its own. Programs run in that folder, and what they print goes to files there; the
+//! folder stays, and is named, where a test fails. Every process ends with its value.
+
+use crate::process::background::{Background, lossy};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long ibsim may take to load a fabric.
+const LOADING: Duration = Duration::from_secs(60);
+/// How often the state of something is looked at.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A simulated subnet.
+pub struct Served {
+    /// ibsim, its console open.
+    pub server: Option<Child>,
+    socket: String,
+    net: PathBuf,
+    folder: Option<tempfile::TempDir>,
+}
+
+impl Served {
+    /// ibsim over a net file's text, ready.
+    pub fn serve(net: &str) -> Served {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let folder = tempfile::Builder::new().prefix("reconfig-real-").tempdir().expect("a temporary folder");
+        let file = folder.path().join("fabric.net");
+        std::fs::write(&file, net).expect("a file in a temporary folder");
+        let socket = format!("reconfig-real-{}-{number}", std::process::id());
+        let mut served = Served { server: None, socket, net: file, folder: Some(folder) };
+        served.start();
+        served
+    }
+
+    /// Where its files lie.
+    pub fn folder(&self) -> &Path {
+        self.folder.as_ref().expect("the folder stays until the subnet ends").path()
+    }
+
+    /// Starts ibsim, which must not run.
+    pub fn start(&mut self) {
+        assert!(self.server.is_none(), "ibsim runs already");
+        let (printed, said) = (self.folder().join("ibsim.out"), self.folder().join("ibsim.err"));
+        let (out, err) = (File::create(&printed), File::create(said));
+        let child = Command::new("ibsim")
+            .args(["-s", "-N", "40000", "-S", "4000", "-P", "400000"])
+            .arg(&self.net)
+            .env("IBSIM_SOCKNAME", &self.socket)
+            .current_dir(self.folder())
+            .stdin(Stdio::piped())
+            .stdout(out.expect("a file in a temporary folder"))
+            .stderr(err.expect("a file in a temporary folder"))
+            .spawn();
+        self.server = Some(child.expect("ibsim is installed"));
+        let ready = || lossy(&printed).is_ok_and(|text| text.contains("Network simulator ready"));
+        self.wait("ibsim to be ready", LOADING, ready);
+    }
+
+    /// Kills ibsim.
+    pub fn kill(&mut self) {
+        if let Some(mut server) = self.server.take() {
+            // Neither can fail in a way that matters: what has ended is reaped.
+            let _ = server.kill();
+            let _ = server.wait();
+        }
+    }
+
+    /// A program that takes the subnet for real, at a node, or at the first one of the net file.
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>, node: Option<&str>) -> Command {
+        let mut command = Command::new("ibsim-run");
+        command.arg(program).current_dir(self.folder()).env("IBSIM_SOCKNAME", &self.socket);
+        // Debian keeps opensm and the tools where only root looks.
+        command.env("PATH", format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default()));
+        command.env("OSM_TMP_DIR", self.folder()).env("OSM_CACHE_DIR", self.folder());
+        match node {
+            Some(node) => command.env("SIM_HOST", node),
+            None => command.env_remove("SIM_HOST"),
+        };
+        command
+    }
+
+    /// A program beside the others; its output goes to NAME.out and NAME.err.
+    pub fn background(&self, command: &mut Command, name: &str) -> Background {
+        let (printed, said) = (self.folder().join(format!("{name}.out")), self.folder().join(format!("{name}.err")));
+        Background::start(command, &printed, &said).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Waits until something holds.
+    pub fn wait(&self, what: &str, limit: Duration, mut holds: impl FnMut() -> bool) {
+        let start = Instant::now();
+        while !holds() {
+            assert!(
+                start.elapsed() < limit,
+                "waited {} s for {what}: see {}",
+                limit.as_secs(),
+                self.folder().display()
+            );
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.kill();
+        if std::thread::panicking()
+            && let Some(folder) = self.folder.take()
+        {
+            println!("what the programs said is kept in {}", folder.keep().display());
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The driver on a simulated subnet under traffic: whole changes, and what comes and goes in a row.
+
+mod bench;
+mod changes;
+mod growth;

@@ -1,0 +1,4 @@
+//! Readers and writers of `fabric::format`: against captures, random fabrics, damaged files and the field's own tools.
+
+mod files;
+mod ibsim;

@@ -1,0 +1,15 @@
+//! Model checking: every interleaving of packets and writes on small fabrics, and every sequence of events that the
+//! machine can meet. What is bounded is written in docs/TESTING.md; `RECONFIG_THOROUGH=1` makes the bounds wider.
+
+mod changes;
+mod courses;
+mod flows;
+mod network;
+mod packets;
+mod search;
+mod transitions;
+
+/// Whether the long form is wanted.
+fn is_thorough() -> bool {
+    std::env::var("RECONFIG_THOROUGH").is_ok_and(|value| value == "1")
+}

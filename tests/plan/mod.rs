@@ -1,0 +1,5 @@
+//! Plans: of every scheme on every bundled fabric, as the machine carries them out, and by the commands `plan` and `check`.
+
+mod command;
+mod machine;
+mod plans;

@@ -1,0 +1,49 @@
+//! Real subnet managers on real ibsim, seen from outside by the tools that every administrator has: ibnetdiscover, dump_fts,
+//! ibroute, smpquery, saquery, ibtracert, ibdmchk, OpenSM itself. Without these programs each test says `SKIPPED`.
+//! `served` and `subnet` serve and run, `told` reads what tools print, `picture` puts it together, `agree` holds one tool against the
+//! other, `judges` asks whether the routing is free of deadlock.
+
+mod agree;
+mod brings_up;
+mod elsewhere;
+mod fabrics;
+mod file_engine;
+mod judges;
+mod lids;
+mod loses_the_root;
+mod opensm;
+mod opensm_agrees;
+mod partitions;
+mod picture;
+mod sm;
+mod subnet;
+mod survives;
+mod told;
+
+use crate::support::tools::all_there;
+use reconfig_measuring::process::programs::missing;
+
+/// The program under test.
+fn reconfig() -> std::path::PathBuf {
+    env!("CARGO_BIN_EXE_reconfig").into()
+}
+
+/// What all of it takes.
+const PROGRAMS: [&str; 11] = [
+    "ibsim",
+    "ibsim-run",
+    "opensm",
+    "ibnetdiscover",
+    "dump_fts",
+    "ibroute",
+    "smpquery",
+    "saquery",
+    "ibtracert",
+    "sminfo",
+    "ibdmchk",
+];
+
+/// Whether all programs are there; says so where they are not.
+fn installed() -> bool {
+    all_there(&missing(&PROGRAMS), "opensm, ibsim-utils, infiniband-diags, ibutils")
+}

@@ -1,0 +1,12 @@
+//! Subnet administration: its answers from bundled fabrics, its multi-packet protocol over a bad channel, and both beside
+//! OpenSM's on the same fabric; the cache of a host that asks it.
+
+mod acm;
+mod answers;
+mod bench;
+mod beside_opensm;
+mod remote;
+mod rmpp;
+mod running;
+mod services;
+mod subscriptions;

@@ -1,0 +1,8 @@
+//! `reconfig serve`: the switchboard by itself, and the real programs of the field in front of it. Those print `SKIPPED`
+//! where they are not installed (`apt-get install opensm ibsim-utils infiniband-diags`).
+
+mod commands;
+mod diags;
+mod harness;
+mod opensm;
+mod switchboard;

@@ -1,8 +1,0 @@
-//! The simulated fabric from outside: what becomes of packets, and the whole subnet as managers see it.
-
-mod loaded;
-mod novice;
-mod packets;
-mod subnet;
-#[path = "../support/with_tables.rs"]
-mod with_tables;

@@ -1,0 +1,6 @@
+//! The simulated fabric from outside: what becomes of packets, and the whole subnet as managers see it.
+
+mod loaded;
+mod novice;
+mod packets;
+mod subnet;

@@ -1,0 +1,37 @@
+//! All tests that cross modules, in one binary: it links once, and tests that wait for other programs do so side by side.
+//!
+//! A module a topic. `cargo test --release --test suite simulate::` runs one of them; docs/TESTING.md says what each holds.
+
+mod across;
+mod agreement;
+mod audit;
+mod cli;
+mod control;
+mod dispersive;
+mod driver;
+mod election;
+mod engines;
+mod formats;
+mod generate;
+mod layers;
+mod lids;
+mod model;
+mod mutations;
+mod paths;
+mod plan;
+mod properties;
+mod real;
+mod reproduce;
+mod route;
+mod routing;
+mod sa;
+mod serve;
+mod sim;
+mod simulate;
+mod subnet;
+mod subnets;
+mod subnets_run;
+mod support;
+mod umad;
+mod verify;
+mod wire;

@@ -1,0 +1,15 @@
+//! What several groups of tests need, one noun a file.
+
+pub mod across;
+pub mod bad_input;
+pub mod brought_up;
+pub mod bundled;
+pub mod capture;
+pub mod captures;
+pub mod corpus;
+pub mod fabrics;
+pub mod proof;
+pub mod removal;
+pub mod short;
+pub mod tools;
+pub mod with_tables;

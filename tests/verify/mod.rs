@@ -1,0 +1,5 @@
+//! The prover against oracles that share nothing with it, and the certificates that it writes.
+
+mod certificate;
+mod prover;
+mod transitions;

@@ -152,9 +152,9 @@ fn wrong_usage_and_unreadable_dumps_are_told() {
 }
 
 #[test]
-fn the_transcript_in_the_readme_is_what_is_printed() {
-    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
-    let told = readme.split("<!-- audit transcript -->\n```text\n").nth(1).expect("the transcript");
+fn the_transcript_in_the_tour_is_what_is_printed() {
+    let tour = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/TOUR.md")).unwrap();
+    let told = tour.split("<!-- audit transcript -->\n```text\n").nth(1).expect("the transcript");
     let told = told.split("```").next().unwrap();
     let output = reconfig(&["audit", GHOST, "--fdbs", OLD, "--after-fdbs", NEW]);
     assert_eq!(told, stdout(&output));

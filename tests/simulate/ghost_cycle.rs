@@ -14,7 +14,7 @@ use reconfig::verify::{Cycle, Refusal, Wait, foresee};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// The seed that README names.
+/// The seed that docs/TOUR.md names.
 const SEED: u64 = 2;
 
 fn scenario(scheme: Scheme, departure: Departure, seed: u64) -> Scenario {

@@ -278,11 +278,11 @@ fn the_command_line_writes_and_judges_certificates() {
     assert!(remarks.contains("there is no certificate to write") && !std::path::Path::new(&none).exists(), "{remarks}");
 }
 
-/// README shows what the commands say.
+/// docs/TOUR.md shows what the commands print.
 #[test]
-fn readme_shows_this() {
-    let readme = include_str!("../../README.md");
-    let shown = readme.split("<!-- certificate transcript -->\n```text\n[…]\n").nth(1).expect("the transcript");
+fn the_tour_shows_this() {
+    let tour = include_str!("../../docs/TOUR.md");
+    let shown = tour.split("<!-- certificate transcript -->\n```text\n[…]\n").nth(1).expect("the transcript");
     let shown = shown.split("```").next().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
@@ -291,7 +291,7 @@ fn readme_shows_this() {
     reconfig(&["simulate", "--remove-root", "--plan", &plan, "--certificate", &certificate, fabric]);
     let said = reconfig(&["check", &plan, &certificate]).1;
     let ours = said.find("lint ").map(|at| &said[at..]).unwrap();
-    assert!(shown.starts_with(ours), "README shows\n{shown}\nand the command says\n{ours}");
+    assert!(shown.starts_with(ours), "docs/TOUR.md shows\n{shown}\nand the command says\n{ours}");
 }
 
 /// Plans that claim what cannot be: refused whatever evidence comes with them.

@@ -1,29 +1,31 @@
 //! Directed routes: a path of output ports carried in the SMP itself, and the rules by which each node moves it on
 //! (section 14.2.2). Only pure rules: who holds the packet and which links are up is the caller's.
 
+use super::format::layout;
 use super::header::WireError;
 use crate::ids::{Lid, PortNum};
 
 /// Most hops of a directed route.
 const MAX_HOPS: usize = 63;
 
-/// The route of a directed-route SMP. Element 0 of both paths is unused.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DirectedRoute {
-    /// The D bit: on its way back.
-    pub returning: bool,
-    /// Where on the path the packet is: 0 at its source, rising on the way out, falling on the way back.
-    pub hop_pointer: u8,
-    /// How many directed hops the path has.
-    pub hop_count: u8,
-    /// LID of the source of the directed part; [`Lid::PERMISSIVE`] where the route is directed from the start.
-    pub dr_slid: Lid,
-    /// LID of the destination of the directed part; [`Lid::PERMISSIVE`] where it is directed to the end.
-    pub dr_dlid: Lid,
-    /// Output port of each hop, by hop from 1 on.
-    pub initial_path: [u8; 64],
-    /// The port each hop came in by, filled in on the way out.
-    pub return_path: [u8; 64],
+layout! {
+    /// The route of a directed-route SMP, at the bits that it has in the MAD. Element 0 of both paths is unused.
+    DirectedRoute {
+        /// The D bit: on its way back.
+        returning: bool = 32, 1;
+        /// Where on the path the packet is: 0 at its source, rising on the way out, falling on the way back.
+        hop_pointer: u8 = 48, 8;
+        /// How many directed hops the path has.
+        hop_count: u8 = 56, 8;
+        /// LID of the source of the directed part; [`Lid::PERMISSIVE`] where the route is directed from the start.
+        dr_slid: Lid = 256, 16;
+        /// LID of the destination of the directed part; [`Lid::PERMISSIVE`] where it is directed to the end.
+        dr_dlid: Lid = 272, 16;
+        /// Output port of each hop, by hop from 1 on.
+        initial_path: [u8; 64] = 1024, 512;
+        /// The port each hop came in by, filled in on the way out.
+        return_path: [u8; 64] = 1536, 512;
+    }
 }
 
 /// What a node does with a directed-route SMP.

@@ -37,7 +37,7 @@ pub mod vendor;
 mod vl_arbitration_table;
 
 pub use class_port_info::{CLASS_PORT_INFO_SIZE, ClassPortInfo, GENERAL_SERVICES_Q_KEY};
-pub use directed_route::{DirectedRoute, Hop};
+pub use directed_route::{DirectedRoute, SmpAction};
 pub use gid::{Gid, GidError};
 pub use grh::Grh;
 pub use guid_info::GuidInfo;

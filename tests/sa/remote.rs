@@ -8,7 +8,7 @@ use reconfig::fabric::PortId;
 use reconfig::fabric::subnets::SubnetPort;
 use reconfig::ids::{GidPrefix, Guid, Half, Lid, PKey, Sl};
 use reconfig::routers::{self, Arrival, Enforcement, Levels, LevelsRule, Routes, relay};
-use reconfig::sa::{Beyond, Directory, Facts, LeadingRouters, PrefixRoutes, Remote, RemoteRule, Limits};
+use reconfig::sa::{Beyond, Directory, DirectoryFacts, LeadingRouters, PrefixRoutes, Remote, RemoteRule, SaLimits};
 use reconfig::wire::sa::{ComponentMask, PathRecord, SA_DATA_SIZE};
 use reconfig::wire::{Gid, Grh, status};
 use std::collections::BTreeSet;
@@ -33,8 +33,8 @@ fn two() -> Across {
     Across::new(2, 2, &[&[0, 1], &[0, 1, 0]])
 }
 
-fn bench(facts: Facts) -> Bench {
-    Bench::over(facts, Limits::default())
+fn bench(facts: DirectoryFacts) -> Bench {
+    Bench::over(facts, SaLimits::default())
 }
 
 /// The LIDs of a half by which routers lead from subnet 0 to subnet 1.

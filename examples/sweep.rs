@@ -11,7 +11,7 @@ use reconfig::fabric::summary::Summary;
 use reconfig::ids::PortNum;
 use reconfig::subnet::{Manager, SubnetManager, Timing};
 use reconfig::transport::faults::{Chances, Faulty};
-use reconfig::transport::umad::{Role, Umad, UmadOptions};
+use reconfig::transport::umad::{Umad, UmadOptions, UmadRole};
 use std::error::Error;
 use std::time::{Duration, Instant};
 
@@ -118,7 +118,7 @@ fn wanted(mut arguments: impl Iterator<Item = String>) -> Result<Wanted, Box<dyn
             "--seed" => wanted.seed = value()?.parse()?,
             "--listen" => {
                 wanted.listen = Some(Duration::from_secs(value()?.parse()?));
-                wanted.options.role = Role::Manager;
+                wanted.options.role = UmadRole::Manager;
             }
             _ => return Err(format!("unknown argument `{flag}`; see the head of examples/sweep.rs").into()),
         }

@@ -1,7 +1,6 @@
 //! Changes the routing of a running InfiniBand subnet without stopping traffic: the Double Scheme, proved before the
 //! first write. Start with `docs/ARCHITECTURE.md`; a layer imports only what `tests/layers.rs` allows.
 
-pub mod acm;
 pub mod audit;
 pub mod change;
 pub mod check;

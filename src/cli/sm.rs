@@ -17,10 +17,10 @@ use crate::sm::{
     Config, Desk, Happening, Household, Limits, Order, Reception, SharedDesk, Takeover, Until, lid_file, live, pace,
     prefix_file, systemd,
 };
-use crate::subnet::{Manager, Sources, Timing};
+use crate::subnet::{Manager, SourceControl, Timing};
 use crate::transport::Transport;
 use crate::transport::faults::{Chances, Faulty};
-use crate::transport::umad::{Adapter, AdapterPort, Role, Umad, UmadOptions};
+use crate::transport::umad::{Adapter, AdapterPort, Umad, UmadOptions, UmadRole};
 use crate::wire::Gid;
 use anyhow::anyhow;
 use std::cell::RefCell;
@@ -184,7 +184,7 @@ pub(super) fn run(arguments: &Arguments, common: Common, reload: Reload) -> Resu
         let options = UmadOptions {
             adapter: arguments.ca.clone(),
             port: arguments.port.map(PortNum),
-            role: Role::Manager,
+            role: UmadRole::Manager,
             answer_ms: arguments.timeout.saturating_mul(10),
         };
         let port = Umad::open(&options).map_err(Failure::undone)?;
@@ -318,7 +318,7 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
     Ok(Config {
         engine: Rc::from(engine),
         policy: Policy { arming: Arming::Off, observer: arguments.drain },
-        sources: if arguments.sources == "told" { Sources::Told } else { Sources::Fenced { settle_ns } },
+        sources: if arguments.sources == "told" { SourceControl::ByAgent } else { SourceControl::Fenced { settle_ns } },
         lmc: Lmc::masked(arguments.lmc),
         data_vls: arguments.vls,
         m_key: arguments.m_key,

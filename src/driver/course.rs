@@ -6,7 +6,7 @@ use crate::change::Prepared;
 use crate::fabric::{Fabric, PortId};
 use crate::machine::{self, CallOff, Command, Event, Outcome, State, Ticket};
 use crate::plan::{Plan, Sending, Vetted};
-use crate::subnet::{Applied, Order, Retiring, SmpCounts, SubnetError, SubnetManager};
+use crate::subnet::{Applied, Retiring, SmpCounts, SubnetError, SubnetManager, WriteOrder};
 use crate::tables::Write;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -133,15 +133,15 @@ impl<S: SubnetManager> Driver<S> {
             Command::Apply { ticket, wave } => {
                 let wave = &plan.waves()[wave];
                 let order = match wave.sending {
-                    Sending::AnyOrder => Order::Any,
-                    Sending::Listed { window } => Order::Listed { window },
+                    Sending::AnyOrder => WriteOrder::Any,
+                    Sending::Listed { window } => WriteOrder::Listed { window },
                 };
                 let applied = self.apply(&wave.writes, order).await;
                 written(log, ticket, applied)?
             }
             Command::Undo { ticket, reached } => {
                 log.reached = Some(reached);
-                let applied = self.apply(&plan.undo_writes(reached), Order::Any).await;
+                let applied = self.apply(&plan.undo_writes(reached), WriteOrder::Any).await;
                 written(log, ticket, applied)?
             }
             Command::Flush { ticket, lanes } => {
@@ -194,7 +194,7 @@ impl<S: SubnetManager> Driver<S> {
     }
 
     /// Sends writes; those to devices and ports that are gone count as done.
-    async fn apply(&mut self, writes: &[Write], order: Order) -> Result<Applied, SubnetError> {
+    async fn apply(&mut self, writes: &[Write], order: WriteOrder) -> Result<Applied, SubnetError> {
         let alive = self.running.alive.clone();
         let lives = |write: &&Write| is_there(&alive, write);
         if writes.iter().all(|write| lives(&write)) {
@@ -218,7 +218,7 @@ impl<S: SubnetManager> Driver<S> {
             // The split was taken back; with the spare entries rewritten too, all is as it was.
             Some(Outcome::CalledOff(_)) => {
                 let spare = log.reached.take().map_or_else(Vec::new, |reached| initial_blocks(plan, reached));
-                self.apply(&spare, Order::Any).await?;
+                self.apply(&spare, WriteOrder::Any).await?;
             }
             Some(Outcome::Failed { .. }) | None => {}
         }

@@ -1,9 +1,10 @@
 //! Which request gets which answer: method and attribute, and how many MADs it takes.
 
-use super::paths::PathQuery;
-use super::records::{Query, Table};
-use super::subscriptions::View;
-use super::{Datagram, Directory, Sa, SaEvent};
+use super::legs::PathQuery;
+use super::records::{RecordQuery, RecordTable};
+use super::subscriptions::SubscriptionContext;
+use super::{Directory, Sa, SaEvent};
+use crate::transport::Datagram;
 use crate::wire::sa::{
     InformInfo, InformInfoRecord, PathRecord, Record, Rmpp, RmppStatus, RmppType, SA_DATA_SIZE, SaAttributeId, SaMad,
     ServiceRecord,
@@ -109,13 +110,13 @@ impl Sa {
     }
 
     /// The records that are selected, of whichever attribute.
-    fn collect(&mut self, directory: &Directory, mad: &SaMad, now_ns: u64) -> Result<Table, u16> {
+    fn collect(&mut self, directory: &Directory, mad: &SaMad, now_ns: u64) -> Result<RecordTable, u16> {
         let (mask, most) = (mad.component_mask, self.limits.answer_bytes);
         let trusted = mad.sm_key != 0;
         match mad.attribute {
             SaAttributeId::PathRecord => {
                 let query = PathQuery::new(directory, self.half, mask, PathRecord::decode(&mad.data));
-                query.table(most).map(|bytes| Table { size: PathRecord::SIZE, bytes })
+                query.table(most).map(|bytes| RecordTable { size: PathRecord::SIZE, bytes })
             }
             SaAttributeId::ServiceRecord => {
                 let asked = ServiceRecord::decode(&mad.data);
@@ -126,7 +127,7 @@ impl Sa {
             }
             SaAttributeId::InformInfo => Err(status::UNSUPPORTED_METHOD_ATTRIBUTE),
             _ => {
-                let query = Query { directory, asked: mad, trusted, most };
+                let query = RecordQuery { directory, asked: mad, trusted, most };
                 query.collect().unwrap_or(Err(status::UNSUPPORTED_METHOD_ATTRIBUTE))
             }
         }
@@ -141,7 +142,7 @@ impl Sa {
     ) -> Result<[u8; SA_DATA_SIZE], u16> {
         match mad.attribute {
             SaAttributeId::InformInfo => {
-                let view = View { directory, half: self.half, limits: &self.limits };
+                let view = SubscriptionContext { directory, half: self.half, limits: &self.limits };
                 self.subscriptions.set(view, asked, &InformInfo::decode(&mad.data)).map(|info| info.encode())
             }
             SaAttributeId::ServiceRecord => {
@@ -157,9 +158,9 @@ impl Sa {
     }
 }
 
-fn listed<R: Record>(records: Vec<R>) -> Table {
+fn listed<R: Record>(records: Vec<R>) -> RecordTable {
     let bytes = records.iter().flat_map(|record| record.to_data().into_iter().take(R::SIZE)).collect();
-    Table { size: R::SIZE, bytes }
+    RecordTable { size: R::SIZE, bytes }
 }
 
 fn back(asked: &Datagram, mad: &SaMad) -> Datagram {

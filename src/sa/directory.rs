@@ -1,6 +1,6 @@
 //! What subnet administration knows of the subnet at one moment, with indices by LID and GUID.
 //!
-//! On entry ([`Facts`]): what the subnet manager read and wrote, by the indices of one fabric. On return of
+//! On entry ([`DirectoryFacts`]): what the subnet manager read and wrote, by the indices of one fabric. On return of
 //! [`Directory::new`]: every end port and every port 0 of a switch has a LID, every linked port its PortInfo, every switch its
 //! SwitchInfo, and the SM's port is one of them. A directory is never changed: share it by `Arc`, set a new one.
 //! A lookup costs a binary search by GUID and one step by LID.
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// What a directory is made of. Vectors by `NodeId` or [`PortId`] are as long as the fabric has nodes or ports.
 #[derive(Clone, Debug)]
-pub struct Facts {
+pub struct DirectoryFacts {
     /// The fabric, with LIDs.
     pub fabric: Arc<Fabric>,
     /// Its tables as they are in force. Those of the half that answers move to must hold its routes before
@@ -81,7 +81,7 @@ pub enum DirectoryError {
 /// See the head of this file.
 #[derive(Clone, Debug)]
 pub struct Directory {
-    facts: Facts,
+    facts: DirectoryFacts,
     /// Ports that own LIDs, by their GUID.
     by_guid: Vec<(Guid, PortId)>,
 }
@@ -91,7 +91,7 @@ impl Directory {
     ///
     /// # Errors
     /// What the contract at the head of this file asks for and is missing.
-    pub fn new(facts: Facts) -> Result<Directory, DirectoryError> {
+    pub fn new(facts: DirectoryFacts) -> Result<Directory, DirectoryError> {
         check_lengths(&facts)?;
         let fabric = &facts.fabric;
         let missing = |attribute, of| DirectoryError::Missing { attribute, of };
@@ -122,7 +122,7 @@ impl Directory {
     }
 
     /// What it was made of.
-    pub fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> &DirectoryFacts {
         &self.facts
     }
 
@@ -214,7 +214,7 @@ fn is_known(fabric: &Fabric, port: PortId) -> bool {
     node.present && (found.peer.is_some() || node.is_switch() && found.num == PortNum::ZERO)
 }
 
-fn check_lengths(facts: &Facts) -> Result<(), DirectoryError> {
+fn check_lengths(facts: &DirectoryFacts) -> Result<(), DirectoryError> {
     let (nodes, ports) = (facts.fabric.node_count(), facts.fabric.port_count());
     let lengths = [
         ("nodes", facts.nodes.len(), nodes),

@@ -3,59 +3,48 @@
 //! [`Sa`] takes datagrams and the time and returns datagrams; it answers at once, from a [`Directory`] that the subnet manager
 //! sets anew whenever the subnet has changed. Without one it answers *busy*. Paths name LIDs and service levels of the active
 //! half ([`Sa::half_moved`]), and of no other; paths to other subnets name a router's port ([`Remote`]). Everything that
-//! waits is bounded ([`Limits`]): beyond, a client is told *busy* or *no resources*, and asks again.
+//! waits is bounded ([`SaLimits`]): beyond, a client is told *busy* or *no resources*, and asks again.
 //! Costs: a path between two named ports is two walks along forwarding tables, whatever the size of the fabric; a table is as
 //! long as its records. Lacks on purpose: multicast groups, MultiPathRecord and TraceRecord, partitions beyond the default one,
 //! GUID aliases, redirection.
 
-mod abroad;
 mod agenda;
 mod answer;
 mod directory;
+mod legs;
 mod modelled;
+mod path_capacity;
 mod paths;
 mod prefix_routes;
 mod records;
 mod remote;
+mod remote_paths;
 pub mod rmpp;
-mod route;
 mod service_levels;
 mod services;
 mod subscriptions;
 mod transfers;
 
-pub use directory::{Directory, DirectoryError, Facts};
+pub use directory::{Directory, DirectoryError, DirectoryFacts};
+pub use path_capacity::{PathCapacity, PathRate};
 pub use prefix_routes::{PrefixRoute, PrefixRoutes};
 pub use remote::{Beyond, LeadingRouters, Remote, RemoteRule};
-pub use route::{Rate, Route};
 pub use service_levels::{FirstOfHalf, OfLayers, ServiceLevels};
 
-use crate::ids::{Guid, Half, Lid, Sl};
+use crate::ids::{Guid, Half, Lid};
+use crate::transport::Datagram;
 use crate::wire::sa::SaMad;
-use crate::wire::{Gid, MAD_SIZE, Notice, class, class_of};
-use rmpp::{Pace, TransferFailure};
+use crate::wire::{Gid, Notice, class, class_of};
+use rmpp::{RmppPace, TransferFailure};
 use services::Services;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use subscriptions::{Subscriptions, View};
+use subscriptions::{SubscriptionContext, Subscriptions};
 use transfers::Transfers;
-
-/// A MAD with who it came from, or who it is for.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Datagram {
-    /// The other end's LID.
-    pub lid: Lid,
-    /// The other end's queue pair; clients behind the kernel's MAD layer have 1.
-    pub qp: u32,
-    /// The service level; an answer takes that of its request.
-    pub sl: Sl,
-    /// The MAD.
-    pub bytes: Box<[u8; MAD_SIZE]>,
-}
 
 /// How much is kept for clients, and how long is waited for them.
 #[derive(Clone, Debug)]
-pub struct Limits {
+pub struct SaLimits {
     /// The key that shows a client to be trusted (SAHeader:SM_Key). Requests with another one, zero apart, are dropped.
     pub sm_key: u64,
     /// Bytes of one answer.
@@ -65,7 +54,7 @@ pub struct Limits {
     /// Bytes of all of them.
     pub transfer_bytes: usize,
     /// How they are sent.
-    pub pace: Pace,
+    pub pace: RmppPace,
     /// ServiceRecords.
     pub services: usize,
     /// Subscriptions.
@@ -84,14 +73,14 @@ pub struct Limits {
     pub resp_time_value: u8,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for SaLimits {
+    fn default() -> SaLimits {
+        SaLimits {
             sm_key: 1,
             answer_bytes: 32 << 20,
             transfers: 1024,
             transfer_bytes: 64 << 20,
-            pace: Pace::default(),
+            pace: RmppPace::default(),
             services: 16_384,
             subscriptions: 65_536,
             subscriptions_of_one: 64,
@@ -141,7 +130,7 @@ const MOST_EVENTS: usize = 1024;
 /// Subnet administration.
 #[derive(Clone, Debug)]
 pub struct Sa {
-    limits: Limits,
+    limits: SaLimits,
     directory: Option<Arc<Directory>>,
     half: Half,
     transfers: Transfers,
@@ -154,7 +143,7 @@ pub struct Sa {
 
 impl Sa {
     /// Subnet administration that knows nothing yet.
-    pub fn new(limits: Limits) -> Sa {
+    pub fn new(limits: SaLimits) -> Sa {
         Sa {
             limits,
             directory: None,
@@ -200,7 +189,7 @@ impl Sa {
     /// A trap came in, or the SM made a notice itself. Returned are the reports to subscribers.
     pub fn notice(&mut self, notice: &Notice, now_ns: u64) -> Vec<Datagram> {
         let Some(directory) = self.directory.clone() else { return Vec::new() };
-        let view = View { directory: &directory, half: self.half, limits: &self.limits };
+        let view = SubscriptionContext { directory: &directory, half: self.half, limits: &self.limits };
         self.subscriptions.notice(view, notice, now_ns, &mut self.events)
     }
 
@@ -222,7 +211,7 @@ impl Sa {
     pub fn wake(&mut self, now_ns: u64) -> Vec<Datagram> {
         let mut sent = self.transfers.wake(now_ns, &mut self.events);
         if let Some(directory) = self.directory.clone() {
-            let view = View { directory: &directory, half: self.half, limits: &self.limits };
+            let view = SubscriptionContext { directory: &directory, half: self.half, limits: &self.limits };
             sent.extend(self.subscriptions.wake(view, now_ns, &mut self.events));
         }
         self.events.truncate(MOST_EVENTS);

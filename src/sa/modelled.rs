@@ -1,6 +1,6 @@
 //! Facts that a fabric implies, where no device was asked: what its ports would say of themselves once brought up.
 
-use super::directory::Facts;
+use super::directory::DirectoryFacts;
 use super::remote::Remote;
 use super::service_levels::FirstOfHalf;
 use crate::fabric::{Fabric, LinkSpeed, LinkWidth, NodeId, NodeKind, PortId, PortZero};
@@ -13,17 +13,17 @@ use crate::wire::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-impl Facts {
+impl DirectoryFacts {
     /// The facts of `fabric` as a subnet manager on `sm` leaves it: linked ports ACTIVE, every link of `mtu`, the default
     /// partition, the SM the only one.
-    pub fn modelled(fabric: Arc<Fabric>, tables: Arc<SubnetTables>, sm: PortId, mtu: Mtu) -> Facts {
+    pub fn modelled(fabric: Arc<Fabric>, tables: Arc<SubnetTables>, sm: PortId, mtu: Mtu) -> DirectoryFacts {
         let nodes = fabric.nodes().map(|(node, found)| found.present.then(|| node_info(&fabric, node))).collect();
         let switches =
             fabric.nodes().map(|(node, found)| found.is_switch().then(|| switch_info(&fabric, node))).collect();
         let ports = fabric.ports().map(|(port, _)| Some(port_info(&fabric, port, sm, mtu))).collect();
         let own = fabric.port_guid(sm);
         let manager = SmInfo { guid: own, state: SmState::Master, ..SmInfo::default() };
-        Facts {
+        DirectoryFacts {
             managers: vec![(sm, manager)],
             nodes,
             switches,

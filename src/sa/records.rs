@@ -15,7 +15,7 @@ use crate::wire::{
 use std::iter::once;
 
 /// One request for records.
-pub(super) struct Query<'a> {
+pub(super) struct RecordQuery<'a> {
     pub(super) directory: &'a Directory,
     pub(super) asked: &'a SaMad,
     /// Whether the asker may see keys.
@@ -25,18 +25,18 @@ pub(super) struct Query<'a> {
 }
 
 /// Records one behind the other.
-pub(super) struct Table {
+pub(super) struct RecordTable {
     /// Bytes of each.
     pub(super) size: usize,
     pub(super) bytes: Vec<u8>,
 }
 
-impl Query<'_> {
+impl RecordQuery<'_> {
     /// The records that are selected; none where the directory holds no such attribute.
     ///
     /// # Errors
     /// The status to refuse with.
-    pub(super) fn collect(&self) -> Option<Result<Table, u16>> {
+    pub(super) fn collect(&self) -> Option<Result<RecordTable, u16>> {
         Some(match self.asked.attribute {
             SaAttributeId::NodeRecord => self.select(self.nodes()),
             SaAttributeId::PortInfoRecord => self.ports(),
@@ -54,11 +54,15 @@ impl Query<'_> {
     }
 
     /// Those candidates that agree with the request, the LIDs apart, by which they were found.
-    fn select<R: Record>(&self, candidates: impl Iterator<Item = R>) -> Result<Table, u16> {
+    fn select<R: Record>(&self, candidates: impl Iterator<Item = R>) -> Result<RecordTable, u16> {
         self.select_by(self.asked.component_mask.without(0), candidates)
     }
 
-    fn select_by<R: Record>(&self, mask: ComponentMask, candidates: impl Iterator<Item = R>) -> Result<Table, u16> {
+    fn select_by<R: Record>(
+        &self,
+        mask: ComponentMask,
+        candidates: impl Iterator<Item = R>,
+    ) -> Result<RecordTable, u16> {
         let mut bytes = Vec::new();
         for record in candidates.map(|record| record.to_data()) {
             if selected::<R>(mask, &self.asked.data, &record) {
@@ -68,7 +72,7 @@ impl Query<'_> {
                 bytes.extend_from_slice(&record[..R::SIZE]);
             }
         }
-        Ok(Table { size: R::SIZE, bytes })
+        Ok(RecordTable { size: R::SIZE, bytes })
     }
 
     fn fabric(&self) -> &Fabric {
@@ -93,7 +97,7 @@ impl Query<'_> {
         }
     }
 
-    /// Every port that is known by the LID of one of [`Query::owners`], with that LID.
+    /// Every port that is known by the LID of one of [`RecordQuery::owners`], with that LID.
     fn all_ports(&self) -> impl Iterator<Item = (Lid, PortId)> + '_ {
         self.owners().flat_map(move |owner| {
             let lid = self.directory.base_lid(owner).into_iter();
@@ -151,7 +155,7 @@ impl Query<'_> {
 
     /// A bit of the modifier lets capability masks select every port that has those capabilities and perhaps more. The
     /// options say what the asker understands; an answer has all there is, and repeats them.
-    fn ports(&self) -> Result<Table, u16> {
+    fn ports(&self) -> Result<RecordTable, u16> {
         let asked = PortInfoRecord::decode(&self.asked.data);
         let supersets = self.asked.modifier & PortInfoRecord::MATCH_CAPABILITIES != 0;
         let (mut mask, mut wanted) = (self.asked.component_mask.without(PortInfoRecord::LID), (0, 0));
@@ -223,7 +227,7 @@ impl Query<'_> {
     }
 
     /// Both ends are named by LIDs.
-    fn links(&self) -> Result<Table, u16> {
+    fn links(&self) -> Result<RecordTable, u16> {
         let far = self.has(LinkRecord::TO_LID).then(|| LinkRecord::decode(&self.asked.data).to_lid);
         let far = far.map(|lid| self.fabric().lid_owner(lid).and_then(|port| self.directory.base_lid(port)));
         let records = self.all_ports().filter_map(|(from_lid, port)| {

@@ -1,6 +1,6 @@
 //! What subnet administration knows of other subnets: which of this subnet's router ports lead to which prefix.
 //!
-//! A value, set with the [`Facts`](super::Facts) of a directory. It names router ports by GUID, so that it outlives sweeps
+//! A value, set with the [`DirectoryFacts`](super::Facts) of a directory. It names router ports by GUID, so that it outlives sweeps
 //! and changes; a port that is not in the directory leads nowhere. Rules are tried in order, and the first whose prefix
 //! fits decides, whether or not a router of it is there: that is OpenSM's way. There are two kinds of routers. Of those
 //! that [`crate::routers`] describes it is known how many are crossed and what becomes of a service level

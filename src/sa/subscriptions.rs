@@ -6,8 +6,9 @@
 
 use super::agenda::Agenda;
 use super::directory::Directory;
-use super::{Datagram, Limits, SaEvent};
+use super::{SaEvent, SaLimits};
 use crate::ids::{Guid, Half, Lid};
+use crate::transport::Datagram;
 use crate::wire::sa::{ComponentMask, InformInfo, InformInfoRecord, Record, Report, SaAttributeId, SaMad, selected};
 use crate::wire::{Gid, Method, Notice, Trap, status};
 use std::collections::BTreeMap;
@@ -45,10 +46,10 @@ pub(super) struct Subscriptions {
 
 /// What subscriptions are answered and reports addressed with.
 #[derive(Clone, Copy)]
-pub(super) struct View<'a> {
+pub(super) struct SubscriptionContext<'a> {
     pub(super) directory: &'a Directory,
     pub(super) half: Half,
-    pub(super) limits: &'a Limits,
+    pub(super) limits: &'a SaLimits,
 }
 
 impl Subscriptions {
@@ -56,7 +57,12 @@ impl Subscriptions {
     ///
     /// # Errors
     /// The status to refuse with.
-    pub(super) fn set(&mut self, view: View<'_>, from: &Datagram, asked: &InformInfo) -> Result<InformInfo, u16> {
+    pub(super) fn set(
+        &mut self,
+        view: SubscriptionContext<'_>,
+        from: &Datagram,
+        asked: &InformInfo,
+    ) -> Result<InformInfo, u16> {
         let port = view.directory.fabric().lid_owner(from.lid).ok_or(status::REQUEST_INVALID)?;
         let lids = view.directory.fabric().port(port);
         let below = from.lid.0 - lids.lid.unwrap_or(from.lid).0;
@@ -71,7 +77,7 @@ impl Subscriptions {
 
     fn subscribe(
         &mut self,
-        view: View<'_>,
+        view: SubscriptionContext<'_>,
         subscriber: Guid,
         rank: usize,
         info: InformInfo,
@@ -126,7 +132,7 @@ impl Subscriptions {
     /// Reports a notice to everyone who wants it. Beyond the limit of reports under way, none is sent, and said so.
     pub(super) fn notice(
         &mut self,
-        view: View<'_>,
+        view: SubscriptionContext<'_>,
         notice: &Notice,
         now_ns: u64,
         events: &mut Vec<SaEvent>,
@@ -168,7 +174,12 @@ impl Subscriptions {
     }
 
     /// Sends again what is due, gives up what was sent often enough, and ends subscriptions that nobody hears.
-    pub(super) fn wake(&mut self, view: View<'_>, now_ns: u64, events: &mut Vec<SaEvent>) -> Vec<Datagram> {
+    pub(super) fn wake(
+        &mut self,
+        view: SubscriptionContext<'_>,
+        now_ns: u64,
+        events: &mut Vec<SaEvent>,
+    ) -> Vec<Datagram> {
         let due_ns = now_ns.saturating_add(view.limits.report_resend_ns.max(1));
         let mut sent = Vec::new();
         while let Some((tid, mut pending)) = self.pending.pop_due(now_ns) {
@@ -183,7 +194,7 @@ impl Subscriptions {
         sent
     }
 
-    fn unheard(&mut self, view: View<'_>, number: u64) -> Option<SaEvent> {
+    fn unheard(&mut self, view: SubscriptionContext<'_>, number: u64) -> Option<SaEvent> {
         let known = self.all.get_mut(&number)?;
         known.unheard += 1;
         if known.unheard < view.limits.unheard_reports {
@@ -194,7 +205,7 @@ impl Subscriptions {
     }
 
     /// A report as it goes to its subscriber now: on the active half.
-    fn datagram(&self, view: View<'_>, tid: u32, pending: &Pending) -> Option<Datagram> {
+    fn datagram(&self, view: SubscriptionContext<'_>, tid: u32, pending: &Pending) -> Option<Datagram> {
         let known = self.all.get(&pending.subscription)?;
         let port = view.directory.by_port_guid(known.subscriber)?;
         let lids = view.directory.lids(port, view.half);

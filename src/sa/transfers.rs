@@ -1,9 +1,10 @@
 //! Answers of several segments on their way to clients.
 
 use super::agenda::Agenda;
-use super::rmpp::{Sender, Step};
-use super::{Datagram, Limits, SaEvent};
+use super::rmpp::{RmppStep, Sender};
+use super::{SaEvent, SaLimits};
 use crate::ids::Lid;
+use crate::transport::Datagram;
 use crate::wire::sa::SaMad;
 use std::sync::Arc;
 
@@ -42,7 +43,7 @@ impl Transfers {
     }
 
     /// Whether one more answer of so many bytes would be too much.
-    pub(super) fn is_full(&self, bytes: usize, limits: &Limits) -> bool {
+    pub(super) fn is_full(&self, bytes: usize, limits: &SaLimits) -> bool {
         self.under_way.len() >= limits.transfers || self.bytes.saturating_add(bytes) > limits.transfer_bytes
     }
 
@@ -52,7 +53,7 @@ impl Transfers {
         asked: &Datagram,
         head: SaMad,
         data: Vec<u8>,
-        limits: &Limits,
+        limits: &SaLimits,
         now_ns: u64,
     ) -> Vec<Datagram> {
         let client = (asked.lid, asked.qp, head.tid);
@@ -93,7 +94,13 @@ impl Transfers {
         sent
     }
 
-    fn follow(&mut self, client: Client, answer: Answer, step: Step<()>, events: &mut Vec<SaEvent>) -> Vec<Datagram> {
+    fn follow(
+        &mut self,
+        client: Client,
+        answer: Answer,
+        step: RmppStep<()>,
+        events: &mut Vec<SaEvent>,
+    ) -> Vec<Datagram> {
         let sent = addressed(&answer.asked, step.mads);
         match step.end {
             None => self.under_way.insert(client, answer.sender.due_ns(), answer),

@@ -10,7 +10,7 @@ use super::{Sim, kind};
 use crate::fabric::NodeId;
 use crate::ids::{Lid, PortNum, Sl};
 use crate::transport::Datagram;
-use crate::wire::{AttributeId, Hop, MAD_SIZE, Method, PortState, Route, Smp, class, class_of};
+use crate::wire::{AttributeId, MAD_SIZE, Method, PortState, Route, Smp, SmpAction, class, class_of};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 
@@ -119,7 +119,7 @@ impl Mad {
     }
 
     /// Moves a directed route on at a node; none for what is LID routed.
-    fn advance(&mut self, arrival: Option<PortNum>) -> Option<Hop> {
+    fn advance(&mut self, arrival: Option<PortNum>) -> Option<SmpAction> {
         match &mut self.body {
             Body::Smp(smp) => match &mut smp.route {
                 Route::Directed(route) => Some(route.advance(arrival)),
@@ -191,9 +191,9 @@ impl Sim {
 
     fn mad_departs(&mut self, port: u32, mut mad: Mad) {
         match mad.advance(None) {
-            Some(Hop::Forward(num)) => self.mad_leaves(port, num, mad),
-            Some(Hop::Deliver) => self.mad_delivered(port, mad),
-            Some(Hop::Discard) => {}
+            Some(SmpAction::Forward(num)) => self.mad_leaves(port, num, mad),
+            Some(SmpAction::Deliver) => self.mad_delivered(port, mad),
+            Some(SmpAction::Discard) => {}
             None => self.route_by_lid(port, mad, true),
         }
     }
@@ -206,9 +206,9 @@ impl Sim {
         }
         match mad.advance(Some(PortNum(num))) {
             // Only switches hand directed routes on.
-            Some(Hop::Forward(next)) if self.is_switch(node) => self.mad_leaves(port, next, mad),
-            Some(Hop::Deliver) => self.mad_delivered(port, mad),
-            Some(Hop::Forward(_) | Hop::Discard) => {}
+            Some(SmpAction::Forward(next)) if self.is_switch(node) => self.mad_leaves(port, next, mad),
+            Some(SmpAction::Deliver) => self.mad_delivered(port, mad),
+            Some(SmpAction::Forward(_) | SmpAction::Discard) => {}
             None => self.route_by_lid(port, mad, false),
         }
     }

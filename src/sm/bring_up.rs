@@ -16,7 +16,7 @@ use crate::ids::{Half, Lid, PortNum};
 use crate::lid;
 use crate::plan::{Lanes, writes_between};
 use crate::routing::Demand;
-use crate::subnet::{Ask, Discovered, Manager, Order, Place, SubnetError, SubnetManager};
+use crate::subnet::{Ask, Discovered, Manager, RequestTarget, SubnetError, SubnetManager, WriteOrder};
 use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutingFunction, SubnetTables};
 use crate::transport::Transport;
 use crate::verify::{self, Scope};
@@ -171,7 +171,7 @@ async fn write<T: Transport>(
     let common = common(fabric, sm, Half::Lower, ways);
     configure(manager, config, fabric, &ports, &common).await?;
     let writes = writes_between(fabric, held, &wanted.lfts, common.lanes.steady());
-    manager.apply(fabric, &writes, Order::Any).await?;
+    manager.apply(fabric, &writes, WriteOrder::Any).await?;
     activate(manager, fabric, &ports).await
 }
 
@@ -204,7 +204,7 @@ pub(super) async fn configure<T: Transport>(
             wanted.port_state = wire::PortState::Armed;
         }
         if arm || settings::difference(held, &wanted).is_some() {
-            let place = Place::Port(port);
+            let place = RequestTarget::Port(port);
             asks.push(Ask::set(place, AttributeId::PortInfo, number(fabric, port), wanted.encode()));
             asked.push((port, wanted));
         }
@@ -219,7 +219,8 @@ pub(super) async fn configure<T: Transport>(
             Err(error) => return Err(error.into()),
         }
     }
-    let again = |&at: &usize| Ask::get(Place::Port(asked[at].0), AttributeId::PortInfo, number(fabric, asked[at].0));
+    let again =
+        |&at: &usize| Ask::get(RequestTarget::Port(asked[at].0), AttributeId::PortInfo, number(fabric, asked[at].0));
     for (&at, told) in refused.iter().zip(manager.ask(refused.iter().map(again).collect()).await?) {
         let answered = PortInfo::decode(&*told?);
         let (port, wanted) = &asked[at];
@@ -255,7 +256,7 @@ async fn known_port_infos<T: Transport>(
     ports: &[PortId],
 ) -> Result<Vec<PortInfo>, SmError> {
     let unknown: Vec<PortId> = ports.iter().copied().filter(|&port| manager.port_info(port).is_none()).collect();
-    let ask = |&port: &PortId| Ask::get(Place::Port(port), AttributeId::PortInfo, number(fabric, port));
+    let ask = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::PortInfo, number(fabric, port));
     for told in manager.ask(unknown.iter().map(ask).collect()).await? {
         told?;
     }
@@ -271,14 +272,14 @@ async fn configure_switches<T: Transport>(
     let top = fabric.max_lid().unwrap_or_default();
     let own = ports.iter().filter(|&&port| fabric.port(port).num == PortNum::ZERO);
     let switches: Vec<_> = own.map(|&port| fabric.port(port).node).collect();
-    let get = |&switch| Ask::get(Place::Node(switch), AttributeId::SwitchInfo, 0);
+    let get = |&switch| Ask::get(RequestTarget::Node(switch), AttributeId::SwitchInfo, 0);
     let told = manager.ask(switches.iter().map(get).collect()).await?;
     let mut asks = Vec::new();
     for (&switch, told) in switches.iter().zip(told) {
         let held = SwitchInfo::decode(&*told?);
         let wanted = settings::switch(&held, top, config);
         if settings::switch_differs(&held, &wanted) {
-            asks.push(Ask::set(Place::Node(switch), AttributeId::SwitchInfo, 0, wanted.encode()));
+            asks.push(Ask::set(RequestTarget::Node(switch), AttributeId::SwitchInfo, 0, wanted.encode()));
         }
     }
     for told in manager.ask(asks).await? {
@@ -295,7 +296,7 @@ async fn activate<T: Transport>(manager: &mut Manager<T>, fabric: &Fabric, ports
     };
     let armed: Vec<PortId> = ports.iter().filter(armed).copied().collect();
     let writes = armed.into_iter().map(|port| crate::tables::Write::PortState { port, state: PortState::Active });
-    manager.apply(fabric, &writes.collect::<Vec<_>>(), Order::Any).await?;
+    manager.apply(fabric, &writes.collect::<Vec<_>>(), WriteOrder::Any).await?;
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use crate::ids::Lmc;
 use crate::plan::Policy;
 use crate::routing::Engine;
 use crate::sa::Remote;
-use crate::subnet::Sources;
+use crate::subnet::SourceControl;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub struct Config {
     /// How changes are made.
     pub policy: Policy,
     /// How sources are moved to the other half.
-    pub sources: Sources,
+    pub sources: SourceControl,
     /// LIDs a port (`lmc`), at least 1: one half in use, one spare.
     pub lmc: Lmc,
     /// Data VLs in operation at most (`max_op_vls`, as a count).

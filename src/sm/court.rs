@@ -6,7 +6,7 @@ use super::error::SmError;
 use super::reception::{SharedReception, peer};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Lid, Sl};
-use crate::subnet::{Ask, Manager, Place, SubnetError};
+use crate::subnet::{Ask, Manager, RequestTarget, SubnetError};
 use crate::transport::{Datagram, Transport};
 use crate::wire::{AttributeId, Method, NodeType, Notice, Route, SmInfo, Smp};
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ impl Court {
         let present = |&port: &PortId| fabric.node(fabric.port(port).node).present;
         let ports = fabric.lid_ports().filter(|&port| port != own).filter(present).filter(is_sm);
         let ports: Vec<PortId> = ports.collect();
-        let ask = |&port: &PortId| Ask::get(Place::Port(port), AttributeId::SmInfo, 0);
+        let ask = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
         let told = manager.ask(ports.iter().map(ask).collect()).await?;
         self.places.clear();
         let mut peers = Vec::new();
@@ -105,8 +105,13 @@ impl Court {
             Method::Get => [0; crate::wire::SMP_DATA_SIZE],
             _ => reception.borrow_mut().info().encode(),
         };
-        let ask =
-            Ask { place: Place::Port(port), method, attribute: AttributeId::SmInfo, modifier, data: Box::new(data) };
+        let ask = Ask {
+            place: RequestTarget::Port(port),
+            method,
+            attribute: AttributeId::SmInfo,
+            modifier,
+            data: Box::new(data),
+        };
         let told = manager.ask(vec![ask]).await?.pop();
         let event = match (told, modifier) {
             (Some(Ok(data)), 0) => peer(&SmInfo::decode(&data)).map(Event::Answered),

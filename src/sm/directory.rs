@@ -4,7 +4,7 @@ use super::config::Config;
 use super::reception::SharedReception;
 use crate::driver::Running;
 use crate::fabric::Fabric;
-use crate::sa::{Directory, DirectoryError, Facts, FirstOfHalf, OfLayers, ServiceLevels};
+use crate::sa::{Directory, DirectoryError, DirectoryFacts, FirstOfHalf, OfLayers, ServiceLevels};
 use crate::subnet::Manager;
 use crate::tables::{PathLayers, SubnetTables};
 use crate::transport::Transport;
@@ -26,7 +26,7 @@ pub(super) fn publish<T: Transport>(
 ) -> Result<(), DirectoryError> {
     let own = reception.borrow_mut().info();
     let node = |(id, _)| manager.node_info(id);
-    let facts = Facts {
+    let facts = DirectoryFacts {
         fabric: fabric.clone(),
         tables: Arc::new(tables),
         sm: running.sm,

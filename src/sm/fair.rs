@@ -7,7 +7,7 @@
 use super::error::SmError;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{PortNum, VlSet};
-use crate::subnet::{Ask, Manager, Place, Told};
+use crate::subnet::{Ask, AskResult, Manager, RequestTarget};
 use crate::transport::Transport;
 use crate::wire::{AttributeId, DEFAULT_P_KEY, PKeyTable, VlArbitrationBlock, VlArbitrationEntry, VlArbitrationTable};
 
@@ -46,7 +46,7 @@ async fn serve_lanes<T: Transport>(
     let ports: Vec<PortId> = ports.iter().copied().filter(several).collect();
     let modifier = |port: PortId| VlArbitrationBlock::LowFirst.modifier(fabric.port(port).num);
     let attribute = AttributeId::VlArbitrationTable;
-    let asks = ports.iter().map(|&port| Ask::get(Place::Port(port), attribute, modifier(port)));
+    let asks = ports.iter().map(|&port| Ask::get(RequestTarget::Port(port), attribute, modifier(port)));
     let told = manager.ask(asks.collect()).await?;
     let mut writes = Vec::new();
     for (&port, told) in ports.iter().zip(told) {
@@ -58,7 +58,7 @@ async fn serve_lanes<T: Transport>(
             let setting = "VLArbitrationTable: its list is shorter than there are lanes";
             return Err(SmError::NotTaken { port: fabric.describe_port(port), setting });
         }
-        writes.push((port, Ask::set(Place::Port(port), attribute, modifier(port), list(lanes).encode())));
+        writes.push((port, Ask::set(RequestTarget::Port(port), attribute, modifier(port), list(lanes).encode())));
     }
     let told = manager.ask(writes.iter().map(|(_, ask)| ask.clone()).collect()).await?;
     check(fabric, writes.iter().map(|(port, _)| *port).zip(told), "VLArbitrationTable", |data| {
@@ -91,7 +91,7 @@ async fn join_partition<T: Transport>(
         // A CA has one table a port, and is asked through it.
         false => 0,
     };
-    let get = |&port: &PortId| Ask::get(Place::Port(port), AttributeId::PKeyTable, modifier(port));
+    let get = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::PKeyTable, modifier(port));
     let told = manager.ask(ports.iter().map(get).collect()).await?;
     let mut writes = Vec::new();
     for (&port, told) in ports.iter().zip(told) {
@@ -103,7 +103,8 @@ async fn join_partition<T: Transport>(
             return Err(SmError::NotTaken { port: fabric.describe_port(port), setting: "P_KeyTable: it is full" });
         };
         *free = DEFAULT_P_KEY;
-        writes.push((port, Ask::set(Place::Port(port), AttributeId::PKeyTable, modifier(port), table.encode())));
+        writes
+            .push((port, Ask::set(RequestTarget::Port(port), AttributeId::PKeyTable, modifier(port), table.encode())));
     }
     let told = manager.ask(writes.iter().map(|(_, ask)| ask.clone()).collect()).await?;
     check(fabric, writes.iter().map(|(port, _)| *port).zip(told), "P_KeyTable", |data| {
@@ -113,7 +114,7 @@ async fn join_partition<T: Transport>(
 
 fn check(
     fabric: &Fabric,
-    told: impl Iterator<Item = (PortId, Told)>,
+    told: impl Iterator<Item = (PortId, AskResult)>,
     setting: &'static str,
     taken: impl Fn(&[u8; crate::wire::SMP_DATA_SIZE]) -> bool,
 ) -> Result<(), SmError> {

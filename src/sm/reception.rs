@@ -6,7 +6,8 @@
 use super::election::{self, Command, Event, Moment, Order, Peer, Rank, Role, Rules, State};
 use super::prefix_file;
 use crate::ids::{Half, Sl};
-use crate::sa::{self, Directory, Limits, Sa};
+use crate::sa::rmpp::RmppPace;
+use crate::sa::{Directory, Sa, SaLimits};
 use crate::subnet::Attendant;
 use crate::transport::Datagram;
 use crate::wire::{AttributeId, Method, Notice, SmInfo, SmState, Smp, class, class_of, status};
@@ -37,8 +38,8 @@ impl Reception {
         let (state, commands) = election::begin();
         let wanted = commands.into();
         // Under ibsim nobody acknowledges, and a MAD that comes unasked brings down a tool or is taken for another's answer.
-        let pace = sa::rmpp::Pace { unheard: false, ..sa::rmpp::Pace::default() };
-        let sa = Sa::new(Limits { sm_key: rules.sm_key, pace, ..Limits::default() });
+        let pace = RmppPace { unheard: false, ..RmppPace::default() };
+        let sa = Sa::new(SaLimits { sm_key: rules.sm_key, pace, ..SaLimits::default() });
         Rc::new(RefCell::new(Reception { rules, state, activity: 0, changing: false, wanted, sa }))
     }
 
@@ -149,17 +150,16 @@ impl Attendant for Reception {
                 Some(vec![Datagram { lid: datagram.lid, qp: 0, sl: Sl::default(), bytes }])
             }
             class::SUBNET_ADMINISTRATION if self.state.role() == Role::Master => {
-                let Datagram { lid, qp, sl, bytes } = datagram.clone();
-                let answers = self.sa.answer(&sa::Datagram { lid, qp, sl, bytes }, now_ns);
+                let answers = self.sa.answer(datagram, now_ns);
                 self.log();
-                answers.map(posted)
+                answers
             }
             _ => None,
         }
     }
 
     fn notice(&mut self, notice: &Notice, now_ns: u64) -> Vec<Datagram> {
-        posted(self.sa.notice(notice, now_ns))
+        self.sa.notice(notice, now_ns)
     }
 
     fn half_moved(&mut self, half: Half) {
@@ -171,13 +171,8 @@ impl Attendant for Reception {
     }
 
     fn wake(&mut self, now_ns: u64) -> Vec<Datagram> {
-        let sent = posted(self.sa.wake(now_ns));
+        let sent = self.sa.wake(now_ns);
         self.log();
         sent
     }
-}
-
-fn posted(datagrams: Vec<sa::Datagram>) -> Vec<Datagram> {
-    let post = |sa::Datagram { lid, qp, sl, bytes }| Datagram { lid, qp, sl, bytes };
-    datagrams.into_iter().map(post).collect()
 }

@@ -369,7 +369,7 @@ impl<T: Transport> Service<T> {
         let writes =
             plan::writes_between(&running.alive, Some(&running.tables), &lfts, Lanes::of_fabric(fabric).steady());
         let manager = &mut self.driver.subnet_mut().manager;
-        manager.apply(&running.alive, &writes, crate::subnet::Order::Any).await?;
+        manager.apply(&running.alive, &writes, crate::subnet::WriteOrder::Any).await?;
         // With paths or layers that are not everybody's, those who never asked again would send on what was proved for others.
         if self.may_open {
             manager.open_ends(&running.alive).await?;
@@ -459,9 +459,9 @@ impl<T: Transport> Service<T> {
         let steady = Lanes::of_fabric(&running.routed).steady();
         let mut writes = plan::writes_between(fabric, None, &running.tables.lfts, steady);
         writes.retain(|write| write.node(fabric).is_some_and(|node| devices.contains(&node)));
-        manager.apply(fabric, &writes, crate::subnet::Order::Any).await?;
+        manager.apply(fabric, &writes, crate::subnet::WriteOrder::Any).await?;
         let active = bounced.into_iter().map(|port| Write::PortState { port, state: PortState::Active });
-        manager.apply(fabric, &active.collect::<Vec<_>>(), crate::subnet::Order::Any).await?;
+        manager.apply(fabric, &active.collect::<Vec<_>>(), crate::subnet::WriteOrder::Any).await?;
         Ok(())
     }
 

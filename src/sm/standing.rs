@@ -4,7 +4,7 @@ use super::error::SmError;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum};
 use crate::plan::sl_to_vl_pairs;
-use crate::subnet::{Ask, Manager, Place, SubnetError};
+use crate::subnet::{Ask, Manager, RequestTarget, SubnetError};
 use crate::tables::{LFT_BLOCK, NodeSlToVl, PortState, SlToVl, SubnetTables};
 use crate::transport::Transport;
 use crate::wire::{AttributeId, LinearForwardingTable, SlToVlMappingTable, SlToVlModifier};
@@ -90,15 +90,15 @@ fn questions(fabric: &Fabric, top: Lid) -> Vec<(Question, Ask)> {
     for switch in fabric.switches() {
         let capacity = usize::from(fabric.node(switch).lft_capacity).div_ceil(LFT_BLOCK);
         for block in 0..blocks.min(capacity) as u16 {
-            let ask = Ask::get(Place::Node(switch), AttributeId::LinearForwardingTable, block.into());
+            let ask = Ask::get(RequestTarget::Node(switch), AttributeId::LinearForwardingTable, block.into());
             asks.push((Question::Block(switch, block), ask));
         }
     }
     for (node, info) in fabric.nodes().filter(|(_, info)| info.present) {
         for (input, output) in sl_to_vl_pairs(fabric, node) {
             let (place, modifier) = match (info.is_switch(), fabric.port_at(node, output)) {
-                (false, Some(port)) => (Place::Port(port), 0),
-                _ => (Place::Node(node), SlToVlModifier::Pair { input, output }.encode()),
+                (false, Some(port)) => (RequestTarget::Port(port), 0),
+                _ => (RequestTarget::Node(node), SlToVlModifier::Pair { input, output }.encode()),
             };
             let ask = Ask::get(place, AttributeId::SlToVlMappingTable, modifier);
             asks.push((Question::Lanes(node, input, output), ask));

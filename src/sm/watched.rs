@@ -7,7 +7,7 @@ use crate::driver::Trail;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
 use crate::subnet::{
-    Applied, Discovered, Manager, Order, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager,
+    Applied, Discovered, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, WriteOrder,
 };
 use crate::tables::Write;
 use crate::transport::Transport;
@@ -90,7 +90,7 @@ impl<T: Transport> SubnetManager for Watched<T> {
         Ok(discovered)
     }
 
-    async fn apply(&mut self, fabric: &Fabric, writes: &[Write], order: Order) -> Result<Applied, SubnetError> {
+    async fn apply(&mut self, fabric: &Fabric, writes: &[Write], order: WriteOrder) -> Result<Applied, SubnetError> {
         self.follow();
         let applied = self.manager.apply(fabric, writes, order).await?;
         self.passed("acknowledged").await?;

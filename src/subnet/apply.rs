@@ -4,10 +4,10 @@
 //! a port goes in one `Set`. On return every write was answered and no copy of a `Set` is under way any more; on an error
 //! some were applied and others not, and no copy is under way either.
 
-use super::exchange::{Answer, AnswerData, Body, Completed, Exchange, Request};
-use super::manager::{Failed, Manager, Sources, settled};
-use super::paths::Path;
-use super::{Applied, Order, SubnetError};
+use super::exchange::{Completed, Exchange, MadAnswer, MadBody, MadData, MadRequest};
+use super::manager::{Failed, Manager, SourceControl, settled};
+use super::paths::DirectedPath;
+use super::{Applied, SubnetError, WriteOrder};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Lid, PortNum, Sl};
 use crate::tables::{PortState, SlToVlScope, Write};
@@ -31,7 +31,7 @@ struct PortChange {
 #[derive(Clone, Debug)]
 struct Job {
     device: NodeId,
-    path: Path,
+    path: DirectedPath,
     modifier: u32,
     kind: Kind,
 }
@@ -48,7 +48,7 @@ enum Kind {
 #[derive(Debug)]
 enum Failure {
     NoAnswer(Failed),
-    NotTaken { request: Request, asked: String, answered: String },
+    NotTaken { request: MadRequest, asked: String, answered: String },
 }
 
 impl<T: Transport> Manager<T> {
@@ -57,13 +57,13 @@ impl<T: Transport> Manager<T> {
         &mut self,
         fabric: &Fabric,
         writes: &[Write],
-        order: Order,
+        order: WriteOrder,
     ) -> Result<Applied, SubnetError> {
         let given = writes.len();
         let fenced;
         let writes = match self.sources {
-            Sources::Told => writes,
-            Sources::Fenced { .. } => {
+            SourceControl::ByAgent => writes,
+            SourceControl::Fenced { .. } => {
                 fenced = self.fenced(fabric, writes);
                 &fenced
             }
@@ -79,18 +79,18 @@ impl<T: Transport> Manager<T> {
         }
         let before = self.counts.clone();
         let mut exchange = Exchange::new(match order {
-            Order::Any => self.timing,
-            Order::Listed { window } => {
+            WriteOrder::Any => self.timing,
+            WriteOrder::Listed { window } => {
                 let window = usize::from(window).max(1);
                 super::Timing { window, per_device: window, ..self.timing }
             }
         });
         for (tag, job) in jobs.iter().enumerate() {
             // In the order of the list: all wait in one queue.
-            let queue = if matches!(order, Order::Any) { job.device.0 } else { 0 };
+            let queue = if matches!(order, WriteOrder::Any) { job.device.0 } else { 0 };
             exchange.submit(self.first_request(fabric, job, queue, tag as u64));
         }
-        let mut course = Course::default();
+        let mut course = WaveProgress::default();
         self.run(&mut exchange, |exchange, done| course.take(&jobs, exchange, done)).await?;
         for (port, info) in course.port_infos {
             let owner = fabric.port(port);
@@ -139,7 +139,7 @@ impl<T: Transport> Manager<T> {
         Ok(jobs)
     }
 
-    fn first_request(&self, fabric: &Fabric, job: &Job, queue: u32, tag: u64) -> Request {
+    fn first_request(&self, fabric: &Fabric, job: &Job, queue: u32, tag: u64) -> MadRequest {
         match &job.kind {
             Kind::Table(attribute, data) => job.request(queue, tag, Method::Set, *attribute, data.clone()),
             Kind::Port(port, change) => {
@@ -155,7 +155,7 @@ impl<T: Transport> Manager<T> {
 
 /// How a wave goes.
 #[derive(Debug, Default)]
-struct Course {
+struct WaveProgress {
     failure: Option<Failure>,
     port_infos: Vec<(PortId, PortInfo)>,
     not_held: Vec<PortId>,
@@ -163,7 +163,7 @@ struct Course {
     doubted: BTreeSet<u64>,
 }
 
-impl Course {
+impl WaveProgress {
     fn take(&mut self, jobs: &[Job], exchange: &mut Exchange, done: Completed) {
         let judged = match settled(done) {
             Ok((request, answer)) => self.judge(&jobs[request.tag as usize], exchange, request, answer),
@@ -190,8 +190,14 @@ impl Course {
         Ok(())
     }
 
-    fn judge(&mut self, job: &Job, exchange: &mut Exchange, request: Request, answer: Answer) -> Result<(), Failure> {
-        let AnswerData::Smp(_, answered) = answer.data else { return Ok(()) };
+    fn judge(
+        &mut self,
+        job: &Job,
+        exchange: &mut Exchange,
+        request: MadRequest,
+        answer: MadAnswer,
+    ) -> Result<(), Failure> {
+        let MadData::Smp(_, answered) = answer.data else { return Ok(()) };
         match &job.kind {
             Kind::Table(attribute, asked) => same_table(*attribute, asked, &answered)
                 .map_err(|(asked, answered)| Failure::NotTaken { request, asked, answered }),
@@ -230,12 +236,12 @@ impl Job {
         method: Method,
         attribute: AttributeId,
         data: Box<[u8; SMP_DATA_SIZE]>,
-    ) -> Request {
-        let body = Body::Smp { path: self.path.clone(), attribute, data };
-        Request { device, tag, method, modifier: self.modifier, body }
+    ) -> MadRequest {
+        let body = MadBody::Smp { path: self.path.clone(), attribute, data };
+        MadRequest { device, tag, method, modifier: self.modifier, body }
     }
 
-    fn set_port(&self, device: u32, tag: u64, known: &PortInfo, change: PortChange) -> Request {
+    fn set_port(&self, device: u32, tag: u64, known: &PortInfo, change: PortChange) -> MadRequest {
         let data = Box::new(change.written_over(known).encode());
         self.request(device, tag, Method::Set, AttributeId::PortInfo, data)
     }
@@ -324,7 +330,7 @@ impl Target {
 }
 
 /// Where a write goes and what it sets; none for what changes at the SM itself.
-fn kind_of(fabric: &Fabric, write: &Write, sources: Sources) -> Option<(Target, u32, Kind)> {
+fn kind_of(fabric: &Fabric, write: &Write, sources: SourceControl) -> Option<(Target, u32, Kind)> {
     let number = |port: PortId| u32::from(fabric.port(port).num.0);
     Some(match write {
         Write::LftBlock { switch, block, entries } => {
@@ -341,11 +347,11 @@ fn kind_of(fabric: &Fabric, write: &Write, sources: Sources) -> Option<(Target, 
             (Target::Port(*port), number(*port), Kind::Port(*port, change))
         }
         Write::MasterSm { port, lid, sl } => {
-            let any_sl = matches!(sources, Sources::Fenced { .. });
+            let any_sl = matches!(sources, SourceControl::Fenced { .. });
             let change = PortChange { master_sm: Some((*lid, *sl)), any_sl, ..PortChange::default() };
             (Target::Port(*port), number(*port), Kind::Port(*port, change))
         }
-        Write::ActiveHalf { port, .. } if matches!(sources, Sources::Fenced { .. }) => {
+        Write::ActiveHalf { port, .. } if matches!(sources, SourceControl::Fenced { .. }) => {
             let change = PortChange { reregister: true, ..PortChange::default() };
             (Target::Port(*port), number(*port), Kind::Port(*port, change))
         }

@@ -1,6 +1,6 @@
 //! Single requests of a caller who knows what it wants: what bringing a subnet up needs beyond the writes of plans.
 
-use super::exchange::{AnswerData, Body, Exchange, Request};
+use super::exchange::{Exchange, MadBody, MadData, MadRequest};
 use super::manager::{Manager, settled};
 use super::{SubnetError, Timing};
 use crate::fabric::{NodeId, PortId};
@@ -9,7 +9,7 @@ use crate::wire::{AttributeId, Method, NodeInfo, PortInfo, SMP_DATA_SIZE, Switch
 
 /// Whom a request is for, in indices of the fabric as it is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum RequestTarget {
     /// A device, by whichever of its ports is nearest.
     Node(NodeId),
     /// A port of a CA or router through itself; of a switch, the switch.
@@ -20,7 +20,7 @@ pub enum Place {
 #[derive(Clone, Debug)]
 pub struct Ask {
     /// Whom it is for.
-    pub place: Place,
+    pub place: RequestTarget,
     /// Get or Set.
     pub method: Method,
     /// The attribute.
@@ -33,18 +33,18 @@ pub struct Ask {
 
 impl Ask {
     /// A Get.
-    pub fn get(place: Place, attribute: AttributeId, modifier: u32) -> Ask {
+    pub fn get(place: RequestTarget, attribute: AttributeId, modifier: u32) -> Ask {
         Ask { place, method: Method::Get, attribute, modifier, data: Box::new([0; SMP_DATA_SIZE]) }
     }
 
     /// A Set.
-    pub fn set(place: Place, attribute: AttributeId, modifier: u32, data: [u8; SMP_DATA_SIZE]) -> Ask {
+    pub fn set(place: RequestTarget, attribute: AttributeId, modifier: u32, data: [u8; SMP_DATA_SIZE]) -> Ask {
         Ask { place, method: Method::Set, attribute, modifier, data: Box::new(data) }
     }
 }
 
 /// The attribute as the device answered with it, or why there is no such answer.
-pub type Told = Result<Box<[u8; SMP_DATA_SIZE]>, SubnetError>;
+pub type AskResult = Result<Box<[u8; SMP_DATA_SIZE]>, SubnetError>;
 
 impl<T: Transport> Manager<T> {
     /// Asks as many devices at once as the windows allow, each in the order of its requests. The answers, in the order
@@ -52,9 +52,9 @@ impl<T: Transport> Manager<T> {
     ///
     /// # Errors
     /// No fabric is known, or the port failed.
-    pub async fn ask(&mut self, asks: Vec<Ask>) -> Result<Vec<Told>, SubnetError> {
+    pub async fn ask(&mut self, asks: Vec<Ask>) -> Result<Vec<AskResult>, SubnetError> {
         let mut exchange = Exchange::new(self.timing);
-        let mut told: Vec<Option<Told>> = asks.iter().map(|_| None).collect();
+        let mut told: Vec<Option<AskResult>> = asks.iter().map(|_| None).collect();
         for (tag, ask) in asks.into_iter().enumerate() {
             match self.request_of(ask, tag as u64)? {
                 Ok(request) => exchange.submit(request),
@@ -68,7 +68,7 @@ impl<T: Transport> Manager<T> {
             let tag = completed.request.tag as usize;
             told[tag] = Some(match settled(completed) {
                 Ok((request, answer)) => {
-                    let AnswerData::Smp(_, data) = answer.data else { continue };
+                    let MadData::Smp(_, data) = answer.data else { continue };
                     self.remember(&request, &data);
                     Ok(data)
                 }
@@ -119,24 +119,24 @@ impl<T: Transport> Manager<T> {
         self.light_sweep_took_ns.take()
     }
 
-    fn request_of(&self, ask: Ask, tag: u64) -> Result<Result<Request, SubnetError>, SubnetError> {
+    fn request_of(&self, ask: Ask, tag: u64) -> Result<Result<MadRequest, SubnetError>, SubnetError> {
         let topology = self.topology("asking devices")?;
         let fabric = &topology.fabric;
         let (node, path) = match ask.place {
-            Place::Node(node) => (node, topology.paths.to_node(fabric, node)),
-            Place::Port(port) => (fabric.port(port).node, topology.paths.to_port(fabric, port)),
+            RequestTarget::Node(node) => (node, topology.paths.to_node(fabric, node)),
+            RequestTarget::Port(port) => (fabric.port(port).node, topology.paths.to_port(fabric, port)),
         };
         let Some(path) = path else {
             let attempted = format!("{:?} {:?} of {}", ask.method, ask.attribute, fabric.describe_node(node));
             return Ok(Err(SubnetError::NoPath { attempted }));
         };
-        let body = Body::Smp { path, attribute: ask.attribute, data: ask.data };
-        Ok(Ok(Request { device: node.0, tag, method: ask.method, modifier: ask.modifier, body }))
+        let body = MadBody::Smp { path, attribute: ask.attribute, data: ask.data };
+        Ok(Ok(MadRequest { device: node.0, tag, method: ask.method, modifier: ask.modifier, body }))
     }
 
     /// Keeps a PortInfo or SwitchInfo that was answered, so that the next `Set` begins from it.
-    fn remember(&mut self, request: &Request, data: &[u8; SMP_DATA_SIZE]) {
-        let Body::Smp { attribute, .. } = request.body else { return };
+    fn remember(&mut self, request: &MadRequest, data: &[u8; SMP_DATA_SIZE]) {
+        let MadBody::Smp { attribute, .. } = request.body else { return };
         let Some(topology) = &self.topology else { return };
         let guid = topology.fabric.node(NodeId(request.device)).guid;
         match attribute {

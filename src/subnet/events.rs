@@ -3,7 +3,7 @@
 //! A device repeats its trap until it is repressed, with the same transaction: every copy is repressed, one is reported.
 //! The light sweep asks every switch for its port-change bit, and clears it.
 
-use super::exchange::{Answer, AnswerData, Body, Completed, Exchange, Request};
+use super::exchange::{Completed, Exchange, MadAnswer, MadBody, MadData, MadRequest};
 use super::manager::{Manager, settled};
 use super::{SubnetError, SubnetEvent};
 use crate::fabric::NodeId;
@@ -74,9 +74,9 @@ impl<T: Transport> Manager<T> {
         for switch in topology.fabric.switches() {
             if let Some(path) = topology.paths.to_node(&topology.fabric, switch) {
                 let attribute = AttributeId::SwitchInfo;
-                let body = Body::Smp { path, attribute, data: Box::new([0; SMP_DATA_SIZE]) };
+                let body = MadBody::Smp { path, attribute, data: Box::new([0; SMP_DATA_SIZE]) };
                 let tag = u64::from(switch.0);
-                exchange.submit(Request { device: switch.0, tag, method: Method::Get, modifier: 0, body });
+                exchange.submit(MadRequest { device: switch.0, tag, method: Method::Get, modifier: 0, body });
             }
         }
         let mut seen = Vec::new();
@@ -90,14 +90,14 @@ impl<T: Transport> Manager<T> {
 fn changed(exchange: &mut Exchange, done: Completed) -> Option<SubnetEvent> {
     let switch = NodeId(done.request.device);
     let Ok((request, answer)) = settled(done) else { return Some(SubnetEvent::Silent { switch }) };
-    let Answer { data: AnswerData::Smp(_, data), .. } = answer else { return None };
+    let MadAnswer { data: MadData::Smp(_, data), .. } = answer else { return None };
     let info = SwitchInfo::decode(&data);
     if request.method == Method::Set || !info.port_state_change {
         return None;
     }
-    if let Body::Smp { path, attribute, .. } = request.body {
-        let body = Body::Smp { path, attribute, data: Box::new(info.encode()) };
-        exchange.submit(Request { method: Method::Set, body, ..request });
+    if let MadBody::Smp { path, attribute, .. } = request.body {
+        let body = MadBody::Smp { path, attribute, data: Box::new(info.encode()) };
+        exchange.submit(MadRequest { method: Method::Set, body, ..request });
     }
     Some(SubnetEvent::PortsChanged { switch })
 }

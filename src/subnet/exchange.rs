@@ -7,7 +7,7 @@
 //! answered first counts; identifiers are never used twice, so an answer that comes later finds nobody.
 
 use super::Timing;
-use super::paths::Path;
+use super::paths::DirectedPath;
 use crate::ids::{Lid, Sl};
 use crate::wire::{AttributeId, Method, PERF_DATA_SIZE, PerfAttributeId, SMP_DATA_SIZE, status};
 use rustc_hash::FxHashMap;
@@ -15,7 +15,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// What is asked, and of whom.
 #[derive(Clone, Debug)]
-pub(super) struct Request {
+pub(super) struct MadRequest {
     /// Whose queue it waits in: a dense number, the caller's choice.
     pub(super) device: u32,
     /// The caller's mark.
@@ -25,16 +25,16 @@ pub(super) struct Request {
     /// The attribute's modifier.
     pub(super) modifier: u32,
     /// The MAD's class, where it goes and what it carries.
-    pub(super) body: Body,
+    pub(super) body: MadBody,
 }
 
 /// The part of a request that its management class decides.
 #[derive(Clone, Debug)]
-pub(super) enum Body {
+pub(super) enum MadBody {
     /// Subnet management by directed route.
     Smp {
         /// The way there.
-        path: Path,
+        path: DirectedPath,
         /// The attribute.
         attribute: AttributeId,
         /// Its data.
@@ -55,18 +55,18 @@ pub(super) enum Body {
 
 /// An answer as it came in.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
+pub(super) struct MadAnswer {
     /// 15 bits of status; 0 means that it was done.
     pub(super) status: u16,
     /// What the MAD said it answers, to be compared with the request.
     pub(super) modifier: u32,
     /// The attribute's data.
-    pub(super) data: AnswerData,
+    pub(super) data: MadData,
 }
 
 /// The data of an answer, with the attribute it belongs to.
 #[derive(Clone, Debug)]
-pub(super) enum AnswerData {
+pub(super) enum MadData {
     /// Of subnet management.
     Smp(AttributeId, Box<[u8; SMP_DATA_SIZE]>),
     /// Of performance management.
@@ -77,19 +77,19 @@ pub(super) enum AnswerData {
 #[derive(Clone, Debug)]
 pub(super) struct Completed {
     /// The request.
-    pub(super) request: Request,
+    pub(super) request: MadRequest,
     /// How often it was sent.
     pub(super) sent: u32,
     /// When it was sent last.
     pub(super) last_sent_ns: u64,
     /// The answer; none when the device stayed silent.
-    pub(super) answer: Option<Answer>,
+    pub(super) answer: Option<MadAnswer>,
 }
 
 /// A request under way.
 #[derive(Clone, Debug)]
 struct Flight {
-    request: Request,
+    request: MadRequest,
     sent: u32,
     last_sent_ns: u64,
     deadline_ns: u64,
@@ -98,7 +98,7 @@ struct Flight {
 /// The requests of one device that were not sent yet.
 #[derive(Clone, Debug, Default)]
 struct DeviceQueue {
-    waiting: VecDeque<Request>,
+    waiting: VecDeque<MadRequest>,
     under_way: usize,
     /// Whether it stands in the list of those ready to send.
     listed: bool,
@@ -133,7 +133,7 @@ impl Exchange {
     }
 
     /// Takes a request into its device's queue.
-    pub(super) fn submit(&mut self, request: Request) {
+    pub(super) fn submit(&mut self, request: MadRequest) {
         let device = request.device;
         if self.devices.len() <= device as usize {
             self.devices.resize_with(device as usize + 1, DeviceQueue::default);
@@ -151,7 +151,7 @@ impl Exchange {
     }
 
     /// The next request to be sent now, with its transaction and whether it was sent before; `next_tid` gives a new one.
-    pub(super) fn transmit(&mut self, now_ns: u64, next_tid: &mut u32) -> Option<(u32, &Request, bool)> {
+    pub(super) fn transmit(&mut self, now_ns: u64, next_tid: &mut u32) -> Option<(u32, &MadRequest, bool)> {
         let tid = match self.again.pop_front() {
             Some(tid) => tid,
             None => self.start(next_tid)?,
@@ -184,7 +184,7 @@ impl Exchange {
 
     /// Matches an answer with its request. None where nobody waits for it, where it answers something else, or where
     /// the device says that it is busy (it will be asked again).
-    pub(super) fn answer(&mut self, tid: u32, answer: Answer) -> Option<Completed> {
+    pub(super) fn answer(&mut self, tid: u32, answer: MadAnswer) -> Option<Completed> {
         let flight = self.flights.get(&tid)?;
         if !answer.fits(&flight.request) || answer.status & status::BUSY != 0 {
             return None;
@@ -211,7 +211,7 @@ impl Exchange {
         None
     }
 
-    fn land(&mut self, tid: u32, answer: Option<Answer>) -> Completed {
+    fn land(&mut self, tid: u32, answer: Option<MadAnswer>) -> Completed {
         let Flight { request, sent, last_sent_ns, .. } = self.flights.remove(&tid).expect("it is under way");
         self.devices[request.device as usize].under_way -= 1;
         self.list(request.device);
@@ -231,11 +231,11 @@ impl Exchange {
     }
 }
 
-impl Answer {
-    fn fits(&self, request: &Request) -> bool {
+impl MadAnswer {
+    fn fits(&self, request: &MadRequest) -> bool {
         let same_attribute = match (&self.data, &request.body) {
-            (AnswerData::Smp(answered, _), Body::Smp { attribute, .. }) => answered == attribute,
-            (AnswerData::Perf(answered, _), Body::Perf { attribute, .. }) => answered == attribute,
+            (MadData::Smp(answered, _), MadBody::Smp { attribute, .. }) => answered == attribute,
+            (MadData::Perf(answered, _), MadBody::Perf { attribute, .. }) => answered == attribute,
             _ => false,
         };
         same_attribute && self.modifier == request.modifier
@@ -246,10 +246,10 @@ impl Answer {
 mod tests {
     use super::*;
 
-    fn request(device: u32, tag: u64) -> Request {
+    fn request(device: u32, tag: u64) -> MadRequest {
         let attribute = AttributeId::LinearForwardingTable;
-        let body = Body::Smp { path: Path::default(), attribute, data: Box::new([0; SMP_DATA_SIZE]) };
-        Request { device, tag, method: Method::Set, modifier: 0, body }
+        let body = MadBody::Smp { path: DirectedPath::default(), attribute, data: Box::new([0; SMP_DATA_SIZE]) };
+        MadRequest { device, tag, method: Method::Set, modifier: 0, body }
     }
 
     fn exchange(window: usize, per_device: usize, requests: &[(u32, u64)]) -> Exchange {
@@ -264,9 +264,9 @@ mod tests {
         std::iter::from_fn(|| exchange.transmit(now_ns, tid).map(|(_, request, _)| request.tag)).collect()
     }
 
-    fn done() -> Answer {
-        let data = AnswerData::Smp(AttributeId::LinearForwardingTable, Box::new([0; SMP_DATA_SIZE]));
-        Answer { status: 0, modifier: 0, data }
+    fn done() -> MadAnswer {
+        let data = MadData::Smp(AttributeId::LinearForwardingTable, Box::new([0; SMP_DATA_SIZE]));
+        MadAnswer { status: 0, modifier: 0, data }
     }
 
     #[test]

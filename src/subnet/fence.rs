@@ -106,7 +106,7 @@ impl<T: Transport> Manager<T> {
         let Some(shut) = self.closed.take() else { return Ok(()) };
         self.fresh.clear();
         let writes: Vec<Write> = fabric.end_ports().filter_map(|port| self.table_at(fabric, port, None)).collect();
-        let opened = self.apply(fabric, &writes, super::Order::Any).await.map(|_| ());
+        let opened = self.apply(fabric, &writes, super::WriteOrder::Any).await.map(|_| ());
         if opened.is_err() {
             // Some may be shut still: they are opened when this is called again.
             self.closed = Some(shut);

@@ -2,10 +2,10 @@
 
 use super::attendant::Attendant;
 use super::error::status_meaning;
-use super::exchange::{Answer, AnswerData, Body, Completed, Exchange, Request};
-use super::paths::Paths;
+use super::exchange::{Completed, Exchange, MadAnswer, MadBody, MadData, MadRequest};
+use super::paths::DirectedPaths;
 use super::sweep::Sweep;
-use super::{Applied, Discovered, Order, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing};
+use super::{Applied, Discovered, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing, WriteOrder};
 use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Half, Lid, PortNum, Sl, VlSet};
@@ -20,10 +20,10 @@ use std::rc::Rc;
 
 /// How sources are moved from one half to the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Sources {
+pub enum SourceControl {
     /// The vendor attribute ActiveHalf tells each end port, and each says when it has moved (docs/WIRE.md).
     #[default]
-    Told,
+    ByAgent,
     /// With what every InfiniBand device has: ClientReregister makes clients ask the SA again; after `settle_ns` the end
     /// ports' SL-to-VL tables map the SLs of the half that is left to VL 15, and what is still sent there is discarded
     /// at its source (section 7.6.6). So nothing enters on that half, whether its sender has moved or not. From the
@@ -40,7 +40,7 @@ pub struct Manager<T> {
     pub(super) transport: T,
     pub(super) timing: Timing,
     m_key: u64,
-    pub(super) topology: Option<Topology>,
+    pub(super) topology: Option<KnownTopology>,
     next_tid: u32,
     pub(super) counts: SmpCounts,
     pub(super) events: VecDeque<SubnetEvent>,
@@ -58,7 +58,7 @@ pub struct Manager<T> {
     pub(super) sa_half: Half,
     pub(super) next_light_sweep_ns: Option<u64>,
     pub(super) attendant: Option<Rc<RefCell<dyn Attendant>>>,
-    pub(super) sources: Sources,
+    pub(super) sources: SourceControl,
     pub(super) light_sweep_took_ns: Option<u64>,
     /// Where sources are fenced: the half that end ports discard what is sent on, if any.
     pub(super) closed: Option<Half>,
@@ -72,9 +72,9 @@ pub struct Manager<T> {
 
 /// The fabric as it is known, and the ways through it.
 #[derive(Debug)]
-pub(super) struct Topology {
+pub(super) struct KnownTopology {
     pub(super) fabric: Fabric,
-    pub(super) paths: Paths,
+    pub(super) paths: DirectedPaths,
     /// The SM's own port.
     pub(super) sm: PortId,
 }
@@ -110,7 +110,7 @@ impl<T: Transport> Manager<T> {
             sa_half: Half::default(),
             next_light_sweep_ns,
             attendant: None,
-            sources: Sources::default(),
+            sources: SourceControl::default(),
             light_sweep_took_ns: None,
             closed: None,
             end_tables: BTreeMap::new(),
@@ -120,7 +120,7 @@ impl<T: Transport> Manager<T> {
     }
 
     /// From now on sources are moved like this.
-    pub fn move_sources(&mut self, sources: Sources) {
+    pub fn move_sources(&mut self, sources: SourceControl) {
         self.sources = sources;
     }
 
@@ -139,7 +139,7 @@ impl<T: Transport> Manager<T> {
         &mut self.transport
     }
 
-    pub(super) fn topology(&self, attempted: &'static str) -> Result<&Topology, SubnetError> {
+    pub(super) fn topology(&self, attempted: &'static str) -> Result<&KnownTopology, SubnetError> {
         self.topology.as_ref().ok_or(SubnetError::NoTopology { attempted })
     }
 
@@ -172,8 +172,8 @@ impl<T: Transport> Manager<T> {
         while let Some((tid, request, sent_before)) = exchange.transmit(self.transport.now_ns(), &mut self.next_tid) {
             let datagram = datagram_of(request, tid, self.m_key);
             match &request.body {
-                Body::Smp { attribute, .. } => self.counts.count(*attribute, request.method),
-                Body::Perf { .. } => self.counts.perf += 1,
+                MadBody::Smp { attribute, .. } => self.counts.count(*attribute, request.method),
+                MadBody::Perf { .. } => self.counts.perf += 1,
             }
             self.counts.retries += u64::from(sent_before);
             self.transport.send(datagram).await?;
@@ -252,15 +252,15 @@ impl<T: Transport> Manager<T> {
     }
 
     /// Gives a MAD that came in to whom it concerns; returned are answers to requests.
-    pub(super) async fn sort_in(&mut self, datagram: Datagram) -> Result<Option<(u32, Answer)>, SubnetError> {
+    pub(super) async fn sort_in(&mut self, datagram: Datagram) -> Result<Option<(u32, MadAnswer)>, SubnetError> {
         if wire::class_of(&datagram.bytes) == wire::class::PERFORMANCE {
             let mad = PerfMad::decode(&datagram.bytes).ok().filter(|mad| mad.method == Method::GetResp);
             let Some(mad) = mad else {
                 self.pass_on(&datagram).await?;
                 return Ok(None);
             };
-            let data = AnswerData::Perf(mad.attribute, Box::new(mad.data));
-            return Ok(Some((mad.tid as u32, Answer { status: mad.status, modifier: mad.modifier, data })));
+            let data = MadData::Perf(mad.attribute, Box::new(mad.data));
+            return Ok(Some((mad.tid as u32, MadAnswer { status: mad.status, modifier: mad.modifier, data })));
         }
         let Ok(smp) = Smp::decode(&datagram.bytes) else {
             self.pass_on(&datagram).await?;
@@ -268,8 +268,8 @@ impl<T: Transport> Manager<T> {
         };
         match (smp.method, smp.attribute) {
             (Method::GetResp, attribute) => {
-                let data = AnswerData::Smp(attribute, Box::new(smp.data));
-                return Ok(Some((smp.tid as u32, Answer { status: smp.status, modifier: smp.modifier, data })));
+                let data = MadData::Smp(attribute, Box::new(smp.data));
+                return Ok(Some((smp.tid as u32, MadAnswer { status: smp.status, modifier: smp.modifier, data })));
             }
             (Method::Trap, AttributeId::Notice) => self.on_trap(&datagram, &smp).await?,
             (Method::Report, AttributeId::DrainToken) => {
@@ -294,12 +294,12 @@ impl<T: Transport> Manager<T> {
     ///
     /// # Errors
     /// A device that stayed silent or refused. All requests are completed first.
-    pub(super) async fn ask_all(&mut self, requests: Vec<Request>) -> Result<Vec<Answer>, SubnetError> {
+    pub(super) async fn ask_all(&mut self, requests: Vec<MadRequest>) -> Result<Vec<MadAnswer>, SubnetError> {
         let mut exchange = Exchange::new(self.timing);
-        let mut answers: Vec<Option<Answer>> = vec![None; requests.len()];
+        let mut answers: Vec<Option<MadAnswer>> = vec![None; requests.len()];
         let mut failure = None;
         for (tag, request) in requests.into_iter().enumerate() {
-            exchange.submit(Request { tag: tag as u64, ..request });
+            exchange.submit(MadRequest { tag: tag as u64, ..request });
         }
         self.run(&mut exchange, |_, done| {
             let tag = done.request.tag as usize;
@@ -328,10 +328,10 @@ impl<T: Transport> Manager<T> {
     }
 
     /// `Set LinearForwardingTable (modifier 0x3) at path 0,1,7`, for messages.
-    pub(super) fn describe(&self, request: &Request) -> String {
+    pub(super) fn describe(&self, request: &MadRequest) -> String {
         let (attribute, place) = match &request.body {
-            Body::Smp { path, attribute, .. } => (format!("{attribute:?}"), format!("path {path}")),
-            Body::Perf { lid, attribute, .. } => (format!("{attribute:?}"), format!("LID {lid}")),
+            MadBody::Smp { path, attribute, .. } => (format!("{attribute:?}"), format!("path {path}")),
+            MadBody::Perf { lid, attribute, .. } => (format!("{attribute:?}"), format!("LID {lid}")),
         };
         format!("{:?} {attribute} (modifier {:#x}) at {place}", request.method, request.modifier)
     }
@@ -340,31 +340,31 @@ impl<T: Transport> Manager<T> {
 /// A request that came to nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Failed {
-    pub(super) request: Request,
+    pub(super) request: MadRequest,
     pub(super) sent: u32,
     /// The status it was refused with; none where no answer came.
     pub(super) status: Option<u16>,
 }
 
 /// A request with its answer, when that says that it was done.
-pub(super) fn settled(done: Completed) -> Result<(Request, Answer), Failed> {
+pub(super) fn settled(done: Completed) -> Result<(MadRequest, MadAnswer), Failed> {
     match done.answer {
         Some(answer) if answer.status == 0 => Ok((done.request, answer)),
         answer => Err(Failed { request: done.request, sent: done.sent, status: answer.map(|answer| answer.status) }),
     }
 }
 
-fn datagram_of(request: &Request, tid: u32, m_key: u64) -> Datagram {
+fn datagram_of(request: &MadRequest, tid: u32, m_key: u64) -> Datagram {
     let tid = u64::from(tid);
     let (method, modifier) = (request.method, request.modifier);
     match &request.body {
-        Body::Smp { path, attribute, data } => {
+        MadBody::Smp { path, attribute, data } => {
             let smp = Smp::directed(path.hops(), method, *attribute, modifier, **data);
             let smp = smp.expect("paths are built with 63 hops at most").with_tid(tid);
             let smp = Smp { m_key, ..smp };
             Datagram { lid: Lid::PERMISSIVE, qp: 0, sl: Sl::default(), bytes: Box::new(smp.encode()) }
         }
-        Body::Perf { lid, sl, attribute, data } => {
+        MadBody::Perf { lid, sl, attribute, data } => {
             let mad = PerfMad { method, status: 0, tid, attribute: *attribute, modifier, data: **data };
             Datagram { lid: *lid, qp: 1, sl: *sl, bytes: Box::new(mad.encode()) }
         }
@@ -382,8 +382,8 @@ impl<T: Transport> SubnetManager for Manager<T> {
     }
 
     fn set_topology(&mut self, fabric: &Fabric, sm_port: PortId) {
-        let paths = Paths::new(fabric, sm_port);
-        self.topology = Some(Topology { fabric: fabric.clone(), paths, sm: sm_port });
+        let paths = DirectedPaths::new(fabric, sm_port);
+        self.topology = Some(KnownTopology { fabric: fabric.clone(), paths, sm: sm_port });
     }
 
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {
@@ -397,7 +397,7 @@ impl<T: Transport> SubnetManager for Manager<T> {
         sweep.finish()
     }
 
-    async fn apply(&mut self, fabric: &Fabric, writes: &[Write], order: Order) -> Result<Applied, SubnetError> {
+    async fn apply(&mut self, fabric: &Fabric, writes: &[Write], order: WriteOrder) -> Result<Applied, SubnetError> {
         self.apply_writes(fabric, writes, order).await
     }
 

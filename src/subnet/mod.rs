@@ -22,11 +22,11 @@ mod paths;
 mod sweep;
 mod timing;
 
-pub use ask::{Ask, Place, Told};
+pub use ask::{Ask, AskResult, RequestTarget};
 pub use attendant::Attendant;
 pub use counts::SmpCounts;
 pub use error::SubnetError;
-pub use manager::{Manager, Sources};
+pub use manager::{Manager, SourceControl};
 pub use sweep::Discovered;
 pub use timing::Timing;
 
@@ -38,7 +38,7 @@ use async_trait::async_trait;
 
 /// In which order the writes of a wave are sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Order {
+pub enum WriteOrder {
     /// As the windows allow: devices in parallel.
     Any,
     /// In the order of the list, with at most `window` of them unanswered, whichever device they go to. OpenSM: four.
@@ -121,7 +121,7 @@ pub trait SubnetManager {
 
     /// Carries out the writes of one wave. On return each was read back and no copy of any is under way. `fabric` has
     /// the indices of the one known.
-    async fn apply(&mut self, fabric: &Fabric, writes: &[Write], order: Order) -> Result<Applied, SubnetError>;
+    async fn apply(&mut self, fabric: &Fabric, writes: &[Write], order: WriteOrder) -> Result<Applied, SubnetError>;
 
     /// Has every device send off what it latched for `lanes` before, and waits until those lanes are empty everywhere:
     /// as the devices' agents say, or, where the observer is age, by age.

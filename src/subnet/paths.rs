@@ -14,11 +14,11 @@ pub(super) const MOST_HOPS: usize = 63;
 
 /// The ports to leave by, from the SM's own port on; empty for the SM's own port.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub(super) struct Path(pub(super) SmallVec<[PortNum; 14]>);
+pub(super) struct DirectedPath(pub(super) SmallVec<[PortNum; 14]>);
 
-impl Path {
+impl DirectedPath {
     /// This path, gone on through `port`.
-    pub(super) fn through(&self, port: PortNum) -> Path {
+    pub(super) fn through(&self, port: PortNum) -> DirectedPath {
         let mut longer = self.clone();
         longer.0.push(port);
         longer
@@ -30,7 +30,7 @@ impl Path {
     }
 }
 
-impl fmt::Display for Path {
+impl fmt::Display for DirectedPath {
     /// As infiniband-diags take it: `0,1,7`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("0")?;
@@ -40,7 +40,7 @@ impl fmt::Display for Path {
 
 /// Shortest directed paths from one port to every device.
 #[derive(Clone, Debug)]
-pub(super) struct Paths {
+pub(super) struct DirectedPaths {
     sm_port: PortId,
     /// By node: the port of the previous device that leads here; none where unreachable or where the SM is.
     via: Vec<Option<PortId>>,
@@ -48,11 +48,11 @@ pub(super) struct Paths {
     reached: Vec<bool>,
 }
 
-impl Paths {
+impl DirectedPaths {
     /// Paths from `sm_port` over the links of `fabric`.
-    pub(super) fn new(fabric: &Fabric, sm_port: PortId) -> Paths {
+    pub(super) fn new(fabric: &Fabric, sm_port: PortId) -> DirectedPaths {
         let nodes = fabric.node_count();
-        let mut paths = Paths { sm_port, via: vec![None; nodes], reached: vec![false; nodes] };
+        let mut paths = DirectedPaths { sm_port, via: vec![None; nodes], reached: vec![false; nodes] };
         let home = fabric.port(sm_port).node;
         paths.reached[home.index()] = true;
         let mut queue = VecDeque::new();
@@ -84,7 +84,7 @@ impl Paths {
     }
 
     /// The path to a device, through whichever of its ports is nearest.
-    pub(super) fn to_node(&self, fabric: &Fabric, node: NodeId) -> Option<Path> {
+    pub(super) fn to_node(&self, fabric: &Fabric, node: NodeId) -> Option<DirectedPath> {
         if !self.reached[node.index()] {
             return None;
         }
@@ -95,17 +95,17 @@ impl Paths {
             at = fabric.port(port).node;
         }
         hops.reverse();
-        (hops.len() <= MOST_HOPS).then_some(Path(hops))
+        (hops.len() <= MOST_HOPS).then_some(DirectedPath(hops))
     }
 
     /// The path to a port: for a CA or a router through that very port, for a switch to the device.
-    pub(super) fn to_port(&self, fabric: &Fabric, port: PortId) -> Option<Path> {
+    pub(super) fn to_port(&self, fabric: &Fabric, port: PortId) -> Option<DirectedPath> {
         let node = fabric.port(port).node;
         if fabric.node(node).is_switch() {
             return self.to_node(fabric, node);
         }
         if port == self.sm_port {
-            return Some(Path::default());
+            return Some(DirectedPath::default());
         }
         let peer = fabric.peer(port)?;
         let before = fabric.port(peer).node;
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn the_shortest_path_takes_the_lower_port() {
         let fabric = fabric();
-        let paths = Paths::new(&fabric, fabric.port_at(NodeId(0), PortNum(1)).expect("port 1"));
+        let paths = DirectedPaths::new(&fabric, fabric.port_at(NodeId(0), PortNum(1)).expect("port 1"));
         let text = |node: u32| paths.to_node(&fabric, NodeId(node)).map(|path| path.to_string());
         assert_eq!(text(0).as_deref(), Some("0"));
         assert_eq!(text(1).as_deref(), Some("0,1"));
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn an_end_port_is_reached_through_itself() {
         let fabric = fabric();
-        let paths = Paths::new(&fabric, fabric.port_at(NodeId(0), PortNum(1)).expect("port 1"));
+        let paths = DirectedPaths::new(&fabric, fabric.port_at(NodeId(0), PortNum(1)).expect("port 1"));
         let text = |num: u8| {
             let port = fabric.port_at(NodeId(4), PortNum(num)).expect("a port of the twin");
             paths.to_port(&fabric, port).map(|path| path.to_string())
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn a_switch_sends_from_itself() {
         let fabric = fabric();
-        let paths = Paths::new(&fabric, fabric.port_at(NodeId(3), PortNum(0)).expect("port 0"));
+        let paths = DirectedPaths::new(&fabric, fabric.port_at(NodeId(3), PortNum(0)).expect("port 0"));
         assert_eq!(paths.to_node(&fabric, NodeId(1)).map(|path| path.to_string()).as_deref(), Some("0,2,5"));
     }
 }

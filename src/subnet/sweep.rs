@@ -6,8 +6,8 @@
 //! is noted and left out. The fabric it ends with lists nodes by GUID, so it does not depend on who answered first.
 
 use super::SubnetError;
-use super::exchange::{AnswerData, Body, Completed, Exchange, Request};
-use super::paths::{MOST_HOPS, Path};
+use super::exchange::{Completed, Exchange, MadBody, MadData, MadRequest};
+use super::paths::{DirectedPath, MOST_HOPS};
 use crate::fabric::{Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortId, PortZero};
 use crate::ids::{Guid, Lid, PortNum};
 use crate::tables::PortState;
@@ -46,7 +46,7 @@ enum Question {
 #[derive(Clone, Debug)]
 struct Found {
     info: NodeInfo,
-    path: Path,
+    path: DirectedPath,
     description: String,
     switch_info: Option<SwitchInfo>,
     ports: BTreeMap<PortNum, PortInfo>,
@@ -73,11 +73,11 @@ impl Sweep {
     /// Begins: asks the SM's own device who it is.
     pub(super) fn begin(exchange: &mut Exchange) -> Sweep {
         let mut sweep = Sweep::default();
-        sweep.probe(exchange, None, Path::default());
+        sweep.probe(exchange, None, DirectedPath::default());
         sweep
     }
 
-    fn probe(&mut self, exchange: &mut Exchange, beyond: Option<(usize, PortNum)>, path: Path) {
+    fn probe(&mut self, exchange: &mut Exchange, beyond: Option<(usize, PortNum)>, path: DirectedPath) {
         let queue = self.queues;
         self.queues += 1;
         self.ask(exchange, queue, Question::Who { beyond }, path, AttributeId::NodeInfo, 0);
@@ -88,7 +88,7 @@ impl Sweep {
         to: &mut Exchange,
         queue: u32,
         question: Question,
-        path: Path,
+        path: DirectedPath,
         attribute: AttributeId,
         modifier: u32,
     ) {
@@ -98,25 +98,33 @@ impl Sweep {
             question,
             Method::Get,
             modifier,
-            Body::Smp { path, attribute, data: Box::new([0; SMP_DATA_SIZE]) },
+            MadBody::Smp { path, attribute, data: Box::new([0; SMP_DATA_SIZE]) },
         );
     }
 
-    fn send(&mut self, to: &mut Exchange, device: u32, question: Question, method: Method, modifier: u32, body: Body) {
+    fn send(
+        &mut self,
+        to: &mut Exchange,
+        device: u32,
+        question: Question,
+        method: Method,
+        modifier: u32,
+        body: MadBody,
+    ) {
         let tag = self.questions.len() as u64;
         self.questions.push(question);
-        to.submit(Request { device, tag, method, modifier, body });
+        to.submit(MadRequest { device, tag, method, modifier, body });
     }
 
     /// Takes an answer, or the lack of one, and asks what follows from it.
     pub(super) fn take(&mut self, exchange: &mut Exchange, done: Completed) {
         let question = self.questions[done.request.tag as usize];
         let queue = done.request.device;
-        let Body::Smp { path, .. } = done.request.body else { return };
+        let MadBody::Smp { path, .. } = done.request.body else { return };
         let data = match done.answer {
             Some(answer) if answer.status == 0 => match answer.data {
-                AnswerData::Smp(_, data) => data,
-                AnswerData::Perf(..) => return,
+                MadData::Smp(_, data) => data,
+                MadData::Perf(..) => return,
             },
             Some(_) => return self.missing(question, &path, "it refused"),
             None => return self.missing(question, &path, "it did not answer"),
@@ -130,7 +138,7 @@ impl Sweep {
         }
     }
 
-    fn missing(&mut self, question: Question, path: &Path, why: &'static str) {
+    fn missing(&mut self, question: Question, path: &DirectedPath, why: &'static str) {
         let attribute = match question {
             Question::Who { beyond } => {
                 let whose = match beyond {
@@ -162,7 +170,7 @@ impl Sweep {
         exchange: &mut Exchange,
         queue: u32,
         beyond: Option<(usize, PortNum)>,
-        path: Path,
+        path: DirectedPath,
         info: NodeInfo,
     ) {
         if info.local_port.0 > info.num_ports {
@@ -197,7 +205,7 @@ impl Sweep {
         }
     }
 
-    fn add(&mut self, info: NodeInfo, path: Path) -> usize {
+    fn add(&mut self, info: NodeInfo, path: DirectedPath) -> usize {
         let node = self.found.len();
         self.by_guid.insert(info.node_guid, node);
         self.found.push(Found {
@@ -220,7 +228,7 @@ impl Sweep {
         }
         // Writing a 1 clears the bit (section 14.2.5.4); the rest is written as it was read.
         let path = self.found[node].path.clone();
-        let body = Body::Smp { path, attribute: AttributeId::SwitchInfo, data: Box::new(info.encode()) };
+        let body = MadBody::Smp { path, attribute: AttributeId::SwitchInfo, data: Box::new(info.encode()) };
         self.send(exchange, queue, Question::ClearChange(node), Method::Set, 0, body);
     }
 

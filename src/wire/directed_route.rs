@@ -1,34 +1,36 @@
 //! Directed routes: a path of output ports carried in the SMP itself, and the rules by which each node moves it on
 //! (section 14.2.2). Only pure rules: who holds the packet and which links are up is the caller's.
 
+use super::format::layout;
 use super::header::WireError;
 use crate::ids::{Lid, PortNum};
 
 /// Most hops of a directed route.
 const MAX_HOPS: usize = 63;
 
-/// The route of a directed-route SMP. Element 0 of both paths is unused.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DirectedRoute {
-    /// The D bit: on its way back.
-    pub returning: bool,
-    /// Where on the path the packet is: 0 at its source, rising on the way out, falling on the way back.
-    pub hop_pointer: u8,
-    /// How many directed hops the path has.
-    pub hop_count: u8,
-    /// LID of the source of the directed part; [`Lid::PERMISSIVE`] where the route is directed from the start.
-    pub dr_slid: Lid,
-    /// LID of the destination of the directed part; [`Lid::PERMISSIVE`] where it is directed to the end.
-    pub dr_dlid: Lid,
-    /// Output port of each hop, by hop from 1 on.
-    pub initial_path: [u8; 64],
-    /// The port each hop came in by, filled in on the way out.
-    pub return_path: [u8; 64],
+layout! {
+    /// The route of a directed-route SMP, at the bits that it has in the MAD. Element 0 of both paths is unused.
+    DirectedRoute {
+        /// The D bit: on its way back.
+        returning: bool = 32, 1;
+        /// Where on the path the packet is: 0 at its source, rising on the way out, falling on the way back.
+        hop_pointer: u8 = 48, 8;
+        /// How many directed hops the path has.
+        hop_count: u8 = 56, 8;
+        /// LID of the source of the directed part; [`Lid::PERMISSIVE`] where the route is directed from the start.
+        dr_slid: Lid = 256, 16;
+        /// LID of the destination of the directed part; [`Lid::PERMISSIVE`] where it is directed to the end.
+        dr_dlid: Lid = 272, 16;
+        /// Output port of each hop, by hop from 1 on.
+        initial_path: [u8; 64] = 1024, 512;
+        /// The port each hop came in by, filled in on the way out.
+        return_path: [u8; 64] = 1536, 512;
+    }
 }
 
 /// What a node does with a directed-route SMP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Hop {
+pub enum SmpAction {
     /// Sends it out of this port.
     Forward(PortNum),
     /// Hands it to its own management agent, or to the manager that sent it.
@@ -68,39 +70,39 @@ impl DirectedRoute {
 
     /// Moves the packet on at a node that received it by port `arrival`, or where it begins (`None`: sent by this node's
     /// own manager or agent). Parts that are LID routed (DrSLID or DrDLID not permissive) are not walked: `Discard`.
-    pub fn advance(&mut self, arrival: Option<PortNum>) -> Hop {
+    pub fn advance(&mut self, arrival: Option<PortNum>) -> SmpAction {
         if usize::from(self.hop_count) > MAX_HOPS || self.dr_slid != Lid::PERMISSIVE || self.dr_dlid != Lid::PERMISSIVE
         {
-            return Hop::Discard;
+            return SmpAction::Discard;
         }
         if self.returning { self.advance_back(arrival) } else { self.advance_out(arrival) }
     }
 
-    fn advance_out(&mut self, arrival: Option<PortNum>) -> Hop {
+    fn advance_out(&mut self, arrival: Option<PortNum>) -> SmpAction {
         let at_source = self.hop_pointer == 0;
         if at_source != arrival.is_none() || self.hop_pointer > self.hop_count {
-            return Hop::Discard;
+            return SmpAction::Discard;
         }
         if let Some(port) = arrival {
             self.return_path[usize::from(self.hop_pointer)] = port.0;
         }
         self.hop_pointer += 1;
         if self.hop_pointer > self.hop_count {
-            return Hop::Deliver;
+            return SmpAction::Deliver;
         }
-        Hop::Forward(PortNum(self.initial_path[usize::from(self.hop_pointer)]))
+        SmpAction::Forward(PortNum(self.initial_path[usize::from(self.hop_pointer)]))
     }
 
-    fn advance_back(&mut self, arrival: Option<PortNum>) -> Hop {
+    fn advance_back(&mut self, arrival: Option<PortNum>) -> SmpAction {
         let at_responder = self.hop_pointer == self.hop_count + 1;
         if at_responder != arrival.is_none() || !(1..=self.hop_count + 1).contains(&self.hop_pointer) {
-            return Hop::Discard;
+            return SmpAction::Discard;
         }
         self.hop_pointer -= 1;
         if self.hop_pointer == 0 {
-            return Hop::Deliver;
+            return SmpAction::Deliver;
         }
-        Hop::Forward(PortNum(self.return_path[usize::from(self.hop_pointer)]))
+        SmpAction::Forward(PortNum(self.return_path[usize::from(self.hop_pointer)]))
     }
 }
 
@@ -109,7 +111,7 @@ mod tests {
     use super::*;
 
     /// A chain of nodes: each hop leaves by port 7 and comes in by port 10 + hop.
-    fn there(hops: usize) -> (DirectedRoute, Vec<Hop>) {
+    fn there(hops: usize) -> (DirectedRoute, Vec<SmpAction>) {
         let mut route = DirectedRoute::new(&vec![PortNum(7); hops]).unwrap();
         let mut seen = vec![route.advance(None)];
         seen.extend((1..=hops).map(|hop| route.advance(Some(PortNum(10 + hop as u8)))));
@@ -119,26 +121,26 @@ mod tests {
     #[test]
     fn a_route_goes_out_by_its_path_and_back_by_the_ports_it_came_in() {
         let (route, out) = there(2);
-        assert_eq!(out, [Hop::Forward(PortNum(7)), Hop::Forward(PortNum(7)), Hop::Deliver]);
+        assert_eq!(out, [SmpAction::Forward(PortNum(7)), SmpAction::Forward(PortNum(7)), SmpAction::Deliver]);
         assert_eq!(route.hop_pointer, 3);
         let mut back = route.returned();
-        assert_eq!(back.advance(None), Hop::Forward(PortNum(12)));
-        assert_eq!(back.advance(Some(PortNum(7))), Hop::Forward(PortNum(11)));
-        assert_eq!(back.advance(Some(PortNum(7))), Hop::Deliver);
+        assert_eq!(back.advance(None), SmpAction::Forward(PortNum(12)));
+        assert_eq!(back.advance(Some(PortNum(7))), SmpAction::Forward(PortNum(11)));
+        assert_eq!(back.advance(Some(PortNum(7))), SmpAction::Deliver);
         assert_eq!(back.hop_pointer, 0);
     }
 
     #[test]
     fn a_route_of_no_hops_stays_at_home() {
         let (route, out) = there(0);
-        assert_eq!(out, [Hop::Deliver]);
-        assert_eq!(route.returned().advance(None), Hop::Deliver);
+        assert_eq!(out, [SmpAction::Deliver]);
+        assert_eq!(route.returned().advance(None), SmpAction::Deliver);
     }
 
     #[test]
     fn the_longest_route_fits_and_one_more_hop_does_not() {
         let (route, out) = there(63);
-        assert_eq!(out.last(), Some(&Hop::Deliver));
+        assert_eq!(out.last(), Some(&SmpAction::Deliver));
         assert_eq!(route.hop_pointer, 64);
         assert_eq!(route.path().count(), 63);
         assert_eq!(DirectedRoute::new(&[PortNum(1); 64]), Err(WireError::PathTooLong(64)));
@@ -147,9 +149,9 @@ mod tests {
     #[test]
     fn a_pointer_that_contradicts_where_the_packet_is_is_discarded() {
         let route = DirectedRoute::new(&[PortNum(1)]).unwrap();
-        assert_eq!(route.clone().advance(Some(PortNum(1))), Hop::Discard);
-        assert_eq!(DirectedRoute { hop_pointer: 2, ..route.clone() }.advance(Some(PortNum(1))), Hop::Discard);
-        assert_eq!(DirectedRoute { returning: true, ..route.clone() }.advance(Some(PortNum(1))), Hop::Discard);
-        assert_eq!(DirectedRoute { dr_dlid: Lid(3), ..route }.advance(None), Hop::Discard);
+        assert_eq!(route.clone().advance(Some(PortNum(1))), SmpAction::Discard);
+        assert_eq!(DirectedRoute { hop_pointer: 2, ..route.clone() }.advance(Some(PortNum(1))), SmpAction::Discard);
+        assert_eq!(DirectedRoute { returning: true, ..route.clone() }.advance(Some(PortNum(1))), SmpAction::Discard);
+        assert_eq!(DirectedRoute { dr_dlid: Lid(3), ..route }.advance(None), SmpAction::Discard);
     }
 }

@@ -1,21 +1,7 @@
 //! What every MAD begins with: base version, class, class version, method, status, transaction, attribute (section 13.4).
 
 use super::MAD_SIZE;
-use super::bits::wire_enum;
-
-/// Offsets of the fields that all classes share.
-pub(super) mod field {
-    use crate::wire::bits::{Bits, bits};
-
-    pub const BASE_VERSION: Bits = bits(0, 8);
-    pub const CLASS: Bits = bits(8, 8);
-    pub const CLASS_VERSION: Bits = bits(16, 8);
-    pub const METHOD: Bits = bits(24, 8);
-    pub const STATUS: Bits = bits(32, 16);
-    pub const TID: Bits = bits(64, 64);
-    pub const ATTRIBUTE: Bits = bits(128, 16);
-    pub const MODIFIER: Bits = bits(160, 32);
-}
+use super::format::{Field, wire_enum};
 
 /// The only base version, and the class version of subnet and performance management.
 pub(super) const VERSION: u8 = 1;
@@ -193,7 +179,7 @@ pub enum WireError {
 
 /// The management class of a MAD, by which to choose how to decode it.
 pub fn class_of(bytes: &[u8; MAD_SIZE]) -> u8 {
-    field::CLASS.get_u8(bytes)
+    bytes[1]
 }
 
 /// The version of a class.
@@ -201,19 +187,22 @@ fn version_of(class: u8) -> u8 {
     if class == class::SUBNET_ADMINISTRATION { 2 } else { VERSION }
 }
 
-/// Writes what all classes begin with.
-pub(super) fn put_versions(bytes: &mut [u8; MAD_SIZE], class: u8) {
-    field::BASE_VERSION.put(bytes, VERSION);
-    field::CLASS.put(bytes, class);
-    field::CLASS_VERSION.put(bytes, version_of(class));
+/// Reads a MAD whose class was found to be the right one.
+///
+/// # Errors
+/// Versions other than those of its class.
+pub(super) fn decode_mad<M: Field>(bytes: &[u8; MAD_SIZE]) -> Result<M, WireError> {
+    let [base, class, version, ..] = *bytes;
+    match (base, version) == (VERSION, version_of(class)) {
+        true => Ok(M::read(bytes, 0, 8 * MAD_SIZE)),
+        false => Err(WireError::Version { class, base, version }),
+    }
 }
 
-/// Refuses versions other than those of the MAD's class.
-pub(super) fn check_versions(bytes: &[u8; MAD_SIZE]) -> Result<(), WireError> {
-    let (base, version) = (field::BASE_VERSION.get_u8(bytes), field::CLASS_VERSION.get_u8(bytes));
-    if (base, version) == (VERSION, version_of(class_of(bytes))) {
-        Ok(())
-    } else {
-        Err(WireError::Version { class: class_of(bytes), base, version })
-    }
+/// Writes a MAD of a class.
+pub(super) fn encode_mad(class: u8, mad: &impl Field) -> [u8; MAD_SIZE] {
+    let mut bytes = [0; MAD_SIZE];
+    bytes[..3].copy_from_slice(&[VERSION, class, version_of(class)]);
+    mad.write(&mut bytes, 0, 8 * MAD_SIZE);
+    bytes
 }

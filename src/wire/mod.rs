@@ -1,7 +1,7 @@
 //! Management datagrams (MADs) as they stand on the wire: 256 bytes in, typed values out, and back.
 //!
-//! Every format is a table of bit offsets, a type, then `decode` and `encode` as mirror images. `decode` of an attribute is
-//! total: it takes any 64 bytes, keeps enumerants that it does not know as `Unknown(n)`, and drops only bits that the
+//! Every format is one declaration (`format`): for each field its name, type, first bit and width, from which the type, `decode`
+//! and `encode` are made. `decode` of an attribute is total: it takes any 64 bytes, keeps enumerants that it does not know as `Unknown(n)`, and drops only bits that the
 //! specification reserves. `encode` writes reserved bits as zero and panics on a value wider than its field: such a value
 //! never comes from `decode`. Only MAD headers can be refused ([`WireError`]). Nothing here sends, waits or retries.
 //!
@@ -37,7 +37,7 @@ pub mod vendor;
 mod vl_arbitration_table;
 
 pub use class_port_info::{CLASS_PORT_INFO_SIZE, ClassPortInfo, GENERAL_SERVICES_Q_KEY};
-pub use directed_route::{DirectedRoute, Hop};
+pub use directed_route::{DirectedRoute, SmpAction};
 pub use gid::{Gid, GidError};
 pub use grh::Grh;
 pub use guid_info::GuidInfo;

@@ -1,20 +1,17 @@
 //! MulticastForwardingTable (section 14.2.5.12): 32 multicast LIDs and for each a part of the ports that they go out by.
 
-use super::format::wire_format;
-use super::{AttributeId, SMP_DATA_SIZE};
+use super::format::attribute;
 use crate::ids::Lid;
 
-wire_format! {
+attribute! {
     /// One block and position of a switch's table.
-    MulticastForwardingTable: SMP_DATA_SIZE; {
+    MulticastForwardingTable {
         /// Entry i is LID 0xC000 + 32 × block + i; bit p of it is port 16 × position + p.
         masks: [u16; 32] = 0, 512;
     }
 }
 
 impl MulticastForwardingTable {
-    /// The attribute that this type reads and writes.
-    pub const ID: AttributeId = AttributeId::MulticastForwardingTable;
     /// LIDs in one block.
     pub const BLOCK: u16 = 32;
     /// Ports in one position.

@@ -1,16 +1,15 @@
 //! NodeDescription (section 14.2.5.2): 64 bytes of text for people, padded with zeroes where shorter.
 
-use super::{AttributeId, SMP_DATA_SIZE};
+use super::SMP_DATA_SIZE;
+use super::format::attribute;
 use std::fmt;
 
-/// NodeDescription, kept byte for byte: nothing obliges a device to send clean UTF-8.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NodeDescription(pub [u8; SMP_DATA_SIZE]);
+attribute! {
+    /// NodeDescription, kept byte for byte: nothing obliges a device to send clean UTF-8.
+    NodeDescription([u8; SMP_DATA_SIZE] = 0, 512)
+}
 
 impl NodeDescription {
-    /// The attribute that this type reads and writes.
-    pub const ID: AttributeId = AttributeId::NodeDescription;
-
     /// The description that `text` spells, cut at the last character that fits 64 bytes.
     pub fn new(text: &str) -> NodeDescription {
         let fits = |end: &usize| *end <= SMP_DATA_SIZE;
@@ -19,16 +18,6 @@ impl NodeDescription {
         let mut bytes = [0; SMP_DATA_SIZE];
         bytes[..end].copy_from_slice(&text.as_bytes()[..end]);
         NodeDescription(bytes)
-    }
-
-    /// Reads the attribute.
-    pub fn decode(data: &[u8; SMP_DATA_SIZE]) -> NodeDescription {
-        NodeDescription(*data)
-    }
-
-    /// Writes the attribute.
-    pub fn encode(&self) -> [u8; SMP_DATA_SIZE] {
-        self.0
     }
 }
 

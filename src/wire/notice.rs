@@ -1,34 +1,8 @@
 //! Notice (section 13.4.8.2), the body of traps: something changed at a node, or near it.
 
-use super::bits::wire_enum;
-use super::format::Field;
-use super::{AttributeId, Gid, NodeType, SMP_DATA_SIZE};
+use super::format::{Field, attribute, wire_enum};
+use super::{Gid, NodeType};
 use crate::ids::Lid;
-
-mod field {
-    use crate::wire::bits::{Bits, bits};
-    use std::ops::Range;
-
-    pub const GENERIC: Bits = bits(0, 1);
-    pub const NOTICE_TYPE: Bits = bits(1, 7);
-    pub const PRODUCER: Bits = bits(8, 24);
-    pub const TRAP_NUMBER: Bits = bits(32, 16);
-    pub const ISSUER_LID: Bits = bits(48, 16);
-    pub const TOGGLE: Bits = bits(64, 1);
-    pub const COUNT: Bits = bits(65, 15);
-    pub const DATA_DETAILS: Range<usize> = 10..64;
-}
-
-/// Offsets within the data details (section 14.2.5.1).
-mod details {
-    use crate::wire::bits::{Bits, bits};
-
-    /// First bit and width.
-    pub const TRAP_64_GID: (usize, usize) = (48, 128);
-    pub const TRAP_128_LID: Bits = bits(0, 16);
-    pub const TRAP_144_LID: Bits = bits(16, 16);
-    pub const TRAP_144_CAPABILITY_MASK: Bits = bits(48, 32);
-}
 
 wire_enum! {
     /// Notice:Type, 7 bits.
@@ -48,25 +22,34 @@ wire_enum! {
     }
 }
 
-/// Notice.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Notice {
-    /// Defined by the specification, not by the maker.
-    pub generic: bool,
-    /// How grave it is.
-    pub notice_type: NoticeType,
-    /// Generic: the [`NodeType`] of its maker, or [`Notice::CLASS_MANAGER`]; else the vendor. 24 bits.
-    pub producer: u32,
-    /// Generic: what happened; else the device.
-    pub trap_number: u16,
-    /// Who says so.
-    pub issuer_lid: Lid,
-    /// Changes with each new notice of a queue.
-    pub toggle: bool,
-    /// Notices in the queue, 15 bits; 0 in traps.
-    pub count: u16,
-    /// What each trap adds.
-    pub data_details: [u8; 54],
+attribute! {
+    /// Notice.
+    Notice {
+        /// Defined by the specification, not by the maker.
+        generic: bool = 0, 1;
+        /// How grave it is.
+        notice_type: NoticeType = 1, 7;
+        /// Generic: the [`NodeType`] of its maker, or [`Notice::CLASS_MANAGER`]; else the vendor. 24 bits.
+        producer: u32 = 8, 24;
+        /// Generic: what happened; else the device.
+        trap_number: u16 = 32, 16;
+        /// Who says so.
+        issuer_lid: Lid = 48, 16;
+        /// Changes with each new notice of a queue.
+        toggle: bool = 64, 1;
+        /// Notices in the queue, 15 bits; 0 in traps.
+        count: u16 = 65, 15;
+        /// What each trap adds.
+        data_details: [u8; 54] = 80, 432;
+    }
+}
+
+/// Where the data details of each trap have its fields (section 14.2.5.1): first bit and width.
+mod details {
+    pub const TRAP_64_GID: (usize, usize) = (48, 128);
+    pub const TRAP_128_LID: (usize, usize) = (0, 16);
+    pub const TRAP_144_LID: (usize, usize) = (16, 16);
+    pub const TRAP_144_CAPABILITY_MASK: (usize, usize) = (48, 32);
 }
 
 /// What a notice says, as far as it is known here.
@@ -101,8 +84,6 @@ pub enum Trap {
 }
 
 impl Notice {
-    /// The attribute that this type reads and writes.
-    pub const ID: AttributeId = AttributeId::Notice;
     /// The `producer` of generic notices that a class's manager makes, which is no node.
     pub const CLASS_MANAGER: u32 = 4;
 
@@ -111,22 +92,22 @@ impl Notice {
         let number = if in_service { 64 } else { 65 };
         let mut notice = Notice::generic(NoticeType::SubnetManagement, NodeType::Switch, number, issuer);
         notice.producer = Notice::CLASS_MANAGER;
-        gid.write(&mut notice.data_details, details::TRAP_64_GID.0, details::TRAP_64_GID.1);
+        notice.set_detail(details::TRAP_64_GID, gid);
         notice
     }
 
     /// Trap 128 of a switch: a port of its changed state.
     pub fn link_state_changed(switch: Lid) -> Notice {
         let mut notice = Notice::generic(NoticeType::Urgent, NodeType::Switch, 128, switch);
-        details::TRAP_128_LID.put(&mut notice.data_details, switch.0);
+        notice.set_detail(details::TRAP_128_LID, switch);
         notice
     }
 
     /// Trap 144 of an end port: its capability mask or description changed.
     pub fn end_port_changed(producer: NodeType, lid: Lid, capability_mask: u32) -> Notice {
         let mut notice = Notice::generic(NoticeType::Informational, producer, 144, lid);
-        details::TRAP_144_LID.put(&mut notice.data_details, lid.0);
-        details::TRAP_144_CAPABILITY_MASK.put(&mut notice.data_details, capability_mask);
+        notice.set_detail(details::TRAP_144_LID, lid);
+        notice.set_detail(details::TRAP_144_CAPABILITY_MASK, capability_mask);
         notice
     }
 
@@ -137,57 +118,31 @@ impl Notice {
             producer: u8::from(producer).into(),
             trap_number,
             issuer_lid,
-            toggle: false,
-            count: 0,
-            data_details: [0; 54],
+            ..Notice::default()
         }
     }
 
     /// What the notice says.
     pub fn trap(&self) -> Trap {
-        let data = &self.data_details;
-        let gid = || Gid::read(data, details::TRAP_64_GID.0, details::TRAP_64_GID.1);
         match self.trap_number {
             _ if !self.generic => Trap::Vendor,
-            64 => Trap::GidInService { gid: gid() },
-            65 => Trap::GidOutOfService { gid: gid() },
-            128 => Trap::LinkStateChanged { lid: Lid(details::TRAP_128_LID.get_u16(data)) },
+            64 => Trap::GidInService { gid: self.detail(details::TRAP_64_GID) },
+            65 => Trap::GidOutOfService { gid: self.detail(details::TRAP_64_GID) },
+            128 => Trap::LinkStateChanged { lid: self.detail(details::TRAP_128_LID) },
             144 => Trap::EndPortChanged {
-                lid: Lid(details::TRAP_144_LID.get_u16(data)),
-                capability_mask: details::TRAP_144_CAPABILITY_MASK.get_u32(data),
+                lid: self.detail(details::TRAP_144_LID),
+                capability_mask: self.detail(details::TRAP_144_CAPABILITY_MASK),
             },
             other => Trap::Other(other),
         }
     }
 
-    /// Reads the attribute.
-    pub fn decode(data: &[u8; SMP_DATA_SIZE]) -> Notice {
-        let mut data_details = [0; 54];
-        data_details.copy_from_slice(&data[field::DATA_DETAILS]);
-        Notice {
-            generic: field::GENERIC.get_flag(data),
-            notice_type: field::NOTICE_TYPE.get_u8(data).into(),
-            producer: field::PRODUCER.get_u32(data),
-            trap_number: field::TRAP_NUMBER.get_u16(data),
-            issuer_lid: Lid(field::ISSUER_LID.get_u16(data)),
-            toggle: field::TOGGLE.get_flag(data),
-            count: field::COUNT.get_u16(data),
-            data_details,
-        }
+    fn detail<T: Field>(&self, (offset, width): (usize, usize)) -> T {
+        T::read(&self.data_details, offset, width)
     }
 
-    /// Writes the attribute.
-    pub fn encode(&self) -> [u8; SMP_DATA_SIZE] {
-        let mut data = [0; SMP_DATA_SIZE];
-        field::GENERIC.put(&mut data, self.generic);
-        field::NOTICE_TYPE.put(&mut data, self.notice_type);
-        field::PRODUCER.put(&mut data, self.producer);
-        field::TRAP_NUMBER.put(&mut data, self.trap_number);
-        field::ISSUER_LID.put(&mut data, self.issuer_lid.0);
-        field::TOGGLE.put(&mut data, self.toggle);
-        field::COUNT.put(&mut data, self.count);
-        data[field::DATA_DETAILS].copy_from_slice(&self.data_details);
-        data
+    fn set_detail(&mut self, (offset, width): (usize, usize), value: impl Field) {
+        value.write(&mut self.data_details, offset, width);
     }
 }
 

@@ -1,23 +1,20 @@
 //! P_KeyTable (section 14.2.5.7): one block of 32 partition keys of a port.
 
-use super::format::wire_format;
-use super::{AttributeId, SMP_DATA_SIZE};
+use super::format::attribute;
 use crate::ids::PortNum;
 
 /// The key of the default partition, full membership: bit 15 says full.
 pub const DEFAULT_P_KEY: u16 = 0xFFFF;
 
-wire_format! {
+attribute! {
     /// P_KeyTable: keys whose low 15 bits are 0 are unused entries.
-    PKeyTable: SMP_DATA_SIZE; {
+    PKeyTable {
         /// The block's keys.
         keys: [u16; 32] = 0, 512;
     }
 }
 
 impl PKeyTable {
-    /// The attribute that this type reads and writes.
-    pub const ID: AttributeId = AttributeId::PKeyTable;
     /// Keys in one block.
     pub const BLOCK: usize = 32;
 

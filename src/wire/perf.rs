@@ -2,15 +2,12 @@
 //! Reserved, and written as zero: bytes 6–7, 18–19 and 24–63.
 
 use super::MAD_SIZE;
-use super::bits::{Bits, bits, wire_enum};
-use super::header::{Method, WireError, check_versions, class, class_of, field as common, put_versions};
+use super::format::{Layout, check_spans, layout, wire_enum, wire_format};
+use super::header::{Method, WireError, class, class_of, decode_mad, encode_mad};
 use crate::ids::{PortNum, Sl};
 
 /// Bytes of an attribute of performance management.
 pub const PERF_DATA_SIZE: usize = 192;
-
-/// Where the attribute lies in the MAD.
-const DATA: std::ops::Range<usize> = 64..256;
 
 wire_enum! {
     /// Attributes of performance management.
@@ -28,22 +25,25 @@ wire_enum! {
     }
 }
 
-/// A MAD of performance management (class 0x04), which travels on data lanes to QP 1.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PerfMad {
-    /// What it asks for.
-    pub method: Method,
-    /// See [`status`](super::status).
-    pub status: u16,
-    /// Names the request; the answer repeats it.
-    pub tid: u64,
-    /// The attribute carried in `data`.
-    pub attribute: PerfAttributeId,
-    /// Unused by the attributes known here.
-    pub modifier: u32,
-    /// The attribute, for its own type to decode.
-    pub data: [u8; PERF_DATA_SIZE],
+layout! {
+    /// A MAD of performance management (class 0x04), which travels on data lanes to QP 1.
+    PerfMad {
+        /// What it asks for.
+        method: Method = 24, 8;
+        /// See [`status`](super::status).
+        status: u16 = 32, 16;
+        /// Names the request; the answer repeats it.
+        tid: u64 = 64, 64;
+        /// The attribute carried in `data`.
+        attribute: PerfAttributeId = 128, 16;
+        /// Unused by the attributes known here.
+        modifier: u32 = 160, 32;
+        /// The attribute, for its own type to decode.
+        data: [u8; PERF_DATA_SIZE] = 512, 1536;
+    }
 }
+
+const _: () = check_spans(PerfMad::SPANS, MAD_SIZE);
 
 impl PerfMad {
     /// A request with no transaction number yet.
@@ -68,58 +68,28 @@ impl PerfMad {
 
     /// Reads a MAD of class 0x04. Fails on another class or version.
     pub fn decode(bytes: &[u8; MAD_SIZE]) -> Result<PerfMad, WireError> {
-        let found = class_of(bytes);
-        if found != class::PERFORMANCE {
-            return Err(WireError::Class { expected: "0x04", found });
+        match class_of(bytes) {
+            class::PERFORMANCE => decode_mad(bytes),
+            found => Err(WireError::Class { expected: "0x04", found }),
         }
-        check_versions(bytes)?;
-        let mut data = [0; PERF_DATA_SIZE];
-        data.copy_from_slice(&bytes[DATA]);
-        Ok(PerfMad {
-            method: common::METHOD.get_u8(bytes).into(),
-            status: common::STATUS.get_u16(bytes),
-            tid: common::TID.get(bytes),
-            attribute: common::ATTRIBUTE.get_u16(bytes).into(),
-            modifier: common::MODIFIER.get_u32(bytes),
-            data,
-        })
     }
 
     /// Writes the MAD.
     pub fn encode(&self) -> [u8; MAD_SIZE] {
-        let mut bytes = [0; MAD_SIZE];
-        put_versions(&mut bytes, class::PERFORMANCE);
-        common::METHOD.put(&mut bytes, self.method);
-        common::STATUS.put(&mut bytes, self.status);
-        common::TID.put(&mut bytes, self.tid);
-        common::ATTRIBUTE.put(&mut bytes, self.attribute);
-        common::MODIFIER.put(&mut bytes, self.modifier);
-        bytes[DATA].copy_from_slice(&self.data);
-        bytes
+        encode_mad(class::PERFORMANCE, self)
     }
 }
 
-/// Offsets of PortXmitDataSL and PortRcvDataSL.
-mod field {
-    use super::{Bits, bits};
-
-    pub const PORT: Bits = bits(8, 8);
-    pub const COUNTER_SELECT: Bits = bits(16, 16);
-
-    pub fn counter(sl: usize) -> Bits {
-        bits(32 + 32 * sl, 32)
+wire_format! {
+    /// PortXmitDataSL or PortRcvDataSL: what a port sent or received of each service level. Reserved: byte 0, bytes 68–191.
+    PortDataSl: PERF_DATA_SIZE; {
+        /// The port asked about.
+        port: PortNum = 8, 8;
+        /// In a Set: bit s says to write the counter of SL s.
+        counter_select: u16 = 16, 16;
+        /// Counters in units of 4 bytes; they stop at `u32::MAX`.
+        counters: [u32; 16] = 32, 512;
     }
-}
-
-/// PortXmitDataSL or PortRcvDataSL: what a port sent or received of each service level. Reserved: byte 0, bytes 68–191.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PortDataSl {
-    /// The port asked about.
-    pub port: PortNum,
-    /// In a Set: bit s tells to write the counter of SL s.
-    pub counter_select: u16,
-    /// Counters in units of 4 bytes; they stop at `u32::MAX`.
-    pub counters: [u32; 16],
 }
 
 impl PortDataSl {
@@ -131,23 +101,5 @@ impl PortDataSl {
     /// The counter of a service level, none once it has stopped counting.
     pub fn counted(&self, sl: Sl) -> Option<u32> {
         Some(self.counters[sl.index()]).filter(|&count| count != u32::MAX)
-    }
-
-    /// Reads the attribute.
-    pub fn decode(data: &[u8; PERF_DATA_SIZE]) -> PortDataSl {
-        PortDataSl {
-            port: PortNum(field::PORT.get_u8(data)),
-            counter_select: field::COUNTER_SELECT.get_u16(data),
-            counters: std::array::from_fn(|sl| field::counter(sl).get_u32(data)),
-        }
-    }
-
-    /// Writes the attribute.
-    pub fn encode(&self) -> [u8; PERF_DATA_SIZE] {
-        let mut data = [0; PERF_DATA_SIZE];
-        field::PORT.put(&mut data, self.port.0);
-        field::COUNTER_SELECT.put(&mut data, self.counter_select);
-        self.counters.iter().enumerate().for_each(|(sl, &count)| field::counter(sl).put(&mut data, count));
-        data
     }
 }

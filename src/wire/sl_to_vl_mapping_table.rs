@@ -3,38 +3,19 @@
 //! At a switch the modifier names input and output port, or, where [`SwitchInfo`](super::SwitchInfo) says that the switch
 //! takes the optimised form, every one of them. A CA or router has one table a port, and ignores the modifier.
 
-use super::bits::{Bits, bits};
-use super::{AttributeId, SMP_DATA_SIZE};
+use super::format::attribute;
 use crate::ids::{PortNum, Sl, Vl};
 
-/// Where the lane of a service level stands.
-fn lane(sl: usize) -> Bits {
-    bits(4 * sl, 4)
+attribute! {
+    /// SLtoVLMappingTable: the lane of each service level. VL 15 discards.
+    #[derive(Copy)]
+    SlToVlMappingTable([Vl; 16] = 0, 64)
 }
 
-/// SLtoVLMappingTable: the lane of each service level. VL 15 discards.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SlToVlMappingTable(pub [Vl; 16]);
-
 impl SlToVlMappingTable {
-    /// The attribute that this type reads and writes.
-    pub const ID: AttributeId = AttributeId::SlToVlMappingTable;
-
     /// The lane of a service level.
     pub fn get(&self, sl: Sl) -> Vl {
         self.0[sl.index()]
-    }
-
-    /// Reads the attribute.
-    pub fn decode(data: &[u8; SMP_DATA_SIZE]) -> SlToVlMappingTable {
-        SlToVlMappingTable(std::array::from_fn(|sl| Vl::masked(lane(sl).get_u8(data))))
-    }
-
-    /// Writes the attribute.
-    pub fn encode(&self) -> [u8; SMP_DATA_SIZE] {
-        let mut data = [0; SMP_DATA_SIZE];
-        self.0.iter().enumerate().for_each(|(sl, vl)| lane(sl).put(&mut data, vl.get()));
-        data
     }
 }
 
@@ -97,6 +78,7 @@ const EVERY_OUTPUT: u32 = 0x1_0000;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::SMP_DATA_SIZE;
 
     #[test]
     fn the_lane_of_sl_0_comes_first() {

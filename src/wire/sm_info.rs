@@ -1,8 +1,6 @@
 //! SMInfo (section 14.2.5.13): what a subnet manager says of itself to others. Reserved: bytes 21–63.
 
-use super::bits::wire_enum;
-use super::format::{named_numbers, wire_format};
-use super::{AttributeId, SMP_DATA_SIZE};
+use super::format::{attribute, wire_enum};
 use crate::ids::Guid;
 
 wire_enum! {
@@ -35,13 +33,9 @@ wire_enum! {
     }
 }
 
-named_numbers! {
-    SmState: u8, Into::into, Into::into;
-}
-
-wire_format! {
+attribute! {
     /// SMInfo.
-    SmInfo: SMP_DATA_SIZE; {
+    SmInfo {
         /// The port that the manager runs on.
         guid: Guid = 0, 64;
         /// The manager's key; 0 to those that it does not trust.
@@ -53,9 +47,4 @@ wire_format! {
         /// What the manager is.
         state: SmState = 164, 4;
     }
-}
-
-impl SmInfo {
-    /// The attribute that this type reads and writes.
-    pub const ID: AttributeId = AttributeId::SmInfo;
 }

@@ -1,25 +1,17 @@
 //! VLArbitrationTable (section 14.2.5.9): half of a port's list of lanes and how much each may send in turn.
 
-use super::bits::{Bits, bits};
-use super::{AttributeId, SMP_DATA_SIZE};
+use super::format::{attribute, layout};
 use crate::ids::{PortNum, Vl};
 
-/// Where the lane of an entry stands, behind four reserved bits; its weight follows.
-fn lane(entry: usize) -> Bits {
-    bits(16 * entry + 4, 4)
-}
-
-fn weight(entry: usize) -> Bits {
-    bits(16 * entry + 8, 8)
-}
-
-/// One entry of a list.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct VlArbitrationEntry {
-    /// The lane.
-    pub vl: Vl,
-    /// How much it may send in its turn, in units of 64 bytes; with 0 the entry is skipped.
-    pub weight: u8,
+layout! {
+    /// One entry of a list. Reserved: its first four bits.
+    #[derive(Copy, Default)]
+    VlArbitrationEntry {
+        /// The lane.
+        vl: Vl = 4, 4;
+        /// How much it may send in its turn, in units of 64 bytes; with 0 the entry is skipped.
+        weight: u8 = 8, 8;
+    }
 }
 
 /// Which part of a port's lists an SMP means.
@@ -62,27 +54,8 @@ impl VlArbitrationBlock {
     }
 }
 
-/// VLArbitrationTable: 32 entries.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct VlArbitrationTable(pub [VlArbitrationEntry; 32]);
-
-impl VlArbitrationTable {
-    /// The attribute that this type reads and writes.
-    pub const ID: AttributeId = AttributeId::VlArbitrationTable;
-
-    /// Reads the attribute.
-    pub fn decode(data: &[u8; SMP_DATA_SIZE]) -> VlArbitrationTable {
-        let entry = |at| VlArbitrationEntry { vl: Vl::masked(lane(at).get_u8(data)), weight: weight(at).get_u8(data) };
-        VlArbitrationTable(std::array::from_fn(entry))
-    }
-
-    /// Writes the attribute.
-    pub fn encode(&self) -> [u8; SMP_DATA_SIZE] {
-        let mut data = [0; SMP_DATA_SIZE];
-        for (at, entry) in self.0.iter().enumerate() {
-            lane(at).put(&mut data, entry.vl.get());
-            weight(at).put(&mut data, entry.weight);
-        }
-        data
-    }
+attribute! {
+    /// VLArbitrationTable: 32 entries.
+    #[derive(Copy)]
+    VlArbitrationTable([VlArbitrationEntry; 32] = 0, 512)
 }

@@ -3,7 +3,7 @@
 use crate::sa::bench::Bench;
 use proptest::prelude::*;
 use reconfig::ids::{Half, Lid, PortNum, Sl};
-use reconfig::sa::{Directory, DirectoryError, Facts, Limits, Sa};
+use reconfig::sa::{Directory, DirectoryError, DirectoryFacts, Sa, SaLimits};
 use reconfig::wire::sa::*;
 use reconfig::wire::*;
 use std::sync::Arc;
@@ -106,7 +106,7 @@ fn capabilities_select_exactly_or_at_least() {
 fn keys_are_shown_to_those_who_have_one() {
     let mut facts = Bench::new("ghost-cycle", 1).directory.facts().clone();
     facts.ports.iter_mut().flatten().for_each(|info| info.m_key = 0xAB);
-    let mut bench = Bench::over(facts, Limits { sm_key: 9, ..Limits::default() });
+    let mut bench = Bench::over(facts, SaLimits { sm_key: 9, ..SaLimits::default() });
     let key = |bench: &mut Bench, sm_key| {
         bench.table_by(ComponentMask::NONE, &PortInfoRecord::default(), sm_key).unwrap()[0].info.m_key
     };
@@ -184,7 +184,8 @@ fn an_open_end_means_every_port_and_a_get_must_close_both() {
         assert_eq!(bench.get(&[mask], &asked), Err(status::INSUFFICIENT_COMPONENTS));
     }
     assert_eq!(bench.table(&[], &asked).unwrap().len(), owners * owners);
-    let mut narrow = Bench::over(bench.directory.facts().clone(), Limits { answer_bytes: 4096, ..Limits::default() });
+    let mut narrow =
+        Bench::over(bench.directory.facts().clone(), SaLimits { answer_bytes: 4096, ..SaLimits::default() });
     assert_eq!(narrow.table(&[], &asked), Err(status::NO_RESOURCES));
 }
 
@@ -242,7 +243,7 @@ fn the_narrowest_link_of_a_path_is_its_width() {
     let gate = bench.fabric().peer(to).unwrap();
     let narrow = facts.ports[gate.index()].as_mut().unwrap();
     (narrow.neighbour_mtu, narrow.link_width_active) = (Mtu::B512, Width::X1);
-    let mut bench = Bench::over(facts, Limits::default());
+    let mut bench = Bench::over(facts, SaLimits::default());
     let there = bench.get(&PAIR, &pair(&bench, from, to)).unwrap();
     let back = bench.get(&PAIR, &pair(&bench, to, from)).unwrap();
     assert_eq!((there.mtu, there.rate), (Mtu::B512.into(), 20), "1x HDR is 50 Gb/s");
@@ -258,7 +259,7 @@ fn a_path_without_a_route_is_no_path() {
     let lid = bench.lids(to, Half::Lower)[0];
     tables.lfts.iter_mut().for_each(|table| Arc::make_mut(table).set(lid, PortNum::NO_ROUTE));
     facts.tables = Arc::new(tables);
-    let mut bench = Bench::over(facts, Limits::default());
+    let mut bench = Bench::over(facts, SaLimits::default());
     assert_eq!(bench.get(&PAIR, &pair(&bench, from, to)), Err(status::NO_RECORDS));
     let back = bench.get(&PAIR, &pair(&bench, to, from)).unwrap();
     assert!(!back.reversible);
@@ -283,7 +284,7 @@ fn a_storm_of_a_thousand_clients_is_answered() {
 #[test]
 fn tables_beyond_what_can_be_under_way_are_put_off() {
     let bench = Bench::new("ghost-cycle", 1);
-    let mut bench = Bench::over(bench.directory.facts().clone(), Limits { transfers: 2, ..Limits::default() });
+    let mut bench = Bench::over(bench.directory.facts().clone(), SaLimits { transfers: 2, ..SaLimits::default() });
     let all = SaMad::request(Method::GetTable, ComponentMask::NONE, &NodeRecord::default());
     let mut ask = |tid| {
         let answers = bench.sa.answer(&bench.datagram(&all.clone().with_tid(tid)), 0).unwrap();
@@ -304,7 +305,7 @@ fn tables_beyond_what_can_be_under_way_are_put_off() {
 #[test]
 fn without_a_directory_it_is_busy_and_still_says_what_it_can() {
     let bench = Bench::new("ghost-cycle", 1);
-    let mut sa = Sa::new(Limits::default());
+    let mut sa = Sa::new(SaLimits::default());
     let mut ask = |mad: SaMad| {
         let answers = sa.answer(&bench.datagram(&mad), 0).unwrap();
         SaMad::decode(&answers[0].bytes).unwrap()
@@ -319,12 +320,12 @@ fn without_a_directory_it_is_busy_and_still_says_what_it_can() {
 fn facts_that_lack_something_make_no_directory() {
     let bench = Bench::new("ghost-cycle", 1);
     let facts = || bench.directory.facts().clone();
-    let without_port = Facts { ports: vec![None; facts().ports.len()], ..facts() };
+    let without_port = DirectoryFacts { ports: vec![None; facts().ports.len()], ..facts() };
     assert!(matches!(Directory::new(without_port), Err(DirectoryError::Missing { attribute: "PortInfo", .. })));
-    let short = Facts { nodes: vec![], ..facts() };
+    let short = DirectoryFacts { nodes: vec![], ..facts() };
     assert!(matches!(Directory::new(short), Err(DirectoryError::Length { what: "nodes", found: 0, .. })));
     let fabric = Arc::new(facts().fabric.with_lids([]).unwrap());
-    assert!(matches!(Directory::new(Facts { fabric, ..facts() }), Err(DirectoryError::NoLid(_))));
+    assert!(matches!(Directory::new(DirectoryFacts { fabric, ..facts() }), Err(DirectoryError::NoLid(_))));
 }
 
 proptest! {
@@ -333,7 +334,7 @@ proptest! {
     fn any_request_is_survived(noise in prop::collection::vec((any::<[u8; 32]>(), any::<[u8; 32]>()), 1..30)) {
         thread_local!(static BENCH: Bench = Bench::new("ghost-cycle", 1));
         let (directory, lid) = BENCH.with(|bench| (bench.directory.clone(), bench.directory.base_lid(bench.host(0)).unwrap()));
-        let mut sa = Sa::new(Limits::default());
+        let mut sa = Sa::new(SaLimits::default());
         sa.set_directory(directory);
         const ATTRIBUTES: [u16; 17] =
             [1, 2, 3, 0x11, 0x12, 0x13, 0x14, 0x15, 0x18, 0x20, 0x30, 0x31, 0x33, 0x35, 0x36, 0xF3, 0x38];
@@ -350,7 +351,7 @@ proptest! {
             for (at, byte) in mad[56..].iter_mut().enumerate() {
                 *byte = body[at % 32] & body[(at / 32) % 32];
             }
-            let asked = reconfig::sa::Datagram { lid, qp: 1, sl: Sl::default(), bytes: Box::new(mad) };
+            let asked = reconfig::transport::Datagram { lid, qp: 1, sl: Sl::default(), bytes: Box::new(mad) };
             let now_ns = at as u64 * 1_000_000;
             let sent = sa.answer(&asked, now_ns);
             prop_assert!(sent.is_some_and(|sent| sent.len() <= 64));

@@ -4,8 +4,9 @@ use crate::support::brought_up::bring_up;
 use crate::support::bundled::bundled;
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::{Half, Lid, PortNum, Sl};
-use reconfig::sa::rmpp::{Message, Receiver};
-use reconfig::sa::{Datagram, Directory, Facts, Limits, Sa};
+use reconfig::sa::rmpp::{Receiver, RmppMessage};
+use reconfig::sa::{Directory, DirectoryFacts, Sa, SaLimits};
+use reconfig::transport::Datagram;
 use reconfig::wire::sa::*;
 use reconfig::wire::{Method, Mtu, status};
 use std::sync::Arc;
@@ -21,10 +22,10 @@ impl Bench {
     pub fn new(name: &str, lmc: u8) -> Bench {
         let subnet = bring_up(&bundled(name), lmc, false);
         let (fabric, tables) = (Arc::new(subnet.fabric), Arc::new(subnet.tables));
-        Bench::over(Facts::modelled(fabric, tables, subnet.sm, Mtu::B2048), Limits::default())
+        Bench::over(DirectoryFacts::modelled(fabric, tables, subnet.sm, Mtu::B2048), SaLimits::default())
     }
 
-    pub fn over(facts: Facts, limits: Limits) -> Bench {
+    pub fn over(facts: DirectoryFacts, limits: SaLimits) -> Bench {
         let directory = Arc::new(Directory::new(facts).expect("facts that are whole"));
         let mut sa = Sa::new(limits);
         sa.set_directory(directory.clone());
@@ -61,11 +62,11 @@ impl Bench {
     }
 
     /// Asks, and plays the client's part until its answer is there.
-    pub fn ask(&mut self, mad: SaMad) -> Result<Message, u16> {
+    pub fn ask(&mut self, mad: SaMad) -> Result<RmppMessage, u16> {
         self.ask_from(self.host(0), mad)
     }
 
-    pub fn ask_from(&mut self, port: PortId, mad: SaMad) -> Result<Message, u16> {
+    pub fn ask_from(&mut self, port: PortId, mad: SaMad) -> Result<RmppMessage, u16> {
         self.tid += 1;
         let asked = self.datagram_from(port, &mad.clone().with_tid(self.tid));
         let mut answers = self.sa.answer(&asked, self.now_ns).expect("a MAD of this class");
@@ -87,7 +88,7 @@ impl Bench {
                         return Ok(end.expect("a whole message"));
                     }
                 }
-                status::SUCCESS => return Ok(Message { data: back.data.to_vec(), head: back }),
+                status::SUCCESS => return Ok(RmppMessage { data: back.data.to_vec(), head: back }),
                 refused => return Err(refused),
             }
         }
@@ -110,7 +111,7 @@ impl Bench {
 }
 
 /// The records of a table.
-pub fn records<R: Record>(message: &Message) -> Vec<R> {
+pub fn records<R: Record>(message: &RmppMessage) -> Vec<R> {
     let size = 8 * usize::from(message.head.attribute_offset);
     if size == 0 {
         assert!(message.data.is_empty());

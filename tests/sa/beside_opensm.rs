@@ -11,8 +11,9 @@ use reconfig::fabric::format::{Format, read, write};
 use reconfig::fabric::{Fabric, NodeId, NodeKind, PortId};
 use reconfig::ids::{Guid, Half, Lid, PortNum, Sl};
 use reconfig::lid::steady_sl_to_vl;
-use reconfig::sa::{Datagram, Directory, Facts, Limits, PrefixRoutes, Remote, Sa};
+use reconfig::sa::{Directory, DirectoryFacts, PrefixRoutes, Remote, Sa, SaLimits};
 use reconfig::tables::{SlToVl, SubnetTables};
+use reconfig::transport::Datagram;
 use reconfig::wire::sa::*;
 use reconfig::wire::*;
 use reconfig_measuring::process::programs::missing;
@@ -183,7 +184,7 @@ fn unhex(text: &str) -> [u8; MAD_SIZE] {
 }
 
 /// The facts of a subnet, every device asked with SMPs.
-fn facts(stage: &Stage, host: &str, sm: &str) -> Facts {
+fn facts(stage: &Stage, host: &str, sm: &str) -> DirectoryFacts {
     let printed = stage.output(host, "ibnetdiscover", &[]);
     let fabric =
         Arc::new(read(printed.as_bytes(), "ibnetdiscover").unwrap_or_else(|fault| panic!("{}", fault.render(false))));
@@ -222,8 +223,8 @@ fn facts(stage: &Stage, host: &str, sm: &str) -> Facts {
     let sm = fabric.end_ports().find(named).expect("the SM's host");
     let lid = fabric.port(sm).lid.expect("a LID");
     let managers = vec![(sm, SmInfo::decode(&client.smp(lid, SmInfo::ID, 0)))];
-    let model = Facts::modelled(fabric.clone(), Arc::new(tables), sm, Mtu::B2048);
-    Facts { managers, nodes, switches, ports, p_keys, vl_arbitration, ..model }
+    let model = DirectoryFacts::modelled(fabric.clone(), Arc::new(tables), sm, Mtu::B2048);
+    DirectoryFacts { managers, nodes, switches, ports, p_keys, vl_arbitration, ..model }
 }
 
 fn read_sl_to_vl(client: &mut Client, fabric: &Fabric, node: NodeId, owner: PortId, tables: &mut SubnetTables) {
@@ -294,7 +295,7 @@ fn records_and_paths_are_those_of_opensm() {
             fabric.end_ports().map(|port| fabric.node(fabric.port(port).node).description.clone()).collect();
         let stage = Stage::new(&fabric, name, &hosts[0]);
         let directory = Arc::new(Directory::new(facts(&stage, &hosts[1], &hosts[0])).expect("a subnet that is up"));
-        let mut ours = Sa::new(Limits::default());
+        let mut ours = Sa::new(SaLimits::default());
         ours.set_directory(directory.clone());
         let sm = directory.base_lid(directory.facts().sm).expect("a LID");
         let mut client = stage.client(&hosts[1]);
@@ -400,9 +401,9 @@ fn paths_to_other_subnets_are_those_of_opensm() {
     let remote = Arc::new(Remote::of_prefix_routes(&routes, Remote::OPENSM_HOP_LIMIT));
     let told = facts(&stage, &hosts[1], &hosts[0]);
     assert_eq!(told.fabric.nodes().filter(|(_, node)| node.kind == NodeKind::Router).count(), 3);
-    let directory = Directory::new(Facts { subnet_prefix: 0xFEC0_0000_0000_0001, remote, ..told });
+    let directory = Directory::new(DirectoryFacts { subnet_prefix: 0xFEC0_0000_0000_0001, remote, ..told });
     let directory = Arc::new(directory.expect("a subnet that is up"));
-    let mut ours = Sa::new(Limits::default());
+    let mut ours = Sa::new(SaLimits::default());
     ours.set_directory(directory.clone());
     let sm = directory.base_lid(directory.facts().sm).expect("a LID");
     let mut client = stage.client(&hosts[1]);
@@ -442,7 +443,7 @@ fn saquery_reads_our_answers() {
     let directory = Arc::new(Directory::new(facts(&stage, &hosts[1], &hosts[0])).expect("a subnet that is up"));
     let theirs = questions(&directory).map(|question| stage.output(&hosts[2], "saquery", &question));
     stage.stop_opensm();
-    let mut ours = Sa::new(Limits::default());
+    let mut ours = Sa::new(SaLimits::default());
     ours.set_directory(directory.clone());
     let mut server = stage.client(&hosts[0]);
     server.say("serve");

@@ -1,7 +1,6 @@
 //! Subnet administration: its answers from bundled fabrics, its multi-packet protocol over a bad channel, and both beside
-//! OpenSM's on the same fabric; the cache of a host that asks it.
+//! OpenSM's on the same fabric.
 
-mod acm;
 mod answers;
 mod bench;
 mod beside_opensm;

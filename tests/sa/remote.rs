@@ -5,11 +5,12 @@ use crate::sa::running::Across;
 use crate::support::across::id;
 use proptest::prelude::*;
 use reconfig::fabric::PortId;
-use reconfig::ids::{GidPrefix, Guid, Half, Lid, Sl};
-use reconfig::routers::{Levels, LevelsRule, Routes};
-use reconfig::sa::{Beyond, Directory, Facts, LeadingRouters, Limits, PrefixRoutes, Remote, RemoteRule};
+use reconfig::fabric::subnets::SubnetPort;
+use reconfig::ids::{GidPrefix, Guid, Half, Lid, PKey, Sl};
+use reconfig::routers::{self, Arrival, Enforcement, Levels, LevelsRule, Routes, relay};
+use reconfig::sa::{Beyond, Directory, DirectoryFacts, LeadingRouters, PrefixRoutes, Remote, RemoteRule, SaLimits};
 use reconfig::wire::sa::{ComponentMask, PathRecord, SA_DATA_SIZE};
-use reconfig::wire::{Gid, status};
+use reconfig::wire::{Gid, Grh, status};
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
@@ -32,8 +33,8 @@ fn two() -> Across {
     Across::new(2, 2, &[&[0, 1], &[0, 1, 0]])
 }
 
-fn bench(facts: Facts) -> Bench {
-    Bench::over(facts, Limits::default())
+fn bench(facts: DirectoryFacts) -> Bench {
+    Bench::over(facts, SaLimits::default())
 }
 
 /// The LIDs of a half by which routers lead from subnet 0 to subnet 1.
@@ -83,6 +84,62 @@ fn every_router_and_every_rank_is_a_path_and_pairs_begin_with_different_ones() {
         first.insert(all[0].dlid);
     }
     assert_eq!(first, lids, "each comes first for some pair");
+}
+
+/// Carries a packet along a path from subnet to subnet, as routers do, from the router's port `first`. Returned are the subnet
+/// that it ends in, and how many routers it crossed.
+fn carried(across: &Across, levels: Levels, path: &PathRecord, first: SubnetPort) -> (usize, u8) {
+    let header = Grh::along(path, 256).expect("a path that leaves the subnet");
+    let header = Grh::decode(&header.encode());
+    let mut grh = routers::Grh {
+        traffic_class: header.traffic_class,
+        flow_label: header.flow_label,
+        hop_limit: header.hop_limit,
+        source_prefix: header.sgid.prefix(),
+        source_guid: header.sgid.guid,
+        destination_prefix: header.dgid.prefix(),
+        destination_guid: header.dgid.guid,
+    };
+    let routes = Routes::all(&across.subnets);
+    let target = across.subnets.by_prefix(grh.destination_prefix).expect("a subnet of this prefix");
+    let (mut at, mut level, mut crossed) = (first, Half::rank(path.sl) as u8, 0);
+    let open = Enforcement::default();
+    loop {
+        let router = across.subnets.router_of(at).expect("a router's port");
+        let arrival = Arrival { grh: &grh, level, p_key: PKey::DEFAULT, enforcement: &open, salt: 0 };
+        let ways = routes.onward(router, target);
+        let forwarded = relay(&arrival, ways, levels, |_| &open).unwrap_or_else(|why| panic!("{why:?}"));
+        crossed += 1;
+        (grh.hop_limit, level) = (forwarded.hop_limit, forwarded.level);
+        match forwarded.onward.to {
+            Some(next) => at = next,
+            None => return (forwarded.onward.out.subnet.index(), crossed),
+        }
+    }
+}
+
+#[test]
+fn every_path_of_every_pair_arrives_before_and_after_a_swap() {
+    let across = Across::new(3, 2, &[&[0, 1], &[0, 1], &[1, 2], &[0, 1, 1]]);
+    let levels = raise(2, 8);
+    let mut bench = bench(across.facts(0, levels));
+    let mut seen: [BTreeSet<Lid>; 2] = Default::default();
+    for half in [Half::Lower, Half::Upper] {
+        bench.sa.half_moved(half);
+        for (subnet, host) in (1..3).flat_map(|subnet| (0..6).map(move |host| (subnet, host))) {
+            let found = bench.table(&PAIR, &asked(across.gid(0, 0), across.gid(subnet, host))).unwrap();
+            assert_eq!(found.len(), 6, "three routers, two LIDs of the half each");
+            for path in &found {
+                let router = bench.fabric().lid_owner(path.dlid).unwrap();
+                assert!(bench.lids(router, half).contains(&path.dlid) && Half::of_sl(path.sl) == half);
+                let (end, crossed) = carried(&across, levels, path, SubnetPort { subnet: id(0), port: router });
+                assert_eq!((end, crossed + 1), (subnet, path.hop_limit), "the hop limit is the least that suffices");
+                seen[half.index()].insert(path.dlid);
+            }
+        }
+    }
+    assert_eq!((seen[0].len(), seen[1].len()), (6, 6));
+    assert!(seen[0].is_disjoint(&seen[1]));
 }
 
 #[test]

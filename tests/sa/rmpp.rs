@@ -55,12 +55,12 @@ impl Channel {
 #[derive(PartialEq, Debug)]
 struct End {
     sender: Result<(), TransferFailure>,
-    receiver: Option<Result<Message, TransferFailure>>,
+    receiver: Option<Result<RmppMessage, TransferFailure>>,
     packets: u64,
 }
 
 /// Runs a transfer until nothing moves any more.
-fn transfer(data: &Arc<[u8]>, paces: [Pace; 2], mut channel: Channel) -> End {
+fn transfer(data: &Arc<[u8]>, paces: [RmppPace; 2], mut channel: Channel) -> End {
     let (mut sender, first) = Sender::begin(head(), data.clone(), paces[0], 0);
     channel.send(To::Receiver, first, 0);
     let (mut receiver, mut sender_end, mut receiver_end): (Option<Receiver>, _, _) = (None, None, None);
@@ -77,7 +77,7 @@ fn transfer(data: &Arc<[u8]>, paces: [Pace; 2], mut channel: Channel) -> End {
             channel.send(To::Receiver, step.mads, now_ns);
             sender_end = sender_end.or(step.end);
             let step = receiver.as_mut().map(|receiver| receiver.wake(now_ns));
-            if let Some(Step { mads, end }) = step {
+            if let Some(RmppStep { mads, end }) = step {
                 channel.send(To::Sender, mads, now_ns);
                 receiver_end = receiver_end.or(end);
             }
@@ -105,8 +105,8 @@ fn channel(seed: u64, loss: f64, doubling: f64, spread_ns: u64) -> Channel {
     Channel { rng, loss, doubling, spread_ns, under_way: BTreeMap::new(), sent: 0 }
 }
 
-fn pace() -> impl Strategy<Value = Pace> {
-    (1u32..70, 0u32..12).prop_map(|(window, retries)| Pace { window, retries, ..Pace::default() })
+fn pace() -> impl Strategy<Value = RmppPace> {
+    (1u32..70, 0u32..12).prop_map(|(window, retries)| RmppPace { window, retries, ..RmppPace::default() })
 }
 
 proptest! {
@@ -141,8 +141,8 @@ proptest! {
     /// Whatever comes in, neither end sends without bound, and both come to an end.
     #[test]
     fn any_packet_is_taken(bytes in prop::collection::vec(any::<[u8; 32]>(), 1..20), len in 0usize..2000) {
-        let (mut sender, _) = Sender::begin(head(), message(len), Pace::default(), 0);
-        let mut receiver = Receiver::begin(&head(), Pace::default(), 0);
+        let (mut sender, _) = Sender::begin(head(), message(len), RmppPace::default(), 0);
+        let mut receiver = Receiver::begin(&head(), RmppPace::default(), 0);
         for noise in bytes {
             let mut mad = head().encode();
             mad[24..36].copy_from_slice(&noise[..12]);
@@ -153,7 +153,7 @@ proptest! {
             prop_assert!(sender.take(&mad, 1).mads.len() <= 64);
             prop_assert!(receiver.take(&mad, 1).mads.len() <= 1);
         }
-        let end_ns = 10 * Pace::default().total_ns;
+        let end_ns = 10 * RmppPace::default().total_ns;
         for turn in 0..20 {
             sender.wake(end_ns + turn * end_ns);
             receiver.wake(end_ns + turn * end_ns);
@@ -164,20 +164,20 @@ proptest! {
 
 #[test]
 fn a_short_answer_is_one_packet() {
-    let (mut sender, first) = Sender::begin(head(), message(72), Pace::default(), 5);
+    let (mut sender, first) = Sender::begin(head(), message(72), RmppPace::default(), 5);
     let [mad] = &first[..] else { panic!("{} packets", first.len()) };
     let Rmpp { first, last, active, segment, length, .. } = mad.rmpp;
     assert_eq!((mad.rmpp.kind, first, last, active, segment, length), (RmppType::Data, true, true, true, 1, 92));
     assert_eq!(length_of(&mad.encode()), 56 + 72);
     let ack = Rmpp { segment: 1, length: 1, ..Rmpp::of(RmppType::Ack) };
-    assert_eq!(sender.take(&SaMad { rmpp: ack, ..head() }, 6), Step { mads: vec![], end: Some(Ok(())) });
+    assert_eq!(sender.take(&SaMad { rmpp: ack, ..head() }, 6), RmppStep { mads: vec![], end: Some(Ok(())) });
     assert_eq!(sender.due_ns(), u64::MAX);
 }
 
 /// As the kernel counts them: 220 bytes a segment less what the last one lacks; in the last, its own.
 #[test]
 fn lengths_are_those_of_the_kernel() {
-    let (mut sender, first) = Sender::begin(head(), message(450), Pace::default(), 0);
+    let (mut sender, first) = Sender::begin(head(), message(450), RmppPace::default(), 0);
     let ack = Rmpp { segment: 1, length: 65, ..Rmpp::of(RmppType::Ack) };
     let rest = sender.take(&SaMad { rmpp: ack, ..head() }, 1).mads;
     let lengths = |mads: &[SaMad]| mads.iter().map(|mad| (mad.rmpp.segment, mad.rmpp.length)).collect::<Vec<_>>();
@@ -186,23 +186,23 @@ fn lengths_are_those_of_the_kernel() {
 
 #[test]
 fn silence_is_answered_by_the_first_segment_that_is_missing_and_then_by_an_abort() {
-    let pace = Pace { retries: 2, resend_ns: 10, ..Pace::default() };
+    let pace = RmppPace { retries: 2, resend_ns: 10, ..RmppPace::default() };
     let (mut sender, _) = Sender::begin(head(), message(2000), pace, 0);
     let ack = Rmpp { segment: 1, length: 3, ..Rmpp::of(RmppType::Ack) };
     let numbers = |mads: Vec<SaMad>| mads.into_iter().map(|mad| mad.rmpp.segment).collect::<Vec<_>>();
     assert_eq!(numbers(sender.take(&SaMad { rmpp: ack, ..head() }, 5).mads), [2, 3]);
     assert_eq!(sender.due_ns(), 15);
-    assert_eq!(sender.wake(14), Step { mads: vec![], end: None });
+    assert_eq!(sender.wake(14), RmppStep { mads: vec![], end: None });
     assert_eq!(numbers(sender.wake(15).mads), [2, 3]);
     assert_eq!(numbers(sender.wake(25).mads), [2, 3]);
-    let Step { mads, end } = sender.wake(35);
+    let RmppStep { mads, end } = sender.wake(35);
     assert_eq!((mads[0].rmpp.kind, mads[0].rmpp.status), (RmppType::Abort, RmppStatus::TooManyRetries));
     assert_eq!(end, Some(Err(TransferFailure::GaveUp { segments: 1, of: 10, status: RmppStatus::TooManyRetries })));
 }
 
 #[test]
 fn what_cannot_be_is_aborted_with_its_reason() {
-    let begin = || Sender::begin(head(), message(2000), Pace::default(), 0).0;
+    let begin = || Sender::begin(head(), message(2000), RmppPace::default(), 0).0;
     let told = |sender: &mut Sender, segment, length| {
         let ack = Rmpp { segment, length, ..Rmpp::of(RmppType::Ack) };
         sender.take(&SaMad { rmpp: ack, ..head() }, 1).mads.last().map(|mad| (mad.rmpp.kind, mad.rmpp.status))
@@ -217,7 +217,7 @@ fn what_cannot_be_is_aborted_with_its_reason() {
         let rmpp = Rmpp { segment, first, last, length, ..Rmpp::of(RmppType::Data) };
         SaMad { rmpp, ..head() }
     };
-    let answered = |mad: &SaMad| Receiver::begin(mad, Pace::default(), 0).take(mad, 0).mads[0].rmpp;
+    let answered = |mad: &SaMad| Receiver::begin(mad, RmppPace::default(), 0).take(mad, 0).mads[0].rmpp;
     assert_eq!(answered(&segment(2, true, false, 0)).status, RmppStatus::InconsistentFirst);
     assert_eq!(answered(&segment(1, true, true, 300)).status, RmppStatus::InconsistentLast);
     assert_eq!(answered(&segment(1, true, true, 19)).status, RmppStatus::InconsistentLast);
@@ -227,24 +227,24 @@ fn what_cannot_be_is_aborted_with_its_reason() {
 
 #[test]
 fn a_receiver_takes_no_more_than_it_has_room_for() {
-    let small = Pace { most_bytes: 1000, ..Pace::default() };
-    let end = transfer(&message(1001), [Pace::default(), small], channel(1, 0.0, 0.0, 10));
+    let small = RmppPace { most_bytes: 1000, ..RmppPace::default() };
+    let end = transfer(&message(1001), [RmppPace::default(), small], channel(1, 0.0, 0.0, 10));
     let stopped = RmppStatus::ResourcesExhausted;
     assert!(matches!(end.receiver, Some(Err(TransferFailure::GaveUp { status, .. })) if status == stopped));
     assert!(matches!(end.sender, Err(TransferFailure::Ended { status, .. }) if status == stopped));
-    assert_eq!(transfer(&message(1000), [Pace::default(), small], channel(1, 0.0, 0.0, 10)).sender, Ok(()));
+    assert_eq!(transfer(&message(1000), [RmppPace::default(), small], channel(1, 0.0, 0.0, 10)).sender, Ok(()));
 }
 
 #[test]
 fn an_acknowledgement_answers_the_method_of_the_segments() {
-    let (_, first) = Sender::begin(head(), message(10), Pace::default(), 0);
-    let step = Receiver::begin(&first[0], Pace::default(), 0).take(&first[0], 0);
+    let (_, first) = Sender::begin(head(), message(10), RmppPace::default(), 0);
+    let step = Receiver::begin(&first[0], RmppPace::default(), 0).take(&first[0], 0);
     assert_eq!((step.mads[0].method, step.mads[0].tid), (Method::GetTable, 77));
 }
 
 #[test]
 fn who_was_never_heard_of_is_sent_nothing_unasked() {
-    let pace = Pace { unheard: false, ..Pace::default() };
+    let pace = RmppPace { unheard: false, ..RmppPace::default() };
     let (mut sender, first) = Sender::begin(head(), message(1000), pace, 0);
     assert_eq!(first.len(), 1);
     let patience_ns = pace.resend_ns * (u64::from(pace.retries) + 1);

@@ -4,7 +4,7 @@ use crate::support::across::{gid, host, id, joined, router_ports};
 use reconfig::fabric::PortId;
 use reconfig::fabric::subnets::Subnets;
 use reconfig::routers::{Levels, Routes};
-use reconfig::sa::{Facts, Remote};
+use reconfig::sa::{DirectoryFacts, Remote};
 use reconfig::tables::SubnetTables;
 use reconfig::wire::{Gid, Mtu};
 use std::sync::Arc;
@@ -23,17 +23,17 @@ impl Across {
     }
 
     /// What the subnet administration of one of them is to know, all routers in use.
-    pub fn facts(&self, home: usize, levels: Levels) -> Facts {
+    pub fn facts(&self, home: usize, levels: Levels) -> DirectoryFacts {
         let routes = Routes::all(&self.subnets);
         self.facts_with(home, Remote::of_routes(&self.subnets, &routes, id(home), levels))
     }
 
-    pub fn facts_with(&self, home: usize, remote: Remote) -> Facts {
+    pub fn facts_with(&self, home: usize, remote: Remote) -> DirectoryFacts {
         let subnet = self.subnets.subnet(id(home));
         let fabric = Arc::new(subnet.fabric.clone());
         let (tables, sm) = &self.running[home];
-        let model = Facts::modelled(fabric, tables.clone(), *sm, Mtu::B2048);
-        Facts { subnet_prefix: subnet.prefix.0, remote: Arc::new(remote), ..model }
+        let model = DirectoryFacts::modelled(fabric, tables.clone(), *sm, Mtu::B2048);
+        DirectoryFacts { subnet_prefix: subnet.prefix.0, remote: Arc::new(remote), ..model }
     }
 
     /// The GID of a host of a subnet.

@@ -3,7 +3,8 @@
 use crate::sa::bench::Bench;
 use reconfig::fabric::PortId;
 use reconfig::ids::{Half, Lid};
-use reconfig::sa::{Datagram, Directory, Limits, SaEvent};
+use reconfig::sa::{Directory, SaEvent, SaLimits};
+use reconfig::transport::Datagram;
 use reconfig::wire::sa::*;
 use reconfig::wire::*;
 use std::sync::Arc;
@@ -130,7 +131,7 @@ fn a_report_is_repeated_until_it_is_acknowledged() {
     let [came, ..] = notices(&bench);
     let first = bench.sa.notice(&came, 1000);
     let due_ns = bench.sa.due_ns();
-    assert_eq!(due_ns, 1000 + Limits::default().report_resend_ns);
+    assert_eq!(due_ns, 1000 + SaLimits::default().report_resend_ns);
     assert_eq!(bench.sa.wake(due_ns - 1), []);
     let again = bench.sa.wake(due_ns);
     assert_eq!(again, first);
@@ -189,7 +190,7 @@ fn the_manager_says_itself_who_comes_and_goes() {
 #[test]
 fn subscriptions_have_a_bound() {
     let bench = Bench::new("ghost-cycle", 1);
-    let limits = Limits { subscriptions_of_one: 2, reports: 1, ..Limits::default() };
+    let limits = SaLimits { subscriptions_of_one: 2, reports: 1, ..SaLimits::default() };
     let mut bench = Bench::over(bench.directory.facts().clone(), limits);
     let (from, other) = (bench.host(0), bench.host(1));
     let to = |trap_number| InformInfo { trap_number, ..in_service() };

@@ -10,8 +10,8 @@ use reconfig::ids::{Half, Lid, PortNum, Sl, Vl};
 use reconfig::transport::{Datagram, Transport, TransportError};
 use reconfig::wire::vendor::{ActiveHalf, DrainToken, Flush, LaneStatus};
 use reconfig::wire::{
-    self, AttributeId, Hop, LinearForwardingTable, Method, NodeDescription, NodeInfo, NodeType, Notice,
-    PerfAttributeId, PerfMad, PortDataSl, PortInfo, Route, SlToVlMappingTable, Smp, SwitchInfo, VlCount, Width, class,
+    self, AttributeId, LinearForwardingTable, Method, NodeDescription, NodeInfo, NodeType, Notice, PerfAttributeId,
+    PerfMad, PortDataSl, PortInfo, Route, SlToVlMappingTable, Smp, SmpAction, SwitchInfo, VlCount, Width, class,
     class_of, status,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -155,18 +155,18 @@ impl Fake {
         let mut arrival: Option<PortNum> = None;
         loop {
             match route.advance(arrival) {
-                Hop::Deliver => {
+                SmpAction::Deliver => {
                     let own = if self.fabric.node(node).is_switch() { PortNum::ZERO } else { self.own_port(node) };
                     return Some((node, arrival.unwrap_or(own)));
                 }
-                Hop::Forward(port) => {
+                SmpAction::Forward(port) => {
                     if arrival.is_some() && !self.fabric.node(node).is_switch() {
                         return None;
                     }
                     let peer = self.fabric.peer(self.fabric.port_at(node, port)?)?;
                     (node, arrival) = (self.fabric.port(peer).node, Some(self.fabric.port(peer).num));
                 }
-                Hop::Discard => return None,
+                SmpAction::Discard => return None,
             }
         }
     }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use reconfig::drain::{DrainGraph, DrainLayer, Observer, PortMask, Ticket};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Half, Lid, PortNum, Sl, Vl, VlSet};
-use reconfig::subnet::{Manager, Order, Retiring, SubnetError, SubnetEvent, SubnetManager, Timing};
+use reconfig::subnet::{Manager, Retiring, SubnetError, SubnetEvent, SubnetManager, Timing, WriteOrder};
 use reconfig::tables::{PortState, SlToVl, SlToVlScope, Write};
 use reconfig::transport::{Datagram, Transport};
 use reconfig::wire::{self, AttributeId, Method, NodeType, Notice, SlToVlMappingTable, Smp};
@@ -119,7 +119,7 @@ proptest! {
     fn a_wave_lands_whole_though_a_fifth_of_all_mads_is_lost(seed in any::<u64>()) {
         let (mut manager, fabric) = manager(seed, 5, patient(), rough());
         let writes = wave(&fabric, 1);
-        let applied = now(manager.apply(&fabric, &writes, Order::Any)).expect("all devices answer in the end");
+        let applied = now(manager.apply(&fabric, &writes, WriteOrder::Any)).expect("all devices answer in the end");
         prop_assert_eq!(applied.writes, writes.len());
         prop_assert!(applied.retried > 0);
         prop_assert_eq!(manager.smps().retries, applied.retried);
@@ -135,7 +135,7 @@ proptest! {
         let entry = |mark| Write::LftBlock { switch: NodeId(1), block: 7, entries: Box::new([mark; 64]) };
         for mark in 1..20 {
             let write = [entry(mark)];
-            now(manager.apply(&fabric, &write, Order::Any)).expect("the device answers in the end");
+            now(manager.apply(&fabric, &write, WriteOrder::Any)).expect("the device answers in the end");
             prop_assert_eq!(holds(manager.transport(), &write), Ok(()));
         }
         let later = manager.now_ns() + 1000 * MS;
@@ -148,7 +148,7 @@ proptest! {
         let run = || {
             let (mut manager, fabric) = manager(seed, 4, patient(), rough());
             let found = now(manager.discover()).expect("the subnet answers");
-            now(manager.apply(&fabric, &wave(&fabric, 2), Order::Any)).expect("all devices answer in the end");
+            now(manager.apply(&fabric, &wave(&fabric, 2), WriteOrder::Any)).expect("all devices answer in the end");
             (manager.now_ns(), manager.smps().clone(), fabrics::portrait(&found.fabric))
         };
         prop_assert_eq!(run(), run());
@@ -199,7 +199,7 @@ fn a_sweep_clears_port_change_bits() {
 fn windows_are_kept_and_used() {
     let timing = Timing { window: 7, per_device: 2, ..calm() };
     let (mut manager, fabric) = manager(5, 12, timing, Faults { delay_ns: 50_000, ..Faults::default() });
-    now(manager.apply(&fabric, &wave(&fabric, 1), Order::Any)).expect("all devices answer");
+    now(manager.apply(&fabric, &wave(&fabric, 1), WriteOrder::Any)).expect("all devices answer");
     assert_eq!(manager.transport().most_under_way, (2, 7));
 }
 
@@ -208,7 +208,7 @@ fn listed_writes_are_sent_in_the_order_of_the_list() {
     let (mut manager, fabric) = manager(5, 8, calm(), Faults { delay_ns: 50_000, ..Faults::default() });
     let writes: Vec<Write> =
         wave(&fabric, 1).into_iter().filter(|write| matches!(write, Write::LftBlock { .. })).collect();
-    now(manager.apply(&fabric, &writes, Order::Listed { window: 4 })).expect("all devices answer");
+    now(manager.apply(&fabric, &writes, WriteOrder::Listed { window: 4 })).expect("all devices answer");
     let listed = writes.iter().map(|write| match write {
         Write::LftBlock { switch, block, .. } => (*switch, AttributeId::LinearForwardingTable, u32::from(*block)),
         other => unreachable!("filtered: {other:?}"),
@@ -222,7 +222,7 @@ fn a_busy_device_is_asked_again() {
     let (mut manager, fabric) = manager(5, 3, calm(), Faults::default());
     manager.transport_mut().devices[1].busy_answers = 2;
     let writes = wave(&fabric, 3);
-    let applied = now(manager.apply(&fabric, &writes, Order::Any)).expect("it is free in the end");
+    let applied = now(manager.apply(&fabric, &writes, WriteOrder::Any)).expect("it is free in the end");
     assert_eq!(applied.retried, 2);
     assert!(applied.quiet_ns > 0, "copies of what was sent twice must die first");
     assert_eq!(holds(manager.transport(), &writes), Ok(()));
@@ -232,7 +232,7 @@ fn a_busy_device_is_asked_again() {
 fn what_a_device_did_not_take_is_an_error() {
     let (mut manager, fabric) = manager(5, 3, calm(), Faults::default());
     manager.transport_mut().devices[2].stubborn = true;
-    let error = now(manager.apply(&fabric, &wave(&fabric, 3), Order::Any)).expect_err("one device is stubborn");
+    let error = now(manager.apply(&fabric, &wave(&fabric, 3), WriteOrder::Any)).expect_err("one device is stubborn");
     assert!(matches!(&error, SubnetError::NotTaken { attempted, .. } if attempted.contains("SlToVl")), "{error}");
 }
 
@@ -242,7 +242,7 @@ fn a_dead_device_fails_the_wave_without_being_asked_for_everything() {
     manager.transport_mut().silent.insert(NodeId(1));
     let writes: Vec<Write> =
         (0..500).map(|block| Write::LftBlock { switch: NodeId(1), block, entries: Box::new([1; 64]) }).collect();
-    let error = now(manager.apply(&fabric, &writes, Order::Any)).expect_err("nobody answers");
+    let error = now(manager.apply(&fabric, &writes, WriteOrder::Any)).expect_err("nobody answers");
     assert!(matches!(error, SubnetError::Silent { sent: 4, waited_ms: 3000, .. }), "{error}");
     assert_eq!(manager.smps().total(), 4);
 }
@@ -253,7 +253,7 @@ fn a_device_out_of_reach_is_named_before_anything_is_written() {
     let sm_port = manager.transport().sm_port;
     let lone = fabric.without_nodes(&[NodeId(2)]);
     manager.set_topology(&lone, sm_port);
-    let error = now(manager.apply(&fabric, &wave(&fabric, 3), Order::Any)).expect_err("one switch is gone");
+    let error = now(manager.apply(&fabric, &wave(&fabric, 3), WriteOrder::Any)).expect_err("one switch is gone");
     assert!(matches!(&error, SubnetError::NoPath { attempted } if attempted.contains("switch 2")), "{error}");
     assert_eq!(manager.smps().total(), 0);
 }
@@ -265,9 +265,9 @@ fn port_writes_keep_what_they_do_not_mean() {
     let owner = fabric.port(port).clone();
     let sm = |lid| Write::MasterSm { port, lid: Lid(lid), sl: Sl::masked(9) };
     let state = |state| Write::PortState { port, state };
-    now(manager.apply(&fabric, &[state(PortState::Armed), sm(77)], Order::Any)).expect("it answers");
-    now(manager.apply(&fabric, &[state(PortState::Initialize)], Order::Any)).expect("it answers");
-    now(manager.apply(&fabric, &[state(PortState::Active)], Order::Any)).expect("it answers");
+    now(manager.apply(&fabric, &[state(PortState::Armed), sm(77)], WriteOrder::Any)).expect("it answers");
+    now(manager.apply(&fabric, &[state(PortState::Initialize)], WriteOrder::Any)).expect("it answers");
+    now(manager.apply(&fabric, &[state(PortState::Active)], WriteOrder::Any)).expect("it answers");
     let info = &manager.transport().devices[owner.node.index()].ports[&owner.num.0];
     assert_eq!((info.master_sm_lid, info.master_sm_sl.get()), (Lid(77), 9));
     assert_eq!((Some(info.lid), info.lmc), (owner.lid, owner.lmc));
@@ -283,7 +283,7 @@ fn a_port_that_goes_active_by_itself_is_told() {
     let port = fabric.port_at(NodeId(1), PortNum(2)).expect("port 2");
     manager.transport_mut().devices[1].eager = true;
     let write = Write::PortState { port, state: PortState::Armed };
-    let applied = now(manager.apply(&fabric, &[write], Order::Any)).expect("it answers");
+    let applied = now(manager.apply(&fabric, &[write], WriteOrder::Any)).expect("it answers");
     assert_eq!(applied.not_held, [port]);
 }
 
@@ -299,7 +299,7 @@ fn answers_that_nobody_waits_for_do_no_harm() {
     }
     fake.deliver(Datagram { lid: Lid(1), qp: 0, sl: Sl::default(), bytes: Box::new([0x55; 256]) }, 11);
     let writes = wave(&fabric, 3);
-    let applied = now(manager.apply(&fabric, &writes, Order::Any)).expect("all devices answer");
+    let applied = now(manager.apply(&fabric, &writes, WriteOrder::Any)).expect("all devices answer");
     assert_eq!(applied.retried, 0);
     assert_eq!(holds(manager.transport(), &writes), Ok(()));
     assert_eq!((manager.smps().late, manager.smps().unknown), (3, 2));
@@ -372,7 +372,7 @@ fn sources_are_asked_until_all_have_moved() {
     manager.transport_mut().lag_ns = 30 * MS;
     let ports: Vec<PortId> = fabric.end_ports().collect();
     let writes: Vec<Write> = ports.iter().map(|&port| Write::ActiveHalf { port, half: Half::Upper }).collect();
-    now(manager.apply(&fabric, &writes, Order::Any)).expect("they answer");
+    now(manager.apply(&fabric, &writes, WriteOrder::Any)).expect("they answer");
     assert_eq!(holds(manager.transport(), &writes), Ok(()));
     let moved = now(manager.confirm_sources(Ticket(5), &ports, Half::Upper)).expect("they move");
     assert_eq!((moved.ticket(), moved.half()), (Ticket(5), Half::Upper));
@@ -523,7 +523,7 @@ fn conservation_compares_what_was_sent_and_received() {
     let graph = graph(&fabric);
     let ports: Vec<PortId> = fabric.end_ports().collect();
     let writes: Vec<Write> = ports.iter().map(|&port| Write::ActiveHalf { port, half: Half::Upper }).collect();
-    now(manager.apply(&fabric, &writes, Order::Any)).expect("they answer");
+    now(manager.apply(&fabric, &writes, WriteOrder::Any)).expect("they answer");
     let mut count = |at: usize, which: usize, sl: usize, value: u32| {
         let owner = fabric.port(ports[at]).clone();
         let device = &mut manager.transport_mut().devices[owner.node.index()];
@@ -551,7 +551,7 @@ fn conservation_compares_what_was_sent_and_received() {
 fn nothing_is_asked_of_an_unknown_fabric() {
     let (fabric, sm_port) = fabrics::random(5, 3);
     let mut manager = Manager::new(Fake::new(fabric.clone(), sm_port, 5), calm(), 0);
-    let error = now(manager.apply(&fabric, &wave(&fabric, 1), Order::Any)).expect_err("no fabric is known");
+    let error = now(manager.apply(&fabric, &wave(&fabric, 1), WriteOrder::Any)).expect_err("no fabric is known");
     assert!(matches!(error, SubnetError::NoTopology { .. }), "{error}");
     let error = now(manager.flush(Ticket(1), Observer::Token, B)).expect_err("no fabric is known");
     assert!(matches!(error, SubnetError::NoTopology { .. }), "{error}");

@@ -409,10 +409,13 @@ fn a_request_is_the_one_that_smpquery_sends_and_its_answer_the_one_that_ibsim_gi
     assert_eq!(built.encode(), golden.mad("request"));
 
     let Route::Directed(mut route) = built.route.clone() else { panic!("a directed route") };
-    assert_eq!(route.advance(None), Hop::Forward(path[0]));
+    assert_eq!(route.advance(None), SmpAction::Forward(path[0]));
     let arrivals = [3, 1, 1, 2].map(PortNum);
-    let hops: Vec<Hop> = arrivals.iter().map(|&arrival| route.advance(Some(arrival))).collect();
-    assert_eq!(hops, [Hop::Forward(path[1]), Hop::Forward(path[2]), Hop::Forward(path[3]), Hop::Deliver]);
+    let hops: Vec<SmpAction> = arrivals.iter().map(|&arrival| route.advance(Some(arrival))).collect();
+    assert_eq!(
+        hops,
+        [SmpAction::Forward(path[1]), SmpAction::Forward(path[2]), SmpAction::Forward(path[3]), SmpAction::Deliver]
+    );
 
     let answered = Smp::decode(&golden.mad("response")).unwrap();
     let answer = Smp { route: Route::Directed(route.clone()), ..built }.response(answered.data);

@@ -1,21 +1,21 @@
 //! The reliable multi-packet protocol (section 13.6) as two pure machines, one for each end of a transfer.
 //!
-//! MADs and the time go in, MADs to send come out ([`Step`]), and at some point the end. A transfer always ends: each silence is
-//! as long as [`Pace`] says, and so is the whole. The window is the receiver's to open; the sender goes back to the first
+//! MADs and the time go in, MADs to send come out ([`RmppStep`]), and at some point the end. A transfer always ends: each silence is
+//! as long as [`RmppPace`] says, and so is the whole. The window is the receiver's to open; the sender goes back to the first
 //! segment that was not acknowledged when it hears nothing. Lacks on purpose: messages sent both ways under one transaction
 //! (double-sided transfers), which only MultiPathRecord needs.
 
 mod receiver;
 mod sender;
 
-pub use receiver::{Message, Receiver};
+pub use receiver::{Receiver, RmppMessage};
 pub use sender::Sender;
 
 use crate::wire::sa::{Rmpp, RmppStatus, RmppType, SA_DATA_SIZE, SaMad};
 
 /// How long each end waits, and how much it takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pace {
+pub struct RmppPace {
     /// The sender hears nothing for so long: it sends again. In nanoseconds.
     pub resend_ns: u64,
     /// How often it does so without hearing anything.
@@ -32,9 +32,9 @@ pub struct Pace {
     pub most_bytes: usize,
 }
 
-impl Default for Pace {
-    fn default() -> Pace {
-        Pace {
+impl Default for RmppPace {
+    fn default() -> RmppPace {
+        RmppPace {
             resend_ns: 400_000_000,
             retries: 5,
             unheard: true,
@@ -78,20 +78,20 @@ pub enum TransferFailure {
 
 /// What follows from one event.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Step<T> {
+pub struct RmppStep<T> {
     /// To be sent, in this order.
     pub mads: Vec<SaMad>,
     /// The transfer has ended, and how. A receiver that has its message goes on to acknowledge repetitions.
     pub end: Option<Result<T, TransferFailure>>,
 }
 
-impl<T> Step<T> {
-    fn nothing() -> Step<T> {
-        Step::send(Vec::new())
+impl<T> RmppStep<T> {
+    fn nothing() -> RmppStep<T> {
+        RmppStep::send(Vec::new())
     }
 
-    fn send(mads: Vec<SaMad>) -> Step<T> {
-        Step { mads, end: None }
+    fn send(mads: Vec<SaMad>) -> RmppStep<T> {
+        RmppStep { mads, end: None }
     }
 }
 

@@ -1,12 +1,12 @@
 //! The receiving end: segments in, in any order and more than once, acknowledgements out.
 
-use super::{HEADER, Pace, Step, TransferFailure, abort, control};
+use super::{HEADER, RmppPace, RmppStep, TransferFailure, abort, control};
 use crate::wire::sa::{Rmpp, RmppStatus, RmppType, SA_DATA_SIZE, SaMad};
 use std::collections::BTreeMap;
 
 /// A message that arrived whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Message {
+pub struct RmppMessage {
     /// Its first segment: headers and attribute.
     pub head: SaMad,
     /// All its data.
@@ -18,7 +18,7 @@ pub struct Message {
 pub struct Receiver {
     /// The first packet seen, for the headers of what is sent back.
     head: SaMad,
-    pace: Pace,
+    pace: RmppPace,
     /// Segments 1 to this have arrived.
     arrived: u32,
     /// Their data.
@@ -37,7 +37,7 @@ pub struct Receiver {
 
 impl Receiver {
     /// Waits for the message of which `mad` is a segment; it is still to be given to [`Receiver::take`].
-    pub fn begin(mad: &SaMad, pace: Pace, now_ns: u64) -> Receiver {
+    pub fn begin(mad: &SaMad, pace: RmppPace, now_ns: u64) -> Receiver {
         Receiver {
             head: mad.clone(),
             pace,
@@ -63,36 +63,36 @@ impl Receiver {
     }
 
     /// A packet of this transfer came in.
-    pub fn take(&mut self, mad: &SaMad, now_ns: u64) -> Step<Message> {
+    pub fn take(&mut self, mad: &SaMad, now_ns: u64) -> RmppStep<RmppMessage> {
         let rmpp = mad.rmpp;
         match rmpp.kind {
-            _ if self.failed => Step::nothing(),
+            _ if self.failed => RmppStep::nothing(),
             _ if rmpp.version != Rmpp::VERSION => self.give_up(RmppStatus::UnsupportedVersion),
             RmppType::Data => self.segment(mad, now_ns),
             RmppType::Stop | RmppType::Abort if !self.complete => {
                 let failure = TransferFailure::Ended { segments: self.arrived, of: 0, status: rmpp.status };
                 self.fail(Vec::new(), failure)
             }
-            RmppType::Stop | RmppType::Abort => Step::nothing(),
+            RmppType::Stop | RmppType::Abort => RmppStep::nothing(),
             _ => self.give_up(RmppStatus::BadType),
         }
     }
 
     /// The time that [`Receiver::due_ns`] named has come.
-    pub fn wake(&mut self, now_ns: u64) -> Step<Message> {
+    pub fn wake(&mut self, now_ns: u64) -> RmppStep<RmppMessage> {
         if self.complete || self.failed || now_ns < self.deadline_ns {
-            return Step::nothing();
+            return RmppStep::nothing();
         }
         self.give_up(RmppStatus::TooLong)
     }
 
-    fn segment(&mut self, mad: &SaMad, now_ns: u64) -> Step<Message> {
+    fn segment(&mut self, mad: &SaMad, now_ns: u64) -> RmppStep<RmppMessage> {
         let number = mad.rmpp.segment;
         if mad.rmpp.first != (number == 1) {
             return self.give_up(RmppStatus::InconsistentFirst);
         }
         if self.complete || number <= self.arrived || number > self.window_last {
-            return Step::send(vec![self.acknowledgement()]);
+            return RmppStep::send(vec![self.acknowledgement()]);
         }
         if number as usize * SA_DATA_SIZE > self.pace.most_bytes {
             return self.stop();
@@ -108,9 +108,9 @@ impl Receiver {
         }
         if filled {
             self.window_last = self.arrived.saturating_add(self.pace.window.max(1));
-            return Step::send(vec![self.acknowledgement()]);
+            return RmppStep::send(vec![self.acknowledgement()]);
         }
-        Step::nothing()
+        RmppStep::nothing()
     }
 
     /// Takes the segment whose turn it is; true for the last.
@@ -133,12 +133,12 @@ impl Receiver {
         Ok(true)
     }
 
-    fn finish(&mut self, now_ns: u64) -> Step<Message> {
+    fn finish(&mut self, now_ns: u64) -> RmppStep<RmppMessage> {
         self.complete = true;
         self.early.clear();
         self.deadline_ns = now_ns.saturating_add(self.pace.total_ns);
-        let message = Message { head: self.head.clone(), data: std::mem::take(&mut self.data) };
-        Step { mads: vec![self.acknowledgement()], end: Some(Ok(message)) }
+        let message = RmppMessage { head: self.head.clone(), data: std::mem::take(&mut self.data) };
+        RmppStep { mads: vec![self.acknowledgement()], end: Some(Ok(message)) }
     }
 
     /// All up to the last segment that arrived in turn; the window stays open as far as it was.
@@ -153,23 +153,23 @@ impl Receiver {
         SaMad { method, ..control(&self.head, rmpp) }
     }
 
-    fn stop(&mut self) -> Step<Message> {
+    fn stop(&mut self) -> RmppStep<RmppMessage> {
         let status = RmppStatus::ResourcesExhausted;
         let stop = self.back(Rmpp { status, ..Rmpp::of(RmppType::Stop) });
         self.fail(vec![stop], TransferFailure::GaveUp { segments: self.arrived, of: 0, status })
     }
 
-    fn give_up(&mut self, status: RmppStatus) -> Step<Message> {
+    fn give_up(&mut self, status: RmppStatus) -> RmppStep<RmppMessage> {
         if self.complete {
-            return Step::nothing();
+            return RmppStep::nothing();
         }
         let mad = self.back(abort(&self.head, status).rmpp);
         self.fail(vec![mad], TransferFailure::GaveUp { segments: self.arrived, of: 0, status })
     }
 
-    fn fail(&mut self, mads: Vec<SaMad>, failure: TransferFailure) -> Step<Message> {
+    fn fail(&mut self, mads: Vec<SaMad>, failure: TransferFailure) -> RmppStep<RmppMessage> {
         self.failed = true;
         self.early.clear();
-        Step { mads, end: Some(Err(failure)) }
+        RmppStep { mads, end: Some(Err(failure)) }
     }
 }

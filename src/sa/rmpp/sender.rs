@@ -1,6 +1,6 @@
 //! The sending end: segments out as far as the window reaches, acknowledgements in.
 
-use super::{HEADER, Pace, Step, TransferFailure, abort, control, segments_for};
+use super::{HEADER, RmppPace, RmppStep, TransferFailure, abort, control, segments_for};
 use crate::wire::sa::{Rmpp, RmppStatus, RmppType, SA_DATA_SIZE, SaMad};
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub struct Sender {
     head: SaMad,
     data: Arc<[u8]>,
     segments: u32,
-    pace: Pace,
+    pace: RmppPace,
     /// The last segment known to have arrived, all before it included.
     acknowledged: u32,
     /// The last segment sent.
@@ -32,7 +32,7 @@ pub struct Sender {
 impl Sender {
     /// Begins to send `data` under the headers of `head`; returned are the first packets. A message that fits one segment is
     /// one packet, and still wants to be acknowledged.
-    pub fn begin(head: SaMad, data: Arc<[u8]>, pace: Pace, now_ns: u64) -> (Sender, Vec<SaMad>) {
+    pub fn begin(head: SaMad, data: Arc<[u8]>, pace: RmppPace, now_ns: u64) -> (Sender, Vec<SaMad>) {
         let segments = segments_for(data.len());
         let deadline_ns = now_ns.saturating_add(pace.total_ns);
         let mut sender = Sender {
@@ -73,23 +73,23 @@ impl Sender {
     }
 
     /// An Ack, Stop or Abort of this transfer came in. Anything else is ignored.
-    pub fn take(&mut self, mad: &SaMad, now_ns: u64) -> Step<()> {
+    pub fn take(&mut self, mad: &SaMad, now_ns: u64) -> RmppStep<()> {
         let rmpp = mad.rmpp;
         match rmpp.kind {
-            _ if self.ended => Step::nothing(),
+            _ if self.ended => RmppStep::nothing(),
             RmppType::Ack => self.acknowledge(rmpp.segment, rmpp.length, now_ns),
             RmppType::Stop | RmppType::Abort => {
                 let (segments, of) = (self.acknowledged, self.segments);
                 self.end(Vec::new(), Err(TransferFailure::Ended { segments, of, status: rmpp.status }))
             }
-            _ => Step::nothing(),
+            _ => RmppStep::nothing(),
         }
     }
 
     /// The time that [`Sender::due_ns`] named has come.
-    pub fn wake(&mut self, now_ns: u64) -> Step<()> {
+    pub fn wake(&mut self, now_ns: u64) -> RmppStep<()> {
         if now_ns < self.due_ns() {
-            return Step::nothing();
+            return RmppStep::nothing();
         }
         if self.is_unheard() {
             let failure = TransferFailure::Unheard { segments: self.segments };
@@ -103,10 +103,10 @@ impl Sender {
             return self.give_up(RmppStatus::TooManyRetries);
         }
         self.sent = self.acknowledged;
-        Step::send(self.send_on(now_ns))
+        RmppStep::send(self.send_on(now_ns))
     }
 
-    fn acknowledge(&mut self, segment: u32, window_last: u32, now_ns: u64) -> Step<()> {
+    fn acknowledge(&mut self, segment: u32, window_last: u32, now_ns: u64) -> RmppStep<()> {
         if segment > self.sent {
             return self.give_up(RmppStatus::SegmentTooBig);
         }
@@ -115,13 +115,13 @@ impl Sender {
             return self.end(Vec::new(), Ok(()));
         }
         if (segment, window_last) <= (self.acknowledged, self.window_last) {
-            return Step::nothing(); // overtaken by a later one
+            return RmppStep::nothing(); // overtaken by a later one
         }
         if window_last < self.window_last {
             return self.give_up(RmppStatus::WindowTooSmall);
         }
         (self.acknowledged, self.window_last, self.silences) = (segment, window_last, 0);
-        Step::send(self.send_on(now_ns))
+        RmppStep::send(self.send_on(now_ns))
     }
 
     /// Sends what the window allows and was not sent yet, and waits from now on.
@@ -155,13 +155,13 @@ impl Sender {
         mad
     }
 
-    fn give_up(&mut self, status: RmppStatus) -> Step<()> {
+    fn give_up(&mut self, status: RmppStatus) -> RmppStep<()> {
         let failure = TransferFailure::GaveUp { segments: self.acknowledged, of: self.segments, status };
         self.end(vec![abort(&self.head, status)], Err(failure))
     }
 
-    fn end(&mut self, mads: Vec<SaMad>, end: Result<(), TransferFailure>) -> Step<()> {
+    fn end(&mut self, mads: Vec<SaMad>, end: Result<(), TransferFailure>) -> RmppStep<()> {
         self.ended = true;
-        Step { mads, end: Some(end) }
+        RmppStep { mads, end: Some(end) }
     }
 }

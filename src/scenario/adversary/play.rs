@@ -6,7 +6,7 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
 use crate::plan::Plan;
 use crate::sim::{Halt, HeldSet, Scripted, Sim, SimConfig, SimError, SimTransport};
-use crate::subnet::{Manager, Order, SmpCounts, SubnetError, SubnetManager, Timing};
+use crate::subnet::{Manager, SmpCounts, SubnetError, SubnetManager, Timing, WriteOrder};
 use crate::tables::{NodeSlToVl, SlToVlScope, Write};
 use crate::wire::{AttributeId, SlToVlModifier};
 use std::future::Future;
@@ -122,7 +122,7 @@ fn scope_modifier(scope: SlToVlScope) -> SlToVlModifier {
 /// to the delays.
 async fn write_waves(plan: &Plan, last: usize, manager: &mut Manager<SimTransport>) -> Result<(), SubnetError> {
     for wave in &plan.waves()[..=last] {
-        manager.apply(&plan.draft().surviving, &wave.writes, Order::Any).await?;
+        manager.apply(&plan.draft().surviving, &wave.writes, WriteOrder::Any).await?;
     }
     Ok(())
 }

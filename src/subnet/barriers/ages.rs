@@ -5,7 +5,7 @@ use crate::drain::{DrainAge, Drained, FlushAge, Flushed, LifetimeReading, Ticket
 use crate::fabric::NodeId;
 use crate::ids::VlSet;
 use crate::subnet::SubnetError;
-use crate::subnet::manager::{Manager, Sources};
+use crate::subnet::manager::{Manager, SourceControl};
 use crate::transport::Transport;
 use crate::wire::{AttributeId, Method, SMP_DATA_SIZE, SwitchInfo};
 
@@ -14,7 +14,7 @@ impl<T: Transport> Manager<T> {
         let wait = self.begin_wait(format!("flush of lanes {lanes}, by age"));
         let switches = self.live_switches()?;
         // Behind a fence that closed with the split, packets of the spare half may have all their way to go.
-        let hops = if matches!(self.sources, Sources::Fenced { .. }) { self.longest_way } else { 0 };
+        let hops = if matches!(self.sources, SourceControl::Fenced { .. }) { self.longest_way } else { 0 };
         let mut judge = FlushAge::new(ticket, lanes, switches.iter().copied(), wait.begin_ns, hops);
         self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
         self.wait_for_age(&wait, judge.due_ns()).await?;

@@ -10,9 +10,9 @@ mod poll;
 mod sources;
 mod token;
 
-use super::exchange::{Answer, AnswerData, Body, Request};
+use super::exchange::{MadAnswer, MadBody, MadData, MadRequest};
 use super::manager::Manager;
-use super::paths::Path;
+use super::paths::DirectedPath;
 use super::{Retiring, SubnetError};
 use crate::drain::{DrainLayer, Drained, LayersJudge, NoVerdict, Observer, Subject, Ticket, Verdict};
 use crate::fabric::{NodeId, PortId};
@@ -112,7 +112,7 @@ impl<T: Transport> Manager<T> {
         attribute: AttributeId,
         modifier: u32,
         data: [u8; SMP_DATA_SIZE],
-    ) -> Result<Request, SubnetError> {
+    ) -> Result<MadRequest, SubnetError> {
         let topology = self.topology("waiting for a barrier")?;
         let path = topology.paths.to_node(&topology.fabric, node);
         self.along(path, node, method, attribute, modifier, data)
@@ -125,7 +125,7 @@ impl<T: Transport> Manager<T> {
         method: Method,
         attribute: AttributeId,
         data: [u8; SMP_DATA_SIZE],
-    ) -> Result<Request, SubnetError> {
+    ) -> Result<MadRequest, SubnetError> {
         let topology = self.topology("waiting for a barrier")?;
         let path = topology.paths.to_port(&topology.fabric, port);
         let owner = topology.fabric.port(port);
@@ -134,18 +134,18 @@ impl<T: Transport> Manager<T> {
 
     fn along(
         &self,
-        path: Option<Path>,
+        path: Option<DirectedPath>,
         node: NodeId,
         method: Method,
         attribute: AttributeId,
         modifier: u32,
         data: [u8; SMP_DATA_SIZE],
-    ) -> Result<Request, SubnetError> {
+    ) -> Result<MadRequest, SubnetError> {
         let path = path.ok_or_else(|| SubnetError::NoPath {
             attempted: format!("{method:?} {attribute:?} of {}", self.name_of(node)),
         })?;
-        let body = Body::Smp { path, attribute, data: Box::new(data) };
-        Ok(Request { device: node.0, tag: 0, method, modifier, body })
+        let body = MadBody::Smp { path, attribute, data: Box::new(data) };
+        Ok(MadRequest { device: node.0, tag: 0, method, modifier, body })
     }
 
     fn name_of(&self, node: NodeId) -> String {
@@ -191,9 +191,9 @@ impl<T: Transport> Manager<T> {
 }
 
 /// The 64 bytes of an SMP's answer; zeroes for another kind, which no request here can get.
-fn smp_data(answer: &Answer) -> &[u8; SMP_DATA_SIZE] {
+fn smp_data(answer: &MadAnswer) -> &[u8; SMP_DATA_SIZE] {
     match &answer.data {
-        AnswerData::Smp(_, data) => data,
-        AnswerData::Perf(..) => &[0; SMP_DATA_SIZE],
+        MadData::Smp(_, data) => data,
+        MadData::Perf(..) => &[0; SMP_DATA_SIZE],
     }
 }

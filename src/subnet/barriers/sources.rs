@@ -6,7 +6,7 @@ use crate::drain::{FenceJudge, FenceReading, SourceReading, SourcesJudge, Source
 use crate::fabric::PortId;
 use crate::ids::{Half, Vl};
 use crate::subnet::SubnetError;
-use crate::subnet::manager::{Manager, Sources};
+use crate::subnet::manager::{Manager, SourceControl};
 use crate::transport::Transport;
 use crate::wire::vendor::ActiveHalf;
 use crate::wire::{AttributeId, Method, SMP_DATA_SIZE, SlToVlMappingTable};
@@ -19,7 +19,7 @@ impl<T: Transport> Manager<T> {
         ports: &[PortId],
         half: Half,
     ) -> Result<SourcesMoved, SubnetError> {
-        if let Sources::Fenced { settle_ns } = self.sources {
+        if let SourceControl::Fenced { settle_ns } = self.sources {
             return self.fence(ticket, ports, half, settle_ns).await;
         }
         let alive = ports.iter().copied().filter(|&port| self.is_linked(port));
@@ -89,7 +89,7 @@ impl<T: Transport> Manager<T> {
         let ask = |(&port, data): (&PortId, &[u8; SMP_DATA_SIZE])| {
             let request = self.to_port(port, method, AttributeId::SlToVlMappingTable, *data);
             // An end port has one table; the modifier means nothing there.
-            request.map(|request| super::Request { modifier: 0, ..request })
+            request.map(|request| super::MadRequest { modifier: 0, ..request })
         };
         let requests = ports.iter().zip(data).map(ask).collect::<Result<Vec<_>, _>>()?;
         let answers = self.ask_all(requests).await?;

@@ -7,7 +7,7 @@ use crate::drain::{DrainGraph, Drained, Ticket, TokenJudge, TokenReading, Verdic
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{PortNum, VlSet};
 use crate::subnet::SubnetError;
-use crate::subnet::exchange::Request;
+use crate::subnet::exchange::MadRequest;
 use crate::subnet::manager::{Manager, TokenReport};
 use crate::transport::Transport;
 use crate::wire::vendor::{ArcBlocks, DrainArcs, DrainToken, PortMask};
@@ -68,7 +68,7 @@ impl<T: Transport> Manager<T> {
             .collect();
         let data = DrainToken::new(round, lanes).encode();
         let start = |&node: &NodeId| self.to_node(node, Method::Set, AttributeId::DrainToken, 0, data);
-        let requests = devices.iter().map(start).collect::<Result<Vec<Request>, _>>()?;
+        let requests = devices.iter().map(start).collect::<Result<Vec<MadRequest>, _>>()?;
         self.ask_all(requests).await?;
         Ok(())
     }

@@ -117,7 +117,7 @@ pub(super) struct Agent(c_int);
 pub(super) struct IssmDevice(c_int);
 
 /// What a read brought.
-pub(super) enum Arrival {
+pub(super) enum UmadArrival {
     /// A MAD.
     Mad(Datagram),
     /// A request of ours that the kernel gave up.
@@ -260,11 +260,11 @@ impl Library {
     }
 
     /// Waits up to `timeout_ms` for a MAD.
-    pub(super) fn receive(&self, port: PortHandle, timeout_ms: i32) -> io::Result<Arrival> {
+    pub(super) fn receive(&self, port: PortHandle, timeout_ms: i32) -> io::Result<UmadArrival> {
         // SAFETY: the handle is open: its owner joins whoever reads before closing it.
         let code = unsafe { (self.functions.poll)(port.0, timeout_ms) };
         if code < 0 {
-            return if code == -ETIMEDOUT { Ok(Arrival::Nothing) } else { quiet(io::Error::last_os_error()) };
+            return if code == -ETIMEDOUT { Ok(UmadArrival::Nothing) } else { quiet(io::Error::last_os_error()) };
         }
         let mut buffer = Buffer([0; BUFFER_SIZE]);
         let start: *mut c_void = buffer.0.as_mut_ptr().cast();
@@ -276,7 +276,7 @@ impl Library {
             return quiet(io::Error::last_os_error());
         }
         if length != MAD_SIZE as c_int {
-            return Ok(Arrival::Short);
+            return Ok(UmadArrival::Short);
         }
         let mut bytes = Box::new([0; MAD_SIZE]);
         // SAFETY: after success the buffer holds header, address and MAD where the library says, all within it.
@@ -287,10 +287,10 @@ impl Library {
             ((self.functions.status)(start), address.read())
         };
         if status != 0 {
-            return Ok(Arrival::GivenUp);
+            return Ok(UmadArrival::GivenUp);
         }
         let (lid, qp) = (Lid(u16::from_be(address.lid)), u32::from_be(address.qpn));
-        Ok(Arrival::Mad(Datagram { lid, qp, sl: Sl::masked(address.sl), bytes }))
+        Ok(UmadArrival::Mad(Datagram { lid, qp, sl: Sl::masked(address.sl), bytes }))
     }
 
     /// Holds the library's header to the room there is for it.
@@ -340,9 +340,9 @@ fn error_of(code: c_int) -> io::Error {
 }
 
 /// What only says that there was nothing to read is no error.
-fn quiet(error: io::Error) -> io::Result<Arrival> {
+fn quiet(error: io::Error) -> io::Result<UmadArrival> {
     match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted | io::ErrorKind::TimedOut => Ok(Arrival::Nothing),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted | io::ErrorKind::TimedOut => Ok(UmadArrival::Nothing),
         _ => Err(error),
     }
 }

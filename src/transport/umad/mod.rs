@@ -19,7 +19,7 @@ use super::{Datagram, Transport, TransportError};
 use crate::ids::{Guid, Half, Lmc, PortNum};
 use crate::wire::{class, class_of};
 use async_trait::async_trait;
-use library::{Agent, Arrival, IssmDevice, Library, Outgoing, PortHandle};
+use library::{Agent, IssmDevice, Library, Outgoing, PortHandle, UmadArrival};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,7 +37,7 @@ const CLASS_SA: u8 = 0x03;
 
 /// What the port is opened for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Role {
+pub enum UmadRole {
     /// To ask: nothing comes in but answers. Any number of programs can.
     #[default]
     Client,
@@ -54,7 +54,7 @@ pub struct UmadOptions {
     /// The port's number; without it the first that is ACTIVE, or at least has a link.
     pub port: Option<PortNum>,
     /// What for.
-    pub role: Role,
+    pub role: UmadRole,
     /// How long the kernel keeps a request open for its answer, in milliseconds. Longer than the longest wait between
     /// two transmissions only costs the kernel memory; shorter turns late answers into lost ones.
     pub answer_ms: u32,
@@ -62,7 +62,7 @@ pub struct UmadOptions {
 
 impl Default for UmadOptions {
     fn default() -> UmadOptions {
-        UmadOptions { adapter: None, port: None, role: Role::Client, answer_ms: 2_000 }
+        UmadOptions { adapter: None, port: None, role: UmadRole::Client, answer_ms: 2_000 }
     }
 }
 
@@ -143,8 +143,8 @@ impl Umad {
         let agents = register(&link, options.role)
             .map_err(|(class, error)| UmadError::register(&adapter, port, class, error))?;
         let issm = match options.role {
-            Role::Client => None,
-            Role::Manager => Some(announce(&link.library, &adapter, port)?),
+            UmadRole::Client => None,
+            UmadRole::Manager => Some(announce(&link.library, &adapter, port)?),
         };
         let (sender, inbox) = unbounded_channel();
         let reader = std::thread::Builder::new()
@@ -316,7 +316,7 @@ fn adapters_of(library: &Library) -> Result<Vec<Adapter>, UmadError> {
 }
 
 /// What a manager must receive unasked, by class: methods of subnet management, then those of the SA. A client: none.
-fn register(link: &Link, role: Role) -> Result<Vec<(u8, Agent)>, (u8, io::Error)> {
+fn register(link: &Link, role: UmadRole) -> Result<Vec<(u8, Agent)>, (u8, io::Error)> {
     // Get, Set, Trap, Report, TrapRepress.
     const SUBNET: &[u8] = &[0x01, 0x02, 0x05, 0x06, 0x07];
     // Get, Set, GetTable, GetTraceTable, GetMulti, Delete.
@@ -330,7 +330,7 @@ fn register(link: &Link, role: Role) -> Result<Vec<(u8, Agent)>, (u8, io::Error)
     classes
         .into_iter()
         .map(|(class, version, methods)| {
-            let methods = if role == Role::Manager { methods } else { &[] };
+            let methods = if role == UmadRole::Manager { methods } else { &[] };
             let agent = link.library.register(link.handle, class, version, methods);
             agent.map(|agent| (class, agent)).map_err(|error| (class, error))
         })
@@ -347,10 +347,10 @@ fn announce(library: &Library, adapter: &str, port: PortNum) -> Result<IssmDevic
 fn read(link: &Link, inbox: &UnboundedSender<Word>) {
     while !link.ending.load(Ordering::Relaxed) {
         let word = match link.library.receive(link.handle, PATROL_MS) {
-            Ok(Arrival::Nothing) => continue,
-            Ok(Arrival::Mad(datagram)) => Word::Mad(datagram),
-            Ok(Arrival::GivenUp) => Word::GivenUp,
-            Ok(Arrival::Short) => Word::Short,
+            Ok(UmadArrival::Nothing) => continue,
+            Ok(UmadArrival::Mad(datagram)) => Word::Mad(datagram),
+            Ok(UmadArrival::GivenUp) => Word::GivenUp,
+            Ok(UmadArrival::Short) => Word::Short,
             Err(error) => Word::Closed(format!("reading MADs failed: {error}")),
         };
         let last = matches!(word, Word::Closed(_));

@@ -1,6 +1,7 @@
 //! Component masks (section 15.4.2): which fields of a request count, one bit each in the order of the fields.
 
 use super::{SA_DATA_SIZE, SaAttributeId};
+use crate::wire::format::field_as;
 
 /// Where a component stands in its record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,6 +15,10 @@ pub struct Component {
 /// SAHeader:ComponentMask. Bit n stands for component n of the record asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct ComponentMask(pub u64);
+
+field_as! {
+    ComponentMask: u64, ComponentMask, |mask| mask.0;
+}
 
 impl ComponentMask {
     /// No component: everything matches.
@@ -82,11 +87,8 @@ pub(super) use components;
 
 /// Declares a record: a format of 200 bytes, its attribute, its bytes in a table and its components.
 macro_rules! record {
-    ($(#[$doc:meta])* $name:ident: $size:literal; { $($fields:tt)+ } components $components:expr) => {
-        $crate::wire::format::wire_format! {
-            $(#[$doc])*
-            $name: $crate::wire::sa::SA_DATA_SIZE; { $($fields)+ }
-        }
+    ($(#[$doc:meta])* $name:ident: $size:literal; $body:tt components $components:expr) => {
+        $crate::wire::format::wire_format! { $(#[$doc])* $name: $crate::wire::sa::SA_DATA_SIZE; $body }
 
         impl $crate::wire::sa::Record for $name {
             const ID: $crate::wire::sa::SaAttributeId = $crate::wire::sa::SaAttributeId::$name;

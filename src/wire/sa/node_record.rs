@@ -2,10 +2,7 @@
 
 use super::component::{components, record};
 use crate::ids::Lid;
-use crate::wire::format::embedded;
 use crate::wire::{NodeDescription, NodeInfo};
-
-embedded!(NodeInfo, NodeDescription);
 
 record! {
     /// NodeRecord.

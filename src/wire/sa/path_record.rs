@@ -3,8 +3,7 @@
 use super::component::{components, record};
 use crate::ids::{Lid, Sl};
 use crate::wire::Gid;
-use crate::wire::bits::wire_enum;
-use crate::wire::format::named_numbers;
+use crate::wire::format::wire_enum;
 
 wire_enum! {
     /// How a limit in a request is meant.
@@ -18,10 +17,6 @@ wire_enum! {
         /// The most there is; the limit itself does not count.
         Most = 3,
     }
-}
-
-named_numbers! {
-    Selector: u8, Into::into, Into::into;
 }
 
 record! {

@@ -3,9 +3,6 @@
 use super::component::{components, record};
 use crate::ids::{Lid, PortNum};
 use crate::wire::PortInfo;
-use crate::wire::format::embedded;
-
-embedded!(PortInfo);
 
 record! {
     /// PortInfoRecord.

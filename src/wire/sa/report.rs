@@ -1,10 +1,8 @@
 //! Report(Notice) (section 13.4.8.2): a notice on its way to a subscriber, with the GID of who issued it.
 
 use super::SA_DATA_SIZE;
-use crate::wire::format::{embedded, wire_format};
+use crate::wire::format::wire_format;
 use crate::wire::{Gid, Notice};
-
-embedded!(Notice);
 
 wire_format! {
     /// The data of a Report.

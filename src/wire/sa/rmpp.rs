@@ -1,20 +1,6 @@
 //! The header of the reliable multi-packet protocol (section 13.6.2): bytes 24–35 of a MAD of subnet administration.
 
-use crate::wire::bits::{Bits, bits, wire_enum};
-
-mod field {
-    use super::{Bits, bits};
-
-    pub const VERSION: Bits = bits(192, 8);
-    pub const TYPE: Bits = bits(200, 8);
-    pub const RESP_TIME: Bits = bits(208, 5);
-    pub const LAST: Bits = bits(213, 1);
-    pub const FIRST: Bits = bits(214, 1);
-    pub const ACTIVE: Bits = bits(215, 1);
-    pub const STATUS: Bits = bits(216, 8);
-    pub const SEGMENT: Bits = bits(224, 32);
-    pub const LENGTH: Bits = bits(256, 32);
-}
+use crate::wire::format::{Layout, check_spans, layout, wire_enum};
 
 wire_enum! {
     /// What a packet of the protocol is.
@@ -62,29 +48,33 @@ wire_enum! {
     }
 }
 
-/// The header. All zeroes: the MAD stands alone.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Rmpp {
-    /// 1 where the protocol is in use.
-    pub version: u8,
-    /// What the packet is.
-    pub kind: RmppType,
-    /// The sender answers within 4.096 µs × 2^n; 31 where it does not say. 5 bits.
-    pub resp_time: u8,
-    /// The last segment.
-    pub last: bool,
-    /// The first segment.
-    pub first: bool,
-    /// The protocol is in use.
-    pub active: bool,
-    /// Why, in Stop and Abort.
-    pub status: RmppStatus,
-    /// Data and Ack: the number of the segment, from 1.
-    pub segment: u32,
-    /// Data: bytes behind this header, in the first segment of the whole message (0: not known), in the last of it alone.
-    /// Ack: the last segment that may be sent.
-    pub length: u32,
+layout! {
+    /// The header. All zeroes: the MAD stands alone.
+    #[derive(Copy)]
+    Rmpp {
+        /// 1 where the protocol is in use.
+        version: u8 = 0, 8;
+        /// What the packet is.
+        kind: RmppType = 8, 8;
+        /// The sender answers within 4.096 µs × 2^n; 31 where it does not say. 5 bits.
+        resp_time: u8 = 16, 5;
+        /// The last segment.
+        last: bool = 21, 1;
+        /// The first segment.
+        first: bool = 22, 1;
+        /// The protocol is in use.
+        active: bool = 23, 1;
+        /// Why, in Stop and Abort.
+        status: RmppStatus = 24, 8;
+        /// Data and Ack: the number of the segment, from 1.
+        segment: u32 = 32, 32;
+        /// Data: bytes behind this header, in the first segment of the whole message (0: not known), in the last of it alone.
+        /// Ack: the last segment that may be sent.
+        length: u32 = 64, 32;
+    }
 }
+
+const _: () = check_spans(Rmpp::SPANS, 12);
 
 impl Rmpp {
     /// The only version.
@@ -110,31 +100,5 @@ impl Rmpp {
     /// A packet of this type, with the rest zero.
     pub fn of(kind: RmppType) -> Rmpp {
         Rmpp { version: Rmpp::VERSION, kind, resp_time: Rmpp::NO_RESP_TIME, active: true, ..Rmpp::UNUSED }
-    }
-
-    pub(super) fn read(bytes: &[u8]) -> Rmpp {
-        Rmpp {
-            version: field::VERSION.get_u8(bytes),
-            kind: field::TYPE.get_u8(bytes).into(),
-            resp_time: field::RESP_TIME.get_u8(bytes),
-            last: field::LAST.get_flag(bytes),
-            first: field::FIRST.get_flag(bytes),
-            active: field::ACTIVE.get_flag(bytes),
-            status: field::STATUS.get_u8(bytes).into(),
-            segment: field::SEGMENT.get_u32(bytes),
-            length: field::LENGTH.get_u32(bytes),
-        }
-    }
-
-    pub(super) fn write(&self, bytes: &mut [u8]) {
-        field::VERSION.put(bytes, self.version);
-        field::TYPE.put(bytes, self.kind);
-        field::RESP_TIME.put(bytes, self.resp_time);
-        field::LAST.put(bytes, self.last);
-        field::FIRST.put(bytes, self.first);
-        field::ACTIVE.put(bytes, self.active);
-        field::STATUS.put(bytes, self.status);
-        field::SEGMENT.put(bytes, self.segment);
-        field::LENGTH.put(bytes, self.length);
     }
 }

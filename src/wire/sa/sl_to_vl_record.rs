@@ -3,9 +3,6 @@
 use super::component::{components, record};
 use crate::ids::{Lid, PortNum};
 use crate::wire::SlToVlMappingTable;
-use crate::wire::format::embedded;
-
-embedded!(SlToVlMappingTable);
 
 record! {
     /// SLtoVLMappingTableRecord.

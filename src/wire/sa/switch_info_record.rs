@@ -3,9 +3,6 @@
 use super::component::{components, record};
 use crate::ids::Lid;
 use crate::wire::SwitchInfo;
-use crate::wire::format::embedded;
-
-embedded!(SwitchInfo);
 
 record! {
     /// SwitchInfoRecord.

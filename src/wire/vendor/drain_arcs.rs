@@ -6,7 +6,8 @@
 
 use super::PortMask;
 use crate::ids::PortNum;
-use crate::wire::{AttributeId, SMP_DATA_SIZE};
+use crate::wire::SMP_DATA_SIZE;
+use crate::wire::format::attribute;
 
 /// How the masks of a node are cut into blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,14 +56,12 @@ impl ArcBlocks {
     }
 }
 
-/// One block of masks.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DrainArcs(pub [u8; SMP_DATA_SIZE]);
+attribute! {
+    /// One block of masks.
+    DrainArcs([u8; SMP_DATA_SIZE] = 0, 512)
+}
 
 impl DrainArcs {
-    /// The attribute that this type reads and writes.
-    pub const ID: AttributeId = AttributeId::DrainArcs;
-
     /// A block without arcs.
     pub const EMPTY: DrainArcs = DrainArcs([0; SMP_DATA_SIZE]);
 
@@ -78,16 +77,6 @@ impl DrainArcs {
         let stray = outputs.iter().find(|output| output.0 > blocks.num_ports);
         assert!(stray.is_none(), "{stray:?} of a node with {} ports", blocks.num_ports);
         self.0[blocks.range(input)].copy_from_slice(&outputs.0[..blocks.width]);
-    }
-
-    /// Reads the attribute.
-    pub fn decode(data: &[u8; SMP_DATA_SIZE]) -> DrainArcs {
-        DrainArcs(*data)
-    }
-
-    /// Writes the attribute.
-    pub fn encode(&self) -> [u8; SMP_DATA_SIZE] {
-        self.0
     }
 }
 

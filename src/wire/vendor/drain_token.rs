@@ -6,59 +6,26 @@
 
 use super::PortMask;
 use crate::ids::VlSet;
-use crate::wire::{AttributeId, SMP_DATA_SIZE};
+use crate::wire::format::attribute;
 
-mod field {
-    use crate::wire::bits::{Bits, bits};
-    use std::ops::Range;
-
-    pub const ROUND: Bits = bits(0, 32);
-    pub const LANES: Bits = bits(32, 16);
-    pub const COMPLETE: Bits = bits(55, 1);
-    pub const INPUTS_DONE: Range<usize> = 8..40;
-}
-
-/// A token, or the state of one device in its round.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DrainToken {
-    /// Names the round; tokens of other rounds are dropped.
-    pub round: u32,
-    /// The lanes to be drained.
-    pub lanes: VlSet,
-    /// In answers and reports: every arc of the device has seen its token.
-    pub complete: bool,
-    /// In answers and reports: the inputs whose token came.
-    pub inputs_done: PortMask,
+attribute! {
+    /// A token, or the state of one device in its round.
+    #[derive(Copy)]
+    DrainToken {
+        /// Names the round; tokens of other rounds are dropped.
+        round: u32 = 0, 32;
+        /// The lanes to be drained.
+        lanes: VlSet = 32, 16;
+        /// In answers and reports: every arc of the device has seen its token.
+        complete: bool = 55, 1;
+        /// In answers and reports: the inputs whose token came.
+        inputs_done: PortMask = 64, 256;
+    }
 }
 
 impl DrainToken {
-    /// The attribute that this type reads and writes.
-    pub const ID: AttributeId = AttributeId::DrainToken;
-
     /// The token that opens a round, or travels in it.
     pub fn new(round: u32, lanes: VlSet) -> DrainToken {
         DrainToken { round, lanes, complete: false, inputs_done: PortMask::EMPTY }
-    }
-
-    /// Reads the attribute.
-    pub fn decode(data: &[u8; SMP_DATA_SIZE]) -> DrainToken {
-        let mut inputs_done = PortMask::EMPTY;
-        inputs_done.0.copy_from_slice(&data[field::INPUTS_DONE]);
-        DrainToken {
-            round: field::ROUND.get_u32(data),
-            lanes: VlSet(field::LANES.get_u16(data)),
-            complete: field::COMPLETE.get_flag(data),
-            inputs_done,
-        }
-    }
-
-    /// Writes the attribute.
-    pub fn encode(&self) -> [u8; SMP_DATA_SIZE] {
-        let mut data = [0; SMP_DATA_SIZE];
-        field::ROUND.put(&mut data, self.round);
-        field::LANES.put(&mut data, self.lanes.0);
-        field::COMPLETE.put(&mut data, self.complete);
-        data[field::INPUTS_DONE].copy_from_slice(&self.inputs_done.0);
-        data
     }
 }

@@ -12,7 +12,7 @@
 //! of its own.
 
 use super::PrefixRoutes;
-use super::paths::{End, Leg, PathLevels, PathQuery};
+use super::legs::{Leg, PathEnd, PathLevels, PathQuery};
 use super::remote::{Beyond, LeadingRouters};
 use crate::fabric::PortId;
 use crate::ids::{Half, Lid};
@@ -21,10 +21,10 @@ use crate::wire::sa::PathRecord;
 use crate::wire::{Gid, status};
 
 /// A destination in another subnet.
-pub(super) struct Abroad {
+pub(super) struct RemoteDestination {
     dgid: Gid,
     /// Ports of routers that lead there, at least one.
-    routers: Vec<End>,
+    routers: Vec<PathEnd>,
     beyond: Beyond,
 }
 
@@ -33,7 +33,7 @@ impl PathQuery<'_> {
     ///
     /// # Errors
     /// The status to refuse with: no records where no router leads there.
-    pub(super) fn abroad(&self) -> Result<Option<Abroad>, u16> {
+    pub(super) fn remote_destination(&self) -> Result<Option<RemoteDestination>, u16> {
         let dgid = self.asked.dgid;
         if !self.mask.has(PathRecord::DGID) || !self.directory.is_elsewhere(dgid) {
             return Ok(None);
@@ -42,11 +42,11 @@ impl PathQuery<'_> {
         let ports = self.leading(&rule.routers);
         let routers = match self.by_lid(PathRecord::DLID, self.asked.dlid)? {
             None if ports.is_empty() => return Err(status::NO_RECORDS),
-            None => ports.into_iter().map(End::any).collect(),
+            None => ports.into_iter().map(PathEnd::any).collect(),
             Some(end) if ports.contains(&end.port) => vec![end],
             Some(_) => return Err(status::REQUEST_INVALID),
         };
-        Ok(Some(Abroad { dgid, routers, beyond: rule.beyond }))
+        Ok(Some(RemoteDestination { dgid, routers, beyond: rule.beyond }))
     }
 
     /// The router ports that a rule means, as far as they are there.
@@ -64,7 +64,11 @@ impl PathQuery<'_> {
     }
 
     /// The paths from a port to a destination elsewhere.
-    pub(super) fn beyond<'a>(&'a self, source: &'a End, way: &'a Abroad) -> impl Iterator<Item = PathRecord> + 'a {
+    pub(super) fn beyond<'a>(
+        &'a self,
+        source: &'a PathEnd,
+        way: &'a RemoteDestination,
+    ) -> impl Iterator<Item = PathRecord> + 'a {
         let pair = pair(self.directory.gid(source.port), way.dgid);
         let mut legs = self.candidates(source, way);
         if !legs.is_empty() {
@@ -83,8 +87,8 @@ impl PathQuery<'_> {
         })
     }
 
-    fn candidates(&self, source: &End, way: &Abroad) -> Vec<Leg> {
-        let levels = |from: PortId, dlid: Lid| self.levels_abroad(from, dlid, way.beyond);
+    fn candidates(&self, source: &PathEnd, way: &RemoteDestination) -> Vec<Leg> {
+        let levels = |from: PortId, dlid: Lid| self.levels_beyond(from, dlid, way.beyond);
         let legs: Vec<Vec<Leg>> =
             way.routers.iter().map(|router| self.legs(source, router, levels).collect()).collect();
         let ranks = legs.iter().map(Vec::len).max().unwrap_or(0);
@@ -92,7 +96,7 @@ impl PathQuery<'_> {
     }
 
     /// The levels of a path to a router that leads on.
-    fn levels_abroad(&self, from: PortId, dlid: Lid, beyond: Beyond) -> Option<PathLevels> {
+    fn levels_beyond(&self, from: PortId, dlid: Lid, beyond: Beyond) -> Option<PathLevels> {
         let Beyond::Known { crossings, levels } = beyond else { return self.levels_here(from, dlid) };
         let asked = self.mask.has(PathRecord::TRAFFIC_CLASS).then_some(self.asked.traffic_class);
         let going = match asked {

@@ -37,12 +37,12 @@ const RATES: [(u8, u32); 23] = [
 
 /// A rate that PathRecord has a number for. Faster links count as the fastest of them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Rate(usize);
+pub struct PathRate(usize);
 
-impl Rate {
+impl PathRate {
     /// The rate of a number; none where it means nothing.
-    pub fn from_number(number: u8) -> Option<Rate> {
-        RATES.iter().position(|&(known, _)| known == number).map(Rate)
+    pub fn from_number(number: u8) -> Option<PathRate> {
+        RATES.iter().position(|&(known, _)| known == number).map(PathRate)
     }
 
     /// The number.
@@ -51,12 +51,12 @@ impl Rate {
     }
 
     /// The rate below this one.
-    pub fn below(self) -> Option<Rate> {
-        self.0.checked_sub(1).map(Rate)
+    pub fn below(self) -> Option<PathRate> {
+        self.0.checked_sub(1).map(PathRate)
     }
 
     /// The rate of a link.
-    fn of_link(info: &PortInfo) -> Option<Rate> {
+    fn of_link(info: &PortInfo) -> Option<PathRate> {
         let lanes = match info.link_width_active {
             Width::X1 => 1,
             Width::X2 => 2,
@@ -75,26 +75,26 @@ impl Rate {
             Speed::Ndr => 1000,
             Speed::Xdr => 2000,
         };
-        RATES.iter().rposition(|&(_, tenths)| tenths <= lanes * lane).map(Rate)
+        RATES.iter().rposition(|&(_, tenths)| tenths <= lanes * lane).map(PathRate)
     }
 }
 
 /// What every link of a path carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Route {
+pub struct PathCapacity {
     /// The largest packet.
     pub mtu: Mtu,
     /// The rate.
-    pub rate: Rate,
+    pub rate: PathRate,
 }
 
-impl Route {
+impl PathCapacity {
     /// The path from a port that owns LIDs to `dlid`; none where the tables do not lead there, or a link on the way says no
     /// MTU, width or speed.
-    pub fn walk(directory: &Directory, source: PortId, dlid: Lid) -> Option<Route> {
+    pub fn walk(directory: &Directory, source: PortId, dlid: Lid) -> Option<PathCapacity> {
         let fabric = directory.fabric();
         let owner = fabric.lid_owner(dlid)?;
-        let mut route = Route::within(directory, source)?;
+        let mut route = PathCapacity::within(directory, source)?;
         let mut at = if fabric.node(fabric.port(source).node).is_switch() || source == owner {
             source
         } else {
@@ -104,7 +104,7 @@ impl Route {
         for _ in 0..MOST_HOPS {
             let node = fabric.port(at).node;
             if at == owner || fabric.port(owner).node == node && fabric.port(owner).num == PortNum::ZERO {
-                return Some(route.and(Route::within(directory, owner)?));
+                return Some(route.and(PathCapacity::within(directory, owner)?));
             }
             if !fabric.node(node).is_switch() {
                 return None;
@@ -118,20 +118,20 @@ impl Route {
     }
 
     /// What an end port itself takes.
-    fn within(directory: &Directory, port: PortId) -> Option<Route> {
+    fn within(directory: &Directory, port: PortId) -> Option<PathCapacity> {
         let info = directory.port_info(port)?;
         info.mtu_cap.bytes()?;
-        Some(Route { mtu: info.mtu_cap, rate: Rate::of_link(info)? })
+        Some(PathCapacity { mtu: info.mtu_cap, rate: PathRate::of_link(info)? })
     }
 
     /// This path, gone on over the link that `port` sends into.
-    fn over(self, directory: &Directory, port: PortId) -> Option<Route> {
+    fn over(self, directory: &Directory, port: PortId) -> Option<PathCapacity> {
         let info = directory.port_info(port)?;
         info.neighbour_mtu.bytes()?;
-        Some(self.and(Route { mtu: info.neighbour_mtu, rate: Rate::of_link(info)? }))
+        Some(self.and(PathCapacity { mtu: info.neighbour_mtu, rate: PathRate::of_link(info)? }))
     }
 
-    fn and(self, other: Route) -> Route {
-        Route { mtu: self.mtu.min(other.mtu), rate: self.rate.min(other.rate) }
+    fn and(self, other: PathCapacity) -> PathCapacity {
+        PathCapacity { mtu: self.mtu.min(other.mtu), rate: self.rate.min(other.rate) }
     }
 }

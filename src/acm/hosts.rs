@@ -8,7 +8,7 @@
 //! Any number of addresses may have one GID. Otherwise than ibacm: a line that is not understood is an error, and none left
 //! out; an address that is given two GIDs is one too, where ibacm takes the last; and a `#` begins a comment anywhere.
 
-use crate::fabric::format::{Cursor, ReadError, Source, Span, Told, decode};
+use crate::fabric::format::{Cursor, ReadError, SourceText, Span, Spanned, decode};
 use crate::wire::Gid;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -68,7 +68,7 @@ impl Hosts {
     /// # Errors
     /// The first line that is not understood, or gives an address a second GID.
     pub fn read(bytes: &[u8], file: &str) -> Result<Hosts, ReadError> {
-        let source = Source { file, text: decode(bytes, file)? };
+        let source = SourceText { file, text: decode(bytes, file)? };
         let (mut hosts, mut places) = (Hosts::default(), BTreeMap::new());
         for (offset, line) in source.lines() {
             let told = line.split('#').next().unwrap_or_default();
@@ -83,9 +83,9 @@ impl Hosts {
 
     fn enter(
         &mut self,
-        source: Source<'_>,
+        source: SourceText<'_>,
         places: &mut BTreeMap<Address, Span>,
-        address: Told<Address>,
+        address: Spanned<Address>,
         gid: Gid,
     ) -> Result<(), ReadError> {
         let before = self.gids.insert(address.value.clone(), gid);
@@ -110,21 +110,21 @@ impl Hosts {
     }
 }
 
-fn entry(cursor: &mut Cursor<'_>) -> Result<(Told<Address>, Gid), ReadError> {
+fn entry(cursor: &mut Cursor<'_>) -> Result<(Spanned<Address>, Gid), ReadError> {
     let address = word(cursor, "an IP address, or a host name of up to 31 visible ASCII characters")?;
     cursor.blanks();
-    let gid: Told<Gid> = word(cursor, "a GID, written as an IPv6 address")?;
+    let gid: Spanned<Gid> = word(cursor, "a GID, written as an IPv6 address")?;
     cursor.finish()?;
     Ok((address, gid.value))
 }
 
 /// What stands up to the next blank.
-fn word<T: FromStr>(cursor: &mut Cursor<'_>, expected: &str) -> Result<Told<T>, ReadError> {
+fn word<T: FromStr>(cursor: &mut Cursor<'_>, expected: &str) -> Result<Spanned<T>, ReadError> {
     let start = cursor.offset();
     let text = cursor.rest().split([' ', '\t']).next().unwrap_or_default();
     let value = text.parse().map_err(|_| cursor.unexpected(expected))?;
     cursor.skip(text.len());
-    Ok(Told { value, at: cursor.since(start) })
+    Ok(Spanned { value, at: cursor.since(start) })
 }
 
 #[cfg(test)]

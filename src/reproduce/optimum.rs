@@ -6,8 +6,8 @@
 use super::fabrics::waxman;
 use super::parallel::in_order;
 use super::seed_002::{CONFIGURATIONS, name, path_selection, shortest_widest};
-use super::table::{Cell, Table, mean};
-use super::{ReproduceError, Request};
+use super::table::{Cell, ResultTable, mean};
+use super::{ReproduceError, StudyRequest};
 use crate::fabric::Fabric;
 use crate::lid::configure::{Configure, block_of, optimum};
 use crate::lid::{Heuristic, Splits};
@@ -67,7 +67,7 @@ struct Gaps {
 /// The paths of an engine on one fabric.
 type Route = fn(&Fabric, u64) -> Result<PathSet, ReproduceError>;
 
-pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Table>, ReproduceError> {
+pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<Vec<ResultTable>, ReproduceError> {
     let routings: [(&str, &str, Route); 2] =
         [("1", "shortest-widest routing", shortest_widest), ("2", "path selection", path_selection)];
     let mut tables = Vec::new();
@@ -83,14 +83,14 @@ pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Ve
 
 /// LIDs and configurations of one routing.
 fn pair_of_tables(
-    request: &Request,
+    request: &StudyRequest,
     tell: &mut dyn FnMut(&str),
     routing: &str,
     names: &[String; 2],
     route: Route,
-) -> Result<[Table; 2], ReproduceError> {
+) -> Result<[ResultTable; 2], ReproduceError> {
     let table = |at: usize, counted: &str| {
-        Table::new(
+        ResultTable::new(
             format!("optimum {}", names[at]),
             format!("{counted} beyond the optimum, {routing}"),
             "conf.",

@@ -2,8 +2,8 @@
 
 use super::fabrics::{hosts_of, waxman};
 use super::parallel::in_order;
-use super::table::{Cell, Table, mean};
-use super::{ReproduceError, Request};
+use super::table::{Cell, ResultTable, mean};
+use super::{ReproduceError, StudyRequest};
 use crate::fabric::Fabric;
 use crate::lid::{Heuristic, number_paths};
 use crate::routing::{
@@ -67,7 +67,7 @@ pub(super) fn rows() -> Vec<String> {
     CONFIGURATIONS.into_iter().map(name).collect()
 }
 
-pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Table>, ReproduceError> {
+pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<Vec<ResultTable>, ReproduceError> {
     let wants = TABLES.map(|table| request.wants(table));
     let wanted = |at: &usize| request.wants_row(&name(CONFIGURATIONS[*at]));
     let rows: Vec<(usize, Means)> = (0..CONFIGURATIONS.len())
@@ -171,10 +171,10 @@ impl Means {
     }
 }
 
-fn table_1(rows: &[(usize, Means)]) -> Table {
+fn table_1(rows: &[(usize, Means)]) -> ResultTable {
     let columns: Vec<&str> = COLUMNS.into_iter().chain(["in order"]).collect();
     let title = "LIDs allocated to all machines, shortest-widest routing";
-    let mut table = Table::new("seed-002 1", title, "conf.", &columns);
+    let mut table = ResultTable::new("seed-002 1", title, "conf.", &columns);
     for (at, means) in rows {
         let (configuration, paper) = (CONFIGURATIONS[*at], SHORTEST_WIDEST[*at]);
         let lids = means.widest.lids;
@@ -189,11 +189,11 @@ fn heuristics_in_order([greedy, _, _, smallest, largest]: [f64; 5]) -> Cell {
     Cell::holds(largest <= greedy && greedy <= smallest)
 }
 
-fn table_2(rows: &[(usize, Means)]) -> Table {
+fn table_2(rows: &[(usize, Means)]) -> ResultTable {
     let ratios = ["color/S ÷ color/L", "greedy ÷ color/L"];
     let columns: Vec<&str> = COLUMNS.into_iter().chain(ratios).collect();
     let title = "LIDs allocated to all machines, path selection";
-    let mut table = Table::new("seed-002 2", title, "conf.", &columns);
+    let mut table = ResultTable::new("seed-002 2", title, "conf.", &columns);
     for (at, means) in rows {
         let (configuration, paper) = (CONFIGURATIONS[*at], PATH_SELECTION[*at]);
         let lids = means.selected.lids;
@@ -205,9 +205,9 @@ fn table_2(rows: &[(usize, Means)]) -> Table {
     table
 }
 
-fn table_3(rows: &[(usize, Means)]) -> Table {
+fn table_3(rows: &[(usize, Means)]) -> ResultTable {
     let title = "Greatest load of a link and LIDs: fully explicit, renaming, and path selection with color/L";
-    let mut table = Table::new("seed-002 3", title, "conf.", &OVERALL_COLUMNS);
+    let mut table = ResultTable::new("seed-002 3", title, "conf.", &OVERALL_COLUMNS);
     for (at, means) in rows {
         let (configuration, paper) = (CONFIGURATIONS[*at], OVERALL[*at]);
         let machines = f64::from(configuration.0);

@@ -7,8 +7,8 @@
 //! all packets to one end port.
 
 use super::parallel::in_order;
-use super::table::{Cell, Table, mean};
-use super::{ReproduceError, Request};
+use super::table::{Cell, ResultTable, mean};
+use super::{ReproduceError, StudyRequest};
 use crate::change::{self, LmcWish, RouteInput, Routed};
 use crate::fabric::Fabric;
 use crate::fabric::generate::{Options, Topology, generate};
@@ -131,9 +131,9 @@ fn gain_row(kind: &str, engine: &str, pattern: Pattern) -> String {
     format!("{kind} {engine} {}", pattern.name())
 }
 
-pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Table>, ReproduceError> {
+pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<Vec<ResultTable>, ReproduceError> {
     let mut tables = Vec::new();
-    let mut gain = Table::new(
+    let mut gain = ResultTable::new(
         "seed-003 gain",
         "Accepted at full load (worst: by the slowest flow), LMC 4, and what more paths add",
         "what",
@@ -149,7 +149,7 @@ pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Ve
                 "{topology}: {} traffic by sources and paths, at full load; latency and the busiest link at load {MODERATE}",
                 pattern.name()
             );
-            let mut table = Table::new(format!("seed-003 {name}"), title, "sources", &COLUMNS);
+            let mut table = ResultTable::new(format!("seed-003 {name}"), title, "sources", &COLUMNS);
             for engine in engines {
                 let rows = measure(request, (topology, engine), (&name, pattern), tell)?;
                 if request.wants(GAIN) {
@@ -171,7 +171,7 @@ pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Ve
 
 /// The rows of one engine on one kind of fabric under one pattern, as far as the request wants them.
 fn measure(
-    request: &Request,
+    request: &StudyRequest,
     (topology, engine): (&str, &str),
     (table, pattern): (&str, Pattern),
     tell: &mut dyn FnMut(&str),

@@ -72,7 +72,7 @@ pub struct Changed<Subject, Value> {
 
 /// Width and speed of a cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Rate(pub LinkWidth, pub LinkSpeed);
+pub struct LinkRate(pub LinkWidth, pub LinkSpeed);
 
 /// The LIDs of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -97,7 +97,7 @@ pub struct Difference {
     /// Cables of which one end was put elsewhere; they are in neither of the lists above.
     pub links_moved: Vec<Moved>,
     /// Width or speed of a cable.
-    pub rates: Vec<Changed<Cable, Rate>>,
+    pub rates: Vec<Changed<Cable, LinkRate>>,
     /// LID or LMC of a port.
     pub lids: Vec<Changed<EndName, Lids>>,
     /// Descriptions of nodes.
@@ -259,8 +259,8 @@ fn cables(fabric: &Fabric) -> BTreeMap<CableKey, PortId> {
     keyed.collect()
 }
 
-fn rate(fabric: &Fabric, port: PortId) -> Rate {
-    Rate(fabric.port(port).width, fabric.port(port).speed)
+fn rate(fabric: &Fabric, port: PortId) -> LinkRate {
+    LinkRate(fabric.port(port).width, fabric.port(port).speed)
 }
 
 fn lids(fabric: &Fabric, port: PortId) -> Lids {
@@ -303,7 +303,7 @@ impl<S: fmt::Display, V: fmt::Display> fmt::Display for Changed<S, V> {
     }
 }
 
-impl fmt::Display for Rate {
+impl fmt::Display for LinkRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.0, self.1)
     }

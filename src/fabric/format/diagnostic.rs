@@ -16,19 +16,19 @@ pub(crate) struct Span {
 
 /// A value and where it was told.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told<T> {
+pub(crate) struct Spanned<T> {
     pub value: T,
     pub at: Span,
 }
 
 /// A text and the name under which people know it.
 #[derive(Clone, Copy)]
-pub(crate) struct Source<'a> {
+pub(crate) struct SourceText<'a> {
     pub file: &'a str,
     pub text: &'a str,
 }
 
-impl<'a> Source<'a> {
+impl<'a> SourceText<'a> {
     /// A fault at `at`: `problem` is the headline, `label` stands under the place and says what was expected.
     pub fn error(&self, at: Span, problem: impl Into<String>, label: impl Into<String>) -> ReadError {
         let fault =
@@ -66,7 +66,7 @@ impl<'a> Source<'a> {
         })
     }
 
-    /// The line that begins at byte `start`, as [`Source::lines`] has it, and where the next one begins.
+    /// The line that begins at byte `start`, as [`SourceText::lines`] has it, and where the next one begins.
     pub fn line_at(&self, start: usize) -> ((usize, &'a str), usize) {
         let rest = &self.text[start..];
         let length = rest.find('\n').unwrap_or(rest.len());
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_place_is_told_in_lines_and_characters() {
-        let source = Source { file: "f", text: "one\r\n\tzwö drei\nfour" };
+        let source = SourceText { file: "f", text: "one\r\n\tzwö drei\nfour" };
         let start = source.text.find("drei").expect("in the text");
         let error = source.error(Span { start, end: start + 4 }, "no", "expected three");
         assert_eq!((error.line(), error.column(), error.text()), (2, 6, "\tzwö drei"));
@@ -203,14 +203,14 @@ mod tests {
 
     #[test]
     fn a_byte_order_mark_is_no_column() {
-        let source = Source { file: "f", text: "\u{feff}abc" };
+        let source = SourceText { file: "f", text: "\u{feff}abc" };
         assert_eq!(source.lines().collect::<Vec<_>>(), [(3, "abc")]);
         assert_eq!(source.error(Span { start: 3, end: 6 }, "no", "x").column(), 1);
     }
 
     #[test]
     fn a_fault_of_two_places_shows_both_lines() {
-        let source = Source { file: "f", text: "first\nsecond\n" };
+        let source = SourceText { file: "f", text: "first\nsecond\n" };
         let error = source.clash(Span { start: 6, end: 12 }, "twice", "again", (Span { start: 0, end: 5 }, "before"));
         assert_eq!(error.other_line(), Some(1));
         let shown = error.render(false);
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn the_end_of_an_empty_file_is_a_place() {
-        let error = Source { file: "f", text: "" }.error(Span { start: 0, end: 0 }, "empty", "expected a node");
+        let error = SourceText { file: "f", text: "" }.error(Span { start: 0, end: 0 }, "empty", "expected a node");
         assert_eq!((error.line(), error.column()), (1, 1));
         assert!(error.render(false).contains("expected a node"));
     }

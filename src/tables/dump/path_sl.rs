@@ -12,7 +12,7 @@
 //! ```
 
 use super::{PortGuids, Subject, decimal, guid, headline, hex_lid, node, plain, quick, subject, unknown};
-use crate::fabric::format::{Cursor, ReadError, Source, Span, Told, decode};
+use crate::fabric::format::{Cursor, ReadError, SourceText, Span, Spanned, decode};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Lid, Sl};
 use std::fmt::Write;
@@ -54,7 +54,7 @@ impl PathSls {
 /// # Errors
 /// The first line that is not understood, contradicts another, or names what the fabric lacks.
 pub fn read_path_sls(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<PathSls, ReadError> {
-    let source = Source { file, text: decode(bytes, file)? };
+    let source = SourceText { file, text: decode(bytes, file)? };
     let sls = PathSls { by_port: vec![u32::MAX; fabric.port_count()], rows: Vec::new() };
     let mut reader = Reader { fabric, source, ports: PortGuids::of(fabric), current: None, packed: None, sls };
     for line in source.lines() {
@@ -69,7 +69,7 @@ pub fn read_path_sls(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<PathSl
 
 struct Reader<'a> {
     fabric: &'a Fabric,
-    source: Source<'a>,
+    source: SourceText<'a>,
     ports: PortGuids,
     /// The source in hand, and the GUID that named it.
     current: Option<(Guid, u32)>,
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A file names its sources in one way throughout: by the one way a node's ports share their levels, by the other not.
-    fn settle(&mut self, packed: bool, told: Told<Guid>) -> Result<(), ReadError> {
+    fn settle(&mut self, packed: bool, told: Spanned<Guid>) -> Result<(), ReadError> {
         if *self.packed.get_or_insert(packed) != packed {
             let label = "expected the form of the lines before: a GUID in each row, or rows under a headline";
             return Err(self.source.error(told.at, "two ways to name sources in one file", label));

@@ -12,7 +12,7 @@
 //! ```
 
 use super::{PortGuids, Subject, decimal, guid, headline, node, quick, subject, unknown};
-use crate::fabric::format::{Cursor, ReadError, Source, Span, decode};
+use crate::fabric::format::{Cursor, ReadError, SourceText, Span, decode};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::{PortNum, Vl};
 use crate::tables::{NodeSlToVl, SlToVl};
@@ -52,7 +52,7 @@ impl SlToVlDump {
 /// # Errors
 /// The first line that is not understood, contradicts another, or names what the fabric lacks.
 pub fn read_sl_to_vl(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<SlToVlDump, ReadError> {
-    let source = Source { file, text: decode(bytes, file)? };
+    let source = SourceText { file, text: decode(bytes, file)? };
     let dump = SlToVlDump { nodes: vec![None; fabric.node_count()] };
     let mut reader = Reader { fabric, source, ports: PortGuids::of(fabric), current: None, dump };
     for line in source.lines() {
@@ -70,7 +70,7 @@ pub fn read_sl_to_vl(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<SlToVl
 
 struct Reader<'a> {
     fabric: &'a Fabric,
-    source: Source<'a>,
+    source: SourceText<'a>,
     ports: PortGuids,
     current: Option<Subject>,
     dump: SlToVlDump,

@@ -1,6 +1,6 @@
 //! Two captures in one index space.
 
-use super::{PortKey, by_guid, cables, find, key, present_by_guid};
+use super::keys::{PortKey, by_guid, cables, find, key, present_by_guid};
 use crate::fabric::{BuildError, Fabric, FabricBuilder, Node, NodeId, NodeKind, Port, PortId};
 use crate::ids::{Guid, Lid, Lmc, PortNum};
 use std::collections::BTreeMap;

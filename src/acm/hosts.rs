@@ -70,9 +70,8 @@ impl Hosts {
     pub fn read(bytes: &[u8], file: &str) -> Result<Hosts, ReadError> {
         let source = SourceText { file, text: decode(bytes, file)? };
         let (mut hosts, mut places) = (Hosts::default(), BTreeMap::new());
-        for (offset, line) in source.lines() {
-            let told = line.split('#').next().unwrap_or_default();
-            let mut cursor = Cursor::new(source, (offset, told));
+        for line in source.lines() {
+            let mut cursor = Cursor::new(source, line.before('#'));
             if !cursor.blanks() {
                 let (address, gid) = entry(&mut cursor)?;
                 hosts.enter(source, &mut places, address, gid)?;

@@ -9,7 +9,7 @@
 //! an error: OpenSM drops one of the two, and says so in its log. Source of the format: what OpenSM 3.3.23 writes.
 //! Lacks on purpose: the file itself (`sm`).
 
-use crate::fabric::format::{Cursor, ReadError, SourceText, Span, Spanned, decode};
+use crate::fabric::format::{Cursor, ReadError, SourceLine, SourceText, Span, Spanned, decode};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Lid, Lmc};
 use std::collections::BTreeMap;
@@ -145,7 +145,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn line(&mut self, line: (usize, &'a str)) -> Result<(), ReadError> {
+    fn line(&mut self, line: SourceLine<'a>) -> Result<(), ReadError> {
         let mut cursor = Cursor::new(self.source, line);
         if cursor.blanks() {
             return Ok(());

@@ -42,9 +42,8 @@ impl PrefixRoutes {
     pub fn read(bytes: &[u8], file: &str) -> Result<PrefixRoutes, ReadError> {
         let source = SourceText { file, text: decode(bytes, file)? };
         let mut routes = Vec::new();
-        for (offset, line) in source.lines() {
-            let told = line.split('#').next().unwrap_or_default();
-            let mut cursor = Cursor::new(source, (offset, told));
+        for line in source.lines() {
+            let mut cursor = Cursor::new(source, line.before('#'));
             if !cursor.blanks() {
                 routes.push(route(&mut cursor)?);
             }

@@ -1,6 +1,6 @@
 //! Walks over one line, token by token, and knows at every moment where in the file it stands.
 
-use super::diagnostic::{ReadError, SourceText, Span, Spanned};
+use super::diagnostic::{ReadError, SourceLine, SourceText, Span, Spanned};
 use crate::ids::Guid;
 use winnow::Parser;
 use winnow::ascii::dec_uint;
@@ -17,9 +17,9 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// At the beginning of `line`, which starts at byte `offset` of the source.
-    pub fn new(source: SourceText<'a>, (offset, line): (usize, &'a str)) -> Cursor<'a> {
-        Cursor { source, rest: line, end: offset + line.len() }
+    /// At the beginning of `line`.
+    pub fn new(source: SourceText<'a>, line: SourceLine<'a>) -> Cursor<'a> {
+        Cursor { source, rest: line.text, end: line.start + line.text.len() }
     }
 
     /// What is not read yet.

@@ -9,7 +9,7 @@
 
 use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote};
 use super::cursor::Cursor;
-use super::diagnostic::{ReadError, SourceText, Span, Spanned};
+use super::diagnostic::{ReadError, SourceLine, SourceText, Span, Spanned};
 use super::lines::{self, PortLine};
 use super::print::{Dialect, Printer, node_id};
 use super::{Notices, Reading};
@@ -75,7 +75,7 @@ impl Ids {
 }
 
 impl<'a> Reader<'a> {
-    fn line(&mut self, line: (usize, &'a str)) -> Result<(), ReadError> {
+    fn line(&mut self, line: SourceLine<'a>) -> Result<(), ReadError> {
         let mut cursor = Cursor::new(self.source, line);
         if cursor.blanks() {
             return Ok(());

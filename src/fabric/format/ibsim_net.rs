@@ -14,7 +14,7 @@
 
 use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode};
 use super::cursor::Cursor;
-use super::diagnostic::{ReadError, SourceText, Span, Spanned};
+use super::diagnostic::{ReadError, SourceLine, SourceText, Span, Spanned};
 use super::ibnetdiscover::{parse_id, told_port};
 use super::lines::{self, Masks, NodeLine, PortLine, PrintedRate};
 use super::print::{Dialect, Printer, node_id};
@@ -101,7 +101,7 @@ struct PortOf<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn line(&mut self, line: (usize, &'a str)) -> Result<(), ReadError> {
+    fn line(&mut self, line: SourceLine<'a>) -> Result<(), ReadError> {
         let mut cursor = Cursor::new(self.source, line);
         if cursor.blanks() || cursor.rest().starts_with('#') {
             return Ok(());

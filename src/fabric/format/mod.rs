@@ -21,7 +21,7 @@ mod subnet_lst;
 
 pub(crate) use cursor::Cursor;
 pub use diagnostic::ReadError;
-pub(crate) use diagnostic::{SourceText, Span, Spanned};
+pub(crate) use diagnostic::{SourceLine, SourceText, Span, Spanned};
 pub(in crate::fabric) use dot::label as dot_label;
 
 use crate::fabric::Fabric;

@@ -12,7 +12,7 @@
 
 use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote};
 use super::cursor::Cursor;
-use super::diagnostic::{ReadError, SourceText, Span, Spanned};
+use super::diagnostic::{ReadError, SourceLine, SourceText, Span, Spanned};
 use super::{Notices, Reading};
 use crate::fabric::{LinkSpeed, LinkWidth, NodeKind, PortZero};
 use crate::ids::{Guid, Lid, Lmc};
@@ -70,7 +70,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn line(&mut self, line: (usize, &'a str)) -> Result<(), ReadError> {
+    fn line(&mut self, line: SourceLine<'a>) -> Result<(), ReadError> {
         let mut cursor = Cursor::new(self.source, line);
         if cursor.blanks() || cursor.rest().starts_with('#') {
             return Ok(());
@@ -84,12 +84,12 @@ impl<'a> Reader<'a> {
         let speed = self.speed(&mut cursor)?;
         cursor.finish()?;
         if width.is_none() {
-            self.notice(line.0, "the writer did not know the width: taken as 4x");
+            self.notice(line.start, "the writer did not know the width: taken as 4x");
         }
         if up {
             self.links.push(Link { sides, width, speed });
         } else {
-            self.notice(line.0, "the port is down: no link");
+            self.notice(line.start, "the port is down: no link");
         }
         Ok(())
     }

@@ -9,7 +9,7 @@
 
 use super::partitions::Partitions;
 use super::{JoinError, Subnet, SubnetPort, Subnets};
-use crate::fabric::format::{self, Format, ReadError, SourceText, Span, WriteError};
+use crate::fabric::format::{self, Format, ReadError, SourceLine, SourceText, Span, WriteError};
 use crate::fabric::{Fabric, NodeKind};
 use crate::ids::{GidPrefix, Guid, SubnetId};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -164,9 +164,9 @@ fn parse(source: SourceText<'_>) -> Result<List, ReadError> {
 fn again(source: SourceText<'_>, line: usize, problem: &str) -> Option<Span> {
     let (_, rest) = problem.split_once("duplicate field `")?;
     let (key, _) = rest.split_once('`')?;
-    let words = source.lines().map(|(start, text)| {
-        let word = text.trim_start_matches([' ', '-']);
-        (start + text.len() - word.len(), word)
+    let words = source.lines().map(|line| {
+        let word = line.text.trim_start_matches([' ', '-']);
+        (line.start + line.text.len() - word.len(), word)
     });
     let is_it = |word: &str| word.strip_prefix(key).is_some_and(|rest| rest.starts_with(':'));
     let (start, _) = words.skip(line.saturating_sub(1)).filter(|(_, word)| is_it(word)).nth(1)?;
@@ -230,7 +230,7 @@ fn place(source: SourceText<'_>, path: &[Step]) -> Span {
 
 /// The word that begins at a line and column, both counted from 1.
 fn word_at(source: SourceText<'_>, line: usize, column: usize) -> Span {
-    let Some((first, text)) = source.lines().nth(line.saturating_sub(1)) else {
+    let Some(SourceLine { start: first, text }) = source.lines().nth(line.saturating_sub(1)) else {
         return Span { start: source.text.len(), end: source.text.len() };
     };
     let from = text.char_indices().nth(column.saturating_sub(1)).map_or(text.len(), |(at, _)| at);

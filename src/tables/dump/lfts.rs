@@ -27,8 +27,8 @@ pub fn read_lfts(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<Lfts, Read
     let source = SourceText { file, text: decode(bytes, file)? };
     let mut collector = LftCollector::new(fabric, source);
     for line in source.lines() {
-        match quick::lfts_entry(line.1.as_bytes()) {
-            Some(parts) => collector.entry(placed(line.0, parts))?,
+        match quick::lfts_entry(line.text.as_bytes()) {
+            Some(parts) => collector.entry(placed(line.start, parts))?,
             None => read_line(Cursor::new(source, line), &mut collector)?,
         }
     }

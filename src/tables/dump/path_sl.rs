@@ -12,7 +12,7 @@
 //! ```
 
 use super::{PortGuids, Subject, decimal, guid, headline, hex_lid, node, plain, quick, subject, unknown};
-use crate::fabric::format::{Cursor, ReadError, SourceText, Span, Spanned, decode};
+use crate::fabric::format::{Cursor, ReadError, SourceLine, SourceText, Span, Spanned, decode};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Lid, Sl};
 use std::fmt::Write;
@@ -79,8 +79,8 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn line(&mut self, line: (usize, &'a str)) -> Result<(), ReadError> {
-        let bytes = line.1.as_bytes();
+    fn line(&mut self, line: SourceLine<'a>) -> Result<(), ReadError> {
+        let bytes = line.text.as_bytes();
         if self.packed == Some(true)
             && let Some((guid, lid, sl)) = quick::path_sl_row(bytes)
             && let Some((known, row)) = self.current
@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
         self.careful(line)
     }
 
-    fn careful(&mut self, line: (usize, &'a str)) -> Result<(), ReadError> {
+    fn careful(&mut self, line: SourceLine<'a>) -> Result<(), ReadError> {
         let mut cursor = Cursor::new(self.source, line);
         if cursor.blanks() || cursor.rest().starts_with('#') {
             return Ok(());
@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `0xGUID LID SL`, the LID in decimal.
-    fn row(&mut self, line: (usize, &'a str), mut cursor: Cursor<'a>) -> Result<(), ReadError> {
+    fn row(&mut self, line: SourceLine<'a>, mut cursor: Cursor<'a>) -> Result<(), ReadError> {
         let told = guid(&mut cursor)?;
         self.settle(true, told)?;
         cursor.blanks();
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `0xLID : SL`, or `UNREACHABLE` in its place; what follows says nothing of lanes.
-    fn entry(&mut self, line: (usize, &'a str), mut cursor: Cursor<'a>) -> Result<(), ReadError> {
+    fn entry(&mut self, line: SourceLine<'a>, mut cursor: Cursor<'a>) -> Result<(), ReadError> {
         let lid = hex_lid(&mut cursor)?;
         let Some((_, row)) = self.current.filter(|_| self.packed == Some(false)) else {
             let label = "expected the line that names the source first";
@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
         row
     }
 
-    fn set(&mut self, line: (usize, &str), row: u32, lid: Lid, sl: Option<u8>) -> Result<(), ReadError> {
+    fn set(&mut self, line: SourceLine<'_>, row: u32, lid: Lid, sl: Option<u8>) -> Result<(), ReadError> {
         let row = &mut self.sls.rows[row as usize];
         if row.len() <= lid.index() {
             row.resize((lid.index() + 1).next_multiple_of(64), NONE);
@@ -186,7 +186,7 @@ impl<'a> Reader<'a> {
         let before = std::mem::replace(&mut row[lid.index()], value);
         // A node with several ports may tell of a path more than once; it may not tell two things.
         if before != NONE && before != value {
-            let at = Span { start: line.0, end: line.0 + line.1.trim_end().len() };
+            let at = line.span();
             let problem = format!("two service levels from one source to LID {lid}");
             return Err(self.source.error(at, problem, format!("expected SL {before}, as given before")));
         }

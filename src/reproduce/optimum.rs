@@ -5,7 +5,7 @@
 
 use super::fabrics::waxman;
 use super::parallel::in_order;
-use super::seed_002::{CONFIGURATIONS, name, path_selection, shortest_widest};
+use super::seed_002::{CONFIGURATIONS, path_selection, shortest_widest};
 use super::table::{Cell, ResultTable, mean};
 use super::{ReproduceError, StudyRequest};
 use crate::fabric::Fabric;
@@ -98,15 +98,15 @@ fn pair_of_tables(
         )
     };
     let (mut lids, mut configurations) = (table(0, "LIDs"), table(1, "Configurations"));
-    for configuration in CONFIGURATIONS.into_iter().filter(|one| request.wants_row(&name(*one))) {
-        tell(&format!("optimum, {routing}: {}, {} fabrics", name(configuration), request.fabrics));
+    for configuration in CONFIGURATIONS.into_iter().filter(|one| request.wants_row(&one.name())) {
+        tell(&format!("optimum, {routing}: {}, {} fabrics", configuration.name(), request.fabrics));
         let gaps = in_order(request.fabrics, request.threads, |at| {
             let seed = request.seed + at as u64;
-            let fabric = waxman(configuration.0, configuration.1, seed)?;
+            let fabric = waxman(configuration.machines, configuration.switches, seed)?;
             Ok::<_, ReproduceError>(gaps(&fabric, &route(&fabric, seed)?, request.steps))
         })?;
-        lids.push(name(configuration), cells(&gaps, |one| &one.lids));
-        configurations.push(name(configuration), cells(&gaps, |one| &one.configurations));
+        lids.push(configuration.name(), cells(&gaps, |one| &one.lids));
+        configurations.push(configuration.name(), cells(&gaps, |one| &one.configurations));
     }
     Ok([lids, configurations])
 }

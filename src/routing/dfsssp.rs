@@ -53,7 +53,7 @@ fn lightest_ways(problem: &TreeProblem<'_>) -> (Forest, Vec<Grove>) {
         downhill.aim(net, problem.ends[ends.start].row);
         let trees = ends.start * paths..ends.end * paths;
         for tree in trees.clone() {
-            downhill.lightest(net, (load.weigh(tree % paths), CostModel::WholeWay), &mut earlier, &mut next);
+            downhill.lightest(net, load.weigh(tree % paths), CostModel::WholeWay, &mut earlier, &mut next);
             load.add_tree(tree % paths, net, downhill.order(), &next, &hosts);
             forest.plant(net, tree, &next);
             load.shun(&next);

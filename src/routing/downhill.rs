@@ -81,7 +81,8 @@ impl Downhill {
     pub fn lightest(
         &mut self,
         net: &FlatGraph,
-        (weight, reckoning): (&[u64], CostModel),
+        weight: &[u64],
+        cost: CostModel,
         earlier: &mut Earlier,
         next: &mut [u32],
     ) {
@@ -92,15 +93,15 @@ impl Downhill {
         for (&row, &end) in self.order.iter().zip(&self.ends).skip(1) {
             let mut best = (u32::MAX, u64::MAX, NONE);
             for &channel in &self.choices[start..end as usize] {
-                let beyond = match reckoning {
+                let beyond = match cost {
                     CostModel::FirstChannel => 0,
                     CostModel::WholeWay => self.cost[net.channel(channel).to as usize],
                 };
                 let last = earlier.last(row as usize, channel, net.channel(channel).to as usize);
                 best = best.min((last, weight[channel as usize] + beyond, channel));
             }
-            let (_, cost, channel) = best;
-            (self.cost[row as usize], next[row as usize]) = (cost, channel);
+            let (_, least, channel) = best;
+            (self.cost[row as usize], next[row as usize]) = (least, channel);
             earlier.settle(row as usize, channel, net.channel(channel).to as usize);
             start = end as usize;
         }

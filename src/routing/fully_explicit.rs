@@ -31,7 +31,7 @@ impl Engine for FullyExplicit {
     }
 
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
-        let problem = PathProblem::of(NAME, (self.model, self.root), fabric, demand)?;
+        let problem = PathProblem::of(NAME, self.model, self.root, fabric, demand)?;
         let mut function = RoutingFunction::new(fabric, NAME, demand.destinations.clone(), demand.paths);
         if let Some(problem) = problem {
             function.set_root(problem.root);
@@ -54,7 +54,7 @@ fn fill(problem: &PathProblem<'_>, function: &mut RoutingFunction) {
         for end in borne {
             let mut taken = vec![0u8; channels.len()];
             for path in 0..function.paths() {
-                flows.route(channels, &tree, &far_first, (end, path), &mut taken);
+                flows.route(channels, &tree, &far_first, end, path, &mut taken);
                 function.set_output(channels.graph().node(target), end.destination, path, end.last);
                 for channel in flows.chosen.iter().map(|&number| channels.get(number)) {
                     function.set_output(channels.graph().node(channel.from), end.destination, path, channel.port);
@@ -92,7 +92,8 @@ impl Flows {
         channels: &Channels,
         tree: &Tree<'_>,
         far_first: &[usize],
-        (end, path): (&Target, usize),
+        end: &Target,
+        path: usize,
         taken: &mut [u8],
     ) {
         self.chosen.clear();

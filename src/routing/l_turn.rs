@@ -25,7 +25,7 @@ impl PathEngine for LTurn {
     }
 
     fn paths(&self, fabric: &Fabric, demand: &Demand) -> Result<PathSet, RouteError> {
-        let Some(problem) = PathProblem::of(NAME, (TurnModel::LTurn, self.root), fabric, demand)? else {
+        let Some(problem) = PathProblem::of(NAME, TurnModel::LTurn, self.root, fabric, demand)? else {
             return Ok(PathProblem::nothing(NAME, demand));
         };
         Ok(self.seed.map_or_else(|| balanced(&problem), |seed| at_random(&problem, seed)))

@@ -55,7 +55,7 @@ fn shortest_ways(problem: &TreeProblem<'_>) -> (Forest, Vec<Grove>) {
         let carried: Vec<u64> = hosts.iter().map(|hosts| hosts * ends.len() as u64).collect();
         let trees = rank * paths..(rank + 1) * paths;
         for tree in trees.clone() {
-            downhill.lightest(net, (load.weigh(tree % paths), CostModel::WholeWay), &mut earlier, &mut next);
+            downhill.lightest(net, load.weigh(tree % paths), CostModel::WholeWay, &mut earlier, &mut next);
             load.add_tree(tree % paths, net, downhill.order(), &next, &carried);
             load.shun(&next);
             forest.plant(net, tree, &next);

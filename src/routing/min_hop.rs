@@ -52,7 +52,7 @@ fn route_one(
     let mut next = vec![NONE; net.rows()];
     let mut earlier = Earlier::new(net.rows(), function.paths());
     for path in 0..function.paths() {
-        downhill.lightest(net, (load.weigh(path), CostModel::FirstChannel), &mut earlier, &mut next);
+        downhill.lightest(net, load.weigh(path), CostModel::FirstChannel, &mut earlier, &mut next);
         function.set_output(net.node(target.row), target.destination, path, target.last);
         for (row, &channel) in next.iter().enumerate().filter(|(_, channel)| **channel != NONE) {
             function.set_output(net.node(row), target.destination, path, net.channel(channel).port);

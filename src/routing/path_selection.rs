@@ -68,7 +68,7 @@ impl PathEngine for PathSelection {
     }
 
     fn paths(&self, fabric: &Fabric, demand: &Demand) -> Result<PathSet, RouteError> {
-        let problem = PathProblem::of(NAME, (self.model, self.root), fabric, demand)?;
+        let problem = PathProblem::of(NAME, self.model, self.root, fabric, demand)?;
         Ok(problem.map_or_else(
             || PathProblem::nothing(NAME, demand),
             |problem| select(&problem, self.alternatives, self.removed),
@@ -265,7 +265,7 @@ mod tests {
             let topology: Topology = topology.parse().expect("a topology");
             let fabric = generate(&topology, &Options { seed, ..Options::default() }).expect("a fabric");
             let problem =
-                PathProblem::of(NAME, (TurnModel::UpDown, None), &fabric, &Demand::all(&fabric, 1)).expect("joined");
+                PathProblem::of(NAME, TurnModel::UpDown, None, &fabric, &Demand::all(&fabric, 1)).expect("joined");
             let problem = problem.expect("a switch");
             let pairs = Pairs::of(&problem, 6);
             for first in [Removed::Longest, Removed::First] {

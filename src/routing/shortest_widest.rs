@@ -27,7 +27,7 @@ impl PathEngine for ShortestWidest {
     }
 
     fn paths(&self, fabric: &Fabric, demand: &Demand) -> Result<PathSet, RouteError> {
-        let problem = PathProblem::of(NAME, (self.model, self.root), fabric, demand)?;
+        let problem = PathProblem::of(NAME, self.model, self.root, fabric, demand)?;
         Ok(problem.map_or_else(|| PathProblem::nothing(NAME, demand), |problem| choose(&problem)))
     }
 }
@@ -36,7 +36,7 @@ fn choose(problem: &PathProblem<'_>) -> PathSet {
     let mut lightest = Lightest::new(&problem.channels, &problem.ahead);
     let mut load = PathLoad::of(&problem.channels);
     problem.join(|from, to, way| {
-        lightest.find((from.row, to.row), |channel| Some(1 + load.on(channel)), |sum, weight| sum + weight, way);
+        lightest.find(from.row, to.row, |channel| Some(1 + load.on(channel)), |sum, weight| sum + weight, way);
         load.add(way);
     })
 }

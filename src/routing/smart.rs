@@ -48,7 +48,7 @@ impl PathEngine for Smart {
     }
 
     fn paths(&self, fabric: &Fabric, demand: &Demand) -> Result<PathSet, RouteError> {
-        let Some(problem) = PathProblem::of(NAME, (self.model, self.root), fabric, demand)? else {
+        let Some(problem) = PathProblem::of(NAME, self.model, self.root, fabric, demand)? else {
             return Ok(PathProblem::nothing(NAME, demand));
         };
         let pairs = Pairs::of(&problem, self.alternatives);

@@ -36,7 +36,7 @@ impl PathEngine for UpDownRandom {
     }
 
     fn paths(&self, fabric: &Fabric, demand: &Demand) -> Result<PathSet, RouteError> {
-        let problem = PathProblem::of(RANDOM, (TurnModel::UpDown, self.root), fabric, demand)?;
+        let problem = PathProblem::of(RANDOM, TurnModel::UpDown, self.root, fabric, demand)?;
         Ok(problem.map_or_else(|| PathProblem::nothing(RANDOM, demand), |problem| at_random(&problem, self.seed)))
     }
 }
@@ -47,7 +47,7 @@ impl PathEngine for UpDownBalanced {
     }
 
     fn paths(&self, fabric: &Fabric, demand: &Demand) -> Result<PathSet, RouteError> {
-        let problem = PathProblem::of(BALANCED, (TurnModel::UpDown, self.root), fabric, demand)?;
+        let problem = PathProblem::of(BALANCED, TurnModel::UpDown, self.root, fabric, demand)?;
         Ok(problem.map_or_else(|| PathProblem::nothing(BALANCED, demand), |problem| balanced(&problem)))
     }
 }
@@ -64,10 +64,9 @@ pub(super) fn balanced(problem: &PathProblem<'_>) -> PathSet {
     let mut lightest = Lightest::new(&problem.channels, &problem.ahead);
     let mut load = PathLoad::of(&problem.channels);
     problem.join(|from, to, way| {
-        let ends = (from.row, to.row);
-        let busiest = lightest.find(ends, |channel| Some(load.on(channel)), u64::max, way);
+        let busiest = lightest.find(from.row, to.row, |channel| Some(load.on(channel)), u64::max, way);
         let within = |channel| Some(load.on(channel)).filter(|&load| Some(load) <= busiest);
-        lightest.find(ends, within, |sum, load| sum + load, way);
+        lightest.find(from.row, to.row, within, |sum, load| sum + load, way);
         load.add(way);
     })
 }

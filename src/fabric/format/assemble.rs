@@ -292,10 +292,10 @@ fn add_node(builder: &mut FabricBuilder, told: &ParsedNode<'_>, num_ports: u8) {
     node.vendor_id = told.vendor_id;
     node.device_id = told.device_id;
     node.port_zero = told.port_zero;
-    set_end(builder, (id, PortNum::ZERO), &told.zero);
+    set_end(builder, id, PortNum::ZERO, &told.zero);
 }
 
-fn set_end(builder: &mut FabricBuilder, (node, num): (NodeId, PortNum), end: &ParsedEnd) {
+fn set_end(builder: &mut FabricBuilder, node: NodeId, num: PortNum, end: &ParsedEnd) {
     if let Some(port) = builder.port_mut(node, num) {
         port.guid = end.guid.map(|told| told.value);
         port.lid = end.lid.map(|told| told.value);
@@ -304,12 +304,12 @@ fn set_end(builder: &mut FabricBuilder, (node, num): (NodeId, PortNum), end: &Pa
 }
 
 /// Completes a port from the line that tells it, its own or its neighbour's. A switch's port has no GUID or LID.
-fn set_port(builder: &mut FabricBuilder, (node, num): (usize, u8), line: &ParsedPort, end: &ParsedEnd) {
-    let at = (NodeId(node as u32), PortNum(num));
+fn set_port(builder: &mut FabricBuilder, (node, num): PortKey, line: &ParsedPort, end: &ParsedEnd) {
+    let (id, num) = (NodeId(node as u32), PortNum(num));
     if builder.nodes()[node].kind != NodeKind::Switch {
-        set_end(builder, at, end);
+        set_end(builder, id, num, end);
     }
-    if let Some(port) = builder.port_mut(at.0, at.1) {
+    if let Some(port) = builder.port_mut(id, num) {
         port.width = line.width.unwrap_or_default();
         port.speed = line.speed.unwrap_or_default();
         port.data_vls = line.data_vls.unwrap_or(port.data_vls);

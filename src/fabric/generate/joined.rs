@@ -126,16 +126,17 @@ pub fn joined(joining: &JoinedTopology, options: &Options) -> Result<Subnets, Ge
     let least = if shape == JoinShape::Ring { 3 } else { 2 };
     if !(least..=MOST_SUBNETS).contains(&subnets) {
         let why = format!("{subnets} subnets were asked for: a {shape} has {least} to {MOST_SUBNETS}");
-        return Err(GenerateError::JoinedTopology { why });
+        return Err(GenerateError::Joining { why });
     }
     if routers == 0 {
         let why = "no router was asked for: one at least joins subnets".to_string();
-        return Err(GenerateError::JoinedTopology { why });
+        return Err(GenerateError::Joining { why });
     }
     let list = (0..subnets).map(|rank| copy_of(topology, rank, options)).collect::<Result<Vec<_>, _>>()?;
     let mut rng = Pcg64Mcg::seed_from_u64(options.seed);
     let ranked = (0..subnets).map(SubnetId).zip(&list);
-    let mut queues: Vec<Queue> = ranked.map(|subnet| Queue::of(subnet, topology, options, &mut rng)).collect();
+    let queue = |(rank, subnet)| Queue::of(rank, subnet, topology, options.radix, &mut rng);
+    let mut queues: Vec<Queue> = ranked.map(queue).collect();
     let places = shape.places(subnets).into_iter().flat_map(|place| std::iter::repeat_n(place, routers.into()));
     let seats = places.map(|place| place.into_iter().map(|rank| queues[usize::from(rank)].next()).collect());
     let seats = seats.collect::<Result<Vec<Vec<RouterAttachment>>, _>>()?;
@@ -166,14 +167,14 @@ struct Queue {
 }
 
 impl Queue {
-    fn of((rank, subnet): (SubnetId, &Subnet), topology: &Topology, options: &Options, rng: &mut Pcg64Mcg) -> Queue {
+    fn of(rank: SubnetId, subnet: &Subnet, topology: &Topology, radix: Option<u8>, rng: &mut Pcg64Mcg) -> Queue {
         let fabric = &subnet.fabric;
         let bears_hosts = |&switch: &NodeId| {
             let mut neighbours = fabric.ports_of(switch).filter_map(|port| fabric.neighbour(port));
             neighbours.any(|node| !fabric.node(node).is_switch())
         };
         let switches = fabric.switches().filter(|switch| !is_fat_tree(topology) || bears_hosts(switch));
-        let left = |switch| options.radix.map(|_| free_ports(fabric, switch).count());
+        let left = |switch| radix.map(|_| free_ports(fabric, switch).count());
         let mut switches: Vec<_> = switches.map(|switch| (switch, left(switch))).collect();
         switches.shuffle(rng);
         Queue { subnet: rank, name: subnet.name.clone(), switches, next: 0 }
@@ -189,7 +190,7 @@ impl Queue {
                 return Ok(RouterAttachment { subnet: self.subnet, switch: *switch });
             }
         }
-        Err(GenerateError::JoinedTopology {
+        Err(GenerateError::Joining {
             why: format!(
                 "no switch of {} has a port left for a router: ask for a larger radix or fewer routers",
                 self.name
@@ -227,7 +228,7 @@ pub fn place_routers(
     let first = routers_before(&list);
     check_seats(&list, first, routers)?;
     let placed = list.into_iter().enumerate().map(|(rank, subnet)| {
-        let fabric = with_routers(&subnet, SubnetId(rank as u16), (first, routers), options)?;
+        let fabric = with_routers(&subnet, SubnetId(rank as u16), first, routers, options)?;
         Ok(Subnet { fabric, ..subnet })
     });
     Ok(Subnets::new(placed.collect::<Result<_, GenerateError>>()?)?)
@@ -244,13 +245,13 @@ fn check_seats(list: &[Subnet], first: usize, routers: &[Vec<RouterAttachment>])
     let count = first + routers.len();
     if count > usize::from(u16::MAX) {
         let why = format!("{count} routers were asked for: there are GUIDs for {}", u16::MAX);
-        return Err(GenerateError::JoinedTopology { why });
+        return Err(GenerateError::Joining { why });
     }
     for (index, seats) in (first..).zip(routers) {
         let name = router_name(index);
         if !(1..=MOST_PORTS).contains(&seats.len()) {
             let why = format!("{name} has {} ports: a router has 1 to {MOST_PORTS}", seats.len());
-            return Err(GenerateError::JoinedTopology { why });
+            return Err(GenerateError::Joining { why });
         }
         let is_switch = |seat: &RouterAttachment| {
             let fabric = list.get(seat.subnet.index()).map(|subnet| &subnet.fabric);
@@ -259,7 +260,7 @@ fn check_seats(list: &[Subnet], first: usize, routers: &[Vec<RouterAttachment>])
         if let Some(seat) = seats.iter().find(|seat| !is_switch(seat)) {
             let why =
                 format!("{name} stands at node {:?} of subnet {}, which is no switch", seat.switch, seat.subnet.0);
-            return Err(GenerateError::JoinedTopology { why });
+            return Err(GenerateError::Joining { why });
         }
     }
     Ok(())
@@ -277,7 +278,8 @@ fn router_guid(index: usize, port: u8) -> Guid {
 fn with_routers(
     subnet: &Subnet,
     rank: SubnetId,
-    (first, routers): (usize, &[Vec<RouterAttachment>]),
+    first: usize,
+    routers: &[Vec<RouterAttachment>],
     options: &Options,
 ) -> Result<Fabric, GenerateError> {
     let fabric = &subnet.fabric;
@@ -308,7 +310,7 @@ fn next_lid(highest: Lid, subnet: &Subnet) -> Result<Lid, GenerateError> {
         return Ok(Lid(highest.0 + 1));
     }
     let why = format!("{} has no LID left for a router behind {highest}: give its ports lower ones", subnet.name);
-    Err(GenerateError::JoinedTopology { why })
+    Err(GenerateError::Joining { why })
 }
 
 /// The ports that a switch of the subnet must have for all routers to be cabled.
@@ -332,7 +334,7 @@ fn enough_ports(
             let switch = subnet.fabric.describe_node(switch);
             let why =
                 format!("{wanted} routers stand at {switch} of {}, which lacks {lacking} ports for them", subnet.name);
-            return Err(GenerateError::JoinedTopology { why });
+            return Err(GenerateError::Joining { why });
         }
         ports = ports.max(if lacking > 0 { needed as u8 } else { 0 });
     }

@@ -172,7 +172,7 @@ pub enum GenerateError {
     },
     /// Routers that cannot be put between subnets.
     #[error("cannot join subnets by routers: {why}")]
-    JoinedTopology {
+    Joining {
         /// The parameter and the limit that it breaks.
         why: String,
     },

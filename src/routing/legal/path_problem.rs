@@ -27,7 +27,8 @@ impl<'a> PathProblem<'a> {
     /// Checks the demand and numbers the switches; none where the fabric has no switch, so that there are no paths.
     pub fn of(
         engine: &'static str,
-        (model, root): (TurnModel, Option<NodeId>),
+        model: TurnModel,
+        root: Option<NodeId>,
         fabric: &'a Fabric,
         demand: &Demand,
     ) -> Result<Option<PathProblem<'a>>, RouteError> {

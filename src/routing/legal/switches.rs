@@ -105,7 +105,7 @@ impl<'a, 'b> Follow<'a, 'b> {
         let mut way = ChannelPath::new();
         for &row in channels.order() {
             if self.hops[row].is_none()
-                && lightest.find((row, self.end.row), |_| Some(1), |a, b| a + b, &mut way).is_some()
+                && lightest.find(row, self.end.row, |_| Some(1), |a, b| a + b, &mut way).is_some()
             {
                 let mut hops = Vec::new();
                 channels.hops(&way, self.end.row, self.end.last, &mut hops);

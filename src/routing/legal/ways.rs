@@ -99,7 +99,8 @@ impl<'a> Lightest<'a> {
     /// None where no path remains.
     pub fn find(
         &mut self,
-        (from, to): (usize, usize),
+        from: usize,
+        to: usize,
         price: impl Fn(u32) -> Option<u64>,
         join: impl Fn(u64, u64) -> u64,
         way: &mut ChannelPath,

@@ -39,7 +39,7 @@ impl<'a> Alternatives<'a> {
     pub fn find(&mut self, from: usize, to: usize, most: usize) -> Vec<ChannelPath> {
         let mut found: Vec<ChannelPath> = Vec::new();
         let mut candidates: BinaryHeap<Candidate> = BinaryHeap::new();
-        candidates.extend(self.spur((from, false), to, &[]).map(|way| Reverse((way.len(), 0, 0, way))));
+        candidates.extend(self.spur(from, false, to, &[]).map(|way| Reverse((way.len(), 0, 0, way))));
         let mut serial = 1;
         while let Some(Reverse((_, _, departs, way))) = candidates.pop() {
             found.push(way);
@@ -69,7 +69,7 @@ impl<'a> Alternatives<'a> {
             if at >= departs {
                 let alike = found.iter().filter(|way| way.len() > at && way[..at] == last[..at]);
                 let barred: Vec<u32> = alike.map(|way| way[at]).collect();
-                let spur = self.spur((row, came_down), to, &barred);
+                let spur = self.spur(row, came_down, to, &barred);
                 departures.extend(spur.map(|spur| (at, [&last[..at], &spur].concat())));
             }
             let channel = self.channels.get(last[at]);
@@ -81,7 +81,7 @@ impl<'a> Alternatives<'a> {
 
     /// The shortest path on from a row that neither begins with a barred channel nor touches what is passed. Hops that are
     /// ahead when nothing is barred never promise too much, so the first state at the target ends the search (A*).
-    fn spur(&mut self, (row, came_down): (usize, bool), to: usize, barred: &[u32]) -> Option<ChannelPath> {
+    fn spur(&mut self, row: usize, came_down: bool, to: usize, barred: &[u32]) -> Option<ChannelPath> {
         self.touched.drain(..).for_each(|state| self.labels[state] = None);
         self.open.iter_mut().for_each(Vec::clear);
         self.offer(row * 2 + usize::from(came_down), to, Label { hops: 0, last: None });

@@ -10,7 +10,7 @@
 use super::forwarding::{DumpEntry, LftCollector, Lfts};
 use super::hops::Hops;
 use super::{decimal, guid, hex_lid, quick};
-use crate::fabric::format::{Cursor, ReadError, SourceText, Span, Spanned, decode};
+use crate::fabric::format::{Cursor, ReadError, SourceText, decode};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::{Lid, PortNum};
 use crate::tables::Lft;
@@ -29,8 +29,8 @@ pub fn read_fdbs(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<Lfts, Read
     let mut collector = LftCollector::new(fabric, source);
     let mut at = 0;
     while at < source.text.len() {
-        if let Some(parts) = quick::fdbs_entry(&source.text.as_bytes()[at..]) {
-            collector.entry(placed(at, parts))?;
+        if let Some((lid, port)) = quick::fdbs_entry(&source.text.as_bytes()[at..]) {
+            collector.entry(DumpEntry::in_columns(at, lid, port, 9))?;
             at += quick::FDBS_ENTRY;
             continue;
         }
@@ -39,12 +39,6 @@ pub fn read_fdbs(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<Lfts, Read
         at = behind;
     }
     collector.finish()
-}
-
-/// The parts of a line in the common shape.
-fn placed(offset: usize, (lid, port): (u16, u8)) -> DumpEntry {
-    let lid = Spanned { value: Lid(lid), at: Span { start: offset, end: offset + 6 } };
-    DumpEntry { lid, port: Some(Spanned { value: port, at: Span { start: offset + 9, end: offset + 12 } }) }
 }
 
 fn read_line(mut cursor: Cursor<'_>, collector: &mut LftCollector<'_>) -> Result<(), ReadError> {

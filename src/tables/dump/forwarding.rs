@@ -24,6 +24,17 @@ pub(super) struct DumpEntry {
     pub port: Option<Spanned<u8>>,
 }
 
+impl DumpEntry {
+    /// The entry of a line in the common shape: `0x` and four digits of the LID, then, from `column` on, three of the port.
+    pub fn in_columns(start: usize, lid: u16, port: u8, column: usize) -> DumpEntry {
+        let (lid_at, port_at) = (start, start + column);
+        DumpEntry {
+            lid: Spanned { value: Lid(lid), at: Span { start: lid_at, end: lid_at + 6 } },
+            port: Some(Spanned { value: port, at: Span { start: port_at, end: port_at + 3 } }),
+        }
+    }
+}
+
 /// Collects entries, switch by switch.
 pub(super) struct LftCollector<'a> {
     fabric: &'a Fabric,

@@ -12,7 +12,7 @@
 
 use super::forwarding::{DumpEntry, LftCollector, Lfts};
 use super::{decimal, guid, hex_lid, owners, plain, quick};
-use crate::fabric::format::{Cursor, ReadError, SourceText, Span, Spanned, decode};
+use crate::fabric::format::{Cursor, ReadError, SourceText, decode};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::Lid;
 use crate::tables::Lft;
@@ -28,17 +28,11 @@ pub fn read_lfts(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<Lfts, Read
     let mut collector = LftCollector::new(fabric, source);
     for line in source.lines() {
         match quick::lfts_entry(line.text.as_bytes()) {
-            Some(parts) => collector.entry(placed(line.start, parts))?,
+            Some((lid, port)) => collector.entry(DumpEntry::in_columns(line.start, lid, port, 7))?,
             None => read_line(Cursor::new(source, line), &mut collector)?,
         }
     }
     collector.finish()
-}
-
-/// The parts of a line in the common shape.
-fn placed(offset: usize, (lid, port): (u16, u8)) -> DumpEntry {
-    let lid = Spanned { value: Lid(lid), at: Span { start: offset, end: offset + 6 } };
-    DumpEntry { lid, port: Some(Spanned { value: port, at: Span { start: offset + 7, end: offset + 10 } }) }
 }
 
 fn read_line(mut cursor: Cursor<'_>, collector: &mut LftCollector<'_>) -> Result<(), ReadError> {

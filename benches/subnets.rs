@@ -6,7 +6,7 @@
 use comfy_table::{CellAlignment, Table, presets};
 use reconfig::audit::across::{Question, SubnetRouting, check_paths};
 use reconfig::change::{LmcWish, RouteInput, Routed, route};
-use reconfig::fabric::generate::{JoinShape, Joining as Asked, Options, joined};
+use reconfig::fabric::generate::{JoinShape, JoinedTopology as Asked, Options, joined};
 use reconfig::fabric::subnets::{Joined, SubnetPort, Subnets};
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::{Half, SubnetId};

@@ -2,7 +2,7 @@
 //! run, a router is taken away as planned: `cargo run --release --example subnets`.
 
 use reconfig::change::Departure;
-use reconfig::fabric::generate::{JoinShape, Joining, Options, joined};
+use reconfig::fabric::generate::{JoinShape, JoinedTopology, Options, joined};
 use reconfig::ids::SubnetId;
 use reconfig::report;
 use reconfig::routing::UpDown;
@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let topology = "random-regular:8,3,2".parse()?;
-    let asked = Joining { topology, subnets: 2, shape: JoinShape::Line, routers: 2 };
+    let asked = JoinedTopology { topology, subnets: 2, shape: JoinShape::Line, routers: 2 };
     let subnets = joined(&asked, &Options { seed: 3, ..Options::default() })?;
     let root = AcrossChange::In { subnet: SubnetId(0), element: Element::Root };
     let mut scenario = AcrossScenario::new(subnets, root);

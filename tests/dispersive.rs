@@ -7,7 +7,7 @@ use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::Lmc;
 use reconfig::lid;
-use reconfig::reproduce::{Request, Study, csv, reproduce};
+use reconfig::reproduce::{Study, StudyRequest, csv, reproduce};
 use reconfig::routing::{Demand, Engine, FatTree, Parameters};
 use reconfig::scenario::Unwatched;
 use reconfig::scenario::{self, Departure, Ending, Scenario, SimulationReport};
@@ -273,11 +273,11 @@ fn a_change_under_all_paths_loses_nothing() {
 /// The study of seed 003 in a reduced run: one fabric, few rows.
 #[test]
 fn several_paths_carry_what_is_worst_for_one() {
-    let request = |table: &str, rows: &[&str], threads| Request {
+    let request = |table: &str, rows: &[&str], threads| StudyRequest {
         table: Some(table.to_string()),
         rows: rows.iter().map(ToString::to_string).collect(),
         fabrics: 1,
-        ..Request::of(Study::Seed003, threads)
+        ..StudyRequest::of(Study::Seed003, threads)
     };
     let rows = ["fat-tree LMC 4 single", "fat-tree LMC 4 paired", "fat-tree LMC 4 all"];
     let measured = |threads| reproduce(&request("fat-tree-single-worst", &rows, threads), &mut |_| {}).unwrap();

@@ -1,9 +1,9 @@
 #![no_main]
 
-use reconfig::serve::protocol::Packet;
+use reconfig::serve::protocol::SimDatagram;
 
 reconfig_fuzz::libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    if let Some(packet) = Packet::decode(data) {
-        assert_eq!(Packet::decode(&packet.encode()), Some(packet));
+    if let Some(packet) = SimDatagram::decode(data) {
+        assert_eq!(SimDatagram::decode(&packet.encode()), Some(packet));
     }
 });

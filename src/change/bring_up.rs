@@ -85,7 +85,9 @@ impl BringUp {
         &self,
         whole: &Fabric,
         function: &RoutingFunction,
-        (after, sm, engine): (&Fabric, PortId, &dyn Engine),
+        after: &Fabric,
+        sm: PortId,
+        engine: &dyn Engine,
     ) -> Result<Fabric, BringUpError> {
         let mut needs = self.needs(whole, function)?;
         if function.path_layers().is_some() || engine.name() != function.engine() {

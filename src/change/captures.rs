@@ -127,8 +127,7 @@ fn draw_on(
     if captures.lmc_fixed {
         lid::check_fits(&whole.fabric, &function).map_err(BringUpError::from)?;
     } else {
-        let next = (&whole.after(), sm, captures.engine_after);
-        whole.fabric = bring_up.fitted(&whole.fabric, &function, next)?;
+        whole.fabric = bring_up.fitted(&whole.fabric, &function, &whole.after(), sm, captures.engine_after)?;
     }
     let (before, after) = (Arc::new(whole.before()), Arc::new(whole.after()));
     notes.push(format!(

@@ -6,7 +6,9 @@ use super::output::Batch;
 use super::{Common, output};
 use crate::fabric::difference::Difference;
 use crate::fabric::format::{self, Format};
-use crate::fabric::generate::{FAMILIES, GenerateError, JoinShape, Joining, Options, Topology, generate, joined};
+use crate::fabric::generate::{
+    FAMILIES, GenerateError, JoinShape, JoinedTopology, Options, Topology, generate, joined,
+};
 use crate::fabric::subnets::summary::SubnetsSummary;
 use crate::fabric::subnets::{Subnets, dot, list};
 use crate::fabric::summary::Summary;
@@ -192,7 +194,7 @@ fn make(arguments: &Generate, common: Common) -> Result<Answer, Failure> {
     };
     target.subnets_format(common)?;
     let topology = arguments.topology.clone();
-    let joining = Joining { topology, subnets, shape: arguments.join, routers: arguments.routers };
+    let joining = JoinedTopology { topology, subnets, shape: arguments.join, routers: arguments.routers };
     write_subnets(&joined(&joining, &options).map_err(unmade)?, target, common)
 }
 

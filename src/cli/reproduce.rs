@@ -4,7 +4,7 @@ use super::Common;
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, Screen, check_places};
 use crate::report;
-use crate::reproduce::{self, ReproduceError, Request, Study, Table};
+use crate::reproduce::{self, ReproduceError, ResultTable, Study, StudyRequest};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -40,7 +40,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
     /// The most steps that the exact solver takes for one destination.
-    #[arg(long, value_name = "N", default_value_t = Request::of(Study::Optimum, 1).steps)]
+    #[arg(long, value_name = "N", default_value_t = StudyRequest::of(Study::Optimum, 1).steps)]
     steps: u64,
     /// The file for the figures as comma-separated values.
     #[arg(long, value_name = "FILE")]
@@ -58,7 +58,7 @@ struct Document<'a> {
     seed: u64,
     inside: usize,
     banded: usize,
-    tables: &'a [Table],
+    tables: &'a [ResultTable],
 }
 
 /// Runs the command.
@@ -68,7 +68,8 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     check_places(files)?;
     let request = arguments.request();
     let tables = reproduce::reproduce(&request, &mut output::remark).map_err(told)?;
-    let (inside, banded) = tables.iter().map(Table::inside).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let (inside, banded) =
+        tables.iter().map(ResultTable::inside).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     let (study, fabrics, seed) = (request.study.name(), request.fabrics, request.seed);
     let schema = "reconfig.reproduction/1";
     let document = Document { schema, study, fabrics, seed, inside, banded, tables: &tables };
@@ -85,12 +86,12 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 }
 
 impl Arguments {
-    fn request(&self) -> Request {
+    fn request(&self) -> StudyRequest {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let threads = self.threads.map_or(processors, usize::from);
-        let study = Request::of(self.study, threads);
+        let study = StudyRequest::of(self.study, threads);
         let fabrics = self.fabrics.map_or(study.fabrics, |fabrics| fabrics as usize);
-        Request {
+        StudyRequest {
             table: self.table.clone(),
             rows: self.rows.clone(),
             fabrics,

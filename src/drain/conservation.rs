@@ -3,7 +3,7 @@
 //! the next wave. When the ends of this chain are equal, nothing was under way when the first wave ended, and nothing was
 //! sent after it; and as no responder holds a reply back, nothing will be.
 
-use super::{Channel, Drained, NoVerdict, Observer, Ticket, Verdict};
+use super::{ChannelId, Drained, NoVerdict, Observer, Ticket, Verdict};
 use crate::ids::VlSet;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ pub struct CounterReading {
     /// The question it answers.
     pub ticket: Ticket,
     /// The end port.
-    pub port: Channel,
+    pub port: ChannelId,
     /// When it was asked for, in nanoseconds of the transport's clock.
     pub asked_ns: u64,
     /// When it came.
@@ -35,11 +35,11 @@ pub struct CounterReading {
 pub struct ConservationJudge {
     ticket: Ticket,
     lanes: VlSet,
-    ports: BTreeSet<Channel>,
+    ports: BTreeSet<ChannelId>,
     /// The wave before, complete.
-    previous: Option<BTreeMap<Channel, CounterReading>>,
+    previous: Option<BTreeMap<ChannelId, CounterReading>>,
     /// The wave under way.
-    current: BTreeMap<Channel, CounterReading>,
+    current: BTreeMap<ChannelId, CounterReading>,
     /// When the wave before was complete.
     since_ns: u64,
     equal: bool,
@@ -52,7 +52,7 @@ impl ConservationJudge {
     pub fn new(
         ticket: Ticket,
         lanes: VlSet,
-        ports: impl IntoIterator<Item = Channel>,
+        ports: impl IntoIterator<Item = ChannelId>,
         since_ns: u64,
     ) -> ConservationJudge {
         ConservationJudge {
@@ -110,7 +110,7 @@ impl ConservationJudge {
     }
 
     /// The ports that the wave under way has no reading of.
-    pub fn waiting(&self) -> impl Iterator<Item = Channel> + '_ {
+    pub fn waiting(&self) -> impl Iterator<Item = ChannelId> + '_ {
         self.ports.iter().copied().filter(|port| !self.current.contains_key(port))
     }
 

@@ -1,7 +1,7 @@
 //! The flush of the new lanes: every device says that each packet latched before its write is off, and that its
 //! neighbours' flush tokens came behind such packets.
 
-use super::{Device, Flushed, NoVerdict, Ticket, Verdict};
+use super::{DeviceId, Flushed, NoVerdict, Ticket, Verdict};
 use crate::ids::VlSet;
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FlushReading {
     /// Who answers.
-    pub device: Device,
+    pub device: DeviceId,
     /// The round on the wire.
     pub round: u32,
     /// The lanes it speaks of.
@@ -23,13 +23,13 @@ pub struct FlushReading {
 pub struct FlushJudge {
     ticket: Ticket,
     lanes: VlSet,
-    waiting: BTreeSet<Device>,
+    waiting: BTreeSet<DeviceId>,
     spoilt: Option<NoVerdict>,
 }
 
 impl FlushJudge {
     /// A judge of the flush of `lanes`, which all of `devices` take part in.
-    pub fn new(ticket: Ticket, lanes: VlSet, devices: impl IntoIterator<Item = Device>) -> FlushJudge {
+    pub fn new(ticket: Ticket, lanes: VlSet, devices: impl IntoIterator<Item = DeviceId>) -> FlushJudge {
         FlushJudge { ticket, lanes, waiting: devices.into_iter().collect(), spoilt: None }
     }
 
@@ -51,12 +51,12 @@ impl FlushJudge {
     }
 
     /// The device died.
-    pub fn excuse(&mut self, device: Device) {
+    pub fn excuse(&mut self, device: DeviceId) {
         self.waiting.remove(&device);
     }
 
     /// Who has not said yes yet, in index order.
-    pub fn waiting(&self) -> impl Iterator<Item = Device> + '_ {
+    pub fn waiting(&self) -> impl Iterator<Item = DeviceId> + '_ {
         self.waiting.iter().copied()
     }
 

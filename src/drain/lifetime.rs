@@ -1,7 +1,7 @@
 //! Ages: every switch discards what it held longer than its lifetime limit, so after enough lifetimes nothing is left. A
 //! guarantee by discard; whoever uses it reports the loss that it may cost. Limits are those read back from every device.
 
-use super::{Device, Drained, Flushed, NoVerdict, Observer, Ticket, Verdict};
+use super::{DeviceId, Drained, Flushed, NoVerdict, Observer, Ticket, Verdict};
 use crate::ids::VlSet;
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ pub struct LifetimeReading {
     /// The question it answers.
     pub ticket: Ticket,
     /// The switch.
-    pub device: Device,
+    pub device: DeviceId,
     /// SwitchInfo:LifeTimeValue, in nanoseconds; none where packets may stay for ever.
     pub lifetime_ns: Option<u64>,
 }
@@ -23,7 +23,7 @@ struct Ages {
     lanes: VlSet,
     lifetimes: u64,
     since_ns: u64,
-    waiting: BTreeSet<Device>,
+    waiting: BTreeSet<DeviceId>,
     longest_ns: u64,
     spoilt: Option<NoVerdict>,
 }
@@ -74,12 +74,12 @@ macro_rules! age_judge {
             }
 
             /// The device died.
-            pub fn excuse(&mut self, device: Device) {
+            pub fn excuse(&mut self, device: DeviceId) {
                 self.0.waiting.remove(&device);
             }
 
             /// The switches whose limit is not known yet.
-            pub fn waiting(&self) -> impl Iterator<Item = Device> + '_ {
+            pub fn waiting(&self) -> impl Iterator<Item = DeviceId> + '_ {
                 self.0.waiting.iter().copied()
             }
 
@@ -113,7 +113,7 @@ impl DrainAge {
         ticket: Ticket,
         lanes: VlSet,
         depth: u32,
-        switches: impl IntoIterator<Item = Device>,
+        switches: impl IntoIterator<Item = DeviceId>,
         since_ns: u64,
     ) -> DrainAge {
         DrainAge(Ages {
@@ -139,7 +139,7 @@ impl FlushAge {
     pub fn new(
         ticket: Ticket,
         lanes: VlSet,
-        switches: impl IntoIterator<Item = Device>,
+        switches: impl IntoIterator<Item = DeviceId>,
         since_ns: u64,
         hops: u32,
     ) -> FlushAge {

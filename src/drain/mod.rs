@@ -14,7 +14,7 @@ mod poll;
 mod sources;
 mod token;
 
-pub use crate::plan::{Channel, Device, DrainGraph, DrainLayer, Observer, PortMask};
+pub use crate::plan::{ChannelId, DeviceId, DrainGraph, DrainLayer, Observer, PortMask};
 pub use conservation::{ConservationJudge, CounterReading};
 pub use flush::{FlushJudge, FlushReading};
 pub use layers::LayersJudge;
@@ -83,19 +83,19 @@ pub enum NoVerdict {
     #[error("a token of the second round came through a channel before the first round was complete")]
     EarlyToken {
         /// The channel it came through.
-        channel: Channel,
+        channel: ChannelId,
     },
     /// A counter stands at its largest value.
     #[error("a counter of the port stands at its largest value and may have missed packets")]
     Clamped {
         /// The end port.
-        port: Channel,
+        port: ChannelId,
     },
     /// A port counted more received or sent than before, then less.
     #[error("a counter of the port went back from {before} to {now}: somebody cleared it")]
     WentBack {
         /// The end port.
-        port: Channel,
+        port: ChannelId,
         /// The earlier reading.
         before: u64,
         /// The later one.
@@ -105,7 +105,7 @@ pub enum NoVerdict {
     #[error("{discards} packets were discarded at the port: what was sent can never equal what was received")]
     Discarded {
         /// Where.
-        port: Channel,
+        port: ChannelId,
         /// How many.
         discards: u64,
     },
@@ -113,7 +113,7 @@ pub enum NoVerdict {
     #[error("the switch has no limit to the age of packets: set SwitchInfo:LifeTimeValue below 20")]
     Unlimited {
         /// The device.
-        device: Device,
+        device: DeviceId,
     },
     /// The bound does not fit a clock.
     #[error("{hops} hops of {lifetime_ns} ns each are longer than any clock runs")]
@@ -129,9 +129,9 @@ pub enum NoVerdict {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subject {
     /// A device.
-    Device(Device),
+    Device(DeviceId),
     /// An end port, or the channel that it sends into.
-    Port(Channel),
+    Port(ChannelId),
 }
 
 impl NoVerdict {
@@ -214,15 +214,15 @@ impl Drained {
 /// What the judges' tests share.
 #[cfg(test)]
 mod testing {
-    use super::{Channel, Device, DrainGraph, PortMask};
+    use super::{ChannelId, DeviceId, DrainGraph, PortMask};
     use crate::ids::PortNum;
     use crate::plan::testing;
 
-    pub fn device(number: u32) -> Device {
+    pub fn device(number: u32) -> DeviceId {
         testing::device(number)
     }
 
-    pub fn channel(number: u32) -> Channel {
+    pub fn channel(number: u32) -> ChannelId {
         testing::channel(number)
     }
 

@@ -2,7 +2,7 @@
 //! come into it any more, so a reading counts only when it was asked for after all predecessors were found empty. Two
 //! passes: the replies that requests caused start anew at the sources.
 
-use super::{Channel, Device, DrainGraph, Drained, Observer, PortMask, Ticket, Verdict};
+use super::{ChannelId, DeviceId, DrainGraph, Drained, Observer, PortMask, Ticket, Verdict};
 use crate::ids::VlSet;
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LaneReading {
     /// Who answers.
-    pub device: Device,
+    pub device: DeviceId,
     /// When it was asked, in nanoseconds of the transport's clock.
     pub asked_ns: u64,
     /// When its answer came.
@@ -29,7 +29,7 @@ pub struct PollJudge<'a> {
     graph: &'a DrainGraph,
     /// By position of the predecessor.
     successors: Vec<Vec<u32>>,
-    excused: BTreeSet<Channel>,
+    excused: BTreeSet<ChannelId>,
     /// Passes complete: 0 to 2.
     passes: usize,
     /// By position: predecessors not yet found empty in this pass.
@@ -125,7 +125,7 @@ impl<'a> PollJudge<'a> {
     }
 
     /// The channel died: it holds nothing.
-    pub fn excuse(&mut self, channel: Channel) {
+    pub fn excuse(&mut self, channel: ChannelId) {
         if !self.excused.insert(channel) || self.passes == PASSES {
             return;
         }
@@ -136,7 +136,7 @@ impl<'a> PollJudge<'a> {
     }
 
     /// The devices worth asking now: those that send into a channel all of whose predecessors are empty.
-    pub fn frontier(&self) -> BTreeSet<Device> {
+    pub fn frontier(&self) -> BTreeSet<DeviceId> {
         let open = (0..self.empty.len()).filter(|&at| !self.empty[at] && self.missing[at] == 0);
         open.map(|at| self.graph.channels()[at].sender).collect()
     }

@@ -1,6 +1,6 @@
 //! The move of the sources: every end port says that it sends on the new half, and that no packet of the old one waits.
 
-use super::{Channel, SourcesMoved, Ticket, Verdict};
+use super::{ChannelId, SourcesMoved, Ticket, Verdict};
 use crate::ids::{Half, Sl, Vl};
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ pub struct SourceReading {
     /// The question it answers.
     pub ticket: Ticket,
     /// The end port.
-    pub port: Channel,
+    pub port: ChannelId,
     /// The half it sends on.
     pub half: Half,
     /// Whether no packet of the other half waits in its send queues.
@@ -22,12 +22,12 @@ pub struct SourceReading {
 pub struct SourcesJudge {
     ticket: Ticket,
     half: Half,
-    waiting: BTreeSet<Channel>,
+    waiting: BTreeSet<ChannelId>,
 }
 
 impl SourcesJudge {
     /// A judge of the move of `ports` to `half`.
-    pub fn new(ticket: Ticket, half: Half, ports: impl IntoIterator<Item = Channel>) -> SourcesJudge {
+    pub fn new(ticket: Ticket, half: Half, ports: impl IntoIterator<Item = ChannelId>) -> SourcesJudge {
         SourcesJudge { ticket, half, waiting: ports.into_iter().collect() }
     }
 
@@ -39,12 +39,12 @@ impl SourcesJudge {
     }
 
     /// The port died.
-    pub fn excuse(&mut self, port: Channel) {
+    pub fn excuse(&mut self, port: ChannelId) {
         self.waiting.remove(&port);
     }
 
     /// Who has not moved yet, in index order.
-    pub fn waiting(&self) -> impl Iterator<Item = Channel> + '_ {
+    pub fn waiting(&self) -> impl Iterator<Item = ChannelId> + '_ {
         self.waiting.iter().copied()
     }
 
@@ -64,7 +64,7 @@ pub struct FenceReading {
     /// The question it answers.
     pub ticket: Ticket,
     /// The end port.
-    pub port: Channel,
+    pub port: ChannelId,
     /// The lane of each service level.
     pub lanes: [Vl; 16],
 }
@@ -75,12 +75,12 @@ pub struct FenceReading {
 pub struct FenceJudge {
     ticket: Ticket,
     half: Half,
-    waiting: BTreeSet<Channel>,
+    waiting: BTreeSet<ChannelId>,
 }
 
 impl FenceJudge {
     /// A judge of the fence at `ports`, behind which they can send on `half` alone.
-    pub fn new(ticket: Ticket, half: Half, ports: impl IntoIterator<Item = Channel>) -> FenceJudge {
+    pub fn new(ticket: Ticket, half: Half, ports: impl IntoIterator<Item = ChannelId>) -> FenceJudge {
         FenceJudge { ticket, half, waiting: ports.into_iter().collect() }
     }
 
@@ -93,7 +93,7 @@ impl FenceJudge {
     }
 
     /// Who is not fenced yet, in index order.
-    pub fn waiting(&self) -> impl Iterator<Item = Channel> + '_ {
+    pub fn waiting(&self) -> impl Iterator<Item = ChannelId> + '_ {
         self.waiting.iter().copied()
     }
 

@@ -1,7 +1,7 @@
 //! Tokens: agents in the devices pass a token on once the lane is empty and every predecessor's token came, so a token at
 //! a leaf is behind all data. Two rounds: the first is behind the requests, the second behind the replies they caused.
 
-use super::{Channel, Drained, NoVerdict, Observer, Ticket, Verdict};
+use super::{ChannelId, Drained, NoVerdict, Observer, Ticket, Verdict};
 use crate::ids::VlSet;
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TokenReading {
     /// The leaf channel that the token came through.
-    pub channel: Channel,
+    pub channel: ChannelId,
     /// The round on the wire.
     pub round: u32,
     /// The lanes it is for.
@@ -25,13 +25,13 @@ pub struct TokenJudge {
     lanes: VlSet,
     /// Round under way: 0 or 1; 2 when both are complete.
     round: usize,
-    waiting: [BTreeSet<Channel>; 2],
+    waiting: [BTreeSet<ChannelId>; 2],
     spoilt: Option<NoVerdict>,
 }
 
 impl TokenJudge {
     /// A judge of tokens for `lanes` that end at `leaves`.
-    pub fn new(ticket: Ticket, lanes: VlSet, leaves: &[Channel]) -> TokenJudge {
+    pub fn new(ticket: Ticket, lanes: VlSet, leaves: &[ChannelId]) -> TokenJudge {
         let waiting: BTreeSet<_> = leaves.iter().copied().collect();
         let mut judge = TokenJudge { ticket, lanes, round: 0, waiting: [waiting.clone(), waiting], spoilt: None };
         judge.advance();
@@ -58,7 +58,7 @@ impl TokenJudge {
     }
 
     /// The channel died: its token counts as given, in both rounds.
-    pub fn excuse(&mut self, channel: Channel) {
+    pub fn excuse(&mut self, channel: ChannelId) {
         self.waiting.iter_mut().for_each(|waiting| _ = waiting.remove(&channel));
         self.advance();
     }
@@ -70,7 +70,7 @@ impl TokenJudge {
     }
 
     /// The leaves that the round under way still waits for.
-    pub fn waiting(&self) -> impl Iterator<Item = Channel> + '_ {
+    pub fn waiting(&self) -> impl Iterator<Item = ChannelId> + '_ {
         self.waiting.get(self.round).into_iter().flatten().copied()
     }
 

@@ -9,7 +9,7 @@
 //! an error: OpenSM drops one of the two, and says so in its log. Source of the format: what OpenSM 3.3.23 writes.
 //! Lacks on purpose: the file itself (`sm`).
 
-use crate::fabric::format::{Cursor, ReadError, Source, Span, Told, decode};
+use crate::fabric::format::{Cursor, ReadError, SourceLine, SourceText, Span, Spanned, decode};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Lid, Lmc};
 use std::collections::BTreeMap;
@@ -89,7 +89,7 @@ impl Guid2Lid {
     /// # Errors
     /// The first line that is not understood, or gives a GUID or a LID a second time.
     pub fn read(bytes: &[u8], file: &str) -> Result<Guid2Lid, ReadError> {
-        let source = Source { file, text: decode(bytes, file)? };
+        let source = SourceText { file, text: decode(bytes, file)? };
         let mut reader = Reader { source, known: Guid2Lid::new(), places: BTreeMap::new(), by_lid: BTreeMap::new() };
         for line in source.lines() {
             reader.line(line)?;
@@ -138,14 +138,14 @@ pub(super) fn guid_of(fabric: &Fabric, port: PortId) -> Option<Guid> {
 }
 
 struct Reader<'a> {
-    source: Source<'a>,
+    source: SourceText<'a>,
     known: Guid2Lid,
     places: BTreeMap<Guid, Span>,
     by_lid: BTreeMap<Lid, Guid>,
 }
 
 impl<'a> Reader<'a> {
-    fn line(&mut self, line: (usize, &'a str)) -> Result<(), ReadError> {
+    fn line(&mut self, line: SourceLine<'a>) -> Result<(), ReadError> {
         let mut cursor = Cursor::new(self.source, line);
         if cursor.blanks() {
             return Ok(());
@@ -160,10 +160,10 @@ impl<'a> Reader<'a> {
             let problem = format!("LID {} to {} is no range", first.value, last.value);
             return Err(self.source.error(span, problem, "expected the first LID, then the last"));
         };
-        self.take(Told { value: guid, at: told.at }, Told { value: range, at: span })
+        self.take(Spanned { value: guid, at: told.at }, Spanned { value: range, at: span })
     }
 
-    fn take(&mut self, guid: Told<Guid>, range: Told<LidRange>) -> Result<(), ReadError> {
+    fn take(&mut self, guid: Spanned<Guid>, range: Spanned<LidRange>) -> Result<(), ReadError> {
         if let Some(&before) = self.places.get(&guid.value) {
             let problem = format!("GUID {} is given twice", guid.value);
             return Err(self.source.clash(guid.at, problem, "expected each GUID once", (before, "the first time")));
@@ -182,13 +182,13 @@ impl<'a> Reader<'a> {
 }
 
 /// A unicast LID behind blanks.
-fn lid(cursor: &mut Cursor<'_>) -> Result<Told<Lid>, ReadError> {
+fn lid(cursor: &mut Cursor<'_>) -> Result<Spanned<Lid>, ReadError> {
     let expected = "a unicast LID from 0x0001 to 0xbfff";
     cursor.blanks();
     let before = cursor.clone();
     let told = cursor.c_number(u64::from(Lid::MAX_UNICAST.0), expected)?;
     let lid = Lid(told.value as u16);
-    if lid.is_unicast() { Ok(Told { value: lid, at: told.at }) } else { Err(before.unexpected(expected)) }
+    if lid.is_unicast() { Ok(Spanned { value: lid, at: told.at }) } else { Err(before.unexpected(expected)) }
 }
 
 #[cfg(test)]

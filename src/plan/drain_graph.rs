@@ -6,22 +6,22 @@ use crate::ids::{PortMask, PortNum, VlSet};
 use std::collections::BTreeMap;
 
 /// One direction of a link, named by the port that sends into it.
-pub type Channel = PortId;
+pub type ChannelId = PortId;
 
 /// A node whose management agent is asked.
-pub type Device = NodeId;
+pub type DeviceId = NodeId;
 
 /// One channel of the graph.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DrainChannel {
     /// The port that sends into it.
-    pub channel: Channel,
+    pub channel: ChannelId,
     /// The node of that port.
-    pub sender: Device,
+    pub sender: DeviceId,
     /// The number of that port there.
     pub num: PortNum,
     /// The node that receives from it.
-    pub receiver: Device,
+    pub receiver: DeviceId,
     /// The number of the receiving port there.
     pub receiver_num: PortNum,
     /// The channels whose packets may go on into this one, as positions in [`DrainGraph::channels`], each smaller than
@@ -54,11 +54,11 @@ pub struct DrainLayer {
 /// successors a *leaf* (into an end port, or into a switch that can only send towards what died).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DrainGraph {
-    arcs: BTreeMap<Device, Vec<PortMask>>,
+    arcs: BTreeMap<DeviceId, Vec<PortMask>>,
     channels: Vec<DrainChannel>,
-    sources: Vec<Channel>,
-    leaves: Vec<Channel>,
-    by_sender: BTreeMap<Device, Vec<u32>>,
+    sources: Vec<ChannelId>,
+    leaves: Vec<ChannelId>,
+    by_sender: BTreeMap<DeviceId, Vec<u32>>,
     depth: u32,
 }
 
@@ -71,8 +71,8 @@ impl DrainGraph {
     /// The arcs have a cycle.
     pub fn new(
         fabric: &Fabric,
-        arcs: BTreeMap<Device, Vec<PortMask>>,
-        injections: &[Channel],
+        arcs: BTreeMap<DeviceId, Vec<PortMask>>,
+        injections: &[ChannelId],
     ) -> Result<DrainGraph, CyclicDrain> {
         let successors = successors(fabric, &arcs, injections);
         let order = order(fabric, &successors)?;
@@ -92,7 +92,7 @@ impl DrainGraph {
             }
         }
         let sources = channels.iter().filter(|c| c.predecessors.is_empty()).map(|c| c.channel).collect();
-        let mut by_sender: BTreeMap<Device, Vec<u32>> = BTreeMap::new();
+        let mut by_sender: BTreeMap<DeviceId, Vec<u32>> = BTreeMap::new();
         for (channel, place) in channels.iter().zip(0..) {
             by_sender.entry(channel.sender).or_default().push(place);
         }
@@ -107,22 +107,22 @@ impl DrainGraph {
     }
 
     /// The channels that one device sends into, as positions in [`DrainGraph::channels`].
-    pub fn sent_by(&self, device: Device) -> &[u32] {
+    pub fn sent_by(&self, device: DeviceId) -> &[u32] {
         self.by_sender.get(&device).map_or(&[], Vec::as_slice)
     }
 
     /// Channels without predecessors, in order.
-    pub fn sources(&self) -> &[Channel] {
+    pub fn sources(&self) -> &[ChannelId] {
         &self.sources
     }
 
     /// Channels without successors, in order.
-    pub fn leaves(&self) -> &[Channel] {
+    pub fn leaves(&self) -> &[ChannelId] {
         &self.leaves
     }
 
     /// The switches that packets pass, with the outputs by input port, 0 to `num_ports`.
-    pub fn arcs(&self) -> &BTreeMap<Device, Vec<PortMask>> {
+    pub fn arcs(&self) -> &BTreeMap<DeviceId, Vec<PortMask>> {
         &self.arcs
     }
 
@@ -135,10 +135,10 @@ impl DrainGraph {
 /// The channels of the graph, each with those that follow it, in rising order.
 fn successors(
     fabric: &Fabric,
-    arcs: &BTreeMap<Device, Vec<PortMask>>,
-    injections: &[Channel],
-) -> BTreeMap<Channel, Vec<Channel>> {
-    let mut successors: BTreeMap<Channel, Vec<Channel>> = BTreeMap::new();
+    arcs: &BTreeMap<DeviceId, Vec<PortMask>>,
+    injections: &[ChannelId],
+) -> BTreeMap<ChannelId, Vec<ChannelId>> {
+    let mut successors: BTreeMap<ChannelId, Vec<ChannelId>> = BTreeMap::new();
     for &channel in injections.iter().filter(|&&channel| fabric.peer(channel).is_some()) {
         successors.entry(channel).or_default();
     }
@@ -161,12 +161,12 @@ fn successors(
 }
 
 /// Kahn's order: a channel once all before it are placed; a pure function of the graph.
-fn order(fabric: &Fabric, successors: &BTreeMap<Channel, Vec<Channel>>) -> Result<Vec<Channel>, CyclicDrain> {
-    let mut waiting: BTreeMap<Channel, usize> = successors.keys().map(|&channel| (channel, 0)).collect();
+fn order(fabric: &Fabric, successors: &BTreeMap<ChannelId, Vec<ChannelId>>) -> Result<Vec<ChannelId>, CyclicDrain> {
+    let mut waiting: BTreeMap<ChannelId, usize> = successors.keys().map(|&channel| (channel, 0)).collect();
     for channel in successors.values().flatten() {
         *waiting.entry(*channel).or_default() += 1;
     }
-    let mut order: Vec<Channel> = waiting.iter().filter(|&(_, &count)| count == 0).map(|(&c, _)| c).collect();
+    let mut order: Vec<ChannelId> = waiting.iter().filter(|&(_, &count)| count == 0).map(|(&c, _)| c).collect();
     let mut next = 0;
     while let Some(&channel) = order.get(next) {
         next += 1;
@@ -184,7 +184,7 @@ fn order(fabric: &Fabric, successors: &BTreeMap<Channel, Vec<Channel>>) -> Resul
     }
 }
 
-fn describe(fabric: &Fabric, channel: Channel) -> DrainChannel {
+fn describe(fabric: &Fabric, channel: ChannelId) -> DrainChannel {
     let port = fabric.port(channel);
     let (receiver, receiver_num) = match fabric.peer(channel).map(|peer| fabric.port(peer)) {
         Some(peer) => (peer.node, peer.num),
@@ -203,7 +203,7 @@ fn depth(channels: &[DrainChannel]) -> u32 {
 }
 
 /// The arcs between cabled ports only: what the agents in the switches are told.
-fn linked_arcs(fabric: &Fabric, arcs: BTreeMap<Device, Vec<PortMask>>) -> BTreeMap<Device, Vec<PortMask>> {
+fn linked_arcs(fabric: &Fabric, arcs: BTreeMap<DeviceId, Vec<PortMask>>) -> BTreeMap<DeviceId, Vec<PortMask>> {
     let linked = |switch, num| fabric.port_at(switch, num).is_some_and(|port| fabric.peer(port).is_some());
     let mut kept = BTreeMap::new();
     for (switch, mut masks) in arcs {

@@ -26,7 +26,7 @@ pub use crate::ids::PortMask;
 pub use cost::WaveCost;
 pub use digest::FabricDigest;
 pub use document::PlanReadError;
-pub use drain_graph::{Channel, CyclicDrain, Device, DrainChannel, DrainGraph, DrainLayer};
+pub use drain_graph::{ChannelId, CyclicDrain, DeviceId, DrainChannel, DrainGraph, DrainLayer};
 pub use error::PlanError;
 pub use lanes::Lanes;
 pub use policy::{Arming, Observer, Phase, Policy, Scheme, UnknownName};

@@ -1,15 +1,15 @@
 //! Graphs for tests, of this module and of the judges.
 
-use super::{Channel, Device, DrainGraph, PortMask};
+use super::{ChannelId, DeviceId, DrainGraph, PortMask};
 use crate::fabric::{Fabric, FabricBuilder, NodeId, NodeKind, PortId};
 use crate::ids::{Guid, PortNum};
 use std::collections::BTreeMap;
 
-pub fn device(number: u32) -> Device {
+pub fn device(number: u32) -> DeviceId {
     NodeId(number)
 }
 
-pub fn channel(number: u32) -> Channel {
+pub fn channel(number: u32) -> ChannelId {
     PortId(number)
 }
 

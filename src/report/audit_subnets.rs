@@ -189,13 +189,13 @@ fn proof(text: &mut String, report: &SubnetsAudit) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::generate::{JoinShape, Joining, Options, joined};
+    use crate::fabric::generate::{JoinShape, JoinedTopology, Options, joined};
 
     /// A list without hosts: nothing arrives, since nobody sends.
     #[test]
     fn where_there_is_no_pair_that_is_said() {
         let topology = "ring:4".parse().expect("a topology");
-        let joining = Joining { topology, subnets: 2, shape: JoinShape::Line, routers: 1 };
+        let joining = JoinedTopology { topology, subnets: 2, shape: JoinShape::Line, routers: 1 };
         let subnets = joined(&joining, &Options::default()).expect("can be made");
         let none = PathAudit { by_crossings: Vec::new(), apart: 0, parted: None, faulty_pairs: 0, faults: Vec::new() };
         let levels = Levels::new(LevelsRule::Raise, 0, 4).expect("lanes suffice");

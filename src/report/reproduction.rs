@@ -2,13 +2,13 @@
 
 use super::quantity::counted;
 use super::screen::{line, number, show, table};
-use crate::reproduce::{Band, Cell, Request, Table};
+use crate::reproduce::{Band, Cell, ResultTable, StudyRequest};
 use comfy_table::Cell as Field;
 
 /// Every table with each figure as `paper → ours`, those outside their bands marked, and how many are inside.
-pub fn reproduction(request: &Request, tables: &[Table]) -> String {
+pub fn reproduction(request: &StudyRequest, tables: &[ResultTable]) -> String {
     let mut text = String::new();
-    let Request { study, fabrics, seed, .. } = request;
+    let StudyRequest { study, fabrics, seed, .. } = request;
     line(
         &mut text,
         format_args!("{}; {} a row, from seed {seed}\n", study.paper(), counted(*fabrics as u64, "fabric")),
@@ -25,7 +25,8 @@ pub fn reproduction(request: &Request, tables: &[Table]) -> String {
         show(&mut text, &screen);
         outside(&mut text, one);
     }
-    let (inside, banded) = tables.iter().map(Table::inside).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let (inside, banded) =
+        tables.iter().map(ResultTable::inside).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     match banded {
         0 => line(&mut text, format_args!("no published figures to compare with")),
         _ => line(
@@ -52,7 +53,7 @@ fn plain(figure: f64) -> String {
 }
 
 /// The figures outside their bands, and what those are.
-fn outside(text: &mut String, table: &Table) {
+fn outside(text: &mut String, table: &ResultTable) {
     let outside = table.cells().filter(|(_, _, cell)| cell.inside == Some(false));
     let mut any = false;
     for (row, column, cell) in outside {

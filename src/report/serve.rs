@@ -2,10 +2,10 @@
 
 use super::quantity::{count, duration, percent};
 use super::screen::line;
-use crate::serve::Status;
+use crate::serve::ServeStatus;
 
 /// The counts as text.
-pub fn served(status: &Status) -> String {
+pub fn served(status: &ServeStatus) -> String {
     let mut text = String::new();
     let (times, packets) = (&status.times, &status.packets);
     let simulated = duration(status.simulated_ns);

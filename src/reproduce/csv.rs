@@ -1,9 +1,9 @@
 //! Tables as comma-separated values: one line a cell.
 
-use super::{Band, Table};
+use super::{Band, ResultTable};
 
 /// Every cell of every table: `table,row,column,paper,ours,least,most,inside`, empty where there is none.
-pub fn csv(tables: &[Table]) -> String {
+pub fn csv(tables: &[ResultTable]) -> String {
     let mut text = String::from("table,row,column,paper,ours,least,most,inside\n");
     for table in tables {
         for (row, column, cell) in table.cells() {

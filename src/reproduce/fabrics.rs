@@ -2,7 +2,7 @@
 
 use super::ReproduceError;
 use crate::fabric::Fabric;
-use crate::fabric::generate::{Hosts, Options, RandomRegular, Topology, Waxman, generate};
+use crate::fabric::generate::{HostPlacement, Options, RandomRegular, Topology, Waxman, generate};
 use crate::routing::{Demand, MOST_LAYERS};
 
 /// How slowly links grow rare with distance: see [`waxman`].
@@ -22,7 +22,7 @@ pub(super) fn regular(switches: u32, links: u32, seed: u64) -> Result<Fabric, Re
 /// With a mean degree of 8 itself, tables of 16 switches come out up to 17 % above the paper's (docs/REPRODUCE.md).
 pub(super) fn waxman(machines: u32, switches: u32, seed: u64) -> Result<Fabric, ReproduceError> {
     let alpha = 8.0 / f64::from(switches) / JOINED;
-    let topology = Topology::Waxman(Waxman { switches, alpha, beta: BETA, hosts: Hosts::Scattered(machines) });
+    let topology = Topology::Waxman(Waxman { switches, alpha, beta: BETA, hosts: HostPlacement::Scattered(machines) });
     Ok(generate(&topology, &Options { seed, ..Options::default() })?)
 }
 

@@ -22,7 +22,7 @@ mod table;
 pub use conflicts::conflicts;
 pub use csv::csv;
 pub use plot::plot;
-pub use table::{Band, Cell, Row, Table};
+pub use table::{Band, Cell, ResultRow, ResultTable};
 
 use crate::fabric::generate::GenerateError;
 use crate::lid::IdsExhausted;
@@ -117,7 +117,7 @@ impl FromStr for Study {
 
 /// What to measure.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Request {
+pub struct StudyRequest {
     /// The study.
     pub study: Study,
     /// One of its tables; all of them where none is named.
@@ -134,10 +134,18 @@ pub struct Request {
     pub steps: u64,
 }
 
-impl Request {
+impl StudyRequest {
     /// All tables of a study, with as many fabrics as the paper has.
-    pub fn of(study: Study, threads: usize) -> Request {
-        Request { study, table: None, rows: Vec::new(), fabrics: study.fabrics(), seed: 0, threads, steps: 200_000 }
+    pub fn of(study: Study, threads: usize) -> StudyRequest {
+        StudyRequest {
+            study,
+            table: None,
+            rows: Vec::new(),
+            fabrics: study.fabrics(),
+            seed: 0,
+            threads,
+            steps: 200_000,
+        }
     }
 
     fn wants(&self, table: &str) -> bool {
@@ -208,7 +216,7 @@ fn some(names: &[String]) -> String {
 }
 
 /// Every row asked for is in a table asked for.
-fn check_rows(request: &Request) -> Result<(), ReproduceError> {
+fn check_rows(request: &StudyRequest) -> Result<(), ReproduceError> {
     let study = request.study;
     let mut known: Vec<String> = Vec::new();
     for table in study.tables().iter().filter(|table| request.wants(table)) {
@@ -225,7 +233,7 @@ fn check_rows(request: &Request) -> Result<(), ReproduceError> {
 ///
 /// # Errors
 /// A table or a row that the study does not have, before anything is measured; a fabric that cannot be drawn or routed.
-pub fn reproduce(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Table>, ReproduceError> {
+pub fn reproduce(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<Vec<ResultTable>, ReproduceError> {
     let study = request.study;
     if let Some(name) = request.table.as_ref().filter(|name| !study.tables().contains(&name.as_str())) {
         return Err(ReproduceError::NoSuchTable { study, name: name.clone() });

@@ -5,9 +5,9 @@
 
 use super::fabrics::waxman;
 use super::parallel::in_order;
-use super::seed_002::{CONFIGURATIONS, name, path_selection, shortest_widest};
-use super::table::{Cell, Table, mean};
-use super::{ReproduceError, Request};
+use super::seed_002::{CONFIGURATIONS, path_selection, shortest_widest};
+use super::table::{Cell, ResultTable, mean};
+use super::{ReproduceError, StudyRequest};
 use crate::fabric::Fabric;
 use crate::lid::configure::{Configure, block_of, optimum};
 use crate::lid::{Heuristic, Splits};
@@ -67,7 +67,7 @@ struct Gaps {
 /// The paths of an engine on one fabric.
 type Route = fn(&Fabric, u64) -> Result<PathSet, ReproduceError>;
 
-pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Table>, ReproduceError> {
+pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<Vec<ResultTable>, ReproduceError> {
     let routings: [(&str, &str, Route); 2] =
         [("1", "shortest-widest routing", shortest_widest), ("2", "path selection", path_selection)];
     let mut tables = Vec::new();
@@ -83,14 +83,14 @@ pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Ve
 
 /// LIDs and configurations of one routing.
 fn pair_of_tables(
-    request: &Request,
+    request: &StudyRequest,
     tell: &mut dyn FnMut(&str),
     routing: &str,
     names: &[String; 2],
     route: Route,
-) -> Result<[Table; 2], ReproduceError> {
+) -> Result<[ResultTable; 2], ReproduceError> {
     let table = |at: usize, counted: &str| {
-        Table::new(
+        ResultTable::new(
             format!("optimum {}", names[at]),
             format!("{counted} beyond the optimum, {routing}"),
             "conf.",
@@ -98,15 +98,15 @@ fn pair_of_tables(
         )
     };
     let (mut lids, mut configurations) = (table(0, "LIDs"), table(1, "Configurations"));
-    for configuration in CONFIGURATIONS.into_iter().filter(|one| request.wants_row(&name(*one))) {
-        tell(&format!("optimum, {routing}: {}, {} fabrics", name(configuration), request.fabrics));
+    for configuration in CONFIGURATIONS.into_iter().filter(|one| request.wants_row(&one.name())) {
+        tell(&format!("optimum, {routing}: {}, {} fabrics", configuration.name(), request.fabrics));
         let gaps = in_order(request.fabrics, request.threads, |at| {
             let seed = request.seed + at as u64;
-            let fabric = waxman(configuration.0, configuration.1, seed)?;
+            let fabric = waxman(configuration.machines, configuration.switches, seed)?;
             Ok::<_, ReproduceError>(gaps(&fabric, &route(&fabric, seed)?, request.steps))
         })?;
-        lids.push(name(configuration), cells(&gaps, |one| &one.lids));
-        configurations.push(name(configuration), cells(&gaps, |one| &one.configurations));
+        lids.push(configuration.name(), cells(&gaps, |one| &one.lids));
+        configurations.push(configuration.name(), cells(&gaps, |one| &one.configurations));
     }
     Ok([lids, configurations])
 }

@@ -2,7 +2,7 @@
 //!
 //! Cells without a figure of the paper are drawn as bars, to the scale of the longest of their table.
 
-use super::{Band, Cell, Table};
+use super::{Band, Cell, ResultTable};
 use std::fmt::Write;
 
 const WIDTH: f64 = 760.0;
@@ -13,7 +13,7 @@ const LINE: f64 = 18.0;
 const AXIS: (f64, f64) = (0.6, 1.4);
 
 /// A picture of tables.
-pub fn plot(tables: &[Table]) -> String {
+pub fn plot(tables: &[ResultTable]) -> String {
     let mut body = String::new();
     let mut top = LINE;
     for table in tables {
@@ -26,7 +26,7 @@ pub fn plot(tables: &[Table]) -> String {
 }
 
 /// Draws a table below `top`; where it ends.
-fn panel(body: &mut String, table: &Table, top: f64) -> f64 {
+fn panel(body: &mut String, table: &ResultTable, top: f64) -> f64 {
     let mut y = top;
     text(body, 8.0, y, "start", &format!("{}: {}", table.name, table.title), "font-weight=\"bold\"");
     let longest = table.cells().filter(|(_, _, cell)| cell.paper.is_none()).map(|(_, _, cell)| cell.ours.abs());

@@ -5,8 +5,8 @@
 use super::conflicts::conflicts;
 use super::fabrics::{hosts_of, regular};
 use super::parallel::in_order;
-use super::table::{Cell, Table, mean};
-use super::{ReproduceError, Request};
+use super::table::{Cell, ResultTable, mean};
+use super::{ReproduceError, StudyRequest};
 use crate::fabric::Fabric;
 use crate::lid::{MOST_IDS, rename};
 use crate::routing::{PathEngine, Smart, UpDownRandom};
@@ -44,7 +44,7 @@ pub(super) fn rows(table: &str) -> Vec<String> {
     names.iter().map(u32::to_string).collect()
 }
 
-pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Table>, ReproduceError> {
+pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<Vec<ResultTable>, ReproduceError> {
     let mut tables = Vec::new();
     if request.wants("4a") || request.wants("5a") {
         let measured = measure(request, tell, &ENTRIES_UP_DOWN.map(|row| row.0), up_down)?;
@@ -68,7 +68,7 @@ type Route = fn(&Fabric, u64) -> Result<PathSet, ReproduceError>;
 
 /// By row of a table: what renaming made of each of its fabrics; nothing where the row is not wanted.
 fn measure(
-    request: &Request,
+    request: &StudyRequest,
     tell: &mut dyn FnMut(&str),
     rows: &[u32],
     route: Route,
@@ -127,10 +127,10 @@ fn smart(fabric: &Fabric, _: u64) -> Result<PathSet, ReproduceError> {
     Ok(engine.paths(fabric, &hosts_of(fabric))?)
 }
 
-fn entries(name: &str, engine: &str, paper: &[(u32, [f64; 6])], measured: &[Vec<Measured>]) -> Table {
+fn entries(name: &str, engine: &str, paper: &[(u32, [f64; 6])], measured: &[Vec<Measured>]) -> ResultTable {
     let title = format!("Forwarding table overhead of destination renaming, {engine}");
     let columns = ["total", "original", "new", "min %", "max %", "avg %"];
-    let mut table = Table::new(format!("seed-000 {name}"), title, "switches", &columns);
+    let mut table = ResultTable::new(format!("seed-000 {name}"), title, "switches", &columns);
     for (&(switches, paper), fabrics) in paper.iter().zip(measured).filter(|(_, fabrics)| !fabrics.is_empty()) {
         let points = if switches < 64 { 7.0 } else { 5.0 };
         let total = mean(fabrics.iter().map(|one| one.original + one.new));
@@ -150,9 +150,9 @@ fn entries(name: &str, engine: &str, paper: &[(u32, [f64; 6])], measured: &[Vec<
     table
 }
 
-fn renamings(name: &str, engine: &str, paper: &[(u32, [f64; 2])], measured: &[Vec<Measured>]) -> Table {
+fn renamings(name: &str, engine: &str, paper: &[(u32, [f64; 2])], measured: &[Vec<Measured>]) -> ResultTable {
     let title = format!("Renamings of a destination, {engine}");
-    let mut table = Table::new(format!("seed-000 {name}"), title, "switches", &["avg", "max"]);
+    let mut table = ResultTable::new(format!("seed-000 {name}"), title, "switches", &["avg", "max"]);
     for (&(switches, paper), fabrics) in paper.iter().zip(measured).filter(|(_, fabrics)| !fabrics.is_empty()) {
         let average = mean(fabrics.iter().map(|one| one.renamings));
         let most = of_tens(fabrics, |one| one.most, f64::max);
@@ -164,9 +164,9 @@ fn renamings(name: &str, engine: &str, paper: &[(u32, [f64; 2])], measured: &[Ve
     table
 }
 
-fn conflict_table(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Table, ReproduceError> {
+fn conflict_table(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
     let title = "Percentage of forwarding table entries with conflicts, 64 switches, up*/down*";
-    let mut table = Table::new("seed-000 6", title, "links", &["min", "max", "avg"]);
+    let mut table = ResultTable::new("seed-000 6", title, "links", &["min", "max", "avg"]);
     for (links, paper) in CONFLICTS.into_iter().filter(|row| request.wants_row(&row.0.to_string())) {
         tell(&format!("table 6: {links} links a switch, {} fabrics", request.fabrics));
         let measured = in_order(request.fabrics, request.threads, |at| {

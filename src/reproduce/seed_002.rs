@@ -2,8 +2,8 @@
 
 use super::fabrics::{hosts_of, waxman};
 use super::parallel::in_order;
-use super::table::{Cell, Table, mean};
-use super::{ReproduceError, Request};
+use super::table::{Cell, ResultTable, mean};
+use super::{ReproduceError, StudyRequest};
 use crate::fabric::Fabric;
 use crate::lid::{Heuristic, number_paths};
 use crate::routing::{
@@ -14,8 +14,31 @@ use crate::tables::{LinkLoad, PathSet};
 pub(super) const TABLES: [&str; 3] = ["1", "2", "3"];
 
 /// Machines and switches of the nine configurations.
-pub(super) const CONFIGURATIONS: [(u32, u32); 9] =
-    [(128, 16), (256, 16), (512, 16), (128, 32), (256, 32), (512, 32), (128, 64), (256, 64), (512, 64)];
+pub(super) const CONFIGURATIONS: [Configuration; 9] = [
+    Configuration { machines: 128, switches: 16 },
+    Configuration { machines: 256, switches: 16 },
+    Configuration { machines: 512, switches: 16 },
+    Configuration { machines: 128, switches: 32 },
+    Configuration { machines: 256, switches: 32 },
+    Configuration { machines: 512, switches: 32 },
+    Configuration { machines: 128, switches: 64 },
+    Configuration { machines: 256, switches: 64 },
+    Configuration { machines: 512, switches: 64 },
+];
+
+/// The size of a row's fabrics.
+#[derive(Clone, Copy)]
+pub(super) struct Configuration {
+    pub machines: u32,
+    pub switches: u32,
+}
+
+impl Configuration {
+    /// The name of its row.
+    pub fn name(self) -> String {
+        format!("{}/{}", self.machines, self.switches)
+    }
+}
 
 /// A column for each of [`Heuristic::PUBLISHED`].
 const COLUMNS: [&str; 5] = ["greedy", "s-m/S", "s-m/L", "color/S", "color/L"];
@@ -64,17 +87,17 @@ const OVERALL_COLUMNS: [&str; 8] =
 
 /// The names of every table's rows.
 pub(super) fn rows() -> Vec<String> {
-    CONFIGURATIONS.into_iter().map(name).collect()
+    CONFIGURATIONS.into_iter().map(Configuration::name).collect()
 }
 
-pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Table>, ReproduceError> {
+pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<Vec<ResultTable>, ReproduceError> {
     let wants = TABLES.map(|table| request.wants(table));
-    let wanted = |at: &usize| request.wants_row(&name(CONFIGURATIONS[*at]));
+    let wanted = |at: &usize| request.wants_row(&CONFIGURATIONS[*at].name());
     let rows: Vec<(usize, Means)> = (0..CONFIGURATIONS.len())
         .filter(wanted)
         .map(|at| {
             let configuration = CONFIGURATIONS[at];
-            tell(&format!("{} machines and switches, {} fabrics", name(configuration), request.fabrics));
+            tell(&format!("{} machines and switches, {} fabrics", configuration.name(), request.fabrics));
             let measured = in_order(request.fabrics, request.threads, |at| {
                 Measured::of(configuration, request.seed + at as u64, wants)
             })?;
@@ -96,10 +119,6 @@ pub(super) fn path_selection(fabric: &Fabric, seed: u64) -> Result<PathSet, Repr
     let root = random_root(fabric, seed);
     let engine = PathSelection { root, removed: Removed::First, ..PathSelection::default() };
     Ok(engine.paths(fabric, &hosts_of(fabric))?)
-}
-
-pub(super) fn name((machines, switches): (u32, u32)) -> String {
-    format!("{machines}/{switches}")
 }
 
 /// LIDs by each of the five heuristics, and the greatest load of a link.
@@ -132,12 +151,8 @@ struct Measured {
 }
 
 impl Measured {
-    fn of(
-        (machines, switches): (u32, u32),
-        seed: u64,
-        [one, two, three]: [bool; 3],
-    ) -> Result<Measured, ReproduceError> {
-        let fabric = waxman(machines, switches, seed)?;
+    fn of(configuration: Configuration, seed: u64, [one, two, three]: [bool; 3]) -> Result<Measured, ReproduceError> {
+        let fabric = waxman(configuration.machines, configuration.switches, seed)?;
         let mut measured = Measured::default();
         if one || three {
             measured.widest = Routed::of(&fabric, &shortest_widest(&fabric, seed)?);
@@ -171,15 +186,15 @@ impl Means {
     }
 }
 
-fn table_1(rows: &[(usize, Means)]) -> Table {
+fn table_1(rows: &[(usize, Means)]) -> ResultTable {
     let columns: Vec<&str> = COLUMNS.into_iter().chain(["in order"]).collect();
     let title = "LIDs allocated to all machines, shortest-widest routing";
-    let mut table = Table::new("seed-002 1", title, "conf.", &columns);
+    let mut table = ResultTable::new("seed-002 1", title, "conf.", &columns);
     for (at, means) in rows {
         let (configuration, paper) = (CONFIGURATIONS[*at], SHORTEST_WIDEST[*at]);
         let lids = means.widest.lids;
         let cells = paper.iter().zip(lids).map(|(&paper, ours)| Cell::within(paper, ours, 0.08, 1));
-        table.push(name(configuration), cells.chain([heuristics_in_order(lids)]).collect());
+        table.push(configuration.name(), cells.chain([heuristics_in_order(lids)]).collect());
     }
     table
 }
@@ -189,28 +204,28 @@ fn heuristics_in_order([greedy, _, _, smallest, largest]: [f64; 5]) -> Cell {
     Cell::holds(largest <= greedy && greedy <= smallest)
 }
 
-fn table_2(rows: &[(usize, Means)]) -> Table {
+fn table_2(rows: &[(usize, Means)]) -> ResultTable {
     let ratios = ["color/S ÷ color/L", "greedy ÷ color/L"];
     let columns: Vec<&str> = COLUMNS.into_iter().chain(ratios).collect();
     let title = "LIDs allocated to all machines, path selection";
-    let mut table = Table::new("seed-002 2", title, "conf.", &columns);
+    let mut table = ResultTable::new("seed-002 2", title, "conf.", &columns);
     for (at, means) in rows {
         let (configuration, paper) = (CONFIGURATIONS[*at], PATH_SELECTION[*at]);
         let lids = means.selected.lids;
         let cells = paper.iter().zip(lids).map(|(&paper, ours)| Cell::within(paper, ours, 0.2, 1));
         let smallest = Cell::between(Some(paper[3] / paper[4]), lids[3] / lids[4], 1.15, 1.35, 2);
         let greedy = Cell::between(Some(paper[0] / paper[4]), lids[0] / lids[4], 1.05, 1.20, 2);
-        table.push(name(configuration), cells.chain([smallest, greedy]).collect());
+        table.push(configuration.name(), cells.chain([smallest, greedy]).collect());
     }
     table
 }
 
-fn table_3(rows: &[(usize, Means)]) -> Table {
+fn table_3(rows: &[(usize, Means)]) -> ResultTable {
     let title = "Greatest load of a link and LIDs: fully explicit, renaming, and path selection with color/L";
-    let mut table = Table::new("seed-002 3", title, "conf.", &OVERALL_COLUMNS);
+    let mut table = ResultTable::new("seed-002 3", title, "conf.", &OVERALL_COLUMNS);
     for (at, means) in rows {
         let (configuration, paper) = (CONFIGURATIONS[*at], OVERALL[*at]);
-        let machines = f64::from(configuration.0);
+        let machines = f64::from(configuration.machines);
         let (explicit, renaming, separate) = (means.explicit, means.widest.load, means.selected.load);
         let (renamed, separated) = (means.widest.lids[0], means.selected.lids[4]);
         let mut cells = vec![
@@ -224,12 +239,12 @@ fn table_3(rows: &[(usize, Means)]) -> Table {
         ];
         // With 128 machines the paper has it either way.
         let fewer = separated < renamed;
-        cells.push(if configuration.0 > 128 {
+        cells.push(if configuration.machines > 128 {
             Cell::holds(fewer)
         } else {
             Cell::open(None, f64::from(u8::from(fewer)), 0)
         });
-        table.push(name(configuration), cells);
+        table.push(configuration.name(), cells);
     }
     table
 }

@@ -7,8 +7,8 @@
 //! all packets to one end port.
 
 use super::parallel::in_order;
-use super::table::{Cell, Table, mean};
-use super::{ReproduceError, Request};
+use super::table::{Cell, ResultTable, mean};
+use super::{ReproduceError, StudyRequest};
 use crate::change::{self, LmcWish, RouteInput, Routed};
 use crate::fabric::Fabric;
 use crate::fabric::generate::{Options, Topology, generate};
@@ -131,9 +131,9 @@ fn gain_row(kind: &str, engine: &str, pattern: Pattern) -> String {
     format!("{kind} {engine} {}", pattern.name())
 }
 
-pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Vec<Table>, ReproduceError> {
+pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<Vec<ResultTable>, ReproduceError> {
     let mut tables = Vec::new();
-    let mut gain = Table::new(
+    let mut gain = ResultTable::new(
         "seed-003 gain",
         "Accepted at full load (worst: by the slowest flow), LMC 4, and what more paths add",
         "what",
@@ -149,9 +149,9 @@ pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Ve
                 "{topology}: {} traffic by sources and paths, at full load; latency and the busiest link at load {MODERATE}",
                 pattern.name()
             );
-            let mut table = Table::new(format!("seed-003 {name}"), title, "sources", &COLUMNS);
+            let mut table = ResultTable::new(format!("seed-003 {name}"), title, "sources", &COLUMNS);
             for engine in engines {
-                let rows = measure(request, (topology, engine), (&name, pattern), tell)?;
+                let rows = measure(request, Case { topology, engine, pattern }, &name, tell)?;
                 if request.wants(GAIN) {
                     gain.push(gain_row(kind, engine, pattern), gains(pattern, &rows));
                 }
@@ -169,13 +169,22 @@ pub(super) fn tables(request: &Request, tell: &mut dyn FnMut(&str)) -> Result<Ve
     Ok(tables)
 }
 
+/// What the rows of a table that share an engine have in common.
+#[derive(Clone, Copy)]
+struct Case<'a> {
+    topology: &'a str,
+    engine: &'a str,
+    pattern: Pattern,
+}
+
 /// The rows of one engine on one kind of fabric under one pattern, as far as the request wants them.
 fn measure(
-    request: &Request,
-    (topology, engine): (&str, &str),
-    (table, pattern): (&str, Pattern),
+    request: &StudyRequest,
+    case: Case<'_>,
+    table: &str,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Vec<(Setting, Figures)>, ReproduceError> {
+    let Case { topology, engine, pattern } = case;
     let mut settings = Setting::all();
     settings.retain(|setting| {
         let gains = request.wants(GAIN) && setting.lmc == 4;
@@ -188,7 +197,7 @@ fn measure(
     tell(&format!("{topology}, {engine}, {} traffic, {count} rows, {} fabrics", pattern.name(), request.fabrics));
     let measured = in_order(count * request.fabrics, request.threads, |at| {
         let seed = request.seed + (at / count) as u64;
-        Figures::of((topology, engine), settings[at % count], pattern, seed)
+        Figures::of(case, settings[at % count], seed)
     })?;
     let row = |at: usize| Figures::mean(measured.iter().skip(at).step_by(count));
     Ok(settings.iter().enumerate().map(|(at, &setting)| (setting, row(at))).collect())
@@ -211,12 +220,8 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(
-        (topology, engine): (&str, &str),
-        setting: Setting,
-        pattern: Pattern,
-        seed: u64,
-    ) -> Result<Figures, ReproduceError> {
+    fn of(case: Case<'_>, setting: Setting, seed: u64) -> Result<Figures, ReproduceError> {
+        let Case { topology, engine, pattern } = case;
         let failed = |why: String| ReproduceError::Run { what: format!("{topology}, {}", setting.name(engine)), why };
         let fabric = drawn(topology, seed)?;
         let routed = routed(&fabric, engine, setting.lmc).map_err(failed)?;

@@ -65,7 +65,7 @@ impl Cell {
 
 /// A row.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Row {
+pub struct ResultRow {
     /// What it is about: a configuration.
     pub name: String,
     /// One for each column.
@@ -74,7 +74,7 @@ pub struct Row {
 
 /// A table.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Table {
+pub struct ResultTable {
     /// Study and number: `seed-000 4a`.
     pub name: String,
     /// What it shows, in a line.
@@ -84,18 +84,23 @@ pub struct Table {
     /// What stands over the cells.
     pub columns: Vec<String>,
     /// The rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ResultRow>,
 }
 
-impl Table {
-    pub(super) fn new(name: impl Into<String>, title: impl Into<String>, key: &'static str, columns: &[&str]) -> Table {
+impl ResultTable {
+    pub(super) fn new(
+        name: impl Into<String>,
+        title: impl Into<String>,
+        key: &'static str,
+        columns: &[&str],
+    ) -> ResultTable {
         let columns = columns.iter().map(ToString::to_string).collect();
-        Table { name: name.into(), title: title.into(), key, columns, rows: Vec::new() }
+        ResultTable { name: name.into(), title: title.into(), key, columns, rows: Vec::new() }
     }
 
     pub(super) fn push(&mut self, name: impl Into<String>, cells: Vec<Cell>) {
         assert_eq!(cells.len(), self.columns.len(), "a cell for each column");
-        self.rows.push(Row { name: name.into(), cells });
+        self.rows.push(ResultRow { name: name.into(), cells });
     }
 
     /// Its cells, with the names of row and column.

@@ -4,9 +4,9 @@
 //! A dependency once refused stays refused as long as none is taken out, so refusals are remembered: every dependency
 //! is searched for at most once, whatever the number of paths that want it.
 
-use super::net::Net;
+use super::flat_graph::FlatGraph;
 
-/// Dependencies between the channels of a [`Net`].
+/// Dependencies between the channels of a [`FlatGraph`].
 pub(super) struct Acyclic {
     /// Words of a set: out of a row, by local number, or into it, by local number of the other direction.
     words: usize,
@@ -34,7 +34,7 @@ struct Bit {
 }
 
 /// By channel: its place to begin with.
-fn places(net: &Net, order: &[u32]) -> Vec<u32> {
+fn places(net: &FlatGraph, order: &[u32]) -> Vec<u32> {
     let mut rank = vec![order.len(); net.rows()];
     order.iter().enumerate().for_each(|(at, &row)| rank[row as usize] = at);
     let key = |at: &u32| {
@@ -53,7 +53,7 @@ impl Acyclic {
     /// No dependencies yet. `order` lists rows as up*/down* would, the root first: channels begin in an order in which
     /// all that lead towards the front of it come before all that lead away, so that what is legal there is admitted at
     /// once. It is a matter of speed only.
-    pub fn new(net: &Net, order: &[u32]) -> Acyclic {
+    pub fn new(net: &FlatGraph, order: &[u32]) -> Acyclic {
         let (channels, words) = (net.channels().len(), net.most_degree().div_ceil(64));
         Acyclic {
             words,
@@ -74,19 +74,19 @@ impl Acyclic {
     }
 
     /// Whether a dependency is in.
-    pub fn has(&self, net: &Net, before: u32, after: u32) -> bool {
+    pub fn has(&self, net: &FlatGraph, before: u32, after: u32) -> bool {
         let bit = self.bit(before, net.channel(after).local);
         self.ahead[bit.word] & bit.mask != 0
     }
 
     /// Whether a dependency was refused.
-    pub fn refuses(&self, net: &Net, before: u32, after: u32) -> bool {
+    pub fn refuses(&self, net: &FlatGraph, before: u32, after: u32) -> bool {
         let bit = self.bit(before, net.channel(after).local);
         self.refused[bit.word] & bit.mask != 0
     }
 
     /// Takes a dependency in, unless it would close a cycle; whether it is in then.
-    pub fn admit(&mut self, net: &Net, before: u32, after: u32) -> bool {
+    pub fn admit(&mut self, net: &FlatGraph, before: u32, after: u32) -> bool {
         let (here, there) = self.ends(net, before, after);
         if self.ahead[here.word] & here.mask != 0 {
             return true;
@@ -104,25 +104,25 @@ impl Acyclic {
     }
 
     /// Takes a dependency out. What was refused for its sake stays so.
-    pub fn dismiss(&mut self, net: &Net, before: u32, after: u32) {
+    pub fn dismiss(&mut self, net: &FlatGraph, before: u32, after: u32) {
         let (here, there) = self.ends(net, before, after);
         self.ahead[here.word] &= !here.mask;
         self.behind[there.word] &= !there.mask;
     }
 
     /// Forgets that a dependency was refused.
-    pub fn forgive(&mut self, net: &Net, before: u32, after: u32) {
+    pub fn forgive(&mut self, net: &FlatGraph, before: u32, after: u32) {
         let bit = self.bit(before, net.channel(after).local);
         self.refused[bit.word] &= !bit.mask;
     }
 
-    fn ends(&self, net: &Net, before: u32, after: u32) -> (Bit, Bit) {
+    fn ends(&self, net: &FlatGraph, before: u32, after: u32) -> (Bit, Bit) {
         let back = net.channel(net.channel(before).back);
         (self.bit(before, net.channel(after).local), self.bit(after, back.local))
     }
 
     /// Moves channels so that `before` comes below `after`; false, and nothing moved, where a cycle forbids it.
-    fn reorder(&mut self, net: &Net, before: u32, after: u32) -> bool {
+    fn reorder(&mut self, net: &FlatGraph, before: u32, after: u32) -> bool {
         if !self.collect(net, before, after) {
             return false;
         }
@@ -139,7 +139,7 @@ impl Acyclic {
 
     /// Collects what `after` leads to and what leads to `before`, as far as their places lie between the two; false
     /// where the searches meet. They go on in turn, the one with less to do first: where they meet they do so early.
-    fn collect(&mut self, net: &Net, before: u32, after: u32) -> bool {
+    fn collect(&mut self, net: &FlatGraph, before: u32, after: u32) -> bool {
         self.search += 2;
         let (low, high) = (self.place[after as usize], self.place[before as usize]);
         let mut above = std::mem::take(&mut self.above);
@@ -173,7 +173,7 @@ impl Acyclic {
     }
 
     /// Adds what a channel leads on to; true where the other search was there.
-    fn look_ahead(&mut self, net: &Net, channel: u32, high: u32, above: &mut Vec<u32>) -> bool {
+    fn look_ahead(&mut self, net: &FlatGraph, channel: u32, high: u32, above: &mut Vec<u32>) -> bool {
         let first = net.out(net.channel(channel).to as usize).start;
         for word in 0..self.words {
             let mut bits = self.ahead[channel as usize * self.words + word];
@@ -194,7 +194,7 @@ impl Acyclic {
     }
 
     /// Adds what leads on to a channel; true where the other search was there.
-    fn look_behind(&mut self, net: &Net, channel: u32, low: u32, below: &mut Vec<u32>) -> bool {
+    fn look_behind(&mut self, net: &FlatGraph, channel: u32, low: u32, below: &mut Vec<u32>) -> bool {
         let first = net.out(net.channel(channel).from as usize).start;
         for word in 0..self.words {
             let mut bits = self.behind[channel as usize * self.words + word];

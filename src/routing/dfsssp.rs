@@ -9,12 +9,12 @@
 //! two end ports: which layer it is on depends on the sending switch. Switches themselves are led to along one tree, on
 //! layer 0.
 
-use super::downhill::{Downhill, Reckoning};
+use super::downhill::{CostModel, Downhill};
 use super::earlier::Earlier;
-use super::forest::{Forest, Task};
+use super::flat_graph::NONE;
+use super::forest::{Forest, TreeProblem};
 use super::layers::{Grove, Layers};
 use super::load::Load;
-use super::net::NONE;
 use super::{Demand, Engine, RouteError};
 use crate::fabric::Fabric;
 use crate::tables::RoutingFunction;
@@ -31,29 +31,29 @@ impl Engine for Dfsssp {
     }
 
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
-        let task = Task::new(NAME, fabric, demand)?;
-        let Some(switch_tree) = task.switch_tree() else { return Ok(task.without_routes()) };
-        let (mut forest, groves) = lightest_ways(&task);
-        let mut layers = Layers::new(&task.net, &switch_tree);
+        let problem = TreeProblem::new(NAME, fabric, demand)?;
+        let Some(switch_tree) = problem.switch_tree() else { return Ok(problem.without_routes()) };
+        let (mut forest, groves) = lightest_ways(&problem);
+        let mut layers = Layers::new(&problem.net, &switch_tree);
         layers.place_all(&mut forest, &groves);
-        task.offers(layers.count())?;
-        Ok(task.function(&forest, &switch_tree, |end, path| end * demand.paths + path))
+        problem.offers(layers.count())?;
+        Ok(problem.function(&forest, &switch_tree, |end, path| end * demand.paths + path))
     }
 }
 
 /// The trees, by rank of the end port and path, in which load is spread over all channels of a way.
-fn lightest_ways(task: &Task<'_>) -> (Forest, Vec<Grove>) {
-    let (net, hosts, paths) = (&task.net, task.hosts(), task.paths());
-    let mut forest = Forest::new(net.rows(), task.ends.len() * paths);
+fn lightest_ways(problem: &TreeProblem<'_>) -> (Forest, Vec<Grove>) {
+    let (net, hosts, paths) = (&problem.net, problem.hosts(), problem.paths());
+    let mut forest = Forest::new(net.rows(), problem.ends.len() * paths);
     let (mut load, mut downhill) = (Load::new(net, 0, paths), Downhill::new(net));
     let mut next = vec![NONE; net.rows()];
     let mut earlier = Earlier::new(net.rows(), paths);
     let mut groves = Vec::new();
-    for ends in task.borne() {
-        downhill.aim(net, task.ends[ends.start].row);
+    for ends in problem.borne() {
+        downhill.aim(net, problem.ends[ends.start].row);
         let trees = ends.start * paths..ends.end * paths;
         for tree in trees.clone() {
-            downhill.lightest(net, (load.weigh(tree % paths), Reckoning::WholeWay), &mut earlier, &mut next);
+            downhill.lightest(net, load.weigh(tree % paths), CostModel::WholeWay, &mut earlier, &mut next);
             load.add_tree(tree % paths, net, downhill.order(), &next, &hosts);
             forest.plant(net, tree, &next);
             load.shun(&next);

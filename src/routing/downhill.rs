@@ -1,7 +1,7 @@
 //! Ways of fewest hops towards one switch, and the lightest of them.
 
 use super::earlier::Earlier;
-use super::net::{NONE, Net};
+use super::flat_graph::{FlatGraph, NONE};
 
 /// Every way of fewest hops towards one row: a graph without cycles, from which trees are chosen.
 pub(super) struct Downhill {
@@ -19,7 +19,7 @@ pub(super) struct Downhill {
 
 /// How the weight of a way is reckoned.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reckoning {
+pub(super) enum CostModel {
     /// The first channel's weight alone.
     FirstChannel,
     /// The sum of all its channels' weights.
@@ -27,7 +27,7 @@ pub(super) enum Reckoning {
 }
 
 impl Downhill {
-    pub fn new(net: &Net) -> Downhill {
+    pub fn new(net: &FlatGraph) -> Downhill {
         let rows = net.rows();
         let (order, ends) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
         let choices = Vec::with_capacity(net.channels().len());
@@ -35,7 +35,7 @@ impl Downhill {
     }
 
     /// Finds the ways towards a row.
-    pub fn aim(&mut self, net: &Net, target: usize) {
+    pub fn aim(&mut self, net: &FlatGraph, target: usize) {
         self.search(net, target);
         self.choices.clear();
         self.ends.clear();
@@ -48,7 +48,7 @@ impl Downhill {
         }
     }
 
-    fn search(&mut self, net: &Net, target: usize) {
+    fn search(&mut self, net: &FlatGraph, target: usize) {
         self.hops.fill(u32::MAX);
         self.hops[target] = 0;
         self.order.clear();
@@ -80,8 +80,9 @@ impl Downhill {
     /// become those of the next path of `earlier`.
     pub fn lightest(
         &mut self,
-        net: &Net,
-        (weight, reckoning): (&[u64], Reckoning),
+        net: &FlatGraph,
+        weight: &[u64],
+        cost: CostModel,
         earlier: &mut Earlier,
         next: &mut [u32],
     ) {
@@ -92,15 +93,15 @@ impl Downhill {
         for (&row, &end) in self.order.iter().zip(&self.ends).skip(1) {
             let mut best = (u32::MAX, u64::MAX, NONE);
             for &channel in &self.choices[start..end as usize] {
-                let beyond = match reckoning {
-                    Reckoning::FirstChannel => 0,
-                    Reckoning::WholeWay => self.cost[net.channel(channel).to as usize],
+                let beyond = match cost {
+                    CostModel::FirstChannel => 0,
+                    CostModel::WholeWay => self.cost[net.channel(channel).to as usize],
                 };
                 let last = earlier.last(row as usize, channel, net.channel(channel).to as usize);
                 best = best.min((last, weight[channel as usize] + beyond, channel));
             }
-            let (_, cost, channel) = best;
-            (self.cost[row as usize], next[row as usize]) = (cost, channel);
+            let (_, least, channel) = best;
+            (self.cost[row as usize], next[row as usize]) = (least, channel);
             earlier.settle(row as usize, channel, net.channel(channel).to as usize);
             start = end as usize;
         }

@@ -11,8 +11,8 @@
 //! tree.
 
 use super::acyclic::Acyclic;
-use super::forest::{Forest, Task};
-use super::net::{NONE, Net};
+use super::flat_graph::{FlatGraph, NONE};
+use super::forest::{Forest, TreeProblem};
 use super::switch_tree::SwitchTree;
 use super::{Demand, Engine, RouteError};
 use crate::fabric::Fabric;
@@ -32,19 +32,19 @@ impl Engine for FatTree {
     }
 
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
-        let task = Task::new(NAME, fabric, demand)?;
-        if task.switch_tree().is_none() {
-            return Ok(task.without_routes());
+        let problem = TreeProblem::new(NAME, fabric, demand)?;
+        if problem.switch_tree().is_none() {
+            return Ok(problem.without_routes());
         }
-        task.offers(1)?;
-        let hosts = task.hosts();
+        problem.offers(1)?;
+        let hosts = problem.hosts();
         let mut counts: Vec<u64> = hosts.iter().copied().filter(|&hosts| hosts > 0).collect();
         counts.sort_unstable();
         counts.dedup();
         let with_leaves = |&least: &u64| {
             let leaves: Vec<bool> = hosts.iter().map(|&hosts| hosts >= least.max(1)).collect();
-            let levels = Levels::of(fabric, &task.net, leaves)?;
-            Tree::new(fabric, &task, &levels).route()
+            let levels = Levels::of(fabric, &problem.net, leaves)?;
+            Tree::new(fabric, &problem, &levels).route()
         };
         let mut refusal = None;
         for tried in counts.iter().map(with_leaves) {
@@ -72,7 +72,7 @@ struct Levels {
 }
 
 impl Levels {
-    fn of(fabric: &Fabric, net: &Net, leaves: Vec<bool>) -> Result<Levels, Why> {
+    fn of(fabric: &Fabric, net: &FlatGraph, leaves: Vec<bool>) -> Result<Levels, Why> {
         let mut level: Vec<u32> = leaves.iter().map(|&leaf| if leaf { 0 } else { FAR }).collect();
         let mut order: Vec<u32> = (0..net.rows() as u32).filter(|&row| leaves[row as usize]).collect();
         let mut next = 0;
@@ -85,7 +85,7 @@ impl Levels {
                 }
             }
         }
-        let flat = |channel: &&super::net::Channel| {
+        let flat = |channel: &&super::flat_graph::Channel| {
             let (from, to) = (level[channel.from as usize], level[channel.to as usize]);
             from == to && from != FAR
         };
@@ -102,7 +102,7 @@ impl Levels {
         Ok(levels)
     }
 
-    fn measure(&mut self, net: &Net) {
+    fn measure(&mut self, net: &FlatGraph) {
         let highest = self.from_above.first().map_or(0, |&row| self.level[row as usize]);
         let mut ups = vec![1; highest as usize + 1];
         for &row in &self.from_above {
@@ -128,7 +128,7 @@ impl Levels {
 /// Routes being found.
 struct Tree<'a> {
     fabric: &'a Fabric,
-    task: &'a Task<'a>,
+    problem: &'a TreeProblem<'a>,
     levels: &'a Levels,
     forest: Forest,
     dependencies: Acyclic,
@@ -143,14 +143,14 @@ struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    fn new(fabric: &'a Fabric, task: &'a Task<'a>, levels: &'a Levels) -> Tree<'a> {
-        let rows = task.net.rows();
+    fn new(fabric: &'a Fabric, problem: &'a TreeProblem<'a>, levels: &'a Levels) -> Tree<'a> {
+        let rows = problem.net.rows();
         Tree {
             fabric,
-            task,
+            problem,
             levels,
-            forest: Forest::new(rows, task.ends.len() * task.paths()),
-            dependencies: Acyclic::new(&task.net, &levels.from_above),
+            forest: Forest::new(rows, problem.ends.len() * problem.paths()),
+            dependencies: Acyclic::new(&problem.net, &levels.from_above),
             down: vec![FAR; rows],
             total: vec![FAR; rows],
             choices: Vec::new(),
@@ -159,18 +159,18 @@ impl<'a> Tree<'a> {
     }
 
     fn route(mut self) -> Result<RoutingFunction, Why> {
-        let borne = self.task.borne();
+        let borne = self.problem.borne();
         let most = borne.iter().map(|ends| ends.len()).max().unwrap_or(0);
         for (leaf, ends) in borne.iter().enumerate() {
-            self.aim(self.task.ends[ends.start].row)?;
+            self.aim(self.problem.ends[ends.start].row)?;
             self.plant(leaf * most, ends.clone());
         }
         let switch_tree = self.switch_tree()?;
         for ends in borne {
             self.lead_strays(ends)?;
         }
-        let paths = self.task.paths();
-        Ok(self.task.function(&self.forest, &switch_tree, |end, path| end * paths + path))
+        let paths = self.problem.paths();
+        Ok(self.problem.function(&self.forest, &switch_tree, |end, path| end * paths + path))
     }
 
     /// Finds the ways towards one row.
@@ -178,7 +178,7 @@ impl<'a> Tree<'a> {
         self.measure_down(target);
         self.choices.clear();
         self.ends.clear();
-        let (net, levels) = (&self.task.net, self.levels);
+        let (net, levels) = (&self.problem.net, self.levels);
         for &row in &levels.from_above {
             let goes_down = self.down[row as usize] != FAR;
             let hops = if goes_down { &self.down } else { &self.total };
@@ -201,7 +201,7 @@ impl<'a> Tree<'a> {
     }
 
     fn apart(&self, row: usize, target: usize) -> Why {
-        let [from, to] = [row, target].map(|row| self.fabric.describe_node(self.task.net.node(row)));
+        let [from, to] = [row, target].map(|row| self.fabric.describe_node(self.problem.net.node(row)));
         format!("the fabric is no fat tree: no way up and then down leads from {from} to {to}")
     }
 
@@ -213,7 +213,7 @@ impl<'a> Tree<'a> {
         while let Some(&row) = queue.get(next) {
             next += 1;
             for channel in
-                self.task.net.leaving(row).iter().filter(|channel| self.levels.leads_up(channel.from, channel.to))
+                self.problem.net.leaving(row).iter().filter(|channel| self.levels.leads_up(channel.from, channel.to))
             {
                 if self.down[channel.to as usize] == FAR {
                     self.down[channel.to as usize] = self.down[row] + 1;
@@ -225,7 +225,7 @@ impl<'a> Tree<'a> {
 
     /// The trees towards the end ports of the row aimed at; `number` is that of the first of them.
     fn plant(&mut self, number: usize, ends: Range<usize>) {
-        let (net, paths) = (&self.task.net, self.task.paths());
+        let (net, paths) = (&self.problem.net, self.problem.paths());
         let mut next = vec![NONE; net.rows()];
         for (end, number) in ends.zip(number..) {
             for path in 0..paths {
@@ -256,7 +256,7 @@ impl<'a> Tree<'a> {
 
     /// A tree to lead to switches along that agrees with all ways so far: from the first leaf that allows it.
     fn switch_tree(&mut self) -> Result<SwitchTree, Why> {
-        let net = &self.task.net;
+        let net = &self.problem.net;
         let leaves = self.levels.from_above.iter().rev().filter(|&&row| self.levels.level[row as usize] == 0);
         for &leaf in leaves {
             let tree = SwitchTree::from(net, leaf as usize);
@@ -279,8 +279,8 @@ impl<'a> Tree<'a> {
 
     /// Leads rows that have no way up and then down to these end ports, where no cycle closes.
     fn lead_strays(&mut self, ends: Range<usize>) -> Result<(), Why> {
-        let (net, paths) = (&self.task.net, self.task.paths());
-        let target = self.task.ends[ends.start].row;
+        let (net, paths) = (&self.problem.net, self.problem.paths());
+        let target = self.problem.ends[ends.start].row;
         for tree in ends.start * paths..ends.end * paths {
             let lost = |row: &u32| *row as usize != target && self.forest.local(*row as usize, tree).is_none();
             let mut strays: Vec<u32> = self.levels.from_above.iter().copied().filter(lost).collect();
@@ -306,7 +306,7 @@ impl<'a> Tree<'a> {
 
     /// Leads one row on by a neighbour that has a way, `anew` by a dependency not there yet; false where none may.
     fn lead(&mut self, row: usize, target: usize, tree: usize, anew: bool) -> bool {
-        let net = &self.task.net;
+        let net = &self.problem.net;
         for before in net.out(row) {
             let beyond = net.channel(before).to as usize;
             let agrees = match self.forest.channel(net, beyond, tree) {

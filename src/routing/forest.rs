@@ -4,7 +4,8 @@
 //! Only end ports have trees here. Switches are led to along one spanning tree, on layer 0, so that management asks for
 //! no more layers than data does: see [`SwitchTree`].
 
-use super::net::{NONE, Net};
+use super::flat_graph::{FlatGraph, NONE};
+use super::switch_graph::Target;
 use super::switch_tree::SwitchTree;
 use super::{Connectivity, Demand, RouteError};
 use crate::fabric::{Fabric, PortId};
@@ -15,46 +16,35 @@ use std::ops::Range;
 /// No channel: the target itself, or a row that no link joins with it.
 const NOWHERE: u8 = u8::MAX;
 
-/// A demanded port, and where it hangs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Target {
-    /// Its rank in the demand.
-    pub destination: usize,
-    /// The row that delivers to it.
-    pub row: usize,
-    /// By which port: 0 for the switch itself.
-    pub last: PortNum,
-}
-
 /// A demand, laid out over the flat graph.
-pub(super) struct Task<'a> {
+pub(super) struct TreeProblem<'a> {
     engine: &'static str,
     fabric: &'a Fabric,
     demand: &'a Demand,
-    pub net: Net,
+    pub net: FlatGraph,
     /// The end ports demanded, in rising order of rows and their ports.
     pub ends: Vec<Target>,
     /// The switches demanded.
     pub switches: Vec<Target>,
 }
 
-impl<'a> Task<'a> {
+impl<'a> TreeProblem<'a> {
     /// # Errors
     /// A number of paths out of range, or demanded ports that are not joined.
-    pub fn new(engine: &'static str, fabric: &'a Fabric, demand: &'a Demand) -> Result<Task<'a>, RouteError> {
+    pub fn new(engine: &'static str, fabric: &'a Fabric, demand: &'a Demand) -> Result<TreeProblem<'a>, RouteError> {
         if !(1..=128).contains(&demand.paths) {
             return Err(RouteError::Paths { engine, paths: demand.paths });
         }
         Connectivity::of(fabric).check(engine, fabric, demand)?;
-        let net = Net::of(fabric);
+        let net = FlatGraph::of(fabric);
         let (mut ends, mut switches) = (Vec::new(), Vec::new());
         for (destination, &port) in demand.destinations.iter().enumerate() {
-            let Some((row, last)) = net.delivery(fabric, port) else { continue };
-            let kind = if last == PortNum::ZERO { &mut switches } else { &mut ends };
-            kind.push(Target { destination, row, last });
+            let Some(target) = net.target(fabric, destination, port) else { continue };
+            let kind = if target.is_switch() { &mut switches } else { &mut ends };
+            kind.push(target);
         }
         ends.sort_by_key(|end| (end.row, end.last));
-        Ok(Task { engine, fabric, demand, net, ends, switches })
+        Ok(TreeProblem { engine, fabric, demand, net, ends, switches })
     }
 
     /// Paths to each destination.
@@ -183,7 +173,7 @@ impl Forest {
     }
 
     /// Sets a whole tree: `next` is the channel from every row, [`NONE`] at the target.
-    pub fn plant(&mut self, net: &Net, tree: usize, next: &[u32]) {
+    pub fn plant(&mut self, net: &FlatGraph, tree: usize, next: &[u32]) {
         for (row, &channel) in next.iter().enumerate() {
             let local = if channel == NONE { NOWHERE } else { net.channel(channel).local };
             self.next[row * self.trees + tree] = local;
@@ -196,12 +186,12 @@ impl Forest {
     }
 
     /// The channel from a row along a tree.
-    pub fn channel(&self, net: &Net, row: usize, tree: usize) -> Option<u32> {
+    pub fn channel(&self, net: &FlatGraph, row: usize, tree: usize) -> Option<u32> {
         self.local(row, tree).map(|local| net.out(row).start + local as u32)
     }
 
     /// Sets the channel from a row along a tree.
-    pub fn set_channel(&mut self, net: &Net, row: usize, tree: usize, channel: u32) {
+    pub fn set_channel(&mut self, net: &FlatGraph, row: usize, tree: usize, channel: u32) {
         self.next[row * self.trees + tree] = net.channel(channel).local;
     }
 

@@ -7,7 +7,8 @@
 //! a way down. Of equally short routes a switch takes the channel that the fewest paths between end ports take so far;
 //! switches far from the destination choose first, so that it is known how many paths each choice moves.
 
-use super::legal::{Channels, End, Survey, Tree, TurnModel};
+use super::legal::{Channels, PathProblem, Tree, TurnModel};
+use super::switch_graph::Target;
 use super::{Demand, Engine, RouteError};
 use crate::fabric::{Fabric, NodeId};
 use crate::tables::RoutingFunction;
@@ -30,22 +31,22 @@ impl Engine for FullyExplicit {
     }
 
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
-        let survey = Survey::of(NAME, (self.model, self.root), fabric, demand)?;
+        let problem = PathProblem::of(NAME, self.model, self.root, fabric, demand)?;
         let mut function = RoutingFunction::new(fabric, NAME, demand.destinations.clone(), demand.paths);
-        if let Some(survey) = survey {
-            function.set_root(survey.root);
-            fill(&survey, &mut function);
+        if let Some(problem) = problem {
+            function.set_root(problem.root);
+            fill(&problem, &mut function);
         }
         Ok(function)
     }
 }
 
-fn fill(survey: &Survey<'_>, function: &mut RoutingFunction) {
-    let channels = &survey.channels;
-    let mut tree = Tree::new(channels, &survey.ahead);
-    let mut flows = Flows::of(survey, function.paths());
-    let mut borne: Vec<Vec<&End>> = vec![Vec::new(); channels.rows()];
-    survey.ends.iter().chain(&survey.switches).for_each(|end| borne[end.row].push(end));
+fn fill(problem: &PathProblem<'_>, function: &mut RoutingFunction) {
+    let channels = &problem.channels;
+    let mut tree = Tree::new(channels, &problem.ahead);
+    let mut flows = Flows::of(problem, function.paths());
+    let mut borne: Vec<Vec<&Target>> = vec![Vec::new(); channels.rows()];
+    problem.ends.iter().chain(&problem.switches).for_each(|end| borne[end.row].push(end));
     for (target, borne) in borne.iter().enumerate().filter(|(_, borne)| !borne.is_empty()) {
         tree.aim(target);
         let mut far_first: Vec<usize> = channels.order().iter().copied().filter(|&row| row != target).collect();
@@ -53,10 +54,10 @@ fn fill(survey: &Survey<'_>, function: &mut RoutingFunction) {
         for end in borne {
             let mut taken = vec![0u8; channels.len()];
             for path in 0..function.paths() {
-                flows.route(channels, &tree, &far_first, (end, path), &mut taken);
-                function.set_output(channels.graph().node(target), end.rank, path, end.last);
+                flows.route(channels, &tree, &far_first, end, path, &mut taken);
+                function.set_output(channels.graph().node(target), end.destination, path, end.last);
                 for channel in flows.chosen.iter().map(|&number| channels.get(number)) {
-                    function.set_output(channels.graph().node(channel.from), end.rank, path, channel.port);
+                    function.set_output(channels.graph().node(channel.from), end.destination, path, channel.port);
                 }
             }
         }
@@ -76,11 +77,11 @@ struct Flows {
 }
 
 impl Flows {
-    fn of(survey: &Survey<'_>, paths: usize) -> Flows {
-        let rows = survey.channels.rows();
+    fn of(problem: &PathProblem<'_>, paths: usize) -> Flows {
+        let rows = problem.channels.rows();
         let mut ends = vec![0; rows];
-        survey.ends.iter().for_each(|end| ends[end.row] += 1);
-        let loads = vec![vec![0; survey.channels.len()]; if paths > 1 { paths + 1 } else { 1 }];
+        problem.ends.iter().for_each(|end| ends[end.row] += 1);
+        let loads = vec![vec![0; problem.channels.len()]; if paths > 1 { paths + 1 } else { 1 }];
         Flows { loads, ends, passing: vec![0; rows], chosen: Vec::new() }
     }
 
@@ -91,7 +92,8 @@ impl Flows {
         channels: &Channels,
         tree: &Tree<'_>,
         far_first: &[usize],
-        (end, path): (&End, usize),
+        end: &Target,
+        path: usize,
         taken: &mut [u8],
     ) {
         self.chosen.clear();

@@ -6,13 +6,13 @@
 //! channel for their sake (local backtracking); where that does not help either, the caller takes the escape tree.
 
 use super::acyclic::Acyclic;
-use super::net::{NONE, Net};
+use super::flat_graph::{FlatGraph, NONE};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Scratch space of searches over one net.
 pub(super) struct Guarded<'a> {
-    net: &'a Net,
+    net: &'a FlatGraph,
     target: usize,
     /// By row: its channel towards the target, [`NONE`] at the target and where no way was found.
     next: Vec<u32>,
@@ -30,7 +30,7 @@ pub(super) struct Guarded<'a> {
 }
 
 impl<'a> Guarded<'a> {
-    pub fn new(net: &'a Net) -> Guarded<'a> {
+    pub fn new(net: &'a FlatGraph) -> Guarded<'a> {
         let rows = net.rows();
         Guarded {
             net,

@@ -1,7 +1,7 @@
 //! L-turn routing: shortest legal paths under a rule that spreads its prohibited turns away from the root ([`TurnModel::LTurn`]
 //! says which turns, and how far that is the paper's: Koibuchi, Funahashi, Jouraku and Amano, ICPP 2001).
 
-use super::legal::{Survey, TurnModel};
+use super::legal::{PathProblem, TurnModel};
 use super::up_down_paths::{at_random, balanced};
 use super::{Demand, PathEngine, RouteError};
 use crate::fabric::{Fabric, NodeId};
@@ -25,9 +25,9 @@ impl PathEngine for LTurn {
     }
 
     fn paths(&self, fabric: &Fabric, demand: &Demand) -> Result<PathSet, RouteError> {
-        let Some(survey) = Survey::of(NAME, (TurnModel::LTurn, self.root), fabric, demand)? else {
-            return Ok(Survey::nothing(NAME, demand));
+        let Some(problem) = PathProblem::of(NAME, TurnModel::LTurn, self.root, fabric, demand)? else {
+            return Ok(PathProblem::nothing(NAME, demand));
         };
-        Ok(self.seed.map_or_else(|| balanced(&survey), |seed| at_random(&survey, seed)))
+        Ok(self.seed.map_or_else(|| balanced(&problem), |seed| at_random(&problem, seed)))
     }
 }

@@ -5,12 +5,12 @@
 //! dependencies stay acyclic, and on a new one where none does; then ways move to emptier layers that take them. The
 //! paper takes any shortest path; here the less loaded ones. Switches themselves are led to along one tree, on layer 0.
 
-use super::downhill::{Downhill, Reckoning};
+use super::downhill::{CostModel, Downhill};
 use super::earlier::Earlier;
-use super::forest::{Forest, Task};
+use super::flat_graph::NONE;
+use super::forest::{Forest, TreeProblem};
 use super::layers::{Grove, Layers};
 use super::load::Load;
-use super::net::NONE;
 use super::{Demand, Engine, RouteError};
 use crate::fabric::Fabric;
 use crate::tables::RoutingFunction;
@@ -27,35 +27,35 @@ impl Engine for Lash {
     }
 
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
-        let task = Task::new(NAME, fabric, demand)?;
-        let Some(switch_tree) = task.switch_tree() else { return Ok(task.without_routes()) };
-        let (mut forest, groves) = shortest_ways(&task);
-        let mut layers = Layers::new(&task.net, &switch_tree);
+        let problem = TreeProblem::new(NAME, fabric, demand)?;
+        let Some(switch_tree) = problem.switch_tree() else { return Ok(problem.without_routes()) };
+        let (mut forest, groves) = shortest_ways(&problem);
+        let mut layers = Layers::new(&problem.net, &switch_tree);
         layers.place_all(&mut forest, &groves);
-        task.offers(layers.count())?;
+        problem.offers(layers.count())?;
         if layers.count() > 1 {
             layers.balance(&mut forest, &groves);
         }
-        let sizes = task.borne().into_iter().enumerate();
+        let sizes = problem.borne().into_iter().enumerate();
         let rank: Vec<usize> = sizes.flat_map(|(rank, ends)| std::iter::repeat_n(rank, ends.len())).collect();
-        Ok(task.function(&forest, &switch_tree, |end, path| rank[end] * demand.paths + path))
+        Ok(problem.function(&forest, &switch_tree, |end, path| rank[end] * demand.paths + path))
     }
 }
 
 /// The trees, by rank of the switch that delivers and path.
-fn shortest_ways(task: &Task<'_>) -> (Forest, Vec<Grove>) {
-    let (net, hosts, borne, paths) = (&task.net, task.hosts(), task.borne(), task.paths());
+fn shortest_ways(problem: &TreeProblem<'_>) -> (Forest, Vec<Grove>) {
+    let (net, hosts, borne, paths) = (&problem.net, problem.hosts(), problem.borne(), problem.paths());
     let mut forest = Forest::new(net.rows(), borne.len() * paths);
     let (mut load, mut downhill) = (Load::new(net, 0, paths), Downhill::new(net));
     let mut next = vec![NONE; net.rows()];
     let mut earlier = Earlier::new(net.rows(), paths);
     let mut groves = Vec::new();
     for (rank, ends) in borne.into_iter().enumerate() {
-        downhill.aim(net, task.ends[ends.start].row);
+        downhill.aim(net, problem.ends[ends.start].row);
         let carried: Vec<u64> = hosts.iter().map(|hosts| hosts * ends.len() as u64).collect();
         let trees = rank * paths..(rank + 1) * paths;
         for tree in trees.clone() {
-            downhill.lightest(net, (load.weigh(tree % paths), Reckoning::WholeWay), &mut earlier, &mut next);
+            downhill.lightest(net, load.weigh(tree % paths), CostModel::WholeWay, &mut earlier, &mut next);
             load.add_tree(tree % paths, net, downhill.order(), &next, &carried);
             load.shun(&next);
             forest.plant(net, tree, &next);

@@ -5,8 +5,8 @@
 
 use super::acyclic::Acyclic;
 use super::downhill::Downhill;
+use super::flat_graph::FlatGraph;
 use super::forest::Forest;
-use super::net::Net;
 use super::switch_tree::SwitchTree;
 use std::ops::Range;
 
@@ -68,7 +68,7 @@ fn longest_first(groves: &[Grove]) -> impl Iterator<Item = Way> + '_ {
 
 /// The layers so far.
 pub(super) struct Layers<'a> {
-    net: &'a Net,
+    net: &'a FlatGraph,
     layers: Vec<Acyclic>,
     /// By layer: what its ways carry.
     carried: Vec<u64>,
@@ -83,7 +83,7 @@ pub(super) struct Layers<'a> {
 }
 
 impl<'a> Layers<'a> {
-    pub fn new(net: &'a Net, switch_tree: &SwitchTree) -> Layers<'a> {
+    pub fn new(net: &'a FlatGraph, switch_tree: &SwitchTree) -> Layers<'a> {
         let fixed = switch_tree.dependencies(net, &vec![true; net.rows()]);
         let (layers, carried, fresh) = (vec![Acyclic::new(net, switch_tree.order())], vec![0], Vec::new());
         let mut layers =

@@ -5,7 +5,7 @@
 //! the first LID of a half, and so on. A class must be spread by itself, since sources may use it alone, and so must all
 //! together, since they may use all.
 
-use super::net::{NONE, Net};
+use super::flat_graph::{FlatGraph, NONE};
 
 /// What outweighs any load on a way: loads count pairs of ports by their paths, of which there are less than 2^40.
 const EARLIER_PATH: u64 = 1 << 40;
@@ -26,7 +26,7 @@ pub(super) struct Load {
 
 impl Load {
     /// Every channel weighs `least` without any load; so many `paths` to each destination.
-    pub fn new(net: &Net, least: u64, paths: usize) -> Load {
+    pub fn new(net: &FlatGraph, least: u64, paths: usize) -> Load {
         let none = vec![0; net.channels().len()];
         let classes = if paths > 1 { vec![none.clone(); paths] } else { Vec::new() };
         Load { all: vec![least; none.len()], classes, shunned: none.clone(), earlier: Vec::new(), weight: none }
@@ -55,7 +55,7 @@ impl Load {
 
     /// Adds the ways of a tree of a class: `sent` by row is what enters it there. `order` has every row before those that
     /// send through it.
-    pub fn add_tree(&mut self, class: usize, net: &Net, order: &[u32], next: &[u32], sent: &[u64]) {
+    pub fn add_tree(&mut self, class: usize, net: &FlatGraph, order: &[u32], next: &[u32], sent: &[u64]) {
         let mut passing = sent.to_vec();
         for &row in order.iter().rev() {
             let channel = next[row as usize];

@@ -5,11 +5,12 @@
 //! its routes may depend on each other in a circle and deadlock; `verify` says where. Several paths to a destination
 //! part where they can.
 
-use super::downhill::{Downhill, Reckoning};
+use super::downhill::{CostModel, Downhill};
 use super::earlier::Earlier;
-use super::forest::{Target, Task};
+use super::flat_graph::{FlatGraph, NONE};
+use super::forest::TreeProblem;
 use super::load::Load;
-use super::net::{NONE, Net};
+use super::switch_graph::Target;
 use super::{Demand, Engine, RouteError};
 use crate::fabric::Fabric;
 use crate::ids::PortNum;
@@ -27,25 +28,31 @@ impl Engine for MinHop {
     }
 
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
-        let task = Task::new(NAME, fabric, demand)?;
+        let problem = TreeProblem::new(NAME, fabric, demand)?;
         let mut function = RoutingFunction::new(fabric, NAME, demand.destinations.clone(), demand.paths);
-        let mut targets: Vec<Target> = task.ends.iter().chain(&task.switches).copied().collect();
+        let mut targets: Vec<Target> = problem.ends.iter().chain(&problem.switches).copied().collect();
         targets.sort_by_key(|target| target.row);
-        let mut load = Load::new(&task.net, 0, demand.paths);
-        let mut downhill = Downhill::new(&task.net);
+        let mut load = Load::new(&problem.net, 0, demand.paths);
+        let mut downhill = Downhill::new(&problem.net);
         for group in targets.chunk_by(|a, b| a.row == b.row) {
-            downhill.aim(&task.net, group[0].row);
-            group.iter().for_each(|target| route_one(&task.net, target, &mut downhill, &mut load, &mut function));
+            downhill.aim(&problem.net, group[0].row);
+            group.iter().for_each(|target| route_one(&problem.net, target, &mut downhill, &mut load, &mut function));
         }
         Ok(function)
     }
 }
 
-fn route_one(net: &Net, target: &Target, downhill: &mut Downhill, load: &mut Load, function: &mut RoutingFunction) {
+fn route_one(
+    net: &FlatGraph,
+    target: &Target,
+    downhill: &mut Downhill,
+    load: &mut Load,
+    function: &mut RoutingFunction,
+) {
     let mut next = vec![NONE; net.rows()];
     let mut earlier = Earlier::new(net.rows(), function.paths());
     for path in 0..function.paths() {
-        downhill.lightest(net, (load.weigh(path), Reckoning::FirstChannel), &mut earlier, &mut next);
+        downhill.lightest(net, load.weigh(path), CostModel::FirstChannel, &mut earlier, &mut next);
         function.set_output(net.node(target.row), target.destination, path, target.last);
         for (row, &channel) in next.iter().enumerate().filter(|(_, channel)| **channel != NONE) {
             function.set_output(net.node(row), target.destination, path, net.channel(channel).port);

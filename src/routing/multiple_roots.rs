@@ -40,7 +40,7 @@ impl Engine for MultipleRoots {
         let mut function = RoutingFunction::new(fabric, NAME, demand.destinations.clone(), demand.paths);
         let Some(first) = first_root(NAME, self.root, fabric, &graph, demand)? else { return Ok(function) };
         let count = demand.layers.min(MOST_LAYERS);
-        let roots = several_roots(fabric, &graph, demand, (first, count.into()));
+        let roots = several_roots(fabric, &graph, demand, first, count.into());
         let rankings: Vec<Ranking> = roots.iter().map(|&root| Ranking::of(&graph, root)).collect();
         check_reach(NAME, fabric, &graph, &rankings[0], demand)?;
         function.set_root(graph.node(first));

@@ -13,10 +13,10 @@
 
 use super::acyclic::Acyclic;
 use super::downhill::Downhill;
-use super::forest::{Forest, Task};
+use super::flat_graph::FlatGraph;
+use super::forest::{Forest, TreeProblem};
 use super::guarded::Guarded;
 use super::load::Load;
-use super::net::Net;
 use super::switch_tree::SwitchTree;
 use super::{Demand, Engine, RouteError};
 use crate::fabric::Fabric;
@@ -39,28 +39,28 @@ impl Engine for Nue {
     }
 
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
-        let task = Task::new(NAME, fabric, demand)?;
-        let Some(plain) = task.switch_tree() else { return Ok(task.without_routes()) };
-        task.offers(1)?;
+        let problem = TreeProblem::new(NAME, fabric, demand)?;
+        let Some(plain) = problem.switch_tree() else { return Ok(problem.without_routes()) };
+        problem.offers(1)?;
         let offered = usize::from(demand.layers.min(super::MOST_LAYERS));
-        let alone = Ways::new(&task).route(&divided(&task, &plain, 1), offered == 1);
-        let done = alone.or_else(|| Ways::new(&task).route(&divided(&task, &plain, offered), true));
-        let Some((forest, switch_tree)) = done else { return Ok(task.without_routes()) };
-        Ok(task.function(&forest, &switch_tree, |end, path| end * demand.paths + path))
+        let alone = Ways::new(&problem).route(&divided(&problem, &plain, 1), offered == 1);
+        let done = alone.or_else(|| Ways::new(&problem).route(&divided(&problem, &plain, offered), true));
+        let Some((forest, switch_tree)) = done else { return Ok(problem.without_routes()) };
+        Ok(problem.function(&forest, &switch_tree, |end, path| end * demand.paths + path))
     }
 }
 
 /// The end ports of each layer, as ranges of ranks by the switch that bears them: neighbours together, so many layers
 /// at most, about as many end ports on each.
-fn divided(task: &Task<'_>, walk: &SwitchTree, layers: usize) -> Vec<Vec<Range<usize>>> {
-    let mut borne = task.borne();
-    let mut place = vec![usize::MAX; task.net.rows()];
+fn divided(problem: &TreeProblem<'_>, walk: &SwitchTree, layers: usize) -> Vec<Vec<Range<usize>>> {
+    let mut borne = problem.borne();
+    let mut place = vec![usize::MAX; problem.net.rows()];
     walk.order().iter().enumerate().for_each(|(at, &row)| place[row as usize] = at);
-    borne.sort_by_key(|ends| place[task.ends[ends.start].row]);
+    borne.sort_by_key(|ends| place[problem.ends[ends.start].row]);
     let mut groups = vec![Vec::new(); layers.clamp(1, borne.len().max(1))];
     let mut before = 0;
     for ends in borne {
-        let group = before * groups.len() / task.ends.len();
+        let group = before * groups.len() / problem.ends.len();
         before += ends.len();
         groups[group].push(ends);
     }
@@ -71,7 +71,7 @@ fn divided(task: &Task<'_>, walk: &SwitchTree, layers: usize) -> Vec<Vec<Range<u
 
 /// Ways found so far.
 struct Ways<'a> {
-    task: &'a Task<'a>,
+    problem: &'a TreeProblem<'a>,
     hosts: Vec<u64>,
     load: Load,
     search: Guarded<'a>,
@@ -80,11 +80,11 @@ struct Ways<'a> {
 }
 
 impl<'a> Ways<'a> {
-    fn new(task: &'a Task<'a>) -> Ways<'a> {
-        let net = &task.net;
-        let forest = Forest::new(net.rows(), task.ends.len() * task.paths());
-        let (load, search, downhill) = (Load::new(net, HOP, task.paths()), Guarded::new(net), Downhill::new(net));
-        Ways { task, hosts: task.hosts(), load, search, downhill, forest }
+    fn new(problem: &'a TreeProblem<'a>) -> Ways<'a> {
+        let net = &problem.net;
+        let forest = Forest::new(net.rows(), problem.ends.len() * problem.paths());
+        let (load, search, downhill) = (Load::new(net, HOP, problem.paths()), Guarded::new(net), Downhill::new(net));
+        Ways { problem, hosts: problem.hosts(), load, search, downhill, forest }
     }
 
     /// Routes the end ports of each group on a layer of its own; with the trees, the escape tree of layer 0. None where
@@ -94,8 +94,8 @@ impl<'a> Ways<'a> {
         for (layer, group) in groups.iter().enumerate() {
             let (escape, mut dependencies) = self.layer(group, layer == 0);
             for ends in group {
-                let target = self.task.ends[ends.start].row;
-                self.downhill.aim(&self.task.net, target);
+                let target = self.problem.ends[ends.start].row;
+                self.downhill.aim(&self.problem.net, target);
                 for end in ends.clone() {
                     if !self.lead_to(end, layer, &mut dependencies, &escape) && !detours {
                         return None;
@@ -109,10 +109,10 @@ impl<'a> Ways<'a> {
 
     /// The escape tree of a group, and a layer with its dependencies: those of ways to switches too, where so asked.
     fn layer(&self, group: &[Range<usize>], with_switches: bool) -> (SwitchTree, Acyclic) {
-        let (task, net) = (self.task, &self.task.net);
+        let (problem, net) = (self.problem, &self.problem.net);
         let mut wanted = vec![false; net.rows()];
-        let switches = task.switches.iter().filter(|_| with_switches).map(|switch| switch.row);
-        let ends = group.iter().map(|ends| task.ends[ends.start].row);
+        let switches = problem.switches.iter().filter(|_| with_switches).map(|switch| switch.row);
+        let ends = group.iter().map(|ends| problem.ends[ends.start].row);
         ends.chain(switches).for_each(|row| wanted[row] = true);
         let escape = SwitchTree::from(net, central(net, &wanted));
         let mut dependencies = Acyclic::new(net, escape.order());
@@ -124,7 +124,7 @@ impl<'a> Ways<'a> {
 
     /// All paths to one end port; false where one of them makes a detour.
     fn lead_to(&mut self, end: usize, layer: usize, dependencies: &mut Acyclic, escape: &SwitchTree) -> bool {
-        let (net, paths, target) = (&self.task.net, self.task.paths(), self.task.ends[end].row);
+        let (net, paths, target) = (&self.problem.net, self.problem.paths(), self.problem.ends[end].row);
         let mut direct = true;
         for tree in end * paths..(end + 1) * paths {
             let found = self.search.search(dependencies, self.load.weigh(tree % paths), target, escape.order());
@@ -145,14 +145,14 @@ impl<'a> Ways<'a> {
         let mut hops = vec![0; next.len()];
         order[1..].iter().all(|&row| {
             let row = row as usize;
-            hops[row] = hops[self.task.net.channel(next[row]).to as usize] + 1;
+            hops[row] = hops[self.problem.net.channel(next[row]).to as usize] + 1;
             self.hosts[row] == 0 || hops[row] == self.downhill.hops(row)
         })
     }
 }
 
 /// The row with the fewest hops to all that are wanted; among equals the one with most channels, then the first.
-fn central(net: &Net, wanted: &[bool]) -> usize {
+fn central(net: &FlatGraph, wanted: &[bool]) -> usize {
     let mut sum = vec![0u64; net.rows()];
     let mut downhill = Downhill::new(net);
     for target in (0..net.rows()).filter(|&row| wanted[row]) {
@@ -163,7 +163,7 @@ fn central(net: &Net, wanted: &[bool]) -> usize {
 }
 
 /// Rows in an order in which each comes before those that send through it.
-fn outward(net: &Net, target: usize, next: &[u32]) -> Vec<u32> {
+fn outward(net: &FlatGraph, target: usize, next: &[u32]) -> Vec<u32> {
     let mut order = vec![target as u32];
     let mut at = 0;
     while let Some(&row) = order.get(at) {

@@ -7,7 +7,7 @@
 //! as [`Removed`] may say, simply the one found first.
 //! A channel over which every path is its pair's last one is left as it is, and the next most loaded one looked at.
 
-use super::legal::{Alternatives, Survey, TurnModel, Way};
+use super::legal::{Alternatives, ChannelPath, PathProblem, TurnModel};
 use super::{Demand, PathEngine, RouteError};
 use crate::fabric::{Fabric, NodeId};
 use crate::tables::PathSet;
@@ -68,18 +68,20 @@ impl PathEngine for PathSelection {
     }
 
     fn paths(&self, fabric: &Fabric, demand: &Demand) -> Result<PathSet, RouteError> {
-        let survey = Survey::of(NAME, (self.model, self.root), fabric, demand)?;
-        Ok(survey
-            .map_or_else(|| Survey::nothing(NAME, demand), |survey| select(&survey, self.alternatives, self.removed)))
+        let problem = PathProblem::of(NAME, self.model, self.root, fabric, demand)?;
+        Ok(problem.map_or_else(
+            || PathProblem::nothing(NAME, demand),
+            |problem| select(&problem, self.alternatives, self.removed),
+        ))
     }
 }
 
-fn select(survey: &Survey<'_>, most: usize, first: Removed) -> PathSet {
-    let pairs = Pairs::of(survey, most);
-    let mut removal = Removal::of(&pairs, survey.channels.len(), first);
+fn select(problem: &PathProblem<'_>, most: usize, first: Removed) -> PathSet {
+    let pairs = Pairs::of(problem, most);
+    let mut removal = Removal::of(&pairs, problem.channels.len(), first);
     while removal.step(&pairs) {}
-    let left: Vec<&Way> = pairs.firsts().map(|range| &pairs.ways[removal.survivor(range)]).collect();
-    survey.join(|from, to, way| {
+    let left: Vec<&ChannelPath> = pairs.firsts().map(|range| &pairs.ways[removal.survivor(range)]).collect();
+    problem.join(|from, to, way| {
         way.clear();
         way.extend(pairs.rank(from.row, to.row).into_iter().flat_map(|pair| left[pair]));
     })
@@ -95,16 +97,16 @@ pub(super) struct Pairs {
     /// By pair: its first alternative; one entry more at the end.
     first: Vec<usize>,
     /// Alternatives, pair by pair, by rising hops.
-    pub ways: Vec<Way>,
+    pub ways: Vec<ChannelPath>,
 }
 
 impl Pairs {
     /// The pairs with up to `most` alternatives each, one at least.
-    pub fn of(survey: &Survey<'_>, most: usize) -> Pairs {
-        let rows = survey.channels.rows();
-        let mut alternatives = Alternatives::new(&survey.channels, &survey.ahead);
+    pub fn of(problem: &PathProblem<'_>, most: usize) -> Pairs {
+        let rows = problem.channels.rows();
+        let mut alternatives = Alternatives::new(&problem.channels, &problem.ahead);
         let mut ends = vec![0u64; rows];
-        survey.ends.iter().for_each(|end| ends[end.row] += 1);
+        problem.ends.iter().for_each(|end| ends[end.row] += 1);
         let mut pairs = Pairs { rows, rank: vec![None; rows * rows], weight: vec![], first: vec![0], ways: vec![] };
         for from in (0..rows).filter(|&row| ends[row] > 0) {
             for to in (0..rows).filter(|&row| ends[row] > 0 && row != from) {
@@ -262,16 +264,16 @@ mod tests {
         {
             let topology: Topology = topology.parse().expect("a topology");
             let fabric = generate(&topology, &Options { seed, ..Options::default() }).expect("a fabric");
-            let survey =
-                Survey::of(NAME, (TurnModel::UpDown, None), &fabric, &Demand::all(&fabric, 1)).expect("joined");
-            let survey = survey.expect("a switch");
-            let pairs = Pairs::of(&survey, 6);
+            let problem =
+                PathProblem::of(NAME, TurnModel::UpDown, None, &fabric, &Demand::all(&fabric, 1)).expect("joined");
+            let problem = problem.expect("a switch");
+            let pairs = Pairs::of(&problem, 6);
             for first in [Removed::Longest, Removed::First] {
-                let mut removal = Removal::of(&pairs, survey.channels.len(), first);
+                let mut removal = Removal::of(&pairs, problem.channels.len(), first);
                 while removal.step(&pairs) {}
                 assert!(removal.left.iter().all(|&left| left == 1));
                 let left: Vec<usize> = pairs.firsts().map(|range| removal.survivor(range)).collect();
-                assert_eq!(left, left_by_the_rule(&pairs, survey.channels.len(), first), "{topology}, {first:?}");
+                assert_eq!(left, left_by_the_rule(&pairs, problem.channels.len(), first), "{topology}, {first:?}");
             }
         }
     }

@@ -4,8 +4,8 @@
 //! Weights are of channels: the two directions of a link count apart. Of equals, the path found first, channels in rising
 //! order of switch and port.
 
-use super::legal::{Lightest, Survey, TurnModel};
-use super::up_down_paths::Load;
+use super::legal::{Lightest, PathProblem, TurnModel};
+use super::up_down_paths::PathLoad;
 use super::{Demand, PathEngine, RouteError};
 use crate::fabric::{Fabric, NodeId};
 use crate::tables::PathSet;
@@ -27,16 +27,16 @@ impl PathEngine for ShortestWidest {
     }
 
     fn paths(&self, fabric: &Fabric, demand: &Demand) -> Result<PathSet, RouteError> {
-        let survey = Survey::of(NAME, (self.model, self.root), fabric, demand)?;
-        Ok(survey.map_or_else(|| Survey::nothing(NAME, demand), |survey| choose(&survey)))
+        let problem = PathProblem::of(NAME, self.model, self.root, fabric, demand)?;
+        Ok(problem.map_or_else(|| PathProblem::nothing(NAME, demand), |problem| choose(&problem)))
     }
 }
 
-fn choose(survey: &Survey<'_>) -> PathSet {
-    let mut lightest = Lightest::new(&survey.channels, &survey.ahead);
-    let mut load = Load::of(&survey.channels);
-    survey.join(|from, to, way| {
-        lightest.find((from.row, to.row), |channel| Some(1 + load.on(channel)), |sum, weight| sum + weight, way);
+fn choose(problem: &PathProblem<'_>) -> PathSet {
+    let mut lightest = Lightest::new(&problem.channels, &problem.ahead);
+    let mut load = PathLoad::of(&problem.channels);
+    problem.join(|from, to, way| {
+        lightest.find(from.row, to.row, |channel| Some(1 + load.on(channel)), |sum, weight| sum + weight, way);
         load.add(way);
     })
 }

@@ -8,7 +8,7 @@
 //! Shares become whole pairs of end ports by largest remainder, so a channel may carry a few more than `z`.
 //! Lacks on purpose: fabrics for which the program is too large ([`Smart::MOST_SHARES`]), which are an error.
 
-use super::legal::{Survey, TurnModel, Way};
+use super::legal::{ChannelPath, PathProblem, TurnModel};
 use super::path_selection::Pairs;
 use super::{Demand, PathEngine, RouteError};
 use crate::fabric::{Fabric, NodeId};
@@ -48,15 +48,15 @@ impl PathEngine for Smart {
     }
 
     fn paths(&self, fabric: &Fabric, demand: &Demand) -> Result<PathSet, RouteError> {
-        let Some(survey) = Survey::of(NAME, (self.model, self.root), fabric, demand)? else {
-            return Ok(Survey::nothing(NAME, demand));
+        let Some(problem) = PathProblem::of(NAME, self.model, self.root, fabric, demand)? else {
+            return Ok(PathProblem::nothing(NAME, demand));
         };
-        let pairs = Pairs::of(&survey, self.alternatives);
+        let pairs = Pairs::of(&problem, self.alternatives);
         if pairs.ways.len() > Smart::MOST_SHARES {
             return Err(RouteError::Unsuited { engine: NAME, why: too_large(&pairs) });
         }
-        let shares = solve(&pairs, survey.channels.len()).map_err(|why| RouteError::Unsuited { engine: NAME, why })?;
-        Ok(deal(&survey, &pairs, &shares))
+        let shares = solve(&pairs, problem.channels.len()).map_err(|why| RouteError::Unsuited { engine: NAME, why })?;
+        Ok(deal(&problem, &pairs, &shares))
     }
 }
 
@@ -96,22 +96,22 @@ fn solve(pairs: &Pairs, channels: usize) -> Result<Vec<f64>, String> {
 
 /// Deals the pairs of end ports of each pair of switches to its alternatives, destination by destination, so that few paths
 /// to one destination part from each other.
-fn deal(survey: &Survey<'_>, pairs: &Pairs, shares: &[f64]) -> PathSet {
-    let mut borne = vec![0usize; survey.channels.rows()];
-    let mut place = vec![0usize; survey.fabric.port_count()];
-    for end in &survey.ends {
+fn deal(problem: &PathProblem<'_>, pairs: &Pairs, shares: &[f64]) -> PathSet {
+    let mut borne = vec![0usize; problem.channels.rows()];
+    let mut place = vec![0usize; problem.fabric.port_count()];
+    for end in &problem.ends {
         place[end.port.index()] = borne[end.row];
         borne[end.row] += 1;
     }
     let quotas: Vec<Vec<usize>> =
         pairs.firsts().zip(&pairs.weight).map(|(range, &weight)| quotas(&shares[range], weight as usize)).collect();
     let firsts: Vec<Range<usize>> = pairs.firsts().collect();
-    survey.join(|from, to, way| {
+    problem.join(|from, to, way| {
         way.clear();
         let Some(pair) = pairs.rank(from.row, to.row) else { return };
         let number = place[to.port.index()] * borne[from.row] + place[from.port.index()];
         let chosen = quotas[pair].partition_point(|&bound| bound <= number);
-        let taken: Option<&Way> = pairs.ways[firsts[pair].clone()].get(chosen);
+        let taken: Option<&ChannelPath> = pairs.ways[firsts[pair].clone()].get(chosen);
         way.extend(taken.into_iter().flatten());
     })
 }

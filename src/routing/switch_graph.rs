@@ -13,6 +13,25 @@ pub(super) struct Neighbour {
     pub ports: Vec<PortNum>,
 }
 
+/// A demanded port, and the switch that delivers to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Target {
+    pub port: PortId,
+    /// The port's rank in the demand.
+    pub destination: usize,
+    /// The row that delivers to it.
+    pub row: usize,
+    /// The output port of that row; 0 for the switch itself.
+    pub last: PortNum,
+}
+
+impl Target {
+    /// Whether it is a switch's own port.
+    pub fn is_switch(&self) -> bool {
+        self.last == PortNum::ZERO
+    }
+}
+
 /// Present switches, densely numbered as *rows* in index order.
 pub(super) struct SwitchGraph {
     nodes: Vec<NodeId>,
@@ -64,6 +83,11 @@ impl SwitchGraph {
         }
         let last = fabric.port(fabric.peer(destination)?);
         self.row_of(last.node).map(|row| (row, last.num))
+    }
+
+    /// The port of rank `destination` in a demand; `None` where no present switch delivers to it.
+    pub fn target(&self, fabric: &Fabric, destination: usize, port: PortId) -> Option<Target> {
+        self.delivery(fabric, port).map(|(row, last)| Target { port, destination, row, last })
     }
 
     /// Hops from `start` to every switch, `u32::MAX` where links do not lead.

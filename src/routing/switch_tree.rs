@@ -5,7 +5,7 @@
 //! tree all dependencies are acyclic by themselves. The tree grows from a switch that bears hosts: in a fat tree then
 //! nothing turns up but at the neighbours of that leaf, which agrees with every way of the data.
 
-use super::net::{NONE, Net};
+use super::flat_graph::{FlatGraph, NONE};
 
 /// A spanning tree of the part that its root is in.
 pub(super) struct SwitchTree {
@@ -23,7 +23,7 @@ pub(super) struct SwitchTree {
 
 impl SwitchTree {
     /// The tree of fewest hops from a root.
-    pub fn from(net: &Net, root: usize) -> SwitchTree {
+    pub fn from(net: &FlatGraph, root: usize) -> SwitchTree {
         let rows = net.rows();
         let mut tree = SwitchTree {
             up: vec![NONE; rows],
@@ -46,7 +46,7 @@ impl SwitchTree {
         tree
     }
 
-    fn number(&mut self, net: &Net) {
+    fn number(&mut self, net: &FlatGraph) {
         let mut size = vec![1; self.up.len()];
         for &row in self.order[1..].iter().rev() {
             size[net.channel(self.up[row as usize]).to as usize] += size[row as usize];
@@ -74,7 +74,7 @@ impl SwitchTree {
     }
 
     /// The first channel from every row towards one: [`NONE`] from itself and outside the part.
-    pub fn towards(&self, net: &Net, target: usize) -> Vec<u32> {
+    pub fn towards(&self, net: &FlatGraph, target: usize) -> Vec<u32> {
         let mut next = self.up.clone();
         let mut row = target;
         while let Some(up) = self.up(row) {
@@ -91,7 +91,7 @@ impl SwitchTree {
     }
 
     /// The first channel from a row towards every other row: [`NONE`] to itself and outside the part.
-    pub fn next(&self, net: &Net, row: usize) -> Vec<u32> {
+    pub fn next(&self, net: &FlatGraph, row: usize) -> Vec<u32> {
         let mut next = vec![NONE; self.up.len()];
         if self.place[row] == NONE {
             return next;
@@ -106,14 +106,14 @@ impl SwitchTree {
     }
 
     /// The rows right below one, and the channels that lead there.
-    fn children(&self, net: &Net, row: usize) -> impl Iterator<Item = (u32, usize)> {
+    fn children(&self, net: &FlatGraph, row: usize) -> impl Iterator<Item = (u32, usize)> {
         let out = net.out(row).zip(net.leaving(row));
         let below = out.filter(|(_, channel)| self.up[channel.to as usize] == channel.back);
         below.map(|(at, channel)| (at, channel.to as usize))
     }
 
     /// Every dependency of the ways along the tree to the rows that are wanted, from anywhere.
-    pub fn dependencies(&self, net: &Net, wanted: &[bool]) -> Vec<(u32, u32)> {
+    pub fn dependencies(&self, net: &FlatGraph, wanted: &[bool]) -> Vec<(u32, u32)> {
         let mut below: Vec<u32> = wanted.iter().map(|&wanted| wanted.into()).collect();
         for &row in self.order[1..].iter().rev() {
             below[net.channel(self.up[row as usize]).to as usize] += below[row as usize];

@@ -103,7 +103,8 @@ pub(super) fn several_roots(
     fabric: &Fabric,
     graph: &SwitchGraph,
     demand: &Demand,
-    (first, count): (usize, usize),
+    first: usize,
+    count: usize,
 ) -> Vec<usize> {
     let bearers = bearers(fabric, graph, &demand.destinations);
     let distances: Vec<Vec<u32>> = (0..graph.len()).map(|row| graph.distances(row)).collect();

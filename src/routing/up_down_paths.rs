@@ -4,7 +4,7 @@
 //! randomly computed"). By load, pairs are taken source by source, and each gets the path whose busiest channel carries
 //! the fewest paths so far, of those the path whose channels carry the fewest together.
 
-use super::legal::{Channels, Lightest, RandomWays, Survey, TurnModel, Way};
+use super::legal::{ChannelPath, Channels, Lightest, PathProblem, RandomWays, TurnModel};
 use super::{Demand, PathEngine, RouteError};
 use crate::fabric::{Fabric, NodeId};
 use crate::tables::PathSet;
@@ -36,8 +36,8 @@ impl PathEngine for UpDownRandom {
     }
 
     fn paths(&self, fabric: &Fabric, demand: &Demand) -> Result<PathSet, RouteError> {
-        let survey = Survey::of(RANDOM, (TurnModel::UpDown, self.root), fabric, demand)?;
-        Ok(survey.map_or_else(|| Survey::nothing(RANDOM, demand), |survey| at_random(&survey, self.seed)))
+        let problem = PathProblem::of(RANDOM, TurnModel::UpDown, self.root, fabric, demand)?;
+        Ok(problem.map_or_else(|| PathProblem::nothing(RANDOM, demand), |problem| at_random(&problem, self.seed)))
     }
 }
 
@@ -47,46 +47,45 @@ impl PathEngine for UpDownBalanced {
     }
 
     fn paths(&self, fabric: &Fabric, demand: &Demand) -> Result<PathSet, RouteError> {
-        let survey = Survey::of(BALANCED, (TurnModel::UpDown, self.root), fabric, demand)?;
-        Ok(survey.map_or_else(|| Survey::nothing(BALANCED, demand), |survey| balanced(&survey)))
+        let problem = PathProblem::of(BALANCED, TurnModel::UpDown, self.root, fabric, demand)?;
+        Ok(problem.map_or_else(|| PathProblem::nothing(BALANCED, demand), |problem| balanced(&problem)))
     }
 }
 
 /// A random one of the shortest legal paths of every pair.
-pub(super) fn at_random(survey: &Survey<'_>, seed: u64) -> PathSet {
-    let ways = RandomWays::of(&survey.channels, &survey.ahead);
+pub(super) fn at_random(problem: &PathProblem<'_>, seed: u64) -> PathSet {
+    let ways = RandomWays::of(&problem.channels, &problem.ahead);
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
-    survey.join(|from, to, way| ways.draw(&survey.channels, &survey.ahead, from.row, to.row, &mut rng, way))
+    problem.join(|from, to, way| ways.draw(&problem.channels, &problem.ahead, from.row, to.row, &mut rng, way))
 }
 
 /// The least loaded of the shortest legal paths of every pair.
-pub(super) fn balanced(survey: &Survey<'_>) -> PathSet {
-    let mut lightest = Lightest::new(&survey.channels, &survey.ahead);
-    let mut load = Load::of(&survey.channels);
-    survey.join(|from, to, way| {
-        let ends = (from.row, to.row);
-        let busiest = lightest.find(ends, |channel| Some(load.on(channel)), u64::max, way);
+pub(super) fn balanced(problem: &PathProblem<'_>) -> PathSet {
+    let mut lightest = Lightest::new(&problem.channels, &problem.ahead);
+    let mut load = PathLoad::of(&problem.channels);
+    problem.join(|from, to, way| {
+        let busiest = lightest.find(from.row, to.row, |channel| Some(load.on(channel)), u64::max, way);
         let within = |channel| Some(load.on(channel)).filter(|&load| Some(load) <= busiest);
-        lightest.find(ends, within, |sum, load| sum + load, way);
+        lightest.find(from.row, to.row, within, |sum, load| sum + load, way);
         load.add(way);
     })
 }
 
 /// How many paths take each channel.
-pub(super) struct Load {
+pub(super) struct PathLoad {
     paths: Vec<u64>,
 }
 
-impl Load {
-    pub fn of(channels: &Channels) -> Load {
-        Load { paths: vec![0; channels.len()] }
+impl PathLoad {
+    pub fn of(channels: &Channels) -> PathLoad {
+        PathLoad { paths: vec![0; channels.len()] }
     }
 
     pub fn on(&self, channel: u32) -> u64 {
         self.paths[channel as usize]
     }
 
-    pub fn add(&mut self, way: &Way) {
+    pub fn add(&mut self, way: &ChannelPath) {
         way.iter().for_each(|&channel| self.paths[channel as usize] += 1);
     }
 }

@@ -14,7 +14,7 @@
 //! be a comment, with or without a blank before it; a link-local or multicast prefix, which never gets as far as this
 //! file, is an error.
 
-use crate::fabric::format::{Cursor, ReadError, Source, decode};
+use crate::fabric::format::{Cursor, ReadError, SourceText, decode};
 use crate::ids::{GidPrefix, Guid};
 use crate::wire::Gid;
 use std::cmp::Reverse;
@@ -40,11 +40,10 @@ impl PrefixRoutes {
     /// # Errors
     /// The first line that is not understood.
     pub fn read(bytes: &[u8], file: &str) -> Result<PrefixRoutes, ReadError> {
-        let source = Source { file, text: decode(bytes, file)? };
+        let source = SourceText { file, text: decode(bytes, file)? };
         let mut routes = Vec::new();
-        for (offset, line) in source.lines() {
-            let told = line.split('#').next().unwrap_or_default();
-            let mut cursor = Cursor::new(source, (offset, told));
+        for line in source.lines() {
+            let mut cursor = Cursor::new(source, line.before('#'));
             if !cursor.blanks() {
                 routes.push(route(&mut cursor)?);
             }

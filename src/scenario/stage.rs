@@ -73,7 +73,7 @@ impl Stage {
             return Stage::with(scenario, whole, function);
         }
         let stage = Stage::with(scenario, whole, function)?;
-        let fitted = bring_up.fitted(&stage.whole, &stage.function, (&stage.after, stage.sm, &*engines.after))?;
+        let fitted = bring_up.fitted(&stage.whole, &stage.function, &stage.after, stage.sm, &*engines.after)?;
         if fitted == *stage.whole { Ok(stage) } else { Stage::with(scenario, fitted, stage.function) }
     }
 

@@ -1,6 +1,6 @@
 //! What the console's commands do to the subnet.
 
-use super::console::{Command, CommandError, find_node};
+use super::console::{CommandError, ConsoleCommand, find_node};
 use super::counts::MadCounts;
 use super::switchboard::Switchboard;
 use crate::fabric::PortId;
@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 /// What a command tells whoever gave it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Reply(pub String);
+pub struct CommandOutput(pub String);
 
 /// Why a command was not carried out.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -26,50 +26,50 @@ pub enum RefusedCommand {
 ///
 /// # Errors
 /// It names nothing, or the subnet refuses it.
-pub fn carry_out(board: &mut Switchboard, command: &Command) -> Result<Reply, RefusedCommand> {
+pub fn carry_out(board: &mut Switchboard, command: &ConsoleCommand) -> Result<CommandOutput, RefusedCommand> {
     let done = match command {
-        Command::Unlink(place) => {
+        ConsoleCommand::Unlink(place) => {
             let cables = place.cables(board.fabric())?;
             cables.iter().for_each(|&port| board.sim_mut().kill_link(port));
             format!("{} unlinked", number(cables.len(), "cable"))
         }
-        Command::Relink(place) => {
+        ConsoleCommand::Relink(place) => {
             let cables = place.cables(board.fabric())?;
             cables.iter().for_each(|&port| board.sim_mut().revive_link(port));
             format!("{} relinked", number(cables.len(), "cable"))
         }
-        Command::Kill(name) => {
+        ConsoleCommand::Kill(name) => {
             let node = find_node(board.fabric(), name)?;
             board.sim_mut().kill_node(node);
             format!("{} killed", board.fabric().describe_node(node))
         }
-        Command::Revive(name) => {
+        ConsoleCommand::Revive(name) => {
             let node = find_node(board.fabric(), name)?;
             board.sim_mut().revive_node(node);
             format!("{} revived", board.fabric().describe_node(node))
         }
-        Command::Traffic(true) => {
+        ConsoleCommand::Traffic(true) => {
             board.sim_mut().start();
             format!("traffic on, load {}", board.sim().load())
         }
-        Command::Traffic(false) => {
+        ConsoleCommand::Traffic(false) => {
             board.sim_mut().stop_sources();
             "traffic off".to_string()
         }
-        Command::Load(load) => {
+        ConsoleCommand::Load(load) => {
             board.sim_mut().set_load(*load)?;
             format!("load {load}")
         }
-        Command::Period => {
+        ConsoleCommand::Period => {
             board.sim_mut().begin_period();
             *board.mads_mut() = MadCounts::default();
             format!("period {}", board.sim().periods().len())
         }
-        Command::Dump => dump(board),
-        Command::Status | Command::Help | Command::Quit => String::new(),
+        ConsoleCommand::Dump => dump(board),
+        ConsoleCommand::Status | ConsoleCommand::Help | ConsoleCommand::Quit => String::new(),
     };
     board.disturbed();
-    Ok(Reply(done))
+    Ok(CommandOutput(done))
 }
 
 fn number(count: usize, what: &str) -> String {

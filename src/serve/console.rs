@@ -22,11 +22,11 @@ Quit                  ends the server";
 
 /// A command, its words understood, its names not yet looked up.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Command {
+pub enum ConsoleCommand {
     /// A cable dies; all of a node where no port is named.
-    Unlink(Place),
+    Unlink(ElementName),
     /// It comes back.
-    Relink(Place),
+    Relink(ElementName),
     /// A node dies.
     Kill(String),
     /// It comes back.
@@ -49,7 +49,7 @@ pub enum Command {
 
 /// A node or one of its ports, as somebody wrote it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct ElementName {
     /// The node.
     pub node: String,
     /// The port; none means all of them.
@@ -98,52 +98,52 @@ pub enum CommandError {
     NoCable(String),
 }
 
-impl Command {
+impl ConsoleCommand {
     /// Reads a line; none where it is empty.
     ///
     /// # Errors
     /// It is no command, or its operands are not what it takes.
-    pub fn read(line: &str) -> Result<Option<Command>, CommandError> {
+    pub fn read(line: &str) -> Result<Option<ConsoleCommand>, CommandError> {
         let line = line.trim();
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let rest = rest.trim();
         let node = "a node, such as \"leaf-1\"";
         let command = match word.to_ascii_lowercase().as_str() {
             "" => return Ok(None),
-            "unlink" => Command::Unlink(Place::read("Unlink", rest)?),
-            "relink" => Command::Relink(Place::read("Relink", rest)?),
-            "kill" => Command::Kill(only_node("Kill", node, rest)?),
-            "revive" => Command::Revive(only_node("Revive", node, rest)?),
+            "unlink" => ConsoleCommand::Unlink(ElementName::read("Unlink", rest)?),
+            "relink" => ConsoleCommand::Relink(ElementName::read("Relink", rest)?),
+            "kill" => ConsoleCommand::Kill(only_node("Kill", node, rest)?),
+            "revive" => ConsoleCommand::Revive(only_node("Revive", node, rest)?),
             "traffic" => traffic(rest)?,
-            "period" => alone("Period", Command::Period, rest)?,
-            "status" => alone("Status", Command::Status, rest)?,
-            "dump" => alone("Dump", Command::Dump, rest)?,
-            "help" | "?" => alone("Help", Command::Help, rest)?,
-            "quit" => alone("Quit", Command::Quit, rest)?,
+            "period" => alone("Period", ConsoleCommand::Period, rest)?,
+            "status" => alone("Status", ConsoleCommand::Status, rest)?,
+            "dump" => alone("Dump", ConsoleCommand::Dump, rest)?,
+            "help" | "?" => alone("Help", ConsoleCommand::Help, rest)?,
+            "quit" => alone("Quit", ConsoleCommand::Quit, rest)?,
             _ => return Err(CommandError::Unknown(word.to_string())),
         };
         Ok(Some(command))
     }
 }
 
-fn alone(name: &'static str, command: Command, rest: &str) -> Result<Command, CommandError> {
+fn alone(name: &'static str, command: ConsoleCommand, rest: &str) -> Result<ConsoleCommand, CommandError> {
     let refuse = || CommandError::Operands { command: name, expected: "nothing", found: rest.to_string() };
     rest.is_empty().then_some(command).ok_or_else(refuse)
 }
 
 fn only_node(command: &'static str, expected: &'static str, rest: &str) -> Result<String, CommandError> {
     let refuse = || CommandError::Operands { command, expected, found: rest.to_string() };
-    let place = Place::parse(rest).ok_or_else(refuse)?;
+    let place = ElementName::parse(rest).ok_or_else(refuse)?;
     if place.port.is_some() { Err(refuse()) } else { Ok(place.node) }
 }
 
-fn traffic(rest: &str) -> Result<Command, CommandError> {
+fn traffic(rest: &str) -> Result<ConsoleCommand, CommandError> {
     let words: Vec<String> = rest.split_whitespace().map(str::to_ascii_lowercase).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let load = |text: &str| text.parse().ok().filter(|load| (0.0..=1.0).contains(load)).map(Command::Load);
+    let load = |text: &str| text.parse().ok().filter(|load| (0.0..=1.0).contains(load)).map(ConsoleCommand::Load);
     let found = match words[..] {
-        ["on"] => Some(Command::Traffic(true)),
-        ["off"] => Some(Command::Traffic(false)),
+        ["on"] => Some(ConsoleCommand::Traffic(true)),
+        ["off"] => Some(ConsoleCommand::Traffic(false)),
         ["load", fraction] => load(fraction),
         _ => None,
     };
@@ -151,14 +151,14 @@ fn traffic(rest: &str) -> Result<Command, CommandError> {
     found.ok_or_else(|| CommandError::Operands { command: "Traffic", expected, found: rest.to_string() })
 }
 
-impl Place {
-    fn read(command: &'static str, text: &str) -> Result<Place, CommandError> {
+impl ElementName {
+    fn read(command: &'static str, text: &str) -> Result<ElementName, CommandError> {
         let expected = "a node and a port, such as \"leaf-1\"[3]";
-        Place::parse(text).ok_or_else(|| CommandError::Operands { command, expected, found: text.to_string() })
+        ElementName::parse(text).ok_or_else(|| CommandError::Operands { command, expected, found: text.to_string() })
     }
 
     /// `"node"`, `"node"[port]`, or the same without quotes where the name holds neither blanks nor brackets.
-    fn parse(text: &str) -> Option<Place> {
+    fn parse(text: &str) -> Option<ElementName> {
         let (node, rest) = match text.strip_prefix('"') {
             Some(quoted) => quoted.split_once('"')?,
             None => text.split_at(text.find(|c: char| c == '[' || c.is_whitespace()).unwrap_or(text.len())),
@@ -169,7 +169,7 @@ impl Place {
             None if rest.is_empty() => None,
             None => return None,
         };
-        (!node.trim().is_empty()).then(|| Place { node: node.to_string(), port })
+        (!node.trim().is_empty()).then(|| ElementName { node: node.to_string(), port })
     }
 
     /// The cabled ports meant.
@@ -212,26 +212,26 @@ pub fn find_node(fabric: &Fabric, text: &str) -> Result<NodeId, CommandError> {
 mod tests {
     use super::*;
 
-    fn place(node: &str, port: Option<u8>) -> Place {
-        Place { node: node.to_string(), port: port.map(PortNum) }
+    fn place(node: &str, port: Option<u8>) -> ElementName {
+        ElementName { node: node.to_string(), port: port.map(PortNum) }
     }
 
     #[test]
     fn commands_are_read_as_ibsim_writes_them() {
         let cases = [
-            (r#"Unlink "spine 1"[3]"#, Command::Unlink(place("spine 1", Some(3)))),
-            (r#"unlink "S-0200000700000000""#, Command::Unlink(place("S-0200000700000000", None))),
-            (r"Relink leaf-1 [12]", Command::Relink(place("leaf-1", Some(12)))),
-            (r#"Kill "spine 1""#, Command::Kill("spine 1".into())),
-            ("REVIVE spine-1", Command::Revive("spine-1".into())),
-            ("Traffic ON", Command::Traffic(true)),
-            ("traffic load 0.25", Command::Load(0.25)),
-            ("  status ", Command::Status),
+            (r#"Unlink "spine 1"[3]"#, ConsoleCommand::Unlink(place("spine 1", Some(3)))),
+            (r#"unlink "S-0200000700000000""#, ConsoleCommand::Unlink(place("S-0200000700000000", None))),
+            (r"Relink leaf-1 [12]", ConsoleCommand::Relink(place("leaf-1", Some(12)))),
+            (r#"Kill "spine 1""#, ConsoleCommand::Kill("spine 1".into())),
+            ("REVIVE spine-1", ConsoleCommand::Revive("spine-1".into())),
+            ("Traffic ON", ConsoleCommand::Traffic(true)),
+            ("traffic load 0.25", ConsoleCommand::Load(0.25)),
+            ("  status ", ConsoleCommand::Status),
         ];
         for (line, command) in cases {
-            assert_eq!(Command::read(line), Ok(Some(command)), "{line}");
+            assert_eq!(ConsoleCommand::read(line), Ok(Some(command)), "{line}");
         }
-        assert_eq!(Command::read("   "), Ok(None));
+        assert_eq!(ConsoleCommand::read("   "), Ok(None));
     }
 
     #[test]
@@ -239,7 +239,7 @@ mod tests {
         let cases =
             ["Reboot", "Unlink", r#"Unlink "a"[x]"#, r#"Unlink "a" 3"#, r#"Kill "a"[3]"#, "Traffic load 2", "Quit now"];
         for line in cases {
-            assert!(Command::read(line).is_err(), "{line}");
+            assert!(ConsoleCommand::read(line).is_err(), "{line}");
         }
     }
 }

@@ -8,13 +8,20 @@ use std::collections::BTreeMap;
 /// MADs that clients sent, answers included.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct MadCounts {
-    /// By class, method and attribute.
-    sent: BTreeMap<(u8, u8, u16), u64>,
+    sent: BTreeMap<MadKind, u64>,
+}
+
+/// What a MAD asks for, by the numbers of its header.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct MadKind {
+    class: u8,
+    method: u8,
+    attribute: u16,
 }
 
 impl MadCounts {
     pub(super) fn count(&mut self, mad: &[u8; MAD_SIZE]) {
-        let kind = (class_of(mad), clients::method(mad), clients::attribute(mad));
+        let kind = MadKind { class: class_of(mad), method: clients::method(mad), attribute: clients::attribute(mad) };
         *self.sent.entry(kind).or_default() += 1;
     }
 
@@ -34,7 +41,8 @@ impl MadCounts {
 }
 
 /// LID routed and directed SMPs have one name: they ask for the same.
-fn name((class, method, attribute): (u8, u8, u16)) -> String {
+fn name(kind: MadKind) -> String {
+    let MadKind { class, method, attribute } = kind;
     let method = Method::from(method);
     match class {
         class::SUBNET_LID | class::SUBNET_DIRECTED => format!("{method:?}({:?})", AttributeId::from(attribute)),

@@ -251,7 +251,7 @@ impl Vendor {
 
 /// A MAD with its addresses.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Packet {
+pub struct SimDatagram {
     /// To whom.
     pub dlid: Lid,
     /// From whom; of what a client sends, 0 says *from me*.
@@ -268,13 +268,13 @@ pub struct Packet {
     pub mad: Box<[u8; MAD_SIZE]>,
 }
 
-impl Packet {
+impl SimDatagram {
     /// Reads a packet; none where it has another length.
-    pub fn decode(bytes: &[u8]) -> Option<Packet> {
+    pub fn decode(bytes: &[u8]) -> Option<SimDatagram> {
         let bytes: &[u8; PACKET_SIZE] = bytes.try_into().ok()?;
         let mut mad = Box::new([0; MAD_SIZE]);
         mad.copy_from_slice(&bytes[packet::MAD]);
-        Some(Packet {
+        Some(SimDatagram {
             dlid: lid(bytes, packet::DLID),
             slid: lid(bytes, packet::SLID),
             dqp: u32::from_be(number(bytes, packet::DQP)),

@@ -4,13 +4,13 @@
 //! millisecond of real time, and the sockets are read between them; otherwise the task sleeps until something comes or
 //! time is owed again. The clock of the machine is read here and nowhere else.
 
-use super::command::Reply;
-use super::console::{self, Command};
-use super::pace::Pace;
-use super::protocol::{CALL_SIZE, Call, Packet};
+use super::command::CommandOutput;
+use super::console::{self, ConsoleCommand};
+use super::pacer::Pacer;
+use super::protocol::{CALL_SIZE, Call, SimDatagram};
 use super::sockets::{Incoming, Sockets};
-use super::status::Status;
-use super::switchboard::{Change, Switchboard};
+use super::status::ServeStatus;
+use super::switchboard::{ClientChange, Switchboard};
 use std::io;
 use std::os::unix::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -80,7 +80,7 @@ type Line = (String, oneshot::Sender<String>);
 pub struct Server {
     board: Switchboard,
     sockets: Sockets,
-    pace: Pace,
+    pace: Pacer,
     lines: mpsc::UnboundedReceiver<Line>,
     /// Keeps `lines` open where nobody else does.
     _typed: mpsc::UnboundedSender<Line>,
@@ -129,7 +129,7 @@ impl Server {
         Ok(Server {
             board,
             sockets,
-            pace: Pace::new(options.speed),
+            pace: Pacer::new(options.speed),
             lines,
             _typed: typed,
             signals: [watch(SignalKind::interrupt())?, watch(SignalKind::terminate())?],
@@ -143,7 +143,7 @@ impl Server {
     }
 
     /// Serves until it is told to quit, by command or signal, and tells the last counts.
-    pub async fn run(mut self) -> Status {
+    pub async fn run(mut self) -> ServeStatus {
         loop {
             for incoming in self.sockets.read(MOST_READ) {
                 self.take(incoming);
@@ -173,8 +173,8 @@ impl Server {
     }
 
     /// The counts at this moment.
-    fn status(&self) -> Status {
-        Status::of(&self.board, self.pace.times())
+    fn status(&self) -> ServeStatus {
+        ServeStatus::of(&self.board, self.pace.times())
     }
 
     fn real_ns(&self) -> u64 {
@@ -240,7 +240,7 @@ impl Server {
     fn take(&mut self, incoming: Incoming) {
         match incoming {
             Incoming::Call(bytes, from) => self.take_call(&bytes, &from),
-            Incoming::Packet(client, bytes) => match Packet::decode(&bytes) {
+            Incoming::Packet(client, bytes) => match SimDatagram::decode(&bytes) {
                 Some(packet) => self.board.packet(client, packet, self.real_ns()),
                 None => tracing::warn!("client {client} sent {} bytes, and MADs have 288 here", bytes.len()),
             },
@@ -255,14 +255,14 @@ impl Server {
         let called = self.board.call(&call);
         let mut answer = called.answer;
         match called.change {
-            Some(Change::Opened { client, process }) => {
+            Some(ClientChange::Opened { client, process }) => {
                 if let Err(error) = self.sockets.open(client, process) {
                     tracing::warn!("opening the socket of process {process}: {error}");
                     self.close(client);
                     answer = call.refusal();
                 }
             }
-            Some(Change::Closed(client)) => self.sockets.close(client),
+            Some(ClientChange::Closed(client)) => self.sockets.close(client),
             None => {}
         }
         self.sockets.answer(&answer.encode(), from);
@@ -270,17 +270,19 @@ impl Server {
 
     /// Carries a line out and replies. Whether it was the last.
     fn obey(&mut self, line: &str, reply: oneshot::Sender<String>) -> bool {
-        let told = match Command::read(line) {
+        let told = match ConsoleCommand::read(line) {
             Ok(None) => String::new(),
-            Ok(Some(Command::Quit)) => {
+            Ok(Some(ConsoleCommand::Quit)) => {
                 // Whoever typed it may have gone; the end does not wait.
                 let _ = reply.send(String::new());
                 return true;
             }
-            Ok(Some(Command::Help)) => console::HELP.to_string(),
-            Ok(Some(Command::Status)) => serde_json::to_string(&self.status()).expect("counts are all JSON can hold"),
+            Ok(Some(ConsoleCommand::Help)) => console::HELP.to_string(),
+            Ok(Some(ConsoleCommand::Status)) => {
+                serde_json::to_string(&self.status()).expect("counts are all JSON can hold")
+            }
             Ok(Some(command)) => match super::command::carry_out(&mut self.board, &command) {
-                Ok(Reply(text)) => text,
+                Ok(CommandOutput(text)) => text,
                 Err(error) => format!("error: {error}"),
             },
             Err(error) => format!("error: {error}"),

@@ -2,8 +2,8 @@
 //!
 //! Times are nanoseconds of simulated time unless a name says otherwise.
 
-use super::pace::Times;
-use super::paths::PathCounts;
+use super::pacer::Times;
+use super::path_requests::PathCounts;
 use super::switchboard::Switchboard;
 use crate::sim::{PacketCounts, Sim, StuckPacket};
 use serde::{Serialize, Serializer};
@@ -14,7 +14,7 @@ pub const SCHEMA: &str = "reconfig.serve/1";
 
 /// Everything counted.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Status {
+pub struct ServeStatus {
     /// [`SCHEMA`].
     pub schema: &'static str,
     /// Simulated time since the start.
@@ -101,13 +101,13 @@ pub struct Stuck {
     pub dlid: u16,
 }
 
-impl Status {
+impl ServeStatus {
     /// The counts of a switchboard at this moment.
-    pub fn of(board: &Switchboard, times: Times) -> Status {
+    pub fn of(board: &Switchboard, times: Times) -> ServeStatus {
         let sim = board.sim();
         let (broken, lifetime_discards) = sim.limits_at_work();
         let stuck = |packets: &[StuckPacket]| packets.iter().map(|packet| Stuck::of(board, packet)).collect();
-        Status {
+        ServeStatus {
             schema: SCHEMA,
             simulated_ns: sim.now_ns(),
             times,

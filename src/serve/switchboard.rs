@@ -9,9 +9,9 @@
 use super::clients::{self, Clients, ID_SHIFT};
 use super::console::find_node;
 use super::counts::MadCounts;
-use super::paths::{self, PathCounts, Paths, Wanted};
-use super::protocol::{CALL_DATA_SIZE, Call, CallKind, Connect, Packet, TIMED_OUT, Vendor};
-use super::waits::{Expired, Until, Waits};
+use super::path_requests::{self, PathCounts, PathRequests, WantedPath};
+use super::protocol::{CALL_DATA_SIZE, Call, CallKind, Connect, SimDatagram, TIMED_OUT, Vendor};
+use super::waits::{Deadline, Expired, Waits};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Lid, PortNum, Sl};
 use crate::sim::{Halt, Sim};
@@ -46,12 +46,12 @@ pub struct Called {
     /// What to answer.
     pub answer: Call,
     /// Which sockets to open or close before that.
-    pub change: Option<Change>,
+    pub change: Option<ClientChange>,
 }
 
 /// A change of who is connected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Change {
+pub enum ClientChange {
     /// A client came.
     Opened {
         /// Its ID.
@@ -74,11 +74,11 @@ pub struct Switchboard {
     traps: BTreeMap<(Lid, u32), u64>,
     patience: Patience,
     mads: MadCounts,
-    paths: Paths,
+    paths: PathRequests,
     /// End ports ask for paths.
     asks: bool,
     /// MADs for clients, in the order in which they came.
-    outgoing: Vec<(u32, Packet)>,
+    outgoing: Vec<(u32, SimDatagram)>,
 }
 
 impl Switchboard {
@@ -92,7 +92,7 @@ impl Switchboard {
             traps: BTreeMap::new(),
             patience,
             mads: MadCounts::default(),
-            paths: Paths::default(),
+            paths: PathRequests::default(),
             asks: false,
             outgoing: Vec::new(),
         }
@@ -149,7 +149,7 @@ impl Switchboard {
         match call.kind {
             CallKind::Connect => self.connect(call),
             CallKind::Disconnect => {
-                let change = self.disconnect(call.client).then_some(Change::Closed(call.client));
+                let change = self.disconnect(call.client).then_some(ClientChange::Closed(call.client));
                 Called { answer: call.clone(), change }
             }
             _ => Called { answer: self.told(call).unwrap_or_else(|| call.refusal()), change: None },
@@ -178,7 +178,7 @@ impl Switchboard {
                     false => asked.node,
                 };
                 let answer = call.answer(&Connect { id: client, node, ..asked }.encode());
-                Called { answer, change: Some(Change::Opened { client, process: asked.id }) }
+                Called { answer, change: Some(ClientChange::Opened { client, process: asked.id }) }
             }
             Err(error) => refused(&error),
         }
@@ -291,7 +291,7 @@ impl Switchboard {
     }
 
     /// A client sends a MAD.
-    pub fn packet(&mut self, client: u32, mut packet: Packet, real_ns: u64) {
+    pub fn packet(&mut self, client: u32, mut packet: SimDatagram, real_ns: u64) {
         let Some(sender) = self.clients.get_mut(client) else {
             tracing::warn!("a MAD of client {client}, who is not connected, is dropped");
             return;
@@ -314,26 +314,26 @@ impl Switchboard {
     }
 
     /// Sends a client's MAD out of its port; where an agent does not answer it, so often again.
-    fn send(&mut self, client: u32, port: PortId, packet: Packet, real_ns: u64, retries: u32) {
+    fn send(&mut self, client: u32, port: PortId, packet: SimDatagram, real_ns: u64, retries: u32) {
         let bytes = packet.mad.clone();
         let datagram = Datagram { lid: packet.dlid, qp: packet.dqp, sl: Sl::default(), bytes };
         self.wait_for(client, packet, real_ns, retries);
         self.sim.send_from(port, &datagram);
     }
 
-    fn wait_for(&mut self, client: u32, packet: Packet, real_ns: u64, retries: u32) {
+    fn wait_for(&mut self, client: u32, packet: SimDatagram, real_ns: u64, retries: u32) {
         let (transaction, length) = (clients::transaction(&packet.mad), packet.length);
         let now_ns = self.sim.now_ns();
         let until = match answered_by(&packet.mad) {
-            Answerer::Agent => Some(Until::Simulated(now_ns + self.patience.agent_ns)),
-            Answerer::Client => Some(Until::Real(real_ns + self.patience.client_ns)),
+            Answerer::Agent => Some(Deadline::Simulated(now_ns + self.patience.agent_ns)),
+            Answerer::Client => Some(Deadline::Real(real_ns + self.patience.client_ns)),
             Answerer::Nobody => None,
         };
-        if !matches!(until, Some(Until::Simulated(_))) {
+        if !matches!(until, Some(Deadline::Simulated(_))) {
             self.waits.fly(transaction, length, now_ns);
         }
         if let Some(until) = until {
-            let retries = if matches!(until, Until::Simulated(_)) { retries } else { 0 };
+            let retries = if matches!(until, Deadline::Simulated(_)) { retries } else { 0 };
             self.waits.expect(client, transaction, packet, until, retries);
         }
     }
@@ -369,7 +369,7 @@ impl Switchboard {
         for Expired { client, packet, retries } in self.waits.expire(self.sim.now_ns(), real_ns) {
             match self.clients.get(client).map(|client| client.port).filter(|_| retries > 0) {
                 Some(port) => self.send(client, port, packet, real_ns, retries - 1),
-                None => self.outgoing.push((client, Packet { status: TIMED_OUT, ..packet })),
+                None => self.outgoing.push((client, SimDatagram { status: TIMED_OUT, ..packet })),
             }
         }
     }
@@ -391,7 +391,7 @@ impl Switchboard {
         }
     }
 
-    fn ask_for_path(&mut self, wanted: Wanted, real_ns: u64) {
+    fn ask_for_path(&mut self, wanted: WantedPath, real_ns: u64) {
         let lid = |port| self.sim.port_lid(port);
         let (slid, dlid, manager) = (lid(wanted.source), lid(wanted.destination), self.sim.manager_of(wanted.source));
         let (Lid(1..), Lid(1..), Lid(1..), Ok(())) = (slid, dlid, manager, self.sim.attach(wanted.source)) else {
@@ -419,7 +419,7 @@ impl Switchboard {
         let mad = datagram.bytes;
         let transaction = clients::transaction(&mad);
         let length = self.waits.landed(transaction);
-        if clients::is_answer(&mad) && transaction >> ID_SHIFT == paths::OWN_ID {
+        if clients::is_answer(&mad) && transaction >> ID_SHIFT == path_requests::OWN_ID {
             return self.path_told(&mad);
         }
         let Some(client) = self.clients.addressee(port, &mad) else { return };
@@ -434,11 +434,11 @@ impl Switchboard {
         let directed = class_of(&mad) == class::SUBNET_DIRECTED;
         let (dlid, slid) = if directed { (Lid::PERMISSIVE, Lid::PERMISSIVE) } else { (Lid(0), datagram.lid) };
         let (dqp, sqp) = (datagram.qp, datagram.qp);
-        self.outgoing.push((client, Packet { dlid, slid, dqp, sqp, status: 0, length, mad }));
+        self.outgoing.push((client, SimDatagram { dlid, slid, dqp, sqp, status: 0, length, mad }));
     }
 
     /// The MADs for clients, in order; they are taken.
-    pub fn outgoing(&mut self) -> Vec<(u32, Packet)> {
+    pub fn outgoing(&mut self) -> Vec<(u32, SimDatagram)> {
         std::mem::take(&mut self.outgoing)
     }
 }

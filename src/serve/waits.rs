@@ -4,7 +4,7 @@
 //! gives it back with the status *timed out* when its time is up, as the kernel does. What a device's agent answers is waited
 //! for in simulated time; what another client answers (an administration, a manager asked for its SMInfo), in real time.
 
-use super::protocol::Packet;
+use super::protocol::SimDatagram;
 use crate::wire::MAD_SIZE;
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const FLIGHT_NS: u64 = 50_000;
 
 /// Until when something is waited for, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Until {
+pub enum Deadline {
     /// Of simulated time.
     Simulated(u64),
     /// Of real time.
@@ -23,8 +23,8 @@ pub enum Until {
 
 /// A request that is not answered yet.
 struct Wait {
-    until: Until,
-    packet: Packet,
+    until: Deadline,
+    packet: SimDatagram,
     retries: u32,
 }
 
@@ -34,7 +34,7 @@ pub struct Expired {
     /// Who asked.
     pub client: u32,
     /// What.
-    pub packet: Packet,
+    pub packet: SimDatagram,
     /// How often it may still be sent again.
     pub retries: u32,
 }
@@ -57,7 +57,7 @@ pub struct Waits {
 
 impl Waits {
     /// A client waits for the answer to this request, which may be sent again so often.
-    pub fn expect(&mut self, client: u32, transaction: u64, packet: Packet, until: Until, retries: u32) {
+    pub fn expect(&mut self, client: u32, transaction: u64, packet: SimDatagram, until: Deadline, retries: u32) {
         self.open.insert((client, transaction), Wait { until, packet, retries });
     }
 
@@ -84,8 +84,8 @@ impl Waits {
     /// The simulated time up to which something is under way; none where nothing is.
     pub fn under_way_until(&self, now_ns: u64) -> Option<u64> {
         let simulated = self.open.values().filter_map(|wait| match wait.until {
-            Until::Simulated(ns) => Some(ns),
-            Until::Real(_) => None,
+            Deadline::Simulated(ns) => Some(ns),
+            Deadline::Real(_) => None,
         });
         simulated.chain(self.flights.values().map(|flight| flight.until)).max().filter(|&until| until > now_ns)
     }
@@ -94,8 +94,8 @@ impl Waits {
     pub fn expire(&mut self, simulated_ns: u64, real_ns: u64) -> Vec<Expired> {
         self.flights.retain(|_, flight| flight.until > simulated_ns);
         let over = |wait: &Wait| match wait.until {
-            Until::Simulated(ns) => ns <= simulated_ns,
-            Until::Real(ns) => ns <= real_ns,
+            Deadline::Simulated(ns) => ns <= simulated_ns,
+            Deadline::Real(ns) => ns <= real_ns,
         };
         let expired = self.open.extract_if(.., |_, wait| over(wait));
         expired.map(|((client, _), wait)| Expired { client, packet: wait.packet, retries: wait.retries }).collect()
@@ -112,17 +112,17 @@ mod tests {
     use super::*;
     use crate::ids::Lid;
 
-    fn packet() -> Packet {
+    fn packet() -> SimDatagram {
         let mad = Box::new([0; MAD_SIZE]);
-        Packet { dlid: Lid(1), slid: Lid(0), dqp: 0, sqp: 0, status: 0, length: 256, mad }
+        SimDatagram { dlid: Lid(1), slid: Lid(0), dqp: 0, sqp: 0, status: 0, length: 256, mad }
     }
 
     #[test]
     fn a_request_is_answered_or_given_back_by_its_own_clock() {
         let mut waits = Waits::default();
-        waits.expect(1, 7, packet(), Until::Simulated(1_000), 0);
-        waits.expect(1, 8, packet(), Until::Real(1_000), 0);
-        waits.expect(2, 7, packet(), Until::Simulated(3_000), 0);
+        waits.expect(1, 7, packet(), Deadline::Simulated(1_000), 0);
+        waits.expect(1, 8, packet(), Deadline::Real(1_000), 0);
+        waits.expect(2, 7, packet(), Deadline::Simulated(3_000), 0);
         assert_eq!(waits.under_way_until(0), Some(3_000));
         assert!(waits.expire(999, 999).is_empty());
         assert_eq!(waits.expire(1_000, 0).into_iter().map(|expired| expired.client).collect::<Vec<_>>(), [1]);
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn who_is_gone_waits_for_nothing() {
         let mut waits = Waits::default();
-        waits.expect(1, 7, packet(), Until::Simulated(1_000), 0);
+        waits.expect(1, 7, packet(), Deadline::Simulated(1_000), 0);
         waits.forget(1);
         assert_eq!((waits.open(), waits.under_way_until(0)), (0, None));
     }

@@ -1,7 +1,7 @@
 //! The fixture `router-cycle`: two subnets of two switches each, without a cycle of cables in either, whose whole deadlocks.
 
 use reconfig::fabric::format::Format;
-use reconfig::fabric::generate::{JoinShape, Joining as Asked, Options, joined};
+use reconfig::fabric::generate::{JoinShape, JoinedTopology as Asked, Options, joined};
 use reconfig::fabric::subnets::{Joined, Subnet, SubnetPort, Subnets, list};
 use reconfig::ids::{Half, Lmc, SubnetId};
 use reconfig::lid;

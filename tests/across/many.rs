@@ -1,7 +1,7 @@
 //! Many subnets that change at once, and cycles that only a mixture of ways has.
 
 use crate::across::plans::{double, parts, scope};
-use reconfig::fabric::generate::{JoinShape, Joining, Options, joined};
+use reconfig::fabric::generate::{JoinShape, JoinedTopology, Options, joined};
 use reconfig::fabric::subnets::{Subnet, SubnetPort, Subnets};
 use reconfig::fabric::{Fabric, FabricBuilder, NodeKind};
 use reconfig::ids::{GidPrefix, Guid, Lmc, PortNum, SubnetId};
@@ -76,7 +76,7 @@ impl Running {
 /// Rings with two routers that have a port in each.
 fn hub(subnets: u16) -> Running {
     let topology = "ring:3".parse().expect("a topology");
-    let asked = Joining { topology, subnets, shape: JoinShape::Hub, routers: 2 };
+    let asked = JoinedTopology { topology, subnets, shape: JoinShape::Hub, routers: 2 };
     running(joined(&asked, &Options::default()).expect("so many subnets"))
 }
 

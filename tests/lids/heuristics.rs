@@ -3,7 +3,7 @@
 use super::net::{Net, random_net};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
-use reconfig::lid::configure::{Colour, Configurations, Configure, Greedy, Heuristic, Order, optimum};
+use reconfig::lid::configure::{Colour, Configurations, Configure, Greedy, Heuristic, HeuristicOrder, optimum};
 use reconfig::lid::{PathLidError, Splits, number_paths, realise_paths};
 
 /// Figure 6: destination m0 on s0; p1 to p4 in their order.
@@ -30,7 +30,7 @@ fn the_split_graph_of_figure_6_is_figure_8() {
 fn greedy_takes_three_lids_for_figure_6_and_colouring_two() {
     let splits = figure_6().splits(0);
     assert_eq!(Greedy.configure(&splits).of_class(), [0, 1, 0, 2], "{{p1, p3}}, {{p2}}, {{p4}}");
-    assert_eq!(Colour(Order::Largest).configure(&splits).of_class(), [1, 0, 0, 1], "{{p2, p3}}, {{p1, p4}}");
+    assert_eq!(Colour(HeuristicOrder::Largest).configure(&splits).of_class(), [1, 0, 0, 1], "{{p2, p3}}, {{p1, p4}}");
     assert_eq!(optimum(&splits, 100).configurations.count(), 2);
     let net = figure_6();
     assert_eq!(number_paths(&net.fabric, &net.paths, &Greedy).lids(), 4, "three take a block of four");

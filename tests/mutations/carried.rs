@@ -184,7 +184,7 @@ fn counters(clamped: bool, later: u64) -> Vec<Catcher> {
 }
 
 /// What a device says whose outputs are all empty.
-fn reading(plan: &Plan, device: reconfig::plan::Device, at_ns: u64) -> LaneReading {
+fn reading(plan: &Plan, device: reconfig::plan::DeviceId, at_ns: u64) -> LaneReading {
     let drained: PortMask = plan.drain()[0].graph.channels().iter().map(|channel| channel.num).collect();
     LaneReading { device, asked_ns: at_ns, answered_ns: at_ns, lanes: A, drained }
 }

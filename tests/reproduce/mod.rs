@@ -1,20 +1,20 @@
 //! The published tables in a reduced run: inside their bands where a mean of few fabrics can be, the same for any number of
 //! threads, and readable in every form. The full run is `reconfig reproduce`; docs/REPRODUCE.md has what it gives.
 
-use reconfig::reproduce::{Band, ReproduceError, Request, Study, Table, csv, plot, reproduce};
+use reconfig::reproduce::{Band, ReproduceError, ResultTable, Study, StudyRequest, csv, plot, reproduce};
 use std::collections::BTreeSet;
 use std::process::Command;
 
-fn request(study: Study, table: &str, rows: &[&str], fabrics: usize) -> Request {
+fn request(study: Study, table: &str, rows: &[&str], fabrics: usize) -> StudyRequest {
     let rows = rows.iter().map(ToString::to_string).collect();
-    Request { table: Some(table.to_string()), rows, fabrics, ..Request::of(study, 2) }
+    StudyRequest { table: Some(table.to_string()), rows, fabrics, ..StudyRequest::of(study, 2) }
 }
 
-fn measured(request: &Request) -> Vec<Table> {
+fn measured(request: &StudyRequest) -> Vec<ResultTable> {
     reproduce(request, &mut |_| {}).unwrap()
 }
 
-fn assert_inside(tables: &[Table], columns: &[&str]) {
+fn assert_inside(tables: &[ResultTable], columns: &[&str]) {
     for table in tables {
         let mut seen = BTreeSet::new();
         for (row, column, cell) in table.cells().filter(|(_, column, _)| columns.contains(column)) {
@@ -58,8 +58,8 @@ fn the_optimum_is_below_every_heuristic_and_mostly_proved() {
 #[test]
 fn threads_change_nothing_and_seeds_do() {
     let two = request(Study::Seed000, "6", &["3"], 3);
-    let one = Request { threads: 1, ..two.clone() };
-    let other = Request { seed: 100, ..two.clone() };
+    let one = StudyRequest { threads: 1, ..two.clone() };
+    let other = StudyRequest { seed: 100, ..two.clone() };
     assert_eq!(csv(&measured(&one)), csv(&measured(&two)));
     assert_eq!(plot(&measured(&one)), plot(&measured(&two)));
     assert_ne!(csv(&measured(&two)), csv(&measured(&other)));
@@ -79,14 +79,14 @@ fn every_cell_is_in_the_values_and_in_the_picture() {
 
 #[test]
 fn what_does_not_exist_is_refused_by_name() {
-    let refused = |request: Request| reproduce(&request, &mut |_| {}).unwrap_err();
+    let refused = |request: StudyRequest| reproduce(&request, &mut |_| {}).unwrap_err();
     assert!(
         matches!(refused(request(Study::Seed000, "7", &[], 1)), ReproduceError::NoSuchTable { name, .. } if name == "7")
     );
     assert!(matches!(refused(request(Study::Seed000, "6", &["9"], 1)), ReproduceError::NoSuchRow { .. }));
     assert!(matches!(refused(request(Study::Seed002, "1", &[], 0)), ReproduceError::NoFabrics { .. }));
     // Nothing is measured where a row is not there: a whole study would take minutes.
-    let all = Request { rows: vec!["nope".to_string()], ..Request::of(Study::Seed003, 1) };
+    let all = StudyRequest { rows: vec!["nope".to_string()], ..StudyRequest::of(Study::Seed003, 1) };
     let told = reproduce(&all, &mut |line| panic!("measures {line}")).unwrap_err().to_string();
     assert!(told.contains("has a row `nope`; choose one of: fat-tree LMC 1 base, "), "{told}");
     assert!("seed-001".parse::<Study>().unwrap_err().to_string().contains("seed-002"));

@@ -3,8 +3,8 @@
 use crate::serve::harness::bundled;
 use reconfig::fabric::{Fabric, format};
 use reconfig::ids::{Lid, PortNum};
-use reconfig::serve::protocol::{CALL_DATA_SIZE, Call, CallKind, Connect, Packet, TIMED_OUT};
-use reconfig::serve::{Change, Command, Patience, Status, Switchboard, carry_out};
+use reconfig::serve::protocol::{CALL_DATA_SIZE, Call, CallKind, Connect, SimDatagram, TIMED_OUT};
+use reconfig::serve::{ClientChange, ConsoleCommand, Patience, ServeStatus, Switchboard, carry_out};
 use reconfig::sim::{Sim, SimConfig};
 use reconfig::wire::{AttributeId, MAD_SIZE, Method, NodeInfo, PortInfo, Smp};
 
@@ -23,7 +23,7 @@ fn connect(board: &mut Switchboard, process: u32, node: &str, is_sm: bool) -> Op
     let called = board.call(&Call { client: 0, kind: CallKind::Connect, length: 44, data });
     let answer = Connect::decode(&called.answer.data);
     match called.change {
-        Some(Change::Opened { client, process: opened }) => {
+        Some(ClientChange::Opened { client, process: opened }) => {
             assert_eq!((client, opened), (answer.id, process));
             Some(client)
         }
@@ -38,20 +38,20 @@ fn ask(board: &mut Switchboard, client: u32, kind: CallKind) -> Call {
     board.call(&Call { client, kind, length: 64, data: [0; CALL_DATA_SIZE] }).answer
 }
 
-fn packet(dlid: Lid, qp: u32, mad: [u8; MAD_SIZE]) -> Packet {
+fn packet(dlid: Lid, qp: u32, mad: [u8; MAD_SIZE]) -> SimDatagram {
     let slid = if dlid == Lid::PERMISSIVE { dlid } else { Lid(0) };
-    Packet { dlid, slid, dqp: qp, sqp: qp, status: 0, length: 256, mad: Box::new(mad) }
+    SimDatagram { dlid, slid, dqp: qp, sqp: qp, status: 0, length: 256, mad: Box::new(mad) }
 }
 
 /// A request for NodeInfo along a path.
-fn node_info(path: &[u8], tid: u64) -> Packet {
+fn node_info(path: &[u8], tid: u64) -> SimDatagram {
     let path: Vec<PortNum> = path.iter().map(|&num| PortNum(num)).collect();
     let smp = Smp::directed(&path, Method::Get, AttributeId::NodeInfo, 0, [0; 64]).unwrap();
     packet(Lid::PERMISSIVE, 0, smp.with_tid(tid).encode())
 }
 
 /// Lets time pass until something is there for a client, or nothing is under way.
-fn run(board: &mut Switchboard) -> Vec<(u32, Packet)> {
+fn run(board: &mut Switchboard) -> Vec<(u32, SimDatagram)> {
     let mut came = Vec::new();
     while let Some(until) = board.under_way_until() {
         board.run(until, 0);
@@ -171,7 +171,7 @@ fn who_is_gone_gets_nothing_and_its_id_is_free() {
     let client = connect(&mut board, 100, "host-1 HCA-1", false).unwrap();
     board.packet(client, node_info(&[], 5), 0);
     let called = board.call(&Call { client, kind: CallKind::Disconnect, length: 0, data: [0; CALL_DATA_SIZE] });
-    assert_eq!(called.change, Some(Change::Closed(client)));
+    assert_eq!(called.change, Some(ClientChange::Closed(client)));
     assert_eq!(connect(&mut board, 101, "host-1 HCA-1", false), Some(client));
     board.run(1_000_000, 0);
     assert!(board.outgoing().is_empty(), "the answer was for somebody else");
@@ -208,7 +208,7 @@ fn the_same_mads_at_the_same_times_come_to_the_same() {
             board.packet(client, node_info(&[1, 3, 3][..1 + round % 3], round as u64), seed_of_real_time);
             answers.extend(run(&mut board));
             if round == 20 {
-                let unlink = Command::read("Unlink switch-2[3]").unwrap().unwrap();
+                let unlink = ConsoleCommand::read("Unlink switch-2[3]").unwrap().unwrap();
                 carry_out(&mut board, &unlink).unwrap();
             }
             let now_ns = board.sim().now_ns();
@@ -225,7 +225,7 @@ fn counts_are_json() {
     let client = connect(&mut board, 100, "host-1 HCA-1", false).unwrap();
     board.packet(client, node_info(&[], 5), 0);
     run(&mut board);
-    let status = Status::of(&board, reconfig::serve::Pace::new(0.5).times());
+    let status = ServeStatus::of(&board, reconfig::serve::Pacer::new(0.5).times());
     let json = serde_json::to_value(&status).unwrap();
     assert_eq!(json["schema"], "reconfig.serve/1");
     assert_eq!(json["mads"]["Get(NodeInfo)"], 1);

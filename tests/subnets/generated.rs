@@ -4,7 +4,8 @@ use super::made;
 use proptest::prelude::*;
 use reconfig::fabric::format::Format;
 use reconfig::fabric::generate::{
-    BUNDLED_SUBNETS, GenerateError, JoinShape, Joining, Options, Seat, generate, joined, place_routers,
+    BUNDLED_SUBNETS, GenerateError, JoinShape, JoinedTopology, Options, RouterAttachment, generate, joined,
+    place_routers,
 };
 use reconfig::fabric::subnets::summary::SubnetsSummary;
 use reconfig::fabric::subnets::{Subnet, Subnets, list};
@@ -46,7 +47,7 @@ fn shapes_join_what_they_say() {
 fn what_no_subnets_can_be_is_refused() {
     let topology = || "ring:4".parse().expect("a topology");
     let refused = |subnets, shape, routers, radix| {
-        let joining = Joining { topology: topology(), subnets, shape, routers };
+        let joining = JoinedTopology { topology: topology(), subnets, shape, routers };
         joined(&joining, &Options { radix, ..Options::default() }).expect_err("it is refused").to_string()
     };
     for (told, part) in [
@@ -64,8 +65,12 @@ fn what_no_subnets_can_be_is_refused() {
 
 #[test]
 fn a_radix_that_is_given_holds_and_is_used_to_the_last_port() {
-    let joining =
-        Joining { topology: "ring:4".parse().expect("a topology"), subnets: 2, shape: JoinShape::Line, routers: 4 };
+    let joining = JoinedTopology {
+        topology: "ring:4".parse().expect("a topology"),
+        subnets: 2,
+        shape: JoinShape::Line,
+        routers: 4,
+    };
     let subnets = joined(&joining, &Options { radix: Some(4), ..Options::default() }).expect("four ports are free");
     for (_, subnet) in subnets.subnets() {
         let fabric = &subnet.fabric;
@@ -74,7 +79,7 @@ fn a_radix_that_is_given_holds_and_is_used_to_the_last_port() {
         );
         assert!(fabric.switches().all(|id| fabric.node(id).num_ports == 4));
     }
-    let growing = Joining { routers: 4 * 8, ..joining };
+    let growing = JoinedTopology { routers: 4 * 8, ..joining };
     let subnets = joined(&growing, &Options::default()).expect("switches grow");
     let ports: BTreeSet<u8> = subnets.subnets().flat_map(|(_, subnet)| switch_ports(&subnet.fabric)).collect();
     assert_eq!(ports, BTreeSet::from([3 + 8]));
@@ -122,8 +127,8 @@ fn a_seat_that_is_none_is_refused() {
     let host = fabric.nodes().find(|(_, node)| node.kind == NodeKind::Ca).expect("a host").0;
     let switch = fabric.switches().next().expect("a switch");
     let list = || vec![Subnet { name: "a".into(), prefix: GidPrefix::site_local(0), fabric: fabric.clone() }];
-    let seat = |subnet, switch| Seat { subnet: SubnetId(subnet), switch };
-    let refused = |seats: Vec<Seat>, radix| {
+    let seat = |subnet, switch| RouterAttachment { subnet: SubnetId(subnet), switch };
+    let refused = |seats: Vec<RouterAttachment>, radix| {
         place_routers(list(), &[seats], &Options { radix, ..Options::default() }).expect_err("it is refused")
     };
     for (error, part) in [
@@ -148,7 +153,7 @@ fn routers_at_given_switches_take_free_ports_and_the_lids_behind() {
     let fabric = generate(&"ring:4".parse().expect("a topology"), &options).expect("a ring");
     let bare = fabric.with_lids([]).expect("no LIDs");
     let switch = fabric.switches().next().expect("a switch");
-    let seats = vec![vec![Seat { subnet: SubnetId(0), switch }; 2]];
+    let seats = vec![vec![RouterAttachment { subnet: SubnetId(0), switch }; 2]];
     for (fabric, lids) in [(fabric.clone(), [Some(Lid(9)), Some(Lid(10))]), (bare, [None, None])] {
         let list = vec![Subnet { name: "a".into(), prefix: GidPrefix::site_local(0), fabric }];
         let subnets = place_routers(list, &seats, &options).expect("two free ports");
@@ -165,7 +170,7 @@ fn routers_of_a_second_call_count_on() {
     let subnets = made("ring:4", 2, JoinShape::Line, 2, 0);
     let list: Vec<Subnet> = subnets.subnets().map(|(_, subnet)| subnet.clone()).collect();
     let switch = list[0].fabric.switches().next().expect("a switch");
-    let seats = [0, 1].map(|rank| Seat { subnet: SubnetId(rank), switch }).to_vec();
+    let seats = [0, 1].map(|rank| RouterAttachment { subnet: SubnetId(rank), switch }).to_vec();
     let more = place_routers(list, &[seats], &Options::default()).expect("there is room");
     assert_eq!(joins(&more), BTreeMap::from([(vec![0, 1], 3)]));
     let names: Vec<&str> = more.routers().iter().map(|router| router.name.as_str()).collect();

@@ -6,12 +6,12 @@ mod joins;
 mod lists;
 mod partitions;
 
-use reconfig::fabric::generate::{JoinShape, Joining, Options, joined};
+use reconfig::fabric::generate::{JoinShape, JoinedTopology, Options, joined};
 use reconfig::fabric::subnets::Subnets;
 
 /// Subnets of one topology, joined.
 fn made(topology: &str, subnets: u16, shape: JoinShape, routers: u16, seed: u64) -> Subnets {
     let topology = topology.parse().expect("a topology");
-    let joining = Joining { topology, subnets, shape, routers };
+    let joining = JoinedTopology { topology, subnets, shape, routers };
     joined(&joining, &Options { seed, ..Options::default() }).unwrap_or_else(|error| panic!("{joining:?}: {error}"))
 }

@@ -10,7 +10,7 @@ mod routers;
 mod told;
 
 use crate::support::short::short;
-use reconfig::fabric::generate::{JoinShape, Joining, Options, joined};
+use reconfig::fabric::generate::{JoinShape, JoinedTopology, Options, joined};
 use reconfig::fabric::subnets::{Subnets, list};
 use reconfig::ids::SubnetId;
 use reconfig::routing::{Engine, UpDown};
@@ -39,7 +39,7 @@ fn fixture(name: &str) -> Subnets {
 /// Subnets of one topology, `routers` at each place of a shape.
 fn generated(topology: &str, subnets: u16, shape: JoinShape, routers: u16, seed: u64) -> Subnets {
     let topology = topology.parse().expect("a topology");
-    let joining = Joining { topology, subnets, shape, routers };
+    let joining = JoinedTopology { topology, subnets, shape, routers };
     joined(&joining, &Options { seed, ..Options::default() }).expect("can be made")
 }
 

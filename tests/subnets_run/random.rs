@@ -7,7 +7,7 @@ use proptest::test_runner::Config;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use reconfig::fabric::NodeId;
-use reconfig::fabric::generate::{JoinShape, Options, Seat, place_routers};
+use reconfig::fabric::generate::{JoinShape, Options, RouterAttachment, place_routers};
 use reconfig::fabric::subnets::{Subnet, Subnets};
 use reconfig::ids::SubnetId;
 use reconfig::routers::LevelsRule;
@@ -39,16 +39,16 @@ fn drawn(draw: Draw) -> Subnets {
     };
     let list: Vec<Subnet> = (0..draw.subnets).map(one).collect();
     let router = |_| (0..rng.random_range(2..5)).map(|_| seat(&mut rng, &list)).collect();
-    let seats: Vec<Vec<Seat>> = (0..draw.more).map(router).collect();
+    let seats: Vec<Vec<RouterAttachment>> = (0..draw.more).map(router).collect();
     place_routers(list, &seats, &Options::default()).expect("there is room")
 }
 
 /// A switch of any subnet; a few take half of the routers, so that several stand at one.
-fn seat(rng: &mut Pcg64, list: &[Subnet]) -> Seat {
+fn seat(rng: &mut Pcg64, list: &[Subnet]) -> RouterAttachment {
     let rank = rng.random_range(0..list.len());
     let switches: Vec<NodeId> = list[rank].fabric.switches().collect();
     let reach = if rng.random_bool(0.5) { 2 } else { switches.len() };
-    Seat { subnet: SubnetId(rank as u16), switch: switches[rng.random_range(0..reach)] }
+    RouterAttachment { subnet: SubnetId(rank as u16), switch: switches[rng.random_range(0..reach)] }
 }
 
 fn draws() -> impl Strategy<Value = Draw> {

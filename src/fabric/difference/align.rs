@@ -1,6 +1,7 @@
 //! A fresh capture in the indices of a known fabric.
 
-use super::{PortKey, find, key, name, present_by_guid};
+use super::NodeName;
+use super::keys::{PortKey, find, key, present_by_guid};
 use crate::fabric::{Fabric, NodeId, NodeKind, PortId};
 use crate::ids::Guid;
 
@@ -77,7 +78,7 @@ fn stranger(known: &Fabric, found: &Fabric) -> Option<AlignError> {
     let mut unknown = None;
     for (id, node) in found.nodes().filter(|(_, node)| node.present) {
         let Some(old) = present_by_guid(known, node.guid) else {
-            unknown = unknown.or_else(|| Some(AlignError::UnknownNode { node: name(found, id).to_string() }));
+            unknown = unknown.or_else(|| Some(AlignError::UnknownNode { node: NodeName::of(found, id).to_string() }));
             continue;
         };
         let kind = known.node(old).kind;

@@ -1,6 +1,6 @@
 //! Two captures in one index space.
 
-use super::{PortKey, by_guid, cables, find, key, present_by_guid};
+use super::keys::{PortKey, by_guid, cables, find, key, present_by_guid};
 use crate::fabric::{BuildError, Fabric, FabricBuilder, Node, NodeId, NodeKind, Port, PortId};
 use crate::ids::{Guid, Lid, Lmc, PortNum};
 use std::collections::BTreeMap;
@@ -179,7 +179,7 @@ fn merge_lids(builder: &mut FabricBuilder, before: &Fabric, after: &Fabric) -> V
             let (Some(lid), Some(slot)) = (port.lid, builder.port_mut(id, port.num)) else { continue };
             let wanted = (lid, port.lmc);
             let kept = slot.lid.filter(|_| known).map(|lid| (lid, slot.lmc));
-            if kept.is_none() && is_free(before, wanted) {
+            if kept.is_none() && is_free(before, lid, port.lmc) {
                 (slot.lid, slot.lmc) = (Some(lid), port.lmc);
             } else if kept != Some(wanted) {
                 (slot.lid, slot.lmc) = kept.map_or((None, Lmc::default()), |(lid, lmc)| (Some(lid), lmc));
@@ -195,7 +195,7 @@ fn ids(builder: &FabricBuilder) -> BTreeMap<Guid, NodeId> {
     builder.nodes().iter().zip(0..).map(|(node, id)| (node.guid, NodeId(id))).collect()
 }
 
-fn is_free(before: &Fabric, (lid, lmc): (Lid, Lmc)) -> bool {
+fn is_free(before: &Fabric, lid: Lid, lmc: Lmc) -> bool {
     (lid.0..=lid.0.saturating_add(lmc.lids() - 1)).all(|lid| before.lid_owner(Lid(lid)).is_none())
 }
 

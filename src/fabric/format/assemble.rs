@@ -4,13 +4,13 @@
 //! two lines tell about one port must agree; a port that no line of its own tells is known as far as its neighbour tells it.
 //! Width and speed are each port's own: the two ends of a link may be told with different ones.
 
-use super::diagnostic::{ReadError, Source, Span, Told};
+use super::diagnostic::{ReadError, SourceText, Span, Spanned};
 use crate::fabric::{BuildError, Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortZero};
 use crate::ids::{Guid, Lid, Lmc, PortNum};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A node as the file tells it.
-pub(super) struct ToldNode<'a> {
+pub(super) struct ParsedNode<'a> {
     /// Where it is told, or first mentioned.
     pub at: Span,
     pub kind: NodeKind,
@@ -23,58 +23,58 @@ pub(super) struct ToldNode<'a> {
     pub device_id: u32,
     pub port_zero: PortZero,
     /// Port 0 of a switch.
-    pub zero: ToldEnd,
+    pub zero: ParsedEnd,
 }
 
 /// GUID and LID of a port.
 #[derive(Clone, Copy, Default)]
-pub(super) struct ToldEnd {
-    pub guid: Option<Told<Guid>>,
-    pub lid: Option<Told<Lid>>,
+pub(super) struct ParsedEnd {
+    pub guid: Option<Spanned<Guid>>,
+    pub lid: Option<Spanned<Lid>>,
     pub lmc: Lmc,
 }
 
 /// A port as a line of its own node tells it.
-pub(super) struct ToldPort {
+pub(super) struct ParsedPort {
     /// The line's port number.
     pub at: Span,
     /// Index of its node among the nodes told.
     pub node: usize,
     pub num: u8,
-    pub own: ToldEnd,
+    pub own: ParsedEnd,
     pub width: Option<LinkWidth>,
     pub speed: Option<LinkSpeed>,
     pub data_vls: Option<u8>,
-    pub remote: ToldRemote,
+    pub remote: ParsedRemote,
 }
 
 /// The neighbour as a port line tells it.
-pub(super) struct ToldRemote {
+pub(super) struct ParsedRemote {
     pub at: Span,
     /// Index of the node among the nodes told.
     pub node: usize,
     pub num: u8,
-    pub end: ToldEnd,
+    pub end: ParsedEnd,
 }
 
 /// Everything that a file tells.
 #[derive(Default)]
-pub(super) struct Account<'a> {
-    pub nodes: Vec<ToldNode<'a>>,
-    pub ports: Vec<ToldPort>,
+pub(super) struct ParsedFabric<'a> {
+    pub nodes: Vec<ParsedNode<'a>>,
+    pub ports: Vec<ParsedPort>,
     pub origin: Option<(Guid, Guid)>,
 }
 
 /// A node's and a port's place in the account.
 type PortKey = (usize, u8);
 
-impl Account<'_> {
+impl ParsedFabric<'_> {
     /// The fabric that the file tells, nodes in the order told.
     ///
     /// # Errors
     /// A node or a port told twice, a port number that its node lacks, two lines that contradict each other, or a LID
     /// out of range or of two ports.
-    pub fn assemble(&self, source: Source<'_>) -> Result<Fabric, ReadError> {
+    pub fn assemble(&self, source: SourceText<'_>) -> Result<Fabric, ReadError> {
         let assembly = Assembly { account: self, source, by_port: self.index_ports(source)? };
         self.check_nodes(source)?;
         assembly.check_ends()?;
@@ -92,7 +92,7 @@ impl Account<'_> {
     }
 
     /// The line that tells each port.
-    fn index_ports(&self, source: Source<'_>) -> Result<FxHashMap<PortKey, usize>, ReadError> {
+    fn index_ports(&self, source: SourceText<'_>) -> Result<FxHashMap<PortKey, usize>, ReadError> {
         let mut by_port = FxHashMap::default();
         for (index, port) in self.ports.iter().enumerate() {
             if let Some(first) = by_port.insert((port.node, port.num), index) {
@@ -104,7 +104,7 @@ impl Account<'_> {
         Ok(by_port)
     }
 
-    fn check_nodes(&self, source: Source<'_>) -> Result<(), ReadError> {
+    fn check_nodes(&self, source: SourceText<'_>) -> Result<(), ReadError> {
         let mut first = FxHashMap::default();
         for node in &self.nodes {
             if let Some(at) = first.insert(node.guid, node.at) {
@@ -128,15 +128,15 @@ impl Account<'_> {
 }
 
 struct Assembly<'a, 'b> {
-    account: &'b Account<'a>,
-    source: Source<'b>,
+    account: &'b ParsedFabric<'a>,
+    source: SourceText<'b>,
     by_port: FxHashMap<PortKey, usize>,
 }
 
 impl Assembly<'_, '_> {
     /// Every line against its node's ports and against what the neighbour tells.
     fn check_ends(&self) -> Result<(), ReadError> {
-        let mut mentioned: FxHashMap<PortKey, &ToldPort> = FxHashMap::default();
+        let mut mentioned: FxHashMap<PortKey, &ParsedPort> = FxHashMap::default();
         for port in &self.account.ports {
             self.check_number(port.at, port.node, port.num)?;
             self.check_number(port.remote.at, port.remote.node, port.remote.num)?;
@@ -174,7 +174,7 @@ impl Assembly<'_, '_> {
     }
 
     /// Two lines that tell one link must name each other.
-    fn check_pair(&self, port: &ToldPort, other: &ToldPort) -> Result<(), ReadError> {
+    fn check_pair(&self, port: &ParsedPort, other: &ParsedPort) -> Result<(), ReadError> {
         if (other.remote.node, other.remote.num) == (port.node, port.num) {
             return Ok(());
         }
@@ -186,7 +186,7 @@ impl Assembly<'_, '_> {
     }
 
     /// GUID and LID that a line tells of its neighbour, against what the neighbour tells of itself.
-    fn check_remote_end(&self, port: &ToldPort) -> Result<(), ReadError> {
+    fn check_remote_end(&self, port: &ParsedPort) -> Result<(), ReadError> {
         let remote = &port.remote;
         let Some(own) = self.own_end(remote.node, remote.num) else { return Ok(()) };
         let name = self.name(remote.node, remote.num);
@@ -206,7 +206,7 @@ impl Assembly<'_, '_> {
     }
 
     /// What the node of a port tells about the port's GUID and LID; a switch's ports have those of port 0.
-    fn own_end(&self, node: usize, num: u8) -> Option<&ToldEnd> {
+    fn own_end(&self, node: usize, num: u8) -> Option<&ParsedEnd> {
         match self.account.nodes[node].kind {
             NodeKind::Switch => Some(&self.account.nodes[node].zero),
             _ => self.by_port.get(&(node, num)).map(|&index| &self.account.ports[index].own),
@@ -275,7 +275,7 @@ impl Assembly<'_, '_> {
             let remote = self.own_end(key.0, key.1).is_none().then_some(&port.remote.end);
             [Some(&port.own), remote].into_iter().flatten()
         });
-        let owns = move |told: Told<Lid>, lmc: Lmc| lid.0.checked_sub(told.value.0).is_some_and(|d| d < lmc.lids());
+        let owns = move |told: Spanned<Lid>, lmc: Lmc| lid.0.checked_sub(told.value.0).is_some_and(|d| d < lmc.lids());
         let mut places: Vec<Span> = zeros
             .chain(ports)
             .filter_map(|end| end.lid.filter(|&told| owns(told, end.lmc)).map(|told| told.at))
@@ -285,17 +285,17 @@ impl Assembly<'_, '_> {
     }
 }
 
-fn add_node(builder: &mut FabricBuilder, told: &ToldNode<'_>, num_ports: u8) {
+fn add_node(builder: &mut FabricBuilder, told: &ParsedNode<'_>, num_ports: u8) {
     let id = builder.node(told.kind, told.guid, num_ports, told.description);
     let node = builder.node_mut(id);
     node.system_guid = told.system_guid;
     node.vendor_id = told.vendor_id;
     node.device_id = told.device_id;
     node.port_zero = told.port_zero;
-    set_end(builder, (id, PortNum::ZERO), &told.zero);
+    set_end(builder, id, PortNum::ZERO, &told.zero);
 }
 
-fn set_end(builder: &mut FabricBuilder, (node, num): (NodeId, PortNum), end: &ToldEnd) {
+fn set_end(builder: &mut FabricBuilder, node: NodeId, num: PortNum, end: &ParsedEnd) {
     if let Some(port) = builder.port_mut(node, num) {
         port.guid = end.guid.map(|told| told.value);
         port.lid = end.lid.map(|told| told.value);
@@ -304,12 +304,12 @@ fn set_end(builder: &mut FabricBuilder, (node, num): (NodeId, PortNum), end: &To
 }
 
 /// Completes a port from the line that tells it, its own or its neighbour's. A switch's port has no GUID or LID.
-fn set_port(builder: &mut FabricBuilder, (node, num): (usize, u8), line: &ToldPort, end: &ToldEnd) {
-    let at = (NodeId(node as u32), PortNum(num));
+fn set_port(builder: &mut FabricBuilder, (node, num): PortKey, line: &ParsedPort, end: &ParsedEnd) {
+    let (id, num) = (NodeId(node as u32), PortNum(num));
     if builder.nodes()[node].kind != NodeKind::Switch {
-        set_end(builder, at, end);
+        set_end(builder, id, num, end);
     }
-    if let Some(port) = builder.port_mut(at.0, at.1) {
+    if let Some(port) = builder.port_mut(id, num) {
         port.width = line.width.unwrap_or_default();
         port.speed = line.speed.unwrap_or_default();
         port.data_vls = line.data_vls.unwrap_or(port.data_vls);

@@ -1,6 +1,6 @@
 //! Walks over one line, token by token, and knows at every moment where in the file it stands.
 
-use super::diagnostic::{ReadError, Source, Span, Told};
+use super::diagnostic::{ReadError, SourceLine, SourceText, Span, Spanned};
 use crate::ids::Guid;
 use winnow::Parser;
 use winnow::ascii::dec_uint;
@@ -11,15 +11,15 @@ use winnow::token::literal;
 /// The unread rest of one line.
 #[derive(Clone)]
 pub(crate) struct Cursor<'a> {
-    source: Source<'a>,
+    source: SourceText<'a>,
     rest: &'a str,
     end: usize,
 }
 
 impl<'a> Cursor<'a> {
-    /// At the beginning of `line`, which starts at byte `offset` of the source.
-    pub fn new(source: Source<'a>, (offset, line): (usize, &'a str)) -> Cursor<'a> {
-        Cursor { source, rest: line, end: offset + line.len() }
+    /// At the beginning of `line`.
+    pub fn new(source: SourceText<'a>, line: SourceLine<'a>) -> Cursor<'a> {
+        Cursor { source, rest: line.text, end: line.start + line.text.len() }
     }
 
     /// What is not read yet.
@@ -87,13 +87,13 @@ impl<'a> Cursor<'a> {
         &mut self,
         mut token: impl Parser<&'a str, O, ContextError>,
         expected: &str,
-    ) -> Result<Told<O>, ReadError> {
+    ) -> Result<Spanned<O>, ReadError> {
         let start = self.offset();
         let mut rest = self.rest;
         match token.parse_next(&mut rest) {
             Ok(value) => {
                 self.rest = rest;
-                Ok(Told { value, at: self.since(start) })
+                Ok(Spanned { value, at: self.since(start) })
             }
             Err(_) => Err(self.unexpected(expected)),
         }
@@ -119,53 +119,53 @@ impl<'a> Cursor<'a> {
     }
 
     /// A port's number, 1 to 254.
-    pub fn port_number(&mut self) -> Result<Told<u8>, ReadError> {
+    pub fn port_number(&mut self) -> Result<Spanned<u8>, ReadError> {
         self.take(dec_uint::<_, u8, _>.verify(|n| (1..=254).contains(n)), "a port number from 1 to 254")
     }
 
     /// A decimal number of 16 bits.
-    pub fn decimal(&mut self, expected: &str) -> Result<Told<u16>, ReadError> {
+    pub fn decimal(&mut self, expected: &str) -> Result<Spanned<u16>, ReadError> {
         self.take(dec_uint::<_, u16, _>, expected)
     }
 
     /// A number in C's notation, `0x` and hexadecimal digits or decimal digits, at most `most`.
-    pub fn c_number(&mut self, most: u64, expected: &str) -> Result<Told<u64>, ReadError> {
+    pub fn c_number(&mut self, most: u64, expected: &str) -> Result<Spanned<u64>, ReadError> {
         let hexadecimal = preceded(alt((literal("0x"), literal("0X"))), hex_digits);
         self.take(alt((hexadecimal, dec_uint::<_, u64, _>)).verify(|&n| n <= most), expected)
     }
 
     /// Hexadecimal digits, with or without `0x`, as a number of `T`'s size.
-    pub fn hex<T: TryFrom<u64>>(&mut self, expected: &str) -> Result<Told<T>, ReadError> {
+    pub fn hex<T: TryFrom<u64>>(&mut self, expected: &str) -> Result<Spanned<T>, ReadError> {
         let digits = preceded(opt(literal("0x")), hex_digits);
         self.take(digits.verify_map(|n| T::try_from(n).ok()), expected)
     }
 
     /// A GUID in hexadecimal; `None` for 0, which is how tools print one that they do not know.
-    pub fn guid(&mut self) -> Result<Told<Option<Guid>>, ReadError> {
+    pub fn guid(&mut self) -> Result<Spanned<Option<Guid>>, ReadError> {
         let told = self.hex::<u64>("a GUID: up to 16 hexadecimal digits")?;
-        Ok(Told { value: (told.value != 0).then_some(Guid(told.value)), at: told.at })
+        Ok(Spanned { value: (told.value != 0).then_some(Guid(told.value)), at: told.at })
     }
 
     /// `(GUID)` where it comes next, blanks before it skipped.
-    pub fn guid_in_parentheses(&mut self) -> Result<Option<Told<Guid>>, ReadError> {
+    pub fn guid_in_parentheses(&mut self) -> Result<Option<Spanned<Guid>>, ReadError> {
         self.blanks();
         if !self.eat("(") {
             return Ok(None);
         }
         let guid = self.guid()?;
         self.expect(")", "`)`")?;
-        Ok(guid.value.map(|value| Told { value, at: guid.at }))
+        Ok(guid.value.map(|value| Spanned { value, at: guid.at }))
     }
 
     /// A text in double quotes that holds none.
-    pub fn quoted(&mut self, expected: &str) -> Result<Told<&'a str>, ReadError> {
+    pub fn quoted(&mut self, expected: &str) -> Result<Spanned<&'a str>, ReadError> {
         let start = self.offset();
         let Some(length) = self.rest.strip_prefix('"').and_then(|rest| rest.find('"')) else {
             return Err(self.unexpected(expected));
         };
         let value = &self.rest[1..=length];
         self.skip(length + 2);
-        Ok(Told { value, at: self.since(start) })
+        Ok(Spanned { value, at: self.since(start) })
     }
 }
 

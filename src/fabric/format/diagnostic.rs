@@ -16,19 +16,39 @@ pub(crate) struct Span {
 
 /// A value and where it was told.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told<T> {
+pub(crate) struct Spanned<T> {
     pub value: T,
     pub at: Span,
 }
 
+/// A line of a [`SourceText`], without its line end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SourceLine<'a> {
+    /// The byte of the source at which `text` begins.
+    pub start: usize,
+    pub text: &'a str,
+}
+
+impl<'a> SourceLine<'a> {
+    /// What stands before the first `mark`, such as a comment's `#`.
+    pub fn before(self, mark: char) -> SourceLine<'a> {
+        SourceLine { text: self.text.split(mark).next().unwrap_or_default(), ..self }
+    }
+
+    /// All of the line but blanks at its end.
+    pub fn span(&self) -> Span {
+        Span { start: self.start, end: self.start + self.text.trim_end().len() }
+    }
+}
+
 /// A text and the name under which people know it.
 #[derive(Clone, Copy)]
-pub(crate) struct Source<'a> {
+pub(crate) struct SourceText<'a> {
     pub file: &'a str,
     pub text: &'a str,
 }
 
-impl<'a> Source<'a> {
+impl<'a> SourceText<'a> {
     /// A fault at `at`: `problem` is the headline, `label` stands under the place and says what was expected.
     pub fn error(&self, at: Span, problem: impl Into<String>, label: impl Into<String>) -> ReadError {
         let fault =
@@ -55,8 +75,8 @@ impl<'a> Source<'a> {
         1 + bytes[..offset.min(bytes.len())].iter().filter(|&&b| b == b'\n').count()
     }
 
-    /// The lines with their offsets, line ends and a byte-order mark at the very beginning taken off.
-    pub fn lines(&self) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
+    /// The lines; a byte-order mark at the very beginning belongs to none.
+    pub fn lines(&self) -> impl Iterator<Item = SourceLine<'a>> + use<'a> {
         let source = *self;
         let mut next = Some(0);
         std::iter::from_fn(move || {
@@ -66,14 +86,14 @@ impl<'a> Source<'a> {
         })
     }
 
-    /// The line that begins at byte `start`, as [`Source::lines`] has it, and where the next one begins.
-    pub fn line_at(&self, start: usize) -> ((usize, &'a str), usize) {
+    /// The line that begins at byte `start`, as [`SourceText::lines`] has it, and the byte at which the next one begins.
+    pub fn line_at(&self, start: usize) -> (SourceLine<'a>, usize) {
         let rest = &self.text[start..];
         let length = rest.find('\n').unwrap_or(rest.len());
-        let line = rest[..length].strip_suffix('\r').unwrap_or(&rest[..length]);
-        let line = match line.strip_prefix('\u{feff}') {
-            Some(rest) if start == 0 => (start + '\u{feff}'.len_utf8(), rest),
-            _ => (start, line),
+        let text = rest[..length].strip_suffix('\r').unwrap_or(&rest[..length]);
+        let line = match text.strip_prefix('\u{feff}') {
+            Some(rest) if start == 0 => SourceLine { start: start + '\u{feff}'.len_utf8(), text: rest },
+            _ => SourceLine { start, text },
         };
         (line, start + length + 1)
     }
@@ -194,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_place_is_told_in_lines_and_characters() {
-        let source = Source { file: "f", text: "one\r\n\tzwö drei\nfour" };
+        let source = SourceText { file: "f", text: "one\r\n\tzwö drei\nfour" };
         let start = source.text.find("drei").expect("in the text");
         let error = source.error(Span { start, end: start + 4 }, "no", "expected three");
         assert_eq!((error.line(), error.column(), error.text()), (2, 6, "\tzwö drei"));
@@ -203,14 +223,14 @@ mod tests {
 
     #[test]
     fn a_byte_order_mark_is_no_column() {
-        let source = Source { file: "f", text: "\u{feff}abc" };
-        assert_eq!(source.lines().collect::<Vec<_>>(), [(3, "abc")]);
+        let source = SourceText { file: "f", text: "\u{feff}abc" };
+        assert_eq!(source.lines().collect::<Vec<_>>(), [SourceLine { start: 3, text: "abc" }]);
         assert_eq!(source.error(Span { start: 3, end: 6 }, "no", "x").column(), 1);
     }
 
     #[test]
     fn a_fault_of_two_places_shows_both_lines() {
-        let source = Source { file: "f", text: "first\nsecond\n" };
+        let source = SourceText { file: "f", text: "first\nsecond\n" };
         let error = source.clash(Span { start: 6, end: 12 }, "twice", "again", (Span { start: 0, end: 5 }, "before"));
         assert_eq!(error.other_line(), Some(1));
         let shown = error.render(false);
@@ -219,7 +239,7 @@ mod tests {
 
     #[test]
     fn the_end_of_an_empty_file_is_a_place() {
-        let error = Source { file: "f", text: "" }.error(Span { start: 0, end: 0 }, "empty", "expected a node");
+        let error = SourceText { file: "f", text: "" }.error(Span { start: 0, end: 0 }, "empty", "expected a node");
         assert_eq!((error.line(), error.column()), (1, 1));
         assert!(error.render(false).contains("expected a node"));
     }

@@ -7,9 +7,9 @@
 //! the order of the nodes' indices, departed nodes left out; the fields of `--full` only where some port's data VLs are not
 //! the usual eight. Control characters in descriptions become blanks, as the tool makes them.
 
-use super::assemble::{Account, ToldEnd, ToldNode, ToldPort, ToldRemote};
+use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote};
 use super::cursor::Cursor;
-use super::diagnostic::{ReadError, Source, Span, Told};
+use super::diagnostic::{ReadError, SourceLine, SourceText, Span, Spanned};
 use super::lines::{self, PortLine};
 use super::print::{Dialect, Printer, node_id};
 use super::{Notices, Reading};
@@ -21,10 +21,10 @@ use rustc_hash::FxHashMap;
 ///
 /// # Errors
 /// The first line that is not understood or contradicts another.
-pub(super) fn read(source: Source<'_>) -> Result<Reading, ReadError> {
+pub(super) fn read(source: SourceText<'_>) -> Result<Reading, ReadError> {
     let mut reader = Reader {
         source,
-        account: Account::default(),
+        account: ParsedFabric::default(),
         by_guid: FxHashMap::default(),
         ids: Ids::default(),
         port_lines: Vec::new(),
@@ -43,8 +43,8 @@ pub(super) fn read(source: Source<'_>) -> Result<Reading, ReadError> {
 }
 
 struct Reader<'a> {
-    source: Source<'a>,
-    account: Account<'a>,
+    source: SourceText<'a>,
+    account: ParsedFabric<'a>,
     /// Index of each node, later of each one only mentioned too.
     by_guid: FxHashMap<Guid, usize>,
     ids: Ids,
@@ -61,12 +61,12 @@ struct Ids {
     vendor: Option<u32>,
     device: Option<u32>,
     system: Option<Guid>,
-    node: Option<Told<Guid>>,
-    port: Option<Told<Guid>>,
+    node: Option<Spanned<Guid>>,
+    port: Option<Spanned<Guid>>,
 }
 
 impl Ids {
-    fn none_left(&self, source: Source<'_>) -> Result<(), ReadError> {
+    fn none_left(&self, source: SourceText<'_>) -> Result<(), ReadError> {
         match self.at {
             Some(at) => Err(source.error(at, "a node is missing", "expected the node of these identifiers below them")),
             None => Ok(()),
@@ -75,7 +75,7 @@ impl Ids {
 }
 
 impl<'a> Reader<'a> {
-    fn line(&mut self, line: (usize, &'a str)) -> Result<(), ReadError> {
+    fn line(&mut self, line: SourceLine<'a>) -> Result<(), ReadError> {
         let mut cursor = Cursor::new(self.source, line);
         if cursor.blanks() {
             return Ok(());
@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
             self.ids.system = cursor.guid()?.value;
         } else if cursor.eat("switchguid=") || cursor.eat("caguid=") || cursor.eat("rtguid=") {
             let guid = cursor.guid()?;
-            self.ids.node = guid.value.map(|value| Told { value, at: guid.at });
+            self.ids.node = guid.value.map(|value| Spanned { value, at: guid.at });
             self.ids.port = cursor.guid_in_parentheses()?;
         } else {
             return Err(cursor.unexpected(expected));
@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
             let other = (self.account.nodes[first].at, "told here already");
             return Err(self.source.clash(line.id.at, problem, "expected each node once", other));
         }
-        self.account.nodes.push(ToldNode {
+        self.account.nodes.push(ParsedNode {
             at: Span { start, end: line.id.at.end },
             kind,
             guid,
@@ -158,9 +158,9 @@ impl<'a> Reader<'a> {
             port_zero: line.tail.port_zero.unwrap_or_default(),
             zero: match kind {
                 NodeKind::Switch => {
-                    ToldEnd { guid: ids.port, lid: line.tail.lid, lmc: line.tail.lmc.unwrap_or_default() }
+                    ParsedEnd { guid: ids.port, lid: line.tail.lid, lmc: line.tail.lmc.unwrap_or_default() }
                 }
-                _ => ToldEnd::default(),
+                _ => ParsedEnd::default(),
             },
         });
         Ok(())
@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Kind and GUID in a name such as `S-0002c90300a1b2c0`, which must be of kind `kind`.
-    fn id(&self, id: Told<&str>, kind: NodeKind) -> Result<Guid, ReadError> {
+    fn id(&self, id: Spanned<&str>, kind: NodeKind) -> Result<Guid, ReadError> {
         let (prefix, what) = match kind {
             NodeKind::Switch => ('S', "a switch's"),
             NodeKind::Ca => ('H', "a CA's"),
@@ -238,9 +238,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn mentioned<'a>(kind: NodeKind, guid: Guid, line: &PortLine<'a>) -> ToldNode<'a> {
+fn mentioned<'a>(kind: NodeKind, guid: Guid, line: &PortLine<'a>) -> ParsedNode<'a> {
     let lid = line.tail.lid.filter(|_| kind == NodeKind::Switch);
-    ToldNode {
+    ParsedNode {
         at: line.id.at,
         kind,
         guid,
@@ -250,26 +250,26 @@ fn mentioned<'a>(kind: NodeKind, guid: Guid, line: &PortLine<'a>) -> ToldNode<'a
         vendor_id: 0,
         device_id: 0,
         port_zero: Default::default(),
-        zero: ToldEnd { lid, ..ToldEnd::default() },
+        zero: ParsedEnd { lid, ..ParsedEnd::default() },
     }
 }
 
 /// A port line whose neighbour is known, as the assembly wants it.
-pub(super) fn told_port(node: usize, line: &PortLine<'_>, remote: usize, remote_num: Told<u8>) -> ToldPort {
+pub(super) fn told_port(node: usize, line: &PortLine<'_>, remote: usize, remote_num: Spanned<u8>) -> ParsedPort {
     let rate = line.tail.rate.map(|told| told.value);
-    ToldPort {
+    ParsedPort {
         at: line.num.at,
         node,
         num: line.num.value,
-        own: ToldEnd { guid: line.guid, lid: line.tail.own_lid, lmc: line.tail.lmc.unwrap_or_default() },
+        own: ParsedEnd { guid: line.guid, lid: line.tail.own_lid, lmc: line.tail.lmc.unwrap_or_default() },
         width: rate.and_then(|rate| rate.width),
         speed: rate.and_then(|rate| rate.speed),
         data_vls: line.tail.data_vls,
-        remote: ToldRemote {
+        remote: ParsedRemote {
             at: Span { start: line.id.at.start, end: remote_num.at.end },
             node: remote,
             num: remote_num.value,
-            end: ToldEnd { guid: line.remote_guid, lid: line.tail.lid, ..ToldEnd::default() },
+            end: ParsedEnd { guid: line.remote_guid, lid: line.tail.lid, ..ParsedEnd::default() },
         },
     }
 }

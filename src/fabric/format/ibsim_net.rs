@@ -12,11 +12,11 @@
 //! Not read: `include` and aliases, which are errors; `do` and `pdebug`, which are for a running simulator and noticed.
 //! Borne: what ibnetdiscover's format bears, but one width and speed a link, and no origin.
 
-use super::assemble::{Account, ToldEnd, ToldNode};
+use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode};
 use super::cursor::Cursor;
-use super::diagnostic::{ReadError, Source, Span, Told};
+use super::diagnostic::{ReadError, SourceLine, SourceText, Span, Spanned};
 use super::ibnetdiscover::{parse_id, told_port};
-use super::lines::{self, Masks, NodeLine, PortLine, Rate};
+use super::lines::{self, Masks, NodeLine, PortLine, PrintedRate};
 use super::print::{Dialect, Printer, node_id};
 use super::{Notices, Reading};
 use crate::fabric::{Fabric, LinkSpeed, LinkWidth, NodeKind};
@@ -27,10 +27,10 @@ use rustc_hash::FxHashMap;
 ///
 /// # Errors
 /// The first line that is not understood or contradicts another, or that ibsim would refuse.
-pub(super) fn read(source: Source<'_>) -> Result<Reading, ReadError> {
+pub(super) fn read(source: SourceText<'_>) -> Result<Reading, ReadError> {
     let mut reader = Reader {
         source,
-        account: Account::default(),
+        account: ParsedFabric::default(),
         by_name: FxHashMap::default(),
         counters: [
             Counter { base: 0x20_0000, next: 0x20_0000 },
@@ -66,7 +66,7 @@ struct Pending {
     /// Stays for the nodes after it.
     device: u32,
     system: Option<Guid>,
-    port: Option<Told<Guid>>,
+    port: Option<Spanned<Guid>>,
 }
 
 /// What a port may negotiate; an extra bit of `extended`, 16, stands for XDR.
@@ -79,8 +79,8 @@ struct Enabled {
 }
 
 struct Reader<'a> {
-    source: Source<'a>,
-    account: Account<'a>,
+    source: SourceText<'a>,
+    account: ParsedFabric<'a>,
     by_name: FxHashMap<String, usize>,
     /// Switches, CAs, routers.
     counters: [Counter; 3],
@@ -101,7 +101,7 @@ struct PortOf<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn line(&mut self, line: (usize, &'a str)) -> Result<(), ReadError> {
+    fn line(&mut self, line: SourceLine<'a>) -> Result<(), ReadError> {
         let mut cursor = Cursor::new(self.source, line);
         if cursor.blanks() || cursor.rest().starts_with('#') {
             return Ok(());
@@ -201,15 +201,15 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn told_node(&mut self, line: &NodeLine<'a>, at: Span) -> ToldNode<'a> {
+    fn told_node(&mut self, line: &NodeLine<'a>, at: Span) -> ParsedNode<'a> {
         let switch = line.kind == NodeKind::Switch;
         let counter = &mut self.counters[kind_index(line.kind)];
         let guid = Guid(counter.next);
         let step = if switch { 1 } else { u64::from(line.num_ports) + 1 };
         counter.next = counter.next.wrapping_add(step);
-        let port = self.pending.port.take().unwrap_or(Told { value: guid, at });
-        let zero = ToldEnd { guid: Some(port), lid: line.tail.lid, lmc: line.tail.lmc.unwrap_or_default() };
-        ToldNode {
+        let port = self.pending.port.take().unwrap_or(Spanned { value: guid, at });
+        let zero = ParsedEnd { guid: Some(port), lid: line.tail.lid, lmc: line.tail.lmc.unwrap_or_default() };
+        ParsedNode {
             at,
             kind: line.kind,
             guid,
@@ -219,7 +219,7 @@ impl<'a> Reader<'a> {
             vendor_id: std::mem::take(&mut self.pending.vendor),
             device_id: self.pending.device,
             port_zero: line.tail.port_zero.unwrap_or_default(),
-            zero: if switch { zero } else { ToldEnd::default() },
+            zero: if switch { zero } else { ParsedEnd::default() },
         }
     }
 
@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
         }
         if node.kind != NodeKind::Switch {
             let assigned = Guid(node.guid.0.wrapping_add(line.num.value.into()));
-            line.guid = line.guid.or(Some(Told { value: assigned, at: line.num.at }));
+            line.guid = line.guid.or(Some(Spanned { value: assigned, at: line.num.at }));
         }
         let neighbour = self.full_name(line.id.value);
         let enabled = self.defaults.with_masks(line.masks).with_rate(line.tail.rate);
@@ -256,7 +256,7 @@ impl<'a> Reader<'a> {
                 let problem = format!("no node is named `{}`", port.neighbour);
                 return Err(self.source.error(line.id.at, problem, "expected the name of a node of this file"));
             };
-            let remote_num = line.remote_num.unwrap_or(Told { value: 1, at: line.id.at });
+            let remote_num = line.remote_num.unwrap_or(Spanned { value: 1, at: line.id.at });
             let mut told = told_port(port.node, line, remote, remote_num);
             let beyond = self.account.nodes[remote].num_ports.is_some_and(|ports| remote_num.value > ports);
             match by_port.get(&(remote, remote_num.value)) {
@@ -282,7 +282,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The best width and speed that both ends enable.
-    fn negotiate(&self, one: &PortOf<'_>, other: &PortOf<'_>) -> Result<Rate, ReadError> {
+    fn negotiate(&self, one: &PortOf<'_>, other: &PortOf<'_>) -> Result<PrintedRate, ReadError> {
         let common = one.enabled.common(other.enabled);
         if common.width().is_none() || common.speed().is_none() {
             let what = if common.width().is_none() { "width" } else { "speed" };
@@ -291,7 +291,7 @@ impl<'a> Reader<'a> {
             let label = format!("expected one that the other end enables too; this end: {}", one.enabled);
             return Err(self.source.clash(one.line.num.at, problem, label, other));
         }
-        Ok(Rate { width: common.width(), speed: common.speed() })
+        Ok(PrintedRate { width: common.width(), speed: common.speed() })
     }
 }
 
@@ -314,8 +314,8 @@ impl Enabled {
     }
 
     /// What ibsim enables for a rate such as `4xEDR`: it and, for most widths and all speeds, what is below.
-    fn with_rate(self, rate: Option<Told<Rate>>) -> Enabled {
-        let Some(Rate { width, speed }) = rate.map(|told| told.value) else { return self };
+    fn with_rate(self, rate: Option<Spanned<PrintedRate>>) -> Enabled {
+        let Some(PrintedRate { width, speed }) = rate.map(|told| told.value) else { return self };
         let width = width.map_or(self.width, |width| match width {
             LinkWidth::X1 => 1,
             LinkWidth::X2 => 16,

@@ -5,7 +5,7 @@
 //! Fields that are not known are errors.
 
 use super::Reading;
-use super::diagnostic::{ReadError, Source, Span};
+use super::diagnostic::{ReadError, SourceText, Span};
 use crate::fabric::{BuildError, Fabric, FabricBuilder, LinkSpeed, LinkWidth, Node, NodeId, NodeKind, Port, PortZero};
 use crate::ids::{Guid, Lid, Lmc, PortNum};
 use rustc_hash::FxHashMap;
@@ -87,7 +87,7 @@ struct LinkRow {
 ///
 /// # Errors
 /// What is no JSON, another schema, unknown or missing fields, and everything that no fabric can be.
-pub(super) fn read(source: Source<'_>) -> Result<Reading, ReadError> {
+pub(super) fn read(source: SourceText<'_>) -> Result<Reading, ReadError> {
     let text = source.text.trim_start_matches('\u{feff}');
     let base = source.text.len() - text.len();
     let file: FileRow<'_> = serde_json::from_str(text).map_err(|error| syntax(source, base, text, &error))?;
@@ -123,7 +123,7 @@ pub(super) fn read(source: Source<'_>) -> Result<Reading, ReadError> {
 }
 
 struct Reader<'a> {
-    source: Source<'a>,
+    source: SourceText<'a>,
 }
 
 type ByGuid<'a> = FxHashMap<Guid, (NodeId, &'a RawValue)>;
@@ -216,7 +216,7 @@ impl Reader<'_> {
 }
 
 /// serde_json's fault in `text`, which begins at byte `base` of the source.
-fn syntax(source: Source<'_>, base: usize, text: &str, error: &serde_json::Error) -> ReadError {
+fn syntax(source: SourceText<'_>, base: usize, text: &str, error: &serde_json::Error) -> ReadError {
     let line = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
     let start = base + (line + error.column().saturating_sub(1)).min(text.len());
     let message = error.to_string();

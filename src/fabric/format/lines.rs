@@ -10,7 +10,7 @@
 //! the fields of `ibnetdiscover --full`) may be missing, but what stands there must be understood.
 
 use super::cursor::Cursor;
-use super::diagnostic::{ReadError, Told};
+use super::diagnostic::{ReadError, Spanned};
 use crate::fabric::{LinkSpeed, LinkWidth, NodeKind, PortZero};
 use crate::ids::{Guid, Lid, Lmc};
 use std::str::FromStr;
@@ -19,21 +19,21 @@ use std::str::FromStr;
 pub(super) struct NodeLine<'a> {
     pub kind: NodeKind,
     pub num_ports: u8,
-    pub id: Told<&'a str>,
+    pub id: Spanned<&'a str>,
     pub tail: Tail<'a>,
 }
 
 /// `[1] "S-…"[2] # …`
 pub(super) struct PortLine<'a> {
-    pub num: Told<u8>,
+    pub num: Spanned<u8>,
     /// The port's own GUID.
-    pub guid: Option<Told<Guid>>,
+    pub guid: Option<Spanned<Guid>>,
     /// The neighbour's name.
-    pub id: Told<&'a str>,
+    pub id: Spanned<&'a str>,
     /// The neighbour's port, where it is told.
-    pub remote_num: Option<Told<u8>>,
+    pub remote_num: Option<Spanned<u8>>,
     /// The neighbour's port GUID.
-    pub remote_guid: Option<Told<Guid>>,
+    pub remote_guid: Option<Spanned<Guid>>,
     /// ibsim's `w=`, `s=`, `e=` between the neighbour and the comment.
     pub masks: Masks,
     pub tail: Tail<'a>,
@@ -43,20 +43,20 @@ pub(super) struct PortLine<'a> {
 #[derive(Default)]
 pub(super) struct Tail<'a> {
     /// The port's own base LID, where it stands before the description.
-    pub own_lid: Option<Told<Lid>>,
+    pub own_lid: Option<Spanned<Lid>>,
     pub lmc: Option<Lmc>,
     pub description: Option<&'a str>,
     pub port_zero: Option<PortZero>,
     /// The LID after the description: of a node line the node's, of a port line the neighbour's.
-    pub lid: Option<Told<Lid>>,
-    pub rate: Option<Told<Rate>>,
+    pub lid: Option<Spanned<Lid>>,
+    pub rate: Option<Spanned<PrintedRate>>,
     /// PortInfo:VLCap of `ibnetdiscover --full`, in data VLs.
     pub data_vls: Option<u8>,
 }
 
 /// Active width and speed; `None` where the tool printed question marks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rate {
+pub(super) struct PrintedRate {
     pub width: Option<LinkWidth>,
     pub speed: Option<LinkSpeed>,
 }
@@ -200,9 +200,9 @@ fn word(cursor: &mut Cursor<'_>, tail: &mut Tail<'_>) -> Result<(), ReadError> {
 }
 
 /// A LID; `None` for 0, which stands for one that is not assigned.
-fn lid(cursor: &mut Cursor<'_>) -> Result<Option<Told<Lid>>, ReadError> {
+fn lid(cursor: &mut Cursor<'_>) -> Result<Option<Spanned<Lid>>, ReadError> {
     let told = cursor.decimal("a LID from 0 (none) to 49151")?;
-    Ok((told.value != 0).then_some(Told { value: Lid(told.value), at: told.at }))
+    Ok((told.value != 0).then_some(Spanned { value: Lid(told.value), at: told.at }))
 }
 
 fn lmc(cursor: &mut Cursor<'_>) -> Result<Lmc, ReadError> {
@@ -235,7 +235,7 @@ pub(super) fn vl_cap(data_vls: u8) -> u8 {
     }
 }
 
-fn rate(cursor: &mut Cursor<'_>) -> Result<Told<Rate>, ReadError> {
+fn rate(cursor: &mut Cursor<'_>) -> Result<Spanned<PrintedRate>, ReadError> {
     let expected = "a width and a speed such as `4xHDR`, or `lid`, `lmc`, `base port 0`, `enhanced port 0`";
     let word = cursor.here();
     let text = &cursor.rest()[..word.end - word.start];
@@ -244,7 +244,7 @@ fn rate(cursor: &mut Cursor<'_>) -> Result<Told<Rate>, ReadError> {
     let width = known(width, "??").ok_or_else(|| cursor.unexpected(expected))?;
     let speed = known(speed, "???").ok_or_else(|| cursor.unexpected(expected))?;
     cursor.skip(text.len());
-    Ok(Told { value: Rate { width, speed }, at: word })
+    Ok(Spanned { value: PrintedRate { width, speed }, at: word })
 }
 
 /// The value, `Some(None)` for the tool's question marks, `None` for anything else.

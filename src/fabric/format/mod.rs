@@ -2,7 +2,7 @@
 //!
 //! Reading ([`read`]) takes bytes and a name for messages, finds out the format by content and returns a checked
 //! [`Fabric`], or a [`ReadError`] that shows file, line, column, the line and what was expected; it never panics and never
-//! guesses in silence: what a reader had to assume is a [`Notice`]. Text is UTF-8: the tools print ASCII, so bytes that are not
+//! guesses in silence: what a reader had to assume is a [`ReadNotice`]. Text is UTF-8: the tools print ASCII, so bytes that are not
 //! UTF-8 come from an editor, and are an error that names the byte rather than a guess at their encoding.
 //! Writing ([`write()`]) depends on the fabric alone: no clock, no host. `read ∘ write` is the identity on what a format bears,
 //! which the head of each format's file says; [`Format::Json`] bears everything.
@@ -21,7 +21,7 @@ mod subnet_lst;
 
 pub(crate) use cursor::Cursor;
 pub use diagnostic::ReadError;
-pub(crate) use diagnostic::{Source, Span, Told};
+pub(crate) use diagnostic::{SourceLine, SourceText, Span, Spanned};
 pub(in crate::fabric) use dot::label as dot_label;
 
 use crate::fabric::Fabric;
@@ -105,14 +105,14 @@ impl FromStr for Format {
 
 /// What a reader had to assume or leave out.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Notice {
+pub struct ReadNotice {
     /// The line, counted from 1.
     pub line: usize,
     /// What people should know about it.
     pub text: String,
 }
 
-impl fmt::Display for Notice {
+impl fmt::Display for ReadNotice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: {}", self.line, self.text)
     }
@@ -120,22 +120,24 @@ impl fmt::Display for Notice {
 
 /// Notices as they come up; each kind counts once, at its first place.
 #[derive(Default)]
-struct Notices(Vec<(&'static str, Notice, usize)>);
+struct Notices(Vec<(&'static str, ReadNotice, usize)>);
 
 impl Notices {
-    fn add(&mut self, source: Source<'_>, offset: usize, kind: &'static str, detail: &str) {
+    fn add(&mut self, source: SourceText<'_>, offset: usize, kind: &'static str, detail: &str) {
         match self.0.iter_mut().find(|(known, ..)| *known == kind) {
             Some((_, _, times)) => *times += 1,
-            None => self.0.push((kind, Notice { line: source.line_of(offset), text: format!("{kind}{detail}") }, 1)),
+            None => {
+                self.0.push((kind, ReadNotice { line: source.line_of(offset), text: format!("{kind}{detail}") }, 1))
+            }
         }
     }
 
     /// In the order of the file.
-    fn list(mut self) -> Vec<Notice> {
+    fn list(mut self) -> Vec<ReadNotice> {
         self.0.sort_by_key(|(_, notice, _)| notice.line);
-        let counted = |(_, Notice { line, text }, times)| match times {
-            1 => Notice { line, text },
-            _ => Notice { line, text: format!("{text} ({times} times in the file)") },
+        let counted = |(_, ReadNotice { line, text }, times)| match times {
+            1 => ReadNotice { line, text },
+            _ => ReadNotice { line, text: format!("{text} ({times} times in the file)") },
         };
         self.0.into_iter().map(counted).collect()
     }
@@ -147,7 +149,7 @@ pub struct Reading {
     /// The fabric.
     pub fabric: Fabric,
     /// In the order of the file.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<ReadNotice>,
 }
 
 /// Reads a fabric in whichever format the text is; `file` is its name in messages. Notices go to `tracing` as warnings.
@@ -168,7 +170,7 @@ pub fn read(bytes: &[u8], file: &str) -> Result<Fabric, ReadError> {
 /// As [`read`].
 pub fn read_noting(bytes: &[u8], file: &str) -> Result<Reading, ReadError> {
     let text = decode(bytes, file)?;
-    read_text(Format::detect(text), Source { file, text })
+    read_text(Format::detect(text), SourceText { file, text })
 }
 
 /// As [`read_noting`], in a format that is known.
@@ -176,10 +178,10 @@ pub fn read_noting(bytes: &[u8], file: &str) -> Result<Reading, ReadError> {
 /// # Errors
 /// As [`read`]; [`Format::Dot`] is not read.
 pub fn read_as(format: Format, bytes: &[u8], file: &str) -> Result<Reading, ReadError> {
-    read_text(format, Source { file, text: decode(bytes, file)? })
+    read_text(format, SourceText { file, text: decode(bytes, file)? })
 }
 
-fn read_text(format: Format, source: Source<'_>) -> Result<Reading, ReadError> {
+fn read_text(format: Format, source: SourceText<'_>) -> Result<Reading, ReadError> {
     let reading = match format {
         Format::Ibnetdiscover => ibnetdiscover::read(source),
         Format::IbsimNet => ibsim_net::read(source),
@@ -202,7 +204,7 @@ pub(crate) fn decode<'a>(bytes: &'a [u8], file: &str) -> Result<&'a str, ReadErr
     std::str::from_utf8(bytes).map_err(|error| {
         let at = error.valid_up_to();
         let text = String::from_utf8_lossy(bytes);
-        let source = Source { file, text: &text };
+        let source = SourceText { file, text: &text };
         let problem = format!("byte 0x{:02x} is no UTF-8 text", bytes[at]);
         let label = "expected UTF-8; `iconv -f latin1 -t utf-8` converts a file in Latin-1";
         source.error(Span { start: at, end: at + 1 }, problem, label)

@@ -10,9 +10,9 @@
 //! packets, so it is a switch, which is noticed. Lines with `LOG=DWN` are no links, which is noticed. LMC, port 0's kind and nodes
 //! without links are not in the file.
 
-use super::assemble::{Account, ToldEnd, ToldNode, ToldPort, ToldRemote};
+use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote};
 use super::cursor::Cursor;
-use super::diagnostic::{ReadError, Source, Span, Told};
+use super::diagnostic::{ReadError, SourceLine, SourceText, Span, Spanned};
 use super::{Notices, Reading};
 use crate::fabric::{LinkSpeed, LinkWidth, NodeKind, PortZero};
 use crate::ids::{Guid, Lid, Lmc};
@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 ///
 /// # Errors
 /// The first line that is not understood or contradicts another.
-pub(super) fn read(source: Source<'_>) -> Result<Reading, ReadError> {
+pub(super) fn read(source: SourceText<'_>) -> Result<Reading, ReadError> {
     let mut reader = Reader { source, links: Vec::new(), notices: Notices::default() };
     for line in source.lines() {
         reader.line(line)?;
@@ -45,16 +45,16 @@ pub(super) fn read(source: Source<'_>) -> Result<Reading, ReadError> {
 struct Side<'a> {
     /// From the opening brace to the port's number.
     at: Span,
-    kind: Told<NodeKind>,
-    num_ports: Told<u8>,
+    kind: Spanned<NodeKind>,
+    num_ports: Spanned<u8>,
     system: Option<Guid>,
-    node: Told<Guid>,
-    port: Option<Told<Guid>>,
+    node: Spanned<Guid>,
+    port: Option<Spanned<Guid>>,
     vendor: u32,
     device: u32,
     description: &'a str,
-    lid: Option<Told<Lid>>,
-    num: Told<u8>,
+    lid: Option<Spanned<Lid>>,
+    num: Spanned<u8>,
 }
 
 struct Link<'a> {
@@ -64,13 +64,13 @@ struct Link<'a> {
 }
 
 struct Reader<'a> {
-    source: Source<'a>,
+    source: SourceText<'a>,
     links: Vec<Link<'a>>,
     notices: Notices,
 }
 
 impl<'a> Reader<'a> {
-    fn line(&mut self, line: (usize, &'a str)) -> Result<(), ReadError> {
+    fn line(&mut self, line: SourceLine<'a>) -> Result<(), ReadError> {
         let mut cursor = Cursor::new(self.source, line);
         if cursor.blanks() || cursor.rest().starts_with('#') {
             return Ok(());
@@ -84,12 +84,12 @@ impl<'a> Reader<'a> {
         let speed = self.speed(&mut cursor)?;
         cursor.finish()?;
         if width.is_none() {
-            self.notice(line.0, "the writer did not know the width: taken as 4x");
+            self.notice(line.start, "the writer did not know the width: taken as 4x");
         }
         if up {
             self.links.push(Link { sides, width, speed });
         } else {
-            self.notice(line.0, "the port is down: no link");
+            self.notice(line.start, "the port is down: no link");
         }
         Ok(())
     }
@@ -148,18 +148,18 @@ fn side<'a>(cursor: &mut Cursor<'a>) -> Result<Side<'a>, ReadError> {
         kind,
         num_ports,
         system: (system != 0).then_some(Guid(system)),
-        node: Told { value: Guid(node.value), at: node.at },
-        port: (port.value != 0).then_some(Told { value: Guid(port.value), at: port.at }),
+        node: Spanned { value: Guid(node.value), at: node.at },
+        port: (port.value != 0).then_some(Spanned { value: Guid(port.value), at: port.at }),
         vendor,
         // Some writers print the 16 bits in the upper half of 32.
         device: if device & 0xffff == 0 { device >> 16 } else { device },
         description,
-        lid: (lid.value != 0).then_some(Told { value: Lid(lid.value), at: lid.at }),
+        lid: (lid.value != 0).then_some(Spanned { value: Lid(lid.value), at: lid.at }),
         num,
     })
 }
 
-fn kind(cursor: &mut Cursor<'_>) -> Result<Told<NodeKind>, ReadError> {
+fn kind(cursor: &mut Cursor<'_>) -> Result<Spanned<NodeKind>, ReadError> {
     let start = cursor.offset();
     let value = if cursor.eat("SW") {
         NodeKind::Switch
@@ -172,10 +172,10 @@ fn kind(cursor: &mut Cursor<'_>) -> Result<Told<NodeKind>, ReadError> {
     };
     let at = cursor.since(start);
     cursor.eat("-SM");
-    Ok(Told { value, at })
+    Ok(Spanned { value, at })
 }
 
-fn hex<T: TryFrom<u64>>(cursor: &mut Cursor<'_>, label: &str, expected: &str) -> Result<Told<T>, ReadError> {
+fn hex<T: TryFrom<u64>>(cursor: &mut Cursor<'_>, label: &str, expected: &str) -> Result<Spanned<T>, ReadError> {
     cursor.blanks();
     if !cursor.eat(label) {
         return Err(cursor.unexpected(&format!("`{label}` and {expected}")));
@@ -243,7 +243,7 @@ struct Nodes<'a, 'b> {
 
 impl<'a, 'b> Nodes<'a, 'b> {
     /// The nodes of all lines, in the order of their first tellings.
-    fn collect(source: Source<'_>, links: &'b [Link<'a>]) -> Result<Nodes<'a, 'b>, ReadError> {
+    fn collect(source: SourceText<'_>, links: &'b [Link<'a>]) -> Result<Nodes<'a, 'b>, ReadError> {
         let mut nodes = Nodes { list: Vec::new(), by_guid: FxHashMap::default() };
         for side in links.iter().flat_map(|link| &link.sides) {
             let next = nodes.list.len();
@@ -259,16 +259,16 @@ impl<'a, 'b> Nodes<'a, 'b> {
         Ok(nodes)
     }
 
-    fn account(&self, links: &[Link<'a>]) -> Account<'a> {
+    fn account(&self, links: &[Link<'a>]) -> ParsedFabric<'a> {
         let nodes = self.list.iter().map(Node::told).collect();
         let ports = links.iter().map(|link| self.port(link)).collect();
-        Account { nodes, ports, origin: None }
+        ParsedFabric { nodes, ports, origin: None }
     }
 
-    fn port(&self, link: &Link<'_>) -> ToldPort {
+    fn port(&self, link: &Link<'_>) -> ParsedPort {
         let [own, remote] = &link.sides;
         let [node, remote_node] = [own, remote].map(|side| self.by_guid[&side.node.value]);
-        ToldPort {
+        ParsedPort {
             at: own.num.at,
             node,
             num: own.num.value,
@@ -276,20 +276,20 @@ impl<'a, 'b> Nodes<'a, 'b> {
             width: link.width,
             speed: link.speed,
             data_vls: None,
-            remote: ToldRemote { at: remote.num.at, node: remote_node, num: remote.num.value, end: remote.end() },
+            remote: ParsedRemote { at: remote.num.at, node: remote_node, num: remote.num.value, end: remote.end() },
         }
     }
 }
 
 impl Side<'_> {
-    fn end(&self) -> ToldEnd {
-        ToldEnd { guid: self.port, lid: self.lid, lmc: Lmc::default() }
+    fn end(&self) -> ParsedEnd {
+        ParsedEnd { guid: self.port, lid: self.lid, lmc: Lmc::default() }
     }
 }
 
 impl<'a> Node<'a, '_> {
     /// What one more telling adds or contradicts.
-    fn hear(&mut self, source: Source<'_>, side: &Side<'_>) -> Result<(), ReadError> {
+    fn hear(&mut self, source: SourceText<'_>, side: &Side<'_>) -> Result<(), ReadError> {
         let first = self.first;
         let guid = side.node.value;
         if side.kind.value != first.kind.value {
@@ -315,7 +315,7 @@ impl<'a> Node<'a, '_> {
     }
 
     /// A switch has one LID, on whichever of its ports it is told.
-    fn check_lid(&self, source: Source<'_>, side: &Side<'_>) -> Result<(), ReadError> {
+    fn check_lid(&self, source: SourceText<'_>, side: &Side<'_>) -> Result<(), ReadError> {
         match (side.lid, self.first.lid) {
             (Some(told), Some(first)) if self.kind == NodeKind::Switch && told.value != first.value => {
                 let problem = format!("two LIDs for switch {}", side.node.value);
@@ -326,9 +326,9 @@ impl<'a> Node<'a, '_> {
         }
     }
 
-    fn told(&self) -> ToldNode<'a> {
+    fn told(&self) -> ParsedNode<'a> {
         let first = self.first;
-        ToldNode {
+        ParsedNode {
             at: Span { start: first.at.start, end: first.node.at.end },
             kind: self.kind,
             guid: first.node.value,
@@ -338,7 +338,7 @@ impl<'a> Node<'a, '_> {
             vendor_id: self.vendor,
             device_id: self.device,
             port_zero: PortZero::default(),
-            zero: if self.kind == NodeKind::Switch { first.end() } else { ToldEnd::default() },
+            zero: if self.kind == NodeKind::Switch { first.end() } else { ParsedEnd::default() },
         }
     }
 }

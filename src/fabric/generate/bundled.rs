@@ -1,7 +1,7 @@
 //! The fabrics in `fixtures/topologies` and `fixtures/subnets`: what each is. `cargo run --example make_fixtures` writes
 //! them.
 
-use super::{GenerateError, JoinShape, Joining, Options, Topology, generate, joined};
+use super::{GenerateError, JoinShape, JoinedTopology, Options, Topology, generate, joined};
 use crate::fabric::Fabric;
 use crate::fabric::subnets::Subnets;
 
@@ -89,7 +89,7 @@ impl BundledSubnets {
     /// None that a test would let pass: the topology is fixed.
     pub fn generate(&self) -> Result<Subnets, GenerateError> {
         let &BundledSubnets { subnets, shape, routers, seed, .. } = self;
-        let joining = Joining { topology: self.topology.parse()?, subnets, shape, routers };
+        let joining = JoinedTopology { topology: self.topology.parse()?, subnets, shape, routers };
         joined(&joining, &Options { seed, ..Options::default() })
     }
 }

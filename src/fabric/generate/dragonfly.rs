@@ -1,7 +1,7 @@
 //! The canonical dragonfly (Kim et al., 2008): groups of completely joined routers, and one link between any two groups.
 //! InfiniBand's word for its routers is switch.
 
-use super::sketch::{MOST_PORTS, Place, Sketch, Why, require};
+use super::sketch::{DrawError, MOST_PORTS, Sketch, SketchNode, require};
 
 /// A dragonfly with as many groups as its global links can join: `routers` × `globals` + 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct Dragonfly {
 }
 
 impl Dragonfly {
-    pub(super) fn draw(&self) -> Result<Sketch, Why> {
+    pub(super) fn draw(&self) -> Result<Sketch, DrawError> {
         require(self.routers >= 1 && self.globals >= 1, || {
             format!("A is {} and H is {}: a group needs a router and a global link", self.routers, self.globals)
         })?;
@@ -49,17 +49,17 @@ impl Dragonfly {
     }
 
     /// The port of spoke k: global ports follow a router's host ports and local ports.
-    fn spoke_end(&self, group: usize, spoke: usize) -> (Place, u32) {
+    fn spoke_end(&self, group: usize, spoke: usize) -> (SketchNode, u32) {
         let globals = self.globals as usize;
         let router = group * self.routers as usize + spoke / globals;
-        (Place::Switch(router), self.hosts + self.routers + (spoke % globals) as u32)
+        (SketchNode::Switch(router), self.hosts + self.routers + (spoke % globals) as u32)
     }
 }
 
 fn join_group(sketch: &mut Sketch, group: std::ops::Range<usize>) {
     for a in group.clone() {
         for b in a + 1..group.end {
-            sketch.cable(Place::Switch(a), Place::Switch(b));
+            sketch.cable(SketchNode::Switch(a), SketchNode::Switch(b));
         }
     }
 }

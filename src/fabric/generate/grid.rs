@@ -1,7 +1,7 @@
 //! Meshes, tori and rings. Ports mean the same on every switch: hosts first, then for each dimension the port towards
 //! the next switch and the port towards the one before.
 
-use super::sketch::{Place, Sketch, Why, product, require};
+use super::sketch::{DrawError, Sketch, SketchNode, product, require};
 
 /// Switches at the points of a grid.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    pub(super) fn draw(&self, wraps: bool) -> Result<Sketch, Why> {
+    pub(super) fn draw(&self, wraps: bool) -> Result<Sketch, DrawError> {
         require(!self.sides.is_empty() && self.sides.len() <= 16, || {
             format!("it has {} dimensions, and must have 1 to 16", self.sides.len())
         })?;
@@ -28,7 +28,7 @@ impl Grid {
                 let side = side as usize;
                 let forward = self.hosts + 1 + 2 * dimension as u32;
                 if let Some(next) = next_along(switch, stride, side, wraps) {
-                    sketch.cable_at((Place::Switch(switch), forward), (Place::Switch(next), forward + 1));
+                    sketch.cable_at((SketchNode::Switch(switch), forward), (SketchNode::Switch(next), forward + 1));
                 }
                 stride *= side;
             }
@@ -55,13 +55,13 @@ fn next_along(switch: usize, stride: usize, side: usize, wraps: bool) -> Option<
 }
 
 /// A cycle of switches.
-pub(super) fn ring(switches: u32, hosts: u32) -> Result<Sketch, Why> {
+pub(super) fn ring(switches: u32, hosts: u32) -> Result<Sketch, DrawError> {
     require(switches >= 3, || format!("{switches} switches close no ring: it takes 3"))?;
     let mut sketch = Sketch::with_hosts(switches.into(), hosts, |switch| format!("switch-{}", switch + 1))?;
     let switches = switches as usize;
     for switch in 0..switches {
         let next = (switch + 1) % switches;
-        sketch.cable_at((Place::Switch(switch), hosts + 1), (Place::Switch(next), hosts + 2));
+        sketch.cable_at((SketchNode::Switch(switch), hosts + 1), (SketchNode::Switch(next), hosts + 2));
     }
     Ok(sketch)
 }

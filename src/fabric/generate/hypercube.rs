@@ -1,7 +1,7 @@
 //! Binary cubes: switches are joined where their numbers differ in one bit. Hosts take the first ports, then dimension 0,
 //! dimension 1, and so on.
 
-use super::sketch::{Place, Sketch, Why, require};
+use super::sketch::{DrawError, Sketch, SketchNode, require};
 
 /// A binary cube.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Hypercube {
 }
 
 impl Hypercube {
-    pub(super) fn draw(&self) -> Result<Sketch, Why> {
+    pub(super) fn draw(&self) -> Result<Sketch, DrawError> {
         require((1..=15).contains(&self.dimensions), || {
             format!("it has {} dimensions, and must have 1 to 15", self.dimensions)
         })?;
@@ -25,7 +25,7 @@ impl Hypercube {
                 let other = switch ^ 1 << bit;
                 if switch < other {
                     let port = self.hosts + 1 + bit;
-                    sketch.cable_at((Place::Switch(switch), port), (Place::Switch(other), port));
+                    sketch.cable_at((SketchNode::Switch(switch), port), (SketchNode::Switch(other), port));
                 }
             }
         }

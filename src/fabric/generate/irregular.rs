@@ -3,8 +3,8 @@
 //! random switches that have a free port and are not joined yet. A draw that gets stuck is given up; after 200 draws it
 //! is an error.
 
-use super::random::{Edge, first_success};
-use super::sketch::{MOST_PORTS, Place, Sketch, Why, require};
+use super::random::{SwitchPair, first_success};
+use super::sketch::{DrawError, MOST_PORTS, Sketch, SketchNode, require};
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeSet;
@@ -28,23 +28,23 @@ pub struct Irregular {
 /// Hosts of each switch and links between them.
 struct Drawn {
     hosts: Vec<usize>,
-    edges: BTreeSet<Edge>,
+    edges: BTreeSet<SwitchPair>,
 }
 
 impl Irregular {
-    pub(super) fn draw(&self, seed: u64) -> Result<Sketch, Why> {
+    pub(super) fn draw(&self, seed: u64) -> Result<Sketch, DrawError> {
         self.check()?;
         let name = |switch| format!("switch-{}", switch + 1);
         let mut sketch = Sketch::new(self.switches.into(), self.hosts.into(), name)?;
         sketch.set_radix(self.radix as u8);
         let drawn = first_success(seed, |rng| self.attempt(rng))?;
         let homes = drawn.hosts.iter().enumerate().flat_map(|(switch, &count)| std::iter::repeat_n(switch, count));
-        homes.enumerate().for_each(|(host, switch)| sketch.cable(Place::Switch(switch), Place::Host(host)));
-        drawn.edges.into_iter().for_each(|(a, b)| sketch.cable(Place::Switch(a), Place::Switch(b)));
+        homes.enumerate().for_each(|(host, switch)| sketch.cable(SketchNode::Switch(switch), SketchNode::Host(host)));
+        drawn.edges.into_iter().for_each(|(a, b)| sketch.cable(SketchNode::Switch(a), SketchNode::Switch(b)));
         Ok(sketch)
     }
 
-    fn check(&self) -> Result<(), Why> {
+    fn check(&self) -> Result<(), DrawError> {
         let Irregular { switches, radix, hosts, links } = *self;
         let (n, ends) = (u64::from(switches), 2 * u64::from(links) + u64::from(hosts));
         let ports = n * u64::from(radix);
@@ -87,7 +87,7 @@ impl Irregular {
 }
 
 /// Joins two switches, or `None` where one has no free port.
-fn join(a: usize, b: usize, free: &mut [usize], edges: &mut BTreeSet<Edge>) -> Option<()> {
+fn join(a: usize, b: usize, free: &mut [usize], edges: &mut BTreeSet<SwitchPair>) -> Option<()> {
     for end in [a, b] {
         free[end] = free[end].checked_sub(1)?;
     }
@@ -96,7 +96,7 @@ fn join(a: usize, b: usize, free: &mut [usize], edges: &mut BTreeSet<Edge>) -> O
 }
 
 /// Two switches with free ports that are not joined yet: one chosen at random, then one of its possible partners.
-fn open_pair(free: &[usize], edges: &BTreeSet<Edge>, rng: &mut Pcg64Mcg) -> Option<Edge> {
+fn open_pair(free: &[usize], edges: &BTreeSet<SwitchPair>, rng: &mut Pcg64Mcg) -> Option<SwitchPair> {
     let mut open: Vec<usize> = (0..free.len()).filter(|&switch| free[switch] > 0).collect();
     open.shuffle(rng);
     open.iter().find_map(|&a| {

@@ -93,7 +93,7 @@ impl FromStr for JoinShape {
 
 /// Several subnets to generate.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Joining {
+pub struct JoinedTopology {
     /// What each subnet is.
     pub topology: Topology,
     /// How many: 2 to 64.
@@ -106,7 +106,7 @@ pub struct Joining {
 
 /// A switch that a router is cabled to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Seat {
+pub struct RouterAttachment {
     /// The switch's subnet.
     pub subnet: SubnetId,
     /// Its index there.
@@ -121,8 +121,8 @@ pub struct Seat {
 ///
 /// # Errors
 /// As [`generate`]; counts that are out of range, or switches without ports for the routers.
-pub fn joined(joining: &Joining, options: &Options) -> Result<Subnets, GenerateError> {
-    let &Joining { ref topology, subnets, shape, routers } = joining;
+pub fn joined(joining: &JoinedTopology, options: &Options) -> Result<Subnets, GenerateError> {
+    let &JoinedTopology { ref topology, subnets, shape, routers } = joining;
     let least = if shape == JoinShape::Ring { 3 } else { 2 };
     if !(least..=MOST_SUBNETS).contains(&subnets) {
         let why = format!("{subnets} subnets were asked for: a {shape} has {least} to {MOST_SUBNETS}");
@@ -135,10 +135,11 @@ pub fn joined(joining: &Joining, options: &Options) -> Result<Subnets, GenerateE
     let list = (0..subnets).map(|rank| copy_of(topology, rank, options)).collect::<Result<Vec<_>, _>>()?;
     let mut rng = Pcg64Mcg::seed_from_u64(options.seed);
     let ranked = (0..subnets).map(SubnetId).zip(&list);
-    let mut queues: Vec<Queue> = ranked.map(|subnet| Queue::of(subnet, topology, options, &mut rng)).collect();
+    let queue = |(rank, subnet)| Queue::of(rank, subnet, topology, options.radix, &mut rng);
+    let mut queues: Vec<Queue> = ranked.map(queue).collect();
     let places = shape.places(subnets).into_iter().flat_map(|place| std::iter::repeat_n(place, routers.into()));
     let seats = places.map(|place| place.into_iter().map(|rank| queues[usize::from(rank)].next()).collect());
-    let seats = seats.collect::<Result<Vec<Vec<Seat>>, _>>()?;
+    let seats = seats.collect::<Result<Vec<Vec<RouterAttachment>>, _>>()?;
     place_routers(list, &seats, options)
 }
 
@@ -166,27 +167,27 @@ struct Queue {
 }
 
 impl Queue {
-    fn of((rank, subnet): (SubnetId, &Subnet), topology: &Topology, options: &Options, rng: &mut Pcg64Mcg) -> Queue {
+    fn of(rank: SubnetId, subnet: &Subnet, topology: &Topology, radix: Option<u8>, rng: &mut Pcg64Mcg) -> Queue {
         let fabric = &subnet.fabric;
         let bears_hosts = |&switch: &NodeId| {
             let mut neighbours = fabric.ports_of(switch).filter_map(|port| fabric.neighbour(port));
             neighbours.any(|node| !fabric.node(node).is_switch())
         };
         let switches = fabric.switches().filter(|switch| !is_fat_tree(topology) || bears_hosts(switch));
-        let left = |switch| options.radix.map(|_| free_ports(fabric, switch).count());
+        let left = |switch| radix.map(|_| free_ports(fabric, switch).count());
         let mut switches: Vec<_> = switches.map(|switch| (switch, left(switch))).collect();
         switches.shuffle(rng);
         Queue { subnet: rank, name: subnet.name.clone(), switches, next: 0 }
     }
 
-    fn next(&mut self) -> Result<Seat, GenerateError> {
+    fn next(&mut self) -> Result<RouterAttachment, GenerateError> {
         for _ in 0..self.switches.len() {
             let at = self.next % self.switches.len();
             self.next = at + 1;
             let (switch, left) = &mut self.switches[at];
             if *left != Some(0) {
                 *left = left.map(|left| left - 1);
-                return Ok(Seat { subnet: self.subnet, switch: *switch });
+                return Ok(RouterAttachment { subnet: self.subnet, switch: *switch });
             }
         }
         Err(GenerateError::Joining {
@@ -219,11 +220,15 @@ fn free_ports(fabric: &Fabric, switch: NodeId) -> impl Iterator<Item = PortNum> 
 /// # Errors
 /// A router without a seat or with more than 254, a seat that is no switch, a switch without free ports, no LIDs left,
 /// subnets that cannot be joined.
-pub fn place_routers(list: Vec<Subnet>, routers: &[Vec<Seat>], options: &Options) -> Result<Subnets, GenerateError> {
+pub fn place_routers(
+    list: Vec<Subnet>,
+    routers: &[Vec<RouterAttachment>],
+    options: &Options,
+) -> Result<Subnets, GenerateError> {
     let first = routers_before(&list);
     check_seats(&list, first, routers)?;
     let placed = list.into_iter().enumerate().map(|(rank, subnet)| {
-        let fabric = with_routers(&subnet, SubnetId(rank as u16), (first, routers), options)?;
+        let fabric = with_routers(&subnet, SubnetId(rank as u16), first, routers, options)?;
         Ok(Subnet { fabric, ..subnet })
     });
     Ok(Subnets::new(placed.collect::<Result<_, GenerateError>>()?)?)
@@ -236,7 +241,7 @@ fn routers_before(list: &[Subnet]) -> usize {
     ours.map(|guid| (guid >> 8) as usize % (1 << 16) + 1).max().unwrap_or_default()
 }
 
-fn check_seats(list: &[Subnet], first: usize, routers: &[Vec<Seat>]) -> Result<(), GenerateError> {
+fn check_seats(list: &[Subnet], first: usize, routers: &[Vec<RouterAttachment>]) -> Result<(), GenerateError> {
     let count = first + routers.len();
     if count > usize::from(u16::MAX) {
         let why = format!("{count} routers were asked for: there are GUIDs for {}", u16::MAX);
@@ -248,7 +253,7 @@ fn check_seats(list: &[Subnet], first: usize, routers: &[Vec<Seat>]) -> Result<(
             let why = format!("{name} has {} ports: a router has 1 to {MOST_PORTS}", seats.len());
             return Err(GenerateError::Joining { why });
         }
-        let is_switch = |seat: &Seat| {
+        let is_switch = |seat: &RouterAttachment| {
             let fabric = list.get(seat.subnet.index()).map(|subnet| &subnet.fabric);
             fabric.is_some_and(|fabric| fabric.switches().any(|switch| switch == seat.switch))
         };
@@ -273,7 +278,8 @@ fn router_guid(index: usize, port: u8) -> Guid {
 fn with_routers(
     subnet: &Subnet,
     rank: SubnetId,
-    (first, routers): (usize, &[Vec<Seat>]),
+    first: usize,
+    routers: &[Vec<RouterAttachment>],
     options: &Options,
 ) -> Result<Fabric, GenerateError> {
     let fabric = &subnet.fabric;
@@ -282,7 +288,7 @@ fn with_routers(
     let mut builder = copy(fabric, grown, |guid| guid);
     let mut free: BTreeMap<NodeId, Vec<PortNum>> = BTreeMap::new();
     let mut lid = fabric.max_lid();
-    let here = |seat: &Seat| seat.subnet == rank;
+    let here = |seat: &RouterAttachment| seat.subnet == rank;
     for (index, seats) in (first..).zip(routers).filter(|(_, seats)| seats.iter().any(here)) {
         let router = add_router(&mut builder, index, seats.len() as u8);
         for (seat, num) in seats.iter().zip((1..).map(PortNum)).filter(|(seat, _)| here(seat)) {
@@ -311,7 +317,7 @@ fn next_lid(highest: Lid, subnet: &Subnet) -> Result<Lid, GenerateError> {
 fn enough_ports(
     subnet: &Subnet,
     rank: SubnetId,
-    routers: &[Vec<Seat>],
+    routers: &[Vec<RouterAttachment>],
     options: &Options,
 ) -> Result<u8, GenerateError> {
     let mut wanted: BTreeMap<NodeId, usize> = BTreeMap::new();

@@ -26,15 +26,15 @@ pub use dragonfly::Dragonfly;
 pub use grid::Grid;
 pub use hypercube::Hypercube;
 pub use irregular::Irregular;
-pub use joined::{JoinShape, JoinShapeError, Joining, Seat, joined, place_routers};
+pub use joined::{JoinShape, JoinShapeError, JoinedTopology, RouterAttachment, joined, place_routers};
 pub use regular::RandomRegular;
 pub use text::{FAMILIES, Family};
 pub use tree::GeneralTree;
-pub use waxman::{Hosts, Waxman};
+pub use waxman::{HostPlacement, Waxman};
 
 use super::subnets::JoinError;
 use super::{BuildError, Fabric, LinkSpeed, LinkWidth};
-use sketch::Why;
+use sketch::DrawError;
 
 /// What to generate. `to_string` gives the text that parses back to it.
 #[derive(Clone, Debug, PartialEq)]
@@ -195,15 +195,15 @@ pub enum GenerateError {
 /// Parameters that no fabric can have, a radix that is too small, or a random family that gave no connected fabric.
 pub fn generate(topology: &Topology, options: &Options) -> Result<Fabric, GenerateError> {
     let sketch = draw(topology, options.seed).map_err(|why| match why {
-        Why::Impossible(why) => GenerateError::Impossible { topology: topology.to_string(), why },
-        Why::Luckless { attempts } => {
+        DrawError::Impossible(why) => GenerateError::Impossible { topology: topology.to_string(), why },
+        DrawError::Luckless { attempts } => {
             GenerateError::Luckless { topology: topology.to_string(), seed: options.seed, attempts }
         }
     })?;
     sketch.build(topology, options)
 }
 
-fn draw(topology: &Topology, seed: u64) -> Result<sketch::Sketch, Why> {
+fn draw(topology: &Topology, seed: u64) -> Result<sketch::Sketch, DrawError> {
     match *topology {
         Topology::KaryTree { arity, levels } => GeneralTree::k_ary(arity, levels)?.draw(),
         Topology::LeafSpine { leaves, spines, hosts, trunk } => {

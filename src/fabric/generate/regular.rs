@@ -2,8 +2,8 @@
 //! back to be shuffled again, and a draw from which no pair can be joined any more is given up (Steger and Wormald, 1999:
 //! nearly uniform for small degrees). A draw that is not connected is given up too; after 200 draws it is an error.
 
-use super::random::{Edge, connected, first_success};
-use super::sketch::{Place, Sketch, Why, require};
+use super::random::{SwitchPair, connected, first_success};
+use super::sketch::{DrawError, Sketch, SketchNode, require};
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ pub struct RandomRegular {
 }
 
 impl RandomRegular {
-    pub(super) fn draw(&self, seed: u64) -> Result<Sketch, Why> {
+    pub(super) fn draw(&self, seed: u64) -> Result<Sketch, DrawError> {
         let RandomRegular { switches, degree, hosts } = *self;
         require(degree < switches, || {
             format!("DEGREE is {degree}, but each of {switches} switches has only {} others", switches.max(1) - 1)
@@ -35,13 +35,13 @@ impl RandomRegular {
         let (switches, degree) = (switches as usize, degree as usize);
         let edges =
             first_success(seed, |rng| pair_ends(switches, degree, rng).filter(|edges| connected(switches, edges)))?;
-        edges.into_iter().for_each(|(a, b)| sketch.cable(Place::Switch(a), Place::Switch(b)));
+        edges.into_iter().for_each(|(a, b)| sketch.cable(SketchNode::Switch(a), SketchNode::Switch(b)));
         Ok(sketch)
     }
 }
 
 /// The links of one draw, or `None` when the ends that are left cannot be joined.
-fn pair_ends(switches: usize, degree: usize, rng: &mut Pcg64Mcg) -> Option<BTreeSet<Edge>> {
+fn pair_ends(switches: usize, degree: usize, rng: &mut Pcg64Mcg) -> Option<BTreeSet<SwitchPair>> {
     let mut ends: Vec<usize> = (0..switches).flat_map(|switch| std::iter::repeat_n(switch, degree)).collect();
     let mut edges = BTreeSet::new();
     while !ends.is_empty() {
@@ -62,7 +62,7 @@ fn pair_ends(switches: usize, degree: usize, rng: &mut Pcg64Mcg) -> Option<BTree
 }
 
 /// Whether two of the ends may still be joined.
-fn can_join(ends: &[usize], edges: &BTreeSet<Edge>) -> bool {
+fn can_join(ends: &[usize], edges: &BTreeSet<SwitchPair>) -> bool {
     let open: BTreeSet<usize> = ends.iter().copied().collect();
     open.iter().any(|&a| open.range(a + 1..).any(|&b| !edges.contains(&(a, b))))
 }

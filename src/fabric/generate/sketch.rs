@@ -17,7 +17,7 @@ const LOCAL_COMPANY: u32 = 0x02_0000;
 const DEVICE_IDS: [u32; 2] = [1, 2];
 
 /// Why a family cannot draw its fabric.
-pub(super) enum Why {
+pub(super) enum DrawError {
     /// The parameters contradict each other or a limit.
     Impossible(String),
     /// Every draw failed.
@@ -29,27 +29,27 @@ pub(super) enum Why {
 
 /// One node of a sketch.
 #[derive(Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum SketchNode {
     Switch(usize),
     Host(usize),
 }
 
 /// A port of a sketch; ports count from 1.
-pub(super) type End = (Place, u32);
+pub(super) type SketchPort = (SketchNode, u32);
 
 /// Switches, hosts and cables.
 pub(super) struct Sketch {
     switches: Vec<String>,
     /// Highest cabled port of each switch, then of each host.
     used: Vec<u32>,
-    cables: Vec<(End, End)>,
+    cables: Vec<(SketchPort, SketchPort)>,
     /// The radix where no option says another.
     radix: Option<u8>,
 }
 
 /// Refuses parameters unless `holds`, saying `why`.
-pub(super) fn require(holds: bool, why: impl FnOnce() -> String) -> Result<(), Why> {
-    if holds { Ok(()) } else { Err(Why::Impossible(why())) }
+pub(super) fn require(holds: bool, why: impl FnOnce() -> String) -> Result<(), DrawError> {
+    if holds { Ok(()) } else { Err(DrawError::Impossible(why())) }
 }
 
 /// The product of `factors`, or a number beyond every limit where it overflows.
@@ -59,7 +59,7 @@ pub(super) fn product<'a>(factors: impl IntoIterator<Item = &'a u32>) -> u64 {
 
 impl Sketch {
     /// A sketch without cables.
-    pub(super) fn new(switches: u64, hosts: u64, name: impl Fn(usize) -> String) -> Result<Sketch, Why> {
+    pub(super) fn new(switches: u64, hosts: u64, name: impl Fn(usize) -> String) -> Result<Sketch, DrawError> {
         let nodes = switches.saturating_add(hosts);
         require(switches > 0, || "it has no switch".to_string())?;
         require(nodes <= MOST_NODES, || {
@@ -75,7 +75,7 @@ impl Sketch {
     }
 
     /// Switches named `switch-1`, `switch-2`, …, each with the same number of hosts on its first ports.
-    pub(super) fn with_hosts(switches: u64, hosts: u32, name: impl Fn(usize) -> String) -> Result<Sketch, Why> {
+    pub(super) fn with_hosts(switches: u64, hosts: u32, name: impl Fn(usize) -> String) -> Result<Sketch, DrawError> {
         require(u64::from(hosts) <= MOST_PORTS, || {
             format!("{hosts} hosts on one switch: a switch has {MOST_PORTS} ports at most")
         })?;
@@ -83,7 +83,7 @@ impl Sketch {
         let hosts = hosts as usize;
         for switch in 0..sketch.switches.len() {
             for host in switch * hosts..(switch + 1) * hosts {
-                sketch.cable(Place::Switch(switch), Place::Host(host));
+                sketch.cable(SketchNode::Switch(switch), SketchNode::Host(host));
             }
         }
         Ok(sketch)
@@ -95,14 +95,14 @@ impl Sketch {
     }
 
     /// Joins the next free ports of two nodes.
-    pub(super) fn cable(&mut self, a: Place, b: Place) {
+    pub(super) fn cable(&mut self, a: SketchNode, b: SketchNode) {
         let a = (a, self.used[self.index(a)] + 1);
         let b = (b, self.used[self.index(b)] + 1);
         self.cable_at(a, b);
     }
 
     /// Joins two ports.
-    pub(super) fn cable_at(&mut self, a: End, b: End) {
+    pub(super) fn cable_at(&mut self, a: SketchPort, b: SketchPort) {
         for (place, port) in [a, b] {
             let index = self.index(place);
             self.used[index] = self.used[index].max(port);
@@ -110,10 +110,10 @@ impl Sketch {
         self.cables.push((a, b));
     }
 
-    fn index(&self, place: Place) -> usize {
+    fn index(&self, place: SketchNode) -> usize {
         match place {
-            Place::Switch(i) => i,
-            Place::Host(i) => self.switches.len() + i,
+            SketchNode::Switch(i) => i,
+            SketchNode::Host(i) => self.switches.len() + i,
         }
     }
 

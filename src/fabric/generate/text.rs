@@ -1,7 +1,7 @@
 //! Topologies as text: `family:parameters`, read and written.
 
 use super::{
-    Dragonfly, GeneralTree, GenerateError, Grid, Hosts, Hypercube, Irregular, RandomRegular, Topology, Waxman,
+    Dragonfly, GeneralTree, GenerateError, Grid, HostPlacement, Hypercube, Irregular, RandomRegular, Topology, Waxman,
 };
 use std::fmt;
 use std::str::FromStr;
@@ -203,8 +203,8 @@ fn waxman(text: &str) -> Result<Waxman, Fault> {
         _ => return Err(format!("{} given where 3 or 4 numbers are meant", parts.len())),
     };
     let hosts = match hosts.strip_prefix('~') {
-        Some(all) => Hosts::Scattered(number(all)?),
-        None => Hosts::Each(number(hosts)?),
+        Some(all) => HostPlacement::Scattered(number(all)?),
+        None => HostPlacement::Each(number(hosts)?),
     };
     Ok(Waxman { switches: number(switches)?, alpha: number(alpha)?, beta: number(beta)?, hosts })
 }
@@ -229,8 +229,8 @@ impl fmt::Display for Topology {
             Topology::RandomRegular(graph) => write!(f, "{},{},{}", graph.switches, graph.degree, graph.hosts),
             Topology::Waxman(graph) => {
                 let (mark, hosts) = match graph.hosts {
-                    Hosts::Each(hosts) => ("", hosts),
-                    Hosts::Scattered(hosts) => ("~", hosts),
+                    HostPlacement::Each(hosts) => ("", hosts),
+                    HostPlacement::Scattered(hosts) => ("~", hosts),
                 };
                 write!(f, "{},{},{},{mark}{hosts}", graph.switches, graph.alpha, graph.beta)
             }

@@ -4,7 +4,7 @@
 //! A node of level l in a tree of h levels is a tuple (a₁ … a_h) with a_i < parents_i for i ≤ l and a_i < children_i
 //! for i > l. It is joined to the nodes of level l + 1 that differ from it in digit l + 1 only.
 
-use super::sketch::{MOST_PORTS, Place, Sketch, Why, product, require};
+use super::sketch::{DrawError, MOST_PORTS, Sketch, SketchNode, product, require};
 
 /// A PGFT. Index 0 of each list speaks of the links between hosts and leaf switches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct GeneralTree {
 
 impl GeneralTree {
     /// The k-ary n-tree.
-    pub(super) fn k_ary(arity: u32, levels: u32) -> Result<GeneralTree, Why> {
+    pub(super) fn k_ary(arity: u32, levels: u32) -> Result<GeneralTree, DrawError> {
         require(arity >= 2, || format!("K is {arity}, and a switch with fewer than 2 children makes no tree"))?;
         require((1..=16).contains(&levels), || format!("N is {levels}, and must be 1 to 16"))?;
         let levels = levels as usize;
@@ -33,7 +33,7 @@ impl GeneralTree {
         self.children.len()
     }
 
-    pub(super) fn draw(&self) -> Result<Sketch, Why> {
+    pub(super) fn draw(&self) -> Result<Sketch, DrawError> {
         self.check()?;
         let counts: Vec<u64> = (0..=self.levels()).map(|level| product(&self.radices(level))).collect();
         let switches = counts[1..].iter().fold(0u64, |all, &count| all.saturating_add(count));
@@ -50,7 +50,7 @@ impl GeneralTree {
         Ok(sketch)
     }
 
-    fn check(&self) -> Result<(), Why> {
+    fn check(&self) -> Result<(), DrawError> {
         let levels = self.levels();
         require(levels > 0 && self.parents.len() == levels && self.trunks.len() == levels, || {
             format!(
@@ -87,12 +87,15 @@ impl GeneralTree {
         let below = product(&self.parents[..level - 1]);
         let (low, rest) = (child % below, child / below);
         let high = rest / u64::from(self.children[level - 1]);
-        let lower =
-            if level == 1 { Place::Host(child as usize) } else { Place::Switch((starts[level - 1] + child) as usize) };
+        let lower = if level == 1 {
+            SketchNode::Host(child as usize)
+        } else {
+            SketchNode::Switch((starts[level - 1] + child) as usize)
+        };
         for parent in 0..self.parents[level - 1] {
             let upper = (high * u64::from(self.parents[level - 1]) + u64::from(parent)) * below + low;
             for _ in 0..self.trunks[level - 1] {
-                sketch.cable(lower, Place::Switch((starts[level] + upper) as usize));
+                sketch.cable(lower, SketchNode::Switch((starts[level] + upper) as usize));
             }
         }
     }

@@ -3,8 +3,8 @@
 //! longer ones. A draw that is not connected is given up; after 200 draws it is an error. Hosts hang evenly, or each on a
 //! switch of its own random choice.
 
-use super::random::{Edge, connected, first_success};
-use super::sketch::{Place, Sketch, Why, require};
+use super::random::{SwitchPair, connected, first_success};
+use super::sketch::{DrawError, Sketch, SketchNode, require};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use std::f64::consts::SQRT_2;
@@ -22,12 +22,12 @@ pub struct Waxman {
     /// How slowly the probability falls with distance, above 0.
     pub beta: f64,
     /// Its hosts.
-    pub hosts: Hosts,
+    pub hosts: HostPlacement,
 }
 
 /// How many hosts there are, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hosts {
+pub enum HostPlacement {
     /// So many on every switch.
     Each(u32),
     /// So many in all, each on a switch chosen at random. Written `~N`.
@@ -35,7 +35,7 @@ pub enum Hosts {
 }
 
 impl Waxman {
-    pub(super) fn draw(&self, seed: u64) -> Result<Sketch, Why> {
+    pub(super) fn draw(&self, seed: u64) -> Result<Sketch, DrawError> {
         require(self.alpha > 0.0 && self.alpha <= 1.0, || {
             format!("ALPHA is {}, and must be above 0 and at most 1", self.alpha)
         })?;
@@ -45,27 +45,32 @@ impl Waxman {
         })?;
         let name = |switch| format!("switch-{}", switch + 1);
         let mut sketch = match self.hosts {
-            Hosts::Each(hosts) => Sketch::with_hosts(self.switches.into(), hosts, name)?,
-            Hosts::Scattered(hosts) => Sketch::new(self.switches.into(), hosts.into(), name)?,
+            HostPlacement::Each(hosts) => Sketch::with_hosts(self.switches.into(), hosts, name)?,
+            HostPlacement::Scattered(hosts) => Sketch::new(self.switches.into(), hosts.into(), name)?,
         };
         let (edges, homes) = first_success(seed, |rng| {
             let edges = self.edges(rng);
             connected(self.switches as usize, &edges).then(|| (edges, self.homes(rng)))
         })?;
-        homes.into_iter().enumerate().for_each(|(host, home)| sketch.cable(Place::Switch(home), Place::Host(host)));
-        edges.into_iter().for_each(|(a, b)| sketch.cable(Place::Switch(a), Place::Switch(b)));
+        homes
+            .into_iter()
+            .enumerate()
+            .for_each(|(host, home)| sketch.cable(SketchNode::Switch(home), SketchNode::Host(host)));
+        edges.into_iter().for_each(|(a, b)| sketch.cable(SketchNode::Switch(a), SketchNode::Switch(b)));
         Ok(sketch)
     }
 
     /// The switches of scattered hosts.
     fn homes(&self, rng: &mut Pcg64Mcg) -> Vec<usize> {
         match self.hosts {
-            Hosts::Each(_) => Vec::new(),
-            Hosts::Scattered(hosts) => (0..hosts).map(|_| rng.random_range(0..self.switches as usize)).collect(),
+            HostPlacement::Each(_) => Vec::new(),
+            HostPlacement::Scattered(hosts) => {
+                (0..hosts).map(|_| rng.random_range(0..self.switches as usize)).collect()
+            }
         }
     }
 
-    fn edges(&self, rng: &mut Pcg64Mcg) -> Vec<Edge> {
+    fn edges(&self, rng: &mut Pcg64Mcg) -> Vec<SwitchPair> {
         let points: Vec<(f64, f64)> = (0..self.switches).map(|_| (rng.random(), rng.random())).collect();
         let mut edges = Vec::new();
         for (a, from) in points.iter().enumerate() {

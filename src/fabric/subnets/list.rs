@@ -9,7 +9,7 @@
 
 use super::partitions::Partitions;
 use super::{JoinError, Subnet, SubnetPort, Subnets};
-use crate::fabric::format::{self, Format, ReadError, Source, Span, WriteError};
+use crate::fabric::format::{self, Format, ReadError, SourceLine, SourceText, Span, WriteError};
 use crate::fabric::{Fabric, NodeKind};
 use crate::ids::{GidPrefix, Guid, SubnetId};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -65,7 +65,7 @@ pub fn read(
     mut open: impl FnMut(&Path) -> std::io::Result<Vec<u8>>,
 ) -> Result<Subnets, ReadError> {
     // The parser counts a byte-order mark as a column.
-    let source = Source { file, text: format::decode(bytes, file)?.trim_start_matches('\u{feff}') };
+    let source = SourceText { file, text: format::decode(bytes, file)?.trim_start_matches('\u{feff}') };
     let list = parse(source)?;
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let (mut subnets, mut partitions) = (Vec::new(), Vec::new());
@@ -107,7 +107,7 @@ fn read_partitions(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<Partitio
     Ok(partitions)
 }
 
-fn prefix(source: Source<'_>, rank: usize, entry: &Entry) -> Result<GidPrefix, ReadError> {
+fn prefix(source: SourceText<'_>, rank: usize, entry: &Entry) -> Result<GidPrefix, ReadError> {
     let Some(text) = &entry.prefix else { return Ok(GidPrefix::site_local(rank as u16)) };
     let refuse = |problem| {
         let at = place(source, &entry_key(rank, "prefix"));
@@ -124,7 +124,7 @@ fn prefix(source: Source<'_>, rank: usize, entry: &Entry) -> Result<GidPrefix, R
     }
 }
 
-fn routers(source: Source<'_>, list: &List) -> Result<Vec<Vec<Guid>>, ReadError> {
+fn routers(source: SourceText<'_>, list: &List) -> Result<Vec<Vec<Guid>>, ReadError> {
     let guid = |router: usize, at: usize, text: &str| {
         text.parse::<Guid>().map_err(|error| {
             let at = place(source, &[Step::Key("routers"), Step::At(router), Step::At(at)]);
@@ -143,7 +143,7 @@ fn routers(source: Source<'_>, list: &List) -> Result<Vec<Vec<Guid>>, ReadError>
     each.collect()
 }
 
-fn parse(source: Source<'_>) -> Result<List, ReadError> {
+fn parse(source: SourceText<'_>) -> Result<List, ReadError> {
     let list: List = serde_yaml::from_str(source.text).map_err(|error| {
         let at = error.location().map_or(Span { start: 0, end: 0 }, |at| {
             again(source, at.line(), &error.to_string()).unwrap_or_else(|| word_at(source, at.line(), at.column()))
@@ -161,12 +161,12 @@ fn parse(source: Source<'_>) -> Result<List, ReadError> {
 }
 
 /// Where a key stands for the second time in a map that begins on a line: a parser tells that line alone.
-fn again(source: Source<'_>, line: usize, problem: &str) -> Option<Span> {
+fn again(source: SourceText<'_>, line: usize, problem: &str) -> Option<Span> {
     let (_, rest) = problem.split_once("duplicate field `")?;
     let (key, _) = rest.split_once('`')?;
-    let words = source.lines().map(|(start, text)| {
-        let word = text.trim_start_matches([' ', '-']);
-        (start + text.len() - word.len(), word)
+    let words = source.lines().map(|line| {
+        let word = line.text.trim_start_matches([' ', '-']);
+        (line.start + line.text.len() - word.len(), word)
     });
     let is_it = |word: &str| word.strip_prefix(key).is_some_and(|rest| rest.starts_with(':'));
     let (start, _) = words.skip(line.saturating_sub(1)).filter(|(_, word)| is_it(word)).nth(1)?;
@@ -181,7 +181,7 @@ fn problem_of(error: &serde_yaml::Error) -> String {
 }
 
 /// Why subnets cannot be joined, at the place in the list where it is to be mended.
-fn unjoined(source: Source<'_>, list: &List, routers: &[Vec<Guid>], error: &JoinError) -> ReadError {
+fn unjoined(source: SourceText<'_>, list: &List, routers: &[Vec<Guid>], error: &JoinError) -> ReadError {
     let last = |name: &str| list.subnets.iter().rposition(|entry| entry.name == name).unwrap_or_default();
     let router = |guid: Guid| {
         let found = routers.iter().enumerate().rev().find_map(|(router, guids)| {
@@ -222,15 +222,15 @@ fn entry_key(rank: usize, key: &'static str) -> Vec<Step> {
 }
 
 /// Where the list tells the value at the end of `path`.
-fn place(source: Source<'_>, path: &[Step]) -> Span {
+fn place(source: SourceText<'_>, path: &[Step]) -> Span {
     let found = Seek(path).deserialize(serde_yaml::Deserializer::from_str(source.text)).err();
     let at = found.and_then(|error| error.location());
     at.map_or(Span { start: 0, end: 0 }, |at| word_at(source, at.line(), at.column()))
 }
 
 /// The word that begins at a line and column, both counted from 1.
-fn word_at(source: Source<'_>, line: usize, column: usize) -> Span {
-    let Some((first, text)) = source.lines().nth(line.saturating_sub(1)) else {
+fn word_at(source: SourceText<'_>, line: usize, column: usize) -> Span {
+    let Some(SourceLine { start: first, text }) = source.lines().nth(line.saturating_sub(1)) else {
         return Span { start: source.text.len(), end: source.text.len() };
     };
     let from = text.char_indices().nth(column.saturating_sub(1)).map_or(text.len(), |(at, _)| at);

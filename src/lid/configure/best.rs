@@ -1,7 +1,7 @@
 //! The fewest configurations that any heuristic finds. Which one wins differs from destination to destination; all of
 //! them together take little longer than the split graph.
 
-use super::{Colour, Configurations, Configure, Dsatur, Greedy, Order, SplitMerge};
+use super::{Colour, Configurations, Configure, Dsatur, Greedy, HeuristicOrder, SplitMerge};
 use crate::lid::Splits;
 
 pub(super) const NAME: &str = "best";
@@ -18,11 +18,11 @@ impl Configure for Best {
 
     fn configure(&self, splits: &Splits) -> Configurations {
         let others: [&dyn Configure; 5] = [
-            &Colour(Order::Largest),
+            &Colour(HeuristicOrder::Largest),
             &Dsatur,
-            &SplitMerge(Order::Largest),
-            &Colour(Order::Smallest),
-            &SplitMerge(Order::Smallest),
+            &SplitMerge(HeuristicOrder::Largest),
+            &Colour(HeuristicOrder::Smallest),
+            &SplitMerge(HeuristicOrder::Smallest),
         ];
         let mut best = Greedy.configure(splits);
         for heuristic in others {

@@ -3,28 +3,28 @@
 //!
 //! Degrees are those of the whole split graph: the paper leaves open whether removed nodes count.
 
-use super::{Configurations, Configure, Order};
+use super::{Configurations, Configure, HeuristicOrder};
 use crate::lid::Splits;
 use fixedbitset::FixedBitSet;
 use std::cmp::Reverse;
 
 /// The heuristic: which paths it colours first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Colour(pub Order);
+pub struct Colour(pub HeuristicOrder);
 
 impl Configure for Colour {
     fn name(&self) -> &'static str {
         match self.0 {
-            Order::Smallest => "color/S",
-            Order::Largest => "color/L",
+            HeuristicOrder::Smallest => "color/S",
+            HeuristicOrder::Largest => "color/L",
         }
     }
 
     fn configure(&self, splits: &Splits) -> Configurations {
         let mut order: Vec<usize> = (0..splits.len()).collect();
         match self.0 {
-            Order::Smallest => order.sort_by_key(|&class| splits.degree(class)),
-            Order::Largest => order.sort_by_key(|&class| Reverse(splits.degree(class))),
+            HeuristicOrder::Smallest => order.sort_by_key(|&class| splits.degree(class)),
+            HeuristicOrder::Largest => order.sort_by_key(|&class| Reverse(splits.degree(class))),
         }
         in_order(splits, order)
     }

@@ -66,7 +66,7 @@ pub fn block_of(needed: usize) -> usize {
 
 /// The order in which a heuristic takes what it chooses among.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Order {
+pub enum HeuristicOrder {
     /// What splits most, or is used most, first.
     Largest,
     /// What splits least, or is used least, first.
@@ -130,10 +130,10 @@ impl Heuristic {
     pub fn solver(self) -> Box<dyn Configure> {
         match self {
             Heuristic::Greedy => Box::new(Greedy),
-            Heuristic::SplitMergeSmallest => Box::new(SplitMerge(Order::Smallest)),
-            Heuristic::SplitMergeLargest => Box::new(SplitMerge(Order::Largest)),
-            Heuristic::ColourSmallest => Box::new(Colour(Order::Smallest)),
-            Heuristic::ColourLargest => Box::new(Colour(Order::Largest)),
+            Heuristic::SplitMergeSmallest => Box::new(SplitMerge(HeuristicOrder::Smallest)),
+            Heuristic::SplitMergeLargest => Box::new(SplitMerge(HeuristicOrder::Largest)),
+            Heuristic::ColourSmallest => Box::new(Colour(HeuristicOrder::Smallest)),
+            Heuristic::ColourLargest => Box::new(Colour(HeuristicOrder::Largest)),
             Heuristic::Dsatur => Box::new(Dsatur),
             Heuristic::Best => Box::new(Best),
             Heuristic::Exact => Box::new(Exact::default()),

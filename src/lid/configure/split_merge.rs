@@ -5,7 +5,7 @@
 //! port. Parts are merged in the order of their first paths.
 
 use super::greedy::merged;
-use super::{Configurations, Configure, Order};
+use super::{Configurations, Configure, HeuristicOrder};
 use crate::fabric::NodeId;
 use crate::ids::PortNum;
 use crate::lid::Splits;
@@ -14,13 +14,13 @@ use std::collections::BTreeMap;
 
 /// The heuristic: which switches it splits at first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SplitMerge(pub Order);
+pub struct SplitMerge(pub HeuristicOrder);
 
 impl Configure for SplitMerge {
     fn name(&self) -> &'static str {
         match self.0 {
-            Order::Smallest => "split-merge/S",
-            Order::Largest => "split-merge/L",
+            HeuristicOrder::Smallest => "split-merge/S",
+            HeuristicOrder::Largest => "split-merge/L",
         }
     }
 
@@ -47,8 +47,8 @@ impl SplitMerge {
         }
         let mut switches: Vec<(usize, NodeId)> = used.into_iter().map(|(switch, paths)| (paths, switch)).collect();
         match self.0 {
-            Order::Smallest => switches.sort_unstable(),
-            Order::Largest => switches.sort_unstable_by_key(|&(paths, switch)| (Reverse(paths), switch)),
+            HeuristicOrder::Smallest => switches.sort_unstable(),
+            HeuristicOrder::Largest => switches.sort_unstable_by_key(|&(paths, switch)| (Reverse(paths), switch)),
         }
         switches.into_iter().map(|(_, switch)| switch).collect()
     }

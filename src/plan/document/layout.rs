@@ -8,14 +8,14 @@ use std::io::{Result, Write};
 const DEEPEST: usize = 4;
 
 /// Indents to a depth, and keeps what is deeper on one line.
-pub(super) struct Layout {
+pub(super) struct JsonLayout {
     pretty: PrettyFormatter<'static>,
     depth: usize,
 }
 
-impl Layout {
-    pub(super) fn new() -> Layout {
-        Layout { pretty: PrettyFormatter::new(), depth: 0 }
+impl JsonLayout {
+    pub(super) fn new() -> JsonLayout {
+        JsonLayout { pretty: PrettyFormatter::new(), depth: 0 }
     }
 
     fn is_deep(&self) -> bool {
@@ -27,7 +27,7 @@ impl Layout {
     }
 }
 
-impl Formatter for Layout {
+impl Formatter for JsonLayout {
     fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> Result<()> {
         self.depth += 1;
         if self.is_deep() { writer.write_all(b"[") } else { self.pretty.begin_array(writer) }
@@ -40,7 +40,7 @@ impl Formatter for Layout {
     }
 
     fn begin_array_value<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> Result<()> {
-        if self.is_deep() { Layout::separate(writer, first) } else { self.pretty.begin_array_value(writer, first) }
+        if self.is_deep() { JsonLayout::separate(writer, first) } else { self.pretty.begin_array_value(writer, first) }
     }
 
     fn end_array_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> Result<()> {
@@ -59,7 +59,7 @@ impl Formatter for Layout {
     }
 
     fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> Result<()> {
-        if self.is_deep() { Layout::separate(writer, first) } else { self.pretty.begin_object_key(writer, first) }
+        if self.is_deep() { JsonLayout::separate(writer, first) } else { self.pretty.begin_object_key(writer, first) }
     }
 
     fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> Result<()> {

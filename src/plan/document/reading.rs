@@ -1,7 +1,7 @@
 //! From a file to a plan: names are looked up, numbers are held to their ranges.
 
 use super::rows::{
-    ArcsRow, Document, DrainRow, End, Missing, ScopeRow, TablesRow, WaveRow, WaysGroupRow as GroupLayers, WaysRow,
+    ArcsRow, Document, DrainRow, EndRow, Missing, ScopeRow, TablesRow, WaveRow, WaysGroupRow as GroupLayers, WaysRow,
     WriteRow,
 };
 use super::{PlanReadError, SCHEMA, hex};
@@ -80,12 +80,12 @@ impl Names<'_> {
         self.0.by_guid(guid).ok_or_else(|| format!("the fabric has no node {guid}"))
     }
 
-    fn port(&self, end: End) -> Read<PortId> {
+    fn port(&self, end: EndRow) -> Read<PortId> {
         let node = self.node(end.node)?;
         self.0.port_at(node, end.port).ok_or_else(|| format!("node {} has no port {}", end.node, end.port))
     }
 
-    fn ports(&self, ends: &[End]) -> Read<Vec<PortId>> {
+    fn ports(&self, ends: &[EndRow]) -> Read<Vec<PortId>> {
         ends.iter().map(|&end| self.port(end)).collect()
     }
 

@@ -16,8 +16,8 @@ pub(super) struct Document<F> {
     pub new: Half,
     pub lanes: Lanes,
     pub policy: Policy,
-    pub sm: End,
-    pub stranded: Vec<End>,
+    pub sm: EndRow,
+    pub stranded: Vec<EndRow>,
     pub assumptions: Vec<Assumption>,
     pub notes: Vec<String>,
     pub waves: Vec<WaveRow>,
@@ -39,7 +39,7 @@ pub(super) struct Document<F> {
 /// A port.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct End {
+pub(super) struct EndRow {
     pub node: Guid,
     pub port: PortNum,
 }
@@ -50,7 +50,7 @@ pub(super) struct End {
 pub(super) struct Missing {
     pub nodes: Vec<Guid>,
     /// One end of each link that is gone though both its nodes are there.
-    pub links: Vec<End>,
+    pub links: Vec<EndRow>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -68,10 +68,10 @@ pub(super) struct WaveRow {
 pub(super) enum WriteRow {
     LftBlock { switch: Guid, block: u16, entries: String },
     SlToVl { node: Guid, scope: ScopeRow, table: String },
-    PortState { at: End, state: PortState },
-    ActiveHalf { at: End, half: Half },
+    PortState { at: EndRow, state: PortState },
+    ActiveHalf { at: EndRow, half: Half },
     SaHalf { half: Half },
-    MasterSm { at: End, lid: Lid, sl: Sl },
+    MasterSm { at: EndRow, lid: Lid, sl: Sl },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -89,7 +89,7 @@ pub(super) struct DrainRow {
     /// The lanes of the layer.
     pub lanes: VlSet,
     /// Channels that nothing comes into.
-    pub sources: Vec<End>,
+    pub sources: Vec<EndRow>,
     pub arcs: Vec<ArcsRow>,
 }
 
@@ -99,7 +99,7 @@ pub(super) struct DrainRow {
 pub(super) struct WaysRow {
     /// Paths to each destination: path k is the k-th LID of its half.
     pub paths: usize,
-    pub destinations: Vec<End>,
+    pub destinations: Vec<EndRow>,
     pub groups: Vec<WaysGroupRow>,
 }
 
@@ -107,7 +107,7 @@ pub(super) struct WaysRow {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WaysGroupRow {
-    pub sources: Vec<End>,
+    pub sources: Vec<EndRow>,
     /// By destination, then path: the layer as a hexadecimal digit, f where the path is not for these sources.
     pub layers: String,
 }

@@ -1,9 +1,9 @@
 //! From a plan to its file.
 
-use super::layout::Layout;
+use super::layout::JsonLayout;
 use super::rows::{
-    ArcsRow, Document, DrainRow, End, LftRow, Missing, ScopeRow, SlToVlRow, TablesRow, WaveRow, WaysGroupRow, WaysRow,
-    WriteRow,
+    ArcsRow, Document, DrainRow, EndRow, LftRow, Missing, ScopeRow, SlToVlRow, TablesRow, WaveRow, WaysGroupRow,
+    WaysRow, WriteRow,
 };
 use super::{SCHEMA, hex};
 use crate::fabric::format::{self, Format};
@@ -17,7 +17,7 @@ use serde_json::Serializer;
 /// The whole file, with a line feed at its end.
 pub(super) fn text(plan: &Plan) -> String {
     let mut bytes = Vec::new();
-    let written = document(plan).serialize(&mut Serializer::with_formatter(&mut bytes, Layout::new()));
+    let written = document(plan).serialize(&mut Serializer::with_formatter(&mut bytes, JsonLayout::new()));
     written.expect("rows are made of texts, numbers and lists, which JSON can always say");
     bytes.push(b'\n');
     String::from_utf8(bytes).expect("JSON is text")
@@ -55,8 +55,8 @@ fn guid(fabric: &Fabric, node: NodeId) -> Guid {
     fabric.node(node).guid
 }
 
-fn end(fabric: &Fabric, port: PortId) -> End {
-    End { node: guid(fabric, fabric.port(port).node), port: fabric.port(port).num }
+fn end(fabric: &Fabric, port: PortId) -> EndRow {
+    EndRow { node: guid(fabric, fabric.port(port).node), port: fabric.port(port).num }
 }
 
 fn missing(before: &Fabric, other: &Fabric) -> Missing {

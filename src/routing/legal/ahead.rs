@@ -1,6 +1,6 @@
 //! How many hops are ahead: from every switch to every other by legal paths, for packets that came down and for others.
 
-use super::{Channel, Channels};
+use super::{Channels, OrientedChannel};
 
 /// No legal path.
 const FAR: u16 = u16::MAX;
@@ -79,9 +79,9 @@ impl Ahead {
         target: usize,
         row: usize,
         came_down: bool,
-    ) -> impl Iterator<Item = (u32, Channel)> + 'a {
+    ) -> impl Iterator<Item = (u32, OrientedChannel)> + 'a {
         let here = self.raw(target, row, came_down);
-        let nearer = move |channel: &Channel| {
+        let nearer = move |channel: &OrientedChannel| {
             let there = self.raw(target, channel.to, !channel.up);
             there != FAR && there + 1 == here
         };

@@ -8,7 +8,7 @@ use crate::tables::Hop;
 
 /// One direction of one link between two switches.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::routing) struct Channel {
+pub(in crate::routing) struct OrientedChannel {
     /// The row that sends.
     pub from: usize,
     /// The row that receives.
@@ -20,7 +20,7 @@ pub(in crate::routing) struct Channel {
 }
 
 /// A path between two switches: the channels that it takes, by number. Empty where the two are one.
-pub(in crate::routing) type Way = Vec<u32>;
+pub(in crate::routing) type ChannelPath = Vec<u32>;
 
 /// All channels between switches that the root reaches, numbered by sending row, then by receiving row, then by port.
 pub(in crate::routing) struct Channels {
@@ -28,7 +28,7 @@ pub(in crate::routing) struct Channels {
     /// Reached rows, by rising number of the rule.
     order: Vec<usize>,
     reached: Vec<bool>,
-    channels: Vec<Channel>,
+    channels: Vec<OrientedChannel>,
     /// By row: the number of its first channel; one entry more at the end.
     first: Vec<u32>,
 }
@@ -45,7 +45,7 @@ impl Channels {
             first.push(channels.len() as u32);
             for next in graph.neighbours(from).iter().filter(|_| reached) {
                 let up = rule.is_up(graph.node(from), graph.node(next.row));
-                channels.extend(next.ports.iter().map(|&port| Channel { from, to: next.row, up, port }));
+                channels.extend(next.ports.iter().map(|&port| OrientedChannel { from, to: next.row, up, port }));
             }
         }
         first.push(channels.len() as u32);
@@ -75,18 +75,18 @@ impl Channels {
         self.channels.len()
     }
 
-    pub fn get(&self, number: u32) -> Channel {
+    pub fn get(&self, number: u32) -> OrientedChannel {
         self.channels[number as usize]
     }
 
     /// The channels out of a row, with their numbers.
-    pub fn out_of(&self, row: usize) -> impl Iterator<Item = (u32, Channel)> + '_ {
+    pub fn out_of(&self, row: usize) -> impl Iterator<Item = (u32, OrientedChannel)> + '_ {
         let range = self.first[row]..self.first[row + 1];
         range.clone().zip(self.channels[range.start as usize..range.end as usize].iter().copied())
     }
 
     /// The channels out of a row that a packet may take there: after a way down none leads up.
-    pub fn onward(&self, row: usize, came_down: bool) -> impl Iterator<Item = (u32, Channel)> + '_ {
+    pub fn onward(&self, row: usize, came_down: bool) -> impl Iterator<Item = (u32, OrientedChannel)> + '_ {
         self.out_of(row).filter(move |(_, channel)| !(came_down && channel.up))
     }
 

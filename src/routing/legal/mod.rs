@@ -10,8 +10,8 @@
 
 mod ahead;
 mod channels;
+mod path_problem;
 mod rule;
-mod survey;
 mod switches;
 mod tree;
 mod ways;
@@ -20,8 +20,8 @@ mod yen;
 pub use rule::{TurnModel, TurnRule, random_root};
 
 use ahead::Ahead;
-pub(super) use channels::{Channel, Channels, Way};
-pub(super) use survey::{End, Survey};
+pub(super) use channels::{ChannelPath, Channels, OrientedChannel};
+pub(super) use path_problem::PathProblem;
 pub(super) use tree::Tree;
 pub(super) use ways::{Lightest, RandomWays};
 pub(super) use yen::Alternatives;

@@ -4,45 +4,46 @@
 //! and from there as that one does, as far as that is legal; where nothing of the kind is, by a shortest legal path. To a
 //! switch, which has one LID, everybody sends along one [`Tree`].
 
-use super::{Channels, End, Lightest, Survey, Tree, Way};
+use super::{ChannelPath, Channels, Lightest, PathProblem, Tree};
+use crate::routing::switch_graph::Target;
 use crate::tables::{Hop, Path, PathSet};
 
 /// Adds the paths from switches to end ports, then those to switches, destination by destination.
-pub(super) fn join(survey: &Survey<'_>, paths: &mut PathSet) {
-    if survey.switches.is_empty() {
+pub(super) fn join(problem: &PathProblem<'_>, paths: &mut PathSet) {
+    if problem.switches.is_empty() {
         return;
     }
-    let by_destination = paths.by_destination(survey.fabric);
-    let mut rank = vec![usize::MAX; survey.fabric.port_count()];
+    let by_destination = paths.by_destination(problem.fabric);
+    let mut rank = vec![usize::MAX; problem.fabric.port_count()];
     paths.destinations().iter().enumerate().for_each(|(at, port)| rank[port.index()] = at);
-    for end in &survey.ends {
-        let mut follow = Follow::new(survey, end);
+    for end in &problem.ends {
+        let mut follow = Follow::new(problem, end);
         by_destination[rank[end.port.index()]].iter().for_each(|&at| follow.note(&paths.get(at as usize)));
         follow.spread();
         follow.fall_back();
         follow.add(paths);
     }
-    along_trees(survey, paths);
+    along_trees(problem, paths);
 }
 
 /// The hops by which switches send to one end port.
 struct Follow<'a, 'b> {
-    survey: &'a Survey<'b>,
-    end: &'a End,
+    problem: &'a PathProblem<'b>,
+    end: &'a Target,
     /// By row.
     hops: Vec<Option<Vec<Hop>>>,
 }
 
 impl<'a, 'b> Follow<'a, 'b> {
-    fn new(survey: &'a Survey<'b>, end: &'a End) -> Follow<'a, 'b> {
-        let mut hops = vec![None; survey.channels.rows()];
-        hops[end.row] = Some(vec![Hop { switch: survey.channels.graph().node(end.row), output: end.last }]);
-        Follow { survey, end, hops }
+    fn new(problem: &'a PathProblem<'b>, end: &'a Target) -> Follow<'a, 'b> {
+        let mut hops = vec![None; problem.channels.rows()];
+        hops[end.row] = Some(vec![Hop { switch: problem.channels.graph().node(end.row), output: end.last }]);
+        Follow { problem, end, hops }
     }
 
     /// Every switch that a path passes may send as the path goes on.
     fn note(&mut self, path: &Path<'_>) {
-        let graph = self.survey.channels.graph();
+        let graph = self.problem.channels.graph();
         for (at, hop) in path.hops.iter().enumerate() {
             if let Some(empty) = graph.row_of(hop.switch).map(|row| &mut self.hops[row]).filter(|there| there.is_none())
             {
@@ -53,9 +54,9 @@ impl<'a, 'b> Follow<'a, 'b> {
 
     /// Switches that no path passes join those that some path does, the nearest to the end first.
     fn spread(&mut self) {
-        let (graph, mut by_length) = (self.survey.channels.graph(), vec![Vec::new()]);
+        let (graph, mut by_length) = (self.problem.channels.graph(), vec![Vec::new()]);
         let known = |row: usize, hops: &[Option<Vec<Hop>>]| hops[row].as_ref().map(Vec::len);
-        for &row in self.survey.channels.order() {
+        for &row in self.problem.channels.order() {
             if let Some(length) = known(row, &self.hops) {
                 by_length.resize(by_length.len().max(length + 2), Vec::new());
                 by_length[length].push(row);
@@ -77,7 +78,7 @@ impl<'a, 'b> Follow<'a, 'b> {
 
     /// Lets `row` send by its neighbour `next`, if that is legal.
     fn join(&mut self, row: usize, next: usize) -> bool {
-        let channels = &self.survey.channels;
+        let channels = &self.problem.channels;
         let Some(rest) = self.hops[next].as_deref() else { return false };
         let Some((_, channel)) = channels.out_of(row).find(|(_, channel)| channel.to == next) else { return false };
         if !channel.up && self.turns_up(rest) {
@@ -90,21 +91,21 @@ impl<'a, 'b> Follow<'a, 'b> {
 
     /// Whether hops begin with a way up.
     fn turns_up(&self, hops: &[Hop]) -> bool {
-        let graph = self.survey.channels.graph();
+        let graph = self.problem.channels.graph();
         let [first, second, ..] = hops else { return false };
         let (from, to) = (graph.row_of(first.switch), graph.row_of(second.switch));
         from.zip(to).is_some_and(|(from, to)| {
-            self.survey.channels.out_of(from).any(|(_, channel)| channel.to == to && channel.up)
+            self.problem.channels.out_of(from).any(|(_, channel)| channel.to == to && channel.up)
         })
     }
 
     fn fall_back(&mut self) {
-        let channels: &Channels = &self.survey.channels;
-        let mut lightest = Lightest::new(channels, &self.survey.ahead);
-        let mut way = Way::new();
+        let channels: &Channels = &self.problem.channels;
+        let mut lightest = Lightest::new(channels, &self.problem.ahead);
+        let mut way = ChannelPath::new();
         for &row in channels.order() {
             if self.hops[row].is_none()
-                && lightest.find((row, self.end.row), |_| Some(1), |a, b| a + b, &mut way).is_some()
+                && lightest.find(row, self.end.row, |_| Some(1), |a, b| a + b, &mut way).is_some()
             {
                 let mut hops = Vec::new();
                 channels.hops(&way, self.end.row, self.end.last, &mut hops);
@@ -114,26 +115,26 @@ impl<'a, 'b> Follow<'a, 'b> {
     }
 
     fn add(&self, paths: &mut PathSet) {
-        for switch in &self.survey.switches {
+        for switch in &self.problem.switches {
             let hops = self.hops[switch.row].as_deref().unwrap_or_default();
             paths.push(Path { source: switch.port, destination: self.end.port, layer: 0, hops });
         }
     }
 }
 
-fn along_trees(survey: &Survey<'_>, paths: &mut PathSet) {
-    let mut tree = Tree::new(&survey.channels, &survey.ahead);
-    let (mut way, mut hops) = (Way::new(), Vec::new());
-    for target in &survey.switches {
+fn along_trees(problem: &PathProblem<'_>, paths: &mut PathSet) {
+    let mut tree = Tree::new(&problem.channels, &problem.ahead);
+    let (mut way, mut hops) = (ChannelPath::new(), Vec::new());
+    for target in &problem.switches {
         tree.aim(target.row);
-        for source in survey.switches.iter().chain(&survey.ends).filter(|source| source.port != target.port) {
+        for source in problem.switches.iter().chain(&problem.ends).filter(|source| source.port != target.port) {
             way.clear();
             let mut row = source.row;
             while let Some(number) = tree.choices(row).next() {
                 way.push(number);
-                row = survey.channels.get(number).to;
+                row = problem.channels.get(number).to;
             }
-            survey.channels.hops(&way, target.row, target.last, &mut hops);
+            problem.channels.hops(&way, target.row, target.last, &mut hops);
             paths.push(Path { source: source.port, destination: target.port, layer: 0, hops: &hops });
         }
     }

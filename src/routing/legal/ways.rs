@@ -1,6 +1,6 @@
 //! Ways to choose among the shortest legal paths of two switches: at random, or by what the channels carry already.
 
-use super::{Ahead, Channels, Way};
+use super::{Ahead, ChannelPath, Channels};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
@@ -24,7 +24,15 @@ impl RandomWays {
     }
 
     /// Draws the channels one by one, each by the number of paths that begin with it.
-    pub fn draw(&self, channels: &Channels, ahead: &Ahead, from: usize, to: usize, rng: &mut Pcg64Mcg, way: &mut Way) {
+    pub fn draw(
+        &self,
+        channels: &Channels,
+        ahead: &Ahead,
+        from: usize,
+        to: usize,
+        rng: &mut Pcg64Mcg,
+        way: &mut ChannelPath,
+    ) {
         way.clear();
         let (mut row, mut came_down) = (from, false);
         let Some(rank) = ahead.rank(to) else { return };
@@ -56,7 +64,7 @@ fn count(channels: &Channels, ahead: &Ahead, target: usize, counts: &mut [u64]) 
     states.sort_unstable();
     for (hops, row, came_down) in states {
         let on = ahead.onward(channels, target, row, came_down);
-        let sum = |sum: u64, (_, next): (u32, super::Channel)| {
+        let sum = |sum: u64, (_, next): (u32, super::OrientedChannel)| {
             sum.saturating_add(counts[next.to * 2 + usize::from(!next.up)])
         };
         counts[row * 2 + usize::from(came_down)] = if hops == 0 { 1 } else { on.fold(0, sum) };
@@ -91,10 +99,11 @@ impl<'a> Lightest<'a> {
     /// None where no path remains.
     pub fn find(
         &mut self,
-        (from, to): (usize, usize),
+        from: usize,
+        to: usize,
         price: impl Fn(u32) -> Option<u64>,
         join: impl Fn(u64, u64) -> u64,
-        way: &mut Way,
+        way: &mut ChannelPath,
     ) -> Option<u64> {
         self.touched.drain(..).for_each(|state| self.labels[state] = None);
         self.offer(from * 2, Label { price: 0, last: None });
@@ -126,7 +135,7 @@ impl<'a> Lightest<'a> {
         }
     }
 
-    fn trace(&self, end: usize, way: &mut Way) {
+    fn trace(&self, end: usize, way: &mut ChannelPath) {
         way.clear();
         let mut state = end;
         while let Some((channel, before)) = self.labels[state].and_then(|label| label.last) {

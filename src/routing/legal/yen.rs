@@ -1,12 +1,12 @@
 //! The k shortest legal paths without rounds, after Yen (Management Science 17(11), 1971), in Lawler's form: a path found
 //! is departed from only at the point where it departed itself, or later, so no path is found twice.
 
-use super::{Ahead, Channels, Way};
+use super::{Ahead, ChannelPath, Channels};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// A path not yet taken: hops, the order in which it was found, where it departs from an earlier one, itself.
-type Candidate = Reverse<(usize, usize, usize, Way)>;
+type Candidate = Reverse<(usize, usize, usize, ChannelPath)>;
 
 /// How a state was reached in the search of a spur: hops, the channel that came last and the state before it.
 #[derive(Clone, Copy)]
@@ -36,10 +36,10 @@ impl<'a> Alternatives<'a> {
     }
 
     /// Up to `most` paths from one row to another, by rising hops; parallel links make different paths.
-    pub fn find(&mut self, from: usize, to: usize, most: usize) -> Vec<Way> {
-        let mut found: Vec<Way> = Vec::new();
+    pub fn find(&mut self, from: usize, to: usize, most: usize) -> Vec<ChannelPath> {
+        let mut found: Vec<ChannelPath> = Vec::new();
         let mut candidates: BinaryHeap<Candidate> = BinaryHeap::new();
-        candidates.extend(self.spur((from, false), to, &[]).map(|way| Reverse((way.len(), 0, 0, way))));
+        candidates.extend(self.spur(from, false, to, &[]).map(|way| Reverse((way.len(), 0, 0, way))));
         let mut serial = 1;
         while let Some(Reverse((_, _, departs, way))) = candidates.pop() {
             found.push(way);
@@ -55,7 +55,13 @@ impl<'a> Alternatives<'a> {
     }
 
     /// The shortest path that leaves the last one found at each of its switches, from number `departs` on.
-    fn departures(&mut self, found: &[Way], from: usize, to: usize, departs: usize) -> Vec<(usize, Way)> {
+    fn departures(
+        &mut self,
+        found: &[ChannelPath],
+        from: usize,
+        to: usize,
+        departs: usize,
+    ) -> Vec<(usize, ChannelPath)> {
         let Some(last) = found.last() else { return Vec::new() };
         let (mut departures, mut row, mut came_down) = (Vec::new(), from, false);
         for at in 0..last.len() {
@@ -63,7 +69,7 @@ impl<'a> Alternatives<'a> {
             if at >= departs {
                 let alike = found.iter().filter(|way| way.len() > at && way[..at] == last[..at]);
                 let barred: Vec<u32> = alike.map(|way| way[at]).collect();
-                let spur = self.spur((row, came_down), to, &barred);
+                let spur = self.spur(row, came_down, to, &barred);
                 departures.extend(spur.map(|spur| (at, [&last[..at], &spur].concat())));
             }
             let channel = self.channels.get(last[at]);
@@ -75,7 +81,7 @@ impl<'a> Alternatives<'a> {
 
     /// The shortest path on from a row that neither begins with a barred channel nor touches what is passed. Hops that are
     /// ahead when nothing is barred never promise too much, so the first state at the target ends the search (A*).
-    fn spur(&mut self, (row, came_down): (usize, bool), to: usize, barred: &[u32]) -> Option<Way> {
+    fn spur(&mut self, row: usize, came_down: bool, to: usize, barred: &[u32]) -> Option<ChannelPath> {
         self.touched.drain(..).for_each(|state| self.labels[state] = None);
         self.open.iter_mut().for_each(Vec::clear);
         self.offer(row * 2 + usize::from(came_down), to, Label { hops: 0, last: None });
@@ -119,8 +125,8 @@ impl<'a> Alternatives<'a> {
         self.open[total].push((state, label.hops));
     }
 
-    fn trace(&self, end: usize) -> Way {
-        let (mut way, mut state) = (Way::new(), end);
+    fn trace(&self, end: usize) -> ChannelPath {
+        let (mut way, mut state) = (ChannelPath::new(), end);
         while let Some((channel, before)) = self.labels[state].and_then(|label| label.last) {
             way.push(channel);
             state = before;
@@ -137,9 +143,9 @@ mod tests {
     use crate::routing::{TurnModel, TurnRule};
 
     /// Every legal path without a round, by exhaustion.
-    fn all(channels: &Channels, from: usize, to: usize) -> Vec<Way> {
+    fn all(channels: &Channels, from: usize, to: usize) -> Vec<ChannelPath> {
         let mut found = Vec::new();
-        let mut open = vec![(Way::new(), vec![from])];
+        let mut open = vec![(ChannelPath::new(), vec![from])];
         while let Some((way, rows)) = open.pop() {
             let row = rows[rows.len() - 1];
             if row == to {
@@ -169,7 +175,7 @@ mod tests {
             for to in 0..channels.rows() {
                 let all = all(channels, from, to);
                 let found = alternatives.find(from, to, most);
-                let lengths = |ways: &[Way]| ways.iter().map(Vec::len).take(most).collect::<Vec<_>>();
+                let lengths = |ways: &[ChannelPath]| ways.iter().map(Vec::len).take(most).collect::<Vec<_>>();
                 assert_eq!(lengths(&found), lengths(&all), "{from} to {to}");
                 assert!(found.iter().all(|way| all.contains(way)), "{from} to {to}: legal, and no round");
                 let mut distinct = found.clone();

@@ -55,7 +55,7 @@ fn a_directed_request_is_read_and_its_answer_written() {
         "ff ff 00 00 ff ff 00 00 00 00 00 00 00 00 00 00 00 00 00 00 20 7f 00 00 00 00 00 00 00 00 01 00 01 81 01 01 \
          00 00 00 00 00 00 00 01 06 d1 de e8 00 11 00 00 00 00 00 00 00 00 00 00 00 00 00 00 ff ff ff ff",
     );
-    let packet = Packet::decode(&bytes).unwrap();
+    let packet = SimDatagram::decode(&bytes).unwrap();
     assert_eq!((packet.dlid, packet.slid, packet.length), (Lid::PERMISSIVE, Lid::PERMISSIVE, 256));
     assert_eq!((packet.dqp, packet.sqp, packet.status), (0, 0, 0));
     assert_eq!(crate::wire::class_of(&packet.mad), 0x81);
@@ -69,9 +69,9 @@ fn a_request_that_nobody_answered_comes_back_as_from_ibsim() {
     let bytes: [u8; PACKET_SIZE] = padded(
         "00 03 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 01 00 01 01 01 01",
     );
-    let packet = Packet::decode(&bytes).unwrap();
+    let packet = SimDatagram::decode(&bytes).unwrap();
     assert_eq!((packet.dlid, packet.slid), (Lid(3), Lid(0)));
-    let back = Packet { status: TIMED_OUT, ..packet }.encode();
+    let back = SimDatagram { status: TIMED_OUT, ..packet }.encode();
     assert_eq!(back[16..20], [0, 0, 0, 0x6E]);
     assert_eq!(back[..16], bytes[..16]);
 }
@@ -87,7 +87,7 @@ fn names_end_in_a_zero_byte() {
 #[test]
 fn other_lengths_are_nothing() {
     assert_eq!(Call::decode(&[0; CALL_SIZE - 1]), None);
-    assert_eq!(Packet::decode(&[0; PACKET_SIZE + 1]), None);
+    assert_eq!(SimDatagram::decode(&[0; PACKET_SIZE + 1]), None);
 }
 
 proptest! {
@@ -100,8 +100,8 @@ proptest! {
     #[test]
     fn packets_read_back(dlid: u16, slid: u16, dqp: u32, sqp: u32, status: u32, length: u64, byte: u8) {
         let mad = Box::new([byte; MAD_SIZE]);
-        let packet = Packet { dlid: Lid(dlid), slid: Lid(slid), dqp, sqp, status, length, mad };
-        prop_assert_eq!(Packet::decode(&packet.encode()), Some(packet));
+        let packet = SimDatagram { dlid: Lid(dlid), slid: Lid(slid), dqp, sqp, status, length, mad };
+        prop_assert_eq!(SimDatagram::decode(&packet.encode()), Some(packet));
     }
 
     #[test]

@@ -7,10 +7,10 @@
 //! 0x0002 : UNREACHABLE
 //! ```
 
-use super::forwarding::{Collector, Entry, Lfts};
+use super::forwarding::{DumpEntry, LftCollector, Lfts};
 use super::hops::Hops;
 use super::{decimal, guid, hex_lid, quick};
-use crate::fabric::format::{Cursor, ReadError, Source, Span, Told, decode};
+use crate::fabric::format::{Cursor, ReadError, SourceText, decode};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::{Lid, PortNum};
 use crate::tables::Lft;
@@ -25,12 +25,12 @@ const HEAD: &str = "dump_ucast_routes: Switch ";
 /// # Errors
 /// The first line that is not understood, contradicts another, or names what the fabric lacks.
 pub fn read_fdbs(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<Lfts, ReadError> {
-    let source = Source { file, text: decode(bytes, file)? };
-    let mut collector = Collector::new(fabric, source);
+    let source = SourceText { file, text: decode(bytes, file)? };
+    let mut collector = LftCollector::new(fabric, source);
     let mut at = 0;
     while at < source.text.len() {
-        if let Some(parts) = quick::fdbs_entry(&source.text.as_bytes()[at..]) {
-            collector.entry(placed(at, parts))?;
+        if let Some((lid, port)) = quick::fdbs_entry(&source.text.as_bytes()[at..]) {
+            collector.entry(DumpEntry::in_columns(at, lid, port, 9))?;
             at += quick::FDBS_ENTRY;
             continue;
         }
@@ -41,13 +41,7 @@ pub fn read_fdbs(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<Lfts, Read
     collector.finish()
 }
 
-/// The parts of a line in the common shape.
-fn placed(offset: usize, (lid, port): (u16, u8)) -> Entry {
-    let lid = Told { value: Lid(lid), at: Span { start: offset, end: offset + 6 } };
-    Entry { lid, port: Some(Told { value: port, at: Span { start: offset + 9, end: offset + 12 } }) }
-}
-
-fn read_line(mut cursor: Cursor<'_>, collector: &mut Collector<'_>) -> Result<(), ReadError> {
+fn read_line(mut cursor: Cursor<'_>, collector: &mut LftCollector<'_>) -> Result<(), ReadError> {
     if cursor.blanks() || cursor.rest().starts_with('#') || cursor.rest().starts_with("LID ") {
         return Ok(());
     }
@@ -67,18 +61,18 @@ fn read_line(mut cursor: Cursor<'_>, collector: &mut Collector<'_>) -> Result<()
     Err(cursor.unexpected(what))
 }
 
-fn read_entry(mut cursor: Cursor<'_>, collector: &mut Collector<'_>) -> Result<(), ReadError> {
+fn read_entry(mut cursor: Cursor<'_>, collector: &mut LftCollector<'_>) -> Result<(), ReadError> {
     let lid = hex_lid(&mut cursor)?;
     separator(&mut cursor)?;
     if cursor.eat("UNREACHABLE") {
         cursor.finish()?;
-        return collector.entry(Entry { lid, port: None });
+        return collector.entry(DumpEntry { lid, port: None });
     }
     let expected = "a port from 0 to 255, or `UNREACHABLE`";
     let port = decimal(&mut cursor, 255, expected)?;
     separator(&mut cursor)?;
     hops(&mut cursor)?;
-    collector.entry(Entry { lid, port: Some(port) })
+    collector.entry(DumpEntry { lid, port: Some(port) })
 }
 
 fn separator(cursor: &mut Cursor<'_>) -> Result<(), ReadError> {

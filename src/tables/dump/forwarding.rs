@@ -1,7 +1,7 @@
 //! What both formats of forwarding tables come to: one table for each switch that is told of.
 
 use super::{node, unknown};
-use crate::fabric::format::{ReadError, Source, Span, Told};
+use crate::fabric::format::{ReadError, SourceText, Span, Spanned};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::{Guid, Lid, PortNum};
 use crate::tables::Lft;
@@ -18,16 +18,27 @@ pub struct Lfts {
 
 /// One entry, and the places of its parts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
-    pub lid: Told<Lid>,
+pub(super) struct DumpEntry {
+    pub lid: Spanned<Lid>,
     /// None where packets are discarded.
-    pub port: Option<Told<u8>>,
+    pub port: Option<Spanned<u8>>,
+}
+
+impl DumpEntry {
+    /// The entry of a line in the common shape: `0x` and four digits of the LID, then, from `column` on, three of the port.
+    pub fn in_columns(start: usize, lid: u16, port: u8, column: usize) -> DumpEntry {
+        let (lid_at, port_at) = (start, start + column);
+        DumpEntry {
+            lid: Spanned { value: Lid(lid), at: Span { start: lid_at, end: lid_at + 6 } },
+            port: Some(Spanned { value: port, at: Span { start: port_at, end: port_at + 3 } }),
+        }
+    }
 }
 
 /// Collects entries, switch by switch.
-pub(super) struct Collector<'a> {
+pub(super) struct LftCollector<'a> {
     fabric: &'a Fabric,
-    source: Source<'a>,
+    source: SourceText<'a>,
     /// By node: the table and the place of the GUID that began it.
     begun: Vec<Option<(Lft, Span)>>,
     current: Option<Current>,
@@ -43,13 +54,13 @@ struct Current {
     from: usize,
 }
 
-impl<'a> Collector<'a> {
-    pub fn new(fabric: &'a Fabric, source: Source<'a>) -> Collector<'a> {
-        Collector { fabric, source, begun: vec![None; fabric.node_count()], current: None, told: Vec::new() }
+impl<'a> LftCollector<'a> {
+    pub fn new(fabric: &'a Fabric, source: SourceText<'a>) -> LftCollector<'a> {
+        LftCollector { fabric, source, begun: vec![None; fabric.node_count()], current: None, told: Vec::new() }
     }
 
     /// The block of a switch begins.
-    pub fn begin(&mut self, guid: Told<Guid>) -> Result<(), ReadError> {
+    pub fn begin(&mut self, guid: Spanned<Guid>) -> Result<(), ReadError> {
         let id = node(self.fabric, guid.value).ok_or_else(|| unknown(self.source, guid))?;
         let known = self.fabric.node(id);
         if !known.is_switch() {
@@ -66,8 +77,8 @@ impl<'a> Collector<'a> {
     }
 
     /// One entry of the block in hand.
-    pub fn entry(&mut self, entry: Entry) -> Result<(), ReadError> {
-        let Entry { lid, port } = entry;
+    pub fn entry(&mut self, entry: DumpEntry) -> Result<(), ReadError> {
+        let DumpEntry { lid, port } = entry;
         let Some(current) = self.current else {
             let problem = "a forwarding entry before any switch";
             return Err(self.source.error(lid.at, problem, "expected the line that names the switch first"));

@@ -10,9 +10,9 @@
 //! 48 valid lids dumped
 //! ```
 
-use super::forwarding::{Collector, Entry, Lfts};
+use super::forwarding::{DumpEntry, LftCollector, Lfts};
 use super::{decimal, guid, hex_lid, owners, plain, quick};
-use crate::fabric::format::{Cursor, ReadError, Source, Span, Told, decode};
+use crate::fabric::format::{Cursor, ReadError, SourceText, decode};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::Lid;
 use crate::tables::Lft;
@@ -24,24 +24,18 @@ use std::sync::Arc;
 /// # Errors
 /// The first line that is not understood, contradicts another, or names what the fabric lacks.
 pub fn read_lfts(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<Lfts, ReadError> {
-    let source = Source { file, text: decode(bytes, file)? };
-    let mut collector = Collector::new(fabric, source);
+    let source = SourceText { file, text: decode(bytes, file)? };
+    let mut collector = LftCollector::new(fabric, source);
     for line in source.lines() {
-        match quick::lfts_entry(line.1.as_bytes()) {
-            Some(parts) => collector.entry(placed(line.0, parts))?,
+        match quick::lfts_entry(line.text.as_bytes()) {
+            Some((lid, port)) => collector.entry(DumpEntry::in_columns(line.start, lid, port, 7))?,
             None => read_line(Cursor::new(source, line), &mut collector)?,
         }
     }
     collector.finish()
 }
 
-/// The parts of a line in the common shape.
-fn placed(offset: usize, (lid, port): (u16, u8)) -> Entry {
-    let lid = Told { value: Lid(lid), at: Span { start: offset, end: offset + 6 } };
-    Entry { lid, port: Some(Told { value: port, at: Span { start: offset + 7, end: offset + 10 } }) }
-}
-
-fn read_line(mut cursor: Cursor<'_>, collector: &mut Collector<'_>) -> Result<(), ReadError> {
+fn read_line(mut cursor: Cursor<'_>, collector: &mut LftCollector<'_>) -> Result<(), ReadError> {
     if cursor.blanks() || is_ornament(cursor.rest()) {
         return Ok(());
     }
@@ -59,7 +53,7 @@ fn read_line(mut cursor: Cursor<'_>, collector: &mut Collector<'_>) -> Result<()
     if !(told.is_empty() || told.starts_with('#') || told.starts_with(':')) {
         return Err(cursor.unexpected("`#` or `:` and the destination, or the end of the line"));
     }
-    collector.entry(Entry { lid, port: Some(port) })
+    collector.entry(DumpEntry { lid, port: Some(port) })
 }
 
 /// Column heads, counts at the end of a block, comments, and what the tools say of the simulator they run in.
@@ -71,7 +65,7 @@ fn is_ornament(line: &str) -> bool {
         || line.trim_end().ends_with("lids dumped")
 }
 
-fn head(cursor: &mut Cursor<'_>, collector: &mut Collector<'_>) -> Result<(), ReadError> {
+fn head(cursor: &mut Cursor<'_>, collector: &mut LftCollector<'_>) -> Result<(), ReadError> {
     let expected = "`guid` and the switch's GUID";
     let at = cursor.rest().find(" guid 0x").ok_or_else(|| cursor.unexpected(expected))?;
     cursor.skip(at + " guid ".len());

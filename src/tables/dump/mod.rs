@@ -28,7 +28,7 @@ pub use random::write_random;
 pub use sl_to_vl::{SlToVlDump, read_sl_to_vl, write_sl_to_vl};
 pub use subnet::write_subnet;
 
-use crate::fabric::format::{Cursor, ReadError, Source, Told};
+use crate::fabric::format::{Cursor, ReadError, SourceText, Spanned};
 use crate::fabric::{Fabric, NodeId, NodeKind, PortId};
 use crate::ids::{Guid, Lid};
 use winnow::Parser;
@@ -62,15 +62,15 @@ fn node(fabric: &Fabric, guid: Guid) -> Option<NodeId> {
 }
 
 /// A GUID in hexadecimal, which may not be 0.
-fn guid(cursor: &mut Cursor<'_>) -> Result<Told<Guid>, ReadError> {
+fn guid(cursor: &mut Cursor<'_>) -> Result<Spanned<Guid>, ReadError> {
     let before = cursor.clone();
     let told = cursor.guid()?;
     let value = told.value.ok_or_else(|| before.unexpected("a GUID other than 0"))?;
-    Ok(Told { value, at: told.at })
+    Ok(Spanned { value, at: told.at })
 }
 
 /// `Channel Adapter 0x…, base LID …` or `Switch 0x…, …`: the head of a device's block in OpenSM's dumps by port GUID.
-fn headline(cursor: &mut Cursor<'_>) -> Result<Option<Told<Guid>>, ReadError> {
+fn headline(cursor: &mut Cursor<'_>) -> Result<Option<Spanned<Guid>>, ReadError> {
     if !["Channel Adapter ", "Switch ", "Router "].iter().any(|kind| cursor.eat(kind)) {
         return Ok(None);
     }
@@ -78,7 +78,12 @@ fn headline(cursor: &mut Cursor<'_>) -> Result<Option<Told<Guid>>, ReadError> {
 }
 
 /// The device of a headline: a port where the GUID is one of a CA or router port, else the switch.
-fn subject(fabric: &Fabric, ports: &PortGuids, source: Source<'_>, told: Told<Guid>) -> Result<Subject, ReadError> {
+fn subject(
+    fabric: &Fabric,
+    ports: &PortGuids,
+    source: SourceText<'_>,
+    told: Spanned<Guid>,
+) -> Result<Subject, ReadError> {
     let by_port = ports.get(told.value).map(|port| match fabric.node(fabric.port(port).node).is_switch() {
         true => Subject::Node(fabric.port(port).node),
         false => Subject::Port(port),
@@ -86,24 +91,24 @@ fn subject(fabric: &Fabric, ports: &PortGuids, source: Source<'_>, told: Told<Gu
     by_port.or_else(|| node(fabric, told.value).map(Subject::Node)).ok_or_else(|| unknown(source, told))
 }
 
-fn unknown(source: Source<'_>, told: Told<Guid>) -> ReadError {
+fn unknown(source: SourceText<'_>, told: Spanned<Guid>) -> ReadError {
     let problem = format!("the fabric has no device with GUID {}", told.value);
     source.error(told.at, problem, "expected a GUID of the fabric: are both files of the same moment?")
 }
 
 /// A LID in hexadecimal, 0 to 49151: dumps of whole tables begin with the reserved LID 0.
-fn hex_lid(cursor: &mut Cursor<'_>) -> Result<Told<Lid>, ReadError> {
+fn hex_lid(cursor: &mut Cursor<'_>) -> Result<Spanned<Lid>, ReadError> {
     let expected = "a unicast LID from 0x0001 to 0xbfff";
     let before = cursor.clone();
     let told = cursor.hex::<u16>(expected)?;
     if told.value > Lid::MAX_UNICAST.0 {
         return Err(before.unexpected(expected));
     }
-    Ok(Told { value: Lid(told.value), at: told.at })
+    Ok(Spanned { value: Lid(told.value), at: told.at })
 }
 
 /// A number in decimal digits, at most `most`; the tools pad it with zeros.
-fn decimal<T: TryFrom<u32>>(cursor: &mut Cursor<'_>, most: u32, expected: &str) -> Result<Told<T>, ReadError> {
+fn decimal<T: TryFrom<u32>>(cursor: &mut Cursor<'_>, most: u32, expected: &str) -> Result<Spanned<T>, ReadError> {
     let small = |digits: &str| digits.parse().ok().filter(|&number: &u32| number <= most);
     cursor.take(digit1.verify_map(move |digits| small(digits).and_then(|number| T::try_from(number).ok())), expected)
 }

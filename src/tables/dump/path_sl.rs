@@ -12,7 +12,7 @@
 //! ```
 
 use super::{PortGuids, Subject, decimal, guid, headline, hex_lid, node, plain, quick, subject, unknown};
-use crate::fabric::format::{Cursor, ReadError, Source, Span, Told, decode};
+use crate::fabric::format::{Cursor, ReadError, SourceLine, SourceText, Span, Spanned, decode};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Lid, Sl};
 use std::fmt::Write;
@@ -54,7 +54,7 @@ impl PathSls {
 /// # Errors
 /// The first line that is not understood, contradicts another, or names what the fabric lacks.
 pub fn read_path_sls(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<PathSls, ReadError> {
-    let source = Source { file, text: decode(bytes, file)? };
+    let source = SourceText { file, text: decode(bytes, file)? };
     let sls = PathSls { by_port: vec![u32::MAX; fabric.port_count()], rows: Vec::new() };
     let mut reader = Reader { fabric, source, ports: PortGuids::of(fabric), current: None, packed: None, sls };
     for line in source.lines() {
@@ -69,7 +69,7 @@ pub fn read_path_sls(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<PathSl
 
 struct Reader<'a> {
     fabric: &'a Fabric,
-    source: Source<'a>,
+    source: SourceText<'a>,
     ports: PortGuids,
     /// The source in hand, and the GUID that named it.
     current: Option<(Guid, u32)>,
@@ -79,8 +79,8 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn line(&mut self, line: (usize, &'a str)) -> Result<(), ReadError> {
-        let bytes = line.1.as_bytes();
+    fn line(&mut self, line: SourceLine<'a>) -> Result<(), ReadError> {
+        let bytes = line.text.as_bytes();
         if self.packed == Some(true)
             && let Some((guid, lid, sl)) = quick::path_sl_row(bytes)
             && let Some((known, row)) = self.current
@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
         self.careful(line)
     }
 
-    fn careful(&mut self, line: (usize, &'a str)) -> Result<(), ReadError> {
+    fn careful(&mut self, line: SourceLine<'a>) -> Result<(), ReadError> {
         let mut cursor = Cursor::new(self.source, line);
         if cursor.blanks() || cursor.rest().starts_with('#') {
             return Ok(());
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A file names its sources in one way throughout: by the one way a node's ports share their levels, by the other not.
-    fn settle(&mut self, packed: bool, told: Told<Guid>) -> Result<(), ReadError> {
+    fn settle(&mut self, packed: bool, told: Spanned<Guid>) -> Result<(), ReadError> {
         if *self.packed.get_or_insert(packed) != packed {
             let label = "expected the form of the lines before: a GUID in each row, or rows under a headline";
             return Err(self.source.error(told.at, "two ways to name sources in one file", label));
@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `0xGUID LID SL`, the LID in decimal.
-    fn row(&mut self, line: (usize, &'a str), mut cursor: Cursor<'a>) -> Result<(), ReadError> {
+    fn row(&mut self, line: SourceLine<'a>, mut cursor: Cursor<'a>) -> Result<(), ReadError> {
         let told = guid(&mut cursor)?;
         self.settle(true, told)?;
         cursor.blanks();
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `0xLID : SL`, or `UNREACHABLE` in its place; what follows says nothing of lanes.
-    fn entry(&mut self, line: (usize, &'a str), mut cursor: Cursor<'a>) -> Result<(), ReadError> {
+    fn entry(&mut self, line: SourceLine<'a>, mut cursor: Cursor<'a>) -> Result<(), ReadError> {
         let lid = hex_lid(&mut cursor)?;
         let Some((_, row)) = self.current.filter(|_| self.packed == Some(false)) else {
             let label = "expected the line that names the source first";
@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
         row
     }
 
-    fn set(&mut self, line: (usize, &str), row: u32, lid: Lid, sl: Option<u8>) -> Result<(), ReadError> {
+    fn set(&mut self, line: SourceLine<'_>, row: u32, lid: Lid, sl: Option<u8>) -> Result<(), ReadError> {
         let row = &mut self.sls.rows[row as usize];
         if row.len() <= lid.index() {
             row.resize((lid.index() + 1).next_multiple_of(64), NONE);
@@ -186,7 +186,7 @@ impl<'a> Reader<'a> {
         let before = std::mem::replace(&mut row[lid.index()], value);
         // A node with several ports may tell of a path more than once; it may not tell two things.
         if before != NONE && before != value {
-            let at = Span { start: line.0, end: line.0 + line.1.trim_end().len() };
+            let at = line.span();
             let problem = format!("two service levels from one source to LID {lid}");
             return Err(self.source.error(at, problem, format!("expected SL {before}, as given before")));
         }

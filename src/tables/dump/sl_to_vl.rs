@@ -12,7 +12,7 @@
 //! ```
 
 use super::{PortGuids, Subject, decimal, guid, headline, node, quick, subject, unknown};
-use crate::fabric::format::{Cursor, ReadError, Source, Span, decode};
+use crate::fabric::format::{Cursor, ReadError, SourceLine, SourceText, Span, decode};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::{PortNum, Vl};
 use crate::tables::{NodeSlToVl, SlToVl};
@@ -52,11 +52,11 @@ impl SlToVlDump {
 /// # Errors
 /// The first line that is not understood, contradicts another, or names what the fabric lacks.
 pub fn read_sl_to_vl(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<SlToVlDump, ReadError> {
-    let source = Source { file, text: decode(bytes, file)? };
+    let source = SourceText { file, text: decode(bytes, file)? };
     let dump = SlToVlDump { nodes: vec![None; fabric.node_count()] };
     let mut reader = Reader { fabric, source, ports: PortGuids::of(fabric), current: None, dump };
     for line in source.lines() {
-        match quick::sl_to_vl_row(line.1.as_bytes()) {
+        match quick::sl_to_vl_row(line.text.as_bytes()) {
             Some((input, output, lanes)) => reader.row(line, input, output, lanes)?,
             None => reader.line(line)?,
         }
@@ -70,14 +70,14 @@ pub fn read_sl_to_vl(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<SlToVl
 
 struct Reader<'a> {
     fabric: &'a Fabric,
-    source: Source<'a>,
+    source: SourceText<'a>,
     ports: PortGuids,
     current: Option<Subject>,
     dump: SlToVlDump,
 }
 
 impl<'a> Reader<'a> {
-    fn line(&mut self, line: (usize, &'a str)) -> Result<(), ReadError> {
+    fn line(&mut self, line: SourceLine<'a>) -> Result<(), ReadError> {
         let mut cursor = Cursor::new(self.source, line);
         if cursor.blanks() || cursor.rest().starts_with('#') {
             return Ok(());
@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `0xGUID input output 0x01 0x23 …`: two lanes a byte.
-    fn packed(&mut self, line: (usize, &'a str), mut cursor: Cursor<'a>) -> Result<(), ReadError> {
+    fn packed(&mut self, line: SourceLine<'a>, mut cursor: Cursor<'a>) -> Result<(), ReadError> {
         let told = guid(&mut cursor)?;
         let id = node(self.fabric, told.value).ok_or_else(|| unknown(self.source, told))?;
         let [input, output] = ports(&mut cursor)?;
@@ -117,8 +117,8 @@ impl<'a> Reader<'a> {
         self.row(line, input, output, lanes)
     }
 
-    fn row(&mut self, line: (usize, &str), input: u8, output: u8, lanes: [u8; 16]) -> Result<(), ReadError> {
-        let at = Span { start: line.0, end: line.0 + line.1.trim_end().len() };
+    fn row(&mut self, line: SourceLine<'_>, input: u8, output: u8, lanes: [u8; 16]) -> Result<(), ReadError> {
+        let at = line.span();
         let Some(current) = self.current else {
             let label = "expected the line that names the device first";
             return Err(self.source.error(at, "an SL-to-VL table before any device", label));

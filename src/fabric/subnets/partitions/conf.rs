@@ -15,7 +15,7 @@
 
 use super::{DEFAULT, Partition, Partitions, Rule, Who};
 use crate::fabric::NodeKind;
-use crate::fabric::format::{Notice, ReadError, Source, Span, Told, decode};
+use crate::fabric::format::{ReadError, ReadNotice, SourceText, Span, Spanned, decode};
 use crate::ids::{Guid, PKey};
 use std::net::Ipv6Addr;
 
@@ -31,8 +31,8 @@ const GROUP_FLAGS: [&str; 7] = ["mtu", "rate", "scope", "Q_Key", "TClass", "sl",
 const MEMBERS: &str = "expected a port GUID, ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF or NONE, each perhaps with \
                        `=full`, `=limited` or `=both`; a `;` ends the definition before";
 
-pub(super) fn read(bytes: &[u8], file: &str) -> Result<(Partitions, Vec<Notice>), ReadError> {
-    let source = Source { file, text: decode(bytes, file)? };
+pub(super) fn read(bytes: &[u8], file: &str) -> Result<(Partitions, Vec<ReadNotice>), ReadError> {
+    let source = SourceText { file, text: decode(bytes, file)? };
     let mut reader = Reader::new(source);
     let mut start = 0;
     for line in source.text.split_inclusive('\n') {
@@ -56,12 +56,12 @@ struct Definition {
 }
 
 struct Reader<'a> {
-    source: Source<'a>,
+    source: SourceText<'a>,
     list: Vec<Partition>,
     /// By partition: its key was generated.
     generated: Vec<bool>,
     rules: Vec<Rule>,
-    notices: Vec<Notice>,
+    notices: Vec<ReadNotice>,
     /// The definition whose `;` has not come yet.
     open: Option<Definition>,
     defined: bool,
@@ -71,7 +71,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// What OpenSM does before it reads a file: everybody a limited member of the default partition, its own port a
     /// full one.
-    fn new(source: Source<'a>) -> Reader<'a> {
+    fn new(source: SourceText<'a>) -> Reader<'a> {
         let rule = |who, full| Rule { partition: 0, who, full, first: false, line: 0 };
         Reader {
             source,
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
                 return Err(self.source.error(place, problem, "expected the `;` behind the last member"));
             }
             if ends || !part.trim().is_empty() {
-                self.part(Told { value: part, at: Span { start: at, end: at + part.len() } })?;
+                self.part(Spanned { value: part, at: Span { start: at, end: at + part.len() } })?;
             }
             if ends {
                 self.open = None;
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What stands on one line up to its end or a `;`.
-    fn part(&mut self, part: Told<&'a str>) -> Result<(), ReadError> {
+    fn part(&mut self, part: Spanned<&'a str>) -> Result<(), ReadError> {
         if let Some(open) = self.open {
             return self.members(open, part);
         }
@@ -134,13 +134,13 @@ impl<'a> Reader<'a> {
             return Err(self.source.error(trimmed(part).at, "a partition is defined without a `:`", expected));
         };
         let border = part.at.start + header.len();
-        let open = self.header(Told { value: header, at: Span { start: part.at.start, end: border } })?;
+        let open = self.header(Spanned { value: header, at: Span { start: part.at.start, end: border } })?;
         self.open = Some(open);
         self.defined = true;
-        self.members(open, Told { value: members, at: Span { start: border + 1, end: part.at.end } })
+        self.members(open, Spanned { value: members, at: Span { start: border + 1, end: part.at.end } })
     }
 
-    fn header(&mut self, header: Told<&'a str>) -> Result<Definition, ReadError> {
+    fn header(&mut self, header: Spanned<&'a str>) -> Result<Definition, ReadError> {
         let mut fields = split(header, ',');
         let (name, key) = pair(fields.next().unwrap_or(header));
         let (mut full, mut first) = (false, false);
@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The rank of the partition with this name and key: a new one, or one that was defined before.
-    fn partition(&mut self, name: Told<&'a str>, key: Option<Told<&'a str>>) -> Result<usize, ReadError> {
+    fn partition(&mut self, name: Spanned<&'a str>, key: Option<Spanned<&'a str>>) -> Result<usize, ReadError> {
         let by_number = key.is_none() && name.value.starts_with(|c: char| c.is_ascii_digit());
         let (name_text, key) = if by_number { ("", Some(name)) } else { (name.value, key) };
         let told = key.map(|key| self.key(key)).transpose()?.filter(|key| key.0 != 0);
@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
         Ok(self.add(name_text, PKey(next), true))
     }
 
-    fn key(&self, told: Told<&'a str>) -> Result<PKey, ReadError> {
+    fn key(&self, told: Spanned<&'a str>) -> Result<PKey, ReadError> {
         let expected = "expected a P_Key of 15 bits, such as 0x10";
         match c_number(told.value) {
             Some(number) if number <= 0xFFFF => Ok(PKey(number as u16 & !PKey::FULL)),
@@ -218,7 +218,7 @@ impl<'a> Reader<'a> {
         self.list.len() - 1
     }
 
-    fn members(&mut self, open: Definition, part: Told<&'a str>) -> Result<(), ReadError> {
+    fn members(&mut self, open: Definition, part: Spanned<&'a str>) -> Result<(), ReadError> {
         for field in split(part, ',') {
             let (name, value) = pair(field);
             if name.value == "mgid" {
@@ -231,7 +231,12 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn member(&mut self, open: Definition, name: Told<&'a str>, value: Option<Told<&'a str>>) -> Result<(), ReadError> {
+    fn member(
+        &mut self,
+        open: Definition,
+        name: Spanned<&'a str>,
+        value: Option<Spanned<&'a str>>,
+    ) -> Result<(), ReadError> {
         // An empty member, behind a comma at the end of a line, begins this word as well.
         if "NONE".starts_with(name.value) {
             return Ok(());
@@ -261,14 +266,14 @@ impl<'a> Reader<'a> {
     }
 
     /// A multicast group, whose flags follow: nothing of a port's keys.
-    fn group(&mut self, gid: Option<Told<&'a str>>, rest: Span) {
+    fn group(&mut self, gid: Option<Spanned<&'a str>>, rest: Span) {
         let is_multicast = |text: &str| text.parse::<Ipv6Addr>().is_ok_and(|gid| gid.octets()[0] == 0xFF);
         let text = gid.map_or("", |gid| gid.value);
         if !is_multicast(text) {
             let at = gid.map_or(rest, |gid| gid.at);
             self.note(at, format!("`{text}` is no multicast GID: OpenSM makes no such group"));
         }
-        let flags = Told { value: &self.source.text[rest.start..rest.end], at: rest };
+        let flags = Spanned { value: &self.source.text[rest.start..rest.end], at: rest };
         for (flag, _) in split(flags, ',').map(pair) {
             if !GROUP_FLAGS.iter().any(|known| known.starts_with(flag.value)) {
                 let text = format!("no flag of a multicast group is called `{}`: OpenSM passes over it", flag.value);
@@ -278,7 +283,7 @@ impl<'a> Reader<'a> {
     }
 
     fn note(&mut self, at: Span, text: String) {
-        self.notices.push(Notice { line: self.source.line_of(at.start), text });
+        self.notices.push(ReadNotice { line: self.source.line_of(at.start), text });
     }
 }
 
@@ -313,27 +318,27 @@ fn c_number(text: &str) -> Option<u64> {
 }
 
 /// What stands between separators, blanks and all.
-fn split(part: Told<&str>, separator: char) -> impl Iterator<Item = Told<&str>> {
+fn split(part: Spanned<&str>, separator: char) -> impl Iterator<Item = Spanned<&str>> {
     let mut start = part.at.start;
     part.value.split(separator).map(move |value| {
         let at = Span { start, end: start + value.len() };
         start = at.end + separator.len_utf8();
-        Told { value, at }
+        Spanned { value, at }
     })
 }
 
 /// `NAME` or `NAME=VALUE`.
-fn pair(field: Told<&str>) -> (Told<&str>, Option<Told<&str>>) {
+fn pair(field: Spanned<&str>) -> (Spanned<&str>, Option<Spanned<&str>>) {
     let Some((name, value)) = field.value.split_once('=') else { return (trimmed(field), None) };
     let border = field.at.start + name.len();
-    let name = Told { value: name, at: Span { start: field.at.start, end: border } };
-    (trimmed(name), Some(trimmed(Told { value, at: Span { start: border + 1, end: field.at.end } })))
+    let name = Spanned { value: name, at: Span { start: field.at.start, end: border } };
+    (trimmed(name), Some(trimmed(Spanned { value, at: Span { start: border + 1, end: field.at.end } })))
 }
 
 /// Without the blanks around it.
-fn trimmed(part: Told<&str>) -> Told<&str> {
+fn trimmed(part: Spanned<&str>) -> Spanned<&str> {
     let blank = [' ', '\t'];
     let start = part.at.start + part.value.len() - part.value.trim_start_matches(blank).len();
     let value = part.value.trim_matches(blank);
-    Told { value, at: Span { start, end: start + value.len() } }
+    Spanned { value, at: Span { start, end: start + value.len() } }
 }

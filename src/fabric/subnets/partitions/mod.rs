@@ -12,7 +12,7 @@
 mod conf;
 
 use super::{SubnetPort, Subnets};
-use crate::fabric::format::{Notice, ReadError};
+use crate::fabric::format::{ReadError, ReadNotice};
 use crate::fabric::{Fabric, NodeKind, PortId};
 use crate::ids::{Guid, PKey, SubnetId};
 use serde::Serialize;
@@ -86,7 +86,7 @@ impl Partitions {
     /// # Errors
     /// The first fault that OpenSM refuses the file for (it then makes everybody a full member of the default partition
     /// and logs a line), or that makes it read something else than what is written.
-    pub fn read(bytes: &[u8], file: &str) -> Result<(Partitions, Vec<Notice>), ReadError> {
+    pub fn read(bytes: &[u8], file: &str) -> Result<(Partitions, Vec<ReadNotice>), ReadError> {
         conf::read(bytes, file)
     }
 
@@ -101,13 +101,13 @@ impl Partitions {
     }
 
     /// Port GUIDs that rules name and no port of the fabric has, each with the line: OpenSM passes over them.
-    pub fn strangers(&self, fabric: &Fabric) -> Vec<Notice> {
+    pub fn strangers(&self, fabric: &Fabric) -> Vec<ReadNotice> {
         let mut known: Vec<Guid> = fabric.ports().filter_map(|(port, _)| fabric.told_port_guid(port)).collect();
         known.sort();
         let stranger = |rule: &Rule| match rule.who {
             Who::Port(guid) if known.binary_search(&guid).is_err() => {
                 let text = format!("no port of the capture has GUID {guid}: nobody becomes a member by this");
-                Some(Notice { line: rule.line, text })
+                Some(ReadNotice { line: rule.line, text })
             }
             _ => None,
         };

@@ -9,7 +9,7 @@ mod search;
 use super::{Best, Configurations, Configure};
 use crate::lid::Splits;
 use reduce::Reduced;
-use search::Found;
+use search::ColouringResult;
 
 pub(super) const NAME: &str = "exact";
 
@@ -63,29 +63,31 @@ pub fn optimum(splits: &Splits, steps: u64) -> Optimum {
     while clique.len() < fewest.count() {
         let wanted = fewest.count() - 1;
         match colour(splits, wanted, &clique, &mut left) {
-            Found::Colouring(of_class) => fewest = Configurations::new(of_class),
-            Found::Nothing => return Optimum { least: fewest.count(), configurations: fewest },
-            Found::Unknown => return Optimum { least: clique.len(), configurations: fewest },
+            ColouringResult::Colouring(of_class) => fewest = Configurations::new(of_class),
+            ColouringResult::Nothing => return Optimum { least: fewest.count(), configurations: fewest },
+            ColouringResult::Unknown => return Optimum { least: clique.len(), configurations: fewest },
         }
     }
     Optimum { least: clique.len(), configurations: fewest }
 }
 
 /// A colouring in so many colours.
-fn colour(splits: &Splits, colours: usize, clique: &[usize], steps: &mut u64) -> Found {
+fn colour(splits: &Splits, colours: usize, clique: &[usize], steps: &mut u64) -> ColouringResult {
     let reduced = Reduced::of(splits, colours);
     let mut of_class = vec![usize::MAX; splits.len()];
     let mut unknown = false;
     for part in reduced.components(splits) {
         match search::colour(splits, &part, colours, clique, steps) {
-            Found::Colouring(found) => part.iter().zip(found).for_each(|(&class, colour)| of_class[class] = colour),
-            Found::Nothing => return Found::Nothing,
-            Found::Unknown => unknown = true,
+            ColouringResult::Colouring(found) => {
+                part.iter().zip(found).for_each(|(&class, colour)| of_class[class] = colour)
+            }
+            ColouringResult::Nothing => return ColouringResult::Nothing,
+            ColouringResult::Unknown => unknown = true,
         }
     }
     if unknown {
-        return Found::Unknown;
+        return ColouringResult::Unknown;
     }
     reduced.restore(splits, &mut of_class);
-    Found::Colouring(of_class)
+    ColouringResult::Colouring(of_class)
 }

@@ -4,7 +4,7 @@
 use crate::lid::Splits;
 
 /// The answer to a question of so many colours.
-pub(super) enum Found {
+pub(super) enum ColouringResult {
     /// By class: its colour.
     Colouring(Vec<usize>),
     /// There is none.
@@ -16,21 +16,27 @@ pub(super) enum Found {
 const NONE: usize = usize::MAX;
 
 /// A colouring of the classes of `part`, in their order.
-pub(super) fn colour(splits: &Splits, part: &[usize], colours: usize, clique: &[usize], steps: &mut u64) -> Found {
+pub(super) fn colour(
+    splits: &Splits,
+    part: &[usize],
+    colours: usize,
+    clique: &[usize],
+    steps: &mut u64,
+) -> ColouringResult {
     let mut rank = vec![NONE; splits.len()];
     part.iter().enumerate().for_each(|(at, &class)| rank[class] = at);
     let partners = |&class: &usize| splits.apart(class).ones().map(|other| rank[other]).filter(|&at| at != NONE);
     let partners: Vec<Vec<usize>> = part.iter().map(|class| partners(class).collect()).collect();
     let fixed: Vec<usize> = clique.iter().map(|&class| rank[class]).filter(|&at| at != NONE).collect();
     if fixed.len() > colours {
-        return Found::Nothing;
+        return ColouringResult::Nothing;
     }
     let mut search = Search::new(partners, colours);
     fixed.iter().enumerate().for_each(|(colour, &at)| search.give(at, colour));
     match search.extend(fixed.len(), steps) {
-        Some(true) => Found::Colouring(search.of),
-        Some(false) => Found::Nothing,
-        None => Found::Unknown,
+        Some(true) => ColouringResult::Colouring(search.of),
+        Some(false) => ColouringResult::Nothing,
+        None => ColouringResult::Unknown,
     }
 }
 

@@ -1,55 +1,37 @@
 //! What a path engine works on: a fabric's channels under a rule, and the ports that are to be joined; and how paths
 //! between switches become paths between ports.
 
-use super::{Ahead, Channels, TurnModel, TurnRule, Way, switches};
+use super::{Ahead, ChannelPath, Channels, TurnModel, TurnRule, switches};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::PortNum;
+use crate::routing::switch_graph::Target;
 use crate::routing::up_down::root_among;
 use crate::routing::{Connectivity, Demand, RouteError};
 use crate::tables::{Path, PathSet};
 
-/// A port that sends and receives, and where it hangs.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::routing) struct End {
-    pub port: PortId,
-    /// Its place in the demand.
-    pub rank: usize,
-    /// The switch that delivers to it.
-    pub row: usize,
-    /// The switch's port towards it; 0 for the switch itself.
-    pub last: PortNum,
-}
-
-impl End {
-    /// Whether it is a switch's own port.
-    pub fn is_switch(&self) -> bool {
-        self.last == PortNum::ZERO
-    }
-}
-
 /// A fabric as an engine sees it.
-pub(in crate::routing) struct Survey<'a> {
+pub(in crate::routing) struct PathProblem<'a> {
     pub fabric: &'a Fabric,
     pub channels: Channels,
     /// Hops to every switch that is demanded, or bears what is.
     pub ahead: Ahead,
     pub root: NodeId,
     /// Demanded end ports, in the order of the demand.
-    pub ends: Vec<End>,
+    pub ends: Vec<Target>,
     /// Demanded switches, in the order of the demand.
-    pub switches: Vec<End>,
+    pub switches: Vec<Target>,
     engine: &'static str,
     destinations: Vec<PortId>,
 }
 
-impl<'a> Survey<'a> {
+impl<'a> PathProblem<'a> {
     /// Checks the demand and numbers the switches; none where the fabric has no switch, so that there are no paths.
     pub fn of(
         engine: &'static str,
-        (model, root): (TurnModel, Option<NodeId>),
+        model: TurnModel,
+        root: Option<NodeId>,
         fabric: &'a Fabric,
         demand: &Demand,
-    ) -> Result<Option<Survey<'a>>, RouteError> {
+    ) -> Result<Option<PathProblem<'a>>, RouteError> {
         if !(1..=128).contains(&demand.paths) {
             return Err(RouteError::Paths { engine, paths: demand.paths });
         }
@@ -58,16 +40,16 @@ impl<'a> Survey<'a> {
         let absent = || RouteError::RootAbsent { engine, root: fabric.describe_node(root) };
         let rule = TurnRule::new(model, fabric, root).ok_or_else(absent)?;
         let channels = Channels::of(fabric, &rule);
-        let end = |(rank, &port): (usize, &PortId)| {
-            let delivery = channels.graph().delivery(fabric, port).filter(|&(row, _)| channels.reaches(row));
+        let target = |(destination, &port): (usize, &PortId)| {
+            let target = channels.graph().target(fabric, destination, port);
             let (named, port_named) = (|| fabric.describe_node(root), || fabric.describe_port(port));
             let apart = || RouteError::RootApart { engine, root: named(), port: port_named() };
-            delivery.map(|(row, last)| End { port, rank, row, last }).ok_or_else(apart)
+            target.filter(|target| channels.reaches(target.row)).ok_or_else(apart)
         };
-        let all: Vec<End> = demand.destinations.iter().enumerate().map(end).collect::<Result<_, _>>()?;
-        let ahead = Ahead::of(&channels, all.iter().map(|end| end.row));
-        let (switches, ends) = all.into_iter().partition(End::is_switch);
-        Ok(Some(Survey {
+        let all: Vec<Target> = demand.destinations.iter().enumerate().map(target).collect::<Result<_, _>>()?;
+        let ahead = Ahead::of(&channels, all.iter().map(|target| target.row));
+        let (switches, ends) = all.into_iter().partition(Target::is_switch);
+        Ok(Some(PathProblem {
             fabric,
             channels,
             ahead,
@@ -81,10 +63,10 @@ impl<'a> Survey<'a> {
 
     /// A path for every ordered pair of end ports, source by source: `choose` leaves in its last argument a way from the
     /// switch of the first port to that of the second. Behind them, paths from switches, then paths to switches.
-    pub fn join(&self, mut choose: impl FnMut(&End, &End, &mut Way)) -> PathSet {
+    pub fn join(&self, mut choose: impl FnMut(&Target, &Target, &mut ChannelPath)) -> PathSet {
         let mut paths = PathSet::new(self.engine, self.destinations.clone());
         paths.set_root(self.root);
-        let (mut way, mut hops) = (Way::new(), Vec::new());
+        let (mut way, mut hops) = (ChannelPath::new(), Vec::new());
         for source in &self.ends {
             for destination in self.ends.iter().filter(|destination| destination.port != source.port) {
                 choose(source, destination, &mut way);

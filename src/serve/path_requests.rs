@@ -26,7 +26,7 @@ const QUIET_NS: u64 = 50_000_000;
 
 /// A path that somebody wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Wanted {
+pub struct WantedPath {
     /// Who will send.
     pub source: PortId,
     /// To whom.
@@ -36,10 +36,10 @@ pub struct Wanted {
 
 /// Paths wanted and asked for.
 #[derive(Default)]
-pub struct Paths {
-    wanted: VecDeque<Wanted>,
+pub struct PathRequests {
+    wanted: VecDeque<WantedPath>,
     /// By transaction: what was asked, and until when, in real time, an answer is waited for.
-    asked: BTreeMap<u64, (Wanted, u64)>,
+    asked: BTreeMap<u64, (WantedPath, u64)>,
     next: u64,
     quiet_since_ns: u64,
     counts: PathCounts,
@@ -56,12 +56,12 @@ pub struct PathCounts {
     pub given_up: u64,
 }
 
-impl Paths {
+impl PathRequests {
     /// A port wants a path to each of these, and no others any more.
     pub fn want(&mut self, source: PortId, destinations: impl Iterator<Item = PortId>) {
         self.wanted.retain(|wanted| wanted.source != source);
         self.asked.retain(|_, (wanted, _)| wanted.source != source);
-        self.wanted.extend(destinations.map(|destination| Wanted { source, destination, tries: 0 }));
+        self.wanted.extend(destinations.map(|destination| WantedPath { source, destination, tries: 0 }));
     }
 
     /// The manager has sent an SMP.
@@ -70,13 +70,13 @@ impl Paths {
     }
 
     /// The next to ask for, if its turn has come.
-    pub fn next(&mut self, real_ns: u64) -> Option<Wanted> {
+    pub fn next(&mut self, real_ns: u64) -> Option<WantedPath> {
         let quiet = real_ns.saturating_sub(self.quiet_since_ns) >= QUIET_NS;
         if !quiet || self.asked.len() >= WINDOW { None } else { self.wanted.pop_front() }
     }
 
     /// Asks: the request from one LID to another, answered by `until_ns` of real time or asked again.
-    pub fn ask(&mut self, wanted: Wanted, slid: Lid, dlid: Lid, until_ns: u64) -> [u8; MAD_SIZE] {
+    pub fn ask(&mut self, wanted: WantedPath, slid: Lid, dlid: Lid, until_ns: u64) -> [u8; MAD_SIZE] {
         self.next += 1;
         let tid = OWN_ID << 48 | self.next;
         self.asked.insert(tid, (wanted, until_ns));
@@ -86,7 +86,7 @@ impl Paths {
     }
 
     /// An answer has come; the path that it tells, if it tells one.
-    pub fn answered(&mut self, mad: &[u8; MAD_SIZE]) -> Option<(Wanted, Lid, Sl)> {
+    pub fn answered(&mut self, mad: &[u8; MAD_SIZE]) -> Option<(WantedPath, Lid, Sl)> {
         let answer = SaMad::decode(mad).ok()?;
         let (wanted, _) = self.asked.remove(&answer.tid)?;
         if answer.status != status::SUCCESS || answer.attribute != SaAttributeId::PathRecord {
@@ -110,9 +110,9 @@ impl Paths {
     }
 
     /// It could not be asked for, or not with success.
-    pub fn again(&mut self, wanted: Wanted) {
+    pub fn again(&mut self, wanted: WantedPath) {
         let tries = wanted.tries + 1;
-        if tries < TRIES { self.wanted.push_back(Wanted { tries, ..wanted }) } else { self.counts.given_up += 1 }
+        if tries < TRIES { self.wanted.push_back(WantedPath { tries, ..wanted }) } else { self.counts.given_up += 1 }
     }
 
     /// The counts.
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_path_is_asked_for_when_management_is_quiet_and_known_when_answered() {
-        let mut paths = Paths::default();
+        let mut paths = PathRequests::default();
         paths.want(HERE, [THERE].into_iter());
         paths.disturbed(1_000);
         assert_eq!(paths.next(QUIET_NS), None);
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn what_is_refused_or_late_is_asked_again_and_given_up_in_the_end() {
-        let mut paths = Paths::default();
+        let mut paths = PathRequests::default();
         paths.want(HERE, [THERE].into_iter());
         for time in 1..=u64::from(TRIES) {
             let wanted = paths.next(QUIET_NS).unwrap();

@@ -13,7 +13,7 @@ const LEAST_PAID_NS: f64 = 1e6;
 
 /// Simulated time that is owed, and an account of what was paid.
 #[derive(Clone, Debug)]
-pub struct Pace {
+pub struct Pacer {
     speed: f64,
     owed: f64,
     given_up: f64,
@@ -42,10 +42,10 @@ pub struct Times {
     pub fallen_behind_ns: u64,
 }
 
-impl Pace {
+impl Pacer {
     /// A pace of `speed` simulated nanoseconds in a real one.
-    pub fn new(speed: f64) -> Pace {
-        Pace { speed, owed: 0.0, given_up: 0.0, paced_ns: 0, hastened_ns: 0, real_ns: 0, waited_ns: 0 }
+    pub fn new(speed: f64) -> Pacer {
+        Pacer { speed, owed: 0.0, given_up: 0.0, paced_ns: 0, hastened_ns: 0, real_ns: 0, waited_ns: 0 }
     }
 
     /// Real time has passed, with a MAD under way or not.
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn time_is_owed_while_no_mad_is_under_way() {
-        let mut pace = Pace::new(0.001);
+        let mut pace = Pacer::new(0.001);
         pace.elapse(1_000_000, false);
         assert_eq!(pace.due_ns(), 1_000);
         pace.elapse(50_000_000, true);
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_debt_that_grows_too_old_is_given_up_and_told() {
-        let mut pace = Pace::new(1.0);
+        let mut pace = Pacer::new(1.0);
         pace.elapse(1_000_000_000, false);
         assert_eq!(pace.due_ns(), 100_000_000);
         assert_eq!(pace.times().fallen_behind_ns, 900_000_000);
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn at_speed_zero_time_stands_still_between_mads() {
-        let mut pace = Pace::new(0.0);
+        let mut pace = Pacer::new(0.0);
         pace.elapse(1_000_000_000, false);
         assert_eq!((pace.due_ns(), pace.times().fallen_behind_ns, pace.times().speed_reached), (0, 0, None));
     }

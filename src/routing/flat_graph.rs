@@ -5,7 +5,7 @@
 //! out. A dependency, from a channel into a row to one out of it, has a *slot*: a dense number, so that counts of all
 //! of them are one array (the sum of the squares of the degrees) and no hashing is needed.
 
-use super::switch_graph::SwitchGraph;
+use super::switch_graph::{SwitchGraph, Target};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
 use std::ops::Range;
@@ -29,7 +29,7 @@ pub(super) struct Channel {
 }
 
 /// Rows and channels of a fabric.
-pub(super) struct Net {
+pub(super) struct FlatGraph {
     graph: SwitchGraph,
     /// By row: its first channel; one more at the end.
     first: Vec<u32>,
@@ -38,9 +38,10 @@ pub(super) struct Net {
     square: Vec<usize>,
 }
 
-impl Net {
-    pub fn of(fabric: &Fabric) -> Net {
-        let mut net = Net { graph: SwitchGraph::of(fabric), first: vec![0], channels: Vec::new(), square: vec![0] };
+impl FlatGraph {
+    pub fn of(fabric: &Fabric) -> FlatGraph {
+        let mut net =
+            FlatGraph { graph: SwitchGraph::of(fabric), first: vec![0], channels: Vec::new(), square: vec![0] };
         let mut channel_of = vec![NONE; fabric.port_count()];
         for from in 0..net.rows() {
             let start = net.channels.len();
@@ -120,8 +121,8 @@ impl Net {
         self.slots_from(before) + usize::from(self.channel(after).local)
     }
 
-    /// The switch that delivers to a port, and by which of its ports: 0 where the port is the switch's own.
-    pub fn delivery(&self, fabric: &Fabric, destination: PortId) -> Option<(usize, PortNum)> {
-        self.graph.delivery(fabric, destination)
+    /// As [`SwitchGraph::target`].
+    pub fn target(&self, fabric: &Fabric, destination: usize, port: PortId) -> Option<Target> {
+        self.graph.target(fabric, destination, port)
     }
 }

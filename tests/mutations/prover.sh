@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Breaks the prover itself, one line at a time, in a copy of the working tree, and tells which test fails first. Each row of
 # the list is: name | file | text to be replaced, which must be there | what it becomes. Prints the table of docs/MUTATIONS.md,
-# "Of the prover itself". Slow: every row builds the library anew.
+# "The prover itself". Slow: every row builds the library anew.
 #
 #   tests/mutations/prover.sh [FIRST [LAST]]      rows to try, counted from 1; all by default
 set -uo pipefail
@@ -29,7 +29,7 @@ rows=(
 )
 
 # Cheapest first; the first that fails has caught the row.
-tests=('--test verify' '--lib verify' '--test plan plans::' '--test driver growth::' '--test simulate ghost_cycle::' '--test mutations')
+tests=('--test suite verify::' '--lib verify' '--test suite plan::plans::' '--test suite driver::growth::' '--test suite simulate::ghost_cycle::' '--test suite mutations::')
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -70,6 +70,8 @@ impl ConservationJudge {
     /// Takes one reading in. It belongs to the wave under way if it was asked for after the wave before was complete;
     /// the first such reading of a port is its reading of the wave.
     pub fn fold(&mut self, reading: &CounterReading) {
+        // A reading asked for before the last wave was complete may miss what was sent while that wave ended; then
+        // "sent by the end of one wave ≤ sent by the next", the last link of the chain, is not so.
         let known = reading.ticket == self.ticket && self.ports.contains(&reading.port);
         if !known || self.equal || reading.asked_ns < self.since_ns || self.current.contains_key(&reading.port) {
             return;
@@ -88,9 +90,11 @@ impl ConservationJudge {
         if reading.clamped {
             return Some(NoVerdict::Clamped { port });
         }
+        // A lost packet is in what was sent and never in what is received: the sums would differ for ever.
         if reading.discards > 0 {
             return Some(NoVerdict::Discarded { port, discards: reading.discards });
         }
+        // Counters only rise. One that fell was cleared, and the packets it had counted are missing from its sum.
         let last = self.previous.as_ref().and_then(|wave| wave.get(&port))?;
         let pairs = [(last.sent, reading.sent), (last.received, reading.received)];
         let back = pairs.into_iter().find(|(before, now)| now < before);
@@ -99,12 +103,17 @@ impl ConservationJudge {
 
     fn end_wave(&mut self) {
         let wave = std::mem::take(&mut self.current);
+        // A reply that waits in a send queue is in neither sum.
         let settled = wave.values().all(|reading| reading.settled);
+        // Sums over all ports, since a packet is counted at two different ones; 2^16 counters of 64 bits fit.
         let sent: u128 = wave.values().map(|reading| u128::from(reading.sent)).sum();
         if let Some(previous) = &self.previous {
             let received: u128 = previous.values().map(|reading| u128::from(reading.received)).sum();
+            // received₁ ≤ sent when wave 1 ended ≤ sent₂. If the outer two are equal, so is the middle: nothing was
+            // under way at that moment, and nothing has been sent since.
             self.equal = settled && received == sent;
         }
+        // The next wave begins where the slowest answer of this one ended.
         self.since_ns = wave.values().map(|reading| reading.answered_ns).fold(self.since_ns, u64::max);
         self.previous = Some(wave);
     }

@@ -35,11 +35,13 @@ impl FlushJudge {
 
     /// The round that devices are told.
     pub fn round(&self) -> u32 {
+        // One round is enough: a reply made meanwhile is latched by the new tables, which lead it into A.
         self.ticket.rounds()[0]
     }
 
     /// Takes one answer in.
     pub fn fold(&mut self, reading: &FlushReading) {
+        // A device keeps the answer of its last flush until it is told of another.
         if reading.round != self.round() {
             return;
         }
@@ -64,6 +66,8 @@ impl FlushJudge {
     pub fn verdict(&self) -> Verdict<Flushed> {
         match &self.spoilt {
             Some(reason) => Verdict::NoVerdict(reason.clone()),
+            // F.4 speaks of all devices: one that has not sent its tokens may yet send a packet that it latched for
+            // B.
             None if self.waiting.is_empty() => Verdict::Proof(Flushed { ticket: self.ticket, lanes: self.lanes }),
             None => Verdict::Pending,
         }

@@ -6,7 +6,7 @@
 use super::{Drained, Ticket};
 use crate::ids::VlSet;
 
-/// Passes over all layers.
+/// Passes over all layers: one for requests, one for the replies they caused (P4.5).
 const PASSES: usize = 2;
 
 /// Joins the proofs of single layers to one of all.
@@ -32,6 +32,7 @@ impl LayersJudge {
 
     /// Takes the proof of one layer in; one that was not asked for counts for nothing.
     pub fn fold(&mut self, drained: &Drained) {
+        // The ticket tells the passes apart: what proved a layer empty in the first says nothing of the second.
         let asked =
             self.due().is_some_and(|(layer, ticket)| (drained.ticket, drained.lanes) == (ticket, self.layers[layer]));
         self.done += usize::from(asked);
@@ -40,6 +41,7 @@ impl LayersJudge {
     /// The proof that `lanes` are empty: once all layers are, and no lane is left over.
     pub fn verdict(&self, lanes: VlSet, last: &Drained) -> Option<Drained> {
         let all = self.layers.iter().fold(0, |all, layer| all | layer.0);
+        // A lane that belongs to no layer was watched by nobody.
         let whole = self.due().is_none() && lanes.0 & !all == 0;
         whole.then_some(Drained { ticket: self.ticket, lanes, observer: last.observer })
     }

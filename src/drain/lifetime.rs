@@ -30,6 +30,7 @@ struct Ages {
 
 impl Ages {
     fn fold(&mut self, reading: &LifetimeReading) {
+        // Limits count as read back, never as they were set: a switch may keep another one.
         if reading.ticket != self.ticket || !self.waiting.remove(&reading.device) {
             return;
         }
@@ -47,6 +48,8 @@ impl Ages {
         if !self.waiting.is_empty() {
             return Verdict::Pending;
         }
+        // The longest limit stands for every switch. A bound that wraps would be due at once, hence checked
+        // arithmetic.
         let due = self.lifetimes.checked_mul(self.longest_ns).and_then(|age| self.since_ns.checked_add(age));
         let too_long = NoVerdict::TooLong { hops: self.lifetimes, lifetime_ns: self.longest_ns };
         due.map_or(Verdict::NoVerdict(too_long), Verdict::Proof)
@@ -108,7 +111,8 @@ age_judge! {
 }
 
 impl DrainAge {
-    /// A judge of `lanes`, of which a packet passes `depth` channels at most: all `switches` must tell their limit; sources had moved at `since_ns`.
+    /// A judge of `lanes`, of which a packet passes `depth` channels at most. All `switches` must report their limit;
+    /// the sources had moved at `since_ns`.
     pub fn new(
         ticket: Ticket,
         lanes: VlSet,
@@ -119,6 +123,8 @@ impl DrainAge {
         DrainAge(Ages {
             ticket,
             lanes,
+            // One lifetime for each channel of the longest path; twice, since replies start anew at the sources
+            // (P4.4). Send queues are not aged, but they hold nothing of the old half since the sources moved.
             lifetimes: 2 * u64::from(depth),
             since_ns,
             waiting: switches.into_iter().collect(),
@@ -146,6 +152,7 @@ impl FlushAge {
         FlushAge(Ages {
             ticket,
             lanes,
+            // F.6: one lifetime in the switch that latched the packet, one in the next.
             lifetimes: 2 + u64::from(hops),
             since_ns,
             waiting: switches.into_iter().collect(),

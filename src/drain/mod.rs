@@ -31,7 +31,7 @@ use crate::ids::{Half, VlSet};
 #[serde(transparent)]
 pub struct Ticket(pub u32);
 
-/// Parts that a question may have.
+/// Parts that a question may have: eight virtual layers, each drained twice.
 const PARTS: u32 = 16;
 
 impl Ticket {
@@ -48,6 +48,7 @@ impl Ticket {
 
     /// The first ticket of whoever begins to ask at a time of the transport's clock: above all that were asked before.
     pub fn at(now_ns: u64) -> Ticket {
+        // Tickets rise more slowly than this clock as long as there is less than one question a millisecond.
         Ticket(((now_ns / 1_000_000) as u32).wrapping_mul(PARTS))
     }
 

@@ -78,9 +78,12 @@ impl<'a> PollJudge<'a> {
         self.empty = vec![false; channels.len()];
         self.left = channels.len();
         if self.left == 0 {
+            // No channel, no request, hence no reply.
             self.passes = PASSES;
         }
         let excused: Vec<_> = (0..channels.len()).filter(|&at| self.excused.contains(&channels[at].channel)).collect();
+        // The second pass begins when the last channel of the first was found empty. By then every request has come
+        // to its responder, and the reply stands in a send queue (assumption replies-are-queued-at-once).
         let since_ns = self.last_ns;
         excused.into_iter().for_each(|at| self.mark_empty(at, since_ns));
         self.end_pass();
@@ -93,6 +96,7 @@ impl<'a> PollJudge<'a> {
         }
         for &place in self.graph.sent_by(reading.device) {
             let at = place as usize;
+            // Of a device asked earlier the answer may be older than the last packet that a predecessor sent it.
             let counts = self.missing[at] == 0 && reading.asked_ns >= self.ready_ns[at];
             let channel = &self.graph.channels()[at];
             if counts && !self.empty[at] && reading.drained.contains(channel.num) {
@@ -130,6 +134,7 @@ impl<'a> PollJudge<'a> {
             return;
         }
         if let Some(at) = self.graph.channels().iter().position(|other| other.channel == channel) {
+            // Predecessors may still send towards it, but nothing passes: it delays no successor.
             self.mark_empty(at, self.ready_ns[at]);
             self.end_pass();
         }

@@ -33,6 +33,7 @@ impl SourcesJudge {
 
     /// Takes one answer in. A source that once sent on the new half alone stays there, so later answers cannot undo it.
     pub fn fold(&mut self, reading: &SourceReading) {
+        // P3.5 asks for both: a told source may still hold packets that it made on the old half.
         if reading.ticket == self.ticket && reading.half == self.half && reading.settled {
             self.waiting.remove(&reading.port);
         }
@@ -86,6 +87,7 @@ impl FenceJudge {
 
     /// Takes one answer in.
     pub fn fold(&mut self, reading: &FenceReading) {
+        // IBA 7.6.6: data packets whose service level is mapped to VL 15 are discarded (P3.8).
         let closed = |sl: Sl| reading.lanes[usize::from(sl.get())] == Vl::MANAGEMENT;
         if reading.ticket == self.ticket && self.half.other().sls().all(closed) {
             self.waiting.remove(&reading.port);

@@ -34,6 +34,7 @@ impl TokenJudge {
     pub fn new(ticket: Ticket, lanes: VlSet, leaves: &[ChannelId]) -> TokenJudge {
         let waiting: BTreeSet<_> = leaves.iter().copied().collect();
         let mut judge = TokenJudge { ticket, lanes, round: 0, waiting: [waiting.clone(), waiting], spoilt: None };
+        // Without leaves there is nothing to wait for, in either round.
         judge.advance();
         judge
     }
@@ -46,10 +47,14 @@ impl TokenJudge {
 
     /// Takes one report in. Reports of other questions and of rounds gone by count for nothing.
     pub fn fold(&mut self, reading: &TokenReading) {
+        // Rounds of different questions share no number, so a late token of an earlier change ends here.
         let Some(round) = self.ticket.rounds().iter().position(|&round| round == reading.round) else { return };
         if round > self.round {
+            // The second round is started only when every leaf has reported the first (D.3). Nobody of ours started
+            // this token, so it may be ahead of replies.
             self.spoilt.get_or_insert(NoVerdict::EarlyToken { channel: reading.channel });
         } else if reading.lanes != self.lanes {
+            // Agents pass tokens on lane by lane: what has followed other lanes is behind no data of ours.
             self.spoilt.get_or_insert(NoVerdict::OtherLanes { asked: self.lanes, found: reading.lanes });
         } else if round == self.round && reading.complete {
             self.waiting[round].remove(&reading.channel);
@@ -57,7 +62,7 @@ impl TokenJudge {
         }
     }
 
-    /// The channel died: its token counts as given, in both rounds.
+    /// The channel died: what stood in it is gone, so its token counts as given, in both rounds (P4.3).
     pub fn excuse(&mut self, channel: ChannelId) {
         self.waiting.iter_mut().for_each(|waiting| _ = waiting.remove(&channel));
         self.advance();

@@ -63,6 +63,7 @@ pub fn mirrored(fabric: &Fabric, lfts: &[Arc<Lft>], like: Half) -> Vec<Arc<Lft>>
     let pairs = ports.flat_map(|port| fabric.half_lids(port, like).zip(fabric.half_lids(port, like.other())));
     let pairs: Vec<(Lid, Lid)> = pairs.collect();
     let mut tables = lfts.to_vec();
+    // Entries are copied, not paths: how the half in use shares its LIDs among paths does not matter here.
     for switch in fabric.switches() {
         let table = Arc::make_mut(&mut tables[switch.index()]);
         for &(from, to) in &pairs {

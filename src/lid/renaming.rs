@@ -58,6 +58,7 @@ pub struct Renaming {
 /// # Errors
 /// Ids that do not suffice: the paper's `HALT`.
 pub fn rename(fabric: &Fabric, paths: &PathSet, ids: impl Fn(PortId) -> usize) -> Result<Renaming, IdsExhausted> {
+    // A hash map only while ids are sought; what is returned is ordered.
     let mut entries: FxHashMap<(NodeId, Name), PortNum> = FxHashMap::default();
     let mut chosen = Vec::with_capacity(paths.len());
     let mut most: FxHashMap<PortId, u32> = FxHashMap::default();
@@ -85,6 +86,8 @@ pub fn rename(fabric: &Fabric, paths: &PathSet, ids: impl Fn(PortId) -> usize) -
 fn valid_id(entries: &FxHashMap<(NodeId, Name), PortNum>, path: Path<'_>, ids: u32) -> Option<Name> {
     let names = (0..ids).map(|id| Name { destination: path.destination, id });
     let free = |name: &Name| {
+        // Figure 4: an id is valid where every switch of the path has no entry for it yet, or the one that the path
+        // needs.
         let elsewhere = |output: PortNum, there: &PortNum| *there != output;
         !path.hops.iter().any(|hop| entries.get(&(hop.switch, *name)).is_some_and(|there| elsewhere(hop.output, there)))
     };

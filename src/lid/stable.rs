@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub fn assign_stable(fabric: &Fabric, lmc: Lmc, kept: &Guid2Lid) -> Result<Fabric, LidError> {
     let reserved = absentees(fabric, kept);
     match assign_beside(fabric, lmc, kept, &reserved) {
+        // Ports that are there go before ports that may come back.
         Err(_) if !reserved.is_empty() => assign_beside(fabric, lmc, kept, &[]),
         assigned => assigned,
     }
@@ -101,6 +102,7 @@ impl<'a> Assignment<'a> {
 
     /// The lowest free range for an LMC behind `last`.
     fn lowest(&self, lmc: Lmc, last: Option<LidRange>) -> Option<LidRange> {
+        // LIDs are never given back, so nothing below the last range of this size can be free.
         let first = last.map_or(0, |range| range.last().0 + 1);
         let bases = (first..=Lid::MAX_UNICAST.0).step_by(usize::from(lmc.lids()));
         bases.filter_map(|base| LidRange::aligned(Lid(base), lmc.lids())).find(|&range| self.is_free(range))

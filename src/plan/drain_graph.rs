@@ -74,6 +74,8 @@ impl DrainGraph {
         arcs: BTreeMap<DeviceId, Vec<PortMask>>,
         injections: &[ChannelId],
     ) -> Result<DrainGraph, CyclicDrain> {
+        // A judge goes through the channels once, front to back. That works because Kahn's order puts each channel
+        // behind all its predecessors.
         let successors = successors(fabric, &arcs, injections);
         let order = order(fabric, &successors)?;
         let mut position = BTreeMap::new();
@@ -152,6 +154,8 @@ fn successors(
                     successors.entry(output).or_default();
                 }
             }
+            // An output without a cable is no successor, yet packets for it may stand in this channel: then the
+            // channel is a leaf.
             if !outputs.is_empty() {
                 successors.entry(into).or_default();
             }
@@ -162,6 +166,7 @@ fn successors(
 
 /// Kahn's order: a channel once all before it are placed; a pure function of the graph.
 fn order(fabric: &Fabric, successors: &BTreeMap<ChannelId, Vec<ChannelId>>) -> Result<Vec<ChannelId>, CyclicDrain> {
+    // An ordered map, so that equals come in index order and one graph gives one plan.
     let mut waiting: BTreeMap<ChannelId, usize> = successors.keys().map(|&channel| (channel, 0)).collect();
     for channel in successors.values().flatten() {
         *waiting.entry(*channel).or_default() += 1;
@@ -179,6 +184,7 @@ fn order(fabric: &Fabric, successors: &BTreeMap<ChannelId, Vec<ChannelId>>) -> R
         }
     }
     match waiting.iter().find(|&(_, &count)| count > 0) {
+        // What is left waits for itself: it lies on a cycle or after one.
         Some((&channel, _)) => Err(CyclicDrain { channel: fabric.describe_port(channel) }),
         None => Ok(order),
     }
@@ -193,6 +199,7 @@ fn describe(fabric: &Fabric, channel: ChannelId) -> DrainChannel {
     DrainChannel { channel, sender: port.node, num: port.num, receiver, receiver_num, predecessors: Vec::new() }
 }
 
+/// Channels on the longest path; predecessors come first, so one pass finds it.
 fn depth(channels: &[DrainChannel]) -> u32 {
     let mut depths: Vec<u32> = Vec::with_capacity(channels.len());
     for channel in channels {

@@ -40,6 +40,8 @@ fn places(net: &FlatGraph, order: &[u32]) -> Vec<u32> {
     let key = |at: &u32| {
         let channel = net.channel(*at);
         let (from, to) = (rank[channel.from as usize], rank[channel.to as usize]);
+        // Towards the front the farthest rows come first, away from it the nearest: the order in which an up*/down*
+        // path takes its channels.
         if to < from { order.len() - from } else { order.len() + to }
     };
     let mut channels: Vec<u32> = (0..net.channels().len() as u32).collect();
@@ -94,6 +96,7 @@ impl Acyclic {
         if self.refused[here.word] & here.mask != 0 {
             return false;
         }
+        // Where places rise already, nothing leads back from `after` to `before`, and there is nothing to search.
         if self.place[before as usize] > self.place[after as usize] && !self.reorder(net, before, after) {
             self.refused[here.word] |= here.mask;
             return false;
@@ -129,6 +132,8 @@ impl Acyclic {
         let place = &self.place;
         self.above.sort_unstable_by_key(|&channel| place[channel as usize]);
         self.below.sort_unstable_by_key(|&channel| place[channel as usize]);
+        // The two sets take the places that they held together, first what leads to `before`, then what `after`
+        // leads to, each in its old order. No other channel moves, so no other dependency can be turned round.
         self.places.clear();
         self.places.extend(self.below.iter().chain(&self.above).map(|&channel| place[channel as usize]));
         self.places.sort_unstable();
@@ -140,6 +145,7 @@ impl Acyclic {
     /// Collects what `after` leads to and what leads to `before`, as far as their places lie between the two; false
     /// where the searches meet. They go on in turn, the one with less to do first: where they meet they do so early.
     fn collect(&mut self, net: &FlatGraph, before: u32, after: u32) -> bool {
+        // Fresh marks instead of a cleared array: a search often sees a handful of channels.
         self.search += 2;
         let (low, high) = (self.place[after as usize], self.place[before as usize]);
         let mut above = std::mem::take(&mut self.above);
@@ -151,6 +157,7 @@ impl Acyclic {
         self.seen[after as usize] = self.search;
         self.seen[before as usize] = self.search + 1;
         let (mut next_above, mut next_below) = (0, 0);
+        // Both sets are needed in full to reorder, so the searches end early only where they meet.
         let apart = loop {
             let (ahead, behind) = (above.len() - next_above, below.len() - next_below);
             let met = match (ahead, behind) {
@@ -184,6 +191,7 @@ impl Acyclic {
                 if *seen == self.search + 1 {
                     return true;
                 }
+                // Every dependency leads to a higher place: from `high` on nothing leads to `before` any more.
                 if *seen != self.search && self.place[ahead as usize] < high {
                     *seen = self.search;
                     above.push(ahead);

@@ -57,6 +57,7 @@ fn lightest_ways(problem: &TreeProblem<'_>) -> (Forest, Vec<Grove>) {
             load.add_tree(tree % paths, net, downhill.order(), &next, &hosts);
             forest.plant(net, tree, &next);
             load.shun(&next);
+            // The next tree leads to another end port: what the paths to this one shunned is free again.
             if (tree + 1) % paths == 0 {
                 load.release();
                 earlier.begin();

@@ -50,6 +50,7 @@ impl Engine for FatTree {
         for tried in counts.iter().map(with_leaves) {
             match tried {
                 Ok(function) => return Ok(function),
+                // The first refusal is that of the most leaves: the fabric as it was most likely meant.
                 Err(why) => refusal = refusal.or(Some(why)),
             }
         }
@@ -163,6 +164,8 @@ impl<'a> Tree<'a> {
         let most = borne.iter().map(|ends| ends.len()).max().unwrap_or(0);
         for (leaf, ends) in borne.iter().enumerate() {
             self.aim(self.problem.ends[ends.start].row)?;
+            // Numbers count places, as though every leaf bore as many end ports as the fullest: a host that is missing
+            // moves no other's number.
             self.plant(leaf * most, ends.clone());
         }
         let switch_tree = self.switch_tree()?;
@@ -182,6 +185,8 @@ impl<'a> Tree<'a> {
         for &row in &levels.from_above {
             let goes_down = self.down[row as usize] != FAR;
             let hops = if goes_down { &self.down } else { &self.total };
+            // Above the destination every way leads down; everywhere else every way leads up. No row has a choice
+            // between the two, so nothing turns up after going down.
             let able = |&channel: &u32| levels.leads_up(row, net.channel(channel).to) != goes_down;
             let beyond = |channel: u32| hops[net.channel(channel).to as usize];
             let able = net.out(row as usize).filter(able).filter(|&channel| beyond(channel) != FAR);

@@ -43,6 +43,7 @@ impl<'a> TreeProblem<'a> {
             let kind = if target.is_switch() { &mut switches } else { &mut ends };
             kind.push(target);
         }
+        // The end ports of one row stand together: `borne` relies on it.
         ends.sort_by_key(|end| (end.row, end.last));
         Ok(TreeProblem { engine, fabric, demand, net, ends, switches })
     }
@@ -143,6 +144,7 @@ impl<'a> TreeProblem<'a> {
         let ports: Vec<PortId> = self.ends.iter().map(|end| self.demand.destinations[end.destination]).collect();
         let mut layers = PathLayers::by_switch(self.fabric, &ports, self.paths());
         let switches = self.fabric.nodes().filter(|(_, node)| node.is_switch());
+        // Groups count every switch, rows only those that are present.
         let groups = switches.enumerate().filter(|(_, (_, node))| node.present).map(|(group, _)| group);
         for (row, group) in groups.enumerate() {
             for (at, end) in self.ends.iter().enumerate() {

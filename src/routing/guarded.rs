@@ -82,6 +82,7 @@ impl<'a> Guarded<'a> {
     fn expand(&mut self, layer: &mut Acyclic, weight: &[u64]) {
         while let Some(Reverse((cost, channel))) = self.candidates.pop() {
             let (from, to) = self.ends(channel);
+            // A channel into the target leads on to an end port, which waits for nobody.
             if !self.settled[from] && (to == self.target || self.admit(layer, channel, self.next[to])) {
                 self.settle(layer, weight, from, channel, cost);
             }
@@ -113,6 +114,8 @@ impl<'a> Guarded<'a> {
             if self.settled[from] || sum >= self.sure[from] {
                 continue;
             }
+            // A candidate whose dependency is in already cannot be refused later, so a dearer one for the same row
+            // will never be wanted.
             let sure = row == self.target || layer.has(self.net, arriving, channel);
             if sure {
                 self.sure[from] = sum;
@@ -132,6 +135,7 @@ impl<'a> Guarded<'a> {
             for channel in self.net.out(row) {
                 let neighbour = self.ends(channel).1;
                 if self.settled[neighbour] && self.redirect(layer, neighbour, channel) {
+                    // The neighbour keeps the cost of its old way. Costs order candidates; they prove nothing.
                     let cost = self.cost[neighbour].saturating_add(weight[channel as usize]);
                     self.settle(layer, weight, row, channel, cost);
                     return true;
@@ -144,11 +148,15 @@ impl<'a> Guarded<'a> {
     /// Gives a settled row another channel, to which `arriving` and all that arrive there already may lead on.
     fn redirect(&mut self, layer: &mut Acyclic, row: usize, arriving: u32) -> bool {
         let net = self.net;
+        // Whoever sends to this row goes on by its new channel, so each of them needs a dependency on that one.
+        // Those on the old channel stay in the layer: they forbid more than they must, but who else needs them is
+        // not known.
         let through = net.leaving(row).iter().map(|leaving| leaving.back);
         let through = through.filter(|&channel| self.next[self.ends(channel).0] == channel);
         let arrivals: Vec<u32> = through.chain([arriving]).collect();
         for other in net.out(row) {
             let beyond = self.ends(other).1;
+            // A neighbour whose own way passes this row would send back to it.
             if other == self.next[row] || !self.settled[beyond] || self.leads_through(beyond, row) {
                 continue;
             }

@@ -52,6 +52,7 @@ fn shortest_ways(problem: &TreeProblem<'_>) -> (Forest, Vec<Grove>) {
     let mut groves = Vec::new();
     for (rank, ends) in borne.into_iter().enumerate() {
         downhill.aim(net, problem.ends[ends.start].row);
+        // One way serves all end ports of a switch, so it carries what all of them receive.
         let carried: Vec<u64> = hosts.iter().map(|hosts| hosts * ends.len() as u64).collect();
         let trees = rank * paths..(rank + 1) * paths;
         for tree in trees.clone() {

@@ -113,6 +113,8 @@ impl<'a> Layers<'a> {
 
     /// A new layer, with the way in hand on it.
     fn open(&mut self) -> usize {
+        // What earlier layers refused went against the order that they began with. Another root (7919 is a prime,
+        // so roots differ) saves reorders; what is admitted does not depend on it.
         let root = self.order[self.layers.len() * 7919 % self.order.len()];
         self.layers.push(Acyclic::new(self.net, SwitchTree::from(self.net, root as usize).order()));
         self.carried.push(0);
@@ -131,6 +133,7 @@ impl<'a> Layers<'a> {
                 continue;
             }
             self.look_at(forest, way);
+            // A layer is filled up to its share and no further, so that no way moves twice.
             let room = |&to: &usize| self.carried[to] + way.carried <= share;
             let mut emptier: Vec<usize> = (0..self.layers.len()).filter(room).collect();
             emptier.sort_by_key(|&to| self.carried[to]);
@@ -169,6 +172,7 @@ impl<'a> Layers<'a> {
     /// Places the way in hand on a layer, if that stays acyclic.
     fn enter(&mut self, layer: usize) -> bool {
         let (net, layer) = (self.net, &mut self.layers[layer]);
+        // Refusals are remembered: this answers most attempts without a search.
         if self.way.iter().any(|&(before, after)| layer.refuses(net, before, after)) {
             return false;
         }
@@ -195,6 +199,7 @@ impl<'a> Layers<'a> {
         for &(before, after) in &self.way {
             let uses = &mut uses[self.net.slot(before, after)];
             *uses -= 1;
+            // A dependency stays as long as any way on this layer passes it.
             if *uses == 0 {
                 self.layers[layer].dismiss(self.net, before, after);
             }

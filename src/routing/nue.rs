@@ -43,6 +43,8 @@ impl Engine for Nue {
         let Some(plain) = problem.switch_tree() else { return Ok(problem.without_routes()) };
         problem.offers(1)?;
         let offered = usize::from(demand.layers.min(super::MOST_LAYERS));
+        // More layers serve to avoid detours. Where one layer has none, it is enough, and lanes are left for
+        // others.
         let alone = Ways::new(&problem).route(&divided(&problem, &plain, 1), offered == 1);
         let done = alone.or_else(|| Ways::new(&problem).route(&divided(&problem, &plain, offered), true));
         let Some((forest, switch_tree)) = done else { return Ok(problem.without_routes()) };
@@ -60,6 +62,7 @@ fn divided(problem: &TreeProblem<'_>, walk: &SwitchTree, layers: usize) -> Vec<V
     let mut groups = vec![Vec::new(); layers.clamp(1, borne.len().max(1))];
     let mut before = 0;
     for ends in borne {
+        // By end ports, not by switches: layers are to carry alike.
         let group = before * groups.len() / problem.ends.len();
         before += ends.len();
         groups[group].push(ends);
@@ -116,6 +119,8 @@ impl<'a> Ways<'a> {
         ends.chain(switches).for_each(|row| wanted[row] = true);
         let escape = SwitchTree::from(net, central(net, &wanted));
         let mut dependencies = Acyclic::new(net, escape.order());
+        // Before any search: what searches admit must leave the escape tree whole, or an impasse could not be
+        // resolved.
         for (before, after) in escape.dependencies(net, &wanted) {
             assert!(dependencies.admit(net, before, after), "the dependencies of a tree are acyclic");
         }
@@ -128,6 +133,7 @@ impl<'a> Ways<'a> {
         let mut direct = true;
         for tree in end * paths..(end + 1) * paths {
             let found = self.search.search(dependencies, self.load.weigh(tree % paths), target, escape.order());
+            // The escape tree's dependencies are in the layer already, so it can be taken at any time.
             let next = if found { self.search.next().to_vec() } else { escape.towards(net, target) };
             let order = outward(net, target, &next);
             self.load.add_tree(tree % paths, net, &order, &next, &self.hosts);
@@ -146,6 +152,7 @@ impl<'a> Ways<'a> {
         order[1..].iter().all(|&row| {
             let row = row as usize;
             hops[row] = hops[self.problem.net.channel(next[row]).to as usize] + 1;
+            // Only ways of end ports count: a detour that no data takes costs nobody.
             self.hosts[row] == 0 || hops[row] == self.downhill.hops(row)
         })
     }

@@ -209,6 +209,7 @@ impl Removal {
         self.left[pair] -= 1;
         for &channel in &pairs.ways[alternative] {
             let load = &mut self.load[channel as usize];
+            // A channel that was closed stays closed: alternatives only become fewer.
             let open = self.open.remove(&(*load, channel));
             *load -= pairs.weight[pair];
             if open {

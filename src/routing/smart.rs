@@ -82,6 +82,7 @@ fn solve(pairs: &Pairs, channels: usize) -> Result<Vec<f64>, String> {
             pairs.ways[at].iter().for_each(|&channel| over[channel as usize].add_mul(weight, shares[at]));
         }
     }
+    // Hops decide between optima of `busiest` only: all of them together weigh less than half a pair of end ports.
     let mut problem = variables.minimise(busiest + hops * (0.5 / most_hops)).using(microlp);
     for range in pairs.firsts() {
         let all: Expression = range.map(|at| shares[at]).sum();
@@ -109,6 +110,8 @@ fn deal(problem: &PathProblem<'_>, pairs: &Pairs, shares: &[f64]) -> PathSet {
     problem.join(|from, to, way| {
         way.clear();
         let Some(pair) = pairs.rank(from.row, to.row) else { return };
+        // Destination by destination: neighbours in this order take the same alternative, so few paths to one
+        // destination part.
         let number = place[to.port.index()] * borne[from.row] + place[from.port.index()];
         let chosen = quotas[pair].partition_point(|&bound| bound <= number);
         let taken: Option<&ChannelPath> = pairs.ways[firsts[pair].clone()].get(chosen);
@@ -120,6 +123,7 @@ fn deal(problem: &PathProblem<'_>, pairs: &Pairs, shares: &[f64]) -> PathSet {
 /// down leaves goes to the largest remainders, of equals to the first.
 fn quotas(shares: &[f64], total: usize) -> Vec<usize> {
     let exact: Vec<f64> = shares.iter().map(|share| share.clamp(0.0, 1.0) * total as f64).collect();
+    // The solver leaves shares a hair below the whole number that they mean.
     let mut whole: Vec<usize> = exact.iter().map(|share| (share + 1e-6).floor() as usize).collect();
     let mut order: Vec<usize> = (0..shares.len()).collect();
     order.sort_by(|&a, &b| (exact[b] - whole[b] as f64).total_cmp(&(exact[a] - whole[a] as f64)).then(a.cmp(&b)));

@@ -193,6 +193,7 @@ impl Switchboard {
         }
         let node = match find_node(&self.fabric, name) {
             Ok(node) => node,
+            // The whole name goes first: descriptions may hold a colon.
             Err(error) => return self.port_numbered(name).or_else(|| self.cut_short(name)).ok_or(error),
         };
         Ok(self.first_port(node))
@@ -298,16 +299,20 @@ impl Switchboard {
         };
         let (class, attribute) = (class_of(&packet.mad), clients::attribute(&packet.mad));
         if class == class::SUBNET_ADMINISTRATION && attribute == INFORM_INFO {
+            // Reports go to a port, where several clients may be: the one that subscribed gets them.
             sender.takes_reports = true;
         }
         let port = sender.port;
         if !clients::is_answer(&packet.mad) {
+            // The client's ID in the transaction is how an answer finds its way back.
             clients::sign(&mut packet.mad, client);
         } else if let Some(trap) = self.traps.remove(&(packet.dlid, clients::transaction(&packet.mad) as u32)) {
+            // libumad2sim wrote numbers of its own over the upper half of the transaction that the device knows.
             clients::number(&mut packet.mad, trap);
         }
         self.mads.count(&packet.mad);
         if matches!(class, class::SUBNET_LID | class::SUBNET_DIRECTED) {
+            // The manager is at work: a path that is asked for now may be gone in a moment.
             self.paths.disturbed(real_ns);
         }
         self.send(client, port, packet, real_ns, self.patience.retries);
@@ -329,6 +334,7 @@ impl Switchboard {
             Answerer::Client => Some(Deadline::Real(real_ns + self.patience.client_ns)),
             Answerer::Nobody => None,
         };
+        // What an agent answers keeps simulated time going by its deadline; everything else must be seen to land.
         if !matches!(until, Some(Deadline::Simulated(_))) {
             self.waits.fly(transaction, length, now_ns);
         }
@@ -354,6 +360,7 @@ impl Switchboard {
         loop {
             let halt = self.sim.run(until_ns, true);
             self.collect();
+            // A MAD that no client gets is no reason to return.
             if halt != Halt::Mad || !self.outgoing.is_empty() {
                 break;
             }
@@ -377,6 +384,7 @@ impl Switchboard {
     /// Has end ports ask the administration for paths, where they are to: those that were told to register again, and
     /// those whose turn has come.
     fn ask_for_paths(&mut self, real_ns: u64) {
+        // Taken in any case, so that what came while nobody asked is not acted on later.
         let told = self.sim.take_reregistered();
         if !self.asks {
             return;

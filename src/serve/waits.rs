@@ -63,6 +63,7 @@ impl Waits {
 
     /// A MAD is under way that no agent answers.
     pub fn fly(&mut self, transaction: u64, length: u64, now_ns: u64) {
+        // Nobody reports that a MAD was lost, so a flight ends by time.
         self.flights.insert(transaction, Flight { until: now_ns + FLIGHT_NS, length });
     }
 
@@ -93,6 +94,8 @@ impl Waits {
     /// Takes out the requests whose time is up, and forgets flights that have ended.
     pub fn expire(&mut self, simulated_ns: u64, real_ns: u64) -> Vec<Expired> {
         self.flights.retain(|_, flight| flight.until > simulated_ns);
+        // Two clocks: a request runs out on the clock of who answers it, and a server that stands still lets no
+        // agent's request run out.
         let over = |wait: &Wait| match wait.until {
             Deadline::Simulated(ns) => ns <= simulated_ns,
             Deadline::Real(ns) => ns <= real_ns,

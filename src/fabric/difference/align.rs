@@ -66,6 +66,7 @@ pub fn recognise(known: &Fabric, found: &Fabric) -> Result<Recognised, AlignErro
         Some(redefined @ AlignError::Redefined { .. }) => return Err(redefined),
         other => other,
     };
+    // Only what is missing is taken off `known`, so its indices, LIDs and rates stay as they are.
     let gone = known.nodes().filter(|(_, node)| present_by_guid(found, node.guid).is_none());
     let gone: Vec<NodeId> = gone.map(|(id, _)| id).collect();
     let pulled = known.links().filter(|&(a, b)| !has_cable(found, key(known, a), key(known, b)));
@@ -83,6 +84,7 @@ fn stranger(known: &Fabric, found: &Fabric) -> Option<AlignError> {
         };
         let kind = known.node(old).kind;
         if kind != node.kind {
+            // Before any unknown element: one GUID for two nodes makes every other answer doubtful.
             return Some(AlignError::Redefined { guid: node.guid, known: kind, found: node.kind });
         }
     }

@@ -95,6 +95,8 @@ impl Difference {
         let mut ends: BTreeMap<PortKey, CableKey> =
             came.iter().flat_map(|&cable| [(cable.0, cable), (cable.1, cable)]).collect();
         for key in gone {
+            // A cable is moved where one of its ends has a new cable. Each new cable explains one lost cable only,
+            // hence the removals below.
             let next = [key.0, key.1].into_iter().find_map(|end| ends.get(&end).map(|&cable| (end, cable)));
             let Some((stayed, cable)) = next else {
                 self.links_gone.push(before.cable(key));

@@ -98,11 +98,14 @@ pub fn union(before: &Fabric, after: &Fabric) -> Result<Union, UnionError> {
     if let Some((node, port)) = before.origin() {
         builder.origin(node, port);
     }
+    // Nodes of the fabric before come first and in their order, so their indices, and those of their ports, stay
+    // valid.
     before.nodes().for_each(|(id, _)| copy_node(&mut builder, before, id));
     let new = after.nodes().filter(|(_, node)| node.present && before.by_guid(node.guid).is_none());
     new.for_each(|(id, _)| copy_node(&mut builder, after, id));
     mark_present(&mut builder, before, after);
     let lid_conflicts = merge_lids(&mut builder, before, after);
+    // What is copied last decides width and speed: the fabric before, as tables in force were made for it.
     for fabric in [after, before] {
         copy_cables(&mut builder, fabric)?;
     }
@@ -124,6 +127,7 @@ fn check_nodes(before: &Fabric, after: &Fabric) -> Result<(), UnionError> {
         if was.kind != is.kind {
             return Err(UnionError::Redefined { guid, before: was.kind, after: is.kind });
         }
+        // The union has the ports of the fabric before; more ports are no fault as long as they have no cable.
         let cabled = after.ports_of(new).rev().find(|&port| after.peer(port).is_some());
         if let Some(port) = cabled.filter(|&port| after.port(port).num.0 > was.num_ports) {
             return Err(UnionError::PortsGrew { guid, ports: was.num_ports, num: after.port(port).num });
@@ -179,6 +183,8 @@ fn merge_lids(builder: &mut FabricBuilder, before: &Fabric, after: &Fabric) -> V
             let (Some(lid), Some(slot)) = (port.lid, builder.port_mut(id, port.num)) else { continue };
             let wanted = (lid, port.lmc);
             let kept = slot.lid.filter(|_| known).map(|lid| (lid, slot.lmc));
+            // A LID that another port has before would have two owners: the newcomer gets none, and the caller
+            // decides.
             if kept.is_none() && is_free(before, lid, port.lmc) {
                 (slot.lid, slot.lmc) = (Some(lid), port.lmc);
             } else if kept != Some(wanted) {

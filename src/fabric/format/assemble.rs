@@ -141,10 +141,13 @@ impl Assembly<'_, '_> {
             self.check_number(port.at, port.node, port.num)?;
             self.check_number(port.remote.at, port.remote.node, port.remote.num)?;
             let remote = (port.remote.node, port.remote.num);
+            // A file can say this; no cable can.
             if remote == (port.node, port.num) {
                 let problem = format!("port {} of node {} is cabled to itself", port.num, self.guid(port.node));
                 return Err(self.source.error(port.remote.at, problem, "expected another port"));
             }
+            // A neighbour with a line of its own must agree. One without is known by this line alone, so no second
+            // line may name it.
             match self.by_port.get(&remote) {
                 Some(&index) => self.check_pair(port, &self.account.ports[index])?,
                 None => {
@@ -236,11 +239,13 @@ impl Assembly<'_, '_> {
         for port in &self.account.ports {
             let ends = [(port.node, port.num), (port.remote.node, port.remote.num)]
                 .map(|(node, num)| (NodeId(node as u32), PortNum(num)));
+            // Rates are each port's own and are set below, once every cable is in.
             let linked = builder.link(ends[0], ends[1], LinkWidth::default(), LinkSpeed::default());
             linked.map_err(|error| self.source.error(port.at, error.to_string(), "expected one cable a port"))?;
         }
         for port in &self.account.ports {
             let key = (port.remote.node, port.remote.num);
+            // The neighbour has no line of its own: this one stands for it, rates included.
             if !self.by_port.contains_key(&key) {
                 set_port(&mut builder, key, port, &port.remote.end);
             }

@@ -26,6 +26,7 @@ impl Configure for Best {
         ];
         let mut best = Greedy.configure(splits);
         for heuristic in others {
+            // Classes that leave one switch by different ports all split, so no heuristic finds fewer.
             if best.count() <= splits.crossing().len() {
                 break;
             }

@@ -29,6 +29,7 @@ impl Configure for Dsatur {
             let colour = barred[next].zeroes().next().unwrap_or(0);
             of_class[next] = colour;
             for other in splits.apart(next).ones() {
+                // Only a colour that the partner had not met yet raises its saturation.
                 saturation[other] += usize::from(!barred[other].put(colour));
             }
         }

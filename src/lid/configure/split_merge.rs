@@ -33,6 +33,7 @@ impl Configure for SplitMerge {
             let split = |part: Vec<usize>| split_at(part, |class| outputs[class].get(&switch).copied());
             parts = parts.into_iter().flat_map(split).collect();
         }
+        // By first path: the order in which greedy merges them.
         parts.sort_unstable();
         merged(splits, parts)
     }

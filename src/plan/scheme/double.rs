@@ -25,32 +25,15 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     check_lids(&input)?;
     check_halves(&input)?;
     check_observer(&input)?;
-    let (old, new) = (input.old, input.old.other());
+    let new = input.old.other();
     let mut waves = vec![split(&input, lanes)];
     waves.extend(install(&input));
     waves.push(swap(&input, new));
     waves.push(wave(Phase::Drain, "", Vec::new(), &[Barrier::Drained(lanes.a)]));
     waves.push(restore(&input, lanes));
-    Ok(Plan::seal(Draft {
-        scheme: Scheme::Double,
-        notes: notes(&input, lanes),
-        before: input.before,
-        routed: input.routed,
-        surviving: input.surviving,
-        after: input.after,
-        initial: input.initial,
-        old,
-        new,
-        lanes,
-        policy: input.policy,
-        sm: input.sm,
-        stranded: input.stranded,
-        waves,
-        drain: input.drain,
-        old_ways: input.old_ways,
-        new_ways: input.new_ways,
-        assumptions: ASSUMPTIONS.to_vec(),
-    }))
+    let notes = notes(&input, lanes);
+    let assumptions = ASSUMPTIONS.to_vec();
+    Ok(Plan::seal(Draft { new, notes, waves, assumptions, ..input.draft(Scheme::Double, lanes) }))
 }
 
 fn notes(input: &PlanInput, lanes: Lanes) -> Vec<String> {
@@ -70,20 +53,25 @@ fn wave(phase: Phase, part: &str, writes: Vec<Write>, barriers: &[Barrier]) -> W
 fn split(input: &PlanInput, lanes: Lanes) -> Wave {
     let table = lanes.separate(input.old);
     let differs = differs(&input.initial, table);
+    // What has come holds tables that nobody read: its pairs are written even where `initial` has them right (G.2).
     let chosen = |node, from, to| differs(node, from, to) || input.pair_has_come(node, from, to);
     let mut writes = sl_to_vl_writes(&input.surviving, table, chosen);
     // The routing in force leads nobody there, so it does not matter when they come up, if only before the swap.
     writes.extend(new_port_writes(input));
+    // The flush is what makes the split true: a packet in A may be latched for B by an entry that is gone (P1.5).
     wave(Phase::Split, "", writes, &[Barrier::Acknowledged, Barrier::Flushed(lanes.b)])
 }
 
 fn install(input: &PlanInput) -> Vec<Wave> {
     let part = |part, writes| wave(Phase::Install, part, writes, &[Barrier::Acknowledged]);
+    // P2.1: nobody sends to what these entries lead to, so the tables are one wave, without order (P2.2).
     let writes = lft_writes(input);
     if !input.policy.arming.arms() {
         return vec![part("", writes)];
     }
     vec![
+        // Each part is acknowledged before the next, so that no table changes beside a port that still carries data
+        // (A.1).
         part("arm", port_writes(&input.surviving, PortState::Armed)),
         part("tables", writes),
         part("activate", port_writes(&input.surviving, PortState::Active)),
@@ -94,12 +82,14 @@ fn install(input: &PlanInput) -> Vec<Wave> {
 fn swap(input: &PlanInput, new: Half) -> Wave {
     let fabric = &*input.surviving;
     let mut writes = vec![Write::SaHalf { half: new }];
+    // P3.2, for switches too: MasterSMLID is where a port sends its traps.
     writes.extend(fabric.lid_ports().filter_map(|port| manager_at(input, port, new)));
     writes.extend(fabric.end_ports().map(|port| Write::ActiveHalf { port, half: new }));
     wave(Phase::Swap, "", writes, &[Barrier::Acknowledged, Barrier::SourcesMoved])
 }
 
 fn restore(input: &PlanInput, lanes: Lanes) -> Wave {
+    // Phase 5 starts from what phase 1 wrote, so the difference is taken from there and not from `initial`.
     let mut tables = input.initial.clone();
     split(input, lanes).writes.iter().for_each(|write| tables.apply(&input.before, write));
     let writes = sl_to_vl_writes(&input.surviving, lanes.steady(), differs(&tables, lanes.steady()));
@@ -115,6 +105,7 @@ fn check_lanes(input: &PlanInput, lanes: Lanes) -> Result<(), PlanError> {
     }
     let sides = [("old", input.old_layers, lanes.a), ("new", input.new_layers, lanes.b)];
     for (which, layers, set) in sides {
+        // A layer takes one service level of its half and one lane of its set (P0.3), so it can run out of either.
         if usize::from(layers) > input.old.sls().count() {
             return Err(PlanError::TooFewSls { which, layers });
         }
@@ -134,6 +125,7 @@ fn check_lids(input: &PlanInput) -> Result<(), PlanError> {
         if port.lmc == Lmc::default() {
             return Err(PlanError::LmcZero { port: fabric.describe_port(id) });
         }
+        // A port ignores the low LMC bits of a DLID: on an unaligned base it would own other LIDs than are planned for.
         if lid.0 % port.lmc.lids() != 0 {
             return Err(PlanError::Unaligned { port: fabric.describe_port(id), lid, lmc: port.lmc });
         }
@@ -143,6 +135,7 @@ fn check_lids(input: &PlanInput) -> Result<(), PlanError> {
 
 fn check_active_entries(input: &PlanInput, switch: NodeId) -> Result<(), PlanError> {
     let (now, wanted) = (&input.initial.lfts[switch.index()], &input.target[switch.index()]);
+    // Equal blocks need no look at their entries, and most are equal.
     for block in (0..now.blocks().max(wanted.blocks())).filter(|&block| now.block(block) != wanted.block(block)) {
         let first = block * LFT_BLOCK as u16;
         let mut lids = (first..first + LFT_BLOCK as u16).map(Lid);

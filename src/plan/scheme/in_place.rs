@@ -2,7 +2,7 @@
 //! each block over the switches in GUID order; equal blocks are skipped; nothing is waited for before the end. What has
 //! come is started behind that, as OpenSM does: its ports go ACTIVE when every table was written.
 
-use super::{PlanInput, lane_notes, lft_writes, new_port_writes, sl_to_vl_writes, welcome_writes};
+use super::{PlanInput, lft_writes, new_port_writes, sl_to_vl_writes, welcome_writes};
 use crate::plan::{Assumption, Barrier, Draft, Lanes, Phase, Plan, Scheme, Sending, Wave};
 use crate::tables::Write;
 
@@ -24,26 +24,7 @@ pub(super) fn plan(input: PlanInput) -> Plan {
         start.extend(welcome_writes(&input, input.old));
         waves.push(wave(Phase::Start, start));
     }
-    Plan::seal(Draft {
-        scheme: Scheme::InPlace,
-        notes: lane_notes(&input.before, lanes),
-        before: input.before,
-        routed: input.routed,
-        surviving: input.surviving,
-        after: input.after,
-        initial: input.initial,
-        old: input.old,
-        new: input.old,
-        lanes,
-        policy: input.policy,
-        sm: input.sm,
-        stranded: input.stranded,
-        waves,
-        drain: Vec::new(),
-        old_ways: input.old_ways,
-        new_ways: input.new_ways,
-        assumptions,
-    })
+    Plan::seal(Draft { waves, assumptions, drain: Vec::new(), ..input.draft(Scheme::InPlace, lanes) })
 }
 
 fn wave(phase: Phase, writes: Vec<Write>) -> Wave {

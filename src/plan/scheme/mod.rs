@@ -9,7 +9,7 @@ mod double;
 mod in_place;
 mod static_;
 
-use super::{Arming, DrainLayer, Lanes, Plan, PlanError, Policy, Scheme};
+use super::{Arming, Draft, DrainLayer, Lanes, Plan, PlanError, Policy, Scheme};
 use crate::fabric::{Fabric, Node, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum};
 use crate::tables::{LFT_BLOCK, Lft, PathLayers, PortState, SlToVl, SlToVlScope, SubnetTables, Write, address};
@@ -119,6 +119,30 @@ fn by_guid(fabric: &Fabric) -> Vec<NodeId> {
 }
 
 impl PlanInput {
+    /// A draft of what the input settles: without waves and assumptions, and with no half but the one in use.
+    fn draft(self, scheme: Scheme, lanes: Lanes) -> Draft {
+        Draft {
+            scheme,
+            notes: lane_notes(&self.before, lanes),
+            before: self.before,
+            routed: self.routed,
+            surviving: self.surviving,
+            after: self.after,
+            initial: self.initial,
+            old: self.old,
+            new: self.old,
+            lanes,
+            policy: self.policy,
+            sm: self.sm,
+            stranded: self.stranded,
+            waves: Vec::new(),
+            drain: self.drain,
+            old_ways: self.old_ways,
+            new_ways: self.new_ways,
+            assumptions: Vec::new(),
+        }
+    }
+
     /// Whether the cable at a port has come.
     fn has_come(&self, port: PortId) -> bool {
         self.before.peer(port).is_some() && self.routed.peer(port).is_none()

@@ -1,7 +1,7 @@
 //! Scheme `static`: ports to INITIALIZE, tables written while nothing flows, ports to ACTIVE. Free of deadlock because
 //! the stopped ports discard what they hold; its price is those packets and the gap in delivery.
 
-use super::{PlanInput, lane_notes, lft_writes, port_writes, sl_to_vl_writes, welcome_writes};
+use super::{PlanInput, lft_writes, port_writes, sl_to_vl_writes, welcome_writes};
 use crate::plan::{Assumption, Barrier, Draft, Lanes, Phase, Plan, Scheme, Sending, Wave};
 use crate::tables::{PortState, Write};
 
@@ -19,24 +19,10 @@ pub(super) fn plan(input: PlanInput) -> Plan {
         wave(Phase::Start, start),
     ];
     Plan::seal(Draft {
-        scheme: Scheme::Static,
-        notes: lane_notes(&input.before, lanes),
-        before: input.before,
-        routed: input.routed,
-        surviving: input.surviving,
-        after: input.after,
-        initial: input.initial,
-        old: input.old,
-        new: input.old,
-        lanes,
-        policy: input.policy,
-        sm: input.sm,
-        stranded: input.stranded,
         waves,
-        drain: Vec::new(),
-        old_ways: input.old_ways,
-        new_ways: input.new_ways,
         assumptions: vec![Assumption::InitializeDiscards],
+        drain: Vec::new(),
+        ..input.draft(Scheme::Static, lanes)
     })
 }
 

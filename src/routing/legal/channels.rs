@@ -43,6 +43,7 @@ impl Channels {
         let (mut channels, mut first) = (Vec::new(), Vec::with_capacity(graph.len() + 1));
         for (from, &reached) in reached.iter().enumerate() {
             first.push(channels.len() as u32);
+            // Rows that the root does not reach have no number, so their channels have no direction.
             for next in graph.neighbours(from).iter().filter(|_| reached) {
                 let up = rule.is_up(graph.node(from), graph.node(next.row));
                 channels.extend(next.ports.iter().map(|&port| OrientedChannel { from, to: next.row, up, port }));

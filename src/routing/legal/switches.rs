@@ -62,6 +62,7 @@ impl<'a, 'b> Follow<'a, 'b> {
                 by_length[length].push(row);
             }
         }
+        // Rows by the length of their hops: who joins is one hop longer, so shorter ways are taken first.
         let mut length = 0;
         while length < by_length.len() {
             for row in std::mem::take(&mut by_length[length]) {
@@ -81,6 +82,7 @@ impl<'a, 'b> Follow<'a, 'b> {
         let channels = &self.problem.channels;
         let Some(rest) = self.hops[next].as_deref() else { return false };
         let Some((_, channel)) = channels.out_of(row).find(|(_, channel)| channel.to == next) else { return false };
+        // Down and then up is no legal path.
         if !channel.up && self.turns_up(rest) {
             return false;
         }

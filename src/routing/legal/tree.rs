@@ -34,6 +34,7 @@ impl<'a> Tree<'a> {
         self.target = target;
         self.hops.fill(FAR);
         for row in 0..channels.rows() {
+            // To begin with all send down that can; some are released below, where sending up is shorter.
             self.down[row] = self.hops_down(row).is_some();
             self.below[row] = self.served_by(row).count() as u32;
         }

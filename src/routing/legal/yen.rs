@@ -66,7 +66,9 @@ impl<'a> Alternatives<'a> {
         let (mut departures, mut row, mut came_down) = (Vec::new(), from, false);
         for at in 0..last.len() {
             self.passed[row] = true;
+            // Lawler: earlier points were departed from when the path that this one comes from was found.
             if at >= departs {
+                // Found paths that share the part up to here bar the channel by which each of them went on.
                 let alike = found.iter().filter(|way| way.len() > at && way[..at] == last[..at]);
                 let barred: Vec<u32> = alike.map(|way| way[at]).collect();
                 let spur = self.spur(row, came_down, to, &barred);
@@ -94,6 +96,7 @@ impl<'a> Alternatives<'a> {
             if state / 2 == to {
                 return Some(self.trace(state));
             }
+            // A state may be open several times; only the shortest way to it counts.
             if self.labels[state].is_some_and(|label| label.hops < hops) {
                 continue;
             }

@@ -8,6 +8,7 @@ use fixedbitset::FixedBitSet;
 pub(super) fn large(splits: &Splits) -> Vec<usize> {
     let mut best = splits.crossing().to_vec();
     for class in 0..splits.len() {
+        // No clique through a class is larger than the class and all its partners.
         if splits.apart(class).count_ones(..) >= best.len() {
             let grown = grown_from(splits, class);
             if grown.len() > best.len() {

@@ -55,6 +55,7 @@ impl Optimum {
 /// The fewest configurations of a destination, within so many steps.
 pub fn optimum(splits: &Splits, steps: u64) -> Optimum {
     let mut fewest = Best.configure(splits);
+    // The bounds meet, so there is nothing to search.
     if splits.crossing().len() >= fewest.count() {
         return Optimum { least: fewest.count(), configurations: fewest };
     }
@@ -82,6 +83,7 @@ fn colour(splits: &Splits, colours: usize, clique: &[usize], steps: &mut u64) ->
                 part.iter().zip(found).for_each(|(&class, colour)| of_class[class] = colour)
             }
             ColouringResult::Nothing => return ColouringResult::Nothing,
+            // The search goes on: a later part may show that there is none, which answers the question.
             ColouringResult::Unknown => unknown = true,
         }
     }

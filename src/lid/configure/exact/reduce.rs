@@ -39,6 +39,7 @@ impl Reduced {
             if self.left.contains(class) && splits.apart(class).intersection_count(&self.left) < colours {
                 self.left.set(class, false);
                 self.aside.push((class, Aside::Few));
+                // Each of its partners has lost one of its own.
                 queue.extend(splits.apart(class).intersection(&self.left));
             }
         }
@@ -93,6 +94,8 @@ impl Reduced {
         for (class, why) in self.aside.iter().rev() {
             of_class[*class] = match *why {
                 Aside::Like(other) => of_class[other],
+                // It had fewer than k partners left when it was set aside, and those set aside earlier have no colour
+                // yet: one of the k colours is free.
                 Aside::Few => {
                     let mut taken: Vec<usize> = splits.apart(*class).ones().map(|other| of_class[other]).collect();
                     taken.sort_unstable();

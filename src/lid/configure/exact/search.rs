@@ -32,6 +32,8 @@ pub(super) fn colour(
         return ColouringResult::Nothing;
     }
     let mut search = Search::new(partners, colours);
+    // The classes of a clique have different colours in every colouring, and colours are interchangeable: fixing
+    // theirs loses none and leaves fewer to try.
     fixed.iter().enumerate().for_each(|(colour, &at)| search.give(at, colour));
     match search.extend(fixed.len(), steps) {
         Some(true) => ColouringResult::Colouring(search.of),
@@ -62,6 +64,7 @@ impl Search {
     fn extend(&mut self, used: usize, steps: &mut u64) -> Option<bool> {
         let open = (0..self.of.len()).filter(|&at| self.of[at] == NONE);
         let Some(at) = open.max_by_key(|&at| (self.saturation[at], self.partners[at].len())) else { return Some(true) };
+        // Colours not in use yet are interchangeable, so one of them stands for all.
         for colour in 0..self.colours.min(used + 1) {
             if self.barred[at * self.colours + colour] > 0 {
                 continue;

@@ -1,6 +1,6 @@
 //! Proof, certificate and check at growing sizes: CPU seconds, channels per second, bytes, memory. *steady* is the proof
-//! of one routing function by itself, the figure to hold beside Verbeek and Schmaltz, whose checker took networks of
-//! 15,000 channels "within seconds"; *prove* is that of a whole plan of scheme `double`, every mixture of every wave. The
+//! of one routing function by itself, the figure to compare with Verbeek and Schmaltz, whose checker took networks
+//! of 15,000 channels "within seconds"; *prove* is that of a whole plan of scheme `double`, every mixture of every wave. The
 //! last fabric is a three-level fat tree of 24-port switches, 720 switches and 3456 CAs; then the capture of a real
 //! machine of 666 switches, where it can be read.
 
@@ -95,7 +95,7 @@ fn measure(name: &str, fabric: Fabric) {
     );
 }
 
-/// The most memory that this process has held so far, in megabytes; 0 where the system does not tell.
+/// The most memory that this process has held so far, in megabytes; 0 if the system does not report it.
 fn peak_mb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,7 +1,7 @@
-//! Subnets joined by routers at growing sizes, one core. *Routed* is all subnets by engine up-down; *paths* are followed
-//! and *proved* is the whole, as `reconfig audit LIST` does both; then packet-hops per second where a tenth of the traffic
-//! crosses routers, and their ratio to those of the same simulation without crossing traffic, and of the same subnets
-//! each simulated by itself.
+//! Subnets joined by routers at growing sizes, one core. *Routed* is all subnets by engine up-down; *paths* are
+//! followed and *proved* is the whole, as `reconfig audit LIST` does both; then packet-hops per second where a tenth of
+//! the traffic crosses routers, and their ratio to those of the same simulation without crossing traffic, and of the
+//! same subnets each simulated by itself.
 
 use comfy_table::{CellAlignment, Table, presets};
 use reconfig::audit::across::{Question, SubnetRouting, check_paths};

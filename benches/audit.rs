@@ -2,8 +2,8 @@
 //! process (reading, judging, printing; ibdmchk's crash at its end included), and the most memory each held.
 //!
 //! The files are what real OpenSM wrote: minhop under ibsim, with CAs as end points. Processor time is what the kernel
-//! charges this process for children that ended, which it tells in hundredths of a second: a round therefore runs a
-//! program until tenths have passed. Memory is what GNU time prints.
+//! charges this process for children that ended, in hundredths of a second: a round therefore runs a program until
+//! tenths have passed. Memory is what GNU time prints.
 
 use comfy_table::{CellAlignment, Table, presets};
 use reconfig_measuring::agreement::subject::judges::{
@@ -27,7 +27,7 @@ const FABRICS: [(&str, &str); 6] = [
     ("fat tree", "three-level:9,6,6,9,18"),
     ("fat tree", "three-level:24,12,12,12,12"),
 ];
-/// Linux counts processor time in these for whoever asks, on every machine.
+/// Linux reports processor time in these units on every machine.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -105,11 +105,11 @@ fn measure(auditor: &Auditor, routed: &Routed, folder: &Path) -> Outcome<(Vec<f6
     Ok((slow, fast))
 }
 
-/// Runs a program until it has cost so many ticks: milliseconds of one run.
+/// Runs a program until it has cost this number of ticks; returns the milliseconds of one run.
 fn round(command: &mut Command, least_ticks: u64) -> Outcome<f64> {
     let (start, mut runs, mut ticks) = (ticks_of_children()?, 0, 0);
     while ticks < least_ticks {
-        // Its exit code is not looked at: the verdicts were compared before.
+        // The exit code is ignored: the verdicts were compared before.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
         runs += 1;
         ticks = ticks_of_children()? - start;
@@ -128,7 +128,7 @@ fn ticks_of_children() -> Outcome<u64> {
     Ok(user.parse::<u64>()? + system.parse::<u64>()?)
 }
 
-/// Mebibytes that a program held at most; `?` without GNU time.
+/// The most memory that a program held, in mebibytes; `?` without GNU time.
 fn memory(command: &Command) -> Outcome<String> {
     if !missing(&["time"]).is_empty() {
         return Ok("?".into());

@@ -1,5 +1,5 @@
-//! What engines by destination cost, and what they allocate, on a random regular graph and a fat tree. Beside OpenSM's
-//! own: `cargo run --release -p reconfig-measuring --bin engine_speed`.
+//! The time and the allocations of engines by destination, on a random regular graph and a fat tree. The comparison
+//! with OpenSM's engines is `cargo run --release -p reconfig-measuring --bin engine_speed`.
 
 use divan::{AllocProfiler, Bencher, Divan};
 use reconfig::fabric::generate::{Options, generate};

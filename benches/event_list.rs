@@ -1,5 +1,5 @@
-//! The simulator's timing wheel against std's binary heap, as a ratio in one run: with so many events pending, pop the
-//! earliest and push one that comes later by a delay as the simulator's events have them.
+//! The simulator's timing wheel against std's binary heap, as a ratio in one run: with a given number of events
+//! pending, pop the earliest and push one that comes later by a delay typical of the simulator's events.
 
 use comfy_table::{CellAlignment, Table, presets};
 use rand::{Rng, SeedableRng};
@@ -15,7 +15,8 @@ use std::hint::black_box;
 /// Delays in ticks: a routing delay, a packet's time on the wire, a source's interval.
 const DELAYS: [(u32, u32); 3] = [(1_100, 1), (400, 1), (0, 16_000)];
 
-/// What both do: events come out in the order of their times, and of their pushes where times are equal.
+/// The contract of both: events come out in the order of their times, and events of one time in the order of their
+/// pushes.
 trait EventList: Default {
     fn push(&mut self, time: Ticks, number: u32);
     fn pop(&mut self) -> (Ticks, u32);
@@ -56,7 +57,7 @@ fn main() {
     table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED);
     table.set_header(["pending", "wheel, ns", "heap, ns", "heap / wheel"]);
     for pending in [1_000, 10_000, 100_000] {
-        // In turns, so that a busy machine slows both.
+        // In turn, so that a busy machine slows both.
         let both = || (time_of::<Wheel>(pending, steps), time_of::<Heap>(pending, steps));
         let turns: Vec<(f64, f64)> = (0..rounds).map(|_| both()).collect();
         let (wheel, heap) = (median(turns.iter().map(|turn| turn.0)), median(turns.iter().map(|turn| turn.1)));

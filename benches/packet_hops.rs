@@ -62,7 +62,7 @@ fn measure_all() -> Outcome<Table> {
     Ok(table)
 }
 
-/// What a warm simulation does.
+/// The figures of a warm simulation.
 struct Speed {
     ns_per_hop: f64,
     wall_ns_per_hop: f64,
@@ -109,7 +109,7 @@ fn bring_up(load: f64) -> Outcome<Sim> {
     Ok(sim)
 }
 
-/// A run whose instructions somebody counts: prints its packet-hops.
+/// The run under callgrind: prints its packet-hops.
 fn counted(load: f64, length_us: u64) -> Outcome<()> {
     let mut sim = bring_up(load)?;
     sim.run(length_us * 1_000, false);

@@ -1,4 +1,4 @@
-//! What the parts of a change cost, and what they allocate: reading a fabric, routing it, proving a plan of scheme
+//! The time and the allocations of the parts of a change: reading a fabric, routing it, proving a plan of scheme
 //! `double` wave by wave, and a warm simulation, which allocates nothing (its line counts hops as items).
 
 use divan::counter::{BytesCount, ItemsCount};
@@ -17,7 +17,7 @@ use std::rc::Rc;
 #[global_allocator]
 static ALLOCATOR: AllocProfiler = AllocProfiler::system();
 
-/// Switches of half as many ports up as there are levels down; the second is left out of a quick run.
+/// Switches of half as many ports up as there are levels down; a quick run omits the second.
 const FABRICS: [&str; 2] = ["fat-tree:4,3", "fat-tree:8,3"];
 
 fn main() {

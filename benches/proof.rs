@@ -1,8 +1,8 @@
-//! Proof, certificate and check at growing sizes: CPU seconds, channels per second, bytes, memory. *steady* is the proof
-//! of one routing function by itself, the figure to hold beside Verbeek and Schmaltz, whose checker took networks of
-//! 15,000 channels "within seconds"; *prove* is that of a whole plan of scheme `double`, every mixture of every wave. The
-//! last fabric is a three-level fat tree of 24-port switches, 720 switches and 3456 CAs; then the capture of a real
-//! machine of 666 switches, where it can be read.
+//! Proof, certificate and check at growing sizes: CPU seconds, channels per second, bytes, memory. *steady* is the
+//! proof of one routing function by itself, the figure to compare with Verbeek and Schmaltz, whose checker took
+//! networks of 15,000 channels "within seconds"; *prove* is that of a whole plan of scheme `double`, every mixture of
+//! every wave. The last fabric is a three-level fat tree of 24-port switches, 720 switches and 3456 CAs; then the
+//! capture of a real machine of 666 switches, where it can be read.
 
 use reconfig::check::certificate;
 use reconfig::fabric::Fabric;
@@ -18,7 +18,8 @@ use reconfig_measuring::bench::quick::quick;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// Fat trees by pods, leaves, spines, cores and hosts, of switches with twice as many ports; the first is for a quick run.
+/// Fat trees by pods, leaves, spines, cores and hosts, of switches with twice as many ports; the first is for a quick
+/// run.
 const FABRICS: [&str; 4] =
     ["three-level:8,4,4,4,4", "three-level:12,6,6,6,6", "three-level:16,8,8,8,8", "three-level:24,12,12,12,12"];
 
@@ -95,7 +96,7 @@ fn measure(name: &str, fabric: Fabric) {
     );
 }
 
-/// The most memory that this process has held so far, in megabytes; 0 where the system does not tell.
+/// The most memory that this process has held so far, in megabytes; 0 if the system does not report it.
 fn peak_mb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

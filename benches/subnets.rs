@@ -1,7 +1,7 @@
-//! Subnets joined by routers at growing sizes, one core. *Routed* is all subnets by engine up-down; *paths* are followed
-//! and *proved* is the whole, as `reconfig audit LIST` does both; then packet-hops per second where a tenth of the traffic
-//! crosses routers, and how they stand to those of the same simulation without crossing traffic, and of the same
-//! subnets each simulated by itself.
+//! Subnets joined by routers at growing sizes, one core. *Routed* is all subnets by engine up-down; *paths* are
+//! followed and *proved* is the whole, as `reconfig audit LIST` does both; then packet-hops per second where a tenth of
+//! the traffic crosses routers, and their ratio to those of the same simulation without crossing traffic, and of the
+//! same subnets each simulated by itself.
 
 use comfy_table::{CellAlignment, Table, presets};
 use reconfig::audit::across::{Question, SubnetRouting, check_paths};
@@ -127,7 +127,7 @@ fn together(subnets: &Subnets, routed: &[Routed], levels: Levels, cross: f64) ->
     Ok(started(sim))
 }
 
-/// Packet-hops per second of the subnets, each in a simulation of its own.
+/// Packet-hops per second of the subnets, each simulated by itself.
 fn alone(routed: &[Routed]) -> Outcome<f64> {
     let one = |own: &Routed| -> Outcome<Sim> {
         let mut sim = Sim::new(&own.fabric, config(routed), first_host(&own.fabric)?)?;

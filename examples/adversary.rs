@@ -1,5 +1,5 @@
-//! How often the adversary brings about the deadlock that the prover named: random fabrics lose their root, are rewritten
-//! in place, and every plan that the prover refuses is steered at its cycle:
+//! How often the adversary causes the deadlock that the prover named. Random fabrics lose their root and are rewritten
+//! in place; the adversary drives every refused plan at its cycle:
 //! `cargo run --release --example adversary [FABRICS_EACH]`.
 
 use reconfig::fabric::generate::{Options, Topology, generate};
@@ -74,7 +74,7 @@ impl Tally {
     }
 }
 
-/// A reason without its particulars.
+/// A reason without its details.
 fn kind(why: &str) -> String {
     why.split(": ").next().unwrap_or(why).to_string()
 }

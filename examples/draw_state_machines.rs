@@ -1,5 +1,5 @@
 //! Draws every `state-machines/*.yaml` into `docs/state-machines/*.md`. Run it after changing a state machine; a test
-//! fails while a page is older than its chart.
+//! fails if a page is older than its chart.
 
 use anyhow::{Context, Result};
 use reconfig::machine::chart::Chart;

@@ -1,10 +1,10 @@
-//! Our changes from within somebody else's subnet manager: `cargo run --release --example embedding`. Explained in
-//! docs/EMBEDDING.md.
+//! Our changes inside another project's subnet manager: `cargo run --release --example embedding`. docs/EMBEDDING.md
+//! explains it.
 //!
-//! `Theirs` is such a manager. It has a way of its own to write forwarding tables (here a side door of the simulated
-//! switches, elsewhere a vendor's tool or a database) and leaves everything else to [`Manager`]. `Logged` stands around
-//! any manager, and counts what is asked of it. When a trap says that something died, the [`Driver`] takes over: it
-//! sweeps, routes, proves, and carries the change out through them, while traffic flows.
+//! `Theirs` is such a manager. It writes forwarding tables by its own method (here a side door of the simulated
+//! switches, elsewhere a vendor's tool or a database) and leaves everything else to [`Manager`]. `Logged` wraps any
+//! manager, and counts the calls to it. When a trap reports that something died, the [`Driver`] takes over: it sweeps,
+//! routes, proves, and carries the change out through them, while traffic flows.
 
 use async_trait::async_trait;
 use reconfig::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket};
@@ -28,11 +28,11 @@ use std::task::{Context, Poll, Waker};
 
 const MS: u64 = 1_000_000;
 
-/// Somebody else's subnet manager.
+/// Another project's subnet manager.
 struct Theirs {
-    /// Ours, for all that theirs does no better.
+    /// Ours, for everything else.
     ours: Manager<SimTransport>,
-    /// Their own way to the switches.
+    /// Their own access to the switches.
     side_door: SimTransport,
 }
 
@@ -63,7 +63,7 @@ impl SubnetManager for Theirs {
 
     async fn apply(&mut self, fabric: &Fabric, writes: &[Write], order: Order) -> Result<Applied, SubnetError> {
         if order != Order::Any {
-            // A plan that cares for the order of its writes gets it from one hand.
+            // Only one writer can keep the order that this wave demands.
             return self.ours.apply(fabric, writes, order).await;
         }
         // The writes of a wave may land in any order: that is what was proved.
@@ -188,7 +188,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let theirs = Theirs { ours: Manager::new(transport.clone(), timing(), 0), side_door: transport.clone() };
     let manager = Logged { inner: theirs, asked: BTreeMap::new() };
 
-    // What the change is to be like: the Double Scheme, up*/down*, drain tokens. It runs only if it was proved.
+    // The Double Scheme, up*/down*, drain tokens. The change runs only if it was proved.
     let engine = UpDown::default();
     let root = engine.route(&fabric, &Demand::all(&fabric, 1))?.root().ok_or("up*/down* has a root")?;
     let intent = Intent {
@@ -204,7 +204,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         sim.run(MS, false);
         sim.kill_node(root);
     });
-    // A trap wakes the driver; from there on everything is its business.
+    // A trap wakes the driver, which does the rest.
     let report = run(&transport, driver.await_loss(100 * MS))?.ok_or("the loss was not noticed")?;
     println!("{:?}; the {} half is in use", report.outcome, driver.running().half);
     for phase in &report.phases {
@@ -226,7 +226,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A subnet that runs: what a manager has to know of its own when it hands a change over.
+/// A running subnet: what a manager must know of it when it hands a change over.
 fn subnet() -> Result<(Arc<Fabric>, Running, SimTransport), Box<dyn Error>> {
     let made = generate(&"fat-tree:4,2".parse()?, &Options::default())?;
     // Two LIDs a port, one for each half, and four data VLs.
@@ -272,7 +272,7 @@ fn timing() -> Timing {
     }
 }
 
-/// Runs a future to its end, the simulation being its clock. Against hardware a runtime does this.
+/// Runs a future to its end, with the simulation as its clock. Against hardware a runtime does this.
 fn run<T>(transport: &SimTransport, future: impl Future<Output = T>) -> T {
     let mut future = std::pin::pin!(future);
     let mut context = Context::from_waker(Waker::noop());

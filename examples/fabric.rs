@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
 
-    // Every index stays what it was when elements leave: tables made before still mean the same ports.
+    // Indices do not change when elements leave: earlier tables still name the same ports.
     let without = fabric.without_nodes(&[switch]);
     println!("\nwithout it: {} cables instead of {}", without.links().count(), fabric.links().count());
 

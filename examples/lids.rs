@@ -1,5 +1,5 @@
-//! The layer `lid`: from paths to LIDs. A small fabric, routed by paths that depend on the source, is realised with as few
-//! LIDs as each heuristic finds, numbered, and turned into tables: `cargo run --example lids`.
+//! The layer `lid`: from paths to LIDs. A small fabric, routed by paths that depend on the source, is realised with as
+//! few LIDs as each heuristic finds, numbered, and turned into tables: `cargo run --example lids`.
 
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::ids::Half;

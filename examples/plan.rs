@@ -1,5 +1,5 @@
-//! The layers `change`, `plan` and `check`: draws up the removal of a fabric's root and prints its waves and what they end
-//! at; then an independent lint judges the plan: `cargo run --example plan`.
+//! The layers `change`, `plan` and `check`: plans the removal of a fabric's root and prints its waves with their
+//! barriers; then an independent lint judges the plan: `cargo run --example plan`.
 
 use reconfig::check::lint;
 use reconfig::fabric::generate::BUNDLED;

@@ -1,5 +1,5 @@
-//! The layer `verify`: proves a routing function free of deadlock, then lets the prover refuse a plan that overwrites its
-//! tables under traffic, and shows the cycle that could close: `cargo run --example prove`.
+//! The layer `verify`: proves a routing function free of deadlock, then lets the prover refuse a plan that overwrites
+//! its tables under traffic, and shows the cycle that could close: `cargo run --example prove`.
 
 use reconfig::change::{ChangeError, ChangeInput, prepare};
 use reconfig::fabric::generate::{Options, generate};

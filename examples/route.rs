@@ -1,5 +1,5 @@
-//! The layers `lid` and `routing`: numbers a fabric for two halves, routes it with up*/down*, and follows the tables that
-//! come of it: `cargo run --example route`.
+//! The layers `lid` and `routing`: numbers a fabric for two halves, routes it with up*/down*, and follows the resulting
+//! tables: `cargo run --example route`.
 
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::fabric::{Fabric, PortId};
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The ports that a packet is sent from on its way to a LID.
+/// The ports that send a packet on its way to a LID.
 fn path(fabric: &Fabric, tables: &SubnetTables, from: PortId, lid: Lid) -> Vec<String> {
     let mut sender = Some(from);
     let mut path = Vec::new();

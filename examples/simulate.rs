@@ -7,7 +7,7 @@ use reconfig::routing::UpDown;
 use reconfig::scenario::{self, Scenario, Watch};
 use std::rc::Rc;
 
-/// Hears of the run's progress.
+/// Prints the run's progress.
 struct Narrator;
 
 impl Watch for Narrator {

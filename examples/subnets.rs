@@ -1,5 +1,5 @@
-//! Several subnets from within a program: two random ones joined by two routers. The root of the first dies, then, in another
-//! run, a router is taken away as planned: `cargo run --release --example subnets`.
+//! Several subnets from within a program: two random ones joined by two routers. The root of the first dies, then, in
+//! another run, a router leaves as planned: `cargo run --release --example subnets`.
 
 use reconfig::change::Departure;
 use reconfig::fabric::generate::{JoinShape, JoinedTopology, Options, joined};

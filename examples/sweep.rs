@@ -1,9 +1,9 @@
-//! The smallest use of the transport against hardware: sweeps the subnet behind a port of this machine by directed routes,
-//! and prints it as ibnetdiscover does: `cargo run --example sweep -- --list`, or
-//! `… -- [--ca NAME] [--port N] [--window N] [--timeout MS] [--loss CHANCE] [--seed N] [--listen SECONDS]`.
+//! The smallest use of the transport against hardware: sweeps the subnet behind a port of this machine by directed
+//! routes, and prints it as ibnetdiscover does: `cargo run --example sweep -- --list`, or `… -- [--ca NAME] [--port N]
+//! [--window N] [--timeout MS] [--loss CHANCE] [--seed N] [--listen SECONDS]`.
 //!
-//! `--loss` loses that share of the MADs both ways before they reach the wire, and delays as many, to try the retries.
-//! `--listen` manages the port for that long after the sweep, and tells of the first trap.
+//! `--loss` drops that share of the MADs in both directions before they reach the wire, and delays as many, to exercise
+//! the retries. `--listen` manages the port for that long after the sweep, and reports the first trap.
 //! Without hardware: `ibsim -s -n FILE &`, then `ibsim-run target/release/examples/sweep`.
 
 use reconfig::fabric::format::{Format, write};
@@ -15,7 +15,7 @@ use reconfig::transport::umad::{Umad, UmadOptions, UmadRole};
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-/// What was asked for.
+/// The options given.
 #[derive(Default)]
 struct Wanted {
     list: bool,
@@ -32,7 +32,7 @@ fn main() -> Result<(), String> {
     run(std::env::args().skip(1)).map_err(|error| error.to_string())
 }
 
-/// The whole of it; the tests call this with arguments of their own.
+/// The whole program; the tests call it with other arguments.
 pub fn run(arguments: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>> {
     let wanted = wanted(arguments)?;
     if wanted.list {
@@ -69,7 +69,7 @@ async fn sweep(manager: &mut Manager<Faulty<Umad>>) -> Result<(), Box<dyn Error>
     Ok(())
 }
 
-/// Waits for the first word from the subnet itself.
+/// Waits for the first trap from the subnet.
 async fn listen(manager: &mut Manager<Faulty<Umad>>, patience: Duration) -> Result<(), Box<dyn Error>> {
     eprintln!("listening");
     let until_ns = manager.now_ns().saturating_add(u64::try_from(patience.as_nanos())?);
@@ -91,7 +91,7 @@ fn timing(wanted: &Wanted) -> Timing {
     }
 }
 
-/// The adapters of this machine, a line a port.
+/// The adapters of this machine, one line a port.
 fn list() -> Result<(), Box<dyn Error>> {
     for adapter in Umad::list()? {
         for port in &adapter.ports {

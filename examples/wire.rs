@@ -5,7 +5,7 @@ use reconfig::ids::{Guid, PortNum};
 use reconfig::wire::{AttributeId, MAD_SIZE, Method, NodeInfo, NodeType, Smp};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Out of the sender's port 1, then of the first switch's port 7: what is there?
+    // Out of the sender's port 1, then of the first switch's port 7: which node is there?
     let path = [PortNum(1), PortNum(7)];
     let request = Smp::directed(&path, Method::Get, AttributeId::NodeInfo, 0, [0; 64])?.with_tid(0x1234);
     println!("Get(NodeInfo) along {path:?}:");
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Rows of sixteen bytes; rows of zeros are left out.
+/// Rows of sixteen bytes; rows of zeros are omitted.
 fn dump(bytes: &[u8; MAD_SIZE]) {
     for (row, chunk) in bytes.chunks(16).enumerate().filter(|(_, chunk)| chunk.iter().any(|&byte| byte != 0)) {
         let hex: Vec<String> = chunk.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -1,7 +1,7 @@
-//! ibsim over one fabric, and programs that take it for a real subnet.
+//! ibsim over one fabric, and programs that treat it as a real subnet.
 //!
-//! Each has a folder and a socket name of its own. Programs run in that folder, and what they print goes to files there; the
-//! folder stays, and is named, where a test fails. Every process ends with its value.
+//! Each has its own folder and socket name. Programs run in that folder, and their output goes to files there; if a
+//! test fails, the folder stays and is named. Dropping a value ends its process.
 
 use crate::process::background::{Background, lossy};
 use std::fs::File;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// How long ibsim may take to load a fabric.
 const LOADING: Duration = Duration::from_secs(60);
-/// How often the state of something is looked at.
+/// The interval at which a state is polled.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A simulated subnet.
@@ -43,7 +43,7 @@ impl Served {
         self.folder.as_ref().expect("the folder stays until the subnet ends").path()
     }
 
-    /// Starts ibsim, which must not run.
+    /// Starts ibsim, which must not be running.
     pub fn start(&mut self) {
         assert!(self.server.is_none(), "ibsim runs already");
         let (printed, said) = (self.folder().join("ibsim.out"), self.folder().join("ibsim.err"));
@@ -71,11 +71,11 @@ impl Served {
         }
     }
 
-    /// A program that takes the subnet for real, at a node, or at the first one of the net file.
+    /// A program that treats the subnet as real, at a node, or at the first one of the net file.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>, node: Option<&str>) -> Command {
         let mut command = Command::new("ibsim-run");
         command.arg(program).current_dir(self.folder()).env("IBSIM_SOCKNAME", &self.socket);
-        // Debian keeps opensm and the tools where only root looks.
+        // Debian installs opensm and the tools in a folder that only root has on its path.
         command.env("PATH", format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default()));
         command.env("OSM_TMP_DIR", self.folder()).env("OSM_CACHE_DIR", self.folder());
         match node {

@@ -1,4 +1,4 @@
-//! Subnet managers on a served fabric: how each is started, and where it sits.
+//! Subnet managers on a served fabric: how each is started, and on which node.
 
 use super::served::Served;
 use crate::process::background::Background;
@@ -27,8 +27,8 @@ pub fn opensm(served: &Served, node: Option<&str>, name: &str, options: &str) ->
     served.background(&mut command, name)
 }
 
-/// The root by which a manager routes a fabric as it is served, and the description, hence ibsim's name, of the first CA that
-/// does not hang on it: the manager's node.
+/// The root by which a manager routes the fabric as served, and the description, hence ibsim's name, of the first CA
+/// that is not attached to it: the manager's node.
 pub fn place(fabric: &Fabric) -> (NodeId, String) {
     let numbered = lid::assign(fabric, Lmc::masked(1)).unwrap_or_else(|error| panic!("{error}"));
     let demand = Demand::all(&numbered, 1);

@@ -1,4 +1,4 @@
-//! Files of OpenSM with faults put in on purpose: what no engine writes, judges must read all the same.
+//! OpenSM's files with deliberate faults: judges must also read what no engine writes.
 
 use super::subject::opensm::{Alteration, Routed};
 use crate::process::background::lossy;
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 /// Entries for each one that is altered.
 const ENTRIES: usize = 1000;
-/// So many SLs, and so many lanes.
+/// The number of SLs, and of lanes.
 const LEVELS: u8 = 4;
 
-/// Alters the files; the seed says how.
+/// Alters the files as the seed determines.
 pub fn alter(routed: &mut Routed, alteration: Alteration, seed: u64, folder: &Path) -> Result<(), String> {
     let mut lot = Pcg64Mcg::seed_from_u64(seed);
     match alteration {
@@ -41,7 +41,7 @@ fn put(folder: &Path, name: &str, text: &str) -> Result<PathBuf, String> {
 
 fn altered_entries(routed: &Routed, lot: &mut Pcg64Mcg) -> Result<String, String> {
     let text = lossy(&routed.fdbs).map_err(|error| error.to_string())?;
-    // What a switch has for its own LID stays: ibdmchk does not look at it, whoever comes to that switch has arrived.
+    // A switch's entry for its own LID stays: ibdmchk ignores it, since a packet that reaches that switch has arrived.
     let is_entry = |line: &&str| line.get(6..10) == Some(" : 0") && line.get(9..12) != Some("000");
     let entries = text.lines().filter(is_entry).count();
     let chosen: Vec<usize> = (0..=entries / ENTRIES).map(|_| lot.random_range(0..entries)).collect();
@@ -62,7 +62,7 @@ fn altered_entries(routed: &Routed, lot: &mut Pcg64Mcg) -> Result<String, String
     Ok(altered)
 }
 
-/// Rows of switches begin with input, output and a colon; so do those of CAs, which bind nobody here.
+/// Rows of switches begin with input, output and a colon; so do those of CAs, which do not matter here.
 fn altered_lanes(tables: &str, lot: &mut Pcg64Mcg) -> String {
     let mut altered = String::new();
     for line in tables.lines() {

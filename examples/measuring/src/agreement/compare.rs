@@ -1,4 +1,4 @@
-//! Whether two verdicts agree, why not where they do not, and the sums over many.
+//! Whether two verdicts agree, and if not, why; and the sums over many.
 
 use super::Examination;
 use super::list::family_row;
@@ -9,7 +9,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use reconfig::ids::Lid;
 use std::collections::BTreeMap;
 
-/// A known reason for which verdicts differ: where it says that it holds, it has been shown for that case.
+/// A known reason for which verdicts differ. It applies only to cases for which it has been shown.
 pub struct Cause {
     pub name: &'static str,
     pub reason: &'static str,
@@ -33,7 +33,7 @@ pub const CAUSES: [Cause; 1] = [Cause {
     },
 }];
 
-/// What two verdicts are to each other.
+/// How two verdicts compare.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Agreement {
     /// The same, of the same pairs.
@@ -96,7 +96,7 @@ impl Sum {
         self.0[count as usize]
     }
 
-    /// Counts a verdict of ibdmchk, and what ours is to it.
+    /// Counts a verdict of ibdmchk, and how ours compares.
     fn verdict(&mut self, verdict: &Verdict, agreement: Agreement) {
         self.one(Count::Verdicts);
         self.one(match verdict {
@@ -121,7 +121,7 @@ impl Sum {
     }
 }
 
-/// Everything that was compared, by what was asked for and by family.
+/// Everything that was compared, by requested engine and by family.
 #[derive(Default)]
 pub struct Totals {
     by_routing: BTreeMap<(usize, &'static str), Sum>,
@@ -164,7 +164,7 @@ impl Totals {
         lines
     }
 
-    /// How often something was counted in all.
+    /// The sum of one count.
     pub fn of(&self, count: Count) -> u64 {
         self.all.of(count)
     }
@@ -200,7 +200,7 @@ impl Totals {
     }
 }
 
-/// What one question came to.
+/// The result of one question.
 fn line(routing: Routing, routed: &Routed, ends: Ends, theirs: &Judged, ours: &Judged, agreement: Agreement) -> String {
     let ran = if routed.engine == routing.engine { "ran".into() } else { format!("fell back to {}", routed.engine) };
     let ends = if ends == Ends::All { "all" } else { "CAs" };

@@ -41,7 +41,7 @@ fn regular(number: u64) -> Sample {
     Sample { family: FAMILIES[0], topology, seed: number, switches_gone: 0, links_gone: 0 }
 }
 
-/// Eight links a switch or so, wherever there are switches enough.
+/// About eight links a switch, if there are enough switches.
 fn waxman(number: u64) -> Sample {
     let size = SIZES[number as usize / 2];
     let thousandths = (19_000 / size).min(900);
@@ -56,7 +56,7 @@ fn tree(number: u64) -> Sample {
     Sample { family: FAMILIES[2], topology, seed: number, switches_gone, links_gone }
 }
 
-/// Every torus whole, and with a hole in it.
+/// Every torus whole, and with a switch and a link missing.
 fn torus(number: u64) -> Sample {
     let sides = TORI[number as usize / 2];
     let size = sides.split('x').filter_map(|side| side.parse::<u64>().ok()).product();

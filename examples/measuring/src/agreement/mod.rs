@@ -1,11 +1,11 @@
-//! One routed subnet, two judges: what real OpenSM makes of a fabric under ibsim, as ibdmchk and as `reconfig audit`
-//! see it.
+//! One routed subnet, two judges: how ibdmchk and `reconfig audit` judge the routing that real OpenSM gives a fabric
+//! under ibsim.
 //!
-//! A [`Sample`] names a fabric, a [`Routing`] what OpenSM is asked for. [`Examination::make`] serves the one by ibsim, has
-//! the other routed in a folder of its own, asks the subnet administrator for SLs where the engine has a say in them, and
-//! hands both judges the very same files. What comes back holds the verdicts and no opinion; [`Agreement::of`] is the
-//! opinion, and a disagreement is excused only by a cause of the list in `compare`, shown for the case at hand.
-//! Shared by the example and the test. See docs/ORACLE.md.
+//! A [`Sample`] names a fabric, a [`Routing`] the engine that OpenSM is to run. [`Examination::make`] has ibsim serve
+//! the fabric and OpenSM route it in a separate folder, queries the subnet administrator for SLs if the engine
+//! determines them, and hands both judges the same files. The result holds the verdicts; [`Agreement::of`] compares
+//! them, and only a cause of the list in `compare`, shown for the case at hand, excuses a disagreement. The program and
+//! the test share this module. See docs/ORACLE.md.
 
 mod alter;
 pub mod compare;
@@ -19,10 +19,10 @@ use subject::opensm::{Routed, Routing};
 use subject::route;
 use subject::sample::{Sample, build};
 
-/// A routed subnet, and what was said of it: once for each choice of end points.
+/// A routed subnet, and the verdicts on it: one pair for each choice of end points.
 pub struct Examination {
     pub routed: Routed,
-    /// Whom it was asked for, ibdmchk's answer, ours.
+    /// The end points, ibdmchk's verdict, ours.
     pub answers: Vec<(Ends, Judged, Judged)>,
 }
 
@@ -37,8 +37,8 @@ impl Examination {
         };
         let told = |error| format!("judging: {error}");
         let mut answers = vec![ask(Ends::Cas).map_err(told)?];
-        // SLs were asked for pairs of CAs: with them, what switches send has no SL that is known. And where a pair of
-        // CAs has no path, ibdmchk looks no further.
+        // SLs were queried for pairs of CAs only, so the SLs of packets from switches are unknown. And if a pair of CAs
+        // has no path, ibdmchk stops there.
         if routed.path_sl.is_none() && matches!(answers[0].1.verdict, Verdict::Free | Verdict::Loops) {
             answers.push(ask(Ends::All).map_err(told)?);
         }

@@ -1,9 +1,10 @@
 //! How long `reconfig sm` and OpenSM take to bring up the same cold subnet on real ibsim, and the ratio.
 //!
-//! `cargo run --release -p reconfig-measuring --bin bring_up -- [--repetitions N] [TOPOLOGY …|all]` serves each topology by a fresh ibsim for
-//! every run, in turn to every manager, and prints medians of the time on the wall from the start of the program until its
-//! log says SUBNET UP. Both give end ports two LIDs (LMC 1) and sit at the same host. Without arguments: once, on a fat tree of
-//! 320 switches and 1024 CAs; `all` is that one and one of 972 and 5832.
+//! `cargo run --release -p reconfig-measuring --bin bring_up -- [--repetitions N] [TOPOLOGY …|all]` serves each
+//! topology by a fresh ibsim for every run, in turn to every manager, and prints medians of the wall-clock time from
+//! the start of the program until its log reports SUBNET UP. Both give end ports two LIDs (LMC 1) and run on the same
+//! host. Without arguments: once, on a fat tree of 320 switches and 1024 CAs; `all` is that one and one of 972 and
+//! 5832.
 
 use reconfig::fabric::Fabric;
 use reconfig::fabric::format::{Format, write};
@@ -21,7 +22,7 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(300);
 const TOPOLOGIES: [&str; 2] = ["three-level:16,8,8,8,8", "fat-tree:18,3"];
 
-/// Who brings a subnet up.
+/// The manager that brings a subnet up.
 #[derive(Clone, Copy)]
 enum Manager {
     /// `reconfig sm`, with options.
@@ -30,7 +31,7 @@ enum Manager {
     OpenSm(&'static str),
 }
 
-/// The first is what the others are held against. OpenSM keeps four SMPs on the wire, where nobody says otherwise.
+/// The others are compared with the first. By default OpenSM keeps four SMPs on the wire.
 const MANAGERS: [(&str, Manager); 4] = [
     ("reconfig sm", Manager::Reconfig(&[])),
     ("reconfig sm, 4 SMPs on the wire", Manager::Reconfig(&["--window", "4"])),
@@ -77,7 +78,7 @@ fn compare(topology: &str, repetitions: usize) -> Result<(), Box<dyn Error>> {
     let program = reconfig()?;
     let mut seconds: Vec<Vec<f64>> = vec![Vec::new(); MANAGERS.len()];
     for _ in 0..repetitions {
-        // In turn, so that whatever else the machine does meets all of them.
+        // In turn, so that other load on the machine affects all of them.
         for ((_, manager), seconds) in MANAGERS.iter().zip(&mut seconds) {
             seconds.push(bring_up(&program, &fabric, &net, *manager));
         }

@@ -1,13 +1,14 @@
 //! How long engines take beside OpenSM's own on the same fabrics, and how much memory.
 //!
-//! `cargo run --release -p reconfig-measuring --bin engine_speed` does a small fabric in seconds; with `full` it does all, or the
-//! topologies given, in under fifteen minutes on two cores. Ours run in a process of their own for each fabric and
-//! engine: what is measured is `Engine::route` alone, the median of three, on one core; the memory is the process's
-//! peak, fabric and function included. OpenSM runs on real ibsim, with LMC 0, eight data VLs and eight VLs for nue,
-//! up*/down* from the same root, and its log talkative in one module only, for its lash would write half a million
-//! lines; its time is that between its log's `building routing with` and the line that ends it, `tables configured` or
-//! a failure: the writes are made and queued by then, not sent. The memory is its peak by then. Both are times on the
-//! wall, side by side with processor time; OpenSM's is read when these lines appear, in hundredths of a second.
+//! `cargo run --release -p reconfig-measuring --bin engine_speed` does a small fabric in seconds; with `full` it does
+//! all, or the topologies given, in under fifteen minutes on two cores. Ours run in a process of their own for each
+//! fabric and engine: what is measured is `Engine::route` alone, the median of three, on one core; the memory is the
+//! process's peak, fabric and function included. OpenSM runs on real ibsim, with LMC 0, eight data VLs and eight VLs
+//! for nue, up*/down* from the same root, and its log talkative in one module only, for its lash would write half a
+//! million lines; its time is that between its log's `building routing with` and the line that ends it,
+//! `tables configured` or a failure: the writes are made and queued by then, not sent. The memory is its peak by then.
+//! Both are times on the wall, side by side with processor time; OpenSM's is read when these lines appear, in
+//! hundredths of a second.
 
 use comfy_table::{CellAlignment, Table, presets};
 use reconfig::fabric::Fabric;
@@ -35,11 +36,11 @@ const ENGINES: [(&str, &str); 6] = [
     ("lash", "lash"),
     ("fat-tree", "ftree"),
 ];
-/// How long OpenSM may take to discover a fabric, and then to route it; what takes longer is told as such.
+/// Time limits for OpenSM to discover a fabric, and then to route it; a run that exceeds them is reported as such.
 const LIMIT: Duration = Duration::from_secs(150);
-/// How often ours route: the median is told.
+/// How often ours route: the median is reported.
 const REPETITIONS: usize = 3;
-/// How often its log is looked at.
+/// The interval at which its log is read.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// What it cost to route once.
@@ -47,7 +48,7 @@ struct Cost {
     wall_s: f64,
     cpu_s: f64,
     peak_mib: f64,
-    /// What came of it: layers, or why there is no routing.
+    /// The result: layers, or why there is no routing.
     outcome: String,
 }
 
@@ -107,7 +108,7 @@ fn row(topology: &str, fabric: &Fabric, ours: &str, theirs: &str) -> Result<Vec<
     Ok(row)
 }
 
-/// Routes, and prints what it cost: for the process that asked.
+/// Routes, and prints the cost for the parent process.
 fn route_here(topology: &str, engine: &str) -> Result<(), Box<dyn Error>> {
     let fabric = made(topology)?;
     let EngineKind::ByDestination(engine) = engine_named(engine, &Parameters::default())? else {
@@ -218,7 +219,7 @@ fn seconds_of(line: &str) -> f64 {
     whole + words.get(3).and_then(|micros| micros.parse::<f64>().ok()).unwrap_or_default() / 1e6
 }
 
-/// User and system time of a process, which Linux tells in hundredths of a second.
+/// User and system time of a process, which Linux reports in hundredths of a second.
 fn cpu_s(stat: &Path) -> Result<f64, Box<dyn Error>> {
     let text = std::fs::read_to_string(stat)?;
     let (_, after_name) = text.rsplit_once(')').ok_or("a name in brackets")?;

@@ -1,11 +1,11 @@
-//! Finds the seed of the bundled fabric `ghost-cycle`: a small random fabric whose routings before and after the loss of
-//! the root are each free of deadlock, and which deadlocks all the same when tables are rewritten in place, in a cycle
-//! of dependencies that the prover names beforehand and of which no class (DLID, SL) alone goes round.
+//! Finds the seed of the bundled fabric `ghost-cycle`: a small random fabric whose routings before and after the loss
+//! of the root are each free of deadlock, and which deadlocks all the same when tables are rewritten in place, in a
+//! cycle of dependencies that the prover names beforehand and that no single class (DLID, SL) closes.
 //!
-//! A fabric fits if that happens in nine runs of ten at the default load, whether the root dies or leaves as planned; if
-//! the routing before carries that load; and if the Double Scheme, under the same traffic, loses nothing. Without
-//! arguments the bundled fabric is examined again; with them as many seeds are searched:
-//! `cargo run --release -p reconfig-measuring --bin find_ghost_cycle [FIRST_SEED SEEDS [TOPOLOGY]]`.
+//! A fabric fits if that happens in nine runs of ten at the default load, whether the root dies or leaves as planned;
+//! if the routing before carries that load; and if the Double Scheme, under the same traffic, loses nothing. Without
+//! arguments the bundled fabric is examined again; with them as many seeds are searched: `cargo run --release -p
+//! reconfig-measuring --bin find_ghost_cycle [FIRST_SEED SEEDS [TOPOLOGY]]`.
 
 use reconfig::fabric::Fabric;
 use reconfig::fabric::generate::{BUNDLED, Options, Topology, generate};
@@ -54,7 +54,7 @@ fn has_ghost_cycle(scenario: &Scenario) -> Result<bool, ScenarioError> {
     Ok(matches!(plan.refusal(), Some(Refusal::Deadlock(_))))
 }
 
-/// What several runs came to.
+/// The results of several runs.
 #[derive(Default)]
 struct Tally {
     deadlocks: u64,
@@ -63,7 +63,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// None where a run shows that the fabric does not fit.
+    /// `None` if a run shows that the fabric does not fit.
     fn of(scenario: &Scenario) -> Result<Option<Tally>, ScenarioError> {
         let mut tally = Tally::default();
         for seed in 1..=RUNS {

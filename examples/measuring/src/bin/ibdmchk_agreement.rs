@@ -1,9 +1,9 @@
 //! Compares `reconfig audit` with ibdmchk, a checker that we did not write, on fabrics that real OpenSM routed.
 //!
-//! `cargo run --release -p reconfig-measuring --bin ibdmchk_agreement -- [--fabrics N|all] [--only TEXT] [--keep FOLDER] [--list]`
-//! routes N fabrics of the list (spread over it; a few small ones without arguments, in under a minute), each by every
-//! engine, and prints a line for each verdict and the sums. Exit code 1: a verdict differs, and not for a named cause.
-//! docs/ORACLE.md has the method, the whole table and the causes.
+//! `cargo run --release -p reconfig-measuring --bin ibdmchk_agreement -- [--fabrics N|all] [--only TEXT] [--keep
+//! FOLDER] [--list]` routes N fabrics of the list (spread over it; a few small ones without arguments, in under a
+//! minute), each by every engine, and prints a line for each verdict and the sums. Exit code 1: a verdict differs, and
+//! not for a named cause. docs/ORACLE.md has the method, the whole table and the causes.
 
 use reconfig_measuring::agreement::Examination;
 use reconfig_measuring::agreement::compare::Totals;
@@ -16,7 +16,8 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Without arguments: so many fabrics, of the first so many of the list, which are the small ones.
+/// Without arguments: the number of fabrics, and the number of the list's first ones, the small ones, to take them
+/// from.
 const FEW: usize = 7;
 const SMALL: usize = 48;
 
@@ -107,7 +108,7 @@ fn spread(count: usize, total: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Where the files of one run lie: for its time, or for good.
+/// The folder for the files of one run: temporary, or kept.
 enum Folder {
     Passing(tempfile::TempDir),
     Kept(PathBuf),

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A program that runs beside this one; it ends with the value.
+/// A program that runs beside this one; dropping the value ends it.
 pub struct Background {
     pub child: Child,
 }

@@ -21,7 +21,7 @@ pub fn reconfig() -> Result<PathBuf, String> {
     Err(format!("{} is not there; `cargo build --release` makes it", program.display()))
 }
 
-/// Where programs are looked for: Debian keeps opensm where only root looks.
+/// The folders that are searched: Debian installs opensm in one that only root has on its path.
 fn folders() -> impl Iterator<Item = PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from)).collect::<Vec<_>>().into_iter()

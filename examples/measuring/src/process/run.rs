@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// How often a program is asked whether it ended.
+/// The interval at which a program is polled for its end.
 const POLL: Duration = Duration::from_millis(2);
 
 /// How a program ended.
@@ -17,11 +17,11 @@ pub struct Ended {
     pub output: String,
     /// What it said on standard error.
     pub errors: String,
-    /// Its exit code; none where a signal ended it.
+    /// Its exit code; none if a signal ended it.
     pub code: Option<i32>,
     /// `exit code 3`, `signal 11` or `stopped after 60 s`.
     pub how: String,
-    /// From start to end on the wall.
+    /// Wall-clock time from start to end.
     pub seconds: f64,
 }
 

@@ -1,10 +1,10 @@
-//! Other programs that say when they are ready.
+//! External programs that report when they are ready.
 
 use super::background::{Background, lossy};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How often a file is asked whether it holds a word.
+/// The interval at which a file is searched for a word.
 const POLL: Duration = Duration::from_millis(2);
 
 /// Waits until the file holds the word: an error where the program ends before it, or the limit passes.

@@ -1,9 +1,9 @@
-//! ibsim: a simulated subnet that OpenSM takes for a real one, and one MAD client of it.
+//! ibsim: a simulated subnet that OpenSM treats as a real one, and one MAD client of it.
 //!
-//! Source of the protocol: ibsim's `include/ibsim.h`. Local sockets in the abstract name space: `NAME:ctl` takes 80-byte
-//! requests (magic, client, kind, length, 64 bytes of data, in the host's order), `NAME:outN` takes the MADs of client
-//! N in 288-byte frames (DLID, SLID, destination and source queue pair, status, length, the MAD; in network order). The
-//! server sends to `NAME:inID`, ID being what the client chose. Every name ends with a zero byte.
+//! Source of the protocol: ibsim's `include/ibsim.h`. Local sockets in the abstract name space: `NAME:ctl` takes
+//! 80-byte requests (magic, client, kind, length, 64 bytes of data, in the host's order), `NAME:outN` takes the MADs of
+//! client N in 288-byte frames (DLID, SLID, destination and source queue pair, status, length, the MAD; in network
+//! order). The server sends to `NAME:inID`, where the client chose ID. Every name ends with a zero byte.
 
 use crate::process::background::Background;
 use crate::process::wait_for::wait_for;
@@ -29,10 +29,10 @@ pub const MAD_BYTES: usize = 256;
 /// The queue pair of the subnet administrator, and any number above it for a client.
 const SA_QP: u32 = 1;
 const CLIENT_QP: u32 = 2;
-/// What the client calls itself: distinct from the process numbers that umad2sim uses.
+/// The client's identifier: distinct from the process numbers that umad2sim uses.
 const CLIENT: u32 = 1;
 
-/// ibsim over one fabric; it ends with the value.
+/// ibsim over one fabric; dropping the value ends it.
 pub struct Ibsim {
     pub socket: String,
     _server: Background,
@@ -51,7 +51,7 @@ impl Ibsim {
     }
 }
 
-/// A client at the node that ibsim gives to clients without a wish: the one that OpenSM runs at, too.
+/// A client at ibsim's default node, at which OpenSM runs too.
 pub struct Client {
     frames: UnixDatagram,
     /// LID of that node's port 0.
@@ -90,7 +90,7 @@ impl Client {
         self.frames.send(&frame).map(|_| ())
     }
 
-    /// The next MAD; none where nothing came in time.
+    /// The next MAD; none if nothing came in time.
     pub fn receive(&self) -> io::Result<Option<[u8; MAD_BYTES]>> {
         let mut frame = [0; FRAME_BYTES];
         match self.frames.recv(&mut frame) {
@@ -101,7 +101,7 @@ impl Client {
     }
 }
 
-/// Asks the server; what it answers.
+/// Sends the server a request, and returns the answer.
 fn request(control: &UnixDatagram, client: u32, kind: u32, data: &[u8]) -> io::Result<[u8; DATA_BYTES]> {
     let mut text = [0; CONTROL_BYTES];
     text[..16].copy_from_slice(&words([MAGIC, client, kind, data.len() as u32]));

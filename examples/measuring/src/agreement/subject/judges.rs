@@ -1,4 +1,4 @@
-//! The two who judge the same files: ibdmchk, and `reconfig audit`.
+//! The two judges of the same files: ibdmchk, and `reconfig audit`.
 
 use super::opensm::Routed;
 use crate::process::run::{Ended, run};
@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// What is said of a routed subnet. ibdmchk looks for credit loops only where every pair has a path, so the first thing
-/// that it finds wrong is its verdict, and ours is read in that order.
+/// The verdict on a routed subnet. ibdmchk looks for credit loops only if every pair has a path, so the first fault
+/// that it finds is its verdict, and ours is read in that order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// Every pair has a path, and no credit loop.
     Free,
-    /// Every pair has a path, and lanes wait for each other in a circle.
+    /// Every pair has a path, and lanes wait for each other in a cycle.
     Loops,
-    /// So many pairs have no path.
+    /// This number of pairs has no path.
     Broken(u64),
     /// No verdict: why.
     None(String),
@@ -43,27 +43,27 @@ pub enum Ends {
     All,
 }
 
-/// A verdict, and what it took.
+/// A verdict, and its cost.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Judged {
     pub verdict: Verdict,
-    /// Ordered pairs that were followed, where that is said.
+    /// Ordered pairs that were followed, if the judge reports them.
     pub pairs: Option<u64>,
-    /// LIDs that cannot be reached by any path that the topology has, where that ends the judging.
+    /// LIDs that no path of the topology reaches, if that ended the run.
     pub cut_off: Vec<Lid>,
-    /// Components of lanes that hold loops, where that is counted.
+    /// Components of lanes that hold loops, if the judge counts them.
     pub components: Option<u64>,
     pub seconds: f64,
 }
 
-/// How `reconfig` is called: a program, or this one under another name.
+/// How to start `reconfig`: as a program, or as this one under another name.
 pub struct Auditor(pub PathBuf);
 
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// The command by which ibdmchk judges the files.
 pub fn ibdmchk_command(routed: &Routed, ends: Ends, folder: &Path) -> std::io::Result<Command> {
-    // Multicast is not compared: a file without groups has nothing to say.
+    // Multicast is not compared, so the file of groups is empty.
     let groups = folder.join("no-multicast");
     std::fs::write(&groups, "")?;
     let mut command = Command::new("ibdmchk");
@@ -100,14 +100,14 @@ fn optional(command: &mut Command, option: &str, file: Option<&Path>) {
     }
 }
 
-/// What ibdmchk says.
+/// The verdict of ibdmchk.
 pub fn ask_ibdmchk(routed: &Routed, ends: Ends, folder: &Path) -> std::io::Result<Judged> {
     let ended = run(&mut ibdmchk_command(routed, ends, folder)?, folder, "ibdmchk", LIMIT)?;
     Ok(read_ibdmchk(&ended))
 }
 
-/// The verdict is what ibdmchk prints: it crashes after every one, in a function of its own that returns nothing where
-/// a number is due (CrdLoopCleanup; mended in its repository in 2017, not in Debian's package), so its exit code is none.
+/// The verdict is the line that ibdmchk prints, not its exit code: it crashes after every verdict, in a function that
+/// promises a number and returns none (CrdLoopCleanup; fixed in its repository in 2017, not in Debian's package).
 fn read_ibdmchk(ended: &Ended) -> Judged {
     let lines = || ended.output.lines();
     let number_after = |line: &str, word: &str| {
@@ -134,7 +134,7 @@ fn read_ibdmchk(ended: &Ended) -> Judged {
     Judged { verdict, pairs, cut_off: cut_off.collect(), components: None, seconds: ended.seconds }
 }
 
-/// What `reconfig audit` says.
+/// The verdict of `reconfig audit`.
 pub fn ask_audit(auditor: &Auditor, routed: &Routed, ends: Ends, folder: &Path) -> std::io::Result<Judged> {
     let ended = run(&mut audit_command(auditor, routed, ends), folder, "audit", LIMIT)?;
     Ok(read_audit(&ended))
@@ -160,7 +160,7 @@ fn read_audit(ended: &Ended) -> Judged {
         (0, _) => Verdict::Loops,
         (pairs, _) => Verdict::Broken(pairs),
     };
-    // The word of the report and the exit code must say the same.
+    // The report's verdict and the exit code must agree.
     let safe = verdict == Verdict::Free;
     if (report["verdict"] == "safe") != safe || ended.code != Some(i32::from(!safe)) {
         return none(format!("{} with verdict {} and counts that say {verdict}", ended.how, report["verdict"]));

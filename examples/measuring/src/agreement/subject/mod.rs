@@ -1,7 +1,7 @@
-//! What is judged, and by whom: a fabric that real OpenSM routes under ibsim, and the two judges of its files.
+//! The subject and its judges: a fabric that real OpenSM routes under ibsim, and the two judges of its files.
 //!
-//! Every program has a time limit, a folder and a socket name of its own, and is reaped. Shared by the comparison and the
-//! bench.
+//! Every program has a time limit, its own folder and socket name, and is reaped. The comparison and the bench share
+//! this module.
 
 mod ibsim;
 pub mod judges;
@@ -28,13 +28,13 @@ pub fn route(fabric: &Fabric, routing: Routing, folder: &Path) -> Result<Routed,
     let net = folder.join("fabric.net");
     let text = write(fabric, Format::IbsimNet).map_err(|error| error.to_string())?;
     std::fs::write(&net, text).map_err(|error| format!("{}: {error}", net.display()))?;
-    // Folders have names that nobody else has at this time, and so have sockets.
+    // The names of folders, and so of sockets, are unique at this time.
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let ibsim = Ibsim::start(&net, folder, format!("agreement-{}-{name}", std::process::id()))?;
     opensm::route(&ibsim, fabric, routing, folder, ROUTING_LIMIT)
 }
 
-/// The programs of others that are not installed: none, where the comparison can be made.
+/// The external programs that are not installed: none if the comparison can be made.
 pub fn programs_missing() -> Vec<String> {
     missing(&PROGRAMS)
 }

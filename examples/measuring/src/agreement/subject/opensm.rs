@@ -1,4 +1,4 @@
-//! Real OpenSM over ibsim: routes a fabric, and leaves the files in which it says how.
+//! Real OpenSM over ibsim: routes a fabric, and leaves the files that describe the routing.
 
 use super::ibsim::{Client, Ibsim};
 use super::path_sl;
@@ -13,33 +13,33 @@ use std::time::Duration;
 
 /// Log flags: errors, information (which names the engine that ran) and routing (which dumps the tables).
 const LOG_FLAGS: &str = "0x43";
-/// Engines that have a say in a path's SL.
+/// Engines that determine a path's SL.
 const WITH_PATH_SL: [&str; 4] = ["dfsssp", "lash", "nue", "torus-2QoS"];
 
-/// What OpenSM is asked for.
+/// The routing that OpenSM is to compute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Routing {
-    /// What it is called here.
+    /// Its name here.
     pub label: &'static str,
-    /// What OpenSM calls the engine.
+    /// OpenSM's name of the engine.
     pub engine: &'static str,
-    /// What it wants to be told of the fabric.
+    /// What it must be given about the fabric.
     pub wants: Wants,
-    /// What becomes of its files.
+    /// How its files are altered.
     pub alteration: Alteration,
-    /// The LID mask control that judges are told; without it they look at base LIDs.
+    /// The LMC that judges are given; without it they look at base LIDs.
     pub told_lmc: u8,
     /// Lines for its configuration. `qos TRUE` makes it write SL-to-VL tables, and dump them.
     pub options: &'static str,
 }
 
-/// What an engine is told of the fabric.
+/// What an engine is given about the fabric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wants {
     Nothing,
     /// The root: the first switch.
     Root,
-    /// Which switches are a torus' origin and the neighbours of that.
+    /// The switches that are a torus's origin and its neighbours.
     Torus,
 }
 
@@ -49,11 +49,12 @@ pub enum Alteration {
     Nothing,
     /// One forwarding entry in a thousand, and one at least, names some port of its switch, cabled or not.
     Entries,
-    /// Every path has an SL of 0 to 3, and every (input, output, SL) of a switch a lane of 0 to 3: both by lot.
+    /// Every path has an SL of 0 to 3, and every (input, output, SL) of a switch a lane of 0 to 3, both drawn at
+    /// random.
     Lanes,
 }
 
-/// Without a root OpenSM's updn gives up on most fabrics: with one it is an engine in its own right.
+/// Without a root OpenSM's updn gives up on most fabrics; with one it counts as a separate engine.
 pub const UPDN_ROOTED: &str = "updn, root named";
 /// Its log is read while it runs.
 const LOG_AT_ONCE: &str = "force_log_flush TRUE\n";
@@ -63,7 +64,7 @@ const FOLDED: &str = "qos TRUE\nqos_sl2vl 0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1\n";
 const NUE_4: &str = "qos TRUE\nnue_max_num_vls 4\n";
 const NUE_FOLDED: &str = "qos TRUE\nnue_max_num_vls 8\nqos_sl2vl 0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1\n";
 
-/// Every routing that is compared: what OpenSM does by itself, then what it is led to, and what is made of its files.
+/// Every routing that is compared: OpenSM's defaults, then its variants, then its files altered.
 pub const ROUTINGS: [Routing; 20] = [
     plain("minhop", "minhop", ""),
     plain("updn", "updn", ""),
@@ -87,23 +88,23 @@ pub const ROUTINGS: [Routing; 20] = [
     Routing { told_lmc: 2, ..plain("updn, LMC 2 and told so", "updn", "lmc 2\n") },
 ];
 
-/// An engine that is told nothing, and whose files stay as they are.
+/// An engine without options, whose files stay unaltered.
 const fn plain(label: &'static str, engine: &'static str, options: &'static str) -> Routing {
     Routing { label, engine, wants: Wants::Nothing, alteration: Alteration::Nothing, told_lmc: 0, options }
 }
 
-/// A routed subnet, as OpenSM wrote it down.
+/// A routed subnet, as OpenSM recorded it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Routed {
     pub subnet: PathBuf,
     pub fdbs: PathBuf,
-    /// Where it wrote SL-to-VL tables.
+    /// Present if it wrote SL-to-VL tables.
     pub sl2vl: Option<PathBuf>,
-    /// Where the engine that ran has a say in SLs.
+    /// Present if the engine that ran determines SLs.
     pub path_sl: Option<PathBuf>,
-    /// The LID mask control that judges are told.
+    /// The LMC that judges are given.
     pub told_lmc: u8,
-    /// The engine that ran: `minhop` where the one asked for failed.
+    /// The engine that ran: `minhop` if the requested one failed.
     pub engine: String,
     /// The fabric as OpenSM found it.
     pub fabric: Fabric,
@@ -129,7 +130,7 @@ pub fn route(
     Ok(Routed { subnet, told_lmc: routing.told_lmc, fdbs: folder.join("opensm.fdbs"), sl2vl, path_sl, engine, fabric })
 }
 
-/// Its configuration; files that it names lie beside it.
+/// Its configuration; the files that it names are in the same folder.
 fn configure(fabric: &Fabric, routing: Routing, folder: &Path) -> Result<String, String> {
     let (name, text) = match routing.wants {
         Wants::Nothing => return Ok(format!("{LOG_AT_ONCE}{}", routing.options)),
@@ -144,14 +145,14 @@ fn configure(fabric: &Fabric, routing: Routing, folder: &Path) -> Result<String,
     Ok(format!("{LOG_AT_ONCE}{}{name} {}\n", routing.options, file.display()))
 }
 
-/// OpenSM, running, after its first sweep: every dump is complete before it says that the subnet is up.
+/// OpenSM, running, after its first sweep: every dump is complete before it reports that the subnet is up.
 fn run(ibsim: &Ibsim, engine: &str, options: &str, folder: &Path, limit: Duration) -> Result<Background, String> {
     let told = |error: std::io::Error| error.to_string();
     let (configuration, log) = (folder.join("opensm.conf"), folder.join("osm.log"));
     std::fs::write(&configuration, options).map_err(told)?;
     let mut command = Command::new("ibsim-run");
     command.args(["opensm", "-R", engine, "-D", LOG_FLAGS, "-f"]).arg(&log).arg("-F").arg(&configuration);
-    // Clients of ibsim leave a folder where they run, and one that is killed does not take it away.
+    // A client of ibsim makes a folder where it runs, and a killed one does not remove it.
     command.current_dir(folder);
     command.env("IBSIM_SOCKNAME", &ibsim.socket).env("OSM_TMP_DIR", folder).env("OSM_CACHE_DIR", folder);
     let path = std::env::var("PATH").unwrap_or_default();
@@ -162,7 +163,7 @@ fn run(ibsim: &Ibsim, engine: &str, options: &str, folder: &Path, limit: Duratio
     Ok(opensm)
 }
 
-/// What the log says of the engine whose tables were written last.
+/// The engine whose tables were written last, according to the log.
 fn engine_that_ran(log: &Path) -> Result<String, String> {
     let text = lossy(log).map_err(|error| format!("{}: {error}", log.display()))?;
     let line = text.lines().rev().find_map(|line| line.split_once(" tables configured on all switches"));

@@ -1,6 +1,6 @@
 //! The service level of every path between end ports, as OpenSM's subnet administrator answers PathRecord queries.
 //!
-//! OpenSM 3.3.23 dumps no such table: whoever wants to know asks, pair by pair. The answers are written in the form
+//! OpenSM 3.3.23 dumps no such table, so every pair is queried. The answers are written in the form
 //! `0xSOURCE_NODE_GUID DLID SL`, one a line, that ibdmchk reads.
 //! Source of the layout: InfiniBand Architecture Specification, volume 1, sections 13.4.3, 15.2.1.1 and 15.2.5.16.
 
@@ -10,9 +10,9 @@ use reconfig::ids::{Guid, Lid};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// Queries on their way at once; OpenSM itself keeps to four SMPs under ibsim.
+/// Outstanding queries; OpenSM itself keeps to four SMPs under ibsim.
 const WINDOW: usize = 4;
-/// After this long without an answer those on their way are asked again, this often.
+/// After this time without an answer the outstanding queries are repeated, this often.
 const PATIENCE: Duration = Duration::from_secs(2);
 const RETRIES: u32 = 5;
 /// Base version 1, class SubnAdm, class version 2, method Get.
@@ -30,7 +30,7 @@ const DLID: usize = 56 + 40;
 const SLID: usize = 56 + 42;
 const SL: usize = 56 + 53;
 
-/// What the SA answers where there is no path: status, of class SubnAdm.
+/// The SA's status if there is no path, of class SubnAdm.
 const NO_RECORDS: usize = 0x0300;
 
 /// The file's text: a line for each ordered pair of end ports that has a path.
@@ -60,13 +60,13 @@ pub fn pairs(fabric: &Fabric) -> impl Iterator<Item = (Guid, Lid, Lid)> {
     })
 }
 
-/// Queries under way: the transaction number is the pair's index.
+/// Outstanding queries: the transaction number is the pair's index.
 struct Questions<'a> {
     client: &'a Client,
     pairs: &'a [(Guid, Lid, Lid)],
-    /// SL of each pair that was answered; none within where there is no path.
+    /// SL of each pair that was answered; the inner `None` if there is no path.
     levels: Vec<Option<Option<u8>>>,
-    /// The first pair that was not asked yet.
+    /// The first pair that was not queried yet.
     next: usize,
     open: usize,
 }
@@ -110,7 +110,7 @@ impl Questions<'_> {
         self.client.send(&mad).map_err(|error| format!("ibsim's socket: {error}"))
     }
 
-    /// Asks again what is on its way.
+    /// Repeats the outstanding queries.
     fn repeat(&self) -> Result<(), String> {
         let open = (0..self.next).rev().filter(|&index| self.levels[index].is_none());
         open.take(self.open).try_for_each(|index| self.send(index))
@@ -119,7 +119,7 @@ impl Questions<'_> {
     fn take(&mut self, mad: &[u8; MAD_BYTES]) -> Result<(), String> {
         let word = |at: usize| usize::from(mad[at]) << 8 | usize::from(mad[at + 1]);
         let index = word(TRANSACTION + 4) << 16 | word(TRANSACTION + 6);
-        // What is no answer is a query that ibsim could not deliver: it is asked again in time.
+        // Anything but an answer is a query that ibsim could not deliver: it is repeated later.
         let (true, Some((_, slid, dlid))) = (mad[3] == GET_RESPONSE, self.pairs.get(index)) else { return Ok(()) };
         let answer = match word(STATUS) {
             0 => Some(mad[SL] & 0xf),

@@ -1,4 +1,4 @@
-//! A fabric to compare on: a generated one, and what was taken from it.
+//! A fabric of the comparison: a generated one, less some elements.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -7,13 +7,13 @@ use reconfig::fabric::generate::{GenerateError, Options, Topology, generate};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use std::fmt;
 
-/// A fabric: a topology, and what was taken from it.
+/// A fabric: a topology, less some elements.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sample {
     pub family: &'static str,
     pub topology: String,
     pub seed: u64,
-    /// Switches and links that are removed, drawn by the seed; none whose loss parts the rest.
+    /// Switches and links that are removed, drawn by the seed; none whose loss disconnects the rest.
     pub switches_gone: usize,
     pub links_gone: usize,
 }
@@ -41,7 +41,7 @@ pub fn build(sample: &Sample) -> Result<Fabric, GenerateError> {
     Ok(remove(fabric, sample.links_gone, links, |fabric, link| fabric.without_links(&[link])))
 }
 
-/// The fabric without the first so many elements whose loss leaves the switches in one piece.
+/// The fabric without the first elements, this many, whose loss leaves the switches connected.
 fn remove<T>(fabric: Fabric, count: usize, elements: Vec<T>, without: impl Fn(&Fabric, T) -> Fabric) -> Fabric {
     let (mut fabric, mut left) = (fabric, count);
     for element in elements {

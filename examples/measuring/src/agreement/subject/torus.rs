@@ -1,14 +1,14 @@
-//! What torus-2QoS must be told of a torus: its sides, one switch, and which cables of that lead which way.
+//! What torus-2QoS must be given about a torus: its sides, one switch, and the direction of that switch's cables.
 
 use reconfig::fabric::Fabric;
 use reconfig::ids::Guid;
 use std::fmt::Write;
 
-/// The switches of a generated torus by their coordinates, which their names tell: `switch-` and a number each.
+/// The switches of a generated torus by their coordinates, taken from their names: `switch-` and a number each.
 struct Points(Vec<(Vec<u32>, Guid)>);
 
 /// The configuration file. The first of the engine's three dimensions has one switch where the torus has two. A side of
-/// four wants both neighbours of the origin, others one: where one is gone that matters, OpenSM says so.
+/// four needs both neighbours of the origin, others one: if a needed one is gone, OpenSM reports it.
 pub fn seed(fabric: &Fabric) -> Result<String, String> {
     let points = Points::of(fabric);
     let dimensions = points.dimensions();

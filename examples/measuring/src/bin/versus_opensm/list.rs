@@ -7,8 +7,8 @@ use reconfig::routing::choose_root;
 /// What is generated, and the seed.
 pub type Sample = (&'static str, u64);
 
-/// The first three are those that run without arguments: small, and of three kinds. `random-regular:8,4,5` with seed 112
-/// is the bundled ghost cycle: both its routings are free of deadlock, and together they are not.
+/// The first three are those that run without arguments: small, and of three kinds. `random-regular:8,4,5` with seed
+/// 112 is the bundled ghost cycle: both its routings are free of deadlock, and together they are not.
 pub const SAMPLES: [Sample; 26] = [
     ("random-regular:8,4,5", 112),
     ("leaf-spine:8,4,2", 0),

@@ -1,14 +1,14 @@
 //! OpenSM alone against `reconfig sm`: the root of a fabric dies under traffic, on `reconfig serve`.
 //!
-//! `cargo run --release -p reconfig-measuring --bin versus_opensm -- [--fabrics N|all] [--only TEXT] [--sides opensm,told,…] [--engine updn]
-//! [--load L] [--speed S] [--seed S] [--limits-as-programmed] [--turn-back] [--csv FILE] [--program RECONFIG]` prints a
-//! line for each fabric and manager, and sums. Without arguments: three small fabrics, three managers, under a minute. It
-//! judges nothing and ends with exit code 0, unless a trial could not be made. docs/VERSUS.md has the method, the whole
-//! table and what it shows.
+//! `cargo run --release -p reconfig-measuring --bin versus_opensm -- [--fabrics N|all] [--only TEXT] [--sides
+//! opensm,told,…] [--engine updn] [--load L] [--speed S] [--seed S] [--limits-as-programmed] [--turn-back] [--csv FILE]
+//! [--program RECONFIG]` prints a line for each fabric and manager, and sums. Without arguments: three small fabrics,
+//! three managers, under a minute. It judges nothing and ends with exit code 0, unless a trial could not be made.
+//! docs/VERSUS.md has the method, the whole table and its reading.
 //!
-//! A [`list::Case`] is a fabric with its roles, a [`side::Side`] a manager as it is started; [`trial::run`] makes one trial
-//! in a folder of its own and reads what came of it from the simulator's books; [`table`] prints. Nothing here judges.
-//! Every program has a socket name and folder of its own, a time limit, and is reaped. See docs/VERSUS.md.
+//! A [`list::Case`] is a fabric with its roles, a [`side::Side`] a manager with its options; [`trial::run`] makes one
+//! trial in a separate folder and reads the result from the simulator's counts; [`table`] prints. Nothing here judges.
+//! Every program has its own socket name and folder, a time limit, and is reaped. See docs/VERSUS.md.
 
 mod list;
 mod server;
@@ -25,10 +25,10 @@ use std::process::ExitCode;
 use table::Totals;
 use trial::Setting;
 
-/// Without arguments: so many fabrics, and these managers.
+/// Without arguments: this number of fabrics, and these managers.
 const FEW: usize = 3;
 const FEW_SIDES: [Side; 3] = [Side::OpenSm, Side::OpenSmRooted, Side::Told];
-/// What it takes beside this program.
+/// The external programs that it needs.
 const PROGRAMS: [&str; 2] = ["opensm", "ibsim-run"];
 const USAGE: &str = "--fabrics N|all, --only TEXT, --sides LIST, --engine ENGINE, --load L, --speed S, --seed S, \
                      --limits-as-programmed, --turn-back, --program FILE, --csv FILE";
@@ -45,7 +45,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Runs every trial; how many could not be made.
+/// Runs every trial; returns how many could not be made.
 fn compare(wish: &Wish) -> Result<usize, Box<dyn Error>> {
     let (mut totals, mut csv, mut failed) = (Totals::default(), table::csv_heading(), 0);
     println!("{}", table::heading());
@@ -111,7 +111,7 @@ impl Wish {
     }
 }
 
-/// The first so many fabrics.
+/// The first fabrics, this many.
 fn samples(text: &str) -> Result<Vec<Sample>, String> {
     let count = if text == "all" { Ok(SAMPLES.len()) } else { text.parse::<usize>() };
     let count = count.map_err(|error| format!("--fabrics {text}: {error}; a number, or `all`"))?;

@@ -1,4 +1,4 @@
-//! `reconfig serve`, started for one trial: its control socket, and the counts that it tells.
+//! `reconfig serve`, started for one trial: its control socket, and the counts that it reports.
 
 use reconfig_measuring::process::background::Background;
 use reconfig_measuring::process::wait_for::wait_for;
@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// How long anything may take that is not itself measured.
+/// The time limit of everything that is not measured.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A served fabric; it ends with the value.
+/// A served fabric; dropping the value ends it.
 pub struct Server {
     _process: Background,
     control: PathBuf,
-    /// By which clients find it.
+    /// The socket name for clients.
     pub name: String,
 }
 
@@ -40,7 +40,7 @@ impl Server {
         Ok(Server { _process: process, control, name })
     }
 
-    /// Gives a command, and returns the reply.
+    /// Sends a command, and returns the reply.
     pub fn command(&self, line: &str) -> Result<String, String> {
         self.exchange(line).map_err(|error| format!("reconfig serve, `{line}`: {error}"))
     }
@@ -64,7 +64,7 @@ impl Server {
     }
 }
 
-/// What `Status` told.
+/// The answer to `Status`.
 pub struct Counts(Value);
 
 impl Counts {
@@ -73,7 +73,7 @@ impl Counts {
         self.0.pointer(path).and_then(Value::as_u64).unwrap_or_default()
     }
 
-    /// MADs of clients whose name begins so, such as `Set(`.
+    /// MADs of clients whose name begins with this, such as `Set(`.
     pub fn mads(&self, beginning: &str) -> u64 {
         let mads = self.0["mads"].as_object().into_iter().flatten();
         mads.filter(|(name, _)| name.starts_with(beginning)).filter_map(|(_, count)| count.as_u64()).sum()

@@ -1,4 +1,4 @@
-//! Who reacts: OpenSM in two forms, `reconfig sm` in two.
+//! The managers: OpenSM in two forms, `reconfig sm` in two.
 
 use super::list::Case;
 use super::server::{PATIENCE, Server};
@@ -8,23 +8,23 @@ use reconfig_measuring::process::wait_for::wait_for;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A manager, as it is started.
+/// A manager, with its options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// OpenSM with Debian's defaults and `-R ENGINE`.
     OpenSm,
-    /// The same with `root_guid_file`: what a foresighted administrator writes there.
+    /// The same with `root_guid_file`, as a foresighted administrator writes it.
     OpenSmRooted,
     /// `reconfig sm --sources told --drain token`: adapters and switches that know the vendor attributes.
     Told,
-    /// `reconfig sm --sources fence --drain lifetime`: with what every device has.
+    /// `reconfig sm --sources fence --drain lifetime`: needs only what every device has.
     Fence,
 }
 
 pub const SIDES: [Side; 4] = [Side::OpenSm, Side::OpenSmRooted, Side::Told, Side::Fence];
 
 impl Side {
-    /// As it is called on the command line and in the table.
+    /// Its name on the command line and in the table.
     pub fn name(self) -> &'static str {
         match self {
             Side::OpenSm => "opensm",
@@ -38,8 +38,8 @@ impl Side {
         matches!(self, Side::OpenSm | Side::OpenSmRooted)
     }
 
-    /// How end ports learn their paths. Behind the fence they must ask again to get through; of OpenSM's engines those
-    /// that separate paths by SLs must be asked. Elsewhere packets go by the base LID and SL 0, which needs no question.
+    /// How end ports learn their paths. With the fence they must query again; so must they with those of OpenSM's
+    /// engines that separate paths by SLs. Elsewhere packets use the base LID and SL 0, which needs no query.
     pub fn paths(self, engine: &str) -> &'static str {
         let asked = match self {
             Side::OpenSm | Side::OpenSmRooted => ["dfsssp", "lash", "nue", "torus-2QoS"].contains(&engine),
@@ -49,20 +49,20 @@ impl Side {
         if asked { "records" } else { "base" }
     }
 
-    /// What its log says when a reaction is over, and how often it has said so after bringing the subnet up.
+    /// The line of its log that ends a reaction, and how often the log has it after bring-up.
     pub fn last_word(self) -> &'static str {
         if self.is_opensm() { "SUBNET UP" } else { "the change is over" }
     }
 }
 
-/// A manager that runs; it ends with the value.
+/// A running manager; dropping the value ends it.
 pub struct Manager {
     _process: Background,
     log: PathBuf,
 }
 
 impl Manager {
-    /// Starts it on the case's host, and returns when it says that the subnet is up.
+    /// Starts it on the case's host, and returns when it reports that the subnet is up.
     pub fn start(
         side: Side,
         setting: &Setting,
@@ -84,7 +84,7 @@ impl Manager {
         command.env("IBSIM_SOCKNAME", &server.name).env("SIM_HOST", &case.fabric.node(case.host).description);
         command.env("OSM_TMP_DIR", folder).env("OSM_CACHE_DIR", folder).current_dir(folder);
         let path = std::env::var("PATH").unwrap_or_default();
-        // Debian keeps opensm where only root looks.
+        // Debian installs opensm in a folder that only root has on its path.
         command.env("PATH", format!("{path}:/usr/sbin:/sbin"));
         let told = |error: std::io::Error| format!("{}: {error}", side.name());
         let mut process =
@@ -93,19 +93,19 @@ impl Manager {
         Ok(Manager { _process: process, log })
     }
 
-    /// How often its log says this.
+    /// How often its log has this line.
     pub fn said(&self, words: &str) -> usize {
         lossy(&self.log).map_or(0, |text| text.matches(words).count())
     }
 
-    /// The engines whose tables OpenSM wrote, in order: `minhop` where the one asked for gave up.
+    /// The engines whose tables OpenSM wrote, in order: `minhop` if the requested one gave up.
     pub fn engines(&self) -> Vec<String> {
         let text = lossy(&self.log).unwrap_or_default();
         let ran = text.lines().filter_map(|line| line.split_once(" tables configured on all switches"));
         ran.filter_map(|(before, _)| before.rsplit(' ').next().map(str::to_string)).collect()
     }
 
-    /// How the last change ended, where `reconfig sm` says so.
+    /// How the last change ended, if `reconfig sm` reports it.
     pub fn outcome(&self) -> Option<String> {
         let text = lossy(&self.log).unwrap_or_default();
         let line = text.lines().rev().find(|line| line.contains("the change is over"))?;

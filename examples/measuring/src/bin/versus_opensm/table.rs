@@ -25,7 +25,7 @@ const COLUMNS: [(&str, usize); 18] = [
     ("Set", 6),
 ];
 
-/// What stands over the columns.
+/// The headings of the columns.
 pub fn heading() -> String {
     let titles: Vec<String> = COLUMNS.iter().map(|(title, width)| format!("{title:>width$}")).collect();
     format!("{}  how it ended", titles.join(" "))

@@ -1,8 +1,9 @@
-//! One trial: a fabric is served, a manager brings it up, sources send, the root dies, the manager reacts, sources stop.
+//! One trial: a fabric is served, a manager brings it up, sources send, the root dies, the manager reacts, sources
+//! stop.
 //!
-//! Everything is read from the server's `Status`, so from the simulator's own books and alike for all managers. The end of
-//! a reaction is when the manager's log says so for the last time before management falls quiet; beside it stands the last
-//! `Set`. Both are known to one look at the server, some milliseconds of real time.
+//! Everything is read from the server's `Status`, hence from the simulator's own counts, and alike for all managers. A
+//! reaction ends when the manager's log reports it for the last time before management falls quiet; the last `Set` is
+//! recorded too. The resolution of both is one look at the server, some milliseconds of real time.
 
 use super::list::Case;
 use super::server::{Counts, PATIENCE, Server};
@@ -19,7 +20,7 @@ const CALM_NS: u64 = 500_000;
 const QUIET: Duration = Duration::from_millis(400);
 /// Real time without a hop, sources off, after which what is in flight counts as stuck.
 const STUCK: Duration = Duration::from_millis(500);
-/// The same where age limits act: at `--speed max` three times the longest that managers write, 1.07 s.
+/// The same with age limits: at `--speed max` three times the longest that managers write, 1.07 s.
 const STUCK_PAST_LIMITS: Duration = Duration::from_secs(4);
 /// The period of measurement in which the root dies, and the one after the reaction.
 const REACTION: usize = 1;
@@ -38,11 +39,11 @@ pub struct Setting {
     pub turn_back: bool,
 }
 
-/// What came of it. Counts of packets and MADs are since the death; times as well.
+/// The result. Counts of packets and MADs, and times, are since the death.
 pub struct Outcome {
     /// OpenSM: the engines that ran before and after. Otherwise: how the change ended.
     pub how: String,
-    /// Whether the manager said that its reaction is over.
+    /// Whether the manager reported that its reaction is over.
     pub ended: bool,
     pub injected: u64,
     pub delivered: u64,
@@ -61,7 +62,7 @@ pub struct Outcome {
     pub longest_latency_ns: u64,
     /// Until the last Set.
     pub last_set_ns: u64,
-    /// Until the log said that it is over, simulated and real.
+    /// Until the log reported the end, simulated and real.
     pub over_ns: u64,
     pub over_real_s: f64,
     pub gets: u64,
@@ -89,7 +90,7 @@ pub fn run(side: Side, case: &Case, setting: &Setting, folder: &Path) -> Result<
 }
 
 impl Setting {
-    /// What holds where nothing else is said.
+    /// The defaults.
     pub fn of(program: PathBuf) -> Setting {
         let text = str::to_string;
         Setting {
@@ -116,7 +117,7 @@ impl Setting {
     }
 }
 
-/// How the death was answered.
+/// The reaction to the death.
 struct Reaction {
     ended: bool,
     last_set_ns: u64,
@@ -127,7 +128,7 @@ struct Reaction {
 }
 
 impl Reaction {
-    /// Kills the root, and looks on until the manager says that it is done, and nothing is sent any more.
+    /// Kills the root, and waits until the manager reports that it is done and sends nothing any more.
     fn await_end(side: Side, case: &Case, server: &Server, manager: &Manager) -> Result<Reaction, String> {
         let said = manager.said(side.last_word());
         server.command("Period")?;
@@ -149,7 +150,7 @@ impl Reaction {
                 (sent, since) = (counts.number("/mads_sent"), Instant::now());
             }
             if manager.said(side.last_word()) > told {
-                // Of several sweeps, one behind the other, the last counts.
+                // Of several consecutive sweeps the last counts.
                 told = manager.said(side.last_word());
                 (reaction.ended, reaction.over_ns, reaction.over_real_s) =
                     (true, now_ns, start.elapsed().as_secs_f64());
@@ -161,7 +162,7 @@ impl Reaction {
     }
 }
 
-/// Waits until no MAD has been sent for a while, and no path is asked for.
+/// Waits until no MAD has been sent for a while, and no path query is outstanding.
 fn quiet(server: &Server) -> Result<(), String> {
     let (start, mut since, mut sent) = (Instant::now(), Instant::now(), 0);
     while since.elapsed() < QUIET {

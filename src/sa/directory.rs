@@ -1,9 +1,9 @@
 //! What subnet administration knows of the subnet at one moment, with indices by LID and GUID.
 //!
 //! On entry ([`DirectoryFacts`]): what the subnet manager read and wrote, by the indices of one fabric. On return of
-//! [`Directory::new`]: every end port and every port 0 of a switch has a LID, every linked port its PortInfo, every switch its
-//! SwitchInfo, and the SM's port is one of them. A directory is never changed: share it by `Arc`, set a new one.
-//! A lookup costs a binary search by GUID and one step by LID.
+//! [`Directory::new`]: every end port and every port 0 of a switch has a LID, every linked port its PortInfo, every
+//! switch its SwitchInfo, and the SM's port is one of them. A directory is never changed: share it by `Arc`, set a new
+//! one. A lookup costs a binary search by GUID and one step by LID.
 
 use super::remote::{LeadingRouters, Remote};
 use super::service_levels::ServiceLevels;
@@ -152,8 +152,8 @@ impl Directory {
         self.fabric().end_ports().filter(|&port| self.is_router(port))
     }
 
-    /// Routers that rules for other subnets name by a port GUID that no router's port here has, each once: those rules lead
-    /// nowhere.
+    /// Routers that rules for other subnets name by a port GUID that no router's port here has, each once: those rules
+    /// lead nowhere.
     pub fn absent_routers(&self) -> Vec<Guid> {
         let is_here = |&guid: &Guid| self.by_port_guid(guid).is_some_and(|port| self.is_router(port));
         let mut absent = Vec::new();
@@ -197,7 +197,8 @@ impl Directory {
         self.facts.ports[port.index()].as_ref()
     }
 
-    /// The LIDs of a port by which paths go while `half` is active: those of the half; its only one where it has no halves.
+    /// The LIDs of a port by which paths go while `half` is active: those of the half; its only one where it has no
+    /// halves.
     pub fn lids(&self, port: PortId, half: Half) -> Vec<Lid> {
         let fabric = self.fabric();
         if fabric.half_lids(port, Half::Upper).next().is_some() {

@@ -1,9 +1,10 @@
-//! One path within the subnet: its pair of LIDs, its service levels, and the record that says so where it meets every limit of
-//! the request.
+//! One path within the subnet: its pair of LIDs, its service levels, and the record that says so where it meets every
+//! limit of the request.
 //!
-//! A path pairs the DLID of some rank within the active half with the SLID of the same rank, so that replies, which turn the pair
-//! round, take the path of that rank back. Every service, quality of service, traffic class and flow label gets the same
-//! paths, and an answer repeats what was asked of them. One partition, the default one. No multicast, no raw traffic.
+//! A path pairs the DLID of some rank within the active half with the SLID of the same rank, so that replies, which
+//! turn the pair round, take the path of that rank back. Every service, quality of service, traffic class and flow
+//! label gets the same paths, and an answer repeats what was asked of them. One partition, the default one. No
+//! multicast, no raw traffic.
 
 use super::directory::Directory;
 use super::path_capacity::{PathCapacity, PathRate};
@@ -76,8 +77,8 @@ impl<'a> PathQuery<'a> {
         if known_by { Ok(Some(PathEnd::any(port))) } else { Err(status::NO_RECORDS) }
     }
 
-    /// The pairs of LIDs by which one port reaches another; where one end is pinned, that of its rank first. `levels` says on
-    /// which levels a DLID is reached.
+    /// The pairs of LIDs by which one port reaches another; where one end is pinned, that of its rank first. `levels`
+    /// says on which levels a DLID is reached.
     pub(super) fn legs<'b>(
         &'b self,
         source: &PathEnd,
@@ -178,8 +179,8 @@ impl<'a> PathQuery<'a> {
         }
     }
 
-    /// A packet is gone after the subnet's time, in each of the subnets that it crosses; a port reaches itself in none. Any
-    /// longer time holds as well.
+    /// A packet is gone after the subnet's time, in each of the subnets that it crosses; a port reaches itself in none.
+    /// Any longer time holds as well.
     fn packet_life_time(&self, itself: bool, crossings: u8) -> Option<u8> {
         let subnets = (u16::from(crossings) + 1).next_power_of_two().trailing_zeros() as u8;
         let whole = self.directory.facts().packet_life_time.saturating_add(subnets).min(MOST_LIFE_TIME);
@@ -194,7 +195,8 @@ impl<'a> PathQuery<'a> {
         }
     }
 
-    /// How a limit is meant: it counts only with its selector, and without one there is none, which is as much as the most.
+    /// How a limit is meant: it counts only with its selector, and without one there is none, which is as much as the
+    /// most.
     fn limit(&self, selector: u32, value: u32, asked: Selector) -> Selector {
         let counts = self.mask.has(selector) && (asked == Selector::Most || self.mask.has(value));
         if counts { asked } else { Selector::Most }

@@ -1,12 +1,13 @@
-//! Subnet administration (chapter 15): what clients may ask of the subnet, answered from what is known, without I/O or clock.
+//! Subnet administration (chapter 15): what clients may ask of the subnet, answered from what is known, without I/O or
+//! clock.
 //!
-//! [`Sa`] takes datagrams and the time and returns datagrams; it answers at once, from a [`Directory`] that the subnet manager
-//! sets anew whenever the subnet has changed. Without one it answers *busy*. Paths name LIDs and service levels of the active
-//! half ([`Sa::half_moved`]), and of no other; paths to other subnets name a router's port ([`Remote`]). Everything that
-//! waits is bounded ([`SaLimits`]): beyond, a client is told *busy* or *no resources*, and asks again.
-//! Costs: a path between two named ports is two walks along forwarding tables, whatever the size of the fabric; a table is as
-//! long as its records. Lacks on purpose: multicast groups, MultiPathRecord and TraceRecord, partitions beyond the default one,
-//! GUID aliases, redirection.
+//! [`Sa`] takes datagrams and the time and returns datagrams; it answers at once, from a [`Directory`] that the subnet
+//! manager sets anew whenever the subnet has changed. Without one it answers *busy*. Paths name LIDs and service levels
+//! of the active half ([`Sa::half_moved`]), and of no other; paths to other subnets name a router's port ([`Remote`]).
+//! Everything that waits is bounded ([`SaLimits`]): beyond, a client is told *busy* or *no resources*, and asks again.
+//! Costs: a path between two named ports is two walks along forwarding tables, whatever the size of the fabric; a table
+//! is as long as its records. Lacks on purpose: multicast groups, MultiPathRecord and TraceRecord, partitions beyond
+//! the default one, GUID aliases, redirection.
 
 mod agenda;
 mod answer;
@@ -156,8 +157,8 @@ impl Sa {
         }
     }
 
-    /// The subnet is as `directory` has it from now on, its active half included. Services and subscriptions of ports that
-    /// are gone go with them.
+    /// The subnet is as `directory` has it from now on, its active half included. Services and subscriptions of ports
+    /// that are gone go with them.
     pub fn set_directory(&mut self, directory: Arc<Directory>) {
         self.half = directory.facts().half;
         self.services.retain_ports(|gid| directory.by_gid(gid).is_some());
@@ -175,7 +176,8 @@ impl Sa {
         self.half = half;
     }
 
-    /// Takes a datagram. Returned is what is to be sent, at once and in this order; none where it is no MAD of this class.
+    /// Takes a datagram. Returned is what is to be sent, at once and in this order; none where it is no MAD of this
+    /// class.
     pub fn answer(&mut self, asked: &Datagram, now_ns: u64) -> Option<Vec<Datagram>> {
         if class_of(&asked.bytes) != class::SUBNET_ADMINISTRATION {
             return None;

@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl DirectoryFacts {
-    /// The facts of `fabric` as a subnet manager on `sm` leaves it: linked ports ACTIVE, every link of `mtu`, the default
-    /// partition, the SM the only one.
+    /// The facts of `fabric` as a subnet manager on `sm` leaves it: linked ports ACTIVE, every link of `mtu`, the
+    /// default partition, the SM the only one.
     pub fn modelled(fabric: Arc<Fabric>, tables: Arc<SubnetTables>, sm: PortId, mtu: Mtu) -> DirectoryFacts {
         let nodes = fabric.nodes().map(|(node, found)| found.present.then(|| node_info(&fabric, node))).collect();
         let switches =

@@ -1,10 +1,10 @@
 //! PathRecord: which ends a request names, and the paths between them as an answer.
 //!
-//! A client may name an end by GID, by LID, or leave one open in a GetTable. Of LIDs: one of the active half stands for itself; a
-//! base LID of the retired half stands for its port, since that is the LID by which the port is known everywhere (PortInfo,
-//! NodeRecord), and is answered with the active half's LIDs; any other LID of the retired half is a closed path and has no
-//! record. Nothing that is answered lets anyone send on the retired half. One path within the subnet: `legs`. Destinations in
-//! other subnets: `remote_paths`.
+//! A client may name an end by GID, by LID, or leave one open in a GetTable. Of LIDs: one of the active half stands for
+//! itself; a base LID of the retired half stands for its port, since that is the LID by which the port is known
+//! everywhere (PortInfo, NodeRecord), and is answered with the active half's LIDs; any other LID of the retired half is
+//! a closed path and has no record. Nothing that is answered lets anyone send on the retired half. One path within the
+//! subnet: `legs`. Destinations in other subnets: `remote_paths`.
 
 use super::legs::{PathEnd, PathQuery};
 use super::path_capacity::PathRate;

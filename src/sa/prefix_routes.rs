@@ -7,12 +7,11 @@
 //! *                 *
 //! ```
 //! What follows a `#` is a comment. The first line whose prefix fits decides. Source: the section PREFIX ROUTES of
-//! opensm(8), and OpenSM 3.3.23 itself where the two differ: a 0 is a `*`; a line that fits and whose router is not there
-//! ends the search; and `*` for the router takes the one whose GUID, as it stands in the memory of a little-endian
-//! machine, is the lowest number.
-//! Otherwise than OpenSM: a line that is not understood is an error and no line left out; what stands behind the GUID must
-//! be a comment, with or without a blank before it; a link-local or multicast prefix, which never gets as far as this
-//! file, is an error.
+//! opensm(8), and OpenSM 3.3.23 itself where the two differ: a 0 is a `*`; a line that fits and whose router is not
+//! there ends the search; and `*` for the router takes the one whose GUID, as it stands in the memory of a
+//! little-endian machine, is the lowest number. Otherwise than OpenSM: a line that is not understood is an error and no
+//! line left out; what stands behind the GUID must be a comment, with or without a blank before it; a link-local or
+//! multicast prefix, which never gets as far as this file, is an error.
 
 use crate::fabric::format::{Cursor, ReadError, SourceText, decode};
 use crate::ids::{GidPrefix, Guid};
@@ -56,8 +55,8 @@ impl PrefixRoutes {
         self.routes.iter()
     }
 
-    /// Of these router ports the one that OpenSM takes for `*`. Its table of routers is sorted by GUID as the number that
-    /// its bytes, highest first, make in the memory of a little-endian machine.
+    /// Of these router ports the one that OpenSM takes for `*`. Its table of routers is sorted by GUID as the number
+    /// that its bytes, highest first, make in the memory of a little-endian machine.
     pub fn first_router<T>(ports: impl Iterator<Item = (Guid, T)>) -> Option<T> {
         ports.max_by_key(|(guid, _)| Reverse(guid.0.swap_bytes())).map(|(_, port)| port)
     }

@@ -1,12 +1,12 @@
 //! What subnet administration knows of other subnets: which of this subnet's router ports lead to which prefix.
 //!
-//! A value, set with the [`DirectoryFacts`](super::Facts) of a directory. It names router ports by GUID, so that it outlives sweeps
-//! and changes; a port that is not in the directory leads nowhere. Rules are tried in order, and the first whose prefix
-//! fits decides, whether or not a router of it is there: that is OpenSM's way. There are two kinds of routers. Of those
-//! that [`crate::routers`] describes it is known how many are crossed and what becomes of a service level
-//! ([`Remote::of_routes`]). Of others, told by [`PrefixRoutes`], nothing is known but that they are there.
-//! Lacks on purpose: what other subnets are like within (MTU, rate, who is there): a path is told as far as its first
-//! router. Source: the specification leaves open how subnet administration learns of it (chapter 19).
+//! A value, set with the [`DirectoryFacts`](super::Facts) of a directory. It names router ports by GUID, so that it
+//! outlives sweeps and changes; a port that is not in the directory leads nowhere. Rules are tried in order, and the
+//! first whose prefix fits decides, whether or not a router of it is there: that is OpenSM's way. There are two kinds
+//! of routers. Of those that [`crate::routers`] describes it is known how many are crossed and what becomes of a
+//! service level ([`Remote::of_routes`]). Of others, told by [`PrefixRoutes`], nothing is known but that they are
+//! there. Lacks on purpose: what other subnets are like within (MTU, rate, who is there): a path is told as far as its
+//! first router. Source: the specification leaves open how subnet administration learns of it (chapter 19).
 
 use super::PrefixRoutes;
 use crate::fabric::subnets::Subnets;
@@ -57,8 +57,8 @@ pub enum Beyond {
 }
 
 impl Beyond {
-    /// PathRecord:HopLimit: the links between subnets that a packet takes at most, the subnets at both ends included. The
-    /// last router wants to see 2 of it, and each before that takes one.
+    /// PathRecord:HopLimit: the links between subnets that a packet takes at most, the subnets at both ends included.
+    /// The last router wants to see 2 of it, and each before that takes one.
     pub fn hop_limit(self) -> u8 {
         match self {
             Beyond::Known { crossings, .. } => crossings.saturating_add(1),
@@ -86,8 +86,8 @@ impl Remote {
         Remote { rules }
     }
 
-    /// What the subnet administration of subnet `home` is to know where `routes` lead between `subnets`, and routers go by
-    /// `levels`: a rule for each other subnet that is reached, in the order of subnets, with every first router on a
+    /// What the subnet administration of subnet `home` is to know where `routes` lead between `subnets`, and routers go
+    /// by `levels`: a rule for each other subnet that is reached, in the order of subnets, with every first router on a
     /// shortest way.
     pub fn of_routes(subnets: &Subnets, routes: &Routes, home: SubnetId, levels: Levels) -> Remote {
         let rule = |(to, subnet): (SubnetId, &crate::fabric::subnets::Subnet)| {
@@ -99,8 +99,8 @@ impl Remote {
         Remote { rules: subnets.subnets().filter_map(rule).collect() }
     }
 
-    /// What a file of prefix routes says; `hop_limit` goes into every path, as nobody knows how far it leads. OpenSM's is
-    /// [`Remote::OPENSM_HOP_LIMIT`].
+    /// What a file of prefix routes says; `hop_limit` goes into every path, as nobody knows how far it leads. OpenSM's
+    /// is [`Remote::OPENSM_HOP_LIMIT`].
     pub fn of_prefix_routes(routes: &PrefixRoutes, hop_limit: u8) -> Remote {
         let beyond = Beyond::Unknown { hop_limit };
         let rule = |route: &super::PrefixRoute| {

@@ -1,15 +1,17 @@
-//! PathRecord for destinations in other subnets: the local leg, to a router, and what the routers behind it need to know.
+//! PathRecord for destinations in other subnets: the local leg, to a router, and what the routers behind it need to
+//! know.
 //!
-//! Every path by every port of a router that leads there is a candidate: the ranks of the half's LIDs in turn, at each rank
-//! the routers in turn. Which candidate comes first goes by the pair of source and destination, so that pairs spread over
-//! routers and ranks, and a client that asks again gets the same again. The flow label counts on along the candidates, so
-//! that routers that have several ways on spread a pair's paths over them; one path keeps its label, and its order.
+//! Every path by every port of a router that leads there is a candidate: the ranks of the half's LIDs in turn, at each
+//! rank the routers in turn. Which candidate comes first goes by the pair of source and destination, so that pairs
+//! spread over routers and ranks, and a client that asks again gets the same again. The flow label counts on along the
+//! candidates, so that routers that have several ways on spread a pair's paths over them; one path keeps its label, and
+//! its order.
 //!
-//! *Reversible* says that who answers may turn the received addresses and service level round. Such an answer crosses the
-//! same number of routers back and comes to this subnet by some router; checked are the router that the path names and the
-//! level that the routers leave the answer with. Where the level rises at each crossing, and there are not layers for the way
-//! there and back, routers discard such answers: the path is told as not reversible, and who answers must ask for a path
-//! of its own.
+//! *Reversible* says that who answers may turn the received addresses and service level round. Such an answer crosses
+//! the same number of routers back and comes to this subnet by some router; checked are the router that the path names
+//! and the level that the routers leave the answer with. Where the level rises at each crossing, and there are not
+//! layers for the way there and back, routers discard such answers: the path is told as not reversible, and who answers
+//! must ask for a path of its own.
 
 use super::PrefixRoutes;
 use super::legs::{Leg, PathEnd, PathLevels, PathQuery};
@@ -122,8 +124,8 @@ fn raised(levels: Levels, traffic_class: u8, rank: u8, crossings: u8) -> Option<
     (0..crossings).try_fold(rank, |rank, _| levels.next(traffic_class, rank))
 }
 
-/// A number for a pair that spreads pairs evenly: the GUIDs' bits, multiplied by the golden ratio (Knuth, volume 3, section
-/// 6.4).
+/// A number for a pair that spreads pairs evenly: the GUIDs' bits, multiplied by the golden ratio (Knuth, volume 3,
+/// section 6.4).
 fn pair(source: Gid, destination: Gid) -> u32 {
     let mixed = source.guid.0 ^ destination.guid.0.rotate_left(32) ^ destination.prefix;
     (mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 44) as u32

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 /// Says the service level of a path.
 pub trait ServiceLevels: Send + Sync + Debug {
-    /// The service level from a port to a LID of the half that is active: `wanted`, where someone asks for one and the path
-    /// may take it. None where the path has no such level.
+    /// The service level from a port to a LID of the half that is active: `wanted`, where someone asks for one and the
+    /// path may take it. None where the path has no such level.
     fn choose(&self, source: PortId, dlid: Lid, half: Half, wanted: Option<Sl>) -> Option<Sl>;
 }
 
-/// Every service level of a half leads there; the first is taken unless another is asked for. Right for routing functions
-/// that need no layers.
+/// Every service level of a half leads there; the first is taken unless another is asked for. Right for routing
+/// functions that need no layers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FirstOfHalf;
 
@@ -27,7 +27,8 @@ impl ServiceLevels for FirstOfHalf {
     }
 }
 
-/// The service level of the virtual layer that the routing gives the path; a LID whose path is not for the source has none.
+/// The service level of the virtual layer that the routing gives the path; a LID whose path is not for the source has
+/// none.
 #[derive(Clone, Debug)]
 pub struct OfLayers {
     /// The fabric, LIDs assigned.

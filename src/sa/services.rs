@@ -20,8 +20,8 @@ impl Services {
     /// Enters a record, or renews it; returned is what is in force now.
     ///
     /// # Errors
-    /// The status to refuse with: without service, port and partition a record has no name; with another key than the one
-    /// it was entered with it cannot be changed; beyond `most` records there is no room.
+    /// The status to refuse with: without service, port and partition a record has no name; with another key than the
+    /// one it was entered with it cannot be changed; beyond `most` records there is no room.
     pub(super) fn set(
         &mut self,
         mask: ComponentMask,

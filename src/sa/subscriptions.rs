@@ -1,8 +1,8 @@
 //! Who wants to hear of what (InformInfo), and the reports on their way to them.
 //!
 //! A subscriber is a port and a queue pair; its reports go to the LID, and take the service level, of whichever half is
-//! active when they are sent. A report is repeated until it is acknowledged; a subscription whose reports go unheard several
-//! times in a row ends.
+//! active when they are sent. A report is repeated until it is acknowledged; a subscription whose reports go unheard
+//! several times in a row ends.
 
 use super::agenda::Agenda;
 use super::directory::Directory;

@@ -28,8 +28,8 @@ pub(super) struct Transfers {
 }
 
 impl Transfers {
-    /// What is sent for a request that is being answered already: the first segment, where it seems lost. A client may ask
-    /// something else under the same number; it waits for the former answer no more.
+    /// What is sent for a request that is being answered already: the first segment, where it seems lost. A client may
+    /// ask something else under the same number; it waits for the former answer no more.
     pub(super) fn repeat(&mut self, asked: &Datagram, tid: u64, now_ns: u64) -> Option<Vec<Datagram>> {
         let client = (asked.lid, asked.qp, tid);
         let mut answer = self.under_way.remove(&client)?;

@@ -77,7 +77,7 @@ impl<T: Transport> Service<T> {
     ) -> Result<Service<T>, (Box<Manager<T>>, SmError)> {
         let Household { config, desk, .. } = &*household;
         let (config, desk) = (config.clone(), desk.clone());
-        manager.begin_reign(Half::Lower);
+        manager.begin_mastership(Half::Lower);
         let up = match bring_up::equip(&found.fabric, &config, |fabric| (household.assign)(fabric)) {
             Ok(fabric) => bring_up::bring_up(&mut manager, &config, found, fabric).await,
             Err(error) => Err(error),
@@ -87,7 +87,7 @@ impl<T: Transport> Service<T> {
             Err(error) => return Err((Box::new(manager), error)),
         };
         (household.keep)(&running.known);
-        manager.begin_reign(running.half);
+        manager.begin_mastership(running.half);
         manager.transport_mut().answers_to(running.known.port(running.sm).lmc);
         let intent = Intent {
             engine: config.engine.clone(),

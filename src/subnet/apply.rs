@@ -1,8 +1,8 @@
 //! Writes on their way: each becomes a `Set`, is read back in its answer, and is compared with what was asked for.
 //!
-//! PortInfo is written whole, so a port's PortInfo is read first where it is not known, and all that one wave changes at
-//! a port goes in one `Set`. On return every write was answered and no copy of a `Set` is under way any more; on an error
-//! some were applied and others not, and no copy is under way either.
+//! PortInfo is written whole, so a port's PortInfo is read first where it is not known, and all that one wave changes
+//! at a port goes in one `Set`. On return every write was answered and no copy of a `Set` is under way any more; on an
+//! error some were applied and others not, and no copy is under way either.
 
 use super::exchange::{Completed, Exchange, MadAnswer, MadBody, MadData, MadRequest};
 use super::manager::{Failed, Manager, SourceControl, settled};
@@ -69,6 +69,7 @@ impl<T: Transport> Manager<T> {
             }
         };
         let jobs = self.jobs(fabric, writes)?;
+        // Only now, with a path for every write: a wave that is refused above must not move the SA.
         for write in writes {
             if let Write::SaHalf { half } = write {
                 self.sa_half = *half;
@@ -86,7 +87,7 @@ impl<T: Transport> Manager<T> {
             }
         });
         for (tag, job) in jobs.iter().enumerate() {
-            // In the order of the list: all wait in one queue.
+            // In the order of the list: all wait in one queue, whose window is then the wave's.
             let queue = if matches!(order, WriteOrder::Any) { job.device.0 } else { 0 };
             exchange.submit(self.first_request(fabric, job, queue, tag as u64));
         }
@@ -120,6 +121,8 @@ impl<T: Transport> Manager<T> {
         for write in writes {
             let Some((target, modifier, kind)) = kind_of(fabric, write, self.sources) else { continue };
             if let Kind::Port(port, change) = kind {
+                // PortInfo is written whole: of two `Set`s the second, built from the same reading, would undo the
+                // first.
                 if let Some(&at) = ports.get(&port) {
                     jobs[at].merge(change);
                     continue;
@@ -203,6 +206,8 @@ impl WaveProgress {
                 .map_err(|(asked, answered)| Failure::NotTaken { request, asked, answered }),
             Kind::Port(port, change) => {
                 let info = PortInfo::decode(&answered);
+                // The port's PortInfo was not known: now the `Set` can be made from it. A doubted port was asked only
+                // to compare.
                 if request.method == Method::Get && !self.doubted.contains(&request.tag) {
                     exchange.submit(job.set_port(request.device, request.tag, &info, *change));
                     return Ok(());

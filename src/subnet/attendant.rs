@@ -1,7 +1,7 @@
 //! Who sees to MADs that are none of the manager's own business: other managers' questions, clients of the SA.
 //!
-//! The manager is one future, and most of the time it waits for something else. So whoever attends answers at once, from
-//! what it knows, and leaves word until when it wants to be woken.
+//! The manager is one future, and most of the time it waits for something else. So whoever attends answers at once,
+//! from what it knows, and leaves word until when it wants to be woken.
 
 use crate::ids::Half;
 use crate::transport::Datagram;

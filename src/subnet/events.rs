@@ -1,7 +1,7 @@
 //! What a subnet tells of itself: traps, and where none comes, the light sweep.
 //!
-//! A device repeats its trap until it is repressed, with the same transaction: every copy is repressed, one is reported.
-//! The light sweep asks every switch for its port-change bit, and clears it.
+//! A device repeats its trap until it is repressed, with the same transaction: every copy is repressed, one is
+//! reported. The light sweep asks every switch for its port-change bit, and clears it.
 
 use super::exchange::{Completed, Exchange, MadAnswer, MadBody, MadData, MadRequest};
 use super::manager::{Manager, settled};

@@ -104,6 +104,15 @@ struct DeviceQueue {
     listed: bool,
 }
 
+/// A request to be sent now.
+#[derive(Debug)]
+pub(super) struct Transmission<'a> {
+    pub(super) tid: u32,
+    pub(super) request: &'a MadRequest,
+    /// It was sent before.
+    pub(super) again: bool,
+}
+
 /// The requests of one operation.
 #[derive(Clone, Debug)]
 pub(super) struct Exchange {
@@ -143,6 +152,7 @@ impl Exchange {
     }
 
     fn list(&mut self, device: u32) {
+        // At most once in the ring, however long its queue: a device takes no more turns than the others.
         let queue = &mut self.devices[device as usize];
         if !queue.listed && !queue.waiting.is_empty() && queue.under_way < self.timing.per_device {
             queue.listed = true;
@@ -150,8 +160,9 @@ impl Exchange {
         }
     }
 
-    /// The next request to be sent now, with its transaction and whether it was sent before; `next_tid` gives a new one.
-    pub(super) fn transmit(&mut self, now_ns: u64, next_tid: &mut u32) -> Option<(u32, &MadRequest, bool)> {
+    /// The next request to be sent now. `next_tid` is the transaction of the next new one, and counts on.
+    pub(super) fn transmit(&mut self, now_ns: u64, next_tid: &mut u32) -> Option<Transmission<'_>> {
+        // Repeats first: they hold places in both windows, and what waits behind them cannot go before they are done.
         let tid = match self.again.pop_front() {
             Some(tid) => tid,
             None => self.start(next_tid)?,
@@ -161,10 +172,12 @@ impl Exchange {
         flight.deadline_ns = now_ns.saturating_add(self.timing.patience_ns(flight.sent));
         flight.sent += 1;
         self.deadlines.insert((flight.deadline_ns, tid));
-        Some((tid, &flight.request, flight.sent > 1))
+        Some(Transmission { tid, request: &flight.request, again: flight.sent > 1 })
     }
 
     fn start(&mut self, next_tid: &mut u32) -> Option<u32> {
+        // A silent request keeps its place in the window until it is given up: a subnet that loses MADs gets no more of
+        // them.
         if self.flights.len() >= self.timing.window {
             return None;
         }
@@ -186,6 +199,7 @@ impl Exchange {
     /// the device says that it is busy (it will be asked again).
     pub(super) fn answer(&mut self, tid: u32, answer: MadAnswer) -> Option<Completed> {
         let flight = self.flights.get(&tid)?;
+        // A busy device is left to its deadline: it is asked again as one that is silent, no sooner and no more often.
         if !answer.fits(&flight.request) || answer.status & status::BUSY != 0 {
             return None;
         }
@@ -203,6 +217,7 @@ impl Exchange {
                 return None;
             }
             self.deadlines.pop_first();
+            // The first transmission is no retry.
             if self.flights[&tid].sent > self.timing.retries {
                 return Some(self.land(tid, None));
             }
@@ -218,13 +233,14 @@ impl Exchange {
         Completed { request, sent, last_sent_ns, answer }
     }
 
-    /// When [`Exchange::expire`] has something to do; none when every request has been completed, provided that all that
-    /// could be sent was.
+    /// When [`Exchange::expire`] has something to do; none when every request has been completed, provided that all
+    /// that could be sent was.
     pub(super) fn deadline_ns(&self) -> Option<u64> {
         self.deadlines.first().map(|&(deadline_ns, _)| deadline_ns)
     }
 
-    /// Drops every request that was not sent yet; those under way are seen to their end.
+    /// Drops every request that was not sent yet. Those under way are seen to their end: copies of them are on the
+    /// wire, and only their ends say how long such copies can live.
     pub(super) fn abandon(&mut self) {
         self.devices.iter_mut().for_each(|queue| queue.waiting.clear());
         self.ready.drain(..).for_each(|device| self.devices[device as usize].listed = false);
@@ -261,7 +277,7 @@ mod tests {
 
     /// Tags of what goes out now.
     fn sent(exchange: &mut Exchange, now_ns: u64, tid: &mut u32) -> Vec<u64> {
-        std::iter::from_fn(|| exchange.transmit(now_ns, tid).map(|(_, request, _)| request.tag)).collect()
+        std::iter::from_fn(|| exchange.transmit(now_ns, tid).map(|sent| sent.request.tag)).collect()
     }
 
     fn done() -> MadAnswer {
@@ -288,7 +304,7 @@ mod tests {
         assert_eq!(exchange.deadline_ns(), Some(100));
         assert!(exchange.expire(99).is_none());
         assert!(exchange.expire(100).is_none());
-        assert_eq!(exchange.transmit(100, &mut tid).map(|(tid, _, again)| (tid, again)), Some((1, true)));
+        assert_eq!(exchange.transmit(100, &mut tid).map(|sent| (sent.tid, sent.again)), Some((1, true)));
         assert_eq!(exchange.deadline_ns(), Some(300), "twice as patient");
         let lost = exchange.expire(300).expect("one retry was granted");
         assert_eq!((lost.request.tag, lost.sent, lost.answer.is_none()), (1, 2, true));

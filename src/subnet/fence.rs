@@ -44,8 +44,8 @@ impl<T: Transport> Manager<T> {
             self.closed = None;
         }
         for write in writes {
-            // Who comes to life with the split has heard of no half yet, and sends on none until it has. Between changes
-            // nobody would tell it.
+            // Who comes to life with the split has heard of no half yet, and sends on none until it has. Between
+            // changes nobody would tell it.
             if let (true, &Write::PortState { port, state: PortState::Active }) = (is_split, write) {
                 self.fresh.insert(key(fabric, port));
             }
@@ -82,8 +82,8 @@ impl<T: Transport> Manager<T> {
         Some(Write::SlToVl { node: port.node, scope, table: closed(table, shut) })
     }
 
-    /// Forgets what a former reign left: nothing is closed, and the SA answers with `half`.
-    pub fn begin_reign(&mut self, half: Half) {
+    /// Forgets what an earlier mastership left: nothing is closed, and the SA answers with `half`.
+    pub fn begin_mastership(&mut self, half: Half) {
         (self.closed, self.sa_half) = (None, half);
         self.end_tables.clear();
         self.fresh.clear();

@@ -2,7 +2,7 @@
 
 use super::attendant::Attendant;
 use super::error::status_meaning;
-use super::exchange::{Completed, Exchange, MadAnswer, MadBody, MadData, MadRequest};
+use super::exchange::{Completed, Exchange, MadAnswer, MadBody, MadData, MadRequest, Transmission};
 use super::paths::DirectedPaths;
 use super::sweep::Sweep;
 use super::{Applied, Discovered, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing, WriteOrder};
@@ -24,11 +24,11 @@ pub enum SourceControl {
     /// The vendor attribute ActiveHalf tells each end port, and each says when it has moved (docs/WIRE.md).
     #[default]
     ByAgent,
-    /// With what every InfiniBand device has: ClientReregister makes clients ask the SA again; after `settle_ns` the end
-    /// ports' SL-to-VL tables map the SLs of the half that is left to VL 15, and what is still sent there is discarded
-    /// at its source (section 7.6.6). So nothing enters on that half, whether its sender has moved or not. From the
-    /// split to the swap the spare half is closed in the same way. A fence only takes packets away, so what was proved
-    /// without it holds with it.
+    /// With what every InfiniBand device has: ClientReregister makes clients ask the SA again; after `settle_ns` the
+    /// end ports' SL-to-VL tables map the SLs of the half that is left to VL 15, and what is still sent there is
+    /// discarded at its source (section 7.6.6). So nothing enters on that half, whether its sender has moved or not.
+    /// From the split to the swap the spare half is closed in the same way. A fence only takes packets away, so what
+    /// was proved without it holds with it.
     Fenced {
         /// How long clients have to ask again, in nanoseconds.
         settle_ns: u64,
@@ -150,6 +150,7 @@ impl<T: Transport> Manager<T> {
         mut on: impl FnMut(&mut Exchange, Completed),
     ) -> Result<(), SubnetError> {
         loop {
+            // What is given up makes room, so it goes before what is sent.
             while let Some(done) = exchange.expire(self.transport.now_ns()) {
                 self.note_repeats(&done);
                 on(exchange, done);
@@ -169,13 +170,14 @@ impl<T: Transport> Manager<T> {
     }
 
     async fn send_due(&mut self, exchange: &mut Exchange) -> Result<(), SubnetError> {
-        while let Some((tid, request, sent_before)) = exchange.transmit(self.transport.now_ns(), &mut self.next_tid) {
+        while let Some(sent) = exchange.transmit(self.transport.now_ns(), &mut self.next_tid) {
+            let Transmission { tid, request, again } = sent;
             let datagram = datagram_of(request, tid, self.m_key);
             match &request.body {
                 MadBody::Smp { attribute, .. } => self.counts.count(*attribute, request.method),
                 MadBody::Perf { .. } => self.counts.perf += 1,
             }
-            self.counts.retries += u64::from(sent_before);
+            self.counts.retries += u64::from(again);
             self.transport.send(datagram).await?;
         }
         Ok(())
@@ -262,6 +264,7 @@ impl<T: Transport> Manager<T> {
             let data = MadData::Perf(mad.attribute, Box::new(mad.data));
             return Ok(Some((mad.tid as u32, MadAnswer { status: mad.status, modifier: mad.modifier, data })));
         }
+        // Transactions are compared by their low 32 bits: the kernel names its agent in the others (docs/WIRE.md).
         let Ok(smp) = Smp::decode(&datagram.bytes) else {
             self.pass_on(&datagram).await?;
             return Ok(None);

@@ -1,12 +1,12 @@
 //! `SubnetManager`: discovers, writes tables, waits for barriers, over any [`Transport`](crate::transport::Transport).
 //!
 //! Decisions are made by plain values (`exchange`: windows, queues, retries; `sweep`: what to ask next; the judges of
-//! [`drain`](crate::drain): what readings prove); [`Manager`] moves their MADs and the time. Requests travel by directed
-//! routes over the fabric as it is known, so no forwarding table need be right; performance counters alone are read by
-//! LID. On return of every operation nothing of it is under way any more. Whoever drops an operation halfway must call
-//! [`SubnetManager::apply`] again before the next one: copies of a `Set` may still be on the wire.
-//! Lacks on purpose: when to change what (`machine`), which index a device found has in another fabric
-//! (`fabric::difference`), SA records.
+//! [`drain`](crate::drain): what readings prove); [`Manager`] moves their MADs and the time. Requests travel by
+//! directed routes over the fabric as it is known, so no forwarding table need be right; performance counters alone are
+//! read by LID. On return of every operation nothing of it is under way any more. Whoever drops an operation halfway
+//! must call [`SubnetManager::apply`] again before the next one: copies of a `Set` may still be on the wire. Lacks on
+//! purpose: when to change what (`machine`), which index a device found has in another fabric (`fabric::difference`),
+//! SA records.
 
 mod apply;
 mod ask;

@@ -59,6 +59,7 @@ impl DirectedPaths {
         if fabric.node(home).is_switch() {
             queue.push_back(home);
         } else {
+            // A CA passes nothing on: its other ports are not reached from this one.
             paths.step(fabric, sm_port, &mut queue);
         }
         while let Some(switch) = queue.pop_front() {
@@ -69,6 +70,7 @@ impl DirectedPaths {
 
     fn step(&mut self, fabric: &Fabric, port: PortId, queue: &mut VecDeque<NodeId>) {
         let Some(node) = fabric.neighbour(port) else { return };
+        // Who comes first comes by a shortest path, and by the lower port of equals, since ports are tried in order.
         if std::mem::replace(&mut self.reached[node.index()], true) {
             return;
         }
@@ -107,6 +109,7 @@ impl DirectedPaths {
         if port == self.sm_port {
             return Some(DirectedPath::default());
         }
+        // The SMA of a CA speaks for the port that the request came in by, so the last hop must end in this very port.
         let peer = fabric.peer(port)?;
         let before = fabric.port(peer).node;
         if !fabric.node(before).is_switch() && peer != self.sm_port {

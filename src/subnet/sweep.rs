@@ -1,9 +1,10 @@
 //! Discovery by directed routes: from the SM's port outwards, device by device, cable by cable.
 //!
-//! [`Sweep`] decides what to ask next from each answer, and touches nothing. A device is known by its GUID, however many
-//! cables lead to it; a cable is probed from one end, or from both at once, and counts once; a switch's port-change bit
-//! is cleared before its ports are read, so that a later change shows in the next sweep. A device that does not answer
-//! is noted and left out. The fabric it ends with lists nodes by GUID, so it does not depend on who answered first.
+//! [`Sweep`] decides what to ask next from each answer, and touches nothing. A device is known by its GUID, however
+//! many cables lead to it; a cable is probed from one end, or from both at once, and counts once; a switch's
+//! port-change bit is cleared before its ports are read, so that a later change shows in the next sweep. A device that
+//! does not answer is noted and left out. The fabric it ends with lists nodes by GUID, so it does not depend on who
+//! answered first.
 
 use super::SubnetError;
 use super::exchange::{Completed, Exchange, MadBody, MadData, MadRequest};
@@ -34,12 +35,20 @@ pub struct Discovered {
 enum Question {
     /// Who is at the end of this cable? None: who am I?
     Who {
-        beyond: Option<(usize, PortNum)>,
+        beyond: Option<FoundPort>,
     },
     Description(usize),
     SwitchInfo(usize),
     ClearChange(usize),
-    Port(usize, PortNum),
+    Port(FoundPort),
+}
+
+/// A port of a device that answered.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct FoundPort {
+    /// In [`Sweep::found`].
+    node: usize,
+    num: PortNum,
 }
 
 /// A device that answered.
@@ -61,10 +70,10 @@ pub(super) struct Sweep {
     found: Vec<Found>,
     by_guid: BTreeMap<Guid, usize>,
     /// Ports whose other end is known, with that end.
-    cabled: BTreeMap<(usize, PortNum), (usize, PortNum)>,
+    cabled: BTreeMap<FoundPort, FoundPort>,
     questions: Vec<Question>,
     notices: Vec<String>,
-    home: Option<(usize, PortNum)>,
+    home: Option<FoundPort>,
     /// Queues given out: one a probe; a device keeps that of the probe that found it.
     queues: u32,
 }
@@ -77,7 +86,9 @@ impl Sweep {
         sweep
     }
 
-    fn probe(&mut self, exchange: &mut Exchange, beyond: Option<(usize, PortNum)>, path: DirectedPath) {
+    /// Asks who is at the end of a path. Nobody knows yet which device that is, so the probe has a queue of its own;
+    /// the device keeps it, and so is asked one thing at a time from then on.
+    fn probe(&mut self, exchange: &mut Exchange, beyond: Option<FoundPort>, path: DirectedPath) {
         let queue = self.queues;
         self.queues += 1;
         self.ask(exchange, queue, Question::Who { beyond }, path, AttributeId::NodeInfo, 0);
@@ -134,7 +145,7 @@ impl Sweep {
             Question::Description(node) => self.found[node].description = NodeDescription::decode(&data).to_string(),
             Question::SwitchInfo(node) => self.switch_info(exchange, queue, node, SwitchInfo::decode(&data)),
             Question::ClearChange(node) => self.ask_ports(exchange, queue, node),
-            Question::Port(node, num) => self.port(exchange, node, num, PortInfo::decode(&data)),
+            Question::Port(port) => self.port(exchange, port, PortInfo::decode(&data)),
         }
     }
 
@@ -142,7 +153,7 @@ impl Sweep {
         let attribute = match question {
             Question::Who { beyond } => {
                 let whose = match beyond {
-                    Some((node, num)) => format!("beyond port {num} of {}", self.found[node].info.node_guid),
+                    Some(port) => format!("beyond port {} of {}", port.num, self.found[port.node].info.node_guid),
                     None => "at the subnet manager's own port".to_string(),
                 };
                 return self.notices.push(format!("path {path}: the device {whose} is left out: {why}"));
@@ -154,7 +165,7 @@ impl Sweep {
         let (Question::Description(node)
         | Question::SwitchInfo(node)
         | Question::ClearChange(node)
-        | Question::Port(node, _)) = question
+        | Question::Port(FoundPort { node, .. })) = question
         else {
             return;
         };
@@ -169,7 +180,7 @@ impl Sweep {
         &mut self,
         exchange: &mut Exchange,
         queue: u32,
-        beyond: Option<(usize, PortNum)>,
+        beyond: Option<FoundPort>,
         path: DirectedPath,
         info: NodeInfo,
     ) {
@@ -182,9 +193,10 @@ impl Sweep {
         }
         let known = self.by_guid.get(&info.node_guid).copied();
         let node = known.unwrap_or_else(|| self.add(info.clone(), path.clone()));
-        let arrived = (node, info.local_port);
+        let arrived = FoundPort { node, num: info.local_port };
         match beyond {
             Some(from) => {
+                // Both directions at once: two probes may cross on a cable, and the second must find it known.
                 self.cabled.insert(from, arrived);
                 self.cabled.insert(arrived, from);
             }
@@ -200,8 +212,14 @@ impl Sweep {
             }
         } else if self.found[node].guids.insert(info.local_port, info.port_guid).is_none() {
             // Each port of a CA or a router is asked through itself.
-            let question = Question::Port(node, info.local_port);
-            self.ask(exchange, queue, question, path, AttributeId::PortInfo, u32::from(info.local_port.0));
+            self.ask(
+                exchange,
+                queue,
+                Question::Port(arrived),
+                path,
+                AttributeId::PortInfo,
+                u32::from(info.local_port.0),
+            );
         }
     }
 
@@ -226,7 +244,8 @@ impl Sweep {
         if !changed {
             return self.ask_ports(exchange, queue, node);
         }
-        // Writing a 1 clears the bit (section 14.2.5.4); the rest is written as it was read.
+        // Cleared before the ports are read: what changes meanwhile sets it again, for the next sweep to see. Writing a
+        // 1 clears it (section 14.2.5.4); the rest is written as it was read.
         let path = self.found[node].path.clone();
         let body = MadBody::Smp { path, attribute: AttributeId::SwitchInfo, data: Box::new(info.encode()) };
         self.send(exchange, queue, Question::ClearChange(node), Method::Set, 0, body);
@@ -235,16 +254,18 @@ impl Sweep {
     fn ask_ports(&mut self, exchange: &mut Exchange, queue: u32, node: usize) {
         for num in 0..=self.found[node].info.num_ports {
             let path = self.found[node].path.clone();
-            let question = Question::Port(node, PortNum(num));
+            let question = Question::Port(FoundPort { node, num: PortNum(num) });
             self.ask(exchange, queue, question, path, AttributeId::PortInfo, u32::from(num));
         }
     }
 
     /// A port said how it is; what is beyond its cable is asked, unless that is known already.
-    fn port(&mut self, exchange: &mut Exchange, node: usize, num: PortNum, info: PortInfo) {
+    fn port(&mut self, exchange: &mut Exchange, at: FoundPort, info: PortInfo) {
+        let FoundPort { node, num } = at;
         let linked = num != PortNum::ZERO && state_of(&info) != PortState::Down;
         self.found[node].ports.insert(num, info);
-        let at = (node, num);
+        // Switches pass a directed route on by any port; a CA or router sends only its own, and only the SM's own asks
+        // from there.
         let passes = is_switch(&self.found[node].info) || self.home == Some(at);
         if !linked || !passes || self.cabled.contains_key(&at) {
             return;
@@ -263,7 +284,7 @@ impl Sweep {
     /// # Errors
     /// The SM's own device did not answer, or what was found is no fabric (two devices with one GUID, one LID twice).
     pub(super) fn finish(mut self) -> Result<Discovered, SubnetError> {
-        let Some((home, home_num)) = self.home.filter(|&(home, _)| self.found[home].lost.is_none()) else {
+        let Some(home) = self.home.filter(|home| self.found[home.node].lost.is_none()) else {
             let attempted = "NodeInfo of the subnet manager's own device".to_string();
             return Err(SubnetError::NoPath { attempted });
         };
@@ -275,13 +296,14 @@ impl Sweep {
             .filter(|&&node| self.found[node].lost.is_none())
             .map(|&node| (node, self.found[node].build(&mut builder)))
             .collect();
-        for (&(a, a_num), &(b, b_num)) in &self.cabled {
-            if let (Some(&a_id), Some(&b_id)) = (nodes.get(&a), nodes.get(&b)) {
-                let (width, speed) = self.rate((a, a_num), (b, b_num));
-                builder.link((a_id, a_num), (b_id, b_num), width, speed)?;
+        // Each cable stands here from both ends; the builder takes the second as the same link.
+        for (&a, &b) in &self.cabled {
+            if let (Some(&a_id), Some(&b_id)) = (nodes.get(&a.node), nodes.get(&b.node)) {
+                let (width, speed) = self.rate(a, b);
+                builder.link((a_id, a.num), (b_id, b.num), width, speed)?;
             }
         }
-        let origin = &self.found[home];
+        let origin = &self.found[home.node];
         builder.origin(origin.info.node_guid, origin.info.port_guid);
         let fabric = builder.build()?;
         let mut port_states = vec![PortState::Down; fabric.port_count()];
@@ -292,9 +314,10 @@ impl Sweep {
                 }
             }
         }
-        let num = if is_switch(&origin.info) { PortNum::ZERO } else { home_num };
-        let sm_port = fabric.port_at(nodes[&home], num);
+        let num = if is_switch(&origin.info) { PortNum::ZERO } else { home.num };
+        let sm_port = fabric.port_at(nodes[&home.node], num);
         let sm_port = sm_port.ok_or_else(|| SubnetError::NoPath { attempted: format!("own port {num}") })?;
+        // Sorted, since the order in which devices answered must not show.
         self.notices.sort();
         Ok(Discovered { fabric, sm_port, port_states, notices: self.notices })
     }
@@ -311,6 +334,7 @@ impl Sweep {
                 found.ports.keys().filter(|num| owns(num)).map(|&num| (!flows, found.info.node_guid, node, num)),
             );
         }
+        // `!flows` first: false, that is data, sorts before true.
         holders.sort_unstable();
         let mut taken: BTreeMap<Lid, Lid> = BTreeMap::new();
         for (.., node, num) in holders {
@@ -324,6 +348,7 @@ impl Sweep {
                 info.lid = Lid(0);
                 continue;
             }
+            // Ranges taken are disjoint, so of those that begin by `last` only the latest can reach back to `first`.
             if taken.range(..=last).next_back().is_some_and(|(_, &end)| end >= first) {
                 tracing::warn!(node = %self.found[node].info.node_guid, lid = %first, "another port has this LID too: not counted here");
                 if let Some(info) = self.found[node].ports.get_mut(&num) {
@@ -336,8 +361,8 @@ impl Sweep {
     }
 
     /// Width and speed of a cable, as whichever end was asked says.
-    fn rate(&self, a: (usize, PortNum), b: (usize, PortNum)) -> (LinkWidth, LinkSpeed) {
-        let info = [a, b].iter().find_map(|(node, num)| self.found[*node].ports.get(num));
+    fn rate(&self, a: FoundPort, b: FoundPort) -> (LinkWidth, LinkSpeed) {
+        let info = [a, b].iter().find_map(|port| self.found[port.node].ports.get(&port.num));
         info.map_or_else(Default::default, rate_of)
     }
 

@@ -1,8 +1,8 @@
 //! One port of one subnet, through which MADs go out and come in.
 //!
 //! A transport moves bytes and tells the time; retries, windows and meaning belong to `subnet`. Implemented by the
-//! simulator (whose clock is simulated) and by the kernel's user MAD interface ([`umad`]); [`faults`] puts loss and delay
-//! in front of either. Futures need not be `Send`: a transport belongs to one task.
+//! simulator (whose clock is simulated) and by the kernel's user MAD interface ([`umad`]); [`faults`] puts loss and
+//! delay in front of either. Futures need not be `Send`: a transport belongs to one task.
 
 pub mod faults;
 pub mod umad;

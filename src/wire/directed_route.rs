@@ -40,7 +40,8 @@ pub enum SmpAction {
 }
 
 impl DirectedRoute {
-    /// A purely directed route out of its source: `path` names the output port at each node, beginning with the source's.
+    /// A purely directed route out of its source: `path` names the output port at each node, beginning with the
+    /// source's.
     pub fn new(path: &[PortNum]) -> Result<DirectedRoute, WireError> {
         if path.len() > MAX_HOPS {
             return Err(WireError::PathTooLong(path.len()));
@@ -68,8 +69,9 @@ impl DirectedRoute {
         DirectedRoute { returning: true, ..self.clone() }
     }
 
-    /// Moves the packet on at a node that received it by port `arrival`, or where it begins (`None`: sent by this node's
-    /// own manager or agent). Parts that are LID routed (DrSLID or DrDLID not permissive) are not walked: `Discard`.
+    /// Moves the packet on at a node that received it by port `arrival`, or where it begins (`None`: sent by this
+    /// node's own manager or agent). Parts that are LID routed (DrSLID or DrDLID not permissive) are not walked:
+    /// `Discard`.
     pub fn advance(&mut self, arrival: Option<PortNum>) -> SmpAction {
         if usize::from(self.hop_count) > MAX_HOPS || self.dr_slid != Lid::PERMISSIVE || self.dr_dlid != Lid::PERMISSIVE
         {

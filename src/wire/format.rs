@@ -1,7 +1,7 @@
-//! The one form in which formats are declared: a line for each field, with its type, first bit and width. Definition, `decode`
-//! and `encode` are made of the same lines, and so are mirror images. Bits count as in [`bits`](super::bits); bits that no line
-//! names are reserved: dropped by `decode`, zero after `encode`. Two fields that overlap, or one that leaves the format, do
-//! not compile.
+//! The one form in which formats are declared: a line for each field, with its type, first bit and width. Definition,
+//! `decode` and `encode` are made of the same lines, and so are mirror images. Bits count as in [`bits`](super::bits);
+//! bits that no line names are reserved: dropped by `decode`, zero after `encode`. Two fields that overlap, or one that
+//! leaves the format, do not compile.
 //!
 //! | declared by | is |
 //! |---|---|
@@ -12,10 +12,11 @@
 //! | [`wire_enum!`] | named numbers, and `Unknown(n)` for all others |
 //! | [`field_as!`] | a type that the wire holds as another |
 //!
-//! No crate does this with less. `zerocopy` knows bytes, not bits. `modular-bitfield` counts from the lowest bit and hides fields
-//! in accessors. `deku` and `binrw` read a stream in order, where the specification names offsets: every reserved bit would be
-//! a field of padding, and `decode` of an attribute, which cannot fail, would return a `Result`. `packed_struct` comes closest,
-//! but wraps each number of an odd width and each open enumeration in a type of its own, and cannot fail less.
+//! No crate does this with less. `zerocopy` knows bytes, not bits. `modular-bitfield` counts from the lowest bit and
+//! hides fields in accessors. `deku` and `binrw` read a stream in order, where the specification names offsets: every
+//! reserved bit would be a field of padding, and `decode` of an attribute, which cannot fail, would return a `Result`.
+//! `packed_struct` comes closest, but wraps each number of an odd width and each open enumeration in a type of its own,
+//! and cannot fail less.
 
 use super::bits;
 use crate::ids::{Guid, Half, Lid, Lmc, PortMask, PortNum, Sl, Vl, VlSet};
@@ -151,8 +152,8 @@ field_as! {
     Half: bool, |upper| if upper { Half::Upper } else { Half::Lower }, |half| half == Half::Upper;
 }
 
-/// An enumeration of the wire: named numbers, and `Unknown` for all others. Make values with `from`: `Unknown` of a number
-/// that has a name equals nothing that was decoded.
+/// An enumeration of the wire: named numbers, and `Unknown` for all others. Make values with `from`: `Unknown` of a
+/// number that has a name equals nothing that was decoded.
 macro_rules! wire_enum {
     ($(#[$doc:meta])* $name:ident: $number:ty { $($(#[$vdoc:meta])* $variant:ident = $value:literal,)+ }) => {
         $(#[$doc])*
@@ -196,8 +197,8 @@ macro_rules! wire_enum {
 }
 pub(super) use wire_enum;
 
-/// Declares a struct of fields, `{ name: Type = first bit, width; … }`, or around one, `(Type = first bit, width)`. As a field
-/// of another format it begins at a byte, from which its own bits count.
+/// Declares a struct of fields, `{ name: Type = first bit, width; … }`, or around one, `(Type = first bit, width)`. As
+/// a field of another format it begins at a byte, from which its own bits count.
 macro_rules! layout {
     ($(#[$doc:meta])* $name:ident {
         $($(#[$fdoc:meta])* $field:ident: $type:ty = $offset:expr, $width:expr;)+

@@ -24,8 +24,8 @@ impl Gid {
         GidPrefix(self.prefix)
     }
 
-    /// Whether a router may pass on what is addressed to it: not where its scope ends with the subnet (`fe80::/10`, section
-    /// 4.1.1).
+    /// Whether a router may pass on what is addressed to it: not where its scope ends with the subnet (`fe80::/10`,
+    /// section 4.1.1).
     pub fn leaves_its_subnet(self) -> bool {
         self.prefix >> 54 != Gid::DEFAULT_PREFIX >> 54
     }

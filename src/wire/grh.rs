@@ -1,5 +1,5 @@
-//! The global route header (section 8.3): 40 bytes behind the local one, laid out as IPv6's. A packet that is to cross routers
-//! has one, and whoever got a PathRecord for it makes the header of that record ([`Grh::along`]).
+//! The global route header (section 8.3): 40 bytes behind the local one, laid out as IPv6's. A packet that is to cross
+//! routers has one, and whoever got a PathRecord for it makes the header of that record ([`Grh::along`]).
 //!
 //! The version, 6, is kept as it came; who receives a packet with another one discards it.
 
@@ -35,8 +35,8 @@ impl Grh {
     /// InfiniBand's own transport follows.
     pub const TRANSPORT: u8 = 0x1B;
 
-    /// The header of a packet that takes a path, `payload_length` bytes behind it; none where the path stays within the subnet
-    /// (HopLimit 0 or 1), which takes no such header.
+    /// The header of a packet that takes a path, `payload_length` bytes behind it; none where the path stays within the
+    /// subnet (HopLimit 0 or 1), which takes no such header.
     pub fn along(path: &PathRecord, payload_length: u16) -> Option<Grh> {
         (path.hop_limit > 1).then_some(Grh {
             version: Grh::VERSION,

@@ -1,4 +1,5 @@
-//! What every MAD begins with: base version, class, class version, method, status, transaction, attribute (section 13.4).
+//! What every MAD begins with: base version, class, class version, method, status, transaction, attribute (section
+//! 13.4).
 
 use super::MAD_SIZE;
 use super::format::{Field, wire_enum};
@@ -49,7 +50,8 @@ pub mod status {
 }
 
 wire_enum! {
-    /// What a MAD asks for or answers (section 13.4.5). The highest bit marks answers, [`Method::TrapRepress`] excepted.
+    /// What a MAD asks for or answers (section 13.4.5). The highest bit marks answers, [`Method::TrapRepress`]
+    /// excepted.
     Method: u8 {
         /// Reads an attribute.
         Get = 0x01,

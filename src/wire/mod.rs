@@ -1,15 +1,16 @@
 //! Management datagrams (MADs) as they stand on the wire: 256 bytes in, typed values out, and back.
 //!
-//! Every format is one declaration (`format`): for each field its name, type, first bit and width, from which the type, `decode`
-//! and `encode` are made. `decode` of an attribute is total: it takes any 64 bytes, keeps enumerants that it does not know as `Unknown(n)`, and drops only bits that the
-//! specification reserves. `encode` writes reserved bits as zero and panics on a value wider than its field: such a value
-//! never comes from `decode`. Only MAD headers can be refused ([`WireError`]). Nothing here sends, waits or retries.
+//! Every format is one declaration (`format`): for each field its name, type, first bit and width, from which the type,
+//! `decode` and `encode` are made. `decode` of an attribute is total: it takes any 64 bytes, keeps enumerants that it
+//! does not know as `Unknown(n)`, and drops only bits that the specification reserves. `encode` writes reserved bits as
+//! zero and panics on a value wider than its field: such a value never comes from `decode`. Only MAD headers can be
+//! refused ([`WireError`]). Nothing here sends, waits or retries.
 //!
 //! Spoken: SMPs (directed and LID routed), the attributes that discovery and routing need, counters of performance
-//! management, the records of subnet administration ([`sa`]), our own [`vendor`] attributes (docs/WIRE.md), and of packets with
-//! data the header that routers go by ([`Grh`]). Not done:
-//! random forwarding tables, multicast groups, MultiPathRecord, congestion control, communication management.
-//! Source: InfiniBand Architecture Specification, volume 1, chapters 13 to 16.
+//! management, the records of subnet administration ([`sa`]), our own [`vendor`] attributes (docs/WIRE.md), and of
+//! packets with data the header that routers go by ([`Grh`]). Not done: random forwarding tables, multicast groups,
+//! MultiPathRecord, congestion control, communication management. Source: InfiniBand Architecture Specification, volume
+//! 1, chapters 13 to 16.
 
 mod bits;
 mod class_port_info;

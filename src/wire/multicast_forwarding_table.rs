@@ -1,4 +1,5 @@
-//! MulticastForwardingTable (section 14.2.5.12): 32 multicast LIDs and for each a part of the ports that they go out by.
+//! MulticastForwardingTable (section 14.2.5.12): 32 multicast LIDs and for each a part of the ports that they go out
+//! by.
 
 use super::format::attribute;
 use crate::ids::Lid;

@@ -1,5 +1,5 @@
-//! Performance management: the header of its MADs and the data counters by service level (sections 16.1.1 and 16.1.4.11).
-//! Reserved, and written as zero: bytes 6–7, 18–19 and 24–63.
+//! Performance management: the header of its MADs and the data counters by service level (sections 16.1.1 and
+//! 16.1.4.11). Reserved, and written as zero: bytes 6–7, 18–19 and 24–63.
 
 use super::MAD_SIZE;
 use super::format::{Layout, check_spans, layout, wire_enum, wire_format};
@@ -81,7 +81,8 @@ impl PerfMad {
 }
 
 wire_format! {
-    /// PortXmitDataSL or PortRcvDataSL: what a port sent or received of each service level. Reserved: byte 0, bytes 68–191.
+    /// PortXmitDataSL or PortRcvDataSL: what a port sent or received of each service level. Reserved: byte 0, bytes
+    /// 68–191.
     PortDataSl: PERF_DATA_SIZE; {
         /// The port asked about.
         port: PortNum = 8, 8;

@@ -1,5 +1,6 @@
 //! PortInfo (section 14.2.5.6): everything about one port. The modifier is the port; 0 at a CA or router means the port
-//! that the request came in by. Reserved: bits 2–4 of byte 34, 0–2 of byte 52, bit 0 of byte 56 and bits 0–2 of byte 63.
+//! that the request came in by. Reserved: bits 2–4 of byte 34, 0–2 of byte 52, bit 0 of byte 56 and bits 0–2 of byte
+//! 63.
 
 use super::format::{attribute, wire_enum};
 use crate::ids::{Lid, Lmc, PortNum, Sl};
@@ -191,7 +192,8 @@ const SPEEDS: [(Speed, [u8; 3]); 8] = [
 ];
 
 attribute! {
-    /// PortInfo. Fields of odd widths say how many bits they have where they are declared; `encode` panics on wider values.
+    /// PortInfo. Fields of odd widths say how many bits they have where they are declared; `encode` panics on wider
+    /// values.
     PortInfo {
         /// The key that protects the port's management.
         m_key: u64 = 0, 64;
@@ -305,7 +307,8 @@ attribute! {
 }
 
 impl PortInfo {
-    /// The speed in use: the newest of the three fields that says one. None while the link is down or of a kind not known.
+    /// The speed in use: the newest of the three fields that says one. None while the link is down or of a kind not
+    /// known.
     pub fn speed(&self) -> Option<Speed> {
         let told = match (self.link_speed_ext2_active, self.link_speed_ext_active) {
             (0, 0) => [self.link_speed_active, 0, 0],

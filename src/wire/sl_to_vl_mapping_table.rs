@@ -1,7 +1,7 @@
 //! SLtoVLMappingTable (section 14.2.5.8): a lane for each service level, 4 bits each, SL 0 first. Reserved: bytes 8–63.
 //!
-//! At a switch the modifier names input and output port, or, where [`SwitchInfo`](super::SwitchInfo) says that the switch
-//! takes the optimised form, every one of them. A CA or router has one table a port, and ignores the modifier.
+//! At a switch the modifier names input and output port, or, where [`SwitchInfo`](super::SwitchInfo) says that the
+//! switch takes the optimised form, every one of them. A CA or router has one table a port, and ignores the modifier.
 
 use super::format::attribute;
 use crate::ids::{PortNum, Sl, Vl};

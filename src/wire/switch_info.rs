@@ -1,5 +1,5 @@
-//! SwitchInfo (section 14.2.5.4): what a switch can do and how far its tables go. Reserved: bits 5–7 of byte 16, byte 17 and
-//! bytes 20–63.
+//! SwitchInfo (section 14.2.5.4): what a switch can do and how far its tables go. Reserved: bits 5–7 of byte 16, byte
+//! 17 and bytes 20–63.
 
 use super::format::attribute;
 use crate::ids::{Lid, PortNum};

@@ -1,9 +1,9 @@
 //! The reliable multi-packet protocol (section 13.6) as two pure machines, one for each end of a transfer.
 //!
-//! MADs and the time go in, MADs to send come out ([`RmppStep`]), and at some point the end. A transfer always ends: each silence is
-//! as long as [`RmppPace`] says, and so is the whole. The window is the receiver's to open; the sender goes back to the first
-//! segment that was not acknowledged when it hears nothing. Lacks on purpose: messages sent both ways under one transaction
-//! (double-sided transfers), which only MultiPathRecord needs.
+//! MADs and the time go in, MADs to send come out ([`RmppStep`]), and at some point the end. A transfer always ends:
+//! each silence is as long as [`RmppPace`] says, and so is the whole. The window is the receiver's to open; the sender
+//! goes back to the first segment that was not acknowledged when it hears nothing. Lacks on purpose: messages sent both
+//! ways under one transaction (double-sided transfers), which only MultiPathRecord needs.
 
 mod receiver;
 mod sender;
@@ -20,9 +20,9 @@ pub struct RmppPace {
     pub resend_ns: u64,
     /// How often it does so without hearing anything.
     pub retries: u32,
-    /// Whether it sends again, and says that it gives up, before it has heard anything at all. Where not, the request that
-    /// the other end repeats brings the first segment once more; ends that know nothing of the protocol hear no more than
-    /// one answer to a question.
+    /// Whether it sends again, and says that it gives up, before it has heard anything at all. Where not, the request
+    /// that the other end repeats brings the first segment once more; ends that know nothing of the protocol hear no
+    /// more than one answer to a question.
     pub unheard: bool,
     /// A whole transfer takes no longer, in nanoseconds; a receiver also remembers a message that came for this long.
     pub total_ns: u64,

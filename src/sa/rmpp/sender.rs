@@ -30,8 +30,8 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Begins to send `data` under the headers of `head`; returned are the first packets. A message that fits one segment is
-    /// one packet, and still wants to be acknowledged.
+    /// Begins to send `data` under the headers of `head`; returned are the first packets. A message that fits one
+    /// segment is one packet, and still wants to be acknowledged.
     pub fn begin(head: SaMad, data: Arc<[u8]>, pace: RmppPace, now_ns: u64) -> (Sender, Vec<SaMad>) {
         let segments = segments_for(data.len());
         let deadline_ns = now_ns.saturating_add(pace.total_ns);

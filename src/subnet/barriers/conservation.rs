@@ -54,6 +54,8 @@ impl<T: Transport> Manager<T> {
     ) -> Result<Vec<CounterReading>, SubnetError> {
         let half = retiring.half;
         let asked_ns = self.transport.now_ns();
+        // Halves first: a port that has settled sends nothing more on the retired levels, so the counters read after
+        // are final.
         let halves = self.halves_of(ports).await?;
         let mut counted = Vec::new();
         for counter in COUNTERS {

@@ -38,6 +38,8 @@ impl<T: Transport> Manager<T> {
                 let missing = format!("{} devices still hold packets, first {first}", waiting.len());
                 self.pause(&mut wait, || missing).await?;
             } else {
+                // The frontier moves in steps as long as a queue empties: what was learnt of the last device says
+                // nothing of the next.
                 wait.pause_ns = self.timing.poll_first_ns.max(1);
             }
         }

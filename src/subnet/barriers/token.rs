@@ -56,6 +56,7 @@ impl<T: Transport> Manager<T> {
     }
 
     async fn start_tokens(&mut self, graph: &DrainGraph, round: u32, lanes: VlSet) -> Result<(), SubnetError> {
+        // Where no live channel leads into one, only the device's own sources fed it: nobody else can start its token.
         let devices: BTreeSet<NodeId> = graph
             .channels()
             .iter()
@@ -105,9 +106,9 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Asks every device that a channel leads into whether its token came and nothing stands behind it. The leaves' reports
-    /// alone would not do: where something died after the plan was made, what was on its way there is behind a channel
-    /// that the plan knew no leaf for.
+    /// Asks every device that a channel leads into whether its token came and nothing stands behind it. The leaves'
+    /// reports alone would not do: where something died after the plan was made, what was on its way there is behind a
+    /// channel that the plan knew no leaf for.
     async fn confirm_round(&mut self, graph: &DrainGraph, round: u32, lanes: VlSet) -> Result<(), SubnetError> {
         let mut wait = self.begin_wait(format!("drain of lanes {lanes}, by tokens"));
         let mut open: Vec<(NodeId, PortNum)> = graph
@@ -124,6 +125,7 @@ impl<T: Transport> Manager<T> {
             let answers = self.ask_all(requests).await?;
             for (&device, answer) in devices.iter().zip(&answers) {
                 let token = DrainToken::decode(smp_data(answer));
+                // A device that has not heard of this round speaks of an earlier one, which says nothing of this.
                 let current = (token.round, token.lanes) == (round, lanes);
                 open.retain(|&(node, num)| node != device || !current || !token.inputs_done.contains(num));
             }

@@ -1,10 +1,10 @@
 //! libibumad, found when the program runs: the only file with `unsafe` in it.
 //!
 //! On entry: a library whose name ends in `.so.3`. That number is its promise that the functions and the two structures
-//! named here look as rdma-core's `umad.h` shows them; what a later `.so.3` adds is not used. On return: values of our own,
-//! nothing that points into the library's memory. Devices are opened and closed through the C library by its plain
-//! names `open` and `close`, because ibsim's preload stands in for those and no others.
-//! Lacks on purpose: threads, waiting without end, meaning. Source: rdma-core, libibumad's manual pages and header.
+//! named here look as rdma-core's `umad.h` shows them; what a later `.so.3` adds is not used. On return: values of our
+//! own, nothing that points into the library's memory. Devices are opened and closed through the C library by its plain
+//! names `open` and `close`, because ibsim's preload stands in for those and no others. Lacks on purpose: threads,
+//! waiting without end, meaning. Source: rdma-core, libibumad's manual pages and header.
 
 #![allow(unsafe_code)]
 
@@ -224,8 +224,8 @@ impl Library {
         if code < 0 { Err(error_of(code)) } else { Ok(text(&path)) }
     }
 
-    /// Registers for a management class: answers to what is sent through the agent, and every MAD of that class with one
-    /// of `methods` that nobody asked for. Multi-packet transfers are left to us (RMPP version 0).
+    /// Registers for a management class: answers to what is sent through the agent, and every MAD of that class with
+    /// one of `methods` that nobody asked for. Multi-packet transfers are left to us (RMPP version 0).
     pub(super) fn register(&self, port: PortHandle, class: u8, version: u8, methods: &[u8]) -> io::Result<Agent> {
         const BITS: usize = c_long::BITS as usize;
         let mut mask: [c_long; 128 / BITS] = [0; 128 / BITS];
@@ -245,8 +245,8 @@ impl Library {
         let mut buffer = Buffer([0; BUFFER_SIZE]);
         let start: *mut c_void = buffer.0.as_mut_ptr().cast();
         self.check_room();
-        // SAFETY: the buffer is larger than header and MAD together (checked above), zeroed, and lives through the calls.
-        // Without a partition index and a global route the zeros stand for the default partition and none.
+        // SAFETY: the buffer is larger than header and MAD together (checked above), zeroed, and lives through the
+        // calls. Without a partition index and a global route the zeros stand for the default partition and none.
         let code = unsafe {
             let mad = (self.functions.get_mad)(start);
             std::ptr::copy_nonoverlapping(out.bytes.as_ptr(), mad.cast(), MAD_SIZE);

@@ -1,11 +1,11 @@
 //! [`Umad`]: a port of this machine, through the kernel's user MAD interface (real hardware, or ibsim by its preload).
 //!
-//! Needs libibumad when it runs, nothing when it is built. One thread a port waits for MADs, because ibsim's descriptors
-//! are no real ones and cannot be polled by a runtime; everything else happens on the caller's task, inside a tokio
-//! runtime whose timers are on. Each transmission has a transaction of its own on the wire (`transactions`), the
-//! kernel neither repeats nor reassembles anything. A MAD that the kernel gives up, or cannot take just now, counts as lost on the
-//! way ([`UmadCounts`]): whoever asked asks again.
-//! Lacks on purpose: retries, windows, RMPP, partitions other than the first, global routes.
+//! Needs libibumad when it runs, nothing when it is built. One thread a port waits for MADs, because ibsim's
+//! descriptors are no real ones and cannot be polled by a runtime; everything else happens on the caller's task, inside
+//! a tokio runtime whose timers are on. Each transmission has a transaction of its own on the wire (`transactions`),
+//! the kernel neither repeats nor reassembles anything. A MAD that the kernel gives up, or cannot take just now, counts
+//! as lost on the way ([`UmadCounts`]): whoever asked asks again. Lacks on purpose: retries, windows, RMPP, partitions
+//! other than the first, global routes.
 
 mod adapters;
 mod error;
@@ -191,8 +191,9 @@ impl Umad {
         self.counts
     }
 
-    /// The port answers to 2^`lmc` LIDs from now on: what has a service level of the upper half leaves with the first LID
-    /// of the upper half, so that SLID, DLID and SL of a path are of one half. Before that, all leaves with the base LID.
+    /// The port answers to 2^`lmc` LIDs from now on: what has a service level of the upper half leaves with the first
+    /// LID of the upper half, so that SLID, DLID and SL of a path are of one half. Before that, all leaves with the
+    /// base LID.
     pub fn set_lmc(&mut self, lmc: Lmc) {
         self.lmc = lmc;
     }

@@ -1,9 +1,9 @@
 //! Transaction numbers as the kernel wants them: one of its own for every transmission.
 //!
-//! The kernel puts the sending agent into the upper half of a request's transaction ID, refuses a second request with the
-//! ID of one that it still waits for, and drops answers to what it no longer waits for. So a request that is sent again
-//! under its old ID would be refused. Here every transmission gets a number of its own for the wire, and its answer the
-//! ID that was meant, all 64 bits of it. Time is an argument.
+//! The kernel puts the sending agent into the upper half of a request's transaction ID, refuses a second request with
+//! the ID of one that it still waits for, and drops answers to what it no longer waits for. So a request that is sent
+//! again under its old ID would be refused. Here every transmission gets a number of its own for the wire, and its
+//! answer the ID that was meant, all 64 bits of it. Time is an argument.
 
 use crate::wire::{MAD_SIZE, Method};
 use std::collections::VecDeque;

@@ -1,5 +1,5 @@
-//! InformInfo and InformInfoRecord (sections 13.4.8.3 and 15.2.5.8): who wants to hear of what. Reserved: bytes 20–21 of
-//! InformInfo, bits 0–2 of its byte 31 and byte 32; bytes 18–23 of the record.
+//! InformInfo and InformInfoRecord (sections 13.4.8.3 and 15.2.5.8): who wants to hear of what. Reserved: bytes 20–21
+//! of InformInfo, bits 0–2 of its byte 31 and byte 32; bytes 18–23 of the record.
 
 use super::SA_DATA_SIZE;
 use super::component::{components, record};

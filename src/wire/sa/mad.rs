@@ -1,5 +1,5 @@
-//! The MAD of subnet administration (section 15.2.1): 200 bytes of data behind three headers, to queue pair 1 on data lanes.
-//! Reserved, and written as zero: bytes 6–7, 18–19 and 46–47.
+//! The MAD of subnet administration (section 15.2.1): 200 bytes of data behind three headers, to queue pair 1 on data
+//! lanes. Reserved, and written as zero: bytes 6–7, 18–19 and 46–47.
 
 use super::{ComponentMask, Record, Rmpp, RmppType, SA_DATA_SIZE};
 use crate::wire::format::{Field, Layout, check_spans, layout, wire_enum};

@@ -68,8 +68,8 @@ layout! {
         status: RmppStatus = 24, 8;
         /// Data and Ack: the number of the segment, from 1.
         segment: u32 = 32, 32;
-        /// Data: bytes behind this header, in the first segment of the whole message (0: not known), in the last of it alone.
-        /// Ack: the last segment that may be sent.
+        /// Data: bytes behind this header, in the first segment of the whole message (0: not known), in the last of it
+        /// alone. Ack: the last segment that may be sent.
         length: u32 = 64, 32;
     }
 }

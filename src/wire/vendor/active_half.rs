@@ -1,5 +1,5 @@
-//! ActiveHalf: the half of LIDs and service levels that an end port sends on. The modifier is the port. Reserved: bits 0–6 of
-//! bytes 0 and 1, bytes 2–63.
+//! ActiveHalf: the half of LIDs and service levels that an end port sends on. The modifier is the port. Reserved: bits
+//! 0–6 of bytes 0 and 1, bytes 2–63.
 
 use crate::ids::Half;
 use crate::wire::format::attribute;

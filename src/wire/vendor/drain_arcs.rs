@@ -1,5 +1,5 @@
-//! DrainArcs: the arcs of a routing function's channel dependency graph at one node, as a mask of outputs for each input. The
-//! modifier is the block.
+//! DrainArcs: the arcs of a routing function's channel dependency graph at one node, as a mask of outputs for each
+//! input. The modifier is the block.
 //!
 //! A mask of a node with n external ports takes ⌈(n + 1) / 8⌉ bytes, rounded up to a power of two, so that masks never
 //! cross a block. A block holds the masks of consecutive inputs; ports count from 0, the node's own.

@@ -1,8 +1,9 @@
-//! DrainToken: proof, handed from node to node, that lanes are empty up to here. Reserved: bits 0–6 of byte 6, byte 7 and bytes
-//! 40–63.
+//! DrainToken: proof, handed from node to node, that lanes are empty up to here. Reserved: bits 0–6 of byte 6, byte 7
+//! and bytes 40–63.
 //!
-//! A Set from the SM starts a round at a device that owns source channels; a Send between neighbours is the token itself; a
-//! Report from a leaf to the SM says that its port was reached (the modifier is the port); a Get tells the device's part.
+//! A Set from the SM starts a round at a device that owns source channels; a Send between neighbours is the token
+//! itself; a Report from a leaf to the SM says that its port was reached (the modifier is the port); a Get tells the
+//! device's part.
 
 use super::PortMask;
 use crate::ids::VlSet;

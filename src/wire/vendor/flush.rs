@@ -1,7 +1,7 @@
 //! Flush: nothing that was latched before the flush is left for these lanes. Reserved: bits 0–6 of byte 6, bytes 7–63.
 //!
-//! A Set starts it: the device sends off all that was latched before, then a flush token on each output behind that data. A
-//! Get asks whether it is done. Between neighbours a Send carries the token.
+//! A Set starts it: the device sends off all that was latched before, then a flush token on each output behind that
+//! data. A Get asks whether it is done. Between neighbours a Send carries the token.
 
 use crate::ids::VlSet;
 use crate::wire::format::attribute;

@@ -1,5 +1,5 @@
-//! Our own attributes, in the range that the specification leaves to makers (0xFF00–0xFFFF). Their layouts are specified in
-//! docs/WIRE.md; devices serve them where they carry our agent, and refuse them otherwise.
+//! Our own attributes, in the range that the specification leaves to makers (0xFF00–0xFFFF). Their layouts are
+//! specified in docs/WIRE.md; devices serve them where they carry our agent, and refuse them otherwise.
 
 mod active_half;
 mod drain_arcs;

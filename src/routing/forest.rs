@@ -79,7 +79,7 @@ impl<'a> TreeProblem<'a> {
             .collect()
     }
 
-    /// An error unless so many layers are on offer.
+    /// An error unless `needed` layers are on offer.
     pub fn offers(&self, needed: usize) -> Result<(), RouteError> {
         let offered = self.demand.layers.min(super::MOST_LAYERS);
         if needed <= usize::from(offered) {

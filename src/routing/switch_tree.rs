@@ -13,7 +13,7 @@ pub(super) struct SwitchTree {
     up: Vec<u32>,
     /// By row: its place in a walk that passes every row before those below it.
     place: Vec<u32>,
-    /// By row: the place behind the last row below it.
+    /// By row: the place after the last row below it.
     end: Vec<u32>,
     /// Rows, nearest the root first.
     order: Vec<u32>,

@@ -1,9 +1,9 @@
 //! Schemes: planners, one a file, and what they share: which writes lead from tables to tables, and preconditions.
 //!
 //! Only what differs is written. A plain SL-to-VL pass over a switch is one table for each pair of input and output
-//! ports that have cables, port 0 counted among the inputs and a port as its own output counted too (a DLID may lead a
-//! packet back): d × (d + 1) writes for d cabled ports, 1332 for a full 36-port switch. Pairs with an uncabled port carry
-//! no packet and are left alone. A switch with the optimised form takes one write, an end port one.
+//! ports that have cables, port 0 counted among the inputs and a port as its own output counted too (a DLID may lead
+//! a packet back): d × (d + 1) writes for d cabled ports, 1332 for a full 36-port switch. Pairs with an uncabled port
+//! carry no packet and are left alone. A switch with the optimised form takes one write, an end port one.
 
 mod double;
 mod in_place;
@@ -162,7 +162,8 @@ impl PlanInput {
 }
 
 /// The forwarding blocks that differ between the tables in force and those wanted: for each block, for each switch in
-/// GUID order; at a switch that has come, every block. A switch that is to leave keeps its tables: packets of the old routing may still come to it.
+/// GUID order; at a switch that has come, every block. A switch that is to leave keeps its tables: packets of the old
+/// routing may still come to it.
 fn lft_writes(input: &PlanInput) -> Vec<Write> {
     let mut switches = by_guid(&input.surviving);
     switches.retain(|&switch| input.after.node(switch).present);
@@ -192,8 +193,8 @@ fn sl_to_vl_writes(fabric: &Fabric, table: SlToVl, chosen: impl Fn(NodeId, PortN
     writes
 }
 
-/// The writes that bring devices from tables as they hold them to those wanted, outside any change: forwarding blocks in
-/// the order of OpenSM, and SL-to-VL tables where one `table` is wanted everywhere. A device of which nothing is
+/// The writes that bring devices from tables as they hold them to those wanted, outside any change: forwarding blocks
+/// in the order of OpenSM, and SL-to-VL tables where one `table` is wanted everywhere. A device of which nothing is
 /// known (`held` is none) is written whole.
 pub fn writes_between(fabric: &Fabric, held: Option<&SubnetTables>, lfts: &[Arc<Lft>], table: SlToVl) -> Vec<Write> {
     let most = lfts.iter().map(|lft| lft.blocks()).max().unwrap_or(0);
@@ -219,7 +220,7 @@ fn differs(tables: &SubnetTables, wanted: SlToVl) -> impl Fn(NodeId, PortNum, Po
     move |node, input, output| *tables.sl_to_vl[node.index()].get(input, output) != wanted
 }
 
-/// How a node is told of new tables for some (input, output) pairs, by the form that it understands.
+/// The writes that give a node new tables for some (input, output) pairs, in the form that it supports.
 fn scopes(node: &Node, pairs: impl Iterator<Item = (PortNum, PortNum)>) -> Vec<SlToVlScope> {
     match (node.is_switch(), node.optimised_sl_to_vl) {
         (true, true) => pairs.take(1).map(|_| SlToVlScope::All).collect(),
@@ -254,7 +255,7 @@ fn new_port_writes(input: &PlanInput) -> Vec<Write> {
     ports.map(|(port, _)| Write::PortState { port, state: PortState::Active }).collect()
 }
 
-/// What tells end ports that have come where the subnet manager is, and that they may send on `half`.
+/// The writes that inform end ports that have come: where the subnet manager is, and that they may send on `half`.
 fn welcome_writes(input: &PlanInput, half: Half) -> Vec<Write> {
     let fabric = &*input.surviving;
     let is_new = |&port: &PortId| match fabric.node(fabric.port(port).node).is_switch() {
@@ -267,8 +268,8 @@ fn welcome_writes(input: &PlanInput, half: Half) -> Vec<Write> {
     writes
 }
 
-/// What tells a port by which LID and service level of a half it reaches the subnet manager; none where the manager's port
-/// has no such LID, or the new routing gives the port no path there.
+/// The write that gives a port the LID and service level of a half by which it reaches the subnet manager; none where
+/// the manager's port has no such LID, or the new routing gives the port no path there.
 fn manager_at(input: &PlanInput, port: PortId, half: Half) -> Option<Write> {
     let fabric = &*input.surviving;
     let (lid, sl) = address(fabric, input.new_ways.as_deref(), port, input.sm, half)?;

@@ -108,6 +108,7 @@ pub fn realise_numbered(fabric: &Fabric, paths: &PathSet, lids: &PathLids) -> Re
         let (destination, lid) = (rank[path.destination.index()], lid as usize);
         for hop in path.hops {
             let there = function.output(hop.switch, destination, lid);
+            // InfiniBand forwards by DLID alone, so one LID has one output at each switch (seed 002, lemma 1).
             assert!(there.is_none_or(|there| there == hop.output), "paths that part share a LID");
             function.set_output(hop.switch, destination, lid, hop.output);
         }

@@ -110,6 +110,7 @@ pub fn assign_each(fabric: &Fabric, needs: &Needs) -> Result<Fabric, LidError> {
         fabric.clone()
     } else {
         let beside = assign_beside(fabric, needs, &Guid2Lid::new(), &[]);
+        // Free gaps between kept LIDs may be too small; numbered anew, from large to small, blocks leave none.
         beside.or_else(|_| Assignment::new(fabric, needs.wanted(fabric), &[]).filled())?
     };
     check_capacity(&assigned, needs.largest(fabric))?;

@@ -120,6 +120,7 @@ impl<'a> TreeProblem<'a> {
                 let local = forest.local(row, tree(at, path));
                 let output = &mut outputs[end.destination * paths + path];
                 match local {
+                    // The row that delivers has no channel along the tree.
                     _ if end.row == row => *output = end.last.0,
                     Some(local) => *output = out[local].port.0,
                     None => {}

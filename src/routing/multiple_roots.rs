@@ -60,6 +60,7 @@ fn layers(fabric: &Fabric, function: &RoutingFunction, count: usize) -> PathLaye
     let ports: Vec<PortId> = ends().map(|(_, &port)| port).collect();
     let mut layers = PathLayers::by_switch(fabric, &ports, function.paths());
     let switches = fabric.nodes().filter(|(_, node)| node.is_switch()).enumerate();
+    // Groups count every switch, absent ones included.
     for (group, (switch, _)) in switches.filter(|(_, (_, node))| node.present) {
         for (at, (destination, _)) in ends().enumerate() {
             let known = |&path: &usize| function.output(switch, destination, path).is_some();

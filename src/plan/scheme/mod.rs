@@ -167,15 +167,26 @@ impl PlanInput {
 fn lft_writes(input: &PlanInput) -> Vec<Write> {
     let mut switches = by_guid(&input.surviving);
     switches.retain(|&switch| input.after.node(switch).present);
-    let tables = |switch: NodeId| (&input.initial.lfts[switch.index()], &input.target[switch.index()]);
-    let blocks = |&switch: &NodeId| tables(switch).0.blocks().max(tables(switch).1.blocks());
-    let most = switches.iter().map(blocks).max().unwrap_or(0);
+    let (held, wanted) = (&input.initial.lfts, &input.target);
+    let most = switches.iter().map(|switch| held[switch.index()].blocks().max(wanted[switch.index()].blocks())).max();
+    block_writes(&switches, most.unwrap_or(0), wanted, |switch, block, entries| {
+        held[switch.index()].block(block) != *entries || input.is_new(switch)
+    })
+}
+
+/// The first blocks of the tables `wanted`, `blocks` of them, as far as they are `due`: for each block, over the switches
+/// in their order.
+fn block_writes(
+    switches: &[NodeId],
+    blocks: u16,
+    wanted: &[Arc<Lft>],
+    due: impl Fn(NodeId, u16, &[u8; LFT_BLOCK]) -> bool,
+) -> Vec<Write> {
     let mut writes = Vec::new();
-    for block in 0..most {
-        for &switch in &switches {
-            let (now, wanted) = tables(switch);
-            let entries = wanted.block(block);
-            if now.block(block) != entries || input.is_new(switch) {
+    for block in 0..blocks {
+        for &switch in switches {
+            let entries = wanted[switch.index()].block(block);
+            if due(switch, block, &entries) {
                 writes.push(Write::LftBlock { switch, block, entries: Box::new(entries) });
             }
         }
@@ -200,16 +211,9 @@ pub fn writes_between(fabric: &Fabric, held: Option<&SubnetTables>, lfts: &[Arc<
     let most = lfts.iter().map(|lft| lft.blocks()).max().unwrap_or(0);
     let held_blocks = |held: &SubnetTables| held.lfts.iter().map(|lft| lft.blocks()).max().unwrap_or(0);
     let most = most.max(held.map_or(0, held_blocks));
-    let switches = by_guid(fabric);
-    let mut writes = Vec::new();
-    for block in 0..most {
-        for &switch in &switches {
-            let entries = lfts[switch.index()].block(block);
-            if held.is_none_or(|held| held.lfts[switch.index()].block(block) != entries) {
-                writes.push(Write::LftBlock { switch, block, entries: Box::new(entries) });
-            }
-        }
-    }
+    let mut writes = block_writes(&by_guid(fabric), most, lfts, |switch, block, entries| {
+        held.is_none_or(|held| held.lfts[switch.index()].block(block) != *entries)
+    });
     let chosen = |node, input, output| held.is_none_or(|held| differs(held, table)(node, input, output));
     writes.extend(sl_to_vl_writes(fabric, table, chosen));
     writes
@@ -223,6 +227,7 @@ fn differs(tables: &SubnetTables, wanted: SlToVl) -> impl Fn(NodeId, PortNum, Po
 /// The writes that give a node new tables for some (input, output) pairs, in the form that it supports.
 fn scopes(node: &Node, pairs: impl Iterator<Item = (PortNum, PortNum)>) -> Vec<SlToVlScope> {
     match (node.is_switch(), node.optimised_sl_to_vl) {
+        // The optimised form sets all pairs at once, so one that differs is reason enough.
         (true, true) => pairs.take(1).map(|_| SlToVlScope::All).collect(),
         (true, false) => pairs.map(|(input, output)| SlToVlScope::Pair { input, output }).collect(),
         (false, _) => pairs.map(|(_, port)| SlToVlScope::EndPort { port }).collect(),
@@ -237,6 +242,7 @@ pub fn sl_to_vl_pairs(fabric: &Fabric, node: NodeId) -> Vec<(PortNum, PortNum)> 
         .filter(|port| port.peer.is_some())
         .map(|port| port.num)
         .collect();
+    // An end port has one table, by its output; a switch has one for each input, its own port 0 among them.
     let own = std::iter::once(PortNum::ZERO);
     let inputs: Vec<_> =
         if fabric.node(node).is_switch() { own.chain(linked.clone()).collect() } else { own.collect() };

@@ -1,8 +1,8 @@
 //! Identifiers of the InfiniBand architecture, each a type of its own, so that no bare integer crosses a module.
 //!
-//! Holds on construction: a [`Lid`] is any 16-bit value (the wire carries all of them; [`Lid::is_unicast`] tells),
-//! a [`Vl`], [`Sl`] is below 16, an [`Lmc`] below 8. Lacks on purpose: arithmetic beyond what the protocol needs.
-//! Source: InfiniBand Architecture Specification, volume 1, chapters 3, 4 and 7.
+//! Holds on construction: a [`Lid`] is any 16-bit value (the wire carries all of them; [`Lid::is_unicast`]
+//! distinguishes them), a [`Vl`], [`Sl`] is below 16, an [`Lmc`] below 8. Lacks on purpose: arithmetic beyond what
+//! the protocol needs. Source: InfiniBand Architecture Specification, volume 1, chapters 3, 4 and 7.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -136,8 +136,8 @@ impl PKey {
         self.0 & 0x7FFF == other.0 & 0x7FFF && (self.0 | other.0) & 0x8000 != 0
     }
 
-    /// The key of packets from the holder of some keys to the holder of others: the first of its own, in the order of its table,
-    /// that one of the others matches.
+    /// The key of packets from the holder of some keys to the holder of others: the first of its own, in the order of
+    /// its table, that one of the others matches.
     pub fn shared(own: &[PKey], others: &[PKey]) -> Option<PKey> {
         own.iter().copied().find(|key| key.is_among(others))
     }

@@ -76,8 +76,9 @@ impl BringUp {
         Demand::all(fabric, paths).within(super::room_for_layers(fabric))
     }
 
-    /// `whole` with the LIDs that a routing function in force needs and, where the engine of the next one gives paths by
-    /// source too, those that it will need on `after`, less what no links join with `sm`. LIDs stay where they suffice.
+    /// `whole` with the LIDs that a routing function in force needs and, where the engine of the next one gives paths
+    /// by source too, those that it will need on `after`, less what no links join with `sm`. LIDs stay where they
+    /// suffice.
     ///
     /// # Errors
     /// The next routing cannot be computed, or LIDs do not suffice.
@@ -134,7 +135,7 @@ impl BringUpError {
     }
 }
 
-/// How many data VLs somebody wants, and whether it may be more where more are needed.
+/// How many data VLs are wanted, and whether it may be more where more are needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DataVls {
     /// As many as this.
@@ -172,8 +173,8 @@ pub fn data_vls(equipped: &Fabric) -> u8 {
     Lanes::of_fabric(equipped).all.len() as u8
 }
 
-/// The subnet manager's port: of the node named, else of the capture's origin where it stays connected, else of the first
-/// host that does, in the largest part of the fabric after the change.
+/// The subnet manager's port: of the node named, else of the capture's origin where it stays connected, else of the
+/// first host that does, in the largest part of the fabric after the change.
 ///
 /// # Errors
 /// The node named is no host that stays, or no host stays.

@@ -1,8 +1,8 @@
 //! Two captures of a subnet in, a planned change from one to the other out.
 //!
-//! The routing in force is taken to be the engine's own on the fabric before, with LIDs as captured where they suffice: a
-//! capture of the topology says nothing of the tables that are loaded. What that means for the reader is in
-//! [`Drawn::notes`].
+//! The routing in force is taken to be the engine's own on the fabric before, with LIDs as captured where they
+//! suffice: a capture of the topology says nothing of the tables that are loaded. What that means for the reader is
+//! in [`Drawn::notes`].
 
 use super::bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port};
 use super::{ChangeError, ChangeInput, Prepared, prepare_baseline};
@@ -78,7 +78,7 @@ pub enum CapturesError {
 /// A change between two captures, planned and judged.
 #[derive(Clone, Debug)]
 pub struct Drawn {
-    /// What changed, as far as captures tell.
+    /// What changed, as far as captures show.
     pub difference: Difference,
     /// The root of the routing in force, where the engine has one.
     pub root_before: Option<NodeId>,

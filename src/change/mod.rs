@@ -1,10 +1,11 @@
 //! Two fabrics and an engine in, a proved plan out.
 //!
-//! On entry: a [`ChangeInput`], fabrics over one index space and the tables in force. On return: a [`Prepared`] change
-//! whose plan the machine may run, or a [`ChangeError`] that says which step failed and why; nothing was written. The
-//! routing in force and the new one are each proved by themselves before anything is planned, and the plan is proved
-//! wave by wave. An engine that fails is an error: no other one is tried. [`draw`] starts from two captures, [`BringUp`]
-//! makes one ready. Lacks on purpose: discovery (`subnet`), and any way to run an unproved plan of scheme `double`.
+//! On entry: a [`ChangeInput`], fabrics over one index space and the tables in force. On return: a [`Prepared`]
+//! change whose plan the machine may run, or a [`ChangeError`] that says which step failed and why; nothing was
+//! written. The routing in force and the new one are each proved by themselves before anything is planned, and the
+//! plan is proved wave by wave. An engine that fails is an error: no other one is tried. [`draw`] starts from two
+//! captures, [`BringUp`] makes one ready. Lacks on purpose: discovery (`subnet`), and any way to run an unproved plan
+//! of scheme `double`.
 
 mod bring_up;
 mod captures;
@@ -143,7 +144,7 @@ impl From<CyclicDrain> for ChangeError {
 /// # Errors
 /// What [`ChangeError`] lists.
 pub fn prepare(input: ChangeInput<'_>) -> Result<Prepared, ChangeError> {
-    Draft::of(input)?.prove(|plan, refusal| Err(ChangeError::Refused { plan: Box::new(plan), refusal }))
+    PlannedChange::of(input)?.prove(|plan, refusal| Err(ChangeError::Refused { plan: Box::new(plan), refusal }))
 }
 
 /// Prepares a baseline: like [`prepare`], but a plan of a scheme other than `double` may be run although the prover
@@ -152,7 +153,7 @@ pub fn prepare(input: ChangeInput<'_>) -> Result<Prepared, ChangeError> {
 /// # Errors
 /// What [`ChangeError`] lists; for scheme `double`, a refused plan too.
 pub fn prepare_baseline(input: ChangeInput<'_>) -> Result<Prepared, ChangeError> {
-    Draft::of(input)?.prove(|plan, refusal| {
+    PlannedChange::of(input)?.prove(|plan, refusal| {
         Vetted::baseline(plan, refusal).map_err(|refused| {
             let (plan, refusal) = *refused;
             ChangeError::Refused { plan: Box::new(plan), refusal }
@@ -161,7 +162,7 @@ pub fn prepare_baseline(input: ChangeInput<'_>) -> Result<Prepared, ChangeError>
 }
 
 /// A change, planned, R and R′ proved by themselves.
-struct Draft {
+struct PlannedChange {
     plan: Plan,
     function: RoutingFunction,
     stranded: Vec<PortId>,
@@ -169,12 +170,13 @@ struct Draft {
     new_proof: TableProof,
 }
 
-impl Draft {
-    fn of(input: ChangeInput<'_>) -> Result<Draft, ChangeError> {
+impl PlannedChange {
+    fn of(input: ChangeInput<'_>) -> Result<PlannedChange, ChangeError> {
         if input.after.peer(input.sm).is_none() && !is_switch_port(&input.after, input.sm) {
             return Err(ChangeError::SmLeaves { port: input.before.describe_port(input.sm) });
         }
         let scope = Scope::of(&[input.old]).by(input.ways.as_ref());
+        // R by itself first (P0.5): what starts from unsafe tables proves nothing of the change.
         let old_proof = verify::prove_tables(&input.before, &input.tables, &scope).map_err(ChangeError::Old)?;
         let whole = whole(&input)?;
         let surviving = Arc::new(within_reach(&input.surviving, input.sm));
@@ -189,7 +191,7 @@ impl Draft {
         let scope = Scope { halves, stranded: stranded.clone(), switches: true, ways };
         let last = plan.tables_at(plan.waves().len());
         let new_proof = verify::prove_tables(&plan.draft().after, last, &scope).map_err(ChangeError::New)?;
-        Ok(Draft { plan, function, stranded, old_proof, new_proof })
+        Ok(PlannedChange { plan, function, stranded, old_proof, new_proof })
     }
 
     /// Proves the plan; what becomes of a refused one is the caller's choice.
@@ -247,6 +249,8 @@ fn blanked(input: &ChangeInput<'_>, whole: &Fabric) -> SubnetTables {
     let has_come = |port: PortId| whole.peer(port).is_some() && input.before.peer(port).is_none();
     let cabled = |fabric: &Fabric, node| fabric.ports_of(node).any(|port| fabric.peer(port).is_some());
     for (node, _) in whole.nodes().filter(|&(node, _)| cabled(whole, node) && !cabled(&input.before, node)) {
+        // Nobody has read these tables (G.2). Empty ones say so: whatever they hold, no routing leads here yet
+        // (G.1).
         tables.lfts[node.index()] = Arc::default();
         tables.sl_to_vl[node.index()] = steady.clone();
     }
@@ -323,6 +327,7 @@ fn retiring(input: &ChangeInput<'_>, surviving: &Fabric) -> Result<Vec<DrainLaye
     let lanes = Lanes::of_fabric(&input.before);
     let count = input.ways.as_ref().map_or(1, |ways| usize::from(ways.layers()));
     let of_layer = |set: VlSet, layer: usize| {
+        // Lanes that no layer claims go with the last one: the drain must watch every lane of the set.
         let own = |at: usize| at == layer || layer + 1 == count && at > layer;
         set.iter()
             .enumerate()

@@ -1,7 +1,7 @@
-//! Conservation: the end ports' counters of the retired service levels, read in waves. What was received by one wave is at
-//! most what was received when the wave ended, that is at most what was sent by then, that is at most what was sent by
-//! the next wave. When the ends of this chain are equal, nothing was under way when the first wave ended, and nothing was
-//! sent after it; and as no responder holds a reply back, nothing will be.
+//! Conservation: the end ports' counters of the retired service levels, read in waves. What was received by one wave
+//! is at most what was received when the wave ended, that is at most what was sent by then, that is at most what was
+//! sent by the next wave. When the ends of this chain are equal, nothing was under way when the first wave ended, and
+//! nothing was sent after it; and as no responder holds a reply back, nothing will be.
 
 use super::{ChannelId, Drained, NoVerdict, Observer, Ticket, Verdict};
 use crate::ids::VlSet;

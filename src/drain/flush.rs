@@ -33,7 +33,7 @@ impl FlushJudge {
         FlushJudge { ticket, lanes, waiting: devices.into_iter().collect(), spoilt: None }
     }
 
-    /// The round that devices are told.
+    /// The round that requests to devices bear.
     pub fn round(&self) -> u32 {
         // One round is enough: a reply made meanwhile is latched by the new tables, which lead it into A.
         self.ticket.rounds()[0]
@@ -41,7 +41,7 @@ impl FlushJudge {
 
     /// Takes one answer in.
     pub fn fold(&mut self, reading: &FlushReading) {
-        // A device keeps the answer of its last flush until it is told of another.
+        // A device keeps the answer of its last flush until it is asked for another.
         if reading.round != self.round() {
             return;
         }

@@ -1,7 +1,8 @@
 //! Drains of a routing function of several virtual layers: each layer by itself, and then each once more.
 //!
-//! The lanes of all layers together wait for each other in cycles, those of one layer never do. Replies to what was on one
-//! layer may go on another: only a second pass over all layers, after the first over all, is behind every reply.
+//! The lanes of all layers together wait for each other in cycles, those of one layer never do. Replies to what was
+//! on one layer may go on another: only a second pass over all layers, after the first over all, is behind every
+//! reply.
 
 use super::{Drained, Ticket};
 use crate::ids::VlSet;
@@ -32,7 +33,7 @@ impl LayersJudge {
 
     /// Takes the proof of one layer in; one that was not asked for counts for nothing.
     pub fn fold(&mut self, drained: &Drained) {
-        // The ticket tells the passes apart: what proved a layer empty in the first says nothing of the second.
+        // The ticket distinguishes the passes: what proved a layer empty in the first says nothing of the second.
         let asked =
             self.due().is_some_and(|(layer, ticket)| (drained.ticket, drained.lanes) == (ticket, self.layers[layer]));
         self.done += usize::from(asked);

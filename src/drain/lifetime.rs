@@ -1,5 +1,6 @@
-//! Ages: every switch discards what it held longer than its lifetime limit, so after enough lifetimes nothing is left. A
-//! guarantee by discard; whoever uses it reports the loss that it may cost. Limits are those read back from every device.
+//! Ages: every switch discards what it held longer than its lifetime limit, so after enough lifetimes nothing is
+//! left. A guarantee by discard: its user reports the loss that it may cost. Limits are those read back from every
+//! device.
 
 use super::{DeviceId, Drained, Flushed, NoVerdict, Observer, Ticket, Verdict};
 use crate::ids::VlSet;
@@ -105,8 +106,8 @@ age_judge! {
 }
 
 age_judge! {
-    /// Flushed by age: what was latched before the last write leaves its switch within one lifetime, and the next switch
-    /// within another.
+    /// Flushed by age: what was latched before the last write leaves its switch within one lifetime, and the next
+    /// switch within another.
     FlushAge -> Flushed
 }
 
@@ -139,8 +140,8 @@ impl DrainAge {
 }
 
 impl FlushAge {
-    /// A judge of `lanes`: all `switches` must tell their limit; the last write was acknowledged at `since_ns`.
-    /// Where packets may still be on their way to these lanes, as they are behind a fence that has just closed, `hops`
+    /// A judge of `lanes`: all `switches` must report their limit; the last write was acknowledged at `since_ns`.
+    /// Where packets may still be on their way to these lanes, as they are when a fence has just closed, `hops`
     /// is the longest way that they have.
     pub fn new(
         ticket: Ticket,

@@ -1,10 +1,10 @@
 //! Judges readings of the fabric; the only maker of [`Flushed`], [`SourcesMoved`] and [`Drained`].
 //!
 //! On entry: readings, as values, in whatever order, as often and as late as the fabric gave them. On return: a
-//! [`Verdict`]: *pending* while more readings are needed, a proof that carries the [`Ticket`] of the question it answers,
-//! or *no verdict* with the reason, after which this judge never gives a proof. A reading of another question counts for
-//! nothing. What died is excused: its share counts as given. Lacks on purpose: asking (`subnet`), clocks (times are in the
-//! readings), patience (the caller's).
+//! [`Verdict`]: *pending* while more readings are needed, a proof that carries the [`Ticket`] of the question it
+//! answers, or *no verdict* with the reason, after which this judge never gives a proof. A reading of another
+//! question counts for nothing. What died is excused: its share counts as given. Lacks on purpose: asking (`subnet`),
+//! clocks (times are in the readings), patience (the caller's).
 
 mod conservation;
 mod flush;
@@ -25,8 +25,8 @@ pub use token::{TokenJudge, TokenReading};
 
 use crate::ids::{Half, VlSet};
 
-/// Names one question put to the fabric: no two questions of one machine share a ticket, and an answer bears the ticket of
-/// its question.
+/// Names one question put to the fabric: no two questions of one machine share a ticket, and an answer bears the
+/// ticket of its question.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Ticket(pub u32);
@@ -46,7 +46,7 @@ impl Ticket {
         Ticket(self.0.wrapping_add(PARTS))
     }
 
-    /// The first ticket of whoever begins to ask at a time of the transport's clock: above all that were asked before.
+    /// The first ticket of a manager that begins to ask at a time of the transport's clock: above all earlier ones.
     pub fn at(now_ns: u64) -> Ticket {
         // Tickets rise more slowly than this clock as long as there is less than one question a millisecond.
         Ticket(((now_ns / 1_000_000) as u32).wrapping_mul(PARTS))
@@ -69,7 +69,7 @@ pub enum Verdict<P> {
     NoVerdict(NoVerdict),
 }
 
-/// Why readings show nothing. [`NoVerdict::about`] tells which device or port, for those who know its name.
+/// Why readings show nothing. [`NoVerdict::about`] gives the device or port, for callers that know its name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoVerdict {
     /// An answer for other lanes than those asked about.

@@ -1,6 +1,6 @@
-//! Polling: devices are asked in the order of the channel dependency graph. A channel runs empty for good once nothing can
-//! come into it any more, so a reading counts only when it was asked for after all predecessors were found empty. Two
-//! passes: the replies that requests caused start anew at the sources.
+//! Polling: devices are asked in the order of the channel dependency graph. A channel runs empty for good once
+//! nothing can come into it any more, so a reading counts only when it was asked for after all predecessors were
+//! found empty. Two passes: the replies that requests caused start anew at the sources.
 
 use super::{ChannelId, DeviceId, DrainGraph, Drained, Observer, PortMask, Ticket, Verdict};
 use crate::ids::VlSet;

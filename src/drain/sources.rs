@@ -33,7 +33,7 @@ impl SourcesJudge {
 
     /// Takes one answer in. A source that once sent on the new half alone stays there, so later answers cannot undo it.
     pub fn fold(&mut self, reading: &SourceReading) {
-        // P3.5 asks for both: a told source may still hold packets that it made on the old half.
+        // P3.5 asks for both: a source that has moved may still hold packets that it made on the old half.
         if reading.ticket == self.ticket && reading.half == self.half && reading.settled {
             self.waiting.remove(&reading.port);
         }
@@ -80,7 +80,7 @@ pub struct FenceJudge {
 }
 
 impl FenceJudge {
-    /// A judge of the fence at `ports`, behind which they can send on `half` alone.
+    /// A judge of the fence at `ports`, which can send on `half` alone once it is closed.
     pub fn new(ticket: Ticket, half: Half, ports: impl IntoIterator<Item = ChannelId>) -> FenceJudge {
         FenceJudge { ticket, half, waiting: ports.into_iter().collect() }
     }

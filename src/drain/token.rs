@@ -1,5 +1,6 @@
-//! Tokens: agents in the devices pass a token on once the lane is empty and every predecessor's token came, so a token at
-//! a leaf is behind all data. Two rounds: the first is behind the requests, the second behind the replies they caused.
+//! Tokens: agents in the devices pass a token on once the lane is empty and every predecessor's token came, so a
+//! token at a leaf is behind all data. Two rounds: the first is behind the requests, the second behind the replies
+//! they caused.
 
 use super::{ChannelId, Drained, NoVerdict, Observer, Ticket, Verdict};
 use crate::ids::VlSet;

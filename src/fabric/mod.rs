@@ -1,11 +1,12 @@
 //! The fabric model: nodes, ports and links of one subnet, immutable and densely indexed once built.
 //!
-//! On entry (a [`FabricBuilder`]) anything may be said in any order; on return from [`FabricBuilder::build`] these hold:
-//! every node has ports 0 to `num_ports`, and a port's [`PortId`] is its node's first port plus its number; links join
-//! two ports and are mutual; GUIDs of nodes are distinct; no LID range overlaps another. A node that left keeps its index
-//! ([`Fabric::without_nodes`]), so two fabrics before and after a change can be compared index by index.
-//! Lacks on purpose: tables and routes (`tables`), formats that carry no topology, several subnets in one fabric ([`subnets`] holds one for each).
-//! A directed **channel** is named by the [`PortId`] of the port that sends into it.
+//! On entry (a [`FabricBuilder`]) anything may be said in any order; on return from [`FabricBuilder::build`] these
+//! hold: every node has ports 0 to `num_ports`, and a port's [`PortId`] is its node's first port plus its number;
+//! links join two ports and are mutual; GUIDs of nodes are distinct; no LID range overlaps another. A node that left
+//! keeps its index ([`Fabric::without_nodes`]), so two fabrics before and after a change can be compared index by
+//! index. Lacks on purpose: tables and routes (`tables`), formats that carry no topology, several subnets in one
+//! fabric ([`subnets`] holds one for each). A directed **channel** is named by the [`PortId`] of the port that sends
+//! into it.
 
 mod builder;
 pub mod difference;
@@ -28,7 +29,8 @@ use std::ops::Range;
 #[serde(transparent)]
 pub struct NodeId(pub u32);
 
-/// A port's dense index within its fabric, port 0 of every node included; also names the channel that the port sends into.
+/// A port's dense index within its fabric, port 0 of every node included; also names the channel that the port sends
+/// into.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PortId(pub u32);
@@ -227,14 +229,14 @@ impl Fabric {
         self.peer(port).map(|peer| self.port(peer).node)
     }
 
-    /// A port's GUID as captures tell it: a port 0 has its switch's; none where none is told.
+    /// A port's GUID as captures give it: a port 0 has its switch's; none where the capture has none.
     pub fn told_port_guid(&self, port: PortId) -> Option<Guid> {
         let port = self.port(port);
         let node = self.node(port.node);
         port.guid.or_else(|| node.is_switch().then_some(node.guid))
     }
 
-    /// A port's GUID; its node's where the capture names none for the port, as of switches and where one port is all.
+    /// A port's GUID; its node's where the capture names none for the port, as for switches and for nodes of one port.
     pub fn port_guid(&self, port: PortId) -> Guid {
         let port = self.port(port);
         port.guid.unwrap_or(self.node(port.node).guid)
@@ -250,9 +252,9 @@ impl Fabric {
         self.lid_owner.get(lid.index()).copied().filter(|&p| p != u32::MAX).map(PortId)
     }
 
-    /// The LIDs of one half of a port, in rising order. With LMC m ≥ 1 the lower half is the first 2^(m−1) of its LIDs and
-    /// the upper half the rest; an end port with LMC 0 has a lower half only; port 0 of a switch with LMC 0 has no
-    /// halves, hence none.
+    /// The LIDs of one half of a port, in rising order. With LMC m ≥ 1 the lower half is the first 2^(m−1) of its
+    /// LIDs and the upper half the rest; an end port with LMC 0 has a lower half only; port 0 of a switch with LMC 0
+    /// has no halves, hence none.
     pub fn half_lids(&self, port: PortId, half: Half) -> impl Iterator<Item = Lid> + use<> {
         let owner = self.port(port);
         let (size, first) = match (owner.lmc.lids() / 2, half) {
@@ -339,7 +341,8 @@ impl Fabric {
         after
     }
 
-    /// Fabrics one behind the other: indices go on counting. Neither LIDs nor GUIDs are looked up in it, for they may repeat.
+    /// Fabrics one after the other: indices go on counting. Neither LIDs nor GUIDs are looked up in it, for they may
+    /// repeat.
     fn side_by_side<'a>(fabrics: impl Iterator<Item = &'a Fabric>) -> Fabric {
         let (nodes, ports, by_guid, lid_owner) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut whole = Fabric { nodes, ports, by_guid, lid_owner, origin: None };

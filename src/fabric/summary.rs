@@ -88,7 +88,7 @@ impl Summary {
     }
 }
 
-/// Only the description tells them from hosts.
+/// Only the description distinguishes them from hosts.
 fn is_aggregation_node(node: &Node) -> bool {
     node.kind == NodeKind::Ca && node.description.contains("Aggregation Node")
 }

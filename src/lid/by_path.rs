@@ -1,8 +1,8 @@
 //! From a set of paths to a routing function by DLID: which of its destination's LIDs each path takes.
 //!
-//! On entry: a path set, and what finds configurations. On return of [`number_paths`]: by path the number of the LID that
-//! it takes in its destination's half, all paths of one number free of splits. [`realise_numbered`] puts it in a routing
-//! function. Lacks on purpose: LIDs themselves (`needs`).
+//! On entry: a path set, and what finds configurations. On return of [`number_paths`]: by path the number of the LID
+//! that it takes in its destination's half, all paths of one number free of splits. [`realise_numbered`] puts it in a
+//! routing function. Lacks on purpose: LIDs themselves (`needs`).
 
 use super::configure::{Configure, Heuristic, block_of};
 use super::splits::Splits;
@@ -39,7 +39,7 @@ pub enum PathLidError {
     },
 }
 
-/// By path the LID of its destination that it takes, counted from nought.
+/// By path the LID of its destination that it takes, counted from 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PathLids {
     numbers: Vec<u32>,
@@ -57,13 +57,13 @@ impl PathLids {
         &self.numbers
     }
 
-    /// By rank of the destination: how many LIDs realise the paths to it; nought where none leads there.
+    /// By rank of the destination: how many LIDs realise the paths to it; 0 where none leads there.
     pub fn needed(&self) -> &[u32] {
         &self.needed
     }
 
-    /// LIDs of all destinations, each in a block of a power of two (seed 002, section 2). Halves are not counted: a change
-    /// needs twice as many.
+    /// LIDs of all destinations, each in a block of a power of two (seed 002, section 2). Halves are not counted: a
+    /// change needs twice as many.
     pub fn lids(&self) -> usize {
         self.needed.iter().filter(|&&needed| needed > 0).map(|&needed| block_of(needed as usize)).sum()
     }
@@ -96,7 +96,7 @@ pub fn realise_paths(fabric: &Fabric, paths: &PathSet, by: Heuristic) -> Result<
 /// A destination that would need more than 64 LIDs in a half, or a switch that would need two.
 ///
 /// # Panics
-/// Two paths on one LID that part at a switch: whoever numbered them saw to that.
+/// Two paths on one LID that part at a switch: their numbering rules that out.
 pub fn realise_numbered(fabric: &Fabric, paths: &PathSet, lids: &PathLids) -> Result<RoutingFunction, PathLidError> {
     check(fabric, paths, lids)?;
     let count = lids.needed.iter().max().map_or(1, |&most| most.max(1)) as usize;
@@ -108,6 +108,7 @@ pub fn realise_numbered(fabric: &Fabric, paths: &PathSet, lids: &PathLids) -> Re
         let (destination, lid) = (rank[path.destination.index()], lid as usize);
         for hop in path.hops {
             let there = function.output(hop.switch, destination, lid);
+            // InfiniBand forwards by DLID alone, so one LID has one output at each switch (seed 002, lemma 1).
             assert!(there.is_none_or(|there| there == hop.output), "paths that part share a LID");
             function.set_output(hop.switch, destination, lid, hop.output);
         }

@@ -1,13 +1,13 @@
 //! LIDs that outlive the manager: OpenSM's `guid2lid` cache.
 //!
-//! One record for each port GUID, an empty line behind it, the first and the last LID of its range in hexadecimal:
+//! One record for each port GUID, an empty line after it, the first and the last LID of its range in hexadecimal:
 //! ```text
 //! 0x0002c90300000011 0x0004 0x0005
 //!
 //! ```
-//! Read: any number of empty lines, numbers as C has them; written: as above, in GUID order. A GUID or a LID given twice is
-//! an error: OpenSM drops one of the two, and says so in its log. Source of the format: what OpenSM 3.3.23 writes.
-//! Lacks on purpose: the file itself (`sm`).
+//! Read: any number of empty lines, numbers as C has them; written: as above, in GUID order. A GUID or a LID given
+//! twice is an error: OpenSM drops one of the two, and says so in its log. Source of the format: what OpenSM 3.3.23
+//! writes. Lacks on purpose: the file itself (`sm`).
 
 use crate::fabric::format::{Cursor, ReadError, SourceLine, SourceText, Span, Spanned, decode};
 use crate::fabric::{Fabric, PortId};
@@ -45,7 +45,7 @@ impl LidRange {
         LidRange::new(base, Lid(last)).filter(|range| range.first.0.is_multiple_of(lids))
     }
 
-    /// Its first so many LIDs, where they are aligned and it has as many.
+    /// Its first `lids` LIDs, where they are aligned and it has as many.
     pub(super) fn narrowed(self, lids: u16) -> Option<LidRange> {
         LidRange::aligned(self.first, lids).filter(|range| range.last <= self.last)
     }
@@ -114,7 +114,8 @@ impl Guid2Lid {
         self.ranges.iter().map(|(&guid, &range)| (guid, range))
     }
 
-    /// What is to be written once the fabric has its LIDs: those, and of the ports that are absent what does not meet them.
+    /// What is to be written once the fabric has its LIDs: those, and of the ports that are absent what does not meet
+    /// them.
     pub fn learn(&self, fabric: &Fabric) -> Guid2Lid {
         let owner = |lid: u16| fabric.lid_owner(Lid(lid)).is_some();
         let free = |range: LidRange| !(range.first.0..=range.last.0).any(owner);
@@ -181,7 +182,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A unicast LID behind blanks.
+/// A unicast LID after blanks.
 fn lid(cursor: &mut Cursor<'_>) -> Result<Spanned<Lid>, ReadError> {
     let expected = "a unicast LID from 0x0001 to 0xbfff";
     cursor.blanks();

@@ -1,11 +1,12 @@
-//! LID assignment: which paths share an LID, which LIDs each port gets, and how those of a half realise a routing function.
+//! LID assignment: which paths share an LID, which LIDs each port gets, and how those of a half realise a routing
+//! function.
 //!
-//! On entry: a fabric whose LIDs are as captured. On return of [`assign`] (one LMC for all) and [`assign_each`] (each port
-//! its own): every end port owns 2^LMC LIDs from an aligned base, every switch one, no two ranges meet, and the highest
-//! fits every forwarding table. [`realise_paths`] makes a routing function by DLID of paths, with as few LIDs as a
-//! [`Heuristic`] finds; [`rename`] is the renaming of seed 000 with its tables. [`realise`] puts path k of a routing
-//! function on the k-th LID of a half (docs/GLOSSARY.md, *half*). Which LIDs belong to a half is said once, by
-//! [`Fabric::half_lids`]. docs/LIDS.md tells it at length.
+//! On entry: a fabric whose LIDs are as captured. On return of [`assign`] (one LMC for all) and [`assign_each`] (each
+//! port its own): every end port owns 2^LMC LIDs from an aligned base, every switch one, no two ranges meet, and the
+//! highest fits every forwarding table. [`realise_paths`] makes a routing function by DLID of paths, with as few LIDs
+//! as a [`Heuristic`] finds; [`rename`] is the renaming of seed 000 with its tables. [`realise`] puts path k of a
+//! routing function on the k-th LID of a half (docs/GLOSSARY.md, *half*). Which LIDs belong to a half is said once,
+//! by [`Fabric::half_lids`]. docs/LIDS.md describes it at length.
 
 mod by_path;
 pub mod configure;
@@ -91,9 +92,9 @@ pub enum LidError {
     },
 }
 
-/// The fabric with LIDs that give every end port 2^`lmc` of them at least. Ports whose captured LIDs do keep them, and the
-/// others get free ones. Where no end port's do, or the others find no room beside, all are numbered anew: end ports in
-/// index order from the first aligned base, switches in the gap before it and behind the last.
+/// The fabric with LIDs that give every end port 2^`lmc` of them at least. Ports whose captured LIDs do keep them,
+/// and the others get free ones. Where no end port's do, or the others find no room beside, all are numbered anew:
+/// end ports in index order from the first aligned base, switches in the gap before it and after the last.
 ///
 /// # Errors
 /// Unicast LIDs that do not suffice, or a switch whose table is too short.

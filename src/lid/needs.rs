@@ -1,8 +1,9 @@
 //! How many LIDs each port needs, and an assignment that gives each no more than its own LMC must.
 //!
 //! A port that needs k LIDs in a half gets LMC 1 + ⌈lg k⌉, so that each half realises a whole routing function
-//! (docs/GLOSSARY.md, *half*); a switch has one LID. LID ranges are aligned and given away largest first, each the lowest
-//! that is free, which leaves no gaps but those below the first range and such as ports that stay put cause.
+//! (docs/GLOSSARY.md, *half*); a switch has one LID. LID ranges are aligned and given away largest first, each the
+//! lowest that is free, which leaves no gaps except those below the first range and those that ports with kept LIDs
+//! cause.
 
 use super::by_path::{MOST_LIDS, PathLids};
 use super::guid2lid::{Guid2Lid, LidRange, guid_of};
@@ -99,8 +100,8 @@ impl Needs {
     }
 }
 
-/// The fabric with LIDs that meet `needs`. Ports whose captured LIDs do keep them, and the others get free ones, each with the
-/// smallest LMC that does; where they find no room beside, all are numbered anew.
+/// The fabric with LIDs that meet `needs`. Ports whose captured LIDs do keep them, and the others get free ones, each
+/// with the smallest LMC that does; where they find no room beside, all are numbered anew.
 ///
 /// # Errors
 /// Unicast LIDs that do not suffice, or a switch whose table is too short.
@@ -109,16 +110,17 @@ pub fn assign_each(fabric: &Fabric, needs: &Needs) -> Result<Fabric, LidError> {
         fabric.clone()
     } else {
         let beside = assign_beside(fabric, needs, &Guid2Lid::new(), &[]);
+        // Free gaps between kept LIDs may be too small; numbered anew, from large to small, blocks leave none.
         beside.or_else(|_| Assignment::new(fabric, needs.wanted(fabric), &[]).filled())?
     };
     check_capacity(&assigned, needs.largest(fabric))?;
     Ok(assigned)
 }
 
-/// The fabric with LIDs that meet `needs`, in which whoever has enough of them stays: a port keeps all its LIDs of the
-/// file, else all that it holds, where they are an aligned block, enough, and nobody else's in the file. So it keeps its
-/// halves, too, when it comes to need fewer. All others get the lowest free blocks, the largest first. Absent ports' LIDs
-/// of the file stay free for them, as long as the others find room beside.
+/// The fabric with LIDs that meet `needs`, in which a port that has enough of them stays: a port keeps all its LIDs
+/// of the file, else all that it holds, where they are an aligned block, enough, and nobody else's in the file. So it
+/// keeps its halves, too, when it comes to need fewer. All others get the lowest free blocks, the largest first.
+/// Absent ports' LIDs of the file stay free for them, as long as the others find room beside.
 ///
 /// # Errors
 /// Unicast LIDs that do not suffice, or a switch whose table is too short.
@@ -139,7 +141,7 @@ fn assign_beside(fabric: &Fabric, needs: &Needs, kept: &Guid2Lid, reserved: &[Li
     Ok(assigned)
 }
 
-/// The range, where it is a block that an LMC can name, of so many LIDs at least. A switch takes one LID of it.
+/// The range, where it is a block that an LMC can name, of at least that many LIDs. A switch takes one LID of it.
 fn block(fabric: &Fabric, port: PortId, range: LidRange, lids: u16) -> Option<LidRange> {
     if fabric.node(fabric.port(port).node).is_switch() {
         return range.narrowed(1);

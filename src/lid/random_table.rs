@@ -1,6 +1,6 @@
-//! Random forwarding tables: the form of a switch that searches its table for the DLID, so that only what is routed takes
-//! room (InfiniBand specification, volume 1, RandomForwardingTable; seed 000, section 4.1). A linear table has an entry
-//! for every LID up to the highest.
+//! Random forwarding tables: the form of a switch that searches its table for the DLID, so that only what is routed
+//! takes room (InfiniBand specification, volume 1, RandomForwardingTable; seed 000, section 4.1). A linear table has
+//! an entry for every LID up to the highest.
 
 use crate::ids::{Lid, PortNum};
 use crate::tables::Lft;

@@ -57,7 +57,7 @@ fn undivided(fabric: &Fabric, port: PortId) -> Option<Lid> {
 }
 
 /// Forwarding tables in which the LIDs of the half other than `like` lead where those of `like` with the same rank do.
-/// LIDs of ports that are gone are among them: whoever still sends to them would send by the routing of before.
+/// LIDs of ports that are gone are among them: a host that still sends to them would send by the routing of before.
 pub fn mirrored(fabric: &Fabric, lfts: &[Arc<Lft>], like: Half) -> Vec<Arc<Lft>> {
     let ports = fabric.ports().map(|(port, _)| port).filter(|&port| fabric.half_lids(port, like).next().is_some());
     let pairs = ports.flat_map(|port| fabric.half_lids(port, like).zip(fabric.half_lids(port, like.other())));

@@ -1,11 +1,11 @@
 //! Destination renaming (López, Flich, Duato, ICPP 2001; "seed 000"), with its tables as values.
 //!
-//! On entry: table P, a [`PathSet`], and how many ids each destination may have. On return: table H, the id by which each
-//! source sends (by path, so that a pair may have several), and tables R, the forwarding entries of each switch. An id is
-//! a LID counted from the destination's first. Ids are found one path after the other: the first on which the path parts
-//! from no path before it (figures 3 and 4, `ValidId`). Entries are a set: the procedure as printed appends an entry
-//! again for every path that uses it. The smallest LMC of a port, which the paper leaves out, is that of the highest id in
-//! use. Lacks on purpose: fewer ids by looking at all paths at once (`configure`).
+//! On entry: table P, a [`PathSet`], and how many ids each destination may have. On return: table H, the id by which
+//! each source sends (by path, so that a pair may have several), and tables R, the forwarding entries of each switch.
+//! An id is a LID counted from the destination's first. Ids are found one path after the other: the first on which
+//! the path parts from no path before it (figures 3 and 4, `ValidId`). Entries are a set: the procedure as printed
+//! appends an entry again for every path that uses it. The smallest LMC of a port, which the paper leaves out, is
+//! that of the highest id in use. Lacks on purpose: fewer ids by looking at all paths at once (`configure`).
 
 use super::by_path::PathLids;
 use super::random_table::RandomTable;
@@ -38,7 +38,7 @@ pub struct IdsExhausted {
 pub struct Name {
     /// The port.
     pub destination: PortId,
-    /// Its id, from nought: the name that everybody would use without renaming.
+    /// Its id, from 0: the name that every source would use without renaming.
     pub id: u32,
 }
 

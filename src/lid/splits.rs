@@ -37,7 +37,7 @@ pub struct Splits {
 
 impl Splits {
     /// The splits among the paths of `set` with these ranks, which lead to one destination. Two paths of one source on
-    /// different layers split too: the source tells them apart by the DLID alone.
+    /// different layers split too: the source distinguishes them by the DLID alone.
     pub fn of(set: &PathSet, ranks: &[u32]) -> Splits {
         let mut splits = Splits::gathered(set, ranks);
         splits.part_at_switches();
@@ -64,7 +64,7 @@ impl Splits {
         Splits { classes, class_of, apart, degree: Vec::new(), crossing: Vec::new() }
     }
 
-    /// At every switch, whoever leaves by one port splits with whoever leaves by another.
+    /// At every switch, classes that leave by different ports split.
     fn part_at_switches(&mut self) {
         let mut uses: Vec<(NodeId, PortNum, usize)> = Vec::new();
         for (at, class) in self.classes.iter().enumerate() {
@@ -152,8 +152,8 @@ impl Splits {
         &self.classes[class].hops
     }
 
-    /// One class for every port by which some switch is left, of the switch where that gives most. Any two split: so many
-    /// LIDs are needed at least.
+    /// One class for every port by which some switch is left, of the switch where that gives most. Any two split: so
+    /// many LIDs are needed at least.
     pub fn crossing(&self) -> &[usize] {
         &self.crossing
     }

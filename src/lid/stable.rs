@@ -9,9 +9,10 @@ use fixedbitset::FixedBitSet;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The fabric with 2^`lmc` LIDs for every end port and one for every switch. A port keeps its LIDs of the file, else those
-/// that it holds, where they are aligned, enough, and nobody else's in the file; all others get the lowest free ones, end
-/// ports first, in index order. Absent ports' LIDs of the file stay free for them, as long as the others find room beside.
+/// The fabric with 2^`lmc` LIDs for every end port and one for every switch. A port keeps its LIDs of the file, else
+/// those that it holds, where they are aligned, enough, and nobody else's in the file; all others get the lowest free
+/// ones, end ports first, in index order. Absent ports' LIDs of the file stay free for them, as long as the others
+/// find room beside.
 ///
 /// # Errors
 /// Unicast LIDs that do not suffice, or a switch whose table is too short.
@@ -30,7 +31,7 @@ pub(super) fn absentees(fabric: &Fabric, kept: &Guid2Lid) -> Vec<LidRange> {
     kept.iter().filter(|(guid, _)| !present.contains(guid)).map(|(_, range)| range).collect()
 }
 
-/// As [`assign_stable`], with LIDs that nobody gets.
+/// As [`assign_stable`], with LIDs that no port gets.
 fn assign_beside(fabric: &Fabric, lmc: Lmc, kept: &Guid2Lid, reserved: &[LidRange]) -> Result<Fabric, LidError> {
     let own = |port| if fabric.node(fabric.port(port).node).is_switch() { Lmc::default() } else { lmc };
     let wanted = fabric.lid_ports().map(|port| (port, own(port))).collect();
@@ -54,7 +55,7 @@ pub(super) struct Assignment<'a> {
 impl<'a> Assignment<'a> {
     /// `wanted`: who needs LIDs, in index order. Nobody gets the `reserved` ones.
     pub fn new(fabric: &'a Fabric, mut wanted: Vec<(PortId, Lmc)>, reserved: &[LidRange]) -> Assignment<'a> {
-        // Blocks that go from large to small leave no gap behind them.
+        // Blocks that go from large to small leave no gap between them.
         wanted.sort_by_key(|&(port, lmc)| (fabric.node(fabric.port(port).node).is_switch(), Reverse(lmc)));
         let mut taken = FixedBitSet::with_capacity(Lid::MAX_UNICAST.index() + 1);
         taken.insert(0);
@@ -100,7 +101,7 @@ impl<'a> Assignment<'a> {
         !self.taken.contains_any_in_range(range.indices())
     }
 
-    /// The lowest free range for an LMC behind `last`.
+    /// The lowest free range for an LMC after `last`.
     fn lowest(&self, lmc: Lmc, last: Option<LidRange>) -> Option<LidRange> {
         // LIDs are never given back, so nothing below the last range of this size can be free.
         let first = last.map_or(0, |range| range.last().0 + 1);

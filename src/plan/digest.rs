@@ -1,4 +1,4 @@
-//! A fabric's digest: tells whether a plan was made for the fabric at hand.
+//! A fabric's digest: shows whether a plan was made for the fabric at hand.
 
 use crate::fabric::{Fabric, NodeKind};
 use serde::{Deserialize, Serialize};

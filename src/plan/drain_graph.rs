@@ -75,7 +75,7 @@ impl DrainGraph {
         injections: &[ChannelId],
     ) -> Result<DrainGraph, CyclicDrain> {
         // A judge goes through the channels once, front to back. That works because Kahn's order puts each channel
-        // behind all its predecessors.
+        // after all its predecessors.
         let successors = successors(fabric, &arcs, injections);
         let order = order(fabric, &successors)?;
         let mut position = BTreeMap::new();
@@ -209,7 +209,7 @@ fn depth(channels: &[DrainChannel]) -> u32 {
     depths.into_iter().max().unwrap_or(0)
 }
 
-/// The arcs between cabled ports only: what the agents in the switches are told.
+/// The arcs between cabled ports only: what DrainArcs carries to the agents in the switches.
 fn linked_arcs(fabric: &Fabric, arcs: BTreeMap<DeviceId, Vec<PortMask>>) -> BTreeMap<DeviceId, Vec<PortMask>> {
     let linked = |switch, num| fabric.port_at(switch, num).is_some_and(|port| fabric.peer(port).is_some());
     let mut kept = BTreeMap::new();

@@ -28,7 +28,7 @@ pub enum PlanError {
         /// The port.
         port: String,
     },
-    /// A base LID that the halves cannot be told by.
+    /// A base LID on which the halves cannot be distinguished.
     #[error("{port} has base LID {lid}, which is no multiple of 2^{lmc}: assign LIDs anew")]
     Unaligned {
         /// The port.

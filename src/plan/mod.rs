@@ -1,11 +1,11 @@
 //! Plans: waves of writes and the barriers between them, made by schemes.
 //!
 //! On entry: fabrics over one index space, the tables in force, and the forwarding tables wanted ([`PlanInput`]). On
-//! return: a [`Plan`], a value without choices left, which the prover judges ([`Transition`]) and the machine runs, or a
-//! [`PlanError`] that names the precondition and the device. Tables before and after each wave are computed from the
-//! writes alone, by [`SubnetTables::apply`]; what a barrier leaves empty is computed from the barriers alone, so a planner
-//! cannot claim it. Only [`Vetted`] plans run. Lacks on purpose: who computes routes (`routing`) and LIDs (`lid`), proof
-//! (`verify`), execution (`machine`).
+//! return: a [`Plan`], a value without choices left, which the prover judges ([`Transition`]) and the machine runs,
+//! or a [`PlanError`] that names the precondition and the device. Tables before and after each wave are computed from
+//! the writes alone, by [`SubnetTables::apply`]; what a barrier leaves empty is computed from the barriers alone, so
+//! a planner cannot claim it. Only [`Vetted`] plans run. Lacks on purpose: who computes routes (`routing`) and LIDs
+//! (`lid`), proof (`verify`), execution (`machine`).
 
 mod cost;
 mod digest;
@@ -81,7 +81,8 @@ impl Assumption {
 pub struct Draft {
     /// How the routing is changed.
     pub scheme: Scheme,
-    /// What was there before the change, and what has come to it, LIDs assigned: the fabric whose indices the plan uses.
+    /// What was there before the change, and what has come to it, LIDs assigned: the fabric whose indices the plan
+    /// uses.
     pub before: Arc<Fabric>,
     /// What of `before` the routing in force was made for: `before` less what has come.
     pub routed: Arc<Fabric>,
@@ -107,8 +108,8 @@ pub struct Draft {
     pub waves: Vec<Wave>,
     /// What must run empty, layer by layer; nothing where the scheme drains nothing.
     pub drain: Vec<DrainLayer>,
-    /// Who sends by which path, on which layer, as long as the routing in force is followed; none where every source may
-    /// send to each LID of the half on each of its service levels.
+    /// Who sends by which path, on which layer, as long as the routing in force is followed; none where every source
+    /// may send to each LID of the half on each of its service levels.
     pub old_ways: Option<Arc<PathLayers>>,
     /// The same of the new routing.
     pub new_ways: Option<Arc<PathLayers>>,
@@ -317,7 +318,7 @@ impl Transition for Plan {
         disorder::first(self)
     }
 
-    /// Newcomers are told of their half by the swap, or, where there is none, when ports are started.
+    /// Newcomers learn their half by the swap, or, where there is none, when ports are started.
     fn newcomers(&self) -> Newcomers {
         let joins = |wave: &Wave| matches!(wave.phase, Phase::Swap | Phase::Start);
         let waves = self.waves();

@@ -77,7 +77,7 @@ choice! {
 }
 
 choice! {
-    /// Who tells that the retired lanes are empty (docs/PROTOCOL.md, *drain*).
+    /// How it is observed that the retired lanes are empty (docs/PROTOCOL.md, *drain*).
     Observer, "drain observer" {
         /// Agents in the devices pass tokens on behind the data.
         Token = "token";
@@ -117,7 +117,7 @@ choice! {
 pub struct Policy {
     /// Port states during *install*.
     pub arming: Arming,
-    /// Who tells that lanes are empty.
+    /// How it is observed that lanes are empty.
     pub observer: Observer,
 }
 

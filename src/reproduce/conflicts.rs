@@ -5,9 +5,9 @@ use crate::ids::PortNum;
 use crate::tables::PathSet;
 use std::collections::BTreeSet;
 
-/// The percentage of entries in conflict: over all switches and destinations, the outputs beyond the first, divided by the
-/// entries (switch, input, destination, output) that the paths need. The paper does not say how it counts; of the ways
-/// tried this one gives its figures.
+/// The percentage of entries in conflict: over all switches and destinations, the outputs beyond the first, divided
+/// by the entries (switch, input, destination, output) that the paths need. The paper does not say how it counts; of
+/// the ways tried this one gives its figures.
 pub fn conflicts(fabric: &Fabric, paths: &PathSet) -> f64 {
     let mut entries: BTreeSet<(NodeId, PortId, PortNum, PortNum)> = BTreeSet::new();
     for path in paths.iter() {

@@ -7,7 +7,8 @@ use crate::routing::{Demand, MOST_LAYERS};
 
 /// How slowly links grow rare with distance: see [`waxman`].
 const BETA: f64 = 0.5;
-/// The mean, over two random points of the unit square, of exp(−d / (β·√2)): the share of pairs that are joined for α = 1.
+/// The mean, over two random points of the unit square, of exp(−d / (β·√2)): the share of pairs that are joined for α
+/// = 1.
 const JOINED: f64 = 0.507_822_7;
 
 /// Seed 000, section 4: random, connected, `links` single links of every switch to others, four hosts on each.
@@ -18,8 +19,9 @@ pub(super) fn regular(switches: u32, links: u32, seed: u64) -> Result<Fabric, Re
 
 /// Seed 002, section 5: a random graph of mean degree 8, machines on switches chosen at random.
 ///
-/// Two switches are joined with a mean probability of 8 / n. That is a mean degree of 8·(n − 1)/n: 7.5 with 16 switches.
-/// With a mean degree of 8 itself, tables of 16 switches come out up to 17 % above the paper's (docs/REPRODUCE.md).
+/// Two switches are joined with a mean probability of 8 / n. That is a mean degree of 8·(n − 1)/n: 7.5 with 16
+/// switches. With a mean degree of 8 itself, tables of 16 switches come out up to 17 % above the paper's
+/// (docs/REPRODUCE.md).
 pub(super) fn waxman(machines: u32, switches: u32, seed: u64) -> Result<Fabric, ReproduceError> {
     let alpha = 8.0 / f64::from(switches) / JOINED;
     let topology = Topology::Waxman(Waxman { switches, alpha, beta: BETA, hosts: HostPlacement::Scattered(machines) });

@@ -1,12 +1,12 @@
 //! The published tables of two papers, measured again with this crate's engines and LID assignment.
 //!
-//! On entry: which study, which of its tables, how many fabrics, from which seed. On return: tables of cells, each with the
-//! paper's figure, ours, and the band in which ours must lie for the table to be reproduced (docs/REPRODUCE.md says where
-//! bands and readings come from). The same request gives the same tables, however many threads measure. Studies: *seed
-//! 000* is López, Flich, Duato, "Deadlock-free Routing in InfiniBand through Destination Renaming", ICPP 2001; *seed 002*
-//! is Nienaber, Yuan, Duan, "On LID Assignment in InfiniBand Networks", ANCS 2007; *seed 003* measures the claim of a manual
-//! about several paths in the simulator; *optimum* measures the heuristics of the second paper against an exact solver. Lacks on
-//! purpose: screens (`report`).
+//! On entry: which study, which of its tables, how many fabrics, from which seed. On return: tables of cells, each
+//! with the paper's figure, ours, and the band in which ours must lie for the table to be reproduced
+//! (docs/REPRODUCE.md says where bands and readings come from). The same request gives the same tables, however many
+//! threads measure. Studies: *seed 000* is López, Flich, Duato, "Deadlock-free Routing in InfiniBand through
+//! Destination Renaming", ICPP 2001; *seed 002* is Nienaber, Yuan, Duan, "On LID Assignment in InfiniBand Networks",
+//! ANCS 2007; *seed 003* measures the claim of a manual about several paths in the simulator; *optimum* measures the
+//! heuristics of the second paper against an exact solver. Lacks on purpose: screens (`report`).
 
 mod conflicts;
 mod csv;
@@ -88,8 +88,8 @@ impl Study {
         }
     }
 
-    /// How many fabrics the paper has for each row; for studies without a table in a paper, how many are measured where nobody
-    /// says otherwise.
+    /// How many fabrics the paper has for each row; for studies without a table in a paper, how many are measured
+    /// where nobody says otherwise.
     pub fn fabrics(self) -> usize {
         match self {
             Study::Seed000 => 10,
@@ -229,7 +229,7 @@ fn check_rows(request: &StudyRequest) -> Result<(), ReproduceError> {
     }
 }
 
-/// Measures the tables of a request; `tell` hears a line before each row.
+/// Measures the tables of a request; `tell` is given a line before each row.
 ///
 /// # Errors
 /// A table or a row that the study does not have, before anything is measured; a fabric that cannot be drawn or routed.

@@ -141,7 +141,7 @@ impl Routed {
     }
 }
 
-/// What one fabric gives; nought where no table wants it.
+/// What one fabric gives; 0 where no table wants it.
 #[derive(Clone, Copy, Default)]
 struct Measured {
     widest: Routed,

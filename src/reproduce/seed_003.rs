@@ -1,10 +1,10 @@
 //! Seed 003, dispersive routing: what sources gain by several paths, by how many, and at what price in order.
 //!
-//! The manual of the PSM library has no figures, but a claim: "not much gain in performance beyond utilizing a small set of
-//! multiple paths". Table *gain* answers it; the others are what it is made of. Each fabric is routed with LMC 1 to 4, so that a
-//! half has 1, 2, 4 or 8 LIDs, and runs under four patterns: `worst`, the permutation that these sources are served worst
-//! by; `single-worst`, the one that is worst for a single path of the same tables; `uniform`; and `hot-spot`, a twentieth of
-//! all packets to one end port.
+//! The manual of the PSM library has no figures, but a claim: "not much gain in performance beyond utilizing a small
+//! set of multiple paths". Table *gain* answers it; the others are what it is made of. Each fabric is routed with LMC
+//! 1 to 4, so that a half has 1, 2, 4 or 8 LIDs, and runs under four patterns: `worst`, the permutation that these
+//! sources are served worst by; `single-worst`, the one that is worst for a single path of the same tables;
+//! `uniform`; and `hot-spot`, a twentieth of all packets to one end port.
 
 use super::parallel::in_order;
 use super::table::{Cell, ResultTable, mean};
@@ -307,8 +307,8 @@ fn traffic(routed: &Routed, setting: Setting, pattern: Pattern) -> Result<(Traff
     Ok((Traffic::Pairs(worst.permutation), 1.0 / load.max(1.0)))
 }
 
-/// What is accepted with LMC 4, of permutations the slowest flow's, by sources; and how much of what eight paths add to a
-/// single one two and four paths add.
+/// What is accepted with LMC 4, of permutations the slowest flow's, by sources; and how much of what eight paths add
+/// to a single one two and four paths add.
 fn gains(pattern: Pattern, rows: &[(Setting, Figures)]) -> Vec<Cell> {
     let of = |figures: &Figures| match pattern {
         Pattern::Worst | Pattern::SingleWorst => figures.slowest,

@@ -117,7 +117,7 @@ impl ResultTable {
     }
 }
 
-/// The mean of figures; nought where there are none.
+/// The mean of figures; 0 where there are none.
 pub(super) fn mean(figures: impl IntoIterator<Item = f64>) -> f64 {
     let (mut sum, mut count) = (0.0, 0usize);
     for figure in figures {

@@ -75,9 +75,9 @@ impl Downhill {
         self.hops[row]
     }
 
-    /// The lightest way from every row, out of those that no earlier path took, or else that was longest not taken: `next` gets its first
-    /// channel, [`NONE`] at the target and where no way leads. Among equals the channel with the lowest number. The ways
-    /// become those of the next path of `earlier`.
+    /// The lightest way from every row, out of those that no earlier path took, or else that was longest not taken:
+    /// `next` gets its first channel, [`NONE`] at the target and where no way leads. Among equals the channel with
+    /// the lowest number. The ways become those of the next path of `earlier`.
     pub fn lightest(
         &mut self,
         net: &FlatGraph,

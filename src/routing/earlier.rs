@@ -1,12 +1,13 @@
-//! The ways that earlier paths to the destination in hand took, told apart, so that a later one may differ where it can.
+//! The ways that earlier paths to the destination in hand took, kept apart, so that a later one may differ where it
+//! can.
 //!
-//! A way is known by its first channel and the way that follows. Rows are settled from the target outwards, so what follows
-//! is known when a row is settled. Of ways that are the same, the first path's number stands for all.
+//! A way is known by its first channel and the way that follows. Rows are settled from the target outwards, so what
+//! follows is known when a row is settled. Of ways that are the same, the first path's number stands for all.
 
 /// Ways by path and row.
 pub(super) struct Earlier {
     rows: usize,
-    /// Paths to each destination; with one there is nothing to tell apart, and nothing is kept.
+    /// Paths to each destination; with one there is nothing to distinguish, and nothing is kept.
     paths: usize,
     /// By path, then row: the first channel and the way's number.
     ways: Vec<(u32, u32)>,
@@ -30,8 +31,9 @@ impl Earlier {
         }
     }
 
-    /// When an earlier path led last from `row` as this one would by `channel` to `beyond`, which is settled: one more than
-    /// its number, 0 where none did. Who takes the least of these goes through all ways before any comes again, and in turn.
+    /// When an earlier path led last from `row` as this one would by `channel` to `beyond`, which is settled: one
+    /// more than its number, 0 where none did. Who takes the least of these goes through all ways before any comes
+    /// again, and in turn.
     pub fn last(&self, row: usize, channel: u32, beyond: usize) -> u32 {
         self.like(row, channel, beyond).next_back().map_or(0, |path| path as u32 + 1)
     }

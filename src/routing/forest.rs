@@ -79,7 +79,7 @@ impl<'a> TreeProblem<'a> {
             .collect()
     }
 
-    /// An error unless so many layers are on offer.
+    /// An error unless `needed` layers are on offer.
     pub fn offers(&self, needed: usize) -> Result<(), RouteError> {
         let offered = self.demand.layers.min(super::MOST_LAYERS);
         if needed <= usize::from(offered) {
@@ -120,6 +120,7 @@ impl<'a> TreeProblem<'a> {
                 let local = forest.local(row, tree(at, path));
                 let output = &mut outputs[end.destination * paths + path];
                 match local {
+                    // The row that delivers has no channel along the tree.
                     _ if end.row == row => *output = end.last.0,
                     Some(local) => *output = out[local].port.0,
                     None => {}

@@ -1,11 +1,11 @@
 //! Fully explicit routing: up*/down* that one LID for each destination expresses (Sancho, Robles and Duato, ICPP 2001).
 //!
-//! The paper completes up*/down* tables so that the input port need not be known; its text was not to be had, seeds 000 and
-//! 002 tell its purpose. Here, for each destination, every switch either sends down along ways down alone or sends up, and
-//! no channel in use leads down to a switch that sends up ([`Tree`]). As against restricted up*/down*
-//! ([`super::UpDown`]) a switch may send up although a way down leads there, where that is shorter and nobody needs it for
-//! a way down. Of equally short routes a switch takes the channel that the fewest paths between end ports take so far;
-//! switches far from the destination choose first, so that it is known how many paths each choice moves.
+//! The paper completes up*/down* tables so that the input port need not be known; its text was not available; seeds
+//! 000 and 002 state its purpose. Here, for each destination, every switch either sends down along ways down alone or
+//! sends up, and no channel in use leads down to a switch that sends up ([`Tree`]). As against restricted up*/down*
+//! ([`super::UpDown`]) a switch may send up although a way down leads there, where that is shorter and nobody needs
+//! it for a way down. Of equally short routes a switch takes the channel that the fewest paths between end ports take
+//! so far; switches far from the destination choose first, so that it is known how many paths each choice moves.
 
 use super::legal::{Channels, PathProblem, Tree, TurnModel};
 use super::switch_graph::Target;
@@ -66,7 +66,8 @@ fn fill(problem: &PathProblem<'_>, function: &mut RoutingFunction) {
 
 /// How many paths between end ports take each channel.
 struct Flows {
-    /// By channel: by all paths; then, where there are several to each destination, by the first, the second, and so on.
+    /// By channel: by all paths; then, where there are several to each destination, by the first, the second, and so
+    /// on.
     loads: Vec<Vec<u64>>,
     /// By row: end ports.
     ends: Vec<u64>,
@@ -85,8 +86,8 @@ impl Flows {
         Flows { loads, ends, passing: vec![0; rows], chosen: Vec::new() }
     }
 
-    /// A path from every row to `end`: at each the channel that earlier paths to it took least, then the least loaded by the
-    /// paths with its number and by all, then the lowest.
+    /// A path from every row to `end`: at each the channel that earlier paths to it took least, then the least loaded
+    /// by the paths with its number and by all, then the lowest.
     fn route(
         &mut self,
         channels: &Channels,

@@ -1,9 +1,10 @@
-//! Tables that somebody else computed, taken for a routing function: OpenSM's, as it dumps them.
+//! Tables that another program computed, taken for a routing function: OpenSM's, as it dumps them.
 //!
-//! The LIDs of the capture say what a table entry means: path k of a destination is what the tables do with its k-th LID.
-//! Where the second half of everybody's LIDs leads as the first does, on the same service levels or on those eight above, it
-//! is taken for the same paths once more. Service levels, where a dump tells them, become layers in rising order. Nothing is judged here: tables with holes or loops give a
-//! function with the same ones, which `verify` refuses.
+//! The LIDs of the capture say what a table entry means: path k of a destination is what the tables do with its k-th
+//! LID. Where the second half of everybody's LIDs leads as the first does, on the same service levels or on those
+//! eight above, it is taken for the same paths once more. Service levels, where a dump lists them, become layers in
+//! rising order. Nothing is judged here: tables with holes or loops give a function with the same ones, which
+//! `verify` refuses.
 
 use super::{Demand, Engine, RouteError};
 use crate::fabric::{Fabric, PortId};
@@ -67,7 +68,7 @@ impl Imported {
         pairs().all(|pair| alike(pair) && heard(pair))
     }
 
-    /// The service level of a source's packets; 0 where no dump tells of the source.
+    /// The service level of a source's packets; 0 where no dump mentions the source.
     fn level(&self, source: PortId, lid: Lid) -> Option<u8> {
         match self.levels.as_ref().filter(|levels| levels.tells_of(source)) {
             Some(levels) => levels.get(source, lid).map(Sl::get),

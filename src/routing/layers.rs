@@ -36,7 +36,7 @@ impl Grove {
         Grove { trees, ends: ends.collect(), order, carried }
     }
 
-    /// The rows that are so many hops away.
+    /// The rows that are `hops` hops away.
     fn rows_at(&self, hops: usize) -> &[u32] {
         match self.ends.get(hops) {
             Some(&end) => &self.order[self.ends[hops - 1]..end],

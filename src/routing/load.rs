@@ -1,9 +1,9 @@
 //! What ways weigh, so that load is spread: the ways that pass a channel so far, and above all whether an earlier path
 //! to the same destination took it.
 //!
-//! Where there are several paths to each destination, those with one number are a *class*: what everybody takes who sends by
-//! the first LID of a half, and so on. A class must be spread by itself, since sources may use it alone, and so must all
-//! together, since they may use all.
+//! Where there are several paths to each destination, those with one number are a *class*: what everybody takes who
+//! sends by the first LID of a half, and so on. A class must be spread by itself, since sources may use it alone, and
+//! so must all together, since they may use all.
 
 use super::flat_graph::{FlatGraph, NONE};
 
@@ -25,7 +25,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Every channel weighs `least` without any load; so many `paths` to each destination.
+    /// Every channel weighs `least` without any load; there will be `paths` paths to each destination.
     pub fn new(net: &FlatGraph, least: u64, paths: usize) -> Load {
         let none = vec![0; net.channels().len()];
         let classes = if paths > 1 { vec![none.clone(); paths] } else { Vec::new() };
@@ -53,8 +53,8 @@ impl Load {
         }
     }
 
-    /// Adds the ways of a tree of a class: `sent` by row is what enters it there. `order` has every row before those that
-    /// send through it.
+    /// Adds the ways of a tree of a class: `sent` by row is what enters it there. `order` has every row before those
+    /// that send through it.
     pub fn add_tree(&mut self, class: usize, net: &FlatGraph, order: &[u32], next: &[u32], sent: &[u64]) {
         let mut passing = sent.to_vec();
         for &row in order.iter().rev() {

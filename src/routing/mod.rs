@@ -1,10 +1,11 @@
 //! Engines: a fabric in, a routing function out, one engine a file.
 //!
 //! On entry: a [`Fabric`] and a [`Demand`], the ports that must be led to and how many paths to each. On return: a
-//! [`RoutingFunction`] with a route from every switch that bears a demanded port to every demanded port, or an error that
-//! names what cannot be joined. An engine never falls back to another one. Same input, same tables: choices among equals
-//! go by load counted on the way, then by port number. Engines promise freedom from deadlock; `verify` checks it.
-//! Lacks on purpose: LIDs (`lid` realises a function), the input port (InfiniBand forwards by DLID alone), multicast.
+//! [`RoutingFunction`] with a route from every switch that bears a demanded port to every demanded port, or an error
+//! that names what cannot be joined. An engine never falls back to another one. Same input, same tables: choices
+//! among equals go by load counted on the way, then by port number. Engines promise freedom from deadlock; `verify`
+//! checks it. Lacks on purpose: LIDs (`lid` realises a function), the input port (InfiniBand forwards by DLID alone),
+//! multicast.
 
 mod acyclic;
 mod connectivity;
@@ -190,8 +191,8 @@ pub trait PathEngine {
     /// Its name on the command line and in reports.
     fn name(&self) -> &'static str;
 
-    /// A path, or several, from every demanded port to every other demanded end port that its links join with it; and to
-    /// every demanded switch paths along one tree, since a switch has one LID.
+    /// A path, or several, from every demanded port to every other demanded end port that its links join with it; and
+    /// to every demanded switch paths along one tree, since a switch has one LID.
     ///
     /// # Errors
     /// Demanded ports that are not joined, or parameters that do not fit the fabric.

@@ -1,12 +1,13 @@
-//! Up*/down* with several roots: the paths to a destination follow different spanning trees, each on a layer of its own.
+//! Up*/down* with several roots: the paths to a destination follow different spanning trees, each on a layer of its
+//! own.
 //!
-//! Source: Lysne and Skeie, *Load Balancing of Irregular System Area Networks Through Multiple Roots*, CIC 2001: one root
-//! draws the traffic of all, and where roots are several, each on its own virtual lanes, the load is spread. There, which
-//! root a packet goes by hangs on its source and destination; here on its DLID alone: path k to the n-th end port follows root
-//! n + k modulo their number, on the layer with that number. So LIDs of a half lead apart even where up*/down* of one root knows
-//! but one shortest way, and those who all use the first LID are spread over all roots, too. On each layer the rules of
-//! [`super::UpDown`] hold, hence no cycle. There are as many roots as there are layers on offer, or switches; with one layer this is
-//! [`super::UpDown`]. Switches are led to by the first root, on layer 0.
+//! Source: Lysne and Skeie, *Load Balancing of Irregular System Area Networks Through Multiple Roots*, CIC 2001: one
+//! root draws the traffic of all; several roots, each on its own virtual lanes, spread the load. There, a packet's
+//! root depends on its source and destination; here it depends on its DLID alone: path k to the n-th end port follows
+//! root n + k modulo their number, on the layer with that number. So LIDs of a half lead apart even where up*/down*
+//! of one root has only one shortest way, and sources that all use the first LID are spread over all roots, too. On
+//! each layer the rules of [`super::UpDown`] hold, hence no cycle. There are as many roots as there are layers on
+//! offer, or switches; with one layer this is [`super::UpDown`]. Switches are led to by the first root, on layer 0.
 
 use super::switch_graph::SwitchGraph;
 use super::up_down::{Ranking, check_reach, fill, first_root, several_roots, turn};
@@ -59,6 +60,7 @@ fn layers(fabric: &Fabric, function: &RoutingFunction, count: usize) -> PathLaye
     let ports: Vec<PortId> = ends().map(|(_, &port)| port).collect();
     let mut layers = PathLayers::by_switch(fabric, &ports, function.paths());
     let switches = fabric.nodes().filter(|(_, node)| node.is_switch()).enumerate();
+    // Groups count every switch, absent ones included.
     for (group, (switch, _)) in switches.filter(|(_, (_, node))| node.present) {
         for (at, (destination, _)) in ends().enumerate() {
             let known = |&path: &usize| function.output(switch, destination, path).is_some();

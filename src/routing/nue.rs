@@ -146,7 +146,7 @@ impl<'a> Ways<'a> {
         direct
     }
 
-    /// Whether ways from end ports have no more hops than the links ask for; `order` as of [`outward`].
+    /// Whether ways from end ports have no more hops than the links ask for; `order` as [`outward`] gives it.
     fn is_direct(&self, order: &[u32], next: &[u32]) -> bool {
         let mut hops = vec![0; next.len()];
         order[1..].iter().all(|&row| {

@@ -1,11 +1,12 @@
-//! Path selection (seed 002, section 5.1): up to sixteen shortest legal paths for each pair, then paths over the most loaded
-//! link are removed until one is left for each pair (Koibuchi, Jouraku and Amano, Parallel Computing 31(1), 2005).
+//! Path selection (seed 002, section 5.1): up to sixteen shortest legal paths for each pair, then paths over the most
+//! loaded link are removed until one is left for each pair (Koibuchi, Jouraku and Amano, Parallel Computing 31(1),
+//! 2005).
 //!
-//! Which of the paths over that link goes first is told by neither paper. Here whole pairs of switches choose, since their
-//! hosts have the same alternatives: a path counts for every pair of end ports that would take it. Over the most loaded
-//! channel goes the path of the pair with the most alternatives left, of those the longest, of those the one found last, or,
-//! as [`Removed`] may say, simply the one found first.
-//! A channel over which every path is its pair's last one is left as it is, and the next most loaded one looked at.
+//! Neither paper says which of the paths over that link goes first. Here whole pairs of switches choose, since their
+//! hosts have the same alternatives: a path counts for every pair of end ports that would take it. Over the most
+//! loaded channel goes the path of the pair with the most alternatives left, of those the longest, of those the one
+//! found last, or, as [`Removed`] may say, simply the one found first. A channel over which every path is its pair's
+//! last one is left as it is, and the next most loaded one looked at.
 
 use super::legal::{Alternatives, ChannelPath, PathProblem, TurnModel};
 use super::{Demand, PathEngine, RouteError};
@@ -141,8 +142,8 @@ struct Removal {
     there: Vec<bool>,
     /// By pair: alternatives left.
     left: Vec<usize>,
-    /// By channel: alternatives over it. Some are gone; how many their pair has left was counted when they were put there, and
-    /// is fewer now at most.
+    /// By channel: alternatives over it. Some are gone; how many their pair has left was counted when they were put
+    /// there, and is fewer now at most.
     over: Vec<BinaryHeap<Rank>>,
     load: Vec<u64>,
     /// Channels from which something may still go, by load.
@@ -187,8 +188,8 @@ impl Removal {
         true
     }
 
-    /// The alternative that goes first of those over a channel; none where each is its pair's last. Ranks only fall, so the
-    /// highest is found as soon as one on top proves to be up to date.
+    /// The alternative that goes first of those over a channel; none where each is its pair's last. Ranks only fall,
+    /// so the highest is found as soon as one on top proves to be up to date.
     fn first_to_go(&mut self, channel: usize) -> Option<usize> {
         while let Some((left, hops, number)) = self.over[channel].pop() {
             let alternative = self.first.numbered(number);
@@ -231,7 +232,7 @@ mod tests {
     use crate::fabric::generate::{Options, Topology, generate};
     use crate::routing::Demand;
 
-    /// The rule as the module tells it, recounting everything at every step.
+    /// The rule as the module states it, recounting everything at every step.
     fn left_by_the_rule(pairs: &Pairs, channels: usize, first: Removed) -> Vec<usize> {
         let mut left: Vec<Vec<usize>> = pairs.firsts().map(Iterator::collect).collect();
         loop {

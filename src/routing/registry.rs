@@ -11,7 +11,7 @@ use super::{
 };
 use crate::fabric::NodeId;
 
-/// What engines may be told; each takes what it has a use for.
+/// Parameters of engines; each takes those that it has a use for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Parameters {
     /// The root of the spanning tree; where none is given, [`super::choose_root`].

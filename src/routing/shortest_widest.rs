@@ -1,8 +1,8 @@
-//! Shortest-widest (seed 002, section 5.1): pairs source by source, channels with a weight that starts at 1 and grows by 1
-//! with every path; each pair gets the legal path of fewest hops, of those the one of least weight in all.
+//! Shortest-widest (seed 002, section 5.1): pairs source by source, channels with a weight that starts at 1 and grows
+//! by 1 with every path; each pair gets the legal path of fewest hops, of those the one of least weight in all.
 //!
-//! Weights are of channels: the two directions of a link count apart. Of equals, the path found first, channels in rising
-//! order of switch and port.
+//! Weights are of channels: the two directions of a link count apart. Of equals, the path found first, channels in
+//! rising order of switch and port.
 
 use super::legal::{Lightest, PathProblem, TurnModel};
 use super::up_down_paths::PathLoad;

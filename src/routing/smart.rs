@@ -1,12 +1,14 @@
-//! Smart routing: a linear program shares the traffic of every pair of switches among several legal paths so that the most
-//! loaded link carries as little as possible (after Cherkasova, Kotov and Rokicki, HICSS 1996; seed 000, section 4).
+//! Smart routing: a linear program shares the traffic of every pair of switches among several legal paths so that the
+//! most loaded link carries as little as possible (after Cherkasova, Kotov and Rokicki, HICSS 1996; seed 000, section
+//! 4).
 //!
 //! There, routing and the search for turns to prohibit go hand in hand; here cycles are avoided by a turn rule given
-//! beforehand, so the optimum is that of its legal paths, and of the shortest few of them for each pair. The program: by pair and
-//! path a share from 0 to 1, shares of a pair summing to 1; by channel, the pairs of end ports over it at most `z`;
-//! least `z` and few hops, all hops together weighing no more than half a pair of end ports over the busiest channel.
-//! Shares become whole pairs of end ports by largest remainder, so a channel may carry a few more than `z`.
-//! Lacks on purpose: fabrics for which the program is too large ([`Smart::MOST_SHARES`]), which are an error.
+//! beforehand, so the optimum is that of its legal paths, and of the shortest few of them for each pair. The program:
+//! by pair and path a share from 0 to 1, shares of a pair summing to 1; by channel, the pairs of end ports over it at
+//! most `z`; least `z` and few hops, all hops together weighing no more than half a pair of end ports over the
+//! busiest channel. Shares become whole pairs of end ports by largest remainder, so a channel may carry a few more
+//! than `z`. Lacks on purpose: fabrics for which the program is too large ([`Smart::MOST_SHARES`]), which are an
+//! error.
 
 use super::legal::{ChannelPath, PathProblem, TurnModel};
 use super::path_selection::Pairs;
@@ -36,9 +38,9 @@ impl Default for Smart {
 }
 
 impl Smart {
-    /// The most shares that the program may have: one for each alternative of each pair of switches that bear end ports.
-    /// With 32,256 (64 switches of degree 8, eight alternatives) it took five seconds on one core, with 7,936 (32
-    /// switches) a quarter of a second; among many parallel links it takes longer.
+    /// The most shares that the program may have: one for each alternative of each pair of switches that bear end
+    /// ports. With 32,256 (64 switches of degree 8, eight alternatives) it took five seconds on one core, with 7,936
+    /// (32 switches) a quarter of a second; among many parallel links it takes longer.
     pub const MOST_SHARES: usize = 40_000;
 }
 
@@ -95,8 +97,8 @@ fn solve(pairs: &Pairs, channels: usize) -> Result<Vec<f64>, String> {
     Ok(shares.into_iter().map(|share| solution.value(share)).collect())
 }
 
-/// Deals the pairs of end ports of each pair of switches to its alternatives, destination by destination, so that few paths
-/// to one destination part from each other.
+/// Deals the pairs of end ports of each pair of switches to its alternatives, destination by destination, so that few
+/// paths to one destination part from each other.
 fn deal(problem: &PathProblem<'_>, pairs: &Pairs, shares: &[f64]) -> PathSet {
     let mut borne = vec![0usize; problem.channels.rows()];
     let mut place = vec![0usize; problem.fabric.port_count()];
@@ -119,8 +121,8 @@ fn deal(problem: &PathProblem<'_>, pairs: &Pairs, shares: &[f64]) -> PathSet {
     })
 }
 
-/// Shares of `total` as whole numbers, summed up: entry k is how many the alternatives up to k get together. What rounding
-/// down leaves goes to the largest remainders, of equals to the first.
+/// Shares of `total` as whole numbers, summed up: entry k is how many the alternatives up to k get together. What
+/// rounding down leaves goes to the largest remainders, of equals to the first.
 fn quotas(shares: &[f64], total: usize) -> Vec<usize> {
     let exact: Vec<f64> = shares.iter().map(|share| share.clamp(0.0, 1.0) * total as f64).collect();
     // The solver leaves shares a hair below the whole number that they mean.

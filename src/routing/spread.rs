@@ -1,7 +1,7 @@
-//! How equal choices share the load: of the ports that serve a destination equally well, one by which no earlier path to it
-//! went the same way all along, or else that went it longest ago; of these the one that an earlier path used least, then the
-//! one of the neighbour that earlier paths used least, then the one that the fewest end ports are routed through so far, by
-//! the path in hand and by all, then the lowest number.
+//! How equal choices share the load: of the ports that serve a destination equally well, one by which no earlier path
+//! to it went the same way all along, or else that went it longest ago; of these the one that an earlier path used
+//! least, then the one of the neighbour that earlier paths used least, then the one that the fewest end ports are
+//! routed through so far, by the path in hand and by all, then the lowest number.
 
 use super::earlier::Earlier;
 use super::switch_graph::SwitchGraph;
@@ -24,7 +24,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Nothing is routed yet; so many `paths` to each destination.
+    /// Nothing is routed yet; there will be `paths` paths to each destination.
     pub fn new(graph: &SwitchGraph, paths: usize) -> Spread {
         let rows = graph.len();
         let mut neighbour = vec![[NOWHERE; 256]; rows];

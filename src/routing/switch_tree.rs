@@ -13,7 +13,7 @@ pub(super) struct SwitchTree {
     up: Vec<u32>,
     /// By row: its place in a walk that passes every row before those below it.
     place: Vec<u32>,
-    /// By row: the place behind the last row below it.
+    /// By row: the place after the last row below it.
     end: Vec<u32>,
     /// Rows, nearest the root first.
     order: Vec<u32>,
@@ -51,6 +51,8 @@ impl SwitchTree {
         for &row in self.order[1..].iter().rev() {
             size[net.channel(self.up[row as usize]).to as usize] += size[row as usize];
         }
+        // Parents before children, each child with a range of its own inside its parent's: what is below a row is
+        // one range of places, which `next` fills at once.
         let mut free = vec![0; self.up.len()];
         for &row in &self.order {
             let row = row as usize;
@@ -124,6 +126,8 @@ impl SwitchTree {
             let down: Vec<(u32, usize)> = self.children(net, row).collect();
             let up = self.up(row).into_iter();
             let before = down.iter().map(|&(channel, _)| channel).chain(up.clone()).map(|out| net.channel(out).back);
+            // A row is passed downwards only where something wanted is below it, upwards only where something
+            // wanted is not.
             let leads_down = down.iter().filter(|&&(_, child)| below[child] > 0).map(|&(channel, _)| channel);
             let after: Vec<u32> = leads_down.chain(up.filter(|_| all > below[row])).collect();
             for before in before {

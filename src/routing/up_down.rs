@@ -96,9 +96,9 @@ fn eccentricity(hops: &[u32], bearers: &[usize]) -> (usize, Option<u32>) {
     (unreached, bearers.iter().map(|&bearer| hops[bearer]).filter(|&hops| hops != FAR).max())
 }
 
-/// `first`, and more roots, `count` in all or as many as will serve: each time the switch of smallest eccentricity, of those
-/// the one farthest from all roots so far, then as [`choose_root`] does. Where `first` bears no end ports, as in a fat tree,
-/// those that do will not: ways over them are longer.
+/// `first`, and more roots, `count` in all or as many as will serve: each time the switch of smallest eccentricity,
+/// of those the one farthest from all roots so far, then as [`choose_root`] does. Where `first` bears no end ports,
+/// as in a fat tree, those that do will not: ways over them are longer.
 pub(super) fn several_roots(
     fabric: &Fabric,
     graph: &SwitchGraph,
@@ -124,7 +124,7 @@ pub(super) fn several_roots(
     roots
 }
 
-/// The switches that end ports among `ports` hang on; where there is none, the switches among them.
+/// The switches that end ports among `ports` are cabled to; without such ports, the switches among `ports`.
 fn bearers(fabric: &Fabric, graph: &SwitchGraph, ports: &[PortId]) -> Vec<usize> {
     let delivered: Vec<_> = ports.iter().filter_map(|&port| graph.delivery(fabric, port)).collect();
     let external = delivered.iter().any(|&(_, port)| port != PortNum::ZERO);
@@ -247,14 +247,14 @@ struct Wanted {
     number: usize,
 }
 
-/// Which of so many rankings a path to the n-th end port follows: another one for each path, and for each end port, so that
-/// those who all send by paths of one number are spread, too.
+/// Which of `rankings` rankings a path to the n-th end port follows: another one for each path, and for each end port,
+/// so that those who all send by paths of one number are spread, too.
 pub(super) fn turn(number: usize, path: usize, rankings: usize) -> usize {
     (number + path) % rankings
 }
 
-/// Path k to the end port that is n-th among the destinations' follows the ranking of [`turn`], every path to a switch the
-/// first one.
+/// Path k to the end port that is n-th among the destinations' follows the ranking of [`turn`], every path to a
+/// switch the first one.
 pub(super) fn fill(fabric: &Fabric, graph: &SwitchGraph, rankings: &[Ranking], function: &mut RoutingFunction) {
     let mut borne: Vec<Vec<Wanted>> = vec![Vec::new(); graph.len()];
     let mut ends = 0;

@@ -1,9 +1,9 @@
 //! Who is connected, at which port, and to whom of them a MAD goes that came to a port.
 //!
 //! An answer goes to whom it names: the server put the client's ID into the highest 16 bits of the transaction of the
-//! request, as ibsim does. A request goes to the subnet manager at the port, if there is one. A report goes to a client there
-//! that has asked for reports. What nobody registered for is dropped: libumad2sim does not survive a MAD of a class that
-//! its program did not register.
+//! request, as ibsim does. A request goes to the subnet manager at the port, if there is one. A report goes to a
+//! client there that has asked for reports. What nobody registered for is dropped: libumad2sim does not survive a MAD
+//! of a class that its program did not register.
 
 use crate::fabric::PortId;
 use crate::wire::{MAD_SIZE, class, class_of};
@@ -31,7 +31,7 @@ pub struct Client {
     pub takes_reports: bool,
 }
 
-/// Why somebody cannot be a client.
+/// Why a process cannot be a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoClient {
     /// All places are taken.
@@ -68,7 +68,7 @@ impl Clients {
         Ok(free as u32)
     }
 
-    /// Forgets a client, and tells who it was.
+    /// Forgets a client, and returns it.
     pub fn disconnect(&mut self, id: u32) -> Option<Client> {
         self.list.get_mut(id as usize)?.take()
     }
@@ -121,7 +121,7 @@ mod field {
     pub const ATTRIBUTE: Range<usize> = 16..18;
 }
 
-/// Whether a MAD answers another: the highest bit of the method tells, but for answers to traps.
+/// Whether a MAD answers another: the highest bit of the method says so, except for answers to traps.
 pub fn is_answer(mad: &[u8; MAD_SIZE]) -> bool {
     method(mad) & 0x80 != 0 || method(mad) == TRAP_REPRESS
 }

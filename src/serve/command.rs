@@ -7,7 +7,7 @@ use crate::fabric::PortId;
 use crate::sim::SimError;
 use std::fmt::Write;
 
-/// What a command tells whoever gave it.
+/// The text that a command prints.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CommandOutput(pub String);
 

@@ -1,12 +1,12 @@
 //! The console's commands: a line of text, what it means, and of which node or port it speaks.
 //!
-//! `Unlink "node"[port]`, `Relink` and `Dump` are ibsim's, written as there; the others are ours. Nodes go by description, by
-//! GUID, or as ibnetdiscover names them (`S-…`, `H-…`, `R-…`). Case does not matter in the commands.
+//! `Unlink "node"[port]`, `Relink` and `Dump` are ibsim's, written as there; the others are ours. Nodes go by
+//! description, by GUID, or as ibnetdiscover names them (`S-…`, `H-…`, `R-…`). Case does not matter in the commands.
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Guid, PortNum};
 
-/// What there is, for whoever asks.
+/// The commands, for users.
 pub const HELP: &str = "\
 Unlink \"node\"[port]   the cable at this port dies; without a port, all of the node's
 Relink \"node\"[port]   it comes back
@@ -47,7 +47,7 @@ pub enum ConsoleCommand {
     Quit,
 }
 
-/// A node or one of its ports, as somebody wrote it.
+/// A node or one of its ports, as it was typed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ElementName {
     /// The node.

@@ -1,10 +1,10 @@
 //! End ports ask the subnet administration for their paths, as hosts do.
 //!
-//! A port that was told to register again (PortInfo:ClientReregister) asks for the path to every other end port that has a
-//! LID, by `Get(PathRecord)` from its own port to the manager that it was told of; what is answered, DLID and SL, is what
-//! it sends with from then on. It asks once management has been quiet for a while: before that there is nobody to answer.
-//! What is refused or not answered is asked again, a few times. Nothing here reads a clock or touches the subnet: requests
-//! out, answers in.
+//! A port that must register again (PortInfo:ClientReregister) asks for the path to every other end port that has a
+//! LID, by `Get(PathRecord)` from its own port to the manager that PortInfo names. From then on it sends with the
+//! DLID and SL of the answer. It asks once management has been quiet for a while: before that nobody would answer.
+//! What is refused or not answered is asked again, a few times. Nothing here reads a clock or touches the subnet:
+//! requests out, answers in.
 
 use crate::fabric::PortId;
 use crate::ids::{Lid, Sl};
@@ -24,7 +24,7 @@ const TRIES: u8 = 5;
 /// Real time without any SMP after which management counts as quiet, in nanoseconds.
 const QUIET_NS: u64 = 50_000_000;
 
-/// A path that somebody wants.
+/// A path that a port wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WantedPath {
     /// Who will send.
@@ -85,7 +85,7 @@ impl PathRequests {
         SaMad::request(Method::Get, ComponentMask::of(&bits), &record).with_tid(tid).encode()
     }
 
-    /// An answer has come; the path that it tells, if it tells one.
+    /// An answer has come; the path in it, if there is one.
     pub fn answered(&mut self, mad: &[u8; MAD_SIZE]) -> Option<(WantedPath, Lid, Sl)> {
         let answer = SaMad::decode(mad).ok()?;
         let (wanted, _) = self.asked.remove(&answer.tid)?;

@@ -1,11 +1,11 @@
-//! What ibsim and its clients say to each other, byte for byte: names of sockets, calls on the control channel, and MADs
-//! with their addresses on the data channels.
+//! What ibsim and its clients say to each other, byte for byte: names of sockets, calls on the control channel, and
+//! MADs with their addresses on the data channels.
 //!
 //! All sockets are Unix datagram sockets with abstract names, each of which ends in a zero byte. A client calls from
 //! `NAME:ctl<PID>` to `NAME:ctl` and gets the same 80 bytes back, filled in; its MADs go from `NAME:in<PID>` to
-//! `NAME:out<ID>` and come back the same way, ID being what the call `Connect` gave it. Control is in the byte order of the
-//! machine, addresses of MADs are in that of the network. Golden bytes are those of libumad2sim 0.10, as it sent them.
-//! Not spoken: ibsim's remote mode (UDP).
+//! `NAME:out<ID>` and come back the same way, ID being what the call `Connect` gave it. Control is in the byte order
+//! of the machine, addresses of MADs are in that of the network. Golden bytes are those of libumad2sim 0.10, as it
+//! sent them. Not spoken: ibsim's remote mode (UDP).
 
 use crate::ids::Lid;
 use crate::wire::MAD_SIZE;
@@ -51,7 +51,7 @@ mod connect {
     pub const NODE: Range<usize> = 12..44;
 }
 
-/// Offsets in a MAD with its addresses. Bytes 20–23 are nobody's.
+/// Offsets in a MAD with its addresses. Bytes 20–23 are unused.
 mod packet {
     use std::ops::Range;
 
@@ -81,7 +81,7 @@ pub enum CallKind {
     Gid,
     /// The GUID of its node.
     Guid,
-    /// NodeInfo as its port tells it.
+    /// NodeInfo of the client's port.
     NodeInfo,
     /// PortInfo of a port of its node.
     PortInfo,
@@ -89,7 +89,7 @@ pub enum CallKind {
     SetIsSm,
     /// The first partition keys of its port.
     PKeys,
-    /// What nobody defined.
+    /// A kind that the protocol does not define.
     Unknown(u32),
 }
 
@@ -172,7 +172,7 @@ impl Call {
         bytes
     }
 
-    /// The answer that carries `data`, zeroes behind it. Panics beyond 64 bytes.
+    /// The answer that carries `data`, zeroes after it. Panics beyond 64 bytes.
     pub fn answer(&self, data: &[u8]) -> Call {
         let mut all = [0; CALL_DATA_SIZE];
         all[..data.len()].copy_from_slice(data);

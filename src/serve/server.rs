@@ -73,7 +73,7 @@ pub enum ServeError {
     Signals(io::Error),
 }
 
-/// A line that somebody typed or sent, and where the reply goes.
+/// A line that was typed or sent, and where the reply goes.
 type Line = (String, oneshot::Sender<String>);
 
 /// A server, its sockets bound: clients may connect.
@@ -82,7 +82,7 @@ pub struct Server {
     sockets: Sockets,
     pace: Pacer,
     lines: mpsc::UnboundedReceiver<Line>,
-    /// Keeps `lines` open where nobody else does.
+    /// Keeps `lines` open where no other sender does.
     _typed: mpsc::UnboundedSender<Line>,
     signals: [Signal; 2],
     control: Option<ControlPath>,
@@ -142,7 +142,7 @@ impl Server {
         })
     }
 
-    /// Serves until it is told to quit, by command or signal, and tells the last counts.
+    /// Serves until a command or signal ends it, and returns the last counts.
     pub async fn run(mut self) -> ServeStatus {
         loop {
             for incoming in self.sockets.read(MOST_READ) {
@@ -292,7 +292,7 @@ impl Server {
         false
     }
 
-    /// Lets others have a turn now and then while the simulation runs, and tells what has come besides datagrams.
+    /// Lets others have a turn now and then while the simulation runs, and returns what has come besides datagrams.
     async fn give_way(&mut self) -> Wake {
         if self.gave_way.elapsed() < TICK {
             return Wake::Tick;

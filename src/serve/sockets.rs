@@ -1,7 +1,7 @@
 //! The server's sockets: one for calls, one for the MADs of each client.
 //!
-//! Reading never waits. A MAD for a client whose socket has no room is kept and sent later, in order; a client whose socket
-//! is gone is told as dead. Nothing here knows what a datagram means.
+//! Reading never waits. A MAD for a client whose socket has no room is kept and sent later, in order; a client whose
+//! socket is gone is reported as dead. Nothing here knows what a datagram means.
 
 use super::protocol::{self, CALL_SIZE, PACKET_SIZE};
 use std::collections::{BTreeMap, VecDeque};
@@ -70,8 +70,8 @@ impl Sockets {
         self.clients.remove(&client);
     }
 
-    /// Whether a client has no socket any more: its process has ended without a word. A living client's socket is connected
-    /// to ours, and refuses any other; a dead one's name is nobody's.
+    /// Whether a client has no socket any more: its process has ended without a word. A living client's socket is
+    /// connected to ours, and refuses any other; a dead one's name is nobody's.
     pub fn is_dead(&self, client: u32) -> bool {
         let Some(client) = self.clients.get(&client) else { return true };
         let probe = UnixDatagram::unbound().and_then(|probe| probe.connect_addr(&client.address));
@@ -85,7 +85,7 @@ impl Sockets {
         }
     }
 
-    /// Sends a client a MAD, behind those that wait. False when the client is dead.
+    /// Sends a client a MAD, after those that wait. False when the client is dead.
     pub fn send(&mut self, client: u32, bytes: [u8; PACKET_SIZE]) -> bool {
         let Some(socket) = self.clients.get_mut(&client) else { return true };
         socket.pending.push_back(bytes);

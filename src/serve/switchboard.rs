@@ -1,10 +1,10 @@
-//! The server without its sockets: calls and MADs of clients in, answers and MADs for clients out, and a simulated subnet in
-//! between.
+//! The server without its sockets: calls and MADs of clients in, answers and MADs for clients out, and a simulated
+//! subnet in between.
 //!
-//! A client's MAD sets out from its port at the present simulated time; what comes to a port goes to the client it is for.
-//! Requests that are not answered in time come back to who sent them, answers that nobody waits for any more are dropped:
-//! libumad2sim leaves both to the server, where the kernel would see to them. Real time is an argument. Given the same
-//! calls and MADs at the same simulated times, everything here happens again in the same way.
+//! A client's MAD sets out from its port at the present simulated time; what comes to a port goes to the client it is
+//! for. Requests that are not answered in time come back to their senders; answers that nobody waits for any more are
+//! dropped: libumad2sim leaves both, which the kernel would do, to the server. Real time is an argument.
+//! Given the same calls and MADs at the same simulated times, everything here happens again in the same way.
 
 use super::clients::{self, Clients, ID_SHIFT};
 use super::console::find_node;
@@ -69,7 +69,7 @@ pub struct Switchboard {
     fabric: Fabric,
     clients: Clients,
     waits: Waits,
-    /// Traps that clients were told of, by who sent them and the lower half of the transaction: the whole of it.
+    /// Whole transactions of the traps that clients received, by sender and the lower half of the transaction.
     /// libumad2sim puts numbers of its own into the upper half of what represses them.
     traps: BTreeMap<(Lid, u32), u64>,
     patience: Patience,
@@ -128,7 +128,7 @@ impl Switchboard {
         &mut self.mads
     }
 
-    /// Has end ports ask the subnet administration for their paths whenever they are told to register again. Until they
+    /// Has end ports ask the subnet administration for their paths whenever they must register again. Until they
     /// are answered, and where nobody has them ask, they send to base LIDs with SL 0.
     pub fn have_paths_asked(&mut self) {
         self.asks = true;
@@ -184,8 +184,8 @@ impl Switchboard {
         }
     }
 
-    /// The port at which a client is that names a node, or none: the node's first cabled port, port 0 of a switch. `NODE:PORT`
-    /// names another one. A name of 31 bytes may have lost its end.
+    /// The port at which a client is that names a node, or none: the node's first cabled port, port 0 of a switch.
+    /// `NODE:PORT` names another one. A name of 31 bytes may have lost its end.
     fn port_named(&self, name: &str) -> Result<PortId, super::console::CommandError> {
         if name.is_empty() {
             let first = self.fabric.end_ports().next().or_else(|| self.fabric.lid_ports().next());
@@ -233,7 +233,7 @@ impl Switchboard {
         true
     }
 
-    /// Lets a port tell whether a subnet manager is there.
+    /// Sets whether a port reports a subnet manager.
     fn tell_managers(&mut self, port: PortId) {
         let manager = self.clients.iter().any(|(_, client)| client.port == port && client.is_sm);
         self.sim.set_is_sm(port, manager);
@@ -279,8 +279,8 @@ impl Switchboard {
         self.sim.attribute(port, attribute, modifier)
     }
 
-    /// NodeInfo as libumad2sim needs it. It takes the GUID of a port for that of its node plus the number of the port; where
-    /// that is not so, the GUID of the port is what a subnet manager must not be wrong about.
+    /// NodeInfo as libumad2sim needs it. It takes the GUID of a port for that of its node plus the number of the
+    /// port; where that is not so, the GUID of the port is what a subnet manager must not be wrong about.
     fn node_info(&mut self, port: PortId) -> Option<NodeInfo> {
         let mut info = NodeInfo::decode(&self.attribute(port, AttributeId::NodeInfo, 0)?);
         info.node_guid.0 = info.port_guid.0.wrapping_sub(info.local_port.0.into());
@@ -344,7 +344,7 @@ impl Switchboard {
         }
     }
 
-    /// Something happened to the subnet: what it tells of it is under way.
+    /// Something happened to the subnet: its traps are under way.
     pub fn disturbed(&mut self) {
         self.waits.fly(u64::MAX, MAD_SIZE as u64, self.sim.now_ns());
     }
@@ -354,7 +354,8 @@ impl Switchboard {
         self.waits.under_way_until(self.sim.now_ns())
     }
 
-    /// Lets simulated time pass until `until_ns`, or until a MAD is there for a client, and tells how much has passed.
+    /// Lets simulated time pass until `until_ns`, or until a MAD is there for a client, and returns how much has
+    /// passed.
     pub fn run(&mut self, until_ns: u64, real_ns: u64) -> u64 {
         let before = self.sim.now_ns();
         loop {
@@ -369,8 +370,8 @@ impl Switchboard {
         self.sim.now_ns() - before
     }
 
-    /// Sees to what real time brings while simulated time stands still: requests whose time is up, and paths that may be
-    /// asked for now.
+    /// Sees to what real time brings while simulated time stands still: requests whose time is up, and paths that may
+    /// be asked for now.
     pub fn settle(&mut self, real_ns: u64) {
         self.ask_for_paths(real_ns);
         for Expired { client, packet, retries } in self.waits.expire(self.sim.now_ns(), real_ns) {
@@ -381,7 +382,7 @@ impl Switchboard {
         }
     }
 
-    /// Has end ports ask the administration for paths, where they are to: those that were told to register again, and
+    /// Has end ports ask the administration for paths, where they are to: those that must register again, and
     /// those whose turn has come.
     fn ask_for_paths(&mut self, real_ns: u64) {
         // Taken in any case, so that what came while nobody asked is not acted on later.
@@ -475,7 +476,8 @@ fn answered_by(mad: &[u8; MAD_SIZE]) -> Answerer {
     }
 }
 
-/// An acknowledgement, stop or abort of an answer of several packets (section 13.6.2.1), which has the method of a request.
+/// An acknowledgement, stop or abort of an answer of several packets (section 13.6.2.1), which has the method of a
+/// request.
 fn is_acknowledgement(mad: &[u8; MAD_SIZE]) -> bool {
     const TYPE: usize = 25;
     class_of(mad) == class::SUBNET_ADMINISTRATION && (2..=4).contains(&mad[TYPE])

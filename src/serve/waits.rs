@@ -1,15 +1,16 @@
 //! Requests that clients wait for, and MADs that are under way.
 //!
-//! libumad2sim hands no time-out on: a request that nobody answers would be waited for for ever. So the server keeps it, and
-//! gives it back with the status *timed out* when its time is up, as the kernel does. What a device's agent answers is waited
-//! for in simulated time; what another client answers (an administration, a manager asked for its SMInfo), in real time.
+//! libumad2sim passes no time-out on, so a client would wait for ever for an answer that nobody gives. So the server
+//! keeps it, and gives it back with the status *timed out* when its time is up, as the kernel does. What a device's
+//! agent answers is waited for in simulated time; what another client answers (an administration, a manager asked for
+//! its SMInfo), in real time.
 
 use super::protocol::SimDatagram;
 use crate::wire::MAD_SIZE;
 use std::collections::BTreeMap;
 
-/// Simulated time in which any MAD that is not lost gets from one port to another, generously: twenty hops with a packet
-/// before it at each.
+/// Simulated time in which any MAD that is not lost gets from one port to another, generously: twenty hops with a
+/// packet before it at each.
 const FLIGHT_NS: u64 = 50_000;
 
 /// Until when something is waited for, in nanoseconds.

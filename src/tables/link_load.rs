@@ -6,9 +6,10 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
 use std::ops::Range;
 
-/// By channel out of a switch: the load under uniform traffic, in units of what one end port sends to all others together
-/// (seed 002, section 5.2). A port that sends by several paths sends as much by each. Paths from and to switches bear no
-/// traffic. Links into end ports are counted with the rest; what an end port sends into the fabric is 1 and is not.
+/// By channel out of a switch: the load under uniform traffic, in units of what one end port sends to all others
+/// together (seed 002, section 5.2). A port that sends by several paths sends as much by each. Paths from and to
+/// switches bear no traffic. Links into end ports are counted with the rest; what an end port sends into the fabric
+/// is 1 and is not.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinkLoad {
     /// By port: paths that leave by it.
@@ -35,8 +36,8 @@ impl LinkLoad {
         load
     }
 
-    /// The load where the end ports among a routing function's destinations send to each other, each by every path that is
-    /// open to it. Packets that find no route, or go round, load what they pass.
+    /// The load where the end ports among a routing function's destinations send to each other, each by every path
+    /// that is open to it. Packets that find no route, or go round, load what they pass.
     pub fn of_function(fabric: &Fabric, function: &RoutingFunction) -> LinkLoad {
         LinkLoad::of_classes(fabric, function, 0..function.paths())
     }

@@ -10,9 +10,10 @@ const CLOSED: u8 = u8::MAX;
 /// By source, destination and path: the virtual layer that the source's packets take on that path (SL `layer` of the
 /// half, see docs/GLOSSARY.md, *layer*), or none where the path is not for that source.
 ///
-/// Shape: `layers[(group × destinations + destination) × paths + path]`. Sources that are alike share a *group*: all ports
-/// of a switch where paths differ by switch only. Ports are those of one fabric's index space. A destination that is not
-/// listed is open to every source by path 0 on layer 0; a source that is not listed sends nothing to those listed.
+/// Shape: `layers[(group × destinations + destination) × paths + path]`. Sources that are alike share a *group*: all
+/// ports of a switch where paths differ by switch only. Ports are those of one fabric's index space. A destination
+/// that is not listed is open to every source by path 0 on layer 0; a source that is not listed sends nothing to
+/// those listed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PathLayers {
     /// By port: its group.
@@ -32,8 +33,9 @@ impl PathLayers {
         PathLayers::of(fabric, group, sources.len(), destinations, paths)
     }
 
-    /// Nobody may send to `destinations` yet. The group of a port is the rank, among the fabric's nodes that are switches
-    /// (departed ones included), of the switch that it hangs on; the switch's own port is of that group too.
+    /// Nobody may send to `destinations` yet. The group of a port is the rank, among the fabric's nodes that are
+    /// switches (departed ones included), of the switch that it is cabled to; the switch's own port is of that group
+    /// too.
     pub fn by_switch(fabric: &Fabric, destinations: &[PortId], paths: usize) -> PathLayers {
         let mut group = vec![NONE; fabric.port_count()];
         let switches = fabric.nodes().filter(|(_, node)| node.is_switch());
@@ -149,9 +151,9 @@ impl PathLayers {
     }
 }
 
-/// The LID and the service level by which a source reaches a destination on a half: those of the first path that is open to
-/// it, and the first ones of the half where `ways` are not given or it asks for itself. None where no path is open to it, or
-/// the destination has no LID of that half.
+/// The LID and the service level by which a source reaches a destination on a half: those of the first path that is
+/// open to it, and the first ones of the half where `ways` are not given or it asks for itself. None where no path is
+/// open to it, or the destination has no LID of that half.
 pub fn address(
     fabric: &Fabric,
     ways: Option<&PathLayers>,

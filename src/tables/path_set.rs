@@ -33,9 +33,9 @@ struct Row {
     end: u32,
 }
 
-/// What an engine returns whose routes depend on where a packet comes from (C×N→C; docs/GLOSSARY.md, *routing function*):
-/// a set of paths, several for a pair where it likes. InfiniBand forwards by DLID alone; `lid` finds how many LIDs of each
-/// destination realise the set. Paths stand in the order in which they were made.
+/// What an engine returns whose routes depend on where a packet comes from (C×N→C; docs/GLOSSARY.md, *routing
+/// function*): a set of paths, several for a pair where it likes. InfiniBand forwards by DLID alone; `lid` finds how
+/// many LIDs of each destination realise the set. Paths stand in the order in which they were made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PathSet {
     engine: &'static str,

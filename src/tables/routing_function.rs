@@ -8,8 +8,8 @@ use std::sync::Arc;
 /// What an engine returns: for every switch and every destination port, `paths` output ports (path k is realised by the
 /// k-th LID of the destination's half), and the layers it needs.
 ///
-/// Shape: `outputs[(row(switch) × destinations + destination) × paths + path]`, row = rank among the fabric's nodes that
-/// are switches (departed ones included, so rows agree before and after a change); 255 where there is no route.
+/// Shape: `outputs[(row(switch) × destinations + destination) × paths + path]`, row = rank among the fabric's nodes
+/// that are switches (departed ones included, so rows agree before and after a change); 255 where there is no route.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RoutingFunction {
     engine: &'static str,
@@ -81,8 +81,9 @@ impl RoutingFunction {
         self.path_layers.as_ref().map_or(self.paths, |layers| layers.needed(self.destinations[destination]).max(1))
     }
 
-    /// The ports by which packets leave the switches on their way, from a switch on: up to the one that leads to an end port,
-    /// or is port 0, has no cable, or there is no route. A way that goes round ends after as many ports as there are nodes.
+    /// The ports by which packets leave the switches on their way, from a switch on: up to the one that leads to an
+    /// end port, or is port 0, has no cable, or there is no route. A way that goes round ends after as many ports as
+    /// there are nodes.
     pub fn way<'a>(
         &'a self,
         fabric: &'a Fabric,

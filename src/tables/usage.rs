@@ -3,8 +3,8 @@
 use super::RoutingFunction;
 use crate::fabric::{Fabric, NodeId, PortId};
 
-/// The paths of a routing function between end ports: one for each ordered pair and each LID number that the destination
-/// needs and the source may send by. Paths that do not arrive are not counted.
+/// The paths of a routing function between end ports: one for each ordered pair and each LID number that the
+/// destination needs and the source may send by. Paths that do not arrive are not counted.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Usage {
     /// How many there are.
@@ -74,7 +74,7 @@ pub(super) fn channels_between_switches(fabric: &Fabric) -> impl Iterator<Item =
     inner.map(|(id, _)| id)
 }
 
-/// Every present switch that end ports hang on, with these.
+/// Every present switch that end ports are cabled to, with these.
 pub(super) fn homes(fabric: &Fabric) -> Vec<(NodeId, Vec<PortId>)> {
     let borne = |switch: NodeId| -> Vec<PortId> {
         let ends = fabric.ports_of(switch).filter_map(|port| fabric.peer(port));

@@ -66,8 +66,8 @@ pub enum Write {
         /// Its new state.
         state: PortState,
     },
-    /// The half that an end port sends on from now: SLID, DLID and SL follow from it. Told by one MAD for each end port,
-    /// or learnt from the SA.
+    /// The half that an end port sends on from now: SLID, DLID and SL follow from it. Told by one MAD for each end
+    /// port, or learnt from the SA.
     ActiveHalf {
         /// The end port.
         port: PortId,

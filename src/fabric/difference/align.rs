@@ -36,7 +36,7 @@ pub enum AlignError {
     },
 }
 
-/// `found` as what is left of `known`: the indices of `known`, and all that it tells of nodes and ports (LIDs, rates,
+/// `found` as what is left of `known`: the indices of `known`, and all that it says of nodes and ports (LIDs, rates,
 /// descriptions); nodes and cables that were not found are gone.
 ///
 /// # Errors

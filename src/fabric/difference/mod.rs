@@ -1,9 +1,10 @@
-//! What changed between two captures of one fabric, told by GUIDs and port numbers, whatever their indices.
+//! What changed between two captures of one fabric, by GUIDs and port numbers, whatever the indices.
 //!
-//! [`Difference::between`] lists it for people and programs. [`union`] puts both captures into one index space, in which
-//! the fabric before and the fabric after are restrictions of one whole: a whole change is planned and run on it.
-//! [`align`] tells a fresh sweep in the indices of a fabric that is known already, [`recognise`] as far as it is known. Nodes that left (`present` is false)
-//! count as not there. Lacks on purpose: guesses that an element with a new GUID replaces another.
+//! [`Difference::between`] lists it for people and programs. [`union`] puts both captures into one index space, in
+//! which the fabric before and the fabric after are restrictions of one whole: a whole change is planned and run on
+//! it. [`align`] expresses a fresh sweep in the indices of a fabric that is known already; [`recognise`] does so as
+//! far as the sweep is known. Nodes that left (`present` is false) count as not there. Lacks on purpose: guesses that
+//! an element with a new GUID replaces another.
 
 mod align;
 mod entry;

@@ -58,7 +58,7 @@ pub struct LidConflict {
 }
 
 /// All nodes and cables of two fabrics. Indices of the fabric before are indices of the union, and new nodes follow;
-/// what both fabrics tell of an element (rates, LIDs, descriptions) is as the fabric before tells it.
+/// where both fabrics describe an element (rates, LIDs, descriptions), the fabric before counts.
 #[derive(Clone, Debug)]
 pub struct Union {
     /// The whole.
@@ -71,7 +71,7 @@ pub struct Union {
     pub uncabled_before: Vec<PortId>,
     /// One end of each cable between nodes that is not there after.
     pub uncabled_after: Vec<PortId>,
-    /// Ports whose LIDs differ; whoever keeps the LIDs of the union must look at these.
+    /// Ports whose LIDs differ: a caller that keeps the LIDs of the union must look at these.
     pub lid_conflicts: Vec<LidConflict>,
 }
 

@@ -1,17 +1,17 @@
-//! From what a file tells about nodes and ports to a [`Fabric`], checked.
+//! From what a file says of nodes and ports to a [`Fabric`], checked.
 //!
-//! Each port is told once at most, by a line of its own node; a line also tells something about the neighbour's port. What
-//! two lines tell about one port must agree; a port that no line of its own tells is known as far as its neighbour tells it.
-//! Width and speed are each port's own: the two ends of a link may be told with different ones.
+//! Each port has one line at most, in the section of its own node; that line also says something of the neighbour's
+//! port. What two lines say of one port must agree; a port without a line of its own is known as far as its
+//! neighbour's line describes it. Width and speed are each port's own: the two ends of a link may differ.
 
 use super::diagnostic::{ReadError, SourceText, Span, Spanned};
 use crate::fabric::{BuildError, Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortZero};
 use crate::ids::{Guid, Lid, Lmc, PortNum};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A node as the file tells it.
+/// A node as the file describes it.
 pub(super) struct ParsedNode<'a> {
-    /// Where it is told, or first mentioned.
+    /// Where its section begins, or where it is first mentioned.
     pub at: Span,
     pub kind: NodeKind,
     pub guid: Guid,
@@ -34,11 +34,11 @@ pub(super) struct ParsedEnd {
     pub lmc: Lmc,
 }
 
-/// A port as a line of its own node tells it.
+/// A port as a line of its own node describes it.
 pub(super) struct ParsedPort {
     /// The line's port number.
     pub at: Span,
-    /// Index of its node among the nodes told.
+    /// Index of its node in [`ParsedFabric::nodes`].
     pub node: usize,
     pub num: u8,
     pub own: ParsedEnd,
@@ -48,16 +48,16 @@ pub(super) struct ParsedPort {
     pub remote: ParsedRemote,
 }
 
-/// The neighbour as a port line tells it.
+/// The neighbour as a port line describes it.
 pub(super) struct ParsedRemote {
     pub at: Span,
-    /// Index of the node among the nodes told.
+    /// Index of the node in [`ParsedFabric::nodes`].
     pub node: usize,
     pub num: u8,
     pub end: ParsedEnd,
 }
 
-/// Everything that a file tells.
+/// Everything that a file says.
 #[derive(Default)]
 pub(super) struct ParsedFabric<'a> {
     pub nodes: Vec<ParsedNode<'a>>,
@@ -65,15 +65,15 @@ pub(super) struct ParsedFabric<'a> {
     pub origin: Option<(Guid, Guid)>,
 }
 
-/// A node's and a port's place in the account.
+/// A node's index and a port's number.
 type PortKey = (usize, u8);
 
 impl ParsedFabric<'_> {
-    /// The fabric that the file tells, nodes in the order told.
+    /// The fabric that the file describes, nodes in the order of the file.
     ///
     /// # Errors
-    /// A node or a port told twice, a port number that its node lacks, two lines that contradict each other, or a LID
-    /// out of range or of two ports.
+    /// A node or a port described twice, a port number that its node lacks, two lines that contradict each other, or
+    /// a LID out of range or of two ports.
     pub fn assemble(&self, source: SourceText<'_>) -> Result<Fabric, ReadError> {
         let assembly = Assembly { account: self, source, by_port: self.index_ports(source)? };
         self.check_nodes(source)?;
@@ -91,7 +91,7 @@ impl ParsedFabric<'_> {
         lines.map(|port| port.remote.at)
     }
 
-    /// The line that tells each port.
+    /// The line of each port.
     fn index_ports(&self, source: SourceText<'_>) -> Result<FxHashMap<PortKey, usize>, ReadError> {
         let mut by_port = FxHashMap::default();
         for (index, port) in self.ports.iter().enumerate() {
@@ -115,7 +115,7 @@ impl ParsedFabric<'_> {
         Ok(())
     }
 
-    /// How many ports a node has: as told, or as many as its neighbours mention.
+    /// How many ports a node has: as its section says, or as many as its neighbours mention.
     fn ports_by_mention(&self) -> Vec<u8> {
         let mut ports: Vec<u8> = self.nodes.iter().map(|node| node.num_ports.unwrap_or(0)).collect();
         for remote in self.ports.iter().map(|port| &port.remote) {
@@ -134,7 +134,7 @@ struct Assembly<'a, 'b> {
 }
 
 impl Assembly<'_, '_> {
-    /// Every line against its node's ports and against what the neighbour tells.
+    /// Checks every line against its node's ports and against the neighbour's line.
     fn check_ends(&self) -> Result<(), ReadError> {
         let mut mentioned: FxHashMap<PortKey, &ParsedPort> = FxHashMap::default();
         for port in &self.account.ports {
@@ -176,7 +176,7 @@ impl Assembly<'_, '_> {
         }
     }
 
-    /// Two lines that tell one link must name each other.
+    /// The two lines of a link must name each other.
     fn check_pair(&self, port: &ParsedPort, other: &ParsedPort) -> Result<(), ReadError> {
         if (other.remote.node, other.remote.num) == (port.node, port.num) {
             return Ok(());
@@ -188,7 +188,7 @@ impl Assembly<'_, '_> {
         Err(self.source.clash(port.remote.at, problem, label, (other.remote.at, told)))
     }
 
-    /// GUID and LID that a line tells of its neighbour, against what the neighbour tells of itself.
+    /// Checks the GUID and LID that a line gives its neighbour against the neighbour's own.
     fn check_remote_end(&self, port: &ParsedPort) -> Result<(), ReadError> {
         let remote = &port.remote;
         let Some(own) = self.own_end(remote.node, remote.num) else { return Ok(()) };
@@ -208,7 +208,7 @@ impl Assembly<'_, '_> {
         Ok(())
     }
 
-    /// What the node of a port tells about the port's GUID and LID; a switch's ports have those of port 0.
+    /// The GUID and LID of a port by its own node; a switch's ports have those of port 0.
     fn own_end(&self, node: usize, num: u8) -> Option<&ParsedEnd> {
         match self.account.nodes[node].kind {
             NodeKind::Switch => Some(&self.account.nodes[node].zero),
@@ -272,7 +272,7 @@ impl Assembly<'_, '_> {
         }
     }
 
-    /// Where the ports that own `lid` tell their LIDs, in the order of the file.
+    /// Where the file gives the LIDs of the ports that own `lid`, in the order of the file.
     fn lids_at(&self, lid: Lid) -> impl Iterator<Item = Span> {
         let zeros = self.account.nodes.iter().map(|node| &node.zero);
         let ports = self.account.ports.iter().flat_map(move |port| {
@@ -308,7 +308,7 @@ fn set_end(builder: &mut FabricBuilder, node: NodeId, num: PortNum, end: &Parsed
     }
 }
 
-/// Completes a port from the line that tells it, its own or its neighbour's. A switch's port has no GUID or LID.
+/// Completes a port from the line that describes it, its own or its neighbour's. A switch's port has no GUID or LID.
 fn set_port(builder: &mut FabricBuilder, (node, num): PortKey, line: &ParsedPort, end: &ParsedEnd) {
     let (id, num) = (NodeId(node as u32), PortNum(num));
     if builder.nodes()[node].kind != NodeKind::Switch {

@@ -1,7 +1,7 @@
 //! How a reader says what is wrong: file, line, column, the line itself and what was expected there.
 //!
-//! Positions inside readers are byte offsets into the text ([`Span`]); lines and columns are counted only once a fault is
-//! told, so that reading stays fast.
+//! Positions inside readers are byte offsets into the text ([`Span`]); lines and columns are counted only for a fault
+//! that is reported, so that reading stays fast.
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use std::fmt;
@@ -14,7 +14,7 @@ pub(crate) struct Span {
     pub end: usize,
 }
 
-/// A value and where it was told.
+/// A value and its place in the text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spanned<T> {
     pub value: T,
@@ -41,7 +41,7 @@ impl<'a> SourceLine<'a> {
     }
 }
 
-/// A text and the name under which people know it.
+/// A text and the name of its file in messages.
 #[derive(Clone, Copy)]
 pub(crate) struct SourceText<'a> {
     pub file: &'a str,
@@ -86,7 +86,8 @@ impl<'a> SourceText<'a> {
         })
     }
 
-    /// The line that begins at byte `start`, as [`SourceText::lines`] has it, and the byte at which the next one begins.
+    /// The line that begins at byte `start`, as [`SourceText::lines`] has it, and the byte at which the next one
+    /// begins.
     pub fn line_at(&self, start: usize) -> (SourceLine<'a>, usize) {
         let rest = &self.text[start..];
         let length = rest.find('\n').unwrap_or(rest.len());

@@ -1,7 +1,7 @@
 //! Graphviz: switches as boxes, end nodes as ellipses, one edge a cable with its ports, width and speed. Written only.
 //!
-//! `neato` or `sfdp` draw large fabrics; `fdp -Tsvg` small ones. Written by hand, since petgraph's writer knows no way to
-//! name nodes by GUID, which is what makes two drawings comparable.
+//! `neato` or `sfdp` draw large fabrics; `fdp -Tsvg` small ones. Written by hand, since petgraph's writer knows no
+//! way to name nodes by GUID, which is what makes two drawings comparable.
 
 use crate::fabric::{Fabric, Node, NodeKind};
 use std::fmt::Write;

@@ -1,11 +1,12 @@
 //! What `ibnetdiscover` prints (infiniband-diags; layout of version 44), read and written.
 //!
-//! Read: chassis groups (`-g`), the fields of `--full`, tabs or blanks, missing LIDs, and the tool's own messages where they
-//! were caught in the same file. A node that is only mentioned as a neighbour is built from what the mention tells, behind
-//! all others. Not read: names of chassis, external port numbers, reports other than the topology (`-l`, `-p`).
-//! Borne: everything of a node but its LFT capacity and optimised SL-to-VL support; of a port, what is cabled. Written in
-//! the order of the nodes' indices, departed nodes left out; the fields of `--full` only where some port's data VLs are not
-//! the usual eight. Control characters in descriptions become blanks, as the tool makes them.
+//! Read: chassis groups (`-g`), the fields of `--full`, tabs or blanks, missing LIDs, and the tool's own messages
+//! where they were caught in the same file. A node that is only mentioned as a neighbour is built from what the
+//! mention says, after all others. Not read: names of chassis, external port numbers, reports other than the
+//! topology (`-l`, `-p`). Borne: everything of a node but its LFT capacity and optimised SL-to-VL support; of a port,
+//! what is cabled. Written in the order of the nodes' indices, departed nodes left out; the fields of `--full` only
+//! where some port's data VLs are not the usual eight. Control characters in descriptions become blanks, as the tool
+//! makes them.
 
 use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote};
 use super::cursor::Cursor;

@@ -1,16 +1,17 @@
 //! ibsim's net files, read as ibsim 0.10 reads them, and written so that it loads them.
 //!
-//! Names of nodes are any texts; the format is otherwise the line grammar of ibnetdiscover, whose output ibsim loads too.
-//! What is not told is assigned as ibsim does it: switches get GUIDs from 0x200000 on, one each; CAs from 0x100000 and
-//! routers from 0 on, one and one more a port; `switchguid=`, `caguid=` (`hcaguids=`) and `rtguid=` move these counters, with `+`
-//! relative to the last absolute one; port n of a CA has its node's GUID + n, a switch's port 0 its node's; the system's GUID
-//! is the node's; a vendor holds for one node, a device until the next one is told; a missing neighbour's port is 1; the
-//! description is the name. `width=`, `speed=`, `extspeed=` and `w=`, `s=`, `e=` are masks of what is enabled, from 4x and SDR
-//! alone; a link runs at the best that both ends enable. Both ends must tell a link.
-//! Otherwise than ibsim: a blank before the neighbour's `[port]` is allowed, as ibsim's own examples document it; GUIDs in
-//! parentheses are believed; a router's rate is read like a CA's; XDR exists; a line that ibsim would skip is an error.
-//! Not read: `include` and aliases, which are errors; `do` and `pdebug`, which are for a running simulator and noticed.
-//! Borne: what ibnetdiscover's format bears, but one width and speed a link, and no origin.
+//! Names of nodes are any texts; the format is otherwise the line grammar of ibnetdiscover, whose output ibsim loads
+//! too. What the file leaves open is assigned as ibsim does it: switches get GUIDs from 0x200000 on, one each; CAs
+//! from 0x100000 and routers from 0 on, one and one more a port; `switchguid=`, `caguid=` (`hcaguids=`) and `rtguid=`
+//! move these counters, with `+` relative to the last absolute one; port n of a CA has its node's GUID + n, a
+//! switch's port 0 its node's; the system's GUID is the node's; a vendor holds for one node, a device until the next
+//! one is given; a missing neighbour's port is 1; the description is the name. `width=`, `speed=`, `extspeed=` and
+//! `w=`, `s=`, `e=` are masks of what is enabled, from 4x and SDR alone; a link runs at the best that both ends
+//! enable. Both ends must list a link. Otherwise than ibsim: a blank before the neighbour's `[port]` is allowed, as
+//! ibsim's own examples document it; GUIDs in parentheses are believed; a router's rate is read like a CA's; XDR
+//! exists; a line that ibsim would skip is an error. Not read: `include` and aliases, which are errors; `do` and
+//! `pdebug`, which are for a running simulator and noticed. Borne: what ibnetdiscover's format bears, but one width
+//! and speed a link, and no origin.
 
 use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode};
 use super::cursor::Cursor;
@@ -54,7 +55,7 @@ pub(super) fn read(source: SourceText<'_>) -> Result<Reading, ReadError> {
 /// GUIDs of one kind of node.
 #[derive(Clone, Copy)]
 struct Counter {
-    /// The last one told absolutely.
+    /// The last one given as a number.
     base: u64,
     next: u64,
 }
@@ -377,7 +378,7 @@ fn kind_index(kind: NodeKind) -> usize {
     }
 }
 
-/// The number behind `=`.
+/// The number after `=`.
 fn number(cursor: &mut Cursor<'_>, most: u64, expected: &str) -> Result<u64, ReadError> {
     let sign = cursor.rest().find('=').ok_or_else(|| cursor.unexpected("`=` and a value"))?;
     cursor.skip(sign + 1);

@@ -1,8 +1,8 @@
 //! This project's own format, schema `reconfig.fabric/1`: everything that a [`Fabric`] holds, departed nodes included.
 //!
-//! One object; each node and each link is one line, so that files compare line by line and a fault has a place. `ports` lists
-//! the ports that differ from an uncabled, unnamed 4xQDR port with eight data VLs. Links name ports by node GUID and number.
-//! Fields that are not known are errors.
+//! One object; each node and each link is one line, so that files compare line by line and a fault has a place.
+//! `ports` lists the ports that differ from an uncabled, unnamed 4xQDR port with eight data VLs. Links name ports by
+//! node GUID and number. Fields that are not known are errors.
 
 use super::Reading;
 use super::diagnostic::{ReadError, SourceText, Span};
@@ -135,7 +135,7 @@ impl Reader<'_> {
         Span { start, end: start + raw.get().len() }
     }
 
-    /// Where a node tells its GUID, or all of it where that is written in another way than ours.
+    /// Where a node gives its GUID; the whole node where the GUID is written in another way than ours.
     fn node_place(&self, raw: &RawValue, guid: Guid) -> Span {
         let place = self.place(raw);
         let text = format!("\"{guid}\"");

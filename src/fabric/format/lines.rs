@@ -6,8 +6,8 @@
 //! [2](2c90300f1e2d2)  "S-0002c90300a1b2c0"[1]    # lid 9 lmc 0 "leaf 1" lid 5 4xQDR
 //! ```
 //!
-//! A description may hold `#` and quotes: it ends at the last quote of the line. What a comment may tell (LIDs, LMC, rate,
-//! the fields of `ibnetdiscover --full`) may be missing, but what stands there must be understood.
+//! A description may hold `#` and quotes: it ends at the last quote of the line. What a comment may say (LIDs, LMC,
+//! rate, the fields of `ibnetdiscover --full`) may be missing, but what stands there must be understood.
 
 use super::cursor::Cursor;
 use super::diagnostic::{ReadError, Spanned};
@@ -30,7 +30,7 @@ pub(super) struct PortLine<'a> {
     pub guid: Option<Spanned<Guid>>,
     /// The neighbour's name.
     pub id: Spanned<&'a str>,
-    /// The neighbour's port, where it is told.
+    /// The neighbour's port, where the line gives it.
     pub remote_num: Option<Spanned<u8>>,
     /// The neighbour's port GUID.
     pub remote_guid: Option<Spanned<Guid>>,
@@ -39,7 +39,7 @@ pub(super) struct PortLine<'a> {
     pub tail: Tail<'a>,
 }
 
-/// What the comment of a node or port line tells.
+/// What the comment of a node or port line says.
 #[derive(Default)]
 pub(super) struct Tail<'a> {
     /// The port's own base LID, where it stands before the description.
@@ -81,7 +81,7 @@ pub(super) fn node_keyword(line: &str) -> Option<(NodeKind, usize)> {
     Some((kind, word))
 }
 
-/// The rest of a node line, behind its first word.
+/// The rest of a node line, after its first word.
 pub(super) fn node_line<'a>(cursor: &mut Cursor<'a>, kind: NodeKind) -> Result<NodeLine<'a>, ReadError> {
     cursor.blanks();
     let num_ports = cursor.port_number()?.value;
@@ -212,7 +212,7 @@ fn lmc(cursor: &mut Cursor<'_>) -> Result<Lmc, ReadError> {
     u8::try_from(told.value).ok().and_then(Lmc::new).ok_or_else(|| before.unexpected(expected))
 }
 
-/// PortInfo:VLCap in data VLs; 0 is what a port without the field tells.
+/// PortInfo:VLCap in data VLs; 0 stands for a port without the field.
 fn data_vls(vl_cap: u16) -> Option<u8> {
     Some(match vl_cap {
         1 => 1,

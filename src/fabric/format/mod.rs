@@ -1,12 +1,12 @@
 //! Readers and writers of the field's formats.
 //!
 //! Reading ([`read`]) takes bytes and a name for messages, finds out the format by content and returns a checked
-//! [`Fabric`], or a [`ReadError`] that shows file, line, column, the line and what was expected; it never panics and never
-//! guesses in silence: what a reader had to assume is a [`ReadNotice`]. Text is UTF-8: the tools print ASCII, so bytes that are not
-//! UTF-8 come from an editor, and are an error that names the byte rather than a guess at their encoding.
-//! Writing ([`write()`]) depends on the fabric alone: no clock, no host. `read ∘ write` is the identity on what a format bears,
-//! which the head of each format's file says; [`Format::Json`] bears everything.
-//! Lacks on purpose: files and standard input (callers own them), tables and routes.
+//! [`Fabric`], or a [`ReadError`] that shows file, line, column, the line and what was expected; it never panics and
+//! never guesses in silence: what a reader had to assume is a [`ReadNotice`]. Text is UTF-8: the tools print ASCII,
+//! so bytes that are not UTF-8 come from an editor, and are an error that names the byte rather than a guess at their
+//! encoding. Writing ([`write()`]) depends on the fabric alone: no clock, no host. `read ∘ write` is the identity on
+//! what a format bears, which the head of each format's file says; [`Format::Json`] bears everything. Lacks on
+//! purpose: files and standard input (callers own them), tables and routes.
 
 mod assemble;
 mod cursor;
@@ -59,8 +59,8 @@ impl Format {
         }
     }
 
-    /// The format of a text, where its content tells: JSON and subnet.lst by their brackets; ibsim's by a first comment
-    /// that says so, the word `Hca` or a node's name that is no GUID; ibnetdiscover's otherwise.
+    /// The format of a text, where its content shows it: JSON and subnet.lst by their brackets; ibsim's by a first
+    /// comment that says so, the word `Hca` or a node's name that is no GUID; ibnetdiscover's otherwise.
     pub fn detect(text: &str) -> Format {
         let text = text.trim_start_matches('\u{feff}').trim_start();
         if let Some(inner) = text.strip_prefix('{') {

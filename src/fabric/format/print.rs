@@ -10,9 +10,9 @@ use std::fmt::Write;
 pub(super) enum Dialect {
     /// As the tool prints them.
     Ibnetdiscover,
-    /// As ibsim reads them: neighbours are described by their names alone, since ibsim takes any `=` behind them for an option,
-    /// a router's ports carry masks, since ibsim reads no rate there, a link has the lesser rate of its two
-    /// ends, and what ibsim would assign is told.
+    /// As ibsim reads them: neighbours are described by their names alone, since ibsim takes any `=` after them for
+    /// an option, a router's ports carry masks, since ibsim reads no rate there, a link has the lesser rate of its
+    /// two ends, and what ibsim would assign is written out.
     Ibsim,
 }
 
@@ -121,7 +121,7 @@ impl Printer<'_> {
         port.guid.or(self.assigned(Guid(node.guid.0.wrapping_add(port.num.0.into()))))
     }
 
-    /// A GUID that ibsim assigns where none is told.
+    /// A GUID that ibsim assigns where the file gives none.
     fn assigned(&self, guid: Guid) -> Option<Guid> {
         (self.dialect == Dialect::Ibsim).then_some(guid)
     }

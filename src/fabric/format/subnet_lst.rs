@@ -1,14 +1,15 @@
 //! OpenSM's `opensm-subnet.lst`, which ibutils and ibdiagnet write and read too: one line a direction of a link.
 //!
 //! ```text
-//! { SW Ports:24 SystemGUID:… NodeGUID:… PortGUID:… VenID:… DevID:… Rev:… {name} LID:0005 PN:01 } { CA … } PHY=4x LOG=ACT SPD=5
+//! { SW Ports:24 SystemGUID:… NodeGUID:… PortGUID:… VenID:… DevID:… Rev:… {name} LID:0005 PN:01 } { CA … } PHY=4x
+//! LOG=ACT SPD=5
 //! ```
 //!
-//! Numbers are hexadecimal. Read: `-SM` behind the kind; links told once or from both ends; 32-bit DevIDs whose value sits in
-//! the upper half, or is 0 in one of the two tellings, as writers differ; missing speeds (2.5 Gb/s, as ibutils takes them, noticed).
-//! Files of ibutils' own simulator call every node `CA`: a node of which two ports share a LID or a PortGUID forwards
-//! packets, so it is a switch, which is noticed. Lines with `LOG=DWN` are no links, which is noticed. LMC, port 0's kind and nodes
-//! without links are not in the file.
+//! Numbers are hexadecimal. Read: `-SM` after the kind; links given at one end or at both; 32-bit DevIDs whose value
+//! sits in the upper half, or is 0 in one of the two tellings, as writers differ; missing speeds (2.5 Gb/s, as
+//! ibutils takes them, noticed). Files of ibutils' own simulator call every node `CA`: a node of which two ports
+//! share a LID or a PortGUID forwards packets, so it is a switch, which is noticed. Lines with `LOG=DWN` are no
+//! links, which is noticed. LMC, port 0's kind and nodes without links are not in the file.
 
 use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote};
 use super::cursor::Cursor;
@@ -288,7 +289,7 @@ impl Side<'_> {
 }
 
 impl<'a> Node<'a, '_> {
-    /// What one more telling adds or contradicts.
+    /// What another line about the same port adds or contradicts.
     fn hear(&mut self, source: SourceText<'_>, side: &Side<'_>) -> Result<(), ReadError> {
         let first = self.first;
         let guid = side.node.value;
@@ -314,7 +315,7 @@ impl<'a> Node<'a, '_> {
         Ok(())
     }
 
-    /// A switch has one LID, on whichever of its ports it is told.
+    /// A switch has one LID, on whichever of its ports the file gives it.
     fn check_lid(&self, source: SourceText<'_>, side: &Side<'_>) -> Result<(), ReadError> {
         match (side.lid, self.first.lid) {
             (Some(told), Some(first)) if self.kind == NodeKind::Switch && told.value != first.value => {

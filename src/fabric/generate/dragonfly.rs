@@ -1,5 +1,5 @@
-//! The canonical dragonfly (Kim et al., 2008): groups of completely joined routers, and one link between any two groups.
-//! InfiniBand's word for its routers is switch.
+//! The canonical dragonfly (Kim et al., 2008): groups of completely joined routers, and one link between any two
+//! groups. InfiniBand's word for its routers is switch.
 
 use super::sketch::{DrawError, MOST_PORTS, Sketch, SketchNode, require};
 

@@ -1,5 +1,5 @@
-//! Binary cubes: switches are joined where their numbers differ in one bit. Hosts take the first ports, then dimension 0,
-//! dimension 1, and so on.
+//! Binary cubes: switches are joined where their numbers differ in one bit. Hosts take the first ports, then
+//! dimension 0, dimension 1, and so on.
 
 use super::sketch::{DrawError, Sketch, SketchNode, require};
 

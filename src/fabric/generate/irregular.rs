@@ -1,7 +1,7 @@
-//! Random connected graphs with given counts: of switches, of their ports, of hosts and of links between switches. Hosts
-//! are dealt evenly over the switches in random order, a random spanning tree follows, and the remaining links join
-//! random switches that have a free port and are not joined yet. A draw that gets stuck is given up; after 200 draws it
-//! is an error.
+//! Random connected graphs with given counts: of switches, of their ports, of hosts and of links between switches.
+//! Hosts are dealt evenly over the switches in random order, a random spanning tree follows, and the remaining links
+//! join random switches that have a free port and are not joined yet. A draw that gets stuck is given up; after 200
+//! draws it is an error.
 
 use super::random::{SwitchPair, first_success};
 use super::sketch::{DrawError, MOST_PORTS, Sketch, SketchNode, require};

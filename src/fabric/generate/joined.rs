@@ -2,7 +2,7 @@
 //!
 //! [`joined`] makes every subnet from the same [`Topology`] (a random family draws each from another seed: the one
 //! given plus the subnet's rank), gives it GUIDs of its own, and puts routers between them; [`place_routers`] puts
-//! routers at given switches of given subnets. On return routers come last in index order and own the LIDs behind those
+//! routers at given switches of given subnets. On return routers come last in index order and own the LIDs after those
 //! in use; a router is one node with port i in the i-th of its subnets, as those of NVIDIA have a port for each SWID,
 //! and each capture shows the port that is cabled into it. GUIDs are as the module's contract says, with the
 //! subnet's rank above the kind; those of routers are of family 0.
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// Most subnets that GUIDs tell apart.
+/// The most subnets that generated GUIDs can distinguish.
 const MOST_SUBNETS: u16 = 64;
 /// Most external ports of a switch or router.
 const MOST_PORTS: usize = 254;
@@ -211,8 +211,8 @@ fn free_ports(fabric: &Fabric, switch: NodeId) -> impl Iterator<Item = PortNum> 
 }
 
 /// The subnets with routers between them: `routers` gives the switches that each one is cabled to, its port i to the
-/// i-th. Routers come behind all nodes, and are numbered behind those that an earlier call made; their ports take the
-/// LIDs behind the highest in use, with LMC 0, or none where there is none.
+/// i-th. Routers come after all nodes, and are numbered after those that an earlier call made; their ports take the
+/// LIDs after the highest in use, with LMC 0, or none where there is none.
 ///
 /// Where `options` say no radix and a switch has too few ports, it gets those that it lacks, and so does every switch
 /// of its subnet that has fewer than it then. Cables are as `options` say; seed and radix itself do not matter.

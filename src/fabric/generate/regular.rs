@@ -1,6 +1,7 @@
-//! Random regular graphs: link ends are shuffled and joined in pairs; pairs that would make a loop or a parallel link go
-//! back to be shuffled again, and a draw from which no pair can be joined any more is given up (Steger and Wormald, 1999:
-//! nearly uniform for small degrees). A draw that is not connected is given up too; after 200 draws it is an error.
+//! Random regular graphs: link ends are shuffled and joined in pairs; pairs that would make a loop or a parallel link
+//! go back to be shuffled again, and a draw from which no pair can be joined any more is given up (Steger and
+//! Wormald, 1999: nearly uniform for small degrees). A draw that is not connected is given up too; after 200 draws it
+//! is an error.
 
 use super::random::{SwitchPair, connected, first_success};
 use super::sketch::{DrawError, Sketch, SketchNode, require};

@@ -1,5 +1,5 @@
-//! Fat trees of every kind: one rule draws k-ary n-trees, extended generalised fat trees (XGFT; Öhring et al., 1995) and
-//! those with parallel links (PGFT; Zahavi, 2010).
+//! Fat trees of every kind: one rule draws k-ary n-trees, extended generalised fat trees (XGFT; Öhring et al., 1995)
+//! and those with parallel links (PGFT; Zahavi, 2010).
 //!
 //! A node of level l in a tree of h levels is a tuple (a₁ … a_h) with a_i < parents_i for i ≤ l and a_i < children_i
 //! for i > l. It is joined to the nodes of level l + 1 that differ from it in digit l + 1 only.

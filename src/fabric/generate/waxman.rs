@@ -1,7 +1,7 @@
-//! Waxman's random graphs (1988): switches at random points of the unit square, two of them joined with probability
-//! α · exp(−d / (β · √2)), where d is their distance and √2 the longest possible. Larger α gives more links, larger β
-//! longer ones. A draw that is not connected is given up; after 200 draws it is an error. Hosts hang evenly, or each on a
-//! switch of its own random choice.
+//! Waxman's random graphs (1988): switches at random points of the unit square, two of them joined with probability α
+//! · exp(−d / (β · √2)), where d is their distance and √2 the longest possible. Larger α gives more links, larger β
+//! longer ones. A draw that is not connected is given up; after 200 draws it is an error. Hosts hang evenly, or each
+//! on a switch of its own random choice.
 
 use super::random::{SwitchPair, connected, first_success};
 use super::sketch::{DrawError, Sketch, SketchNode, require};
@@ -17,7 +17,7 @@ const MOST_SWITCHES: u32 = 4096;
 pub struct Waxman {
     /// How many switches.
     pub switches: u32,
-    /// Probability of a link between neighbours at distance nought, above 0 and at most 1.
+    /// Probability of a link between neighbours at distance 0, above 0 and at most 1.
     pub alpha: f64,
     /// How slowly the probability falls with distance, above 0.
     pub beta: f64,

@@ -1,9 +1,9 @@
 //! Which nodes of the captures are one router.
 //!
 //! Ports are one router's where their NodeGUID is: by the specification (NodeInfo, section 14.2.5.3) all ports of a
-//! node tell the same one, whichever subnet they are in. A device may yet show a node of its own to each subnet, all
+//! node report the same one, whichever subnet they are in. A device may yet show a node of its own to each subnet, all
 //! with one SystemImageGUID; such nodes are joined where no subnet shows two of them. Where one does, the
-//! SystemImageGUID is a box's with several routers, as of NVIDIA's Q3400-RA with its four, and says nothing
+//! SystemImageGUID is that of a box with several routers, such as NVIDIA's Q3400-RA with four, and says nothing
 //! (docs/SUBNETS.md, *Which nodes are one router*). What the caller names is one router, whatever its SystemImageGUID.
 
 use super::{JoinError, Router, Subnet, SubnetPort};

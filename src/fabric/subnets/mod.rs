@@ -1,12 +1,12 @@
 //! Several subnets joined by routers.
 //!
-//! On entry subnets, each a [`Fabric`] of its own: its own indices, its own LIDs, its own prefix, captured from within
-//! it; a capture ends at its routers, of which it shows the ports that are cabled into it. On return of
+//! On entry subnets, each a [`Fabric`] of its own: its own indices, its own LIDs, its own prefix, captured from
+//! within it; a capture ends at its routers, of which it shows the ports that are cabled into it. On return of
 //! [`Subnets::new`] the routers are joined, as the head of `join` says: by NodeGUID, by SystemImageGUID where that
-//! leaves no doubt, and by what the caller knows. Names, prefixes and the port GUIDs of end ports are distinct over all
-//! subnets, and no prefix is link-local. [`partitions`] says which of a subnet's ports may speak with which. [`list`] reads and
-//! writes them as a list file with a capture for each, [`dot`] draws them, [`summary`] tells them in numbers.
-//! Lacks on purpose: who is reached through which router (`routers`), subnets that share LIDs or indices.
+//! leaves no doubt, and by what the caller knows. Names, prefixes and the port GUIDs of end ports are distinct over
+//! all subnets, and no prefix is link-local. [`partitions`] says which of a subnet's ports may speak with which.
+//! [`list`] reads and writes them as a list file with a capture for each, [`dot`] draws them, [`summary`] counts
+//! them. Lacks on purpose: who is reached through which router (`routers`), subnets that share LIDs or indices.
 
 pub mod dot;
 mod join;
@@ -234,7 +234,7 @@ impl Subnets {
     }
 
     /// The same subnets with other fabrics of the same indices: LIDs assigned, or elements gone. Routers keep the ports
-    /// that still have a cable; a router that lost them all but one stays, and joins nothing.
+    /// that still have a cable; a router that lost all but one stays, and joins nothing.
     ///
     /// Panics where a fabric has other indices.
     #[must_use]
@@ -307,7 +307,7 @@ fn check_ports(list: &[Subnet]) -> Result<(), JoinError> {
     Ok(())
 }
 
-/// The fabrics of all subnets side by side, each behind the one before: what a simulator takes as a whole.
+/// The fabrics of all subnets side by side, each after the one before: what a simulator takes as a whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Joined {
     /// Every node and port; ports have LIDs, but as they repeat from subnet to subnet none is looked up here, nor a

@@ -19,7 +19,7 @@ pub struct SubnetsSummary {
     pub subnets: Vec<SubnetSummary>,
     /// Each router that joins two ports at least, in order of GUIDs.
     pub routers: Vec<RouterSummary>,
-    /// Nodes of routers that join nothing: of which only one subnet was captured, or that no GUID tells to be one with
+    /// Nodes of routers that join nothing: of which only one subnet was captured, or that no GUID identifies with
     /// another.
     pub unjoined: Vec<String>,
     /// Groups of subnets that routers join; one where every subnet reaches every other.
@@ -39,8 +39,8 @@ pub struct SubnetSummary {
     pub router_ports: usize,
     /// Its topology in numbers.
     pub fabric: Summary,
-    /// Its partitions, the default one first; none where it has no file of them. The manager is taken to run where the capture was
-    /// made, else on the first host.
+    /// Its partitions, the default one first; none where it has no file of them. The manager is taken to run where
+    /// the capture was made, else on the first host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<Membership>,
 }

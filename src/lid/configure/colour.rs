@@ -1,5 +1,5 @@
-//! Colouring (seed 002, section 4.3): one colour after the other; each goes to the path of largest (color/L) or smallest
-//! (color/S) degree among those still without a colour that split with none of its own.
+//! Colouring (seed 002, section 4.3): one colour after the other; each goes to the path of largest (color/L) or
+//! smallest (color/S) degree among those still without a colour that split with none of its own.
 //!
 //! Degrees are those of the whole split graph: the paper leaves open whether removed nodes count.
 

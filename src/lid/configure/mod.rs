@@ -1,10 +1,11 @@
 //! Which paths to a destination share a LID: heuristics, and the least number.
 //!
-//! On entry: the [`Splits`] of one destination. On return: [`Configurations`], a partition of its classes such that no
-//! two of one configuration split; each takes one LID (seed 002, definition 2 and lemma 2). Finding the fewest is
-//! NP-complete (its theorem 1): it is to colour the split graph. Every heuristic returns a *minimal* set (its definition
-//! 4: no two of its configurations could be one), and choices among equals go to the path that comes first, so that the
-//! same paths give the same LIDs. Lacks on purpose: the LIDs themselves (`by_path`), and blocks of them (`needs`).
+//! On entry: the [`Splits`] of one destination. On return: [`Configurations`], a partition of its classes such that
+//! no two of one configuration split; each takes one LID (seed 002, definition 2 and lemma 2). Finding the fewest is
+//! NP-complete (its theorem 1): it is to colour the split graph. Every heuristic returns a *minimal* set (its
+//! definition 4: no two of its configurations could be one), and choices among equals go to the path that comes
+//! first, so that the same paths give the same LIDs. Lacks on purpose: the LIDs themselves (`by_path`), and blocks of
+//! them (`needs`).
 
 mod best;
 mod colour;

@@ -55,7 +55,7 @@ impl SplitMerge {
     }
 }
 
-/// One part for each output, whoever has none with the first.
+/// One part for each output; classes that do not pass the switch go with the lowest output.
 fn split_at(part: Vec<usize>, output: impl Fn(usize) -> Option<PortNum>) -> Vec<Vec<usize>> {
     let mut by_output: BTreeMap<PortNum, Vec<usize>> = BTreeMap::new();
     let lowest = part.iter().filter_map(|&class| output(class)).min().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! How a plan's file is laid out: its large parts one row a line, so that it can be read, compared line by line, and is a
-//! third of the size that full indentation takes.
+//! How a plan's file is laid out: its large parts one row a line, so that it can be read, compared line by line, and
+//! is a third of the size that full indentation takes.
 
 use serde_json::ser::{Formatter, PrettyFormatter};
 use std::io::{Result, Write};

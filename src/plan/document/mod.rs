@@ -1,11 +1,11 @@
 //! Plans as files, schema `reconfig.plan/2`: one JSON object that holds everything a checker needs.
 //!
 //! Devices are named by GUID, ports by node GUID and number, so that a file can be read beside a running subnet. The
-//! fabric before the change, with what has come to it, is there whole (schema `reconfig.fabric/1`), the other three as
-//! what they lack. Forwarding
-//! entries are hexadecimal, two digits a LID; SL-to-VL tables one digit a service level, lanes of SL 0 first; port masks
-//! two digits a byte, port 0 the lowest bit of the first. On return from reading every name is of the fabric and every
-//! number in range; whether the plan is any good is for `check` and `verify` to say. Write, then read: the same plan.
+//! fabric before the change, with what has come to it, is there whole (schema `reconfig.fabric/1`), the other three
+//! as what they lack. Forwarding entries are hexadecimal, two digits a LID; SL-to-VL tables one digit a service
+//! level, lanes of SL 0 first; port masks two digits a byte, port 0 the lowest bit of the first. On return from
+//! reading every name is of the fabric and every number in range; whether the plan is any good is for `check` and
+//! `verify` to say. Write, then read: the same plan.
 
 mod hex;
 mod layout;

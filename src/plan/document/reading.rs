@@ -58,7 +58,8 @@ pub(super) fn plan(text: &str, file: &str) -> Result<Plan, PlanReadError> {
     }))
 }
 
-/// A part of a text with blanks in place of all that is before it, so that faults have the lines and columns of the whole.
+/// A part of a text with blanks in place of all that is before it, so that faults have the lines and columns of the
+/// whole.
 fn in_place(text: &str, part: &RawValue) -> String {
     let start = part.get().as_ptr() as usize - text.as_ptr() as usize;
     let blank = |letter: char| if letter == '\n' { '\n' } else { ' ' };

@@ -1,7 +1,8 @@
 //! Scheme `double`: the Double Scheme (Pinkston, Zafar, Duato), in five phases (docs/PROTOCOL.md).
 //!
-//! *Restore* puts every service level back to the lane of its rank in its half, mod V, those of the retired half too: nobody uses them until they are
-//! spare in the next change, and the tables are then the same before and after every change.
+//! *Restore* puts every service level back to the lane of its rank in its half, mod V, those of the retired half too:
+//! nobody uses them until they are spare in the next change, and the tables are then the same before and after every
+//! change.
 
 use super::{PlanInput, differs, lane_notes, lft_writes, manager_at, new_port_writes, port_writes, sl_to_vl_writes};
 use crate::fabric::{NodeId, PortId};
@@ -78,7 +79,8 @@ fn install(input: &PlanInput) -> Vec<Wave> {
     ]
 }
 
-/// The SA answers with the new half first, so that a client that asks after it was told hears the same.
+/// The SA answers with the new half before any end port learns of it, so that a client that asks afterwards gets the
+/// same answer (P3.1).
 fn swap(input: &PlanInput, new: Half) -> Wave {
     let fabric = &*input.surviving;
     let mut writes = vec![Write::SaHalf { half: new }];
@@ -160,8 +162,8 @@ fn check_halves(input: &PlanInput) -> Result<(), PlanError> {
     }
 }
 
-/// Counters are read on the new half, which is the one not to run empty; and what a port sent and received that cannot be
-/// asked any more is missing from both sums.
+/// Counters are read on the new half, which is the one not to run empty; and what a port sent and received that
+/// cannot be asked any more is missing from both sums.
 fn check_observer(input: &PlanInput) -> Result<(), PlanError> {
     match input.stranded.first() {
         Some(&port) if input.policy.observer == Observer::Conservation => {

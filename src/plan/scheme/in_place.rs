@@ -1,6 +1,6 @@
 //! Scheme `in-place`: what OpenSM does, the baseline. Blocks are overwritten under traffic, four SMPs on the wire, for
-//! each block over the switches in GUID order; equal blocks are skipped; nothing is waited for before the end. What has
-//! come is started behind that, as OpenSM does: its ports go ACTIVE when every table was written.
+//! each block over the switches in GUID order; equal blocks are skipped; nothing is waited for before the end.
+//! Newcomers are started after that, as OpenSM does: their ports go ACTIVE once every table is written.
 
 use super::{PlanInput, lft_writes, new_port_writes, sl_to_vl_writes, welcome_writes};
 use crate::plan::{Assumption, Barrier, Draft, Lanes, Phase, Plan, Scheme, Sending, Wave};

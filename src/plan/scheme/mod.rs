@@ -1,9 +1,9 @@
 //! Schemes: planners, one a file, and what they share: which writes lead from tables to tables, and preconditions.
 //!
 //! Only what differs is written. A plain SL-to-VL pass over a switch is one table for each pair of input and output
-//! ports that have cables, port 0 counted among the inputs and a port as its own output counted too (a DLID may lead a
-//! packet back): d × (d + 1) writes for d cabled ports, 1332 for a full 36-port switch. Pairs with an uncabled port carry
-//! no packet and are left alone. A switch with the optimised form takes one write, an end port one.
+//! ports that have cables, port 0 counted among the inputs and a port as its own output counted too (a DLID may lead
+//! a packet back): d × (d + 1) writes for d cabled ports, 1332 for a full 36-port switch. Pairs with an uncabled port
+//! carry no packet and are left alone. A switch with the optimised form takes one write, an end port one.
 
 mod double;
 mod in_place;
@@ -162,19 +162,31 @@ impl PlanInput {
 }
 
 /// The forwarding blocks that differ between the tables in force and those wanted: for each block, for each switch in
-/// GUID order; at a switch that has come, every block. A switch that is to leave keeps its tables: packets of the old routing may still come to it.
+/// GUID order; at a switch that has come, every block. A switch that is to leave keeps its tables: packets of the old
+/// routing may still come to it.
 fn lft_writes(input: &PlanInput) -> Vec<Write> {
     let mut switches = by_guid(&input.surviving);
     switches.retain(|&switch| input.after.node(switch).present);
-    let tables = |switch: NodeId| (&input.initial.lfts[switch.index()], &input.target[switch.index()]);
-    let blocks = |&switch: &NodeId| tables(switch).0.blocks().max(tables(switch).1.blocks());
-    let most = switches.iter().map(blocks).max().unwrap_or(0);
+    let (held, wanted) = (&input.initial.lfts, &input.target);
+    let most = switches.iter().map(|switch| held[switch.index()].blocks().max(wanted[switch.index()].blocks())).max();
+    block_writes(&switches, most.unwrap_or(0), wanted, |switch, block, entries| {
+        held[switch.index()].block(block) != *entries || input.is_new(switch)
+    })
+}
+
+/// The first blocks of the tables `wanted`, `blocks` of them, as far as they are `due`: for each block, over the switches
+/// in their order.
+fn block_writes(
+    switches: &[NodeId],
+    blocks: u16,
+    wanted: &[Arc<Lft>],
+    due: impl Fn(NodeId, u16, &[u8; LFT_BLOCK]) -> bool,
+) -> Vec<Write> {
     let mut writes = Vec::new();
-    for block in 0..most {
-        for &switch in &switches {
-            let (now, wanted) = tables(switch);
-            let entries = wanted.block(block);
-            if now.block(block) != entries || input.is_new(switch) {
+    for block in 0..blocks {
+        for &switch in switches {
+            let entries = wanted[switch.index()].block(block);
+            if due(switch, block, &entries) {
                 writes.push(Write::LftBlock { switch, block, entries: Box::new(entries) });
             }
         }
@@ -192,23 +204,16 @@ fn sl_to_vl_writes(fabric: &Fabric, table: SlToVl, chosen: impl Fn(NodeId, PortN
     writes
 }
 
-/// The writes that bring devices from tables as they hold them to those wanted, outside any change: forwarding blocks in
-/// the order of OpenSM, and SL-to-VL tables where one `table` is wanted everywhere. A device of which nothing is
+/// The writes that bring devices from tables as they hold them to those wanted, outside any change: forwarding blocks
+/// in the order of OpenSM, and SL-to-VL tables where one `table` is wanted everywhere. A device of which nothing is
 /// known (`held` is none) is written whole.
 pub fn writes_between(fabric: &Fabric, held: Option<&SubnetTables>, lfts: &[Arc<Lft>], table: SlToVl) -> Vec<Write> {
     let most = lfts.iter().map(|lft| lft.blocks()).max().unwrap_or(0);
     let held_blocks = |held: &SubnetTables| held.lfts.iter().map(|lft| lft.blocks()).max().unwrap_or(0);
     let most = most.max(held.map_or(0, held_blocks));
-    let switches = by_guid(fabric);
-    let mut writes = Vec::new();
-    for block in 0..most {
-        for &switch in &switches {
-            let entries = lfts[switch.index()].block(block);
-            if held.is_none_or(|held| held.lfts[switch.index()].block(block) != entries) {
-                writes.push(Write::LftBlock { switch, block, entries: Box::new(entries) });
-            }
-        }
-    }
+    let mut writes = block_writes(&by_guid(fabric), most, lfts, |switch, block, entries| {
+        held.is_none_or(|held| held.lfts[switch.index()].block(block) != *entries)
+    });
     let chosen = |node, input, output| held.is_none_or(|held| differs(held, table)(node, input, output));
     writes.extend(sl_to_vl_writes(fabric, table, chosen));
     writes
@@ -219,9 +224,10 @@ fn differs(tables: &SubnetTables, wanted: SlToVl) -> impl Fn(NodeId, PortNum, Po
     move |node, input, output| *tables.sl_to_vl[node.index()].get(input, output) != wanted
 }
 
-/// How a node is told of new tables for some (input, output) pairs, by the form that it understands.
+/// The writes that give a node new tables for some (input, output) pairs, in the form that it supports.
 fn scopes(node: &Node, pairs: impl Iterator<Item = (PortNum, PortNum)>) -> Vec<SlToVlScope> {
     match (node.is_switch(), node.optimised_sl_to_vl) {
+        // The optimised form sets all pairs at once, so one that differs is reason enough.
         (true, true) => pairs.take(1).map(|_| SlToVlScope::All).collect(),
         (true, false) => pairs.map(|(input, output)| SlToVlScope::Pair { input, output }).collect(),
         (false, _) => pairs.map(|(_, port)| SlToVlScope::EndPort { port }).collect(),
@@ -236,6 +242,7 @@ pub fn sl_to_vl_pairs(fabric: &Fabric, node: NodeId) -> Vec<(PortNum, PortNum)> 
         .filter(|port| port.peer.is_some())
         .map(|port| port.num)
         .collect();
+    // An end port has one table, by its output; a switch has one for each input, its own port 0 among them.
     let own = std::iter::once(PortNum::ZERO);
     let inputs: Vec<_> =
         if fabric.node(node).is_switch() { own.chain(linked.clone()).collect() } else { own.collect() };
@@ -254,7 +261,7 @@ fn new_port_writes(input: &PlanInput) -> Vec<Write> {
     ports.map(|(port, _)| Write::PortState { port, state: PortState::Active }).collect()
 }
 
-/// What tells end ports that have come where the subnet manager is, and that they may send on `half`.
+/// The writes that inform end ports that have come: where the subnet manager is, and that they may send on `half`.
 fn welcome_writes(input: &PlanInput, half: Half) -> Vec<Write> {
     let fabric = &*input.surviving;
     let is_new = |&port: &PortId| match fabric.node(fabric.port(port).node).is_switch() {
@@ -267,8 +274,8 @@ fn welcome_writes(input: &PlanInput, half: Half) -> Vec<Write> {
     writes
 }
 
-/// What tells a port by which LID and service level of a half it reaches the subnet manager; none where the manager's port
-/// has no such LID, or the new routing gives the port no path there.
+/// The write that gives a port the LID and service level of a half by which it reaches the subnet manager; none where
+/// the manager's port has no such LID, or the new routing gives the port no path there.
 fn manager_at(input: &PlanInput, port: PortId, half: Half) -> Option<Write> {
     let fabric = &*input.surviving;
     let (lid, sl) = address(fabric, input.new_ways.as_deref(), port, input.sm, half)?;

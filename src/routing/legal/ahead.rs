@@ -38,8 +38,8 @@ impl Ahead {
         Some(self.rank[target]).filter(|&rank| rank != NONE).map(|rank| rank as usize)
     }
 
-    /// Ways down alone are found backwards from the target; then every row by rising number, for a way up leads to a row
-    /// whose hops are known by then.
+    /// Ways down alone are found backwards from the target; then every row by rising number, for a way up leads to a
+    /// row whose hops are known by then.
     fn measure(&mut self, channels: &Channels, target: usize) {
         let start = self.hops.len() - self.rows * 2;
         let hops = &mut self.hops[start..];

@@ -61,8 +61,8 @@ impl<'a> PathProblem<'a> {
         }))
     }
 
-    /// A path for every ordered pair of end ports, source by source: `choose` leaves in its last argument a way from the
-    /// switch of the first port to that of the second. Behind them, paths from switches, then paths to switches.
+    /// A path for every ordered pair of end ports, source by source: `choose` leaves in its last argument a way from
+    /// the switch of the first port to that of the second. Behind them, paths from switches, then paths to switches.
     pub fn join(&self, mut choose: impl FnMut(&Target, &Target, &mut ChannelPath)) -> PathSet {
         let mut paths = PathSet::new(self.engine, self.destinations.clone());
         paths.set_root(self.root);

@@ -14,14 +14,15 @@ pub enum TurnModel {
     /// Up*/down*: by hops from the root, then by GUID (Autonet, 1991; seed 000, section 2.1).
     #[default]
     UpDown,
-    /// L-turn, as *left before right*: by the order in which a walk of the breadth-first tree comes to switches, parents
-    /// before children, children by GUID (after Koibuchi, Funahashi, Jouraku and Amano, ICPP 2001).
+    /// L-turn, as *left before right*: by the order in which a walk of the breadth-first tree comes to switches,
+    /// parents before children, children by GUID (after Koibuchi, Funahashi, Jouraku and Amano, ICPP 2001).
     ///
-    /// There, a switch has two coordinates, x by that walk and y by level, so that channels lead left or right and up or
-    /// down: links of the tree left-up and right-down. Of the twelve turns between the four directions, no rule that
-    /// keeps to directions, keeps the tree's own turn from left-up to right-down and is acyclic on every fabric allows
-    /// more than eight (a test counts them all). Two rules allow eight: up*/down*, and this one, in which no turn leads from
-    /// right to left. The text of the paper was not to be had; where its table of turns differs, this is the variant taken.
+    /// There, a switch has two coordinates, x by that walk and y by level, so that channels lead left or right and up
+    /// or down: links of the tree left-up and right-down. Of the twelve turns between the four directions, no rule
+    /// that keeps to directions, keeps the tree's own turn from left-up to right-down and is acyclic on every fabric
+    /// allows more than eight (a test counts them all). Two rules allow eight: up*/down*, and this one, in which no
+    /// turn leads from right to left. The text of the paper was not available; where its table of turns differs, this
+    /// is the variant taken.
     LTurn,
 }
 
@@ -75,7 +76,8 @@ fn numbered(model: TurnModel, graph: &SwitchGraph, root: usize) -> Vec<usize> {
     }
 }
 
-/// A walk of the breadth-first tree in which every switch hangs on the neighbour of lowest GUID among those nearer the root.
+/// A walk of the breadth-first tree in which the parent of a switch is the neighbour of lowest GUID among those
+/// nearer the root.
 fn walk(graph: &SwitchGraph, root: usize, level: &[u32], by_level: &[usize]) -> Vec<usize> {
     let mut children = vec![Vec::new(); graph.len()];
     for &row in by_level.iter().filter(|&&row| row != root) {
@@ -99,8 +101,8 @@ mod tests {
     const LEFT_UP: usize = 0;
     const RIGHT_DOWN: usize = 3;
 
-    /// Whether packets can go on for ever: some directions follow each other in a circle, and neither coordinate falls, nor
-    /// rises, all along it.
+    /// Whether packets can go on for ever: some directions follow each other in a circle, and neither coordinate
+    /// falls, nor rises, all along it.
     fn can_close(allowed: &[[bool; DIRECTIONS]; DIRECTIONS]) -> bool {
         let mut leads = *allowed;
         for via in 0..DIRECTIONS {

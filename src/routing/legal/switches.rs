@@ -1,8 +1,8 @@
 //! Paths from and to switches, for management: none of them asks for a LID that traffic did not need already.
 //!
-//! To an end port a switch sends as some path of an end port goes on from it. Where none passes it, it sends to a neighbour
-//! and from there as that one does, as far as that is legal; where nothing of the kind is, by a shortest legal path. To a
-//! switch, which has one LID, everybody sends along one [`Tree`].
+//! To an end port a switch sends as some path of an end port goes on from it. Where none passes it, it sends to a
+//! neighbour and from there as that one does, as far as that is legal; where nothing of the kind is, by a shortest
+//! legal path. To a switch, which has one LID, everybody sends along one [`Tree`].
 
 use super::{ChannelPath, Channels, Lightest, PathProblem, Tree};
 use crate::routing::switch_graph::Target;

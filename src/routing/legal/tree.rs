@@ -1,9 +1,9 @@
 //! Legal paths to one switch that the DLID alone expresses: one channel out of every other switch, whatever the input.
 //!
-//! Some switches send *down*, along ways down alone; the others send up. No channel of the tree leads down to a switch that
-//! sends up, so no packet turns up after it came down, wherever it was sent from. A switch sends up where nothing leads
-//! down from it to the target; and also where that is shorter, if every switch above that needs it for its own way down
-//! has another one as short. So no route is longer than it would be if all that can send down did.
+//! Some switches send *down*, along ways down alone; the others send up. No channel of the tree leads down to a
+//! switch that sends up, so no packet turns up after it came down, wherever it was sent from. A switch sends up where
+//! nothing leads down from it to the target; and also where that is shorter, if every switch above that needs it for
+//! its own way down has another one as short. So no route is longer than it would be if all that can send down did.
 
 use super::{Ahead, Channels};
 

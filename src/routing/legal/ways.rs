@@ -80,8 +80,8 @@ struct Label {
     last: Option<(u32, u32)>,
 }
 
-/// The cheapest of the shortest legal paths, by a price for each channel. A *state* is a row and whether packets came down
-/// to it: `row × 2 + came down`.
+/// The cheapest of the shortest legal paths, by a price for each channel. A *state* is a row and whether packets came
+/// down to it: `row × 2 + came down`.
 pub(in crate::routing) struct Lightest<'a> {
     channels: &'a Channels,
     ahead: &'a Ahead,
@@ -97,8 +97,8 @@ impl<'a> Lightest<'a> {
     }
 
     /// The least price from one row to another, where `join` adds a channel's price to the price so far and a channel
-    /// without a price is barred. The way is left in `way`; of equals it is the one found first, channels in rising order.
-    /// None where no path remains.
+    /// without a price is barred. The way is left in `way`; of equals it is the one found first, channels in rising
+    /// order. None where no path remains.
     pub fn find(
         &mut self,
         from: usize,

@@ -1,5 +1,5 @@
-//! The k shortest legal paths without rounds, after Yen (Management Science 17(11), 1971), in Lawler's form: a path found
-//! is departed from only at the point where it departed itself, or later, so no path is found twice.
+//! The k shortest legal paths without rounds, after Yen (Management Science 17(11), 1971), in Lawler's form: a path
+//! found is departed from only at the point where it departed itself, or later, so no path is found twice.
 
 use super::{Ahead, ChannelPath, Channels};
 use std::cmp::Reverse;
@@ -81,8 +81,9 @@ impl<'a> Alternatives<'a> {
         departures
     }
 
-    /// The shortest path on from a row that neither begins with a barred channel nor touches what is passed. Hops that are
-    /// ahead when nothing is barred never promise too much, so the first state at the target ends the search (A*).
+    /// The shortest path on from a row that neither begins with a barred channel nor touches what is passed. Hops
+    /// that are ahead when nothing is barred never promise too much, so the first state at the target ends the search
+    /// (A*).
     fn spur(&mut self, row: usize, came_down: bool, to: usize, barred: &[u32]) -> Option<ChannelPath> {
         self.touched.drain(..).for_each(|state| self.labels[state] = None);
         self.open.iter_mut().for_each(Vec::clear);

@@ -4,7 +4,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Bytes as two hexadecimal digits each, zeroes behind them.
+/// Bytes as two hexadecimal digits each, zeroes after them.
 fn padded<const N: usize>(hex: &str) -> [u8; N] {
     let mut bytes = [0; N];
     for (byte, digits) in bytes.iter_mut().zip(hex.split_whitespace()) {

@@ -96,8 +96,8 @@ fn hops(cursor: &mut Cursor<'_>) -> Result<(), ReadError> {
     cursor.finish()
 }
 
-/// Forwarding tables, by node, in the format of `opensm.fdbs`: a block for each switch, in index order. Hops are those that
-/// the topology allows through the port, the last one to an end port counted, as OpenSM has them.
+/// Forwarding tables, by node, in the format of `opensm.fdbs`: a block for each switch, in index order. Hops are
+/// those that the topology allows through the port, the last one to an end port counted, as OpenSM has them.
 pub fn write_fdbs<'a>(fabric: &'a Fabric, tables: &'a [Arc<Lft>]) -> impl Iterator<Item = String> + 'a {
     let hops = Hops::of(fabric);
     fabric.switches().map(move |switch| block(fabric, switch, &tables[switch.index()], &hops))

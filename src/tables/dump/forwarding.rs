@@ -1,4 +1,4 @@
-//! What both formats of forwarding tables come to: one table for each switch that is told of.
+//! What both formats of forwarding tables come to: one table for each switch that the file mentions.
 
 use super::{node, unknown};
 use crate::fabric::format::{ReadError, SourceText, Span, Spanned};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct Lfts {
     /// By node; empty where the file gives none.
     pub tables: Vec<Arc<Lft>>,
-    /// Switches of the fabric that the file does not tell of, in index order.
+    /// Switches of the fabric that the file does not mention, in index order.
     pub missing: Vec<NodeId>,
 }
 
@@ -25,7 +25,8 @@ pub(super) struct DumpEntry {
 }
 
 impl DumpEntry {
-    /// The entry of a line in the common shape: `0x` and four digits of the LID, then, from `column` on, three of the port.
+    /// The entry of a line in the common shape: `0x` and four digits of the LID, then, from `column` on, three of the
+    /// port.
     pub fn in_columns(start: usize, lid: u16, port: u8, column: usize) -> DumpEntry {
         let (lid_at, port_at) = (start, start + column);
         DumpEntry {
@@ -42,7 +43,7 @@ pub(super) struct LftCollector<'a> {
     /// By node: the table and the place of the GUID that began it.
     begun: Vec<Option<(Lft, Span)>>,
     current: Option<Current>,
-    /// By LID: where it was told last, plus one. Places before the block in hand are of other switches.
+    /// By LID: where it stood last, plus one. Places before the block in hand are of other switches.
     told: Vec<usize>,
 }
 

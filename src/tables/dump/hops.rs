@@ -64,7 +64,7 @@ impl Hops {
         Some(self.between(switch, target)? + last)
     }
 
-    /// The lowest port through which it takes so many hops.
+    /// The lowest port through which it takes that many hops.
     pub fn port(&self, fabric: &Fabric, switch: NodeId, owner: PortId, hops: u32) -> Option<PortNum> {
         let ports = fabric.ports_of(switch).map(|port| fabric.port(port).num);
         ports.into_iter().find(|&port| self.through(fabric, switch, port, owner) == Some(hops))

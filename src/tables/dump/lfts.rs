@@ -73,8 +73,8 @@ fn head(cursor: &mut Cursor<'_>, collector: &mut LftCollector<'_>) -> Result<(),
     collector.begin(guid)
 }
 
-/// Forwarding tables, by node, as OpenSM dumps them in `opensm-lfts.dump` and its engine `file` takes them (`-R file -U`): a
-/// block for each switch, in index order. A LID without a route has no line.
+/// Forwarding tables, by node, as OpenSM dumps them in `opensm-lfts.dump` and its engine `file` takes them (`-R file
+/// -U`): a block for each switch, in index order. A LID without a route has no line.
 pub fn write_lfts<'a>(fabric: &'a Fabric, tables: &'a [Arc<Lft>]) -> impl Iterator<Item = String> + 'a {
     let owners = owners(fabric);
     fabric.switches().map(move |switch| block(fabric, switch, &tables[switch.index()], &owners))

@@ -1,14 +1,14 @@
 //! Tables as they run today, from the files in which subnet managers and the field's tools dump them.
 //!
-//! On entry: the bytes of a file, its name for messages, and the fabric whose devices it speaks of. On return: tables over
-//! the indices of that fabric, or a [`ReadError`] that shows file, line, column, the line and what was expected: an unknown
-//! GUID, an entry given twice, a port that the switch lacks, anything that is not understood. Read are: forwarding tables
-//! as OpenSM's `opensm.fdbs` ([`read_fdbs`]) and as its `opensm-lfts.dump`, `dump_fts`, `dump_lfts.sh` and `ibroute` print
-//! them ([`read_lfts`]); SL-to-VL tables ([`read_sl_to_vl`]) and service levels of paths ([`read_path_sls`]) as OpenSM and
-//! its plugins dump them and as ibdmchk takes them. Lines in the common shape are read without the cursor that tells of
-//! faults; every other line goes through it. Written are the same formats, block by block, since whole dumps are large:
-//! what is read back is what was written. Random forwarding tables ([`write_random`]) have no tool that reads them.
-//! Lacks on purpose: multicast tables, files (callers own them).
+//! On entry: the bytes of a file, its name for messages, and the fabric whose devices it speaks of. On return: tables
+//! over the indices of that fabric, or a [`ReadError`] that shows file, line, column, the line and what was expected:
+//! an unknown GUID, an entry given twice, a port that the switch lacks, anything that is not understood. Read are:
+//! forwarding tables as OpenSM's `opensm.fdbs` ([`read_fdbs`]) and as its `opensm-lfts.dump`, `dump_fts`,
+//! `dump_lfts.sh` and `ibroute` print them ([`read_lfts`]); SL-to-VL tables ([`read_sl_to_vl`]) and service levels of
+//! paths ([`read_path_sls`]) as OpenSM and its plugins dump them and as ibdmchk takes them. Lines in the common shape
+//! are read without the cursor that reports faults; every other line goes through it. Written are the same formats,
+//! block by block, since whole dumps are large: what is read back is what was written. Random forwarding tables
+//! ([`write_random`]) have no tool that reads them. Lacks on purpose: multicast tables, files (callers own them).
 
 mod fdbs;
 mod forwarding;
@@ -113,7 +113,7 @@ fn decimal<T: TryFrom<u32>>(cursor: &mut Cursor<'_>, most: u32, expected: &str) 
     cursor.take(digit1.verify_map(move |digits| small(digits).and_then(|number| T::try_from(number).ok())), expected)
 }
 
-/// By LID: `Channel Adapter portguid 0x…: 'name'`, as OpenSM tells whose it is.
+/// By LID: `Channel Adapter portguid 0x…: 'name'`, as OpenSM names its owner.
 fn owners(fabric: &Fabric) -> Vec<String> {
     let top = fabric.max_lid().map_or(0, Lid::index);
     (0..=top).map(|lid| fabric.lid_owner(Lid(lid as u16)).map_or_else(nobody, |port| owner(fabric, port))).collect()

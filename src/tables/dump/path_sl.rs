@@ -1,5 +1,5 @@
-//! Service levels of paths, as the SA answers them: the rows that ibdmchk takes, by node GUID, and the path records that a
-//! plugin of OpenSM dumps, by port GUID.
+//! Service levels of paths, as the SA answers them: the rows that ibdmchk takes, by node GUID, and the path records
+//! that a plugin of OpenSM dumps, by port GUID.
 //!
 //! ```text
 //! 0x0002c90000000099 154 0
@@ -23,7 +23,7 @@ const NONE: u8 = 255;
 /// Service levels by source port and DLID, as a file gives them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PathSls {
-    /// By port: its row; `u32::MAX` where the file does not tell of it.
+    /// By port: its row; `u32::MAX` where the file does not mention it.
     by_port: Vec<u32>,
     /// By LID.
     rows: Vec<Vec<u8>>,
@@ -36,7 +36,7 @@ impl PathSls {
         row.get(lid.index()).and_then(|&sl| Sl::new(sl))
     }
 
-    /// Whether the file tells anything of a source.
+    /// Whether the file mentions a source.
     pub fn tells_of(&self, source: PortId) -> bool {
         self.by_port[source.index()] != u32::MAX
     }
@@ -114,7 +114,8 @@ impl<'a> Reader<'a> {
         if cursor.rest().contains(':') { self.entry(line, cursor) } else { self.row(line, cursor) }
     }
 
-    /// A file names its sources in one way throughout: by the one way a node's ports share their levels, by the other not.
+    /// A file names its sources in one way throughout: by the one way a node's ports share their levels, by the other
+    /// not.
     fn settle(&mut self, packed: bool, told: Spanned<Guid>) -> Result<(), ReadError> {
         if *self.packed.get_or_insert(packed) != packed {
             let label = "expected the form of the lines before: a GUID in each row, or rows under a headline";
@@ -184,7 +185,7 @@ impl<'a> Reader<'a> {
         }
         let value = sl.unwrap_or(NONE);
         let before = std::mem::replace(&mut row[lid.index()], value);
-        // A node with several ports may tell of a path more than once; it may not tell two things.
+        // A node with several ports may list a path more than once, but not with two service levels.
         if before != NONE && before != value {
             let at = line.span();
             let problem = format!("two service levels from one source to LID {lid}");
@@ -198,8 +199,9 @@ fn service_level(cursor: &mut Cursor<'_>) -> Result<u8, ReadError> {
     decimal(cursor, 15, "a service level from 0 to 15").map(|told| told.value)
 }
 
-/// Service levels of paths as `level` gives them by source port and DLID, none where a source does not send there: a block
-/// for each end port, in index order, then for each switch. ibdmchk takes it (`-c`); it keeps one table for all ports of a node.
+/// Service levels of paths as `level` gives them by source port and DLID, none where a source does not send there: a
+/// block for each end port, in index order, then for each switch. ibdmchk takes it (`-c`); it keeps one table for all
+/// ports of a node.
 pub fn write_path_sls<'a>(
     fabric: &'a Fabric,
     level: impl Fn(PortId, Lid) -> Option<Sl> + 'a,

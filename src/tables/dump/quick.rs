@@ -1,5 +1,5 @@
 //! Lines in the shape that the tools print, taken apart byte by byte; `None` for any other line, which the cursor then
-//! reads and, where it is at fault, tells of.
+//! reads and, where it is at fault, reports.
 
 /// Bytes of an entry of an fdbs file in the common shape, its line end included.
 pub(super) const FDBS_ENTRY: usize = 27;

@@ -15,8 +15,8 @@ use crate::tables::Lft;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Forwarding tables, by node, as random ones: a block for each switch, in index order, with as few entries as serve the
-/// LIDs of each port that has some. LIDs that nobody owns have none.
+/// Forwarding tables, by node, as random ones: a block for each switch, in index order, with as few entries as serve
+/// the LIDs of each port that has some. LIDs that nobody owns have none.
 pub fn write_random<'a>(fabric: &'a Fabric, tables: &'a [Arc<Lft>]) -> impl Iterator<Item = String> + 'a {
     let owners: Vec<(Lid, Lmc, String)> = fabric
         .lid_ports()

@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// SL-to-VL tables as a file gives them: of some nodes, for some of their (input, output).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SlToVlDump {
-    /// By node; none where the file does not tell of it.
+    /// By node; none where the file does not mention it.
     nodes: Vec<Option<NodeTables>>,
 }
 
@@ -35,13 +35,14 @@ struct NodeTables {
 }
 
 impl SlToVlDump {
-    /// The table from an input to an output; of a CA or router, from input 0 to the port. None where the file gives none.
+    /// The table from an input to an output; of a CA or router, from input 0 to the port. None where the file gives
+    /// none.
     pub fn get(&self, node: NodeId, input: PortNum, output: PortNum) -> Option<&SlToVl> {
         let of = self.nodes[node.index()].as_ref()?;
         of.tables.get(input.index() * of.sides + output.index())?.as_ref()
     }
 
-    /// Whether the file tells anything of a node.
+    /// Whether the file mentions a node.
     pub fn tells_of(&self, node: NodeId) -> bool {
         self.nodes[node.index()].is_some()
     }
@@ -159,8 +160,8 @@ fn ports(cursor: &mut Cursor<'_>) -> Result<[u8; 2], ReadError> {
     Ok([number("an input port from 0 to 254")?, number("an output port from 0 to 254")?])
 }
 
-/// SL-to-VL tables, by node, in the form that ibdmchk takes (`-d`): a block for each node that is present, in index order; of
-/// a switch every input, its own included, to every cabled output.
+/// SL-to-VL tables, by node, in the form that ibdmchk takes (`-d`): a block for each node that is present, in index
+/// order; of a switch every input, its own included, to every cabled output.
 pub fn write_sl_to_vl<'a>(fabric: &'a Fabric, tables: &'a [Arc<NodeSlToVl>]) -> impl Iterator<Item = String> + 'a {
     let present = fabric.nodes().filter(|(_, node)| node.present);
     present.map(move |(id, _)| block(fabric, id, &tables[id.index()]))

@@ -1,8 +1,8 @@
-//! The list of a subnet that goes with its dumps, as OpenSM's `opensm-subnet.lst`: ibdmchk takes it with `-s`. It is read by
-//! [`fabric::format`](crate::fabric::format).
+//! The list of a subnet that goes with its dumps, as OpenSM's `opensm-subnet.lst`: ibdmchk takes it with `-s`. It is
+//! read by [`fabric::format`](crate::fabric::format).
 //!
-//! Braces in descriptions, which would end them, become parentheses; descriptions that several nodes share, which ibdmchk
-//! would take for one node, begin with the GUID. Routers are not listed: ibdmchk's reader knows none.
+//! Braces in descriptions, which would end them, become parentheses; descriptions that several nodes share, which
+//! ibdmchk would take for one node, begin with the GUID. Routers are not listed: ibdmchk's reader knows none.
 
 use super::plain;
 use crate::fabric::{Fabric, LinkSpeed, NodeKind, PortId};

@@ -1,8 +1,8 @@
 //! Matchings of greatest weight between the rows and columns of a table.
 //!
-//! The Hungarian method in its form with shortest augmenting paths (Jonker and Volgenant, Computing 38, 1987), rows one
-//! after another: potentials of rows and columns bound every weight from above, and are tight on what is matched. Time: the
-//! square of the shorter side times the longer one, at most.
+//! The Hungarian method in its form with shortest augmenting paths (Jonker and Volgenant, Computing 38, 1987), rows
+//! one after another: potentials of rows and columns bound every weight from above, and are tight on what is matched.
+//! Time: the square of the shorter side times the longer one, at most.
 
 /// A table of weights, none of them negative.
 pub(super) struct Weights {

@@ -1,12 +1,12 @@
 //! Worst-case permutations: who must send to whom so that one channel carries as much as any permutation can make it.
 //!
-//! Source: Towles and Dally, *Worst-case Traffic for Oblivious Routing Functions*, SPAA 2002: for one channel the worst
-//! permutation is a matching of greatest weight between sources and destinations, where a pair weighs the share of its
-//! traffic that crosses the channel; the worst of all channels' is the worst there is. On entry a routing function, and a
-//! [`Selection`]: by which of the open paths each pair sends. On return channels with loads as fractions of what they can
-//! carry while every end port sends at its full rate. Exact but for rounding of sums in double precision.
-//! Lacks on purpose: links into and out of end ports, which a permutation loads with what one port sends; flow control and
-//! queues (`sim` has them).
+//! Source: Towles and Dally, *Worst-case Traffic for Oblivious Routing Functions*, SPAA 2002: for one channel the
+//! worst permutation is a matching of greatest weight between sources and destinations, where a pair weighs the share
+//! of its traffic that crosses the channel; the worst of all channels' is the worst there is. On entry a routing
+//! function, and a [`Selection`]: by which of the open paths each pair sends. On return channels with loads as
+//! fractions of what they can carry while every end port sends at its full rate. Exact but for rounding of sums in
+//! double precision. Lacks on purpose: links into and out of end ports, which a permutation loads with what one port
+//! sends; flow control and queues (`sim` has them).
 
 mod matching;
 
@@ -76,11 +76,11 @@ pub struct Crossings {
 pub struct Worst {
     /// The port that sends into the channel.
     pub channel: PortId,
-    /// What the end ports ask of it at their full rate, as a multiple of what it carries: with links of one rate, how many
-    /// end ports' whole traffic meets there.
+    /// What the end ports ask of it at their full rate, as a multiple of what it carries: with links of one rate, how
+    /// many end ports' whole traffic meets there.
     pub load: f64,
-    /// By rank of the source: rank of the destination. Pairs that cross the channel are those of the matching. The others
-    /// send to each other, nobody to itself unless it is the only one left: such a port is silent.
+    /// By rank of the source: rank of the destination. Pairs that cross the channel are those of the matching. The
+    /// others send to each other, none to itself unless it is the only one left: such a port is silent.
     pub permutation: Vec<u32>,
 }
 
@@ -112,7 +112,8 @@ impl Crossings {
         crossings
     }
 
-    /// The end ports whose ranks permutations speak of: those that the routing function leads to, in the fabric's order.
+    /// The end ports whose ranks permutations speak of: those that the routing function leads to, in the fabric's
+    /// order.
     pub fn ends(&self) -> &[PortId] {
         &self.ends
     }
@@ -129,8 +130,8 @@ impl Crossings {
         }
     }
 
-    /// The worst permutation; none where no pair of end ports crosses a channel between switches. Of equally bad ones that
-    /// of the channel first in order of (most that it might carry, port).
+    /// The worst permutation; none where no pair of end ports crosses a channel between switches. Of equally bad ones
+    /// that of the channel first in order of (most that it might carry, port).
     pub fn worst(&self) -> Option<Worst> {
         let bounds = self.channels.iter().map(|(&channel, pairs)| (Table::of(pairs).bound(), Reverse(channel)));
         let mut order: Vec<(f64, Reverse<PortId>)> = bounds.collect();
@@ -149,7 +150,7 @@ impl Crossings {
         worst
     }
 
-    /// The channel that a permutation loads most, and its load as of [`Worst::load`]; none where nothing crosses any.
+    /// The channel that a permutation loads most, and its load as in [`Worst::load`]; none where nothing crosses any.
     /// `permutation` has the rank of the destination by rank of the source; who sends to itself is silent.
     ///
     /// # Panics

@@ -237,7 +237,7 @@ impl<'a> Reader<'a> {
         name: Spanned<&'a str>,
         value: Option<Spanned<&'a str>>,
     ) -> Result<(), ReadError> {
-        // An empty member, behind a comma at the end of a line, begins this word as well.
+        // An empty member, after a comma at the end of a line, begins this word as well.
         if "NONE".starts_with(name.value) {
             return Ok(());
         }
@@ -287,7 +287,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether full, as a word or its beginning tells; `both` is full where a port may not have a key in both forms.
+/// Whether full, by a word or its beginning; `both` is full where a port may not have a key in both forms.
 fn membership(text: &str) -> Option<bool> {
     let words = [("full", true), ("both", true), ("limited", false)];
     words.into_iter().find(|(word, _)| word.starts_with(text)).map(|(_, full)| full)

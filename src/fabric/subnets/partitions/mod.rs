@@ -3,10 +3,10 @@
 //!
 //! On entry the text of such a file ([`Partitions::read`]); on return its partitions and rules, and with a fabric and
 //! the port of its manager [`Partitions::tables`]: by port the keys in the order of its P_KeyTable, highest bit set for
-//! full members. What makes nothing of a port's keys (rates, MTUs, service levels, multicast groups) is read over.
+//! full members. What does not affect a port's keys (rates, MTUs, service levels, multicast groups) is ignored.
 //! Rules apply in the order of the file, and of two about one port and one partition the later counts, as in OpenSM
 //! without `allow_both_pkeys`; `both` is `full` there. [`KeyTables`] has the tables of several subnets, and says which
-//! key a packet between two ports carries. Lacks on purpose: room in the tables (no capture tells PartitionCap), keys
+//! key a packet between two ports carries. Lacks on purpose: room in the tables (no capture holds PartitionCap), keys
 //! that a port had before.
 
 mod conf;
@@ -80,7 +80,7 @@ pub struct Membership {
 }
 
 impl Partitions {
-    /// Reads a `partitions.conf`; `file` is its name in messages. The notices tell what OpenSM makes of the file
+    /// Reads a `partitions.conf`; `file` is its name in messages. The notices say what OpenSM makes of the file
     /// otherwise than a reader may think.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl Partitions {
         &self.text
     }
 
-    /// The partitions in the order of the file, behind the default one.
+    /// The partitions in the order of the file, after the default one.
     pub fn list(&self) -> &[Partition] {
         &self.list
     }
@@ -183,7 +183,7 @@ impl Who {
     }
 }
 
-/// Where a subnet's manager runs, for all that the capture tells: at the port where it was made, else of that node,
+/// Where a subnet's manager runs, as far as the capture shows: at the port where it was made, else of that node,
 /// else at the first host.
 pub fn usual_manager(fabric: &Fabric) -> Option<PortId> {
     let kind = |port: &PortId| fabric.node(fabric.port(*port).node).kind;

@@ -1,4 +1,4 @@
-//! A large clique of the split graph: so many configurations are needed at least.
+//! A large clique of the split graph: at least as many configurations are needed.
 
 use crate::lid::Splits;
 use fixedbitset::FixedBitSet;

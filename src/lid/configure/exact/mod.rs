@@ -1,6 +1,6 @@
-//! The fewest configurations, by proof: bounds from below (a clique) and above (the heuristics), and between them, from
-//! above downwards, the question whether one colour less will do. What is left after reduction is searched by branch and
-//! bound; a search that runs out of steps leaves the question open, and the answer says so.
+//! The fewest configurations, by proof: bounds from below (a clique) and above (the heuristics), and between them,
+//! from above downwards, the question whether one colour less will do. What is left after reduction is searched by
+//! branch and bound; a search that runs out of steps leaves the question open, and the answer says so.
 
 mod clique;
 mod reduce;
@@ -52,7 +52,7 @@ impl Optimum {
     }
 }
 
-/// The fewest configurations of a destination, within so many steps.
+/// The fewest configurations of a destination, within `steps` steps.
 pub fn optimum(splits: &Splits, steps: u64) -> Optimum {
     let mut fewest = Best.configure(splits);
     // The bounds meet, so there is nothing to search.
@@ -72,7 +72,7 @@ pub fn optimum(splits: &Splits, steps: u64) -> Optimum {
     Optimum { least: clique.len(), configurations: fewest }
 }
 
-/// A colouring in so many colours.
+/// A colouring in `colours` colours.
 fn colour(splits: &Splits, colours: usize, clique: &[usize], steps: &mut u64) -> ColouringResult {
     let reduced = Reduced::of(splits, colours);
     let mut of_class = vec![usize::MAX; splits.len()];

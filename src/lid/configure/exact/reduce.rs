@@ -1,5 +1,5 @@
-//! What need not be searched. In a question of k colours a class with fewer than k partners always finds one; and a class
-//! whose partners all are another's too, which it does not split with, takes the other's.
+//! What need not be searched. In a question of k colours a class with fewer than k partners always finds one; and a
+//! class whose partners all are another's too, which it does not split with, takes the other's.
 
 use crate::lid::Splits;
 use fixedbitset::FixedBitSet;

@@ -3,7 +3,7 @@
 
 use crate::lid::Splits;
 
-/// The answer to a question of so many colours.
+/// The answer to the question whether a number of colours suffices.
 pub(super) enum ColouringResult {
     /// By class: its colour.
     Colouring(Vec<usize>),

@@ -170,11 +170,11 @@ pub fn check_paths(question: &Question<'_>) -> PathAudit {
     let mut survey = Survey { question, legs, found, apart: 0, parted: 0, faulty: 0, faults };
     let hosts: Vec<SubnetPort> = question.subnets.subnets().flat_map(|(subnet, _)| question.hosts(subnet)).collect();
     for &destination in &hosts {
-        // What lies behind a router is the same for all who come by it with one key.
+        // What lies beyond a router is the same for all who come by it with one key: followed once for each destination.
         let mut behind = BTreeMap::new();
         for &source in hosts.iter().filter(|&&source| source != destination) {
             match question.p_key(source, destination) {
-                Some(p_key) => survey.pair((source, p_key), destination, &mut behind),
+                Some(p_key) => survey.pair(source, Flow { destination, p_key }, &mut behind),
                 None => survey.parted += 1,
             }
         }
@@ -278,12 +278,19 @@ struct Survey<'a> {
     faults: Vec<PathFault>,
 }
 
+/// Where packets are to go, and the key that they carry all the way.
+#[derive(Clone, Copy)]
+struct Flow {
+    destination: SubnetPort,
+    p_key: PKey,
+}
+
 /// By router and key: the paths on from there to a destination.
 type Behind = BTreeMap<(usize, PKey), Paths>;
 
 impl Survey<'_> {
-    fn pair(&mut self, (source, p_key): (SubnetPort, PKey), destination: SubnetPort, behind: &mut Behind) {
-        let question = self.question;
+    fn pair(&mut self, source: SubnetPort, flow: Flow, behind: &mut Behind) {
+        let (question, destination) = (self.question, flow.destination);
         let Some(crossings) = question.routes.crossings(source.subnet, destination.subnet) else {
             self.apart += 1;
             self.fault(source, destination, Stray::NoRouter);
@@ -294,7 +301,7 @@ impl Survey<'_> {
         let targets = if source.subnet == destination.subnet { &within[..] } else { first };
         let mut all = Paths::default();
         for &target in targets {
-            let rest = self.behind((target, p_key), destination, behind);
+            let rest = self.behind(target, flow, behind);
             all.add(self.leg(source, target, &rest));
         }
         all = all.unless(question.forbids(crossings));
@@ -319,24 +326,25 @@ impl Survey<'_> {
     }
 
     /// The paths on from a port that a leg ends at: one where it is the destination; else those of its router.
-    fn behind(&mut self, (at, p_key): (SubnetPort, PKey), destination: SubnetPort, known: &mut Behind) -> Paths {
-        if at == destination {
+    fn behind(&mut self, at: SubnetPort, flow: Flow, known: &mut Behind) -> Paths {
+        if at == flow.destination {
             return Paths::one();
         }
         let Some(router) = self.question.subnets.router_of(at) else { return Paths::lost(1, Stray::NoRouter) };
-        self.through((router, p_key), destination, known).unless(self.question.discards(at, p_key, true))
+        self.through(router, flow, known).unless(self.question.discards(at, flow.p_key, true))
     }
 
     /// The paths on from a router that has let a packet in.
-    fn through(&mut self, (router, p_key): (usize, PKey), destination: SubnetPort, known: &mut Behind) -> Paths {
+    fn through(&mut self, router: usize, flow: Flow, known: &mut Behind) -> Paths {
+        let Flow { destination, p_key } = flow;
         if let Some(paths) = known.get(&(router, p_key)) {
             return paths.clone();
         }
         let mut all = Paths::default();
-        // Each way on is a crossing nearer, so this ends.
+        // Each way on is a crossing nearer to the destination, so the recursion ends.
         for onward in self.question.routes.onward(router, destination.subnet) {
             let target = onward.to.unwrap_or(destination);
-            let rest = self.behind((target, p_key), destination, known);
+            let rest = self.behind(target, flow, known);
             let leg = self.leg(onward.out, target, &rest);
             all.add(leg.unless(self.question.discards(onward.out, p_key, false)));
         }
@@ -407,7 +415,8 @@ fn follow(
         if let Some(known) = fates[at.index()] {
             break known;
         }
-        // Until it is known better: who comes here again goes round.
+        // Until more is known: a packet that comes here again goes round. So a loop is found when it closes, and all of its
+        // switches keep this answer.
         fates[at.index()] = Some(Fate::Loop);
         way.push(at);
         match step(fabric, lfts, lid, at) {

@@ -1,90 +1,101 @@
 //! Who closes a cycle: for each of its dependencies a class, a source, and the entries that it follows.
 
-use super::Case;
-use super::dependencies::Lane;
-use super::finding::Dependency;
+use super::finding::AuditedDependency;
 use super::lanes;
-use super::net::{Head, Net, Stage};
-use super::survey::{Knots, device, entry, entry_of, holds};
-use super::walk::{Class, Course, Hop, Sink};
+use super::senders::{AuditSink, AuditWalk};
+use super::survey::{Knots, entry_of};
+use super::{AuditCase, NOW};
 use crate::fabric::PortId;
-use crate::ids::{PortNum, Vl};
-use crate::verify::PortLane;
+use crate::ids::{PortNum, Sl, Vl};
+use crate::verify::lanes::HopLanes;
+use crate::verify::net::{FlatFabric, Head};
+use crate::verify::walk::{Class, ClassHop, Columns, Sink};
+use crate::verify::{EntryAge, NamedDevice, PortLane};
 
 /// Walks all classes again, in search of one for each dependency of the cycle.
-pub(super) fn explain(case: &Case<'_>, net: &Net, course: &mut Course<'_>, knots: Knots) -> (Knots, Vec<Dependency>) {
+pub(super) fn explain(
+    case: &AuditCase<'_>,
+    net: &FlatFabric,
+    walk: &mut AuditWalk<'_>,
+    knots: Knots,
+) -> (Knots, Vec<AuditedDependency>) {
     let next = knots.lanes.iter().cycle().skip(1);
     let wanted = knots.lanes.iter().zip(next).map(|(&from, &to)| Wanted::new(net, from, to)).collect();
-    let mut search = Search { is_wanted: vec![false; net.rows.len()], wanted };
-    search.wanted.iter().for_each(|wanted| search.is_wanted[wanted.row as usize] = true);
-    course.run(&mut search);
-    let told = search.wanted.iter().map(|wanted| wanted.told(case, net)).collect();
-    (knots, told)
+    let mut search = Search { lanes: walk.lanes(), is_wanted: vec![false; net.rows.len()], wanted };
+    search.wanted.iter().for_each(|wanted| search.is_wanted[wanted.row] = true);
+    walk.run(&mut search);
+    let explained = search.wanted.iter().map(|wanted| wanted.explained(case, net)).collect();
+    (knots, explained)
 }
 
 /// A dependency of the cycle, and who causes it.
 struct Wanted {
-    row: u32,
+    row: usize,
     input: PortNum,
-    from: usize,
+    from: u8,
     output: PortNum,
-    to: usize,
-    cause: Option<(Class, PortId)>,
+    to: u8,
+    /// The class, its service level, and a source.
+    cause: Option<(Class, Sl, PortId)>,
 }
 
 impl Wanted {
-    fn new(net: &Net, from: Lane, to: Lane) -> Wanted {
-        let Head::Switch { row, input } = net.head(Stage::Now, from.channel) else {
+    fn new(net: &FlatFabric, (inward, from): (PortId, u8), (outward, to): (PortId, u8)) -> Wanted {
+        let Head::Switch { row, input } = net.head(NOW, inward.index()) else {
             unreachable!("only a lane into a switch waits for another")
         };
-        Wanted { row, input, from: from.vl, output: net.output(row, to.channel), to: to.vl, cause: None }
+        let row = row as usize;
+        Wanted { row, input, from, output: net.output(row, outward.index()), to, cause: None }
     }
 
-    fn told(&self, case: &Case<'_>, net: &Net) -> Dependency {
-        let Some((class, source)) = self.cause else {
+    fn explained(&self, case: &AuditCase<'_>, net: &FlatFabric) -> AuditedDependency {
+        let Some((Class { lid, owner, .. }, sl, source)) = self.cause else {
             unreachable!("the walk that found the dependency passes it again")
         };
-        let node = net.rows[self.row as usize];
-        let lane = |port, vl: usize| PortLane { port, vl: Vl::masked(vl as u8) };
+        let node = net.rows[self.row];
+        let lane = |port, vl| PortLane { port, vl: Vl::masked(vl) };
         let hop = [self.input, self.output];
-        let [old, new] =
-            case.snapshots().map(|snapshot| lanes::lane(snapshot, case.rules.data_vls, node, hop, class.sl));
-        let [was, is] = case.snapshots().map(|snapshot| case.level(snapshot, source, class.lid, class.owner));
+        let [old, new] = case.snapshots().map(|snapshot| lanes::lane(snapshot, case.rules.data_vls, node, hop, sl));
+        let [was, is] = case.snapshots().map(|snapshot| case.level(snapshot, source, lid, owner));
         let name = |port| case.fabric.describe_port(port);
-        Dependency {
-            switch: device(case.fabric, node),
+        AuditedDependency {
+            switch: NamedDevice::of(case.fabric, node),
             input: lane(self.input, self.from),
             output: lane(self.output, self.to),
-            lid: class.lid,
-            sl: class.sl,
-            destination: name(class.owner),
+            lid,
+            sl,
+            destination: name(owner),
             source: name(source),
-            entry: entry_of(case, node, class.lid, Some(self.output)),
-            mapping: entry(old, new, Some(Vl::masked(self.to as u8))),
-            path: entry(was, is, Some(class.sl)),
+            entry: entry_of(case, node, lid, Some(self.output)),
+            mapping: EntryAge::of(&old, &new, &Some(Vl::masked(self.to))),
+            path: EntryAge::of(&was, &is, &Some(sl)),
         }
     }
 }
 
-struct Search {
+struct Search<'a> {
+    lanes: &'a HopLanes,
     /// By row: whether some dependency of the cycle is there.
     is_wanted: Vec<bool>,
     wanted: Vec<Wanted>,
 }
 
-impl Sink for Search {
-    fn hop(&mut self, class: Class, hop: Hop) {
-        if !self.is_wanted[hop.row as usize] {
+impl Sink<PortId> for Search<'_> {
+    fn hop(&mut self, class: &Class, _: &Columns, hop: &ClassHop<PortId>) {
+        if hop.stage != NOW || !self.is_wanted[hop.row] {
             return;
         }
         for wanted in self.wanted.iter_mut().filter(|wanted| wanted.cause.is_none()) {
             let here = (wanted.row, wanted.input, wanted.output) == (hop.row, hop.input, hop.output);
-            if here && holds(hop.from, wanted.from) && holds(hop.to, wanted.to) {
-                wanted.cause = Some((class, hop.origin));
+            if here && hop.from >> wanted.from & 1 == 1 && hop.to >> wanted.to & 1 == 1 {
+                let sl = self.lanes.groups[class.group].sl();
+                wanted.cause = Some((*class, sl, hop.origin));
             }
         }
     }
+}
 
+impl AuditSink for Search<'_> {
     fn is_content(&self) -> bool {
         self.wanted.iter().all(|wanted| wanted.cause.is_some())
     }

@@ -2,13 +2,17 @@
 //!
 //! Asked only where the walk met a fault, or where the switches that it reached have no order.
 
-use super::finding::Why;
-use super::lanes::DISCARD;
-use super::net::{Head, Source, Stage};
-use super::walk::{Class, Course, Way};
+use super::NOW;
+use super::finding::LossReason;
 use crate::fabric::PortId;
 use crate::ids::PortNum;
 use crate::verify::LaneGraph;
+use crate::verify::lanes::{DISCARD, LaneMask};
+use crate::verify::net::{Exit, FlatFabric, Head, SendingPort};
+use crate::verify::walk::{Class, Walk};
+
+/// The walk of an audit, which keeps who sent what.
+type Walked<'a> = Walk<'a, PortId>;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
@@ -16,13 +20,13 @@ enum State {
     /// On the path of the search: whoever comes back here goes round.
     Open,
     /// What becomes of packets in the channel, at worst; none where all arrive.
-    Known(Option<Why>),
+    Known(Option<LossReason>),
 }
 
 /// What can become of packets of one class, channel by channel.
 pub(super) struct Fates<'c, 'a> {
-    course: &'c Course<'a>,
-    class: Class,
+    walk: &'c Walked<'a>,
+    class: &'c Class,
     states: &'c mut Scratch,
 }
 
@@ -33,7 +37,7 @@ pub(super) struct Scratch {
     used: Vec<u32>,
     /// By row: ways in from other switches that are still to come.
     waiting: Vec<u32>,
-    queue: Vec<u32>,
+    queue: Vec<usize>,
 }
 
 impl Scratch {
@@ -44,31 +48,32 @@ impl Scratch {
 
 /// Where one way leads, for a packet of the class.
 enum Step {
-    Ends(Option<Why>),
-    Into(u32),
+    Ends(Option<LossReason>),
+    Into(usize),
 }
 
 /// A channel on the path of the search: ways not tried yet, and the worst that was found.
 struct Visit {
-    channel: u32,
-    left: Vec<Way>,
-    at: (u32, PortNum),
-    worst: Option<Why>,
+    channel: usize,
+    row: usize,
+    input: PortNum,
+    left: Vec<Exit>,
+    worst: Option<LossReason>,
 }
 
 impl<'c, 'a> Fates<'c, 'a> {
-    pub fn new(course: &'c Course<'a>, class: Class, states: &'c mut Scratch) -> Fates<'c, 'a> {
-        Fates { course, class, states }
+    pub fn new(walk: &'c Walked<'a>, class: &'c Class, states: &'c mut Scratch) -> Fates<'c, 'a> {
+        Fates { walk, class, states }
     }
 
     /// What can become of what a source sends, at worst.
-    pub fn of_source(&mut self, source: Source) -> Option<Why> {
-        let Some(row) = source.row else {
-            let lanes = self.course.lanes(Stage::Now).at_source(source, self.class.sl);
-            return if lanes & DISCARD != 0 { Some(Why::BlackHole) } else { self.of_channel(source.port.0) };
+    pub fn of_source(&mut self, source: SendingPort) -> Option<LossReason> {
+        let Some(row) = source.row.filter(|_| source.is_switch()).map(|row| row as usize) else {
+            let lanes = self.walk.lanes.at_source(NOW, source.port, self.class.group);
+            let discards = lanes & DISCARD != 0;
+            return if discards { Some(LossReason::BlackHole) } else { self.of_channel(source.port.index()) };
         };
-        let ways: Vec<Way> = self.course.ways(row).collect();
-        let fates = ways.into_iter().map(|way| match self.step((row, PortNum::ZERO), way) {
+        let fates = exits(self.walk, row).map(|exit| match self.step(row, PortNum::ZERO, exit) {
             Step::Ends(why) => why,
             Step::Into(channel) => self.of_channel(channel),
         });
@@ -76,19 +81,19 @@ impl<'c, 'a> Fates<'c, 'a> {
     }
 
     /// By depth-first search; a channel that the search comes back to while it is open lies on a loop.
-    fn of_channel(&mut self, start: u32) -> Option<Why> {
+    fn of_channel(&mut self, start: usize) -> Option<LossReason> {
         let mut path = Vec::new();
         let mut last = self.enter(start, &mut path);
         while let Some(visit) = path.last_mut() {
             visit.worst = visit.worst.or(last.take());
-            let Some(way) = visit.left.pop() else {
+            let Some(exit) = visit.left.pop() else {
                 last = visit.worst;
-                self.states.states[visit.channel as usize] = State::Known(last);
+                self.states.states[visit.channel] = State::Known(last);
                 path.pop();
                 continue;
             };
-            let at = visit.at;
-            last = match self.step(at, way) {
+            let (row, input) = (visit.row, visit.input);
+            last = match self.step(row, input, exit) {
                 Step::Ends(why) => why,
                 Step::Into(channel) => self.enter(channel, &mut path),
             };
@@ -97,39 +102,38 @@ impl<'c, 'a> Fates<'c, 'a> {
     }
 
     /// What is known of a channel; where nothing is, the search goes into it.
-    fn enter(&mut self, channel: u32, path: &mut Vec<Visit>) -> Option<Why> {
-        match self.states.states[channel as usize] {
+    fn enter(&mut self, channel: usize, path: &mut Vec<Visit>) -> Option<LossReason> {
+        match self.states.states[channel] {
             State::Known(why) => return why,
-            State::Open => return Some(Why::Loop),
+            State::Open => return Some(LossReason::Loop),
             State::Unknown => {}
         }
-        self.states.used.push(channel);
-        let state = match self.course.net.head(Stage::Now, channel) {
+        self.states.used.push(channel as u32);
+        let state = match self.walk.net.head(NOW, channel) {
             Head::Nothing => State::Known(None),
-            Head::End(at) => State::Known((at != self.class.owner).then_some(Why::WrongArrival)),
+            Head::End(at) => State::Known((at != self.class.owner).then_some(LossReason::WrongArrival)),
             Head::Switch { row, input } => {
-                let left = self.course.ways(row).collect();
-                path.push(Visit { channel, left, at: (row, input), worst: None });
+                let row = row as usize;
+                path.push(Visit { channel, row, input, left: exits(self.walk, row).collect(), worst: None });
                 State::Open
             }
         };
-        self.states.states[channel as usize] = state;
+        self.states.states[channel] = state;
         if let State::Known(why) = state { why } else { None }
     }
 
-    fn step(&self, (row, input): (u32, PortNum), way: Way) -> Step {
-        match way {
-            Way::Out(channel) => {
-                let output = self.course.net.output(row, channel);
-                let lanes = self.course.lanes(Stage::Now).at_switch(row, self.class.sl, input, output);
-                if lanes & DISCARD != 0 { Step::Ends(Some(Why::BlackHole)) } else { Step::Into(channel) }
+    fn step(&self, row: usize, input: PortNum, exit: Exit) -> Step {
+        match exit {
+            Exit::Channel(channel) => {
+                let lanes = lanes(self.walk, self.class, row, input, channel);
+                if lanes & DISCARD != 0 { Step::Ends(Some(LossReason::BlackHole)) } else { Step::Into(channel) }
             }
-            Way::Own => {
-                let own = PortId(self.course.net.first_port[row as usize]);
-                Step::Ends((own != self.class.owner).then_some(Why::WrongArrival))
+            Exit::Own => {
+                let own = PortId(self.walk.net.first_port[row]);
+                Step::Ends((own != self.class.owner).then_some(LossReason::WrongArrival))
             }
-            Way::NoRoute | Way::NoCable(_) => Step::Ends(Some(Why::BlackHole)),
-            Way::Gone => Step::Ends(None),
+            Exit::NoRoute | Exit::NoCable(_) => Step::Ends(Some(LossReason::BlackHole)),
+            Exit::Died(_) => Step::Ends(None),
         }
     }
 }
@@ -140,62 +144,95 @@ impl Drop for Fates<'_, '_> {
     }
 }
 
-/// Whether the switches that a class reached have an order: then it goes round nowhere.
-pub(super) fn is_ordered(course: &Course<'_>, scratch: &mut Scratch) -> bool {
-    let Scratch { waiting, queue, .. } = scratch;
-    for &row in &course.reached {
-        next_rows(course, row).for_each(|next| waiting[next as usize] += 1);
+/// What a switch does with packets of the class in hand, by each of its entries.
+fn exits<'a>(walk: &Walked<'a>, row: usize) -> impl Iterator<Item = Exit> + use<'a> {
+    let net = walk.net;
+    walk.columns.choices(NOW, row).map(move |output| net.exit(NOW, row, output))
+}
+
+fn lanes(walk: &Walked<'_>, class: &Class, row: usize, input: PortNum, channel: usize) -> LaneMask {
+    walk.lanes.at_switch(NOW, row, class.group, input, walk.net.output(row, channel))
+}
+
+/// Switches that a class can reach.
+pub(super) struct Reached {
+    rows: Vec<usize>,
+    is_reached: Vec<bool>,
+}
+
+impl Reached {
+    pub fn none(rows: usize) -> Reached {
+        Reached { rows: Vec::new(), is_reached: vec![false; rows] }
     }
-    queue.extend(course.reached.iter().filter(|&&row| waiting[row as usize] == 0));
+
+    pub fn insert(&mut self, row: usize) {
+        if !std::mem::replace(&mut self.is_reached[row], true) {
+            self.rows.push(row);
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.rows.drain(..).for_each(|row| self.is_reached[row] = false);
+    }
+
+    /// The switches that a switch may send the class to, among those reached.
+    fn next<'r>(&'r self, walk: &'r Walked<'_>, row: usize) -> impl Iterator<Item = usize> + 'r {
+        let net: &FlatFabric = walk.net;
+        exits(walk, row).filter_map(move |exit| match exit {
+            Exit::Channel(channel) => match net.head(NOW, channel) {
+                Head::Switch { row, .. } if self.is_reached[row as usize] => Some(row as usize),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+}
+
+/// Whether the switches that a class reached have an order: then it goes round nowhere. Inputs and lanes are left out of it, so
+/// that it can say no of a class that does not go round either; [`round_trips`] then looks more closely.
+pub(super) fn is_ordered(walk: &Walked<'_>, reached: &Reached, scratch: &mut Scratch) -> bool {
+    let Scratch { waiting, queue, .. } = scratch;
+    for &row in &reached.rows {
+        reached.next(walk, row).for_each(|next| waiting[next] += 1);
+    }
+    queue.extend(reached.rows.iter().filter(|&&row| waiting[row] == 0));
     let mut at = 0;
     while let Some(&row) = queue.get(at) {
         at += 1;
-        for next in next_rows(course, row) {
-            waiting[next as usize] -= 1;
-            if waiting[next as usize] == 0 {
+        for next in reached.next(walk, row) {
+            waiting[next] -= 1;
+            if waiting[next] == 0 {
                 queue.push(next);
             }
         }
     }
-    course.reached.iter().for_each(|&row| waiting[row as usize] = 0);
+    reached.rows.iter().for_each(|&row| waiting[row] = 0);
     queue.clear();
-    at == course.reached.len()
-}
-
-/// The switches that a switch may send the class to, among those reached.
-fn next_rows<'c>(course: &'c Course<'_>, row: u32) -> impl Iterator<Item = u32> + 'c {
-    course.ways(row).filter_map(|way| match way {
-        Way::Out(channel) => match course.net.head(Stage::Now, channel) {
-            Head::Switch { row, .. } if course.reaches(row) => Some(row),
-            _ => None,
-        },
-        _ => None,
-    })
+    at == reached.rows.len()
 }
 
 /// The shortest round trips of a class, one for each knot of channels that it can go round in: the channels in order.
-pub(super) fn round_trips(course: &Course<'_>, class: Class) -> Vec<Vec<u32>> {
-    let mut channels = course.touched.clone();
+pub(super) fn round_trips(walk: &Walked<'_>, class: &Class) -> Vec<Vec<u32>> {
+    let mut channels = walk.touched.clone();
     channels.sort_unstable();
-    let graph = graph_over(course, class, &channels);
+    let graph = graph_over(walk, class, &channels);
     let trips = graph.components().into_iter().filter_map(|part| {
         let inside: Vec<u32> = part.iter().map(|&at| channels[at as usize]).collect();
-        let cycle = graph_over(course, class, &inside).order().err()?;
+        let cycle = graph_over(walk, class, &inside).order().err()?;
         Some(cycle.nodes.iter().map(|&at| inside[at as usize]).collect())
     });
     trips.collect()
 }
 
 /// The hops of a class among some channels, which are in rising order and are the nodes.
-fn graph_over(course: &Course<'_>, class: Class, channels: &[u32]) -> LaneGraph {
+fn graph_over(walk: &Walked<'_>, class: &Class, channels: &[u32]) -> LaneGraph {
     LaneGraph::new(channels.len(), |tell| {
         for (at, &channel) in (0..).zip(channels) {
-            let Head::Switch { row, input } = course.net.head(Stage::Now, channel) else { continue };
-            for way in course.ways(row) {
-                let Way::Out(next) = way else { continue };
-                let output = course.net.output(row, next);
-                let lanes = course.lanes(Stage::Now).at_switch(row, class.sl, input, output) & !DISCARD;
-                if let (Ok(to), true) = (channels.binary_search(&next), lanes != 0) {
+            let Head::Switch { row, input } = walk.net.head(NOW, channel as usize) else { continue };
+            for exit in exits(walk, row as usize) {
+                let Exit::Channel(next) = exit else { continue };
+                let lanes = lanes(walk, class, row as usize, input, next) & !DISCARD;
+                if let (Ok(to), true) = (channels.binary_search(&(next as u32)), lanes != 0) {
                     tell(at, to as u32);
                 }
             }

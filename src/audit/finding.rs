@@ -1,7 +1,7 @@
 //! What an audit finds, for people as text (`report`) and for programs as JSON.
 
 use crate::ids::{Lid, PortNum, Sl, Vl};
-use crate::verify::{Device, Entry, PortLane};
+use crate::verify::{EntryAge, LoopHop, NamedDevice, PortLane, WrongArrival};
 use serde::Serialize;
 
 /// How many findings of a kind are told with their evidence; all are counted.
@@ -35,16 +35,16 @@ impl<T> Findings<T> {
 /// Whether the routing is free of every fault that is looked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum AuditVerdict {
     /// Nothing was found.
     Safe,
     /// Something was found.
     Unsafe,
 }
 
-impl From<bool> for Verdict {
-    fn from(safe: bool) -> Verdict {
-        if safe { Verdict::Safe } else { Verdict::Unsafe }
+impl From<bool> for AuditVerdict {
+    fn from(safe: bool) -> AuditVerdict {
+        if safe { AuditVerdict::Safe } else { AuditVerdict::Unsafe }
     }
 }
 
@@ -83,9 +83,9 @@ pub struct Audit {
     /// Lanes that can wait for each other.
     pub credit_loops: CreditLoops,
     /// Switches that send one DLID round.
-    pub loops: Findings<ClassLoop>,
+    pub loops: Findings<AuditedLoop>,
     /// Devices that discard packets to a DLID, once for each device and DLID.
-    pub black_holes: Findings<BlackHole>,
+    pub black_holes: Findings<AuditedHole>,
     /// Ports that packets reach without being theirs, once for each port and DLID.
     pub wrong_arrivals: Findings<WrongArrival>,
     /// Pairs of source and DLID of which packets may not arrive.
@@ -104,7 +104,7 @@ pub struct Audit {
 
 impl Audit {
     /// Whether nothing was found.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> AuditVerdict {
         self.faults.is_empty().into()
     }
 }
@@ -113,27 +113,27 @@ impl Audit {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct CreditLoops {
     /// The strongly connected components of lanes, largest first.
-    pub components: Vec<Component>,
+    pub components: Vec<LaneComponent>,
     /// Lanes in all of them.
     pub lanes: usize,
     /// The shortest cycle: each dependency's output lane is the next one's input lane, at the other end of the cable.
-    pub cycle: Option<Vec<Dependency>>,
+    pub cycle: Option<Vec<AuditedDependency>>,
     /// Whether it is known that no shorter one exists; in very large tangles the search ends after a fixed amount of work.
     pub shortest: bool,
 }
 
 /// Lanes of which each can wait for each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct Component {
+pub struct LaneComponent {
     /// How many.
     pub lanes: usize,
 }
 
 /// At one switch, a packet in the input lane can wait for the output lane.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Dependency {
+pub struct AuditedDependency {
     /// The switch.
-    pub switch: Device,
+    pub switch: NamedDevice,
     /// Where the packet stands.
     pub input: PortLane,
     /// What it waits for.
@@ -147,16 +147,16 @@ pub struct Dependency {
     /// Who may have sent it.
     pub source: String,
     /// The forwarding entry that it follows.
-    pub entry: Entry,
+    pub entry: EntryAge,
     /// The SL-to-VL table that it follows.
-    pub mapping: Entry,
+    pub mapping: EntryAge,
     /// The path that its source uses.
-    pub path: Entry,
+    pub path: EntryAge,
 }
 
 /// Switches that send one DLID round.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct ClassLoop {
+pub struct AuditedLoop {
     /// The DLID.
     pub lid: Lid,
     /// A service level with which packets come there.
@@ -165,37 +165,26 @@ pub struct ClassLoop {
     pub hops: Vec<LoopHop>,
 }
 
-/// One switch of a loop.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct LoopHop {
-    /// The switch.
-    pub switch: Device,
-    /// The output port.
-    pub port: PortNum,
-    /// The entry that says so.
-    pub entry: Entry,
-}
-
 /// A device that discards packets.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct BlackHole {
+pub struct AuditedHole {
     /// The device.
-    pub device: Device,
+    pub device: NamedDevice,
     /// The DLID.
     pub lid: Lid,
     /// The service level of a packet that comes there.
     pub sl: Sl,
-    /// Why it discards.
+    /// LossReason it discards.
     #[serde(flatten)]
-    pub cause: HoleCause,
+    pub cause: DiscardCause,
     /// The entry that says so.
-    pub entry: Entry,
+    pub entry: EntryAge,
 }
 
-/// Why a device discards packets.
+/// LossReason a device discards packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(tag = "cause", rename_all = "kebab-case")]
-pub enum HoleCause {
+pub enum DiscardCause {
     /// No output port.
     NoRoute,
     /// An output port without a cable.
@@ -214,17 +203,6 @@ pub enum HoleCause {
     },
 }
 
-/// A port that packets reach without being theirs.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct WrongArrival {
-    /// The DLID.
-    pub lid: Lid,
-    /// The port where they arrive.
-    pub port: String,
-    /// The port that owns the DLID.
-    pub owner: String,
-}
-
 /// A source and a DLID between which packets may be lost.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct UnreachablePair {
@@ -235,13 +213,13 @@ pub struct UnreachablePair {
     /// The DLID.
     pub lid: Lid,
     /// What becomes of them.
-    pub why: Why,
+    pub why: LossReason,
 }
 
 /// What becomes of packets that do not arrive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Why {
+pub enum LossReason {
     /// They are discarded.
     BlackHole,
     /// They go round.
@@ -266,6 +244,6 @@ pub struct UpdateAudit {
 impl UpdateAudit {
     /// Whether nothing was found at any moment.
     pub fn is_safe(&self) -> bool {
-        [&self.before, &self.during, &self.after].iter().all(|audit| audit.verdict() == Verdict::Safe)
+        [&self.before, &self.during, &self.after].iter().all(|audit| audit.verdict() == AuditVerdict::Safe)
     }
 }

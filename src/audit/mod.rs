@@ -1,6 +1,6 @@
 //! Audits a subnet *as routed today*, and OpenSM's in-place update from one routing to the next.
 //!
-//! On entry: a [`Snapshot`], a fabric and the tables that run on it; two of them over one index space for an update. On
+//! On entry: a [`RoutingSnapshot`], a fabric and the tables that run on it; two of them over one index space for an update. On
 //! return: an [`Audit`], which judges everything and not only the first fault: credit loops (lanes that can wait for each
 //! other in a cycle) with a shortest witness, loops of one DLID, black holes, wrong arrivals, pairs that packets do not get
 //! between. It knows no halves, no plan and no scheme: a packet is (source port, DLID, service level), the service level
@@ -10,33 +10,34 @@
 //! (`verify`).
 
 pub mod across;
-mod dependencies;
 mod explain;
 mod fate;
 mod finding;
 mod lanes;
-mod net;
+mod senders;
 mod survey;
-mod walk;
 
 pub use finding::{
-    Audit, BlackHole, ClassLoop, Component, CreditLoops, Dependency, Ends, Findings, HoleCause, LoopHop, SHOWN, Size,
-    UnreachablePair, UpdateAudit, Verdict, Why, WrongArrival,
+    Audit, AuditVerdict, AuditedDependency, AuditedHole, AuditedLoop, CreditLoops, DiscardCause, Ends, Findings,
+    LaneComponent, LossReason, SHOWN, Size, UnreachablePair, UpdateAudit,
 };
 
 use crate::fabric::{Fabric, NodeId, NodeKind, PortId};
 use crate::ids::{Lid, Sl};
 use crate::tables::Lft;
 use crate::tables::dump::{PathSls, SlToVlDump};
-use lanes::Lanes;
-use net::{Net, Stage};
+use senders::AuditWalk;
 use std::sync::Arc;
-use survey::Survey;
-use walk::Course;
+use survey::FaultSurvey;
+
+/// The stage of the moment before an update. It is walked only where the fabric was another then.
+const EARLIER: usize = 0;
+/// The stage of what runs now: while the update is on, if there is one.
+const NOW: usize = 1;
 
 /// A fabric, and the tables that run on it.
 #[derive(Clone, Copy, Debug)]
-pub struct Snapshot<'a> {
+pub struct RoutingSnapshot<'a> {
     /// The fabric, LIDs assigned.
     pub fabric: &'a Fabric,
     /// Forwarding tables by node; empty ones route nothing.
@@ -49,7 +50,7 @@ pub struct Snapshot<'a> {
 
 /// What counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Rules {
+pub struct AuditRules {
     /// Whether switches send and are sent to, as management does; otherwise CAs and routers alone.
     pub switches: bool,
     /// Data VLs in operation, where that is known: higher lanes discard.
@@ -79,8 +80,8 @@ pub enum AuditError {
 ///
 /// # Errors
 /// A fabric without LIDs.
-pub fn audit(now: &Snapshot<'_>, rules: Rules) -> Result<Audit, AuditError> {
-    judge(&Case { earlier: None, fabric: now.fabric, old: now, new: now, rules, is_destination: Vec::new() })
+pub fn audit(now: &RoutingSnapshot<'_>, rules: AuditRules) -> Result<Audit, AuditError> {
+    judge(&AuditCase { earlier: None, fabric: now.fabric, old: now, new: now, rules, is_destination: Vec::new() })
 }
 
 /// Audits the update from one routing to the next, made in place: any mixture of entries, in any order. Elements that only
@@ -89,27 +90,32 @@ pub fn audit(now: &Snapshot<'_>, rules: Rules) -> Result<Audit, AuditError> {
 ///
 /// # Errors
 /// A fabric without LIDs, or fabrics that are indexed differently.
-pub fn audit_update(before: &Snapshot<'_>, after: &Snapshot<'_>, rules: Rules) -> Result<UpdateAudit, AuditError> {
+pub fn audit_update(
+    before: &RoutingSnapshot<'_>,
+    after: &RoutingSnapshot<'_>,
+    rules: AuditRules,
+) -> Result<UpdateAudit, AuditError> {
     let [was, is] = [before, after].map(|snapshot| snapshot.fabric.port_count());
     if was != is || before.fabric.node_count() != after.fabric.node_count() {
         return Err(AuditError::Indices { before: was, after: is });
     }
     // Where nothing left or came, all that was possible before is among the mixtures.
     let earlier = (before.fabric != after.fabric).then_some(before.fabric);
-    let during = Case { earlier, fabric: after.fabric, old: before, new: after, rules, is_destination: Vec::new() };
+    let during =
+        AuditCase { earlier, fabric: after.fabric, old: before, new: after, rules, is_destination: Vec::new() };
     Ok(UpdateAudit { before: audit(before, rules)?, during: judge(&during)?, after: audit(after, rules)? })
 }
 
 /// What is judged: one routing, or all mixtures of two.
-struct Case<'a> {
+struct AuditCase<'a> {
     /// The fabric before the change, where it is another.
     earlier: Option<&'a Fabric>,
     /// The fabric now.
     fabric: &'a Fabric,
-    old: &'a Snapshot<'a>,
+    old: &'a RoutingSnapshot<'a>,
     /// The same as `old` where one routing is judged.
-    new: &'a Snapshot<'a>,
-    rules: Rules,
+    new: &'a RoutingSnapshot<'a>,
+    rules: AuditRules,
     /// By port: whether it is sent to at either stage.
     is_destination: Vec<bool>,
 }
@@ -130,8 +136,8 @@ impl Levels {
     }
 }
 
-impl<'a> Case<'a> {
-    fn snapshots(&self) -> [&'a Snapshot<'a>; 2] {
+impl<'a> AuditCase<'a> {
+    fn snapshots(&self) -> [&'a RoutingSnapshot<'a>; 2] {
         [self.old, self.new]
     }
 
@@ -168,9 +174,9 @@ impl<'a> Case<'a> {
         self.fabric.lid_owner(lid).filter(|owner| self.is_destination[owner.index()])
     }
 
-    fn levels(&self, stage: Stage, source: PortId, lid: Lid, owner: PortId) -> Levels {
+    fn levels(&self, stage: usize, source: PortId, lid: Lid, owner: PortId) -> Levels {
         let level = |snapshot| self.level(snapshot, source, lid, owner);
-        if stage == Stage::Earlier {
+        if stage == EARLIER {
             return Levels { old: level(self.old), ..Levels::default() };
         }
         let [sends, receives] = [source, owner].map(|port| self.fabric.port(port).node);
@@ -184,7 +190,7 @@ impl<'a> Case<'a> {
 
     /// The service level of a path in one snapshot. Files tell of paths between end ports; what they leave out of the
     /// switches' own paths, or of a whole source, has service level 0.
-    fn level(&self, snapshot: &Snapshot<'_>, source: PortId, lid: Lid, owner: PortId) -> Option<Sl> {
+    fn level(&self, snapshot: &RoutingSnapshot<'_>, source: PortId, lid: Lid, owner: PortId) -> Option<Sl> {
         let Some(sls) = snapshot.path_sls else { return Some(Sl::default()) };
         let is_switch = |port: PortId| self.fabric.node(self.fabric.port(port).node).is_switch();
         let excused = || !sls.tells_of(source) || is_switch(source) || is_switch(owner);
@@ -258,20 +264,18 @@ impl<'a> Case<'a> {
     }
 }
 
-fn judge(case: &Case<'_>) -> Result<Audit, AuditError> {
-    let mut case = Case { is_destination: Vec::new(), ..*case };
+fn judge(case: &AuditCase<'_>) -> Result<Audit, AuditError> {
+    let mut case = AuditCase { is_destination: Vec::new(), ..*case };
     case.find_destinations();
-    let net = Net::new(&case);
-    if net.sources(Stage::Now).is_empty() {
+    let net = senders::flat(&case);
+    if net.senders(NOW).is_empty() {
         return Err(AuditError::NoLids);
     }
-    let now = Lanes::new(&case, &net, &case.snapshots());
-    let earlier = case.earlier.map(|_| Lanes::new(&case, &net, &[case.old]));
-    let lanes = [earlier.as_ref().unwrap_or(&now), &now];
-    let mut course = Course::new(&case, &net, lanes);
-    let mut survey = Survey::new(&case, &net, &now);
-    course.run(&mut survey);
-    survey.add_groups(course.groups(Stage::Now));
-    let witness = survey.cycle().map(|knots| explain::explain(&case, &net, &mut course, knots));
+    let lanes = lanes::read(&case, &net);
+    let mut walk = AuditWalk::new(&case, &net, &lanes);
+    let mut survey = FaultSurvey::new(&case, &net, &lanes);
+    walk.run(&mut survey);
+    survey.add_hosts(walk.hosts());
+    let witness = survey.cycle().map(|knots| explain::explain(&case, &net, &mut walk, knots));
     Ok(survey.finish(witness))
 }

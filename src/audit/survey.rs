@@ -1,41 +1,45 @@
 //! Collects what the walk meets: dependencies and lanes, faults with their evidence, and what they cost in pairs.
 
-use super::Case;
-use super::dependencies::{Dependencies, Lane};
-use super::fate::{self, Fates, Scratch};
+use super::fate::{self, Fates, Reached, Scratch};
 use super::finding::{
-    Audit, BlackHole, ClassLoop, Component, CreditLoops, Dependency, Ends, Findings, HoleCause, LoopHop,
-    UnreachablePair, Why, WrongArrival,
+    Audit, AuditedDependency, AuditedHole, AuditedLoop, CreditLoops, DiscardCause, Ends, Findings, LaneComponent,
+    LossReason, UnreachablePair,
 };
-use super::lanes::{self, LaneMask, Lanes, lanes_of};
-use super::net::{Group, Head, Net, Stage};
-use super::walk::{Class, Course, End, Hop, Sink, Way};
-use crate::fabric::{Fabric, NodeId, PortId};
+use super::senders::{AuditSink, SwitchHosts};
+use super::{AuditCase, NOW, lanes};
+use crate::fabric::{NodeId, PortId};
 use crate::ids::{Lid, PortNum, Sl};
-use crate::verify::{Device, Entry};
+use crate::verify::dependencies::{Dependencies, DependencyLayout, lane_of};
+use crate::verify::lanes::{HopLanes, LaneMask};
+use crate::verify::net::{Exit, FlatFabric, Head, SendingPort};
+use crate::verify::walk::{Class, ClassHop, Columns, DeadEnd, Entrance, Now, Sink, Walk};
+use crate::verify::{EntryAge, LoopHop, NamedDevice, WrongArrival};
 
 /// Everything that one audit finds.
-pub(super) struct Survey<'a> {
-    case: &'a Case<'a>,
-    net: &'a Net,
-    lanes: &'a Lanes,
-    dependencies: Dependencies<'a>,
+pub(super) struct FaultSurvey<'a> {
+    case: &'a AuditCase<'a>,
+    net: &'a FlatFabric,
+    lanes: &'a HopLanes,
+    layout: DependencyLayout<'a>,
+    dependencies: Dependencies,
     /// By channel: lanes that every end port at its switch sends into, as far as they send alike.
     entered: Vec<LaneMask>,
     /// By channel: lanes that some class can occupy.
     occupied: Vec<LaneMask>,
+    /// Switches that the class in hand can reach.
+    reached: Reached,
     /// Whether the class in hand met a fault.
     suspicious: bool,
-    loops: Findings<ClassLoop>,
-    black_holes: Findings<BlackHole>,
+    loops: Findings<AuditedLoop>,
+    black_holes: Findings<AuditedHole>,
     wrong_arrivals: Findings<WrongArrival>,
     unreachable: Findings<UnreachablePair>,
-    told: Told,
+    reported: LastReported,
     scratch: Scratch,
 }
 
-/// By place: the DLID for which a fault was told last, so that each is counted once for each DLID.
-struct Told {
+/// By place: the DLID for which a fault was reported last, so that each is counted once for each DLID.
+struct LastReported {
     /// By row.
     holes: Vec<Lid>,
     /// By node.
@@ -48,30 +52,33 @@ struct Told {
     lost: Vec<Lid>,
 }
 
-impl Told {
-    /// Whether the fault is told for the first time, which it is from now on.
+impl LastReported {
+    /// Whether the fault is reported for the first time, which it is from now on.
     fn first(slot: &mut Lid, lid: Lid) -> bool {
         std::mem::replace(slot, lid) != lid
     }
 }
 
-impl<'a> Survey<'a> {
-    pub fn new(case: &'a Case<'a>, net: &'a Net, lanes: &'a Lanes) -> Survey<'a> {
+impl<'a> FaultSurvey<'a> {
+    pub fn new(case: &'a AuditCase<'a>, net: &'a FlatFabric, lanes: &'a HopLanes) -> FaultSurvey<'a> {
         let (rows, ports) = (net.rows.len(), net.channels());
         let none = |count| vec![Lid::default(); count];
-        Survey {
+        let layout = DependencyLayout::new(net, lanes.vls);
+        FaultSurvey {
             case,
             net,
             lanes,
             entered: vec![0; ports],
-            dependencies: Dependencies::none(net, lanes.vls),
+            dependencies: Dependencies::none(&layout),
+            layout,
             occupied: vec![0; ports],
+            reached: Reached::none(rows),
             suspicious: false,
             loops: Findings::default(),
             black_holes: Findings::default(),
             wrong_arrivals: Findings::default(),
             unreachable: Findings::default(),
-            told: Told {
+            reported: LastReported {
                 holes: none(rows),
                 laneless: none(case.fabric.node_count()),
                 wrong: none(ports),
@@ -83,17 +90,17 @@ impl<'a> Survey<'a> {
     }
 
     /// Adds what end ports that send alike hold and wait for.
-    pub fn add_groups(&mut self, groups: &[Group]) {
+    pub fn add_hosts(&mut self, hosts: &[SwitchHosts]) {
         let (net, lanes) = (self.net, self.lanes);
-        for group in groups.iter().filter(|group| group.alike) {
-            for &source in &net.sources(Stage::Now)[group.first..group.end] {
-                let Head::Switch { row, input } = net.head(Stage::Now, source.port.0) else { continue };
-                let from = lanes.at_source(source, Sl::default());
+        for hosts in hosts.iter().filter(|hosts| hosts.alike) {
+            for &source in &net.senders(NOW)[hosts.first..hosts.end] {
+                // Without files there is one service level, and so one group.
+                let from = lanes.at_source(NOW, source.port, 0);
                 self.occupied[source.port.index()] |= from;
-                let outputs = (1..net.sides[row as usize]).map(|output| PortNum(output as u8));
+                let outputs = (1..net.sides[hosts.row]).map(|output| PortNum(output as u8));
                 for output in outputs {
-                    let to = self.entered[net.channel(row, output) as usize];
-                    self.dependencies.add(row, input, from, output, to);
+                    let to = self.entered[net.channel(hosts.row, output)];
+                    self.dependencies.add(&self.layout, hosts.row, source.input, from, output, to);
                 }
             }
         }
@@ -101,16 +108,16 @@ impl<'a> Survey<'a> {
 
     /// The components of lanes that can wait for each other, and the shortest cycle among them; none where there are none.
     pub fn cycle(&self) -> Option<Knots> {
-        let graph = self.dependencies.graph();
+        let graph = self.dependencies.graph(&self.layout, NOW);
         let components: Vec<usize> = graph.components().iter().map(Vec::len).collect();
         let cycle = graph.order().err()?;
-        let lanes = cycle.nodes.iter().map(|&node| self.dependencies.lane(node)).collect();
+        let lanes = cycle.nodes.iter().map(|&node| lane_of(&self.layout, node)).collect();
         Some(Knots { components, lanes, shortest: cycle.shortest })
     }
 
     /// The audit; `witness` explains the cycle where there is one.
-    pub fn finish(self, witness: Option<(Knots, Vec<Dependency>)>) -> Audit {
-        let credit_loops = witness.map_or_else(CreditLoops::default, |(knots, cycle)| knots.told(cycle));
+    pub fn finish(self, witness: Option<(Knots, Vec<AuditedDependency>)>) -> Audit {
+        let credit_loops = witness.map_or_else(CreditLoops::default, |(knots, cycle)| knots.explained(cycle));
         let found = [
             ("credit-loops", credit_loops.components.len()),
             ("loops", self.loops.count),
@@ -137,101 +144,122 @@ impl<'a> Survey<'a> {
         }
     }
 
-    fn lose(&mut self, lid: Lid, owner: PortId, source: PortId, why: Why) {
-        if self.case.is_lenient(owner) || !Told::first(&mut self.told.lost[source.index()], lid) {
+    fn lose(&mut self, lid: Lid, owner: PortId, source: PortId, why: LossReason) {
+        if self.case.is_lenient(owner) || !LastReported::first(&mut self.reported.lost[source.index()], lid) {
             return;
         }
         let name = |port| self.case.fabric.describe_port(port);
         self.unreachable.add(|| UnreachablePair { source: name(source), destination: name(owner), lid, why });
     }
 
-    fn hole(&mut self, class: Class, node: NodeId, cause: HoleCause, entry: Entry) {
-        let fabric = self.case.fabric;
-        let told = || BlackHole { device: device(fabric, node), lid: class.lid, sl: class.sl, cause, entry };
-        self.black_holes.add(told);
+    fn sl(&self, class: &Class) -> Sl {
+        self.lanes.groups[class.group].sl()
     }
 
-    fn laneless(&mut self, class: Class, node: NodeId, input: PortNum, output: PortNum) {
-        if self.case.is_lenient(class.owner) || !Told::first(&mut self.told.laneless[node.index()], class.lid) {
+    fn hole(&mut self, class: &Class, node: NodeId, cause: DiscardCause, entry: EntryAge) {
+        let (fabric, lid, sl) = (self.case.fabric, class.lid, self.sl(class));
+        self.black_holes.add(|| AuditedHole { device: NamedDevice::of(fabric, node), lid, sl, cause, entry });
+    }
+
+    fn laneless(&mut self, class: &Class, node: NodeId, input: PortNum, output: PortNum) {
+        if self.case.is_lenient(class.owner)
+            || !LastReported::first(&mut self.reported.laneless[node.index()], class.lid)
+        {
             return;
         }
-        let vls = self.case.rules.data_vls;
-        let lane = |snapshot| lanes::lane(snapshot, vls, node, [input, output], class.sl);
-        let entry = entry(lane(self.case.old), lane(self.case.new), None);
+        let (vls, sl) = (self.case.rules.data_vls, self.sl(class));
+        let lane = |snapshot| lanes::lane(snapshot, vls, node, [input, output], sl);
+        let entry = EntryAge::of(&lane(self.case.old), &lane(self.case.new), &None);
         let at_fault = if lane(self.case.old).is_none() { self.case.old } else { self.case.new };
-        let vl = at_fault.sl_to_vl.and_then(|dump| dump.get(node, input, output)).map(|table| table.get(class.sl));
-        self.hole(class, node, HoleCause::NoLane { input, output, vl }, entry);
+        let vl = at_fault.sl_to_vl.and_then(|dump| dump.get(node, input, output)).map(|table| table.get(sl));
+        self.hole(class, node, DiscardCause::NoLane { input, output, vl }, entry);
     }
 
-    fn go_round(&mut self, class: Class, course: &Course<'_>) {
-        for trip in fate::round_trips(course, class) {
+    fn go_round(&mut self, class: &Class, walk: &Walk<'_, PortId>) {
+        let sl = self.sl(class);
+        for trip in fate::round_trips(walk, class) {
+            // Classes of one DLID can go round in the same channels; the least channel names the trip.
             let mark = trip.iter().copied().min().unwrap_or(0);
-            if Told::first(&mut self.told.round[mark as usize], class.lid) {
+            if LastReported::first(&mut self.reported.round[mark as usize], class.lid) {
                 let case = self.case;
                 let net = self.net;
-                self.loops.add(|| class_loop(case, net, class, &trip));
+                self.loops.add(|| audited_loop(case, net, class.lid, sl, &trip));
             }
         }
     }
 }
 
-impl Sink for Survey<'_> {
-    fn hop(&mut self, _: Class, hop: Hop) {
-        self.dependencies.add(hop.row, hop.input, hop.from, hop.output, hop.to);
+/// What happens before the update is judged by itself.
+impl Sink<PortId> for FaultSurvey<'_> {
+    fn hop(&mut self, _: &Class, _: &Columns, hop: &ClassHop<PortId>) {
+        if hop.stage == NOW {
+            self.reached.insert(hop.row);
+            self.dependencies.add(&self.layout, hop.row, hop.input, hop.from, hop.output, hop.to);
+        }
     }
 
-    fn enter(&mut self, row: u32, output: PortNum, to: LaneMask) {
-        self.entered[self.net.channel(row, output) as usize] |= to;
+    fn enter(&mut self, _: &Class, Entrance { stage, row, channel, to }: Entrance) {
+        if stage == NOW {
+            self.reached.insert(row);
+            self.entered[channel] |= to;
+        }
     }
 
-    fn end(&mut self, class: Class, end: End) {
+    fn dead_end(&mut self, Now { class, stage }: Now<'_>, _: &Columns, end: DeadEnd) {
+        // What is lost to a cable that died is not lost to the tables.
+        if stage != NOW || matches!(end, DeadEnd::Hole { exit: Exit::Died(_), .. }) {
+            return;
+        }
         self.suspicious = true;
         let lenient = self.case.is_lenient(class.owner);
         match end {
-            End::Hole { row, way } => {
-                if !lenient && Told::first(&mut self.told.holes[row as usize], class.lid) {
-                    let node = self.net.rows[row as usize];
-                    let (cause, output) = match way {
-                        Way::NoCable(port) => (HoleCause::NoCable { port }, Some(port)),
-                        _ => (HoleCause::NoRoute, None),
+            DeadEnd::Hole { row, exit, .. } => {
+                if !lenient && LastReported::first(&mut self.reported.holes[row], class.lid) {
+                    let node = self.net.rows[row];
+                    let (cause, output) = match exit {
+                        Exit::NoCable(port) => (DiscardCause::NoCable { port }, Some(port)),
+                        _ => (DiscardCause::NoRoute, None),
                     };
                     let entry = entry_of(self.case, node, class.lid, output);
                     self.hole(class, node, cause, entry);
                 }
             }
-            End::Laneless { row, input, output } => self.laneless(class, self.net.rows[row as usize], input, output),
-            End::Unsent { source } => {
+            DeadEnd::Laneless { row, input, output } => self.laneless(class, self.net.rows[row], input, output),
+            DeadEnd::Unsent { source } => {
                 let port = self.case.fabric.port(source);
                 self.laneless(class, port.node, PortNum::ZERO, port.num);
             }
-            End::Wrong { at } => {
-                if Told::first(&mut self.told.wrong[at.index()], class.lid) {
-                    let name = |port| self.case.fabric.describe_port(port);
-                    let (lid, owner) = (class.lid, class.owner);
-                    self.wrong_arrivals.add(|| WrongArrival { lid, port: name(at), owner: name(owner) });
+            DeadEnd::Wrong { at } => {
+                if LastReported::first(&mut self.reported.wrong[at.index()], class.lid) {
+                    let (fabric, lid, owner) = (self.case.fabric, class.lid, class.owner);
+                    self.wrong_arrivals.add(|| WrongArrival::new(fabric, lid, at, owner));
                 }
             }
         }
     }
+}
 
+impl AuditSink for FaultSurvey<'_> {
     fn unlevelled(&mut self, lid: Lid, owner: PortId, sources: &[PortId]) {
-        sources.iter().for_each(|&source| self.lose(lid, owner, source, Why::NoPath));
+        sources.iter().for_each(|&source| self.lose(lid, owner, source, LossReason::NoPath));
     }
 
-    fn walked(&mut self, class: Class, course: &Course<'_>) {
-        for &channel in &course.touched {
-            self.occupied[channel as usize] |= course.occupied[channel as usize];
+    fn walked(&mut self, class: &Class, walk: &Walk<'_, PortId>, senders: &[SendingPort]) {
+        for &channel in &walk.touched {
+            self.occupied[channel as usize] |= walk.occupied[channel as usize];
         }
-        if !fate::is_ordered(course, &mut self.scratch) {
+        if !fate::is_ordered(walk, &self.reached, &mut self.scratch) {
             self.suspicious = true;
-            self.go_round(class, course);
+            self.go_round(class, walk);
         }
+        self.reached.clear();
+        // Who loses packets costs a search for each class, and is asked only where the walk met a fault.
         if !std::mem::take(&mut self.suspicious) {
             return;
         }
         let mut scratch = std::mem::replace(&mut self.scratch, Scratch::new(0, 0));
-        let mut fates = Fates::new(course, class, &mut scratch);
-        for &source in course.senders(class.sl).iter().filter(|source| source.port != class.owner) {
+        let mut fates = Fates::new(walk, class, &mut scratch);
+        for &source in senders.iter().filter(|source| source.port != class.owner) {
             if let Some(why) = fates.of_source(source) {
                 self.lose(class.lid, class.owner, source.port, why);
             }
@@ -246,66 +274,48 @@ pub(super) struct Knots {
     /// Lanes of each component.
     components: Vec<usize>,
     /// The cycle.
-    pub lanes: Vec<Lane>,
+    pub lanes: Vec<(PortId, u8)>,
     shortest: bool,
 }
 
 impl Knots {
-    fn told(mut self, cycle: Vec<Dependency>) -> CreditLoops {
+    fn explained(mut self, cycle: Vec<AuditedDependency>) -> CreditLoops {
         self.components.sort_unstable_by(|a, b| b.cmp(a));
         CreditLoops {
             lanes: self.components.iter().sum(),
-            components: self.components.iter().map(|&lanes| Component { lanes }).collect(),
+            components: self.components.iter().map(|&lanes| LaneComponent { lanes }).collect(),
             cycle: Some(cycle),
             shortest: self.shortest,
         }
     }
 }
 
-/// A device by GUID and name.
-pub(super) fn device(fabric: &Fabric, node: NodeId) -> Device {
-    Device { guid: fabric.node(node).guid, name: fabric.describe_node(node) }
-}
-
-/// Which of two values is `chosen`.
-pub(super) fn entry<T: PartialEq>(old: T, new: T, chosen: T) -> Entry {
-    match (old == new, old == chosen) {
-        (true, _) => Entry::Unchanged,
-        (false, true) => Entry::Old,
-        (false, false) => Entry::New,
-    }
-}
-
 /// Which forwarding entry of a switch names an output port.
-pub(super) fn entry_of(case: &Case<'_>, node: NodeId, lid: Lid, output: Option<PortNum>) -> Entry {
+pub(super) fn entry_of(case: &AuditCase<'_>, node: NodeId, lid: Lid, output: Option<PortNum>) -> EntryAge {
     let [old, new] = case.snapshots().map(|snapshot| snapshot.lfts[node.index()].get(lid));
-    entry(old, new, output)
+    EntryAge::of(&old, &new, &output)
 }
 
 /// The channels of a round trip as hops: each switch with the port that leads on.
-fn class_loop(case: &Case<'_>, net: &Net, class: Class, trip: &[u32]) -> ClassLoop {
+fn audited_loop(case: &AuditCase<'_>, net: &FlatFabric, lid: Lid, sl: Sl, trip: &[u32]) -> AuditedLoop {
     let next = trip.iter().cycle().skip(1);
     let hop = |(&inward, &outward): (&u32, &u32)| {
-        let Head::Switch { row, .. } = net.head(Stage::Now, inward) else {
+        let Head::Switch { row, .. } = net.head(NOW, inward as usize) else {
             unreachable!("only a channel into a switch leads on")
         };
-        let (node, port) = (net.rows[row as usize], net.output(row, outward));
-        LoopHop { switch: device(case.fabric, node), port, entry: entry_of(case, node, class.lid, Some(port)) }
+        let row = row as usize;
+        let (node, port) = (net.rows[row], net.output(row, outward as usize));
+        LoopHop { switch: NamedDevice::of(case.fabric, node), port, entry: entry_of(case, node, lid, Some(port)) }
     };
-    ClassLoop { lid: class.lid, sl: class.sl, hops: trip.iter().zip(next).map(hop).collect() }
+    AuditedLoop { lid, sl, hops: trip.iter().zip(next).map(hop).collect() }
 }
 
 /// Pairs of source and DLID that are to be connected.
-fn pairs(case: &Case<'_>, net: &Net) -> usize {
-    let sources = net.sources(Stage::Now);
+fn pairs(case: &AuditCase<'_>, net: &FlatFabric) -> usize {
+    let sources = net.senders(NOW);
     let mut sends = vec![false; case.fabric.port_count()];
     sources.iter().for_each(|source| sends[source.port.index()] = true);
     let last = case.fabric.max_lid().map_or(0, |lid| lid.0);
     let owners = (1..=last).filter_map(|lid| case.destination(Lid(lid))).filter(|&owner| !case.is_lenient(owner));
     owners.map(|owner| sources.len() - usize::from(sends[owner.index()])).sum()
-}
-
-/// Whether a lane is among those of a mask.
-pub(super) fn holds(mask: LaneMask, vl: usize) -> bool {
-    lanes_of(mask).any(|own| own == vl)
 }

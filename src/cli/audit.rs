@@ -7,7 +7,7 @@ use super::choice::engine_names;
 use super::input::{Topologies, read_dump, read_fabric_or, read_topologies};
 use super::outcome::{Answer, Failure};
 use super::output::{self, Screen, check_places};
-use crate::audit::{self, Rules, Snapshot};
+use crate::audit::{self, AuditRules, RoutingSnapshot};
 use crate::fabric::difference::{Union, union};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Lid, Lmc};
@@ -169,9 +169,9 @@ struct Tables {
 }
 
 impl Tables {
-    fn snapshot<'a>(&'a self, fabric: &'a Fabric) -> Snapshot<'a> {
+    fn snapshot<'a>(&'a self, fabric: &'a Fabric) -> RoutingSnapshot<'a> {
         let Tables { lfts, sl_to_vl, path_sls } = self;
-        Snapshot { fabric, lfts: &lfts.tables, sl_to_vl: sl_to_vl.as_ref(), path_sls: path_sls.as_ref() }
+        RoutingSnapshot { fabric, lfts: &lfts.tables, sl_to_vl: sl_to_vl.as_ref(), path_sls: path_sls.as_ref() }
     }
 }
 
@@ -186,8 +186,8 @@ impl Arguments {
         Ok(())
     }
 
-    fn rules(&self) -> Rules {
-        Rules { switches: self.switches, data_vls: self.vls }
+    fn rules(&self) -> AuditRules {
+        AuditRules { switches: self.switches, data_vls: self.vls }
     }
 
     fn fabric(&self, file: &Path) -> Result<Fabric, Failure> {

@@ -37,7 +37,7 @@ pub use wave::{Barrier, Sending, Wave};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
 use crate::tables::{PathLayers, SubnetTables, Write};
-use crate::verify::{Binding, Newcomers, Sending as Sent, Transition, WaveFacts};
+use crate::verify::{Binding, InjectionRules, Newcomers, ProofWave, Transition};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -290,8 +290,8 @@ impl Transition for Plan {
         &self.draft.surviving
     }
 
-    fn waves(&self) -> Vec<WaveFacts<'_>> {
-        let facts = |(index, wave): (usize, &Wave)| WaveFacts {
+    fn waves(&self) -> Vec<ProofWave<'_>> {
+        let facts = |(index, wave): (usize, &Wave)| ProofWave {
             name: wave.name.clone(),
             before: &self.states[index],
             after: &self.states[index + 1],
@@ -303,8 +303,8 @@ impl Transition for Plan {
         self.draft.waves.iter().enumerate().map(facts).collect()
     }
 
-    fn sending_before(&self) -> Sent {
-        let mut sent = Sent::default();
+    fn sending_before(&self) -> InjectionRules {
+        let mut sent = InjectionRules::default();
         sent.injected[self.draft.old.index()] = true;
         sent.ways[self.draft.old.index()] = self.draft.old_ways.iter().cloned().collect();
         sent

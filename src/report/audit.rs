@@ -3,9 +3,10 @@
 use super::quantity::{count, counted};
 use super::screen::line;
 use crate::audit::{
-    Audit, BlackHole, ClassLoop, CreditLoops, Dependency, Ends, Findings, HoleCause, SHOWN, UpdateAudit, Verdict, Why,
+    Audit, AuditVerdict, AuditedDependency, AuditedHole, AuditedLoop, CreditLoops, DiscardCause, Ends, Findings,
+    LossReason, SHOWN, UpdateAudit,
 };
-use crate::verify::Entry;
+use crate::verify::EntryAge;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write};
@@ -16,7 +17,7 @@ pub struct AuditReport {
     /// `reconfig.audit/1`.
     pub schema: &'static str,
     /// Whether nothing was found, neither during the update nor in one of its two routings by itself.
-    pub verdict: Verdict,
+    pub verdict: AuditVerdict,
     /// What was found: in the routing, or in any mixture of both.
     #[serde(flatten)]
     pub found: Audit,
@@ -37,7 +38,7 @@ pub struct TransitionReport {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Judged {
     /// Whether nothing was found.
-    pub verdict: Verdict,
+    pub verdict: AuditVerdict,
     /// What was found.
     #[serde(flatten)]
     pub found: Audit,
@@ -65,11 +66,11 @@ impl AuditReport {
 
     /// Whether nothing was found.
     pub fn is_safe(&self) -> bool {
-        self.verdict == Verdict::Safe
+        self.verdict == AuditVerdict::Safe
     }
 
     /// The shortest credit loop: of the update, else of one of its routings.
-    pub fn witness(&self) -> Option<&[Dependency]> {
+    pub fn witness(&self) -> Option<&[AuditedDependency]> {
         let alone = self.transition.iter().flat_map(|transition| [&transition.before.found, &transition.after.found]);
         std::iter::once(&self.found).chain(alone).find_map(|audit| audit.credit_loops.cycle.as_deref())
     }
@@ -96,17 +97,17 @@ pub fn audit(report: &AuditReport) -> String {
         line(&mut text, format_args!("         {}\n", ending(verdict, &audit.faults)));
     }
     let verdict = match report.verdict {
-        Verdict::Safe => "safe at every moment: made in place, in any order, the update closes no credit loop",
-        Verdict::Unsafe => "UNSAFE at some moment",
+        AuditVerdict::Safe => "safe at every moment: made in place, in any order, the update closes no credit loop",
+        AuditVerdict::Unsafe => "UNSAFE at some moment",
     };
     line(&mut text, format_args!("{verdict}"));
     text
 }
 
-fn ending(verdict: Verdict, faults: &[&str]) -> String {
+fn ending(verdict: AuditVerdict, faults: &[&str]) -> String {
     match verdict {
-        Verdict::Safe => "safe: no credit loop, no loop, no black hole; every pair is connected".to_string(),
-        Verdict::Unsafe => {
+        AuditVerdict::Safe => "safe: no credit loop, no loop, no black hole; every pair is connected".to_string(),
+        AuditVerdict::Unsafe => {
             format!("UNSAFE: {}", faults.iter().map(|name| name.replace('-', " ")).collect::<Vec<_>>().join(", "))
         }
     }
@@ -137,10 +138,10 @@ fn found(text: &mut String, audit: &Audit, mixed: bool) {
     });
     list(text, "pairs", &audit.unreachable_pairs, |found| {
         let why = match found.why {
-            Why::BlackHole => "discarded",
-            Why::Loop => "going round",
-            Why::WrongArrival => "arriving elsewhere",
-            Why::NoPath => "no path",
+            LossReason::BlackHole => "discarded",
+            LossReason::Loop => "going round",
+            LossReason::WrongArrival => "arriving elsewhere",
+            LossReason::NoPath => "no path",
         };
         format!("{} → {} (LID {}): {why}", found.source, found.destination, found.lid)
     });
@@ -168,8 +169,8 @@ fn credit_loops(text: &mut String, found: &CreditLoops, mixed: bool) {
     cycle.iter().for_each(|dependency| line(text, format_args!("         {}", told(dependency, mixed))));
 }
 
-fn told(dependency: &Dependency, mixed: bool) -> String {
-    let Dependency { switch, input, output, lid, sl, destination, source, entry, mapping, path } = dependency;
+fn told(dependency: &AuditedDependency, mixed: bool) -> String {
+    let AuditedDependency { switch, input, output, lid, sl, destination, source, entry, mapping, path } = dependency;
     let mut text = format!(
         "{}: in port {} VL {} → out port {} VL {}; {source} → {destination} (LID {lid}, SL {sl})",
         switch.name, input.port, input.vl, output.port, output.vl
@@ -179,16 +180,16 @@ fn told(dependency: &Dependency, mixed: bool) -> String {
         let _ = write!(text, ", {entry}");
         for (what, entry) in [("SL-to-VL", mapping), ("path", path)] {
             match entry {
-                Entry::Unchanged => {}
-                Entry::Old => text += &format!(", old {what}"),
-                Entry::New => text += &format!(", new {what}"),
+                EntryAge::Unchanged => {}
+                EntryAge::Old => text += &format!(", old {what}"),
+                EntryAge::New => text += &format!(", new {what}"),
             }
         }
     }
     text
 }
 
-fn class_loop(found: &ClassLoop, mixed: bool) -> String {
+fn class_loop(found: &AuditedLoop, mixed: bool) -> String {
     let hops = found.hops.iter().map(|hop| {
         let entry = if mixed { format!(" ({})", hop.entry) } else { String::new() };
         format!("{}[{}]{entry}", hop.switch.name, hop.port)
@@ -197,15 +198,15 @@ fn class_loop(found: &ClassLoop, mixed: bool) -> String {
     format!("packets to LID {} go round: {} → {first}", found.lid, hops.collect::<Vec<_>>().join(" → "))
 }
 
-fn black_hole(found: &BlackHole, mixed: bool) -> String {
-    let BlackHole { device, lid, sl, cause, entry } = found;
+fn black_hole(found: &AuditedHole, mixed: bool) -> String {
+    let AuditedHole { device, lid, sl, cause, entry } = found;
     let cause = match cause {
-        HoleCause::NoRoute => "it has no route".to_string(),
-        HoleCause::NoCable { port } => format!("its port {port} has no cable"),
-        HoleCause::NoLane { input, output, vl: Some(vl) } => {
+        DiscardCause::NoRoute => "it has no route".to_string(),
+        DiscardCause::NoCable { port } => format!("its port {port} has no cable"),
+        DiscardCause::NoLane { input, output, vl: Some(vl) } => {
             format!("SL {sl} from port {input} to port {output} is on VL {vl}, which carries no data")
         }
-        HoleCause::NoLane { input, output, vl: None } => {
+        DiscardCause::NoLane { input, output, vl: None } => {
             format!("SL {sl} from port {input} to port {output} has no lane")
         }
     };
@@ -231,14 +232,14 @@ fn list<T, D: Display>(text: &mut String, what: &str, found: &Findings<T>, tell:
 }
 
 /// A cycle as Graphviz: switches, and the lanes between them that wait for each other.
-pub fn cycle_dot(cycle: &[Dependency]) -> String {
+pub fn cycle_dot(cycle: &[AuditedDependency]) -> String {
     let mut text = String::from("digraph credit_loop {\n    node [shape=box];\n");
     let names: BTreeSet<&str> = cycle.iter().map(|dependency| &*dependency.switch.name).collect();
     names.iter().for_each(|name| line(&mut text, format_args!("    {};", quoted(name))));
     let next = cycle.iter().cycle().skip(1);
     for (dependency, next) in cycle.iter().zip(next) {
-        let Dependency { output, lid, sl, source, destination, entry, .. } = dependency;
-        let entry = if *entry == Entry::Unchanged { String::new() } else { format!("\\n{entry}") };
+        let AuditedDependency { output, lid, sl, source, destination, entry, .. } = dependency;
+        let entry = if *entry == EntryAge::Unchanged { String::new() } else { format!("\\n{entry}") };
         let escaped = |name: &str| name.replace('\\', "\\\\").replace('"', "\\\"");
         let lanes = format!("port {} VL {} → port {}", output.port, output.vl, next.input.port);
         let class = format!("{} → {}\\nLID {lid} SL {sl}", escaped(source), escaped(destination));

@@ -3,7 +3,7 @@
 use super::quantity::{count, counted};
 use super::run::looks;
 use super::screen::{line, number, show, table};
-use crate::audit::Verdict;
+use crate::audit::AuditVerdict;
 use crate::audit::across::PathAudit;
 use crate::fabric::subnets::Subnets;
 use crate::ids::GidPrefix;
@@ -17,7 +17,7 @@ pub struct SubnetsAudit {
     /// `reconfig.audit-across/1`.
     pub schema: &'static str,
     /// Whether every path arrives and no deadlock is possible.
-    pub verdict: Verdict,
+    pub verdict: AuditVerdict,
     /// Who routed each subnet.
     pub engine: String,
     /// The subnets.
@@ -96,7 +96,7 @@ impl SubnetsAudit {
 
     /// Whether nothing was found.
     pub fn is_safe(&self) -> bool {
-        self.verdict == Verdict::Safe
+        self.verdict == AuditVerdict::Safe
     }
 }
 
@@ -128,11 +128,11 @@ pub fn subnets_audit(report: &SubnetsAudit) -> String {
     }
     proof(&mut text, report);
     let verdict = match report.verdict {
-        Verdict::Safe if report.paths.pairs() == 0 => {
+        AuditVerdict::Safe if report.paths.pairs() == 0 => {
             "safe: no deadlock is possible, within subnets or across; there is no pair of hosts to follow paths between"
         }
-        Verdict::Safe => "safe: every path arrives, and no deadlock is possible, within subnets or across",
-        Verdict::Unsafe => "UNSAFE",
+        AuditVerdict::Safe => "safe: every path arrives, and no deadlock is possible, within subnets or across",
+        AuditVerdict::Unsafe => "UNSAFE",
     };
     line(&mut text, format_args!("{verdict}"));
     text

@@ -1,14 +1,14 @@
 //! The channel dependency graph of one half's packets over physical channels: what drain tokens follow.
 
-use super::Sending;
-use super::dependencies::{Collector, Dependencies, Layout, Turn};
+use super::InjectionRules;
+use super::case::{ProofCase, STEADY};
+use super::collector::DependencyCollector;
+use super::dependencies::{ChannelTurn, Dependencies, DependencyLayout};
 use super::evidence;
 use super::graph::Graph;
-use super::injection::Injection;
-use super::lanes::Lanes;
-use super::net::Net;
+use super::net::FlatFabric;
 use super::refusal::Refusal;
-use super::walk::{Case, Walker};
+use super::walker::Walker;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, PortMask, VlSet};
 use crate::tables::{PathLayers, SubnetTables};
@@ -41,45 +41,42 @@ impl ChannelGraph {
         ways: Option<&Arc<PathLayers>>,
         stranded: &[PortId],
     ) -> Result<ChannelGraph, Refusal> {
-        let mut sending = Sending::default();
-        sending.injected[half.index()] = true;
-        sending.ways[half.index()] = ways.into_iter().cloned().collect();
-        let case = Case::steady(fabric, tables, sending, stranded, false);
-        let net = Net::new(fabric, surviving, false);
-        let options = Lanes::new(fabric, &net, &case.stages)?;
-        let injection = Injection::new(&case, &net, &options);
-        let walker = Walker { case: &case, net: &net, lanes: &options, injection: &injection };
-        let layout = Layout::new(&net, options.vls);
-        let mut collector = Collector::new(&layout, &options, 1);
-        if let Some(finding) = walker.run(&mut collector) {
-            return Err(evidence::of_finding(&case, &net, finding));
+        let mut rules = InjectionRules::default();
+        rules.injected[half.index()] = true;
+        rules.ways[half.index()] = ways.into_iter().cloned().collect();
+        let case = ProofCase::steady(fabric, tables, rules, stranded, false);
+        let walker = Walker::new(case, surviving)?;
+        let layout = walker.layout();
+        let mut collector = DependencyCollector::new(&walker, &layout);
+        if let Some(fault) = walker.run(&mut collector) {
+            return Err(evidence::of_fault(&walker, fault));
         }
-        let halves = collector.finish(&case, &injection);
-        if let Err(cycle) = halves[half.index()][0].graph(&layout).order() {
+        let halves = collector.finish();
+        if let Err(cycle) = halves[half.index()][0].graph(&layout, 0).order() {
             return Err(evidence::of_cycle(&walker, &layout, &halves, 0, cycle));
         }
         let arcs = arcs(&layout, &halves[half.index()][0], lanes);
         let used = used(&layout, &halves[half.index()][0], lanes);
-        ChannelGraph::assemble(fabric, surviving, &net, &arcs, &used)
+        ChannelGraph::assemble(fabric, surviving, &walker.net, &arcs, &used)
     }
 
     fn assemble(
         fabric: &Fabric,
         surviving: &Fabric,
-        net: &Net,
-        arcs: &[Turn],
+        net: &FlatFabric,
+        arcs: &[ChannelTurn],
         used: &[bool],
     ) -> Result<ChannelGraph, Refusal> {
-        let graph = Graph::new(net.heads.len(), |tell| {
+        let graph = Graph::new(net.channels(), |tell| {
             arcs.iter().for_each(|turn| tell(turn.inward as u32, turn.outward as u32));
         });
         let Ok(order) = graph.order() else {
             let what = "lanes wait for each other without a cycle, but their channels do not; this routing function \
                         needs its lanes drained one by one"
                 .to_string();
-            return Err(Refusal::Precondition { wave: "steady".to_string(), what });
+            return Err(Refusal::Precondition { wave: STEADY.to_string(), what });
         };
-        let mut waited_for = vec![false; net.heads.len()];
+        let mut waited_for = vec![false; net.channels()];
         arcs.iter().for_each(|turn| waited_for[turn.outward] = true);
         let channels = || order.iter().map(|&channel| PortId(channel)).filter(|channel| used[channel.index()]);
         let by_index = |mut ports: Vec<PortId>| {
@@ -119,22 +116,22 @@ impl ChannelGraph {
 }
 
 /// Ways through switches that packets on `lanes` can take, both channels surviving.
-fn arcs(layout: &Layout<'_>, dependencies: &Dependencies, lanes: VlSet) -> Vec<Turn> {
-    let alive = |turn: &Turn| layout.net.exists(1, turn.inward) && layout.net.exists(1, turn.outward);
-    let taken = |turn: &Turn| taken(layout, dependencies, lanes, turn);
-    layout.turns().filter(|turn| alive(turn) && taken(turn)).collect()
+fn arcs(layout: &DependencyLayout<'_>, dependencies: &Dependencies, lanes: VlSet) -> Vec<ChannelTurn> {
+    let alive = |turn: &ChannelTurn| layout.net.exists(1, turn.inward) && layout.net.exists(1, turn.outward);
+    let taken = |turn: &ChannelTurn| taken(layout, dependencies, lanes, turn);
+    layout.turns(0).filter(|turn| alive(turn) && taken(turn)).collect()
 }
 
-fn taken(layout: &Layout<'_>, dependencies: &Dependencies, lanes: VlSet, turn: &Turn) -> bool {
+fn taken(layout: &DependencyLayout<'_>, dependencies: &Dependencies, lanes: VlSet, turn: &ChannelTurn) -> bool {
     let on = |lane: &usize| lanes.0 >> lane & 1 == 1;
     let mut inputs = (0..layout.vls).filter(on);
     inputs.any(|lane| dependencies.at(layout, turn.row, turn.input, lane, turn.output) & lanes.0 != 0)
 }
 
 /// Surviving channels that packets on `lanes` can occupy, whether or not their neighbours in the graph survive.
-fn used(layout: &Layout<'_>, dependencies: &Dependencies, lanes: VlSet) -> Vec<bool> {
-    let mut used = vec![false; layout.net.heads.len()];
-    for turn in layout.turns().filter(|turn| taken(layout, dependencies, lanes, turn)) {
+fn used(layout: &DependencyLayout<'_>, dependencies: &Dependencies, lanes: VlSet) -> Vec<bool> {
+    let mut used = vec![false; layout.net.channels()];
+    for turn in layout.turns(0).filter(|turn| taken(layout, dependencies, lanes, turn)) {
         for channel in [turn.inward, turn.outward] {
             used[channel] |= layout.net.exists(1, channel);
         }
@@ -143,7 +140,7 @@ fn used(layout: &Layout<'_>, dependencies: &Dependencies, lanes: VlSet) -> Vec<b
 }
 
 /// The arcs by switch and input.
-fn masks(fabric: &Fabric, surviving: &Fabric, net: &Net, arcs: &[Turn]) -> Vec<(NodeId, Vec<PortMask>)> {
+fn masks(fabric: &Fabric, surviving: &Fabric, net: &FlatFabric, arcs: &[ChannelTurn]) -> Vec<(NodeId, Vec<PortMask>)> {
     let empty = |&node: &NodeId| vec![PortMask::default(); usize::from(fabric.node(node).num_ports) + 1];
     let mut by_row: Vec<Vec<PortMask>> = net.rows.iter().map(empty).collect();
     arcs.iter().for_each(|turn| by_row[turn.row][turn.input.index()].insert(turn.output));

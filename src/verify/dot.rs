@@ -2,7 +2,7 @@
 //! the drawing of fabrics is: nodes are named by GUID, so that two drawings are comparable.
 
 use super::refusal::{
-    BlackHole, ClassLoop, Cycle, Dependency, Device, Entry, HoleCause, LoopHop, PortLane, Refusal, WrongArrival,
+    BlackHole, ClassLoop, Cycle, Dependency, EntryAge, HoleCause, LoopHop, NamedDevice, PortLane, Refusal, WrongArrival,
 };
 use std::fmt::Write;
 
@@ -16,7 +16,7 @@ impl Refusal {
             Refusal::Precondition { what, .. } => drawing.note(what),
             Refusal::Loop(found) => drawing.class_loop(found),
             Refusal::BlackHole(hole) => drawing.black_hole(hole),
-            Refusal::WrongArrival(arrival) => drawing.wrong_arrival(arrival),
+            Refusal::WrongArrival(found) => drawing.wrong_arrival(&found.arrival),
             Refusal::Deadlock(cycle) => drawing.cycle(cycle),
         }
         drawing.finish()
@@ -44,7 +44,7 @@ impl Drawing {
         writeln!(self.0, "  {text}").expect("a String takes every text");
     }
 
-    fn switch(&mut self, device: &Device) {
+    fn switch(&mut self, device: &NamedDevice) {
         self.line(format_args!("\"{}\" [label=\"{}\"];", device.guid, escaped(&device.name)));
     }
 
@@ -74,7 +74,7 @@ impl Drawing {
         found.hops.iter().for_each(|hop| self.switch(&hop.switch));
         for (hop, next) in found.hops.iter().zip(found.hops.iter().cycle().skip(1)) {
             let LoopHop { switch, port, entry } = hop;
-            let (from, to, colour) = (switch.guid, next.switch.guid, colour(*entry, Entry::Unchanged));
+            let (from, to, colour) = (switch.guid, next.switch.guid, colour(*entry, EntryAge::Unchanged));
             let label = format!("lid {}, {entry}", found.lid);
             self.line(format_args!(
                 "\"{from}\" -> \"{to}\" [taillabel=\"{port}\", color={colour}, label=\"{label}\"];"
@@ -88,7 +88,7 @@ impl Drawing {
             HoleCause::NoRoute => ("no route".to_string(), String::new()),
             HoleCause::NoCable { port } => ("no cable".to_string(), format!("taillabel=\"{port}\", ")),
         };
-        let colour = colour(hole.entry, Entry::Unchanged);
+        let colour = colour(hole.entry, EntryAge::Unchanged);
         self.line(format_args!("nowhere [shape=plaintext, label=\"{cause}\"];"));
         let (from, label) = (hole.switch.guid, format!("lid {}, {}", hole.lid, hole.entry));
         self.line(format_args!("\"{from}\" -> nowhere [{tail}style=dashed, color={colour}, label=\"{label}\"];"));
@@ -112,9 +112,9 @@ pub(super) fn packet(waits: &Dependency) -> String {
     let Dependency { input, lid, sl, entry, .. } = waits;
     let mut text = format!("wanted by lid {lid} SL {sl}\nfrom port {} VL {}, {entry}", input.port, input.vl);
     match waits.mapping {
-        Entry::Unchanged => {}
-        Entry::Old => text += "\nold SL-to-VL",
-        Entry::New => text += "\nnew SL-to-VL",
+        EntryAge::Unchanged => {}
+        EntryAge::Old => text += "\nold SL-to-VL",
+        EntryAge::New => text += "\nnew SL-to-VL",
     }
     if let Some(wave) = &waits.latched {
         write!(text, "\nlatched in wave {wave}").expect("a String takes every text");
@@ -122,11 +122,11 @@ pub(super) fn packet(waits: &Dependency) -> String {
     text
 }
 
-pub(super) fn colour(entry: Entry, mapping: Entry) -> &'static str {
+pub(super) fn colour(entry: EntryAge, mapping: EntryAge) -> &'static str {
     match (entry, mapping) {
-        (Entry::Old, _) | (_, Entry::Old) => "red",
-        (Entry::New, _) | (_, Entry::New) => "blue",
-        (Entry::Unchanged, Entry::Unchanged) => "black",
+        (EntryAge::Old, _) | (_, EntryAge::Old) => "red",
+        (EntryAge::New, _) | (_, EntryAge::New) => "blue",
+        (EntryAge::Unchanged, EntryAge::Unchanged) => "black",
     }
 }
 
@@ -140,9 +140,10 @@ pub(super) fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::ids::{Guid, Lid, PortNum, Sl, Vl};
+    use crate::verify::refusal::WaveArrival;
 
-    fn device(name: &str, guid: u64) -> Device {
-        Device { guid: Guid(guid), name: name.to_string() }
+    fn device(name: &str, guid: u64) -> NamedDevice {
+        NamedDevice { guid: Guid(guid), name: name.to_string() }
     }
 
     fn lane(port: u8, vl: u8) -> PortLane {
@@ -170,8 +171,8 @@ mod tests {
         };
         let (left, right) = (device("le\"ft", 1), device("right", 2));
         let dependencies = vec![
-            dependency(left, lane(1, 0), lane(2, 2), Entry::Old, Entry::Unchanged, Some("split")),
-            dependency(right, lane(3, 2), lane(4, 0), Entry::Unchanged, Entry::New, None),
+            dependency(left, lane(1, 0), lane(2, 2), EntryAge::Old, EntryAge::Unchanged, Some("split")),
+            dependency(right, lane(3, 2), lane(4, 0), EntryAge::Unchanged, EntryAge::New, None),
         ];
         let cycle = Cycle { wave: "swap".to_string(), dependencies, shortest: true };
         let expected = r#""0x0000000000000001" [label="le\"ft"];
@@ -184,7 +185,7 @@ mod tests {
     #[test]
     fn loops_holes_and_wrong_arrivals_are_drawn_too() {
         let hop = |switch, entry| LoopHop { switch, port: PortNum(5), entry };
-        let hops = vec![hop(device("a", 1), Entry::Old), hop(device("b", 2), Entry::New)];
+        let hops = vec![hop(device("a", 1), EntryAge::Old), hop(device("b", 2), EntryAge::New)];
         let class_loop = Refusal::Loop(ClassLoop { wave: "rewrite".to_string(), lid: Lid(9), hops });
         let text = drawn(&class_loop);
         let back =
@@ -196,7 +197,7 @@ mod tests {
             switch: device("a", 1),
             lid: Lid(9),
             cause,
-            entry: Entry::New,
+            entry: EntryAge::New,
         };
         let text = drawn(&Refusal::BlackHole(hole(HoleCause::NoCable { port: PortNum(3) })));
         assert!(text.contains(r#""0x0000000000000001" -> nowhere [taillabel="3", style=dashed, color=blue"#), "{text}");
@@ -204,8 +205,8 @@ mod tests {
         assert!(text.contains(r#"nowhere [shape=plaintext, label="no route"]"#), "{text}");
 
         let wave = "rewrite".to_string();
-        let arrival = WrongArrival { wave, lid: Lid(9), port: "x[1]".to_string(), owner: "y[1]".to_string() };
-        let text = drawn(&Refusal::WrongArrival(arrival));
+        let arrival = WrongArrival { lid: Lid(9), port: "x[1]".to_string(), owner: "y[1]".to_string() };
+        let text = drawn(&Refusal::WrongArrival(WaveArrival { wave, arrival }));
         assert!(text.contains("packets -> at") && text.contains("y[1]"), "{text}");
         let refusal = Refusal::Precondition { wave: "split".to_string(), what: "line\nline".to_string() };
         assert_eq!(drawn(&refusal), r#"note [shape=note, label="line\nline"];"#);

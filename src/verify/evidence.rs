@@ -1,29 +1,35 @@
 //! From what the prover found to what people can follow: who closes a cycle, which class goes round, where packets end.
 
-use super::WaveFacts;
-use super::dependencies::{Dependencies, Layout, lane_of};
+use super::ProofWave;
+use super::dependencies::{Dependencies, DependencyLayout, lane_of};
 use super::graph::NodeCycle;
 use super::lanes::{LaneMask, lanes_of};
-use super::net::{Head, Net};
+use super::net::Head;
 use super::refusal::{
-    BlackHole, ClassLoop, Cycle, Dependency, Device, Entry, LoopHop, PortLane, Refusal, WrongArrival,
+    BlackHole, ClassLoop, Cycle, Dependency, EntryAge, LoopHop, NamedDevice, PortLane, Refusal, WaveArrival,
+    WrongArrival,
 };
-use super::walk::{Case, Class, Columns, Fault, Finding, Hop, Sink, Walker};
+use super::walk::{Class, ClassHop, Columns, Sink};
+use super::walker::{FaultKind, FirstFault, ProofSink, Walker};
 use crate::fabric::NodeId;
 use crate::ids::{Lid, PortNum, Sl, Vl};
 use crate::tables::SubnetTables;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A finding as a refusal.
-pub(super) fn of_finding(case: &Case<'_>, net: &Net, finding: Finding) -> Refusal {
-    let wave = case.stages[finding.stage].name.clone();
-    let lid = finding.lid;
-    match finding.fault {
-        Fault::Hole { row, cause, entry } => {
-            let switch = Device::of(case.fabric, net.rows[row]);
+/// A fault as a refusal.
+pub(super) fn of_fault(walker: &Walker<'_>, fault: FirstFault) -> Refusal {
+    let Walker { case, net, .. } = walker;
+    let wave = case.stages[fault.stage].name.clone();
+    let lid = fault.lid;
+    match fault.kind {
+        FaultKind::BlackHole { row, cause, entry } => {
+            let switch = NamedDevice::of(case.fabric, net.rows[row]);
             Refusal::BlackHole(BlackHole { wave, switch, lid, cause, entry })
         }
-        Fault::Wrong { at, owner } => Refusal::WrongArrival(WrongArrival::new(wave, case.fabric, lid, at, owner)),
+        FaultKind::WrongArrival { at, owner } => {
+            let arrival = WrongArrival::new(case.fabric, lid, at, owner);
+            Refusal::WrongArrival(WaveArrival { wave, arrival })
+        }
     }
 }
 
@@ -31,11 +37,13 @@ pub(super) fn of_finding(case: &Case<'_>, net: &Net, finding: Finding) -> Refusa
 /// dependency.
 pub(super) fn of_cycle(
     walker: &Walker<'_>,
-    layout: &Layout<'_>,
+    layout: &DependencyLayout<'_>,
     halves: &[Vec<Dependencies>; 2],
     stage: usize,
     cycle: NodeCycle,
 ) -> Refusal {
+    // Switches that send one class round are a fault of the tables whatever the lanes, and easier to mend than a deadlock. So
+    // the whole stage is searched for such a class before the cycle is explained.
     let mut loops = LoopSearch { walker, stage, edges: BTreeMap::new(), found: None };
     walker.run(&mut loops);
     if let Some(found) = loops.found {
@@ -47,7 +55,7 @@ pub(super) fn of_cycle(
 /// A cycle that is possible at a stage, with a class for each dependency.
 pub(super) fn explained(
     walker: &Walker<'_>,
-    layout: &Layout<'_>,
+    layout: &DependencyLayout<'_>,
     halves: &[Vec<Dependencies>; 2],
     stage: usize,
     cycle: &NodeCycle,
@@ -59,7 +67,7 @@ pub(super) fn explained(
 /// Turns from lane to lane that are possible at a stage, with a class for each.
 pub(super) fn dependencies(
     walker: &Walker<'_>,
-    layout: &Layout<'_>,
+    layout: &DependencyLayout<'_>,
     halves: &[Vec<Dependencies>; 2],
     stage: usize,
     turns: &[(u32, u32)],
@@ -76,7 +84,7 @@ fn turns_of(cycle: &NodeCycle) -> Vec<(u32, u32)> {
 
 /// Whether every dependency of a cycle is there at a stage.
 pub(super) fn is_possible(
-    layout: &Layout<'_>,
+    layout: &DependencyLayout<'_>,
     halves: &[Vec<Dependencies>; 2],
     stage: usize,
     cycle: &NodeCycle,
@@ -101,18 +109,23 @@ struct Cause {
     stage: usize,
     lid: Lid,
     sl: Sl,
-    entry: Entry,
-    mapping: Entry,
+    entry: EntryAge,
+    mapping: EntryAge,
 }
 
-fn wanted(layout: &Layout<'_>, halves: &[Vec<Dependencies>; 2], stage: usize, turns: &[(u32, u32)]) -> Vec<Wanted> {
+fn wanted(
+    layout: &DependencyLayout<'_>,
+    halves: &[Vec<Dependencies>; 2],
+    stage: usize,
+    turns: &[(u32, u32)],
+) -> Vec<Wanted> {
     let turn = |&(inward, outward): &(u32, u32)| {
         let ((channel, from), (out, to)) = (lane_of(layout, inward), lane_of(layout, outward));
-        let Head::Switch { row, input } = layout.net.heads[channel.index()] else {
+        let Head::Switch { row, input } = layout.net.head(stage, channel.index()) else {
             unreachable!("only a lane into a switch waits for another")
         };
         let row = row as usize;
-        let output = PortNum((out.0 - layout.net.first_port[row]) as u8);
+        let output = layout.net.output(row, out.index());
         let has = |half: &Vec<Dependencies>| half[stage].at(layout, row, input, from.into(), output) >> to & 1 == 1;
         Wanted { row, input, from, output, to, halves: [has(&halves[0]), has(&halves[1])], cause: None }
     };
@@ -128,8 +141,8 @@ struct ClassSearch<'a> {
 
 impl ClassSearch<'_> {
     fn explain(&self, wanted: &Wanted) -> Dependency {
-        let case = self.walker.case;
-        let switch = Device::of(case.fabric, self.walker.net.rows[wanted.row]);
+        let case = &self.walker.case;
+        let switch = NamedDevice::of(case.fabric, self.walker.net.rows[wanted.row]);
         let lane = |port, vl| PortLane { port, vl: Vl::masked(vl) };
         let (input, output) = (lane(wanted.input, wanted.from), lane(wanted.output, wanted.to));
         let Some(cause) = &wanted.cause else { unreachable!("the walk that found the dependency passes it again") };
@@ -138,7 +151,7 @@ impl ClassSearch<'_> {
         Dependency { switch, input, output, lid, sl, entry, mapping, latched }
     }
 
-    fn cause(&self, class: &Class, columns: &Columns, hop: &Hop, to: u8) -> Cause {
+    fn cause(&self, class: &Class, columns: &Columns, hop: &ClassHop, to: u8) -> Cause {
         let sl = self.walker.lanes.groups[class.group].sls[0];
         let facts = &self.walker.case.stages[hop.stage];
         let node = self.walker.net.rows[hop.row];
@@ -150,24 +163,20 @@ impl ClassSearch<'_> {
 
 /// Which SL-to-VL table of a stage sends a service level from an input to an output on a lane.
 pub(super) fn mapping_entry(
-    facts: &WaveFacts<'_>,
+    facts: &ProofWave<'_>,
     node: NodeId,
     input: PortNum,
     output: PortNum,
     sl: Sl,
     to: Vl,
-) -> Entry {
+) -> EntryAge {
     let lane = |tables: &SubnetTables| tables.sl_to_vl[node.index()].get(input, output).get(sl);
     let (old, new) = (lane(facts.before), lane(facts.after));
-    match (old == new, old == to) {
-        (true, _) => Entry::Unchanged,
-        (false, true) => Entry::Old,
-        (false, false) => Entry::New,
-    }
+    EntryAge::of(&old, &new, &to)
 }
 
 impl Sink for ClassSearch<'_> {
-    fn hop(&mut self, class: &Class, columns: &Columns, hop: &Hop) {
+    fn hop(&mut self, class: &Class, columns: &Columns, hop: &ClassHop) {
         if hop.stage > self.stage {
             return;
         }
@@ -175,8 +184,9 @@ impl Sink for ClassSearch<'_> {
             let wanted = &self.wanted[index];
             let here = (wanted.row, wanted.input, wanted.output) == (hop.row, hop.input, hop.output);
             let lanes = has(hop.from, wanted.from) && has(hop.to, wanted.to);
+            // The latest stage is named: a choice that is still possible explains the cycle better than one latched earlier.
             let later = wanted.cause.as_ref().is_none_or(|cause| cause.stage < hop.stage);
-            if here && lanes && later && wanted.halves[class.half.index()] {
+            if here && lanes && later && wanted.halves[self.walker.half(class).index()] {
                 self.wanted[index].cause = Some(self.cause(class, columns, hop, self.wanted[index].to));
             }
         }
@@ -230,7 +240,7 @@ impl LoopSearch<'_> {
     }
 
     fn next_row(&self, row: usize, output: PortNum) -> usize {
-        match self.walker.net.heads[self.walker.net.channel(row, output)] {
+        match self.walker.net.head(self.stage, self.walker.net.channel(row, output)) {
             Head::Switch { row, .. } => row as usize,
             _ => unreachable!("only outputs towards switches are gathered"),
         }
@@ -238,19 +248,21 @@ impl LoopSearch<'_> {
 }
 
 impl Sink for LoopSearch<'_> {
-    fn hop(&mut self, _class: &Class, _columns: &Columns, hop: &Hop) {
-        let onward = self.walker.net.heads[self.walker.net.channel(hop.row, hop.output)];
+    fn hop(&mut self, _class: &Class, _columns: &Columns, hop: &ClassHop) {
+        let onward = self.walker.net.head(hop.stage, self.walker.net.channel(hop.row, hop.output));
         if hop.stage == self.stage && self.found.is_none() && matches!(onward, Head::Switch { .. }) {
             self.edges.entry(hop.row).or_default().insert(hop.output);
         }
     }
+}
 
-    fn end(&mut self, class: &Class, columns: &Columns) {
+impl ProofSink for LoopSearch<'_> {
+    fn walked(&mut self, class: &Class, columns: &Columns) {
         if let Some(round) = self.round() {
-            let (case, net) = (self.walker.case, self.walker.net);
+            let Walker { case, net, .. } = self.walker;
             let hop = |&(row, port): &(usize, PortNum)| {
                 let entry = columns.entry(self.stage, row, port);
-                LoopHop { switch: Device::of(case.fabric, net.rows[row]), port, entry }
+                LoopHop { switch: NamedDevice::of(case.fabric, net.rows[row]), port, entry }
             };
             let wave = case.stages[self.stage].name.clone();
             self.found = Some(ClassLoop { wave, lid: class.lid, hops: round.iter().map(hop).collect() });
@@ -258,3 +270,5 @@ impl Sink for LoopSearch<'_> {
         self.edges.clear();
     }
 }
+
+impl ProofSink for ClassSearch<'_> {}

@@ -1,15 +1,12 @@
 //! What the proof knows of a deadlock that was observed: whether it could be foreseen, when, and by which classes.
 
 use super::Transition;
-use super::dependencies::{Collector, Layout};
+use super::collector::DependencyCollector;
 use super::evidence;
 use super::graph::NodeCycle;
-use super::injection::Injection;
-use super::lanes::Lanes;
-use super::net::Net;
 use super::prover::case_of;
 use super::refusal::{Cycle, Refusal};
-use super::walk::Walker;
+use super::walker::Walker;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::Vl;
 
@@ -34,19 +31,16 @@ pub struct Wait {
 /// [`Refusal::Precondition`]: the transition contradicts itself, or the waits close no cycle.
 pub fn foresee(transition: &impl Transition, waits: &[Wait]) -> Result<Option<Cycle>, Refusal> {
     let Some(case) = case_of(transition)? else { return Ok(None) };
-    let net = Net::new(case.fabric, transition.surviving(), case.switches);
-    let lanes = Lanes::new(case.fabric, &net, &case.stages)?;
-    let injection = Injection::new(&case, &net, &lanes);
-    let walker = Walker { case: &case, net: &net, lanes: &lanes, injection: &injection };
-    let layout = Layout::new(&net, lanes.vls);
-    let nodes = nodes(case.fabric, lanes.vls, waits)?;
+    let walker = Walker::new(case, transition.surviving())?;
+    let layout = walker.layout();
+    let nodes = nodes(walker.case.fabric, walker.lanes.vls, waits)?;
     let cycle = NodeCycle { nodes, shortest: false };
-    let mut collector = Collector::new(&layout, &lanes, case.stages.len());
+    let mut collector = DependencyCollector::new(&walker, &layout);
     // Where the walk finds another fault it ends early, and later moments have no dependencies.
     walker.run(&mut collector);
-    let halves = collector.finish(&case, &injection);
+    let halves = collector.finish();
     let possible = |&stage: &usize| evidence::is_possible(&layout, &halves, stage, &cycle);
-    let first = (0..case.stages.len()).find(possible);
+    let first = (0..walker.case.stages.len()).find(possible);
     Ok(first.map(|stage| evidence::explained(&walker, &layout, &halves, stage, &cycle)))
 }
 

@@ -1,9 +1,8 @@
 //! What stands in injection channels: which sources can have packets of which group there, stage by stage.
 
-use super::lanes::{LaneMask, Lanes};
-use super::net::Net;
-use super::walk::Case;
-use crate::ids::PortNum;
+use super::case::ProofCase;
+use super::lanes::{HopLanes, LaneMask};
+use super::net::FlatFabric;
 
 /// Sources of one row that can inject one group in one stage.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +29,8 @@ pub(super) struct Injection {
 }
 
 impl Injection {
-    pub fn new(case: &Case<'_>, net: &Net, lanes: &Lanes) -> Injection {
-        let (groups, sources) = (lanes.groups.len(), net.sources.len());
+    pub fn new(case: &ProofCase<'_>, net: &FlatFabric, lanes: &HopLanes) -> Injection {
+        let (groups, sources) = (lanes.groups.len(), net.senders(0).len());
         let mut injection = Injection { groups, sources, masks: Vec::new(), seeds: Vec::new(), repeats: Vec::new() };
         for stage in 0..case.stages.len() {
             for source in 0..sources {
@@ -59,26 +58,28 @@ impl Injection {
         stage: usize,
         source: usize,
         group: usize,
-        case: &Case<'_>,
-        net: &Net,
-        lanes: &Lanes,
+        case: &ProofCase<'_>,
+        net: &FlatFabric,
+        lanes: &HopLanes,
     ) -> LaneMask {
-        let (half, facts) = (lanes.groups[group].half, &case.stages[stage]);
-        let own = net.sources[source];
-        if own.input != PortNum::ZERO && !net.exists(stage, own.port.index()) {
+        let (half, facts) = (lanes.groups[group].half(), &case.stages[stage]);
+        let own = net.senders(stage)[source];
+        if !own.is_switch() && !net.exists(stage, own.port.index()) {
             return 0;
         }
         let injects = facts.injects(half) && case.admits(own.port, stage, half);
-        let fresh = if injects { lanes.at_source(stage, source, group) } else { 0 };
+        let fresh = if injects { lanes.at_source(stage, own.port, group) } else { 0 };
+        // A source that no longer sends a half still has in its channel what it put there, until a barrier shows otherwise.
         let stays = stage > 0 && !facts.gone[half.index()];
         fresh | if stays { self.mask(stage - 1, source, group) & !facts.empty.0 } else { 0 }
     }
 
-    fn seeds_in(&self, stage: usize, group: usize, case: &Case<'_>, net: &Net) -> Vec<Seed> {
+    fn seeds_in(&self, stage: usize, group: usize, case: &ProofCase<'_>, net: &FlatFabric) -> Vec<Seed> {
         let mut seeds: Vec<Seed> = Vec::new();
-        for (index, source) in net.sources.iter().enumerate() {
-            if seeds.last().is_none_or(|seed| seed.row != source.row) {
-                seeds.push(Seed { row: source.row, first: index, end: index, any: 0, firm: 0 });
+        for (index, source) in net.senders(stage).iter().enumerate() {
+            let Some(row) = source.row.map(|row| row as usize) else { continue };
+            if seeds.last().is_none_or(|seed| seed.row != row) {
+                seeds.push(Seed { row, first: index, end: index, any: 0, firm: 0 });
             }
             let Some(seed) = seeds.last_mut() else { continue };
             seed.end = index + 1;

@@ -9,20 +9,24 @@
 //! are paused while the waves run. Port states are not looked at: a port that discards holds no lane.
 
 pub mod across;
+mod case;
 mod certificate;
 mod channels;
-mod dependencies;
+mod collector;
+pub(crate) mod dependencies;
 mod dot;
 mod evidence;
 mod foresight;
 mod graph;
 mod injection;
-mod lanes;
-mod net;
+pub(crate) mod lanes;
+pub(crate) mod net;
+mod permissions;
 mod prover;
 mod refusal;
-mod walk;
-mod ways;
+mod tables;
+pub(crate) mod walk;
+mod walker;
 mod witness;
 
 pub use certificate::{Binding, Certificate};
@@ -31,9 +35,10 @@ pub use foresight::{Wait, foresee};
 pub use graph::{Graph as LaneGraph, NodeCycle};
 pub use prover::{Scope, TableProof, prove, prove_certified, prove_tables};
 pub use refusal::{
-    BlackHole, ClassLoop, Cycle, Dependency, Device, Entry, HoleCause, LoopHop, PortLane, Refusal, WrongArrival,
+    BlackHole, ClassLoop, Cycle, Dependency, EntryAge, HoleCause, LoopHop, NamedDevice, PortLane, Refusal, WaveArrival,
+    WrongArrival,
 };
-pub use witness::{Tracer, Turn, Witness, WitnessHop, witness};
+pub use witness::{LaneTurn, Tracer, Witness, WitnessHop, witness};
 
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
@@ -50,15 +55,16 @@ pub trait Transition {
     fn surviving(&self) -> &Fabric;
 
     /// The waves in order.
-    fn waves(&self) -> Vec<WaveFacts<'_>>;
+    fn waves(&self) -> Vec<ProofWave<'_>>;
 
     /// Who sends what at the moment before the first wave: what they send while it runs, where nothing else is said.
-    fn sending_before(&self) -> Sending {
+    fn sending_before(&self) -> InjectionRules {
         let first = self.waves().into_iter().next();
-        first.map_or_else(Sending::default, |facts| Sending { injected: facts.injected, ways: facts.ways })
+        first
+            .map_or_else(InjectionRules::default, |facts| InjectionRules { injected: facts.injected, ways: facts.ways })
     }
 
-    /// End ports that the new routing function omits. Packets to them, and packets that they inject, may be discarded
+    /// End ports that the new routing function omits. ClassPackets to them, and packets that they inject, may be discarded
     /// where there is no route; wherever there is one, they count like any others.
     fn stranded(&self) -> &[PortId] {
         &[]
@@ -87,9 +93,9 @@ pub struct Newcomers {
     pub half: Half,
 }
 
-/// Who sends what at some moment; see the fields of the same names in [`WaveFacts`].
+/// Who sends what at some moment; see the fields of the same names in [`ProofWave`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Sending {
+pub struct InjectionRules {
     /// By half: whether sources may inject.
     pub injected: [bool; 2],
     /// By half: who may send by which path, on which layer.
@@ -98,7 +104,7 @@ pub struct Sending {
 
 /// One wave as the prover sees it: any subset of its writes may have landed, in any order.
 #[derive(Clone, Debug)]
-pub struct WaveFacts<'a> {
+pub struct ProofWave<'a> {
     /// Its name, for evidence.
     pub name: String,
     /// Tables when the wave begins.
@@ -116,7 +122,7 @@ pub struct WaveFacts<'a> {
     pub gone: [bool; 2],
 }
 
-impl WaveFacts<'_> {
+impl ProofWave<'_> {
     /// Whether sources may inject packets of a half while the wave runs.
     pub fn injects(&self, half: Half) -> bool {
         self.injected[half.index()]

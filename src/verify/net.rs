@@ -1,12 +1,15 @@
-//! The fabric as the walk needs it: flat arrays by channel and by switch *row*, the links before the change and those
-//! that survive it side by side.
+//! A fabric as the walk needs it: flat arrays by channel and by switch *row*, the cables before a change and those during
+//! it side by side.
+//!
+//! Both fabrics share one index space. Stage 0 is the moment before the change; all later stages see the cables that are
+//! there while it runs.
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
 
 /// Where a channel leads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Head {
+pub(crate) enum Head {
     /// Nowhere: the port has no cable.
     Nothing,
     /// To an end port.
@@ -15,57 +18,122 @@ pub(super) enum Head {
     Switch { row: u32, input: PortNum },
 }
 
-/// A port that injects at a switch.
+/// What an output of a switch does with a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Source {
-    /// The switch.
-    pub row: usize,
-    /// The switch's port: 0 for the switch itself.
-    pub input: PortNum,
-    /// The port that sends; names the injection channel too, except for a switch itself, which has none.
-    pub port: PortId,
+pub(crate) enum Exit {
+    /// Sends it into a channel.
+    Channel(usize),
+    /// Delivers it to the switch itself: port 0.
+    Own,
+    /// Discards it: no output is given.
+    NoRoute,
+    /// Discards it: the switch lacks the port, or the port has no cable.
+    NoCable(PortNum),
+    /// Loses it to a cable that died with the change, which holds no packets.
+    Died(PortNum),
 }
 
-/// Flat view of a fabric and of what survives of it.
-pub(super) struct Net {
-    /// Switches present before the change, in index order.
+/// A port that sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SendingPort {
+    /// The port; names the injection channel too, except for a switch itself, which has none.
+    pub port: PortId,
+    /// The switch that it sends into, or that it is itself; none where the far end of its cable is another end port.
+    pub row: Option<u32>,
+    /// The switch's port: 0 for the switch itself.
+    pub input: PortNum,
+}
+
+impl SendingPort {
+    /// Whether a switch sends by itself: its packets stand in no channel.
+    pub fn is_switch(self) -> bool {
+        self.row.is_some() && self.input == PortNum::ZERO
+    }
+}
+
+/// Flat view of a fabric before a change and during it.
+pub(crate) struct FlatFabric {
+    /// Switches present at either time, in index order.
     pub rows: Vec<NodeId>,
     /// By row: index of port 0.
     pub first_port: Vec<u32>,
     /// By row: ports, port 0 included.
     pub sides: Vec<usize>,
-    /// By channel, before the change.
-    pub heads: Vec<Head>,
-    /// By channel: whether it survives.
-    pub survives: Vec<bool>,
-    /// In order of rows, then inputs.
-    pub sources: Vec<Source>,
+    /// By time, then channel; empty before the change where nothing is known of that time.
+    heads: [Vec<Head>; 2],
+    /// By time.
+    senders: [Vec<SendingPort>; 2],
 }
 
-impl Net {
-    /// The view of `fabric` and of its restriction `surviving`. With `switches`, they inject too.
-    pub fn new(fabric: &Fabric, surviving: &Fabric, switches: bool) -> Net {
-        let rows: Vec<NodeId> = fabric.switches().collect();
-        let mut row_of = vec![u32::MAX; fabric.node_count()];
+impl FlatFabric {
+    /// The view of a fabric and of its restriction `surviving`. The end ports at switches send, at all stages the same ones in
+    /// the same order (rows, then inputs); with `switches`, switches send too.
+    pub fn of_restriction(fabric: &Fabric, surviving: &Fabric, switches: bool) -> FlatFabric {
+        let mut net = FlatFabric::new(Some(fabric), surviving);
+        let rows = net.rows.iter().zip(0..);
+        // What died sends no more, but keeps its rank: injection channels are carried from stage to stage by it.
+        let senders: Vec<_> = rows.flat_map(|(&node, row)| senders_at(fabric, row, node, switches)).collect();
+        net.senders = [senders.clone(), senders];
+        net
+    }
+
+    /// The view of two fabrics over one index space, of which either may lack elements of the other. `senders` lists who sends
+    /// in a fabric, which is that of the stage given.
+    pub fn of_update(
+        before: Option<&Fabric>,
+        during: &Fabric,
+        senders: impl Fn(&FlatFabric, &Fabric, usize) -> Vec<SendingPort>,
+    ) -> FlatFabric {
+        let mut net = FlatFabric::new(before, during);
+        let earlier = before.map_or_else(Vec::new, |fabric| senders(&net, fabric, 0));
+        net.senders = [earlier, senders(&net, during, 1)];
+        net
+    }
+
+    fn new(before: Option<&Fabric>, during: &Fabric) -> FlatFabric {
+        let is_present = |id: NodeId| before.into_iter().chain([during]).any(|fabric| fabric.node(id).present);
+        let switches = during.nodes().filter(|&(id, node)| node.is_switch() && is_present(id));
+        let rows: Vec<NodeId> = switches.map(|(id, _)| id).collect();
+        let mut row_of = vec![u32::MAX; during.node_count()];
         rows.iter().zip(0..).for_each(|(node, row)| row_of[node.index()] = row);
-        let head = |channel: PortId| match fabric.peer(channel) {
-            None => Head::Nothing,
-            Some(peer) if fabric.node(fabric.port(peer).node).is_switch() => {
-                let end = fabric.port(peer);
-                Head::Switch { row: row_of[end.node.index()], input: end.num }
-            }
-            Some(peer) => Head::End(peer),
-        };
-        let sources =
-            rows.iter().enumerate().flat_map(|(row, &node)| sources_at(fabric, row, node, switches)).collect();
-        Net {
-            first_port: rows.iter().map(|&node| fabric.node(node).first_port.0).collect(),
-            sides: rows.iter().map(|&node| usize::from(fabric.node(node).num_ports) + 1).collect(),
-            heads: fabric.ports().map(|(id, _)| head(id)).collect(),
-            survives: surviving.ports().map(|(_, port)| port.peer.is_some()).collect(),
-            sources,
+        let times = [before, Some(during)];
+        FlatFabric {
+            first_port: rows.iter().map(|&node| during.node(node).first_port.0).collect(),
+            sides: rows.iter().map(|&node| usize::from(during.node(node).num_ports) + 1).collect(),
+            heads: times.map(|fabric| fabric.map_or_else(Vec::new, |fabric| heads(fabric, &row_of))),
+            senders: [Vec::new(), Vec::new()],
             rows,
         }
+    }
+
+    /// The row of a switch; none for any other node.
+    pub fn row(&self, node: NodeId) -> Option<usize> {
+        self.rows.binary_search(&node).ok()
+    }
+
+    /// Channels, those without a cable included.
+    pub fn channels(&self) -> usize {
+        self.heads[1].len()
+    }
+
+    /// Where a channel leads at a stage.
+    pub fn head(&self, stage: usize, channel: usize) -> Head {
+        self.heads[usize::from(stage > 0)][channel]
+    }
+
+    /// Whether a channel exists at a stage.
+    pub fn exists(&self, stage: usize, channel: usize) -> bool {
+        self.head(stage, channel) != Head::Nothing
+    }
+
+    /// Whether a channel existed before the change.
+    fn was_there(&self, channel: usize) -> bool {
+        self.heads[0].get(channel).is_some_and(|&head| head != Head::Nothing)
+    }
+
+    /// Who sends at a stage.
+    pub fn senders(&self, stage: usize) -> &[SendingPort] {
+        &self.senders[usize::from(stage > 0)]
     }
 
     /// The channel that a switch sends into by one of its ports.
@@ -73,20 +141,50 @@ impl Net {
         self.first_port[row] as usize + output.index()
     }
 
-    /// Whether a channel exists at a stage; stage 0 is the moment before the change.
-    pub fn exists(&self, stage: usize, channel: usize) -> bool {
-        self.heads[channel] != Head::Nothing && (stage == 0 || self.survives[channel])
+    /// The port by which a switch sends into one of its channels.
+    pub fn output(&self, row: usize, channel: usize) -> PortNum {
+        PortNum((channel - self.first_port[row] as usize) as u8)
+    }
+
+    /// What an output of a switch does with packets at a stage.
+    pub fn exit(&self, stage: usize, row: usize, output: PortNum) -> Exit {
+        if output == PortNum::ZERO {
+            return Exit::Own;
+        }
+        if output == PortNum::NO_ROUTE {
+            return Exit::NoRoute;
+        }
+        if output.index() >= self.sides[row] {
+            return Exit::NoCable(output);
+        }
+        let channel = self.channel(row, output);
+        match self.head(stage, channel) {
+            Head::Nothing if stage > 0 && self.was_there(channel) => Exit::Died(output),
+            Head::Nothing => Exit::NoCable(output),
+            Head::End(_) | Head::Switch { .. } => Exit::Channel(channel),
+        }
     }
 }
 
-fn sources_at(fabric: &Fabric, row: usize, node: NodeId, switches: bool) -> impl Iterator<Item = Source> {
+fn heads(fabric: &Fabric, row_of: &[u32]) -> Vec<Head> {
+    let head = |channel: PortId| match fabric.peer(channel).map(|peer| (peer, fabric.port(peer))) {
+        None => Head::Nothing,
+        Some((_, end)) if row_of[end.node.index()] != u32::MAX => {
+            Head::Switch { row: row_of[end.node.index()], input: end.num }
+        }
+        Some((peer, _)) => Head::End(peer),
+    };
+    fabric.ports().map(|(id, _)| head(id)).collect()
+}
+
+fn senders_at(fabric: &Fabric, row: u32, node: NodeId, switches: bool) -> impl Iterator<Item = SendingPort> {
     fabric.ports_of(node).filter_map(move |id| {
         let input = fabric.port(id).num;
         if input == PortNum::ZERO {
-            return switches.then_some(Source { row, input, port: id });
+            return switches.then_some(SendingPort { row: Some(row), input, port: id });
         }
         let port = fabric.peer(id)?;
         let end = !fabric.node(fabric.port(port).node).is_switch();
-        end.then_some(Source { row, input, port })
+        end.then_some(SendingPort { row: Some(row), input, port })
     })
 }

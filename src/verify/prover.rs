@@ -1,22 +1,19 @@
 //! Puts the parts together: checks what was handed in, walks, judges stage by stage, and gathers the evidence.
 
+use super::case::{ProofCase, STEADY};
 use super::certificate::{Certificate, Recorder, numbers};
-use super::dependencies::{Collector, Dependencies, Layout};
+use super::collector::DependencyCollector;
+use super::dependencies::{Dependencies, DependencyLayout};
 use super::evidence;
 use super::graph::Graph;
-use super::injection::Injection;
-use super::lanes::Lanes;
-use super::net::Net;
 use super::refusal::Refusal;
-use super::walk::{Both, Case, Relays, Walker};
-use super::{Newcomers, ProofStatistics, Proved, Sending, Transition, WaveFacts};
+use super::walk::Both;
+use super::walker::Walker;
+use super::{ProofStatistics, ProofWave, Proved, Transition};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
 use crate::tables::{PathLayers, SubnetTables};
 use std::sync::Arc;
-
-/// The name of the moment before the first wave.
-const STEADY: &str = "steady";
 
 /// What a proof of tables by themselves covers.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -69,11 +66,11 @@ impl TableProof {
 /// # Errors
 /// What is wrong with them.
 pub fn prove_tables(fabric: &Fabric, tables: &SubnetTables, scope: &Scope) -> Result<TableProof, Refusal> {
-    let case = Case::of_tables(fabric, tables, scope);
+    let case = ProofCase::of_tables(fabric, tables, scope);
     check_tables(&case)?;
     let taking_part = |port: &PortId| !case.stranded[port.index()];
     check_ways(fabric, &case.stages[0], &fabric.end_ports().filter(taking_part).collect::<Vec<_>>())?;
-    let judged = judge(&case, fabric, false)?;
+    let judged = judge(case, fabric, false)?;
     Ok(TableProof { statistics: judged.statistics, order: judged.order })
 }
 
@@ -99,13 +96,16 @@ pub fn prove_certified<T: Transition>(transition: T) -> Result<(Proved<T>, Optio
     }
 }
 
-pub(super) fn judge_transition(transition: &(impl Transition + ?Sized), certified: bool) -> Result<Judged, Refusal> {
-    let Some(case) = case_of(transition)? else { return Ok(Judged::default()) };
-    judge(&case, transition.surviving(), certified)
+pub(super) fn judge_transition(
+    transition: &(impl Transition + ?Sized),
+    certified: bool,
+) -> Result<ProofOutcome, Refusal> {
+    let Some(case) = case_of(transition)? else { return Ok(ProofOutcome::default()) };
+    judge(case, transition.surviving(), certified)
 }
 
 /// The moment before the first wave, then the waves; none where there are no waves.
-pub(super) fn case_of(transition: &(impl Transition + ?Sized)) -> Result<Option<Case<'_>>, Refusal> {
+pub(super) fn case_of(transition: &(impl Transition + ?Sized)) -> Result<Option<ProofCase<'_>>, Refusal> {
     let (fabric, surviving) = (transition.fabric(), transition.surviving());
     let waves = transition.waves();
     check_restriction(fabric, surviving)?;
@@ -114,7 +114,7 @@ pub(super) fn case_of(transition: &(impl Transition + ?Sized)) -> Result<Option<
     }
     check_sequence(fabric, &waves)?;
     let Some(first) = waves.first() else { return Ok(None) };
-    let mut case = Case::steady(fabric, first.before, transition.sending_before(), transition.stranded(), false);
+    let mut case = ProofCase::steady(fabric, first.before, transition.sending_before(), transition.stranded(), false);
     case.stages.extend(waves);
     case.welcome(&transition.newcomers());
     check_tables(&case)?;
@@ -124,7 +124,7 @@ pub(super) fn case_of(transition: &(impl Transition + ?Sized)) -> Result<Option<
 
 /// Whoever takes part before the change has a path to everybody else, and so has, once the other half is sent on, whoever
 /// the new routing leads to. A source without any path would be one of which nothing is proved.
-fn check_everybody_sends(case: &Case<'_>, surviving: &Fabric) -> Result<(), Refusal> {
+fn check_everybody_sends(case: &ProofCase<'_>, surviving: &Fabric) -> Result<(), Refusal> {
     let before: Vec<PortId> = case.fabric.end_ports().filter(|port| !case.newcomer[port.index()]).collect();
     check_ways(case.fabric, &case.stages[0], &before)?;
     for half in [Half::Lower, Half::Upper].into_iter().filter(|&half| !case.stages[0].injects(half)) {
@@ -138,7 +138,7 @@ fn check_everybody_sends(case: &Case<'_>, surviving: &Fabric) -> Result<(), Refu
 }
 
 /// Where it is said who sends by which path, each of `ports` has one to every other, by a LID that there is.
-fn check_ways(fabric: &Fabric, facts: &WaveFacts<'_>, ports: &[PortId]) -> Result<(), Refusal> {
+fn check_ways(fabric: &Fabric, facts: &ProofWave<'_>, ports: &[PortId]) -> Result<(), Refusal> {
     for half in [Half::Lower, Half::Upper].into_iter().filter(|&half| facts.injects(half)) {
         let ways = &facts.ways[half.index()];
         for &owner in ports.iter().filter(|_| !ways.is_empty()) {
@@ -153,67 +153,30 @@ fn check_ways(fabric: &Fabric, facts: &WaveFacts<'_>, ports: &[PortId]) -> Resul
     Ok(())
 }
 
-impl<'a> Case<'a> {
-    /// Tables by themselves.
-    pub(super) fn of_tables(fabric: &'a Fabric, tables: &'a SubnetTables, scope: &Scope) -> Case<'a> {
-        let mut injected = [false; 2];
-        scope.halves.iter().for_each(|half| injected[half.index()] = true);
-        let ways: Vec<Arc<PathLayers>> = scope.ways.iter().cloned().collect();
-        let sending = Sending { injected, ways: [ways.clone(), ways] };
-        Case::steady(fabric, tables, sending, &scope.stranded, scope.switches)
-    }
-
-    /// The moment before any change: tables alone.
-    pub(super) fn steady(
-        fabric: &'a Fabric,
-        tables: &'a SubnetTables,
-        sending: Sending,
-        stranded: &[PortId],
-        switches: bool,
-    ) -> Case<'a> {
-        let mut omitted = vec![false; fabric.port_count()];
-        stranded.iter().for_each(|port| omitted[port.index()] = true);
-        let name = STEADY.to_string();
-        let Sending { injected, ways } = sending;
-        let (empty, gone) = (VlSet::EMPTY, [false; 2]);
-        let steady = WaveFacts { name, before: tables, after: tables, injected, ways, empty, gone };
-        let newcomer = vec![false; fabric.port_count()];
-        let relays = Relays::default();
-        Case { fabric, stages: vec![steady], stranded: omitted, newcomer, joining: (0, Half::Lower), switches, relays }
-    }
-
-    fn welcome(&mut self, newcomers: &Newcomers) {
-        newcomers.ports.iter().for_each(|port| self.newcomer[port.index()] = true);
-        // Stage 0 is the moment before wave 0.
-        self.joining = (newcomers.wave + 1, newcomers.half);
-    }
-}
-
 #[derive(Default)]
-pub(super) struct Judged {
+pub(super) struct ProofOutcome {
     pub statistics: ProofStatistics,
     order: Vec<(PortId, u8)>,
     certificate: Option<Certificate>,
 }
 
-fn judge(case: &Case<'_>, surviving: &Fabric, certified: bool) -> Result<Judged, Refusal> {
-    let net = Net::new(case.fabric, surviving, case.switches);
-    let lanes = Lanes::new(case.fabric, &net, &case.stages)?;
-    let injection = Injection::new(case, &net, &lanes);
-    let walker = Walker { case, net: &net, lanes: &lanes, injection: &injection };
-    let layout = Layout::new(&net, lanes.vls);
-    let recorder = certified.then(|| Recorder::new(case, &net, &lanes));
-    let mut sinks = Both(Collector::new(&layout, &lanes, case.stages.len()), recorder);
-    let finding = walker.run(&mut sinks);
+fn judge(case: ProofCase<'_>, surviving: &Fabric, certified: bool) -> Result<ProofOutcome, Refusal> {
+    let walker = Walker::new(case, surviving)?;
+    let (case, layout) = (&walker.case, walker.layout());
+    let recorder = certified.then(|| Recorder::new(case, &walker.net, &walker.lanes));
+    let mut sinks = Both(DependencyCollector::new(&walker, &layout), recorder);
+    let fault = walker.run(&mut sinks);
     let Both(collector, mut recorder) = sinks;
-    let halves = collector.finish(case, &injection);
-    let sound = finding.as_ref().map_or(case.stages.len(), |finding| finding.stage);
+    let halves = collector.finish();
+    // A fault at some stage leaves what was collected for it incomplete. The stages before it are judged all the same, since
+    // a cycle there comes first in time, and is what is refused.
+    let sound = fault.as_ref().map_or(case.stages.len(), |fault| fault.stage);
     let mut tally = Tally::new(&layout);
     for stage in 0..sound {
         check_gone(case, &layout, &halves, stage)?;
         let mut all = halves[0][stage].clone();
         all.unite(&halves[1][stage]);
-        let graph = all.graph(&layout);
+        let graph = all.graph(&layout, stage);
         match graph.order() {
             Ok(order) => {
                 if let Some(recorder) = &mut recorder {
@@ -224,26 +187,26 @@ fn judge(case: &Case<'_>, surviving: &Fabric, certified: bool) -> Result<Judged,
             Err(cycle) => return Err(evidence::of_cycle(&walker, &layout, &halves, stage, cycle)),
         }
     }
-    match finding {
-        Some(finding) => Err(evidence::of_finding(case, &net, finding)),
+    match fault {
+        Some(fault) => Err(evidence::of_fault(&walker, fault)),
         None => {
             let (statistics, order) = tally.judged(&layout, &walker);
-            Ok(Judged { statistics, order, certificate: recorder.map(Recorder::certificate) })
+            Ok(ProofOutcome { statistics, order, certificate: recorder.map(Recorder::certificate) })
         }
     }
 }
 
-/// Packets that are said to be gone when a stage begins were in no other lanes than those that were seen empty.
+/// ClassPackets that are said to be gone when a stage begins were in no other lanes than those that were seen empty.
 fn check_gone(
-    case: &Case<'_>,
-    layout: &Layout<'_>,
+    case: &ProofCase<'_>,
+    layout: &DependencyLayout<'_>,
     halves: &[Vec<Dependencies>; 2],
     stage: usize,
 ) -> Result<(), Refusal> {
     let facts = &case.stages[stage];
     for half in [Half::Lower, Half::Upper].into_iter().filter(|half| facts.gone[half.index()]) {
         let Some(before) = stage.checked_sub(1) else { continue };
-        let left = VlSet(halves[half.index()][before].lanes(layout)).minus(facts.empty);
+        let left = VlSet(halves[half.index()][before].lanes(layout, before)).minus(facts.empty);
         if !left.is_empty() {
             let empty = facts.empty;
             let what = format!(
@@ -264,8 +227,8 @@ struct Tally {
 }
 
 impl Tally {
-    fn new(layout: &Layout<'_>) -> Tally {
-        let lanes = vec![false; layout.net.heads.len() * layout.vls];
+    fn new(layout: &DependencyLayout<'_>) -> Tally {
+        let lanes = vec![false; layout.net.channels() * layout.vls];
         Tally { all: Dependencies::none(layout), by_wave: Vec::new(), lanes, last_order: Vec::new() }
     }
 
@@ -276,8 +239,8 @@ impl Tally {
         self.last_order = order;
     }
 
-    fn judged(self, layout: &Layout<'_>, walker: &Walker<'_>) -> (ProofStatistics, Vec<(PortId, u8)>) {
-        let case = walker.case;
+    fn judged(self, layout: &DependencyLayout<'_>, walker: &Walker<'_>) -> (ProofStatistics, Vec<(PortId, u8)>) {
+        let case = &walker.case;
         let channels = self.lanes.chunks(layout.vls).filter(|lanes| lanes.contains(&true)).count();
         let ends = case.fabric.end_ports().filter(|port| !case.stranded[port.index()]).count();
         let groups = &walker.lanes.groups;
@@ -314,7 +277,7 @@ fn check_restriction(fabric: &Fabric, surviving: &Fabric) -> Result<(), Refusal>
 }
 
 /// Each wave begins as the one before it ended.
-fn check_sequence(fabric: &Fabric, waves: &[WaveFacts<'_>]) -> Result<(), Refusal> {
+fn check_sequence(fabric: &Fabric, waves: &[ProofWave<'_>]) -> Result<(), Refusal> {
     for pair in waves.windows(2) {
         let (ended, begins) = (pair[0].after, pair[1].before);
         let differing = fabric.nodes().map(|(id, _)| id).find(|id| {
@@ -331,7 +294,7 @@ fn check_sequence(fabric: &Fabric, waves: &[WaveFacts<'_>]) -> Result<(), Refusa
 }
 
 /// Tables for every node, and for every end port a LID of each half that is injected.
-fn check_tables(case: &Case<'_>) -> Result<(), Refusal> {
+fn check_tables(case: &ProofCase<'_>) -> Result<(), Refusal> {
     let fabric = case.fabric;
     let nodes = fabric.node_count();
     for facts in &case.stages {

@@ -26,7 +26,7 @@ pub enum Refusal {
     BlackHole(BlackHole),
     /// A packet can arrive at a port that does not own its DLID.
     #[error("{0}")]
-    WrongArrival(WrongArrival),
+    WrongArrival(WaveArrival),
     /// Lanes can wait for each other in a cycle, though no single class goes round.
     #[error("{0}")]
     Deadlock(Cycle),
@@ -47,23 +47,23 @@ impl Refusal {
 
 /// A device, by GUID and by the name that people know.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Device {
+pub struct NamedDevice {
     /// Its node GUID.
     pub guid: Guid,
     /// Its description, with the GUID where that is not unique.
     pub name: String,
 }
 
-impl Device {
-    pub(super) fn of(fabric: &Fabric, node: NodeId) -> Device {
-        Device { guid: fabric.node(node).guid, name: fabric.describe_node(node) }
+impl NamedDevice {
+    pub(crate) fn of(fabric: &Fabric, node: NodeId) -> NamedDevice {
+        NamedDevice { guid: fabric.node(node).guid, name: fabric.describe_node(node) }
     }
 }
 
-/// Which table a choice was read from.
+/// Which of two tables a choice was read from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Entry {
+pub enum EntryAge {
     /// As it was when the wave began; the wave changes it.
     Old,
     /// As it is when the wave has ended.
@@ -72,12 +72,23 @@ pub enum Entry {
     Unchanged,
 }
 
-impl fmt::Display for Entry {
+impl EntryAge {
+    /// Which of two values is `chosen`.
+    pub(crate) fn of<T: PartialEq>(old: &T, new: &T, chosen: &T) -> EntryAge {
+        match (old == new, old == chosen) {
+            (true, _) => EntryAge::Unchanged,
+            (false, true) => EntryAge::Old,
+            (false, false) => EntryAge::New,
+        }
+    }
+}
+
+impl fmt::Display for EntryAge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Entry::Old => "old entry",
-            Entry::New => "new entry",
-            Entry::Unchanged => "unchanged entry",
+            EntryAge::Old => "old entry",
+            EntryAge::New => "new entry",
+            EntryAge::Unchanged => "unchanged entry",
         })
     }
 }
@@ -95,7 +106,7 @@ pub struct PortLane {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Dependency {
     /// The switch.
-    pub switch: Device,
+    pub switch: NamedDevice,
     /// Where the packet stands.
     pub input: PortLane,
     /// What it waits for.
@@ -105,9 +116,9 @@ pub struct Dependency {
     /// Its service level.
     pub sl: Sl,
     /// The forwarding table entry that it follows.
-    pub entry: Entry,
+    pub entry: EntryAge,
     /// The SL-to-VL table that it follows.
-    pub mapping: Entry,
+    pub mapping: EntryAge,
     /// The wave in which it may have been latched, where that is an earlier one than the cycle's.
     pub latched: Option<String>,
 }
@@ -122,9 +133,9 @@ impl fmt::Display for Dependency {
         )?;
         write!(f, "class lid {lid} SL {sl}, {entry}")?;
         match self.mapping {
-            Entry::Unchanged => {}
-            Entry::Old => f.write_str(", old SL-to-VL")?,
-            Entry::New => f.write_str(", new SL-to-VL")?,
+            EntryAge::Unchanged => {}
+            EntryAge::Old => f.write_str(", old SL-to-VL")?,
+            EntryAge::New => f.write_str(", new SL-to-VL")?,
         }
         self.latched.iter().try_for_each(|wave| write!(f, ", latched in wave {wave}"))
     }
@@ -164,11 +175,11 @@ pub struct ClassLoop {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LoopHop {
     /// The switch.
-    pub switch: Device,
+    pub switch: NamedDevice,
     /// The output port.
     pub port: PortNum,
     /// The entry.
-    pub entry: Entry,
+    pub entry: EntryAge,
 }
 
 impl fmt::Display for ClassLoop {
@@ -185,13 +196,13 @@ pub struct BlackHole {
     /// The wave in which it can happen.
     pub wave: String,
     /// The switch.
-    pub switch: Device,
+    pub switch: NamedDevice,
     /// The DLID.
     pub lid: Lid,
     /// What the switch does with its packets.
     pub cause: HoleCause,
     /// The entry that says so.
-    pub entry: Entry,
+    pub entry: EntryAge,
 }
 
 /// What a switch does with packets that it discards.
@@ -218,11 +229,19 @@ impl fmt::Display for BlackHole {
     }
 }
 
+/// A port that packets reach in some wave without being theirs.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct WaveArrival {
+    /// The wave in which it can happen.
+    pub wave: String,
+    /// What can happen.
+    #[serde(flatten)]
+    pub arrival: WrongArrival,
+}
+
 /// A port that packets reach without being theirs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct WrongArrival {
-    /// The wave in which it can happen.
-    pub wave: String,
     /// The DLID.
     pub lid: Lid,
     /// The port where they arrive, for people.
@@ -232,15 +251,15 @@ pub struct WrongArrival {
 }
 
 impl WrongArrival {
-    pub(super) fn new(wave: String, fabric: &Fabric, lid: Lid, at: PortId, owner: PortId) -> WrongArrival {
+    pub(crate) fn new(fabric: &Fabric, lid: Lid, at: PortId, owner: PortId) -> WrongArrival {
         let (port, owner) = (fabric.describe_port(at), fabric.describe_port(owner));
-        WrongArrival { wave, lid, port, owner }
+        WrongArrival { lid, port, owner }
     }
 }
 
-impl fmt::Display for WrongArrival {
+impl fmt::Display for WaveArrival {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let WrongArrival { wave, lid, port, owner } = self;
+        let WaveArrival { wave, arrival: WrongArrival { lid, port, owner } } = self;
         write!(f, "wave {wave}: packets to lid {lid} arrive at {port}, but {owner} owns it")
     }
 }

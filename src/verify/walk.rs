@@ -1,122 +1,126 @@
-//! Follows one class after the other through all stages: from every source, through every mixture of old and new entries,
-//! onto every lane that a mixture of old and new SL-to-VL tables allows.
+//! Follows one class of packets after the other through all stages: from every source that sends it, through every mixture
+//! of old and new entries, onto every lane that a mixture of old and new SL-to-VL tables allows. This is the closure of
+//! docs/PROOF.md, and the only place that computes it.
 //!
-//! A *stage* is the moment before the change (0) or a wave (1 on). What a class can occupy at the end of a stage is where
-//! the next begins, less what the barrier between them emptied. A [`Sink`] hears of every hop that can happen.
+//! On entry: a flat fabric, the lanes of every hop, the entries of every switch for the DLID in hand, and [`Senders`], which
+//! say who sends at a stage and what the stage before leaves. A *stage* is the moment before the change (0) or a part of the
+//! change in which any mixture may be in force (1 on). On return a [`Sink`] has heard of every hop that can happen and of
+//! every end that is no delivery; it decides whether the first fault ends the walk. Lacks on purpose: which classes there
+//! are, and what a fault means (`walker` for a proof, `audit` for an audit).
 
-use super::WaveFacts;
-use super::injection::{Injection, Seed};
-use super::lanes::{LaneMask, Lanes};
-use super::net::{Head, Net};
-use super::refusal::{Entry, HoleCause};
-use super::ways::Ways;
-use crate::fabric::{Fabric, PortId};
-use crate::ids::{Half, Lid, PortNum, VlSet};
-use crate::tables::Lft;
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use super::lanes::{DISCARD, HopLanes, LaneMask, lanes_of};
+use super::net::{Exit, FlatFabric, Head};
+use super::refusal::EntryAge;
+use crate::fabric::PortId;
+use crate::ids::{Lid, PortNum};
+use std::ops::Range;
 
-/// What is walked: fabric, stages, and who is left out.
-pub(super) struct Case<'a> {
-    /// Before the change.
-    pub fabric: &'a Fabric,
-    /// Stage 0: the tables before the change on both sides; then the waves.
-    pub stages: Vec<WaveFacts<'a>>,
-    /// By port: omitted by the new routing function.
-    pub stranded: Vec<bool>,
-    /// By port: unknown to the routing function in force.
-    pub newcomer: Vec<bool>,
-    /// The stage from which newcomers take part, and their half.
-    pub joining: (usize, Half),
-    /// Whether switches send and receive, too.
-    pub switches: bool,
-    /// Ports of routers, and which of them hand packets to which: empty where one subnet is judged by itself, in which they
-    /// are end ports like any.
-    pub relays: Relays,
-}
-
-/// Ports of routers in one subnet. They send to its hosts whatever comes, and to each other only where a way between
-/// subnets leads through both.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Relays {
-    pub ports: BTreeSet<PortId>,
-    /// (From, to).
-    pub handed: BTreeSet<(PortId, PortId)>,
-}
-
-impl Relays {
-    /// Whether a port has packets for another.
-    fn admit(&self, source: PortId, owner: PortId) -> bool {
-        !(self.ports.contains(&source) && self.ports.contains(&owner)) || self.handed.contains(&(source, owner))
-    }
-}
-
-impl Case<'_> {
-    /// Whether packets of a half may be sent by a port, or to it, at a stage.
-    pub fn admits(&self, port: PortId, stage: usize, half: Half) -> bool {
-        let (from, only) = self.joining;
-        !self.newcomer[port.index()] || stage >= from && half == only
-    }
-}
-
-/// Packets that look alike to every switch: one DLID, and service levels that no table tells apart.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Class {
+/// ClassPackets that look alike to every switch: one DLID, and service levels that no table tells apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Class {
     pub lid: Lid,
+    /// The owner of the DLID.
     pub owner: PortId,
-    pub half: Half,
-    /// Index into the groups of [`Lanes`].
+    /// Index into the groups of [`HopLanes`].
     pub group: usize,
-    /// Whether discarding its packets for want of a route is no fault, before and during the change.
-    pub lenient: [bool; 2],
+}
+
+/// The class and the stage in hand.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Now<'a> {
+    pub class: &'a Class,
+    pub stage: usize,
+}
+
+/// ClassPackets that stand together at an input of a switch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClassPackets<O> {
+    /// The lanes in which they stand; none for those of the switch itself, at input 0.
+    pub from: LaneMask,
+    /// Whether one of them must not be lost for want of a route.
+    pub firm: bool,
+    /// Who may have sent them, where the walk keeps that.
+    pub origin: O,
 }
 
 /// One possible hop of a class: packets in the input, on any lane of `from`, can take the output, on any lane of `to`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Hop {
+pub(crate) struct ClassHop<O = ()> {
     pub stage: usize,
     pub row: usize,
     pub input: PortNum,
     pub from: LaneMask,
     pub output: PortNum,
     pub to: LaneMask,
+    /// Who may have sent the packets.
+    pub origin: O,
 }
 
-/// Hears of every hop.
-pub(super) trait Sink {
+/// ClassPackets of every end port at a switch that makes no difference between inputs enter an output.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entrance {
+    pub stage: usize,
+    pub row: usize,
+    pub channel: usize,
+    pub to: LaneMask,
+}
+
+/// An end that is no delivery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum DeadEnd {
+    /// A switch has no way on, or one into a cable that died. `firm`: see [`ClassPackets`].
+    Hole { row: usize, exit: Exit, firm: bool },
+    /// A switch discards for want of a lane.
+    Laneless { row: usize, input: PortNum, output: PortNum },
+    /// A source discards for want of a lane.
+    Unsent { source: PortId },
+    /// ClassPackets come to a port that does not own the DLID.
+    Wrong { at: PortId },
+}
+
+/// Hears of everything that can happen. `O` is what the walk keeps of a packet's origin.
+pub(crate) trait Sink<O = ()> {
+    /// Whether the first fault is the last one of interest: packets then do not enter a channel that leads to a wrong port.
+    /// Otherwise they do, and are followed to their end.
+    const STOPS: bool = false;
+
     /// A packet already in a lane hops on.
-    fn hop(&mut self, class: &Class, columns: &Columns, hop: &Hop);
-    /// Packets of every source of a switch that makes no difference between inputs enter an output channel.
-    fn enter(&mut self, _stage: usize, _group: usize, _channel: usize, _to: LaneMask) {}
+    fn hop(&mut self, class: &Class, columns: &Columns, hop: &ClassHop<O>);
+    /// See [`Entrance`].
+    fn enter(&mut self, _class: &Class, _entrance: Entrance) {}
+    /// A packet ends where it should not.
+    fn dead_end(&mut self, _now: Now<'_>, _columns: &Columns, _end: DeadEnd) {}
     /// Where packets of the class can be at a stage: channels, and by channel the lanes.
-    fn occupied(&mut self, _class: &Class, _stage: usize, _channels: &[u32], _lanes: &[LaneMask]) {}
+    fn occupied(&mut self, _now: Now<'_>, _channels: &[u32], _lanes: &[LaneMask]) {}
     /// Nothing happens at a stage that did not happen at the one before.
     fn repeat(&mut self, _stage: usize) {}
-    /// Whether hops must be told again at stages that repeat the one before.
+    /// Whether hops must be repeated for stages that repeat the one before.
     fn hears_repeats(&self) -> bool {
         true
     }
-    /// The class has been walked through all stages.
-    fn end(&mut self, _class: &Class, _columns: &Columns) {}
+    /// The first stage that no longer matters.
+    fn limit(&self) -> usize {
+        usize::MAX
+    }
 }
 
 /// Two that hear the same walk; the second may be missing.
-pub(super) struct Both<A, B>(pub A, pub Option<B>);
+pub(crate) struct Both<A, B>(pub A, pub Option<B>);
 
 impl<A: Sink, B: Sink> Sink for Both<A, B> {
-    fn hop(&mut self, class: &Class, columns: &Columns, hop: &Hop) {
+    fn hop(&mut self, class: &Class, columns: &Columns, hop: &ClassHop) {
         self.0.hop(class, columns, hop);
         self.1.iter_mut().for_each(|second| second.hop(class, columns, hop));
     }
 
-    fn enter(&mut self, stage: usize, group: usize, channel: usize, to: LaneMask) {
-        self.0.enter(stage, group, channel, to);
-        self.1.iter_mut().for_each(|second| second.enter(stage, group, channel, to));
+    fn enter(&mut self, class: &Class, entrance: Entrance) {
+        self.0.enter(class, entrance);
+        self.1.iter_mut().for_each(|second| second.enter(class, entrance));
     }
 
-    fn occupied(&mut self, class: &Class, stage: usize, channels: &[u32], lanes: &[LaneMask]) {
-        self.0.occupied(class, stage, channels, lanes);
-        self.1.iter_mut().for_each(|second| second.occupied(class, stage, channels, lanes));
+    fn occupied(&mut self, now: Now<'_>, channels: &[u32], lanes: &[LaneMask]) {
+        self.0.occupied(now, channels, lanes);
+        self.1.iter_mut().for_each(|second| second.occupied(now, channels, lanes));
     }
 
     fn repeat(&mut self, stage: usize) {
@@ -127,50 +131,38 @@ impl<A: Sink, B: Sink> Sink for Both<A, B> {
     fn hears_repeats(&self) -> bool {
         self.0.hears_repeats() || self.1.as_ref().is_some_and(Sink::hears_repeats)
     }
+}
 
-    fn end(&mut self, class: &Class, columns: &Columns) {
-        self.0.end(class, columns);
-        self.1.iter_mut().for_each(|second| second.end(class, columns));
+/// Who sends, stage by stage, and what lasts from one stage to the next.
+pub(crate) trait Senders<O> {
+    /// The lanes in which packets of the class may still stand when a stage begins, of those that they could occupy at the
+    /// stage before.
+    fn left(&self, now: Now<'_>) -> LaneMask;
+
+    /// Whether a stage lets the class do what the stage before let it do, and nothing else.
+    fn repeats(&self, _now: Now<'_>, _columns: &Columns) -> bool {
+        false
     }
-}
 
-/// What is wrong with a class, and where.
-#[derive(Clone, Debug)]
-pub(super) struct Finding {
-    pub stage: usize,
-    pub lid: Lid,
-    pub fault: Fault,
-}
-
-/// See the refusals of the same names.
-#[derive(Clone, Debug)]
-pub(super) enum Fault {
-    Hole { row: usize, cause: HoleCause, entry: Entry },
-    Wrong { at: PortId, owner: PortId },
+    /// Sends the class from every source: by [`Walk::forward`], [`Walk::send_together`] and [`Walk::occupy`].
+    fn send(&self, now: Now<'_>, walk: &mut Walk<'_, O>, sink: &mut impl Sink<O>);
 }
 
 /// Output ports for one DLID at every switch, at every stage: old and new.
-pub(super) struct Columns {
+pub(crate) struct Columns {
     rows: usize,
     outputs: Vec<[PortNum; 2]>,
 }
 
 impl Columns {
-    /// Columns to be read for one LID after the other.
+    /// Columns to be filled for one LID after the other.
     pub fn new(rows: usize, stages: usize) -> Columns {
         Columns { rows, outputs: vec![[PortNum::NO_ROUTE; 2]; rows * stages] }
     }
 
-    /// Reads the entries for a LID.
-    pub fn read(&mut self, net: &Net, stages: &[WaveFacts<'_>], lid: Lid) {
-        let output = |table: &Arc<Lft>| table.get(lid).unwrap_or(PortNum::NO_ROUTE);
-        for (column, facts) in self.outputs.chunks_exact_mut(self.rows.max(1)).zip(stages) {
-            for (entry, node) in column.iter_mut().zip(&net.rows) {
-                let (old, new) = (&facts.before.lfts[node.index()], &facts.after.lfts[node.index()]);
-                let before = output(old);
-                *entry = [before, if Arc::ptr_eq(old, new) { before } else { output(new) }];
-            }
-        }
+    /// The entries of a stage by row, to be filled.
+    pub fn column(&mut self, stage: usize) -> &mut [[PortNum; 2]] {
+        &mut self.outputs[stage * self.rows..(stage + 1) * self.rows]
     }
 
     /// Old and new output port at a switch; [`PortNum::NO_ROUTE`] for none.
@@ -178,301 +170,214 @@ impl Columns {
         self.outputs[stage * self.rows + row]
     }
 
+    /// The outputs of a switch, once where old and new agree.
+    pub fn choices(&self, stage: usize, row: usize) -> impl Iterator<Item = PortNum> + use<> {
+        let [old, new] = self.at(stage, row);
+        std::iter::once(old).chain((old != new).then_some(new))
+    }
+
     /// Whether all entries are at a stage what they were at the one before.
-    fn repeats(&self, stage: usize) -> bool {
+    pub fn repeats(&self, stage: usize) -> bool {
         let column = |stage: usize| &self.outputs[stage * self.rows..(stage + 1) * self.rows];
         column(stage) == column(stage - 1)
     }
 
     /// Which entry names an output port.
-    pub fn entry(&self, stage: usize, row: usize, output: PortNum) -> Entry {
+    pub fn entry(&self, stage: usize, row: usize, output: PortNum) -> EntryAge {
         let [old, new] = self.at(stage, row);
-        match (old == new, old == output) {
-            (true, _) => Entry::Unchanged,
-            (false, true) => Entry::Old,
-            (false, false) => Entry::New,
-        }
+        EntryAge::of(&old, &new, &output)
     }
 }
 
-/// Walks every class; reusable, so that two passes see the same hops.
-pub(super) struct Walker<'a> {
-    pub case: &'a Case<'a>,
-    pub net: &'a Net,
-    pub lanes: &'a Lanes,
-    pub injection: &'a Injection,
-}
-
-impl<'a> Walker<'a> {
-    /// The classes of one port, all halves and groups that some stage injects.
-    pub fn classes_of(&self, owner: PortId) -> Vec<Class> {
-        let fabric = self.case.fabric;
-        let stranded = self.case.stranded[owner.index()];
-        let end_port = !fabric.node(fabric.port(owner).node).is_switch();
-        let dead = end_port && !self.net.survives[owner.index()];
-        let undivided = fabric.port(owner).lid.filter(|&lid| fabric.half_of(lid).is_none());
-        let mut classes = Vec::new();
-        for half in [Half::Lower, Half::Upper] {
-            if !self.case.stages.iter().any(|facts| facts.injects(half)) {
-                continue;
-            }
-            for lid in fabric.half_lids(owner, half).chain(undivided) {
-                let groups = self.lanes.groups.iter().enumerate().filter(|(_, group)| group.half == half);
-                let lenient = [stranded, stranded || dead];
-                classes.extend(groups.map(|(group, _)| Class { lid, owner, half, group, lenient }));
-            }
-        }
-        classes.sort_by_key(|class| (class.lid, class.group));
-        classes
-    }
-
-    /// Every class, in order of ports, then LIDs, then groups.
-    pub fn classes(&self) -> impl Iterator<Item = Class> + '_ {
-        let fabric = self.case.fabric;
-        let owners =
-            fabric.lid_ports().filter(|&port| self.case.switches || !fabric.node(fabric.port(port).node).is_switch());
-        owners.flat_map(|owner| self.classes_of(owner))
-    }
-
-    /// Walks all classes, and returns the earliest finding: of the first stage, then of the first class.
-    pub fn run(&self, sink: &mut impl Sink) -> Option<Finding> {
-        let stages = self.case.stages.len();
-        let mut columns = Columns::new(self.net.rows.len(), stages);
-        let mut read = None;
-        let mut course = Course::new(self, stages);
-        for class in self.classes() {
-            if read != Some(class.lid) {
-                columns.read(self.net, &self.case.stages, class.lid);
-                course.ways.turn_to(self.case.fabric, self.net, class.owner, class.lid);
-                read = Some(class.lid);
-            }
-            course.walk(&class, &columns, sink);
-            sink.end(&class, &columns);
-        }
-        course.finding
-    }
+/// ClassPackets in a channel that have not been followed yet.
+#[derive(Clone, Copy)]
+struct Standing<O> {
+    channel: u32,
+    lanes: LaneMask,
+    origin: O,
 }
 
 /// One class on its way.
-struct Course<'a> {
-    walker: &'a Walker<'a>,
-    ways: Ways<'a>,
-    /// By channel: lanes that the class can occupy.
-    occupied: Vec<LaneMask>,
-    touched: Vec<u32>,
-    stack: Vec<(u32, LaneMask)>,
-    finding: Option<Finding>,
-    /// Stages that still matter: those before the earliest finding.
-    limit: usize,
+pub(crate) struct Walk<'a, O = ()> {
+    pub net: &'a FlatFabric,
+    pub lanes: &'a HopLanes,
+    /// The entries for the DLID in hand.
+    pub columns: Columns,
+    stages: Range<usize>,
+    /// By channel: lanes that the class can occupy; of injection channels, those that [`Walk::occupy`] was called for.
+    pub occupied: Vec<LaneMask>,
+    /// Channels of which some lane is occupied.
+    pub touched: Vec<u32>,
+    /// What is occupied and not followed yet. Each lane is pushed once for each stage, so the walk ends.
+    stack: Vec<Standing<O>>,
+    /// By lane: who was the first to send what can stand there. Kept only where a later stage begins with it.
+    origins: Vec<O>,
 }
 
-impl<'a> Course<'a> {
-    fn new(walker: &'a Walker<'a>, stages: usize) -> Course<'a> {
-        let occupied = vec![0; walker.net.heads.len()];
-        let ways = Ways::new(walker.case, walker.net, walker.lanes);
-        Course { walker, ways, occupied, touched: Vec::new(), stack: Vec::new(), finding: None, limit: stages }
+impl<'a, O: Copy + PartialEq> Walk<'a, O> {
+    /// A walk through some stages. `nobody` fills the place of origins where nothing was sent.
+    pub fn new(net: &'a FlatFabric, lanes: &'a HopLanes, stages: Range<usize>, nobody: O) -> Walk<'a, O> {
+        let kept = if stages.len() > 1 { net.channels() * lanes.vls } else { 0 };
+        Walk {
+            net,
+            lanes,
+            columns: Columns::new(net.rows.len(), stages.end),
+            stages,
+            occupied: vec![0; net.channels()],
+            touched: Vec::new(),
+            stack: Vec::new(),
+            origins: vec![nobody; kept],
+        }
     }
 
-    fn walk(&mut self, class: &Class, columns: &Columns, sink: &mut impl Sink) {
-        for stage in 0..self.limit {
-            let now = Now { class, columns, stage };
-            if !sink.hears_repeats() && self.repeats(now) {
+    /// Follows a class through all stages. What it can occupy at the last one stays until [`Walk::clear`].
+    pub fn follow(&mut self, class: &Class, senders: &impl Senders<O>, sink: &mut impl Sink<O>) {
+        let stages = self.stages.start..self.stages.end.min(sink.limit());
+        for stage in stages {
+            let now = Now { class, stage };
+            // The occupied lanes are a least fixed point of what is left, sent and passed on. Where none of the three
+            // changes, neither does it.
+            if !sink.hears_repeats() && senders.repeats(now, &self.columns) {
                 sink.repeat(stage);
-                sink.occupied(class, stage, &self.touched, &self.occupied);
-                continue;
+            } else {
+                self.carry_over(now, senders.left(now));
+                senders.send(now, self, sink);
+                self.drain(now, sink);
             }
-            self.carry_over(now);
-            self.inject(now, sink);
-            while let Some((channel, from)) = self.stack.pop() {
-                if let Head::Switch { row, input } = self.walker.net.heads[channel as usize] {
-                    self.forward(now, row as usize, input, from, true, sink);
-                }
-            }
-            sink.occupied(class, stage, &self.touched, &self.occupied);
+            sink.occupied(now, &self.touched, &self.occupied);
         }
+    }
+
+    /// Forgets the class.
+    pub fn clear(&mut self) {
         self.touched.drain(..).for_each(|channel| self.occupied[channel as usize] = 0);
     }
 
-    /// Whether a wave lets the class do what the wave before it did, and nothing else: what is occupied stays the same, and
-    /// what was latched then still is.
-    fn repeats(&self, now: Now<'_>) -> bool {
-        let Walker { case, lanes, injection, .. } = *self.walker;
-        let (Class { owner, half, group, .. }, stage) = (*now.class, now.stage);
-        let facts = &case.stages[stage];
-        // At stage 1 links die.
-        stage >= 2
-            && facts.empty == VlSet::EMPTY
-            && !facts.gone[half.index()]
-            && lanes.repeats(stage)
-            && injection.repeats(stage, group)
-            && case.admits(owner, stage, half) == case.admits(owner, stage - 1, half)
-            && self.ways.repeats(stage, half)
-            && now.columns.repeats(stage)
-    }
-
-    /// What the barrier before the stage left becomes its start.
-    fn carry_over(&mut self, now: Now<'_>) {
-        let facts = &self.walker.case.stages[now.stage];
-        let net = self.walker.net;
-        let left = if facts.gone[now.class.half.index()] { 0 } else { !facts.empty.0 };
-        let occupied = &mut self.occupied;
+    /// Rule 1 of the closure: what the stage before leaves is where this one begins. It must be followed again, since it
+    /// meets other entries now.
+    fn carry_over(&mut self, now: Now<'_>, left: LaneMask) {
+        let (net, vls, occupied) = (self.net, self.lanes.vls, &mut self.occupied);
         self.touched.retain(|&channel| {
             let lanes = &mut occupied[channel as usize];
             *lanes &= if net.exists(now.stage, channel as usize) { left } else { 0 };
             *lanes != 0
         });
-        self.stack.extend(self.touched.iter().map(|&channel| (channel, occupied[channel as usize])));
+        for &channel in &self.touched {
+            let mut run: Option<Standing<O>> = None;
+            for lane in lanes_of(self.occupied[channel as usize]) {
+                let origin = self.origins[channel as usize * vls + lane];
+                match &mut run {
+                    Some(same) if same.origin == origin => same.lanes |= 1 << lane,
+                    _ => self.stack.extend(run.replace(Standing { channel, lanes: 1 << lane, origin })),
+                }
+            }
+            self.stack.extend(run);
+        }
     }
 
-    fn inject(&mut self, now: Now<'_>, sink: &mut impl Sink) {
-        let walker = self.walker;
-        if !walker.case.admits(now.class.owner, now.stage, now.class.half) {
-            return;
-        }
-        for seed in walker.injection.seeds(now.stage, now.class.group) {
-            if walker.lanes.is_uniform(now.stage, seed.row) && !self.has_relay(seed) {
-                self.inject_together(now, seed, sink);
-            } else {
-                self.inject_singly(now, seed, sink);
+    /// Follows all that stands in channels, and all that comes of it.
+    pub fn drain(&mut self, now: Now<'_>, sink: &mut impl Sink<O>) {
+        while let Some(Standing { channel, lanes, origin }) = self.stack.pop() {
+            match self.net.head(now.stage, channel as usize) {
+                Head::Switch { row, input } => {
+                    // Whoever sent it, others do so too beyond the first switch: what is lost there is lost to all.
+                    let packets = ClassPackets { from: lanes, firm: true, origin };
+                    self.forward(now, row as usize, input, packets, sink);
+                }
+                Head::End(at) if at != now.class.owner => sink.dead_end(now, &self.columns, DeadEnd::Wrong { at }),
+                Head::End(_) | Head::Nothing => {}
             }
         }
     }
 
-    /// Whether a router hangs on the switch: its ports do not send all that others do.
-    fn has_relay(&self, seed: &Seed) -> bool {
-        let Walker { case, net, .. } = *self.walker;
-        let mut sources = net.sources[seed.first..seed.end].iter();
-        !case.relays.ports.is_empty() && sources.any(|source| case.relays.ports.contains(&source.port))
-    }
-
-    /// All sources of a switch that makes no difference between inputs, less the owner, which sends nothing to itself.
-    fn inject_together(&mut self, now: Now<'_>, seed: &Seed, sink: &mut impl Sink) {
-        let Walker { net, .. } = *self.walker;
-        let Some(firm) = self.senders(now, seed) else { return };
-        for output in choices(now.columns.at(now.stage, seed.row)) {
-            if let Some(to) = self.take(now, seed.row, PortNum::ZERO, output, firm) {
-                sink.enter(now.stage, now.class.group, net.channel(seed.row, output), to);
+    /// ClassPackets of all end ports at a switch that makes no difference between inputs. They are followed from one input in place
+    /// of each: the work is of the order of switches, not of end ports.
+    pub fn send_together(&mut self, now: Now<'_>, row: usize, packets: ClassPackets<O>, sink: &mut impl Sink<O>) {
+        for output in self.columns.choices(now.stage, row) {
+            if let Some(to) = self.take(now, row, PortNum::ZERO, output, packets, sink) {
+                let channel = self.net.channel(row, output);
+                sink.enter(now.class, Entrance { stage: now.stage, row, channel, to });
             }
         }
     }
 
-    /// Whether any of the sources of a switch can send a packet of the class, and then whether one of those must not
-    /// lose it.
-    fn senders(&self, now: Now<'_>, seed: &Seed) -> Option<bool> {
-        let Walker { case, net, injection, .. } = *self.walker;
-        let Class { owner, group, half, .. } = *now.class;
-        if let Some(masks) = self.ways.at(now.stage, half) {
-            let sends = |&source: &usize| {
-                masks[source] >> group & 1 == 1
-                    && net.sources[source].port != owner
-                    && injection.mask(now.stage, source, group) != 0
-            };
-            let mut senders = (seed.first..seed.end).filter(sends).peekable();
-            senders.peek()?;
-            return Some(senders.any(|source| !case.stranded[net.sources[source].port.index()]));
-        }
-        let own = (seed.first..seed.end).find(|&source| net.sources[source].port == owner);
-        let own = own.is_some_and(|source| injection.mask(now.stage, source, group) != 0);
-        let firm = seed.firm - u32::from(own && !case.stranded[owner.index()]);
-        (seed.any > u32::from(own)).then_some(firm > 0)
-    }
-
-    fn inject_singly(&mut self, now: Now<'_>, seed: &Seed, sink: &mut impl Sink) {
-        let Walker { case, net, injection, .. } = *self.walker;
-        let Class { owner, group, half, .. } = *now.class;
-        for index in seed.first..seed.end {
-            let source = net.sources[index];
-            let from = injection.mask(now.stage, index, group);
-            let open = self.ways.at(now.stage, half).is_none_or(|masks| masks[index] >> group & 1 == 1);
-            let sends = open && source.port != owner && case.relays.admit(source.port, owner);
-            if from != 0 && sends {
-                let firm = !case.stranded[source.port.index()];
-                self.forward(now, seed.row, source.input, from, firm, sink);
-            }
-        }
-    }
-
-    /// Packets in one input of a switch go on. Those of the switch itself (input 0) stand in no lane.
-    fn forward(&mut self, now: Now<'_>, row: usize, input: PortNum, from: LaneMask, firm: bool, sink: &mut impl Sink) {
-        for output in choices(now.columns.at(now.stage, row)) {
-            let taken = self.take(now, row, input, output, firm);
+    /// Rule 3 of the closure: packets in one input of a switch go on by every output that an entry names. Those of the switch
+    /// itself (input 0) stand in no lane, so nothing waits for them.
+    pub fn forward(
+        &mut self,
+        now: Now<'_>,
+        row: usize,
+        input: PortNum,
+        packets: ClassPackets<O>,
+        sink: &mut impl Sink<O>,
+    ) {
+        for output in self.columns.choices(now.stage, row) {
+            let taken = self.take(now, row, input, output, packets, sink);
             if let Some(to) = taken
                 && input != PortNum::ZERO
             {
-                sink.hop(now.class, now.columns, &Hop { stage: now.stage, row, input, from, output, to });
+                let ClassPackets { from, origin, .. } = packets;
+                let hop = ClassHop { stage: now.stage, row, input, from, output, to, origin };
+                sink.hop(now.class, &self.columns, &hop);
             }
         }
     }
 
-    /// Takes an output of a switch: the lanes that become occupied there, none where the packet ends here.
-    fn take(&mut self, now: Now<'_>, row: usize, input: PortNum, output: PortNum, firm: bool) -> Option<LaneMask> {
-        let net = self.walker.net;
-        if output.index() >= net.sides[row] || output == PortNum::ZERO {
-            self.leave(now, row, output, firm);
-            return None;
-        }
-        let channel = net.channel(row, output);
-        if !net.exists(now.stage, channel) {
-            // Towards a link that died the packet vanishes, and holds no lane. Tables made for a half that nobody sent on
-            // before have no business to lead there.
-            let made_since = !self.walker.case.stages[0].injects(now.class.half);
-            if net.heads[channel] == Head::Nothing || made_since {
-                self.leave(now, row, output, firm);
+    /// Takes an output of a switch: the lanes that can be taken there, none where the packets end here.
+    fn take<S: Sink<O>>(
+        &mut self,
+        now: Now<'_>,
+        row: usize,
+        input: PortNum,
+        output: PortNum,
+        packets: ClassPackets<O>,
+        sink: &mut S,
+    ) -> Option<LaneMask> {
+        let Now { class, stage } = now;
+        match self.net.exit(stage, row, output) {
+            Exit::Channel(channel) => {
+                if S::STOPS
+                    && let Head::End(at) = self.net.head(stage, channel)
+                    && at != class.owner
+                {
+                    sink.dead_end(now, &self.columns, DeadEnd::Wrong { at });
+                    return None;
+                }
+                let lanes = self.lanes.at_switch(stage, row, class.group, input, output);
+                if lanes & DISCARD != 0 {
+                    sink.dead_end(now, &self.columns, DeadEnd::Laneless { row, input, output });
+                }
+                self.occupy(stage, channel, lanes & !DISCARD, packets.origin);
+                return Some(lanes & !DISCARD);
             }
-            return None;
-        }
-        if let Head::End(at) = net.heads[channel]
-            && at != now.class.owner
-        {
-            self.found(now, Fault::Wrong { at, owner: now.class.owner });
-            return None;
-        }
-        let to = self.walker.lanes.at_switch(now.stage, row, now.class.group, input, output);
-        let fresh = to & !self.occupied[channel];
-        if fresh != 0 {
-            if self.occupied[channel] == 0 {
-                self.touched.push(channel as u32);
+            Exit::Own => {
+                let at = PortId(self.net.first_port[row]);
+                if at != class.owner {
+                    sink.dead_end(now, &self.columns, DeadEnd::Wrong { at });
+                }
             }
-            self.occupied[channel] |= fresh;
-            self.stack.push((channel as u32, fresh));
+            exit @ (Exit::NoRoute | Exit::NoCable(_) | Exit::Died(_)) => {
+                sink.dead_end(now, &self.columns, DeadEnd::Hole { row, exit, firm: packets.firm });
+            }
         }
-        Some(to)
+        None
     }
 
-    /// No cable, no route, or port 0: delivery to the switch itself, a wrong arrival, or a black hole.
-    fn leave(&mut self, now: Now<'_>, row: usize, output: PortNum, firm: bool) {
-        let own = PortId(self.walker.net.first_port[row]);
-        if output == PortNum::ZERO {
-            if own != now.class.owner {
-                self.found(now, Fault::Wrong { at: own, owner: now.class.owner });
-            }
+    /// ClassPackets stand in lanes of a channel; those that the class did not occupy yet are to be followed.
+    pub fn occupy(&mut self, stage: usize, channel: usize, lanes: LaneMask, origin: O) {
+        let own = &mut self.occupied[channel];
+        let fresh = lanes & !*own;
+        if fresh == 0 {
             return;
         }
-        if firm && !now.class.lenient[usize::from(now.stage > 0)] {
-            let no_route = output == PortNum::NO_ROUTE;
-            let cause = if no_route { HoleCause::NoRoute } else { HoleCause::NoCable { port: output } };
-            let entry = now.columns.entry(now.stage, row, output);
-            self.found(now, Fault::Hole { row, cause, entry });
+        if *own == 0 {
+            self.touched.push(channel as u32);
+        }
+        *own |= fresh;
+        self.stack.push(Standing { channel: channel as u32, lanes: fresh, origin });
+        if stage + 1 < self.stages.end {
+            let vls = self.lanes.vls;
+            lanes_of(fresh).for_each(|lane| self.origins[channel * vls + lane] = origin);
         }
     }
-
-    fn found(&mut self, now: Now<'_>, fault: Fault) {
-        if now.stage < self.limit {
-            self.limit = now.stage;
-            self.finding = Some(Finding { stage: now.stage, lid: now.class.lid, fault });
-        }
-    }
-}
-
-/// The class and the stage in hand.
-#[derive(Clone, Copy)]
-struct Now<'a> {
-    class: &'a Class,
-    columns: &'a Columns,
-    stage: usize,
-}
-
-/// Old and new, once where they agree.
-pub(super) fn choices([old, new]: [PortNum; 2]) -> impl Iterator<Item = PortNum> {
-    std::iter::once(old).chain((old != new).then_some(new))
 }

@@ -7,13 +7,13 @@
 
 use super::Transition;
 use super::evidence::mapping_entry;
-use super::injection::Injection;
-use super::lanes::{LaneMask, Lanes, lanes_of};
-use super::net::{Head, Net};
+use super::lanes::{LaneMask, lanes_of};
+use super::net::Head;
+use super::permissions::{OwnedLid, may_send};
 use super::prover::case_of;
-use super::refusal::{Cycle, Dependency, Device, Entry, PortLane, Refusal};
-use super::walk::{Case, Class, Columns, Walker, choices};
-use super::ways::admits;
+use super::refusal::{Cycle, Dependency, EntryAge, NamedDevice, PortLane, Refusal};
+use super::walk::{Class, Columns};
+use super::walker::Walker;
 use crate::fabric::{NodeId, PortId};
 use crate::ids::{Lid, PortNum, Sl, Vl};
 use serde::Serialize;
@@ -35,7 +35,7 @@ pub struct Witness {
     /// The lane that its source chooses.
     pub vl: Vl,
     /// The source's SL-to-VL table.
-    pub mapping: Entry,
+    pub mapping: EntryAge,
     /// The wave in which it is sent; `steady` before the first.
     pub wave: String,
     /// The same as a number: 0 before the first wave.
@@ -49,7 +49,7 @@ pub struct Witness {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct WitnessHop {
     /// The switch.
-    pub switch: Device,
+    pub switch: NamedDevice,
     /// The same.
     #[serde(skip)]
     pub node: NodeId,
@@ -58,9 +58,9 @@ pub struct WitnessHop {
     /// Where it is to leave.
     pub output: PortLane,
     /// The forwarding table entry.
-    pub entry: Entry,
+    pub entry: EntryAge,
     /// The SL-to-VL table.
-    pub mapping: Entry,
+    pub mapping: EntryAge,
     /// The wave in which it is latched.
     pub wave: String,
     /// The same as a number.
@@ -85,11 +85,11 @@ impl fmt::Display for WitnessHop {
 }
 
 /// What is worth saying of a table that a wave may change.
-fn said(entry: Entry, table: &str) -> String {
+fn said(entry: EntryAge, table: &str) -> String {
     match entry {
-        Entry::Unchanged => String::new(),
-        Entry::Old => format!(", old {table}"),
-        Entry::New => format!(", new {table}"),
+        EntryAge::Unchanged => String::new(),
+        EntryAge::Old => format!(", old {table}"),
+        EntryAge::New => format!(", new {table}"),
     }
 }
 
@@ -111,7 +111,7 @@ pub fn witness(transition: &impl Transition, cycle: &Cycle) -> Result<Vec<Witnes
 
 /// A turn at a switch, lanes included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Turn {
+pub struct LaneTurn {
     /// The switch.
     pub switch: NodeId,
     /// Where packets come in.
@@ -122,12 +122,7 @@ pub struct Turn {
 
 /// Finds ways through a transition.
 pub struct Tracer<'a> {
-    case: Case<'a>,
-    net: Net,
-    lanes: Lanes,
-    injection: Injection,
-    /// By node: its row.
-    rows: BTreeMap<NodeId, usize>,
+    walker: Walker<'a>,
 }
 
 /// A lane on the way, and the stage at which the packet is latched for what follows.
@@ -152,18 +147,14 @@ impl<'a> Tracer<'a> {
     /// [`Refusal::Precondition`]: the transition contradicts itself.
     pub fn new(transition: &'a impl Transition) -> Result<Option<Tracer<'a>>, Refusal> {
         let Some(case) = case_of(transition)? else { return Ok(None) };
-        let net = Net::new(case.fabric, transition.surviving(), case.switches);
-        let lanes = Lanes::new(case.fabric, &net, &case.stages)?;
-        let injection = Injection::new(&case, &net, &lanes);
-        let rows = net.rows.iter().copied().zip(0..).collect();
-        Ok(Some(Tracer { case, net, lanes, injection, rows }))
+        Ok(Some(Tracer { walker: Walker::new(case, transition.surviving())? }))
     }
 
     /// A shortest way of the class that a dependency of a cycle names, latched in the wave that it names.
     fn trace(&self, dependency: &Dependency, wave: &str) -> Option<Witness> {
         let stage = self.stage(dependency.latched.as_deref().unwrap_or(wave))?;
-        let switch = self.case.fabric.by_guid(dependency.switch.guid)?;
-        let turn = Turn { switch, input: dependency.input, output: dependency.output };
+        let switch = self.walker.case.fabric.by_guid(dependency.switch.guid)?;
+        let turn = LaneTurn { switch, input: dependency.input, output: dependency.output };
         let class = self.classes(dependency.lid).into_iter().find(|class| self.sls(class).contains(&dependency.sl))?;
         let columns = self.columns(dependency.lid);
         let followed = Followed { class: &class, columns: &columns };
@@ -174,9 +165,10 @@ impl<'a> Tracer<'a> {
 
     /// All ways by which packets sent at a stage (0 before the first wave, then the waves) take a turn at that stage:
     /// every class and every source, the fewest hops first, at most `most` for each class.
-    pub fn ways(&self, turn: Turn, stage: usize, most: usize) -> Vec<Witness> {
+    pub fn ways(&self, turn: LaneTurn, stage: usize, most: usize) -> Vec<Witness> {
         let mut ways = Vec::new();
-        let owners = self.case.fabric.end_ports().filter_map(|port| self.case.fabric.port(port).lid.map(|_| port));
+        let owners =
+            self.walker.case.fabric.end_ports().filter_map(|port| self.walker.case.fabric.port(port).lid.map(|_| port));
         let lids: Vec<Lid> = owners.flat_map(|port| self.lids(port)).collect();
         for lid in lids {
             let columns = self.columns(lid);
@@ -195,40 +187,39 @@ impl<'a> Tracer<'a> {
 
     /// The stage of a wave, by its name.
     pub fn stage(&self, wave: &str) -> Option<usize> {
-        self.case.stages.iter().rposition(|facts| facts.name == wave)
+        self.walker.case.stages.iter().rposition(|facts| facts.name == wave)
     }
 
     fn lids(&self, port: PortId) -> Vec<Lid> {
-        let half = |half| self.case.fabric.half_lids(port, half);
+        let half = |half| self.walker.case.fabric.half_lids(port, half);
         let halves = [crate::ids::Half::Lower, crate::ids::Half::Upper];
         halves.into_iter().flat_map(half).collect()
     }
 
     fn columns(&self, lid: Lid) -> Columns {
-        let mut columns = Columns::new(self.net.rows.len(), self.case.stages.len());
-        columns.read(&self.net, &self.case.stages, lid);
+        let mut columns = Columns::new(self.walker.net.rows.len(), self.walker.case.stages.len());
+        self.walker.read(&mut columns, lid);
         columns
     }
 
     fn classes(&self, lid: Lid) -> Vec<Class> {
-        let Self { case, net, lanes, injection, .. } = self;
-        let walker = Walker { case, net, lanes, injection };
-        let Some(owner) = case.fabric.lid_owner(lid) else { return Vec::new() };
-        walker.classes_of(owner).into_iter().filter(|class| class.lid == lid).collect()
+        let Some(owner) = self.walker.case.fabric.lid_owner(lid) else { return Vec::new() };
+        self.walker.classes_of(owner).into_iter().filter(|class| class.lid == lid).collect()
     }
 
     fn sls(&self, class: &Class) -> &[Sl] {
-        &self.lanes.groups[class.group].sls
+        &self.walker.lanes.groups[class.group].sls
     }
 
     /// The lane in which packets of a class stand that can take a turn at a stage.
-    fn end(&self, followed: Followed<'_>, turn: Turn, stage: usize) -> Option<Place> {
-        let row = *self.rows.get(&turn.switch)?;
-        let own = self.case.fabric.port_at(turn.switch, turn.input.port)?;
-        let channel = self.case.fabric.peer(own)?.index();
+    fn end(&self, followed: Followed<'_>, turn: LaneTurn, stage: usize) -> Option<Place> {
+        let row = self.walker.net.row(turn.switch)?;
+        let own = self.walker.case.fabric.port_at(turn.switch, turn.input.port)?;
+        let channel = self.walker.case.fabric.peer(own)?.index();
         let PortLane { port, vl } = turn.output;
         let taken = self.takes(followed, stage, row, turn.input.port, port)? >> vl.get() & 1 == 1;
-        let exists = self.net.exists(stage, channel) && self.net.exists(stage, self.net.channel(row, port));
+        let exists =
+            self.walker.net.exists(stage, channel) && self.walker.net.exists(stage, self.walker.net.channel(row, port));
         (taken && exists).then_some(Place { stage, channel, lane: turn.input.vl.index() })
     }
 
@@ -241,22 +232,22 @@ impl<'a> Tracer<'a> {
         input: PortNum,
         output: PortNum,
     ) -> Option<LaneMask> {
-        let named = choices(followed.columns.at(stage, row)).any(|choice| choice == output);
-        named.then(|| self.lanes.at_switch(stage, row, followed.class.group, input, output))
+        let named = followed.columns.choices(stage, row).any(|choice| choice == output);
+        named.then(|| self.walker.lanes.at_switch(stage, row, followed.class.group, input, output))
     }
 
     /// Where a packet can have stood before it came to a place, at the same stage.
     fn hops_to(&self, followed: Followed<'_>, place: Place) -> Vec<Place> {
         let Place { stage, channel, lane } = place;
-        let sender = self.case.fabric.port(PortId(channel as u32));
-        let Some(&row) = self.rows.get(&sender.node) else { return Vec::new() };
+        let sender = self.walker.case.fabric.port(PortId(channel as u32));
+        let Some(row) = self.walker.net.row(sender.node) else { return Vec::new() };
         let mut places = Vec::new();
-        for input in self.case.fabric.ports_of(sender.node) {
-            let Some(inward) = self.case.fabric.peer(input).map(PortId::index) else { continue };
-            let input = self.case.fabric.port(input).num;
+        for input in self.walker.case.fabric.ports_of(sender.node) {
+            let Some(inward) = self.walker.case.fabric.peer(input).map(PortId::index) else { continue };
+            let input = self.walker.case.fabric.port(input).num;
             let to = self.takes(followed, stage, row, input, sender.num).unwrap_or(0);
-            if to >> lane & 1 == 1 && self.net.exists(stage, inward) {
-                places.extend((0..self.lanes.vls).map(|lane| Place { stage, channel: inward, lane }));
+            if to >> lane & 1 == 1 && self.walker.net.exists(stage, inward) {
+                places.extend((0..self.walker.lanes.vls).map(|lane| Place { stage, channel: inward, lane }));
             }
         }
         places
@@ -264,29 +255,32 @@ impl<'a> Tracer<'a> {
 
     /// Whether a source can send a packet of the class into a place.
     fn sends(&self, followed: Followed<'_>, place: Place) -> bool {
-        let (class, facts) = (followed.class, &self.case.stages[place.stage]);
+        let (class, facts) = (followed.class, &self.walker.case.stages[place.stage]);
         let port = PortId(place.channel as u32);
-        let Some(source) = self.net.sources.iter().position(|source| source.port == port) else { return false };
-        let admitted = |port| self.case.admits(port, place.stage, class.half);
-        facts.injects(class.half)
+        let half = self.walker.half(class);
+        let admitted = |port| self.walker.case.admits(port, place.stage, half);
+        self.walker.net.senders(place.stage).iter().any(|source| source.port == port)
+            && facts.injects(half)
             && admitted(port)
             && admitted(class.owner)
             && port != class.owner
-            && admits(
-                self.case.fabric,
-                &facts.ways[class.half.index()],
+            && may_send(
+                self.walker.case.fabric,
+                &facts.ways[half.index()],
                 port,
-                (class.owner, class.lid),
-                &self.lanes.groups[class.group],
+                OwnedLid { owner: class.owner, lid: class.lid },
+                &self.walker.lanes.groups[class.group],
             )
-            && self.net.exists(place.stage, place.channel)
-            && lanes_of(self.lanes.at_source(place.stage, source, class.group)).any(|lane| lane == place.lane)
+            && self.walker.net.exists(place.stage, place.channel)
+            && lanes_of(self.walker.lanes.at_source(place.stage, port, class.group)).any(|lane| lane == place.lane)
     }
 
     /// The same lane at the stage before, where the barrier between left it alone.
     fn earlier(&self, followed: Followed<'_>, place: Place) -> Option<Place> {
-        let facts = &self.case.stages[place.stage];
-        let stays = place.stage > 0 && !facts.gone[followed.class.half.index()] && facts.empty.0 >> place.lane & 1 == 0;
+        let facts = &self.walker.case.stages[place.stage];
+        let stays = place.stage > 0
+            && !facts.gone[self.walker.half(followed.class).index()]
+            && facts.empty.0 >> place.lane & 1 == 0;
         stays.then(|| Place { stage: place.stage - 1, ..place })
     }
 
@@ -329,8 +323,8 @@ impl<'a> Tracer<'a> {
     }
 
     /// A way for people: places in order, and the turn at its end.
-    fn describe(&self, followed: Followed<'_>, sl: Sl, places: &[Place], turn: Turn) -> Witness {
-        let fabric = self.case.fabric;
+    fn describe(&self, followed: Followed<'_>, sl: Sl, places: &[Place], turn: LaneTurn) -> Witness {
+        let fabric = self.walker.case.fabric;
         let start = places[0];
         let port = PortId(start.channel as u32);
         let (source, vl) = (fabric.port(port), Vl::masked(start.lane as u8));
@@ -346,21 +340,28 @@ impl<'a> Tracer<'a> {
             lid: followed.class.lid,
             sl,
             vl,
-            mapping: mapping_entry(&self.case.stages[start.stage], source.node, PortNum::ZERO, source.num, sl, vl),
-            wave: self.case.stages[start.stage].name.clone(),
+            mapping: mapping_entry(
+                &self.walker.case.stages[start.stage],
+                source.node,
+                PortNum::ZERO,
+                source.num,
+                sl,
+                vl,
+            ),
+            wave: self.walker.case.stages[start.stage].name.clone(),
             stage: start.stage,
             hops: turns.map(|(place, output)| self.describe_hop(followed, sl, place, output)).collect(),
         }
     }
 
     fn describe_hop(&self, followed: Followed<'_>, sl: Sl, place: Place, output: PortLane) -> WitnessHop {
-        let Head::Switch { row, input } = self.net.heads[place.channel] else {
+        let Head::Switch { row, input } = self.walker.net.head(place.stage, place.channel) else {
             unreachable!("a packet hops on from a switch")
         };
-        let (row, facts) = (row as usize, &self.case.stages[place.stage]);
-        let node = self.net.rows[row];
+        let (row, facts) = (row as usize, &self.walker.case.stages[place.stage]);
+        let node = self.walker.net.rows[row];
         WitnessHop {
-            switch: Device::of(self.case.fabric, node),
+            switch: NamedDevice::of(self.walker.case.fabric, node),
             node,
             input: PortLane { port: input, vl: Vl::masked(place.lane as u8) },
             output,

@@ -8,7 +8,7 @@ use reconfig::fabric::{Fabric, NodeKind, PortId};
 use reconfig::ids::{Half, Lid, PortNum, Sl, SubnetId, Vl};
 use reconfig::routers::{Levels, Routes};
 use reconfig::tables::SubnetTables;
-use reconfig::verify::WaveFacts;
+use reconfig::verify::ProofWave;
 use reconfig::verify::across::{Part, Whole};
 use std::collections::BTreeSet;
 
@@ -171,7 +171,7 @@ fn stages(whole: &Whole<'_>, id: SubnetId, part: &Part<'_>) -> Vec<Stage> {
             scope.halves.iter().for_each(|half| injected[half.index()] = true);
             let ways = Default::default();
             let (name, empty, gone) = (String::new(), Default::default(), [false; 2]);
-            let facts = WaveFacts { name, before: tables, after: tables, injected, ways, empty, gone };
+            let facts = ProofWave { name, before: tables, after: tables, injected, ways, empty, gone };
             wave_by_wave(whole, id, (fabric, fabric), &[facts])
         }
         Part::Changing(transition) => {
@@ -179,13 +179,13 @@ fn stages(whole: &Whole<'_>, id: SubnetId, part: &Part<'_>) -> Vec<Stage> {
             let mut steady = waves[0].clone();
             steady.after = steady.before;
             steady.injected = transition.sending_before().injected;
-            let facts: Vec<WaveFacts<'_>> = std::iter::once(steady).chain(waves).collect();
+            let facts: Vec<ProofWave<'_>> = std::iter::once(steady).chain(waves).collect();
             wave_by_wave(whole, id, (transition.fabric(), transition.surviving()), &facts)
         }
     }
 }
 
-fn wave_by_wave(whole: &Whole<'_>, id: SubnetId, fabrics: (&Fabric, &Fabric), facts: &[WaveFacts<'_>]) -> Vec<Stage> {
+fn wave_by_wave(whole: &Whole<'_>, id: SubnetId, fabrics: (&Fabric, &Fabric), facts: &[ProofWave<'_>]) -> Vec<Stage> {
     let mut stages: Vec<Stage> = facts.iter().map(|_| Stage::default()).collect();
     let ends: Vec<PortId> = fabrics.0.end_ports().collect();
     for half in [Half::Lower, Half::Upper] {
@@ -226,7 +226,7 @@ struct ClassOf {
 }
 
 impl ClassOf {
-    fn run(&self, (before, surviving): (&Fabric, &Fabric), facts: &[WaveFacts<'_>], stages: &mut [Stage]) {
+    fn run(&self, (before, surviving): (&Fabric, &Fabric), facts: &[ProofWave<'_>], stages: &mut [Stage]) {
         let mut packets: BTreeSet<Packet> = BTreeSet::new();
         for (index, (facts, stage)) in facts.iter().zip(stages).enumerate() {
             let fabric = if index == 0 { before } else { surviving };
@@ -241,7 +241,7 @@ impl ClassOf {
         }
     }
 
-    fn inject(&self, fabric: &Fabric, facts: &WaveFacts<'_>, packets: &mut BTreeSet<Packet>) {
+    fn inject(&self, fabric: &Fabric, facts: &ProofWave<'_>, packets: &mut BTreeSet<Packet>) {
         if !facts.injects(Half::of_sl(self.sl)) {
             return;
         }
@@ -254,7 +254,7 @@ impl ClassOf {
         }
     }
 
-    fn spread(&self, fabric: &Fabric, facts: &WaveFacts<'_>, packets: &mut BTreeSet<Packet>) {
+    fn spread(&self, fabric: &Fabric, facts: &ProofWave<'_>, packets: &mut BTreeSet<Packet>) {
         let mut work: Vec<Packet> = packets.iter().copied().collect();
         while let Some((lane, latched)) = work.pop() {
             let reached: Vec<Packet> = match latched {
@@ -265,7 +265,7 @@ impl ClassOf {
         }
     }
 
-    fn next(&self, fabric: &Fabric, facts: &WaveFacts<'_>, lane: Lane) -> Vec<Lane> {
+    fn next(&self, fabric: &Fabric, facts: &ProofWave<'_>, lane: Lane) -> Vec<Lane> {
         let Some(at) = fabric.peer(lane.1).map(|at| fabric.port(at)) else { return Vec::new() };
         if !fabric.node(at.node).is_switch() {
             return Vec::new();

@@ -1,7 +1,7 @@
 //! Captures of real fabrics with the tables that ran on them.
 
 use super::{judged, plain};
-use reconfig::audit::{Rules, Verdict, audit};
+use reconfig::audit::{AuditRules, AuditVerdict, audit};
 use reconfig::fabric::{Fabric, NodeId, format};
 use reconfig::ids::Guid;
 use reconfig::tables::dump::{Lfts, read_fdbs};
@@ -36,7 +36,7 @@ fn sm_host(fabric: &Fabric) -> NodeId {
 fn the_known_credit_loop_is_found_where_switches_count_as_ends() {
     let Some((fabric, lfts)) = credit_loop() else { return };
     assert!(lfts.missing.is_empty());
-    let rules = Rules { switches: true, data_vls: None };
+    let rules = AuditRules { switches: true, data_vls: None };
     let found = audit(&plain(&fabric, &lfts.tables), rules).unwrap();
     assert_eq!(found.faults, ["credit-loops"]);
     assert_eq!((found.credit_loops.components.len(), found.credit_loops.lanes), (1, 216));
@@ -55,5 +55,5 @@ fn the_known_credit_loop_is_found_where_switches_count_as_ends() {
 fn between_its_hosts_alone_that_fabric_has_no_credit_loop() {
     let Some((fabric, lfts)) = credit_loop() else { return };
     let found = judged(&plain(&fabric, &lfts.tables));
-    assert_eq!((found.verdict(), found.pairs), (Verdict::Safe, 6));
+    assert_eq!((found.verdict(), found.pairs), (AuditVerdict::Safe, 6));
 }

@@ -2,7 +2,7 @@
 
 use super::{judged, plain, shortest};
 use crate::support::fabrics::ring;
-use reconfig::audit::{Audit, HoleCause, Rules, Snapshot, Verdict, Why, audit};
+use reconfig::audit::{Audit, AuditRules, AuditVerdict, DiscardCause, LossReason, RoutingSnapshot, audit};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Lid, Lmc, PortNum};
 use reconfig::lid;
@@ -91,7 +91,7 @@ fn lanes_of_their_own_open_the_ring_and_one_lane_for_all_closes_it_again() {
         (0..5).for_each(|to| writeln!(rows, "{guid} {} {at}", host_lid(&fabric, to).0).unwrap());
     }
     let sls = read_path_sls(rows.as_bytes(), "paths", &fabric).unwrap();
-    let layered = Snapshot { path_sls: Some(&sls), ..plain(&fabric, &tables) };
+    let layered = RoutingSnapshot { path_sls: Some(&sls), ..plain(&fabric, &tables) };
     // No packet of a source passes that source's switch, so the ring is open on the lane of its service level.
     let found = judged(&layered);
     assert_eq!((found.faults.len(), found.credit_loops.cycle), (0, None));
@@ -100,7 +100,7 @@ fn lanes_of_their_own_open_the_ring_and_one_lane_for_all_closes_it_again() {
         found.credit_loops.cycle.expect("a witness")
     };
     // With one lane in operation all are on it; so they are where the switches' tables say so.
-    let cycle = cycle_of(audit(&layered, Rules { data_vls: Some(1), switches: false }).unwrap());
+    let cycle = cycle_of(audit(&layered, AuditRules { data_vls: Some(1), switches: false }).unwrap());
     assert!(cycle.len() == 5 && cycle.iter().all(|dependency| dependency.output.vl.get() == 0));
     let mut text = String::new();
     for &switch in &switches(&fabric) {
@@ -111,7 +111,7 @@ fn lanes_of_their_own_open_the_ring_and_one_lane_for_all_closes_it_again() {
         }
     }
     let dump = read_sl_to_vl(text.as_bytes(), "tables", &fabric).unwrap();
-    let cycle = cycle_of(judged(&Snapshot { sl_to_vl: Some(&dump), ..layered }));
+    let cycle = cycle_of(judged(&RoutingSnapshot { sl_to_vl: Some(&dump), ..layered }));
     assert!(cycle.len() == 5 && cycle.iter().all(|dependency| dependency.output.vl.get() == 3));
     let levels: std::collections::BTreeSet<u8> = cycle.iter().map(|dependency| dependency.sl.get()).collect();
     assert!(levels.len() > 1, "no source closes it alone: {levels:?}");
@@ -127,22 +127,22 @@ fn lanes_that_are_not_in_operation_discard() {
     };
     let rows = format!("{} {} 3\n{} {} 0\n", guid(0), host_lid(&fabric, 1).0, guid(0), host_lid(&fabric, 2).0);
     let sls = read_path_sls(rows.as_bytes(), "paths", &fabric).unwrap();
-    let snapshot = Snapshot { path_sls: Some(&sls), ..plain(&fabric, &tables) };
-    let with = |data_vls| audit(&snapshot, Rules { data_vls, switches: false }).unwrap();
+    let snapshot = RoutingSnapshot { path_sls: Some(&sls), ..plain(&fabric, &tables) };
+    let with = |data_vls| audit(&snapshot, AuditRules { data_vls, switches: false }).unwrap();
     // Without a table and without a count of lanes SL 3 is on VL 3; with two lanes on VL 1.
     for data_vls in [None, Some(2)] {
         let found = with(data_vls);
         assert_eq!(found.faults, ["unreachable-pairs"], "{data_vls:?}");
         let pair = &found.unreachable_pairs.first[0];
-        assert_eq!((found.unreachable_pairs.count, pair.why, pair.lid), (1, Why::NoPath, host_lid(&fabric, 3)));
+        assert_eq!((found.unreachable_pairs.count, pair.why, pair.lid), (1, LossReason::NoPath, host_lid(&fabric, 3)));
     }
     let tables_of_sources = format!("{} 0 1 0x00 0x02 0x00 0x00 0x00 0x00 0x00 0x00\n", guid(0));
     let dump = read_sl_to_vl(tables_of_sources.as_bytes(), "tables", &fabric).unwrap();
-    let narrow = Snapshot { sl_to_vl: Some(&dump), ..snapshot };
-    let found = audit(&narrow, Rules { data_vls: Some(2), switches: false }).unwrap();
+    let narrow = RoutingSnapshot { sl_to_vl: Some(&dump), ..snapshot };
+    let found = audit(&narrow, AuditRules { data_vls: Some(2), switches: false }).unwrap();
     assert_eq!(found.faults, ["black-holes", "unreachable-pairs"]);
     let hole = &found.black_holes.first[0];
-    assert!(matches!(hole.cause, HoleCause::NoLane { vl: Some(vl), .. } if vl.get() == 2), "{hole:?}");
+    assert!(matches!(hole.cause, DiscardCause::NoLane { vl: Some(vl), .. } if vl.get() == 2), "{hole:?}");
     assert_eq!((hole.device.guid, found.unreachable_pairs.count), (guid(0), 2));
 }
 
@@ -160,10 +160,10 @@ fn every_kind_of_fault_is_told_and_none_hides_another() {
     set(&mut tables, ring[1], c, port_to(&fabric, ring[1], ring[0]));
     set(&mut tables, ring[4], d, PortNum::ZERO);
     let found = judged(&plain(&fabric, &tables));
-    assert_eq!(found.verdict(), Verdict::Unsafe);
+    assert_eq!(found.verdict(), AuditVerdict::Unsafe);
     assert_eq!(found.faults, ["credit-loops", "loops", "black-holes", "wrong-arrivals", "unreachable-pairs"]);
     let holes: Vec<_> = found.black_holes.first.iter().map(|hole| (hole.lid, hole.cause)).collect();
-    assert_eq!(holes, [(a, HoleCause::NoRoute), (b, HoleCause::NoCable { port: PortNum(40) })]);
+    assert_eq!(holes, [(a, DiscardCause::NoRoute), (b, DiscardCause::NoCable { port: PortNum(40) })]);
     let round = &found.loops.first[0];
     assert_eq!((found.loops.count, round.lid, round.hops.len()), (1, c, 2));
     assert_eq!((found.wrong_arrivals.count, found.wrong_arrivals.first[0].lid), (1, d));
@@ -173,8 +173,8 @@ fn every_kind_of_fault_is_told_and_none_hides_another() {
         let pairs = found.unreachable_pairs.first.iter().filter(|pair| pair.lid == lid);
         assert!(pairs.clone().count() > 0 && pairs.clone().all(|pair| pair.why == why), "{lid}: {why:?}");
     };
-    of(a, Why::BlackHole);
-    of(b, Why::BlackHole);
+    of(a, LossReason::BlackHole);
+    of(b, LossReason::BlackHole);
     assert_eq!(found.unreachable_pairs.first.len(), 10.min(found.unreachable_pairs.count));
 }
 
@@ -188,7 +188,7 @@ fn a_missing_route_is_no_credit_loop_and_an_unused_entry_no_fault() {
     let lid = fabric.port(fabric.node(ring[2]).first_port).lid.unwrap();
     ring.iter().for_each(|&switch| set(&mut tables, switch, lid, PortNum::NO_ROUTE));
     assert_eq!(judged(&plain(&fabric, &tables)), Audit { notes: Vec::new(), ..before });
-    let found = audit(&plain(&fabric, &tables), Rules { switches: true, data_vls: None }).unwrap();
+    let found = audit(&plain(&fabric, &tables), AuditRules { switches: true, data_vls: None }).unwrap();
     assert_eq!(
         found.faults,
         ["credit-loops", "black-holes", "unreachable-pairs"]
@@ -202,7 +202,7 @@ fn a_missing_route_is_no_credit_loop_and_an_unused_entry_no_fault() {
 fn a_fabric_without_lids_is_refused() {
     let fabric = one_lid_ring(3);
     let bare = fabric.with_lids(std::iter::empty()).unwrap();
-    let error = audit(&plain(&bare, &shortest(&bare)), Rules::default()).expect_err("nobody can send");
+    let error = audit(&plain(&bare, &shortest(&bare)), AuditRules::default()).expect_err("nobody can send");
     assert!(error.to_string().contains("no end port of the fabric has a LID"), "{error}");
 }
 
@@ -213,5 +213,5 @@ fn two_hosts_on_one_cable_need_no_switch() {
     let fabric = reconfig::fabric::format::read(text.as_bytes(), "pair")
         .unwrap_or_else(|error| panic!("{}", error.render(false)));
     let found = judged(&plain(&fabric, &vec![Arc::default(); fabric.node_count()]));
-    assert_eq!((found.verdict(), found.pairs, found.lanes, found.dependencies), (Verdict::Safe, 2, 2, 0));
+    assert_eq!((found.verdict(), found.pairs, found.lanes, found.dependencies), (AuditVerdict::Safe, 2, 2, 0));
 }

@@ -9,7 +9,7 @@ mod oracle;
 mod random;
 mod update;
 
-use reconfig::audit::{Audit, Rules, Snapshot, audit};
+use reconfig::audit::{Audit, AuditRules, RoutingSnapshot, audit};
 use reconfig::fabric::{Fabric, NodeId, format};
 use reconfig::ids::{Lid, PortNum};
 use reconfig::tables::Lft;
@@ -35,12 +35,12 @@ fn fdbs(name: &str, fabric: &Fabric) -> Lfts {
 }
 
 /// Tables without service levels.
-fn plain<'a>(fabric: &'a Fabric, lfts: &'a [Arc<Lft>]) -> Snapshot<'a> {
-    Snapshot { fabric, lfts, sl_to_vl: None, path_sls: None }
+fn plain<'a>(fabric: &'a Fabric, lfts: &'a [Arc<Lft>]) -> RoutingSnapshot<'a> {
+    RoutingSnapshot { fabric, lfts, sl_to_vl: None, path_sls: None }
 }
 
-fn judged(snapshot: &Snapshot<'_>) -> Audit {
-    audit(snapshot, Rules::default()).expect("a fabric with LIDs")
+fn judged(snapshot: &RoutingSnapshot<'_>) -> Audit {
+    audit(snapshot, AuditRules::default()).expect("a fabric with LIDs")
 }
 
 /// Forwarding tables on shortest paths: by switch, for each LID, the lowest port that leads nearer.

@@ -3,7 +3,7 @@
 
 use petgraph::algo::tarjan_scc;
 use petgraph::graphmap::DiGraphMap;
-use reconfig::audit::{Audit, Rules, Snapshot};
+use reconfig::audit::{Audit, AuditRules, RoutingSnapshot};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Lid, PortNum, Sl, Vl};
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,8 +58,8 @@ struct Moment<'a> {
     fabric: &'a Fabric,
     /// What was there before, where elements left or came.
     before: Option<&'a Fabric>,
-    tables: Vec<Snapshot<'a>>,
-    rules: Rules,
+    tables: Vec<RoutingSnapshot<'a>>,
+    rules: AuditRules,
 }
 
 /// What is collected over all pairs.
@@ -75,13 +75,13 @@ struct Found {
 }
 
 /// Judges one routing.
-pub fn audit(now: Snapshot<'_>, rules: Rules) -> Numbers {
+pub fn audit(now: RoutingSnapshot<'_>, rules: AuditRules) -> Numbers {
     let moment = Moment { fabric: now.fabric, before: None, tables: vec![now], rules };
     judge(&moment, None)
 }
 
 /// Judges every mixture of two routings.
-pub fn mixtures(before: Snapshot<'_>, after: Snapshot<'_>, rules: Rules) -> Numbers {
+pub fn mixtures(before: RoutingSnapshot<'_>, after: RoutingSnapshot<'_>, rules: AuditRules) -> Numbers {
     let earlier = Moment { fabric: before.fabric, before: None, tables: vec![before], rules };
     let during = Moment { fabric: after.fabric, before: Some(before.fabric), tables: vec![before, after], rules };
     judge(&during, Some(&earlier))
@@ -115,7 +115,7 @@ fn judge(now: &Moment<'_>, earlier: Option<&Moment<'_>>) -> Numbers {
 }
 
 /// Whether a port sends and is sent to.
-fn counts(fabric: &Fabric, port: PortId, rules: Rules) -> bool {
+fn counts(fabric: &Fabric, port: PortId, rules: AuditRules) -> bool {
     let is_switch = fabric.node(fabric.port(port).node).is_switch();
     (rules.switches || !is_switch) && fabric.lid_ports().any(|known| known == port)
 }
@@ -155,7 +155,7 @@ impl Found {
 }
 
 impl Moment<'_> {
-    fn level(&self, tables: &Snapshot<'_>, source: PortId, owner: PortId, lid: Lid) -> Option<Sl> {
+    fn level(&self, tables: &RoutingSnapshot<'_>, source: PortId, owner: PortId, lid: Lid) -> Option<Sl> {
         let Some(sls) = tables.path_sls else { return Some(Sl::default()) };
         let is_switch = |port: PortId| self.fabric.node(self.fabric.port(port).node).is_switch();
         let excused = !sls.tells_of(source) || is_switch(source) || is_switch(owner);
@@ -177,7 +177,7 @@ impl Moment<'_> {
         levels
     }
 
-    fn lane(&self, tables: &Snapshot<'_>, node: NodeId, input: PortNum, output: PortNum, sl: Sl) -> Option<u8> {
+    fn lane(&self, tables: &RoutingSnapshot<'_>, node: NodeId, input: PortNum, output: PortNum, sl: Sl) -> Option<u8> {
         let identity = Vl::masked(self.rules.data_vls.map_or(sl.get(), |vls| sl.get() % vls));
         let vl = match tables.sl_to_vl.filter(|dump| dump.tells_of(node)) {
             None => identity,

@@ -6,7 +6,7 @@ use super::{plain, shortest};
 use crate::support::fabrics::random_fabric;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use reconfig::audit::{Audit, Rules, Snapshot, Verdict, audit, audit_update};
+use reconfig::audit::{Audit, AuditRules, AuditVerdict, RoutingSnapshot, audit, audit_update};
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::{Half, Lid, PortNum};
 use reconfig::lid::steady_sl_to_vl;
@@ -26,8 +26,8 @@ struct Tables {
 }
 
 impl Tables {
-    fn snapshot<'a>(&'a self, fabric: &'a Fabric) -> Snapshot<'a> {
-        Snapshot { fabric, lfts: &self.lfts, sl_to_vl: self.sl_to_vl.as_ref(), path_sls: self.path_sls.as_ref() }
+    fn snapshot<'a>(&'a self, fabric: &'a Fabric) -> RoutingSnapshot<'a> {
+        RoutingSnapshot { fabric, lfts: &self.lfts, sl_to_vl: self.sl_to_vl.as_ref(), path_sls: self.path_sls.as_ref() }
     }
 
     fn random(fabric: &Fabric, rng: &mut impl Rng) -> Tables {
@@ -125,8 +125,8 @@ fn random_path_sls(fabric: &Fabric, rng: &mut impl Rng) -> PathSls {
     read_path_sls(text.as_bytes(), "random", fabric).unwrap_or_else(|error| panic!("{}", error.render(false)))
 }
 
-fn random_rules(rng: &mut impl Rng) -> Rules {
-    Rules { switches: rng.random_bool(0.4), data_vls: rng.random_bool(0.3).then(|| rng.random_range(1..4)) }
+fn random_rules(rng: &mut impl Rng) -> AuditRules {
+    AuditRules { switches: rng.random_bool(0.4), data_vls: rng.random_bool(0.3).then(|| rng.random_range(1..4)) }
 }
 
 fn draw(seed: u64) -> (Fabric, Pcg64) {
@@ -202,7 +202,7 @@ fn reduced(fabric: &Fabric, rng: &mut impl Rng) -> Fabric {
 
 fn count(seen: &mut [usize; 6], audit: &Audit) {
     let names = ["credit-loops", "loops", "black-holes", "wrong-arrivals", "unreachable-pairs"];
-    seen[0] += usize::from(audit.verdict() == Verdict::Safe);
+    seen[0] += usize::from(audit.verdict() == AuditVerdict::Safe);
     for (slot, name) in seen[1..].iter_mut().zip(names) {
         *slot += usize::from(audit.faults.contains(&name));
     }
@@ -229,12 +229,12 @@ fn the_prover_says_the_same_of_tables_on_one_lane() {
         let (fabric, mut rng) = draw(seed);
         let mut tables = SubnetTables::new(&fabric, steady_sl_to_vl(1), Half::Lower);
         tables.lfts = spoilt(&fabric, shortest(&fabric), &mut rng);
-        let rules = Rules { switches: rng.random_bool(0.5), data_vls: None };
+        let rules = AuditRules { switches: rng.random_bool(0.5), data_vls: None };
         let found = audit(&plain(&fabric, &tables.lfts), rules).unwrap();
         let scope = Scope { switches: rules.switches, ..Scope::of(&[Half::Lower, Half::Upper]) };
         match prove_tables(&fabric, &tables, &scope) {
             Ok(proof) => {
-                assert_eq!(found.verdict(), Verdict::Safe, "seed {seed}: {:?}", found.faults);
+                assert_eq!(found.verdict(), AuditVerdict::Safe, "seed {seed}: {:?}", found.faults);
                 let statistics = proof.statistics();
                 assert_eq!(statistics.dependencies, found.dependencies, "seed {seed}");
             }

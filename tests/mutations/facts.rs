@@ -11,7 +11,7 @@ use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::{Lid, VlSet};
 use reconfig::plan::{Barrier, Draft, Phase, Plan, Scheme};
 use reconfig::tables::{LFT_BLOCK, Write};
-use reconfig::verify::{Binding, Newcomers, Transition, WaveFacts, prove_certified};
+use reconfig::verify::{Binding, Newcomers, ProofWave, Transition, prove_certified};
 
 /// One lie about a plan.
 pub struct Lie {
@@ -19,7 +19,7 @@ pub struct Lie {
     broken: &'static str,
     /// What is wrong with the plan itself, so that the lie is needed.
     plan: fn(&mut Draft),
-    facts: fn(&Plan, &mut Vec<WaveFacts<'_>>),
+    facts: fn(&Plan, &mut Vec<ProofWave<'_>>),
     everyone_stranded: bool,
     newcomers: bool,
     harmless: Option<&'static str>,
@@ -29,14 +29,14 @@ const fn lie(
     name: &'static str,
     broken: &'static str,
     plan: fn(&mut Draft),
-    facts: fn(&Plan, &mut Vec<WaveFacts<'_>>),
+    facts: fn(&Plan, &mut Vec<ProofWave<'_>>),
 ) -> Lie {
     Lie { name, broken, plan, facts, everyone_stranded: false, newcomers: false, harmless: None }
 }
 
 fn sound(_: &mut Draft) {}
 
-fn truth(_: &Plan, _: &mut Vec<WaveFacts<'_>>) {}
+fn truth(_: &Plan, _: &mut Vec<ProofWave<'_>>) {}
 
 /// The position of the last wave of a phase.
 fn at(plan: &Plan, phase: Phase) -> usize {
@@ -137,7 +137,7 @@ impl Transition for Told<'_> {
         self.plan.surviving()
     }
 
-    fn waves(&self) -> Vec<WaveFacts<'_>> {
+    fn waves(&self) -> Vec<ProofWave<'_>> {
         let mut waves = self.plan.waves_as_facts();
         (self.lie.facts)(self.plan, &mut waves);
         waves
@@ -159,11 +159,11 @@ impl Transition for Told<'_> {
 
 /// The facts as the plan tells them; a plan's own list of waves has the same name.
 trait Facts {
-    fn waves_as_facts(&self) -> Vec<WaveFacts<'_>>;
+    fn waves_as_facts(&self) -> Vec<ProofWave<'_>>;
 }
 
 impl Facts for Plan {
-    fn waves_as_facts(&self) -> Vec<WaveFacts<'_>> {
+    fn waves_as_facts(&self) -> Vec<ProofWave<'_>> {
         Transition::waves(self)
     }
 }

@@ -12,7 +12,7 @@ use reconfig::scenario::Unwatched;
 use reconfig::scenario::adversary::{self, Deed, Role, Schedule, Unreached};
 use reconfig::scenario::{self, Departure, Ending, Foreseen, Scenario, SimulationReport};
 use reconfig::sim::{Latch, SimConfig, StuckPacket};
-use reconfig::verify::{Entry, Refusal, Witness, prove, witness};
+use reconfig::verify::{EntryAge, Refusal, Witness, prove, witness};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::rc::Rc;
@@ -173,10 +173,10 @@ fn without_the_flush_barrier_a_packet_latched_for_b_closes_a_deadlock() {
 /// Follows a witness by the tables themselves, without the prover.
 fn assert_leads(plan: &Plan, way: &Witness) {
     let fabric = &plan.draft().before;
-    let tables = |stage: usize, entry: Entry| match (stage, entry) {
+    let tables = |stage: usize, entry: EntryAge| match (stage, entry) {
         (0, _) => plan.tables_at(0),
-        (stage, Entry::New) => plan.tables_at(stage),
-        (stage, Entry::Old | Entry::Unchanged) => plan.tables_at(stage - 1),
+        (stage, EntryAge::New) => plan.tables_at(stage),
+        (stage, EntryAge::Old | EntryAge::Unchanged) => plan.tables_at(stage - 1),
     };
     let mut at = fabric.peer(way.port).expect("a cabled end port");
     let mut vl = way.vl;

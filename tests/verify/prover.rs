@@ -319,9 +319,12 @@ fn faults_of_tables_are_named() {
         assert!(refusal.to_string().contains(words) && refusal.to_string().contains("sw-0"), "{refusal}");
     }
     let Err(Refusal::WrongArrival(wrong)) = with(PortNum::ZERO) else { panic!("its own port 0") };
-    assert_eq!((wrong.lid, wrong.port.as_str(), wrong.owner.as_str()), (lid, "sw-0[0]", "host-2[1]"));
+    assert_eq!(
+        (wrong.arrival.lid, wrong.arrival.port.as_str(), wrong.arrival.owner.as_str()),
+        (lid, "sw-0[0]", "host-2[1]")
+    );
     let Err(Refusal::WrongArrival(wrong)) = with(PortNum(3)) else { panic!("its own adapter") };
-    assert_eq!(wrong.port, "host-0[1]");
+    assert_eq!(wrong.arrival.port, "host-0[1]");
     // Both neighbours of each other: a loop of two.
     let [a, b] = [0, 1].map(|nth| fabric.switches().nth(nth).unwrap());
     let mut tables = good.clone();

@@ -9,7 +9,7 @@ use reconfig::ids::{Half, Sl, Vl, VlSet};
 use reconfig::lid;
 use reconfig::routing::{Demand, Engine, UpDown, stranded};
 use reconfig::tables::{NodeSlToVl, SlToVl, SubnetTables};
-use reconfig::verify::{Transition, WaveFacts};
+use reconfig::verify::{ProofWave, Transition};
 use std::sync::Arc;
 
 /// Data VLs of the transitions here.
@@ -75,10 +75,10 @@ impl Transition for Waves {
         &self.surviving
     }
 
-    fn waves(&self) -> Vec<WaveFacts<'_>> {
+    fn waves(&self) -> Vec<ProofWave<'_>> {
         self.waves
             .iter()
-            .map(|wave| WaveFacts {
+            .map(|wave| ProofWave {
                 name: wave.name.to_string(),
                 before: &wave.before,
                 after: &wave.after,

@@ -4,7 +4,7 @@
 //! Nothing needs evidence here: the tables no longer change, so each DLID has one way from each switch.
 
 use super::CertificateFault;
-use super::net::{End, Net};
+use super::net::{ChannelEnd, CheckedNet};
 use crate::fabric::PortId;
 use crate::ids::{Half, Lid, PortNum};
 use crate::plan::Plan;
@@ -15,13 +15,13 @@ const AFTERWARDS: &str = "afterwards";
 
 struct Afterwards<'a> {
     plan: &'a Plan,
-    net: &'a Net,
+    net: &'a CheckedNet,
     tables: &'a SubnetTables,
     /// By port: whether it sends and is sent to.
     takes_part: Vec<bool>,
 }
 
-pub(super) fn check(plan: &Plan, net: &Net) -> Result<(), CertificateFault> {
+pub(super) fn check(plan: &Plan, net: &CheckedNet) -> Result<(), CertificateFault> {
     let draft = plan.draft();
     let mut takes_part = vec![false; draft.before.port_count()];
     draft.after.end_ports().for_each(|port| takes_part[port.index()] = true);
@@ -29,14 +29,14 @@ pub(super) fn check(plan: &Plan, net: &Net) -> Result<(), CertificateFault> {
     let tables = plan.tables_at(plan.waves().len());
     let afterwards = Afterwards { plan, net, tables, takes_part };
     let before: Vec<PortId> = draft.before.end_ports().filter(|&port| !plan.has_come(port)).collect();
-    check_open(plan, draft.old_ways.as_deref(), draft.old, ("steady", &before))?;
+    check_open(plan, draft.old_ways.as_deref(), draft.old, "steady", &before)?;
     let mut seen = vec![None; net.switches.len()];
     for half in [Half::Lower, Half::Upper].into_iter().filter(|&half| afterwards.is_sent_on(half)) {
         let ends: Vec<PortId> = afterwards.ends().collect();
-        check_open(plan, draft.new_ways.as_deref(), half, (AFTERWARDS, &ends))?;
+        check_open(plan, draft.new_ways.as_deref(), half, AFTERWARDS, &ends)?;
         for owner in afterwards.ends() {
             for (path, lid) in draft.before.half_lids(owner, half).enumerate() {
-                afterwards.check_ways((lid, path), owner, &mut seen)?;
+                afterwards.check_ways(owner, lid, path, &mut seen)?;
             }
         }
     }
@@ -48,7 +48,8 @@ fn check_open(
     plan: &Plan,
     ways: Option<&PathLayers>,
     half: Half,
-    (moment, ports): (&str, &[PortId]),
+    moment: &str,
+    ports: &[PortId],
 ) -> Result<(), CertificateFault> {
     let Some(ways) = ways else { return Ok(()) };
     let fabric = &*plan.draft().before;
@@ -76,8 +77,9 @@ impl Afterwards<'_> {
     /// The ways to one DLID from every switch that has a source; each switch is passed once.
     fn check_ways(
         &self,
-        (lid, path): (Lid, usize),
         owner: PortId,
+        lid: Lid,
+        path: usize,
         seen: &mut [Option<Lid>],
     ) -> Result<(), CertificateFault> {
         let ways = self.plan.draft().new_ways.as_ref();
@@ -108,9 +110,9 @@ impl Afterwards<'_> {
             return Err(CertificateFault::Hole { moment, switch, lid, what });
         };
         match self.net.ends[channel.index()] {
-            End::Switch(next, _) => Ok(Some(next as usize)),
-            End::Port(port) if port == owner => Ok(None),
-            End::Port(_) | End::Nowhere => {
+            ChannelEnd::Switch(next, _) => Ok(Some(next as usize)),
+            ChannelEnd::Port(port) if port == owner => Ok(None),
+            ChannelEnd::Port(_) | ChannelEnd::Nowhere => {
                 let at = fabric.peer(channel).map_or_else(String::new, |port| fabric.describe_port(port));
                 Err(CertificateFault::WrongArrival { moment: AFTERWARDS.to_string(), lid, at })
             }

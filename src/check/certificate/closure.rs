@@ -1,11 +1,14 @@
 //! Sees that the places which a certificate lists are closed: whatever a packet there can do next leads to a listed place,
 //! at the right port, and never to a switch that discards it.
+//!
+//! This is Lemma 3 of docs/PROOF.md: sets that are closed under rules 1 to 3 hold the least such sets, whoever wrote them down.
+//! So nothing is searched. Each listed place is looked at once, and what follows from it must be listed, too.
 
 use super::CertificateFault;
-use super::course::Course;
 use super::file::Rows;
 use super::lanes::{DISCARDS, Groups, Packed, for_all, of_any, of_group, spread};
-use super::net::{End, Net};
+use super::moments::PlanMoments;
+use super::net::{ChannelEnd, CheckedNet};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid, PortNum};
 use crate::plan::Plan;
@@ -13,7 +16,7 @@ use crate::tables::Lft;
 
 /// What was found, in numbers; see [`Checked`](super::Checked).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Found {
+pub(super) struct ClosureCounts {
     pub channels: usize,
     pub lanes: usize,
     pub lids: usize,
@@ -22,8 +25,8 @@ pub(super) struct Found {
 
 pub(super) struct Closure<'a> {
     fabric: &'a Fabric,
-    net: &'a Net,
-    course: &'a Course<'a>,
+    net: &'a CheckedNet,
+    moments: &'a PlanMoments<'a>,
     groups: &'a Groups,
     /// By port: whether the new routing omits it.
     stranded: Vec<bool>,
@@ -38,15 +41,24 @@ pub(super) struct Closure<'a> {
     pub standing: Vec<[u16; 2]>,
     /// By channel: lanes in which something can stand at some moment.
     occupied: Vec<u16>,
-    found: Found,
+    found: ClosureCounts,
 }
 
 /// What sources can have in their channels at one moment.
 pub(super) struct Injected {
     /// By switch: for each of its sources in order, by half.
     pub lanes: Vec<Vec<[Packed; 2]>>,
-    /// By switch and half: the groups that any source has, and whether one of them must not lose packets.
-    together: Vec<[(Packed, bool); 2]>,
+    /// By switch and half: all sources of the switch together.
+    together: Vec<[Together; 2]>,
+}
+
+/// Sources of one switch that makes no difference between inputs.
+#[derive(Clone, Copy, Default)]
+struct Together {
+    /// The groups that any of them has.
+    present: Packed,
+    /// Whether one of them must not lose packets.
+    firm: bool,
 }
 
 /// One DLID and its places.
@@ -72,24 +84,24 @@ struct Now<'b, 'a> {
 }
 
 impl<'a> Closure<'a> {
-    pub fn new(plan: &'a Plan, net: &'a Net, course: &'a Course<'a>, groups: &'a Groups) -> Closure<'a> {
+    pub fn new(plan: &'a Plan, net: &'a CheckedNet, moments: &'a PlanMoments<'a>, groups: &'a Groups) -> Closure<'a> {
         let fabric = &*plan.draft().before;
         let mut stranded = vec![false; fabric.port_count()];
         plan.draft().stranded.iter().for_each(|port| stranded[port.index()] = true);
         let mut closure = Closure {
             fabric,
             net,
-            course,
+            moments,
             groups,
             stranded,
             injected: Vec::new(),
-            ways: course.moments.iter().map(|_| [Vec::new(), Vec::new()]).collect(),
-            entered: course.moments.iter().map(|_| [Vec::new(), Vec::new()]).collect(),
-            standing: vec![[0; 2]; course.moments.len()],
+            ways: moments.all.iter().map(|_| [Vec::new(), Vec::new()]).collect(),
+            entered: moments.all.iter().map(|_| [Vec::new(), Vec::new()]).collect(),
+            standing: vec![[0; 2]; moments.all.len()],
             occupied: vec![0; fabric.port_count()],
-            found: Found::default(),
+            found: ClosureCounts::default(),
         };
-        for moment in 0..course.moments.len() {
+        for moment in 0..moments.all.len() {
             let injected = closure.inject(moment);
             closure.injected.push(injected);
         }
@@ -97,14 +109,14 @@ impl<'a> Closure<'a> {
     }
 
     /// Judges the rows of every DLID.
-    pub fn check(&mut self, rows: &mut Rows<'_>) -> Result<Found, CertificateFault> {
+    pub fn check(&mut self, rows: &mut Rows<'_>) -> Result<ClosureCounts, CertificateFault> {
         self.check_sending()?;
         let mut outputs = vec![[PortNum::NO_ROUTE.0; 2]; self.net.switches.len()];
         let mut lanes = vec![0; self.fabric.port_count()];
         for lid in (1..=self.fabric.max_lid().map_or(0, |lid| lid.0)).map(Lid) {
             let owner = self.fabric.lid_owner(lid).filter(|&owner| self.net.is_end_port(owner));
             let Some((owner, half)) = owner.zip(self.fabric.half_of(lid)) else { continue };
-            if !self.course.moments.iter().any(|moment| moment.injected[half.index()]) {
+            if !self.moments.all.iter().any(|moment| moment.injected[half.index()]) {
                 continue; // Nobody sends to it: it has no rows.
             }
             let at = self.switch_of(owner);
@@ -132,9 +144,9 @@ impl<'a> Closure<'a> {
                 }
             }
             for half in [Half::Lower, Half::Upper] {
-                let sent = self.course.moments[moment].injected[half.index()];
+                let sent = self.moments.all[moment].injected[half.index()];
                 let lacks = |&port: &PortId| {
-                    let takes_part = !self.stranded[port.index()] && self.course.admits(port, moment, half);
+                    let takes_part = !self.stranded[port.index()] && self.moments.admits(port, moment, half);
                     takes_part
                         && self.net.is_there(moment, port.index())
                         && self.fabric.half_lids(port, half).next().is_none()
@@ -150,8 +162,8 @@ impl<'a> Closure<'a> {
 
     fn switch_of(&self, owner: PortId) -> Option<u32> {
         match self.net.ends[owner.index()] {
-            End::Switch(at, _) => Some(at),
-            End::Port(_) | End::Nowhere => None,
+            ChannelEnd::Switch(at, _) => Some(at),
+            ChannelEnd::Port(_) | ChannelEnd::Nowhere => None,
         }
     }
 
@@ -162,7 +174,7 @@ impl<'a> Closure<'a> {
         outputs: &mut [[u8; 2]],
     ) -> Result<(), CertificateFault> {
         let mut under_way = false;
-        for moment in 0..self.course.moments.len() {
+        for moment in 0..self.moments.all.len() {
             self.carry(class, moment);
             self.read_outputs(moment, class.lid, outputs);
             self.read_row(class, moment, rows, outputs)?;
@@ -179,7 +191,8 @@ impl<'a> Closure<'a> {
     /// What the barrier before a moment left.
     fn carry(&self, class: &mut Class<'_>, moment: usize) {
         let Class { lanes, touched, half, .. } = class;
-        let begins = &self.course.moments[moment];
+        let begins = &self.moments.all[moment];
+        // Rule 1. What is left is added before the row is read, so a row that says nothing says "only what was left".
         let left = if begins.gone[half.index()] { 0 } else { !for_all(begins.empty.0) };
         touched.retain(|&channel| {
             let own = &mut lanes[channel as usize];
@@ -189,7 +202,7 @@ impl<'a> Closure<'a> {
     }
 
     fn read_outputs(&self, moment: usize, lid: Lid, outputs: &mut [[u8; 2]]) {
-        let [old, new] = self.course.moments[moment].tables;
+        let [old, new] = self.moments.all[moment].tables;
         let output = |table: &Lft| table.get(lid).unwrap_or(PortNum::NO_ROUTE).0;
         for (outputs, node) in outputs.iter_mut().zip(&self.net.switches) {
             let (old, new) = (&old.lfts[node.index()], &new.lfts[node.index()]);
@@ -264,17 +277,18 @@ impl<'a> Closure<'a> {
     /// Whatever sources can send is listed.
     fn check_sources(&mut self, now: &Now<'_, '_>) -> Result<(), CertificateFault> {
         let Now { moment, class, .. } = *now;
-        if !self.course.admits(class.owner, moment, class.half) {
+        if !self.moments.admits(class.owner, moment, class.half) {
             return Ok(());
         }
-        if !self.course.moments[moment].ways[class.half.index()].is_empty() {
+        if !self.moments.all[moment].ways[class.half.index()].is_empty() {
             return self.check_selected(now);
         }
         for switch in 0..self.net.switches.len() {
-            let (present, firm) = self.injected[moment].together[switch][class.half.index()];
+            let Together { present, firm } = self.injected[moment].together[switch][class.half.index()];
             if present == 0 {
                 continue;
             }
+            // Where the owner is among the sources, their sum would include what it sends to itself, which is nothing.
             if class.at != Some(switch as u32) && self.groups.is_alike(moment, switch) {
                 self.check_step(now, switch, None, present, firm)?;
             } else {
@@ -291,10 +305,10 @@ impl<'a> Closure<'a> {
         let Some(path) = self.fabric.half_lids(owner, half).position(|lid| lid == class.lid) else { return Ok(()) };
         for switch in 0..self.net.switches.len() {
             let alike = self.groups.is_alike(moment, switch);
-            let mut together = (0, false);
+            let mut together = Together::default();
             for place in 0..self.net.sources[switch].len() {
                 let source = self.net.sources[switch][place];
-                let ways = &self.course.moments[moment].ways[half.index()];
+                let ways = &self.moments.all[moment].ways[half.index()];
                 let layers = ways.iter().filter_map(|ways| ways.layer(source.port, owner, path));
                 let open = layers.fold(0, |all, layer| all | self.groups.of_layer(half, layer));
                 let lanes = self.injected[moment].lanes[switch][place][half.index()] & open;
@@ -303,13 +317,14 @@ impl<'a> Closure<'a> {
                 }
                 let firm = !self.stranded[source.port.index()];
                 if alike {
-                    together = (together.0 | spread(lanes), together.1 | firm);
+                    together.present |= spread(lanes);
+                    together.firm |= firm;
                 } else {
                     self.check_step(now, switch, Some(source.input), spread(lanes), firm)?;
                 }
             }
-            if together.0 != 0 {
-                self.check_step(now, switch, None, together.0, together.1)?;
+            if together.present != 0 {
+                self.check_step(now, switch, None, together.present, together.firm)?;
             }
         }
         Ok(())
@@ -332,9 +347,11 @@ impl<'a> Closure<'a> {
     fn check_places(&mut self, now: &Now<'_, '_>) -> Result<(), CertificateFault> {
         let Now { moment, class, .. } = *now;
         for &channel in &class.touched {
-            let End::Switch(switch, input) = self.net.ends[channel as usize] else { continue };
+            let ChannelEnd::Switch(switch, input) = self.net.ends[channel as usize] else { continue };
             let lanes = class.lanes[channel as usize];
             let (switch, half) = (switch as usize, class.half.index());
+            // A packet in any lane of a group may go on to all that its table gives: the table looks at input, output and level,
+            // not at the lane that it comes in on. So lanes spread to whole groups here.
             self.check_step(now, switch, Some(input), spread(lanes), true)?;
             let ways = &mut self.ways[moment][half];
             if ways.is_empty() {
@@ -364,19 +381,19 @@ impl<'a> Closure<'a> {
                 return Err(self.wrong(now, self.fabric.describe_node(self.net.switches[switch])));
             }
             let channel = self.net.channel(switch, output);
-            if output >= sides || self.net.ends[channel] == End::Nowhere {
+            if output >= sides || self.net.ends[channel] == ChannelEnd::Nowhere {
                 self.check_hole(now, switch, output, firm)?;
                 continue;
             }
             if !self.net.is_there(moment, channel) {
                 // Towards a link that died packets vanish, and hold no lane. Tables made for a half that nobody sent on
                 // before have no business to lead there.
-                if !self.course.moments[0].injected[class.half.index()] {
+                if !self.moments.all[0].injected[class.half.index()] {
                     self.check_hole(now, switch, output, firm)?;
                 }
                 continue;
             }
-            if let End::Port(at) = self.net.ends[channel]
+            if let ChannelEnd::Port(at) = self.net.ends[channel]
                 && at != class.owner
             {
                 return Err(self.wrong(now, self.fabric.describe_port(at)));
@@ -392,9 +409,11 @@ impl<'a> Closure<'a> {
             if next & !for_all(self.net.carried[channel]) != 0 {
                 return Err(self.not_carried(now, channel));
             }
+            // The closure itself: what can happen next is listed.
             if next & !class.lanes[channel] != 0 {
                 return Err(self.not_closed(now, switch, input, channel, next));
             }
+            // Nothing waits for a source's channel, so its dependencies need no number; the drain must know them all the same.
             if input.is_none_or(|input| self.is_source(switch, input)) {
                 let entered = &mut self.entered[moment][class.half.index()];
                 if entered.is_empty() {
@@ -448,25 +467,26 @@ impl<'a> Closure<'a> {
     }
 
     fn inject(&self, moment: usize) -> Injected {
-        let begins = &self.course.moments[moment];
+        let begins = &self.moments.all[moment];
         let kept = begins.gone.map(|gone| if gone { 0 } else { !for_all(begins.empty.0) });
         let mut injected = Injected { lanes: Vec::new(), together: Vec::new() };
         for (switch, sources) in self.net.sources.iter().enumerate() {
-            let of_source = |(place, source): (usize, &super::net::Source)| {
+            let of_source = |(place, source): (usize, &super::net::SourcePort)| {
                 let there = self.net.is_there(moment, source.port.index());
                 [Half::Lower, Half::Upper].map(|half| {
-                    let sends = begins.injected[half.index()] && self.course.admits(source.port, moment, half);
+                    let sends = begins.injected[half.index()] && self.moments.admits(source.port, moment, half);
                     let fresh = if sends { self.groups.at_source(moment, switch, place, half) } else { 0 };
+                    // What a source had in its channel stays there until a barrier shows otherwise, although it no longer sends.
                     let earlier = self.injected.last().map_or(0, |last| last.lanes[switch][place][half.index()]);
                     if there { fresh | earlier & kept[half.index()] } else { 0 }
                 })
             };
             let lanes: Vec<[Packed; 2]> = sources.iter().enumerate().map(of_source).collect();
-            let mut together = [(0, false); 2];
+            let mut together = [Together::default(); 2];
             for (source, lanes) in sources.iter().zip(&lanes) {
                 for (all, &lanes) in together.iter_mut().zip(lanes) {
-                    all.0 |= spread(lanes);
-                    all.1 |= lanes != 0 && !self.stranded[source.port.index()];
+                    all.present |= spread(lanes);
+                    all.firm |= lanes != 0 && !self.stranded[source.port.index()];
                 }
             }
             injected.together.push(together);
@@ -476,7 +496,7 @@ impl<'a> Closure<'a> {
     }
 
     fn name(&self, moment: usize) -> String {
-        self.course.moments[moment].name.clone()
+        self.moments.all[moment].name.clone()
     }
 
     fn wrong(&self, now: &Now<'_, '_>, at: String) -> CertificateFault {

@@ -1,8 +1,8 @@
 //! The file: lines and bytes to numbers and rows, each held to its range.
 
 use super::CertificateFault;
-use super::course::Course;
-use super::net::Net;
+use super::moments::PlanMoments;
+use super::net::CheckedNet;
 use crate::plan::Plan;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -91,9 +91,9 @@ impl File {
     }
 
     /// Holds the moments to those of the plan.
-    pub fn check_moments(&self, course: &Course<'_>) -> Result<(), CertificateFault> {
+    pub fn check_moments(&self, moments: &PlanMoments<'_>) -> Result<(), CertificateFault> {
         let told: Vec<&str> = self.header.moments.iter().map(|moment| moment.name.as_str()).collect();
-        let wanted: Vec<&str> = course.moments.iter().map(|moment| moment.name.as_str()).collect();
+        let wanted: Vec<&str> = moments.all.iter().map(|moment| moment.name.as_str()).collect();
         differs("their moments", &told, &wanted)
     }
 
@@ -112,7 +112,7 @@ impl File {
     }
 
     /// The numbers, by moment, then lane of a cabled channel of a switch; and the rows behind them.
-    pub fn evidence(&self, net: &Net, moments: usize) -> Result<(Numbers, Rows<'_>), CertificateFault> {
+    pub fn evidence(&self, net: &CheckedNet, moments: usize) -> Result<(Numbers, Rows<'_>), CertificateFault> {
         let mut rows = Rows { bytes: &self.evidence, at: 0 };
         let mut numbers = Numbers::new();
         for moment in 0..moments {

@@ -2,9 +2,9 @@
 //! 16 bits each, so that all service levels are followed at once.
 
 use super::CertificateFault;
-use super::course::Course;
 use super::file::File;
-use super::net::Net;
+use super::moments::PlanMoments;
+use super::net::CheckedNet;
 use crate::fabric::NodeId;
 use crate::ids::{Half, PortNum, Sl};
 use crate::plan::Plan;
@@ -66,16 +66,21 @@ impl Groups {
     ///
     /// # Errors
     /// Groups that do not part the service levels, or that some table tells apart.
-    pub fn new(file: &File, plan: &Plan, net: &Net, course: &Course<'_>) -> Result<Groups, CertificateFault> {
+    pub fn new(
+        file: &File,
+        plan: &Plan,
+        net: &CheckedNet,
+        moments: &PlanMoments<'_>,
+    ) -> Result<Groups, CertificateFault> {
         let halves = halves(file.groups())?;
         let mut groups =
             Groups { vls: vls(file)?, halves, switches: Vec::new(), sources: Vec::new(), usual: Vec::new() };
-        for (index, moment) in course.moments.iter().enumerate() {
+        for (index, moment) in moments.all.iter().enumerate() {
             groups.check_alike(moment.tables)?;
             let at = net.switches.iter().enumerate();
             groups.switches.push(at.map(|(place, &node)| groups.at_switch(net, place, node, moment.tables)).collect());
             let sources = net.sources.iter().map(|sources| {
-                let port = |source: &super::net::Source| plan.draft().before.port(source.port);
+                let port = |source: &super::net::SourcePort| plan.draft().before.port(source.port);
                 let lanes = |source| groups.of(moment.tables, port(source).node, PortNum::ZERO, port(source).num);
                 sources.iter().map(lanes).collect()
             });
@@ -143,13 +148,13 @@ impl Groups {
         Ok([pack(&lanes[..lower]), pack(&lanes[lower..])])
     }
 
-    fn at_switch(&self, net: &Net, place: usize, node: NodeId, tables: [&SubnetTables; 2]) -> AtSwitch {
+    fn at_switch(&self, net: &CheckedNet, place: usize, node: NodeId, tables: [&SubnetTables; 2]) -> AtSwitch {
         let sides = net.sides[place];
         let uniform = tables.iter().all(|tables| matches!(*tables.sl_to_vl[node.index()], NodeSlToVl::Uniform(_)));
         if uniform {
             return AtSwitch::Alike(self.of(tables, node, PortNum::ZERO, PortNum::ZERO));
         }
-        let cabled = |&port: &usize| net.ends[net.channel(place, port)] != super::net::End::Nowhere;
+        let cabled = |&port: &usize| net.ends[net.channel(place, port)] != super::net::ChannelEnd::Nowhere;
         let ports: Vec<usize> = (1..sides).filter(cabled).collect();
         let mut pairs = vec![[0; 2]; sides * sides];
         let mut first = None;

@@ -11,10 +11,10 @@
 mod afterwards;
 mod believable;
 mod closure;
-mod course;
 mod fault;
 mod file;
 mod lanes;
+mod moments;
 mod net;
 mod rising;
 
@@ -22,10 +22,10 @@ pub use fault::CertificateFault;
 
 use crate::plan::Plan;
 use closure::Closure;
-use course::Course;
 use file::File;
 use lanes::Groups;
-use net::Net;
+use moments::PlanMoments;
+use net::CheckedNet;
 use serde::Serialize;
 
 /// What a certificate was found to cover.
@@ -52,15 +52,15 @@ pub struct Checked {
 pub fn check(plan: &Plan, plan_file: &[u8], certificate: &[u8]) -> Result<Checked, CertificateFault> {
     let file = File::read(certificate)?;
     file.check_binding(plan, plan_file)?;
-    let course = Course::of(plan)?;
-    file.check_moments(&course)?;
-    let net = Net::new(plan);
-    let groups = Groups::new(&file, plan, &net, &course)?;
-    let (numbers, mut rows) = file.evidence(&net, course.moments.len())?;
-    let mut closure = Closure::new(plan, &net, &course, &groups);
+    let moments = PlanMoments::of(plan)?;
+    file.check_moments(&moments)?;
+    let net = CheckedNet::new(plan);
+    let groups = Groups::new(&file, plan, &net, &moments)?;
+    let (numbers, mut rows) = file.evidence(&net, moments.all.len())?;
+    let mut closure = Closure::new(plan, &net, &moments, &groups);
     let found = closure.check(&mut rows)?;
     rows.finish()?;
-    let dependencies = rising::check(plan, &net, &course, &groups, &closure, &numbers)?;
+    let dependencies = rising::check(plan, &net, &moments, &groups, &closure, &numbers)?;
     afterwards::check(plan, &net)?;
     Ok(Checked {
         waves: plan.waves().len(),

@@ -6,21 +6,21 @@ use crate::plan::Plan;
 
 /// Where a channel leads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum End {
+pub(super) enum ChannelEnd {
     Nowhere,
     Port(PortId),
-    /// Into a switch, by its place in [`Net::switches`] and its port.
+    /// Into a switch, by its place in [`CheckedNet::switches`] and its port.
     Switch(u32, PortNum),
 }
 
 /// An end port and where it sends into.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Source {
+pub(super) struct SourcePort {
     pub port: PortId,
     pub input: PortNum,
 }
 
-pub(super) struct Net {
+pub(super) struct CheckedNet {
     /// In index order.
     pub switches: Vec<NodeId>,
     /// By switch: ports, port 0 included.
@@ -28,7 +28,7 @@ pub(super) struct Net {
     /// By switch: index of port 0.
     first: Vec<usize>,
     /// By channel.
-    pub ends: Vec<End>,
+    pub ends: Vec<ChannelEnd>,
     /// By channel: whether it is there once the waves have begun.
     survives: Vec<bool>,
     /// By channel: the data lanes that both its ends have.
@@ -36,7 +36,7 @@ pub(super) struct Net {
     /// Cabled channels of switches in index order: those that are numbered.
     pub sent: Vec<u32>,
     /// By switch.
-    pub sources: Vec<Vec<Source>>,
+    pub sources: Vec<Vec<SourcePort>>,
     /// By channel into a switch from a switch: where its ways on begin among all; a way for each port of the switch.
     pub ways: Vec<usize>,
     /// Ways in all.
@@ -45,18 +45,18 @@ pub(super) struct Net {
     at_switch: Vec<bool>,
 }
 
-impl Net {
-    pub fn new(plan: &Plan) -> Net {
+impl CheckedNet {
+    pub fn new(plan: &Plan) -> CheckedNet {
         let (fabric, surviving) = (&*plan.draft().before, &*plan.draft().surviving);
         let switches: Vec<NodeId> = fabric.switches().collect();
         let mut place = vec![u32::MAX; fabric.node_count()];
         switches.iter().zip(0..).for_each(|(node, at)| place[node.index()] = at);
         let end = |channel: PortId| match fabric.peer(channel) {
-            None => End::Nowhere,
-            Some(peer) if place[fabric.port(peer).node.index()] == u32::MAX => End::Port(peer),
-            Some(peer) => End::Switch(place[fabric.port(peer).node.index()], fabric.port(peer).num),
+            None => ChannelEnd::Nowhere,
+            Some(peer) if place[fabric.port(peer).node.index()] == u32::MAX => ChannelEnd::Port(peer),
+            Some(peer) => ChannelEnd::Switch(place[fabric.port(peer).node.index()], fabric.port(peer).num),
         };
-        let mut net = Net {
+        let mut net = CheckedNet {
             sides: switches.iter().map(|&node| usize::from(fabric.node(node).num_ports) + 1).collect(),
             first: switches.iter().map(|&node| fabric.node(node).first_port.index()).collect(),
             ends: fabric.ports().map(|(id, _)| end(id)).collect(),
@@ -77,17 +77,17 @@ impl Net {
         for (channel, info) in fabric.ports() {
             let at_switch = place[info.node.index()] != u32::MAX;
             match self.ends[channel.index()] {
-                End::Nowhere => {}
-                End::Switch(to, input) if !at_switch => {
-                    self.sources[to as usize].push(Source { port: channel, input });
+                ChannelEnd::Nowhere => {}
+                ChannelEnd::Switch(to, input) if !at_switch => {
+                    self.sources[to as usize].push(SourcePort { port: channel, input });
                 }
-                End::Switch(to, _) => {
+                ChannelEnd::Switch(to, _) => {
                     self.ways[channel.index()] = self.way_count;
                     self.way_count += self.sides[to as usize];
                     self.sent.push(channel.0);
                 }
-                End::Port(_) if at_switch => self.sent.push(channel.0),
-                End::Port(_) => {}
+                ChannelEnd::Port(_) if at_switch => self.sent.push(channel.0),
+                ChannelEnd::Port(_) => {}
             }
         }
     }
@@ -99,17 +99,17 @@ impl Net {
 
     /// Whether a switch sends into a channel.
     pub fn is_sent(&self, channel: usize) -> bool {
-        self.at_switch[channel] && self.ends[channel] != End::Nowhere
+        self.at_switch[channel] && self.ends[channel] != ChannelEnd::Nowhere
     }
 
     /// Whether a port is a cabled one of a CA or router.
     pub fn is_end_port(&self, port: PortId) -> bool {
-        !self.at_switch[port.index()] && self.ends[port.index()] != End::Nowhere
+        !self.at_switch[port.index()] && self.ends[port.index()] != ChannelEnd::Nowhere
     }
 
     /// Whether a channel is there at a moment; moment 0 is the one before the change.
     pub fn is_there(&self, moment: usize, channel: usize) -> bool {
-        self.ends[channel] != End::Nowhere && (moment == 0 || self.survives[channel])
+        self.ends[channel] != ChannelEnd::Nowhere && (moment == 0 || self.survives[channel])
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::CertificateFault;
 use super::closure::Closure;
-use super::course::Course;
 use super::lanes::{Groups, Packed, for_all, of_any, of_group, spread};
-use super::net::{End, Net};
+use super::moments::PlanMoments;
+use super::net::{ChannelEnd, CheckedNet};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, PortNum, VlSet};
 use crate::plan::Plan;
@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 /// What must rise: for each way and lane, the lanes that packets there can wait for; of one half.
 struct Waits<'a> {
-    net: &'a Net,
+    net: &'a CheckedNet,
     vls: usize,
     /// By way, then VL.
     lanes: Vec<u16>,
@@ -21,8 +21,8 @@ struct Waits<'a> {
 struct Judge<'a> {
     plan: &'a Plan,
     fabric: &'a Fabric,
-    net: &'a Net,
-    course: &'a Course<'a>,
+    net: &'a CheckedNet,
+    moments: &'a PlanMoments<'a>,
     groups: &'a Groups,
     closure: &'a Closure<'a>,
     /// By moment, then lane.
@@ -34,15 +34,15 @@ struct Judge<'a> {
 /// Judges every moment; returns how many dependencies there are, all moments together.
 pub(super) fn check(
     plan: &Plan,
-    net: &Net,
-    course: &Course<'_>,
+    net: &CheckedNet,
+    moments: &PlanMoments<'_>,
     groups: &Groups,
     closure: &Closure<'_>,
     numbers: &[Rc<[u32]>],
 ) -> Result<u64, CertificateFault> {
     let mut places = vec![u32::MAX; net.ends.len()];
     net.sent.iter().zip(0..).for_each(|(&channel, place)| places[channel as usize] = place);
-    let judge = Judge { plan, fabric: &plan.draft().before, net, course, groups, closure, numbers, places };
+    let judge = Judge { plan, fabric: &plan.draft().before, net, moments, groups, closure, numbers, places };
     let mut dependencies = 0;
     for half in [Half::Lower, Half::Upper] {
         dependencies += judge.check_half(half)?;
@@ -56,8 +56,8 @@ impl Judge<'_> {
         let mut waits = Waits { net: self.net, vls, lanes: vec![0; self.net.way_count * vls] };
         let mut dependencies = 0;
         let mut entered = vec![0; self.net.ends.len()];
-        for moment in 0..self.course.moments.len() {
-            let begins = &self.course.moments[moment];
+        for moment in 0..self.moments.all.len() {
+            let begins = &self.moments.all[moment];
             self.enter(&mut entered, moment, half);
             // What was latched before still waits, unless the barrier says that it cannot.
             waits.carry(moment, begins.gone[half.index()], begins.empty);
@@ -94,7 +94,7 @@ impl Judge<'_> {
 
     /// Channels that packets of sources can wait for: by the entries of a moment, or latched before it.
     fn enter(&self, entered: &mut [Packed], moment: usize, half: Half) {
-        let begins = &self.course.moments[moment];
+        let begins = &self.moments.all[moment];
         let kept = if begins.gone[half.index()] { 0 } else { !for_all(begins.empty.0) };
         for (channel, entered) in entered.iter_mut().enumerate() {
             let now = self.closure.entered[moment][half.index()].get(channel).copied().unwrap_or(0);
@@ -113,7 +113,7 @@ impl Judge<'_> {
                 if low >= high && fault.is_none() {
                     let lane = |channel: usize, vl: usize| format!("{} VL {vl}", self.channel(channel));
                     let (from, to) = (lane(way.inward, vl), lane(way.outward, next.index()));
-                    let moment = self.course.moments[moment].name.clone();
+                    let moment = self.moments.all[moment].name.clone();
                     fault = Some(CertificateFault::NotRising { moment, from, low, to, high });
                 }
             }
@@ -130,7 +130,7 @@ impl Judge<'_> {
         half: Half,
         lanes: VlSet,
     ) -> Result<(), CertificateFault> {
-        let fault = |what: String| CertificateFault::Drain { moment: self.course.moments[moment].name.clone(), what };
+        let fault = |what: String| CertificateFault::Drain { moment: self.moments.all[moment].name.clone(), what };
         let injected = self.closure.injected[moment].lanes.iter().flatten();
         let injected = injected.fold(0, |all, lanes| all | of_any(lanes[half.index()]));
         let mut standing = self.closure.standing[moment][half.index()] | injected;
@@ -204,15 +204,15 @@ struct Way {
     outward: usize,
 }
 
-impl Net {
+impl CheckedNet {
     fn each_way(&self, mut tell: impl FnMut(Way)) {
         for &channel in &self.sent {
             let inward = channel as usize;
-            let End::Switch(switch, input) = self.ends[inward] else { continue };
+            let ChannelEnd::Switch(switch, input) = self.ends[inward] else { continue };
             let switch = switch as usize;
             for output in 1..self.sides[switch] {
                 let outward = self.channel(switch, output);
-                if self.ends[outward] != End::Nowhere {
+                if self.ends[outward] != ChannelEnd::Nowhere {
                     tell(Way { index: self.ways[inward] + output, switch, input, inward, output, outward });
                 }
             }

@@ -31,7 +31,7 @@ use crate::ids::{PortNum, Sl, Vl};
 use crate::plan::{Plan, Vetted};
 use crate::sim::{Sim, SimConfig, SimTransport};
 use crate::subnet::{SmpCounts, SubnetError};
-use crate::verify::{ClassLoop, Cycle, Dependency, Entry, LoopHop, PortLane, Refusal};
+use crate::verify::{ClassLoop, Cycle, Dependency, EntryAge, LoopHop, PortLane, Refusal};
 
 /// The most that a MAD is late under the generic adversary.
 const GENERIC_DELAY_NS: u64 = 300_000;
@@ -187,7 +187,7 @@ fn turn_of(found: &ClassLoop, sl: Sl, input: PortNum, vl: Vl, hop: &LoopHop) -> 
         lid: found.lid,
         sl,
         entry: hop.entry,
-        mapping: Entry::Unchanged,
+        mapping: EntryAge::Unchanged,
         latched: None,
     }
 }

@@ -4,7 +4,7 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum};
 use crate::plan::Plan;
 use crate::tables::{LFT_BLOCK, SlToVlScope, SubnetTables, Write};
-use crate::verify::{Entry, Witness, WitnessHop};
+use crate::verify::{EntryAge, Witness, WitnessHop};
 use std::collections::BTreeMap;
 
 /// Something that happens once.
@@ -46,7 +46,7 @@ pub struct Writes<'a> {
 /// What of a table a write changes, and when.
 struct Reading {
     stage: usize,
-    entry: Entry,
+    entry: EntryAge,
 }
 
 impl<'a> Writes<'a> {
@@ -158,7 +158,7 @@ impl<'a> Writes<'a> {
         let side = match (id.wave + 1).cmp(&reading.stage) {
             std::cmp::Ordering::Less => Side::After,
             std::cmp::Ordering::Greater => Side::Before,
-            std::cmp::Ordering::Equal if reading.entry == Entry::New => Side::After,
+            std::cmp::Ordering::Equal if reading.entry == EntryAge::New => Side::After,
             std::cmp::Ordering::Equal => Side::Before,
         };
         insert(needs, Event::Land(id), side)

@@ -7,7 +7,7 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, PortNum, Vl};
 use crate::plan::Plan;
 use crate::sim::Latch;
-use crate::verify::{Cycle, PortLane, Refusal, Tracer, Turn, Witness};
+use crate::verify::{Cycle, LaneTurn, PortLane, Refusal, Tracer, Witness};
 use std::collections::BTreeSet;
 
 /// Ways looked at for each class, packets kept for each lane, holds kept for each lane.
@@ -74,7 +74,7 @@ pub fn search(plan: &Plan, cycle: &Cycle, latch: Latch) -> Result<Choice, Unreac
 
 /// The lanes of a cycle and the turns that packets take from one to the next.
 struct Lanes {
-    turns: Vec<Turn>,
+    turns: Vec<LaneTurn>,
     /// By number: the port that sends into the lane, and its VL.
     channels: Vec<(PortId, Vl)>,
 }
@@ -88,7 +88,7 @@ impl Lanes {
             let switch = fabric.by_guid(dependency.switch.guid).ok_or_else(foreign)?;
             let input = fabric.port_at(switch, dependency.input.port).ok_or_else(foreign)?;
             let channel = fabric.peer(input).ok_or_else(foreign)?;
-            lanes.turns.push(Turn { switch, input: dependency.input, output: dependency.output });
+            lanes.turns.push(LaneTurn { switch, input: dependency.input, output: dependency.output });
             lanes.channels.push((channel, dependency.input.vl));
         }
         Ok(lanes)
@@ -158,14 +158,14 @@ impl Scout<'_> {
     /// Holds for a lane: every host of its switch, every way to it through the lane.
     fn holds(&self, lane: usize) -> Vec<Hold> {
         let draft = self.plan.draft();
-        let Turn { switch, input, .. } = self.lanes.turns[lane];
+        let LaneTurn { switch, input, .. } = self.lanes.turns[lane];
         let hosts = hosts(&draft.before, &draft.surviving, switch);
         let mut holds = Vec::new();
         for &(output, host) in &hosts {
             let siblings: Vec<PortId> = hosts.iter().map(|&(_, other)| other).filter(|&other| other != host).collect();
             for (stage, vl) in (0..=self.last).rev().flat_map(|stage| draft.lanes.all.iter().map(move |vl| (stage, vl)))
             {
-                let turn = Turn { switch, input, output: PortLane { port: output, vl } };
+                let turn = LaneTurn { switch, input, output: PortLane { port: output, vl } };
                 for way in self.tracer.ways(turn, stage, 1) {
                     holds.extend(self.hold_by(lane, way.clone(), &siblings));
                     if siblings.len() < 2 {
@@ -192,12 +192,12 @@ impl Scout<'_> {
     }
 
     /// A hold by hosts of neighbouring switches, whose packets come in by other ports.
-    fn hold_from_afar(&self, lane: usize, way: Witness, turn: Turn, stage: usize) -> Option<Hold> {
+    fn hold_from_afar(&self, lane: usize, way: Witness, turn: LaneTurn, stage: usize) -> Option<Hold> {
         let fabric = &*self.plan.draft().before;
         let (mut busy, mut lasting) = (Vec::new(), Needs::new());
         let inputs = fabric.ports_of(turn.switch).map(|port| fabric.port(port).num);
         for port in inputs.filter(|&port| port != turn.input.port && port != turn.output.port) {
-            let ways = self.tracer.ways(Turn { input: PortLane { port, ..turn.input }, ..turn }, stage, 1);
+            let ways = self.tracer.ways(LaneTurn { input: PortLane { port, ..turn.input }, ..turn }, stage, 1);
             let near = |other: &&Witness| {
                 (other.lid, other.sl, other.hops.len()) == (way.lid, way.sl, 2) && other.port != way.port
             };

@@ -126,18 +126,18 @@ mod tests {
     use super::*;
     use crate::ids::{Guid, Lid, Sl};
     use crate::verify::across::RouterLane;
-    use crate::verify::{Device, Entry, PortLane};
+    use crate::verify::{EntryAge, NamedDevice, PortLane};
 
     fn inside(subnet: &str, guid: u64, name: &str) -> Link {
         let lane = |port, vl| PortLane { port: PortNum(port), vl: Vl::masked(vl) };
         let dependency = Dependency {
-            switch: Device { guid: Guid(guid), name: name.to_string() },
+            switch: NamedDevice { guid: Guid(guid), name: name.to_string() },
             input: lane(1, 0),
             output: lane(2, 1),
             lid: Lid(7),
             sl: Sl::masked(2),
-            entry: Entry::New,
-            mapping: Entry::Unchanged,
+            entry: EntryAge::New,
+            mapping: EntryAge::Unchanged,
             latched: None,
         };
         Link::Inside { subnet: subnet.to_string(), dependency }

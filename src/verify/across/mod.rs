@@ -15,24 +15,24 @@
 mod dot;
 mod moments;
 mod refusal;
-mod side;
+mod subnet_walk;
 
 pub use refusal::{AcrossCycle, AcrossRefusal, Crossing, Link, MomentOf, RouterLane};
 
+use super::case::RelayPorts;
 use super::graph::{Graph, NodeCycle};
 use super::prover::Scope;
-use super::walk::Relays;
 use super::{Transition, prover};
 use crate::fabric::Fabric;
 use crate::fabric::subnets::{SubnetPort, Subnets};
 use crate::ids::{Half, SubnetId, Vl};
 use crate::routers::{Levels, Routes};
 use crate::tables::SubnetTables;
-use moments::{Field, Search, Through};
+use moments::{Search, SearchSpace, Through};
 use serde::Serialize;
-use side::Side;
 use std::collections::BTreeSet;
 use std::ops::Range;
+use subnet_walk::SubnetWalk;
 
 /// What runs in one subnet.
 #[derive(Clone, Copy)]
@@ -163,9 +163,9 @@ struct Passage {
 }
 
 /// The ways through routers, and by subnet which of its router ports send to which.
-fn passages(whole: &Whole<'_>) -> (Vec<Passage>, Vec<Relays>) {
+fn passages(whole: &Whole<'_>) -> (Vec<Passage>, Vec<RelayPorts>) {
     let mut found = BTreeSet::new();
-    let mut relays = vec![Relays::default(); whole.subnets.len()];
+    let mut relays = vec![RelayPorts::default(); whole.subnets.len()];
     for (router, device) in whole.subnets.routers().iter().enumerate() {
         for at in &device.ports {
             relays[at.subnet.index()].ports.insert(at.port);
@@ -190,12 +190,12 @@ fn passages(whole: &Whole<'_>) -> (Vec<Passage>, Vec<Relays>) {
 struct Joint<'a> {
     whole: &'a Whole<'a>,
     passages: Vec<Passage>,
-    sides: Vec<Side<'a>>,
+    sides: Vec<SubnetWalk<'a>>,
     /// By side: its first lane; then how many there are.
     base: Vec<u32>,
 }
 
-/// Packets in a lane of a router's input that can wait for a lane of one of its outputs.
+/// ClassPackets in a lane of a router's input that can wait for a lane of one of its outputs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Coupling {
     from: u32,
@@ -208,7 +208,7 @@ impl<'a> Joint<'a> {
         let mut sides = Vec::new();
         for ((part, (id, subnet)), relays) in whole.parts.iter().zip(whole.subnets.subnets()).zip(relays) {
             let crossed = passages.iter().any(|passage| [passage.inward.subnet, passage.outward.subnet].contains(&id));
-            sides.push(Side::new(part, &subnet.name, relays, crossed)?);
+            sides.push(SubnetWalk::new(part, &subnet.name, relays, crossed)?);
         }
         let mut base = vec![0];
         sides.iter().for_each(|side| base.push(base[base.len() - 1] + side.lane_count() as u32));
@@ -261,7 +261,7 @@ impl<'a> Joint<'a> {
             passages: self.passages.len(),
             moments,
             lanes: touched.into_iter().filter(|&touched| touched).count(),
-            dependencies: self.sides.iter().map(Side::dependency_count).sum(),
+            dependencies: self.sides.iter().map(SubnetWalk::dependency_count).sum(),
             couplings: self.couplings(&every).len(),
         }
     }
@@ -381,7 +381,7 @@ impl<'a> Joint<'a> {
     }
 }
 
-impl Field for Joint<'_> {
+impl SearchSpace for Joint<'_> {
     fn every_stage(&self) -> Vec<Range<usize>> {
         self.sides.iter().map(|side| 0..side.stages()).collect()
     }
@@ -404,11 +404,11 @@ impl Field for Joint<'_> {
     }
 }
 
-/// Packets of a level that come, and the level and lanes on which they go.
+/// ClassPackets of a level that come, and the level and lanes on which they go.
 #[derive(Clone, Copy)]
 struct HandOver {
-    arrival: side::Standing,
-    departure: side::Standing,
+    arrival: subnet_walk::LevelLanes,
+    departure: subnet_walk::LevelLanes,
 }
 
 impl HandOver {

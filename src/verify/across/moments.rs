@@ -16,7 +16,7 @@ use std::ops::Range;
 pub(super) const BUDGET: u64 = 50_000_000;
 
 /// What is searched: sides with their stages, and lanes that are each of one side, those of a side before those of the next.
-pub(super) trait Field {
+pub(super) trait SearchSpace {
     /// By side: all of its stages.
     fn every_stage(&self) -> Vec<Range<usize>>;
 
@@ -34,7 +34,7 @@ pub(super) trait Field {
 pub(super) type Through = Vec<Vec<Vec<(u32, u32)>>>;
 
 /// A search among all moments of a whole.
-pub(super) struct Search<'a, F: Field> {
+pub(super) struct Search<'a, F: SearchSpace> {
     field: &'a F,
     through: &'a Through,
     passages: Vec<[usize; 2]>,
@@ -53,7 +53,7 @@ struct Region {
     sides: Vec<usize>,
 }
 
-impl<'a, F: Field> Search<'a, F> {
+impl<'a, F: SearchSpace> Search<'a, F> {
     /// Prepares one.
     pub fn new(field: &'a F, through: &'a Through, budget: u64) -> Search<'a, F> {
         Search { field, through, passages: field.passages(), budget, visits: 0, searches: 0 }
@@ -88,6 +88,7 @@ impl<'a, F: Field> Search<'a, F> {
         Region { lanes, passages, sides }
     }
 
+    /// A cycle lies within one component, so components are searched one by one, and the least moment of any is the answer.
     fn first_among(&mut self, open: &[Range<usize>], region: &Region) -> Result<Option<Vec<usize>>, AcrossRefusal> {
         let mut first = None;
         for knot in self.knots(open, region)? {
@@ -98,12 +99,16 @@ impl<'a, F: Field> Search<'a, F> {
 
     /// The same where all lanes are tied in cycles, as long as stages are open.
     fn first_in(&mut self, open: &[Range<usize>], knot: &Region) -> Result<Option<Vec<usize>>, AcrossRefusal> {
-        // What no cycle passes may be at any stage.
+        // What no cycle passes may be at any stage: the least one, since the least moment is wanted.
         let least: Vec<usize> = open.iter().map(|stages| stages.start).collect();
         let Some(&side) = knot.sides.iter().find(|&&side| open[side].len() > 1) else { return Ok(Some(least)) };
+        // The least moment that is open is looked at first: where it has a cycle, no other can be the answer.
         if !self.knots(&only(&least), knot)?.is_empty() {
             return Ok(Some(least));
         }
+        // Edges over all stages are a superset of those of any one moment, so a component without a cycle is done with. One
+        // that has one may mix stages that never meet: settle a subnet stage by stage, the others staying open. Stages rise, and
+        // so do the moments that they lead to.
         let mut settled = open.to_vec();
         for stage in open[side].clone() {
             settled[side] = stage..stage + 1;
@@ -119,6 +124,7 @@ impl<'a, F: Field> Search<'a, F> {
     fn knots(&mut self, open: &[Range<usize>], region: &Region) -> Result<Vec<Region>, AcrossRefusal> {
         let edges = self.edges(open, region);
         self.searches += 1;
+        // The search can branch at each stage of each subnet: without a budget it would be exponential in their number.
         if self.visits > self.budget {
             let changing = self.field.every_stage().iter().filter(|stages| stages.len() > 1).count();
             return Err(AcrossRefusal::TooManyMoments { changing, searches: self.searches });
@@ -205,7 +211,7 @@ mod tests {
         }
     }
 
-    impl Field for Drawn {
+    impl SearchSpace for Drawn {
         fn every_stage(&self) -> Vec<Range<usize>> {
             self.stages.iter().map(|&stages| 0..stages).collect()
         }

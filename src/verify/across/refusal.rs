@@ -89,7 +89,7 @@ pub enum Link {
     Through(Crossing),
 }
 
-/// Packets that came to a router wait for room behind another of its ports.
+/// ClassPackets that came to a router wait for room behind another of its ports.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Crossing {
     /// The router, for people.

@@ -12,10 +12,9 @@ mod text;
 pub(super) use recorder::Recorder;
 pub use text::Binding;
 
-use super::dependencies::Layout;
+use super::dependencies::DependencyLayout;
 use super::graph::Graph;
 use super::lanes::LaneMask;
-use super::net::Head;
 use crate::ids::Sl;
 
 /// The evidence of one proof.
@@ -26,14 +25,14 @@ pub struct Certificate {
     /// Service levels that no table tells apart, those of one half together.
     groups: Vec<Vec<Sl>>,
     /// The moment before the change, then the waves.
-    moments: Vec<Moment>,
+    moments: Vec<CertifiedMoment>,
     /// For each LID of an end port whose half is sent on, in rising order, for each moment: one row as docs/CERTIFICATE.md has it.
     rows: Vec<u8>,
 }
 
 /// The evidence of one moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Moment {
+struct CertifiedMoment {
     name: String,
     /// By group: the lanes that its packets take at this moment, wherever a row names no others.
     lanes: Vec<LaneMask>,
@@ -42,7 +41,7 @@ struct Moment {
 }
 
 /// The lanes' numbers: one more than the most lanes that a packet can have been kept waiting by, one after the other.
-pub(super) fn numbers(layout: &Layout<'_>, graph: &Graph, order: &[u32]) -> Vec<u32> {
+pub(super) fn numbers(layout: &DependencyLayout<'_>, graph: &Graph, order: &[u32]) -> Vec<u32> {
     let touched = graph.touched();
     let mut numbers: Vec<u32> = touched.iter().map(|&touched| u32::from(touched)).collect();
     for &lane in order {
@@ -54,6 +53,6 @@ pub(super) fn numbers(layout: &Layout<'_>, graph: &Graph, order: &[u32]) -> Vec<
     let net = layout.net;
     let sent = (0..net.rows.len()).flat_map(|row| (1..net.sides[row]).map(move |side| (row, side)));
     let channels = sent.map(|(row, side)| net.first_port[row] as usize + side);
-    let cabled = channels.filter(|&channel| net.heads[channel] != Head::Nothing);
+    let cabled = channels.filter(|&channel| net.exists(0, channel));
     cabled.flat_map(|channel| numbers[channel * layout.vls..(channel + 1) * layout.vls].iter().copied()).collect()
 }

@@ -1,10 +1,12 @@
 //! Hears the walk and writes down, LID by LID, what the checker needs to see closed.
 
-use super::{Certificate, Moment};
+use super::{Certificate, CertifiedMoment};
 use crate::ids::{Half, Lid, PortNum};
-use crate::verify::lanes::{LaneMask, Lanes};
-use crate::verify::net::Net;
-use crate::verify::walk::{Case, Class, Columns, Hop, Sink, choices};
+use crate::verify::case::ProofCase;
+use crate::verify::lanes::{HopLanes, LaneMask};
+use crate::verify::net::FlatFabric;
+use crate::verify::walk::{Class, ClassHop, Columns, Entrance, Now, Sink};
+use crate::verify::walker::ProofSink;
 use fixedbitset::FixedBitSet;
 
 /// Lanes of the groups of one half side by side, 16 bits each: a half has eight service levels at most.
@@ -30,31 +32,25 @@ struct Places {
 
 /// Collects rows and, at the end, makes the certificate.
 pub(in crate::verify) struct Recorder<'a> {
-    case: &'a Case<'a>,
-    net: &'a Net,
-    groups: &'a Lanes,
-    /// By channel: the row that sends into it.
-    sender: Vec<u32>,
-    /// By moment and half: the lanes of [`Moment::lanes`], packed.
+    case: &'a ProofCase<'a>,
+    net: &'a FlatFabric,
+    groups: &'a HopLanes,
+    /// By moment and half: the lanes of [`CertifiedMoment::lanes`], packed.
     usual: Vec<[Packed; 2]>,
-    moments: Vec<Moment>,
+    moments: Vec<CertifiedMoment>,
     /// By moment.
     places: Vec<Places>,
     rows: Vec<(Lid, Vec<u8>)>,
 }
 
 impl<'a> Recorder<'a> {
-    pub fn new(case: &'a Case<'a>, net: &'a Net, groups: &'a Lanes) -> Recorder<'a> {
-        let mut sender = vec![u32::MAX; net.heads.len()];
-        for row in 0..net.rows.len() {
-            (1..net.sides[row]).for_each(|side| sender[net.first_port[row] as usize + side] = row as u32);
-        }
+    pub fn new(case: &'a ProofCase<'a>, net: &'a FlatFabric, groups: &'a HopLanes) -> Recorder<'a> {
         let place = || Places {
-            lanes: vec![0; net.heads.len()],
+            lanes: vec![0; net.channels()],
             touched: Vec::new(),
             choosing: FixedBitSet::with_capacity(net.rows.len()),
         };
-        let moments = (0..case.stages.len()).map(|stage| Moment {
+        let moments = (0..case.stages.len()).map(|stage| CertifiedMoment {
             name: case.stages[stage].name.clone(),
             lanes: (0..groups.groups.len()).map(|group| groups.usual(stage, group)).collect(),
             numbers: Vec::new(),
@@ -63,7 +59,6 @@ impl<'a> Recorder<'a> {
             case,
             net,
             groups,
-            sender,
             usual: Vec::new(),
             moments: moments.collect(),
             places: case.stages.iter().map(|_| place()).collect(),
@@ -77,7 +72,7 @@ impl<'a> Recorder<'a> {
     fn packed(&self, lanes: &[LaneMask]) -> [Packed; 2] {
         let mut packed = [0; 2];
         for (group, &mask) in lanes.iter().enumerate() {
-            packed[self.groups.groups[group].half.index()] |= self.pack(group, mask);
+            packed[self.groups.groups[group].half().index()] |= self.pack(group, mask);
         }
         packed
     }
@@ -88,13 +83,17 @@ impl<'a> Recorder<'a> {
     }
 
     fn place_of(&self, group: usize) -> usize {
-        let half = self.groups.groups[group].half;
-        self.groups.groups[..group].iter().filter(|other| other.half == half).count()
+        let half = self.half_of(group);
+        self.groups.groups[..group].iter().filter(|other| other.half() == half).count()
+    }
+
+    fn half_of(&self, group: usize) -> Half {
+        self.groups.groups[group].half()
     }
 
     /// How many groups a half has.
     fn size_of(&self, half: Half) -> usize {
-        self.groups.groups.iter().filter(|group| group.half == half).count()
+        self.groups.groups.iter().filter(|group| group.half() == half).count()
     }
 
     /// Numbers of the lanes at a moment.
@@ -144,10 +143,10 @@ impl<'a> Recorder<'a> {
     /// of every output.
     fn is_usual(&self, stage: usize, class: &Class, columns: &Columns, carried: &[(u32, Packed)]) -> bool {
         let (places, net) = (&self.places[stage], self.net);
-        let usual = self.usual[stage][class.half.index()];
+        let usual = self.usual[stage][self.half_of(class.group).index()];
         let mut follow: Vec<(u32, Packed)> = carried.to_vec();
         for row in places.choosing.ones() {
-            let outputs = choices(columns.at(stage, row));
+            let outputs = columns.choices(stage, row);
             let outputs = outputs.filter(|&output| output.index() < net.sides[row] && output != PortNum::ZERO);
             let channels = outputs.map(|output| net.channel(row, output));
             follow.extend(channels.filter(|&c| net.exists(stage, c)).map(|channel| (channel as u32, usual)));
@@ -166,7 +165,7 @@ impl<'a> Recorder<'a> {
     /// What the barrier after a moment leaves of its places.
     fn carried(&self, stage: usize, class: &Class) -> Vec<(u32, Packed)> {
         let Some(next) = self.case.stages.get(stage + 1) else { return Vec::new() };
-        if next.gone[class.half.index()] {
+        if next.gone[self.half_of(class.group).index()] {
             return Vec::new();
         }
         let empty = (0..8).fold(0, |all: Packed, group| all | Packed::from(next.empty.0) << (16 * group));
@@ -177,7 +176,7 @@ impl<'a> Recorder<'a> {
     }
 
     fn write_channels(&self, bytes: &mut Vec<u8>, stage: usize, class: &Class) {
-        let groups = self.size_of(class.half);
+        let groups = self.size_of(self.half_of(class.group));
         let places = &self.places[stage];
         let mut channels = places.touched.clone();
         channels.sort_unstable();
@@ -194,12 +193,12 @@ impl<'a> Recorder<'a> {
 }
 
 impl Sink for Recorder<'_> {
-    fn hop(&mut self, _class: &Class, _columns: &Columns, hop: &Hop) {
+    fn hop(&mut self, _class: &Class, _columns: &Columns, hop: &ClassHop) {
         self.places[hop.stage].choosing.insert(hop.row);
     }
 
-    fn enter(&mut self, stage: usize, _group: usize, channel: usize, _to: LaneMask) {
-        self.places[stage].choosing.insert(self.sender[channel] as usize);
+    fn enter(&mut self, _class: &Class, entrance: Entrance) {
+        self.places[entrance.stage].choosing.insert(entrance.row);
     }
 
     fn repeat(&mut self, stage: usize) {
@@ -211,7 +210,7 @@ impl Sink for Recorder<'_> {
         false
     }
 
-    fn occupied(&mut self, class: &Class, stage: usize, channels: &[u32], lanes: &[LaneMask]) {
+    fn occupied(&mut self, Now { class, stage }: Now<'_>, channels: &[u32], lanes: &[LaneMask]) {
         let shift = 16 * self.place_of(class.group);
         let places = &mut self.places[stage];
         for &channel in channels {
@@ -222,9 +221,12 @@ impl Sink for Recorder<'_> {
             *held |= Packed::from(lanes[channel as usize]) << shift;
         }
     }
+}
 
-    fn end(&mut self, class: &Class, columns: &Columns) {
-        if self.place_of(class.group) + 1 == self.size_of(class.half) {
+impl ProofSink for Recorder<'_> {
+    fn walked(&mut self, class: &Class, columns: &Columns) {
+        // The groups of a half are walked one after the other; its last one completes the rows of the LID.
+        if self.place_of(class.group) + 1 == self.size_of(self.half_of(class.group)) {
             self.write(class, columns);
         }
     }

@@ -1,7 +1,7 @@
 //! A certificate as a file, format `reconfig.certificate/1` (docs/CERTIFICATE.md).
 
 use super::recorder::varint;
-use super::{Certificate, Moment};
+use super::{Certificate, CertifiedMoment};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
@@ -76,7 +76,7 @@ impl Certificate {
     fn evidence(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut before: &[u32] = &[];
-        for Moment { numbers, .. } in &self.moments {
+        for CertifiedMoment { numbers, .. } in &self.moments {
             if numbers == before {
                 bytes.push(0);
             } else {

@@ -1,8 +1,8 @@
 //! Who may send to the DLID in hand, stage by stage: what path layers say, as masks of groups.
 
-use super::lanes::{Group, Lanes};
-use super::net::Net;
-use super::walk::Case;
+use super::case::ProofCase;
+use super::lanes::{Group, HopLanes};
+use super::net::{FlatFabric, SendingPort};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid};
 use crate::tables::PathLayers;
@@ -19,24 +19,38 @@ struct Kind<'a> {
     masks: Vec<GroupMask>,
 }
 
-/// Whether a source may send to a DLID of `owner` on a group of service levels, as `ways` have it; everybody may where
-/// there are none.
-pub(super) fn admits(
+/// A DLID and its owner.
+#[derive(Clone, Copy)]
+pub(super) struct OwnedLid {
+    pub owner: PortId,
+    pub lid: Lid,
+}
+
+impl OwnedLid {
+    /// Which path to the owner the DLID stands for on a half; a LID without a half is the only one of its port.
+    fn path(self, fabric: &Fabric, half: Half) -> Option<usize> {
+        match fabric.half_of(self.lid) {
+            None => Some(0),
+            Some(_) => fabric.half_lids(self.owner, half).position(|own| own == self.lid),
+        }
+    }
+}
+
+/// Whether a source may send to a DLID on a group of service levels, as `ways` have it; everybody may where there are none.
+pub(super) fn may_send(
     fabric: &Fabric,
     ways: &[Arc<PathLayers>],
     source: PortId,
-    (owner, lid): (PortId, Lid),
+    target: OwnedLid,
     group: &Group,
 ) -> bool {
-    let undivided = fabric.half_of(lid).is_none();
-    let path = if undivided { Some(0) } else { fabric.half_lids(owner, group.half).position(|own| own == lid) };
-    let Some(path) = path else { return false };
-    let mut layers = ways.iter().filter_map(|ways| ways.layer(source, owner, path));
-    ways.is_empty() || layers.any(|layer| group.sls.contains(&group.half.sl_of(layer)))
+    let Some(path) = target.path(fabric, group.half()) else { return false };
+    let mut layers = ways.iter().filter_map(|ways| ways.layer(source, target.owner, path));
+    ways.is_empty() || layers.any(|layer| group.sls.contains(&group.half().sl_of(layer)))
 }
 
 /// Who may send to one DLID after the other.
-pub(super) struct Ways<'a> {
+pub(super) struct Permissions<'a> {
     kinds: Vec<Kind<'a>>,
     /// By stage and half: the kind; none where everybody may send on anything.
     kind_at: Vec<[Option<usize>; 2]>,
@@ -44,8 +58,8 @@ pub(super) struct Ways<'a> {
     groups: [Vec<Option<usize>>; 2],
 }
 
-impl<'a> Ways<'a> {
-    pub fn new(case: &'a Case<'_>, net: &Net, lanes: &Lanes) -> Ways<'a> {
+impl<'a> Permissions<'a> {
+    pub fn new(case: &'a ProofCase<'_>, net: &FlatFabric, lanes: &HopLanes) -> Permissions<'a> {
         let mut kinds: Vec<Kind<'a>> = Vec::new();
         let mut kind_at = Vec::new();
         for facts in &case.stages {
@@ -54,7 +68,7 @@ impl<'a> Ways<'a> {
                 let same = |kind: &Kind<'_>| kind.half == half && kind.ways == ways;
                 (!ways.is_empty()).then(|| {
                     kinds.iter().position(same).unwrap_or_else(|| {
-                        kinds.push(Kind { half, ways, masks: vec![0; net.sources.len()] });
+                        kinds.push(Kind { half, ways, masks: vec![0; net.senders(0).len()] });
                         kinds.len() - 1
                     })
                 })
@@ -62,18 +76,15 @@ impl<'a> Ways<'a> {
         }
         let group_of = |sl| lanes.groups.iter().position(|group| group.sls.contains(&sl));
         let groups = [Half::Lower, Half::Upper].map(|half: Half| half.sls().map(group_of).collect());
-        Ways { kinds, kind_at, groups }
+        Permissions { kinds, kind_at, groups }
     }
 
-    /// Turns to a DLID of `owner`.
-    pub fn turn_to(&mut self, fabric: &Fabric, net: &Net, owner: PortId, lid: Lid) {
+    /// Turns to a DLID.
+    pub fn turn_to(&mut self, fabric: &Fabric, senders: &[SendingPort], target: OwnedLid) {
         for kind in &mut self.kinds {
-            let mut lids = fabric.half_lids(owner, kind.half);
-            let undivided = fabric.half_of(lid).is_none();
-            let path = if undivided { Some(0) } else { lids.position(|own| own == lid) };
-            let Some(path) = path else { continue };
-            for (mask, source) in kind.masks.iter_mut().zip(&net.sources) {
-                let layers = kind.ways.iter().filter_map(|ways| ways.layer(source.port, owner, path));
+            let Some(path) = target.path(fabric, kind.half) else { continue };
+            for (mask, source) in kind.masks.iter_mut().zip(senders) {
+                let layers = kind.ways.iter().filter_map(|ways| ways.layer(source.port, target.owner, path));
                 let groups = layers.filter_map(|layer| *self.groups[kind.half.index()].get(usize::from(layer))?);
                 *mask = groups.fold(0, |all, group| all | 1 << group);
             }

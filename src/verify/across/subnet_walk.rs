@@ -4,25 +4,23 @@ use super::{AcrossRefusal, Part};
 use crate::fabric::PortId;
 use crate::ids::{Half, Sl, Vl};
 use crate::verify::Dependency;
-use crate::verify::dependencies::{Collector, Dependencies, Layout, lane_of};
+use crate::verify::case::{ProofCase, RelayPorts};
+use crate::verify::collector::DependencyCollector;
+use crate::verify::dependencies::{Dependencies, lane_of};
 use crate::verify::evidence;
 use crate::verify::graph::{Graph, NodeCycle};
-use crate::verify::injection::Injection;
-use crate::verify::lanes::{LaneMask, Lanes, lanes_of};
-use crate::verify::net::Net;
+use crate::verify::lanes::{LaneMask, lanes_of};
 use crate::verify::prover::case_of;
-use crate::verify::walk::{Both, Case, Class, Columns, Hop, Relays, Sink, Walker};
+use crate::verify::walk::{Both, Class, ClassHop, Columns, Now, Sink};
+use crate::verify::walker::{ProofSink, Walker};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// A subnet, walked.
-pub(super) struct Side<'a> {
+pub(super) struct SubnetWalk<'a> {
     /// What people call it.
     pub name: String,
-    case: Case<'a>,
-    net: Net,
-    lanes: Lanes,
-    injection: Injection,
+    walker: Walker<'a>,
     halves: [Vec<Dependencies>; 2],
     /// By stage: dependencies between lanes, numbered from 0 in this subnet.
     edges: Vec<Vec<(u32, u32)>>,
@@ -32,28 +30,33 @@ pub(super) struct Side<'a> {
     senders: BTreeMap<PortId, usize>,
 }
 
-/// Packets of one level in the lanes of a channel.
+/// ClassPackets of one level in the lanes of a channel.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Standing {
+pub(super) struct LevelLanes {
     /// Their service level.
     pub sl: Sl,
     first: u32,
     mask: LaneMask,
 }
 
-impl Standing {
+impl LevelLanes {
     /// The lanes, numbered from 0 in their subnet.
     pub fn lanes(self) -> impl Iterator<Item = u32> {
         lanes_of(self.mask).map(move |lane| self.first + lane as u32)
     }
 }
 
-impl<'a> Side<'a> {
+impl<'a> SubnetWalk<'a> {
     /// Walks a part that is proved by itself; `crossed` where packets come to its routers, or from them.
-    pub fn new(part: &Part<'a>, name: &str, relays: Relays, crossed: bool) -> Result<Side<'a>, AcrossRefusal> {
+    pub fn new(
+        part: &Part<'a>,
+        name: &str,
+        relays: RelayPorts,
+        crossed: bool,
+    ) -> Result<SubnetWalk<'a>, AcrossRefusal> {
         let refused = |refusal| AcrossRefusal::Part { subnet: name.to_string(), refusal };
         let (mut case, surviving) = match *part {
-            Part::Steady { fabric, tables, scope } => (Case::of_tables(fabric, tables, scope), fabric),
+            Part::Steady { fabric, tables, scope } => (ProofCase::of_tables(fabric, tables, scope), fabric),
             Part::Changing(transition) => {
                 let idle = || AcrossRefusal::Precondition(format!("the change in subnet {name} has no waves"));
                 (case_of(transition).map_err(refused)?.ok_or_else(idle)?, transition.surviving())
@@ -63,58 +66,50 @@ impl<'a> Side<'a> {
             return Err(AcrossRefusal::PathLayers { subnet: name.to_string() });
         }
         case.relays = relays;
-        let net = Net::new(case.fabric, surviving, case.switches);
-        let lanes = Lanes::new(case.fabric, &net, &case.stages).map_err(refused)?;
-        let injection = Injection::new(&case, &net, &lanes);
-        Side::walk(name, case, net, lanes, injection).map_err(refused)
+        let walker = Walker::new(case, surviving).map_err(refused)?;
+        SubnetWalk::walk(name, walker).map_err(refused)
     }
 
-    fn walk(
-        name: &str,
-        case: Case<'a>,
-        net: Net,
-        lanes: Lanes,
-        injection: Injection,
-    ) -> Result<Side<'a>, crate::verify::Refusal> {
-        let walker = Walker { case: &case, net: &net, lanes: &lanes, injection: &injection };
-        let layout = Layout::new(&net, lanes.vls);
-        let arrivals = Arrivals::new(&case, lanes.groups.len());
-        let mut sinks = Both(Collector::new(&layout, &lanes, case.stages.len()), Some(arrivals));
-        if let Some(finding) = walker.run(&mut sinks) {
-            return Err(evidence::of_finding(&case, &net, finding));
+    fn walk(name: &str, walker: Walker<'a>) -> Result<SubnetWalk<'a>, crate::verify::Refusal> {
+        let layout = walker.layout();
+        let arrivals = Arrivals::new(&walker.case, walker.lanes.groups.len());
+        let mut sinks = Both(DependencyCollector::new(&walker, &layout), Some(arrivals));
+        if let Some(fault) = walker.run(&mut sinks) {
+            return Err(evidence::of_fault(&walker, fault));
         }
         let Both(collector, arrivals) = sinks;
-        let halves = collector.finish(&case, &injection);
+        let halves = collector.finish();
         let mut all = Dependencies::none(&layout);
         let mut edges = Vec::new();
-        for (lower, upper) in halves[0].iter().zip(&halves[1]) {
+        for (stage, (lower, upper)) in halves[0].iter().zip(&halves[1]).enumerate() {
             let mut own = lower.clone();
             own.unite(upper);
-            let mut told = Vec::new();
-            own.each_edge(&layout, &mut |from, to| told.push((from, to)));
-            edges.push(told);
+            let mut waits = Vec::new();
+            own.each_edge(&layout, stage, &mut |from, to| waits.push((from, to)));
+            edges.push(waits);
             all.unite(&own);
         }
         let (dependencies, arrived) = (all.count(), arrivals.unwrap_or_default());
-        let relays = net.sources.iter().enumerate().filter(|(_, source)| case.relays.ports.contains(&source.port));
+        let senders = walker.net.senders(0).iter().enumerate();
+        let relays = senders.filter(|(_, source)| walker.case.relays.ports.contains(&source.port));
         let senders = relays.map(|(rank, source)| (source.port, rank)).collect();
         let name = name.to_string();
-        Ok(Side { name, case, net, lanes, injection, halves, edges, dependencies, arrived, senders })
+        Ok(SubnetWalk { name, walker, halves, edges, dependencies, arrived, senders })
     }
 
     /// How many stages: 1 where nothing changes.
     pub fn stages(&self) -> usize {
-        self.case.stages.len()
+        self.walker.case.stages.len()
     }
 
     /// The name of a stage.
     pub fn wave(&self, stage: usize) -> String {
-        self.case.stages[stage].name.clone()
+        self.walker.case.stages[stage].name.clone()
     }
 
     /// How many lanes are numbered.
     pub fn lane_count(&self) -> usize {
-        self.net.heads.len() * self.lanes.vls
+        self.walker.net.channels() * self.walker.lanes.vls
     }
 
     /// Dependencies at a stage.
@@ -129,35 +124,35 @@ impl<'a> Side<'a> {
 
     /// The port that sends into a lane, and its VL.
     pub fn place(&self, lane: u32) -> (PortId, Vl) {
-        let (port, vl) = lane_of(&Layout::new(&self.net, self.lanes.vls), lane);
+        let (port, vl) = lane_of(&self.walker.layout(), lane);
         (port, Vl::masked(vl))
     }
 
     /// The port at the other end of the cable.
     pub fn far_end(&self, port: PortId) -> Option<PortId> {
-        self.case.fabric.peer(port)
+        self.walker.case.fabric.peer(port)
     }
 
     /// The levels on which packets can have come to a router's port at some stage of these, with the lanes in which they stand.
-    pub fn arrivals(&self, stages: Range<usize>, port: PortId) -> impl Iterator<Item = Standing> + '_ {
+    pub fn arrivals(&self, stages: Range<usize>, port: PortId) -> impl Iterator<Item = LevelLanes> + '_ {
         let channel = self.far_end(port);
-        let groups = self.lanes.groups.iter().enumerate();
+        let groups = self.walker.lanes.groups.iter().enumerate();
         groups.flat_map(move |(group, levels)| {
             let mask = self.arrived.at(stages.clone(), port, group);
             let first = channel.map(|channel| self.first_lane(channel)).filter(|_| mask != 0);
-            levels.sls.iter().filter_map(move |&sl| first.map(|first| Standing { sl, first, mask }))
+            levels.sls.iter().filter_map(move |&sl| first.map(|first| LevelLanes { sl, first, mask }))
         })
     }
 
     /// For either half: the lanes in which packets of a level, given by its rank, can stand behind a router's port at some
     /// stage of these.
-    pub fn departures(&self, stages: Range<usize>, port: PortId, rank: u8) -> impl Iterator<Item = Standing> + '_ {
+    pub fn departures(&self, stages: Range<usize>, port: PortId, rank: u8) -> impl Iterator<Item = LevelLanes> + '_ {
         let source = self.senders.get(&port).copied();
         [Half::Lower, Half::Upper].into_iter().filter_map(move |half| {
             let (sl, source) = (half.sl_of(rank), source?);
-            let group = self.lanes.groups.iter().position(|group| group.sls.contains(&sl))?;
-            let mask = stages.clone().fold(0, |mask, stage| mask | self.injection.mask(stage, source, group));
-            (mask != 0).then(|| Standing { sl, first: self.first_lane(port), mask })
+            let group = self.walker.lanes.groups.iter().position(|group| group.sls.contains(&sl))?;
+            let mask = stages.clone().fold(0, |mask, stage| mask | self.walker.injection.mask(stage, source, group));
+            (mask != 0).then(|| LevelLanes { sl, first: self.first_lane(port), mask })
         })
     }
 
@@ -186,17 +181,17 @@ impl<'a> Side<'a> {
     /// The lanes in which packets of routers set out at a stage, and those in which packets come to routers.
     fn ends(&self, stage: usize) -> (Vec<u32>, BTreeSet<u32>) {
         let (mut starts, mut ends) = (BTreeSet::new(), BTreeSet::new());
-        for &port in &self.case.relays.ports {
+        for &port in &self.walker.case.relays.ports {
             let ranks = Half::Lower.sls().map(|sl| Half::rank(sl) as u8);
             let departures = ranks.flat_map(|rank| self.departures(stage..stage + 1, port, rank));
-            starts.extend(departures.flat_map(Standing::lanes));
-            ends.extend(self.arrivals(stage..stage + 1, port).flat_map(Standing::lanes));
+            starts.extend(departures.flat_map(LevelLanes::lanes));
+            ends.extend(self.arrivals(stage..stage + 1, port).flat_map(LevelLanes::lanes));
         }
         (starts.into_iter().collect(), ends)
     }
 
     fn first_lane(&self, channel: PortId) -> u32 {
-        (channel.index() * self.lanes.vls) as u32
+        (channel.index() * self.walker.lanes.vls) as u32
     }
 
     /// Dependencies within the subnet, given by their lanes, with a class for each.
@@ -204,9 +199,7 @@ impl<'a> Side<'a> {
         if turns.is_empty() {
             return Vec::new();
         }
-        let Side { case, net, lanes, injection, .. } = self;
-        let walker = Walker { case, net, lanes, injection };
-        evidence::dependencies(&walker, &Layout::new(net, lanes.vls), &self.halves, stage, turns)
+        evidence::dependencies(&self.walker, &self.walker.layout(), &self.halves, stage, turns)
     }
 }
 
@@ -232,7 +225,7 @@ struct Arrivals {
 }
 
 impl Arrivals {
-    fn new(case: &Case<'_>, groups: usize) -> Arrivals {
+    fn new(case: &ProofCase<'_>, groups: usize) -> Arrivals {
         let cabled = case.relays.ports.iter().filter_map(|&port| Some((port, case.fabric.peer(port)?)));
         let none = || vec![0; groups * case.stages.len()];
         Arrivals { groups, ports: cabled.map(|(port, channel)| (port, (channel.index(), none()))).collect() }
@@ -245,16 +238,18 @@ impl Arrivals {
 }
 
 impl Sink for Arrivals {
-    fn hop(&mut self, _: &Class, _: &Columns, _: &Hop) {}
+    fn hop(&mut self, _: &Class, _: &Columns, _: &ClassHop) {}
 
-    fn occupied(&mut self, class: &Class, stage: usize, _: &[u32], lanes: &[LaneMask]) {
+    fn occupied(&mut self, Now { class, stage }: Now<'_>, _: &[u32], lanes: &[LaneMask]) {
         if let Some((channel, found)) = self.ports.get_mut(&class.owner) {
             found[stage * self.groups + class.group] |= lanes[*channel];
         }
     }
 
-    /// What is occupied is told at each stage anyway.
+    /// What is occupied is reported for each stage anyway.
     fn hears_repeats(&self) -> bool {
         false
     }
 }
+
+impl ProofSink for Arrivals {}

@@ -7,8 +7,8 @@ use crate::plan::{Assumption, Barrier, Plan, Wave};
 use crate::tables::{PathLayers, PortState, SubnetTables, Write};
 
 /// The moment before the first wave, then the waves.
-pub(super) struct Course<'a> {
-    pub moments: Vec<Moment<'a>>,
+pub(super) struct PlanMoments<'a> {
+    pub all: Vec<PlanMoment<'a>>,
     /// By port and half: for an end port that has come, the moment from which it takes part.
     joined: Vec<[Option<usize>; 2]>,
     /// By port: whether the routing in force knows nothing of it.
@@ -16,7 +16,7 @@ pub(super) struct Course<'a> {
 }
 
 /// One moment.
-pub(super) struct Moment<'a> {
+pub(super) struct PlanMoment<'a> {
     pub name: String,
     /// Tables at its beginning and at its end; in between, any mixture.
     pub tables: [&'a SubnetTables; 2],
@@ -32,18 +32,18 @@ pub(super) struct Moment<'a> {
     pub drains: Option<(Half, VlSet)>,
 }
 
-impl<'a> Course<'a> {
-    /// The course of a plan.
+impl<'a> PlanMoments<'a> {
+    /// The moments of a plan.
     ///
     /// # Errors
     /// A wave whose writes nobody waits for, or a drain while somebody still sends.
-    pub fn of(plan: &'a Plan) -> Result<Course<'a>, CertificateFault> {
+    pub fn of(plan: &'a Plan) -> Result<PlanMoments<'a>, CertificateFault> {
         let fabric = &*plan.draft().before;
         let come = fabric.ports().map(|(id, _)| plan.has_come(id)).collect();
-        let mut course = Course { moments: Vec::new(), joined: vec![[None; 2]; fabric.port_count()], come };
+        let mut moments = PlanMoments { all: Vec::new(), joined: vec![[None; 2]; fabric.port_count()], come };
         believable::check(plan)?;
-        let mut state = State::new(plan, &course);
-        course.moments.push(Moment {
+        let mut state = State::new(plan, &moments);
+        moments.all.push(PlanMoment {
             name: "steady".to_string(),
             tables: [plan.tables_at(0); 2],
             injected: state.sent,
@@ -53,10 +53,10 @@ impl<'a> Course<'a> {
             drains: None,
         });
         for (index, wave) in plan.waves().iter().enumerate() {
-            let moment = state.wave(&mut course, index, wave)?;
-            course.moments.push(moment);
+            let moment = state.wave(&mut moments, index, wave)?;
+            moments.all.push(moment);
         }
-        Ok(course)
+        Ok(moments)
     }
 
     /// Whether packets of a half may be sent by an end port, or to it, at a moment.
@@ -86,10 +86,10 @@ struct State<'a> {
 }
 
 impl<'a> State<'a> {
-    fn new(plan: &'a Plan, course: &Course<'_>) -> State<'a> {
+    fn new(plan: &'a Plan, moments: &PlanMoments<'_>) -> State<'a> {
         let before = &*plan.draft().before;
         let mut sent = [false; 2];
-        for port in before.end_ports().filter(|port| !course.come[port.index()]) {
+        for port in before.end_ports().filter(|port| !moments.come[port.index()]) {
             sent[plan.tables_at(0).sending[port.index()].index()] = true;
         }
         State {
@@ -104,26 +104,31 @@ impl<'a> State<'a> {
     }
 
     /// A wave; leaves what holds behind it.
-    fn wave(&mut self, course: &mut Course<'_>, index: usize, wave: &Wave) -> Result<Moment<'a>, CertificateFault> {
+    fn wave(
+        &mut self,
+        moments: &mut PlanMoments<'_>,
+        index: usize,
+        wave: &Wave,
+    ) -> Result<PlanMoment<'a>, CertificateFault> {
         let tables = [self.plan.tables_at(index), self.plan.tables_at(index + 1)];
         self.check_acknowledged(wave)?;
         believable::check_once(self.fabric, wave)?;
         for write in &wave.writes {
             if let Write::ActiveHalf { port, half } = *write {
-                course.join(port, index + 1, half);
+                moments.join(port, index + 1, half);
                 self.moved = false;
             }
         }
         let idle = tables.iter().all(|tables| self.is_stopped(tables));
-        let begins = self.begins(course, index + 1, tables);
+        let begins = self.begins(moments, index + 1, tables);
         let injected = [0, 1].map(|half| !idle && (self.sent[half] || begins[half]));
         let (empty, gone) = (self.empty, self.gone);
         self.sent = [0, 1].map(|half| self.sent[half] || injected[half]);
         let stops = self.is_stopped(tables[1]);
         let ways = self.ways(!stops || self.stopped);
         self.stopped |= stops;
-        let drains = self.pass(course, index, wave)?;
-        Ok(Moment { name: wave.name.clone(), tables, injected, ways, empty, gone, drains })
+        let drains = self.pass(moments, index, wave)?;
+        Ok(PlanMoment { name: wave.name.clone(), tables, injected, ways, empty, gone, drains })
     }
 
     /// Who may send by which path: on two halves each keeps its own; on one, sources follow the old routing at first, and
@@ -154,11 +159,11 @@ impl<'a> State<'a> {
     }
 
     /// By half: whether some end port sends on it when the wave begins or has ended.
-    fn begins(&self, course: &Course<'_>, moment: usize, tables: [&SubnetTables; 2]) -> [bool; 2] {
+    fn begins(&self, moments: &PlanMoments<'_>, moment: usize, tables: [&SubnetTables; 2]) -> [bool; 2] {
         let mut begins = [false; 2];
         for port in self.fabric.end_ports() {
             for half in tables.map(|tables| tables.sending[port.index()]) {
-                begins[half.index()] |= course.admits(port, moment, half);
+                begins[half.index()] |= moments.admits(port, moment, half);
             }
         }
         begins
@@ -173,7 +178,7 @@ impl<'a> State<'a> {
     /// What the barriers at the end of a wave leave.
     fn pass(
         &mut self,
-        course: &Course<'_>,
+        moments: &PlanMoments<'_>,
         index: usize,
         wave: &Wave,
     ) -> Result<Option<(Half, VlSet)>, CertificateFault> {
@@ -187,7 +192,7 @@ impl<'a> State<'a> {
                 Barrier::Drained(lanes) => {
                     believable::need(self.plan, wave, Assumption::RepliesAreQueuedAtOnce)?;
                     believable::need(self.plan, wave, Assumption::SpareHalfUnused)?;
-                    let half = self.retired(course, index, wave)?;
+                    let half = self.retired(moments, index, wave)?;
                     drains = Some((half, lanes));
                     self.empty = VlSet(self.empty.0 | lanes.0);
                     self.gone[half.index()] = true;
@@ -207,13 +212,13 @@ impl<'a> State<'a> {
     }
 
     /// The half that nobody sends on any more.
-    fn retired(&self, course: &Course<'_>, index: usize, wave: &Wave) -> Result<Half, CertificateFault> {
+    fn retired(&self, moments: &PlanMoments<'_>, index: usize, wave: &Wave) -> Result<Half, CertificateFault> {
         let fault = |what: &str| CertificateFault::Plan { wave: wave.name.clone(), what: what.to_string() };
         if !self.moved {
             return Err(fault("lanes are said to run empty, and it was not waited until every source has moved"));
         }
         let tables = self.plan.tables_at(index + 1);
-        let begins = self.begins(course, index + 1, [tables; 2]);
+        let begins = self.begins(moments, index + 1, [tables; 2]);
         match begins {
             [true, false] => Ok(Half::Upper),
             [false, true] => Ok(Half::Lower),

@@ -1,0 +1,104 @@
+//! What is proved: a fabric, what its switches may hold stage by stage, and who is left out.
+
+use super::{InjectionRules, Newcomers, ProofWave, Scope};
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Half, VlSet};
+use crate::tables::{PathLayers, SubnetTables};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The name of the moment before the first wave.
+pub(super) const STEADY: &str = "steady";
+
+/// What is walked: fabric, stages, and who is left out.
+pub(super) struct ProofCase<'a> {
+    /// Before the change.
+    pub fabric: &'a Fabric,
+    /// Stage 0: the tables before the change on both sides; then the waves.
+    pub stages: Vec<ProofWave<'a>>,
+    /// By port: omitted by the new routing function.
+    pub stranded: Vec<bool>,
+    /// By port: unknown to the routing function in force.
+    pub newcomer: Vec<bool>,
+    /// The stage from which newcomers take part.
+    joining_stage: usize,
+    /// The half on which they take part.
+    joining_half: Half,
+    /// Whether switches send and receive, too.
+    pub switches: bool,
+    /// Ports of routers, and which of them hand packets to which: empty where one subnet is judged by itself, in which they
+    /// are end ports like any.
+    pub relays: RelayPorts,
+}
+
+/// Ports of routers in one subnet. They send to its hosts whatever comes, and to each other only where a way between
+/// subnets leads through both.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct RelayPorts {
+    pub ports: BTreeSet<PortId>,
+    /// (From, to).
+    pub handed: BTreeSet<(PortId, PortId)>,
+}
+
+impl RelayPorts {
+    /// Whether a port has packets for another.
+    pub fn admit(&self, source: PortId, owner: PortId) -> bool {
+        !(self.ports.contains(&source) && self.ports.contains(&owner)) || self.handed.contains(&(source, owner))
+    }
+}
+
+impl<'a> ProofCase<'a> {
+    /// Tables by themselves.
+    pub fn of_tables(fabric: &'a Fabric, tables: &'a SubnetTables, scope: &Scope) -> ProofCase<'a> {
+        let mut injected = [false; 2];
+        scope.halves.iter().for_each(|half| injected[half.index()] = true);
+        let ways: Vec<Arc<PathLayers>> = scope.ways.iter().cloned().collect();
+        let rules = InjectionRules { injected, ways: [ways.clone(), ways] };
+        ProofCase::steady(fabric, tables, rules, &scope.stranded, scope.switches)
+    }
+
+    /// The moment before any change: tables alone.
+    pub fn steady(
+        fabric: &'a Fabric,
+        tables: &'a SubnetTables,
+        rules: InjectionRules,
+        stranded: &[PortId],
+        switches: bool,
+    ) -> ProofCase<'a> {
+        let mut omitted = vec![false; fabric.port_count()];
+        stranded.iter().for_each(|port| omitted[port.index()] = true);
+        let InjectionRules { injected, ways } = rules;
+        let steady = ProofWave {
+            name: STEADY.to_string(),
+            before: tables,
+            after: tables,
+            injected,
+            ways,
+            empty: VlSet::EMPTY,
+            gone: [false; 2],
+        };
+        ProofCase {
+            fabric,
+            stages: vec![steady],
+            stranded: omitted,
+            newcomer: vec![false; fabric.port_count()],
+            joining_stage: 0,
+            joining_half: Half::Lower,
+            switches,
+            relays: RelayPorts::default(),
+        }
+    }
+
+    /// Newcomers take part from their wave on.
+    pub fn welcome(&mut self, newcomers: &Newcomers) {
+        newcomers.ports.iter().for_each(|port| self.newcomer[port.index()] = true);
+        // Stage 0 is the moment before wave 0.
+        self.joining_stage = newcomers.wave + 1;
+        self.joining_half = newcomers.half;
+    }
+
+    /// Whether packets of a half may be sent by a port, or to it, at a stage.
+    pub fn admits(&self, port: PortId, stage: usize, half: Half) -> bool {
+        !self.newcomer[port.index()] || stage >= self.joining_stage && half == self.joining_half
+    }
+}

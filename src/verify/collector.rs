@@ -1,0 +1,81 @@
+//! Collects the dependencies of a proof, by half and stage.
+
+use super::dependencies::{Dependencies, DependencyLayout};
+use super::lanes::LaneMask;
+use super::walk::{Class, ClassHop, Columns, Entrance, Sink};
+use super::walker::{ProofSink, Walker};
+use crate::ids::{Half, PortNum};
+
+/// Collects the dependencies of every half and stage.
+pub(super) struct DependencyCollector<'a> {
+    walker: &'a Walker<'a>,
+    layout: &'a DependencyLayout<'a>,
+    /// By half, then stage.
+    halves: [Vec<Dependencies>; 2],
+    /// By stage: by group, then channel: the lanes that packets enter from injection channels.
+    entered: Vec<Vec<LaneMask>>,
+}
+
+impl<'a> DependencyCollector<'a> {
+    /// None yet; `layout` is that of the walker.
+    pub fn new(walker: &'a Walker<'a>, layout: &'a DependencyLayout<'a>) -> DependencyCollector<'a> {
+        let stages = walker.case.stages.len();
+        let half = || vec![Dependencies::none(layout); stages];
+        let entered = vec![vec![0; walker.lanes.groups.len() * layout.net.channels()]; stages];
+        DependencyCollector { walker, layout, halves: [half(), half()], entered }
+    }
+
+    /// The dependencies by half and stage, those latched in earlier stages included.
+    pub fn finish(mut self) -> [Vec<Dependencies>; 2] {
+        for stage in 0..self.entered.len() {
+            self.add_injection(stage);
+        }
+        for half in [Half::Lower, Half::Upper] {
+            let stages = &mut self.halves[half.index()];
+            for stage in 1..stages.len() {
+                let facts = &self.walker.case.stages[stage];
+                if !facts.gone[half.index()] {
+                    let (earlier, later) = stages.split_at_mut(stage);
+                    later[0].carry_over(&earlier[stage - 1], self.layout, stage, facts.empty.0);
+                }
+            }
+        }
+        self.halves
+    }
+
+    /// What packets of sources wait for, added at the end: every source of a switch that makes no difference between inputs has
+    /// the same lanes before it, so the walk enters those once for all of them.
+    fn add_injection(&mut self, stage: usize) {
+        let Walker { net, lanes, injection, .. } = self.walker;
+        for (index, source) in net.senders(stage).iter().enumerate().filter(|(_, source)| !source.is_switch()) {
+            let Some(row) = source.row.map(|row| row as usize) else { continue };
+            for (group, levels) in lanes.groups.iter().enumerate() {
+                let from = injection.mask(stage, index, group);
+                let outputs = (1..net.sides[row]).map(|output| PortNum(output as u8));
+                for output in outputs.filter(|&output| output != source.input) {
+                    let to = self.entered[stage][group * net.channels() + net.channel(row, output)];
+                    let own = &mut self.halves[levels.half().index()][stage];
+                    own.add(self.layout, row, source.input, from, output, to);
+                }
+            }
+        }
+    }
+}
+
+impl Sink for DependencyCollector<'_> {
+    /// What was collected for a stage is carried over to the next anyway.
+    fn hears_repeats(&self) -> bool {
+        false
+    }
+
+    fn hop(&mut self, class: &Class, _columns: &Columns, hop: &ClassHop) {
+        let own = &mut self.halves[self.walker.half(class).index()][hop.stage];
+        own.add(self.layout, hop.row, hop.input, hop.from, hop.output, hop.to);
+    }
+
+    fn enter(&mut self, class: &Class, Entrance { stage, channel, to, .. }: Entrance) {
+        self.entered[stage][class.group * self.layout.net.channels() + channel] |= to;
+    }
+}
+
+impl ProofSink for DependencyCollector<'_> {}

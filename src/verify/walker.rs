@@ -1,0 +1,314 @@
+//! Walks every class of a proof, and stops at the first fault.
+
+use super::case::ProofCase;
+use super::dependencies::DependencyLayout;
+use super::injection::{Injection, Seed};
+use super::lanes::{HopLanes, LaneMask};
+use super::net::{Exit, FlatFabric};
+use super::permissions::{OwnedLid, Permissions};
+use super::refusal::{EntryAge, HoleCause, Refusal};
+use super::tables;
+use super::walk::{Class, ClassHop, ClassPackets, Columns, DeadEnd, Entrance, Now, Senders, Sink, Walk};
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Half, Lid, PortNum, VlSet};
+use crate::tables::Lft;
+use std::sync::Arc;
+
+/// What is wrong with a class, and where.
+#[derive(Clone, Debug)]
+pub(super) struct FirstFault {
+    pub stage: usize,
+    pub lid: Lid,
+    pub kind: FaultKind,
+}
+
+/// See the refusals of the same names.
+#[derive(Clone, Debug)]
+pub(super) enum FaultKind {
+    BlackHole { row: usize, cause: HoleCause, entry: EntryAge },
+    WrongArrival { at: PortId, owner: PortId },
+}
+
+/// A sink of a proof, which sees each class as a whole, too.
+pub(super) trait ProofSink: Sink {
+    /// The class has been walked through all stages.
+    fn walked(&mut self, _class: &Class, _columns: &Columns) {}
+}
+
+impl<A: ProofSink, B: ProofSink> ProofSink for super::walk::Both<A, B> {
+    fn walked(&mut self, class: &Class, columns: &Columns) {
+        self.0.walked(class, columns);
+        self.1.iter_mut().for_each(|second| second.walked(class, columns));
+    }
+}
+
+/// A case with all that its walk reads. It can be walked again: a second pass sees the same hops in the same order, and so finds
+/// who causes what the first one found.
+pub(super) struct Walker<'a> {
+    pub case: ProofCase<'a>,
+    pub net: FlatFabric,
+    pub lanes: HopLanes,
+    pub injection: Injection,
+}
+
+impl<'a> Walker<'a> {
+    /// Prepares the walk of a case; `surviving` is what is left of its fabric while the waves run.
+    ///
+    /// # Errors
+    /// A table that sends a service level in use onto a lane which the link does not carry.
+    pub fn new(case: ProofCase<'a>, surviving: &Fabric) -> Result<Walker<'a>, Refusal> {
+        let net = FlatFabric::of_restriction(case.fabric, surviving, case.switches);
+        let lanes = tables::read(case.fabric, &net, &case.stages)?;
+        let injection = Injection::new(&case, &net, &lanes);
+        Ok(Walker { case, net, lanes, injection })
+    }
+
+    /// Where dependencies lie.
+    pub fn layout(&self) -> DependencyLayout<'_> {
+        DependencyLayout::new(&self.net, self.lanes.vls)
+    }
+
+    /// The classes of one port, all halves and groups that some stage injects.
+    pub fn classes_of(&self, owner: PortId) -> Vec<Class> {
+        let fabric = self.case.fabric;
+        let undivided = fabric.port(owner).lid.filter(|&lid| fabric.half_of(lid).is_none());
+        let mut classes = Vec::new();
+        for half in [Half::Lower, Half::Upper] {
+            if !self.case.stages.iter().any(|facts| facts.injects(half)) {
+                continue;
+            }
+            for lid in fabric.half_lids(owner, half).chain(undivided) {
+                let groups = self.lanes.groups.iter().enumerate().filter(|(_, group)| group.half() == half);
+                classes.extend(groups.map(|(group, _)| Class { lid, owner, group }));
+            }
+        }
+        classes.sort_by_key(|class| (class.lid, class.group));
+        classes
+    }
+
+    /// Every class, in order of ports, then LIDs, then groups.
+    pub fn classes(&self) -> impl Iterator<Item = Class> + '_ {
+        let fabric = self.case.fabric;
+        let owners =
+            fabric.lid_ports().filter(|&port| self.case.switches || !fabric.node(fabric.port(port).node).is_switch());
+        owners.flat_map(|owner| self.classes_of(owner))
+    }
+
+    /// Reads the entries for a LID at every stage.
+    pub fn read(&self, columns: &mut Columns, lid: Lid) {
+        let output = |table: &Arc<Lft>| table.get(lid).unwrap_or(PortNum::NO_ROUTE);
+        for (stage, facts) in self.case.stages.iter().enumerate() {
+            for (entry, node) in columns.column(stage).iter_mut().zip(&self.net.rows) {
+                let (old, new) = (&facts.before.lfts[node.index()], &facts.after.lfts[node.index()]);
+                let before = output(old);
+                // Most waves leave most switches alone, and these share one table.
+                *entry = [before, if Arc::ptr_eq(old, new) { before } else { output(new) }];
+            }
+        }
+    }
+
+    /// Walks all classes, and returns the earliest fault: of the first stage, then of the first class.
+    pub fn run(&self, sink: &mut impl ProofSink) -> Option<FirstFault> {
+        let stages = self.case.stages.len();
+        let permissions = Permissions::new(&self.case, &self.net, &self.lanes);
+        let mut senders = ProofSenders { walker: self, permissions };
+        let mut walk = Walk::new(&self.net, &self.lanes, 0..stages, ());
+        let mut judge = Judge { walker: self, sink, found: None };
+        let mut read = None;
+        for class in self.classes() {
+            if read != Some(class.lid) {
+                self.read(&mut walk.columns, class.lid);
+                let target = OwnedLid { owner: class.owner, lid: class.lid };
+                senders.permissions.turn_to(self.case.fabric, self.net.senders(0), target);
+                read = Some(class.lid);
+            }
+            walk.follow(&class, &senders, &mut judge);
+            walk.clear();
+            judge.sink.walked(&class, &walk.columns);
+        }
+        judge.found
+    }
+
+    /// The half that a class is of.
+    pub fn half(&self, class: &Class) -> Half {
+        self.lanes.groups[class.group].half()
+    }
+}
+
+/// Who sends in a proof.
+struct ProofSenders<'a> {
+    walker: &'a Walker<'a>,
+    permissions: Permissions<'a>,
+}
+
+impl Senders<()> for ProofSenders<'_> {
+    fn left(&self, now: Now<'_>) -> LaneMask {
+        let facts = &self.walker.case.stages[now.stage];
+        if facts.gone[self.walker.half(now.class).index()] { 0 } else { !facts.empty.0 }
+    }
+
+    fn repeats(&self, now: Now<'_>, columns: &Columns) -> bool {
+        let Walker { case, lanes, injection, .. } = self.walker;
+        let Now { class, stage } = now;
+        let (facts, half) = (&case.stages[stage], self.walker.half(class));
+        // At stage 1 links die.
+        stage >= 2
+            && facts.empty == VlSet::EMPTY
+            && !facts.gone[half.index()]
+            && lanes.repeats(stage)
+            && injection.repeats(stage, class.group)
+            && case.admits(class.owner, stage, half) == case.admits(class.owner, stage - 1, half)
+            && self.permissions.repeats(stage, half)
+            && columns.repeats(stage)
+    }
+
+    /// Rule 2 of the closure.
+    fn send(&self, now: Now<'_>, walk: &mut Walk<'_>, sink: &mut impl Sink) {
+        let Walker { case, lanes, injection, .. } = self.walker;
+        if !case.admits(now.class.owner, now.stage, self.walker.half(now.class)) {
+            return;
+        }
+        for seed in injection.seeds(now.stage, now.class.group) {
+            if lanes.is_uniform(now.stage, seed.row) && !self.has_relay(seed) {
+                self.send_together(now, seed, walk, sink);
+            } else {
+                self.send_singly(now, seed, walk, sink);
+            }
+        }
+    }
+}
+
+impl ProofSenders<'_> {
+    /// Whether a router is at the switch: its ports do not send all that others do.
+    fn has_relay(&self, seed: &Seed) -> bool {
+        let Walker { case, net, .. } = self.walker;
+        let mut sources = net.senders(0)[seed.first..seed.end].iter();
+        !case.relays.ports.is_empty() && sources.any(|source| case.relays.ports.contains(&source.port))
+    }
+
+    /// All sources of a switch that makes no difference between inputs, less the owner, which sends nothing to itself.
+    fn send_together(&self, now: Now<'_>, seed: &Seed, walk: &mut Walk<'_>, sink: &mut impl Sink) {
+        if let Some(firm) = self.senders(now, seed) {
+            walk.send_together(now, seed.row, ClassPackets { from: 0, firm, origin: () }, sink);
+        }
+    }
+
+    /// Whether any of the sources of a switch can send a packet of the class, and then whether one of those must not
+    /// lose it.
+    fn senders(&self, now: Now<'_>, seed: &Seed) -> Option<bool> {
+        let Walker { case, net, injection, .. } = self.walker;
+        let Class { owner, group, .. } = *now.class;
+        let sources = net.senders(0);
+        if let Some(masks) = self.permissions.at(now.stage, self.walker.half(now.class)) {
+            let sends = |&source: &usize| {
+                masks[source] >> group & 1 == 1
+                    && sources[source].port != owner
+                    && injection.mask(now.stage, source, group) != 0
+            };
+            let mut senders = (seed.first..seed.end).filter(sends).peekable();
+            senders.peek()?;
+            return Some(senders.any(|source| !case.stranded[sources[source].port.index()]));
+        }
+        // Everybody may send: the counts of the seed answer, once the owner is taken out of them.
+        let own = (seed.first..seed.end).find(|&source| sources[source].port == owner);
+        let own = own.is_some_and(|source| injection.mask(now.stage, source, group) != 0);
+        let firm = seed.firm - u32::from(own && !case.stranded[owner.index()]);
+        (seed.any > u32::from(own)).then_some(firm > 0)
+    }
+
+    fn send_singly(&self, now: Now<'_>, seed: &Seed, walk: &mut Walk<'_>, sink: &mut impl Sink) {
+        let Walker { case, net, injection, .. } = self.walker;
+        let Class { owner, group, .. } = *now.class;
+        let masks = self.permissions.at(now.stage, self.walker.half(now.class));
+        for index in seed.first..seed.end {
+            let source = net.senders(0)[index];
+            let from = injection.mask(now.stage, index, group);
+            let open = masks.is_none_or(|masks| masks[index] >> group & 1 == 1);
+            let sends = open && source.port != owner && case.relays.admit(source.port, owner);
+            if from != 0 && sends {
+                let firm = !case.stranded[source.port.index()];
+                walk.forward(now, seed.row, source.input, ClassPackets { from, firm, origin: () }, sink);
+            }
+        }
+    }
+}
+
+/// Keeps the earliest fault, and passes all else on.
+struct Judge<'a, S> {
+    walker: &'a Walker<'a>,
+    sink: &'a mut S,
+    found: Option<FirstFault>,
+}
+
+impl<S: ProofSink> Sink for Judge<'_, S> {
+    const STOPS: bool = true;
+
+    fn hop(&mut self, class: &Class, columns: &Columns, hop: &ClassHop) {
+        self.sink.hop(class, columns, hop);
+    }
+
+    fn enter(&mut self, class: &Class, entrance: Entrance) {
+        self.sink.enter(class, entrance);
+    }
+
+    fn dead_end(&mut self, now: Now<'_>, columns: &Columns, end: DeadEnd) {
+        if now.stage >= self.limit() {
+            return;
+        }
+        let Now { class, stage } = now;
+        let kind = match end {
+            DeadEnd::Hole { row, exit, firm } => match self.hole(now, exit) {
+                Some((cause, output)) if firm => {
+                    FaultKind::BlackHole { row, cause, entry: columns.entry(stage, row, output) }
+                }
+                _ => return,
+            },
+            DeadEnd::Wrong { at } => FaultKind::WrongArrival { at, owner: class.owner },
+            DeadEnd::Laneless { .. } | DeadEnd::Unsent { .. } => {
+                unreachable!(
+                    "a proof knows no discarding for want of a lane: its tables were checked to carry what is sent"
+                )
+            }
+        };
+        self.found = Some(FirstFault { stage, lid: class.lid, kind });
+    }
+
+    fn occupied(&mut self, now: Now<'_>, channels: &[u32], lanes: &[LaneMask]) {
+        self.sink.occupied(now, channels, lanes);
+    }
+
+    fn repeat(&mut self, stage: usize) {
+        self.sink.repeat(stage);
+    }
+
+    fn hears_repeats(&self) -> bool {
+        self.sink.hears_repeats()
+    }
+
+    /// What happens after the earliest fault, or at its stage, is not judged.
+    fn limit(&self) -> usize {
+        self.found.as_ref().map_or(usize::MAX, |found| found.stage)
+    }
+}
+
+impl<S: ProofSink> Judge<'_, S> {
+    /// Why packets of the class that a switch discards are a fault, and the output that its entry names; none where they may
+    /// be discarded.
+    fn hole(&self, now: Now<'_>, exit: Exit) -> Option<(HoleCause, PortNum)> {
+        let Walker { case, net, .. } = self.walker;
+        let owner = now.class.owner;
+        let found = match exit {
+            Exit::NoRoute => (HoleCause::NoRoute, PortNum::NO_ROUTE),
+            Exit::NoCable(port) => (HoleCause::NoCable { port }, port),
+            // Towards a link that died the packet vanishes, and holds no lane. Tables made for a half that nobody sent on
+            // before have no business to lead there.
+            Exit::Died(port) if !case.stages[0].injects(self.walker.half(now.class)) => {
+                (HoleCause::NoCable { port }, port)
+            }
+            Exit::Died(_) | Exit::Channel(_) | Exit::Own => return None,
+        };
+        let end_port = !case.fabric.node(case.fabric.port(owner).node).is_switch();
+        let dead = now.stage > 0 && end_port && !net.exists(1, owner.index());
+        (!(case.stranded[owner.index()] || dead)).then_some(found)
+    }
+}

@@ -14,7 +14,7 @@ use median::median;
 use quick::quick;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
-use reconfig::sim::wheel::{Event, Ticks, Wheel};
+use reconfig::sim::wheel::{SimEvent, Ticks, Wheel};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
@@ -30,7 +30,7 @@ trait EventList: Default {
 
 impl EventList for Wheel {
     fn push(&mut self, time: Ticks, number: u32) {
-        Wheel::push(self, time, Event::new(0, number, 0));
+        Wheel::push(self, time, SimEvent::new(0, number, 0));
     }
 
     fn pop(&mut self) -> (Ticks, u32) {

@@ -12,8 +12,9 @@
 //! Agents decide and report what is to be sent ([`Effect`]); the simulation sends it, in that order.
 
 use super::clock::Clock;
+use super::index::{By, InLane, OutLane};
 use super::packet::NIL;
-use super::plane::{DISCARD, DataPlane, OutPort};
+use super::plane::{DataPlane, OutPort};
 use super::relay::Relays;
 use super::source::Sources;
 use crate::fabric::Fabric;
@@ -63,7 +64,7 @@ impl Surroundings<'_> {
     }
 
     /// The lanes in whose buffers packets stand that a node sends: its own; of a router those of all its legs.
-    fn lanes_feeding(&self, node: u32) -> Vec<u32> {
+    fn lanes_feeding(&self, node: u32) -> Vec<InLane> {
         match self.relays.filter(|_| self.plane.is_relay(node)) {
             Some(relays) => relays.lanes_of_router(self.plane, node),
             None => self.plane.lanes_of(node),
@@ -130,7 +131,7 @@ pub(super) struct Agents {
     flushing: Vec<Flushing>,
     draining: Vec<Draining>,
     /// By in lane: packets that stood there when the flush began.
-    stood: Vec<u32>,
+    stood: By<InLane, u32>,
     /// What is to be sent.
     effects: Vec<Effect>,
 }
@@ -143,7 +144,7 @@ impl Agents {
             arcs: vec![Vec::new(); fabric.node_count()],
             flushing: vec![Flushing::default(); fabric.node_count()],
             draining: vec![Draining::default(); fabric.node_count()],
-            stood: vec![0; lanes],
+            stood: By::filled(0, lanes),
             effects: Vec::new(),
         }
     }
@@ -165,9 +166,9 @@ impl Agents {
     }
 
     /// A packet has left a queue: counts it off, and sees whether a token may now go.
-    pub fn saw_departure(&mut self, at: Surroundings<'_>, lane: u32) {
+    pub fn saw_departure(&mut self, at: Surroundings<'_>, lane: InLane) {
         let node = at.plane.ports[at.plane.port_of(lane) as usize].node;
-        let stood = &mut self.stood[lane as usize];
+        let stood = &mut self.stood[lane];
         let counted = *stood > 0;
         *stood -= u32::from(counted);
         self.goes_on(at, node, counted);
@@ -251,7 +252,7 @@ impl Agents {
     fn enter_flush(&mut self, at: Surroundings<'_>, node: u32, round: u32) {
         if is_newer(self.flushing[node as usize].round, round) {
             for lane in at.plane.lanes_of(node) {
-                self.stood[lane as usize] = 0;
+                self.stood[lane] = 0;
             }
             self.flushing[node as usize] = Flushing { round, ..Flushing::default() };
         }
@@ -275,9 +276,9 @@ impl Agents {
         let mut before = latched_elsewhere;
         // What stands in a router's own buffers goes on into other subnets.
         for lane in if at.plane.is_relay(node) { Vec::new() } else { at.plane.lanes_of(node) } {
-            let count = at.plane.ins[lane as usize].count;
+            let count = at.plane.ins[lane].count;
             // Queues are first in, first out, so the next `count` packets to leave this one are those that stand in it.
-            self.stood[lane as usize] = count;
+            self.stood[lane] = count;
             before += count;
         }
         self.flushing[node as usize].before = before;
@@ -458,13 +459,13 @@ impl Agents {
 
     /// What stands on some lanes of a device, as its ports' credits and queues report it.
     pub fn lane_status(at: Surroundings<'_>, node: u32, lanes: VlSet) -> LaneStatus {
-        let asked = |lane: &u32| lanes.contains(Vl::masked(at.plane.vl_of(*lane)));
+        let asked = |lane: &OutLane| lanes.contains(Vl::masked(at.plane.vl_of(*lane)));
         // Full credits say that the far buffer is empty and nothing is on the wire; a line says that something is to come.
-        let idle = |out_lane: u32| {
-            at.plane.outs[out_lane as usize].first_waiter == NIL
+        let idle = |out_lane: OutLane| {
+            at.plane.outs[out_lane].first_waiter.is_none()
                 && at.plane.credits_of(at.clock, out_lane) == at.plane.capacity
         };
-        let drained = |port: &u32| at.plane.lanes_of_port(*port).filter(asked).all(idle);
+        let drained = |port: &u32| at.plane.out_lanes(*port).filter(asked).all(idle);
         let latched = outputs_latched(at, node, lanes);
         let empty = |port: &u32| at.plane.holds_nothing(*port, lanes);
         let outputs = at.live_ports(node).filter(drained).map(|port| at.num(port));
@@ -479,7 +480,7 @@ impl Agents {
 /// latched behind a head stands in no line yet, and no credit tells of it.
 fn outputs_latched(at: Surroundings<'_>, node: u32, lanes: VlSet) -> PortMask {
     let queued = at.lanes_feeding(node).into_iter().flat_map(|lane| at.plane.queue(lane));
-    let latched = queued.map(|id| at.plane.packets[id].out_lane).filter(|&out_lane| out_lane < DISCARD);
+    let latched = queued.map(|id| at.plane.packets[id].out_lane).filter(|out_lane| out_lane.is_lane());
     latched
         .filter(|&out_lane| lanes.contains(Vl::masked(at.plane.vl_of(out_lane))))
         .map(|out_lane| at.plane.port_of(out_lane))

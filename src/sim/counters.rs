@@ -4,8 +4,9 @@
 //! on the wire. So a packet counts at both ends when its sending begins. Only data packets count; errors of links there
 //! are none. PortXmitWait counts nanoseconds in which packets waited for credits and the link was free.
 
+use super::index::{InLane, OutLane};
 use super::packet::NIL;
-use super::plane::{DISCARD, DataPlane, PortRole};
+use super::plane::{DataPlane, PortRole};
 use super::power_on::RESPONSE_TIME;
 use super::source::Sources;
 use super::wheel::{TICKS_PER_NS, Ticks};
@@ -248,14 +249,14 @@ impl Counters {
     /// The head of a queue is discarded: for its output's sake, or because it has none. What had not come so far that it
     /// was latched went with its port's own link, and is no error of anybody's.
     #[cold]
-    pub fn discard(&mut self, plane: &DataPlane, lane: u32, out_lane: u32) {
+    pub fn discard(&mut self, plane: &DataPlane, lane: InLane, out_lane: OutLane) {
         let input = plane.port_of(lane);
         match out_lane {
-            NIL => {}
-            DISCARD if plane.ports[input as usize].role == PortRole::EndPort => {
+            OutLane::NONE => {}
+            OutLane::DISCARD if plane.ports[input as usize].role == PortRole::EndPort => {
                 self.by_port[input as usize].xmit_discards += 1;
             }
-            DISCARD => self.by_port[input as usize].relay_errors += 1,
+            OutLane::DISCARD => self.by_port[input as usize].relay_errors += 1,
             out_lane => self.by_port[plane.port_of(out_lane) as usize].xmit_discards += 1,
         }
     }

@@ -8,6 +8,7 @@
 //! back and credits taken in the buffer (by packets on the wire too, from the moment they set out) add up to the buffer.
 
 use super::clock::Clock;
+use super::index::OutLane;
 use super::kind;
 use super::packet::NIL;
 use super::plane::DataPlane;
@@ -58,11 +59,11 @@ impl Returns {
 impl DataPlane {
     /// Credits set out for an out lane and are there at `at`.
     #[inline]
-    pub fn return_credits(&mut self, clock: &mut Clock, out_lane: u32, credits: u16, at: Ticks) {
-        let out = &mut self.outs[out_lane as usize];
+    pub fn return_credits(&mut self, clock: &mut Clock, out_lane: OutLane, credits: u16, at: Ticks) {
+        let out = &mut self.outs[out_lane];
         if out.starved {
             out.coming += credits;
-            return clock.push(at, SimEvent::new(kind::CREDIT, credits.into(), out_lane));
+            return clock.push(at, SimEvent::new(kind::CREDIT, credits.into(), out_lane.0));
         }
         // One note lies in the lane itself, and under light load that is all there ever is: the one before it has long
         // come back when the next packet leaves the buffer.
@@ -76,24 +77,24 @@ impl DataPlane {
 
     /// Credits that were an event have come back; reports whether somebody waits for them.
     #[inline]
-    pub fn credits_back(&mut self, credits: u16, out_lane: u32) -> bool {
-        let out = &mut self.outs[out_lane as usize];
+    pub fn credits_back(&mut self, credits: u16, out_lane: OutLane) -> bool {
+        let out = &mut self.outs[out_lane];
         out.coming -= credits;
         out.credits += credits;
-        out.first_waiter != NIL
+        out.first_waiter.get().is_some()
     }
 
     /// Whether an out lane has its sender's credits for a packet; where not, every return is an event from now on, until
     /// the lane sends again.
     #[inline]
-    pub fn has_credits(&mut self, clock: &mut Clock, out_lane: u32, needed: u16) -> bool {
-        self.outs[out_lane as usize].credits >= needed || self.take_in(clock, out_lane, needed)
+    pub fn has_credits(&mut self, clock: &mut Clock, out_lane: OutLane, needed: u16) -> bool {
+        self.outs[out_lane].credits >= needed || self.take_in(clock, out_lane, needed)
     }
 
     /// Takes in all that has come back; what is still on its way becomes events unless that is enough.
     #[cold]
-    fn take_in(&mut self, clock: &mut Clock, out_lane: u32, needed: u16) -> bool {
-        let out = &mut self.outs[out_lane as usize];
+    fn take_in(&mut self, clock: &mut Clock, out_lane: OutLane, needed: u16) -> bool {
+        let out = &mut self.outs[out_lane];
         if out.latest_at <= clock.now() {
             out.credits += std::mem::take(&mut out.latest);
         }
@@ -116,15 +117,15 @@ impl DataPlane {
 
     /// Makes events of the returns that are on their way, and of all to come. Their order among equal times shows in the
     /// trace: the latest note first, then the list as it is threaded.
-    fn starve(&mut self, clock: &mut Clock, out_lane: u32) {
-        let out = &mut self.outs[out_lane as usize];
+    fn starve(&mut self, clock: &mut Clock, out_lane: OutLane) {
+        let out = &mut self.outs[out_lane];
         out.starved = true;
         let mut noted = Return { at: out.latest_at, credits: std::mem::take(&mut out.latest), next: out.earlier };
         out.earlier = NIL;
         loop {
             if noted.credits > 0 {
                 out.coming += noted.credits;
-                clock.push(noted.at, SimEvent::new(kind::CREDIT, noted.credits.into(), out_lane));
+                clock.push(noted.at, SimEvent::new(kind::CREDIT, noted.credits.into(), out_lane.0));
             }
             if noted.next == NIL {
                 return;
@@ -135,9 +136,9 @@ impl DataPlane {
 
     /// Both ends of a cable that comes back agree on what its sender has: the room in the far buffer, less what is an
     /// event already and will be added when it happens. Other returns that were on their way are void.
-    pub fn restore_credits(&mut self, out_lane: u32) {
-        let held = self.ins[self.across(out_lane) as usize].held as u16;
-        let out = &mut self.outs[out_lane as usize];
+    pub fn restore_credits(&mut self, out_lane: OutLane) {
+        let held = self.ins[self.downstream(out_lane)].held as u16;
+        let out = &mut self.outs[out_lane];
         let mut noted = std::mem::replace(&mut out.earlier, NIL);
         (out.credits, out.latest, out.starved) = (self.capacity - held - out.coming, 0, false);
         while noted != NIL {
@@ -146,36 +147,36 @@ impl DataPlane {
     }
 
     /// The returns noted for an out lane, whether or not their time has come.
-    fn noted(&self, out_lane: u32) -> impl Iterator<Item = Return> {
-        let out = &self.outs[out_lane as usize];
+    fn noted(&self, out_lane: OutLane) -> impl Iterator<Item = Return> {
+        let out = &self.outs[out_lane];
         let latest = Return { at: out.latest_at, credits: out.latest, next: out.earlier };
         let before = |entry: &Return| (entry.next != NIL).then(|| self.returns.slab[entry.next as usize]);
         std::iter::successors(Some(latest), before)
     }
 
     /// Credits that an out lane has at this moment.
-    pub fn credits_of(&self, clock: &Clock, out_lane: u32) -> u16 {
+    pub fn credits_of(&self, clock: &Clock, out_lane: OutLane) -> u16 {
         let back = self.noted(out_lane).filter(|entry| entry.at <= clock.now());
-        self.outs[out_lane as usize].credits + back.map(|entry| entry.credits).sum::<u16>()
+        self.outs[out_lane].credits + back.map(|entry| entry.credits).sum::<u16>()
     }
 
     /// Holds every lane of a live cable to the conservation of credits. Panics where one is lost or made up: a defect of
     /// the simulation, whose results mean nothing from there on.
     pub fn assert_conserved(&self) {
-        for out_lane in (0..self.ports.len() as u32).flat_map(|port| self.lanes_of_port(port)) {
+        for out_lane in (0..self.ports.len() as u32).flat_map(|port| self.out_lanes(port)) {
             let port = &self.ports[self.port_of(out_lane) as usize];
             if !port.is_up() {
                 // Its buffers empty without anybody returning credits; `restore_credits` sets both ends right.
                 continue;
             }
-            let out = &self.outs[out_lane as usize];
+            let out = &self.outs[out_lane];
             // A sink holds nothing: what its packets take is on its way back from the moment they set out.
-            let held = if port.sink { 0 } else { self.ins[self.across(out_lane) as usize].held };
+            let held = if port.sink { 0 } else { self.ins[self.downstream(out_lane)].held };
             let noted: u32 = self.noted(out_lane).map(|entry| u32::from(entry.credits)).sum();
             let (credits, coming) = (u32::from(out.credits), u32::from(out.coming));
             assert!(
                 credits + noted + coming + held == u32::from(self.capacity),
-                "lane {out_lane}: {credits} credits at hand, {noted} noted and {coming} coming back, {held} held: expected {}",
+                "{out_lane:?}: {credits} credits at hand, {noted} noted and {coming} coming back, {held} held: expected {}",
                 self.capacity
             );
         }
@@ -188,7 +189,7 @@ mod tests {
     use crate::fabric::generate::{Options, generate};
     use crate::sim::SimConfig;
 
-    const LANE: u32 = 4;
+    const LANE: OutLane = OutLane(4);
 
     /// The data plane of an idle ring, whose buffers take ten credits.
     fn idle() -> DataPlane {
@@ -201,7 +202,7 @@ mod tests {
     /// A lane whose credits are all on their way: 5 until 300, 3 until 100, 2 until 200, noted in that order.
     fn spent() -> (DataPlane, Clock) {
         let (mut plane, mut clock) = (idle(), Clock::new());
-        plane.outs[LANE as usize].credits = 0;
+        plane.outs[LANE].credits = 0;
         [(5, 300), (3, 100), (2, 200)].into_iter().for_each(|(n, at)| plane.return_credits(&mut clock, LANE, n, at));
         (plane, clock)
     }
@@ -248,7 +249,7 @@ mod tests {
     fn a_lost_credit_is_noticed() {
         let mut plane = idle();
         plane.assert_conserved();
-        plane.outs[LANE as usize].credits -= 1;
+        plane.outs[LANE].credits -= 1;
         plane.assert_conserved();
     }
 }

@@ -7,7 +7,7 @@
 //! closes. Where choices are made anew at every attempt a cycle is final only once no table can change any more: it is
 //! kept as a suspicion until [`Sim::confirm_deadlock`].
 
-use super::packet::NIL;
+use super::index::{Dense, InLane};
 use super::plane::DataPlane;
 use super::{Latch, Sim};
 use crate::fabric::PortId;
@@ -40,7 +40,7 @@ pub(super) struct Deadlocks {
     /// A deadlock does not end the run.
     pub outlasted: bool,
     /// An in lane of a cycle that a change of tables may yet open.
-    suspect: Option<u32>,
+    suspect: Option<InLane>,
     /// Cycles that lifetime limits will break.
     pub broken: u64,
 }
@@ -48,25 +48,25 @@ pub(super) struct Deadlocks {
 impl DataPlane {
     /// The in lane whose buffer the head of `lane` waits for in vain; none where it waits for nothing but time.
     #[inline]
-    fn blocked_on(&self, lane: u32) -> Option<u32> {
-        let queue = &self.ins[lane as usize];
-        if queue.head == NIL || queue.waits_for == NIL {
+    fn blocked_on(&self, lane: InLane) -> Option<InLane> {
+        let queue = &self.ins[lane];
+        if queue.head.is_none() || queue.waits_for.is_none() {
             return None;
         }
         let port = &self.ports[self.port_of(queue.waits_for) as usize];
         if port.sink || !port.sends() {
             return None;
         }
-        let down = self.across(queue.waits_for);
+        let down = self.downstream(queue.waits_for);
         // Whoever is first in line decides: as long as there is room for him, the line moves, and with it this head.
-        let first = self.outs[queue.waits_for as usize].first_waiter;
-        let need = u32::from(self.packets[self.ins[first as usize].head].credits);
-        (self.ins[down as usize].held + need > u32::from(self.capacity)).then_some(down)
+        let first = self.outs[queue.waits_for].first_waiter;
+        let need = u32::from(self.packets[self.ins[first].head].credits);
+        (self.ins[down].held + need > u32::from(self.capacity)).then_some(down)
     }
 
     /// Whether waiting leads from a lane back to it.
     #[inline]
-    fn closes_cycle(&self, lane: u32) -> bool {
+    fn closes_cycle(&self, lane: InLane) -> bool {
         let mut next = lane;
         // Waiting may lead into a cycle that `lane` is no part of, and which was found when it closed.
         for _ in 0..self.ins.len() {
@@ -80,11 +80,11 @@ impl DataPlane {
     }
 
     /// A lane of the cycle that waiting leads to from `lane`; none where it leads to an end.
-    fn lane_of_cycle(&self, lane: u32) -> Option<u32> {
+    fn lane_of_cycle(&self, lane: InLane) -> Option<InLane> {
         let mut seen = vec![false; self.ins.len()];
         let mut next = lane;
         while let Some(down) = self.blocked_on(next) {
-            if std::mem::replace(&mut seen[next as usize], true) {
+            if std::mem::replace(&mut seen[next.index()], true) {
                 return Some(next);
             }
             next = down;
@@ -93,11 +93,11 @@ impl DataPlane {
     }
 
     /// The heads of the cycle that `lane` is in.
-    fn cycle_from(&self, lane: u32) -> Vec<StuckPacket> {
+    fn cycle_from(&self, lane: InLane) -> Vec<StuckPacket> {
         let mut cycle = Vec::new();
         let mut next = lane;
         loop {
-            let queue = &self.ins[next as usize];
+            let queue = &self.ins[next];
             let packet = &self.packets[queue.head];
             let (input, output) = (self.port_of(next), self.port_of(queue.waits_for));
             cycle.push(StuckPacket {
@@ -109,7 +109,7 @@ impl DataPlane {
                 sl: Sl::masked(packet.sl),
                 born_ns: packet.born / super::wheel::TICKS_PER_NS,
             });
-            next = self.across(queue.waits_for);
+            next = self.downstream(queue.waits_for);
             if next == lane {
                 return cycle;
             }
@@ -120,14 +120,14 @@ impl DataPlane {
 impl Sim {
     /// Follows the waits from `lane`; a way back to it is a deadlock.
     #[inline]
-    pub(super) fn look_for_deadlock(&mut self, lane: u32) {
+    pub(super) fn look_for_deadlock(&mut self, lane: InLane) {
         if self.deadlocks.found.is_none() && self.plane.closes_cycle(lane) {
             self.deadlock_closed(lane);
         }
     }
 
     #[cold]
-    fn deadlock_closed(&mut self, lane: u32) {
+    fn deadlock_closed(&mut self, lane: InLane) {
         let cycle = self.plane.cycle_from(lane);
         let limited = |stuck: &StuckPacket| self.lifetimes.limits(&self.plane, &self.devices, stuck.output.0);
         if self.lifetimes.any() && cycle.iter().any(limited) {

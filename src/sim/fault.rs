@@ -172,7 +172,7 @@ impl Sim {
     fn bring_up(&mut self, port: u32) {
         self.plane.ports[port as usize].state = PortState::Initialize;
         self.ledger.revived(port, self.clock.now());
-        self.plane.lanes_of_port(port).for_each(|lane| self.plane.restore_credits(lane));
+        self.plane.out_lanes(port).for_each(|lane| self.plane.restore_credits(lane));
     }
 
     /// Takes a node away that was to leave as planned: whatever it takes along is no failure's loss.

@@ -8,8 +8,9 @@
 //! The steps themselves are the data plane's; what stands here joins them, and carries out what a step means to sources,
 //! routers, agents and counters. Order matters: events of equal times happen in the order in which they were pushed.
 
+use super::index::{InLane, OutLane, PacketId};
 use super::packet::{NIL, RELAYED};
-use super::plane::{DISCARD, Departed, PortRole};
+use super::plane::{Departed, PortRole};
 use super::wheel::{SimEvent, Ticks};
 use super::{Latch, Sim, kind};
 use crate::wire::PortState;
@@ -17,18 +18,18 @@ use crate::wire::PortState;
 impl Sim {
     /// A packet's head has come to a switch's input buffer and its route is looked up.
     #[inline]
-    pub(super) fn arrive(&mut self, id: u32, lane: u32) {
+    pub(super) fn arrive(&mut self, id: PacketId, lane: InLane) {
         let port = self.plane.port_of(lane);
         let receives = self.plane.receives(port);
         let at = &self.plane.ports[port as usize];
         if !at.is_up() {
-            self.plane.ins[lane as usize].held -= u32::from(self.plane.packets[id].credits);
+            self.plane.ins[lane].held -= u32::from(self.plane.packets[id].credits);
             self.counters.miss(port, self.plane.packets[id].bytes);
             self.lose(id);
             return;
         }
         if at.state == PortState::Initialize {
-            self.plane.packets[id].out_lane = DISCARD;
+            self.plane.packets[id].out_lane = OutLane::DISCARD;
         } else if at.role == PortRole::Router {
             self.plane.packets[id].out_lane = self.relay_arrival(id, port);
         } else if self.plane.rules.latch == Latch::Arrival && receives {
@@ -40,17 +41,17 @@ impl Sim {
     }
 
     /// The head of a queue asks for its output; heads that have none are discarded.
-    pub(super) fn offer(&mut self, lane: u32) {
+    pub(super) fn offer(&mut self, lane: InLane) {
         loop {
-            let id = self.plane.ins[lane as usize].head;
-            if id == NIL {
+            let id = self.plane.ins[lane].head;
+            if id.is_none() {
                 return;
             }
-            if self.plane.packets[id].out_lane == NIL {
+            if self.plane.packets[id].out_lane.is_none() {
                 self.plane.packets[id].out_lane = self.plane.choose(self.plane.port_of(lane), id);
             }
             let out_lane = self.plane.packets[id].out_lane;
-            if out_lane == DISCARD || self.plane.discards(out_lane, lane) {
+            if out_lane == OutLane::DISCARD || self.plane.discards(out_lane, lane) {
                 self.discard_head(lane);
             } else if self.lifetimes.any() && self.lifetimes.outlived(&self.plane, &self.devices, &self.clock, lane) {
                 self.lifetimes.discards += 1;
@@ -63,14 +64,14 @@ impl Sim {
         }
     }
 
-    fn wait_for(&mut self, lane: u32, id: u32, out_lane: u32) {
+    fn wait_for(&mut self, lane: InLane, id: PacketId, out_lane: OutLane) {
         self.plane.join_line(lane, out_lane);
         if self.lifetimes.any() {
             self.lifetimes.set_expiry(&self.plane, &self.devices, &mut self.clock, lane);
         }
         self.serve(self.plane.port_of(out_lane));
         // Serving may have sent this very head; only one that still waits adds an edge to the graph of waits.
-        let queue = &self.plane.ins[lane as usize];
+        let queue = &self.plane.ins[lane];
         if queue.head == id && queue.waits_for == out_lane {
             self.look_for_deadlock(lane);
         }
@@ -104,7 +105,7 @@ impl Sim {
     }
 
     /// Credits have come back.
-    pub(super) fn credit(&mut self, credits: u16, out_lane: u32) {
+    pub(super) fn credit(&mut self, credits: u16, out_lane: OutLane) {
         if self.plane.credits_back(credits, out_lane) {
             self.serve(self.plane.port_of(out_lane));
         }
@@ -112,9 +113,9 @@ impl Sim {
 
     /// Sends the head of `lane`, which waits in no line, on `out_lane`.
     #[inline]
-    fn send_head(&mut self, lane: u32, out_lane: u32) {
+    fn send_head(&mut self, lane: InLane, out_lane: OutLane) {
         let plane = &mut self.plane;
-        let id = plane.ins[lane as usize].head;
+        let id = plane.ins[lane].head;
         let port = plane.port_of(out_lane);
         let packet = &mut plane.packets[id];
         let out = &mut plane.ports[port as usize];
@@ -126,7 +127,7 @@ impl Sim {
         out.packets_sent += 1;
         let (sink, peer, credits) = (out.sink, out.peer, packet.credits);
         packet.tail = end + plane.rules.link_delay;
-        packet.out_lane = if sink { out_lane } else { NIL };
+        packet.out_lane = if sink { out_lane } else { OutLane::NONE };
         if out.role == PortRole::Switch {
             packet.hops = packet.hops.saturating_add(1);
             plane.packet_hops += 1;
@@ -138,7 +139,7 @@ impl Sim {
             out.waits = false;
             self.counters.wait_ends(port, self.clock.now());
         }
-        let line = &mut plane.outs[out_lane as usize];
+        let line = &mut plane.outs[out_lane];
         line.credits -= credits;
         line.starved = false;
         if sink {
@@ -146,22 +147,22 @@ impl Sim {
         }
         self.dequeue(lane, end);
         if sink {
-            self.clock.push(tail, SimEvent::new(kind::DELIVER, id, peer));
+            self.clock.push(tail, SimEvent::new(kind::DELIVER, id.0, peer));
             return;
         }
-        let down = self.plane.lane(peer, self.plane.vl_of(out_lane));
-        self.plane.ins[down as usize].held += u32::from(credits);
+        let down = self.plane.in_lane(peer, self.plane.vl_of(out_lane));
+        self.plane.ins[down].held += u32::from(credits);
         let asks = self.clock.now() + self.plane.rules.hop_delay;
-        self.clock.push(asks, SimEvent::new(kind::ARRIVE, id, down));
+        self.clock.push(asks, SimEvent::new(kind::ARRIVE, id.0, down.0));
         // The buffer may have filled up under a head that waits for it already: an edge that no new wait announces.
-        if self.plane.outs[out_lane as usize].first_waiter != NIL {
+        if self.plane.outs[out_lane].first_waiter.get().is_some() {
             self.look_for_deadlock(down);
         }
     }
 
     /// Takes the head out of its queue; its buffer is free when the tail has left, at `end`.
     #[inline]
-    fn dequeue(&mut self, lane: u32, end: Ticks) {
+    fn dequeue(&mut self, lane: InLane, end: Ticks) {
         let Departed { id, lane, source } = self.plane.dequeue(&mut self.clock, lane, end);
         if source != NIL {
             self.left_send_queue(source, id);
@@ -176,8 +177,8 @@ impl Sim {
 
     /// Discards the head of a queue, which waits for nothing.
     #[inline(never)]
-    pub(super) fn discard_head(&mut self, lane: u32) {
-        let id = self.plane.ins[lane as usize].head;
+    pub(super) fn discard_head(&mut self, lane: InLane) {
+        let id = self.plane.ins[lane].head;
         // What is cut short still takes its buffer until its tail has come.
         let gone = self.clock.now().max(self.plane.packets[id].tail);
         self.counters.discard(&self.plane, lane, self.plane.packets[id].out_lane);
@@ -191,8 +192,8 @@ impl Sim {
             return;
         }
         for lane in self.plane.lanes_of(node) {
-            let id = self.plane.ins[lane as usize].head;
-            if id == NIL || self.plane.ins[lane as usize].waits_for == NIL {
+            let id = self.plane.ins[lane].head;
+            if id.is_none() || self.plane.ins[lane].waits_for.is_none() {
                 continue;
             }
             let choice = self.plane.choose(self.plane.port_of(lane), id);
@@ -206,10 +207,10 @@ impl Sim {
 
     /// Discards what waits for an output that may send no more, and offers what it held back.
     pub(super) fn port_changed(&mut self, port: u32) {
-        for out_lane in self.plane.lanes_of_port(port) {
+        for out_lane in self.plane.out_lanes(port) {
             // Copied, since each discard offers the next head, which may join the same line.
             for lane in self.plane.line(out_lane).collect::<Vec<_>>() {
-                if self.plane.ins[lane as usize].waits_for == out_lane && self.plane.discards(out_lane, lane) {
+                if self.plane.ins[lane].waits_for == out_lane && self.plane.discards(out_lane, lane) {
                     self.plane.unwait(lane);
                     self.discard_head(lane);
                     self.offer(lane);
@@ -217,37 +218,37 @@ impl Sim {
             }
         }
         if self.plane.receives(port) {
-            self.plane.lanes_of_port(port).for_each(|lane| self.release(lane));
+            self.plane.in_lanes(port).for_each(|lane| self.release(lane));
         }
         self.serve(port);
         // What waited for a port that held its data waits for a buffer from now on.
-        for out_lane in self.plane.lanes_of_port(port) {
-            let waiter = self.plane.outs[out_lane as usize].first_waiter;
-            if waiter != NIL {
+        for out_lane in self.plane.out_lanes(port) {
+            let waiter = self.plane.outs[out_lane].first_waiter;
+            if waiter.get().is_some() {
                 self.look_for_deadlock(waiter);
-                self.look_for_deadlock(self.plane.across(out_lane));
+                self.look_for_deadlock(self.plane.downstream(out_lane));
             }
         }
     }
 
     /// Latches what came while the port held its data back, and lets the head ask.
-    fn release(&mut self, lane: u32) {
-        let mut id = self.plane.ins[lane as usize].head;
-        while id != NIL && self.plane.rules.latch == Latch::Arrival {
-            if self.plane.packets[id].out_lane == NIL {
+    fn release(&mut self, lane: InLane) {
+        let mut id = self.plane.ins[lane].head;
+        while id.get().is_some() && self.plane.rules.latch == Latch::Arrival {
+            if self.plane.packets[id].out_lane.is_none() {
                 self.plane.packets[id].out_lane = self.plane.choose(self.plane.port_of(lane), id);
             }
             id = self.plane.packets[id].next;
         }
-        if self.plane.ins[lane as usize].waits_for == NIL {
+        if self.plane.ins[lane].waits_for.is_none() {
             self.offer(lane);
         }
     }
 
     /// Discards all that stands in the buffers or send queues of a port.
     pub(super) fn empty_queues(&mut self, port: u32) {
-        for lane in self.plane.lanes_of_port(port) {
-            while self.plane.ins[lane as usize].head != NIL {
+        for lane in self.plane.in_lanes(port) {
+            while self.plane.ins[lane].head.get().is_some() {
                 self.plane.unwait(lane);
                 self.discard_head(lane);
             }
@@ -255,9 +256,9 @@ impl Sim {
     }
 
     /// A lifetime limit has come: discards the packet if it still stands where it stood.
-    pub(super) fn expire(&mut self, id: u32, lane: u32) {
-        let queue = &self.plane.ins[lane as usize];
-        if queue.head == id && queue.waits_for != NIL && self.lifetimes.is_due(lane, self.clock.now()) {
+    pub(super) fn expire(&mut self, id: PacketId, lane: InLane) {
+        let queue = &self.plane.ins[lane];
+        if queue.head == id && queue.waits_for.get().is_some() && self.lifetimes.is_due(lane, self.clock.now()) {
             self.lifetimes.discards += 1;
             self.plane.unwait(lane);
             self.discard_head(lane);

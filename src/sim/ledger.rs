@@ -6,6 +6,7 @@
 //! deliveries included. The tables as they stood are kept as a log of overwritten blocks.
 
 use super::Sim;
+use super::index::PacketId;
 use super::order::{DeliveryOrder, OrderCounts};
 use super::packet::{NIL, Packet};
 use super::plane::{DataPlane, OutPort};
@@ -137,10 +138,10 @@ impl Ledger {
 
     /// Counts a delivery as early or late in its flow.
     #[inline]
-    pub(super) fn deliver_in_order(&mut self, id: u32) {
+    pub(super) fn deliver_in_order(&mut self, id: PacketId) {
         if let Some(order) = &mut self.order {
             let period = self.periods.last_mut().expect("a run is always in a period");
-            order.delivered(id, &mut period.order);
+            order.delivered(id.0, &mut period.order);
         }
     }
 
@@ -219,14 +220,14 @@ impl Ledger {
 impl Sim {
     /// Counts a packet that came to the wrong port: no failure does that.
     #[cold]
-    pub(super) fn misdeliver(&mut self, id: u32) {
+    pub(super) fn misdeliver(&mut self, id: PacketId) {
         self.ledger.misdelivered += 1;
         self.settle(id, |counts| &mut counts.lost_to_change);
     }
 
     /// Counts a packet that is gone, and forgets it.
     #[cold]
-    pub(super) fn lose(&mut self, id: u32) {
+    pub(super) fn lose(&mut self, id: PacketId) {
         let (origin, destination) = self.ends_of(id);
         let sources = &self.sources;
         let cut_off = |rank: u32| rank != NIL && (sources.cut_off[rank as usize] || sources.unreachable[rank as usize]);
@@ -243,7 +244,7 @@ impl Sim {
     }
 
     /// Counts a packet's fate, and forgets it.
-    fn settle(&mut self, id: u32, count: impl Fn(&mut PacketCounts) -> &mut u64) {
+    fn settle(&mut self, id: PacketId, count: impl Fn(&mut PacketCounts) -> &mut u64) {
         *count(&mut self.ledger.counts) += 1;
         self.count_in_relation(id, |relation| *count(&mut relation.counts) += 1);
         self.plane.packets.remove(id);

@@ -6,6 +6,7 @@
 
 use super::clock::Clock;
 use super::device::Devices;
+use super::index::{By, InLane};
 use super::plane::{DataPlane, PortRole};
 use super::time_code::coded_limit_ns;
 use super::wheel::{SimEvent, TICKS_PER_NS, Ticks};
@@ -20,7 +21,7 @@ pub(super) struct Lifetimes {
     /// In a switch; 0 for none.
     switch: Ticks,
     /// By in lane: when its head expires. Empty where no packet ever does.
-    expiries: Vec<Ticks>,
+    expiries: By<InLane, Ticks>,
     /// Packets discarded.
     pub discards: u64,
 }
@@ -32,7 +33,7 @@ impl Lifetimes {
             as_programmed: config.limits_as_programmed,
             hoq: config.hoq_lifetime_ns * TICKS_PER_NS,
             switch: config.switch_lifetime_ns * TICKS_PER_NS,
-            expiries: if any { vec![0; lanes] } else { Vec::new() },
+            expiries: By::filled(0, if any { lanes } else { 0 }),
             discards: 0,
         }
     }
@@ -44,10 +45,10 @@ impl Lifetimes {
     }
 
     /// Whether the head of a queue has stood longer than the switch limit allows.
-    pub fn outlived(&self, plane: &DataPlane, devices: &Devices, clock: &Clock, lane: u32) -> bool {
+    pub fn outlived(&self, plane: &DataPlane, devices: &Devices, clock: &Clock, lane: InLane) -> bool {
         let port = plane.port_of(lane);
         let in_switch = plane.ports[port as usize].role == PortRole::Switch;
-        let tail = plane.packets[plane.ins[lane as usize].head].tail;
+        let tail = plane.packets[plane.ins[lane].head].tail;
         let limit = self.switch_limit(plane, devices, port);
         in_switch && limit.is_some_and(|limit| clock.now() >= tail.saturating_add(limit))
     }
@@ -76,23 +77,23 @@ impl Lifetimes {
 
     /// Notes when the head of a queue, which has just joined a line, expires.
     #[cold]
-    pub fn set_expiry(&mut self, plane: &DataPlane, devices: &Devices, clock: &mut Clock, lane: u32) {
+    pub fn set_expiry(&mut self, plane: &DataPlane, devices: &Devices, clock: &mut Clock, lane: InLane) {
         if plane.ports[plane.port_of(lane) as usize].role != PortRole::Switch {
             return;
         }
-        let queue = &plane.ins[lane as usize];
+        let queue = &plane.ins[lane];
         let output = plane.port_of(queue.waits_for);
         let by_hoq = self.hoq_limit(devices, output).map(|limit| clock.now() + limit);
         let tail = plane.packets[queue.head].tail;
         let by_life = self.switch_limit(plane, devices, output).map(|limit| tail.saturating_add(limit));
         let Some(expiry) = by_hoq.into_iter().chain(by_life).min() else { return };
         let expiry = expiry.max(clock.now());
-        self.expiries[lane as usize] = expiry;
-        clock.push(expiry, SimEvent::new(kind::EXPIRE, queue.head, lane));
+        self.expiries[lane] = expiry;
+        clock.push(expiry, SimEvent::new(kind::EXPIRE, queue.head.0, lane.0));
     }
 
     /// Whether the head of a queue expires now.
-    pub fn is_due(&self, lane: u32, now: Ticks) -> bool {
-        self.expiries[lane as usize] == now
+    pub fn is_due(&self, lane: InLane, now: Ticks) -> bool {
+        self.expiries[lane] == now
     }
 }

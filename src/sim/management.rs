@@ -8,6 +8,7 @@
 use super::Sim;
 use super::agent::{Agents, Effect, Surroundings, Token};
 use super::errand::{Errand, HeldSet};
+use super::index::InLane;
 use super::mad::{Mad, MadBody};
 use super::wheel::{TICKS_PER_NS, Ticks};
 use crate::ids::PortNum;
@@ -190,7 +191,7 @@ impl Sim {
 
     /// A packet has left a queue while some agent watches.
     #[cold]
-    pub(super) fn agent_saw_departure(&mut self, lane: u32) {
+    pub(super) fn agent_saw_departure(&mut self, lane: InLane) {
         self.with_agents(|agents, at| agents.saw_departure(at, lane));
     }
 

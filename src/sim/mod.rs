@@ -27,6 +27,7 @@ mod dispersal;
 mod errand;
 mod fault;
 mod forward;
+mod index;
 mod kept;
 mod ledger;
 mod lifetime;
@@ -70,6 +71,7 @@ use counters::Counters;
 use deadlock::Deadlocks;
 use device::Devices;
 use errand::Errands;
+use index::{InLane, OutLane, PacketId};
 use ledger::Ledger;
 use lifetime::Lifetimes;
 use plane::DataPlane;
@@ -265,13 +267,13 @@ impl Sim {
     #[inline(always)]
     fn handle(&mut self, event: wheel::SimEvent) {
         match event.kind() {
-            kind::ARRIVE => self.arrive(event.a(), event.b()),
-            kind::DELIVER => self.deliver(event.a(), event.b()),
-            kind::CREDIT => self.credit(event.a() as u16, event.b()),
+            kind::ARRIVE => self.arrive(PacketId(event.a()), InLane(event.b())),
+            kind::DELIVER => self.deliver(PacketId(event.a()), event.b()),
+            kind::CREDIT => self.credit(event.a() as u16, OutLane(event.b())),
             kind::FREE => self.link_free(event.a()),
             kind::INJECT => self.inject(event.a()),
             kind::ERRAND => self.run_errand(event.a()),
-            kind::EXPIRE => self.expire(event.a(), event.b()),
+            kind::EXPIRE => self.expire(PacketId(event.a()), InLane(event.b())),
             other => unreachable!("no event has kind {other}"),
         }
     }

@@ -10,6 +10,7 @@
 
 use super::clock::Clock;
 use super::credit::Returns;
+use super::index::{By, Dense, InLane, OutLane, PacketId};
 use super::packet::{NIL, Packets};
 use super::tables::Tables;
 use super::wheel::{SimEvent, TICKS_PER_NS, Ticks};
@@ -17,9 +18,6 @@ use super::{ArmedPort, Latch, SimConfig, kind};
 use crate::fabric::{Fabric, NodeKind, PortId};
 use crate::ids::{Lid, Vl, VlSet};
 use crate::wire::PortState;
-
-/// Marks in [`Packet::out_lane`](super::packet::Packet): the packet is to be discarded on reaching the head.
-pub const DISCARD: u32 = NIL - 1;
 
 /// What a port's in lanes are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,22 +99,22 @@ pub struct OutputLine {
     /// Somebody waits for credits: each return is an event.
     pub starved: bool,
     /// First in lane whose head waits for this lane.
-    pub first_waiter: u32,
+    pub first_waiter: InLane,
     /// Last one.
-    pub last_waiter: u32,
+    pub last_waiter: InLane,
 }
 
 /// An input buffer, or a send queue.
 #[derive(Clone, Debug)]
 pub struct InputQueue {
     /// First packet.
-    pub head: u32,
+    pub head: PacketId,
     /// Last packet.
-    pub tail: u32,
+    pub tail: PacketId,
     /// The next in lane that waits for the same out lane.
-    pub next_waiter: u32,
+    pub next_waiter: InLane,
     /// The out lane that the head waits for.
-    pub waits_for: u32,
+    pub waits_for: OutLane,
     /// Credits taken, by packets still on the wire too.
     pub held: u32,
     /// Packets in the queue.
@@ -158,9 +156,9 @@ impl ForwardingRules {
 #[derive(Clone, Copy)]
 pub struct Departed {
     /// The packet.
-    pub id: u32,
+    pub id: PacketId,
     /// The in lane that it left.
-    pub lane: u32,
+    pub lane: InLane,
     /// The end port whose send queue it left, by its rank; [`NIL`] where it left an input buffer.
     pub source: u32,
 }
@@ -176,9 +174,9 @@ pub struct DataPlane {
     /// By port.
     pub ports: Vec<OutPort>,
     /// By lane.
-    pub outs: Vec<OutputLine>,
+    pub(super) outs: By<OutLane, OutputLine>,
     /// By lane.
-    pub ins: Vec<InputQueue>,
+    pub(super) ins: By<InLane, InputQueue>,
     /// What routes and maps.
     pub tables: Tables,
     /// Credits of one input buffer.
@@ -206,17 +204,24 @@ impl DataPlane {
             credits: capacity,
             coming: 0,
             starved: false,
-            first_waiter: NIL,
-            last_waiter: NIL,
+            first_waiter: InLane::NONE,
+            last_waiter: InLane::NONE,
         };
-        let in_lane = InputQueue { head: NIL, tail: NIL, next_waiter: NIL, waits_for: NIL, held: 0, count: 0 };
+        let in_lane = InputQueue {
+            head: PacketId::NONE,
+            tail: PacketId::NONE,
+            next_waiter: InLane::NONE,
+            waits_for: OutLane::NONE,
+            held: 0,
+            count: 0,
+        };
         DataPlane {
             shift,
             data_vls,
             fewest_lanes: data_vls,
             ports,
-            outs: vec![out_lane; lanes],
-            ins: vec![in_lane; lanes],
+            outs: By::filled(out_lane, lanes),
+            ins: By::filled(in_lane, lanes),
             tables: Tables::new(fabric, top, data_vls),
             capacity,
             packets: Packets::default(),
@@ -276,39 +281,51 @@ impl DataPlane {
         if self.is_switch(node) { self.first_port(node) } else { port }
     }
 
-    /// The lane of a port.
+    /// The lane that a port receives by.
     #[inline]
-    pub fn lane(&self, port: u32, vl: u8) -> u32 {
-        port << self.shift | u32::from(vl)
+    pub fn in_lane(&self, port: u32, vl: u8) -> InLane {
+        InLane(port << self.shift | u32::from(vl))
+    }
+
+    /// The lane that a port sends by.
+    #[inline]
+    pub fn out_lane(&self, port: u32, vl: u8) -> OutLane {
+        OutLane(port << self.shift | u32::from(vl))
     }
 
     /// The port of a lane.
     #[inline]
-    pub fn port_of(&self, lane: u32) -> u32 {
-        lane >> self.shift
+    pub fn port_of(&self, lane: impl Dense) -> u32 {
+        lane.index() as u32 >> self.shift
     }
 
     /// The VL of a lane.
     #[inline]
-    pub fn vl_of(&self, lane: u32) -> u8 {
-        (lane & ((1 << self.shift) - 1)) as u8
+    pub fn vl_of(&self, lane: impl Dense) -> u8 {
+        (lane.index() & ((1 << self.shift) - 1)) as u8
     }
 
-    /// The in lane that an out lane fills, or the out lane that fills an in lane.
+    /// The in lane that an out lane fills.
     #[inline]
-    pub fn across(&self, lane: u32) -> u32 {
-        self.ports[self.port_of(lane) as usize].peer << self.shift | lane & ((1 << self.shift) - 1)
+    pub fn downstream(&self, lane: OutLane) -> InLane {
+        self.in_lane(self.ports[self.port_of(lane) as usize].peer, self.vl_of(lane))
     }
 
-    /// The data lanes of a port.
-    pub fn lanes_of_port(&self, port: u32) -> std::ops::Range<u32> {
-        let first = self.lane(port, 0);
-        first..first + u32::from(self.data_vls)
+    /// The data lanes that a port receives by.
+    pub fn in_lanes(&self, port: u32) -> impl Iterator<Item = InLane> + use<> {
+        let first = self.in_lane(port, 0).0;
+        (first..first + u32::from(self.data_vls)).map(InLane)
     }
 
-    /// The data lanes of a node's external ports.
-    pub fn lanes_of(&self, node: u32) -> Vec<u32> {
-        self.ports_of(node).flat_map(|port| self.lanes_of_port(port)).collect()
+    /// The data lanes that a port sends by.
+    pub fn out_lanes(&self, port: u32) -> impl Iterator<Item = OutLane> + use<> {
+        let first = self.out_lane(port, 0).0;
+        (first..first + u32::from(self.data_vls)).map(OutLane)
+    }
+
+    /// The data lanes that a node's external ports receive by.
+    pub fn lanes_of(&self, node: u32) -> Vec<InLane> {
+        self.ports_of(node).flat_map(|port| self.in_lanes(port)).collect()
     }
 
     /// Whether a lane of a port is in operation.
@@ -333,39 +350,39 @@ impl DataPlane {
     // What stands where.
 
     /// The packets of a queue, its head first.
-    pub fn queue(&self, lane: u32) -> impl Iterator<Item = u32> {
-        let there = |id: u32| (id != NIL).then_some(id);
-        std::iter::successors(there(self.ins[lane as usize].head), move |&id| there(self.packets[id].next))
+    pub fn queue(&self, lane: InLane) -> impl Iterator<Item = PacketId> {
+        std::iter::successors(self.ins[lane].head.get(), |&id| self.packets[id].next.get())
     }
 
     /// Whether a port's in lanes hold nothing on `lanes`.
     pub fn holds_nothing(&self, port: u32, lanes: VlSet) -> bool {
-        let asked = |lane: &u32| lanes.contains(Vl::masked(self.vl_of(*lane)));
-        self.lanes_of_port(port).filter(asked).all(|lane| self.ins[lane as usize].count == 0)
+        let asked = |lane: &InLane| lanes.contains(Vl::masked(self.vl_of(*lane)));
+        self.in_lanes(port).filter(asked).all(|lane| self.ins[lane].count == 0)
     }
 
     /// How many lanes out of these hold anything: in a send queue, in a buffer, or on the wire to a buffer or to an end
     /// port.
     pub fn occupied(&self, lanes: VlSet) -> usize {
-        let holds = |lane: usize| {
-            let (queue, port) = (&self.ins[lane], &self.ports[lane >> self.shift]);
+        let holds = |&(port, vl): &(u32, u8)| {
+            let (queue, at) = (&self.ins[self.in_lane(port, vl)], &self.ports[port as usize]);
             // A sink returns credits with the tail, so one that is missing is on the wire with its packet.
-            let towards_sink = port.sink && port.is_up() && self.outs[lane].credits < self.capacity;
-            let buffer = if port.role == PortRole::EndPort { queue.count > 0 } else { queue.held > 0 };
+            let towards_sink = at.sink && at.is_up() && self.outs[self.out_lane(port, vl)].credits < self.capacity;
+            let buffer = if at.role == PortRole::EndPort { queue.count > 0 } else { queue.held > 0 };
             buffer || towards_sink
         };
-        let asked = |lane: &usize| lanes.contains(Vl::masked(self.vl_of(*lane as u32)));
-        (0..self.ins.len()).filter(asked).filter(|&lane| holds(lane)).count()
+        let asked = (0..self.data_vls).filter(|&vl| lanes.contains(Vl::masked(vl)));
+        let asked = asked.flat_map(|vl| (0..self.ports.len() as u32).map(move |port| (port, vl)));
+        asked.filter(holds).count()
     }
 
     // The steps of a packet.
 
     /// Appends a packet to a queue; reports whether it is now the head.
     #[inline]
-    pub fn enqueue(&mut self, lane: u32, id: u32) -> bool {
-        let queue = &mut self.ins[lane as usize];
+    pub fn enqueue(&mut self, lane: InLane, id: PacketId) -> bool {
+        let queue = &mut self.ins[lane];
         queue.count += 1;
-        let was_empty = queue.head == NIL;
+        let was_empty = queue.head.is_none();
         if was_empty {
             queue.head = id;
         } else {
@@ -375,26 +392,26 @@ impl DataPlane {
         was_empty
     }
 
-    /// Output lane for a packet that stands at an input port of a switch; [`DISCARD`] where it has none.
+    /// Output lane for a packet that stands at an input port of a switch; [`OutLane::DISCARD`] where it has none.
     #[inline]
-    pub fn choose(&self, input: u32, id: u32) -> u32 {
+    pub fn choose(&self, input: u32, id: PacketId) -> OutLane {
         let packet = &self.packets[id];
         let from = &self.ports[input as usize];
         if from.role == PortRole::EndPort {
             let vl = self.tables.lane(from.node, 0, from.num, packet.sl);
-            return if self.runs(input, vl) { self.lane(input, vl) } else { DISCARD };
+            return if self.runs(input, vl) { self.out_lane(input, vl) } else { OutLane::DISCARD };
         }
         match self.tables.way(from.node, from.num, packet.dlid, packet.sl) {
-            Some((port, _)) if port == input && self.rules.discards_turned_back => DISCARD,
-            Some((port, vl)) if self.runs(port, vl) => self.lane(port, vl),
-            _ => DISCARD,
+            Some((port, _)) if port == input && self.rules.discards_turned_back => OutLane::DISCARD,
+            Some((port, vl)) if self.runs(port, vl) => self.out_lane(port, vl),
+            _ => OutLane::DISCARD,
         }
     }
 
     /// Whether packets from `lane` towards this output are discarded: the port is down, initialising, or ARMED and of
     /// the kind that discards. A source keeps them instead.
     #[inline]
-    pub fn discards(&self, out_lane: u32, lane: u32) -> bool {
+    pub fn discards(&self, out_lane: OutLane, lane: InLane) -> bool {
         let port = &self.ports[self.port_of(out_lane) as usize];
         if port.sends() {
             return false;
@@ -407,7 +424,7 @@ impl DataPlane {
     /// Whether a head need not join a line: the link is free, nobody waits for it, and the lane has its credits. If so,
     /// the lane has its turn.
     #[inline]
-    pub fn goes_at_once(&mut self, clock: &mut Clock, out_lane: u32, id: u32) -> bool {
+    pub fn goes_at_once(&mut self, clock: &mut Clock, out_lane: OutLane, id: PacketId) -> bool {
         let (port, credits) = (self.port_of(out_lane), self.packets[id].credits);
         let out = &self.ports[port as usize];
         let free = out.pending == 0 && out.sends() && out.busy_until <= clock.now();
@@ -420,63 +437,61 @@ impl DataPlane {
 
     /// Puts a queue at the end of an output's line. Lines are first come, first served, and threaded through the queues:
     /// a queue has one head, so it stands in one line at most.
-    pub fn join_line(&mut self, lane: u32, out_lane: u32) {
+    pub fn join_line(&mut self, lane: InLane, out_lane: OutLane) {
         let port = self.port_of(out_lane);
-        self.ins[lane as usize].waits_for = out_lane;
-        self.ins[lane as usize].next_waiter = NIL;
-        let out = &mut self.outs[out_lane as usize];
-        if out.first_waiter == NIL {
+        self.ins[lane].waits_for = out_lane;
+        self.ins[lane].next_waiter = InLane::NONE;
+        let out = &mut self.outs[out_lane];
+        if out.first_waiter.is_none() {
             out.first_waiter = lane;
             let vl = self.vl_of(out_lane);
             self.ports[port as usize].pending |= 1 << vl;
         } else {
             let last = out.last_waiter;
-            self.ins[last as usize].next_waiter = lane;
+            self.ins[last].next_waiter = lane;
         }
-        self.outs[out_lane as usize].last_waiter = lane;
+        self.outs[out_lane].last_waiter = lane;
     }
 
     /// Takes the first waiter out of an output's line.
     #[inline]
-    pub fn unwait_first(&mut self, out_lane: u32, lane: u32) {
-        let next = self.ins[lane as usize].next_waiter;
-        self.ins[lane as usize].waits_for = NIL;
-        let out = &mut self.outs[out_lane as usize];
+    pub fn unwait_first(&mut self, out_lane: OutLane, lane: InLane) {
+        let next = self.ins[lane].next_waiter;
+        self.ins[lane].waits_for = OutLane::NONE;
+        let out = &mut self.outs[out_lane];
         out.first_waiter = next;
-        if next == NIL {
-            out.last_waiter = NIL;
+        if next.is_none() {
+            out.last_waiter = InLane::NONE;
             let (port, vl) = (self.port_of(out_lane), self.vl_of(out_lane));
             self.ports[port as usize].pending &= !(1 << vl);
         }
     }
 
     /// Takes a waiter out of an output's line wherever it stands.
-    pub fn unwait(&mut self, lane: u32) {
-        let out_lane = self.ins[lane as usize].waits_for;
-        if out_lane == NIL {
+    pub fn unwait(&mut self, lane: InLane) {
+        let out_lane = self.ins[lane].waits_for;
+        if out_lane.is_none() {
             return;
         }
-        let first = self.outs[out_lane as usize].first_waiter;
+        let first = self.outs[out_lane].first_waiter;
         if first == lane {
             return self.unwait_first(out_lane, lane);
         }
         let mut before = first;
-        while self.ins[before as usize].next_waiter != lane {
-            before = self.ins[before as usize].next_waiter;
+        while self.ins[before].next_waiter != lane {
+            before = self.ins[before].next_waiter;
         }
-        let next = self.ins[lane as usize].next_waiter;
-        self.ins[before as usize].next_waiter = next;
-        self.ins[lane as usize].waits_for = NIL;
-        if next == NIL {
-            self.outs[out_lane as usize].last_waiter = before;
+        let next = self.ins[lane].next_waiter;
+        self.ins[before].next_waiter = next;
+        self.ins[lane].waits_for = OutLane::NONE;
+        if next.is_none() {
+            self.outs[out_lane].last_waiter = before;
         }
     }
 
     /// The queues in an output's line, the first one first.
-    pub fn line(&self, out_lane: u32) -> impl Iterator<Item = u32> {
-        let there = |lane: u32| (lane != NIL).then_some(lane);
-        let first = there(self.outs[out_lane as usize].first_waiter);
-        std::iter::successors(first, move |&lane| there(self.ins[lane as usize].next_waiter))
+    pub fn line(&self, out_lane: OutLane) -> impl Iterator<Item = InLane> {
+        std::iter::successors(self.outs[out_lane].first_waiter.get(), |&lane| self.ins[lane].next_waiter.get())
     }
 
     /// Sees to a wake-up of an output when its link is free, if anybody waits.
@@ -492,7 +507,7 @@ impl DataPlane {
 
     /// The lane in turn that has a waiter and its credits, and that waiter.
     #[inline]
-    pub fn arbitrate(&mut self, clock: &mut Clock, port: u32) -> Option<(u32, u32)> {
+    pub fn arbitrate(&mut self, clock: &mut Clock, port: u32) -> Option<(OutLane, InLane)> {
         let out = &self.ports[port as usize];
         let (turn, pending) = (out.turn, out.pending);
         // The lane in turn goes on while its allowance lasts; then the next ones, it last of all.
@@ -503,9 +518,9 @@ impl DataPlane {
         while waiting != 0 {
             let vl = (start + waiting.trailing_zeros() as u8) % 16;
             waiting &= waiting - 1;
-            let out_lane = self.lane(port, vl);
-            let lane = self.outs[out_lane as usize].first_waiter;
-            let credits = self.packets[self.ins[lane as usize].head].credits;
+            let out_lane = self.out_lane(port, vl);
+            let lane = self.outs[out_lane].first_waiter;
+            let credits = self.packets[self.ins[lane].head].credits;
             if self.has_credits(clock, out_lane, credits) {
                 self.take_turn(port, vl, credits);
                 return Some((out_lane, lane));
@@ -525,14 +540,14 @@ impl DataPlane {
     /// Takes the head out of its queue. Its buffer is free when its tail has left, at `end`; its neighbour knows a link's
     /// delay later.
     #[inline]
-    pub fn dequeue(&mut self, clock: &mut Clock, lane: u32, end: Ticks) -> Departed {
+    pub fn dequeue(&mut self, clock: &mut Clock, lane: InLane, end: Ticks) -> Departed {
         let port = self.port_of(lane);
-        let queue = &mut self.ins[lane as usize];
+        let queue = &mut self.ins[lane];
         let id = queue.head;
         let packet = &mut self.packets[id];
-        queue.head = std::mem::replace(&mut packet.next, NIL);
-        if queue.head == NIL {
-            queue.tail = NIL;
+        queue.head = std::mem::replace(&mut packet.next, PacketId::NONE);
+        if queue.head.is_none() {
+            queue.tail = PacketId::NONE;
         }
         queue.count -= 1;
         let (credits, source) = (packet.credits, packet.source);
@@ -543,7 +558,7 @@ impl DataPlane {
         queue.held -= u32::from(credits);
         // A dead cable takes its credits along: both ends agree on new ones when it comes back.
         if own.is_up() {
-            let upstream = self.lane(own.peer, self.vl_of(lane));
+            let upstream = self.out_lane(own.peer, self.vl_of(lane));
             self.return_credits(clock, upstream, credits, end + self.rules.link_delay);
         }
         Departed { id, lane, source: NIL }

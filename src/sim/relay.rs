@@ -11,10 +11,11 @@
 //! is latched for it is what a host's send queue is to the host's.
 
 use super::dispersal::{OpenPaths, flow};
+use super::index::{Dense, InLane, OutLane, PacketId};
 use super::ledger::Period;
 use super::packet::{CROSSES, NIL, Packet, RELAYED};
 use super::partners::Partners;
-use super::plane::{DISCARD, DataPlane};
+use super::plane::DataPlane;
 use super::source::{Header, PacketSpec, Source, below, chance, check_ranks};
 use super::spaces::Spaces;
 use super::wheel::Ticks;
@@ -119,7 +120,7 @@ struct Leg {
 
 /// A packet that a router has decided to hand on.
 struct Latching {
-    id: u32,
+    id: PacketId,
     /// The port that it came by.
     port: u32,
     forwarded: Forwarded,
@@ -211,12 +212,12 @@ impl Relays {
         self.joining.enforcement.get(&at).unwrap_or(&self.open)
     }
 
-    fn remember(&mut self, packet: u32, header: Global) {
-        let end = packet as usize + 1;
+    fn remember(&mut self, packet: PacketId, header: Global) {
+        let end = packet.index() + 1;
         if self.headers.len() < end {
             self.headers.resize(end, header);
         }
-        self.headers[packet as usize] = header;
+        self.headers[packet.index()] = header;
     }
 
     fn relation(&mut self, from: SubnetId, to: SubnetId) -> &mut Relation {
@@ -314,9 +315,9 @@ impl Sim {
         counts
     }
 
-    fn held_by_cut_off_sources(&self) -> Vec<u32> {
+    fn held_by_cut_off_sources(&self) -> Vec<PacketId> {
         let cut_off = self.sources.list.iter().filter(|source| self.sources.cut_off[source.rank as usize]);
-        let lanes = cut_off.flat_map(|source| self.plane.lanes_of_port(source.port));
+        let lanes = cut_off.flat_map(|source| self.plane.in_lanes(source.port));
         lanes.flat_map(|lane| self.plane.queue(lane)).collect()
     }
 
@@ -329,7 +330,7 @@ impl Sim {
     /// Packets that stand in the buffers of a router.
     pub fn held_by_router(&self, router: usize) -> u32 {
         let ports = self.relays.iter().flat_map(|relays| relays.ports[router].iter());
-        ports.flat_map(|&port| self.plane.lanes_of_port(port)).map(|lane| self.plane.ins[lane as usize].count).sum()
+        ports.flat_map(|&port| self.plane.in_lanes(port)).map(|lane| self.plane.ins[lane].count).sum()
     }
 
     /// Whether two end ports are in different subnets.
@@ -355,16 +356,16 @@ impl Sim {
         let Some(relays) = &mut self.relays else { return };
         let Some((header, global)) = relays.address_across(&self.sources, spec, self.clock.now()) else { return };
         // The header must be there before the packet is offered; the slab says beforehand where it will lie.
-        relays.remember(self.plane.packets.next_index(), global);
+        relays.remember(self.plane.packets.next_id(), global);
         self.hand_over(spec.source, header);
     }
 
-    /// A packet has come to a router: the out lane that it goes on by, its header rewritten; [`DISCARD`] where it does not.
+    /// A packet has come to a router: the out lane that it goes on by, its header rewritten; [`OutLane::DISCARD`] where it does not.
     #[inline(never)]
-    pub(super) fn relay_arrival(&mut self, id: u32, port: u32) -> u32 {
-        let Some(relays) = &mut self.relays else { return DISCARD };
+    pub(super) fn relay_arrival(&mut self, id: PacketId, port: u32) -> OutLane {
+        let Some(relays) = &mut self.relays else { return OutLane::DISCARD };
         let out_lane = relays.arrive(&mut self.plane, &mut self.sources, id, port);
-        out_lane.map_or(DISCARD, |out_lane| {
+        out_lane.map_or(OutLane::DISCARD, |out_lane| {
             self.plane.packets[id].born = self.clock.now();
             out_lane
         })
@@ -372,7 +373,7 @@ impl Sim {
 
     /// A packet that was latched in a router has left its buffer.
     #[inline(never)]
-    pub(super) fn left_router(&mut self, id: u32) {
+    pub(super) fn left_router(&mut self, id: PacketId) {
         let Some(relays) = &mut self.relays else { return };
         let Left { leg, stood } = relays.leave(&mut self.plane, &mut self.sources, id);
         if self.agents.watching() {
@@ -384,7 +385,7 @@ impl Sim {
     // What became of packets, by the subnets at their ends.
 
     /// The ranks at the ends of a packet: of those that cross, the hosts'.
-    pub(super) fn ends_of(&self, id: u32) -> (u32, u32) {
+    pub(super) fn ends_of(&self, id: PacketId) -> (u32, u32) {
         let packet = &self.plane.packets[id];
         match self.crossing(id) {
             Some(header) => (header.origin, header.destination),
@@ -397,25 +398,25 @@ impl Sim {
 
     /// What a packet that crosses carries besides; none for one that stays in its subnet.
     #[inline]
-    fn crossing(&self, id: u32) -> Option<&Global> {
+    fn crossing(&self, id: PacketId) -> Option<&Global> {
         let relays = self.relays.as_ref().filter(|_| self.plane.packets[id].flags & CROSSES != 0)?;
-        Some(&relays.headers[id as usize])
+        Some(&relays.headers[id.index()])
     }
 
     /// What a reply to a packet takes its turn by: the flow label of what crossed.
-    pub(super) fn turn_of_reply(&self, id: u32) -> u32 {
+    pub(super) fn turn_of_reply(&self, id: PacketId) -> u32 {
         self.crossing(id).map_or(0, |header| header.grh.flow_label)
     }
 
     /// When a packet was first handed to a send queue.
     #[inline]
-    pub(super) fn set_out(&self, id: u32) -> Ticks {
+    pub(super) fn set_out(&self, id: PacketId) -> Ticks {
         self.crossing(id).map_or(self.plane.packets[id].born, |header| header.born)
     }
 
     /// Counts a packet with those of its relation, if there are several subnets.
     #[inline]
-    pub(super) fn count_in_relation(&mut self, id: u32, count: impl FnOnce(&mut Relation)) {
+    pub(super) fn count_in_relation(&mut self, id: PacketId, count: impl FnOnce(&mut Relation)) {
         let Some((from, to)) = self.relation_of(id) else { return };
         if let Some(relays) = &mut self.relays {
             count(relays.relation(from, to));
@@ -423,7 +424,7 @@ impl Sim {
     }
 
     /// The subnets at the ends of a packet, if there are several subnets.
-    fn relation_of(&self, id: u32) -> Option<(SubnetId, SubnetId)> {
+    fn relation_of(&self, id: PacketId) -> Option<(SubnetId, SubnetId)> {
         self.relays.as_ref()?;
         let (from, to) = self.ends_of(id);
         // What is addressed to nobody is counted where it comes from.
@@ -498,7 +499,7 @@ impl Relays {
 
     /// A packet has come to a port of a router: the out lane that it goes on by. None where the router discards it, or has
     /// nowhere to send it.
-    fn arrive(&mut self, plane: &mut DataPlane, sources: &mut Sources, id: u32, port: u32) -> Option<u32> {
+    fn arrive(&mut self, plane: &mut DataPlane, sources: &mut Sources, id: PacketId, port: u32) -> Option<OutLane> {
         match self.judge(&plane.packets[id], id, port) {
             Ok(forwarded) => self.take_over(plane, sources, Latching { id, port, forwarded }),
             Err(why) => {
@@ -513,11 +514,11 @@ impl Relays {
     }
 
     /// What the router does with a packet, by its global header and the routes as they stand.
-    fn judge(&self, packet: &Packet, id: u32, port: u32) -> Result<Forwarded, Discard> {
+    fn judge(&self, packet: &Packet, id: PacketId, port: u32) -> Result<Forwarded, Discard> {
         if packet.flags & CROSSES == 0 {
             return Err(Discard::Unaddressed);
         }
-        let header = &self.headers[id as usize];
+        let header = &self.headers[id.index()];
         let to = self.joining.subnets.by_prefix(header.grh.destination_prefix).ok_or(Discard::NoRoute)?;
         let router = self.router[port as usize] as usize;
         let arrival = Arrival {
@@ -533,12 +534,12 @@ impl Relays {
 
     /// Latches a packet for the leg that it leaves by. From here on it is that leg's: its half and its table decide, its
     /// queue counts it, and its flush waits for it.
-    fn take_over(&mut self, plane: &mut DataPlane, sources: &mut Sources, latching: Latching) -> Option<u32> {
+    fn take_over(&mut self, plane: &mut DataPlane, sources: &mut Sources, latching: Latching) -> Option<OutLane> {
         let Latching { id, port, forwarded } = latching;
         let out = self.joined.port(forwarded.onward.out).0;
         let leg = sources.by_port[out as usize];
         let next = forwarded.onward.to.map(|next| sources.by_port[self.joined.port(next).index()]);
-        let header = &mut self.headers[id as usize];
+        let header = &mut self.headers[id.index()];
         let half = sources.list[leg as usize].half;
         let target = next.unwrap_or(header.destination);
         let (dlid, sl) = address(sources, target, half, forwarded.level, forwarded.path)?;
@@ -552,15 +553,15 @@ impl Relays {
         packet.flags |= RELAYED;
         let own = &plane.ports[out as usize];
         let vl = plane.tables.lane(own.node, 0, own.num, sl);
-        Some(if plane.runs(out, vl) { plane.lane(out, vl) } else { DISCARD })
+        Some(if plane.runs(out, vl) { plane.out_lane(out, vl) } else { OutLane::DISCARD })
     }
 
     /// A packet that was latched has left its buffer: the leg that it left by, or was to leave by, has one less.
-    fn leave(&mut self, plane: &mut DataPlane, sources: &mut Sources, id: u32) -> Left {
+    fn leave(&mut self, plane: &mut DataPlane, sources: &mut Sources, id: PacketId) -> Left {
         let packet = &mut plane.packets[id];
         packet.flags &= !RELAYED;
         let (leg, half, words) = (packet.source, usize::from(packet.sl / 8), u64::from(packet.bytes / 4));
-        let header = &self.headers[id as usize];
+        let header = &self.headers[id.index()];
         let own = &mut self.legs[leg as usize];
         own.latched -= 1;
         // Latched in an earlier epoch is latched before the flush of this one began.
@@ -582,11 +583,11 @@ impl Relays {
     }
 
     /// The lanes of all legs of the router that a node is a part of.
-    pub(super) fn lanes_of_router(&self, plane: &DataPlane, node: u32) -> Vec<u32> {
+    pub(super) fn lanes_of_router(&self, plane: &DataPlane, node: u32) -> Vec<InLane> {
         let own = plane.ports_of(node).find(|&port| plane.is_leg(port));
         let router = own.map_or(NIL, |port| self.router[port as usize]);
         let ports = self.ports.get(router as usize).into_iter().flatten();
-        ports.flat_map(|&port| plane.lanes_of_port(port)).collect()
+        ports.flat_map(|&port| plane.in_lanes(port)).collect()
     }
 
     /// Routers send nothing of their own, and nobody's partner is one.

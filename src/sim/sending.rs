@@ -5,6 +5,7 @@
 //! next packet of a message, or whatever an application had to hold back.
 
 use super::dispersal::{OpenMessage, Spray};
+use super::index::{OutLane, PacketId};
 use super::packet::{IS_REPLY, NIL, Packet};
 use super::source::{Application, Header, PacketSpec, Scripted, chance};
 use super::wheel::{SimEvent, TICKS_PER_NS};
@@ -83,7 +84,7 @@ impl Sim {
 
     /// A packet has left a send queue: an application that waited for room goes on.
     #[inline]
-    pub(super) fn left_send_queue(&mut self, rank: u32, id: u32) {
+    pub(super) fn left_send_queue(&mut self, rank: u32, id: PacketId) {
         let source = &mut self.sources.list[rank as usize];
         if source.left_queue(self.plane.packets[id].sl) {
             if source.message.is_some() {
@@ -246,9 +247,9 @@ impl Sim {
         let packet = Packet {
             born: self.clock.now(),
             tail: self.clock.now(),
-            next: NIL,
+            next: PacketId::NONE,
             source: rank,
-            out_lane: NIL,
+            out_lane: OutLane::NONE,
             dlid,
             bytes,
             credits: bytes.div_ceil(64),
@@ -261,10 +262,10 @@ impl Sim {
         self.count_in_relation(id, |relation| relation.counts.injected += 1);
         if self.ledger.order.is_some() {
             let ends = self.ends_of(id);
-            self.ledger.order.iter_mut().for_each(|order| order.sent(id, ends, message));
+            self.ledger.order.iter_mut().for_each(|order| order.sent(id.0, ends, message));
         }
         // A lane that discards has no queue; the first one serves to hand the packet to its end.
-        let lane = self.plane.lane(port, if vl < self.plane.data_vls { vl } else { 0 });
+        let lane = self.plane.in_lane(port, if vl < self.plane.data_vls { vl } else { 0 });
         self.plane.packets[id].out_lane = self.plane.choose(port, id);
         if self.plane.enqueue(lane, id) {
             self.offer(lane);
@@ -274,7 +275,7 @@ impl Sim {
     // What is received.
 
     /// A packet's tail has come to an end port.
-    pub(super) fn deliver(&mut self, id: u32, port: u32) {
+    pub(super) fn deliver(&mut self, id: PacketId, port: u32) {
         let packet = self.plane.packets[id];
         // The lane that brought it has its credits back at once: nothing waits in an end port.
         self.credit(packet.credits, packet.out_lane);

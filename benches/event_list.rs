@@ -4,7 +4,7 @@
 use comfy_table::{CellAlignment, Table, presets};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
-use reconfig::sim::wheel::{Event, Ticks, Wheel};
+use reconfig::sim::wheel::{SimEvent, Ticks, Wheel};
 use reconfig_measuring::bench::clock::Stopwatch;
 use reconfig_measuring::bench::median::median;
 use reconfig_measuring::bench::quick::quick;
@@ -24,7 +24,7 @@ trait EventList: Default {
 
 impl EventList for Wheel {
     fn push(&mut self, time: Ticks, number: u32) {
-        Wheel::push(self, time, Event::new(0, number, 0));
+        Wheel::push(self, time, SimEvent::new(0, number, 0));
     }
 
     fn pop(&mut self) -> (Ticks, u32) {

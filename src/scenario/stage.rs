@@ -9,7 +9,9 @@ use crate::ids::{Half, Sl, SubnetId};
 use crate::lid;
 use crate::plan::Arming;
 use crate::routing::{Connectivity, choose_root};
-use crate::sim::{ArmedPort, Dispersal, MOST_PAIRED, PathChoice, Sim, SimConfig, SimTransport, Traffic, Way, Ways};
+use crate::sim::{
+    ArmedPort, Dispersal, MOST_PAIRED, OpenPath, OpenPaths, PathChoice, Sim, SimConfig, SimTransport, Traffic,
+};
 use crate::tables::{Crossings, PathLayers, RoutingFunction, Selection, SubnetTables, address};
 use std::sync::Arc;
 
@@ -154,12 +156,12 @@ fn armed(arming: Arming) -> ArmedPort {
 }
 
 /// What sources know of a routing function's paths.
-pub(super) fn ways(layers: Option<&Arc<PathLayers>>) -> Option<Ways> {
-    layers.cloned().map(|layers| -> Ways {
+pub(super) fn ways(layers: Option<&Arc<PathLayers>>) -> Option<OpenPaths> {
+    layers.cloned().map(|layers| -> OpenPaths {
         Arc::new(move |source, destination, number| {
             let of = layers.ways(source, destination).count().max(1);
             let chosen = layers.ways(source, destination).nth(number as usize % of);
-            chosen.map(|(path, level)| Way { path: path as u16, level, of: of as u16 })
+            chosen.map(|(path, level)| OpenPath { path: path as u16, level, of: of as u16 })
         })
     })
 }

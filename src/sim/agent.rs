@@ -8,17 +8,19 @@
 //! arcs to a live output is a leaf: it reports to the subnet manager. Tokens never overtake data: they set out when the
 //! link has sent what it is sending, and take the routing delay that data takes.
 
-use super::Sim;
-use super::mad::{Errand, Mad};
-use super::packet::NIL;
-use super::wheel::TICKS_PER_NS;
-use crate::fabric::Fabric;
-use crate::ids::{Lid, PortNum, Vl, VlSet};
-use crate::wire::vendor::{ArcBlocks, DrainArcs, DrainToken, Flush, LaneStatus, PortMask};
-use crate::wire::{AttributeId, Method, PortState, Route, Smp};
+//!
+//! Agents decide and report what is to be sent ([`Effect`]); the simulation sends it, in that order.
 
-/// Bytes of a token on the wire: a MAD.
-const TOKEN_BYTES: u64 = 256 + 34;
+use super::clock::Clock;
+use super::index::{By, InLane, OutLane};
+use super::packet::NIL;
+use super::plane::{DataPlane, OutPort};
+use super::relay::Relays;
+use super::source::Sources;
+use crate::fabric::Fabric;
+use crate::ids::{PortNum, Vl, VlSet};
+use crate::wire::PortState;
+use crate::wire::vendor::{ArcBlocks, DrainArcs, DrainToken, Flush, LaneStatus, PortMask};
 
 /// A token between neighbours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,6 +29,55 @@ pub enum Token {
     Flush(u32),
     /// Behind all of the lanes to be drained.
     Drain(DrainToken),
+}
+
+/// What agents see of their devices.
+#[derive(Clone, Copy)]
+pub(super) struct Surroundings<'a> {
+    pub clock: &'a Clock,
+    pub plane: &'a DataPlane,
+    pub sources: &'a Sources,
+    pub relays: Option<&'a Relays>,
+}
+
+impl Surroundings<'_> {
+    fn num(&self, port: u32) -> PortNum {
+        PortNum(self.plane.ports[port as usize].num)
+    }
+
+    /// The ports of a node that carry data, or did: where a cable has just come, nobody at its far end need know of the
+    /// round.
+    fn live_ports(&self, node: u32) -> impl Iterator<Item = u32> {
+        let carries = |port: &OutPort| port.is_up() && port.state != PortState::Initialize;
+        self.plane.ports_of(node).filter(move |&port| carries(&self.plane.ports[port as usize]))
+    }
+
+    /// Whether any of these outputs of a switch is alive.
+    fn leads_on(&self, node: u32, outputs: &PortMask) -> bool {
+        let first = self.plane.first_port(node);
+        outputs.iter().any(|output| self.plane.ports[(first + u32::from(output.0)) as usize].is_up())
+    }
+
+    /// Whether what comes to a node's ports is gone at once, as at a host.
+    fn consumes(&self, node: u32) -> bool {
+        !self.plane.is_switch(node) && !self.plane.is_relay(node)
+    }
+
+    /// The lanes in whose buffers packets stand that a node sends: its own; of a router those of all its legs.
+    fn lanes_feeding(&self, node: u32) -> Vec<InLane> {
+        match self.relays.filter(|_| self.plane.is_relay(node)) {
+            Some(relays) => relays.lanes_of_router(self.plane, node),
+            None => self.plane.lanes_of(node),
+        }
+    }
+}
+
+/// What an agent has to send.
+pub(super) enum Effect {
+    /// A token into the link of a port.
+    Send(u32, Token),
+    /// A report to the subnet manager that a leaf channel, by its port, is drained.
+    Report(u32, DrainToken),
 }
 
 /// A device's part in a flush.
@@ -70,9 +121,9 @@ fn is_newer(known: u32, told: u32) -> bool {
 }
 
 /// The agents of all devices.
-pub struct Agents {
+pub(super) struct Agents {
     /// Some agent must hear of departing packets.
-    pub watching: bool,
+    watching: bool,
     /// By node: its agent must hear of them.
     watched: Vec<bool>,
     /// By node and input: where packets of the old routing function go from there.
@@ -80,198 +131,187 @@ pub struct Agents {
     flushing: Vec<Flushing>,
     draining: Vec<Draining>,
     /// By in lane: packets that stood there when the flush began.
-    stood: Vec<u32>,
+    stood: By<InLane, u32>,
+    /// What is to be sent.
+    effects: Vec<Effect>,
 }
 
 impl Agents {
-    pub(super) fn new(fabric: &Fabric, lanes: usize) -> Agents {
+    pub fn new(fabric: &Fabric, lanes: usize) -> Agents {
         Agents {
             watching: false,
             watched: vec![false; fabric.node_count()],
             arcs: vec![Vec::new(); fabric.node_count()],
             flushing: vec![Flushing::default(); fabric.node_count()],
             draining: vec![Draining::default(); fabric.node_count()],
-            stood: vec![0; lanes],
+            stood: By::filled(0, lanes),
+            effects: Vec::new(),
         }
     }
-}
 
-impl Agents {
+    /// Whether some agent must hear of departing packets. None has to, unless a round is under way: so a hop costs one
+    /// look at a flag.
+    #[inline]
+    pub fn watching(&self) -> bool {
+        self.watching
+    }
+
     /// A device begins anew, with nothing in its buffers.
-    pub(super) fn forget(&mut self, node: usize) {
+    pub fn forget(&mut self, node: usize) {
         self.arcs[node].clear();
         self.flushing[node] = Flushing::default();
         self.draining[node] = Draining::default();
         self.watched[node] = false;
         self.watching = self.watched.contains(&true);
     }
-}
 
-impl Sim {
     /// A packet has left a queue: counts it off, and sees whether a token may now go.
-    #[cold]
-    pub(super) fn agent_saw_departure(&mut self, lane: u32) {
-        let node = self.net.ports[self.net.port_of(lane) as usize].node;
-        let stood = &mut self.agents.stood[lane as usize];
+    pub fn saw_departure(&mut self, at: Surroundings<'_>, lane: InLane) {
+        let node = at.plane.ports[at.plane.port_of(lane) as usize].node;
+        let stood = &mut self.stood[lane];
         let counted = *stood > 0;
         *stood -= u32::from(counted);
-        self.agent_goes_on(node, counted);
+        self.goes_on(at, node, counted);
     }
 
     /// A packet has left a router by a leg of this node; `stood` where it did so when the flush began.
-    #[cold]
-    pub(super) fn agent_saw_leg(&mut self, node: u32, stood: bool) {
-        self.agent_goes_on(node, stood && self.agents.flushing[node as usize].before > 0);
+    pub fn saw_leg(&mut self, at: Surroundings<'_>, node: u32, stood: bool) {
+        self.goes_on(at, node, stood && self.flushing[node as usize].before > 0);
     }
 
-    fn agent_goes_on(&mut self, node: u32, stood: bool) {
-        if !self.agents.watched[node as usize] {
+    /// Takes what is to be sent since the last call.
+    pub fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    fn goes_on(&mut self, at: Surroundings<'_>, node: u32, stood: bool) {
+        if !self.watched[node as usize] {
             return;
         }
         if stood {
-            self.agents.flushing[node as usize].before -= 1;
-            self.flush_goes_on(node);
+            self.flushing[node as usize].before -= 1;
+            self.flush_goes_on(at, node);
         }
-        self.drain_goes_on(node);
-        self.rest_if_done(node);
+        self.drain_goes_on(at, node);
+        self.rest_if_done(at, node);
     }
 
-    fn watch(&mut self, node: u32) {
-        self.agents.watched[node as usize] = true;
-        self.agents.watching = true;
-    }
-
-    /// An agent that has sent and reported all it ever will in its rounds need not hear of packets any more.
-    fn rest_if_done(&mut self, node: u32) {
-        let flushing = &self.agents.flushing[node as usize];
-        let draining = &self.agents.draining[node as usize];
-        let flushed = flushing.before == 0;
-        let drained = draining.round == 0
-            || self.live_ports(node).all(|port| {
-                let num = PortNum(self.net.ports[port as usize].num);
-                let owes = |outputs: &PortMask| outputs.contains(num);
-                let sends = draining.begun || self.agents.arcs[node as usize].iter().any(owes);
-                let outputs = self.arcs_of(node, num);
-                let hears = !self.is_switch(node) || !outputs.is_empty();
-                let came = draining.came.contains(num);
-                let reports = came && !self.leads_on(node, &outputs);
-                (!sends || draining.sent.contains(num))
-                    && (!hears || came)
-                    && (!reports || draining.reported.contains(num))
-            });
-        if flushed && drained {
-            self.agents.watched[node as usize] = false;
-            self.agents.watching = self.agents.watched.contains(&true);
-        }
-    }
-
-    pub(super) fn token_arrives(&mut self, port: u32, token: Token) {
-        let at = &self.net.ports[port as usize];
-        let (node, num) = (at.node, PortNum(at.num));
-        if !at.alive || !self.devices.list[node as usize].alive {
-            return;
-        }
+    /// A token has come to a living device by a port.
+    pub fn token_arrives(&mut self, at: Surroundings<'_>, port: u32, token: Token) {
+        let (node, num) = (at.plane.ports[port as usize].node, at.num(port));
         match token {
             Token::Flush(round) => {
-                self.enter_flush(node, round);
-                let flushing = &mut self.agents.flushing[node as usize];
+                self.enter_flush(at, node, round);
+                let flushing = &mut self.flushing[node as usize];
                 if flushing.round == round {
                     flushing.came.insert(num);
                 }
             }
             Token::Drain(token) => {
                 self.enter_drain(node, &token);
-                if self.agents.draining[node as usize].round == token.round {
-                    self.agents.draining[node as usize].came.insert(num);
+                if self.draining[node as usize].round == token.round {
+                    self.draining[node as usize].came.insert(num);
                     self.watch(node);
-                    self.drain_goes_on(node);
+                    self.drain_goes_on(at, node);
                 }
             }
         }
     }
 
-    fn send_token(&mut self, out: u32, token: Token) {
-        if let Some(end) = self.occupy(out, TOKEN_BYTES) {
-            let peer = self.net.ports[out as usize].peer;
-            let routing = u64::from(self.config.routing_delay_ns) * TICKS_PER_NS;
-            self.errand(end + self.link_delay + routing, Errand::Token(peer, token));
+    fn watch(&mut self, node: u32) {
+        self.watched[node as usize] = true;
+        self.watching = true;
+    }
+
+    /// An agent that has sent and reported all it ever will in its rounds need not hear of packets any more.
+    fn rest_if_done(&mut self, at: Surroundings<'_>, node: u32) {
+        let flushing = &self.flushing[node as usize];
+        let draining = &self.draining[node as usize];
+        let flushed = flushing.before == 0;
+        let drained = draining.round == 0
+            || at.live_ports(node).all(|port| {
+                let num = at.num(port);
+                let owes = |outputs: &PortMask| outputs.contains(num);
+                let sends = draining.begun || self.arcs[node as usize].iter().any(owes);
+                let outputs = self.arcs_of(node, num);
+                let hears = !at.plane.is_switch(node) || !outputs.is_empty();
+                let came = draining.came.contains(num);
+                let reports = came && !at.leads_on(node, &outputs);
+                (!sends || draining.sent.contains(num))
+                    && (!hears || came)
+                    && (!reports || draining.reported.contains(num))
+            });
+        if flushed && drained {
+            self.watched[node as usize] = false;
+            self.watching = self.watched.contains(&true);
         }
-    }
-
-    /// The ports of a node that carry data, or did: where a cable has just come, nobody at its far end need know of the
-    /// round.
-    fn live_ports(&self, node: u32) -> impl Iterator<Item = u32> + use<'_> {
-        let first = self.net.first_port(node);
-        let last = first + u32::from(self.net.num_ports(node));
-        let carries = |port: &super::state::OutPort| port.alive && port.state != PortState::Initialize;
-        (first + 1..=last).filter(move |&port| carries(&self.net.ports[port as usize]))
-    }
-
-    /// Whether a port's in lanes hold nothing on `lanes`.
-    fn holds_nothing(&self, port: u32, lanes: VlSet) -> bool {
-        (0..self.net.data_vls)
-            .filter(|&vl| lanes.contains(Vl::masked(vl)))
-            .all(|vl| self.net.ins[self.net.lane(port, vl) as usize].count == 0)
     }
 
     // Flush.
 
-    fn enter_flush(&mut self, node: u32, round: u32) {
-        if is_newer(self.agents.flushing[node as usize].round, round) {
-            for lane in self.lanes_of(node) {
-                self.agents.stood[lane as usize] = 0;
+    fn enter_flush(&mut self, at: Surroundings<'_>, node: u32, round: u32) {
+        if is_newer(self.flushing[node as usize].round, round) {
+            for lane in at.plane.lanes_of(node) {
+                self.stood[lane] = 0;
             }
-            self.agents.flushing[node as usize] = Flushing { round, ..Flushing::default() };
+            self.flushing[node as usize] = Flushing { round, ..Flushing::default() };
         }
     }
 
-    /// The subnet manager tells a device to flush.
-    pub(super) fn start_flush(&mut self, node: u32, told: Flush) {
-        self.enter_flush(node, told.round);
-        let flushing = &mut self.agents.flushing[node as usize];
+    /// The subnet manager has a device begin a flush, unless it has begun that round already. Returns whether it begins;
+    /// then [`Agents::flush_counted`] must follow, with the packets that other devices' buffers hold for it.
+    pub fn begin_flush(&mut self, at: Surroundings<'_>, node: u32, told: Flush) -> bool {
+        self.enter_flush(at, node, told.round);
+        let flushing = &mut self.flushing[node as usize];
         if flushing.round != told.round || flushing.begun {
-            return;
+            return false;
         }
         (flushing.begun, flushing.lanes) = (true, told.lanes);
         self.watch(node);
-        let mut before = self.latched_for(node);
-        // What stands in a router's own buffers goes on into other subnets.
-        for lane in if self.is_relay(node) { Vec::new() } else { self.lanes_of(node) } {
-            let count = self.net.ins[lane as usize].count;
-            self.agents.stood[lane as usize] = count;
-            before += count;
-        }
-        self.agents.flushing[node as usize].before = before;
-        self.flush_goes_on(node);
+        true
     }
 
-    fn flush_goes_on(&mut self, node: u32) {
-        let flushing = &mut self.agents.flushing[node as usize];
+    /// Counts what stands in a device's buffers as its flush begins: F.2 asks that all of it leave before the tokens do.
+    pub fn flush_counted(&mut self, at: Surroundings<'_>, node: u32, latched_elsewhere: u32) {
+        let mut before = latched_elsewhere;
+        // What stands in a router's own buffers goes on into other subnets.
+        for lane in if at.plane.is_relay(node) { Vec::new() } else { at.plane.lanes_of(node) } {
+            let count = at.plane.ins[lane].count;
+            // Queues are first in, first out, so the next `count` packets to leave this one are those that stand in it.
+            self.stood[lane] = count;
+            before += count;
+        }
+        self.flushing[node as usize].before = before;
+        self.flush_goes_on(at, node);
+    }
+
+    fn flush_goes_on(&mut self, at: Surroundings<'_>, node: u32) {
+        let flushing = &mut self.flushing[node as usize];
         if flushing.begun && !flushing.sent && flushing.before == 0 {
             flushing.sent = true;
             let round = flushing.round;
-            for port in self.live_ports(node).collect::<Vec<_>>() {
-                self.send_token(port, Token::Flush(round));
+            for port in at.live_ports(node).collect::<Vec<_>>() {
+                self.effects.push(Effect::Send(port, Token::Flush(round)));
             }
         }
     }
 
-    pub(super) fn flush_state(&self, node: u32) -> Flush {
-        let flushing = &self.agents.flushing[node as usize];
+    pub fn flush_state(&self, at: Surroundings<'_>, node: u32) -> Flush {
+        let flushing = &self.flushing[node as usize];
         let done = |port: u32| {
-            let num = PortNum(self.net.ports[port as usize].num);
-            flushing.came.contains(num) && self.holds_nothing(port, flushing.lanes)
+            let num = at.num(port);
+            flushing.came.contains(num) && at.plane.holds_nothing(port, flushing.lanes)
         };
-        let flushed = flushing.sent && self.live_ports(node).all(done);
+        let flushed = flushing.sent && at.live_ports(node).all(done);
         Flush { round: flushing.round, lanes: flushing.lanes, flushed }
     }
 
     // Drain.
 
-    pub(super) fn set_drain_arcs(&mut self, node: u32, block: u32, arcs: &DrainArcs) {
-        let num_ports = self.net.num_ports(node);
+    pub fn set_drain_arcs(&mut self, at: Surroundings<'_>, node: u32, block: u32, arcs: &DrainArcs) {
+        let num_ports = at.plane.num_ports(node);
         let blocks = ArcBlocks::of(num_ports);
-        let masks = &mut self.agents.arcs[node as usize];
+        let masks = &mut self.arcs[node as usize];
         masks.resize(usize::from(num_ports) + 1, PortMask::EMPTY);
         for input in blocks.inputs(block) {
             masks[input.index()] = arcs.outputs(blocks, input);
@@ -279,11 +319,11 @@ impl Sim {
     }
 
     /// One block of a device's arcs as it holds them.
-    pub(super) fn drain_arcs(&self, node: u32, block: u32) -> DrainArcs {
-        let blocks = ArcBlocks::of(self.net.num_ports(node));
+    pub fn drain_arcs(&self, at: Surroundings<'_>, node: u32, block: u32) -> DrainArcs {
+        let blocks = ArcBlocks::of(at.plane.num_ports(node));
         let mut arcs = DrainArcs::EMPTY;
         for input in blocks.inputs(block) {
-            if let Some(outputs) = self.agents.arcs[node as usize].get(input.index()) {
+            if let Some(outputs) = self.arcs[node as usize].get(input.index()) {
                 arcs.set_outputs(blocks, input, outputs);
             }
         }
@@ -291,151 +331,125 @@ impl Sim {
     }
 
     fn enter_drain(&mut self, node: u32, token: &DrainToken) {
-        if is_newer(self.agents.draining[node as usize].round, token.round) {
+        if is_newer(self.draining[node as usize].round, token.round) {
             self.watch(node);
             let fresh = Draining { round: token.round, lanes: token.lanes, ..Draining::default() };
-            self.agents.draining[node as usize] = fresh;
+            self.draining[node as usize] = fresh;
         }
     }
 
     /// The subnet manager tells a device to send the tokens of its source channels.
-    pub(super) fn start_tokens(&mut self, node: u32, token: DrainToken) {
+    pub fn start_tokens(&mut self, at: Surroundings<'_>, node: u32, token: DrainToken) {
         self.enter_drain(node, &token);
-        if self.agents.draining[node as usize].round == token.round {
+        if self.draining[node as usize].round == token.round {
             self.watch(node);
-            self.agents.draining[node as usize].begun = true;
-            self.drain_goes_on(node);
+            self.draining[node as usize].begun = true;
+            self.drain_goes_on(at, node);
         }
     }
 
-    fn drain_goes_on(&mut self, node: u32) {
-        if self.agents.draining[node as usize].round == 0 {
+    fn drain_goes_on(&mut self, at: Surroundings<'_>, node: u32) {
+        if self.draining[node as usize].round == 0 {
             return;
         }
-        if self.is_switch(node) { self.switch_drains(node) } else { self.end_node_drains(node) }
+        if at.plane.is_switch(node) { self.switch_drains(at, node) } else { self.end_node_drains(at, node) }
     }
 
     /// An end port sends its token once its sources have moved and nothing of the retired half waits; what comes to it is
     /// consumed, so a token that came is reported at once.
-    fn end_node_drains(&mut self, node: u32) {
-        for port in self.live_ports(node).collect::<Vec<_>>() {
-            let num = PortNum(self.net.ports[port as usize].num);
-            let rank = self.sources.by_port[port as usize];
+    fn end_node_drains(&mut self, at: Surroundings<'_>, node: u32) {
+        for port in at.live_ports(node).collect::<Vec<_>>() {
+            let num = at.num(port);
+            let rank = at.sources.by_port[port as usize];
             let silent = rank == NIL || {
-                let source = &self.sources.list[rank as usize];
+                let source = &at.sources.list[rank as usize];
                 source.queued[source.half.other().index()] == 0
             };
-            let draining = &mut self.agents.draining[node as usize];
+            let draining = &mut self.draining[node as usize];
             if draining.begun && silent && !draining.sent.contains(num) {
                 draining.sent.insert(num);
                 let token = Token::Drain(DrainToken::new(draining.round, draining.lanes));
-                self.send_token(port, token);
+                self.effects.push(Effect::Send(port, token));
             }
-            let draining = &self.agents.draining[node as usize];
+            let draining = &self.draining[node as usize];
             // A host consumes what comes; a router's buffer must be empty.
-            let empty = !self.net.ports[port as usize].relays || self.holds_nothing(port, draining.lanes);
+            let empty = !at.plane.is_leg(port) || at.plane.holds_nothing(port, draining.lanes);
             if draining.came.contains(num) && empty {
-                self.report_leaf(node, port);
+                self.report_leaf(at, node, port);
             }
         }
     }
 
-    fn switch_drains(&mut self, node: u32) {
-        let first = self.net.first_port(node);
-        let count = u32::from(self.net.num_ports(node));
-        let draining = &self.agents.draining[node as usize];
+    /// Reports to the subnet manager, once, that a leaf channel is drained.
+    fn report_leaf(&mut self, at: Surroundings<'_>, node: u32, port: u32) {
+        let draining = &mut self.draining[node as usize];
+        if !draining.reported.contains(at.num(port)) {
+            draining.reported.insert(at.num(port));
+            let state = self.token_state(at, node);
+            self.effects.push(Effect::Report(port, state));
+        }
+    }
+
+    fn switch_drains(&mut self, at: Surroundings<'_>, node: u32) {
+        let draining = &self.draining[node as usize];
         let (mut open, mut strays) = (PortMask::EMPTY, false);
         let mut leaves = Vec::new();
-        for port in first + 1..=first + count {
-            let at = &self.net.ports[port as usize];
-            let num = PortNum(at.num);
+        for port in at.plane.ports_of(node) {
+            let (up, num) = (at.plane.ports[port as usize].is_up(), at.num(port));
             let outputs = self.arcs_of(node, num);
-            let expected = at.alive && !outputs.is_empty();
-            let empty = self.holds_nothing(port, draining.lanes);
-            let done = empty && (draining.came.contains(num) || !at.alive);
+            // What has an arc to a live output and no token yet holds that output's token back; what has neither may still
+            // hold packets of the retiring lanes, and they may leave by any output, so all tokens wait for them.
+            let expected = up && !outputs.is_empty();
+            let empty = at.plane.holds_nothing(port, draining.lanes);
+            let done = empty && (draining.came.contains(num) || !up);
             if !expected && !done {
                 strays |= !empty;
             }
             if !done && !outputs.is_empty() {
                 outputs.iter().for_each(|output| open.insert(output));
             }
-            if at.alive && draining.came.contains(num) && empty && !self.leads_on(node, &outputs) {
+            if up && draining.came.contains(num) && empty && !at.leads_on(node, &outputs) {
                 leaves.push(port);
             }
         }
-        leaves.into_iter().for_each(|port| self.report_leaf(node, port));
+        leaves.into_iter().for_each(|port| self.report_leaf(at, node, port));
         if !strays {
-            self.send_ready_tokens(node, &open);
+            self.send_ready_tokens(at, node, &open);
         }
     }
 
     /// Where packets of the retiring routing function go from an input; nowhere, as long as nobody told.
     fn arcs_of(&self, node: u32, input: PortNum) -> PortMask {
-        self.agents.arcs[node as usize].get(input.index()).copied().unwrap_or_default()
-    }
-
-    /// Whether any of these outputs of a switch is alive.
-    fn leads_on(&self, node: u32, outputs: &PortMask) -> bool {
-        let first = self.net.first_port(node);
-        outputs.iter().any(|output| self.net.ports[(first + u32::from(output.0)) as usize].alive)
+        self.arcs[node as usize].get(input.index()).copied().unwrap_or_default()
     }
 
     /// Sends tokens on the outputs that some input leads to and that wait for none (`open`) any more. A switch that was
     /// told to begin sends them on its other outputs too: what fed those channels has died.
-    fn send_ready_tokens(&mut self, node: u32, open: &PortMask) {
-        let first = self.net.first_port(node);
-        let mut ready: PortMask = self.agents.arcs[node as usize].iter().flat_map(|outputs| outputs.iter()).collect();
-        if self.agents.draining[node as usize].begun {
-            self.live_ports(node).map(|port| PortNum(self.net.ports[port as usize].num)).for_each(|n| ready.insert(n));
+    fn send_ready_tokens(&mut self, at: Surroundings<'_>, node: u32, open: &PortMask) {
+        let first = at.plane.first_port(node);
+        let mut ready: PortMask = self.arcs[node as usize].iter().flat_map(|outputs| outputs.iter()).collect();
+        if self.draining[node as usize].begun {
+            at.live_ports(node).map(|port| at.num(port)).for_each(|n| ready.insert(n));
         }
         for num in ready.iter().filter(|&num| !open.contains(num)) {
-            let draining = &mut self.agents.draining[node as usize];
+            let draining = &mut self.draining[node as usize];
             if !draining.sent.contains(num) {
                 draining.sent.insert(num);
                 let token = Token::Drain(DrainToken::new(draining.round, draining.lanes));
-                self.send_token(first + u32::from(num.0), token);
+                self.effects.push(Effect::Send(first + u32::from(num.0), token));
             }
         }
     }
 
-    /// Reports to the subnet manager, once, that a leaf channel is drained.
-    fn report_leaf(&mut self, node: u32, port: u32) {
-        let num = PortNum(self.net.ports[port as usize].num);
-        let draining = &mut self.agents.draining[node as usize];
-        if draining.reported.contains(num) {
-            return;
-        }
-        draining.reported.insert(num);
-        let state = self.token_state(node);
-        let own = self.management_port(port);
-        let held = &self.devices.ports[own as usize];
-        let smp = Smp::new(Route::Lid, Method::Report, AttributeId::DrainToken, num.0.into(), state.encode());
-        let tid = u64::from(node) << 32 | u64::from(state.round) << 8 | u64::from(num.0);
-        let mad = Mad::smp(held.lid, self.sm_lid(held.master_sm_lid), smp.with_tid(tid));
-        self.send_mad(own, mad);
-    }
-
-    fn sm_lid(&self, master: Lid) -> Lid {
-        if master.is_unicast() {
-            master
-        } else {
-            self.managers.first().map_or(master, |&port| self.devices.ports[port as usize].lid)
-        }
-    }
-
-    /// Whether what comes to a node's ports is gone at once, as at a host.
-    fn consumes(&self, node: u32) -> bool {
-        !self.is_switch(node) && !self.is_relay(node)
-    }
-
     /// What a device tells of its drain: the inputs whose token came and whose lanes are empty.
-    pub(super) fn token_state(&self, node: u32) -> DrainToken {
-        let draining = &self.agents.draining[node as usize];
-        let first = self.net.first_port(node);
-        let empty = |num: &PortNum| self.consumes(node) || self.holds_nothing(first + u32::from(num.0), draining.lanes);
+    pub fn token_state(&self, at: Surroundings<'_>, node: u32) -> DrainToken {
+        let draining = &self.draining[node as usize];
+        let first = at.plane.first_port(node);
+        let empty =
+            |num: &PortNum| at.consumes(node) || at.plane.holds_nothing(first + u32::from(num.0), draining.lanes);
         let inputs_done: PortMask = draining.came.iter().filter(empty).collect();
-        let complete = self.live_ports(node).all(|port| {
-            let num = PortNum(self.net.ports[port as usize].num);
+        let complete = at.live_ports(node).all(|port| {
+            let num = at.num(port);
             self.arcs_of(node, num).is_empty() || inputs_done.contains(num)
         });
         DrainToken { round: draining.round, lanes: draining.lanes, complete, inputs_done }
@@ -443,45 +457,36 @@ impl Sim {
 
     // Poll.
 
-    /// What stands on some lanes of a device, as its ports' credits and queues tell.
-    pub(super) fn lane_status(&self, node: u32, lanes: VlSet) -> LaneStatus {
-        let asked = |vl: &u8| lanes.contains(Vl::masked(*vl));
-        let capacity = self.net.capacity;
-        let drained = |port: u32| {
-            (0..self.net.data_vls).filter(asked).all(|vl| {
-                let out_lane = self.net.lane(port, vl);
-                self.net.outs[out_lane as usize].first_waiter == NIL && self.credits_of(out_lane) == capacity
-            })
+    /// What stands on some lanes of a device, as its ports' credits and queues report it.
+    pub fn lane_status(at: Surroundings<'_>, node: u32, lanes: VlSet) -> LaneStatus {
+        let asked = |lane: &OutLane| lanes.contains(Vl::masked(at.plane.vl_of(*lane)));
+        // Full credits say that the far buffer is empty and nothing is on the wire; a line says that something is to come.
+        let idle = |out_lane: OutLane| {
+            at.plane.outs[out_lane].first_waiter.is_none()
+                && at.plane.credits_of(at.clock, out_lane) == at.plane.capacity
         };
-        let latched = self.outputs_latched(node, lanes);
-        let num = |port: u32| PortNum(self.net.ports[port as usize].num);
+        let drained = |port: &u32| at.plane.out_lanes(*port).filter(asked).all(idle);
+        let latched = outputs_latched(at, node, lanes);
+        let empty = |port: &u32| at.plane.holds_nothing(*port, lanes);
+        let outputs = at.live_ports(node).filter(drained).map(|port| at.num(port));
         LaneStatus {
-            drained_outputs: self
-                .live_ports(node)
-                .filter(|&p| drained(p))
-                .map(num)
-                .filter(|n| !latched.contains(*n))
-                .collect(),
-            empty_inputs: self.live_ports(node).filter(|&p| self.holds_nothing(p, lanes)).map(num).collect(),
+            drained_outputs: outputs.filter(|num| !latched.contains(*num)).collect(),
+            empty_inputs: at.live_ports(node).filter(empty).map(|port| at.num(port)).collect(),
         }
     }
+}
 
-    /// Outputs that some packet in the node's buffers, at the head or behind it, is latched for on these lanes.
-    fn outputs_latched(&self, node: u32, lanes: VlSet) -> PortMask {
-        let mut mask = PortMask::EMPTY;
-        let own = |out: u32| self.net.ports[self.net.port_of(out) as usize].node == node;
-        for lane in self.lanes_feeding(node) {
-            let mut id = self.net.ins[lane as usize].head;
-            while id != NIL {
-                let out = self.packets[id].out_lane;
-                if out < super::state::DISCARD && own(out) && lanes.contains(Vl::masked(self.net.vl_of(out))) {
-                    mask.insert(PortNum(self.net.ports[self.net.port_of(out) as usize].num));
-                }
-                id = self.packets[id].next;
-            }
-        }
-        mask
-    }
+/// Outputs that some packet in the node's buffers, at the head or behind it, is latched for on these lanes. What is
+/// latched behind a head stands in no line yet, and no credit tells of it.
+fn outputs_latched(at: Surroundings<'_>, node: u32, lanes: VlSet) -> PortMask {
+    let queued = at.lanes_feeding(node).into_iter().flat_map(|lane| at.plane.queue(lane));
+    let latched = queued.map(|id| at.plane.packets[id].out_lane).filter(|out_lane| out_lane.is_lane());
+    latched
+        .filter(|&out_lane| lanes.contains(Vl::masked(at.plane.vl_of(out_lane))))
+        .map(|out_lane| at.plane.port_of(out_lane))
+        .filter(|&port| at.plane.ports[port as usize].node == node)
+        .map(|port| at.num(port))
+        .collect()
 }
 
 #[cfg(test)]

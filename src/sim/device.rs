@@ -4,9 +4,9 @@ use super::SimConfig;
 use super::mad::Mad;
 use super::power_on;
 use super::spaces::Spaces;
-use crate::fabric::Fabric;
+use crate::fabric::{Fabric, PortId};
 use crate::ids::{Lid, Lmc};
-use crate::wire::{Notice, PortInfo, SMP_DATA_SIZE, SwitchInfo};
+use crate::wire::{Method, Notice, PortInfo, SMP_DATA_SIZE, Smp, SwitchInfo, capability};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -36,6 +36,25 @@ pub struct Device {
     pub trap: Option<PendingTrap>,
 }
 
+impl Device {
+    /// Ends the trap that the device repeats; false where it has none of this number.
+    pub(super) fn repress(&mut self, tid: u64) -> bool {
+        self.trap.take_if(|pending| pending.tid == tid).is_some()
+    }
+
+    /// Writes SwitchInfo.
+    pub(super) fn set_switch_info(&mut self, told: &SwitchInfo) {
+        let held = &mut self.switch;
+        held.linear_fdb_top = told.linear_fdb_top;
+        held.multicast_fdb_top = told.multicast_fdb_top;
+        held.life_time_value = told.life_time_value;
+        held.default_multicast_primary_port = told.default_multicast_primary_port;
+        held.default_multicast_not_primary_port = told.default_multicast_not_primary_port;
+        // Writing a one clears the mark.
+        held.port_state_change &= !told.port_state_change;
+    }
+}
+
 /// All devices.
 pub struct Devices {
     /// By node.
@@ -44,23 +63,15 @@ pub struct Devices {
     pub ports: Vec<PortInfo>,
     /// Tables that are written and read back, and otherwise mean nothing here: by port, attribute and modifier.
     pub kept: FxHashMap<(u32, u16, u32), [u8; SMP_DATA_SIZE]>,
+    /// The ports that subnet managers run on.
+    pub managers: Vec<u32>,
+    /// End ports that were told to ask the subnet administration anew.
+    pub reregistered: Vec<PortId>,
+    /// They began without LIDs, tables and ACTIVE ports, as after their power came.
+    pub cold: bool,
     /// By subnet and LID ([`Spaces::slot`]): the base LID of the port that holds it; 0 where none does.
     base_of: Vec<Lid>,
     spaces: Spaces,
-}
-
-/// A lifetime limit as HOQLife and LifeTimeValue code it: the least n with 4.096 µs × 2^n not below it; 20 for none.
-pub fn limit_code(limit_ns: u64) -> u8 {
-    match limit_ns {
-        0 => 20,
-        limit => (0..20).find(|n| 4096 << n >= limit).unwrap_or(20),
-    }
-}
-
-/// The limit that a code stands for, in nanoseconds; none from 20 on.
-#[inline]
-pub fn coded_limit_ns(code: u8) -> Option<u64> {
-    (code < 20).then(|| 4096 << code)
 }
 
 impl Devices {
@@ -79,6 +90,9 @@ impl Devices {
             list: list.collect(),
             ports: fabric.ports().map(|(_, port)| power_on::port_info(fabric, port, config, cold)).collect(),
             kept: FxHashMap::default(),
+            managers: Vec::new(),
+            reregistered: Vec::new(),
+            cold,
             base_of: vec![Lid::default(); spaces.count() << 16],
             spaces: spaces.clone(),
         };
@@ -94,8 +108,39 @@ impl Devices {
         lid_range(held.lid, held.lmc).contains(&lid.index())
     }
 
+    /// PortInfo:CapabilityMask of a port.
+    pub(super) fn capability_mask(&self, port: u32) -> u32 {
+        let is_sm = if self.managers.contains(&port) { capability::IS_SM } else { 0 };
+        self.ports[port as usize].capability_mask | is_sm
+    }
+
+    /// Whether a request may be carried out as far as the M_Key goes (section 14.2.4): a port that holds a key takes Sets
+    /// with that key alone, and with protect bits of 2 and 3 Gets too. A wrong key is counted, and the request dropped.
+    pub(super) fn key_fits(&mut self, own: u32, smp: &Smp) -> bool {
+        let held = &mut self.ports[own as usize];
+        let open = smp.method == Method::Get && held.m_key_protect_bits < 2;
+        let fits = held.m_key == 0 || held.m_key == smp.m_key || open;
+        if !fits {
+            held.m_key_violations = held.m_key_violations.saturating_add(1);
+        }
+        fits
+    }
+
+    /// The LID of the subnet manager that a port was told of; where it was told of none, of the first there is.
+    pub(super) fn manager_lid(&self, told: Lid) -> Lid {
+        let first = || self.managers.first().map_or(told, |&port| self.ports[port as usize].lid);
+        if told.is_unicast() { told } else { first() }
+    }
+
+    /// A port's LID that answers from `dlid` come back to: of the same rank among its LIDs as `dlid` among its owner's,
+    /// so that both ways are on one half.
+    pub(super) fn source_lid(&self, port: u32, dlid: Lid) -> Lid {
+        let own = &self.ports[port as usize];
+        Lid(own.lid.0 + self.rank_of(port, dlid).min(own.lmc.lids() - 1))
+    }
+
     /// Which of its owner's LIDs a LID of a port's subnet is, counted from 0; 0 where nobody holds it.
-    pub(super) fn rank_of(&self, port: u32, lid: Lid) -> u16 {
+    fn rank_of(&self, port: u32, lid: Lid) -> u16 {
         let base = self.base_of[self.spaces.slot(port, lid.0)];
         if base.is_unicast() { lid.0 - base.0 } else { 0 }
     }

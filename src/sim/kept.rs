@@ -25,8 +25,8 @@ impl Sim {
     /// # Errors
     /// The status that refuses a modifier that names none.
     pub(super) fn kept_table(&self, port: u32, smp: &Smp) -> Result<Subject, u16> {
-        let (own, node) = (self.management_port(port), self.net.ports[port as usize].node);
-        let switch = self.is_switch(node);
+        let (own, node) = (self.plane.management_port(port), self.plane.ports[port as usize].node);
+        let switch = self.plane.is_switch(node);
         // Of a CA's or router's ports the one that received is meant.
         let named = |num: u32| if switch { self.port_asked(port, num) } else { Ok(own) };
         let (low, high) = (smp.modifier & 0xFFFF, smp.modifier >> 16);
@@ -43,7 +43,7 @@ impl Sim {
 
     /// Whether a switch has the block of a multicast table that a modifier names.
     fn has_groups(&self, node: u32, modifier: u32) -> bool {
-        let ports = self.net.num_ports(node) / MulticastForwardingTable::POSITION;
+        let ports = self.plane.num_ports(node) / MulticastForwardingTable::POSITION;
         let has = |(block, position)| block < MULTICAST_ENTRIES / MulticastForwardingTable::BLOCK && position <= ports;
         MulticastForwardingTable::decode_modifier(modifier).is_some_and(has)
     }
@@ -74,7 +74,7 @@ impl Sim {
             AttributeId::PKeyTable => data[..2].copy_from_slice(&DEFAULT_P_KEY.to_be_bytes()),
             AttributeId::VlArbitrationTable if instance == LOW_PRIORITY => {
                 let entries = data.chunks_exact_mut(2).take(VL_ARBITRATION_ENTRIES.into());
-                let lanes = self.net.data_vls;
+                let lanes = self.plane.data_vls;
                 entries.zip(0..lanes).for_each(|(entry, vl)| entry.copy_from_slice(&[vl, EQUAL_WEIGHT]));
             }
             _ => {}

@@ -6,8 +6,10 @@
 //! deliveries included. The tables as they stood are kept as a log of overwritten blocks.
 
 use super::Sim;
-use super::order::{Order, OrderCounts};
-use super::packet::NIL;
+use super::index::PacketId;
+use super::order::{DeliveryOrder, OrderCounts};
+use super::packet::{NIL, Packet};
+use super::plane::{DataPlane, OutPort};
 use super::wheel::{TICKS_PER_NS, Ticks};
 use hdrhistogram::Histogram;
 use rustc_hash::FxHashMap;
@@ -100,28 +102,25 @@ pub struct Ledger {
     /// By row and block, in order of time.
     history: FxHashMap<(u32, u16), Vec<Overwritten>>,
     /// By port: when it died last.
-    pub(super) died: Vec<Ticks>,
+    died: Vec<Ticks>,
     /// By port: when it came back since.
-    pub(super) revived: Vec<Ticks>,
-    /// By end-port rank: cut off from the subnet manager.
-    pub(super) cut_off: Vec<bool>,
+    revived: Vec<Ticks>,
     /// Delivered to a port that does not own the DLID; counted among the lost as well.
     pub(super) misdelivered: u64,
     /// Who came late; none where nobody asks.
-    pub(super) order: Option<Order>,
+    pub(super) order: Option<DeliveryOrder>,
 }
 
 impl Ledger {
-    pub(super) fn new(ports: usize, end_ports: usize, count_order: bool) -> Ledger {
+    pub(super) fn new(ports: usize, count_order: bool) -> Ledger {
         Ledger {
             counts: PacketCounts::default(),
             periods: vec![Period::new(0, Vec::new())],
             history: FxHashMap::default(),
             died: vec![Ticks::MAX; ports],
             revived: vec![Ticks::MAX; ports],
-            cut_off: vec![false; end_ports],
             misdelivered: 0,
-            order: count_order.then(Order::default),
+            order: count_order.then(DeliveryOrder::default),
         }
     }
 
@@ -139,10 +138,10 @@ impl Ledger {
 
     /// Counts a delivery as early or late in its flow.
     #[inline]
-    pub(super) fn deliver_in_order(&mut self, id: u32) {
+    pub(super) fn deliver_in_order(&mut self, id: PacketId) {
         if let Some(order) = &mut self.order {
             let period = self.periods.last_mut().expect("a run is always in a period");
-            order.delivered(id, &mut period.order);
+            order.delivered(id.0, &mut period.order);
         }
     }
 
@@ -150,86 +149,125 @@ impl Ledger {
         self.periods.last_mut().expect("a run is always in a period").close(now);
         self.periods.push(Period::new(now, sent_before));
     }
-}
 
-impl Sim {
-    /// Counts a packet that came to the wrong port: no failure does that.
-    #[cold]
-    pub(super) fn misdeliver(&mut self, id: u32) {
-        self.ledger.misdelivered += 1;
-        self.settle(id, |counts| &mut counts.lost_to_change);
-        self.packets.remove(id);
+    /// How long a period lasted, or has lasted so far, in ticks.
+    pub(super) fn length(&self, period: usize, now: Ticks) -> Ticks {
+        let open = period + 1 == self.periods.len();
+        let chosen = &self.periods[period];
+        (if open { now } else { chosen.end }) - chosen.start
     }
 
-    /// Counts a packet that is gone, and forgets it.
-    #[cold]
-    pub(super) fn lose(&mut self, id: u32) {
-        let (source, dlid, born) = (self.packets[id].source, self.packets[id].dlid, self.packets[id].born);
-        let (origin, destination) = self.ends_of(id);
-        let cut_off =
-            |rank: u32| rank != NIL && (self.ledger.cut_off[rank as usize] || self.sources.unreachable[rank as usize]);
-        if cut_off(origin) || cut_off(destination) {
-            self.settle(id, |counts| &mut counts.stranded);
-        } else if self.path_died(source, dlid, born, self.packets[id].hops) {
-            self.settle(id, |counts| &mut counts.lost_to_failure);
-        } else {
-            self.settle(id, |counts| &mut counts.lost_to_change);
-        }
-        self.packets.remove(id);
+    /// By port: the bytes of data that it has sent into its link in a period.
+    pub(super) fn bytes_sent(&self, period: usize, plane: &DataPlane) -> Vec<u64> {
+        let begin = self.periods[period].sent_before.iter().copied().chain(std::iter::repeat(0));
+        let end = |(port, own): (usize, &OutPort)| match self.periods.get(period + 1) {
+            Some(next) => next.sent_before[port],
+            None => own.bytes_sent,
+        };
+        plane.ports.iter().enumerate().map(end).zip(begin).map(|(end, begin)| end - begin).collect()
     }
 
-    /// Counts a packet's fate.
-    fn settle(&mut self, id: u32, count: impl Fn(&mut PacketCounts) -> &mut u64) {
-        *count(&mut self.ledger.counts) += 1;
-        self.tell_relation(id, |relation| *count(&mut relation.counts) += 1);
+    /// A port's link died.
+    pub(super) fn died(&mut self, port: u32, now: Ticks) {
+        (self.died[port as usize], self.revived[port as usize]) = (now, Ticks::MAX);
     }
 
-    /// Whether the path of a class, as the tables stood at `born`, crosses an element that has been dead since, beyond the
-    /// first `passed` links of it: what a packet has behind it cannot have taken it.
-    fn path_died(&self, source: u32, dlid: u16, born: Ticks, passed: u8) -> bool {
-        let (died, revived) = (&self.ledger.died, &self.ledger.revived);
-        let dead = |port: u32| died[port as usize] <= self.now && born < revived[port as usize];
-        let mut out = self.sources.list[source as usize].port;
+    /// A port's link came back.
+    pub(super) fn revived(&mut self, port: u32, now: Ticks) {
+        self.revived[port as usize] = now;
+    }
+
+    /// Whether the path of a packet, as the tables stood when it was sent, crosses an element that has been dead since,
+    /// beyond the links that it has behind it: what has died there cannot have taken it.
+    fn path_died(&self, plane: &DataPlane, packet: &Packet, source_port: u32, now: Ticks) -> bool {
+        // A packet that set out after an element came back was not sent into its death.
+        let dead = |port: u32| self.died[port as usize] <= now && packet.born < self.revived[port as usize];
+        let mut out = source_port;
         // A path that visits more switches than there are is a loop.
-        for link in 0..=self.net.tables.node_count() {
-            let input = self.net.ports[out as usize].peer;
-            if link >= usize::from(passed) && (dead(out) || dead(input)) {
+        for link in 0..=plane.tables.node_count() {
+            let input = plane.ports[out as usize].peer;
+            if link >= usize::from(packet.hops) && (dead(out) || dead(input)) {
                 return true;
             }
-            let node = self.net.ports[input as usize].node;
-            if self.net.tables.row(node) == NIL {
+            let node = plane.ports[input as usize].node;
+            if !plane.is_switch(node) {
                 // What is on the wire into a router that dies has its last link behind it.
                 return dead(input);
             }
-            let num = self.output_at(node, dlid, born);
-            if num == 0 || num > self.net.num_ports(node) {
+            let num = self.output_at(plane, node, packet.dlid, packet.born);
+            if num == 0 || num > plane.num_ports(node) {
                 return false;
             }
-            out = self.net.first_port(node) + u32::from(num);
-            if self.net.ports[out as usize].peer == NIL {
+            out = plane.first_port(node) + u32::from(num);
+            if plane.ports[out as usize].peer == NIL {
                 return false;
             }
         }
         false
     }
 
-    /// The output port of a switch for a DLID as it was at `time`.
-    fn output_at(&self, node: u32, dlid: u16, time: Ticks) -> u8 {
-        let key = (self.net.tables.row(node), dlid / 64);
-        let log = self.ledger.history.get(&key).map_or(&[][..], Vec::as_slice);
+    /// The output port of a switch for a DLID as it was at `time`: what the first block overwritten since then held.
+    fn output_at(&self, plane: &DataPlane, node: u32, dlid: u16, time: Ticks) -> u8 {
+        let key = (plane.tables.row(node), dlid / 64);
+        let log = self.history.get(&key).map_or(&[][..], Vec::as_slice);
         match log.get(log.partition_point(|entry| entry.0 <= time)) {
             Some((_, entries)) => entries[usize::from(dlid % 64)],
-            None => self.net.tables.output(node, dlid),
+            None => plane.tables.output(node, dlid),
         }
+    }
+}
+
+impl Sim {
+    /// Counts a packet that came to the wrong port: no failure does that.
+    #[cold]
+    pub(super) fn misdeliver(&mut self, id: PacketId) {
+        self.ledger.misdelivered += 1;
+        self.settle(id, |counts| &mut counts.lost_to_change);
+    }
+
+    /// Counts a packet that is gone, and forgets it.
+    #[cold]
+    pub(super) fn lose(&mut self, id: PacketId) {
+        let (origin, destination) = self.ends_of(id);
+        let sources = &self.sources;
+        let cut_off = |rank: u32| rank != NIL && (sources.cut_off[rank as usize] || sources.unreachable[rank as usize]);
+        if cut_off(origin) || cut_off(destination) {
+            return self.settle(id, |counts| &mut counts.stranded);
+        }
+        let packet = &self.plane.packets[id];
+        let source_port = sources.list[packet.source as usize].port;
+        if self.ledger.path_died(&self.plane, packet, source_port, self.clock.now()) {
+            self.settle(id, |counts| &mut counts.lost_to_failure);
+        } else {
+            self.settle(id, |counts| &mut counts.lost_to_change);
+        }
+    }
+
+    /// Counts a packet's fate, and forgets it.
+    fn settle(&mut self, id: PacketId, count: impl Fn(&mut PacketCounts) -> &mut u64) {
+        *count(&mut self.ledger.counts) += 1;
+        self.count_in_relation(id, |relation| *count(&mut relation.counts) += 1);
+        self.plane.packets.remove(id);
     }
 
     /// The counts at this moment; packets that a cut-off source still holds are stranded.
     pub fn packets(&self) -> PacketCounts {
-        let held = |source: &&super::source::Source| self.ledger.cut_off[source.rank as usize];
+        let held = |source: &&super::source::Source| self.sources.cut_off[source.rank as usize];
         let stranded: u64 = self.sources.list.iter().filter(held).map(|source| u64::from(source.waiting)).sum();
         let mut counts = self.ledger.counts;
-        counts.in_flight = self.packets.len() as u64 - stranded;
+        counts.in_flight = self.plane.packets.len() as u64 - stranded;
         counts.stranded += stranded;
         counts
+    }
+
+    /// Holds credits and packets to their conservation, and panics where either is broken.
+    pub(super) fn assert_conserved(&self) {
+        self.plane.assert_conserved();
+        let PacketCounts { injected, delivered, in_flight, stranded, lost_to_failure, lost_to_change } = self.packets();
+        assert!(
+            injected == delivered + in_flight + stranded + lost_to_failure + lost_to_change,
+            "{injected} packets injected, and {delivered} delivered, {in_flight} in flight, {stranded} stranded, \
+             {lost_to_failure} lost to the failure, {lost_to_change} lost to the change"
+        );
     }
 }

@@ -17,51 +17,68 @@
 
 mod agent;
 mod client;
+mod clock;
 mod config;
+mod counters;
 mod credit;
 mod deadlock;
 mod device;
 mod dispersal;
+mod errand;
 mod fault;
 mod forward;
+mod index;
 mod kept;
 mod ledger;
+mod lifetime;
 mod mad;
+mod management;
 mod order;
 mod outside;
 mod packet;
 mod partners;
 mod path;
-mod performance;
+mod plane;
 mod port;
 mod port_info;
 mod power_on;
 mod relay;
+mod sending;
 mod sma;
 mod source;
 mod spaces;
-mod state;
+mod tables;
+mod time_code;
 mod trap;
 pub mod wheel;
 
 pub use config::{ArmedPort, Latch, SimConfig, SimError, Traffic};
 pub use deadlock::StuckPacket;
-pub use dispersal::{Dispersal, MOST_PAIRED, PathChoice, Spray};
+pub use dispersal::{Dispersal, MOST_PAIRED, OpenPath, OpenPaths, PathChoice, Spray};
+pub use errand::HeldSet;
 pub use ledger::{PacketCounts, Period};
-pub use mad::HeldSet;
 pub use order::OrderCounts;
 pub use port::SimTransport;
 pub use relay::{Joining, Relation};
-pub use source::{Scripted, Way, Ways};
+pub use source::Scripted;
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, PortNum, Sl, Vl};
+use agent::Agents;
+use client::MadClients;
+use clock::Clock;
+use counters::Counters;
+use deadlock::Deadlocks;
+use device::Devices;
+use errand::Errands;
+use index::{InLane, OutLane, PacketId};
 use ledger::Ledger;
-use packet::Packets;
+use lifetime::Lifetimes;
+use plane::DataPlane;
+use relay::Relays;
 use source::Sources;
 use spaces::Spaces;
-use state::Net;
-use wheel::{TICKS_PER_NS, Ticks, Wheel};
+use wheel::TICKS_PER_NS;
 
 /// Kinds of events.
 mod kind {
@@ -95,50 +112,37 @@ pub enum Halt {
     Deadlock,
 }
 
-/// A simulated subnet.
+/// A simulated subnet: parts that hold their own state, and what joins them.
+///
+/// A method of `Sim` is one of the interface, or carries out what one part's step means to others. Whatever touches the
+/// state of one part alone is a method of that part, and gets what it reads of others as arguments.
 pub struct Sim {
     config: SimConfig,
     fabric: Fabric,
-    now: Ticks,
-    wheel: Wheel,
-    net: Net,
-    packets: Packets,
-    returns: credit::Returns,
+    /// The time, and what happens next.
+    clock: Clock,
+    /// Ports, lanes, tables and packets.
+    plane: DataPlane,
+    /// Lifetime limits.
+    lifetimes: Lifetimes,
+    /// What is known of deadlocks.
+    deadlocks: Deadlocks,
+    /// End ports that send and receive.
     sources: Sources,
-    ledger: Ledger,
     /// What joins the subnets, where there are several.
-    relays: Option<Box<relay::Relays>>,
-    devices: device::Devices,
-    agents: agent::Agents,
-    /// By port.
-    tallies: Vec<performance::Tally>,
-    errands: mad::Errands,
-    clients: client::Clients,
-    /// The ports that subnet managers run on.
-    managers: Vec<u32>,
-    /// End ports that were told to ask the subnet administration anew.
-    reregistered: Vec<PortId>,
-    /// Devices began without LIDs, tables and ACTIVE ports, as after their power came.
-    began_cold: bool,
-    deadlock: Option<Vec<StuckPacket>>,
-    /// A deadlock does not end the run.
-    outlasts_deadlocks: bool,
-    suspect: Option<u32>,
-    deadlocks_broken: u64,
-    lifetime_discards: u64,
-    expiries: Vec<Ticks>,
-    traffic_on: bool,
-    /// What goes down now was to leave.
-    retiring: bool,
-    packet_hops: u64,
-    hash: u64,
-    // Copies of settings that every hop reads.
-    latch: Latch,
-    limits: bool,
-    link_delay: Ticks,
-    hop_delay: Ticks,
-    hoq_lifetime: Ticks,
-    switch_lifetime: Ticks,
+    relays: Option<Box<Relays>>,
+    /// What became of packets.
+    ledger: Ledger,
+    /// Counters of ports.
+    counters: Counters,
+    /// What management agents hold.
+    devices: Devices,
+    /// Agents for flush and drain tokens.
+    agents: Agents,
+    /// What management does at its time.
+    errands: Errands,
+    /// Who sends and receives MADs.
+    clients: MadClients,
 }
 
 /// Refuses settings that cannot be meant, or not of this fabric.
@@ -166,7 +170,7 @@ impl Sim {
         let sources = Sources::new(fabric, &config, &spaces, false)?;
         let mut sim = Sim::build(fabric.clone(), config, sources, &spaces, false);
         sim.attach(sm_port)?;
-        sim.managers.push(sm_port.0);
+        sim.devices.managers.push(sm_port.0);
         Ok(sim)
     }
 
@@ -186,63 +190,41 @@ impl Sim {
         let spaces = Spaces::one(&bare);
         let sources = Sources::new(&bare, &config, &spaces, true)?;
         let mut sim = Sim::build(bare, config, sources, &spaces, true);
-        for port in sim.net.ports.iter_mut().filter(|port| port.alive) {
-            (port.state, port.sends) = (crate::wire::PortState::Initialize, false);
+        for port in sim.plane.ports.iter_mut().filter(|port| port.is_up()) {
+            port.state = crate::wire::PortState::Initialize;
         }
         Ok(sim)
     }
 
     fn build(fabric: Fabric, config: SimConfig, sources: Sources, spaces: &Spaces, cold: bool) -> Sim {
-        let net = Net::new(&fabric, spaces.top(), config.data_vls, config.buffer_credits);
-        let limits = config.limits_as_programmed || config.hoq_lifetime_ns > 0 || config.switch_lifetime_ns > 0;
-        let ns = |ns: u64| ns * TICKS_PER_NS;
+        let plane = DataPlane::new(&fabric, spaces.top(), &config);
         Sim {
-            now: 0,
-            wheel: Wheel::new(),
-            packets: Packets::default(),
-            returns: credit::Returns::default(),
-            ledger: Ledger::new(fabric.port_count(), sources.list.len(), config.count_order),
+            clock: Clock::new(),
+            lifetimes: Lifetimes::new(&config, plane.ins.len()),
+            deadlocks: Deadlocks::default(),
             relays: None,
-            devices: device::Devices::new(&fabric, &config, spaces, cold),
-            agents: agent::Agents::new(&fabric, net.ins.len()),
-            tallies: vec![performance::Tally::default(); fabric.port_count()],
-            errands: mad::Errands::new(config.seed),
-            clients: client::Clients::default(),
-            managers: Vec::new(),
-            reregistered: Vec::new(),
-            began_cold: cold,
-            deadlock: None,
-            outlasts_deadlocks: false,
-            suspect: None,
-            deadlocks_broken: 0,
-            lifetime_discards: 0,
-            expiries: if limits { vec![0; net.ins.len()] } else { Vec::new() },
-            traffic_on: false,
-            retiring: false,
-            packet_hops: 0,
-            hash: 0xCBF2_9CE4_8422_2325,
-            latch: config.latch,
-            limits,
-            link_delay: ns(config.link_delay_ns.into()),
-            hop_delay: ns(u64::from(config.link_delay_ns) + u64::from(config.routing_delay_ns)),
-            hoq_lifetime: ns(config.hoq_lifetime_ns),
-            switch_lifetime: ns(config.switch_lifetime_ns),
-            fabric,
+            ledger: Ledger::new(fabric.port_count(), config.count_order),
+            counters: Counters::new(fabric.port_count()),
+            devices: Devices::new(&fabric, &config, spaces, cold),
+            agents: Agents::new(&fabric, plane.ins.len()),
+            errands: Errands::new(config.seed),
+            clients: MadClients::default(),
             config,
-            net,
+            fabric,
+            plane,
             sources,
         }
     }
 
     /// Loads one block of a switch's forwarding table, as found running. Panics beyond the fabric's highest LID.
     pub fn load_lft_block(&mut self, switch: NodeId, block: u16, entries: &[u8; 64]) {
-        let held = self.net.tables.block_mut(switch.0, block.into());
+        let held = self.plane.tables.block_mut(switch.0, block.into());
         held.expect("forwarding tables reach as far as the fabric's LIDs").copy_from_slice(entries);
     }
 
     /// Loads a node's SL-to-VL table for every input and output, as found running.
     pub fn load_sl_to_vl(&mut self, node: NodeId, lane: impl Fn(Sl) -> Vl) {
-        self.net.tables.set_sl_uniform(node.0, std::array::from_fn(|sl| lane(Sl::masked(sl as u8)).get()));
+        self.plane.tables.set_sl_uniform(node.0, std::array::from_fn(|sl| lane(Sl::masked(sl as u8)).get()));
     }
 
     /// Loads the half that every source sends on.
@@ -252,85 +234,80 @@ impl Sim {
 
     /// Loads what subnet administration says of the paths on a half: who takes which, on which service level. Without it
     /// every source takes each LID of a destination's half, on each service level of the half.
-    pub fn load_ways(&mut self, half: Half, ways: Option<Ways>) {
+    pub fn load_ways(&mut self, half: Half, ways: Option<OpenPaths>) {
         self.sources.ways[0][half.index()] = ways;
     }
 
     /// Lets the sources send.
     pub fn start(&mut self) {
-        self.traffic_on = true;
+        self.sources.sending = true;
         self.start_traffic();
     }
 
     /// Lets the sources send no more; what is on its way goes on.
     pub fn stop_sources(&mut self) {
-        self.traffic_on = false;
+        self.sources.sending = false;
     }
 
     /// Lets time pass until `until_ns`, or until something that the caller must see to.
     pub fn run(&mut self, until_ns: u64, stop_at_mads: bool) -> Halt {
         let until = until_ns.saturating_mul(TICKS_PER_NS);
         loop {
-            if self.deadlock.is_some() && !self.outlasts_deadlocks {
+            if self.deadlocks.found.is_some() && !self.deadlocks.outlasted {
                 return Halt::Deadlock;
             }
             if stop_at_mads && self.clients.any_waiting() {
                 return Halt::Mad;
             }
-            let Some((time, event)) = self.wheel.pop(until) else {
-                self.now = self.now.max(until);
-                return Halt::Time;
-            };
-            self.now = time;
-            self.hash =
-                (self.hash ^ time ^ event.word().rotate_left(29)).wrapping_mul(0x0000_0100_0000_01B3).rotate_left(5);
+            let Some(event) = self.clock.step(until) else { return Halt::Time };
             self.handle(event);
         }
     }
 
     #[inline(always)]
-    fn handle(&mut self, event: wheel::Event) {
+    fn handle(&mut self, event: wheel::SimEvent) {
         match event.kind() {
-            kind::ARRIVE => self.arrive(event.a(), event.b()),
-            kind::DELIVER => self.deliver(event.a(), event.b()),
-            kind::CREDIT => self.credit(event.a() as u16, event.b()),
+            kind::ARRIVE => self.arrive(PacketId(event.a()), InLane(event.b())),
+            kind::DELIVER => self.deliver(PacketId(event.a()), event.b()),
+            kind::CREDIT => self.credit(event.a() as u16, OutLane(event.b())),
             kind::FREE => self.link_free(event.a()),
             kind::INJECT => self.inject(event.a()),
             kind::ERRAND => self.run_errand(event.a()),
-            kind::EXPIRE => self.expire(event.a(), event.b()),
+            kind::EXPIRE => self.expire(PacketId(event.a()), InLane(event.b())),
             other => unreachable!("no event has kind {other}"),
         }
     }
 
     /// Nanoseconds since the run began.
     pub fn now_ns(&self) -> u64 {
-        self.now / TICKS_PER_NS
+        self.clock.now_ns()
     }
 
     /// A digest of every event so far: equal for equal runs.
     pub fn trace_hash(&self) -> u64 {
-        self.hash
+        self.clock.trace_hash()
     }
 
     /// Packets through switches so far: one packet through one switch counts one.
     pub fn packet_hops(&self) -> u64 {
-        self.packet_hops
+        self.plane.packet_hops
     }
 
     /// The deadlock that ended the run.
     pub fn deadlock(&self) -> Option<&[StuckPacket]> {
-        self.deadlock.as_deref()
+        self.deadlocks.found.as_deref()
     }
 
     /// Deadlocks that lifetime limits broke, and packets they discarded.
     pub fn limits_at_work(&self) -> (u64, u64) {
-        (self.deadlocks_broken, self.lifetime_discards)
+        (self.deadlocks.broken, self.lifetimes.discards)
     }
 
     /// Ends the present period of measurement and begins the next.
     pub fn begin_period(&mut self) {
-        self.ledger.begin_period(self.now, self.net.ports.iter().map(|port| port.bytes_sent).collect());
-        self.relays.iter_mut().for_each(|relays| relays.begin_period(self.now));
+        self.assert_conserved();
+        self.ledger.begin_period(self.clock.now(), self.plane.ports.iter().map(|port| port.bytes_sent).collect());
+        self.relays.iter_mut().for_each(|relays| relays.begin_period(self.clock.now()));
     }
 
     /// The periods so far, the present one last and still open.
@@ -340,20 +317,12 @@ impl Sim {
 
     /// How long a period lasted, or has lasted so far, in nanoseconds.
     pub fn period_ns(&self, period: usize) -> u64 {
-        let open = period + 1 == self.ledger.periods.len();
-        let chosen = &self.ledger.periods[period];
-        (if open { self.now } else { chosen.end } - chosen.start) / TICKS_PER_NS
+        self.ledger.length(period, self.clock.now()) / TICKS_PER_NS
     }
 
     /// By port: the bytes of data that it has sent into its link in a period.
     pub fn bytes_sent(&self, period: usize) -> Vec<u64> {
-        let chosen = &self.ledger.periods[period];
-        let end = |(port, own): (usize, &state::OutPort)| match self.ledger.periods.get(period + 1) {
-            Some(next) => next.sent_before[port],
-            None => own.bytes_sent,
-        };
-        let begin = chosen.sent_before.iter().copied().chain(std::iter::repeat(0));
-        self.net.ports.iter().enumerate().map(end).zip(begin).map(|(end, begin)| end - begin).collect()
+        self.ledger.bytes_sent(period, &self.plane)
     }
 
     /// The longest time without a delivery in a period that has ended, in nanoseconds.
@@ -367,12 +336,17 @@ impl Sim {
             let port = self.fabric.port(PortId(source.port));
             port.width.data_rate_kbps(port.speed) as f64 / 1e6
         };
-        self.sources.list.iter().filter(|source| !self.is_leg(source.rank)).map(rate).sum()
+        self.sources.list.iter().filter(|source| !self.plane.is_leg(source.port)).map(rate).sum()
     }
 
     /// How often an application had to wait for room in its send queue.
     pub fn throttled(&self) -> u64 {
         self.sources.throttled
+    }
+
+    /// Packets of a script that their source could not send.
+    pub fn unsent(&self) -> u64 {
+        self.sources.unsent
     }
 
     /// Packets delivered to a port that does not own their DLID (they count as lost to the change).
@@ -382,25 +356,18 @@ impl Sim {
 
     /// The most packets alive at once.
     pub fn peak_packets(&self) -> usize {
-        self.packets.peak()
+        self.plane.packets.peak()
     }
 
     /// How many lanes out of these hold anything, anywhere: in a send queue, in a buffer, or on the wire to a buffer or to
     /// an end port. What a drain or a flush claims to be none, seen from outside.
     pub fn occupied(&self, lanes: crate::ids::VlSet) -> usize {
-        let holds = |lane: usize| {
-            let (queue, port) = (&self.net.ins[lane], &self.net.ports[lane >> self.net.shift]);
-            let towards_sink = port.sink && port.alive && self.net.outs[lane].credits < self.net.capacity;
-            let buffer = if port.source { queue.count > 0 } else { queue.held > 0 };
-            buffer || towards_sink
-        };
-        let asked = |lane: &usize| lanes.contains(Vl::masked(self.net.vl_of(*lane as u32)));
-        (0..self.net.ins.len()).filter(asked).filter(|&lane| holds(lane)).count()
+        self.plane.occupied(lanes)
     }
 
     /// The output port that a switch has for a LID, as its device holds it.
     pub fn output(&self, switch: NodeId, lid: crate::ids::Lid) -> Option<PortNum> {
-        let port = PortNum(self.net.tables.output(switch.0, lid.0));
+        let port = PortNum(self.plane.tables.output(switch.0, lid.0));
         (port != PortNum::NO_ROUTE).then_some(port)
     }
 }

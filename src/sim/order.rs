@@ -58,7 +58,7 @@ struct Open {
 
 /// Counts by flow and by message.
 #[derive(Default)]
-pub struct Order {
+pub struct DeliveryOrder {
     /// By packet, as [`Packets`](super::packet::Packets) numbers them.
     marks: Vec<Mark>,
     /// By source and destination.
@@ -69,7 +69,7 @@ pub struct Order {
     begun: u32,
 }
 
-impl Order {
+impl DeliveryOrder {
     /// A message of so many packets begins; its number.
     pub(super) fn begin_message(&mut self, packets: u16) -> u32 {
         let number = self.begun;
@@ -128,7 +128,7 @@ mod tests {
 
     /// Counts after packets, by number, arrive in some order; those of each message are listed.
     fn counts(messages: &[u16], arrivals: &[u32]) -> OrderCounts {
-        let mut order = Order::default();
+        let mut order = DeliveryOrder::default();
         let mut next = 0..;
         for &packets in messages {
             let number = if packets == 1 { NIL } else { order.begin_message(packets) };
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn flows_are_apart() {
-        let mut order = Order::default();
+        let mut order = DeliveryOrder::default();
         (0..4).for_each(|id| order.sent(id, (id % 2, 1 - id % 2), NIL));
         let mut counts = OrderCounts::default();
         [2, 1, 3, 0].into_iter().for_each(|id| order.delivered(id, &mut counts));

@@ -1,7 +1,7 @@
 //! What a server in front of a subnet sees and sets from outside, without a MAD: attributes as an agent would tell them, the
 //! load, port states; and whether the run goes on beside a deadlock.
 
-use super::mad::{Body, Mad};
+use super::mad::{Mad, MadBody};
 use super::wheel::TICKS_PER_NS;
 use super::{Sim, SimConfig, SimError};
 use crate::fabric::PortId;
@@ -11,18 +11,18 @@ use crate::wire::{AttributeId, Method, PortState, SMP_DATA_SIZE, Smp, status};
 impl Sim {
     /// An attribute as the agent at a port would answer a `Get` at this moment; none where it would refuse.
     pub fn attribute(&mut self, port: PortId, attribute: AttributeId, modifier: u32) -> Option<[u8; SMP_DATA_SIZE]> {
-        let m_key = self.devices.ports[self.management_port(port.0) as usize].m_key;
+        let m_key = self.devices.ports[self.plane.management_port(port.0) as usize].m_key;
         let request = Smp { m_key, ..Smp::lid_routed(Method::Get, attribute, modifier, [0; SMP_DATA_SIZE]) };
         let answer = self.agent_answers(port.0, &Mad::smp(Lid::default(), Lid::default(), request))?;
         match answer.body {
-            Body::Smp(smp) if smp.status == status::SUCCESS => Some(smp.data),
+            MadBody::Smp(smp) if smp.status == status::SUCCESS => Some(smp.data),
             _ => None,
         }
     }
 
     /// Whether sources send.
     pub fn sources_on(&self) -> bool {
-        self.traffic_on
+        self.sources.sending
     }
 
     /// The offered load, a fraction of each end port's data rate.
@@ -38,13 +38,12 @@ impl Sim {
         let config = SimConfig { load, ..self.config.clone() };
         config.check()?;
         self.config = config;
-        let legs: Vec<bool> = self.sources.list.iter().map(|source| self.is_leg(source.rank)).collect();
-        for source in self.sources.list.iter_mut().filter(|source| !legs[source.rank as usize]) {
+        for source in self.sources.list.iter_mut().filter(|source| !self.plane.is_leg(source.port)) {
             let port = self.fabric.port(PortId(source.port));
             let rate = port.width.data_rate_kbps(port.speed) as f64 * load;
             source.interval = super::source::interval(&self.config, source.rank, rate);
         }
-        if self.traffic_on {
+        if self.sources.sending {
             self.start_traffic();
         }
         Ok(())
@@ -53,12 +52,12 @@ impl Sim {
     /// Lets the run go on when a deadlock has closed: its packets stay where they are, and the rest of the subnet goes on as
     /// it can. The first deadlock stays on record ([`Sim::deadlock`]); later ones are not looked for.
     pub fn outlast_deadlocks(&mut self) {
-        self.outlasts_deadlocks = true;
+        self.deadlocks.outlasted = true;
     }
 
     /// The state of a port, as its device holds it.
     pub fn port_state(&self, port: PortId) -> PortState {
-        self.net.ports[port.index()].state
+        self.plane.ports[port.index()].state
     }
 
     /// The base LID that a port holds; 0 where it holds none.
@@ -73,7 +72,7 @@ impl Sim {
 
     /// How long nothing has been delivered, in nanoseconds; since the present period began at most.
     pub fn silent_ns(&self) -> u64 {
-        let since = self.ledger.periods.last().map_or(self.now, |period| period.last_delivery);
-        (self.now - since) / TICKS_PER_NS
+        let since = self.ledger.periods.last().map_or(self.clock.now(), |period| period.last_delivery);
+        (self.clock.now() - since) / TICKS_PER_NS
     }
 }

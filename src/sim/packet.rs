@@ -1,5 +1,7 @@
 //! Data packets, in one slab; queues are lists threaded through it.
 
+use super::index::{Dense, OutLane, PacketId};
+
 /// No packet, no lane, no port.
 pub const NIL: u32 = u32::MAX;
 
@@ -20,11 +22,11 @@ pub struct Packet {
     /// When its tail has arrived where it stands, in ticks.
     pub tail: u64,
     /// The next in its queue.
-    pub next: u32,
+    pub next: PacketId,
     /// Rank of its source among the end ports.
     pub source: u32,
-    /// The output lane it is latched for; [`NIL`] while unlatched.
-    pub out_lane: u32,
+    /// The output lane it is latched for; none while unlatched.
+    pub out_lane: OutLane,
     /// Destination LID.
     pub dlid: u16,
     /// Bytes on the wire.
@@ -45,31 +47,31 @@ pub struct Packet {
 #[derive(Default)]
 pub struct Packets {
     slab: Vec<Packet>,
-    free: Vec<u32>,
+    free: Vec<PacketId>,
 }
 
 impl Packets {
     /// Takes a packet in.
-    pub fn insert(&mut self, packet: Packet) -> u32 {
+    pub fn insert(&mut self, packet: Packet) -> PacketId {
         match self.free.pop() {
             Some(index) => {
-                self.slab[index as usize] = packet;
+                self.slab[index.index()] = packet;
                 index
             }
             None => {
                 self.slab.push(packet);
-                (self.slab.len() - 1) as u32
+                PacketId((self.slab.len() - 1) as u32)
             }
         }
     }
 
     /// The index that the next packet taken in will have.
-    pub fn next_index(&self) -> u32 {
-        self.free.last().copied().unwrap_or(self.slab.len() as u32)
+    pub fn next_id(&self) -> PacketId {
+        self.free.last().copied().unwrap_or(PacketId(self.slab.len() as u32))
     }
 
     /// Forgets a packet.
-    pub fn remove(&mut self, index: u32) {
+    pub fn remove(&mut self, index: PacketId) {
         self.free.push(index);
     }
 
@@ -84,16 +86,16 @@ impl Packets {
     }
 }
 
-impl std::ops::Index<u32> for Packets {
+impl std::ops::Index<PacketId> for Packets {
     type Output = Packet;
 
-    fn index(&self, index: u32) -> &Packet {
-        &self.slab[index as usize]
+    fn index(&self, index: PacketId) -> &Packet {
+        &self.slab[index.index()]
     }
 }
 
-impl std::ops::IndexMut<u32> for Packets {
-    fn index_mut(&mut self, index: u32) -> &mut Packet {
-        &mut self.slab[index as usize]
+impl std::ops::IndexMut<PacketId> for Packets {
+    fn index_mut(&mut self, index: PacketId) -> &mut Packet {
+        &mut self.slab[index.index()]
     }
 }

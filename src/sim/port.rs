@@ -24,7 +24,8 @@ pub struct SimTransport {
 impl SimTransport {
     /// Puts a simulation behind a transport at the subnet manager's port. Panics where the simulation began without one.
     pub fn new(sim: Sim) -> SimTransport {
-        let port = PortId(*sim.managers.first().expect("a simulation that did not begin cold has a subnet manager"));
+        let port =
+            PortId(*sim.devices.managers.first().expect("a simulation that did not begin cold has a subnet manager"));
         SimTransport { sim: Rc::new(RefCell::new(sim)), port, waiting: Rc::new(Cell::new(u64::MAX)) }
     }
 

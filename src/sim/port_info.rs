@@ -3,10 +3,10 @@
 //! What a Set says is kept and read back; states, lanes, LIDs, the M_Key and, where the configuration says so, the lifetime
 //! limits act. A port that is no end of paths (an external port of a switch) has no LID, key or manager of its own.
 
-use super::{ArmedPort, Sim};
+use super::Sim;
 use crate::fabric::{NodeKind, PortId};
 use crate::ids::{Lid, Lmc, PortNum};
-use crate::wire::{Method, PortInfo, PortPhysState, PortState, Smp, VlCount, capability, status};
+use crate::wire::{Method, PortInfo, PortPhysState, PortState, Smp, VlCount, status};
 
 /// The bit of a PortInfo modifier that says that its sender knows of extended speeds.
 const KNOWS_EXTENDED_SPEEDS: u32 = 1 << 31;
@@ -14,39 +14,26 @@ const KNOWS_EXTENDED_SPEEDS: u32 = 1 << 31;
 impl Sim {
     /// The port that a modifier names; 0 means the one that received, at an end node.
     pub(super) fn port_asked(&self, port: u32, modifier: u32) -> Result<u32, u16> {
-        let (node, num) = (self.net.ports[port as usize].node, modifier & !KNOWS_EXTENDED_SPEEDS);
-        if num == 0 && !self.is_switch(node) {
+        let (node, num) = (self.plane.ports[port as usize].node, modifier & !KNOWS_EXTENDED_SPEEDS);
+        if num == 0 && !self.plane.is_switch(node) {
             return Ok(port);
         }
-        if num > self.net.num_ports(node).into() {
+        if num > self.plane.num_ports(node).into() {
             return Err(status::INVALID_VALUE);
         }
-        Ok(self.net.first_port(node) + num)
-    }
-
-    /// Whether a request may be carried out as far as the M_Key goes (section 14.2.4): a port that holds a key takes Sets
-    /// with that key alone, and with protect bits of 2 and 3 Gets too. A wrong key is counted, and the request dropped.
-    pub(super) fn key_fits(&mut self, port: u32, smp: &Smp) -> bool {
-        let own = self.management_port(port);
-        let held = &mut self.devices.ports[own as usize];
-        let open = smp.method == Method::Get && held.m_key_protect_bits < 2;
-        let fits = held.m_key == 0 || held.m_key == smp.m_key || open;
-        if !fits {
-            held.m_key_violations = held.m_key_violations.saturating_add(1);
-        }
-        fits
+        Ok(self.plane.first_port(node) + num)
     }
 
     /// PortInfo of `subject` as it now stands, asked for by a request that came in by `arrival`.
     pub(super) fn port_info(&self, subject: u32, arrival: u32, smp: &Smp) -> PortInfo {
-        let port = &self.net.ports[subject as usize];
+        let port = &self.plane.ports[subject as usize];
         let mut info = self.devices.ports[subject as usize].clone();
         let management = port.num == 0;
-        info.local_port_num = PortNum(self.net.ports[arrival as usize].num);
+        info.local_port_num = PortNum(self.plane.ports[arrival as usize].num);
         info.port_state = if management { PortState::Active } else { port.state };
-        let up = port.alive || management;
+        let up = port.is_up() || management;
         info.port_phys_state = if up { PortPhysState::LinkUp } else { PortPhysState::Polling };
-        info.capability_mask = self.capability_mask(subject);
+        info.capability_mask = self.devices.capability_mask(subject);
         if info.m_key_protect_bits > 0 && info.m_key != smp.m_key {
             info.m_key = 0;
         }
@@ -55,17 +42,11 @@ impl Sim {
         info
     }
 
-    /// PortInfo:CapabilityMask of a port.
-    pub(super) fn capability_mask(&self, port: u32) -> u32 {
-        let is_sm = if self.managers.contains(&port) { capability::IS_SM } else { 0 };
-        self.devices.ports[port as usize].capability_mask | is_sm
-    }
-
     /// Writes PortInfo of `subject`, as told through `arrival`. Nothing is written where anything is refused.
     pub(super) fn set_port_info(&mut self, subject: u32, arrival: u32, told: &PortInfo) -> Result<(), u16> {
-        let node = self.net.ports[subject as usize].node;
-        let end = self.management_port(subject) == subject;
-        if end && subject != self.management_port(arrival) {
+        let node = self.plane.ports[subject as usize].node;
+        let end = self.plane.management_port(subject) == subject;
+        if end && subject != self.plane.management_port(arrival) {
             // The ports of a CA are no business of each other's.
             return Err(status::INVALID_VALUE);
         }
@@ -82,7 +63,7 @@ impl Sim {
             self.set_port_state(subject, state);
         }
         if end && told.client_reregister && self.fabric.node(crate::fabric::NodeId(node)).kind != NodeKind::Switch {
-            self.reregistered.push(PortId(subject));
+            self.devices.reregistered.push(PortId(subject));
         }
         Ok(())
     }
@@ -90,7 +71,7 @@ impl Sim {
     /// The end ports that were told since the last call to ask the subnet administration anew for everything they had
     /// from it (PortInfo:ClientReregister), in the order in which they were told.
     pub fn take_reregistered(&mut self) -> Vec<PortId> {
-        std::mem::take(&mut self.reregistered)
+        std::mem::take(&mut self.devices.reregistered)
     }
 
     /// A port takes LIDs; what is on its way to those that it held goes by what devices hold when it arrives.
@@ -114,19 +95,19 @@ impl Sim {
         let held = &mut self.devices.ports[port as usize];
         if let Some(lanes) = told.lanes().filter(|_| told != held.operational_vls) {
             held.operational_vls = told;
-            self.net.set_lanes(port, lanes);
+            self.plane.set_lanes(port, lanes);
         }
     }
 
     /// The state that a port goes to when told `told`; none where it stays. ACTIVE ↔ ARMED as told; DOWN bounces the link,
     /// which comes back in INITIALIZE. A subnet that began cold wants the step over ARMED, as the specification does.
     fn next_state(&self, port: u32, told: PortState) -> Result<Option<PortState>, u16> {
-        let at = &self.net.ports[port as usize];
+        let at = &self.plane.ports[port as usize];
         let next = match told {
             PortState::NoChange => return Ok(None),
             _ if at.num == 0 => return Ok(None),
-            _ if !at.alive => return Err(status::INVALID_VALUE),
-            PortState::Active if self.began_cold && at.state == PortState::Initialize => {
+            _ if !at.is_up() => return Err(status::INVALID_VALUE),
+            PortState::Active if self.devices.cold && at.state == PortState::Initialize => {
                 return Err(status::INVALID_VALUE);
             }
             PortState::Down => PortState::Initialize,
@@ -138,19 +119,16 @@ impl Sim {
 
     fn set_port_state(&mut self, port: u32, next: PortState) {
         self.enter_state(port, next);
-        if self.began_cold && next == PortState::Initialize {
+        if self.devices.cold && next == PortState::Initialize {
             // Both ends lose a link that bounces; who was told to bounce it need not be told that it did.
-            let peer = self.net.ports[port as usize].peer;
+            let peer = self.plane.ports[port as usize].peer;
             self.enter_state(peer, next);
             self.notice_link_state(peer);
         }
     }
 
     fn enter_state(&mut self, port: u32, next: PortState) {
-        let at = &mut self.net.ports[port as usize];
-        at.state = next;
-        at.sends = next == PortState::Active;
-        at.receives = next != PortState::Armed || self.config.armed == ArmedPort::Discards;
+        self.plane.ports[port as usize].state = next;
         if next == PortState::Initialize {
             self.empty_buffers(port);
         }

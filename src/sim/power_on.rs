@@ -1,7 +1,7 @@
 //! What devices are and hold when their power has just come, as their agents tell it.
 
 use super::SimConfig;
-use super::device::limit_code;
+use super::time_code::limit_code;
 use crate::fabric::{Fabric, LinkSpeed, LinkWidth, Node, NodeKind, Port, PortZero};
 use crate::ids::{Guid, PortNum};
 use crate::wire::{Mtu, NodeInfo, NodeType, PortInfo, Speed, SwitchInfo, VlCount, Width, capability};

@@ -10,15 +10,16 @@
 //! For the agents of a leg (a router's port with its node in one subnet) what stands in the buffers of the other legs and
 //! is latched for it is what a host's send queue is to the host's.
 
-use super::dispersal::{PathChoice, flow};
+use super::dispersal::{OpenPaths, flow};
+use super::index::{Dense, InLane, OutLane, PacketId};
 use super::ledger::Period;
-use super::packet::{CROSSES, NIL, RELAYED};
+use super::packet::{CROSSES, NIL, Packet, RELAYED};
 use super::partners::Partners;
-use super::source::{Header, Source, below, check_ranks};
+use super::plane::DataPlane;
+use super::source::{Header, PacketSpec, Source, below, chance, check_ranks};
 use super::spaces::Spaces;
-use super::state::DISCARD;
 use super::wheel::Ticks;
-use super::{PacketCounts, Sim, SimConfig, SimError, Sources, Traffic, Ways, check};
+use super::{PacketCounts, Sim, SimConfig, SimError, Sources, Traffic, check};
 use crate::fabric::subnets::{Joined, SubnetPort, Subnets};
 use crate::fabric::{NodeKind, PortId};
 use crate::ids::{GidPrefix, Guid, Half, PKey, SubnetId};
@@ -117,6 +118,22 @@ struct Leg {
     epoch: u32,
 }
 
+/// A packet that a router has decided to hand on.
+struct Latching {
+    id: PacketId,
+    /// The port that it came by.
+    port: u32,
+    forwarded: Forwarded,
+}
+
+/// A packet that has left a router.
+struct Left {
+    /// The leg that it left by, by its rank.
+    leg: u32,
+    /// It was latched before the leg's latest flush began.
+    stood: bool,
+}
+
 /// What joins the subnets of a simulation.
 pub(super) struct Relays {
     joining: Joining,
@@ -195,12 +212,12 @@ impl Relays {
         self.joining.enforcement.get(&at).unwrap_or(&self.open)
     }
 
-    fn remember(&mut self, packet: u32, header: Global) {
-        let end = packet as usize + 1;
+    fn remember(&mut self, packet: PacketId, header: Global) {
+        let end = packet.index() + 1;
         if self.headers.len() < end {
             self.headers.resize(end, header);
         }
-        self.headers[packet as usize] = header;
+        self.headers[packet.index()] = header;
     }
 
     fn relation(&mut self, from: SubnetId, to: SubnetId) -> &mut Relation {
@@ -247,10 +264,10 @@ impl Sim {
         relays.silence(&mut sources, &config)?;
         let mut sim = Sim::build(fabric, config, sources, &spaces, false);
         for &port in relays.ports.iter().flatten() {
-            sim.net.make_relay(PortId(port));
+            sim.plane.make_relay(PortId(port));
         }
         sim.relays = Some(Box::new(relays));
-        sim.managers.extend(managers.iter().map(|port| port.0));
+        sim.devices.managers.extend(managers.iter().map(|port| port.0));
         Ok(sim)
     }
 
@@ -262,7 +279,7 @@ impl Sim {
     }
 
     /// As [`Sim::load_ways`], for one subnet; ports are those of that subnet's own fabric.
-    pub fn load_ways_in(&mut self, subnet: SubnetId, half: Half, ways: Option<Ways>) {
+    pub fn load_ways_in(&mut self, subnet: SubnetId, half: Half, ways: Option<OpenPaths>) {
         self.sources.ways[subnet.index()][half.index()] = ways;
     }
 
@@ -298,12 +315,10 @@ impl Sim {
         counts
     }
 
-    fn held_by_cut_off_sources(&self) -> Vec<u32> {
-        let cut_off = self.sources.list.iter().filter(|source| self.ledger.cut_off[source.rank as usize]);
-        let heads = cut_off.flat_map(|source| self.lanes_of_port(source.port));
-        let there = |id: u32| Some(id).filter(|&id| id != NIL);
-        let heads = heads.filter_map(|lane| there(self.net.ins[lane as usize].head));
-        heads.flat_map(|head| std::iter::successors(Some(head), |&id| there(self.packets[id].next))).collect()
+    fn held_by_cut_off_sources(&self) -> Vec<PacketId> {
+        let cut_off = self.sources.list.iter().filter(|source| self.sources.cut_off[source.rank as usize]);
+        let lanes = cut_off.flat_map(|source| self.plane.in_lanes(source.port));
+        lanes.flat_map(|lane| self.plane.queue(lane)).collect()
     }
 
     /// Packets that routers discarded, by reason; they count as lost to the change as well, or as stranded where an end of
@@ -315,47 +330,7 @@ impl Sim {
     /// Packets that stand in the buffers of a router.
     pub fn held_by_router(&self, router: usize) -> u32 {
         let ports = self.relays.iter().flat_map(|relays| relays.ports[router].iter());
-        ports.flat_map(|&port| self.lanes_of_port(port)).map(|lane| self.net.ins[lane as usize].count).sum()
-    }
-
-    fn lanes_of_port(&self, port: u32) -> impl Iterator<Item = u32> {
-        let first = self.net.lane(port, 0);
-        first..first + u32::from(self.net.data_vls)
-    }
-
-    /// Whether a rank is that of a router's port between subnets: no end of traffic.
-    pub(super) fn is_leg(&self, rank: u32) -> bool {
-        self.net.ports[self.sources.list[rank as usize].port as usize].relays
-    }
-
-    /// Draws a destination where there are several subnets.
-    pub(super) fn draw_among_subnets(&mut self, relays: &Relays, rank: u32) -> u32 {
-        let source = &mut self.sources.list[rank as usize];
-        let chance = |share: f64, random: &mut _| f64::from(rand::Rng::next_u32(random)) < share * 4_294_967_296.0;
-        match self.config.traffic {
-            Traffic::Permutation | Traffic::Pairs(_) => return source.partner,
-            Traffic::HotSpot { destination, share } if chance(share, &mut source.random) => {
-                return relays.everybody.get(destination as usize).copied().unwrap_or(rank);
-            }
-            _ => {}
-        }
-        let crosses = chance(relays.joining.cross, &mut source.random);
-        if let Some(partners) = &relays.partners {
-            return partners.draw(source, crosses);
-        }
-        let own = self.sources.spaces.at(source.port);
-        let others = relays.everybody.len() - relays.hosts[own].len();
-        let crosses = crosses && others > 0;
-        let count = if crosses { others } else { relays.hosts[own].len().saturating_sub(1) };
-        if count == 0 {
-            return rank;
-        }
-        let drawn = below(&mut source.random, count as u32) as usize;
-        // Hosts are ranked by subnet, so those of a subnet, or one by itself, are left out by a step over them.
-        let left_out = if crosses { &relays.hosts[own][..] } else { std::slice::from_ref(&source.rank) };
-        let among = if crosses { &relays.everybody } else { &relays.hosts[own] };
-        let before = among.partition_point(|&other| left_out.first().is_some_and(|&first| other < first));
-        among[if drawn < before { drawn } else { drawn + left_out.len() }]
+        ports.flat_map(|&port| self.plane.in_lanes(port)).map(|lane| self.plane.ins[lane].count).sum()
     }
 
     /// Whether two end ports are in different subnets.
@@ -376,221 +351,245 @@ impl Sim {
         parted
     }
 
-    /// Sends a packet to a host of another subnet: to a router that leads there. Its flow label is that of its ends, or
-    /// where sources take turns its turn; with it goes the number of its message.
-    pub(super) fn send_across(
-        &mut self,
-        (rank, destination): (u32, u32),
-        half: Half,
-        bytes: u16,
-        flags: u8,
-        (turn, message): (u32, u32),
-    ) {
+    /// Sends a packet to a host of another subnet: to a router that leads there.
+    pub(super) fn send_across(&mut self, spec: &PacketSpec) {
         let Some(relays) = &mut self.relays else { return };
-        let (from, to) = (self.sources.subnet_of(rank), self.sources.subnet_of(destination));
-        if relays.joining.routes.first(from, to).is_empty() {
-            relays.relation(from, to).unsendable += 1;
-            return;
-        }
-        let Some(relays) = &self.relays else { return };
-        let first = relays.joining.routes.first(from, to);
-        let turns = !matches!(self.config.dispersal.choice, PathChoice::Single | PathChoice::Base);
-        let label = if turns { turn } else { flow(rank, destination) } & 0xF_FFFF;
-        let (count, choice) = (first.len() as u32, mixed(label, HOST));
-        let router = relays.joined.port(first[(choice % count) as usize]);
-        let levels = relays.joining.levels;
-        // Other digits than those that pick the router: else packets of one level would all go by one.
-        let level = levels.at_source(flow(rank, destination).wrapping_mul(0x9E37_79B1) >> 24);
-        let target = self.sources.by_port[router.index()];
-        let Some((dlid, sl)) = self.address(target, half, level, choice / count) else { return };
-        let (source, sink) = (relays.gids[rank as usize], relays.gids[destination as usize]);
-        let grh = Grh {
-            traffic_class: levels.traffic_class(level),
-            flow_label: label,
-            hop_limit: relays.joining.hop_limit,
-            source_prefix: source.0,
-            source_guid: source.1,
-            destination_prefix: sink.0,
-            destination_guid: sink.1,
-        };
-        let Some(p_key) = relays.p_key(rank, destination) else { return };
-        let (born, came_by, came_on, epoch) = (self.now, NIL, 0, 0);
+        let Some((header, global)) = relays.address_across(&self.sources, spec, self.clock.now()) else { return };
         // The header must be there before the packet is offered; the slab says beforehand where it will lie.
-        let id = self.packets.next_index();
-        let header = Global { grh, origin: rank, destination, born, p_key, came_by, came_on, epoch };
-        self.relays.iter_mut().for_each(|relays| relays.remember(id, header));
-        self.hand_over(rank, Header { dlid, sl, bytes, flags: flags | CROSSES, source_path: 0, message });
+        relays.remember(self.plane.packets.next_id(), global);
+        self.hand_over(spec.source, header);
     }
 
-    /// DLID and SL towards an end port on a half and a level, by the path that `path` picks; none where it owns no LID.
-    fn address(&self, target: u32, half: Half, level: u8, path: u32) -> Option<(u16, u8)> {
-        let to = self.sources.list.get(target as usize)?;
-        let upper = if to.lids > 1 { half.index() as u16 * to.paths } else { 0 };
-        Some((to.lid + upper + (path % u32::from(to.paths)) as u16, 8 * half.index() as u8 + level))
-    }
-
-    /// A packet has come to a router: the out lane that it goes on by, its header rewritten; [`DISCARD`] where it does not.
+    /// A packet has come to a router: the out lane that it goes on by, its header rewritten; [`OutLane::DISCARD`] where it does not.
     #[inline(never)]
-    pub(super) fn relay_arrival(&mut self, id: u32, port: u32) -> u32 {
-        let Some(mut relays) = self.relays.take() else { return DISCARD };
-        let out_lane = match self.judge_relay(&relays, id, port) {
-            Ok(forwarded) => self.take_over(&mut relays, id, port, forwarded),
-            Err(why) => {
-                *relays.discards.entry(why).or_default() += 1;
-                // It was received, and goes nowhere.
-                let packet = &self.packets[id];
-                let receiver = &mut self.sources.list[self.sources.by_port[port as usize] as usize];
-                receiver.received[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
-                DISCARD
-            }
-        };
-        self.relays = Some(relays);
-        out_lane
-    }
-
-    fn judge_relay(&self, relays: &Relays, id: u32, port: u32) -> Result<Forwarded, Discard> {
-        if self.packets[id].flags & CROSSES == 0 {
-            return Err(Discard::Unaddressed);
-        }
-        let header = &relays.headers[id as usize];
-        let to = relays.joining.subnets.by_prefix(header.grh.destination_prefix).ok_or(Discard::NoRoute)?;
-        let router = relays.router[port as usize] as usize;
-        let arrival = Arrival {
-            grh: &header.grh,
-            level: self.packets[id].sl % 8,
-            p_key: header.p_key,
-            enforcement: relays.enforcement(relays.joined.at(PortId(port))),
-            salt: router as u32,
-        };
-        let ways = relays.joining.routes.onward(router, to);
-        relay(&arrival, ways, relays.joining.levels, |onward| relays.enforcement(onward.out))
-    }
-
-    fn take_over(&mut self, relays: &mut Relays, id: u32, port: u32, forwarded: Forwarded) -> u32 {
-        let out = relays.joined.port(forwarded.onward.out).0;
-        let leg = self.sources.by_port[out as usize];
-        let header = &mut relays.headers[id as usize];
-        let next = forwarded.onward.to.map(|next| self.sources.by_port[relays.joined.port(next).index()]);
-        let half = self.sources.list[leg as usize].half;
-        let Some((dlid, sl)) = self.address(next.unwrap_or(header.destination), half, forwarded.level, forwarded.path)
-        else {
-            return DISCARD;
-        };
-        header.grh.hop_limit = forwarded.hop_limit;
-        (header.came_by, header.came_on) = (self.sources.by_port[port as usize], self.packets[id].sl);
-        header.epoch = relays.legs[leg as usize].epoch;
-        relays.legs[leg as usize].latched += 1;
-        let source = &mut self.sources.list[leg as usize];
-        source.queued[half.index()] += 1;
-        let packet = &mut self.packets[id];
-        (packet.dlid, packet.sl, packet.source, packet.born, packet.hops) = (dlid, sl, leg, self.now, 0);
-        packet.flags |= RELAYED;
-        let own = &self.net.ports[out as usize];
-        let vl = self.net.tables.lane(own.node, 0, own.num, sl);
-        if self.net.runs(out, vl) { self.net.lane(out, vl) } else { DISCARD }
-    }
-
-    /// A packet that was latched in a router has left its buffer: the leg that it left by, or was to leave by, has one less.
-    #[inline(never)]
-    pub(super) fn left_router(&mut self, id: u32) {
-        let packet = &mut self.packets[id];
-        packet.flags &= !RELAYED;
-        let (leg, half, words) = (packet.source, usize::from(packet.sl / 8), u64::from(packet.bytes / 4));
-        let Some(relays) = &mut self.relays else { return };
-        let header = &relays.headers[id as usize];
-        let own = &mut relays.legs[leg as usize];
-        own.latched -= 1;
-        let stood = header.epoch < own.epoch;
-        self.sources.list[header.came_by as usize].received[usize::from(header.came_on)] += words;
-        self.sources.list[leg as usize].queued[half] -= 1;
-        if self.agents.watching {
-            let port = self.sources.list[leg as usize].port;
-            self.agent_saw_leg(self.net.ports[port as usize].node, stood);
-        }
-    }
-
-    /// A flush begins at a node with legs: packets latched for them until now, of which the agent hears when they leave.
-    pub(super) fn latched_for(&mut self, node: u32) -> u32 {
-        let first = self.net.first_port(node);
-        let ports = first + 1..=first + u32::from(self.net.num_ports(node));
-        let Some(relays) = &mut self.relays else { return 0 };
-        let legs =
-            ports.filter(|&port| self.net.ports[port as usize].relays).map(|port| self.sources.by_port[port as usize]);
-        legs.map(|leg| {
-            let own = &mut relays.legs[leg as usize];
-            own.epoch += 1;
-            own.latched
+    pub(super) fn relay_arrival(&mut self, id: PacketId, port: u32) -> OutLane {
+        let Some(relays) = &mut self.relays else { return OutLane::DISCARD };
+        let out_lane = relays.arrive(&mut self.plane, &mut self.sources, id, port);
+        out_lane.map_or(OutLane::DISCARD, |out_lane| {
+            self.plane.packets[id].born = self.clock.now();
+            out_lane
         })
-        .sum()
     }
 
-    /// Whether a node is a router's, with legs into other subnets.
-    pub(super) fn is_relay(&self, node: u32) -> bool {
-        let first = self.net.first_port(node);
-        let mut ports = first + 1..=first + u32::from(self.net.num_ports(node));
-        self.relays.is_some() && ports.any(|port| self.net.ports[port as usize].relays)
-    }
-
-    /// The lanes in whose buffers packets stand that a node sends: its own; of a router those of all its legs.
-    pub(super) fn lanes_feeding(&self, node: u32) -> Vec<u32> {
-        let Some(relays) = self.relays.as_ref().filter(|_| self.is_relay(node)) else { return self.lanes_of(node) };
-        let first = self.net.first_port(node);
-        let own = (first + 1..=first + u32::from(self.net.num_ports(node)))
-            .find(|&port| self.net.ports[port as usize].relays);
-        let router = own.map_or(NIL, |port| relays.router[port as usize]);
-        let ports = relays.ports.get(router as usize).into_iter().flatten();
-        ports.flat_map(|&port| self.lanes_of_port(port)).collect()
+    /// A packet that was latched in a router has left its buffer.
+    #[inline(never)]
+    pub(super) fn left_router(&mut self, id: PacketId) {
+        let Some(relays) = &mut self.relays else { return };
+        let Left { leg, stood } = relays.leave(&mut self.plane, &mut self.sources, id);
+        if self.agents.watching() {
+            let node = self.plane.ports[self.sources.list[leg as usize].port as usize].node;
+            self.with_agents(|agents, at| agents.saw_leg(at, node, stood));
+        }
     }
 
     // What became of packets, by the subnets at their ends.
 
     /// The ranks at the ends of a packet: of those that cross, the hosts'.
-    pub(super) fn ends_of(&self, id: u32) -> (u32, u32) {
-        let packet = &self.packets[id];
-        match &self.relays {
-            Some(relays) if packet.flags & CROSSES != 0 => {
-                let header = &relays.headers[id as usize];
-                (header.origin, header.destination)
-            }
-            _ => {
+    pub(super) fn ends_of(&self, id: PacketId) -> (u32, u32) {
+        let packet = &self.plane.packets[id];
+        match self.crossing(id) {
+            Some(header) => (header.origin, header.destination),
+            None => {
                 let port = self.sources.list[packet.source as usize].port;
-                (packet.source, self.sources.by_lid[self.sources.spaces.slot(port, packet.dlid)])
+                (packet.source, self.sources.owner(port, packet.dlid))
             }
         }
     }
 
+    /// What a packet that crosses carries besides; none for one that stays in its subnet.
+    #[inline]
+    fn crossing(&self, id: PacketId) -> Option<&Global> {
+        let relays = self.relays.as_ref().filter(|_| self.plane.packets[id].flags & CROSSES != 0)?;
+        Some(&relays.headers[id.index()])
+    }
+
     /// What a reply to a packet takes its turn by: the flow label of what crossed.
-    pub(super) fn turn_of_reply(&self, id: u32) -> u32 {
-        let crossing = self.relays.as_ref().filter(|_| self.packets[id].flags & CROSSES != 0);
-        crossing.map_or(0, |relays| relays.headers[id as usize].grh.flow_label)
+    pub(super) fn turn_of_reply(&self, id: PacketId) -> u32 {
+        self.crossing(id).map_or(0, |header| header.grh.flow_label)
     }
 
     /// When a packet was first handed to a send queue.
-    pub(super) fn set_out(&self, id: u32) -> Ticks {
-        let packet = &self.packets[id];
-        let crossing = self.relays.as_ref().filter(|_| packet.flags & CROSSES != 0);
-        crossing.map_or(packet.born, |relays| relays.headers[id as usize].born)
+    #[inline]
+    pub(super) fn set_out(&self, id: PacketId) -> Ticks {
+        self.crossing(id).map_or(self.plane.packets[id].born, |header| header.born)
     }
 
     /// Counts a packet with those of its relation, if there are several subnets.
-    pub(super) fn tell_relation(&mut self, id: u32, tell: impl FnOnce(&mut Relation)) {
+    #[inline]
+    pub(super) fn count_in_relation(&mut self, id: PacketId, count: impl FnOnce(&mut Relation)) {
         let Some((from, to)) = self.relation_of(id) else { return };
         if let Some(relays) = &mut self.relays {
-            tell(relays.relation(from, to));
+            count(relays.relation(from, to));
         }
     }
 
     /// The subnets at the ends of a packet, if there are several subnets.
-    fn relation_of(&self, id: u32) -> Option<(SubnetId, SubnetId)> {
+    fn relation_of(&self, id: PacketId) -> Option<(SubnetId, SubnetId)> {
         self.relays.as_ref()?;
         let (from, to) = self.ends_of(id);
-        // What is addressed to nobody is told where it comes from.
+        // What is addressed to nobody is counted where it comes from.
         let to = if to == NIL { from } else { to };
         Some((self.sources.subnet_of(from), self.sources.subnet_of(to)))
     }
 }
 
 impl Relays {
+    /// Draws a destination for a source.
+    pub(super) fn draw_destination(&self, sources: &mut Sources, traffic: &Traffic, rank: u32) -> u32 {
+        let own = sources.spaces.at(sources.list[rank as usize].port);
+        let source = &mut sources.list[rank as usize];
+        match *traffic {
+            Traffic::Permutation | Traffic::Pairs(_) => return source.partner,
+            Traffic::HotSpot { destination, share } if chance(&mut source.random, share) => {
+                return self.everybody.get(destination as usize).copied().unwrap_or(rank);
+            }
+            _ => {}
+        }
+        let crosses = chance(&mut source.random, self.joining.cross);
+        if let Some(partners) = &self.partners {
+            return partners.draw(source, crosses);
+        }
+        let others = self.everybody.len() - self.hosts[own].len();
+        let crosses = crosses && others > 0;
+        let count = if crosses { others } else { self.hosts[own].len().saturating_sub(1) };
+        if count == 0 {
+            return rank;
+        }
+        let drawn = below(&mut source.random, count as u32) as usize;
+        // Hosts are ranked by subnet, so those of a subnet, or one by itself, are omitted by a step over them.
+        let omitted = if crosses { &self.hosts[own][..] } else { std::slice::from_ref(&source.rank) };
+        let among = if crosses { &self.everybody } else { &self.hosts[own] };
+        let before = among.partition_point(|&other| omitted.first().is_some_and(|&first| other < first));
+        among[if drawn < before { drawn } else { drawn + omitted.len() }]
+    }
+
+    /// Both headers of a packet to a host of another subnet: the one to a router that leads there, and the global one. Its
+    /// flow label is that of its ends, or where sources take turns its turn. None where no router leads there, or the
+    /// router owns no LID.
+    fn address_across(&mut self, sources: &Sources, spec: &PacketSpec, born: Ticks) -> Option<(Header, Global)> {
+        let PacketSpec { source: origin, destination, half, bytes, flags, turn, message } = *spec;
+        let (from, to) = (sources.subnet_of(origin), sources.subnet_of(destination));
+        if self.joining.routes.first(from, to).is_empty() {
+            self.relation(from, to).unsendable += 1;
+            return None;
+        }
+        let first = self.joining.routes.first(from, to);
+        let label = if sources.takes_turns() { turn } else { flow(origin, destination) } & 0xF_FFFF;
+        let (count, choice) = (first.len() as u32, mixed(label, HOST));
+        let router = self.joined.port(first[(choice % count) as usize]);
+        let levels = self.joining.levels;
+        // Other digits than those that pick the router: else packets of one level would all go by one.
+        let level = levels.at_source(flow(origin, destination).wrapping_mul(0x9E37_79B1) >> 24);
+        let target = sources.by_port[router.index()];
+        let (dlid, sl) = address(sources, target, half, level, choice / count)?;
+        let (source, sink) = (self.gids[origin as usize], self.gids[destination as usize]);
+        let grh = Grh {
+            traffic_class: levels.traffic_class(level),
+            flow_label: label,
+            hop_limit: self.joining.hop_limit,
+            source_prefix: source.0,
+            source_guid: source.1,
+            destination_prefix: sink.0,
+            destination_guid: sink.1,
+        };
+        let p_key = self.p_key(origin, destination)?;
+        let global = Global { grh, origin, destination, born, p_key, came_by: NIL, came_on: 0, epoch: 0 };
+        Some((Header { dlid, sl, bytes, flags: flags | CROSSES, source_path: 0, message }, global))
+    }
+
+    /// A packet has come to a port of a router: the out lane that it goes on by. None where the router discards it, or has
+    /// nowhere to send it.
+    fn arrive(&mut self, plane: &mut DataPlane, sources: &mut Sources, id: PacketId, port: u32) -> Option<OutLane> {
+        match self.judge(&plane.packets[id], id, port) {
+            Ok(forwarded) => self.take_over(plane, sources, Latching { id, port, forwarded }),
+            Err(why) => {
+                *self.discards.entry(why).or_default() += 1;
+                // It was received, and goes nowhere.
+                let packet = &plane.packets[id];
+                let receiver = &mut sources.list[sources.by_port[port as usize] as usize];
+                receiver.received[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
+                None
+            }
+        }
+    }
+
+    /// What the router does with a packet, by its global header and the routes as they stand.
+    fn judge(&self, packet: &Packet, id: PacketId, port: u32) -> Result<Forwarded, Discard> {
+        if packet.flags & CROSSES == 0 {
+            return Err(Discard::Unaddressed);
+        }
+        let header = &self.headers[id.index()];
+        let to = self.joining.subnets.by_prefix(header.grh.destination_prefix).ok_or(Discard::NoRoute)?;
+        let router = self.router[port as usize] as usize;
+        let arrival = Arrival {
+            grh: &header.grh,
+            level: packet.sl % 8,
+            p_key: header.p_key,
+            enforcement: self.enforcement(self.joined.at(PortId(port))),
+            salt: router as u32,
+        };
+        let ways = self.joining.routes.onward(router, to);
+        relay(&arrival, ways, self.joining.levels, |onward| self.enforcement(onward.out))
+    }
+
+    /// Latches a packet for the leg that it leaves by. From here on it is that leg's: its half and its table decide, its
+    /// queue counts it, and its flush waits for it.
+    fn take_over(&mut self, plane: &mut DataPlane, sources: &mut Sources, latching: Latching) -> Option<OutLane> {
+        let Latching { id, port, forwarded } = latching;
+        let out = self.joined.port(forwarded.onward.out).0;
+        let leg = sources.by_port[out as usize];
+        let next = forwarded.onward.to.map(|next| sources.by_port[self.joined.port(next).index()]);
+        let header = &mut self.headers[id.index()];
+        let half = sources.list[leg as usize].half;
+        let target = next.unwrap_or(header.destination);
+        let (dlid, sl) = address(sources, target, half, forwarded.level, forwarded.path)?;
+        header.grh.hop_limit = forwarded.hop_limit;
+        (header.came_by, header.came_on) = (sources.by_port[port as usize], plane.packets[id].sl);
+        header.epoch = self.legs[leg as usize].epoch;
+        self.legs[leg as usize].latched += 1;
+        sources.list[leg as usize].queued[half.index()] += 1;
+        let packet = &mut plane.packets[id];
+        (packet.dlid, packet.sl, packet.source, packet.hops) = (dlid, sl, leg, 0);
+        packet.flags |= RELAYED;
+        let own = &plane.ports[out as usize];
+        let vl = plane.tables.lane(own.node, 0, own.num, sl);
+        Some(if plane.runs(out, vl) { plane.out_lane(out, vl) } else { OutLane::DISCARD })
+    }
+
+    /// A packet that was latched has left its buffer: the leg that it left by, or was to leave by, has one less.
+    fn leave(&mut self, plane: &mut DataPlane, sources: &mut Sources, id: PacketId) -> Left {
+        let packet = &mut plane.packets[id];
+        packet.flags &= !RELAYED;
+        let (leg, half, words) = (packet.source, usize::from(packet.sl / 8), u64::from(packet.bytes / 4));
+        let header = &self.headers[id.index()];
+        let own = &mut self.legs[leg as usize];
+        own.latched -= 1;
+        // Latched in an earlier epoch is latched before the flush of this one began.
+        let stood = header.epoch < own.epoch;
+        sources.list[header.came_by as usize].received[usize::from(header.came_on)] += words;
+        sources.list[leg as usize].queued[half] -= 1;
+        Left { leg, stood }
+    }
+
+    /// A flush begins at a node with legs: packets latched for them until now, of which the agent hears when they leave.
+    pub(super) fn begin_epoch(&mut self, plane: &DataPlane, sources: &Sources, node: u32) -> u32 {
+        let legs = plane.ports_of(node).filter(|&port| plane.is_leg(port));
+        legs.map(|port| {
+            let own = &mut self.legs[sources.by_port[port as usize] as usize];
+            own.epoch += 1;
+            own.latched
+        })
+        .sum()
+    }
+
+    /// The lanes of all legs of the router that a node is a part of.
+    pub(super) fn lanes_of_router(&self, plane: &DataPlane, node: u32) -> Vec<InLane> {
+        let own = plane.ports_of(node).find(|&port| plane.is_leg(port));
+        let router = own.map_or(NIL, |port| self.router[port as usize]);
+        let ports = self.ports.get(router as usize).into_iter().flatten();
+        ports.flat_map(|&port| plane.in_lanes(port)).collect()
+    }
+
     /// Routers send nothing of their own, and nobody's partner is one.
     fn silence(&self, sources: &mut Sources, config: &SimConfig) -> Result<(), SimError> {
         if self.everybody.len() < 2 {
@@ -624,4 +623,10 @@ impl Relays {
     pub(super) fn host(&self, rank: u32) -> Option<u32> {
         self.everybody.get(rank as usize).copied()
     }
+}
+
+/// DLID and SL towards an end port on a half and a level, by the path that `path` picks; none where it owns no LID.
+fn address(sources: &Sources, target: u32, half: Half, level: u8, path: u32) -> Option<(u16, u8)> {
+    let to = sources.list.get(target as usize)?;
+    Some(sources.address(target, half, (path % u32::from(to.paths)) as u16, level))
 }

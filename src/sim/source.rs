@@ -5,18 +5,53 @@
 //! that began cold, until it is told of a half, its path cache holds what subnet administration would answer (`path`).
 //! While the send queue is full the application waits, so a saturated run keeps its memory.
 
-use super::dispersal::{Message, Pair};
-use super::packet::{IS_REPLY, NIL, Packet};
+use super::device::lid_range;
+use super::dispersal::{Dispersal, MOST_PAIRED, OpenMessage, OpenPath, OpenPaths, Pair, PathChoice, flow};
+use super::packet::{NIL, Packet};
+use super::plane::DataPlane;
 use super::spaces::Spaces;
-use super::wheel::{Event, TICKS_PER_NS, Ticks};
-use super::{Sim, SimConfig, SimError, Traffic, kind};
+use super::wheel::{TICKS_PER_NS, Ticks};
+use super::{SimConfig, SimError, Traffic};
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Half, Lid, Sl, SubnetId};
-use crate::wire::PortState;
+use crate::ids::{Half, Lid, Lmc, Sl, SubnetId};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
+
+/// What a source's application does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Application {
+    /// Nothing, until somebody has it begin.
+    Idle,
+    /// An event will have it send.
+    Due,
+    /// It waits for room in a send queue.
+    HeldBack,
+}
+
+/// Since when a source is known to others. Arrivals are numbered from 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Presence {
+    /// It was there when the run began.
+    FromStart,
+    /// It has not come yet.
+    Awaited,
+    /// It has come, and was told of no half yet.
+    Silent { arrival: u32 },
+    /// It has come, and this half is the first that it was told of.
+    Joined { arrival: u32, half: Half },
+}
+
+impl Presence {
+    /// Who was told of a half at this number of arrivals, or a higher one, knows it.
+    fn arrival(self) -> u32 {
+        match self {
+            Presence::FromStart => 0,
+            Presence::Awaited => u32::MAX,
+            Presence::Silent { arrival } | Presence::Joined { arrival, .. } => arrival,
+        }
+    }
+}
 
 /// One end port as a source and a sink.
 pub struct Source {
@@ -34,27 +69,20 @@ pub struct Source {
     pub half: Half,
     /// Packets in its send queues.
     pub waiting: u32,
-    /// Its application waits for room in them.
-    pub held_back: bool,
+    /// What its application does.
+    pub(super) application: Application,
     /// By half: packets of it in the send queues.
     pub queued: [u32; 2],
     /// Mean ticks from message to message; infinite for a silent one.
     pub interval: f64,
     /// The message of several packets that its application is at.
-    pub(super) message: Option<Message>,
-    /// Its next packet is due some time, or its application waits.
-    pub(super) due: bool,
+    pub(super) message: Option<OpenMessage>,
     /// It was told of a half since the run began, or since `Sim::omit`.
     told: bool,
-    /// When it came: how many arrivals there had been then; 0 for what was there at the beginning, the largest number
-    /// for what has not come yet.
-    arrival: u32,
+    /// How it came to be there.
+    presence: Presence,
     /// How many arrivals there had been when it was told of its half: whom it knows.
     told_at: u32,
-    /// It has come, and was told of no half yet.
-    pub silent: bool,
-    /// The half that it was told of first, where it has come.
-    joined: Option<Half>,
     /// In a subnet that began cold: it has been ACTIVE with a LID since it came, and so has a path record.
     pub(super) recorded: bool,
     /// It asks subnet administration for its paths, since nobody has told it of a half.
@@ -77,10 +105,17 @@ pub struct Sources {
     pub(super) spaces: Spaces,
     /// By dense port index: the rank of the end port.
     pub by_port: Vec<u32>,
+    /// By rank: cut off from the subnet manager.
+    pub cut_off: Vec<bool>,
+    /// The sources send.
+    pub sending: bool,
+    /// They began without LIDs, in a subnet whose power had just come.
+    pub cold: bool,
+    dispersal: Dispersal,
     /// By rank: the new routing omits it.
     pub unreachable: Vec<bool>,
     /// By subnet and half: see `Sim::load_ways`.
-    pub(super) ways: Vec<[Option<Ways>; 2]>,
+    pub(super) ways: Vec<[Option<OpenPaths>; 2]>,
     /// By source and destination: the next turn among their pairs of LIDs.
     pub(super) turns: FxHashMap<(u32, u32), u32>,
     /// See `Sim::set_path`.
@@ -90,27 +125,31 @@ pub struct Sources {
     /// How often an application had to wait for a full send queue.
     pub throttled: u64,
     /// Position in a trace.
-    trace_next: usize,
+    pub(super) trace_next: usize,
     /// See `Sim::script`.
-    script: Vec<Scripted>,
-    script_next: usize,
+    pub(super) script: Vec<Scripted>,
+    pub(super) script_next: usize,
     /// Packets of the script that could not be sent.
-    unsent: u64,
+    pub(super) unsent: u64,
 }
 
-/// The way that a source, the first port, has to a destination, the second: of those open to it, in rising order of their
-/// paths, the one that the number falls on, modulo how many there are. None where there is none.
-pub type Ways = Arc<dyn Fn(PortId, PortId, u32) -> Option<Way> + Send + Sync>;
-
-/// A path that is open to a source.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Way {
-    /// Its rank among the LIDs of the destination's half.
-    pub path: u16,
-    /// The virtual layer of its packets: the rank of their SL in that half.
-    pub level: u8,
-    /// How many are open, this one included.
-    pub of: u16,
+/// What a source wants sent: from whom to whom, on which half, and how long.
+#[derive(Clone, Copy)]
+pub(super) struct PacketSpec {
+    /// Rank of the end port that sends it.
+    pub source: u32,
+    /// Rank of the end port that it is for.
+    pub destination: u32,
+    /// The half that it travels on.
+    pub half: Half,
+    /// Bytes on the wire.
+    pub bytes: u16,
+    /// [`IS_REPLY`](super::packet::IS_REPLY).
+    pub flags: u8,
+    /// Its turn among the pairs of LIDs.
+    pub turn: u32,
+    /// Its message, as counts of order number them; [`NIL`] where it is one by itself.
+    pub message: u32,
 }
 
 /// What a source says of a packet that it hands to its send queue.
@@ -122,16 +161,13 @@ pub(super) struct Header {
     pub sl: u8,
     /// Bytes on the wire.
     pub bytes: u16,
-    /// [`IS_REPLY`].
+    /// As [`Packet::flags`](super::packet::Packet::flags).
     pub flags: u8,
     /// Rank of its SLID in its half.
     pub source_path: u8,
     /// Its message, as counts of order number them; [`NIL`] where it is one by itself.
     pub message: u32,
 }
-
-/// The rank that stands for the script in events.
-const SCRIPT: u32 = NIL - 1;
 
 /// A packet that somebody outside decides on: when it is handed to its source, and its class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -155,7 +191,42 @@ impl Source {
     }
 }
 
+impl Source {
+    /// It has come, and waits to be told of a half.
+    pub(super) fn is_silent(&self) -> bool {
+        matches!(self.presence, Presence::Silent { .. })
+    }
+
+    /// Nobody knows of it until it comes.
+    pub(super) fn hide(&mut self) {
+        self.presence = Presence::Awaited;
+    }
+
+    /// A packet of its has left the send queue. Returns whether its application waited for that.
+    #[inline]
+    pub(super) fn left_queue(&mut self, sl: u8) -> bool {
+        self.waiting -= 1;
+        self.queued[usize::from(sl / 8)] -= 1;
+        let waited = self.application == Application::HeldBack;
+        if waited {
+            self.application = Application::Due;
+        }
+        waited
+    }
+}
+
 impl Sources {
+    /// The source at a port; none where it is no end port.
+    pub(super) fn at_port(&mut self, port: u32) -> Option<&mut Source> {
+        self.list.get_mut(self.by_port[port as usize] as usize)
+    }
+
+    /// The end port that owns a LID in the subnet of a port, by its rank; [`NIL`] for none.
+    #[inline]
+    pub(super) fn owner(&self, port: u32, dlid: u16) -> u32 {
+        self.by_lid[self.spaces.slot(port, dlid)]
+    }
+
     /// The subnet of an end port, by its rank.
     #[inline]
     pub(super) fn subnet_of(&self, rank: u32) -> SubnetId {
@@ -193,16 +264,13 @@ impl Sources {
                 lids: port.lmc.lids(),
                 half: Half::Lower,
                 waiting: 0,
-                held_back: false,
+                application: Application::Idle,
                 queued: [0; 2],
                 interval,
                 message: None,
-                due: false,
                 told: false,
-                arrival: 0,
+                presence: Presence::FromStart,
                 told_at: 0,
-                silent: false,
-                joined: None,
                 recorded: false,
                 asks: without_lids,
                 partner: rank,
@@ -221,6 +289,10 @@ impl Sources {
             by_lid,
             spaces: spaces.clone(),
             by_port,
+            cut_off: vec![false; unreachable.len()],
+            sending: false,
+            cold: without_lids,
+            dispersal: config.dispersal,
             unreachable,
             ways: vec![[None, None]; spaces.count()],
             turns: FxHashMap::default(),
@@ -256,6 +328,222 @@ impl Sources {
         }
         ranks.iter().zip(order).for_each(|(&rank, partner)| self.list[rank as usize].partner = partner);
     }
+
+    // Who knows whom.
+
+    /// Some end ports are about to come.
+    pub(super) fn begin_arrival(&mut self) {
+        self.arrivals += 1;
+    }
+
+    /// An end port has come: nobody knows it, and it waits to be told of a half. In a subnet that began cold it waits for
+    /// a LID and its port instead: who was there before knows it by what it is then.
+    pub(super) fn arrive(&mut self, rank: u32) {
+        self.unreachable[rank as usize] = false;
+        let source = &mut self.list[rank as usize];
+        if self.cold {
+            source.recorded = false;
+        } else {
+            source.presence = Presence::Silent { arrival: self.arrivals };
+        }
+    }
+
+    /// An end port is told to send on a half: it learns of everybody who is there. Returns whether it had come and may
+    /// begin now.
+    pub(super) fn take_half(&mut self, rank: u32, half: Half) -> bool {
+        // What it asked for once means nothing any more.
+        self.paths.retain(|&(from, _), _| from != rank);
+        let source = &mut self.list[rank as usize];
+        (source.half, source.told, source.asks) = (half, true, false);
+        source.told_at = self.arrivals;
+        let Presence::Silent { arrival } = source.presence else { return false };
+        source.presence = Presence::Joined { arrival, half };
+        true
+    }
+
+    /// The new routing omits these end ports: whoever is told of a half from now on has no path from or to them.
+    pub(super) fn omit(&mut self, ports: &[PortId]) {
+        self.list.iter_mut().for_each(|source| source.told = false);
+        for port in ports {
+            let rank = self.by_port[port.index()];
+            if rank != NIL {
+                self.unreachable[rank as usize] = true;
+            }
+        }
+    }
+
+    /// Whether a source has a path to a destination other than itself. Until it is told of the new half it knows nothing
+    /// of who was cut off; from then on there is no path from or to them. Who has come is known to whom was told of a half
+    /// since, and to whom sends on the half that the newcomer was told of.
+    pub(super) fn has_path(&self, rank: u32, destination: u32) -> bool {
+        let (own, other) = (&self.list[rank as usize], &self.list[destination as usize]);
+        if self.cold && !(own.recorded && other.recorded) {
+            return false;
+        }
+        let shares_half = matches!(other.presence, Presence::Joined { half, .. } if half == own.half);
+        if own.is_silent() || own.told_at < other.presence.arrival() && !shares_half {
+            return false;
+        }
+        let told = own.told;
+        let unreachable = |rank: u32| self.cut_off[rank as usize] || self.unreachable[rank as usize];
+        rank != destination && !(told && (unreachable(rank) || unreachable(destination)))
+    }
+
+    /// Whether a source is there and sends on a half.
+    pub(super) fn may_send(&self, rank: u32, half: Half) -> bool {
+        let source = &self.list[rank as usize];
+        self.sending && !self.cut_off[rank as usize] && !source.is_silent() && source.half == half
+    }
+
+    /// Whether an end port is ACTIVE and holds a LID.
+    pub(super) fn is_ready(&self, plane: &DataPlane, rank: u32) -> bool {
+        let source = &self.list[rank as usize];
+        plane.ports[source.port as usize].sends() && Lid(source.lid).is_unicast()
+    }
+
+    /// Draws a destination in a single subnet.
+    pub(super) fn draw_destination(&mut self, traffic: &Traffic, rank: u32) -> u32 {
+        let ranks = self.list.len() as u32;
+        let source = &mut self.list[rank as usize];
+        match *traffic {
+            Traffic::Permutation | Traffic::Pairs(_) => source.partner,
+            Traffic::HotSpot { destination, share } if chance(&mut source.random, share) => destination.min(ranks - 1),
+            _ => {
+                // A step over itself keeps the others equally likely.
+                let drawn = below(&mut source.random, ranks - 1);
+                if drawn >= rank { drawn + 1 } else { drawn }
+            }
+        }
+    }
+
+    /// An end port takes LIDs, and gives back those that it held.
+    pub(super) fn take_lids(&mut self, port: u32, lid: Lid, lmc: Lmc) {
+        let rank = self.by_port[port as usize];
+        if rank == NIL {
+            return;
+        }
+        let source = &mut self.list[rank as usize];
+        let space = self.spaces.slot(port, 0);
+        let old = usize::from(source.lid)..usize::from(source.lid) + usize::from(source.lids);
+        let by_lid = &mut self.by_lid[space..];
+        by_lid[old].iter_mut().filter(|owner| **owner == rank).for_each(|owner| *owner = NIL);
+        by_lid[lid_range(lid, lmc)].fill(rank);
+        (source.lid, source.lids, source.paths) = (lid.0, lmc.lids(), (lmc.lids() / 2).max(1));
+    }
+
+    // Which LIDs.
+
+    /// DLID and SL towards an end port on a half, by the path and the service level of these ranks in the half.
+    #[inline]
+    pub(super) fn address(&self, target: u32, half: Half, path: u16, level: u8) -> (u16, u8) {
+        let to = &self.list[target as usize];
+        let upper = if to.lids > 1 { half.index() as u16 * to.paths } else { 0 };
+        (to.lid + upper + path, 8 * half.index() as u8 + level)
+    }
+
+    /// What a packet says: of the path that subnet administration told its source, or else of a pair of LIDs. None where
+    /// there is no pair.
+    #[inline]
+    pub(super) fn header(&self, spec: &PacketSpec, pair: impl FnOnce(&Sources) -> Option<Pair>) -> Option<Header> {
+        let PacketSpec { source, destination, half, bytes, flags, message, .. } = *spec;
+        if self.cold
+            && let Some((dlid, sl)) = self.path(source, destination)
+        {
+            return Some(Header { dlid: dlid.0, sl: sl.get(), bytes, flags, source_path: 0, message });
+        }
+        let Pair { source_path, path, level } = pair(self)?;
+        let (dlid, sl) = self.address(destination, half, path, level);
+        Some(Header { dlid, sl, bytes, flags, source_path, message })
+    }
+
+    /// The path that a source of a subnet that began cold has from subnet administration; none where its half tells it.
+    #[inline(never)]
+    fn path(&self, rank: u32, destination: u32) -> Option<(Lid, Sl)> {
+        let loaded = self.paths.get(&(rank, destination)).copied();
+        let asks = self.list[rank as usize].asks;
+        loaded.or_else(|| asks.then(|| (Lid(self.list[destination as usize].lid), Sl::default())))
+    }
+
+    /// The pair that a packet from one end port to another takes on a half at its turn; none where there is no path.
+    #[inline]
+    pub(super) fn pair(&self, rank: u32, destination: u32, half: Half, turn: u32) -> Option<Pair> {
+        match self.dispersal.choice {
+            PathChoice::Single => {
+                let way = self.open_path(rank, destination, half, flow(rank, destination))?;
+                // Its SLID is what `single` of the other end sends to, so nothing needs to be kept of it.
+                Some(Pair { source_path: 0, path: way.path, level: way.level })
+            }
+            choice => self.pair_in_turn(choice, rank, destination, half, turn),
+        }
+    }
+
+    #[inline(never)]
+    fn pair_in_turn(&self, choice: PathChoice, rank: u32, to: u32, half: Half, turn: u32) -> Option<Pair> {
+        let there = u32::from(self.open_path(rank, to, half, 0)?.of);
+        // Where nothing leads back, the SLID is the first.
+        let back = self.open_path(to, rank, half, 0).map_or(1, |way| u32::from(way.of));
+        let (slid, dlid) = match choice {
+            PathChoice::Single => unreachable!("a single path takes no turns"),
+            PathChoice::Base => (0, 0),
+            PathChoice::Paired => {
+                let at = turn % there.min(back).min(MOST_PAIRED.into());
+                (at, at)
+            }
+            PathChoice::All => (turn / there % back, turn % there),
+        };
+        let way = self.open_path(rank, to, half, dlid)?;
+        let source_path = self.open_path(to, rank, half, slid).map_or(0, |way| way.path as u8);
+        Some(Pair { source_path, path: way.path, level: way.level })
+    }
+
+    /// The pair of a reply: back to the LID that the request came from, from the LID that it was sent to.
+    pub(super) fn pair_back(&self, rank: u32, asker: u32, half: Half, request: &Packet) -> Option<Pair> {
+        if self.dispersal.choice == PathChoice::Single {
+            return self.pair(rank, asker, half, 0);
+        }
+        let own = &self.list[rank as usize];
+        let source_path = (request.dlid.wrapping_sub(own.lid) % own.paths) as u8;
+        let mut open = (0..).map_while(|at| self.open_path(rank, asker, half, at).filter(|way| at < u32::from(way.of)));
+        let way = open.find(|way| way.path == u16::from(request.source_path))?;
+        Some(Pair { source_path, path: way.path, level: way.level })
+    }
+
+    /// Of the paths open from one end port to another on a half, no more than are to be used, the one that a number falls on.
+    #[inline]
+    fn open_path(&self, rank: u32, to: u32, half: Half, number: u32) -> Option<OpenPath> {
+        let most = self.dispersal.paths.map_or(u16::MAX, u16::from);
+        let destination = &self.list[to as usize];
+        let space = self.spaces.at(destination.port);
+        let Some(ways) = &self.ways[space][half.index()] else {
+            let of = destination.paths.min(most);
+            let path = (number % u32::from(of)) as u16;
+            return Some(OpenPath { path, level: (flow(rank, to) % 8) as u8, of });
+        };
+        let (own, other) = (PortId(self.list[rank as usize].port), PortId(destination.port));
+        let way = ways(own, other, number)?;
+        if way.of <= most {
+            return Some(way);
+        }
+        Some(OpenPath { of: most, ..ways(own, other, number % u32::from(most))? })
+    }
+
+    /// Whether what is sent takes turns among pairs of LIDs.
+    #[inline]
+    pub(super) fn takes_turns(&self) -> bool {
+        !matches!(self.dispersal.choice, PathChoice::Single | PathChoice::Base)
+    }
+
+    /// The turn of what is sent next to a destination, where turns are taken: each destination has its own, and they begin
+    /// at different pairs.
+    pub(super) fn next_turn(&mut self, rank: u32, destination: u32) -> u32 {
+        if !self.takes_turns() {
+            return 0;
+        }
+        let turn = self.turns.entry((rank, destination)).or_insert_with(|| flow(rank, destination));
+        let taken = *turn;
+        *turn = turn.wrapping_add(1);
+        taken
+    }
 }
 
 /// Mean ticks from message to message of a source whose port sends at a rate, in kilobytes per second.
@@ -284,6 +572,11 @@ pub(super) fn check_ranks(traffic: &Traffic, ranks: usize) -> Result<(), SimErro
     }
 }
 
+/// Whether something of this probability happens.
+pub(super) fn chance(random: &mut Pcg32, probability: f64) -> bool {
+    f64::from(random.next_u32()) < probability * 4_294_967_296.0
+}
+
 /// A uniform number below `bound`.
 pub(super) fn below(random: &mut Pcg32, bound: u32) -> u32 {
     ((u64::from(random.next_u32()) * u64::from(bound)) >> 32) as u32
@@ -300,364 +593,4 @@ fn exponential(random: &mut Pcg32) -> f64 {
     let square = s * s;
     let series = (0..8).rev().fold(0.0, |sum, k| sum * square + 1.0 / f64::from(2 * k + 1));
     -(2.0 * s * series + exponent as f64 * std::f64::consts::LN_2)
-}
-
-impl Sim {
-    /// Lets every source begin, at a random phase of its interval.
-    pub(super) fn start_traffic(&mut self) {
-        if let Traffic::Trace(entries) = &self.config.traffic {
-            if let Some(first) = entries.first() {
-                self.wheel.push(first.0 * TICKS_PER_NS, Event::new(kind::INJECT, NIL, 0));
-            }
-            return;
-        }
-        for rank in 0..self.sources.list.len() as u32 {
-            if !self.sources.list[rank as usize].due {
-                self.schedule_next(rank);
-            }
-        }
-    }
-
-    /// End ports that are cut off before the run begins will come some day, and are unknown till then.
-    pub(super) fn hide_cut_off(&mut self) {
-        if self.began_cold {
-            return;
-        }
-        let Sim { sources, ledger, .. } = self;
-        let away = sources.list.iter_mut().filter(|source| ledger.cut_off[source.rank as usize]);
-        away.for_each(|source| source.arrival = u32::MAX);
-    }
-
-    /// End ports have come: nobody knows them, they wait to be told of a half, and what they had to send while they
-    /// were cut off is gone.
-    pub(super) fn welcome(&mut self, ranks: &[u32]) {
-        self.sources.arrivals += 1;
-        for &rank in ranks {
-            self.drop_queue(rank);
-            self.sources.unreachable[rank as usize] = false;
-            if self.began_cold {
-                self.source_returns(rank);
-                continue;
-            }
-            let source = &mut self.sources.list[rank as usize];
-            (source.arrival, source.silent, source.joined) = (self.sources.arrivals, true, None);
-        }
-    }
-
-    /// Empties the send queues of an end port that was cut off until now: what it loses is stranded.
-    fn drop_queue(&mut self, rank: u32) {
-        let source = &mut self.sources.list[rank as usize];
-        source.due &= !std::mem::take(&mut source.held_back);
-        source.message = None;
-        let first = self.net.lane(source.port, 0);
-        self.ledger.cut_off[rank as usize] = true;
-        for lane in first..first + u32::from(self.net.data_vls) {
-            while self.net.ins[lane as usize].head != NIL {
-                self.unwait(lane);
-                self.discard_head(lane);
-            }
-        }
-        self.ledger.cut_off[rank as usize] = false;
-    }
-
-    /// An end port is told to send on a half: it learns of everybody who is there, and one that has come may begin.
-    pub(super) fn tell_half(&mut self, rank: usize, half: Half) {
-        self.forget_paths(rank as u32);
-        let source = &mut self.sources.list[rank];
-        (source.half, source.told, source.asks) = (half, true, false);
-        source.told_at = self.sources.arrivals;
-        if std::mem::take(&mut source.silent) {
-            source.joined = Some(half);
-            self.begin_sending(rank as u32);
-        }
-    }
-
-    /// Has a source draw its next packet, where traffic is on and none of its packets is due.
-    pub(super) fn begin_sending(&mut self, rank: u32) {
-        let by_itself = !matches!(self.config.traffic, Traffic::Trace(_));
-        if self.traffic_on && by_itself && !self.sources.list[rank as usize].due {
-            self.schedule_next(rank);
-        }
-    }
-
-    fn schedule_next(&mut self, rank: u32) {
-        let source = &mut self.sources.list[rank as usize];
-        let wait = source.draw_wait();
-        source.due = wait.is_some();
-        if let Some(wait) = wait {
-            self.wheel.push(self.now + wait, Event::new(kind::INJECT, rank, 0));
-        }
-    }
-
-    /// A source's time has come.
-    pub(super) fn inject(&mut self, rank: u32) {
-        if rank == NIL {
-            return self.inject_from_trace();
-        }
-        if rank == SCRIPT {
-            return self.inject_from_script();
-        }
-        let source = &mut self.sources.list[rank as usize];
-        let waits = source.silent || self.began_cold && !self.net.ports[source.port as usize].sends;
-        if !self.traffic_on || self.ledger.cut_off[rank as usize] || waits {
-            source.due = false;
-            return;
-        }
-        if self.config.message_packets > 1 {
-            return self.go_on_with_message(rank);
-        }
-        if self.is_full(rank) {
-            self.sources.list[rank as usize].held_back = true;
-            return;
-        }
-        let destination = self.draw_destination(rank);
-        if self.has_path(rank, destination) {
-            self.send(rank, destination, self.config.packet_bytes);
-        }
-        self.schedule_next(rank);
-    }
-
-    /// A packet has left a send queue: an application that waited for room goes on.
-    #[inline]
-    pub(super) fn queue_moved(&mut self, rank: u32) {
-        let source = &mut self.sources.list[rank as usize];
-        if std::mem::take(&mut source.held_back) {
-            if source.message.is_some() { self.resume(rank) } else { self.schedule_next(rank) }
-        }
-    }
-
-    pub(super) fn is_full(&mut self, rank: u32) -> bool {
-        let full = self.sources.list[rank as usize].waiting >= u32::from(self.config.send_queue);
-        self.sources.throttled += u64::from(full);
-        full
-    }
-
-    /// Whether a source has a path to a destination other than itself. Until it is told of the new half it knows nothing
-    /// of who was cut off; from then on there is no path from or to them. Who has come is known to whom was told of a half
-    /// since, and to whom sends on the half that the newcomer was told of.
-    pub(super) fn has_path(&self, rank: u32, destination: u32) -> bool {
-        let (own, other) = (&self.sources.list[rank as usize], &self.sources.list[destination as usize]);
-        if self.began_cold && !(own.recorded && other.recorded) {
-            return false;
-        }
-        if own.silent || own.told_at < other.arrival && other.joined != Some(own.half) {
-            return false;
-        }
-        let told = own.told;
-        let unreachable = |rank: u32| self.ledger.cut_off[rank as usize] || self.sources.unreachable[rank as usize];
-        rank != destination && !(told && (unreachable(rank) || unreachable(destination)))
-    }
-
-    /// End ports that the new routing omits: whoever is told of the new half has no path from or to them.
-    pub fn omit(&mut self, ports: &[PortId]) {
-        self.sources.list.iter_mut().for_each(|source| source.told = false);
-        for port in ports {
-            let rank = self.sources.by_port[port.index()];
-            if rank != NIL {
-                self.sources.unreachable[rank as usize] = true;
-            }
-        }
-    }
-
-    pub(super) fn draw_destination(&mut self, rank: u32) -> u32 {
-        if let Some(relays) = self.relays.take() {
-            let drawn = self.draw_among_subnets(&relays, rank);
-            self.relays = Some(relays);
-            return drawn;
-        }
-        let ranks = self.sources.list.len() as u32;
-        let source = &mut self.sources.list[rank as usize];
-        match self.config.traffic {
-            Traffic::Permutation | Traffic::Pairs(_) => source.partner,
-            Traffic::HotSpot { destination, share }
-                if f64::from(source.random.next_u32()) < share * 4_294_967_296.0 =>
-            {
-                destination.min(ranks - 1)
-            }
-            _ => {
-                let drawn = below(&mut source.random, ranks - 1);
-                if drawn >= rank { drawn + 1 } else { drawn }
-            }
-        }
-    }
-
-    fn inject_from_trace(&mut self) {
-        let next = self.sources.trace_next;
-        let Traffic::Trace(entries) = &self.config.traffic else { return };
-        let Some(&(_, source, destination, bytes)) = entries.get(next) else { return };
-        let following = entries.get(next + 1).map(|entry| entry.0 * TICKS_PER_NS);
-        self.sources.trace_next = next + 1;
-        let host = |rank| self.relays.as_ref().map_or(rank, |relays| relays.host(rank).unwrap_or(NIL));
-        let (source, destination) = (host(source), host(destination));
-        let ranks = self.sources.list.len() as u32;
-        let known = source < ranks && destination < ranks;
-        if self.traffic_on && known && self.has_path(source, destination) && !self.is_full(source) {
-            self.send(source, destination, bytes);
-        }
-        if let Some(time) = following {
-            self.wheel.push(time.max(self.now), Event::new(kind::INJECT, NIL, 0));
-        }
-    }
-
-    /// Has packets sent that somebody outside decides on, besides the traffic that is set; replaces those not sent yet.
-    /// Nothing is sent that its source could not send by itself: it must be there, on the packet's half, and have room in
-    /// its send queue. What cannot be sent is counted ([`Sim::unsent`]). Times must not lie in the past.
-    pub fn script(&mut self, mut packets: Vec<Scripted>) {
-        packets.sort_by_key(|packet| packet.at_ns);
-        if let Some(first) = packets.first() {
-            self.wheel.push((first.at_ns * TICKS_PER_NS).max(self.now), Event::new(kind::INJECT, SCRIPT, 0));
-        }
-        (self.sources.script, self.sources.script_next) = (packets, 0);
-    }
-
-    /// Packets of a script that their source could not send.
-    pub fn unsent(&self) -> u64 {
-        self.sources.unsent
-    }
-
-    fn inject_from_script(&mut self) {
-        let next = self.sources.script_next;
-        let Some(&packet) = self.sources.script.get(next) else { return };
-        if let Some(following) = self.sources.script.get(next + 1) {
-            self.wheel.push((following.at_ns * TICKS_PER_NS).max(self.now), Event::new(kind::INJECT, SCRIPT, 0));
-        }
-        self.sources.script_next = next + 1;
-        let rank = self.sources.by_port[packet.source.index()];
-        if rank != NIL && self.may_send(rank, Half::of_sl(packet.sl)) && !self.is_full(rank) {
-            let Scripted { dlid, sl, bytes, .. } = packet;
-            let header = Header { dlid: dlid.0, sl: sl.get(), bytes, flags: 0, source_path: 0, message: NIL };
-            self.hand_over(rank, header);
-        } else {
-            self.sources.unsent += 1;
-        }
-    }
-
-    /// Whether a source is there and sends on a half.
-    fn may_send(&self, rank: u32, half: Half) -> bool {
-        let source = &self.sources.list[rank as usize];
-        self.traffic_on && !self.ledger.cut_off[rank as usize] && !source.silent && source.half == half
-    }
-
-    /// Sends a packet, a message by itself, from one end port to another on the half that its source is on.
-    fn send(&mut self, rank: u32, destination: u32, bytes: u16) {
-        if self.is_parted(rank, destination) {
-            return;
-        }
-        let half = self.sources.list[rank as usize].half;
-        let turn = self.next_turn(rank, destination);
-        if self.crosses(rank, destination) {
-            return self.send_across((rank, destination), half, bytes, 0, (turn, NIL));
-        }
-        if let Some(header) =
-            self.header((rank, destination), half, bytes, |sim| sim.pair(rank, destination, half, turn))
-        {
-            self.hand_over(rank, header);
-        }
-    }
-
-    /// What a packet to a destination says, a message by itself: of the path that subnet administration told its source,
-    /// or else of a pair of LIDs. None where there is no pair.
-    #[inline]
-    pub(super) fn header(
-        &self,
-        (rank, destination): (u32, u32),
-        half: Half,
-        bytes: u16,
-        pair: impl FnOnce(&Sim) -> Option<Pair>,
-    ) -> Option<Header> {
-        let plain = Header { dlid: 0, sl: 0, bytes, flags: 0, source_path: 0, message: NIL };
-        if self.began_cold
-            && let Some((dlid, sl)) = self.path(rank, destination)
-        {
-            return Some(Header { dlid: dlid.0, sl: sl.get(), ..plain });
-        }
-        let Pair { source_path, path, level } = pair(self)?;
-        let to = &self.sources.list[destination as usize];
-        let upper = if to.lids > 1 { half.index() as u16 * to.paths } else { 0 };
-        Some(Header { dlid: to.lid + upper + path, sl: 8 * half.index() as u8 + level, source_path, ..plain })
-    }
-
-    /// Hands one packet to its send queue.
-    pub(super) fn hand_over(&mut self, rank: u32, header: Header) {
-        let Header { dlid, sl, bytes, flags, source_path, message } = header;
-        let source = &mut self.sources.list[rank as usize];
-        source.waiting += 1;
-        source.queued[usize::from(sl / 8)] += 1;
-        let port = source.port;
-        let own = &self.net.ports[port as usize];
-        let vl = self.net.tables.lane(own.node, 0, own.num, sl);
-        self.ledger.counts.injected += 1;
-        let packet = Packet {
-            born: self.now,
-            tail: self.now,
-            next: NIL,
-            source: rank,
-            out_lane: NIL,
-            dlid,
-            bytes,
-            credits: bytes.div_ceil(64),
-            sl,
-            flags,
-            hops: 0,
-            source_path,
-        };
-        let id = self.packets.insert(packet);
-        self.tell_relation(id, |relation| relation.counts.injected += 1);
-        if self.ledger.order.is_some() {
-            let ends = self.ends_of(id);
-            self.ledger.order.iter_mut().for_each(|order| order.sent(id, ends, message));
-        }
-        // A lane that discards has no queue; the first one serves to hand the packet to its end.
-        let lane = self.net.lane(port, if vl < self.net.data_vls { vl } else { 0 });
-        self.packets[id].out_lane = self.choose(port, id);
-        if self.enqueue(lane, id) {
-            self.offer(lane);
-        }
-    }
-
-    /// A packet's tail has come to an end port.
-    pub(super) fn deliver(&mut self, id: u32, port: u32) {
-        let packet = self.packets[id];
-        // The lane that brought it has its credits back at once: nothing waits in an end port.
-        self.credit(packet.credits, packet.out_lane);
-        let owner = self.sources.by_lid[self.sources.spaces.slot(port, packet.dlid)];
-        let rank = self.sources.by_port[port as usize];
-        let at = &self.net.ports[port as usize];
-        if !at.alive || at.state == PortState::Initialize {
-            if !at.alive {
-                self.count_missed(port, packet.bytes);
-            }
-            return self.lose(id);
-        }
-        if owner != rank || rank == NIL {
-            return self.misdeliver(id);
-        }
-        let receiver = &mut self.sources.list[rank as usize];
-        receiver.received[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
-        let (now, latency) = (self.now, self.now - self.set_out(id));
-        self.ledger.deliver(now, latency, packet.bytes);
-        self.tell_relation(id, |relation| relation.deliver(now, latency, packet.bytes));
-        self.ledger.deliver_in_order(id);
-        let asks = packet.flags & IS_REPLY == 0 && self.config.replies > 0.0;
-        let (origin, turn) = if asks { (self.ends_of(id).0, self.turn_of_reply(id)) } else { (packet.source, 0) };
-        self.packets.remove(id);
-        if asks {
-            self.reply(rank, (origin, turn), &packet);
-        }
-    }
-
-    fn reply(&mut self, rank: u32, (asker, turn): (u32, u32), request: &Packet) {
-        let draw = f64::from(self.sources.list[rank as usize].random.next_u32());
-        if draw < self.config.replies * 4_294_967_296.0 {
-            let half = Half::of_sl(Sl::masked(request.sl));
-            let lids = (request.source_path, request.dlid);
-            if self.crosses(rank, asker) {
-                return self.send_across((rank, asker), half, request.bytes, IS_REPLY, (turn, NIL));
-            }
-            let back = |sim: &Sim| sim.pair_back(rank, asker, half, lids);
-            if let Some(header) = self.header((rank, asker), half, request.bytes, back) {
-                self.hand_over(rank, Header { flags: IS_REPLY, ..header });
-            }
-        }
-    }
 }

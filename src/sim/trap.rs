@@ -1,9 +1,11 @@
 //! Traps: a device tells its subnet manager what changed, and again until somebody represses it.
 
 use super::Sim;
-use super::device::{PendingTrap, coded_limit_ns};
-use super::mad::{Errand, Mad};
+use super::device::PendingTrap;
+use super::errand::Errand;
+use super::mad::Mad;
 use super::packet::NIL;
+use super::time_code::coded_limit_ns;
 use super::wheel::TICKS_PER_NS;
 use crate::fabric::{NodeId, PortId};
 use crate::ids::{Lid, Sl};
@@ -15,34 +17,34 @@ const TRAP_PERIOD_NS: u64 = 1_000_000;
 impl Sim {
     /// A link of a living switch changed: marks it, and tells the subnet manager.
     pub(super) fn notice_link_state(&mut self, port: u32) {
-        let node = self.net.ports[port as usize].node;
+        let node = self.plane.ports[port as usize].node;
         let device = &mut self.devices.list[node as usize];
-        if !device.alive || self.net.tables.row(node) == NIL {
+        if !device.alive || self.plane.tables.row(node) == NIL {
             return;
         }
         device.switch.port_state_change = true;
-        let own = self.net.first_port(node);
+        let own = self.plane.first_port(node);
         self.raise_trap(own, Notice::link_state_changed(self.devices.ports[own as usize].lid));
     }
 
     /// What an end port can do changed: tells the subnet manager.
     pub(super) fn notice_capabilities(&mut self, port: u32) {
-        let node = self.net.ports[port as usize].node;
+        let node = self.plane.ports[port as usize].node;
         let (lid, subject) = (self.devices.ports[port as usize].lid, self.fabric.node(NodeId(node)));
         let producer = super::power_on::node_type(subject.kind);
-        let notice = Notice::end_port_changed(producer, lid, self.capability_mask(port));
+        let notice = Notice::end_port_changed(producer, lid, self.devices.capability_mask(port));
         self.raise_trap(port, notice);
     }
 
     /// Has a device repeat a trap, unless it repeats one already or nobody ever told it whom to tell.
     fn raise_trap(&mut self, port: u32, notice: Notice) {
-        let node = self.net.ports[port as usize].node;
-        let told = !self.began_cold || self.devices.ports[port as usize].master_sm_lid.is_unicast();
+        let node = self.plane.ports[port as usize].node;
+        let told = !self.devices.cold || self.devices.ports[port as usize].master_sm_lid.is_unicast();
         let device = &mut self.devices.list[node as usize];
         if device.trap.is_none() && told {
-            let tid = u64::from(node) << 32 | self.now & 0xFFFF_FFFF;
+            let tid = u64::from(node) << 32 | self.clock.now() & 0xFFFF_FFFF;
             device.trap = Some(PendingTrap { tid, port, notice });
-            self.errand(self.now, Errand::Trap(node));
+            self.errand(self.clock.now(), Errand::Trap(node));
         }
     }
 
@@ -57,17 +59,7 @@ impl Sim {
         // A SubnetTimeOut of 0 is what a port holds that nobody told of any.
         let told = Some(held.subnet_timeout).filter(|&code| code > 0).and_then(coded_limit_ns);
         self.send_mad(pending.port, mad);
-        self.errand(self.now + told.unwrap_or(TRAP_PERIOD_NS) * TICKS_PER_NS, Errand::Trap(node));
-    }
-
-    /// Ends a device's own trap; false where it has none of this number.
-    pub(super) fn repress_trap(&mut self, port: u32, tid: u64) -> bool {
-        let device = &mut self.devices.list[self.net.ports[port as usize].node as usize];
-        let own = device.trap.as_ref().is_some_and(|pending| pending.tid == tid);
-        if own {
-            device.trap = None;
-        }
-        own
+        self.errand(self.clock.now() + told.unwrap_or(TRAP_PERIOD_NS) * TICKS_PER_NS, Errand::Trap(node));
     }
 
     /// Loads what every port holds of the subnet manager, as found running: its LID and the SL towards it.

@@ -21,16 +21,16 @@ const NIL: u32 = u32::MAX;
 
 /// One thing that happens: a kind below 16 and two small operands (the second below 2^28).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Event {
+pub struct SimEvent {
     a: u32,
     b: u32,
 }
 
-impl Event {
+impl SimEvent {
     /// Packs an event.
-    pub fn new(kind: u8, a: u32, b: u32) -> Event {
+    pub fn new(kind: u8, a: u32, b: u32) -> SimEvent {
         debug_assert!(kind < 16 && b < 1 << 28);
-        Event { a, b: b << 4 | u32::from(kind) }
+        SimEvent { a, b: b << 4 | u32::from(kind) }
     }
 
     /// Its kind.
@@ -56,7 +56,7 @@ impl Event {
 
 #[derive(Clone, Copy)]
 struct Entry {
-    event: Event,
+    event: SimEvent,
     next: u32,
     /// Position within the half span, for entries of the coarse ring.
     offset: u32,
@@ -110,7 +110,7 @@ impl Wheel {
 
     /// Adds an event at a time not before the last one popped.
     #[inline]
-    pub fn push(&mut self, time: Ticks, event: Event) {
+    pub fn push(&mut self, time: Ticks, event: SimEvent) {
         debug_assert!(time >= self.now, "an event at {time}, before {}", self.now);
         let spans = time / SPAN - self.now / SPAN;
         if spans < 2 {
@@ -128,7 +128,7 @@ impl Wheel {
 
     /// The earliest event, where it is not later than `until`.
     #[inline]
-    pub fn pop(&mut self, until: Ticks) -> Option<(Ticks, Event)> {
+    pub fn pop(&mut self, until: Ticks) -> Option<(Ticks, SimEvent)> {
         loop {
             if self.fine_count > 0 {
                 let time = self.next_fine();
@@ -147,7 +147,7 @@ impl Wheel {
         }
     }
 
-    fn allocate(&mut self, event: Event, offset: u32) -> u32 {
+    fn allocate(&mut self, event: SimEvent, offset: u32) -> u32 {
         let entry = Entry { event, next: NIL, offset };
         if self.free == NIL {
             self.entries.push(entry);
@@ -179,7 +179,7 @@ impl Wheel {
         self.now + ((slot + FINE - start) % FINE) as u64
     }
 
-    fn take_fine(&mut self, time: Ticks) -> Event {
+    fn take_fine(&mut self, time: Ticks) -> SimEvent {
         let index = time as usize % FINE;
         let slot = &mut self.fine[index];
         let head = slot.head;
@@ -216,7 +216,7 @@ impl Wheel {
                 break;
             }
             self.overflow.pop();
-            self.push(time, Event { a: (word >> 32) as u32, b: word as u32 });
+            self.push(time, SimEvent { a: (word >> 32) as u32, b: word as u32 });
         }
         let span = here + 1;
         let mut next = std::mem::replace(&mut self.coarse[span as usize % COARSE], EMPTY).head;
@@ -266,7 +266,7 @@ mod tests {
                 assert_eq!(found, expected);
                 now = found.map_or(now, |entry| entry.0);
             } else {
-                wheel.push(now + delta, Event::new(3, order as u32, 7));
+                wheel.push(now + delta, SimEvent::new(3, order as u32, 7));
                 model.push((now + delta, order as u32));
             }
             assert_eq!(wheel.fine_count + wheel.coarse_count + wheel.overflow.len(), model.len());
@@ -285,13 +285,13 @@ mod tests {
     fn waits_for_the_time_asked() {
         let mut wheel = Wheel::new();
         for time in [5, 5, 70_000, 900_000_000] {
-            wheel.push(time, Event::new(1, time as u32, 0));
+            wheel.push(time, SimEvent::new(1, time as u32, 0));
         }
         assert_eq!(wheel.pop(4), None);
         assert_eq!(wheel.pop(5).map(|e| e.0), Some(5));
         assert_eq!(wheel.pop(5).map(|e| e.0), Some(5));
         assert_eq!(wheel.pop(69_999), None);
-        wheel.push(70_000, Event::new(2, 0, 0));
+        wheel.push(70_000, SimEvent::new(2, 0, 0));
         assert_eq!(wheel.pop(70_000).map(|e| e.1.kind()), Some(1));
         assert_eq!(wheel.pop(70_000).map(|e| e.1.kind()), Some(2));
         assert_eq!(wheel.pop(Ticks::MAX).map(|e| e.0), Some(900_000_000));

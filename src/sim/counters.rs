@@ -4,10 +4,11 @@
 //! on the wire. So a packet counts at both ends when its sending begins. Only data packets count; errors of links there
 //! are none. PortXmitWait counts nanoseconds in which packets waited for credits and the link was free.
 
-use super::Sim;
+use super::index::{InLane, OutLane};
 use super::packet::NIL;
+use super::plane::{DataPlane, PortRole};
 use super::power_on::RESPONSE_TIME;
-use super::state::DISCARD;
+use super::source::Sources;
 use super::wheel::{TICKS_PER_NS, Ticks};
 use crate::ids::PortNum;
 use crate::wire::{
@@ -26,7 +27,7 @@ type Answer = Result<[u8; PERF_DATA_SIZE], u16>;
 
 /// Counters of a port that the hot path does not touch.
 #[derive(Clone, Default)]
-pub struct Tally {
+struct Tally {
     /// Packets on the wire towards it that were lost with the link.
     missed_packets: u64,
     /// Their bytes.
@@ -70,30 +71,48 @@ fn clamped<T: TryFrom<u64>>(count: u64, most: T) -> T {
     T::try_from(count).unwrap_or(most)
 }
 
-impl Sim {
+/// The counters of all ports.
+pub(super) struct Counters {
+    by_port: Vec<Tally>,
+}
+
+/// What counters are read from besides, and when.
+#[derive(Clone, Copy)]
+pub(super) struct CounterView<'a> {
+    pub plane: &'a DataPlane,
+    pub now: Ticks,
+}
+
+impl CounterView<'_> {
+    /// The port whose counters a request that came in by `arrival` names: any of the node's; all at once are refused.
+    fn port(&self, arrival: u32, named: PortNum) -> Result<u32, u16> {
+        let node = self.plane.ports[arrival as usize].node;
+        let exists = named.0 <= self.plane.num_ports(node) && (named.0 > 0 || self.plane.is_switch(node));
+        if exists { Ok(self.plane.first_port(node) + u32::from(named.0)) } else { Err(status::INVALID_VALUE) }
+    }
+}
+
+impl Counters {
+    pub fn new(ports: usize) -> Counters {
+        Counters { by_port: vec![Tally::default(); ports] }
+    }
+
     /// What a node's agent answers to a request that came in by `port`.
-    pub(super) fn perf_answers(&mut self, port: u32, perf: &PerfMad) -> PerfMad {
+    pub fn answer(&mut self, at: CounterView<'_>, sources: &mut Sources, port: u32, perf: &PerfMad) -> PerfMad {
         let set = perf.method == Method::Set;
         let answer = match perf.attribute {
             PerfAttributeId::ClassPortInfo if !set => Ok(class_port_info()),
-            PerfAttributeId::PortCounters => self.port_counters(port, perf, set),
-            PerfAttributeId::PortCountersExtended => self.port_counters_extended(port, perf, set),
-            PerfAttributeId::PortXmitDataSl | PerfAttributeId::PortRcvDataSl => self.data_by_sl(port, perf, set),
+            PerfAttributeId::PortCounters => self.port_counters(at, port, perf, set),
+            PerfAttributeId::PortCountersExtended => self.port_counters_extended(at, port, perf, set),
+            PerfAttributeId::PortXmitDataSl | PerfAttributeId::PortRcvDataSl => data_by_sl(sources, port, perf, set),
             _ => Err(status::UNSUPPORTED_METHOD_ATTRIBUTE),
         };
         answer.map_or_else(|status| perf.refusal(status), |data| perf.response(data))
     }
 
-    /// The port whose counters a request that came in by `arrival` names: any of the node's; all at once are refused.
-    fn counted_port(&self, arrival: u32, named: PortNum) -> Result<u32, u16> {
-        let node = self.net.ports[arrival as usize].node;
-        let exists = named.0 <= self.net.num_ports(node) && (named.0 > 0 || self.is_switch(node));
-        if exists { Ok(self.net.first_port(node) + u32::from(named.0)) } else { Err(status::INVALID_VALUE) }
-    }
-
-    fn port_counters(&mut self, arrival: u32, perf: &PerfMad, set: bool) -> Answer {
+    fn port_counters(&mut self, at: CounterView<'_>, arrival: u32, perf: &PerfMad, set: bool) -> Answer {
         let told = PortCounters::decode(&perf.data);
-        let port = self.counted_port(arrival, told.port)?;
+        let port = at.port(arrival, told.port)?;
         if set {
             let chosen = |bit: u16| told.counter_select >> bit & 1 == 1;
             for (bit, counter, value) in [
@@ -106,14 +125,14 @@ impl Sim {
                 (15, Counter::RcvPackets, told.rcv_packets.into()),
             ] {
                 if chosen(bit) {
-                    self.set_counter(port, counter, value);
+                    self.set(at, port, counter, value);
                 }
             }
             if told.counter_select2 & 1 == 1 {
-                self.set_counter(port, Counter::XmitWait, told.xmit_wait.into());
+                self.set(at, port, Counter::XmitWait, told.xmit_wait.into());
             }
         }
-        let count = |counter| self.counter(port, counter);
+        let count = |counter| self.read(at, port, counter);
         let counters = PortCounters {
             port: told.port,
             counter_select: told.counter_select,
@@ -132,14 +151,14 @@ impl Sim {
     }
 
     /// The long form. All packets are unicast, so the counters of unicast packets are those of packets, and are set with them.
-    fn port_counters_extended(&mut self, arrival: u32, perf: &PerfMad, set: bool) -> Answer {
+    fn port_counters_extended(&mut self, at: CounterView<'_>, arrival: u32, perf: &PerfMad, set: bool) -> Answer {
         let told = PortCountersExtended::decode(&perf.data);
-        let port = self.counted_port(arrival, told.port)?;
+        let port = at.port(arrival, told.port)?;
         if set {
             let values = [told.xmit_data, told.rcv_data, told.xmit_packets, told.rcv_packets];
             for (bit, (counter, value)) in Counter::TRAFFIC.into_iter().zip(values).enumerate() {
                 if told.counter_select >> bit & 1 == 1 {
-                    self.set_counter(port, counter, value);
+                    self.set(at, port, counter, value);
                 }
             }
             for (bit, counter, value) in [
@@ -149,11 +168,11 @@ impl Sim {
                 (12, Counter::XmitWait, told.xmit_wait),
             ] {
                 if told.counter_select2 >> bit & 1 == 1 {
-                    self.set_counter(port, counter, value);
+                    self.set(at, port, counter, value);
                 }
             }
         }
-        let count = |counter| self.counter(port, counter);
+        let count = |counter| self.read(at, port, counter);
         let counters = PortCountersExtended {
             port: told.port,
             counter_select: told.counter_select,
@@ -173,28 +192,12 @@ impl Sim {
         Ok(counters.encode())
     }
 
-    /// Data by service level, which end ports count.
-    fn data_by_sl(&mut self, port: u32, perf: &PerfMad, set: bool) -> Answer {
-        let rank = self.source_at(port)?;
-        let source = &mut self.sources.list[rank];
-        let sent = perf.attribute == PerfAttributeId::PortXmitDataSl;
-        let counts = if sent { &mut source.sent } else { &mut source.received };
-        let mut data = PortDataSl::decode(&perf.data);
-        if set {
-            let chosen = (0..16).filter(|sl| data.counter_select >> sl & 1 == 1);
-            chosen.for_each(|sl| counts[sl] = data.counters[sl].into());
-        }
-        // The counters have 32 bits and stay at their end.
-        data.counters = counts.map(|count| clamped(count, u32::MAX));
-        Ok(data.encode())
-    }
-
     /// A counter since the run began.
-    fn counted(&self, port: u32, counter: Counter) -> u64 {
-        let (own, tally) = (&self.net.ports[port as usize], &self.tallies[port as usize]);
+    fn since_start(&self, at: CounterView<'_>, port: u32, counter: Counter) -> u64 {
+        let (own, tally) = (&at.plane.ports[port as usize], &self.by_port[port as usize]);
         let (bytes_in, packets_in) = match own.peer {
             NIL => (0, 0),
-            peer => (self.net.ports[peer as usize].bytes_sent, self.net.ports[peer as usize].packets_sent),
+            peer => (at.plane.ports[peer as usize].bytes_sent, at.plane.ports[peer as usize].packets_sent),
         };
         match counter {
             Counter::LinkDowned => tally.link_downed,
@@ -205,41 +208,40 @@ impl Sim {
             Counter::XmitPackets => own.packets_sent,
             Counter::RcvPackets => packets_in - tally.missed_packets,
             Counter::XmitWait => {
-                let present = if own.waits { self.now - tally.waits_since } else { 0 };
+                let present = if own.waits { at.now - tally.waits_since } else { 0 };
                 (tally.waited + present) / TICKS_PER_NS
             }
         }
     }
 
-    /// A counter as the port tells it.
-    fn counter(&self, port: u32, counter: Counter) -> u64 {
-        self.counted(port, counter).wrapping_sub(self.tallies[port as usize].offsets[counter as usize])
+    /// A counter as the port reports it. Nobody can set back what other ports read too, so a counter that is set keeps
+    /// counting, and readings are taken relative to an offset.
+    fn read(&self, at: CounterView<'_>, port: u32, counter: Counter) -> u64 {
+        self.since_start(at, port, counter).wrapping_sub(self.by_port[port as usize].offsets[counter as usize])
     }
 
-    fn set_counter(&mut self, port: u32, counter: Counter, value: u64) {
-        let offset = self.counted(port, counter).wrapping_sub(value);
-        self.tallies[port as usize].offsets[counter as usize] = offset;
+    fn set(&mut self, at: CounterView<'_>, port: u32, counter: Counter, value: u64) {
+        let offset = self.since_start(at, port, counter).wrapping_sub(value);
+        self.by_port[port as usize].offsets[counter as usize] = offset;
     }
 
     /// Packets wait for an output whose link is free: none of their lanes has the credits.
     #[cold]
-    pub(super) fn wait_begins(&mut self, port: u32) {
-        self.net.ports[port as usize].waits = true;
-        self.tallies[port as usize].waits_since = self.now;
+    pub fn wait_begins(&mut self, port: u32, now: Ticks) {
+        self.by_port[port as usize].waits_since = now;
     }
 
     /// An output that waited sends, or has nobody to send for any more.
     #[cold]
-    pub(super) fn wait_ends(&mut self, port: u32) {
-        let tally = &mut self.tallies[port as usize];
-        tally.waited += self.now - tally.waits_since;
-        self.net.ports[port as usize].waits = false;
+    pub fn wait_ends(&mut self, port: u32, now: Ticks) {
+        let tally = &mut self.by_port[port as usize];
+        tally.waited += now - tally.waits_since;
     }
 
     /// A packet is lost on the wire to a port.
     #[cold]
-    pub(super) fn count_missed(&mut self, port: u32, bytes: u16) {
-        let tally = &mut self.tallies[port as usize];
+    pub fn miss(&mut self, port: u32, bytes: u16) {
+        let tally = &mut self.by_port[port as usize];
         tally.missed_packets += 1;
         tally.missed_bytes += u64::from(bytes);
     }
@@ -247,23 +249,37 @@ impl Sim {
     /// The head of a queue is discarded: for its output's sake, or because it has none. What had not come so far that it
     /// was latched went with its port's own link, and is no error of anybody's.
     #[cold]
-    pub(super) fn count_discard(&mut self, lane: u32, out_lane: u32) {
-        let input = self.net.port_of(lane);
+    pub fn discard(&mut self, plane: &DataPlane, lane: InLane, out_lane: OutLane) {
+        let input = plane.port_of(lane);
         match out_lane {
-            NIL => {}
-            DISCARD if !self.net.ports[input as usize].source => self.tallies[input as usize].relay_errors += 1,
-            DISCARD => self.tallies[input as usize].xmit_discards += 1,
-            out_lane => self.tallies[self.net.port_of(out_lane) as usize].xmit_discards += 1,
+            OutLane::NONE => {}
+            OutLane::DISCARD if plane.ports[input as usize].role == PortRole::EndPort => {
+                self.by_port[input as usize].xmit_discards += 1;
+            }
+            OutLane::DISCARD => self.by_port[input as usize].relay_errors += 1,
+            out_lane => self.by_port[plane.port_of(out_lane) as usize].xmit_discards += 1,
         }
     }
 
     /// A port's link goes down.
-    pub(super) fn count_link_down(&mut self, port: u32) {
-        if self.net.ports[port as usize].waits {
-            self.wait_ends(port);
-        }
-        self.tallies[port as usize].link_downed += 1;
+    pub fn link_down(&mut self, port: u32) {
+        self.by_port[port as usize].link_downed += 1;
     }
+}
+
+/// Data by service level, which end ports count.
+fn data_by_sl(sources: &mut Sources, port: u32, perf: &PerfMad, set: bool) -> Answer {
+    let source = sources.at_port(port).ok_or(status::UNSUPPORTED_METHOD_ATTRIBUTE)?;
+    let sent = perf.attribute == PerfAttributeId::PortXmitDataSl;
+    let counts = if sent { &mut source.sent } else { &mut source.received };
+    let mut data = PortDataSl::decode(&perf.data);
+    if set {
+        let chosen = (0..16).filter(|sl| data.counter_select >> sl & 1 == 1);
+        chosen.for_each(|sl| counts[sl] = data.counters[sl].into());
+    }
+    // The counters have 32 bits and stay at their end.
+    data.counters = counts.map(|count| clamped(count, u32::MAX));
+    Ok(data.encode())
 }
 
 fn class_port_info() -> [u8; PERF_DATA_SIZE] {

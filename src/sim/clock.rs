@@ -1,0 +1,54 @@
+//! Simulated time: what happens next, and a digest of all that has happened.
+//!
+//! Time moves only in [`Clock::step`], to the event that it returns, so everything that an event causes sees one `now`.
+//! The digest takes in time, kind and operands of every event in order: two runs that agree in it went the same way.
+
+use super::wheel::{SimEvent, TICKS_PER_NS, Ticks, Wheel};
+
+/// The time, the events to come, and the trace hash.
+pub(super) struct Clock {
+    now: Ticks,
+    wheel: Wheel,
+    trace_hash: u64,
+}
+
+impl Clock {
+    pub fn new() -> Clock {
+        // The offset basis of FNV-1a, whose multiplier `step` uses.
+        Clock { now: 0, wheel: Wheel::new(), trace_hash: 0xCBF2_9CE4_8422_2325 }
+    }
+
+    #[inline(always)]
+    pub fn now(&self) -> Ticks {
+        self.now
+    }
+
+    pub fn now_ns(&self) -> u64 {
+        self.now / TICKS_PER_NS
+    }
+
+    /// Has an event happen at a time that has not passed.
+    #[inline]
+    pub fn push(&mut self, at: Ticks, event: SimEvent) {
+        self.wheel.push(at, event);
+    }
+
+    /// Moves on to the next event, or to `until` where none is due by then.
+    #[inline]
+    pub fn step(&mut self, until: Ticks) -> Option<SimEvent> {
+        let Some((time, event)) = self.wheel.pop(until) else {
+            // A caller may ask for a time that has passed; time does not go back for it.
+            self.now = self.now.max(until);
+            return None;
+        };
+        self.now = time;
+        // Rotations spread the small operands over the word, so that events which differ in one of them do not cancel.
+        let mixed = self.trace_hash ^ time ^ event.word().rotate_left(29);
+        self.trace_hash = mixed.wrapping_mul(0x0000_0100_0000_01B3).rotate_left(5);
+        Some(event)
+    }
+
+    pub fn trace_hash(&self) -> u64 {
+        self.trace_hash
+    }
+}

@@ -1,0 +1,99 @@
+//! Lifetime limits: how long a packet may head its queue (head-of-queue limit) and stay in a switch (switch limit).
+//!
+//! Limits are the run's own, or what ports and switches are programmed with at that moment ([`SimConfig`]). A head that
+//! joins a line has its expiry noted and pushed as an event; one note a lane is enough, since a queue has one head, and an
+//! event that finds another note, or another head, means nothing. Hosts and routers have no such limits.
+
+use super::clock::Clock;
+use super::device::Devices;
+use super::index::{By, InLane};
+use super::plane::{DataPlane, PortRole};
+use super::time_code::coded_limit_ns;
+use super::wheel::{SimEvent, TICKS_PER_NS, Ticks};
+use super::{SimConfig, kind};
+
+/// The limits of a run, and what they discarded.
+pub(super) struct Lifetimes {
+    /// Limits are what ports and switches are programmed with.
+    as_programmed: bool,
+    /// Head of queue; 0 for none.
+    hoq: Ticks,
+    /// In a switch; 0 for none.
+    switch: Ticks,
+    /// By in lane: when its head expires. Empty where no packet ever does.
+    expiries: By<InLane, Ticks>,
+    /// Packets discarded.
+    pub discards: u64,
+}
+
+impl Lifetimes {
+    pub fn new(config: &SimConfig, lanes: usize) -> Lifetimes {
+        let any = config.limits_as_programmed || config.hoq_lifetime_ns > 0 || config.switch_lifetime_ns > 0;
+        Lifetimes {
+            as_programmed: config.limits_as_programmed,
+            hoq: config.hoq_lifetime_ns * TICKS_PER_NS,
+            switch: config.switch_lifetime_ns * TICKS_PER_NS,
+            expiries: By::filled(0, if any { lanes } else { 0 }),
+            discards: 0,
+        }
+    }
+
+    /// Whether any packet may ever expire.
+    #[inline]
+    pub fn any(&self) -> bool {
+        !self.expiries.is_empty()
+    }
+
+    /// Whether the head of a queue has stood longer than the switch limit allows.
+    pub fn outlived(&self, plane: &DataPlane, devices: &Devices, clock: &Clock, lane: InLane) -> bool {
+        let port = plane.port_of(lane);
+        let in_switch = plane.ports[port as usize].role == PortRole::Switch;
+        let tail = plane.packets[plane.ins[lane].head].tail;
+        let limit = self.switch_limit(plane, devices, port);
+        in_switch && limit.is_some_and(|limit| clock.now() >= tail.saturating_add(limit))
+    }
+
+    /// How long a packet may head its queue for an output; none without limit.
+    fn hoq_limit(&self, devices: &Devices, output: u32) -> Option<Ticks> {
+        if self.as_programmed {
+            return coded_limit_ns(devices.ports[output as usize].hoq_life).map(|ns| ns * TICKS_PER_NS);
+        }
+        Some(self.hoq).filter(|&limit| limit > 0)
+    }
+
+    /// How long a packet may stay in the switch of a port; none without limit.
+    fn switch_limit(&self, plane: &DataPlane, devices: &Devices, port: u32) -> Option<Ticks> {
+        if self.as_programmed {
+            let device = &devices.list[plane.ports[port as usize].node as usize];
+            return coded_limit_ns(device.switch.life_time_value).map(|ns| ns * TICKS_PER_NS);
+        }
+        Some(self.switch).filter(|&limit| limit > 0)
+    }
+
+    /// Whether a limit will discard a packet that heads a queue and waits for an output.
+    pub fn limits(&self, plane: &DataPlane, devices: &Devices, output: u32) -> bool {
+        self.hoq_limit(devices, output).is_some() || self.switch_limit(plane, devices, output).is_some()
+    }
+
+    /// Notes when the head of a queue, which has just joined a line, expires.
+    #[cold]
+    pub fn set_expiry(&mut self, plane: &DataPlane, devices: &Devices, clock: &mut Clock, lane: InLane) {
+        if plane.ports[plane.port_of(lane) as usize].role != PortRole::Switch {
+            return;
+        }
+        let queue = &plane.ins[lane];
+        let output = plane.port_of(queue.waits_for);
+        let by_hoq = self.hoq_limit(devices, output).map(|limit| clock.now() + limit);
+        let tail = plane.packets[queue.head].tail;
+        let by_life = self.switch_limit(plane, devices, output).map(|limit| tail.saturating_add(limit));
+        let Some(expiry) = by_hoq.into_iter().chain(by_life).min() else { return };
+        let expiry = expiry.max(clock.now());
+        self.expiries[lane] = expiry;
+        clock.push(expiry, SimEvent::new(kind::EXPIRE, queue.head.0, lane.0));
+    }
+
+    /// Whether the head of a queue expires now.
+    pub fn is_due(&self, lane: InLane, now: Ticks) -> bool {
+        self.expiries[lane] == now
+    }
+}

@@ -1,0 +1,232 @@
+//! How management travels: on VL 15, hop by hop, ahead of data and without credits.
+//!
+//! A MAD waits until the link has sent what it is sending, and goes before any data that waits. Directed routes are walked
+//! as each node's SMI does; LID routes follow the forwarding tables. Faults strike a MAD once, where it sets out: lost,
+//! late, or delivered a second time. Whose a MAD is, the device's own or a client's, `client` decides. What token agents
+//! (`agent`) have to send goes out here, too.
+
+use super::Sim;
+use super::agent::{Agents, Effect, Surroundings, Token};
+use super::errand::{Errand, HeldSet};
+use super::index::InLane;
+use super::mad::{Mad, MadBody};
+use super::wheel::{TICKS_PER_NS, Ticks};
+use crate::ids::PortNum;
+use crate::wire::vendor::{DrainToken, Flush};
+use crate::wire::{AttributeId, SmpAction, Method, PortState, Route, Smp};
+
+/// Bytes of a MAD or a token on the wire: the MAD, its headers and checks.
+const WIRE_BYTES: u64 = 256 + 34;
+
+impl Sim {
+    /// Sets an errand for a time.
+    pub(super) fn errand(&mut self, at: Ticks, errand: Errand) {
+        self.errands.set(&mut self.clock, at, errand);
+    }
+
+    pub(super) fn run_errand(&mut self, index: u32) {
+        match self.errands.take(index) {
+            Errand::Arrive(port, mad) => self.mad_arrives(port, mad),
+            Errand::Depart(port, mad) => self.mad_departs(port, mad),
+            Errand::Deliver(port, mad) => self.mad_delivered(port, mad),
+            Errand::Served(node) => self.served(node),
+            Errand::Token(port, token) => self.token_arrives(port, token),
+            Errand::Trap(node) => self.repeat_trap(node),
+        }
+    }
+
+    /// A node's agent or manager sends a MAD out of `port`, faults permitting.
+    pub(super) fn send_mad(&mut self, port: u32, mad: Mad) {
+        let most_delay = self.config.smp_delay_ns * TICKS_PER_NS;
+        if self.errands.chance(self.config.smp_duplicate) {
+            let late = self.clock.now() + most_delay + self.errands.up_to(most_delay.max(1_000_000 * TICKS_PER_NS));
+            self.errand(late, Errand::Depart(port, mad.clone()));
+        }
+        if self.errands.chance(self.config.smp_loss) {
+            return;
+        }
+        match most_delay {
+            0 => self.mad_departs(port, mad),
+            most => {
+                let at = self.clock.now() + self.errands.up_to(most);
+                self.errand(at, Errand::Depart(port, mad));
+            }
+        }
+    }
+
+    fn mad_departs(&mut self, port: u32, mut mad: Mad) {
+        match mad.advance(None) {
+            Some(SmpAction::Forward(num)) => self.mad_leaves(port, num, mad),
+            Some(SmpAction::Deliver) => self.mad_delivered(port, mad),
+            Some(SmpAction::Discard) => {}
+            None => self.route_by_lid(port, mad, true),
+        }
+    }
+
+    fn mad_arrives(&mut self, port: u32, mut mad: Mad) {
+        let (node, num) = (self.plane.ports[port as usize].node, self.plane.ports[port as usize].num);
+        let up = self.plane.ports[port as usize].is_up() && self.devices.list[node as usize].alive;
+        if !up || !self.passes(port, &mad) {
+            return;
+        }
+        match mad.advance(Some(PortNum(num))) {
+            // Only switches hand directed routes on.
+            Some(SmpAction::Forward(next)) if self.plane.is_switch(node) => self.mad_leaves(port, next, mad),
+            Some(SmpAction::Deliver) => self.mad_delivered(port, mad),
+            Some(SmpAction::Forward(_) | SmpAction::Discard) => {}
+            None => self.route_by_lid(port, mad, false),
+        }
+    }
+
+    /// A LID-routed MAD at a node: for itself, on by the forwarding table, or out of an end port where it sets out.
+    fn route_by_lid(&mut self, port: u32, mad: Mad, departs: bool) {
+        let node = self.plane.ports[port as usize].node;
+        let own = self.plane.management_port(port);
+        if self.devices.owns(own, mad.dlid) {
+            self.mad_delivered(port, mad);
+        } else if self.plane.is_switch(node) {
+            match self.plane.tables.output(node, mad.dlid.0) {
+                0 | 255 => {}
+                num => self.mad_leaves(port, PortNum(num), mad),
+            }
+        } else if departs {
+            self.mad_leaves(port, PortNum(self.plane.ports[port as usize].num), mad);
+        }
+    }
+
+    /// Puts a MAD on the link of a node's port `num`, ahead of any data that waits.
+    fn mad_leaves(&mut self, at: u32, num: PortNum, mad: Mad) {
+        let node = self.plane.ports[at as usize].node;
+        if num == PortNum::ZERO || num.0 > self.plane.num_ports(node) {
+            return;
+        }
+        let out = self.plane.first_port(node) + u32::from(num.0);
+        if !self.passes(out, &mad) {
+            return;
+        }
+        if let Some(end) = self.plane.occupy(&self.clock, out, WIRE_BYTES) {
+            let peer = self.plane.ports[out as usize].peer;
+            let at = end + self.plane.rules.link_delay + self.config.smi_forward_ns * TICKS_PER_NS;
+            self.errand(at, Errand::Arrive(peer, mad));
+        }
+    }
+
+    /// Whether a port lets a MAD out or in: subnet management always, general services once it is ACTIVE. In a subnet
+    /// found running they pass through any port that is up.
+    fn passes(&self, port: u32, mad: &Mad) -> bool {
+        let general = matches!(mad.body, MadBody::General(_));
+        !self.devices.cold || !general || self.plane.ports[port as usize].state == PortState::Active
+    }
+
+    /// A MAD is where it was to go: what its device's agents see to queues there, the rest is for who is attached.
+    fn mad_delivered(&mut self, port: u32, mad: Mad) {
+        if !mad.is_for_agents() {
+            return self.client_receives(port, mad);
+        }
+        let node = self.plane.ports[port as usize].node;
+        let service = self.config.sma_service_ns * TICKS_PER_NS;
+        // One that comes too late to land when it is to lands as soon as it can.
+        if let Some(at) = self.errands.due_at_agent(node, &mad, service).filter(|&at| at > self.clock.now()) {
+            return self.errand(at, Errand::Deliver(port, mad));
+        }
+        self.devices.list[node as usize].queue.push_back((port, mad));
+        self.serve_next(node);
+    }
+
+    /// Holds `Set`s up on their way, the next of each kind once, so that they land when they are to. One that comes too
+    /// late for that lands as soon as it can.
+    pub fn hold_sets(&mut self, sets: impl IntoIterator<Item = HeldSet>) {
+        self.errands.hold(sets);
+    }
+
+    /// Sets the agent to work on the next request, if it is idle.
+    fn serve_next(&mut self, node: u32) {
+        let device = &mut self.devices.list[node as usize];
+        if !device.serving && !device.queue.is_empty() {
+            device.serving = true;
+            let done = self.clock.now() + self.config.sma_service_ns * TICKS_PER_NS;
+            self.errand(done, Errand::Served(node));
+        }
+    }
+
+    fn served(&mut self, node: u32) {
+        let device = &mut self.devices.list[node as usize];
+        device.serving = false;
+        if !device.alive {
+            device.queue.clear();
+            return;
+        }
+        if let Some((port, request)) = device.queue.pop_front()
+            && let Some(answer) = self.agent_answers(port, &request)
+        {
+            self.send_mad(self.plane.management_port(port), answer);
+        }
+        self.serve_next(node);
+    }
+
+    // Token agents: what they see, and what they have sent.
+
+    /// Has the agents do something, and sends what they want sent.
+    pub(super) fn with_agents<T>(&mut self, act: impl FnOnce(&mut Agents, Surroundings<'_>) -> T) -> T {
+        let around = Surroundings {
+            clock: &self.clock,
+            plane: &self.plane,
+            sources: &self.sources,
+            relays: self.relays.as_deref(),
+        };
+        let outcome = act(&mut self.agents, around);
+        for effect in self.agents.take_effects() {
+            match effect {
+                Effect::Send(port, token) => self.send_token(port, token),
+                Effect::Report(port, state) => self.report_leaf(port, state),
+            }
+        }
+        outcome
+    }
+
+    /// What agents see of their devices.
+    pub(super) fn surroundings(&self) -> Surroundings<'_> {
+        Surroundings { clock: &self.clock, plane: &self.plane, sources: &self.sources, relays: self.relays.as_deref() }
+    }
+
+    /// A packet has left a queue while some agent watches.
+    #[cold]
+    pub(super) fn agent_saw_departure(&mut self, lane: InLane) {
+        self.with_agents(|agents, at| agents.saw_departure(at, lane));
+    }
+
+    fn token_arrives(&mut self, port: u32, token: Token) {
+        let at = &self.plane.ports[port as usize];
+        if at.is_up() && self.devices.list[at.node as usize].alive {
+            self.with_agents(|agents, around| agents.token_arrives(around, port, token));
+        }
+    }
+
+    /// Puts a token behind what a link is sending. It takes the routing delay that data takes, so that it never overtakes
+    /// a packet that set out before it.
+    fn send_token(&mut self, out: u32, token: Token) {
+        if let Some(end) = self.plane.occupy(&self.clock, out, WIRE_BYTES) {
+            let peer = self.plane.ports[out as usize].peer;
+            self.errand(end + self.plane.rules.hop_delay, Errand::Token(peer, token));
+        }
+    }
+
+    fn report_leaf(&mut self, port: u32, state: DrainToken) {
+        let at = &self.plane.ports[port as usize];
+        let (node, num) = (at.node, at.num);
+        let own = self.plane.management_port(port);
+        let held = &self.devices.ports[own as usize];
+        let smp = Smp::new(Route::Lid, Method::Report, AttributeId::DrainToken, num.into(), state.encode());
+        let tid = u64::from(node) << 32 | u64::from(state.round) << 8 | u64::from(num);
+        let mad = Mad::smp(held.lid, self.devices.manager_lid(held.master_sm_lid), smp.with_tid(tid));
+        self.send_mad(own, mad);
+    }
+
+    /// The subnet manager has a device flush.
+    pub(super) fn start_flush(&mut self, node: u32, told: Flush) {
+        if self.with_agents(|agents, at| agents.begin_flush(at, node, told)) {
+            let latched = self.relays.as_mut().map_or(0, |relays| relays.begin_epoch(&self.plane, &self.sources, node));
+            self.with_agents(|agents, at| agents.flush_counted(at, node, latched));
+        }
+    }
+}

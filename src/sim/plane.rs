@@ -1,0 +1,602 @@
+//! The data plane: ports, lanes, tables and packets, and the steps that a packet takes from buffer to buffer.
+//!
+//! Flat arrays by port and by lane, so a packet-hop touches a few cache lines and no allocator. A lane's index is
+//! `port << shift | vl`, `port` being a dense [`PortId`]. The *out lane* of a port is the lane it sends into; the *in
+//! lane* is its input buffer for that lane. At an end port the in lane is the send queue instead, for what arrives there
+//! is consumed at once.
+//!
+//! Every step here touches lanes, packets and the clock alone. What a step means to sources, routers, agents and counters
+//! is for its caller (`forward`) to carry out, in the order in which it happens.
+
+use super::clock::Clock;
+use super::credit::Returns;
+use super::index::{By, Dense, InLane, OutLane, PacketId};
+use super::packet::{NIL, Packets};
+use super::tables::Tables;
+use super::wheel::{SimEvent, TICKS_PER_NS, Ticks};
+use super::{ArmedPort, Latch, SimConfig, kind};
+use crate::fabric::{Fabric, NodeKind, PortId};
+use crate::ids::{Lid, Vl, VlSet};
+use crate::wire::PortState;
+
+/// What a port's in lanes are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PortRole {
+    /// A switch's, or one without a cable: input buffers.
+    Switch,
+    /// An end port's: send queues.
+    EndPort,
+    /// A router's, between subnets: buffers, out of which packets go on by its other ports.
+    Router,
+}
+
+/// A port as a sender; one cache line.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+pub struct OutPort {
+    /// The link is sending until then.
+    pub busy_until: Ticks,
+    /// Bytes of all data packets it sent.
+    pub bytes_sent: u64,
+    /// Data packets it sent.
+    pub packets_sent: u64,
+    /// Ticks for a byte, in 1/65536.
+    pub ticks_per_byte: u32,
+    /// The port at the other end as cabled, dead or alive.
+    pub peer: u32,
+    /// The node it belongs to.
+    pub node: u32,
+    /// Lanes that somebody waits for.
+    pub pending: u16,
+    /// Credits that the lane in turn may still send.
+    pub allowance: u16,
+    /// The lane in turn.
+    pub turn: u8,
+    /// Its number on its node.
+    pub num: u8,
+    /// Data lanes in operation (PortInfo:OperationalVLs); what is mapped beyond them is discarded.
+    pub lanes: u8,
+    /// What its in lanes are.
+    pub role: PortRole,
+    /// Whether the other end consumes what it gets.
+    pub sink: bool,
+    /// PortInfo:PortState; DOWN as long as the cable or a node at one of its ends is dead.
+    pub state: PortState,
+    /// Whether a wake-up at `busy_until` is pending.
+    pub scheduled: bool,
+    /// Packets wait for it, its link is free, and none of their lanes has the credits. A MAD may take the link meanwhile, so
+    /// this does not exclude `scheduled`.
+    pub waits: bool,
+}
+
+impl OutPort {
+    /// Whether the cable and both of its ends live.
+    #[inline]
+    pub fn is_up(&self) -> bool {
+        self.state != PortState::Down
+    }
+
+    /// Whether data may be sent.
+    #[inline]
+    pub fn sends(&self) -> bool {
+        self.state == PortState::Active
+    }
+}
+
+/// A lane as seen by its sender.
+#[derive(Clone, Debug)]
+pub struct OutputLine {
+    /// When the latest return of credits that was noted is there.
+    pub latest_at: Ticks,
+    /// The first of the returns before that, as [`Returns`](super::credit::Returns) keeps them.
+    pub earlier: u32,
+    /// The latest return noted.
+    pub latest: u16,
+    /// Credits at hand; those on their way back apart.
+    pub credits: u16,
+    /// Credits on their way back as events: of a lane that somebody waits for, or on the wire to a sink.
+    pub coming: u16,
+    /// Somebody waits for credits: each return is an event.
+    pub starved: bool,
+    /// First in lane whose head waits for this lane.
+    pub first_waiter: InLane,
+    /// Last one.
+    pub last_waiter: InLane,
+}
+
+/// An input buffer, or a send queue.
+#[derive(Clone, Debug)]
+pub struct InputQueue {
+    /// First packet.
+    pub head: PacketId,
+    /// Last packet.
+    pub tail: PacketId,
+    /// The next in lane that waits for the same out lane.
+    pub next_waiter: InLane,
+    /// The out lane that the head waits for.
+    pub waits_for: OutLane,
+    /// Credits taken, by packets still on the wire too.
+    pub held: u32,
+    /// Packets in the queue.
+    pub count: u32,
+}
+
+/// What holds for every hop of a run; copies of settings, next to what they act on.
+#[derive(Clone, Copy)]
+pub struct ForwardingRules {
+    /// When a switch chooses.
+    pub latch: Latch,
+    /// What an ARMED port does.
+    pub armed: ArmedPort,
+    /// Whether a packet that would leave by the port it came in by is discarded.
+    pub discards_turned_back: bool,
+    /// Credits of a turn.
+    pub vl_weight: u16,
+    /// Flight time of a link.
+    pub link_delay: Ticks,
+    /// From the first byte sent to the request for the next output.
+    pub hop_delay: Ticks,
+}
+
+impl ForwardingRules {
+    fn of(config: &SimConfig) -> ForwardingRules {
+        let link_delay = u64::from(config.link_delay_ns) * TICKS_PER_NS;
+        ForwardingRules {
+            latch: config.latch,
+            armed: config.armed,
+            discards_turned_back: config.discards_turned_back,
+            vl_weight: config.vl_weight,
+            link_delay,
+            hop_delay: link_delay + u64::from(config.routing_delay_ns) * TICKS_PER_NS,
+        }
+    }
+}
+
+/// A packet that has left its queue: what its sender, router and agents are to be told of.
+#[derive(Clone, Copy)]
+pub struct Departed {
+    /// The packet.
+    pub id: PacketId,
+    /// The in lane that it left.
+    pub lane: InLane,
+    /// The end port whose send queue it left, by its rank; [`NIL`] where it left an input buffer.
+    pub source: u32,
+}
+
+/// Ports, lanes, tables and packets.
+pub struct DataPlane {
+    /// Bits of a lane index that name the VL.
+    shift: u32,
+    /// Data lanes in operation.
+    pub data_vls: u8,
+    /// The fewest that any port ever had in operation.
+    fewest_lanes: u8,
+    /// By port.
+    pub ports: Vec<OutPort>,
+    /// By lane.
+    pub(super) outs: By<OutLane, OutputLine>,
+    /// By lane.
+    pub(super) ins: By<InLane, InputQueue>,
+    /// What routes and maps.
+    pub tables: Tables,
+    /// Credits of one input buffer.
+    pub capacity: u16,
+    /// All packets alive.
+    pub packets: Packets,
+    /// Credits on their way.
+    pub(super) returns: Returns,
+    /// What holds for every hop.
+    pub rules: ForwardingRules,
+    /// Packets through switches so far.
+    pub packet_hops: u64,
+}
+
+impl DataPlane {
+    pub(super) fn new(fabric: &Fabric, top: Lid, config: &SimConfig) -> DataPlane {
+        let (data_vls, capacity) = (config.data_vls, config.buffer_credits);
+        let shift = u32::from(data_vls).next_power_of_two().trailing_zeros();
+        let lanes = fabric.port_count() << shift;
+        let ports = fabric.ports().map(|(id, _)| out_port(fabric, id, data_vls)).collect();
+        let out_lane = OutputLine {
+            latest_at: 0,
+            earlier: NIL,
+            latest: 0,
+            credits: capacity,
+            coming: 0,
+            starved: false,
+            first_waiter: InLane::NONE,
+            last_waiter: InLane::NONE,
+        };
+        let in_lane = InputQueue {
+            head: PacketId::NONE,
+            tail: PacketId::NONE,
+            next_waiter: InLane::NONE,
+            waits_for: OutLane::NONE,
+            held: 0,
+            count: 0,
+        };
+        DataPlane {
+            shift,
+            data_vls,
+            fewest_lanes: data_vls,
+            ports,
+            outs: By::filled(out_lane, lanes),
+            ins: By::filled(in_lane, lanes),
+            tables: Tables::new(fabric, top, data_vls),
+            capacity,
+            packets: Packets::default(),
+            returns: Returns::default(),
+            rules: ForwardingRules::of(config),
+            packet_hops: 0,
+        }
+    }
+
+    /// Makes a cabled end port one of a router between subnets.
+    pub(super) fn make_relay(&mut self, port: PortId) {
+        let peer = self.ports[port.index()].peer;
+        self.ports[port.index()].role = PortRole::Router;
+        if peer != NIL {
+            self.ports[peer as usize].sink = false;
+        }
+    }
+
+    // Which is which.
+
+    /// Port 0 of a node.
+    #[inline]
+    pub fn first_port(&self, node: u32) -> u32 {
+        self.tables.first_port(node)
+    }
+
+    /// A node's external ports.
+    #[inline]
+    pub fn num_ports(&self, node: u32) -> u8 {
+        self.tables.num_ports(node)
+    }
+
+    /// The dense indices of a node's external ports.
+    pub fn ports_of(&self, node: u32) -> std::ops::RangeInclusive<u32> {
+        let first = self.first_port(node);
+        first + 1..=first + u32::from(self.num_ports(node))
+    }
+
+    /// Whether a node is a switch.
+    pub fn is_switch(&self, node: u32) -> bool {
+        self.tables.row(node) != NIL
+    }
+
+    /// Whether a port is a router's, between subnets.
+    pub fn is_leg(&self, port: u32) -> bool {
+        self.ports[port as usize].role == PortRole::Router
+    }
+
+    /// Whether a node is a router's, with legs into other subnets.
+    pub fn is_relay(&self, node: u32) -> bool {
+        self.ports_of(node).any(|port| self.is_leg(port))
+    }
+
+    /// The port that holds a node's management LID: port 0 of a switch, the port itself elsewhere.
+    pub fn management_port(&self, port: u32) -> u32 {
+        let node = self.ports[port as usize].node;
+        if self.is_switch(node) { self.first_port(node) } else { port }
+    }
+
+    /// The lane that a port receives by.
+    #[inline]
+    pub fn in_lane(&self, port: u32, vl: u8) -> InLane {
+        InLane(port << self.shift | u32::from(vl))
+    }
+
+    /// The lane that a port sends by.
+    #[inline]
+    pub fn out_lane(&self, port: u32, vl: u8) -> OutLane {
+        OutLane(port << self.shift | u32::from(vl))
+    }
+
+    /// The port of a lane.
+    #[inline]
+    pub fn port_of(&self, lane: impl Dense) -> u32 {
+        lane.index() as u32 >> self.shift
+    }
+
+    /// The VL of a lane.
+    #[inline]
+    pub fn vl_of(&self, lane: impl Dense) -> u8 {
+        (lane.index() & ((1 << self.shift) - 1)) as u8
+    }
+
+    /// The in lane that an out lane fills.
+    #[inline]
+    pub fn downstream(&self, lane: OutLane) -> InLane {
+        self.in_lane(self.ports[self.port_of(lane) as usize].peer, self.vl_of(lane))
+    }
+
+    /// The data lanes that a port receives by.
+    pub fn in_lanes(&self, port: u32) -> impl Iterator<Item = InLane> + use<> {
+        let first = self.in_lane(port, 0).0;
+        (first..first + u32::from(self.data_vls)).map(InLane)
+    }
+
+    /// The data lanes that a port sends by.
+    pub fn out_lanes(&self, port: u32) -> impl Iterator<Item = OutLane> + use<> {
+        let first = self.out_lane(port, 0).0;
+        (first..first + u32::from(self.data_vls)).map(OutLane)
+    }
+
+    /// The data lanes that a node's external ports receive by.
+    pub fn lanes_of(&self, node: u32) -> Vec<InLane> {
+        self.ports_of(node).flat_map(|port| self.in_lanes(port)).collect()
+    }
+
+    /// Whether a lane of a port is in operation.
+    #[inline]
+    pub fn runs(&self, port: u32, vl: u8) -> bool {
+        // No port need be looked at for a lane that every port has always had.
+        vl < self.fewest_lanes || vl < self.ports[port as usize].lanes
+    }
+
+    /// Sets a port's lanes in operation.
+    pub fn set_lanes(&mut self, port: u32, lanes: u8) {
+        self.ports[port as usize].lanes = lanes.min(self.data_vls);
+        self.fewest_lanes = self.fewest_lanes.min(lanes);
+    }
+
+    /// Whether a port handles data that arrives; otherwise data waits in the port's buffer.
+    #[inline]
+    pub fn receives(&self, port: u32) -> bool {
+        self.ports[port as usize].state != PortState::Armed || self.rules.armed == ArmedPort::Discards
+    }
+
+    // What stands where.
+
+    /// The packets of a queue, its head first.
+    pub fn queue(&self, lane: InLane) -> impl Iterator<Item = PacketId> {
+        std::iter::successors(self.ins[lane].head.get(), |&id| self.packets[id].next.get())
+    }
+
+    /// Whether a port's in lanes hold nothing on `lanes`.
+    pub fn holds_nothing(&self, port: u32, lanes: VlSet) -> bool {
+        let asked = |lane: &InLane| lanes.contains(Vl::masked(self.vl_of(*lane)));
+        self.in_lanes(port).filter(asked).all(|lane| self.ins[lane].count == 0)
+    }
+
+    /// How many lanes out of these hold anything: in a send queue, in a buffer, or on the wire to a buffer or to an end
+    /// port.
+    pub fn occupied(&self, lanes: VlSet) -> usize {
+        let holds = |&(port, vl): &(u32, u8)| {
+            let (queue, at) = (&self.ins[self.in_lane(port, vl)], &self.ports[port as usize]);
+            // A sink returns credits with the tail, so one that is missing is on the wire with its packet.
+            let towards_sink = at.sink && at.is_up() && self.outs[self.out_lane(port, vl)].credits < self.capacity;
+            let buffer = if at.role == PortRole::EndPort { queue.count > 0 } else { queue.held > 0 };
+            buffer || towards_sink
+        };
+        let asked = (0..self.data_vls).filter(|&vl| lanes.contains(Vl::masked(vl)));
+        let asked = asked.flat_map(|vl| (0..self.ports.len() as u32).map(move |port| (port, vl)));
+        asked.filter(holds).count()
+    }
+
+    // The steps of a packet.
+
+    /// Appends a packet to a queue; reports whether it is now the head.
+    #[inline]
+    pub fn enqueue(&mut self, lane: InLane, id: PacketId) -> bool {
+        let queue = &mut self.ins[lane];
+        queue.count += 1;
+        let was_empty = queue.head.is_none();
+        if was_empty {
+            queue.head = id;
+        } else {
+            self.packets[queue.tail].next = id;
+        }
+        queue.tail = id;
+        was_empty
+    }
+
+    /// Output lane for a packet that stands at an input port of a switch; [`OutLane::DISCARD`] where it has none.
+    #[inline]
+    pub fn choose(&self, input: u32, id: PacketId) -> OutLane {
+        let packet = &self.packets[id];
+        let from = &self.ports[input as usize];
+        if from.role == PortRole::EndPort {
+            let vl = self.tables.lane(from.node, 0, from.num, packet.sl);
+            return if self.runs(input, vl) { self.out_lane(input, vl) } else { OutLane::DISCARD };
+        }
+        match self.tables.way(from.node, from.num, packet.dlid, packet.sl) {
+            Some((port, _)) if port == input && self.rules.discards_turned_back => OutLane::DISCARD,
+            Some((port, vl)) if self.runs(port, vl) => self.out_lane(port, vl),
+            _ => OutLane::DISCARD,
+        }
+    }
+
+    /// Whether packets from `lane` towards this output are discarded: the port is down, initialising, or ARMED and of
+    /// the kind that discards. A source keeps them instead.
+    #[inline]
+    pub fn discards(&self, out_lane: OutLane, lane: InLane) -> bool {
+        let port = &self.ports[self.port_of(out_lane) as usize];
+        if port.sends() {
+            return false;
+        }
+        let held = port.state == PortState::Armed && self.rules.armed == ArmedPort::Holds;
+        let own = self.ports[self.port_of(lane) as usize].role == PortRole::EndPort;
+        !held && !own
+    }
+
+    /// Whether a head need not join a line: the link is free, nobody waits for it, and the lane has its credits. If so,
+    /// the lane has its turn.
+    #[inline]
+    pub fn goes_at_once(&mut self, clock: &mut Clock, out_lane: OutLane, id: PacketId) -> bool {
+        let (port, credits) = (self.port_of(out_lane), self.packets[id].credits);
+        let out = &self.ports[port as usize];
+        let free = out.pending == 0 && out.sends() && out.busy_until <= clock.now();
+        let goes = free && self.has_credits(clock, out_lane, credits);
+        if goes {
+            self.take_turn(port, self.vl_of(out_lane), credits);
+        }
+        goes
+    }
+
+    /// Puts a queue at the end of an output's line. Lines are first come, first served, and threaded through the queues:
+    /// a queue has one head, so it stands in one line at most.
+    pub fn join_line(&mut self, lane: InLane, out_lane: OutLane) {
+        let port = self.port_of(out_lane);
+        self.ins[lane].waits_for = out_lane;
+        self.ins[lane].next_waiter = InLane::NONE;
+        let out = &mut self.outs[out_lane];
+        if out.first_waiter.is_none() {
+            out.first_waiter = lane;
+            let vl = self.vl_of(out_lane);
+            self.ports[port as usize].pending |= 1 << vl;
+        } else {
+            let last = out.last_waiter;
+            self.ins[last].next_waiter = lane;
+        }
+        self.outs[out_lane].last_waiter = lane;
+    }
+
+    /// Takes the first waiter out of an output's line.
+    #[inline]
+    pub fn unwait_first(&mut self, out_lane: OutLane, lane: InLane) {
+        let next = self.ins[lane].next_waiter;
+        self.ins[lane].waits_for = OutLane::NONE;
+        let out = &mut self.outs[out_lane];
+        out.first_waiter = next;
+        if next.is_none() {
+            out.last_waiter = InLane::NONE;
+            let (port, vl) = (self.port_of(out_lane), self.vl_of(out_lane));
+            self.ports[port as usize].pending &= !(1 << vl);
+        }
+    }
+
+    /// Takes a waiter out of an output's line wherever it stands.
+    pub fn unwait(&mut self, lane: InLane) {
+        let out_lane = self.ins[lane].waits_for;
+        if out_lane.is_none() {
+            return;
+        }
+        let first = self.outs[out_lane].first_waiter;
+        if first == lane {
+            return self.unwait_first(out_lane, lane);
+        }
+        let mut before = first;
+        while self.ins[before].next_waiter != lane {
+            before = self.ins[before].next_waiter;
+        }
+        let next = self.ins[lane].next_waiter;
+        self.ins[before].next_waiter = next;
+        self.ins[lane].waits_for = OutLane::NONE;
+        if next.is_none() {
+            self.outs[out_lane].last_waiter = before;
+        }
+    }
+
+    /// The queues in an output's line, the first one first.
+    pub fn line(&self, out_lane: OutLane) -> impl Iterator<Item = InLane> {
+        std::iter::successors(self.outs[out_lane].first_waiter.get(), |&lane| self.ins[lane].next_waiter.get())
+    }
+
+    /// Sees to a wake-up of an output when its link is free, if anybody waits.
+    #[inline]
+    pub fn wake_when_free(&mut self, clock: &mut Clock, port: u32) {
+        let out = &mut self.ports[port as usize];
+        // One wake-up serves all that wait: the output decides only then whose turn it is.
+        if out.pending != 0 && !out.scheduled {
+            out.scheduled = true;
+            clock.push(out.busy_until, SimEvent::new(kind::FREE, port, 0));
+        }
+    }
+
+    /// The lane in turn that has a waiter and its credits, and that waiter.
+    #[inline]
+    pub fn arbitrate(&mut self, clock: &mut Clock, port: u32) -> Option<(OutLane, InLane)> {
+        let out = &self.ports[port as usize];
+        let (turn, pending) = (out.turn, out.pending);
+        // The lane in turn goes on while its allowance lasts; then the next ones, it last of all.
+        let start = if out.allowance > 0 { turn } else { turn + 1 };
+        // Written twice side by side, the sixteen bits rotate by a shift.
+        let rotated = (u32::from(pending) | u32::from(pending) << 16) >> (start % 16);
+        let mut waiting = rotated & 0xFFFF;
+        while waiting != 0 {
+            let vl = (start + waiting.trailing_zeros() as u8) % 16;
+            waiting &= waiting - 1;
+            let out_lane = self.out_lane(port, vl);
+            let lane = self.outs[out_lane].first_waiter;
+            let credits = self.packets[self.ins[lane].head].credits;
+            if self.has_credits(clock, out_lane, credits) {
+                self.take_turn(port, vl, credits);
+                return Some((out_lane, lane));
+            }
+        }
+        None
+    }
+
+    /// A lane sends: it is, or remains, the one in turn.
+    #[inline]
+    fn take_turn(&mut self, port: u32, vl: u8, credits: u16) {
+        let out = &mut self.ports[port as usize];
+        let before = if vl == out.turn && out.allowance > 0 { out.allowance } else { self.rules.vl_weight };
+        (out.turn, out.allowance) = (vl, before.saturating_sub(credits));
+    }
+
+    /// Takes the head out of its queue. Its buffer is free when its tail has left, at `end`; its neighbour knows a link's
+    /// delay later.
+    #[inline]
+    pub fn dequeue(&mut self, clock: &mut Clock, lane: InLane, end: Ticks) -> Departed {
+        let port = self.port_of(lane);
+        let queue = &mut self.ins[lane];
+        let id = queue.head;
+        let packet = &mut self.packets[id];
+        queue.head = std::mem::replace(&mut packet.next, PacketId::NONE);
+        if queue.head.is_none() {
+            queue.tail = PacketId::NONE;
+        }
+        queue.count -= 1;
+        let (credits, source) = (packet.credits, packet.source);
+        let own = &self.ports[port as usize];
+        if own.role == PortRole::EndPort {
+            return Departed { id, lane, source };
+        }
+        queue.held -= u32::from(credits);
+        // A dead cable takes its credits along: both ends agree on new ones when it comes back.
+        if own.is_up() {
+            let upstream = self.out_lane(own.peer, self.vl_of(lane));
+            self.return_credits(clock, upstream, credits, end + self.rules.link_delay);
+        }
+        Departed { id, lane, source: NIL }
+    }
+
+    /// Takes a live link for `bytes` as soon as it is free; returns when they have been sent.
+    pub fn occupy(&mut self, clock: &Clock, out: u32, bytes: u64) -> Option<Ticks> {
+        let port = &mut self.ports[out as usize];
+        if !port.is_up() {
+            return None;
+        }
+        let start = port.busy_until.max(clock.now());
+        port.busy_until = start + ((bytes * u64::from(port.ticks_per_byte)) >> 16);
+        Some(port.busy_until)
+    }
+}
+
+fn out_port(fabric: &Fabric, id: PortId, lanes: u8) -> OutPort {
+    let port = fabric.port(id);
+    let kind = |port: PortId| fabric.node(fabric.port(port).node).kind;
+    // Kilobytes per second to ticks per byte, times 65536.
+    let ticks_per_byte = (TICKS_PER_NS * 1_000_000 * 65_536).div_ceil(port.width.data_rate_kbps(port.speed));
+    OutPort {
+        busy_until: 0,
+        bytes_sent: 0,
+        packets_sent: 0,
+        ticks_per_byte: ticks_per_byte as u32,
+        peer: port.peer.map_or(NIL, |peer| peer.0),
+        node: port.node.0,
+        pending: 0,
+        allowance: 0,
+        turn: 0,
+        num: port.num.0,
+        role: if port.peer.is_some() && kind(id) != NodeKind::Switch { PortRole::EndPort } else { PortRole::Switch },
+        sink: port.peer.is_some_and(|peer| kind(peer) != NodeKind::Switch),
+        scheduled: false,
+        state: if port.peer.is_some() { PortState::Active } else { PortState::Down },
+        waits: false,
+        lanes,
+    }
+}

@@ -1,0 +1,370 @@
+//! Packets from sources to send queues, and from the wire to their destinations.
+//!
+//! Who may send what to whom the sources say (`source`); who speaks with other subnets, the routers between them
+//! (`relay`). Here an event becomes a packet, a packet that arrives is counted, and what it leads to follows: a reply, the
+//! next packet of a message, or whatever an application had to hold back.
+
+use super::dispersal::{OpenMessage, Spray};
+use super::index::{OutLane, PacketId};
+use super::packet::{IS_REPLY, NIL, Packet};
+use super::source::{Application, Header, PacketSpec, Scripted, chance};
+use super::wheel::{SimEvent, TICKS_PER_NS};
+use super::{Sim, Traffic, kind};
+use crate::fabric::PortId;
+use crate::ids::{Half, Sl};
+use crate::wire::PortState;
+
+/// The rank that stands for the script in events; [`NIL`] stands for the trace.
+const SCRIPT: u32 = NIL - 1;
+
+impl Sim {
+    // When something is sent.
+
+    /// Lets every source begin, at a random phase of its interval.
+    pub(super) fn start_traffic(&mut self) {
+        if let Traffic::Trace(entries) = &self.config.traffic {
+            if let Some(first) = entries.first() {
+                self.clock.push(first.0 * TICKS_PER_NS, SimEvent::new(kind::INJECT, NIL, 0));
+            }
+            return;
+        }
+        for rank in 0..self.sources.list.len() as u32 {
+            if self.sources.list[rank as usize].application == Application::Idle {
+                self.schedule_next(rank);
+            }
+        }
+    }
+
+    /// Has a source draw its next packet, where traffic is on and none of its packets is due.
+    pub(super) fn begin_sending(&mut self, rank: u32) {
+        let by_itself = !matches!(self.config.traffic, Traffic::Trace(_));
+        let idle = self.sources.list[rank as usize].application == Application::Idle;
+        if self.sources.sending && by_itself && idle {
+            self.schedule_next(rank);
+        }
+    }
+
+    fn schedule_next(&mut self, rank: u32) {
+        let source = &mut self.sources.list[rank as usize];
+        let Some(wait) = source.draw_wait() else {
+            source.application = Application::Idle;
+            return;
+        };
+        source.application = Application::Due;
+        self.clock.push(self.clock.now() + wait, SimEvent::new(kind::INJECT, rank, 0));
+    }
+
+    /// A source's time has come.
+    pub(super) fn inject(&mut self, rank: u32) {
+        if rank == NIL {
+            return self.inject_from_trace();
+        }
+        if rank == SCRIPT {
+            return self.inject_from_script();
+        }
+        let source = &mut self.sources.list[rank as usize];
+        let waits = source.is_silent() || self.sources.cold && !self.plane.ports[source.port as usize].sends();
+        if !self.sources.sending || self.sources.cut_off[rank as usize] || waits {
+            source.application = Application::Idle;
+            return;
+        }
+        if self.config.message_packets > 1 {
+            return self.go_on_with_message(rank);
+        }
+        if self.is_full(rank) {
+            self.sources.list[rank as usize].application = Application::HeldBack;
+            return;
+        }
+        let destination = self.draw_destination(rank);
+        if self.sources.has_path(rank, destination) {
+            self.send(rank, destination, self.config.packet_bytes);
+        }
+        self.schedule_next(rank);
+    }
+
+    /// A packet has left a send queue: an application that waited for room goes on.
+    #[inline]
+    pub(super) fn left_send_queue(&mut self, rank: u32, id: PacketId) {
+        let source = &mut self.sources.list[rank as usize];
+        if source.left_queue(self.plane.packets[id].sl) {
+            if source.message.is_some() {
+                // In the middle of a message it goes on at once.
+                self.clock.push(self.clock.now(), SimEvent::new(kind::INJECT, rank, 0));
+            } else {
+                self.schedule_next(rank);
+            }
+        }
+    }
+
+    fn is_full(&mut self, rank: u32) -> bool {
+        let full = self.sources.list[rank as usize].waiting >= u32::from(self.config.send_queue);
+        self.sources.throttled += u64::from(full);
+        full
+    }
+
+    fn draw_destination(&mut self, rank: u32) -> u32 {
+        match &self.relays {
+            Some(relays) => relays.draw_destination(&mut self.sources, &self.config.traffic, rank),
+            None => self.sources.draw_destination(&self.config.traffic, rank),
+        }
+    }
+
+    fn inject_from_trace(&mut self) {
+        let next = self.sources.trace_next;
+        let Traffic::Trace(entries) = &self.config.traffic else { return };
+        let Some(&(_, source, destination, bytes)) = entries.get(next) else { return };
+        let following = entries.get(next + 1).map(|entry| entry.0 * TICKS_PER_NS);
+        self.sources.trace_next = next + 1;
+        let host = |rank| self.relays.as_ref().map_or(rank, |relays| relays.host(rank).unwrap_or(NIL));
+        let (source, destination) = (host(source), host(destination));
+        let ranks = self.sources.list.len() as u32;
+        let known = source < ranks && destination < ranks;
+        if self.sources.sending && known && self.sources.has_path(source, destination) && !self.is_full(source) {
+            self.send(source, destination, bytes);
+        }
+        if let Some(time) = following {
+            self.clock.push(time.max(self.clock.now()), SimEvent::new(kind::INJECT, NIL, 0));
+        }
+    }
+
+    /// Has packets sent that somebody outside decides on, besides the traffic that is set; replaces those not sent yet.
+    /// Nothing is sent that its source could not send by itself: it must be there, on the packet's half, and have room in
+    /// its send queue. What cannot be sent is counted ([`Sim::unsent`]). Times must not lie in the past.
+    pub fn script(&mut self, mut packets: Vec<Scripted>) {
+        packets.sort_by_key(|packet| packet.at_ns);
+        if let Some(first) = packets.first() {
+            let at = (first.at_ns * TICKS_PER_NS).max(self.clock.now());
+            self.clock.push(at, SimEvent::new(kind::INJECT, SCRIPT, 0));
+        }
+        (self.sources.script, self.sources.script_next) = (packets, 0);
+    }
+
+    fn inject_from_script(&mut self) {
+        let next = self.sources.script_next;
+        let Some(&packet) = self.sources.script.get(next) else { return };
+        if let Some(following) = self.sources.script.get(next + 1) {
+            let at = (following.at_ns * TICKS_PER_NS).max(self.clock.now());
+            self.clock.push(at, SimEvent::new(kind::INJECT, SCRIPT, 0));
+        }
+        self.sources.script_next = next + 1;
+        let rank = self.sources.by_port[packet.source.index()];
+        if rank != NIL && self.sources.may_send(rank, Half::of_sl(packet.sl)) && !self.is_full(rank) {
+            let Scripted { dlid, sl, bytes, .. } = packet;
+            let header = Header { dlid: dlid.0, sl: sl.get(), bytes, flags: 0, source_path: 0, message: NIL };
+            self.hand_over(rank, header);
+        } else {
+            self.sources.unsent += 1;
+        }
+    }
+
+    // Messages of several packets.
+
+    /// Hands over what fits of the message that a source is at, or else of its next one.
+    fn go_on_with_message(&mut self, rank: u32) {
+        let underway = self.sources.list[rank as usize].message.take();
+        let mut message = underway.unwrap_or_else(|| self.begin_message(rank));
+        while message.left > 0 && self.sources.has_path(rank, message.destination) {
+            if self.is_full(rank) {
+                let source = &mut self.sources.list[rank as usize];
+                (source.message, source.application) = (Some(message), Application::HeldBack);
+                return;
+            }
+            message.left -= 1;
+            self.send_of_message(rank, &message);
+        }
+        let Some(next) = message.next else {
+            self.sources.list[rank as usize].application = Application::Idle;
+            return;
+        };
+        self.sources.list[rank as usize].application = Application::Due;
+        self.clock.push(next.max(self.clock.now()), SimEvent::new(kind::INJECT, rank, 0));
+    }
+
+    fn begin_message(&mut self, rank: u32) -> OpenMessage {
+        let destination = self.draw_destination(rank);
+        let left = self.config.message_packets;
+        let by_message = self.config.dispersal.spray == Spray::Message;
+        let turn = if by_message { self.sources.next_turn(rank, destination) } else { 0 };
+        let number = self.ledger.order.as_mut().map_or(0, |order| order.begin_message(left));
+        let next = self.sources.list[rank as usize].draw_wait().map(|wait| self.clock.now() + wait);
+        OpenMessage { destination, left, turn, number, next }
+    }
+
+    fn send_of_message(&mut self, rank: u32, message: &OpenMessage) {
+        let destination = message.destination;
+        if self.is_parted(rank, destination) {
+            return;
+        }
+        let turn = match self.config.dispersal.spray {
+            Spray::Message => message.turn,
+            Spray::Packet => self.sources.next_turn(rank, destination),
+        };
+        self.dispatch(PacketSpec {
+            source: rank,
+            destination,
+            half: self.sources.list[rank as usize].half,
+            bytes: self.config.packet_bytes,
+            flags: 0,
+            turn,
+            message: message.number,
+        });
+    }
+
+    // What is sent.
+
+    /// Sends a packet, a message by itself, from one end port to another on the half that its source is on.
+    fn send(&mut self, rank: u32, destination: u32, bytes: u16) {
+        if self.is_parted(rank, destination) {
+            return;
+        }
+        let half = self.sources.list[rank as usize].half;
+        let turn = self.sources.next_turn(rank, destination);
+        self.dispatch(PacketSpec { source: rank, destination, half, bytes, flags: 0, turn, message: NIL });
+    }
+
+    /// Hands over a packet within a subnet, or to a router towards another.
+    #[inline]
+    fn dispatch(&mut self, spec: PacketSpec) {
+        if self.crosses(spec.source, spec.destination) {
+            return self.send_across(&spec);
+        }
+        let pair = |sources: &super::Sources| sources.pair(spec.source, spec.destination, spec.half, spec.turn);
+        if let Some(header) = self.sources.header(&spec, pair) {
+            self.hand_over(spec.source, header);
+        }
+    }
+
+    /// Hands one packet to its send queue.
+    pub(super) fn hand_over(&mut self, rank: u32, header: Header) {
+        let Header { dlid, sl, bytes, flags, source_path, message } = header;
+        let source = &mut self.sources.list[rank as usize];
+        source.waiting += 1;
+        source.queued[usize::from(sl / 8)] += 1;
+        let port = source.port;
+        let own = &self.plane.ports[port as usize];
+        let vl = self.plane.tables.lane(own.node, 0, own.num, sl);
+        self.ledger.counts.injected += 1;
+        let packet = Packet {
+            born: self.clock.now(),
+            tail: self.clock.now(),
+            next: PacketId::NONE,
+            source: rank,
+            out_lane: OutLane::NONE,
+            dlid,
+            bytes,
+            credits: bytes.div_ceil(64),
+            sl,
+            flags,
+            hops: 0,
+            source_path,
+        };
+        let id = self.plane.packets.insert(packet);
+        self.count_in_relation(id, |relation| relation.counts.injected += 1);
+        if self.ledger.order.is_some() {
+            let ends = self.ends_of(id);
+            self.ledger.order.iter_mut().for_each(|order| order.sent(id.0, ends, message));
+        }
+        // A lane that discards has no queue; the first one serves to hand the packet to its end.
+        let lane = self.plane.in_lane(port, if vl < self.plane.data_vls { vl } else { 0 });
+        self.plane.packets[id].out_lane = self.plane.choose(port, id);
+        if self.plane.enqueue(lane, id) {
+            self.offer(lane);
+        }
+    }
+
+    // What is received.
+
+    /// A packet's tail has come to an end port.
+    pub(super) fn deliver(&mut self, id: PacketId, port: u32) {
+        let packet = self.plane.packets[id];
+        // The lane that brought it has its credits back at once: nothing waits in an end port.
+        self.credit(packet.credits, packet.out_lane);
+        let owner = self.sources.owner(port, packet.dlid);
+        let rank = self.sources.by_port[port as usize];
+        let at = &self.plane.ports[port as usize];
+        if !at.is_up() || at.state == PortState::Initialize {
+            if !at.is_up() {
+                self.counters.miss(port, packet.bytes);
+            }
+            return self.lose(id);
+        }
+        if owner != rank || rank == NIL {
+            return self.misdeliver(id);
+        }
+        let receiver = &mut self.sources.list[rank as usize];
+        receiver.received[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
+        let (now, latency) = (self.clock.now(), self.clock.now() - self.set_out(id));
+        self.ledger.deliver(now, latency, packet.bytes);
+        self.count_in_relation(id, |relation| relation.deliver(now, latency, packet.bytes));
+        self.ledger.deliver_in_order(id);
+        let asks = packet.flags & IS_REPLY == 0 && self.config.replies > 0.0;
+        // Whom the reply goes to is known from the packet's header, so it must be read before the packet is gone.
+        let asker = if asks { Some((self.ends_of(id).0, self.turn_of_reply(id))) } else { None };
+        self.plane.packets.remove(id);
+        if let Some((asker, turn)) = asker
+            && chance(&mut self.sources.list[rank as usize].random, self.config.replies)
+        {
+            self.reply(rank, asker, turn, &packet);
+        }
+    }
+
+    /// Answers a request by a packet of its size, on the half that it came by.
+    fn reply(&mut self, rank: u32, asker: u32, turn: u32, request: &Packet) {
+        let half = Half::of_sl(Sl::masked(request.sl));
+        let (flags, bytes) = (IS_REPLY, request.bytes);
+        let spec = PacketSpec { source: rank, destination: asker, half, bytes, flags, turn, message: NIL };
+        if self.crosses(rank, asker) {
+            return self.send_across(&spec);
+        }
+        if let Some(header) = self.sources.header(&spec, |sources| sources.pair_back(rank, asker, half, request)) {
+            self.hand_over(rank, header);
+        }
+    }
+
+    // Who comes and who goes.
+
+    /// End ports that are cut off before the run begins will come some day, and are unknown till then.
+    pub(super) fn hide_cut_off(&mut self) {
+        let sources = &mut self.sources;
+        if !sources.cold {
+            let away = sources.list.iter_mut().filter(|source| sources.cut_off[source.rank as usize]);
+            away.for_each(super::source::Source::hide);
+        }
+    }
+
+    /// End ports have come: nobody knows them, they wait to be told of a half, and what they had to send while they
+    /// were cut off is gone.
+    pub(super) fn welcome(&mut self, ranks: &[u32]) {
+        self.sources.begin_arrival();
+        for &rank in ranks {
+            self.drop_queue(rank);
+            self.sources.arrive(rank);
+            self.source_wakes(self.sources.list[rank as usize].port);
+        }
+    }
+
+    /// Empties the send queues of an end port that was cut off until now: what it loses is stranded.
+    fn drop_queue(&mut self, rank: u32) {
+        let source = &mut self.sources.list[rank as usize];
+        if source.application == Application::HeldBack {
+            source.application = Application::Idle;
+        }
+        source.message = None;
+        let port = source.port;
+        self.sources.cut_off[rank as usize] = true;
+        self.empty_queues(port);
+        self.sources.cut_off[rank as usize] = false;
+    }
+
+    /// An end port is told to send on a half; one that has come may begin.
+    pub(super) fn tell_half(&mut self, rank: u32, half: Half) {
+        if self.sources.take_half(rank, half) {
+            self.begin_sending(rank);
+        }
+    }
+
+    /// End ports that the new routing omits: whoever is told of the new half has no path from or to them.
+    pub fn omit(&mut self, ports: &[PortId]) {
+        self.sources.omit(ports);
+    }
+}

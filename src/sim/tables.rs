@@ -1,0 +1,164 @@
+//! Forwarding and SL-to-VL tables of all nodes, flattened so that a packet-hop looks each of them up in one step.
+
+use super::packet::NIL;
+use crate::fabric::Fabric;
+use crate::ids::Lid;
+
+/// Forwarding and SL-to-VL tables of all nodes, flattened.
+pub struct Tables {
+    /// `lft[row × lids + dlid]`: an output port, 255 for none.
+    pub lft: Vec<u8>,
+    /// LIDs in a row: a multiple of 64.
+    pub lids: usize,
+    nodes: Vec<NodeTables>,
+    sl_to_vl: Vec<[u8; 16]>,
+}
+
+/// Where a node's ports and tables are.
+#[derive(Clone, Debug)]
+struct NodeTables {
+    /// Its port 0.
+    first_port: u32,
+    /// Its row of forwarding entries; [`NIL`] where it is no switch.
+    row: u32,
+    /// Its first SL-to-VL table.
+    sl_base: u32,
+    /// From one input to the next; 0 where all tables are alike.
+    sl_by_input: u16,
+    /// From one output to the next.
+    sl_by_output: u8,
+    /// Its external ports.
+    num_ports: u8,
+}
+
+impl Tables {
+    pub(super) fn new(fabric: &Fabric, top: Lid, data_vls: u8) -> Tables {
+        let nodes = fabric.nodes().map(|(id, node)| NodeTables {
+            first_port: node.first_port.0,
+            row: NIL,
+            sl_base: id.0,
+            sl_by_input: 0,
+            sl_by_output: 0,
+            num_ports: node.num_ports,
+        });
+        let mut nodes: Vec<NodeTables> = nodes.collect();
+        let rows = fabric.switches().zip(0..).map(|(id, rank)| nodes[id.index()].row = rank).count();
+        let lids = (top.index() + 1).next_multiple_of(64);
+        let table = std::array::from_fn(|sl| sl as u8 % data_vls);
+        Tables { lft: vec![255; rows * lids], lids, nodes, sl_to_vl: vec![table; fabric.node_count()] }
+    }
+
+    /// Port 0 of a node.
+    #[inline]
+    pub fn first_port(&self, node: u32) -> u32 {
+        self.nodes[node as usize].first_port
+    }
+
+    /// A node's external ports.
+    #[inline]
+    pub fn num_ports(&self, node: u32) -> u8 {
+        self.nodes[node as usize].num_ports
+    }
+
+    /// How many nodes there are.
+    pub fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The row of a node's forwarding entries; [`NIL`] where it is no switch.
+    #[inline]
+    pub fn row(&self, node: u32) -> u32 {
+        self.nodes[node as usize].row
+    }
+
+    /// The output port of a switch for a DLID, 255 for none.
+    #[inline]
+    pub fn output(&self, node: u32, dlid: u16) -> u8 {
+        self.entry(&self.nodes[node as usize], dlid)
+    }
+
+    #[inline]
+    fn entry(&self, node: &NodeTables, dlid: u16) -> u8 {
+        let dlid = usize::from(dlid);
+        if dlid < self.lids { self.lft[node.row as usize * self.lids + dlid] } else { 255 }
+    }
+
+    /// Output port (dense index) and lane of a switch for a DLID and a service level that come in at `input`; none where
+    /// the entry names no port.
+    #[inline]
+    pub fn way(&self, node: u32, input: u8, dlid: u16, sl: u8) -> Option<(u32, u8)> {
+        let node = &self.nodes[node as usize];
+        let out = self.entry(node, dlid);
+        let exists = out != 0 && out <= node.num_ports;
+        exists.then(|| (node.first_port + u32::from(out), self.sl_table_of(node, input, out)[usize::from(sl & 15)]))
+    }
+
+    /// Has every forwarding table reach as far as LID `end` − 1, at least; new entries name no port.
+    pub fn reach(&mut self, end: usize) {
+        if end <= self.lids {
+            return;
+        }
+        // Doubled, so that a subnet that gives its LIDs one after the other is not copied for each block.
+        let lids = end.next_multiple_of(64).max(2 * self.lids);
+        let rows = self.lft.len() / self.lids;
+        let mut longer = vec![255; rows * lids];
+        for (new, old) in longer.chunks_exact_mut(lids).zip(self.lft.chunks_exact(self.lids)) {
+            new[..old.len()].copy_from_slice(old);
+        }
+        (self.lft, self.lids) = (longer, lids);
+    }
+
+    /// One block of a switch's forwarding table; none where the device has no such block.
+    pub fn block_mut(&mut self, node: u32, block: usize) -> Option<&mut [u8]> {
+        let row = self.row(node);
+        let fits = row != NIL && (block + 1) * 64 <= self.lids;
+        let start = row as usize * self.lids + block * 64;
+        fits.then(|| &mut self.lft[start..start + 64])
+    }
+
+    /// The lane that a service level takes from an input to an output port.
+    #[inline]
+    pub fn lane(&self, node: u32, input: u8, output: u8, sl: u8) -> u8 {
+        self.sl_table(node, input, output)[usize::from(sl & 15)]
+    }
+
+    /// The SL-to-VL table from an input to an output port.
+    #[inline]
+    pub fn sl_table(&self, node: u32, input: u8, output: u8) -> &[u8; 16] {
+        self.sl_table_of(&self.nodes[node as usize], input, output)
+    }
+
+    #[inline]
+    fn sl_table_of(&self, node: &NodeTables, input: u8, output: u8) -> &[u8; 16] {
+        &self.sl_to_vl[node.sl_table(input, output)]
+    }
+
+    /// Sets every table of a node.
+    pub fn set_sl_uniform(&mut self, node: u32, table: [u8; 16]) {
+        let own = &mut self.nodes[node as usize];
+        (own.sl_base, own.sl_by_input, own.sl_by_output) = (node, 0, 0);
+        self.sl_to_vl[node as usize] = table;
+    }
+
+    /// Sets one table of a node with `num_ports` external ports.
+    pub fn set_sl_pair(&mut self, node: u32, num_ports: u8, input: u8, output: u8, table: [u8; 16]) {
+        let side = u16::from(num_ports) + 1;
+        let own = &mut self.nodes[node as usize];
+        if own.sl_by_input == 0 {
+            let all = self.sl_to_vl[own.sl_base as usize];
+            (own.sl_base, own.sl_by_input, own.sl_by_output) = (self.sl_to_vl.len() as u32, side, 1);
+            self.sl_to_vl.extend(std::iter::repeat_n(all, usize::from(side) * usize::from(side)));
+        }
+        let index = own.sl_table(input, output);
+        self.sl_to_vl[index] = table;
+    }
+}
+
+impl NodeTables {
+    /// Index of the SL-to-VL table from an input to an output port.
+    #[inline]
+    fn sl_table(&self, input: u8, output: u8) -> usize {
+        let offset = u32::from(self.sl_by_input) * u32::from(input) + u32::from(self.sl_by_output) * u32::from(output);
+        (self.sl_base + offset) as usize
+    }
+}

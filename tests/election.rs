@@ -1,10 +1,15 @@
 //! The election against its chart, and several managers among themselves.
 
+#[path = "support/chart.rs"]
+mod chart;
+#[path = "support/conformance.rs"]
+mod conformance;
+
+use chart::Chart;
+use conformance::{Conformance, assert_page_is_current};
 use reconfig::ids::Guid;
-use reconfig::machine::chart::{Chart, Edge};
 use reconfig::sm::election::{Command, Event, Moment, News, Order, Peer, Rank, Role, Rules, State, begin, step};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::path::Path;
 
 const CHART: &str = include_str!("../state-machines/election.yaml");
 const KEY: u64 = 1;
@@ -85,9 +90,9 @@ fn names(commands: &[Command]) -> Vec<String> {
 
 #[test]
 fn the_election_does_what_the_chart_says_and_nothing_else() {
-    let (mut taken, mut met) = (BTreeSet::new(), BTreeSet::new());
+    let mut seen = Conformance::default();
     explore(&rules(), |from, event, to, commands, _| {
-        met.insert((from.name(), event.name()));
+        seen.meet(from.name(), event.name());
         if commands.is_empty() {
             assert_eq!(
                 (from.name(), from.other().map(|rank| rank.guid)),
@@ -97,23 +102,15 @@ fn the_election_does_what_the_chart_says_and_nothing_else() {
                 event.name()
             );
         } else {
-            let (from, on, to) = (from.name().into(), event.name().into(), to.name().into());
-            taken.insert(Edge { from, on, to, commands: names(commands) });
+            seen.take(from.name(), event.name(), to.name(), names(commands));
         }
     });
-    let drawn = chart().edges();
-    let undrawn: Vec<_> = taken.difference(&drawn).collect();
-    assert!(undrawn.is_empty(), "the election does what no row of the chart says: {undrawn:#?}");
-    let untaken: Vec<_> = drawn.difference(&taken).collect();
-    assert!(untaken.is_empty(), "no run ever took these rows of the chart: {untaken:#?}");
-    assert_eq!(met.len(), chart().states.len() * chart().events.len(), "every state meets every event");
+    seen.assert_agrees_with(&chart());
 }
 
 #[test]
 fn the_drawings_are_current() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/state-machines/election.md");
-    let drawn = std::fs::read_to_string(&page).expect("docs/state-machines/election.md is there");
-    assert!(drawn == chart().to_markdown(), "run `cargo run --example draw_state_machines`");
+    assert_page_is_current(&chart());
 }
 
 #[test]

@@ -7,7 +7,6 @@
 //! change can be called off; from the swap on the way is forward. `state-machines/change.yaml` says the same by hand, and
 //! a test compares the two. Lacks on purpose: clock, I/O, randomness, retries of single SMPs (`subnet`).
 
-pub mod chart;
 mod course;
 mod event;
 

@@ -2,17 +2,17 @@
 
 use crate::brought_up::{VLS, bring_up};
 use crate::bundled::bundled;
+use crate::chart::Chart;
+use crate::conformance::{Conformance, assert_page_is_current};
 use crate::proof::proof;
 use crate::removal::{Removal, removal};
 use reconfig::change::{ChangeInput, prepare_baseline};
 use reconfig::drain::{Drained, FlushJudge, Flushed, SourcesJudge, SourcesMoved, Ticket, TokenJudge};
 use reconfig::ids::{Half, VlSet};
-use reconfig::machine::chart::{Chart, Edge};
 use reconfig::machine::{CallOff, Command, Event, Outcome, State, step};
 use reconfig::plan::{Arming, Lanes, Policy, Scheme, Vetted};
 use reconfig::tables::NodeSlToVl;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_test::{assert_pending, assert_ready, task};
@@ -121,31 +121,20 @@ fn explore(plans: &[Arc<Vetted>], mut seen: impl FnMut(&State, &Event, &State, &
     }
 }
 
-fn edge(from: &State, event: &Event, to: &State, commands: &[Command]) -> Edge {
-    let commands = commands.iter().map(|command| command.name().to_string()).collect();
-    Edge { from: from.name().into(), on: event.name().into(), to: to.name().into(), commands }
-}
-
 #[test]
 fn the_machine_does_what_the_chart_says_and_nothing_else() {
     let plans: Vec<_> = plans().into_iter().map(|(_, plan)| plan).collect();
-    let mut taken = BTreeSet::new();
-    let mut met = BTreeSet::new();
+    let mut seen = Conformance::default();
     explore(&plans, |from, event, to, commands| {
-        met.insert((from.name(), event.name()));
+        seen.meet(from.name(), event.name());
         if commands.is_empty() {
             assert_eq!(identity(from), identity(to), "{} went on {} in silence", from.name(), event.name());
         } else {
-            taken.insert(edge(from, event, to, commands));
+            let commands = commands.iter().map(|command| command.name().to_string()).collect();
+            seen.take(from.name(), event.name(), to.name(), commands);
         }
     });
-    let drawn = chart().edges();
-    let undrawn: Vec<_> = taken.difference(&drawn).collect();
-    assert!(undrawn.is_empty(), "the machine does what no row of the chart says: {undrawn:#?}");
-    let untaken: Vec<_> = drawn.difference(&taken).collect();
-    assert!(untaken.is_empty(), "no run ever took these rows of the chart: {untaken:#?}");
-    let pairs = chart().states.len() * chart().events.len();
-    assert_eq!(met.len(), pairs, "every state meets every event");
+    seen.assert_agrees_with(&chart());
 }
 
 #[test]
@@ -200,9 +189,7 @@ fn ticket_of(command: &Command) -> Option<Ticket> {
 
 #[test]
 fn the_drawings_are_current() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/state-machines/change.md");
-    let drawn = std::fs::read_to_string(&page).expect("docs/state-machines/change.md is there");
-    assert!(drawn == chart().to_markdown(), "run `cargo run --example draw_state_machines`");
+    assert_page_is_current(&chart());
 }
 
 /// A driver in little: carries commands out by asking `world`, and feeds its answers back. Every event that the machine

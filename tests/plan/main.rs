@@ -6,7 +6,11 @@ mod brought_up;
 mod bundled;
 #[path = "../support/capture.rs"]
 mod capture;
+#[path = "../support/chart.rs"]
+mod chart;
 mod command;
+#[path = "../support/conformance.rs"]
+mod conformance;
 #[path = "../support/corpus.rs"]
 mod corpus;
 mod machine;

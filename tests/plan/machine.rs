@@ -96,8 +96,8 @@ fn identity(state: &State) -> String {
         State::Failed { at } => at.name(),
         _ => "",
     };
-    let plan = state.course().map(|course| std::ptr::from_ref(course.plan()));
-    let place = state.course().map(|course| (course.wave(), course.attempts(), course.is_deferred()));
+    let plan = state.progress().map(|course| std::ptr::from_ref(course.plan()));
+    let place = state.progress().map(|course| (course.wave(), course.attempts(), course.is_deferred()));
     format!("{} {at} {plan:?} {place:?}", state.name())
 }
 
@@ -109,7 +109,7 @@ fn explore(plans: &[Arc<Vetted>], mut seen: impl FnMut(&State, &Event, &State, &
         if !known.insert(identity(&state)) {
             continue;
         }
-        let asked = state.course().map_or(Ticket(0), |course| course.asked());
+        let asked = state.progress().map_or(Ticket(0), |course| course.asked());
         let mut events: Vec<Event> = plans.iter().cloned().map(Event::Begin).collect();
         events.extend([Event::TopologyChanged, Event::Abort, Event::Resume]);
         events.extend(answers(asked));
@@ -141,13 +141,13 @@ fn the_machine_does_what_the_chart_says_and_nothing_else() {
 fn an_answer_to_another_question_changes_nothing() {
     let plans: Vec<_> = plans().into_iter().map(|(_, plan)| plan).collect();
     explore(&plans, |state, _, _, _| {
-        let Some(course) = state.course() else { return };
+        let Some(course) = state.progress() else { return };
         let asked = course.asked();
         for stale in [Ticket(asked.0.wrapping_sub(1)), Ticket(asked.0.wrapping_add(1))] {
             for event in answers(stale) {
                 let (next, commands) = step(state.clone(), event);
                 assert_eq!((identity(&next), commands), (identity(state), Vec::new()));
-                assert_eq!(next.course().map(|course| course.asked()), Some(asked));
+                assert_eq!(next.progress().map(|course| course.asked()), Some(asked));
             }
         }
     });
@@ -157,7 +157,7 @@ fn an_answer_to_another_question_changes_nothing() {
 fn a_wave_is_left_by_its_own_barriers_only() {
     let plans: Vec<_> = plans().into_iter().map(|(_, plan)| plan).collect();
     explore(&plans, |from, event, to, _| {
-        let (Some(old), Some(new)) = (from.course(), to.course()) else { return };
+        let (Some(old), Some(new)) = (from.progress(), to.progress()) else { return };
         assert!(new.wave() >= old.wave(), "waves never run backwards");
         let forward =
             matches!(event, Event::Acknowledged(_) | Event::Flushed(_) | Event::SourcesMoved(_) | Event::Drained(_));
@@ -169,7 +169,7 @@ fn a_wave_is_left_by_its_own_barriers_only() {
 fn no_question_is_asked_under_an_old_ticket() {
     let plans: Vec<_> = plans().into_iter().map(|(_, plan)| plan).collect();
     explore(&plans, |from, _, _, commands| {
-        let last = from.course().map(|course| course.asked());
+        let last = from.progress().map(|course| course.asked());
         for ticket in commands.iter().filter_map(ticket_of) {
             assert!(last.is_none_or(|last| ticket > last), "{} asks {ticket:?} after {last:?}", from.name());
         }

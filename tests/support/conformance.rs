@@ -37,5 +37,8 @@ impl Conformance {
 pub fn assert_page_is_current(chart: &Chart) {
     let page = format!("docs/state-machines/{}.md", chart.machine);
     let drawn = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&page));
-    assert!(drawn.is_ok_and(|drawn| drawn == chart.to_markdown()), "{page}: run `cargo run --example draw_state_machines`");
+    assert!(
+        drawn.is_ok_and(|drawn| drawn == chart.to_markdown()),
+        "{page}: run `cargo run --example draw_state_machines`"
+    );
 }

@@ -35,7 +35,7 @@ pub enum RunUntil {
 pub async fn run<T: Transport>(mut manager: Manager<T>, mut context: Context, until: RunUntil) -> Result<(), SmError> {
     manager.attend(context.responder.clone());
     manager.move_sources(context.config.sources);
-    let mut service = Service { subnet: Subnet::Down(manager, None), peers: PeerManagers::default(), until };
+    let mut service = Service { subnet: Subnet::Down(Box::new(manager), None), peers: PeerManagers::default(), until };
     let mut commands = VecDeque::from(lifecycle::begin().1);
     loop {
         let event = match commands.pop_front() {
@@ -63,7 +63,7 @@ struct Service<T> {
 /// The port, and what is known of the subnet behind it.
 enum Subnet<T> {
     /// Nothing that outlives the next look; what the last one found.
-    Down(Manager<T>, Option<Discovered>),
+    Down(Box<Manager<T>>, Option<Box<Discovered>>),
     /// It runs under this manager.
     Up(Box<Upkeep<T>>),
 }
@@ -117,7 +117,7 @@ impl<T: Transport> Service<T> {
                     answer.map(Some)
                 }
                 Subnet::Up(upkeep) if matches!(command, LifecycleCommand::StepDown) => {
-                    self.subnet = Subnet::Down(upkeep.into_manager(), None);
+                    self.subnet = Subnet::Down(Box::new(upkeep.into_manager()), None);
                     Ok(None)
                 }
                 Subnet::Up(mut upkeep) => {
@@ -189,12 +189,12 @@ async fn watch<T: Transport>(
 
 /// Sweeps, and asks who else manages; what the election makes of it is carried out.
 async fn look<T: Transport>(
-    mut manager: Manager<T>,
+    mut manager: Box<Manager<T>>,
     peers: &mut PeerManagers,
     context: &Context,
 ) -> (Subnet<T>, Result<LifecycleEvent, SmError>) {
     match sweep(&mut manager, peers, context).await {
-        Ok(found) => (Subnet::Down(manager, Some(found)), Ok(LifecycleEvent::Looked)),
+        Ok(found) => (Subnet::Down(manager, Some(Box::new(found))), Ok(LifecycleEvent::Looked)),
         Err(error) => (Subnet::Down(manager, None), Err(error)),
     }
 }
@@ -217,8 +217,8 @@ async fn sweep<T: Transport>(
 
 /// Brings up what the last look found. Where it cannot be, what was written of it stays.
 async fn bring_up<T: Transport>(
-    mut manager: Manager<T>,
-    found: Option<Discovered>,
+    mut manager: Box<Manager<T>>,
+    found: Option<Box<Discovered>>,
     context: &mut Context,
 ) -> (Subnet<T>, Result<LifecycleEvent, SmError>) {
     let found = found.expect("a subnet is brought up after a look only");
@@ -230,7 +230,7 @@ async fn bring_up<T: Transport>(
         Err(error) => Err(error),
     };
     match up {
-        Ok(up) => (Subnet::Up(Box::new(Upkeep::new(manager, up, context))), Ok(LifecycleEvent::BroughtUp)),
+        Ok(up) => (Subnet::Up(Box::new(Upkeep::new(*manager, up, context))), Ok(LifecycleEvent::BroughtUp)),
         Err(error) => (Subnet::Down(manager, None), Err(error)),
     }
 }

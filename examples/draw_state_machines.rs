@@ -1,8 +1,11 @@
 //! Draws every `state-machines/*.yaml` into `docs/state-machines/*.md`. Run it after changing a state machine; a test
 //! fails if a page is older than its chart.
 
+#[path = "../tests/support/chart.rs"]
+mod chart;
+
 use anyhow::{Context, Result};
-use reconfig::machine::chart::Chart;
+use chart::Chart;
 use std::fs;
 use std::path::Path;
 
@@ -14,7 +17,7 @@ fn main() -> Result<()> {
         let chart = Chart::parse(&yaml).with_context(|| format!("drawing {}", path.display()))?;
         let page = root.join("docs/state-machines").join(format!("{}.md", chart.machine));
         fs::write(&page, chart.to_markdown()).with_context(|| format!("writing {}", page.display()))?;
-        println!("{}", page.display());
+        println!("{}: {} states, {} transitions", page.display(), chart.states.len(), chart.edges().len());
     }
     Ok(())
 }

@@ -3,11 +3,12 @@
 
 use reconfig::driver::PhaseRecord;
 use reconfig::ids::{Half, Lid};
+use reconfig::sm::SubnetElement;
 use reconfig::sm::control::{
-    Answers, ChangeDone, ChangeOrder, ChangeOutcome, Client, ClientError, Control, ControlError, Element, Event, Fault,
-    Happening, Order, Reply, Request, Status,
+    Answers, ChangeDone, ChangeOrder, ChangeOutcome, ClientError, Control, ControlClient, ControlError, ControlEvent,
+    ControlOrder, ControlRequest, EventKind, Fault, Reply, Status,
 };
-use reconfig::sm::metrics::{Metrics, MetricsError, MetricsServer, Snapshot};
+use reconfig::sm::metrics::{Metrics, MetricsError, MetricsServer};
 use reconfig::subnet::SmpCounts;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -22,14 +23,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Manager {
     _folder: tempfile::TempDir,
     path: PathBuf,
-    events: broadcast::Sender<Event>,
+    events: broadcast::Sender<ControlEvent>,
     /// Dropped, it ends the manager.
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Manager {
-    fn start(answer: impl FnMut(Request) + Send + 'static) -> Manager {
+    fn start(answer: impl FnMut(ControlRequest) + Send + 'static) -> Manager {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("run/sm.sock");
         let (stop, stopped) = tokio::sync::oneshot::channel();
@@ -43,8 +44,8 @@ impl Manager {
         Manager { _folder: folder, path, events, stop: Some(stop), thread: Some(thread) }
     }
 
-    fn client(&self) -> Client {
-        Client::connect(&self.path, Some(PATIENCE)).expect("the manager runs")
+    fn client(&self) -> ControlClient {
+        ControlClient::connect(&self.path, Some(PATIENCE)).expect("the manager runs")
     }
 }
 
@@ -57,9 +58,9 @@ impl Drop for Manager {
 
 async fn serve(
     path: &Path,
-    mut answer: impl FnMut(Request),
+    mut answer: impl FnMut(ControlRequest),
     stopped: tokio::sync::oneshot::Receiver<()>,
-    ready: &mpsc::Sender<broadcast::Sender<Event>>,
+    ready: &mpsc::Sender<broadcast::Sender<ControlEvent>>,
 ) {
     let (control, mut requests) = Control::bind(path).expect("the socket is free");
     ready.send(control.events()).expect("the test waits");
@@ -76,7 +77,7 @@ async fn serve(
 }
 
 /// Waits until somebody listens.
-fn await_listener(events: &broadcast::Sender<Event>) {
+fn await_listener(events: &broadcast::Sender<ControlEvent>) {
     let began = Instant::now();
     while events.receiver_count() == 0 {
         assert!(began.elapsed() < PATIENCE, "nobody listens");
@@ -97,19 +98,19 @@ fn text_of(reply: Reply) -> String {
 
 #[test]
 fn orders_of_one_connection_are_answered_in_turn_with_what_happens_on_the_way() {
-    let manager = Manager::start(|Request { order, answers }| {
-        if let Order::Change(wanted) = &order {
-            assert_eq!(wanted.remove, Element::Switch("spine-1".to_string()));
-            answers.event(Event::at(7, Happening::State { state: "splitting".to_string() }));
-            answers.event(Event::at(9, Happening::State { state: "installing".to_string() }));
+    let manager = Manager::start(|ControlRequest { order, answers }| {
+        if let ControlOrder::Change(wanted) = &order {
+            assert_eq!(wanted.remove, SubnetElement::Switch("spine-1".to_string()));
+            answers.event(ControlEvent::at(7, EventKind::State { state: "splitting".to_string() }));
+            answers.event(ControlEvent::at(9, EventKind::State { state: "installing".to_string() }));
         }
         done(answers, &format!("{order:?}"));
     });
     let mut client = manager.client();
-    assert_eq!(text_of(client.ask(&Order::Sweep, |_| {}).unwrap()), "Sweep");
-    let wanted = ChangeOrder { remove: Element::Switch("spine-1".to_string()), planned: true, dry_run: false };
+    assert_eq!(text_of(client.ask(&ControlOrder::Sweep, |_| {}).unwrap()), "Sweep");
+    let wanted = ChangeOrder { remove: SubnetElement::Switch("spine-1".to_string()), planned: true, dry_run: false };
     let mut seen = Vec::new();
-    let answer = client.ask(&Order::Change(wanted), |event| seen.push(event.at_ns)).unwrap();
+    let answer = client.ask(&ControlOrder::Change(wanted), |event| seen.push(event.at_ns)).unwrap();
     assert!(text_of(answer).starts_with("Change"), "the answer belongs to the order");
     assert_eq!(seen, [7, 9]);
 }
@@ -141,7 +142,7 @@ fn what_is_no_order_is_refused_and_the_connection_goes_on() {
 #[test]
 fn an_order_that_nobody_took_says_so() {
     let manager = Manager::start(drop);
-    let reply = manager.client().ask(&Order::Abort, |_| {}).unwrap();
+    let reply = manager.client().ask(&ControlOrder::Abort, |_| {}).unwrap();
     assert!(matches!(reply, Reply::Refused { fault: Fault::State, .. }), "{reply:?}");
 }
 
@@ -160,9 +161,9 @@ fn listeners_hear_what_happens_and_how_much_they_missed() {
     let last = 1_999;
     let listener = std::thread::spawn(move || {
         let mut seen = Vec::new();
-        let mut client = Client::connect(&path, Some(PATIENCE)).unwrap();
+        let mut client = ControlClient::connect(&path, Some(PATIENCE)).unwrap();
         let ended = client.listen(|event| {
-            let ends = matches!(event.what, Happening::Trap { lid: Lid(lid), .. } if lid == last);
+            let ends = matches!(event.what, EventKind::Trap { lid: Lid(lid), .. } if lid == last);
             seen.push(event.what);
             !ends
         });
@@ -170,11 +171,11 @@ fn listeners_hear_what_happens_and_how_much_they_missed() {
     });
     await_listener(&events);
     let mut other = manager.client();
-    let order = std::thread::spawn(move || other.ask(&Order::Sweep, |_| {}));
+    let order = std::thread::spawn(move || other.ask(&ControlOrder::Sweep, |_| {}));
     held_up.recv().unwrap();
     for lid in 0..=last {
-        let what = Happening::Trap { number: 128, lid: Lid(lid), node: None };
-        events.send(Event::at(u64::from(lid), what)).expect("one listens");
+        let what = EventKind::Trap { number: 128, lid: Lid(lid), node: None };
+        events.send(ControlEvent::at(u64::from(lid), what)).expect("one listens");
     }
     go_on.send(()).unwrap();
     order.join().unwrap().unwrap();
@@ -184,11 +185,11 @@ fn listeners_hear_what_happens_and_how_much_they_missed() {
     let mut missed = 0;
     for what in listener.join().unwrap().unwrap() {
         match what {
-            Happening::Trap { lid, .. } => {
+            EventKind::Trap { lid, .. } => {
                 assert_eq!(u64::from(lid.0), next);
                 next += 1;
             }
-            Happening::Missed { events } => {
+            EventKind::Missed { events } => {
                 missed += events;
                 next += events;
             }
@@ -207,7 +208,7 @@ fn the_socket_is_its_owners_alone_and_one_managers_at_a_time() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let second = runtime.block_on(async { Control::bind(&manager.path) });
     assert!(matches!(second, Err(ControlError::Taken { .. })), "{second:?}");
-    assert!(Client::connect(&manager.path, Some(PATIENCE)).is_ok(), "the first one's socket is still there");
+    assert!(ControlClient::connect(&manager.path, Some(PATIENCE)).is_ok(), "the first one's socket is still there");
 }
 
 #[test]
@@ -216,11 +217,11 @@ fn a_socket_that_was_left_behind_is_replaced() {
     let path = folder.path().join("sm.sock");
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     assert!(path.exists(), "a socket of a process that died");
-    assert!(matches!(Client::connect(&path, Some(PATIENCE)), Err(ClientError::Nobody { .. })));
+    assert!(matches!(ControlClient::connect(&path, Some(PATIENCE)), Err(ClientError::Nobody { .. })));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let (control, _requests) = Control::bind(&path).expect("nobody holds it");
-        assert!(Client::connect(&path, Some(PATIENCE)).is_ok());
+        assert!(ControlClient::connect(&path, Some(PATIENCE)).is_ok());
         drop(control);
     });
     assert!(!path.exists(), "it goes with its manager");
@@ -260,8 +261,8 @@ fn status() -> Status {
 
 #[test]
 fn the_commands_show_what_the_manager_says() {
-    let manager = Manager::start(|Request { order, answers }| match order {
-        Order::Status => answers.finish(Reply::Status(Box::new(status()))),
+    let manager = Manager::start(|ControlRequest { order, answers }| match order {
+        ControlOrder::Status => answers.finish(Reply::Status(Box::new(status()))),
         _ => done(answers, "as you say"),
     });
     let (code, shown, said) = reconfig(&["status"], &manager.path);
@@ -287,15 +288,15 @@ fn the_commands_show_what_the_manager_says() {
 
 #[test]
 fn exit_codes_tell_refusals_apart() {
-    let manager = Manager::start(|Request { order, answers }| {
+    let manager = Manager::start(|ControlRequest { order, answers }| {
         let outcome = |outcome| {
             let done = ChangeDone::unwritten(outcome, Half::Lower, "test", Some("because".to_string()));
             Reply::Changed(Box::new(done))
         };
         let down = Status { subnet_up: false, last_change: None, ..status() };
         answers.finish(match order {
-            Order::Status => Reply::Status(Box::new(down)),
-            Order::Change(ChangeOrder { remove: Element::Switch(name), .. }) => match name.as_str() {
+            ControlOrder::Status => Reply::Status(Box::new(down)),
+            ControlOrder::Change(ChangeOrder { remove: SubnetElement::Switch(name), .. }) => match name.as_str() {
                 "planned" => outcome(ChangeOutcome::Planned),
                 "refused" => outcome(ChangeOutcome::Refused),
                 "called-off" => outcome(ChangeOutcome::CalledOff),
@@ -323,12 +324,12 @@ fn events_are_printed_until_as_many_came_as_were_wanted() {
     await_listener(&events);
     for state in ["splitting", "flushing", "installing"] {
         // The listener ends after the second.
-        let _ = events.send(Event::at(1, Happening::State { state: state.to_string() }));
+        let _ = events.send(ControlEvent::at(1, EventKind::State { state: state.to_string() }));
     }
     let (code, printed, _) = listener.join().unwrap();
-    let states: Vec<Event> = printed.lines().map(|line| serde_json::from_str(line).expect("an event")).collect();
+    let states: Vec<ControlEvent> = printed.lines().map(|line| serde_json::from_str(line).expect("an event")).collect();
     assert_eq!((code, states.len()), (0, 2));
-    assert_eq!(states[1].what, Happening::State { state: "flushing".to_string() });
+    assert_eq!(states[1].what, EventKind::State { state: "flushing".to_string() });
     assert!(printed.starts_with(r#"{"schema":"reconfig.event/1","at_ns":1,"event":"state","state":"splitting"}"#));
 }
 
@@ -346,7 +347,7 @@ fn fetched(address: std::net::SocketAddr, path: &str) -> String {
 #[test]
 fn metrics_are_what_the_status_says() {
     let metrics = Arc::new(Metrics::new());
-    metrics.update(&Snapshot { status: &status() });
+    metrics.update(&status());
     metrics.phase(&PhaseRecord { name: "drain", start_ns: 0, end_ns: 3_000_000, smps: SmpCounts::default() });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (text, elsewhere) = runtime.block_on(async {
@@ -375,7 +376,7 @@ fn metrics_are_what_the_status_says() {
         assert!(text.contains(line), "`{line}` in:\n{text}");
     }
     let later = Status { state: "draining".to_string(), ..status() };
-    metrics.update(&Snapshot { status: &later });
+    metrics.update(&later);
     let text = metrics.text();
     assert!(text.contains(r#"state="draining""#) && !text.contains(r#"state="completed""#), "{text}");
 }

@@ -1,15 +1,19 @@
 //! The election against its chart, and several managers among themselves.
 
+use crate::support::chart::Chart;
+use crate::support::conformance::{Conformance, assert_page_is_current};
 use reconfig::ids::Guid;
-use reconfig::machine::chart::{Chart, Edge};
-use reconfig::sm::election::{Command, Event, Moment, News, Order, Peer, Rank, Role, Rules, State, begin, step};
+use reconfig::sm::election::{
+    ElectionCommand, ElectionEvent, ElectionInput, ElectionRules, ElectionState, News, Peer, PeerOrder, Rank, SmRole,
+    begin, step,
+};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::path::Path;
 
 const CHART: &str = include_str!("../state-machines/election.yaml");
 const KEY: u64 = 1;
-const ROLES: [Role; 4] = [Role::NotActive, Role::Discovering, Role::Standby, Role::Master];
-const ORDERS: [Order; 5] = [Order::Handover, Order::Acknowledge, Order::Disable, Order::Standby, Order::Discover];
+const ROLES: [SmRole; 4] = [SmRole::NotActive, SmRole::Discovering, SmRole::Standby, SmRole::Master];
+const ORDERS: [PeerOrder; 5] =
+    [PeerOrder::Handover, PeerOrder::Acknowledge, PeerOrder::Disable, PeerOrder::Standby, PeerOrder::Discover];
 
 fn chart() -> Chart {
     Chart::parse(CHART).expect("state-machines/election.yaml can be read")
@@ -20,8 +24,8 @@ fn rank(priority: u8, guid: u64) -> Rank {
 }
 
 /// Our own: between others of the same priority, of lower and of higher ones.
-fn rules() -> Rules {
-    Rules { polls: 2, ..Rules::new(rank(5, 0x50)) }
+fn rules() -> ElectionRules {
+    ElectionRules { polls: 2, ..ElectionRules::new(rank(5, 0x50)) }
 }
 
 fn peers() -> Vec<Peer> {
@@ -31,26 +35,33 @@ fn peers() -> Vec<Peer> {
     ranks.into_iter().flat_map(of).collect()
 }
 
-fn events() -> Vec<Event> {
+fn events() -> Vec<ElectionEvent> {
     let peers = peers();
-    let mut events = vec![Event::Swept(Vec::new()), Event::Due, Event::ChangeEnded];
+    let mut events = vec![ElectionEvent::Swept(Vec::new()), ElectionEvent::Due, ElectionEvent::ChangeEnded];
     for &peer in &peers {
-        events.extend([Event::Answered(peer), Event::Taken(peer.rank.guid), Event::Refused(peer.rank.guid)]);
-        events.extend(ORDERS.map(|order| Event::Ordered(order, peer)));
-        events.push(Event::Swept(vec![peer]));
+        events.extend([
+            ElectionEvent::Answered(peer),
+            ElectionEvent::Taken(peer.rank.guid),
+            ElectionEvent::Refused(peer.rank.guid),
+        ]);
+        events.extend(ORDERS.map(|order| ElectionEvent::Ordered(order, peer)));
+        events.push(ElectionEvent::Swept(vec![peer]));
         let others = peers.iter().filter(|other| other.rank.guid != peer.rank.guid);
-        events.extend(others.map(|&other| Event::Swept(vec![peer, other])));
+        events.extend(others.map(|&other| ElectionEvent::Swept(vec![peer, other])));
     }
     events
 }
 
 /// Just when the state wants to be woken, else at no particular time.
-fn moment(state: &State, changing: bool) -> Moment {
-    Moment { now_ns: state.due_ns().unwrap_or(0), changing }
+fn moment(state: &ElectionState, changing: bool) -> ElectionInput {
+    ElectionInput { now_ns: state.due_ns().unwrap_or(0), changing }
 }
 
 /// Walks through every state that `events` lead to, amid a change and not, and tells `seen` each step taken.
-fn explore(rules: &Rules, mut seen: impl FnMut(&State, &Event, &State, &[Command], Moment)) {
+fn explore(
+    rules: &ElectionRules,
+    mut seen: impl FnMut(&ElectionState, &ElectionEvent, &ElectionState, &[ElectionCommand], ElectionInput),
+) {
     let events = events();
     let mut known = HashSet::new();
     let mut open = vec![begin().0];
@@ -70,24 +81,24 @@ fn explore(rules: &Rules, mut seen: impl FnMut(&State, &Event, &State, &[Command
 }
 
 /// The state with its time taken out: by the number of polls that it has patience for.
-fn timeless(rules: &Rules, mut state: State) -> (&'static str, Option<Rank>, usize) {
+fn timeless(rules: &ElectionRules, mut state: ElectionState) -> (&'static str, Option<Rank>, usize) {
     let (name, other, mut polls) = (state.name(), state.other(), 0);
     while state.name() == name && state.due_ns().is_some() {
-        state = step(rules, state, Event::Due, moment(&state, false)).0;
+        state = step(rules, state, ElectionEvent::Due, moment(&state, false)).0;
         polls += 1;
     }
     (name, other, polls)
 }
 
-fn names(commands: &[Command]) -> Vec<String> {
+fn names(commands: &[ElectionCommand]) -> Vec<String> {
     commands.iter().map(|command| command.name().to_string()).collect()
 }
 
 #[test]
 fn the_election_does_what_the_chart_says_and_nothing_else() {
-    let (mut taken, mut met) = (BTreeSet::new(), BTreeSet::new());
+    let mut seen = Conformance::default();
     explore(&rules(), |from, event, to, commands, _| {
-        met.insert((from.name(), event.name()));
+        seen.meet(from.name(), event.name());
         if commands.is_empty() {
             assert_eq!(
                 (from.name(), from.other().map(|rank| rank.guid)),
@@ -97,39 +108,31 @@ fn the_election_does_what_the_chart_says_and_nothing_else() {
                 event.name()
             );
         } else {
-            let (from, on, to) = (from.name().into(), event.name().into(), to.name().into());
-            taken.insert(Edge { from, on, to, commands: names(commands) });
+            seen.take(from.name(), event.name(), to.name(), names(commands));
         }
     });
-    let drawn = chart().edges();
-    let undrawn: Vec<_> = taken.difference(&drawn).collect();
-    assert!(undrawn.is_empty(), "the election does what no row of the chart says: {undrawn:#?}");
-    let untaken: Vec<_> = drawn.difference(&taken).collect();
-    assert!(untaken.is_empty(), "no run ever took these rows of the chart: {untaken:#?}");
-    assert_eq!(met.len(), chart().states.len() * chart().events.len(), "every state meets every event");
+    seen.assert_agrees_with(&chart());
 }
 
 #[test]
 fn the_drawings_are_current() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/state-machines/election.md");
-    let drawn = std::fs::read_to_string(&page).expect("docs/state-machines/election.md is there");
-    assert!(drawn == chart().to_markdown(), "run `cargo run --example draw_state_machines`");
+    assert_page_is_current(&chart());
 }
 
 #[test]
 fn an_order_is_answered_first_and_once() {
     explore(&rules(), |from, event, _, commands, _| {
-        let answers = |command: &&Command| matches!(command, Command::Accept | Command::Refuse);
+        let answers = |command: &&ElectionCommand| matches!(command, ElectionCommand::Accept | ElectionCommand::Refuse);
         let first = commands.first().is_some_and(|command| answers(&command));
-        let wanted = usize::from(matches!(event, Event::Ordered(..)));
+        let wanted = usize::from(matches!(event, ElectionEvent::Ordered(..)));
         assert_eq!((commands.iter().filter(answers).count(), first), (wanted, wanted == 1), "{from:?} on {event:?}");
     });
 }
 
 #[test]
-fn amid_a_change_a_writer_stops_only_where_it_is_told_that_it_reigns_on() {
+fn amid_a_change_a_writer_goes_on_writing() {
     explore(&rules(), |from, event, to, _, at| {
-        if at.changing && from.may_write() && *event != Event::ChangeEnded {
+        if at.changing && from.may_write() && *event != ElectionEvent::ChangeEnded {
             assert!(to.may_write(), "{from:?} left on {event:?}, amid a change, for {to:?}");
         }
     });
@@ -140,8 +143,8 @@ fn who_stops_writing_has_handed_over_or_waits() {
     explore(&rules(), |from, event, to, commands, _| {
         if from.may_write() && !to.may_write() {
             let names = names(commands);
-            let told = names == ["hand-over"] || names == ["tell", "poll"];
-            assert!(told, "{from:?} on {event:?} does {names:?}");
+            let allowed = names == ["hand-over"] || names == ["report", "poll"];
+            assert!(allowed, "{from:?} on {event:?} does {names:?}");
         }
     });
 }
@@ -149,8 +152,8 @@ fn who_stops_writing_has_handed_over_or_waits() {
 #[test]
 fn who_is_due_too_early_waits_on() {
     explore(&rules(), |state, _, _, _, _| {
-        let early = Moment { now_ns: state.due_ns().map_or(0, |due_ns| due_ns - 1), changing: false };
-        assert_eq!(step(&rules(), *state, Event::Due, early), (*state, Vec::new()));
+        let early = ElectionInput { now_ns: state.due_ns().map_or(0, |due_ns| due_ns - 1), changing: false };
+        assert_eq!(step(&rules(), *state, ElectionEvent::Due, early), (*state, Vec::new()));
     });
 }
 
@@ -160,52 +163,53 @@ fn strangers_are_told_of_and_have_no_say() {
     explore(&rules, |state, _, _, _, _| {
         for peer in peers() {
             let stranger = Peer { sm_key: KEY + 1, ..peer };
-            let told = Command::Tell(News::Stranger(peer.rank));
+            let told = ElectionCommand::Report(News::Stranger(peer.rank));
             let at = moment(state, false);
-            let (alone, mut commands) = step(&rules, *state, Event::Swept(Vec::new()), at);
+            let (alone, mut commands) = step(&rules, *state, ElectionEvent::Swept(Vec::new()), at);
             commands.push(told.clone());
-            assert_eq!(step(&rules, *state, Event::Swept(vec![stranger]), at), (alone, commands));
-            assert_eq!(step(&rules, *state, Event::Answered(stranger), at), (*state, vec![told.clone()]));
+            assert_eq!(step(&rules, *state, ElectionEvent::Swept(vec![stranger]), at), (alone, commands));
+            assert_eq!(step(&rules, *state, ElectionEvent::Answered(stranger), at), (*state, vec![told.clone()]));
             for order in ORDERS {
-                let refused = (*state, vec![Command::Refuse, told.clone()]);
-                assert_eq!(step(&rules, *state, Event::Ordered(order, stranger), at), refused);
+                let refused = (*state, vec![ElectionCommand::Refuse, told.clone()]);
+                assert_eq!(step(&rules, *state, ElectionEvent::Ordered(order, stranger), at), refused);
             }
         }
     });
-    let trusting = Rules { sm_key: 0, ..rules };
-    let stranger = Peer { rank: rank(9, 1), role: Role::Master, sm_key: KEY + 1 };
-    let (state, _) = step(&trusting, begin().0, Event::Swept(vec![stranger]), Moment { now_ns: 0, changing: false });
+    let trusting = ElectionRules { sm_key: 0, ..rules };
+    let stranger = Peer { rank: rank(9, 1), role: SmRole::Master, sm_key: KEY + 1 };
+    let (state, _) =
+        step(&trusting, begin().0, ElectionEvent::Swept(vec![stranger]), ElectionInput { now_ns: 0, changing: false });
     assert_eq!(state.name(), "standby", "key 0 trusts all");
 }
 
 #[test]
 fn priority_goes_before_guid_and_the_lower_guid_before_the_higher() {
     assert!(rank(2, 9) > rank(1, 1) && rank(2, 1) > rank(2, 9));
-    let numbers = ROLES.map(|role| (role.number(), Role::from_number(role.number())));
+    let numbers = ROLES.map(|role| (role.number(), SmRole::from_number(role.number())));
     assert_eq!(numbers, [0, 1, 2, 3].map(|number| (number, Some(ROLES[usize::from(number)]))));
-    let orders = ORDERS.map(|order| (order.number(), Order::from_number(order.number())));
+    let orders = ORDERS.map(|order| (order.number(), PeerOrder::from_number(order.number())));
     assert_eq!(orders, [1, 2, 3, 4, 5].map(|number| (number, Some(ORDERS[number as usize - 1]))));
-    assert_eq!((Role::from_number(4), Order::from_number(0), Order::from_number(6)), (None, None, None));
+    assert_eq!((SmRole::from_number(4), PeerOrder::from_number(0), PeerOrder::from_number(6)), (None, None, None));
 }
 
 #[test]
 fn a_silent_master_is_given_up_after_so_many_polls() {
-    let rules = Rules::new(rank(0, 2));
-    let master = Peer { rank: rank(0, 1), role: Role::Master, sm_key: KEY };
-    let start = Moment { now_ns: 7, changing: false };
-    let (mut state, mut commands) = step(&rules, begin().0, Event::Swept(vec![master]), start);
+    let rules = ElectionRules::new(rank(0, 2));
+    let master = Peer { rank: rank(0, 1), role: SmRole::Master, sm_key: KEY };
+    let start = ElectionInput { now_ns: 7, changing: false };
+    let (mut state, mut commands) = step(&rules, begin().0, ElectionEvent::Swept(vec![master]), start);
     let mut polls = 0;
     while state.name() == "standby" {
-        polls += commands.iter().filter(|command| matches!(command, Command::Poll(_))).count();
-        (state, commands) = step(&rules, state, Event::Due, moment(&state, false));
+        polls += commands.iter().filter(|command| matches!(command, ElectionCommand::Poll(_))).count();
+        (state, commands) = step(&rules, state, ElectionEvent::Due, moment(&state, false));
     }
     assert_eq!((polls, state.name()), (4, "discovering"));
-    assert_eq!(commands, [Command::Tell(News::Silent(master.rank)), Command::Sweep]);
+    assert_eq!(commands, [ElectionCommand::Report(News::Silent(master.rank)), ElectionCommand::Sweep]);
 }
 
 /// Managers at one subnet whose messages arrive at once, and those of the dead nowhere.
 struct Subnet {
-    managers: BTreeMap<Guid, (Rules, State)>,
+    managers: BTreeMap<Guid, (ElectionRules, ElectionState)>,
     /// Who is amid a change.
     changing: BTreeSet<Guid>,
     now_ns: u64,
@@ -221,7 +225,7 @@ impl Subnet {
 
     fn add(&mut self, rank: Rank) {
         let (state, commands) = begin();
-        self.managers.insert(rank.guid, (Rules::new(rank), state));
+        self.managers.insert(rank.guid, (ElectionRules::new(rank), state));
         self.carry_out(rank.guid, commands);
     }
 
@@ -235,40 +239,48 @@ impl Subnet {
     }
 
     /// One event, and all that follows from it; whether the order in it was taken.
-    fn tell(&mut self, guid: Guid, event: Event) -> bool {
-        let at = Moment { now_ns: self.now_ns, changing: self.changing.contains(&guid) };
+    fn tell(&mut self, guid: Guid, event: ElectionEvent) -> bool {
+        let at = ElectionInput { now_ns: self.now_ns, changing: self.changing.contains(&guid) };
         let Some(&(rules, state)) = self.managers.get(&guid) else { return false };
         let (next, commands) = step(&rules, state, event, at);
         self.managers.insert(guid, (rules, next));
-        let taken = commands.first() == Some(&Command::Accept);
+        let taken = commands.first() == Some(&ElectionCommand::Accept);
         self.carry_out(guid, commands);
         taken
     }
 
-    fn carry_out(&mut self, guid: Guid, commands: Vec<Command>) {
+    fn carry_out(&mut self, guid: Guid, commands: Vec<ElectionCommand>) {
         for command in commands {
             match command {
-                Command::Sweep | Command::Reign => _ = self.tell(guid, Event::Swept(self.others(guid))),
-                Command::Poll(other) => {
+                ElectionCommand::Sweep | ElectionCommand::Manage => {
+                    _ = self.tell(guid, ElectionEvent::Swept(self.others(guid)))
+                }
+                ElectionCommand::Poll(other) => {
                     if let Some(peer) = self.peer(other) {
-                        self.tell(guid, Event::Answered(peer));
+                        self.tell(guid, ElectionEvent::Answered(peer));
                     }
                 }
-                Command::HandOver(other) => {
+                ElectionCommand::HandOver(other) => {
                     let by = self.peer(guid).expect("who hands over is there");
                     if self.managers.contains_key(&other) {
-                        let taken = self.tell(other, Event::Ordered(Order::Handover, by));
-                        self.tell(guid, if taken { Event::Taken(other) } else { Event::Refused(other) });
+                        let taken = self.tell(other, ElectionEvent::Ordered(PeerOrder::Handover, by));
+                        self.tell(
+                            guid,
+                            if taken { ElectionEvent::Taken(other) } else { ElectionEvent::Refused(other) },
+                        );
                     }
                 }
-                Command::Acknowledge(other) => {
-                    let by = Peer { role: Role::Standby, ..self.peer(guid).expect("who acknowledges is there") };
-                    self.tell(other, Event::Ordered(Order::Acknowledge, by));
+                ElectionCommand::Acknowledge(other) => {
+                    let by = Peer { role: SmRole::Standby, ..self.peer(guid).expect("who acknowledges is there") };
+                    self.tell(other, ElectionEvent::Ordered(PeerOrder::Acknowledge, by));
                 }
-                Command::Urge(other) => {
-                    self.tell(other, Event::Swept(self.others(other)));
+                ElectionCommand::Urge(other) => {
+                    self.tell(other, ElectionEvent::Swept(self.others(other)));
                 }
-                Command::Accept | Command::Refuse | Command::Retire | Command::Tell(_) => {}
+                ElectionCommand::Accept
+                | ElectionCommand::Refuse
+                | ElectionCommand::StepDown
+                | ElectionCommand::Report(_) => {}
             }
         }
     }
@@ -278,16 +290,16 @@ impl Subnet {
         for _ in 0..6 {
             self.now_ns += 10_000_000_000;
             for guid in self.managers.keys().copied().collect::<Vec<_>>() {
-                self.tell(guid, Event::Due);
-                if self.managers[&guid].1 == State::Master {
-                    self.tell(guid, Event::Swept(self.others(guid)));
+                self.tell(guid, ElectionEvent::Due);
+                if self.managers[&guid].1 == ElectionState::Master {
+                    self.tell(guid, ElectionEvent::Swept(self.others(guid)));
                 }
             }
         }
     }
 
     fn masters(&self) -> Vec<Guid> {
-        self.managers.iter().filter(|(_, (_, state))| state.role() == Role::Master).map(|(&guid, _)| guid).collect()
+        self.managers.iter().filter(|(_, (_, state))| state.role() == SmRole::Master).map(|(&guid, _)| guid).collect()
     }
 }
 
@@ -329,7 +341,7 @@ fn a_change_is_ended_before_the_handover() {
     subnet.a_minute_later();
     assert_eq!((subnet.masters(), subnet.managers[&Guid(0x10)].1.name()), (vec![Guid(0x10)], "yielding"));
     subnet.changing.clear();
-    subnet.tell(Guid(0x10), Event::ChangeEnded);
+    subnet.tell(Guid(0x10), ElectionEvent::ChangeEnded);
     assert_eq!(subnet.masters(), [Guid(0x30)]);
 }
 
@@ -337,9 +349,9 @@ fn a_change_is_ended_before_the_handover() {
 fn of_two_subnets_that_are_joined_the_higher_master_remains() {
     let mut subnet = Subnet::start(&[rank(3, 0x30)]);
     let lower = rank(1, 0x10);
-    subnet.managers.insert(lower.guid, (Rules::new(lower), State::Master));
+    subnet.managers.insert(lower.guid, (ElectionRules::new(lower), ElectionState::Master));
     let (rules, state) = subnet.managers[&Guid(0x30)];
-    let (waits, _) = step(&rules, state, Event::Swept(subnet.others(Guid(0x30))), moment(&state, false));
+    let (waits, _) = step(&rules, state, ElectionEvent::Swept(subnet.others(Guid(0x30))), moment(&state, false));
     assert_eq!((waits.name(), waits.may_write()), ("waiting", false), "until the lower has handed over");
     subnet.a_minute_later();
     assert_eq!(subnet.masters(), [Guid(0x30)]);

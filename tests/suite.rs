@@ -15,6 +15,7 @@ mod formats;
 mod generate;
 mod layers;
 mod lids;
+mod lifecycle;
 mod model;
 mod mutations;
 mod paths;

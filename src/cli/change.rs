@@ -4,7 +4,8 @@ use super::manager::{Socket, ask, unexpected};
 use super::outcome::{Answer, Failure};
 use super::{Common, output};
 use crate::report;
-use crate::sm::control::{ChangeDone, ChangeOrder, ChangeOutcome, Client, Element, Order, Reply};
+use crate::sm::SubnetElement;
+use crate::sm::control::{ChangeDone, ChangeOrder, ChangeOutcome, ControlClient, ControlOrder, Reply};
 use anyhow::anyhow;
 
 #[derive(Debug, clap::Args)]
@@ -70,26 +71,26 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 }
 
 impl Arguments {
-    fn order(&self) -> Result<Order, Failure> {
+    fn order(&self) -> Result<ControlOrder, Failure> {
         let element = |switch: &Option<String>, link: &Option<String>| {
-            let switch = switch.as_ref().map(|node| Element::Switch(node.clone()));
-            switch.or_else(|| link.as_ref().map(|port| Element::Link(port.clone())))
+            let switch = switch.as_ref().map(|node| SubnetElement::Switch(node.clone()));
+            switch.or_else(|| link.as_ref().map(|port| SubnetElement::Link(port.clone())))
         };
         let removed = element(&self.remove_switch, &self.remove_link);
         let taken_back = element(&self.take_back_switch, &self.take_back_link);
         match (removed, taken_back) {
             (Some(remove), _) => {
-                Ok(Order::Change(ChangeOrder { remove, planned: self.planned, dry_run: self.dry_run }))
+                Ok(ControlOrder::Change(ChangeOrder { remove, planned: self.planned, dry_run: self.dry_run }))
             }
-            (None, Some(element)) => Ok(Order::TakeBack { element }),
-            (None, None) if self.abort => Ok(Order::Abort),
-            (None, None) if self.go_on => Ok(Order::Continue),
+            (None, Some(element)) => Ok(ControlOrder::TakeBack { element }),
+            (None, None) if self.abort => Ok(ControlOrder::Abort),
+            (None, None) if self.go_on => Ok(ControlOrder::Continue),
             (None, None) => Err(Failure::input(anyhow!("nothing was asked for: see `reconfig change --help`"))),
         }
     }
 }
 
-fn asked(client: &mut Client, order: &Order, common: Common) -> Result<Reply, Failure> {
+fn asked(client: &mut ControlClient, order: &ControlOrder, common: Common) -> Result<Reply, Failure> {
     ask(client, order, |event| {
         if !common.json {
             output::remark(&report::manager_event(&event));

@@ -4,7 +4,7 @@ use super::manager::Socket;
 use super::outcome::{Answer, Failure};
 use super::{Common, output};
 use crate::report;
-use crate::sm::control::Event;
+use crate::sm::control::ControlEvent;
 use anyhow::Context;
 
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 }
 
 /// Prints an event; whether somebody reads it.
-fn told(event: &Event, common: Common) -> Result<bool, Failure> {
+fn told(event: &ControlEvent, common: Common) -> Result<bool, Failure> {
     let line = if common.json {
         serde_json::to_string(event).context("cannot write an event as JSON").map_err(Failure::undone)?
     } else {

@@ -1,7 +1,7 @@
 //! What the commands that speak to a running manager share: where its socket is, and what a refusal means to the shell.
 
 use super::outcome::Failure;
-use crate::sm::control::{Client, DEFAULT_SOCKET, Event, Fault, Order, Reply};
+use crate::sm::control::{ControlClient, ControlEvent, ControlOrder, DEFAULT_SOCKET, Fault, Reply};
 use anyhow::anyhow;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,13 +16,17 @@ pub(super) struct Socket {
 
 impl Socket {
     /// Connects. With `patience`, an answer that takes longer is an error.
-    pub(super) fn connect(&self, patience: Option<Duration>) -> Result<Client, Failure> {
-        Client::connect(&self.socket, patience).map_err(Failure::undone)
+    pub(super) fn connect(&self, patience: Option<Duration>) -> Result<ControlClient, Failure> {
+        ControlClient::connect(&self.socket, patience).map_err(Failure::undone)
     }
 }
 
 /// Gives an order; a refusal is a failure.
-pub(super) fn ask(client: &mut Client, order: &Order, on_event: impl FnMut(Event)) -> Result<Reply, Failure> {
+pub(super) fn ask(
+    client: &mut ControlClient,
+    order: &ControlOrder,
+    on_event: impl FnMut(ControlEvent),
+) -> Result<Reply, Failure> {
     match client.ask(order, on_event).map_err(Failure::undone)? {
         Reply::Refused { fault: Fault::Request, reason } => Err(Failure::input(anyhow!(reason))),
         Reply::Refused { reason, .. } => Err(Failure::undone(anyhow!(reason))),

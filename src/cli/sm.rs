@@ -9,13 +9,14 @@ use crate::lid::{self, Guid2Lid};
 use crate::plan::{Arming, Observer, Policy};
 use crate::routing::{ENGINES, Parameters};
 use crate::sa::Remote;
-use crate::sm::clerk::{Clerk, Facts};
 use crate::sm::control::{Control, DEFAULT_SOCKET, OwnPort, PolicyStatus};
-use crate::sm::election::{Rank, Rules};
+use crate::sm::election::{ElectionRules, Rank};
+use crate::sm::frontend::{Frontend, StaticStatus};
 use crate::sm::metrics::{Metrics, MetricsServer};
+use crate::sm::pace::SweepPolicy;
 use crate::sm::{
-    Config, Desk, Happening, Household, Limits, Order, Reception, SharedDesk, Takeover, Until, lid_file, live, pace,
-    prefix_file, systemd,
+    AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, Responder, RunUntil, SharedMailbox, Takeover,
+    lid_file, prefix_file, systemd,
 };
 use crate::subnet::{Manager, SourceControl, Timing};
 use crate::transport::Transport;
@@ -76,13 +77,13 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "OBSERVER", default_value_t = Observer::Lifetime)]
     drain: Observer,
     /// Age limit of packets in switches, SwitchInfo:LifeTimeValue: 4.096 µs × 2^N.
-    #[arg(long, value_name = "N", default_value_t = Limits::default().life_time_value, value_parser = clap::value_parser!(u8).range(0..=20))]
+    #[arg(long, value_name = "N", default_value_t = AgeLimits::default().life_time_value, value_parser = clap::value_parser!(u8).range(0..=20))]
     life_time_value: u8,
     /// HOQLife of ports between switches: 4.096 µs × 2^N.
-    #[arg(long, value_name = "N", default_value_t = Limits::default().hoq_life, value_parser = clap::value_parser!(u8).range(0..=31))]
+    #[arg(long, value_name = "N", default_value_t = AgeLimits::default().hoq_life, value_parser = clap::value_parser!(u8).range(0..=31))]
     hoq_life: u8,
     /// HOQLife of switch ports that lead to end ports.
-    #[arg(long, value_name = "N", default_value_t = Limits::default().leaf_hoq_life, value_parser = clap::value_parser!(u8).range(0..=31))]
+    #[arg(long, value_name = "N", default_value_t = AgeLimits::default().leaf_hoq_life, value_parser = clap::value_parser!(u8).range(0..=31))]
     leaf_hoq_life: u8,
     /// This manager's priority among others, 0 to 15; of equal ones the lower port GUID rules.
     #[arg(long, value_name = "PRIORITY", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=15))]
@@ -232,43 +233,43 @@ fn port_row(adapter: &Adapter, port: &AdapterPort) -> serde_json::Value {
     })
 }
 
-/// The life of the manager, with its clerk beside it.
+/// Runs the manager, with its frontend beside it.
 async fn run_on<T: Transport>(
     arguments: &Arguments,
     transport: T,
     port: OwnPort,
     reload: Reload,
 ) -> Result<Answer, Failure> {
-    let desk = Desk::new(arguments.pause_at_barriers);
+    let mailbox = Mailbox::new(arguments.pause_at_barriers);
     let manager = Manager::new(transport, timing(arguments), arguments.m_key);
-    let household = household(arguments, port.guid, desk.clone())?;
-    let mut clerk = Clerk::new(desk.clone(), facts(arguments, port));
-    clerk.counts(household.reception.clone());
-    clerk.sets_log(Box::new(move |filter| reload.filter(filter)));
-    let until = if arguments.once { Until::Up } else { Until::Told };
-    if until == Until::Told {
+    let context = context(arguments, port.guid, mailbox.clone())?;
+    let mut frontend = Frontend::new(mailbox.clone(), static_status(arguments, port));
+    frontend.counts(context.responder.clone());
+    frontend.sets_log(Box::new(move |filter| reload.filter(filter)));
+    let until = if arguments.once { RunUntil::Up } else { RunUntil::Stopped };
+    if until == RunUntil::Stopped {
         let (control, requests) = Control::bind(&arguments.socket).map_err(Failure::undone)?;
-        clerk.serves(requests, control.events());
+        frontend.serves(requests, control.events());
         tokio::spawn(control.serve());
     }
     if let Some(address) = arguments.metrics {
         let metrics = Arc::new(Metrics::new());
         let server = MetricsServer::bind(address, arguments.metrics_anywhere).await.map_err(Failure::input)?;
         tokio::spawn(server.serve(metrics.clone()));
-        clerk.measures(metrics);
+        frontend.measures(metrics);
     }
     let outcome = tokio::select! {
-        outcome = live(manager, household, until) => outcome,
-        never = clerk.attend(tell) => match never {},
-        () = told_twice(&desk) => Ok(()),
+        outcome = crate::sm::run(manager, context, until) => outcome,
+        never = frontend.attend(tell) => match never {},
+        () = told_twice(&mailbox) => Ok(()),
     };
-    clerk.look(tell);
+    frontend.look(tell);
     systemd::stopping();
     outcome.map(|()| Answer::Yes).map_err(Failure::undone)
 }
 
-fn facts(arguments: &Arguments, port: OwnPort) -> Facts {
-    Facts {
+fn static_status(arguments: &Arguments, port: OwnPort) -> StaticStatus {
+    StaticStatus {
         port,
         engine: arguments.engine.clone(),
         data_vls: arguments.vls,
@@ -280,10 +281,14 @@ fn facts(arguments: &Arguments, port: OwnPort) -> Facts {
     }
 }
 
-fn household(arguments: &Arguments, guid: Guid, desk: SharedDesk) -> Result<Household, Failure> {
+fn context(arguments: &Arguments, guid: Guid, mailbox: SharedMailbox) -> Result<Context, Failure> {
     let config = config(arguments)?;
     let poll_ns = (arguments.standby_poll * 1e9) as u64;
-    let rules = Rules { sm_key: arguments.sm_key, poll_ns, ..Rules::new(Rank { priority: arguments.priority, guid }) };
+    let rules = ElectionRules {
+        sm_key: arguments.sm_key,
+        poll_ns,
+        ..ElectionRules::new(Rank { priority: arguments.priority, guid })
+    };
     let kept = match &arguments.guid2lid {
         Some(path) => lid_file::load(path).map_err(Failure::input)?,
         None => Guid2Lid::new(),
@@ -292,12 +297,12 @@ fn household(arguments: &Arguments, guid: Guid, desk: SharedDesk) -> Result<Hous
     let (lmc, known, path) = (config.lmc, kept.clone(), arguments.guid2lid.clone());
     let sweep_ns = (arguments.sweep * 1e9) as u64;
     let most_ns = if sweep_ns == 0 { u64::MAX } else { sweep_ns };
-    let pace =
-        pace::Policy { most_ns, least_ns: pace::Policy::default().least_ns.min(most_ns), ..pace::Policy::default() };
-    Ok(Household {
+    let default = SweepPolicy::default();
+    let pace = SweepPolicy { most_ns, least_ns: default.least_ns.min(most_ns), ..default };
+    Ok(Context {
         config,
-        desk,
-        reception: Reception::new(rules),
+        responder: Responder::new(rules, mailbox.clone()),
+        mailbox,
         assign: Box::new(move |fabric| Ok(lid::assign_stable(fabric, lmc, &known.borrow())?)),
         keep: Box::new(move |fabric| {
             let learnt = kept.borrow().learn(fabric);
@@ -326,11 +331,11 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
         m_key_protection: 1,
         subnet_prefix: arguments.subnet_prefix,
         remote: remote(arguments)?.into(),
-        limits: Limits {
+        limits: AgeLimits {
             hoq_life: arguments.hoq_life,
             leaf_hoq_life: arguments.leaf_hoq_life,
             life_time_value: arguments.life_time_value,
-            ..Limits::default()
+            ..AgeLimits::default()
         },
         subnet_timeout: 18,
         takeover: if arguments.takeover == "rewrite" { Takeover::Rewrite } else { Takeover::Refuse },
@@ -361,10 +366,10 @@ fn timing(arguments: &Arguments) -> Timing {
 }
 
 /// The first signal ends the manager when the change under way has ended; the second at once.
-async fn told_twice(desk: &SharedDesk) {
+async fn told_twice(mailbox: &SharedMailbox) {
     told_to_end().await;
     tracing::info!("told to end: it will, after the change under way; told again, at once");
-    desk.borrow_mut().order(Order::Stop);
+    mailbox.borrow_mut().order(ManagerOrder::Stop);
     told_to_end().await;
     tracing::warn!("told to end twice: a change under way stands where it is");
 }
@@ -383,13 +388,13 @@ async fn told_to_end() {
 fn tell(now_ns: u64, happening: &Happening) {
     let seconds = now_ns as f64 / 1e9;
     match happening {
-        Happening::Up { arrival } => tracing::info!(seconds, ?arrival, "SUBNET UP"),
+        Happening::Up { arrival, .. } => tracing::info!(seconds, ?arrival, "SUBNET UP"),
         Happening::Begun { why } => tracing::info!(seconds, "change: {why}"),
         Happening::Entered { state } => tracing::info!(seconds, state, "entered"),
         Happening::Held { barrier } => tracing::info!(seconds, barrier, "waiting for leave"),
-        Happening::Changed(report) => {
-            let outcome = &report.outcome;
-            let smps: u64 = report.phases.iter().map(|phase| phase.smps.total()).sum();
+        Happening::Changed(record) => {
+            let outcome = &record.outcome;
+            let smps: u64 = record.phases.iter().map(|phase| phase.smps.total()).sum();
             tracing::info!(seconds, ?outcome, smps, "the change is over");
         }
         Happening::Failed(why) => tracing::error!(seconds, "{why}"),

@@ -4,7 +4,7 @@ use super::manager::{Socket, ask, unexpected};
 use super::outcome::{Answer, Failure};
 use super::{Common, output};
 use crate::report;
-use crate::sm::control::{Order, Reply};
+use crate::sm::control::{ControlOrder, Reply};
 use std::time::Duration;
 
 /// A manager answers between two steps of what it does; a sweep of a large subnet takes longer.
@@ -34,12 +34,12 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let mut client = arguments.socket.connect(Some(PATIENCE))?;
     if let Some(filter) = &arguments.log {
-        ask(&mut client, &Order::LogLevel { filter: filter.clone() }, |_| {})?;
+        ask(&mut client, &ControlOrder::LogLevel { filter: filter.clone() }, |_| {})?;
     }
     if arguments.sweep {
-        ask(&mut client, &Order::Sweep, |event| output::remark(&report::manager_event(&event)))?;
+        ask(&mut client, &ControlOrder::Sweep, |event| output::remark(&report::manager_event(&event)))?;
     }
-    let status = match ask(&mut client, &Order::Status, |_| {})? {
+    let status = match ask(&mut client, &ControlOrder::Status, |_| {})? {
         Reply::Status(status) => status,
         other => return Err(unexpected(&other)),
     };

@@ -1,19 +1,19 @@
-//! Joins change, machine and subnet into one future: hears what happens, has the machine decide, does what it commands.
+//! Joins change, machine and subnet into one future: it takes in what happens, lets the machine decide, and does what that commands.
 //!
-//! On entry: a [`SubnetManager`] and what is known of the subnet ([`Running`]). On return of a change: a [`ChangeReport`],
+//! On entry: a [`SubnetManager`] and what is known of the subnet ([`Running`]). On return of a change: a [`ChangeRecord`],
 //! and `Running` as it is now, so that the next change starts from there. Between two commands the driver looks whether
 //! the subnet changed: an event counts as a change only when a sweep sees one, since traps repeat and come late. What
 //! died is excused from the writes that wait for it. What comes disturbs no change under way: it is served by the next,
 //! and must be known beforehand ([`fabric::difference`](crate::fabric::difference) makes the union of two fabrics). Lacks
 //! on purpose: any decision (`machine`), a journal that outlives the process.
 
-mod course;
 mod error;
+mod execution;
 mod record;
 mod watch;
 
 pub use error::DriverError;
-pub use record::{ChangeReport, PhaseRecord};
+pub use record::{ChangeRecord, PhaseRecord};
 pub use watch::Sighting;
 
 use crate::change::{self, ChangeInput, Prepared};
@@ -67,7 +67,7 @@ pub struct Intent {
 pub struct AbortHandle(Rc<Cell<bool>>);
 
 impl AbortHandle {
-    /// Asks for it. It is heard before the next command; from the swap on it is declined.
+    /// Asks for it. The driver takes note before the next command; from the swap on it is declined.
     pub fn abort(&self) {
         self.0.set(true);
     }
@@ -77,7 +77,7 @@ impl AbortHandle {
     }
 }
 
-/// Tells, from outside its future, which states a driver's change has come to.
+/// Shows, from outside its future, which states a driver's change has come to.
 #[derive(Clone, Debug, Default)]
 pub struct Trail(Rc<RefCell<Vec<&'static str>>>);
 
@@ -146,12 +146,12 @@ impl<S: SubnetManager> Driver<S> {
         self.abort.clone()
     }
 
-    /// What tells which states the change under way has come to.
+    /// What shows which states the change under way has come to.
     pub fn trail(&self) -> Trail {
         self.trail.clone()
     }
 
-    /// Tells the driver of more than it knows: `whole` begins with the nodes and ports that are known, LIDs assigned.
+    /// Widens what the driver knows: `whole` begins with the nodes and ports that are known, LIDs assigned.
     /// What is there of it shows with the next [`Driver::look`].
     ///
     /// # Panics
@@ -163,7 +163,7 @@ impl<S: SubnetManager> Driver<S> {
         self.subnet.set_topology(&self.running.alive, self.running.sm);
     }
 
-    /// Tells the driver of forwarding tables that somebody else wrote between two changes.
+    /// Records forwarding tables that were written past the driver, between two changes.
     pub fn tables_are(&mut self, lfts: Vec<Arc<Lft>>) {
         assert_eq!(lfts.len(), self.running.tables.lfts.len(), "one forwarding table for each node");
         self.running.tables.lfts = lfts;
@@ -174,8 +174,8 @@ impl<S: SubnetManager> Driver<S> {
         self.intent = intent;
     }
 
-    /// From now on tickets are `first` and above. Devices that keep what they were asked under a ticket must never hear
-    /// of the same one twice, by whatever driver.
+    /// From now on tickets are `first` and above. Devices that keep what they were asked under a ticket must never be
+    /// asked under the same one twice, by any driver.
     pub fn begin_tickets_at(&mut self, first: Ticket) {
         self.state = State::starting_at(first);
     }
@@ -212,7 +212,7 @@ impl<S: SubnetManager> Driver<S> {
     ///
     /// # Errors
     /// It cannot be prepared, or the SM's own port failed.
-    pub async fn change_to(&mut self, after: Arc<Fabric>) -> Result<ChangeReport, DriverError> {
+    pub async fn change_to(&mut self, after: Arc<Fabric>) -> Result<ChangeRecord, DriverError> {
         let prepared = self.prepare(after)?;
         self.run(prepared).await
     }
@@ -222,7 +222,7 @@ impl<S: SubnetManager> Driver<S> {
     ///
     /// # Errors
     /// The sweep failed, found more than is known, or the change cannot be prepared.
-    pub async fn await_loss(&mut self, until_ns: u64) -> Result<Option<ChangeReport>, DriverError> {
+    pub async fn await_loss(&mut self, until_ns: u64) -> Result<Option<ChangeRecord>, DriverError> {
         let left = |running: &Running| watch::common(&running.alive, &running.routed);
         self.await_difference(until_ns, |running| running.has_lost_something().then(|| left(running))).await
     }
@@ -233,7 +233,7 @@ impl<S: SubnetManager> Driver<S> {
     ///
     /// # Errors
     /// As for [`Driver::await_loss`].
-    pub async fn await_growth(&mut self, until_ns: u64) -> Result<Option<ChangeReport>, DriverError> {
+    pub async fn await_growth(&mut self, until_ns: u64) -> Result<Option<ChangeRecord>, DriverError> {
         let wanted = |running: &Running| match running.has_lost_something() {
             true => watch::common(&running.alive, &running.routed),
             false => (*running.alive).clone(),
@@ -245,7 +245,7 @@ impl<S: SubnetManager> Driver<S> {
         &mut self,
         until_ns: u64,
         wanted: impl Fn(&Running) -> Option<Fabric>,
-    ) -> Result<Option<ChangeReport>, DriverError> {
+    ) -> Result<Option<ChangeRecord>, DriverError> {
         let mut noticed = self.noticed;
         loop {
             if !std::mem::take(&mut noticed) {

@@ -21,7 +21,7 @@ pub struct PhaseRecord {
 
 /// What became of a change.
 #[derive(Clone, PartialEq, Debug)]
-pub struct ChangeReport {
+pub struct ChangeRecord {
     /// How it ended.
     pub outcome: Outcome,
     /// The sweep that the change began with, where it began with one.

@@ -18,7 +18,7 @@ pub struct Sighting {
     pub record: PhaseRecord,
     /// The subnet as found, in indices of its own.
     pub discovered: Discovered,
-    /// The first thing found that is not known. It can be served when the driver has been told of it
+    /// The first thing found that is not known. It can be served once the driver knows it
     /// ([`Driver::widen`]).
     pub stranger: Option<AlignError>,
 }
@@ -40,6 +40,7 @@ impl<S: SubnetManager> Driver<S> {
             self.running.alive = Arc::new(alive);
             sweeps += 1;
             let event = self.subnet.pending_event();
+            // A lost SMP looks like a lost switch. To take one for dead by mistake costs a change, to sweep again costs less.
             let silent = !discovered.notices.is_empty() && self.running.has_lost_something();
             match (sweeps < SWEEPS, event) {
                 (true, Some(event)) => tracing::debug!(?event, "the subnet changed during the sweep"),
@@ -55,11 +56,12 @@ impl<S: SubnetManager> Driver<S> {
         }
     }
 
-    /// Looks while a change is under way: whether something is gone. What a sweep cannot tell is no reason to stop, nor is
+    /// Looks while a change is under way: whether something is gone. What a sweep cannot find out is no reason to stop, nor is
     /// what has come: that is remembered.
     pub(super) async fn glance(&mut self) -> Result<bool, DriverError> {
         let before = self.running.alive.clone();
         match self.look().await {
+            // What died while the change runs excuses writes, and may call it off. What came waits for the next change.
             Ok(sighting) => {
                 self.noticed |= sighting.stranger.is_some() || lacks(&before, &self.running.alive);
                 Ok(lacks(&self.running.alive, &before))
@@ -89,6 +91,7 @@ impl Running {
         };
         let mut tables = self.tables.clone();
         let (nodes, ports) = (whole.node_count(), whole.port_count());
+        // What has come holds no tables yet. Its lanes are recorded as bring-up will leave them, its ports as not yet up.
         let steady = Arc::new(NodeSlToVl::Uniform(Lanes::of_fabric(&self.routed).steady()));
         tables.lfts.resize_with(nodes, Arc::default);
         tables.sl_to_vl.resize(nodes, steady);

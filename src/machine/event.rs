@@ -1,4 +1,4 @@
-//! What the machine hears and what it says.
+//! Events of the change machine, and its commands.
 
 use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket};
 use crate::ids::{Half, VlSet};
@@ -113,14 +113,14 @@ pub enum Command {
         /// The lanes.
         lanes: VlSet,
     },
-    /// Tell the user how it ended.
+    /// Report to the user how it ended.
     Report(Outcome),
     /// Look at the subnet and plan a change from what is there now; `Begin` follows if one is needed.
     Replan,
     /// Remember that the subnet changed; `Replan` follows when this change has ended. Elements that died are excused from
     /// writes and readings from now on.
     DeferChange,
-    /// Tell the user that a request was not taken.
+    /// Report to the user that a request was not taken.
     Decline(Declined),
 }
 

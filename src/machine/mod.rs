@@ -7,12 +7,11 @@
 //! change can be called off; from the swap on the way is forward. `state-machines/change.yaml` says the same by hand, and
 //! a test compares the two. Lacks on purpose: clock, I/O, randomness, retries of single SMPs (`subnet`).
 
-pub mod chart;
-mod course;
 mod event;
+mod progress;
 
-pub use course::Course;
 pub use event::{CallOff, Command, Declined, Event, Outcome};
+pub use progress::ChangeProgress;
 
 pub use crate::drain::Ticket;
 use crate::plan::Barrier;
@@ -23,27 +22,27 @@ pub enum State {
     /// No change has been made yet.
     Steady(Idle),
     /// Service levels of the two halves are being put on separate lanes.
-    Splitting(Course),
+    Splitting(ChangeProgress),
     /// The new lanes are flushed of packets latched for them before the split.
-    Flushing(Course),
+    Flushing(ChangeProgress),
     /// Forwarding tables are being written where no data uses them.
-    Installing(Course),
-    /// Sources are being told to move.
-    Swapping(Course),
+    Installing(ChangeProgress),
+    /// Sources are being ordered to move.
+    Swapping(ChangeProgress),
     /// Sources are moving.
-    Moving(Course),
+    Moving(ChangeProgress),
     /// The old lanes run empty.
-    Draining(Course),
+    Draining(ChangeProgress),
     /// The new half is being given all lanes.
-    Restoring(Course),
+    Restoring(ChangeProgress),
     /// Ports are being stopped.
-    Stopping(Course),
+    Stopping(ChangeProgress),
     /// Ports are being started.
-    Starting(Course),
+    Starting(ChangeProgress),
     /// Forwarding tables are being overwritten under traffic.
-    Rewriting(Course),
+    Rewriting(ChangeProgress),
     /// The split is being taken back.
-    CallingOff(Course, CallOff),
+    CallingOff(ChangeProgress, CallOff),
     /// The last change was made.
     Completed(Idle),
     /// The last change was taken back.
@@ -96,27 +95,27 @@ impl State {
     }
 
     /// The change under way.
-    pub fn course(&self) -> Option<&Course> {
+    pub fn progress(&self) -> Option<&ChangeProgress> {
         match self {
-            State::Splitting(course)
-            | State::Flushing(course)
-            | State::Installing(course)
-            | State::Swapping(course)
-            | State::Moving(course)
-            | State::Draining(course)
-            | State::Restoring(course)
-            | State::Stopping(course)
-            | State::Starting(course)
-            | State::Rewriting(course)
-            | State::CallingOff(course, _) => Some(course),
-            State::Failed { at } => at.course(),
+            State::Splitting(progress)
+            | State::Flushing(progress)
+            | State::Installing(progress)
+            | State::Swapping(progress)
+            | State::Moving(progress)
+            | State::Draining(progress)
+            | State::Restoring(progress)
+            | State::Stopping(progress)
+            | State::Starting(progress)
+            | State::Rewriting(progress)
+            | State::CallingOff(progress, _) => Some(progress),
+            State::Failed { at } => at.progress(),
             State::Steady(_) | State::Completed(_) | State::CalledOff(_) => None,
         }
     }
 
     /// Whether no change is under way.
     pub fn is_idle(&self) -> bool {
-        self.course().is_none()
+        self.progress().is_none()
     }
 }
 
@@ -137,28 +136,34 @@ pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
         return (state, Vec::new());
     }
     match (state, event) {
-        (S::Steady(idle) | S::Completed(idle) | S::CalledOff(idle), E::Begin(plan)) => Course::begin(plan, idle.next),
+        (S::Steady(idle) | S::Completed(idle) | S::CalledOff(idle), E::Begin(plan)) => {
+            ChangeProgress::begin(plan, idle.next)
+        }
         (state @ (S::Steady(_) | S::Completed(_) | S::CalledOff(_)), E::TopologyChanged) => {
             (state, vec![Command::Replan])
         }
 
-        (S::Splitting(course), E::Acknowledged(_)) => course.pass(),
-        (S::Flushing(course), E::Flushed(proof)) if course.awaits(Barrier::Flushed(proof.lanes())) => course.pass(),
-        (S::Installing(course), E::Acknowledged(_)) => course.pass(),
-        (S::Swapping(course), E::Acknowledged(_)) => course.pass(),
-        (S::Moving(course), E::SourcesMoved(proof)) if course.moves_to(proof.half()) => course.pass(),
-        (S::Draining(course), E::Drained(proof)) if course.awaits(Barrier::Drained(proof.lanes())) => course.pass(),
-        (S::Restoring(course), E::Acknowledged(_)) => course.pass(),
-        (S::Stopping(course), E::Acknowledged(_)) => course.pass(),
-        (S::Starting(course), E::Acknowledged(_)) => course.pass(),
-        (S::Rewriting(course), E::Acknowledged(_)) => course.pass(),
-        (S::CallingOff(course, why), E::Acknowledged(_)) => course.called_off(why),
+        (S::Splitting(progress), E::Acknowledged(_)) => progress.pass(),
+        (S::Flushing(progress), E::Flushed(proof)) if progress.awaits(Barrier::Flushed(proof.lanes())) => {
+            progress.pass()
+        }
+        (S::Installing(progress), E::Acknowledged(_)) => progress.pass(),
+        (S::Swapping(progress), E::Acknowledged(_)) => progress.pass(),
+        (S::Moving(progress), E::SourcesMoved(proof)) if progress.moves_to(proof.half()) => progress.pass(),
+        (S::Draining(progress), E::Drained(proof)) if progress.awaits(Barrier::Drained(proof.lanes())) => {
+            progress.pass()
+        }
+        (S::Restoring(progress), E::Acknowledged(_)) => progress.pass(),
+        (S::Stopping(progress), E::Acknowledged(_)) => progress.pass(),
+        (S::Starting(progress), E::Acknowledged(_)) => progress.pass(),
+        (S::Rewriting(progress), E::Acknowledged(_)) => progress.pass(),
+        (S::CallingOff(progress, why), E::Acknowledged(_)) => progress.called_off(why),
 
-        (S::Splitting(course), E::WriteFailed { reason, .. }) => course.call_off(CallOff::Failure(reason)),
-        (S::Flushing(course), E::Flushed(_)) => course.call_off(CallOff::Failure(OTHER_PROOF.into())),
-        (S::Flushing(course), E::TimedOut { reason, .. }) => course.call_off(CallOff::Failure(reason)),
-        (S::Installing(course), E::WriteFailed { reason, .. }) if course.reversible() => {
-            course.call_off(CallOff::Failure(reason))
+        (S::Splitting(progress), E::WriteFailed { reason, .. }) => progress.call_off(CallOff::Failure(reason)),
+        (S::Flushing(progress), E::Flushed(_)) => progress.call_off(CallOff::Failure(OTHER_PROOF.into())),
+        (S::Flushing(progress), E::TimedOut { reason, .. }) => progress.call_off(CallOff::Failure(reason)),
+        (S::Installing(progress), E::WriteFailed { reason, .. }) if progress.reversible() => {
+            progress.call_off(CallOff::Failure(reason))
         }
         (state @ S::Installing(_), E::WriteFailed { reason, .. }) => again(state, reason),
         (state @ S::Swapping(_), E::WriteFailed { reason, .. }) => again(state, reason),
@@ -172,16 +177,20 @@ pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
         (state @ S::Rewriting(_), E::WriteFailed { reason, .. }) => again(state, reason),
         (state @ S::CallingOff(..), E::WriteFailed { reason, .. }) => again(state, reason),
 
-        (S::Splitting(course) | S::Flushing(course), E::Abort) => course.call_off(CallOff::Abort),
-        (S::Installing(course), E::Abort) if course.reversible() => course.call_off(CallOff::Abort),
-        (S::Splitting(course) | S::Flushing(course), E::TopologyChanged) => course.call_off(CallOff::TopologyChanged),
-        (S::Installing(course), E::TopologyChanged) if course.reversible() => course.call_off(CallOff::TopologyChanged),
+        (S::Splitting(progress) | S::Flushing(progress), E::Abort) => progress.call_off(CallOff::Abort),
+        (S::Installing(progress), E::Abort) if progress.reversible() => progress.call_off(CallOff::Abort),
+        (S::Splitting(progress) | S::Flushing(progress), E::TopologyChanged) => {
+            progress.call_off(CallOff::TopologyChanged)
+        }
+        (S::Installing(progress), E::TopologyChanged) if progress.reversible() => {
+            progress.call_off(CallOff::TopologyChanged)
+        }
 
         (state, E::Abort) if !state.is_idle() => (state, vec![Command::Decline(Declined::TooLate)]),
         (state, E::Begin(_)) => (state, vec![Command::Decline(Declined::Busy)]),
-        (state, E::TopologyChanged) => (with_course(state, Course::defer), vec![Command::DeferChange]),
-        (S::Failed { at }, E::Resume) => ask_anew(with_course(*at, Course::first_attempt)),
-        (state, E::Resume) if !state.is_idle() => ask_anew(with_course(state, Course::first_attempt)),
+        (state, E::TopologyChanged) => (with_progress(state, ChangeProgress::defer), vec![Command::DeferChange]),
+        (S::Failed { at }, E::Resume) => ask_anew(with_progress(*at, ChangeProgress::first_attempt)),
+        (state, E::Resume) if !state.is_idle() => ask_anew(with_progress(state, ChangeProgress::first_attempt)),
 
         (state, _) => (state, Vec::new()),
     }
@@ -191,14 +200,14 @@ pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
 fn is_stale(state: &State, event: &Event) -> bool {
     let asked = match state {
         State::Failed { .. } => None,
-        _ => state.course().map(Course::asked),
+        _ => state.progress().map(ChangeProgress::asked),
     };
     event.ticket().is_some_and(|ticket| Some(ticket) != asked)
 }
 
 /// Asks the open question once more, or stands still where it was asked often enough.
 fn again(state: State, reason: String) -> (State, Vec<Command>) {
-    if state.course().is_some_and(Course::is_exhausted) {
+    if state.progress().is_some_and(ChangeProgress::is_exhausted) {
         let report = Command::Report(Outcome::Failed { state: state.name(), reason });
         return (State::Failed { at: Box::new(state) }, vec![report]);
     }
@@ -207,24 +216,24 @@ fn again(state: State, reason: String) -> (State, Vec<Command>) {
 
 /// Asks the open question under a new ticket.
 fn ask_anew(state: State) -> (State, Vec<Command>) {
-    with_course(state, Course::same_question).with_command()
+    with_progress(state, ChangeProgress::same_question).with_command()
 }
 
-/// The state with its course changed by `change`.
-fn with_course(state: State, change: fn(Course) -> Course) -> State {
+/// The state with its progress changed by `change`.
+fn with_progress(state: State, change: fn(ChangeProgress) -> ChangeProgress) -> State {
     match state {
-        State::Splitting(course) => State::Splitting(change(course)),
-        State::Flushing(course) => State::Flushing(change(course)),
-        State::Installing(course) => State::Installing(change(course)),
-        State::Swapping(course) => State::Swapping(change(course)),
-        State::Moving(course) => State::Moving(change(course)),
-        State::Draining(course) => State::Draining(change(course)),
-        State::Restoring(course) => State::Restoring(change(course)),
-        State::Stopping(course) => State::Stopping(change(course)),
-        State::Starting(course) => State::Starting(change(course)),
-        State::Rewriting(course) => State::Rewriting(change(course)),
-        State::CallingOff(course, why) => State::CallingOff(change(course), why),
-        State::Failed { at } => State::Failed { at: Box::new(with_course(*at, change)) },
+        State::Splitting(progress) => State::Splitting(change(progress)),
+        State::Flushing(progress) => State::Flushing(change(progress)),
+        State::Installing(progress) => State::Installing(change(progress)),
+        State::Swapping(progress) => State::Swapping(change(progress)),
+        State::Moving(progress) => State::Moving(change(progress)),
+        State::Draining(progress) => State::Draining(change(progress)),
+        State::Restoring(progress) => State::Restoring(change(progress)),
+        State::Stopping(progress) => State::Stopping(change(progress)),
+        State::Starting(progress) => State::Starting(change(progress)),
+        State::Rewriting(progress) => State::Rewriting(change(progress)),
+        State::CallingOff(progress, why) => State::CallingOff(change(progress), why),
+        State::Failed { at } => State::Failed { at: Box::new(with_progress(*at, change)) },
         idle @ (State::Steady(_) | State::Completed(_) | State::CalledOff(_)) => idle,
     }
 }

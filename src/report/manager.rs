@@ -2,7 +2,7 @@
 
 use super::quantity::{count, counted, duration};
 use super::screen::{line, number, show, some, table};
-use crate::sm::control::{ChangeDone, Event, FabricStatus, Happening, NodeName, Status, SweepStatus};
+use crate::sm::control::{ChangeDone, ControlEvent, EventKind, FabricStatus, NamedNode, Status, SweepStatus};
 
 /// A screen about a running manager.
 pub fn manager_status(status: &Status) -> String {
@@ -136,28 +136,28 @@ pub fn change_done(done: &ChangeDone) -> String {
 }
 
 /// An event in one line.
-pub fn manager_event(event: &Event) -> String {
+pub fn manager_event(event: &ControlEvent) -> String {
     let what = match &event.what {
-        Happening::Role { role } => format!("role: {role}"),
-        Happening::SubnetUp { fabric, arrival } => {
+        EventKind::Role { role } => format!("role: {role}"),
+        EventKind::SubnetUp { fabric, arrival } => {
             format!("SUBNET UP ({arrival}): {}", size(fabric))
         }
-        Happening::Trap { number, lid, node } => {
+        EventKind::Trap { number, lid, node } => {
             let node = node.as_ref().map_or_else(String::new, |node| format!(" ({node})"));
             format!("trap {number} from LID {lid}{node}")
         }
-        Happening::Noticed { node, silent: true } => format!("{node} does not answer"),
-        Happening::Noticed { node, silent: false } => format!("a port of {node} changed"),
-        Happening::Swept { took_ns, left_out } => {
+        EventKind::Noticed { node, silent: true } => format!("{node} does not answer"),
+        EventKind::Noticed { node, silent: false } => format!("a port of {node} changed"),
+        EventKind::Swept { took_ns, left_out } => {
             let left_out = if *left_out == 0 { String::new() } else { format!(", {left_out} left out") };
             format!("swept the subnet in {}{left_out}", duration(*took_ns))
         }
-        Happening::Begun { cause } => format!("a change begins: {cause}"),
-        Happening::State { state } => format!("state: {state}"),
-        Happening::Held { barrier } => format!("held at barrier {barrier}"),
-        Happening::Change { done } => change_done(done).trim_end().to_string(),
-        Happening::Warning { text } => format!("WARNING: {text}"),
-        Happening::Missed { events } => format!("{events} events were missed: this listener is too slow"),
+        EventKind::Begun { cause } => format!("a change begins: {cause}"),
+        EventKind::State { state } => format!("state: {state}"),
+        EventKind::Held { barrier } => format!("held at barrier {barrier}"),
+        EventKind::Change { done } => change_done(done).trim_end().to_string(),
+        EventKind::Warning { text } => format!("WARNING: {text}"),
+        EventKind::Missed { events } => format!("{events} events were missed: this listener is too slow"),
     };
     format!("{:>12.3} s  {what}", event.at_ns as f64 / 1e9)
 }
@@ -167,6 +167,6 @@ fn size(fabric: &FabricStatus) -> String {
     format!("{}, {}, {}", counted(switches, "switch"), counted(cas, "CA"), counted(links, "link"))
 }
 
-fn name(node: &NodeName) -> String {
+fn name(node: &NamedNode) -> String {
     if node.description.is_empty() { node.guid.to_string() } else { format!("{} ({})", node.description, node.guid) }
 }

@@ -20,7 +20,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// What a driver's work comes to.
-pub(super) type Driven = Result<Option<driver::ChangeReport>, DriverError>;
+pub(super) type Driven = Result<Option<driver::ChangeRecord>, DriverError>;
 
 /// One subnet in which something changes.
 pub(super) struct Site<'a> {

@@ -22,7 +22,7 @@ pub(super) struct Change {
     pub(super) reason: Option<String>,
     pub(super) start_ns: u64,
     pub(super) end_ns: u64,
-    pub(super) report: Option<driver::ChangeReport>,
+    pub(super) report: Option<driver::ChangeRecord>,
     pub(super) smps: SmpCounts,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::ids::{Lid, PortNum, Sl};
 use crate::transport::Datagram;
-use crate::wire::{AttributeId, SmpAction, MAD_SIZE, Method, Route, Smp, class, class_of};
+use crate::wire::{AttributeId, MAD_SIZE, Method, Route, Smp, SmpAction, class, class_of};
 
 /// What a datagram carries.
 #[derive(Clone, Debug)]

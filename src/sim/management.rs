@@ -13,7 +13,7 @@ use super::mad::{Mad, MadBody};
 use super::wheel::{TICKS_PER_NS, Ticks};
 use crate::ids::PortNum;
 use crate::wire::vendor::{DrainToken, Flush};
-use crate::wire::{AttributeId, SmpAction, Method, PortState, Route, Smp};
+use crate::wire::{AttributeId, Method, PortState, Route, Smp, SmpAction};
 
 /// Bytes of a MAD or a token on the wire: the MAD, its headers and checks.
 const WIRE_BYTES: u64 = 256 + 34;

@@ -7,8 +7,8 @@
 use super::config::{Config, Takeover};
 use super::error::SmError;
 use super::fair;
+use super::installed::{self, InstalledTables};
 use super::settings::{self, Common};
-use super::standing::{self, Standing};
 use crate::change::{BringUp, BringUpError, room_for_layers};
 use crate::driver::Running;
 use crate::fabric::{Fabric, PortId};
@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 /// How a subnet came under this manager.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Arrival {
+pub enum SubnetArrival {
     /// It carried no traffic, and was written whole.
     Cold,
     /// It carried traffic under tables that were proved as they stood; they are the routing in force.
@@ -40,7 +40,7 @@ pub enum Arrival {
 /// A subnet that runs.
 pub(super) struct BroughtUp {
     pub(super) running: Running,
-    pub(super) arrival: Arrival,
+    pub(super) arrival: SubnetArrival,
     /// The root of the routing, where it has one and was computed here.
     pub(super) root: Option<crate::fabric::NodeId>,
 }
@@ -60,24 +60,27 @@ pub(super) async fn bring_up<T: Transport>(
     lid::check_fits(&fabric, &function).map_err(BringUpError::from)?;
     let wanted = lid::bring_up(&fabric, &function, lanes.all.len() as u8);
     let scope = Scope::of(&[Half::Lower, Half::Upper]).by(function.path_layers());
+    // Both halves at once: until a change separates them, hosts may send to any LID of either.
     verify::prove_tables(&fabric, &wanted, &scope).map_err(SmError::Unproved)?;
-    if !standing::carries_traffic(&found.fabric, &found.port_states) {
-        write(manager, config, &fabric, (sm, function.path_layers()), None, &wanted).await?;
-        return Ok(brought_up(fabric, sm, wanted, &function, Arrival::Cold));
+    if !installed::carries_traffic(&found.fabric, &found.port_states) {
+        let common = common(&fabric, sm, Half::Lower, function.path_layers());
+        write(manager, config, &fabric, &common, None, &wanted).await?;
+        return Ok(brought_up(fabric, sm, wanted, &function, SubnetArrival::Cold));
     }
     let top = fabric.max_lid().unwrap_or_default();
-    let standing = standing::read(manager, &fabric, &found.port_states, sm, top).await?;
-    match adoptable(found, &fabric, &standing) {
+    let installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
+    match adoptable(found, &fabric, &installed) {
         Ok(()) => {
             // Who sends by which path of them cannot be read back: they were proved for everybody, on any.
-            let common = common(&fabric, sm, standing.half, None);
+            let common = common(&fabric, sm, installed.half, None);
             configure(manager, config, &fabric, &every_port(&fabric), &common).await?;
-            let running = running(fabric, sm, standing.tables, (1, None), standing.half);
-            Ok(BroughtUp { running, arrival: Arrival::Adopted, root: None })
+            let running = running(fabric, sm, installed.tables, 1, None, installed.half);
+            Ok(BroughtUp { running, arrival: SubnetArrival::Adopted, root: None })
         }
         Err(why) if config.takeover == Takeover::Rewrite => {
-            write(manager, config, &fabric, (sm, function.path_layers()), Some(&standing.tables), &wanted).await?;
-            Ok(brought_up(fabric, sm, wanted, &function, Arrival::Rewritten { why }))
+            let common = common(&fabric, sm, Half::Lower, function.path_layers());
+            write(manager, config, &fabric, &common, Some(&installed.tables), &wanted).await?;
+            Ok(brought_up(fabric, sm, wanted, &function, SubnetArrival::Rewritten { why }))
         }
         Err(why) => Err(SmError::Foreign { why }),
     }
@@ -102,10 +105,10 @@ fn brought_up(
     sm: PortId,
     tables: SubnetTables,
     function: &RoutingFunction,
-    arrival: Arrival,
+    arrival: SubnetArrival,
 ) -> BroughtUp {
     BroughtUp {
-        running: running(fabric, sm, tables, (function.layers(), function.path_layers().cloned()), Half::Lower),
+        running: running(fabric, sm, tables, function.layers(), function.path_layers().cloned(), Half::Lower),
         arrival,
         root: function.root(),
     }
@@ -115,10 +118,12 @@ fn running(
     fabric: Fabric,
     sm: PortId,
     mut tables: SubnetTables,
-    (layers, ways): (u8, Option<Arc<PathLayers>>),
+    layers: u8,
+    ways: Option<Arc<PathLayers>>,
     half: Half,
 ) -> Running {
     let fabric = Arc::new(fabric);
+    // What it will be once the writes are done: cabled ports ACTIVE, as the prover assumed.
     for (id, port) in fabric.ports() {
         let up = port.peer.is_some() || port.num == PortNum::ZERO;
         tables.port_states[id.index()] = if up { PortState::Active } else { PortState::Down };
@@ -128,7 +133,7 @@ fn running(
 
 /// Whether the tables that a subnet runs on may stay in force: LIDs as they are wanted, the SL-to-VL tables of the
 /// steady state, and forwarding tables that are proved on both halves: nobody knows who sends on which.
-fn adoptable(found: &Discovered, fabric: &Fabric, standing: &Standing) -> Result<(), String> {
+fn adoptable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables) -> Result<(), String> {
     let lanes = Lanes::of_fabric(fabric);
     if let Some(port) = fabric.lid_ports().find(|&port| {
         let (held, wanted) = (found.fabric.port(port), fabric.port(port));
@@ -145,31 +150,32 @@ fn adoptable(found: &Discovered, fabric: &Fabric, standing: &Standing) -> Result
             wanted.lmc
         ));
     }
-    if let Some(silent) = standing.silent.first() {
+    // What a device does not answer counts as empty: a proof of that would say nothing of what it holds.
+    if let Some(silent) = installed.silent.first() {
         return Err(format!("{silent} does not tell its tables"));
     }
     let steady = NodeSlToVl::Uniform(lanes.steady());
     let mut nodes = fabric.nodes().filter(|(_, node)| node.present);
-    if let Some((id, _)) = nodes.find(|(id, _)| *standing.tables.sl_to_vl[id.index()] != steady) {
+    if let Some((id, _)) = nodes.find(|(id, _)| *installed.tables.sl_to_vl[id.index()] != steady) {
         return Err(format!("{} has other SL-to-VL tables than SL mod {}", fabric.describe_node(id), lanes.all.len()));
     }
-    verify::prove_tables(fabric, &standing.tables, &Scope::of(&[Half::Lower, Half::Upper]))
+    verify::prove_tables(fabric, &installed.tables, &Scope::of(&[Half::Lower, Half::Upper]))
         .map(|_| ())
         .map_err(|refusal| refusal.to_string())
 }
 
-/// Writes everything: settings and ARMED, tables, then ACTIVE.
+/// Writes everything: settings and ARMED, tables, then ACTIVE. An ARMED port sends management packets only, so that no
+/// data packet meets a table that is half written.
 async fn write<T: Transport>(
     manager: &mut Manager<T>,
     config: &Config,
     fabric: &Fabric,
-    (sm, ways): (PortId, Option<&Arc<PathLayers>>),
+    common: &Common,
     held: Option<&SubnetTables>,
     wanted: &SubnetTables,
 ) -> Result<(), SmError> {
     let ports = every_port(fabric);
-    let common = common(fabric, sm, Half::Lower, ways);
-    configure(manager, config, fabric, &ports, &common).await?;
+    configure(manager, config, fabric, &ports, common).await?;
     let writes = writes_between(fabric, held, &wanted.lfts, common.lanes.steady());
     manager.apply(fabric, &writes, WriteOrder::Any).await?;
     activate(manager, fabric, &ports).await
@@ -213,7 +219,7 @@ pub(super) async fn configure<T: Transport>(
     let mut refused = Vec::new();
     for (at, told) in told.into_iter().enumerate() {
         match told {
-            Ok(data) => check_taken(fabric, &asked[at], &PortInfo::decode(&data))?,
+            Ok(data) => check_taken(fabric, asked[at].0, &asked[at].1, &PortInfo::decode(&data))?,
             // Sent twice, the second copy is refused where the first was taken: ARMED comes from INITIALIZE alone.
             Err(SubnetError::Refused { .. }) => refused.push(at),
             Err(error) => return Err(error.into()),
@@ -227,18 +233,19 @@ pub(super) async fn configure<T: Transport>(
         if wanted.port_state == wire::PortState::Armed && answered.port_state == wire::PortState::Initialize {
             return Err(SmError::NotTaken { port: fabric.describe_port(*port), setting: "state ARMED" });
         }
-        check_taken(fabric, &asked[at], &answered)?;
+        check_taken(fabric, *port, wanted, &answered)?;
     }
     let armed = asked.iter().filter(|(_, wanted)| wanted.port_state == wire::PortState::Armed).map(|(port, _)| *port);
+    // Ports that carry data already keep their lists: only those that are being armed are given others.
     let fresh: Vec<PortId> = armed.collect();
     fair::provide(manager, fabric, &fresh, common.lanes.all).await?;
     configure_switches(manager, config, fabric, ports).await
 }
 
 /// Whether a port holds what it must to carry traffic.
-fn check_taken(fabric: &Fabric, (port, wanted): &(PortId, PortInfo), answered: &PortInfo) -> Result<(), SmError> {
-    match settings::essential(answered, wanted).filter(|_| is_essential(fabric, *port, wanted)) {
-        Some(setting) => Err(SmError::NotTaken { port: fabric.describe_port(*port), setting }),
+fn check_taken(fabric: &Fabric, port: PortId, wanted: &PortInfo, answered: &PortInfo) -> Result<(), SmError> {
+    match settings::essential(answered, wanted).filter(|_| is_essential(fabric, port, wanted)) {
+        Some(setting) => Err(SmError::NotTaken { port: fabric.describe_port(port), setting }),
         None => Ok(()),
     }
 }

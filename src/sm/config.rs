@@ -1,4 +1,4 @@
-//! What whoever starts the subnet manager settles.
+//! Settings of the subnet manager, fixed when it starts.
 
 use crate::ids::Lmc;
 use crate::plan::Policy;
@@ -33,7 +33,7 @@ pub struct Config {
     pub remote: Arc<Remote>,
     /// Age limits as exponents, 4.096 µs × 2^n (`head_of_queue_lifetime`, `leaf_head_of_queue_lifetime`,
     /// `packet_life_time`), and packets dropped in a row before a lane counts as stalled (`vl_stall_count`).
-    pub limits: Limits,
+    pub limits: AgeLimits,
     /// How often a trap may be sent, 4.096 µs × 2^n (`subnet_timeout`).
     pub subnet_timeout: u8,
     /// What becomes of a subnet that runs on tables which are not ours and cannot be proved.
@@ -42,7 +42,7 @@ pub struct Config {
 
 /// Age limits of packets, as devices are given them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
+pub struct AgeLimits {
     /// HOQLife of ports between switches, 0 to 31; 20 and above: none.
     pub hoq_life: u8,
     /// HOQLife of switch ports that lead to an end port.
@@ -53,10 +53,10 @@ pub struct Limits {
     pub vl_stall_count: u8,
 }
 
-impl Default for Limits {
+impl Default for AgeLimits {
     /// OpenSM's.
-    fn default() -> Limits {
-        Limits { hoq_life: 0x12, leaf_hoq_life: 0x10, life_time_value: 0x12, vl_stall_count: 7 }
+    fn default() -> AgeLimits {
+        AgeLimits { hoq_life: 0x12, leaf_hoq_life: 0x10, life_time_value: 0x12, vl_stall_count: 7 }
     }
 }
 

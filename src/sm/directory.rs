@@ -1,7 +1,7 @@
 //! What the SA answers from: what the manager read and wrote, put together.
 
 use super::config::Config;
-use super::reception::SharedReception;
+use super::responder::SharedResponder;
 use crate::driver::Running;
 use crate::fabric::Fabric;
 use crate::sa::{Directory, DirectoryError, DirectoryFacts, FirstOfHalf, OfLayers, ServiceLevels};
@@ -11,20 +11,29 @@ use crate::transport::Transport;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Gives the SA a directory of the subnet. `fabric` is what is there, of the indices of `running`; `tables` hold the
-/// routes of the half in use, and of the other one where answers will move to it; `ways` say who sends by which path of each.
+/// What the SA is to answer from.
+pub(super) struct Outlook {
+    /// What is routed, in the indices of [`Running`].
+    pub(super) fabric: Arc<Fabric>,
+    /// The routes of the half in use, and of the other one where answers will move to it.
+    pub(super) tables: SubnetTables,
+    /// Who sends by which path of each half.
+    pub(super) ways: [Option<Arc<PathLayers>>; 2],
+}
+
+/// Gives the SA a directory of the subnet.
 ///
 /// # Errors
 /// Something was not read from a device; the SA keeps the directory it had.
 pub(super) fn publish<T: Transport>(
     manager: &Manager<T>,
-    reception: &SharedReception,
+    responder: &SharedResponder,
     config: &Config,
     running: &Running,
-    fabric: &Arc<Fabric>,
-    (tables, ways): (SubnetTables, [Option<Arc<PathLayers>>; 2]),
+    outlook: Outlook,
 ) -> Result<(), DirectoryError> {
-    let own = reception.borrow_mut().info();
+    let Outlook { fabric, tables, ways } = outlook;
+    let own = responder.borrow_mut().info();
     let node = |(id, _)| manager.node_info(id);
     let facts = DirectoryFacts {
         fabric: fabric.clone(),
@@ -39,11 +48,11 @@ pub(super) fn publish<T: Transport>(
         subnet_prefix: config.subnet_prefix,
         packet_life_time: config.limits.life_time_value,
         half: running.half,
-        service_levels: levels(fabric, ways),
+        service_levels: levels(&fabric, ways),
         remote: config.remote.clone(),
     };
     let directory = Directory::new(facts)?;
-    reception.borrow_mut().set_directory(directory);
+    responder.borrow_mut().set_directory(directory);
     Ok(())
 }
 

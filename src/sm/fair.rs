@@ -2,7 +2,7 @@
 //! partition.
 //!
 //! A lane that no entry names never sends and so never drains (docs/PROTOCOL.md, *ArbitrationServesAllLanes*). A port whose
-//! list serves every lane already, whoever wrote it, keeps it.
+//! list serves every lane already keeps it, no matter which manager wrote it.
 
 use super::error::SmError;
 use crate::fabric::{Fabric, PortId};

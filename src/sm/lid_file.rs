@@ -1,4 +1,4 @@
-//! The `guid2lid` file on disk: read whole, replaced whole. Whoever reads it sees the old one or the new one.
+//! The `guid2lid` file on disk: read whole, replaced whole. A reader sees the old one or the new one, never a part.
 
 use crate::fabric::format::ReadError;
 use crate::lid::Guid2Lid;

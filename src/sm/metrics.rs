@@ -1,6 +1,6 @@
 //! Metrics in the text format of OpenMetrics, over HTTP, on loopback unless one insists.
 //!
-//! [`Metrics`] is a set of values without globals: whoever runs the manager brings it up to date from a [`Snapshot`], and
+//! [`Metrics`] is a set of values without globals: the frontend brings it up to date from a [`Status`], and
 //! as phases end. Counters take the value they are given, so they never drift from what `reconfig status` says.
 //! Lacks on purpose: HTTPS, access control, anything but `GET /metrics`.
 
@@ -28,13 +28,6 @@ type Gauges = Family<Labels, Gauge>;
 type Histograms = Family<Labels, Histogram, fn() -> Histogram>;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-/// What metrics are made of.
-#[derive(Clone, Copy, Debug)]
-pub struct Snapshot<'a> {
-    /// How the manager is.
-    pub status: &'a Status,
-}
 
 /// Every metric of one manager.
 #[derive(Debug)]
@@ -154,9 +147,8 @@ impl Metrics {
         registry.register("lids", "LIDs given out", lids.clone());
     }
 
-    /// Takes the values of a snapshot.
-    pub fn update(&self, snapshot: &Snapshot<'_>) {
-        let status = snapshot.status;
+    /// Takes the values of a status.
+    pub fn update(&self, status: &Status) {
         for (attribute, methods) in &status.smps.sent {
             for (method, &count) in methods {
                 let labels = vec![("attribute", attribute.clone()), ("method", method.clone())];
@@ -247,7 +239,7 @@ impl MetricsServer {
     }
 }
 
-/// Counters are told their value: what counts is elsewhere.
+/// Counters are set, not incremented: the status counts.
 fn set(counter: &Counter, value: u64) {
     counter.inner().store(value, Ordering::Relaxed);
 }

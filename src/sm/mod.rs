@@ -1,39 +1,42 @@
-//! The subnet manager that runs for good: brings a subnet up, keeps it routed, and answers whoever asks.
+//! The subnet manager that runs for good: brings a subnet up, keeps it routed, and answers other managers and clients.
 //!
-//! On entry: a [`Manager`](crate::subnet::Manager) over any transport, a [`Config`], a [`Desk`]. [`live`] sweeps, proves a
-//! routing and writes it, or adopts what runs already; then it listens, sweeps when something happens, and makes one proved
-//! change after the other; where another manager has precedence it stands by. It is one future that touches nothing but the transport: what it tells and
-//! what it is asked lies on the desk. [`election`] and [`pace`] decide, as pure functions, who is master and how often is
-//! looked. Lacks on purpose: sockets, files, signals (whoever runs it), multicast groups, partitions other than the
-//! default one.
+//! On entry: a [`Manager`](crate::subnet::Manager) over any transport, and a [`Context`]. [`run`] sweeps, proves a routing
+//! and writes it, or adopts what runs already; then it listens, sweeps when something happens, and makes one proved change
+//! after the other; where another manager has precedence it stands by. It is one future that touches nothing but the
+//! transport: what it reports and what it is asked lies in the [`Mailbox`]. Three pure functions decide: [`lifecycle`] what
+//! is done next, [`election`] who is master, [`pace`] how often to sweep. Lacks on purpose: sockets, files, signals (those
+//! are the program's), multicast groups, partitions other than the default one.
 
 mod bring_up;
-pub mod clerk;
 mod config;
+mod context;
 pub mod control;
-mod court;
-mod desk;
 mod directory;
 pub mod election;
+mod element;
 mod error;
 mod fair;
+pub mod frontend;
+mod installed;
 pub mod lid_file;
-mod life;
+pub mod lifecycle;
+mod mailbox;
 pub mod metrics;
 pub mod pace;
+mod peers;
 pub mod prefix_file;
-mod reception;
+mod responder;
 mod service;
 mod settings;
-mod standing;
 pub mod systemd;
+mod upkeep;
 mod watched;
 
-pub use bring_up::Arrival;
-pub use config::{Config, Limits, Takeover};
-pub use desk::{Answer, Desk, Element, Happening, Order, OrderId, SharedDesk, View};
+pub use bring_up::SubnetArrival;
+pub use config::{AgeLimits, Config, Takeover};
+pub use context::{AssignLids, Context, KeepLids};
+pub use element::{FoundElement, SubnetElement};
 pub use error::SmError;
-pub use life::{AssignLids, Household, KeepLids, Until, live};
-pub use reception::{Reception, SharedReception};
-pub use service::Service;
-pub use watched::Watched;
+pub use mailbox::{Happening, Mailbox, ManagerOrder, OrderAnswer, OrderId, SharedMailbox, SubnetView};
+pub use responder::{Responder, SharedResponder};
+pub use service::{RunUntil, run};

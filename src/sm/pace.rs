@@ -1,12 +1,12 @@
 //! How long until the next light sweep: a pure function of what the last ones saw.
 //!
 //! The seed paper's manager polls its switches for changes, and sweeps at a rate "dynamically computed using the subnet
-//! sweeping time and an additional factor value" (seed 001, step 1). So here: the base period is [`Policy::factor`] times
+//! sweeping time and an additional factor value" (seed 001, step 1). So here: the base period is [`SweepPolicy::factor`] times
 //! what a light sweep takes, so that sweeping costs the same share of the manager's and the wire's time in a subnet of any
 //! size. After a change or a silent switch more is to be expected, and the period falls to the least; each quiet sweep
-//! doubles it, back to the base within [`Pace::quiet_to_base`] of them. A subnet that stays quiet is left at the base.
-//! Holds: the period is never below [`Policy::least_ns`] nor above [`Policy::most_ns`].
-//! Lacks on purpose: clock and traps, which come whenever they come; the sweep is what finds changes that no trap told.
+//! doubles it, back to the base within [`SweepPace::quiet_to_base`] of them. A subnet that stays quiet is left at the base.
+//! Holds: the period is never below [`SweepPolicy::least_ns`] nor above [`SweepPolicy::most_ns`].
+//! Lacks on purpose: a clock, and traps: the sweep is for changes that no trap reported.
 
 /// What a light sweep saw.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -21,7 +21,7 @@ pub enum Seen {
 
 /// The limits and the factor. Periods are counted from the end of a sweep to the beginning of the next one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Policy {
+pub struct SweepPolicy {
     /// No sweep sooner, in nanoseconds; at least 1.
     pub least_ns: u64,
     /// No sweep later. Where it is below `least_ns`, that holds.
@@ -30,16 +30,17 @@ pub struct Policy {
     pub factor: u32,
 }
 
-impl Default for Policy {
+impl Default for SweepPolicy {
     /// From a second to OpenSM's ten, and a hundredth of the time in between.
-    fn default() -> Policy {
-        Policy { least_ns: 1_000_000_000, most_ns: 10_000_000_000, factor: 99 }
+    fn default() -> SweepPolicy {
+        SweepPolicy { least_ns: 1_000_000_000, most_ns: 10_000_000_000, factor: 99 }
     }
 }
 
-impl Policy {
+impl SweepPolicy {
     /// The period of a quiet subnet whose light sweep takes so long.
     pub fn base_ns(&self, sweep_ns: u64) -> u64 {
+        // A period of nought would sweep without end, and could not be doubled.
         let least_ns = self.least_ns.max(1);
         sweep_ns.saturating_mul(u64::from(self.factor)).clamp(least_ns, self.most_ns.max(least_ns))
     }
@@ -47,15 +48,15 @@ impl Policy {
 
 /// The rate of light sweeps as it stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pace {
-    policy: Policy,
+pub struct SweepPace {
+    policy: SweepPolicy,
     period_ns: u64,
 }
 
-impl Pace {
+impl SweepPace {
     /// Before the first sweep: as after a change, for nothing is known to be quiet yet.
-    pub fn new(policy: Policy) -> Pace {
-        Pace { policy, period_ns: policy.least_ns.max(1) }
+    pub fn new(policy: SweepPolicy) -> SweepPace {
+        SweepPace { policy, period_ns: policy.least_ns.max(1) }
     }
 
     /// How long to wait until the next sweep.
@@ -65,16 +66,19 @@ impl Pace {
 
     /// The pace after a sweep that took `sweep_ns` and saw this. A longer sweep is followed by a longer base period, but
     /// after a change or silence the period is the least all the same.
-    pub fn after(self, seen: Seen, sweep_ns: u64) -> Pace {
+    pub fn after(self, seen: Seen, sweep_ns: u64) -> SweepPace {
         let period_ns = match seen {
+            // Back to the base by doubling, not at once: one change is often followed by others.
             Seen::Quiet => self.period_ns.saturating_mul(2).min(self.policy.base_ns(sweep_ns)),
             Seen::Silence | Seen::Change => self.policy.least_ns.max(1),
         };
-        Pace { period_ns, ..self }
+        SweepPace { period_ns, ..self }
     }
 
     /// Quiet sweeps in a row after which the period is the base, wherever it stood.
     pub fn quiet_to_base(&self, sweep_ns: u64) -> u32 {
+        // From the least period p, k doublings reach p·2^k ≥ base: k = ⌈log₂(base / p)⌉. One more sweep where the period was
+        // above the base already, and falls to it.
         let least_ns = self.policy.least_ns.max(1);
         self.policy.base_ns(sweep_ns).div_ceil(least_ns).next_power_of_two().trailing_zeros().max(1)
     }
@@ -89,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_change_is_followed_by_sweeps_ever_further_apart() {
-        let mut pace = Pace::new(Policy::default());
+        let mut pace = SweepPace::new(SweepPolicy::default());
         let mut periods = vec![pace.period_ns() / MS];
         let seen = [Seen::Quiet, Seen::Quiet, Seen::Quiet, Seen::Quiet, Seen::Change, Seen::Quiet, Seen::Silence];
         for seen in seen {
@@ -101,13 +105,13 @@ mod tests {
 
     #[test]
     fn a_hundredth_of_the_time_is_spent_on_sweeps_within_the_limits() {
-        let policy = Policy::default();
+        let policy = SweepPolicy::default();
         let periods = [0, 1, 20, 100, 102, u64::MAX / MS].map(|sweep_ms| policy.base_ns(sweep_ms * MS) / MS);
         assert_eq!(periods, [1000, 1000, 1980, 9900, 10_000, 10_000]);
     }
 
-    fn policy() -> impl Strategy<Value = Policy> {
-        (0u64..1 << 40, any::<u64>(), any::<u32>()).prop_map(|(least_ns, most_ns, factor)| Policy {
+    fn policy() -> impl Strategy<Value = SweepPolicy> {
+        (0u64..1 << 40, any::<u64>(), any::<u32>()).prop_map(|(least_ns, most_ns, factor)| SweepPolicy {
             least_ns,
             most_ns,
             factor,
@@ -121,7 +125,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_limits_hold(policy in policy(), course in prop::collection::vec((seen(), any::<u64>()), 0..50)) {
-            let mut pace = Pace::new(policy);
+            let mut pace = SweepPace::new(policy);
             for (seen, sweep_ns) in course {
                 pace = pace.after(seen, sweep_ns);
                 let least_ns = policy.least_ns.max(1);
@@ -131,7 +135,7 @@ mod tests {
 
         #[test]
         fn unrest_is_met_sooner_than_quiet(policy in policy(), course in prop::collection::vec((seen(), any::<u64>()), 0..50), sweep_ns in any::<u64>()) {
-            let pace = course.into_iter().fold(Pace::new(policy), |pace, (seen, ns)| pace.after(seen, ns));
+            let pace = course.into_iter().fold(SweepPace::new(policy), |pace, (seen, ns)| pace.after(seen, ns));
             let quiet = pace.after(Seen::Quiet, sweep_ns).period_ns();
             for unrest in [Seen::Silence, Seen::Change] {
                 prop_assert!(pace.after(unrest, sweep_ns).period_ns() <= quiet.min(pace.period_ns()));
@@ -140,7 +144,7 @@ mod tests {
 
         #[test]
         fn quiet_leads_back_to_the_base(policy in policy(), sweep_ns in any::<u64>(), before in any::<u64>(), seen in seen()) {
-            let mut pace = Pace::new(policy).after(Seen::Quiet, before).after(seen, before);
+            let mut pace = SweepPace::new(policy).after(Seen::Quiet, before).after(seen, before);
             for _ in 0..pace.quiet_to_base(sweep_ns) {
                 pace = pace.after(Seen::Quiet, sweep_ns);
             }

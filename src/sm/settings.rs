@@ -108,7 +108,7 @@ pub(super) fn essential(answered: &PortInfo, wanted: &PortInfo) -> Option<&'stat
 fn least_mtu(held: &PortInfo, peer: Option<&PortInfo>) -> Mtu {
     let code = |info: &PortInfo| u8::from(info.mtu_cap);
     let least = peer.map_or(code(held), |peer| code(held).min(code(peer)));
-    // A device that tells no MTU has the least there is.
+    // A device that reports no MTU gets the least there is.
     Mtu::from(least.max(1))
 }
 

@@ -1,4 +1,4 @@
-//! Word to systemd, or whoever supervises the service by its protocol (`NOTIFY_SOCKET`); nothing where nobody does.
+//! Notifies systemd, or another supervisor that speaks its protocol (`NOTIFY_SOCKET`); does nothing without one.
 
 use sd_notify::NotifyState;
 

@@ -1,7 +1,7 @@
-//! The manager, watched: the driver's operations pass through, the desk hears of each, and where it is told so a change
-//! waits behind every barrier until it is given leave.
+//! A [`Manager`] that is watched: it passes the driver's operations on and posts each to the mailbox. On request it holds a
+//! change after every barrier until it may go on.
 
-use super::desk::{Happening, SharedDesk};
+use super::mailbox::{Happening, SharedMailbox};
 use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket};
 use crate::driver::Trail;
 use crate::fabric::{Fabric, PortId};
@@ -19,16 +19,14 @@ const LOOK_AGAIN_NS: u64 = 20_000_000;
 /// A manager that says what it does.
 pub struct Watched<T> {
     pub(super) manager: Manager<T>,
-    desk: SharedDesk,
-    /// Whether a change is under way: barriers of other writes are nobody's business.
-    pub(super) changing: bool,
-    /// Tells which states the change has come to.
+    mailbox: SharedMailbox,
+    /// Says which states the change has come to.
     pub(super) trail: Trail,
 }
 
 impl<T: Transport> Watched<T> {
-    pub(super) fn new(manager: Manager<T>, desk: SharedDesk) -> Watched<T> {
-        Watched { manager, desk, changing: false, trail: Trail::default() }
+    pub(super) fn new(manager: Manager<T>, mailbox: SharedMailbox) -> Watched<T> {
+        Watched { manager, mailbox, trail: Trail::default() }
     }
 
     /// The manager.
@@ -40,27 +38,28 @@ impl<T: Transport> Watched<T> {
         self.manager
     }
 
-    /// Tells which states were entered.
+    /// Reports which states were entered since it last did.
     pub(super) fn follow(&self) {
-        let mut desk = self.desk.borrow_mut();
         for state in self.trail.take() {
-            desk.view.state = state;
-            desk.tell(self.manager.now_ns(), Happening::Entered { state });
+            self.post(Happening::Entered { state });
         }
     }
 
-    /// Tells that a barrier was passed, and waits there where that is wanted.
+    fn post(&self, happening: Happening) {
+        self.mailbox.borrow_mut().post(self.manager.now_ns(), happening);
+    }
+
+    /// Reports that a barrier was passed, and waits there where that is wanted. Writes that belong to no change pass no
+    /// barrier that anybody would look at.
     async fn passed(&mut self, barrier: &'static str) -> Result<(), SubnetError> {
-        self.desk.borrow_mut().view.smps = self.manager.smps().clone();
-        if !self.changing || !self.desk.borrow().holds() {
+        self.mailbox.borrow_mut().view.smps = self.manager.smps().clone();
+        if !self.mailbox.borrow_mut().hold_at(barrier) {
             return Ok(());
         }
-        self.desk.borrow_mut().view.held = Some(barrier);
-        self.desk.borrow_mut().tell(self.manager.now_ns(), Happening::Held { barrier });
-        while !self.desk.borrow_mut().take_leave() {
+        self.post(Happening::Held { barrier });
+        while !self.mailbox.borrow_mut().take_leave() {
             self.manager.idle(self.manager.now_ns() + LOOK_AGAIN_NS).await?;
         }
-        self.desk.borrow_mut().view.held = None;
         Ok(())
     }
 }
@@ -83,10 +82,10 @@ impl<T: Transport> SubnetManager for Watched<T> {
         let start_ns = self.manager.now_ns();
         let discovered = self.manager.discover().await?;
         let length_ns = self.manager.now_ns() - start_ns;
-        let mut desk = self.desk.borrow_mut();
-        desk.view.sweeps += 1;
-        desk.view.smps = self.manager.smps().clone();
-        desk.tell(start_ns + length_ns, Happening::Swept { length_ns, notices: discovered.notices.len() });
+        let swept = Happening::Swept { length_ns, notices: discovered.notices.len() };
+        let mut mailbox = self.mailbox.borrow_mut();
+        mailbox.view.smps = self.manager.smps().clone();
+        mailbox.post(start_ns + length_ns, swept);
         Ok(discovered)
     }
 

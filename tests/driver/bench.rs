@@ -1,7 +1,7 @@
 //! A driver on a simulated subnet under traffic, and what may happen to the subnet meanwhile.
 
 use crate::support::with_tables::with_tables;
-use reconfig::driver::{ChangeReport, Driver, Intent, Running};
+use reconfig::driver::{ChangeRecord, Driver, Intent, Running};
 use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::{Half, Lid, Lmc};
@@ -114,7 +114,7 @@ pub fn tables_match(bench: &Bench, tables: &SubnetTables, alive: &Fabric) {
     }
 }
 
-pub fn names(report: &ChangeReport) -> Vec<&'static str> {
+pub fn names(report: &ChangeRecord) -> Vec<&'static str> {
     report.phases.iter().map(|phase| phase.name).collect()
 }
 

@@ -1,7 +1,7 @@
 //! The driver on a simulated subnet under traffic: every observer and scheme, losses, aborts, changes during changes.
 
 use crate::driver::bench::{Bench, Deed, MS, PHASES, at_rest, bench, drive, kill, light, names, policy, tables_match};
-use reconfig::driver::{ChangeReport, DriverError};
+use reconfig::driver::{ChangeRecord, DriverError};
 use reconfig::fabric::NodeId;
 use reconfig::ids::Half;
 use reconfig::machine::{CallOff, Outcome, State};
@@ -11,7 +11,7 @@ use reconfig::subnet::SubnetManager;
 use std::sync::Arc;
 
 /// A planned removal of the root, one host of which is never cut off.
-fn remove_root(bench: &mut Bench, deeds: Vec<Deed>) -> Result<ChangeReport, DriverError> {
+fn remove_root(bench: &mut Bench, deeds: Vec<Deed>) -> Result<ChangeRecord, DriverError> {
     let transport = bench.transport.clone();
     let after = Arc::new(bench.fabric.without_nodes(&[bench.root]));
     transport.with(|sim| sim.run(MS / 10, false));

@@ -4,7 +4,7 @@ use crate::driver::bench::{Bench, Deed, MS, PHASES, at_rest, drive, kill, names,
 use crate::support::bundled::bundled;
 use reconfig::change::{ChangeError, ChangeInput, prepare, prepare_baseline};
 use reconfig::check::lint;
-use reconfig::driver::{ChangeReport, DriverError};
+use reconfig::driver::{ChangeRecord, DriverError};
 use reconfig::fabric::generate::BUNDLED;
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Half, Lmc};
@@ -259,7 +259,7 @@ macro_rules! next_change {
     ($bench:expr, $wait:ident, $deeds:expr) => {{
         let transport = $bench.transport.clone();
         let until_ns = transport.with(|sim| sim.now_ns()) + 60 * MS;
-        let waited: Result<Option<ChangeReport>, DriverError> =
+        let waited: Result<Option<ChangeRecord>, DriverError> =
             drive(&transport, $bench.driver.$wait(until_ns), $deeds);
         waited.unwrap_or_else(|error| panic!("{error}")).expect("something happened")
     }};
@@ -350,14 +350,14 @@ fn second(bench: &Bench) -> NodeId {
 }
 
 /// Times within the phases of the change that the root's death calls for: name, share of the phase, time.
-fn moments(of: &ChangeReport) -> Vec<(&'static str, u64)> {
+fn moments(of: &ChangeRecord) -> Vec<(&'static str, u64)> {
     let at = |(start_ns, end_ns): (u64, u64), share: u64| start_ns + (end_ns - start_ns) * share / 100;
     let records = of.sweep.iter().chain(&of.phases);
     records.flat_map(|r| [10, 55, 95].map(|share| (r.name, at((r.start_ns, r.end_ns), share)))).collect()
 }
 
 /// The root dies at a quarter of a millisecond; `deeds` say what else happens.
-fn root_dies(bench: &mut Bench, deeds: Vec<Deed>) -> ChangeReport {
+fn root_dies(bench: &mut Bench, deeds: Vec<Deed>) -> ChangeRecord {
     let mut all = vec![kill(MS / 4, bench.root)];
     all.extend(deeds);
     next_change!(bench, await_loss, all)
@@ -407,7 +407,7 @@ fn an_arrival_disturbs_no_change_under_way_and_is_served_by_the_next() {
 
 /// A spine that is not the root dies, is routed around and comes back after five milliseconds; `deeds` say what else
 /// happens. What came of its return.
-fn spine_returns(deeds: impl FnOnce(&Bench) -> Vec<Deed>) -> (Bench, NodeId, ChangeReport) {
+fn spine_returns(deeds: impl FnOnce(&Bench) -> Vec<Deed>) -> (Bench, NodeId, ChangeRecord) {
     let mut bench = tree(Scheme::Double);
     let spine = second(&bench);
     let deaths = vec![kill(MS / 4, spine)];

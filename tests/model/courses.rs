@@ -73,7 +73,7 @@ impl Node {
             State::Failed { at } => Some(at.name()),
             _ => None,
         };
-        let place = self.state.course().map(|course| (course.wave(), course.attempts(), course.is_deferred()));
+        let place = self.state.progress().map(|course| (course.wave(), course.attempts(), course.is_deferred()));
         (self.state.name(), at, place)
     }
 }
@@ -306,8 +306,8 @@ impl Courses {
             _ => false,
         });
         demand(!ends, "an end was reported before the plan's end")?;
-        demand(next.state.course().is_some(), "the change was dropped")?;
-        demand(standing || next.state.course().map(|course| course.asked()) == next.last, "no question is open")?;
+        demand(next.state.progress().is_some(), "the change was dropped")?;
+        demand(standing || next.state.progress().map(|course| course.asked()) == next.last, "no question is open")?;
         next.watch.course = Some(watched);
         Ok(())
     }

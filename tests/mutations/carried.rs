@@ -233,10 +233,10 @@ fn after(state: &str, wrong: impl FnOnce(Ticket) -> Event) -> Vec<Catcher> {
         };
         (now, commands) = step(now, answer);
     }
-    let course = now.course().expect("a change is under way");
+    let course = now.progress().expect("a change is under way");
     let (wave, asked) = (course.wave(), course.asked());
     let (next, _) = step(now, wrong(asked));
-    let stays = next.name() == state && next.course().is_some_and(|course| course.wave() == wave);
+    let stays = next.name() == state && next.progress().is_some_and(|course| course.wave() == wave);
     if stays || next.name() == "calling-off" { vec![Catcher::Machine] } else { Vec::new() }
 }
 
@@ -405,7 +405,7 @@ fn run(rule: Rule) -> Vec<Catcher> {
 /// How the change ends; none where it deadlocks, or even calling it off fails.
 fn drive<E>(
     transport: &SimTransport,
-    future: impl Future<Output = Result<reconfig::driver::ChangeReport, E>>,
+    future: impl Future<Output = Result<reconfig::driver::ChangeRecord, E>>,
 ) -> Option<Outcome> {
     let mut task = tokio_test::task::spawn(future);
     loop {

@@ -2,17 +2,17 @@
 
 use crate::support::brought_up::{VLS, bring_up};
 use crate::support::bundled::bundled;
+use crate::support::chart::Chart;
+use crate::support::conformance::{Conformance, assert_page_is_current};
 use crate::support::proof::proof;
 use crate::support::removal::{Removal, removal};
 use reconfig::change::{ChangeInput, prepare_baseline};
 use reconfig::drain::{Drained, FlushJudge, Flushed, SourcesJudge, SourcesMoved, Ticket, TokenJudge};
 use reconfig::ids::{Half, VlSet};
-use reconfig::machine::chart::{Chart, Edge};
 use reconfig::machine::{CallOff, Command, Event, Outcome, State, step};
 use reconfig::plan::{Arming, Lanes, Policy, Scheme, Vetted};
 use reconfig::tables::NodeSlToVl;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_test::{assert_pending, assert_ready, task};
@@ -96,8 +96,8 @@ fn identity(state: &State) -> String {
         State::Failed { at } => at.name(),
         _ => "",
     };
-    let plan = state.course().map(|course| std::ptr::from_ref(course.plan()));
-    let place = state.course().map(|course| (course.wave(), course.attempts(), course.is_deferred()));
+    let plan = state.progress().map(|course| std::ptr::from_ref(course.plan()));
+    let place = state.progress().map(|course| (course.wave(), course.attempts(), course.is_deferred()));
     format!("{} {at} {plan:?} {place:?}", state.name())
 }
 
@@ -109,7 +109,7 @@ fn explore(plans: &[Arc<Vetted>], mut seen: impl FnMut(&State, &Event, &State, &
         if !known.insert(identity(&state)) {
             continue;
         }
-        let asked = state.course().map_or(Ticket(0), |course| course.asked());
+        let asked = state.progress().map_or(Ticket(0), |course| course.asked());
         let mut events: Vec<Event> = plans.iter().cloned().map(Event::Begin).collect();
         events.extend([Event::TopologyChanged, Event::Abort, Event::Resume]);
         events.extend(answers(asked));
@@ -121,44 +121,33 @@ fn explore(plans: &[Arc<Vetted>], mut seen: impl FnMut(&State, &Event, &State, &
     }
 }
 
-fn edge(from: &State, event: &Event, to: &State, commands: &[Command]) -> Edge {
-    let commands = commands.iter().map(|command| command.name().to_string()).collect();
-    Edge { from: from.name().into(), on: event.name().into(), to: to.name().into(), commands }
-}
-
 #[test]
 fn the_machine_does_what_the_chart_says_and_nothing_else() {
     let plans: Vec<_> = plans().into_iter().map(|(_, plan)| plan).collect();
-    let mut taken = BTreeSet::new();
-    let mut met = BTreeSet::new();
+    let mut seen = Conformance::default();
     explore(&plans, |from, event, to, commands| {
-        met.insert((from.name(), event.name()));
+        seen.meet(from.name(), event.name());
         if commands.is_empty() {
             assert_eq!(identity(from), identity(to), "{} went on {} in silence", from.name(), event.name());
         } else {
-            taken.insert(edge(from, event, to, commands));
+            let commands = commands.iter().map(|command| command.name().to_string()).collect();
+            seen.take(from.name(), event.name(), to.name(), commands);
         }
     });
-    let drawn = chart().edges();
-    let undrawn: Vec<_> = taken.difference(&drawn).collect();
-    assert!(undrawn.is_empty(), "the machine does what no row of the chart says: {undrawn:#?}");
-    let untaken: Vec<_> = drawn.difference(&taken).collect();
-    assert!(untaken.is_empty(), "no run ever took these rows of the chart: {untaken:#?}");
-    let pairs = chart().states.len() * chart().events.len();
-    assert_eq!(met.len(), pairs, "every state meets every event");
+    seen.assert_agrees_with(&chart());
 }
 
 #[test]
 fn an_answer_to_another_question_changes_nothing() {
     let plans: Vec<_> = plans().into_iter().map(|(_, plan)| plan).collect();
     explore(&plans, |state, _, _, _| {
-        let Some(course) = state.course() else { return };
+        let Some(course) = state.progress() else { return };
         let asked = course.asked();
         for stale in [Ticket(asked.0.wrapping_sub(1)), Ticket(asked.0.wrapping_add(1))] {
             for event in answers(stale) {
                 let (next, commands) = step(state.clone(), event);
                 assert_eq!((identity(&next), commands), (identity(state), Vec::new()));
-                assert_eq!(next.course().map(|course| course.asked()), Some(asked));
+                assert_eq!(next.progress().map(|course| course.asked()), Some(asked));
             }
         }
     });
@@ -168,7 +157,7 @@ fn an_answer_to_another_question_changes_nothing() {
 fn a_wave_is_left_by_its_own_barriers_only() {
     let plans: Vec<_> = plans().into_iter().map(|(_, plan)| plan).collect();
     explore(&plans, |from, event, to, _| {
-        let (Some(old), Some(new)) = (from.course(), to.course()) else { return };
+        let (Some(old), Some(new)) = (from.progress(), to.progress()) else { return };
         assert!(new.wave() >= old.wave(), "waves never run backwards");
         let forward =
             matches!(event, Event::Acknowledged(_) | Event::Flushed(_) | Event::SourcesMoved(_) | Event::Drained(_));
@@ -180,7 +169,7 @@ fn a_wave_is_left_by_its_own_barriers_only() {
 fn no_question_is_asked_under_an_old_ticket() {
     let plans: Vec<_> = plans().into_iter().map(|(_, plan)| plan).collect();
     explore(&plans, |from, _, _, commands| {
-        let last = from.course().map(|course| course.asked());
+        let last = from.progress().map(|course| course.asked());
         for ticket in commands.iter().filter_map(ticket_of) {
             assert!(last.is_none_or(|last| ticket > last), "{} asks {ticket:?} after {last:?}", from.name());
         }
@@ -200,9 +189,7 @@ fn ticket_of(command: &Command) -> Option<Ticket> {
 
 #[test]
 fn the_drawings_are_current() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/state-machines/change.md");
-    let drawn = std::fs::read_to_string(&page).expect("docs/state-machines/change.md is there");
-    assert!(drawn == chart().to_markdown(), "run `cargo run --example draw_state_machines`");
+    assert_page_is_current(&chart());
 }
 
 /// A driver in little: carries commands out by asking `world`, and feeds its answers back. Every event that the machine

@@ -7,7 +7,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 use reconfig::change::Prepared;
-use reconfig::driver::{ChangeReport, Driver, DriverError, Intent, Running};
+use reconfig::driver::{ChangeRecord, Driver, DriverError, Intent, Running};
 use reconfig::fabric::Fabric;
 use reconfig::plan::{Arming, Lanes, Observer, Plan, Policy, Scheme, Sending, Vetted};
 use reconfig::routing::stranded;
@@ -113,7 +113,7 @@ pub fn settings(schemes: &'static [Scheme]) -> impl Strategy<Value = Setting> {
 #[derive(Debug)]
 pub enum End {
     Deadlock,
-    Report(Box<ChangeReport>),
+    Report(Box<ChangeRecord>),
     /// Nobody told the manager that anything had happened.
     Unheard,
     Error(DriverError),
@@ -207,7 +207,7 @@ impl Play {
     fn drive(
         &mut self,
         mut deeds: Vec<Deed>,
-        task: impl AsyncFnOnce(&mut Driver<Manager<SimTransport>>) -> Result<Option<ChangeReport>, DriverError>,
+        task: impl AsyncFnOnce(&mut Driver<Manager<SimTransport>>) -> Result<Option<ChangeRecord>, DriverError>,
     ) -> End {
         let trail = self.driver.trail();
         let (transport, setting, lanes, lies) = (&self.transport, &self.setting, self.lanes, &self.lies);

@@ -6,6 +6,8 @@ pub mod brought_up;
 pub mod bundled;
 pub mod capture;
 pub mod captures;
+pub mod chart;
+pub mod conformance;
 pub mod corpus;
 pub mod fabrics;
 pub mod proof;

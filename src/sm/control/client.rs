@@ -1,6 +1,6 @@
 //! The asking side of the control socket: blocking, for commands and scripts.
 
-use super::message::{Event, Order, Reply};
+use super::message::{ControlEvent, ControlOrder, Reply};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -51,17 +51,17 @@ pub enum ClientError {
 
 /// A connection to a running manager.
 #[derive(Debug)]
-pub struct Client {
+pub struct ControlClient {
     path: PathBuf,
     reader: BufReader<UnixStream>,
 }
 
-impl Client {
+impl ControlClient {
     /// Connects. With `patience`, an answer that takes longer is an error.
     ///
     /// # Errors
     /// Nobody listens there, or it is not ours to open.
-    pub fn connect(path: &Path, patience: Option<Duration>) -> Result<Client, ClientError> {
+    pub fn connect(path: &Path, patience: Option<Duration>) -> Result<ControlClient, ClientError> {
         let path = path.to_path_buf();
         let stream = match UnixStream::connect(&path) {
             Ok(stream) => stream,
@@ -71,16 +71,16 @@ impl Client {
             Err(error) => return Err(ClientError::Nobody { path, error }),
         };
         match stream.set_read_timeout(patience) {
-            Ok(()) => Ok(Client { path, reader: BufReader::new(stream) }),
+            Ok(()) => Ok(ControlClient { path, reader: BufReader::new(stream) }),
             Err(error) => Err(ClientError::Broken { path, error }),
         }
     }
 
-    /// Gives an order and waits for its answer; `on_event` hears what happens until then.
+    /// Gives an order and waits for its answer; `on_event` is called for each event until then.
     ///
     /// # Errors
     /// The connection broke or the answer cannot be read. A refusal is an answer.
-    pub fn ask(&mut self, order: &Order, mut on_event: impl FnMut(Event)) -> Result<Reply, ClientError> {
+    pub fn ask(&mut self, order: &ControlOrder, mut on_event: impl FnMut(ControlEvent)) -> Result<Reply, ClientError> {
         self.give(order)?;
         loop {
             match self.next()? {
@@ -94,9 +94,9 @@ impl Client {
     /// Listens to events from now on; `on_event` says whether to go on. Returns when the manager ends.
     ///
     /// # Errors
-    /// As for [`Client::ask`].
-    pub fn listen(&mut self, mut on_event: impl FnMut(Event) -> bool) -> Result<(), ClientError> {
-        self.give(&Order::Events)?;
+    /// As for [`ControlClient::ask`].
+    pub fn listen(&mut self, mut on_event: impl FnMut(ControlEvent) -> bool) -> Result<(), ClientError> {
+        self.give(&ControlOrder::Events)?;
         while let Some(reply) = self.next()? {
             if let Reply::Event(event) = reply
                 && !on_event(event)
@@ -107,7 +107,7 @@ impl Client {
         Ok(())
     }
 
-    fn give(&mut self, order: &Order) -> Result<(), ClientError> {
+    fn give(&mut self, order: &ControlOrder) -> Result<(), ClientError> {
         let broken = |error| ClientError::Broken { path: self.path.clone(), error };
         let line = serde_json::to_string(order).map_err(|error| broken(error.into()))? + "\n";
         self.reader.get_ref().write_all(line.as_bytes()).map_err(broken)

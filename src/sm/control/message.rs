@@ -1,10 +1,11 @@
 //! What is said over the control socket: values that read and write as JSON, one object a line.
 //!
-//! Whoever asks sends an [`Order`]; the manager answers with [`Reply`]s, of which the last is never an event. Every object
+//! A client sends a [`ControlOrder`]; the manager answers with [`Reply`]s, of which the last is never an event. Every object
 //! that stands for itself has a `schema`; a field that is added leaves it as it is, one that changes its meaning does not.
 //! Times are nanoseconds of the manager's clock, which begins with it. Nodes and ports are named as people name them.
 
-use crate::driver::{ChangeReport, PhaseRecord};
+use super::super::element::SubnetElement;
+use crate::driver::{ChangeRecord, PhaseRecord};
 use crate::fabric::{Fabric, NodeId, NodeKind};
 use crate::ids::{Guid, Half, Lid, PortNum};
 use crate::machine::Outcome;
@@ -15,7 +16,7 @@ use std::collections::BTreeMap;
 
 /// The schema of [`Status`].
 pub const STATUS_SCHEMA: &str = "reconfig.status/1";
-/// The schema of [`Event`].
+/// The schema of [`ControlEvent`].
 pub const EVENT_SCHEMA: &str = "reconfig.event/1";
 /// The schema of [`ChangeDone`].
 pub const CHANGE_SCHEMA: &str = "reconfig.change/1";
@@ -23,23 +24,23 @@ pub const CHANGE_SCHEMA: &str = "reconfig.change/1";
 /// What is asked of a running manager.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Order {
+pub enum ControlOrder {
     /// How are you? Answered by [`Reply::Status`].
     Status,
-    /// Tell whatever happens from now on, until the connection ends.
+    /// Report everything that happens from now on, until the connection ends.
     Events,
     /// Change the routing. Answered by events as it goes, then by [`Reply::Changed`].
     Change(ChangeOrder),
     /// Use an element again that was set aside by a planned removal. Answered as a change.
     TakeBack {
         /// What comes back.
-        element: Element,
+        element: SubnetElement,
     },
     /// Look at the whole subnet now. Answered by [`Reply::Done`], or as a change where one was called for.
     Sweep,
     /// Call the change under way off. Answered by [`Reply::Done`] when that was taken note of, not when it is done.
     Abort,
-    /// Go on from the barrier at which the manager pauses, where it was told to pause. Answered by [`Reply::Done`].
+    /// Go on from the barrier at which the manager pauses, if it pauses at barriers. Answered by [`Reply::Done`].
     Continue,
     /// Log by this filter from now on, for example `debug,reconfig::subnet=trace`. Answered by [`Reply::Done`].
     LogLevel {
@@ -53,22 +54,12 @@ pub enum Order {
 #[serde(deny_unknown_fields)]
 pub struct ChangeOrder {
     /// What leaves.
-    pub remove: Element,
+    pub remove: SubnetElement,
     /// It is alive and will leave when it bears no traffic any more. What died already needs no order: it is seen.
     pub planned: bool,
     /// Plan and prove, and write nothing.
     #[serde(default)]
     pub dry_run: bool,
-}
-
-/// A part of the subnet, named by people: a description, a GUID, or as ibnetdiscover names it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Element {
-    /// A switch.
-    Switch(String),
-    /// The cable at a port: `NODE:PORT`.
-    Link(String),
 }
 
 /// What the manager answers.
@@ -78,7 +69,7 @@ pub enum Reply {
     /// How it is.
     Status(Box<Status>),
     /// Something happened; more follows.
-    Event(Event),
+    Event(ControlEvent),
     /// What became of a change.
     Changed(Box<ChangeDone>),
     /// Done.
@@ -129,7 +120,7 @@ pub struct Status {
     pub port: OwnPort,
     /// Where the last change stands, by its name in `state-machines/change.yaml`.
     pub state: String,
-    /// The barrier at which the change under way waits for leave to go on, where it was told to pause there.
+    /// The barrier at which the change under way waits for leave to go on, if the manager pauses at barriers.
     pub held: Option<String>,
     /// Whether the subnet is routed and its ports ACTIVE.
     pub subnet_up: bool,
@@ -144,7 +135,7 @@ pub struct Status {
     /// Who computes routings.
     pub engine: String,
     /// The root of the routing in force, where it has one.
-    pub root: Option<NodeName>,
+    pub root: Option<NamedNode>,
     /// Data VLs in use at most.
     pub data_vls: u8,
     /// What was set aside for maintenance.
@@ -215,25 +206,25 @@ pub struct LidStatus {
 
 /// A node by both its names.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct NodeName {
+pub struct NamedNode {
     /// Its GUID.
     pub guid: Guid,
     /// What it calls itself.
     pub description: String,
 }
 
-impl NodeName {
+impl NamedNode {
     /// The names of a node.
-    pub fn of(fabric: &Fabric, node: NodeId) -> NodeName {
+    pub fn of(fabric: &Fabric, node: NodeId) -> NamedNode {
         let node = fabric.node(node);
-        NodeName { guid: node.guid, description: node.description.clone() }
+        NamedNode { guid: node.guid, description: node.description.clone() }
     }
 }
 
 /// How changes are made.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PolicyStatus {
-    /// Who tells that lanes are empty.
+    /// What observes that lanes are empty.
     pub observer: String,
     /// Port states during *install*.
     pub arming: String,
@@ -279,27 +270,27 @@ pub struct SweepStatus {
 
 /// Something that happened.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Event {
+pub struct ControlEvent {
     /// [`EVENT_SCHEMA`].
     pub schema: String,
     /// When.
     pub at_ns: u64,
     /// What.
     #[serde(flatten)]
-    pub what: Happening,
+    pub what: EventKind,
 }
 
-impl Event {
+impl ControlEvent {
     /// Something that happened at a time.
-    pub fn at(at_ns: u64, what: Happening) -> Event {
-        Event { schema: EVENT_SCHEMA.to_string(), at_ns, what }
+    pub fn at(at_ns: u64, what: EventKind) -> ControlEvent {
+        ControlEvent { schema: EVENT_SCHEMA.to_string(), at_ns, what }
     }
 }
 
 /// What can happen.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
-pub enum Happening {
+pub enum EventKind {
     /// The election gave the manager another part to play.
     Role {
         /// `discovering`, `standby`, `master` or `not-active`.
@@ -440,7 +431,7 @@ pub struct ChangeDone {
     /// The half in use afterwards.
     pub half: Half,
     /// The root of the new routing, where it has one.
-    pub root: Option<NodeName>,
+    pub root: Option<NamedNode>,
     /// Its phases in order.
     pub phases: Vec<PhaseStatus>,
     /// How often it was called off because the subnet changed, and started anew.
@@ -483,17 +474,17 @@ impl ChangeDone {
         }
     }
 
-    /// What the driver remembers of a change, in the words of the control socket. The indices are those of `fabric`; `half`
+    /// The driver's record of a change, in the words of the control socket. The indices are those of `fabric`; `half`
     /// is in use now.
-    pub fn of(report: &ChangeReport, fabric: &Fabric, half: Half, cause: impl Into<String>) -> ChangeDone {
-        let (outcome, reason) = match &report.outcome {
+    pub fn of(record: &ChangeRecord, fabric: &Fabric, half: Half, cause: impl Into<String>) -> ChangeDone {
+        let (outcome, reason) = match &record.outcome {
             Outcome::Completed => (ChangeOutcome::Completed, None),
             Outcome::CalledOff(why) => (ChangeOutcome::CalledOff, Some(why.to_string())),
             Outcome::Failed { state, reason } => (ChangeOutcome::Failed, Some(format!("in state {state}: {reason}"))),
         };
         let mut smps = SmpCounts::default();
-        report.sweep.iter().chain(&report.phases).for_each(|phase| smps.add(&phase.smps));
-        let plan = report.plan.plan();
+        record.sweep.iter().chain(&record.phases).for_each(|phase| smps.add(&phase.smps));
+        let plan = record.plan.plan();
         ChangeDone {
             schema: CHANGE_SCHEMA.to_string(),
             cause: cause.into(),
@@ -501,14 +492,14 @@ impl ChangeDone {
             reason,
             scheme: plan.scheme().to_string(),
             half,
-            root: report.root.map(|root| NodeName::of(fabric, root)),
-            phases: report.phases.iter().map(PhaseStatus::from).collect(),
-            restarts: report.restarts,
+            root: record.root.map(|root| NamedNode::of(fabric, root)),
+            phases: record.phases.iter().map(PhaseStatus::from).collect(),
+            restarts: record.restarts,
             waves: plan.waves().len() as u64,
             writes: plan.waves().iter().map(|wave| wave.writes.len() as u64).sum(),
-            proved: report.plan.proof().is_some(),
+            proved: record.plan.proof().is_some(),
             smps: SmpStatus::from(&smps),
-            stranded: report.stranded.iter().map(|&port| fabric.describe_port(port)).collect(),
+            stranded: record.stranded.iter().map(|&port| fabric.describe_port(port)).collect(),
         }
     }
 }
@@ -529,20 +520,20 @@ mod tests {
         let (state, node, text) = ("draining".to_string(), "spine-1".to_string(), "a sentence".to_string());
         let fabric = FabricStatus { switches: 1, cas: 2, links: 3 };
         let happenings = [
-            Happening::Role { role: "master".to_string() },
-            Happening::SubnetUp { fabric, arrival: "cold".to_string() },
-            Happening::Trap { number: 128, lid: Lid(4), node: Some(node.clone()) },
-            Happening::Noticed { node, silent: true },
-            Happening::Swept { took_ns: 5, left_out: 6 },
-            Happening::Begun { cause: text.clone() },
-            Happening::State { state: state.clone() },
-            Happening::Held { barrier: state },
-            Happening::Change { done: Box::new(done.clone()) },
-            Happening::Warning { text: text.clone() },
-            Happening::Missed { events: 7 },
+            EventKind::Role { role: "master".to_string() },
+            EventKind::SubnetUp { fabric, arrival: "cold".to_string() },
+            EventKind::Trap { number: 128, lid: Lid(4), node: Some(node.clone()) },
+            EventKind::Noticed { node, silent: true },
+            EventKind::Swept { took_ns: 5, left_out: 6 },
+            EventKind::Begun { cause: text.clone() },
+            EventKind::State { state: state.clone() },
+            EventKind::Held { barrier: state },
+            EventKind::Change { done: Box::new(done.clone()) },
+            EventKind::Warning { text: text.clone() },
+            EventKind::Missed { events: 7 },
         ];
         for what in happenings {
-            let reply = Reply::Event(Event::at(8, what));
+            let reply = Reply::Event(ControlEvent::at(8, what));
             assert_eq!(again(&reply), reply);
         }
         let replies =
@@ -554,16 +545,16 @@ mod tests {
 
     #[test]
     fn every_order_is_understood() {
-        let link = Element::Link("leaf-1:3".to_string());
+        let link = SubnetElement::Link("leaf-1:3".to_string());
         let orders = [
-            Order::Status,
-            Order::Events,
-            Order::Change(ChangeOrder { remove: link.clone(), planned: true, dry_run: true }),
-            Order::TakeBack { element: link },
-            Order::Sweep,
-            Order::Abort,
-            Order::Continue,
-            Order::LogLevel { filter: "debug".to_string() },
+            ControlOrder::Status,
+            ControlOrder::Events,
+            ControlOrder::Change(ChangeOrder { remove: link.clone(), planned: true, dry_run: true }),
+            ControlOrder::TakeBack { element: link },
+            ControlOrder::Sweep,
+            ControlOrder::Abort,
+            ControlOrder::Continue,
+            ControlOrder::LogLevel { filter: "debug".to_string() },
         ];
         for order in orders {
             assert_eq!(again(&order), order);

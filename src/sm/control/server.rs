@@ -1,6 +1,6 @@
 //! The manager's side of the control socket.
 
-use super::message::{Event, Fault, Happening, Order, Reply};
+use super::message::{ControlEvent, ControlOrder, EventKind, Fault, Reply};
 use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -39,9 +39,9 @@ pub enum ControlError {
 
 /// An order, and the way back to who gave it.
 #[derive(Debug)]
-pub struct Request {
+pub struct ControlRequest {
     /// What is asked.
-    pub order: Order,
+    pub order: ControlOrder,
     /// Where the answer goes.
     pub answers: Answers,
 }
@@ -60,9 +60,9 @@ impl Answers {
         (Answers { sender, answered: false }, receiver)
     }
 
-    /// Tells what happens on the way to the answer.
-    pub fn event(&self, event: Event) {
-        // Whoever asked may have gone; the order stands.
+    /// Reports what happens before the answer.
+    pub fn event(&self, event: ControlEvent) {
+        // The client may have gone; the order stands.
         let _ = self.sender.send(Reply::Event(event));
     }
 
@@ -87,18 +87,18 @@ impl Drop for Answers {
 pub struct Control {
     listener: UnixListener,
     path: PathBuf,
-    requests: mpsc::UnboundedSender<Request>,
-    events: broadcast::Sender<Event>,
+    requests: mpsc::UnboundedSender<ControlRequest>,
+    events: broadcast::Sender<ControlEvent>,
     /// Held as long as the socket is ours; the kernel lets go of it however the process ends.
     _lock: File,
 }
 
 impl Control {
-    /// Makes the socket, in place of one that a manager left behind which runs no more. Orders come through the channel.
+    /// Makes the socket, and replaces one that a dead manager left. Orders come through the channel.
     ///
     /// # Errors
     /// Another manager has the socket, or the directory cannot be written to.
-    pub fn bind(path: &Path) -> Result<(Control, mpsc::UnboundedReceiver<Request>), ControlError> {
+    pub fn bind(path: &Path) -> Result<(Control, mpsc::UnboundedReceiver<ControlRequest>), ControlError> {
         let lock = lock(path)?;
         let failed = |attempted| move |error| ControlError::Files { path: path.to_path_buf(), attempted, error };
         // Made under another name, and moved when nobody else may open it any more.
@@ -119,8 +119,8 @@ impl Control {
         Ok((control, receiver))
     }
 
-    /// Where events are told; listeners get those told while they listen.
-    pub fn events(&self) -> broadcast::Sender<Event> {
+    /// Where events are sent; listeners get those sent while they listen.
+    pub fn events(&self) -> broadcast::Sender<ControlEvent> {
         self.events.clone()
     }
 
@@ -180,15 +180,15 @@ fn remove(path: &Path) -> io::Result<()> {
 
 /// One who asks.
 struct Connection {
-    requests: mpsc::UnboundedSender<Request>,
-    events: broadcast::Sender<Event>,
+    requests: mpsc::UnboundedSender<ControlRequest>,
+    events: broadcast::Sender<ControlEvent>,
 }
 
 impl Connection {
     async fn serve(self, stream: UnixStream) {
         let (reader, mut writer) = stream.into_split();
         let mut reader = BufReader::new(reader);
-        // A connection that breaks ends; there is nobody to tell.
+        // A connection that breaks ends; there is nobody left to report it to.
         let _ = self.answer_all(&mut reader, &mut writer).await;
     }
 
@@ -208,7 +208,7 @@ impl Connection {
                 continue;
             }
             match serde_json::from_slice(&line) {
-                Ok(Order::Events) => return self.tell_events(reader, writer).await,
+                Ok(ControlOrder::Events) => return self.send_events(reader, writer).await,
                 Ok(order) => self.pass_on(order, writer).await?,
                 Err(error) => {
                     let reason =
@@ -220,18 +220,18 @@ impl Connection {
     }
 
     /// Has an order answered.
-    async fn pass_on(&self, order: Order, writer: &mut OwnedWriteHalf) -> io::Result<()> {
+    async fn pass_on(&self, order: ControlOrder, writer: &mut OwnedWriteHalf) -> io::Result<()> {
         let (answers, mut replies) = Answers::channel();
         // Where nobody takes orders any more, the answers are dropped with the order, and say so.
-        let _ = self.requests.send(Request { order, answers });
+        let _ = self.requests.send(ControlRequest { order, answers });
         while let Some(reply) = replies.recv().await {
             say(writer, &reply).await?;
         }
         Ok(())
     }
 
-    /// Tells events until who listens hangs up, or the manager ends.
-    async fn tell_events(&self, reader: &mut BufReader<OwnedReadHalf>, writer: &mut OwnedWriteHalf) -> io::Result<()> {
+    /// Sends events until the listener hangs up or the manager ends.
+    async fn send_events(&self, reader: &mut BufReader<OwnedReadHalf>, writer: &mut OwnedWriteHalf) -> io::Result<()> {
         let mut events = self.events.subscribe();
         say(writer, &Reply::Done { text: "listening".to_string() }).await?;
         let mut ignored = [0; 64];
@@ -246,7 +246,7 @@ impl Connection {
             match event {
                 Ok(event) => say(writer, &Reply::Event(event)).await?,
                 Err(RecvError::Lagged(missed)) => {
-                    say(writer, &Reply::Event(Event::at(0, Happening::Missed { events: missed }))).await?;
+                    say(writer, &Reply::Event(ControlEvent::at(0, EventKind::Missed { events: missed }))).await?;
                 }
                 Err(RecvError::Closed) => return Ok(()),
             }

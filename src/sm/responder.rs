@@ -1,9 +1,12 @@
-//! Who answers at once what is none of the manager's own requests: other managers' SMInfo, and clients of the SA.
+//! Answers at once what is none of the manager's own requests: other managers' SMInfo, and clients of the SA.
 //!
-//! Orders of other managers move the election at once and are answered; what must be done for it beyond that waits on a
-//! list for whoever lives the manager's life.
+//! The election is held here, because orders of other managers move it as they come in, whatever the manager does at that
+//! moment, and are answered by it. What else it commands waits until the manager takes it ([`Responder::next_command`]).
 
-use super::election::{self, Command, Event, Moment, Order, Peer, Rank, Role, Rules, State};
+use super::election::{
+    self, ElectionCommand, ElectionEvent, ElectionInput, ElectionRules, ElectionState, Peer, PeerOrder, Rank, SmRole,
+};
+use super::mailbox::SharedMailbox;
 use super::prefix_file;
 use crate::ids::{Half, Sl};
 use crate::sa::rmpp::RmppPace;
@@ -16,36 +19,38 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The reception of one subnet manager.
+/// The responder of one subnet manager.
 #[derive(Debug)]
-pub struct Reception {
-    rules: Rules,
-    state: State,
+pub struct Responder {
+    rules: ElectionRules,
+    election: ElectionState,
     /// Rises with every answer, so that others see that this manager lives.
     activity: u32,
-    /// Whether a change is under way.
-    pub(super) changing: bool,
-    wanted: VecDeque<Command>,
+    /// What the election commands, in order.
+    commands: VecDeque<ElectionCommand>,
+    /// Says whether a change is under way.
+    mailbox: SharedMailbox,
     sa: Sa,
 }
 
-/// A reception that is shared between the manager and whoever lives its life.
-pub type SharedReception = Rc<RefCell<Reception>>;
+/// A responder that is shared between [`Manager`](crate::subnet::Manager), which hands it what comes in, and
+/// [`run`](super::run), which carries out what it commands.
+pub type SharedResponder = Rc<RefCell<Responder>>;
 
-impl Reception {
-    /// A reception of a manager with these rules.
-    pub fn new(rules: Rules) -> SharedReception {
-        let (state, commands) = election::begin();
-        let wanted = commands.into();
+impl Responder {
+    /// The responder of a manager with these rules, whose life the mailbox shows.
+    pub fn new(rules: ElectionRules, mailbox: SharedMailbox) -> SharedResponder {
+        let (election, commands) = election::begin();
         // Under ibsim nobody acknowledges, and a MAD that comes unasked brings down a tool or is taken for another's answer.
         let pace = RmppPace { unheard: false, ..RmppPace::default() };
         let sa = Sa::new(SaLimits { sm_key: rules.sm_key, pace, ..SaLimits::default() });
-        Rc::new(RefCell::new(Reception { rules, state, activity: 0, changing: false, wanted, sa }))
+        let commands = commands.into();
+        Rc::new(RefCell::new(Responder { rules, election, activity: 0, commands, mailbox, sa }))
     }
 
     /// Where the election stands.
-    pub fn state(&self) -> &State {
-        &self.state
+    pub fn state(&self) -> &ElectionState {
+        &self.election
     }
 
     /// This manager's rank.
@@ -54,14 +59,14 @@ impl Reception {
     }
 
     /// Moves the election on.
-    pub(super) fn step(&mut self, event: Event, now_ns: u64) {
+    pub(super) fn step(&mut self, event: ElectionEvent, now_ns: u64) {
         let commands = self.transition(event, now_ns);
-        self.wanted.extend(commands);
+        self.commands.extend(commands);
     }
 
     /// What is to be done for the election next.
-    pub(super) fn next_command(&mut self) -> Option<Command> {
-        self.wanted.pop_front()
+    pub(super) fn next_command(&mut self) -> Option<ElectionCommand> {
+        self.commands.pop_front()
     }
 
     /// What this manager says of itself.
@@ -72,7 +77,7 @@ impl Reception {
             sm_key: self.rules.sm_key,
             activity: self.activity,
             priority: self.rules.rank.priority,
-            state: SmState::from(self.state.role().number()),
+            state: SmState::from(self.election.role().number()),
         }
     }
 
@@ -95,26 +100,26 @@ impl Reception {
         self.sa.take_events().iter().for_each(|event| tracing::warn!(?event, "subnet administration"));
     }
 
-    fn transition(&mut self, event: Event, now_ns: u64) -> Vec<Command> {
-        let at = Moment { now_ns, changing: self.changing };
-        let was = self.state.name();
+    fn transition(&mut self, event: ElectionEvent, now_ns: u64) -> Vec<ElectionCommand> {
+        let at = ElectionInput { now_ns, changing: self.mailbox.borrow().lifecycle().is_changing() };
+        let was = self.election.name();
         tracing::debug!(event = event.name(), state = was, "election");
-        let (state, commands) = election::step(&self.rules, self.state, event, at);
-        self.state = state;
-        if self.state.name() != was {
-            tracing::info!(from = was, to = self.state.name(), "election");
+        let (election, commands) = election::step(&self.rules, self.election, event, at);
+        self.election = election;
+        if self.election.name() != was {
+            tracing::info!(from = was, to = self.election.name(), "election");
         }
         commands
     }
 
-    /// Another manager orders something: whether it is accepted. The rest of what follows waits on the list.
-    fn ordered(&mut self, order: Order, by: Peer, now_ns: u64) -> bool {
+    /// Another manager orders something: whether it is accepted. The other commands that follow are kept.
+    fn ordered(&mut self, order: PeerOrder, by: Peer, now_ns: u64) -> bool {
         let mut accepted = false;
-        for command in self.transition(Event::Ordered(order, by), now_ns) {
+        for command in self.transition(ElectionEvent::Ordered(order, by), now_ns) {
             match command {
-                Command::Accept => accepted = true,
-                Command::Refuse => accepted = false,
-                other => self.wanted.push_back(other),
+                ElectionCommand::Accept => accepted = true,
+                ElectionCommand::Refuse => accepted = false,
+                other => self.commands.push_back(other),
             }
         }
         accepted
@@ -125,7 +130,8 @@ impl Reception {
             Method::Get => Some(smp.response(self.info().encode())),
             Method::Set => {
                 let peer = peer(&SmInfo::decode(&smp.data))?;
-                let accepted = Order::from_number(smp.modifier).is_some_and(|order| self.ordered(order, peer, now_ns));
+                let accepted =
+                    PeerOrder::from_number(smp.modifier).is_some_and(|order| self.ordered(order, peer, now_ns));
                 let info = self.info().encode();
                 Some(if accepted { smp.response(info) } else { smp.refusal(status::INVALID_VALUE) })
             }
@@ -136,11 +142,11 @@ impl Reception {
 
 /// What another manager says of itself; none where it is in no state that there is.
 pub(super) fn peer(info: &SmInfo) -> Option<Peer> {
-    let role = Role::from_number(info.state.into())?;
+    let role = SmRole::from_number(info.state.into())?;
     Some(Peer { rank: Rank { priority: info.priority, guid: info.guid }, role, sm_key: info.sm_key })
 }
 
-impl Attendant for Reception {
+impl Attendant for Responder {
     fn take(&mut self, datagram: &Datagram, now_ns: u64) -> Option<Vec<Datagram>> {
         match class_of(&datagram.bytes) {
             class::SUBNET_LID | class::SUBNET_DIRECTED => {
@@ -149,7 +155,7 @@ impl Attendant for Reception {
                 let bytes = Box::new(answer.encode());
                 Some(vec![Datagram { lid: datagram.lid, qp: 0, sl: Sl::default(), bytes }])
             }
-            class::SUBNET_ADMINISTRATION if self.state.role() == Role::Master => {
+            class::SUBNET_ADMINISTRATION if self.election.role() == SmRole::Master => {
                 let answers = self.sa.answer(datagram, now_ns);
                 self.log();
                 answers

@@ -1,5 +1,6 @@
-//! Reads the state machines that people write (`state-machines/*.yaml`) and draws them. Nothing runs by a chart: a test
-//! compares it with [`step`](super::step), and the pages under `docs/state-machines` are drawn from it.
+//! Reads the state machines that people write (`state-machines/*.yaml`) and draws them. Nothing runs by a chart: tests
+//! compare each with its transition function, and `examples/draw_state_machines.rs` draws the pages under
+//! `docs/state-machines` from it.
 
 use serde::Deserialize;
 use std::collections::BTreeSet;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// The tables of all devices as they answered.
 #[derive(Clone, Debug)]
-pub(super) struct Standing {
+pub(super) struct InstalledTables {
     /// The tables; what a device did not answer is as if it were empty.
     pub(super) tables: SubnetTables,
     /// The half in use: that of the LID at which end ports look for the subnet manager.
@@ -34,7 +34,7 @@ pub(super) async fn read<T: Transport>(
     states: &[PortState],
     sm: PortId,
     top: Lid,
-) -> Result<Standing, SmError> {
+) -> Result<InstalledTables, SmError> {
     let half = half_in_use(manager, fabric, sm);
     let mut tables = SubnetTables::new(fabric, SlToVl::from_fn(|_| crate::ids::Vl::MANAGEMENT), half);
     tables.port_states = states.to_vec();
@@ -52,7 +52,7 @@ pub(super) async fn read<T: Transport>(
     }
     silent.dedup();
     tables.sl_to_vl.iter_mut().for_each(simplify);
-    Ok(Standing { tables, half, silent })
+    Ok(InstalledTables { tables, half, silent })
 }
 
 /// One table of one device.
@@ -107,7 +107,7 @@ fn questions(fabric: &Fabric, top: Lid) -> Vec<(Question, Ask)> {
     asks
 }
 
-/// One table for all pairs where every pair that was told has the same.
+/// One table for all pairs, if every pair that the device answered for has the same.
 fn simplify(tables: &mut Arc<NodeSlToVl>) {
     let NodeSlToVl::PerPair { tables: pairs, .. } = &**tables else { return };
     let untold = SlToVl::from_fn(|_| crate::ids::Vl::MANAGEMENT);

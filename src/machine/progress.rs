@@ -12,7 +12,7 @@ const ATTEMPTS: u8 = 3;
 
 /// A change under way.
 #[derive(Clone, Debug)]
-pub struct Course {
+pub struct ChangeProgress {
     plan: Arc<Vetted>,
     wave: usize,
     /// Barriers of this wave already passed.
@@ -25,10 +25,10 @@ pub struct Course {
 
 type Next = (State, Vec<Command>);
 
-impl Course {
+impl ChangeProgress {
     /// Enters the first wave of a plan.
     pub(super) fn begin(plan: Arc<Vetted>, asked: Ticket) -> Next {
-        Course { plan, wave: 0, passed: 0, asked, attempts: 1, deferred: false }.enter_wave()
+        ChangeProgress { plan, wave: 0, passed: 0, asked, attempts: 1, deferred: false }.enter_wave()
     }
 
     /// The plan being run.
@@ -56,7 +56,8 @@ impl Course {
         self.deferred
     }
 
-    /// Whether a packet could tell that the change began: before the swap none can, and the split can be taken back.
+    /// Whether the change can be taken back before its swap: only in the Double Scheme, where no packet meets
+    /// anything new before it.
     pub(super) fn reversible(&self) -> bool {
         self.plan().scheme() == Scheme::Double
     }
@@ -136,14 +137,14 @@ impl Course {
     }
 
     /// Another question: late answers to the last one no longer count.
-    fn next_question(mut self) -> Course {
+    fn next_question(mut self) -> ChangeProgress {
         self.asked = self.asked.next();
         self.attempts = 1;
         self
     }
 
     /// The same question under a new ticket.
-    pub(super) fn same_question(mut self) -> Course {
+    pub(super) fn same_question(mut self) -> ChangeProgress {
         self.asked = self.asked.next();
         self.attempts = self.attempts.saturating_add(1);
         self
@@ -155,20 +156,20 @@ impl Course {
     }
 
     /// Counts attempts from the start.
-    pub(super) fn first_attempt(mut self) -> Course {
+    pub(super) fn first_attempt(mut self) -> ChangeProgress {
         self.attempts = 0;
         self
     }
 
     /// Remembers that the subnet changed again.
-    pub(super) fn defer(mut self) -> Course {
+    pub(super) fn defer(mut self) -> ChangeProgress {
         self.deferred = true;
         self
     }
 }
 
 /// The state in which a wave of this phase writes.
-fn writing(phase: Phase) -> fn(Course) -> State {
+fn writing(phase: Phase) -> fn(ChangeProgress) -> State {
     match phase {
         Phase::Split => State::Splitting,
         Phase::Install => State::Installing,
@@ -190,15 +191,15 @@ impl State {
 
     /// The command whose answer this state waits for; none where it waits for nothing.
     fn question(&self) -> Option<Command> {
-        let course = self.course()?;
-        let (ticket, wave) = (course.asked, course.wave);
+        let progress = self.progress()?;
+        let (ticket, wave) = (progress.asked, progress.wave);
         match self {
             State::CallingOff(..) => Some(Command::Undo { ticket, reached: wave }),
-            State::Flushing(_) | State::Moving(_) | State::Draining(_) => match course.barrier()? {
+            State::Flushing(_) | State::Moving(_) | State::Draining(_) => match progress.barrier()? {
                 Barrier::Flushed(lanes) => Some(Command::Flush { ticket, lanes }),
-                Barrier::SourcesMoved => Some(Command::ConfirmSources { ticket, half: course.plan().new_half() }),
+                Barrier::SourcesMoved => Some(Command::ConfirmSources { ticket, half: progress.plan().new_half() }),
                 Barrier::Drained(lanes) => {
-                    Some(Command::Drain { ticket, observer: course.plan().policy().observer, lanes })
+                    Some(Command::Drain { ticket, observer: progress.plan().policy().observer, lanes })
                 }
                 Barrier::Acknowledged => None,
             },

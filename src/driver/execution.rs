@@ -1,7 +1,7 @@
 //! One change from `Begin` to its end: commands are carried out one by one, their answers are the machine's events.
 
 use super::watch::{common, lacks};
-use super::{ChangeReport, Driver, DriverError, PhaseRecord};
+use super::{ChangeRecord, Driver, DriverError, PhaseRecord};
 use crate::change::Prepared;
 use crate::fabric::{Fabric, PortId};
 use crate::machine::{self, CallOff, Command, Event, Outcome, State, Ticket};
@@ -29,7 +29,7 @@ impl<S: SubnetManager> Driver<S> {
     ///
     /// # Errors
     /// The SM's own port failed, or a change that must follow cannot be prepared.
-    pub async fn run(&mut self, prepared: Prepared) -> Result<ChangeReport, DriverError> {
+    pub async fn run(&mut self, prepared: Prepared) -> Result<ChangeRecord, DriverError> {
         let begin = Event::Begin(prepared.plan.clone());
         self.run_from(prepared, begin).await
     }
@@ -38,12 +38,13 @@ impl<S: SubnetManager> Driver<S> {
     ///
     /// # Errors
     /// As for [`Driver::run`].
-    pub async fn resume(&mut self) -> Result<Option<ChangeReport>, DriverError> {
+    pub async fn resume(&mut self) -> Result<Option<ChangeRecord>, DriverError> {
         let Some(prepared) = self.halted.take() else { return Ok(None) };
         self.run_from(prepared, Event::Resume).await.map(Some)
     }
 
-    async fn run_from(&mut self, mut prepared: Prepared, mut first: Event) -> Result<ChangeReport, DriverError> {
+    /// Runs a plan, and then the plan that the subnet calls for meanwhile, until nothing more follows.
+    async fn run_from(&mut self, mut prepared: Prepared, mut first: Event) -> Result<ChangeRecord, DriverError> {
         let mut log = Log::default();
         loop {
             self.run_once(&mut log, &prepared.plan, first).await?;
@@ -59,7 +60,7 @@ impl<S: SubnetManager> Driver<S> {
             self.halted = Some(prepared);
         }
         let Log { phases, not_held, restarts, .. } = log;
-        Ok(ChangeReport { outcome, sweep: None, phases, restarts, plan, root, stranded, not_held })
+        Ok(ChangeRecord { outcome, sweep: None, phases, restarts, plan, root, stranded, not_held })
     }
 
     /// What the routing must be changed to next, where the machine asked to look again: what is alive of what the plan
@@ -69,11 +70,13 @@ impl<S: SubnetManager> Driver<S> {
             return None;
         }
         let running = &self.running;
+        // Not all that is alive: what the plan was to take out of the routing is alive too, and is not to come back.
         let wanted = common(&running.alive, &plan.draft().after);
         if running.has_lost_something() {
             self.noticed |= lacks(&running.routed, &wanted);
             return Some(common(&wanted, &running.routed));
         }
+        // A change that was made serves what is left by itself. Only one that was called off has to be begun again.
         let called_off = log.outcome == Some(Outcome::CalledOff(CallOff::TopologyChanged));
         let differs = lacks(&running.routed, &wanted) || lacks(&wanted, &running.routed);
         (called_off && differs).then_some(wanted)
@@ -85,6 +88,8 @@ impl<S: SubnetManager> Driver<S> {
         while let Some(command) = commands.pop_front() {
             let span = tracing::info_span!("phase", name = self.phase_of(plan.plan(), &command));
             let answer = self.carry_out(log, plan.plan(), command).instrument(span).await?;
+            // The machine ignores answers under old tickets: where an abort or a change of the subnet comes first and moves
+            // it on, the answer that follows has no effect.
             for event in self.changes(answer).await? {
                 commands.extend(self.step(event));
             }
@@ -112,12 +117,12 @@ impl<S: SubnetManager> Driver<S> {
             events.push(Event::Abort);
         }
         let failed = matches!(answer, Event::WriteFailed { .. } | Event::TimedOut { .. });
-        let mut told = false;
+        let mut noticed = false;
         while let Some(event) = self.subnet.pending_event() {
             tracing::info!(?event, "the subnet tells of a change");
-            told = true;
+            noticed = true;
         }
-        if (told || failed) && self.glance().await? {
+        if (noticed || failed) && self.glance().await? {
             events.push(Event::TopologyChanged);
         }
         events.push(answer);
@@ -149,7 +154,7 @@ impl<S: SubnetManager> Driver<S> {
                 awaited(ticket, self.subnet.flush(ticket, observer, lanes).await, Event::Flushed)?
             }
             Command::ConfirmSources { ticket, half } => {
-                // Who has left the routing before was told nothing, and may be there still.
+                // A port that left the routing before this change gets no write of it, though it may still be there.
                 let told = |port: &PortId| plan.draft().surviving.peer(*port).is_some();
                 let ports: Vec<PortId> = self.running.alive.end_ports().filter(told).collect();
                 awaited(ticket, self.subnet.confirm_sources(ticket, &ports, half).await, Event::SourcesMoved)?
@@ -187,13 +192,14 @@ impl<S: SubnetManager> Driver<S> {
         match command {
             Command::Undo { .. } => Some("call-off"),
             Command::Apply { .. } | Command::Flush { .. } | Command::ConfirmSources { .. } | Command::Drain { .. } => {
-                self.state.course().map(|course| plan.waves()[course.wave()].phase.name())
+                self.state.progress().map(|progress| plan.waves()[progress.wave()].phase.name())
             }
             Command::Report(_) | Command::Replan | Command::DeferChange | Command::Decline(_) => None,
         }
     }
 
-    /// Sends writes; those to devices and ports that are gone count as done.
+    /// Sends writes; those to devices and ports that are gone count as done: what is dead forwards nothing, and waiting for
+    /// it would hold the change, and with it the packets that the change is to free.
     async fn apply(&mut self, writes: &[Write], order: WriteOrder) -> Result<Applied, SubnetError> {
         let alive = self.running.alive.clone();
         let lives = |write: &&Write| is_there(&alive, write);
@@ -204,7 +210,7 @@ impl<S: SubnetManager> Driver<S> {
         self.subnet.apply(&alive, &rest, order).await
     }
 
-    /// Brings `running` up to what the change left behind.
+    /// Brings `running` up to date with what the change left.
     async fn settle(&mut self, log: &mut Log, prepared: &Prepared) -> Result<(), DriverError> {
         let plan = prepared.plan.plan();
         match log.outcome {
@@ -217,6 +223,8 @@ impl<S: SubnetManager> Driver<S> {
             }
             // The split was taken back; with the spare entries rewritten too, all is as it was.
             Some(Outcome::CalledOff(_)) => {
+                // The machine leaves entries of the spare half as they are, since nobody uses them. But the next plan
+                // writes only blocks that differ from what is recorded, so these must be what is recorded.
                 let spare = log.reached.take().map_or_else(Vec::new, |reached| initial_blocks(plan, reached));
                 self.apply(&spare, WriteOrder::Any).await?;
             }

@@ -1,0 +1,97 @@
+//! Parts of a subnet as people name them, and as a fabric has them.
+
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Guid, PortNum};
+use serde::{Deserialize, Serialize};
+
+/// A part of the subnet, named by people: a description, a GUID, or as ibnetdiscover names it (`S-GUID`).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SubnetElement {
+    /// A switch.
+    Switch(String),
+    /// The cable at a port: `NODE:PORT`.
+    Link(String),
+}
+
+impl SubnetElement {
+    /// The name as it was given.
+    pub fn name(&self) -> &str {
+        match self {
+            SubnetElement::Switch(name) | SubnetElement::Link(name) => name,
+        }
+    }
+
+    /// The element in a fabric.
+    ///
+    /// # Errors
+    /// A sentence for the user: the fabric has no such element, or several.
+    pub(super) fn find(&self, fabric: &Fabric) -> Result<FoundElement, String> {
+        match self {
+            SubnetElement::Switch(name) => {
+                let node = node_named(fabric, name)?;
+                if !fabric.node(node).is_switch() {
+                    return Err(format!("{} is no switch", fabric.describe_node(node)));
+                }
+                Ok(FoundElement::Node(node))
+            }
+            SubnetElement::Link(text) => {
+                let (name, num) =
+                    text.rsplit_once(':').ok_or_else(|| format!("`{text}` names no port: expected NODE:PORT"))?;
+                let num = num.trim().parse().map_err(|_| format!("`{num}` is no port number, in `{text}`"))?;
+                let node = node_named(fabric, name)?;
+                let port = fabric.port_at(node, PortNum(num)).filter(|&port| fabric.peer(port).is_some());
+                // One cable is one element, by whichever end it is named.
+                port.map(|port| FoundElement::Cable(fabric.peer(port).map_or(port, |peer| port.min(peer))))
+                    .ok_or_else(|| format!("{} has no cable at port {num}", fabric.describe_node(node)))
+            }
+        }
+    }
+}
+
+/// An element in a fabric.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum FoundElement {
+    /// A switch.
+    Node(NodeId),
+    /// A cable, by the lower of its ends.
+    Cable(PortId),
+}
+
+impl FoundElement {
+    pub(super) fn taken_out_of(self, fabric: &Fabric) -> Fabric {
+        match self {
+            FoundElement::Node(node) => fabric.without_nodes(&[node]),
+            FoundElement::Cable(port) => fabric.without_links(&[port]),
+        }
+    }
+
+    pub(super) fn describe(self, fabric: &Fabric) -> String {
+        match self {
+            FoundElement::Node(node) => fabric.describe_node(node),
+            FoundElement::Cable(port) => fabric.describe_port(port),
+        }
+    }
+
+    pub(super) fn is_in(self, fabric: &Fabric) -> bool {
+        match self {
+            FoundElement::Node(node) => fabric.node(node).present,
+            FoundElement::Cable(port) => fabric.peer(port).is_some(),
+        }
+    }
+}
+
+fn node_named(fabric: &Fabric, name: &str) -> Result<NodeId, String> {
+    let name = name.strip_prefix("S-").filter(|rest| rest.parse::<Guid>().is_ok()).unwrap_or(name);
+    if let Ok(guid) = name.parse::<Guid>()
+        && let Some(node) = fabric.by_guid(guid)
+    {
+        return Ok(node);
+    }
+    let mut named = fabric.nodes().filter(|(_, node)| node.present && node.description.trim() == name.trim());
+    match (named.next(), named.next()) {
+        (Some((node, _)), None) => Ok(node),
+        (None, _) => Err(format!("no node of the subnet is called `{name}` or has it for a GUID")),
+        (Some(_), Some(_)) => Err(format!("several nodes of the subnet are called `{name}`: give the GUID")),
+    }
+}

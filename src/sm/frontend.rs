@@ -1,0 +1,533 @@
+//! What the manager shows to the outside: it answers the control socket, feeds its listeners and the metrics, and notifies
+//! whatever supervises the service.
+//!
+//! [`Frontend::look`] takes what happened from the [`Mailbox`](super::Mailbox), passes it on, and answers the requests that
+//! came meanwhile; it never waits. [`Frontend::attend`] does that for ever, beside the manager's own future and on the same
+//! thread. What it knows beyond the mailbox is what it has seen pass: counts, the last change, and for each order under way
+//! where its answer goes.
+
+use super::bring_up::SubnetArrival;
+use super::control::{
+    Answers, ChangeDone, ChangeOutcome, ControlEvent, ControlOrder, ControlRequest, EventKind, FabricStatus, Fault,
+    LidStatus, NamedNode, OwnPort, PolicyStatus, Reply, STATUS_SCHEMA, SmpStatus, Status, SweepStatus,
+};
+use super::element::SubnetElement;
+use super::mailbox::{Happening, ManagerOrder, OrderAnswer, OrderId, SharedMailbox, SubnetView};
+use super::metrics::Metrics;
+use super::responder::SharedResponder;
+use super::systemd;
+use crate::driver::{ChangeRecord, Running};
+use crate::fabric::{Fabric, NodeId};
+use crate::ids::{Half, Lid};
+use crate::machine::Outcome;
+use crate::subnet::SubnetEvent;
+use crate::wire::sa::SaAttributeId;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{broadcast, mpsc};
+
+/// Between two looks into the mailbox.
+const LOOK: Duration = Duration::from_millis(20);
+/// Between two readings of the metrics' values.
+const MEASURE: Duration = Duration::from_secs(1);
+
+/// The state of the change machine in which no change was made yet.
+const STEADY: &str = "steady";
+
+/// The part of the status that is settled when a manager starts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StaticStatus {
+    /// The port it manages from.
+    pub port: OwnPort,
+    /// Who computes routings.
+    pub engine: String,
+    /// Data VLs in use at most.
+    pub data_vls: u8,
+    /// How changes are made.
+    pub policy: PolicyStatus,
+}
+
+/// Sets the filter of the log while the program runs; an error says what is wrong with the filter.
+pub type SetLog = Box<dyn FnMut(&str) -> Result<(), String>>;
+
+/// The frontend of one manager.
+pub struct Frontend {
+    mailbox: SharedMailbox,
+    fixed: StaticStatus,
+    began: Instant,
+    requests: Option<mpsc::UnboundedReceiver<ControlRequest>>,
+    events: broadcast::Sender<ControlEvent>,
+    metrics: Option<Arc<Metrics>>,
+    measured: Option<Instant>,
+    set_log: Option<SetLog>,
+    responder: Option<SharedResponder>,
+    /// Orders under way: what each was in words, and where its answer goes.
+    waiting: BTreeMap<OrderId, (String, Answers)>,
+    history: History,
+}
+
+/// What the frontend has seen pass.
+struct History {
+    role: &'static str,
+    arrival: Option<&'static str>,
+    root: Option<NodeId>,
+    change_state: &'static str,
+    cause: String,
+    sweeps: u64,
+    last_heavy_ns: u64,
+    traps: BTreeMap<String, u64>,
+    changes: BTreeMap<String, u64>,
+    last_change: Option<Box<ChangeDone>>,
+    trouble: Option<String>,
+}
+
+impl Default for History {
+    fn default() -> History {
+        History {
+            role: "discovering",
+            arrival: None,
+            root: None,
+            change_state: STEADY,
+            cause: String::new(),
+            sweeps: 0,
+            last_heavy_ns: 0,
+            traps: BTreeMap::new(),
+            changes: BTreeMap::new(),
+            last_change: None,
+            trouble: None,
+        }
+    }
+}
+
+impl Frontend {
+    /// A frontend that nothing is connected to.
+    pub fn new(mailbox: SharedMailbox, fixed: StaticStatus) -> Frontend {
+        Frontend {
+            mailbox,
+            fixed,
+            began: Instant::now(),
+            requests: None,
+            events: broadcast::Sender::new(1),
+            metrics: None,
+            measured: None,
+            set_log: None,
+            responder: None,
+            waiting: BTreeMap::new(),
+            history: History::default(),
+        }
+    }
+
+    /// Answers the requests of a control socket, and sends its listeners what happens.
+    pub fn serves(
+        &mut self,
+        requests: mpsc::UnboundedReceiver<ControlRequest>,
+        events: broadcast::Sender<ControlEvent>,
+    ) {
+        (self.requests, self.events) = (Some(requests), events);
+    }
+
+    /// Keeps metrics up to date.
+    pub fn measures(&mut self, metrics: Arc<Metrics>) {
+        self.metrics = Some(metrics);
+    }
+
+    /// Shows how often the SA was asked, too.
+    pub fn counts(&mut self, responder: SharedResponder) {
+        self.responder = Some(responder);
+    }
+
+    /// Sets the log's filter on request.
+    pub fn sets_log(&mut self, set_log: SetLog) {
+        self.set_log = Some(set_log);
+    }
+
+    /// Looks at mailbox and requests for ever; `on` is called for everything that happens, for the log.
+    pub async fn attend(&mut self, mut on: impl FnMut(u64, &Happening)) -> std::convert::Infallible {
+        loop {
+            self.look(&mut on);
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Takes what is there, and waits for nothing.
+    pub fn look(&mut self, mut on: impl FnMut(u64, &Happening)) {
+        let happened: Vec<(u64, Happening)> = self.mailbox.borrow_mut().happenings().collect();
+        for (at_ns, happening) in happened {
+            on(at_ns, &happening);
+            self.pass_on(at_ns, happening);
+        }
+        while let Some(request) = self.requests.as_mut().and_then(|requests| requests.try_recv().ok()) {
+            self.answer(request);
+        }
+        if self.metrics.is_some() && self.measured.is_none_or(|last| last.elapsed() >= MEASURE) {
+            self.measured = Some(Instant::now());
+            self.measure();
+        }
+    }
+
+    /// Sends it to listeners, to those who wait for an order, and to the supervisor.
+    fn pass_on(&mut self, at_ns: u64, happening: Happening) {
+        if let Happening::Answered(order, answer) = happening {
+            return self.answered(order, answer);
+        }
+        let Some(what) = self.translate(happening) else { return };
+        let settled = match &what {
+            EventKind::SubnetUp { .. } => true,
+            EventKind::Role { role } => role == "standby",
+            _ => false,
+        };
+        if settled {
+            systemd::ready();
+        }
+        let event = ControlEvent::at(at_ns, what);
+        for (_, answers) in self.waiting.values() {
+            answers.event(event.clone());
+        }
+        systemd::status(&self.in_a_line());
+        // Nobody may be listening.
+        let _ = self.events.send(event);
+    }
+
+    /// What happened, in the words of the control socket; what the status shows of it is kept.
+    fn translate(&mut self, happening: Happening) -> Option<EventKind> {
+        Some(match happening {
+            Happening::Up { arrival, root } => {
+                self.history.trouble = None;
+                self.history.arrival = Some(arrival_name(&arrival));
+                self.history.root = root;
+                self.history.change_state = STEADY;
+                let fabric =
+                    self.running().map_or_else(FabricStatus::default, |running| FabricStatus::of(&running.alive));
+                EventKind::SubnetUp { fabric, arrival: arrival_name(&arrival).to_string() }
+            }
+            Happening::Subnet(event) => self.noticed(event),
+            Happening::Swept { length_ns, notices } => {
+                self.history.sweeps += 1;
+                self.history.last_heavy_ns = length_ns;
+                EventKind::Swept { took_ns: length_ns, left_out: notices as u64 }
+            }
+            Happening::Begun { why } => {
+                self.history.cause = why.clone();
+                EventKind::Begun { cause: why }
+            }
+            Happening::Entered { state } => {
+                self.history.change_state = state;
+                EventKind::State { state: state.to_string() }
+            }
+            Happening::Held { barrier } => EventKind::Held { barrier: barrier.to_string() },
+            Happening::Changed(record) => EventKind::Change { done: self.changed(&record) },
+            Happening::Failed(why) => {
+                self.history.trouble = Some(why.clone());
+                EventKind::Warning { text: why }
+            }
+            Happening::Election { state } => {
+                self.history.role = state;
+                EventKind::Role { role: state.to_string() }
+            }
+            Happening::Answered(..) => return None,
+        })
+    }
+
+    fn noticed(&mut self, event: SubnetEvent) -> EventKind {
+        let running = self.running();
+        let alive = running.as_ref().map(|running| &running.alive);
+        let node = |id| alive.map_or_else(String::new, |fabric| fabric.describe_node(id));
+        let (number, lid, name) = match event {
+            SubnetEvent::LinksChanged { lid, switch } => (128, lid, switch.map(node)),
+            SubnetEvent::EndPortChanged { lid, port } => {
+                (144, lid, port.zip(alive).map(|(port, fabric)| fabric.describe_port(port)))
+            }
+            SubnetEvent::PortsChanged { switch } => {
+                return EventKind::Noticed { node: node(switch), silent: false };
+            }
+            SubnetEvent::Silent { switch } => return EventKind::Noticed { node: node(switch), silent: true },
+        };
+        *self.history.traps.entry(number.to_string()).or_default() += 1;
+        EventKind::Trap { number, lid, node: name }
+    }
+
+    fn changed(&mut self, record: &ChangeRecord) -> Box<ChangeDone> {
+        let done = self.done(record, self.history.cause.clone());
+        if record.outcome == Outcome::Completed {
+            self.history.root = record.root;
+        }
+        self.history.trouble = None;
+        *self.history.changes.entry(done.outcome.name().to_string()).or_default() += 1;
+        if let Some(metrics) = &self.metrics {
+            record.phases.iter().for_each(|phase| metrics.phase(phase));
+        }
+        self.history.last_change = Some(done.clone());
+        done
+    }
+
+    fn done(&self, record: &ChangeRecord, cause: String) -> Box<ChangeDone> {
+        let running = self.running();
+        let half = running.as_ref().map_or(Half::default(), |running| running.half);
+        // A record's indices are those of the plan's own fabrics.
+        Box::new(ChangeDone::of(record, &record.plan.plan().draft().before, half, cause))
+    }
+
+    /// An order was carried out, or was not.
+    fn answered(&mut self, order: OrderId, answer: OrderAnswer) {
+        let Some((cause, answers)) = self.waiting.remove(&order) else { return };
+        let half = self.running().map_or(Half::default(), |running| running.half);
+        let unwritten = |outcome, reason| ChangeDone::unwritten(outcome, half, cause.clone(), reason);
+        answers.finish(match answer {
+            OrderAnswer::Changed(record) => Reply::Changed(self.done(&record, cause)),
+            OrderAnswer::Planned { waves, writes } => {
+                let planned = unwritten(ChangeOutcome::Planned, None);
+                Reply::Changed(Box::new(ChangeDone { waves: waves as u64, writes: writes as u64, ..planned }))
+            }
+            OrderAnswer::Nothing => Reply::Changed(Box::new(unwritten(ChangeOutcome::Nothing, None))),
+            OrderAnswer::Refused(why) => Reply::Changed(Box::new(unwritten(ChangeOutcome::Refused, Some(why)))),
+        });
+    }
+
+    fn answer(&mut self, ControlRequest { order, answers }: ControlRequest) {
+        let reply = match order {
+            ControlOrder::Status => Reply::Status(Box::new(self.status())),
+            ControlOrder::Change(wanted) if !wanted.planned => Reply::refused(
+                Fault::Request,
+                "what dies by itself needs no order: ask for a planned removal, of what is alive",
+            ),
+            ControlOrder::Change(wanted) => {
+                let cause = format!("removal of {}", wanted.remove.name());
+                return self.give(wanted.remove, cause, answers, |element| ManagerOrder::SetAside {
+                    element,
+                    dry_run: wanted.dry_run,
+                });
+            }
+            ControlOrder::TakeBack { element } => {
+                let cause = format!("return of {}", element.name());
+                return self.give(element, cause, answers, ManagerOrder::TakeBack);
+            }
+            ControlOrder::Sweep => {
+                return self.wait_for(ManagerOrder::Sweep, "a sweep on demand".to_string(), answers);
+            }
+            ControlOrder::Abort if self.mailbox.borrow().abort() => {
+                done("the change under way was told to be called off")
+            }
+            ControlOrder::Abort => Reply::refused(Fault::State, "no change is under way"),
+            ControlOrder::Continue => self.go_on(),
+            ControlOrder::LogLevel { filter } => self.log_by(&filter),
+            ControlOrder::Events => Reply::refused(Fault::Request, "events are told by the socket itself"),
+        };
+        answers.finish(reply);
+    }
+
+    /// Gives an order about an element, if there is such an element.
+    fn give(
+        &mut self,
+        element: SubnetElement,
+        cause: String,
+        answers: Answers,
+        order: impl FnOnce(SubnetElement) -> ManagerOrder,
+    ) {
+        let Some(running) = self.running() else {
+            return answers.finish(Reply::refused(Fault::State, "the subnet is not up under this manager"));
+        };
+        match element.find(&running.known) {
+            Ok(_) => self.wait_for(order(element), cause, answers),
+            Err(why) => answers.finish(Reply::refused(Fault::Request, why)),
+        }
+    }
+
+    fn wait_for(&mut self, order: ManagerOrder, cause: String, answers: Answers) {
+        let id = self.mailbox.borrow_mut().order(order);
+        self.waiting.insert(id, (cause, answers));
+    }
+
+    fn go_on(&self) -> Reply {
+        match self.mailbox.borrow_mut().go_on() {
+            Some(barrier) => done(&format!("the change goes on from barrier {barrier}")),
+            None => Reply::refused(Fault::State, "no change waits at a barrier"),
+        }
+    }
+
+    fn log_by(&mut self, filter: &str) -> Reply {
+        match self.set_log.as_mut().map(|set_log| set_log(filter)) {
+            Some(Ok(())) => done(&format!("logs by `{filter}` from now on")),
+            Some(Err(why)) => Reply::refused(Fault::Request, why),
+            None => Reply::refused(Fault::State, "this manager's log has a filter that was settled when it started"),
+        }
+    }
+
+    fn running(&self) -> Option<Arc<Running>> {
+        self.mailbox.borrow().view.running.clone()
+    }
+
+    /// How the manager is.
+    pub fn status(&self) -> Status {
+        let SubnetView { running, smps, light_sweep_ns, aside } = self.mailbox.borrow().view.clone();
+        let running = running.as_deref();
+        let History { role, arrival, root, change_state, sweeps, last_heavy_ns, traps, changes, .. } = &self.history;
+        Status {
+            schema: STATUS_SCHEMA.to_string(),
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            uptime_ns: u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            role: role.to_string(),
+            port: self.fixed.port.clone(),
+            state: change_state.to_string(),
+            held: self.mailbox.borrow().held().map(str::to_string),
+            subnet_up: running.is_some(),
+            arrival: arrival.map(str::to_string),
+            fabric: running.map_or_else(FabricStatus::default, |running| FabricStatus::of(&running.alive)),
+            half: running.map(|running| running.half),
+            lids: running.map_or_else(LidStatus::default, |running| lids(&running.alive)),
+            engine: self.fixed.engine.clone(),
+            root: root.zip(running).map(|(root, running)| NamedNode::of(&running.known, root)),
+            data_vls: self.fixed.data_vls,
+            aside,
+            policy: self.fixed.policy.clone(),
+            smps: SmpStatus::from(&smps),
+            sweeps: SweepStatus {
+                heavy: *sweeps,
+                last_heavy_ns: *last_heavy_ns,
+                period_ns: light_sweep_ns,
+                traps: traps.clone(),
+            },
+            sa_requests: self.sa_requests(),
+            changes: changes.clone(),
+            last_change: self.history.last_change.clone(),
+            trouble: self.history.trouble.clone(),
+        }
+    }
+
+    fn sa_requests(&self) -> BTreeMap<String, u64> {
+        let Some(responder) = &self.responder else { return BTreeMap::new() };
+        let responder = responder.borrow();
+        let named = |(&number, &count)| (format!("{:?}", SaAttributeId::from(number)), count);
+        responder.sa_requests().iter().map(named).collect()
+    }
+
+    fn measure(&self) {
+        if let Some(metrics) = &self.metrics {
+            metrics.update(&self.status());
+        }
+    }
+
+    /// For the supervisor of the service.
+    fn in_a_line(&self) -> String {
+        let History { role, change_state: state, .. } = &self.history;
+        match self.running() {
+            Some(running) => {
+                let FabricStatus { switches, cas, .. } = FabricStatus::of(&running.alive);
+                format!("{role}, {state}: {switches} switches, {cas} CAs, {} half in use", running.half)
+            }
+            None => format!("{role}: the subnet is not up yet"),
+        }
+    }
+}
+
+fn done(text: &str) -> Reply {
+    Reply::Done { text: text.to_string() }
+}
+
+fn arrival_name(arrival: &SubnetArrival) -> &'static str {
+    match arrival {
+        SubnetArrival::Cold => "cold",
+        SubnetArrival::Adopted => "adopted",
+        SubnetArrival::Rewritten { .. } => "rewritten",
+    }
+}
+
+fn lids(fabric: &Fabric) -> LidStatus {
+    let owners = fabric.lid_ports().map(|port| fabric.port(port)).filter(|port| port.lid.is_some());
+    let lmc = fabric.end_ports().map(|port| fabric.port(port).lmc.get()).max().unwrap_or(0);
+    let given = owners.map(|port| u64::from(port.lmc.lids())).sum();
+    LidStatus { lmc, given, highest: fabric.max_lid().unwrap_or(Lid(0)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::control::ChangeOrder;
+    use super::super::mailbox::Mailbox;
+    use super::*;
+    use crate::ids::{Guid, PortNum};
+    use tokio_test::task::spawn;
+
+    fn frontend() -> (Frontend, SharedMailbox) {
+        let mailbox = Mailbox::new(false);
+        let port = OwnPort { adapter: "mlx5_0".to_string(), port: PortNum(1), guid: Guid(7), priority: 3 };
+        let policy =
+            PolicyStatus { observer: "lifetime".to_string(), arming: "off".to_string(), sources: "fenced".to_string() };
+        let fixed = StaticStatus { port, engine: "updn".to_string(), data_vls: 4, policy };
+        (Frontend::new(mailbox.clone(), fixed), mailbox)
+    }
+
+    /// The answer to an order, after one look of the frontend.
+    fn asked(frontend: &mut Frontend, order: ControlOrder) -> Option<Reply> {
+        let (requests, receiver) = mpsc::unbounded_channel();
+        let (answers, mut replies) = Answers::channel();
+        frontend.serves(receiver, broadcast::Sender::new(4));
+        requests.send(ControlRequest { order, answers }).expect("the frontend has the other end");
+        frontend.look(|_, _| {});
+        let mut next = spawn(replies.recv());
+        match next.poll() {
+            std::task::Poll::Ready(reply) => reply,
+            std::task::Poll::Pending => None,
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_done_now_is_refused_at_once() {
+        let (mut frontend, _) = frontend();
+        let removal = |planned| ChangeOrder { remove: SubnetElement::Switch("a".to_string()), planned, dry_run: false };
+        for (order, fault) in [
+            (ControlOrder::Abort, Fault::State),
+            (ControlOrder::Continue, Fault::State),
+            (ControlOrder::Change(removal(true)), Fault::State),
+            (ControlOrder::Change(removal(false)), Fault::Request),
+            (ControlOrder::LogLevel { filter: "debug".to_string() }, Fault::State),
+        ] {
+            let reply = asked(&mut frontend, order.clone());
+            assert!(
+                matches!(&reply, Some(Reply::Refused { fault: found, .. }) if *found == fault),
+                "{order:?}: {reply:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_order_is_put_into_the_mailbox_and_answered_when_it_was_carried_out() {
+        let (mut frontend, mailbox) = frontend();
+        let (requests, receiver) = mpsc::unbounded_channel();
+        let (answers, mut replies) = Answers::channel();
+        frontend.serves(receiver, broadcast::Sender::new(4));
+        requests.send(ControlRequest { order: ControlOrder::Sweep, answers }).expect("the frontend has the other end");
+        frontend.look(|_, _| {});
+        let (order, asked) = mailbox.borrow_mut().next_order().expect("it is in the mailbox");
+        assert_eq!(asked, ManagerOrder::Sweep);
+        mailbox.borrow_mut().post(5, Happening::Swept { length_ns: 1, notices: 2 });
+        mailbox.borrow_mut().post(6, Happening::Answered(order, OrderAnswer::Refused("no port".to_string())));
+        frontend.look(|_, _| {});
+        let mut said = Vec::new();
+        while let std::task::Poll::Ready(Some(reply)) = spawn(replies.recv()).poll() {
+            said.push(reply);
+        }
+        assert!(matches!(
+            &said[0],
+            Reply::Event(ControlEvent { at_ns: 5, what: EventKind::Swept { left_out: 2, .. }, .. })
+        ));
+        let Reply::Changed(done) = &said[1] else { panic!("{said:?}") };
+        assert_eq!((done.outcome, done.reason.as_deref()), (ChangeOutcome::Refused, Some("no port")));
+        assert_eq!(said.len(), 2);
+    }
+
+    #[test]
+    fn the_status_shows_what_passed_through_the_mailbox() {
+        let (mut frontend, mailbox) = frontend();
+        assert_eq!((frontend.status().role.as_str(), frontend.status().subnet_up), ("discovering", false));
+        mailbox.borrow_mut().post(1, Happening::Election { state: "master" });
+        mailbox.borrow_mut().post(2, Happening::Subnet(SubnetEvent::LinksChanged { lid: Lid(9), switch: None }));
+        mailbox.borrow_mut().post(3, Happening::Failed("two nodes have one GUID".to_string()));
+        let mut heard = Vec::new();
+        frontend.look(|at_ns, _| heard.push(at_ns));
+        let status = frontend.status();
+        assert_eq!(heard, [1, 2, 3]);
+        assert_eq!(status.role, "master");
+        assert_eq!(status.sweeps.traps, BTreeMap::from([("128".to_string(), 1)]));
+        assert_eq!(status.trouble.as_deref(), Some("two nodes have one GUID"));
+    }
+}

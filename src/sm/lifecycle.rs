@@ -1,0 +1,539 @@
+//! The subnet manager's life: one pure transition function from (state, event) to (state, commands).
+//!
+//! On entry: answers to the commands given, orders, what the election calls for, and the [`LifecycleInput`] of the moment.
+//! On return: the state, and commands to be carried out in order; the last of them may be one that an event answers, and
+//! then no order and nothing of the election is looked at before that answer. Holds: the subnet is written to only after
+//! a sweep under a [`Mandate`] that allows it; one change is under way at a time, and none begins while one stands still
+//! or without a full mandate; what cannot be done is reported and tried again after a pause; every order is answered
+//! once. `state-machines/lifecycle.yaml` says the same by hand, and a test compares the two.
+//! Lacks on purpose: I/O, clock, what a change does (`machine`), who is master (`election`), and failures of the
+//! manager's own port, which end the manager in every state.
+
+use super::election::ElectionState;
+use super::element::FoundElement;
+use super::error::SmError;
+use super::mailbox::{OrderAnswer, OrderId};
+use crate::change::Prepared;
+use crate::driver::ChangeRecord;
+use crate::fabric::Fabric;
+use crate::machine::{CallOff, Outcome};
+use std::sync::Arc;
+
+/// Changes in a row at most, before the subnet is listened to again: one that keeps changing must not shut orders out.
+const CHANGES: u8 = 8;
+
+/// How long until what could not be done on a subnet that is up is tried again.
+const RETRY_NS: u64 = 5_000_000_000;
+
+/// How long until a subnet that could not be swept or brought up is tried again.
+const BACK_OFF_NS: u64 = 2_000_000_000;
+
+/// Where a subnet manager is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LifecycleState {
+    /// It sweeps, to learn what is there and who else manages it.
+    Looking,
+    /// Another manager is master, or has switched this one off.
+    Standby,
+    /// The subnet could not be swept or brought up.
+    BackingOff {
+        /// When it is looked at again.
+        until_ns: u64,
+    },
+    /// It computes, proves and writes a first routing, or adopts the one that it found.
+    BringingUp,
+    /// The subnet is up, and is listened to.
+    Idle(Unfinished),
+    /// It sweeps the subnet that is up.
+    Surveying(Reaction),
+    /// The retired half is being given the routing in force.
+    Mirroring(Reaction),
+    /// What bounced is being set up again, and what came is being addressed.
+    SettingUp(Reaction),
+    /// A change is being routed, planned and proved.
+    Preparing(Purpose),
+    /// A change is under way (`state-machines/change.yaml`).
+    Changing(Purpose),
+    /// A change that stood still is under way again.
+    Resuming(Reaction),
+    /// A change stands still, safely, and waits to be resumed.
+    Halted(Unfinished),
+    /// It was ordered to stop.
+    Stopped,
+}
+
+/// What the subnet still lacks while nothing is under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unfinished {
+    /// When it is to be surveyed again; none where only an event calls for it.
+    pub retry_ns: Option<u64>,
+    /// The retired half.
+    pub retired: RetiredHalf,
+}
+
+/// Whether the half that is not in use leads where the half in use does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RetiredHalf {
+    /// It does.
+    Current,
+    /// A change has ended since it was written last.
+    Stale {
+        /// Whether sources may send on it again once it is current: everybody might use any path before and after the
+        /// change, so that a host which never asked again is proved safe, whatever it goes on sending.
+        reopen: bool,
+    },
+}
+
+/// One reaction to what happened: surveys and changes until nothing is left to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reaction {
+    /// The order that called for it, to be answered at its end.
+    pub order: Option<OrderId>,
+    /// Changes made so far.
+    pub changes: u8,
+    /// The retired half.
+    pub retired: RetiredHalf,
+}
+
+/// What a change is made for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// To follow what has left or come.
+    React(Reaction),
+    /// To route around an element that is to leave.
+    Remove {
+        /// The order to be answered.
+        order: OrderId,
+        /// What is to leave.
+        element: FoundElement,
+        /// Whether the change is only planned and proved.
+        dry_run: bool,
+        /// What was left to do when the order came.
+        unfinished: Unfinished,
+    },
+}
+
+/// What the election lets this manager do.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Mandate {
+    /// Another is master, or is waited for: nothing is written.
+    Silent,
+    /// What was begun is ended, no change is begun.
+    Finish,
+    /// Everything.
+    Full,
+}
+
+/// What the driver knows of the present.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LifecycleInput {
+    /// Nanoseconds of the transport's clock.
+    pub now_ns: u64,
+    /// What the election allows now.
+    pub mandate: Mandate,
+}
+
+/// What the routing is to be changed to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Goal {
+    /// What is to be routed, in the indices of the fabric that the driver knows.
+    pub fabric: Arc<Fabric>,
+    /// What that routes around or brings in, in words.
+    pub why: String,
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub enum LifecycleEvent {
+    /// The sweep ended, and the election knows who else manages.
+    Looked,
+    /// The subnet runs under this manager.
+    BroughtUp,
+    /// The sweep of the subnet that is up ended, and the election knows who else manages.
+    Surveyed,
+    /// The retired half leads where the half in use does.
+    Mirrored,
+    /// What bounced or came holds its settings; what the routing is to be changed to, if anything.
+    SetUp(Option<Goal>),
+    /// The change was planned and proved.
+    Prepared(Box<Prepared>),
+    /// The change has ended, or stands still.
+    Changed(Box<ChangeRecord>),
+    /// What was commanded cannot be done.
+    Failed(String),
+    /// A trap or a light sweep says that something changed.
+    Noticed,
+    /// The time that the state waits for has come.
+    Due,
+    /// The election wants the subnet swept.
+    Summoned,
+    /// Another manager takes over.
+    Deposed,
+    /// An order that a survey carries out: a sweep, the return of an element. Before the subnet is up, any order but the
+    /// one to stop.
+    Ordered(OrderId),
+    /// An order to route around an element.
+    RemovalOrdered {
+        /// The order.
+        order: OrderId,
+        /// What is to leave; the routing in force counts on it.
+        element: FoundElement,
+        /// Whether the change is only to be planned and proved.
+        dry_run: bool,
+        /// What is left without it.
+        goal: Goal,
+    },
+    /// The order to stop.
+    StopOrdered,
+}
+
+/// What the driver must do now.
+#[derive(Clone, Debug)]
+pub enum LifecycleCommand {
+    /// Sweep, and ask who else manages; answer with `Looked` or `Failed`.
+    Look,
+    /// Bring up what the last look found; answer with `BroughtUp` or `Failed`.
+    BringUp,
+    /// Sweep the subnet that is up, and ask who else manages; answer with `Surveyed` or `Failed`.
+    Survey,
+    /// Give the retired half the routing in force; answer with `Mirrored` or `Failed`.
+    Mirror {
+        /// Whether to let sources send on it again.
+        reopen: bool,
+    },
+    /// Set up what the last survey found down or unknown; answer with `SetUp` or `Failed`.
+    SetUp,
+    /// Route, plan and prove a change; answer with `Prepared` or `Failed`.
+    Prepare(Goal),
+    /// Run a change; answer with `Changed` or `Failed`.
+    Change(Box<Prepared>),
+    /// Go on with the change that stands still; answer with `Changed` or `Failed`.
+    Resume,
+    /// Have the SA answer from what is in force now.
+    Publish,
+    /// Keep an element out of the routing until it has left.
+    SetAside(FoundElement),
+    /// Answer an order.
+    Answer(OrderId, OrderAnswer),
+    /// Announce that a change is about to be prepared, and why.
+    Announce(String),
+    /// Report to the user what cannot be done.
+    Report(String),
+    /// Forget the subnet: it is another manager's.
+    StepDown,
+}
+
+impl LifecycleState {
+    /// Its name in `state-machines/lifecycle.yaml`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            LifecycleState::Looking => "looking",
+            LifecycleState::Standby => "standby",
+            LifecycleState::BackingOff { .. } => "backing-off",
+            LifecycleState::BringingUp => "bringing-up",
+            LifecycleState::Idle(_) => "idle",
+            LifecycleState::Surveying(_) => "surveying",
+            LifecycleState::Mirroring(_) => "mirroring",
+            LifecycleState::SettingUp(_) => "setting-up",
+            LifecycleState::Preparing(_) => "preparing",
+            LifecycleState::Changing(_) => "changing",
+            LifecycleState::Resuming(_) => "resuming",
+            LifecycleState::Halted(_) => "halted",
+            LifecycleState::Stopped => "stopped",
+        }
+    }
+
+    /// Whether the writes of a change are under way: it may be aborted, and the election waits for its end.
+    pub fn is_changing(&self) -> bool {
+        matches!(self, LifecycleState::Changing(_) | LifecycleState::Resuming(_))
+    }
+
+    /// When [`LifecycleEvent::Due`] is wanted; none where nothing is waited for.
+    pub fn due_ns(&self) -> Option<u64> {
+        match self {
+            LifecycleState::BackingOff { until_ns } => Some(*until_ns),
+            LifecycleState::Idle(unfinished) | LifecycleState::Halted(unfinished) => unfinished.retry_ns,
+            _ => None,
+        }
+    }
+}
+
+impl LifecycleEvent {
+    /// Its name in `state-machines/lifecycle.yaml`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            LifecycleEvent::Looked => "looked",
+            LifecycleEvent::BroughtUp => "brought-up",
+            LifecycleEvent::Surveyed => "surveyed",
+            LifecycleEvent::Mirrored => "mirrored",
+            LifecycleEvent::SetUp(_) => "set-up",
+            LifecycleEvent::Prepared(_) => "prepared",
+            LifecycleEvent::Changed(_) => "changed",
+            LifecycleEvent::Failed(_) => "failed",
+            LifecycleEvent::Noticed => "noticed",
+            LifecycleEvent::Due => "due",
+            LifecycleEvent::Summoned => "summoned",
+            LifecycleEvent::Deposed => "deposed",
+            LifecycleEvent::Ordered(_) => "ordered",
+            LifecycleEvent::RemovalOrdered { .. } => "removal-ordered",
+            LifecycleEvent::StopOrdered => "stop-ordered",
+        }
+    }
+}
+
+impl LifecycleCommand {
+    /// Its name in `state-machines/lifecycle.yaml`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            LifecycleCommand::Look => "look",
+            LifecycleCommand::BringUp => "bring-up",
+            LifecycleCommand::Survey => "survey",
+            LifecycleCommand::Mirror { .. } => "mirror",
+            LifecycleCommand::SetUp => "set-up",
+            LifecycleCommand::Prepare(_) => "prepare",
+            LifecycleCommand::Change(_) => "change",
+            LifecycleCommand::Resume => "resume",
+            LifecycleCommand::Publish => "publish",
+            LifecycleCommand::SetAside(_) => "set-aside",
+            LifecycleCommand::Answer(..) => "answer",
+            LifecycleCommand::Announce(_) => "announce",
+            LifecycleCommand::Report(_) => "report",
+            LifecycleCommand::StepDown => "step-down",
+        }
+    }
+}
+
+impl From<&ElectionState> for Mandate {
+    fn from(state: &ElectionState) -> Mandate {
+        match (state.may_write(), state.may_begin_change()) {
+            (_, true) => Mandate::Full,
+            (true, false) => Mandate::Finish,
+            (false, false) => Mandate::Silent,
+        }
+    }
+}
+
+impl Unfinished {
+    fn retry_at(self, retry_ns: u64) -> Unfinished {
+        Unfinished { retry_ns: Some(retry_ns), ..self }
+    }
+}
+
+type Next = (LifecycleState, Vec<LifecycleCommand>);
+
+/// The state in which a manager begins, and its first command.
+pub fn begin() -> Next {
+    (LifecycleState::Looking, vec![LifecycleCommand::Look])
+}
+
+/// The next state, and what is to be done now. Commands are to be carried out in order.
+pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) -> Next {
+    use LifecycleCommand as C;
+    use LifecycleEvent as E;
+    use LifecycleState as S;
+    match (state, event) {
+        // A time set anew since the driver last looked has not come.
+        (_, E::Due) if state.due_ns().is_none_or(|due_ns| due_ns > at.now_ns) => (state, Vec::new()),
+
+        (S::Looking, E::Looked) if at.mandate >= Mandate::Finish => (S::BringingUp, vec![C::BringUp]),
+        (S::Looking, E::Looked) => (S::Standby, Vec::new()),
+        (S::BringingUp, E::BroughtUp) => up(at),
+        (S::Looking | S::BringingUp, E::Failed(why)) => back_off(why, at),
+        (S::Standby, E::Summoned) => begin(),
+        (S::BackingOff { .. }, E::Due) => begin(),
+        (S::Idle(_) | S::Halted(_), E::Deposed) => (S::Looking, vec![C::StepDown, C::Look]),
+
+        (S::Idle(idle), E::Noticed | E::Due) => react(idle, None),
+        (S::Halted(halted), E::Noticed | E::Due) => resume(halted, None),
+        // Not surveyed at once: an event that is pending is reported first, and one survey then serves both.
+        (S::Idle(idle), E::Summoned) => (S::Idle(idle.retry_at(at.now_ns)), Vec::new()),
+        (S::Halted(halted), E::Summoned) => (S::Halted(halted.retry_at(at.now_ns)), Vec::new()),
+
+        // The sweep may have found a manager of higher rank. What is left to do is that one's then.
+        (S::Surveying(reaction), E::Surveyed) if at.mandate < Mandate::Full => rest(reaction),
+        // Hosts that never asked again go by LIDs of the retired half: it is mirrored before anything else.
+        (S::Surveying(reaction), E::Surveyed) => match reaction.retired {
+            RetiredHalf::Stale { reopen } => (S::Mirroring(reaction), vec![C::Mirror { reopen }]),
+            RetiredHalf::Current => (S::SettingUp(reaction), vec![C::SetUp]),
+        },
+        (S::Mirroring(reaction), E::Mirrored) => {
+            (S::SettingUp(Reaction { retired: RetiredHalf::Current, ..reaction }), vec![C::Publish, C::SetUp])
+        }
+        (S::SettingUp(reaction), E::SetUp(None)) => rest(reaction),
+        (S::SettingUp(reaction), E::SetUp(Some(goal))) => prepare(Purpose::React(reaction), goal),
+        (S::Surveying(reaction) | S::Mirroring(reaction) | S::SettingUp(reaction), E::Failed(why)) => {
+            give_up(reaction, why, at)
+        }
+
+        (S::Preparing(purpose), E::Prepared(prepared)) => change(purpose, prepared),
+        (S::Preparing(purpose) | S::Changing(purpose), E::Failed(why)) => not_changed(purpose, why, at),
+        (S::Changing(Purpose::React(reaction)), E::Changed(record)) => changed(reaction, &record, at),
+        (S::Changing(Purpose::Remove { order, element, unfinished, .. }), E::Changed(record)) => {
+            removed(order, element, unfinished, record, at)
+        }
+        (S::Resuming(reaction), E::Changed(record)) => resumed(reaction, &record, at),
+        (S::Resuming(reaction), E::Failed(why)) => give_up(reaction, why, at),
+
+        (S::Idle(idle), E::Ordered(order)) => react(idle, Some(order)),
+        (S::Halted(halted), E::Ordered(order)) => resume(halted, Some(order)),
+        (S::Standby, E::Ordered(order)) => refuse(state, order, "another subnet manager rules this subnet"),
+        (S::BackingOff { .. }, E::Ordered(order)) => refuse(state, order, "the subnet is not up"),
+        (S::Idle(unfinished), E::RemovalOrdered { order, element, dry_run, goal }) if at.mandate == Mandate::Full => {
+            prepare(Purpose::Remove { order, element, dry_run, unfinished }, goal)
+        }
+        (S::Idle(_), E::RemovalOrdered { order, .. }) => {
+            refuse(state, order, "this manager is handing over to another")
+        }
+        (S::Halted(_), E::RemovalOrdered { order, .. }) => {
+            refuse(state, order, "a change stands still: see `reconfig status`; it is tried again")
+        }
+        (S::Standby | S::BackingOff { .. } | S::Idle(_) | S::Halted(_), E::StopOrdered) => (S::Stopped, Vec::new()),
+
+        (state, _) => (state, Vec::new()),
+    }
+}
+
+/// Surveyed at once: between the sweep of the bring-up and its last write something may have left or come.
+fn up(at: LifecycleInput) -> Next {
+    let unfinished = Unfinished { retry_ns: Some(at.now_ns), retired: RetiredHalf::Current };
+    (LifecycleState::Idle(unfinished), vec![LifecycleCommand::Publish])
+}
+
+fn back_off(why: String, at: LifecycleInput) -> Next {
+    let until_ns = at.now_ns.saturating_add(BACK_OFF_NS);
+    (LifecycleState::BackingOff { until_ns }, vec![LifecycleCommand::Report(why)])
+}
+
+fn refuse(state: LifecycleState, order: OrderId, why: &str) -> Next {
+    (state, vec![LifecycleCommand::Answer(order, OrderAnswer::Refused(why.to_string()))])
+}
+
+fn react(idle: Unfinished, order: Option<OrderId>) -> Next {
+    survey(Reaction { order, changes: 0, retired: idle.retired })
+}
+
+fn resume(halted: Unfinished, order: Option<OrderId>) -> Next {
+    let reaction = Reaction { order, changes: 0, retired: halted.retired };
+    (LifecycleState::Resuming(reaction), vec![LifecycleCommand::Resume])
+}
+
+fn survey(reaction: Reaction) -> Next {
+    (LifecycleState::Surveying(reaction), vec![LifecycleCommand::Survey])
+}
+
+/// Nothing is left to do, or nothing that this manager may.
+fn rest(reaction: Reaction) -> Next {
+    (LifecycleState::Idle(Unfinished { retry_ns: None, retired: reaction.retired }), answered(reaction).collect())
+}
+
+/// Something cannot be done now.
+fn give_up(reaction: Reaction, why: String, at: LifecycleInput) -> Next {
+    let commands = [LifecycleCommand::Report(why)].into_iter().chain(answered(reaction)).collect();
+    (LifecycleState::Idle(later(reaction.retired, at)), commands)
+}
+
+fn later(retired: RetiredHalf, at: LifecycleInput) -> Unfinished {
+    Unfinished { retry_ns: Some(at.now_ns.saturating_add(RETRY_NS)), retired }
+}
+
+/// An order to look is answered when the reaction to it is over, and its changes were reported as they ended.
+fn answered(reaction: Reaction) -> impl Iterator<Item = LifecycleCommand> {
+    reaction.order.map(|order| LifecycleCommand::Answer(order, OrderAnswer::Nothing)).into_iter()
+}
+
+fn prepare(purpose: Purpose, goal: Goal) -> Next {
+    let announced = !matches!(purpose, Purpose::Remove { dry_run: true, .. });
+    let announce = announced.then(|| LifecycleCommand::Announce(goal.why.clone()));
+    let commands = announce.into_iter().chain([LifecycleCommand::Prepare(goal)]).collect();
+    (LifecycleState::Preparing(purpose), commands)
+}
+
+/// From its first write on, the half that the change leaves is stale, however the change ends.
+fn change(purpose: Purpose, prepared: Box<Prepared>) -> Next {
+    let plan = prepared.plan.plan();
+    let retired = RetiredHalf::Stale { reopen: plan.draft().old_ways.is_none() && plan.draft().new_ways.is_none() };
+    let purpose = match purpose {
+        Purpose::Remove { order, dry_run: true, unfinished, .. } => {
+            let writes = plan.waves().iter().map(|wave| wave.writes.len()).sum();
+            let answer = OrderAnswer::Planned { waves: plan.waves().len(), writes };
+            return (LifecycleState::Idle(unfinished), vec![LifecycleCommand::Answer(order, answer)]);
+        }
+        Purpose::Remove { order, element, dry_run, unfinished } => {
+            Purpose::Remove { order, element, dry_run, unfinished: Unfinished { retired, ..unfinished } }
+        }
+        Purpose::React(reaction) => Purpose::React(Reaction { retired, ..reaction }),
+    };
+    (LifecycleState::Changing(purpose), vec![LifecycleCommand::Change(prepared)])
+}
+
+/// A change could not be prepared, or not be followed to its end. An order fails alone: what was left to do stays due
+/// when it was.
+fn not_changed(purpose: Purpose, why: String, at: LifecycleInput) -> Next {
+    match purpose {
+        Purpose::React(reaction) => give_up(reaction, why, at),
+        Purpose::Remove { order, unfinished, .. } => refuse(LifecycleState::Idle(unfinished), order, &why),
+    }
+}
+
+/// A change that the subnet called for has ended: there may be more to do.
+fn changed(reaction: Reaction, record: &ChangeRecord, at: LifecycleInput) -> Next {
+    let next = match &record.outcome {
+        Outcome::Failed { state, reason } => return halt(reaction, format!("in state {state}: {reason}"), at),
+        Outcome::CalledOff(why) if *why != CallOff::TopologyChanged => {
+            give_up(reaction, stands_still(format!("called off: {why}")), at)
+        }
+        // There is always more to do: the subnet is listened to meanwhile.
+        _ if reaction.changes + 1 == CHANGES => {
+            (LifecycleState::Idle(later(reaction.retired, at)), answered(reaction).collect())
+        }
+        _ => survey(Reaction { changes: reaction.changes + 1, ..reaction }),
+    };
+    published(next)
+}
+
+/// A change that stood still has gone on. The survey that it was resumed for follows only where it was made.
+fn resumed(reaction: Reaction, record: &ChangeRecord, at: LifecycleInput) -> Next {
+    let outcome = format!("{:?}", record.outcome);
+    match &record.outcome {
+        Outcome::Completed => published(survey(reaction)),
+        Outcome::CalledOff(_) => published(give_up(reaction, stands_still(outcome), at)),
+        Outcome::Failed { .. } => halt(reaction, outcome, at),
+    }
+}
+
+/// A change that was ordered has ended.
+fn removed(
+    order: OrderId,
+    element: FoundElement,
+    unfinished: Unfinished,
+    record: Box<ChangeRecord>,
+    at: LifecycleInput,
+) -> Next {
+    let (halted, made) = (matches!(record.outcome, Outcome::Failed { .. }), record.outcome == Outcome::Completed);
+    let answer = LifecycleCommand::Answer(order, OrderAnswer::Changed(record));
+    if halted {
+        return (LifecycleState::Halted(later(unfinished.retired, at)), vec![answer]);
+    }
+    let set_aside = made.then_some(LifecycleCommand::SetAside(element));
+    let commands = set_aside.into_iter().chain([answer]).collect();
+    // The next survey mirrors the retired half.
+    published((LifecycleState::Idle(unfinished.retry_at(at.now_ns)), commands))
+}
+
+/// A change stands still. The SA stays where the change left it: halfway there.
+fn halt(reaction: Reaction, outcome: String, at: LifecycleInput) -> Next {
+    let report = LifecycleCommand::Report(stands_still(outcome));
+    let commands = [report].into_iter().chain(answered(reaction)).collect();
+    (LifecycleState::Halted(later(reaction.retired, at)), commands)
+}
+
+fn stands_still(outcome: String) -> String {
+    SmError::StandsStill { outcome }.to_string()
+}
+
+/// The SA answers from what is in force before anything else is done.
+fn published(next: Next) -> Next {
+    let (state, mut commands) = next;
+    commands.insert(0, LifecycleCommand::Publish);
+    (state, commands)
+}

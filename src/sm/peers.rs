@@ -1,0 +1,164 @@
+//! The other subnet managers of the subnet: who they are, and what they are asked, told and sent.
+
+use super::election::{ElectionCommand, ElectionEvent, PeerOrder};
+use super::error::SmError;
+use super::lifecycle::LifecycleEvent;
+use super::mailbox::{Happening, SharedMailbox};
+use super::responder::{SharedResponder, peer};
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Guid, Lid, Sl};
+use crate::subnet::{Ask, Manager, RequestTarget, SubnetError, SubnetManager};
+use crate::transport::{Datagram, Transport};
+use crate::wire::{AttributeId, Method, NodeType, Notice, Route, SmInfo, Smp};
+use std::collections::BTreeMap;
+
+/// PortInfo:CapabilityMask, bit 1: a subnet manager runs behind the port.
+const IS_SM: u32 = 1 << 1;
+
+/// The other managers, as the last sweep found them.
+#[derive(Debug, Default)]
+pub(super) struct PeerManagers {
+    /// The port of each, by the GUID that it calls itself.
+    ports: BTreeMap<Guid, PortId>,
+}
+
+impl PeerManagers {
+    /// Asks every port that says that a manager runs behind it who that is, and reports them to the election. `fabric` is the one
+    /// that the manager knows, `own` its own port.
+    pub(super) async fn find<T: Transport>(
+        &mut self,
+        manager: &mut Manager<T>,
+        responder: &SharedResponder,
+        fabric: &Fabric,
+        own: PortId,
+    ) -> Result<(), SmError> {
+        let is_sm = |&port: &PortId| manager.port_info(port).is_some_and(|info| info.capability_mask & IS_SM != 0);
+        let present = |&port: &PortId| fabric.node(fabric.port(port).node).present;
+        let ports = fabric.lid_ports().filter(|&port| port != own).filter(present).filter(is_sm);
+        let ports: Vec<PortId> = ports.collect();
+        let ask = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
+        let told = manager.ask(ports.iter().map(ask).collect()).await?;
+        self.ports.clear();
+        let mut peers = Vec::new();
+        for (&port, told) in ports.iter().zip(told) {
+            match told.map(|data| peer(&SmInfo::decode(&data))) {
+                Ok(Some(peer)) => {
+                    self.ports.insert(peer.rank.guid, port);
+                    peers.push(peer);
+                }
+                Ok(None) => {}
+                Err(error) if error.is_fatal() => return Err(error.into()),
+                Err(error) => {
+                    tracing::warn!(%error, "a port says that a subnet manager runs there, and it does not answer")
+                }
+            }
+        }
+        responder.borrow_mut().step(ElectionEvent::Swept(peers), manager.now_ns());
+        Ok(())
+    }
+
+    /// Does what the election commands, and what follows from the answers, until it commands nothing; returned is what
+    /// it means for the manager's life. The time may have come for it to poll once more.
+    pub(super) async fn attend<T: Transport>(
+        &mut self,
+        manager: &mut Manager<T>,
+        responder: &SharedResponder,
+        mailbox: &SharedMailbox,
+    ) -> Result<Option<LifecycleEvent>, SmError> {
+        let now_ns = manager.now_ns();
+        if responder.borrow().state().due_ns().is_some_and(|due_ns| now_ns >= due_ns) {
+            responder.borrow_mut().step(ElectionEvent::Due, now_ns);
+        }
+        self.carry_out(manager, responder, mailbox).await
+    }
+
+    /// As [`PeerManagers::attend`], whatever the time. To lose the subnet outweighs to look at it.
+    pub(super) async fn carry_out<T: Transport>(
+        &mut self,
+        manager: &mut Manager<T>,
+        responder: &SharedResponder,
+        mailbox: &SharedMailbox,
+    ) -> Result<Option<LifecycleEvent>, SmError> {
+        let (mut summoned, mut deposed) = (false, false);
+        loop {
+            let Some(command) = responder.borrow_mut().next_command() else { break };
+            match command {
+                ElectionCommand::Sweep | ElectionCommand::Manage => summoned = true,
+                ElectionCommand::StepDown => deposed = true,
+                ElectionCommand::Report(news) => {
+                    mailbox.borrow_mut().post(manager.now_ns(), Happening::Failed(news.to_string()))
+                }
+                ElectionCommand::Poll(guid) => self.poll(manager, responder, guid).await?,
+                ElectionCommand::HandOver(guid) => self.order(manager, responder, guid, PeerOrder::Handover).await?,
+                ElectionCommand::Acknowledge(guid) => {
+                    self.order(manager, responder, guid, PeerOrder::Acknowledge).await?
+                }
+                ElectionCommand::Urge(guid) => self.urge(manager, guid).await?,
+                // Answered where the order came in.
+                ElectionCommand::Accept | ElectionCommand::Refuse => {}
+            }
+        }
+        Ok(match (deposed, summoned) {
+            (true, _) => Some(LifecycleEvent::Deposed),
+            (false, true) => Some(LifecycleEvent::Summoned),
+            (false, false) => None,
+        })
+    }
+
+    /// Get(SMInfo). Silence is no event: the election counts its polls.
+    async fn poll<T: Transport>(
+        &self,
+        manager: &mut Manager<T>,
+        responder: &SharedResponder,
+        guid: Guid,
+    ) -> Result<(), SmError> {
+        let Some(&port) = self.ports.get(&guid) else { return Ok(()) };
+        let ask = Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
+        match manager.ask(vec![ask]).await?.pop() {
+            Some(Ok(data)) => {
+                if let Some(peer) = peer(&SmInfo::decode(&data)) {
+                    responder.borrow_mut().step(ElectionEvent::Answered(peer), manager.now_ns());
+                }
+                Ok(())
+            }
+            Some(Err(error)) if error.is_fatal() => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Set(SMInfo). Only the answer to a handover is an event, and so is its refusal.
+    async fn order<T: Transport>(
+        &self,
+        manager: &mut Manager<T>,
+        responder: &SharedResponder,
+        guid: Guid,
+        order: PeerOrder,
+    ) -> Result<(), SmError> {
+        let Some(&port) = self.ports.get(&guid) else { return Ok(()) };
+        let data = Box::new(responder.borrow_mut().info().encode());
+        let (method, attribute, modifier) = (Method::Set, AttributeId::SmInfo, order.number());
+        let ask = Ask { place: RequestTarget::Port(port), method, attribute, modifier, data };
+        let event = match (manager.ask(vec![ask]).await?.pop(), order) {
+            (Some(Ok(_)), PeerOrder::Handover) => ElectionEvent::Taken(guid),
+            (Some(Err(SubnetError::Refused { .. })), PeerOrder::Handover) => ElectionEvent::Refused(guid),
+            (Some(Err(error)), _) if error.is_fatal() => return Err(error.into()),
+            _ => return Ok(()),
+        };
+        responder.borrow_mut().step(event, manager.now_ns());
+        Ok(())
+    }
+
+    /// Trap 144 to a master: something at this end port changed, so that it looks again.
+    async fn urge<T: Transport>(&self, manager: &mut Manager<T>, guid: Guid) -> Result<(), SmError> {
+        let Some(info) = self.ports.get(&guid).and_then(|&port| manager.port_info(port)) else { return Ok(()) };
+        let lid = info.lid;
+        if !lid.is_unicast() {
+            return Ok(());
+        }
+        let notice = Notice::end_port_changed(NodeType::ChannelAdapter, Lid::default(), IS_SM);
+        let smp = Smp::new(Route::Lid, Method::Trap, AttributeId::Notice, 0, notice.encode());
+        let datagram = Datagram { lid, qp: 0, sl: Sl::default(), bytes: Box::new(smp.encode()) };
+        manager.transport_mut().send(datagram).await.map_err(SubnetError::from)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,407 @@
+//! A subnet that is up under this manager: what keeps it routed, one method a command of the lifecycle.
+//!
+//! Everything that happens is looked into by a survey; what it shows decides. A port that only bounced is set up again
+//! under the routing in force. What died is routed around first ([`Running::wanted`](crate::driver::Running::wanted)), then
+//! what came is addressed, set up, and brought in.
+
+use super::bring_up::{self, BroughtUp};
+use super::context::Context;
+use super::directory::{self, Outlook};
+use super::election::ElectionEvent;
+use super::element::FoundElement;
+use super::error::SmError;
+use super::lifecycle::{Goal, LifecycleCommand, LifecycleEvent};
+use super::mailbox::{Happening, ManagerOrder, OrderAnswer, OrderId};
+use super::pace::{Seen, SweepPace};
+use super::peers::PeerManagers;
+use super::watched::Watched;
+use crate::change::Prepared;
+use crate::driver::{ChangeRecord, Driver, DriverError, Intent, Sighting};
+use crate::fabric::{Fabric, NodeId, PortId, difference};
+use crate::ids::PortNum;
+use crate::lid;
+use crate::plan::{self, Lanes, Scheme};
+use crate::subnet::{Manager, SubnetEvent, SubnetManager};
+use crate::tables::{PortState, SubnetTables, Write};
+use crate::transport::Transport;
+use crate::verify::{self, Scope};
+use crate::wire;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// A subnet that is up.
+pub(super) struct Upkeep<T> {
+    driver: Driver<Watched<T>>,
+    /// What is there and not to be used.
+    aside: BTreeSet<FoundElement>,
+    pace: SweepPace,
+    /// What the subnet reported last.
+    seen: Seen,
+    /// What the last survey showed, until it is set up.
+    sighting: Option<Sighting>,
+}
+
+impl<T: Transport> Upkeep<T> {
+    /// Begins with a subnet as it was brought up.
+    pub(super) fn new(mut manager: Manager<T>, up: BroughtUp, context: &mut Context) -> Upkeep<T> {
+        let BroughtUp { running, arrival, root } = up;
+        (context.keep)(&running.known);
+        manager.begin_reign(running.half);
+        manager.transport_mut().answers_to(running.known.port(running.sm).lmc);
+        let intent = Intent {
+            engine: context.config.engine.clone(),
+            scheme: Scheme::Double,
+            policy: context.config.policy,
+            unproved_baselines: false,
+        };
+        let mut driver = Driver::new(Watched::new(manager, context.mailbox.clone()), running, intent);
+        let trail = driver.trail();
+        driver.subnet_mut().trail = trail;
+        context.mailbox.borrow_mut().abort_by(driver.abort_handle());
+        context.post(driver.subnet().now_ns(), Happening::Up { arrival, root });
+        let pace = SweepPace::new(context.pace);
+        let upkeep = Upkeep { driver, aside: BTreeSet::new(), pace, seen: Seen::Quiet, sighting: None };
+        upkeep.show(context);
+        upkeep
+    }
+
+    pub(super) fn now_ns(&self) -> u64 {
+        self.driver.subnet().now_ns()
+    }
+
+    pub(super) fn into_manager(self) -> Manager<T> {
+        self.driver.into_subnet().into_manager()
+    }
+
+    /// Carries out one command; its answer, where it has one.
+    pub(super) async fn carry_out(
+        &mut self,
+        peers: &mut PeerManagers,
+        context: &mut Context,
+        command: LifecycleCommand,
+    ) -> Result<Option<LifecycleEvent>, SmError> {
+        let event = match command {
+            LifecycleCommand::Survey => self.survey(peers, context).await.map(|()| LifecycleEvent::Surveyed),
+            LifecycleCommand::Mirror { reopen } => self.mirror(reopen).await.map(|()| LifecycleEvent::Mirrored),
+            LifecycleCommand::SetUp => self.set_up(context).await.map(LifecycleEvent::SetUp),
+            LifecycleCommand::Prepare(goal) => {
+                let prepared = self.driver.prepare(goal.fabric);
+                prepared.map(|prepared| LifecycleEvent::Prepared(Box::new(prepared))).map_err(SmError::from)
+            }
+            LifecycleCommand::Change(prepared) => self.change(context, *prepared).await.map(changed),
+            LifecycleCommand::Resume => self.resume(context).await.map(changed),
+            LifecycleCommand::Publish => {
+                self.publish(context);
+                return Ok(None);
+            }
+            LifecycleCommand::SetAside(element) => {
+                self.aside.insert(element);
+                return Ok(None);
+            }
+            other => unreachable!("{} is commanded only while the subnet is down", other.name()),
+        };
+        event.map(Some)
+    }
+
+    /// Waits for an order, for what the election wants, for an event of the subnet, or for the time that the state of the
+    /// manager's life waits for.
+    pub(super) async fn wait(
+        &mut self,
+        peers: &mut PeerManagers,
+        context: &mut Context,
+        slice_ns: u64,
+    ) -> Result<LifecycleEvent, SmError> {
+        loop {
+            self.keep_pace();
+            self.show(context);
+            if let Some(event) = self.next_order(context) {
+                return Ok(event);
+            }
+            let manager = &mut self.driver.subnet_mut().manager;
+            if let Some(event) = peers.attend(manager, &context.responder, &context.mailbox).await? {
+                return Ok(event);
+            }
+            let now_ns = self.now_ns();
+            let event = self.driver.subnet_mut().next_event(now_ns + slice_ns).await?;
+            self.seen = match event {
+                None => Seen::Quiet,
+                Some(SubnetEvent::Silent { .. }) => Seen::Silence,
+                Some(_) => Seen::Change,
+            };
+            if let Some(event) = event {
+                tracing::info!(?event, "the subnet tells of a change");
+                context.post(self.now_ns(), Happening::Subnet(event));
+                return Ok(LifecycleEvent::Noticed);
+            }
+            let due_ns = context.mailbox.borrow().lifecycle().due_ns();
+            if due_ns.is_some_and(|due_ns| now_ns >= due_ns) {
+                return Ok(LifecycleEvent::Due);
+            }
+        }
+    }
+
+    /// Sweeps come faster after something happened, and slow down while nothing does.
+    fn keep_pace(&mut self) {
+        let manager = &mut self.driver.subnet_mut().manager;
+        let Some(sweep_ns) = manager.take_light_sweep() else { return };
+        self.pace = self.pace.after(self.seen, sweep_ns);
+        manager.set_light_sweep(Some(self.pace.period_ns()));
+    }
+
+    /// Publishes what can be said of the subnet.
+    fn show(&self, context: &Context) {
+        let running = self.driver.running();
+        let view = &mut context.mailbox.borrow_mut().view;
+        view.aside = self.aside.iter().map(|element| element.describe(&running.known)).collect();
+        view.smps = self.driver.subnet().smps().clone();
+        view.light_sweep_ns = self.driver.subnet().manager().timing().light_sweep_ns;
+        let shown = view.running.as_ref();
+        if shown.is_none_or(|shown| !Arc::ptr_eq(&shown.alive, &running.alive) || shown.half != running.half) {
+            view.running = Some(Arc::new(running.clone()));
+        }
+    }
+
+    /// The next order that concerns the manager's life; those before it are answered here.
+    fn next_order(&mut self, context: &Context) -> Option<LifecycleEvent> {
+        loop {
+            let (id, order) = context.mailbox.borrow_mut().next_order()?;
+            match self.taken(id, order) {
+                Ok(event) => return Some(event),
+                Err(answer) => context.post(self.now_ns(), Happening::Answered(id, answer)),
+            }
+        }
+    }
+
+    /// What an order means for the manager's life; else its answer.
+    fn taken(&mut self, id: OrderId, order: ManagerOrder) -> Result<LifecycleEvent, OrderAnswer> {
+        let running = self.driver.running();
+        match order {
+            ManagerOrder::Stop => Ok(LifecycleEvent::StopOrdered),
+            ManagerOrder::Sweep => Ok(LifecycleEvent::Ordered(id)),
+            ManagerOrder::TakeBack(element) => {
+                let element = element.find(&running.alive).map_err(OrderAnswer::Refused)?;
+                self.aside.remove(&element).then_some(LifecycleEvent::Ordered(id)).ok_or(OrderAnswer::Nothing)
+            }
+            ManagerOrder::SetAside { element, dry_run } => {
+                let element = element.find(&running.alive).map_err(OrderAnswer::Refused)?;
+                if !element.is_in(&running.routed) {
+                    return Err(OrderAnswer::Nothing);
+                }
+                let fabric = Arc::new(element.taken_out_of(&self.without_aside(&running.alive)));
+                let why = format!("{} is set aside", element.describe(&running.known));
+                Ok(LifecycleEvent::RemovalOrdered { order: id, element, dry_run, goal: Goal { fabric, why } })
+            }
+        }
+    }
+
+    fn without_aside(&self, fabric: &Fabric) -> Fabric {
+        self.aside.iter().fold(fabric.clone(), |rest, element| element.taken_out_of(&rest))
+    }
+
+    /// Sweeps, and asks who else manages.
+    async fn survey(&mut self, peers: &mut PeerManagers, context: &Context) -> Result<(), SmError> {
+        self.sighting = Some(self.driver.look().await?);
+        let (alive, sm) = (self.driver.running().alive.clone(), self.driver.running().sm);
+        // What has left need not be kept aside any more: when it comes back it is used again.
+        self.aside.retain(|element| element.is_in(&alive));
+        peers.find(&mut self.driver.subnet_mut().manager, &context.responder, &alive, sm).await
+    }
+
+    /// Sets up what bounced and what came. Returned is what the routing is to be changed to, where it is to be.
+    async fn set_up(&mut self, context: &mut Context) -> Result<Option<Goal>, SmError> {
+        let sighting = self.sighting.take();
+        self.set_up_bounced(context).await?;
+        // What was lost is routed around first; what came is brought in by the next change.
+        let stranger = sighting.filter(|sighting| sighting.stranger.is_some());
+        if let Some(sighting) = stranger.filter(|_| !self.driver.running().has_lost_something()) {
+            self.admit(context, &sighting).await?;
+        }
+        let Some(wanted) = self.driver.running().wanted(|fabric| self.without_aside(fabric)) else { return Ok(None) };
+        if !self.driver.running().has_lost_something() {
+            self.set_up_newcomers(context).await?;
+        }
+        let why = self.why(&wanted);
+        Ok(Some(Goal { fabric: Arc::new(wanted), why }))
+    }
+
+    async fn change(&mut self, context: &Context, prepared: Prepared) -> Result<ChangeRecord, SmError> {
+        self.publish_outcome_of(context, &prepared);
+        self.driver.subnet_mut().manager.ways_are(prepared.plan.plan().drain_depth());
+        let record = self.driver.run(prepared).await;
+        self.ended(context, record)
+    }
+
+    async fn resume(&mut self, context: &Context) -> Result<ChangeRecord, SmError> {
+        let record = self.driver.resume().await;
+        self.ended(context, record.map(|record| record.expect("the driver keeps a change that stands still")))
+    }
+
+    /// Makes known how a change ended; a handover may have waited for it.
+    fn ended(&self, context: &Context, record: Result<ChangeRecord, DriverError>) -> Result<ChangeRecord, SmError> {
+        context.responder.borrow_mut().step(ElectionEvent::ChangeEnded, self.now_ns());
+        self.driver.subnet().follow();
+        self.show(context);
+        let record = record?;
+        context.post(self.now_ns(), Happening::Changed(Box::new(record.clone())));
+        Ok(record)
+    }
+
+    /// Has the SA answer from what is in force now.
+    fn publish(&self, context: &Context) {
+        let running = self.driver.running();
+        let ways = [running.ways.clone(), running.ways.clone()];
+        self.publish_outlook(context, Outlook { fabric: running.routed.clone(), tables: running.tables.clone(), ways });
+    }
+
+    /// Gives the SA what will be in force when answers move to the other half; what they say of this half stays true.
+    fn publish_outcome_of(&self, context: &Context, prepared: &Prepared) {
+        let plan = prepared.plan.plan();
+        let running = self.driver.running();
+        let lfts = plan.tables_at(plan.waves().len()).lfts.clone();
+        let mut ways = [running.ways.clone(), running.ways.clone()];
+        ways[plan.new_half().index()] = plan.new_ways().cloned();
+        let tables = SubnetTables { lfts, ..running.tables.clone() };
+        self.publish_outlook(context, Outlook { fabric: plan.draft().after.clone(), tables, ways });
+    }
+
+    fn publish_outlook(&self, context: &Context, outlook: Outlook) {
+        let manager = self.driver.subnet().manager();
+        let running = self.driver.running();
+        let published = directory::publish(manager, &context.responder, &context.config, running, outlook);
+        if let Err(error) = published {
+            tracing::warn!(%error, "the SA answers from what it knew before");
+        }
+    }
+
+    /// The retired half follows the new routing too, so that base LIDs, which tools and connections that never asked
+    /// again go by, lead to their owners. Nobody sends on it while its entries are written; with `reopen` it is opened
+    /// again then. Without, paths or layers are not everybody's: a host that never asked again would send on what was
+    /// proved for others.
+    async fn mirror(&mut self, reopen: bool) -> Result<(), SmError> {
+        let running = self.driver.running().clone();
+        let (fabric, half) = (&running.routed, running.half);
+        let lfts = lid::mirrored(fabric, &running.tables.lfts, half);
+        let tables = SubnetTables { lfts: lfts.clone(), ..running.tables.clone() };
+        // Both halves at once: from the moment the retired one is opened, packets of both are under way together.
+        verify::prove_tables(fabric, &tables, &Scope::of(&[half, half.other()]).by(running.ways.as_ref()))
+            .map_err(SmError::Unproved)?;
+        let writes =
+            plan::writes_between(&running.alive, Some(&running.tables), &lfts, Lanes::of_fabric(fabric).steady());
+        let manager = &mut self.driver.subnet_mut().manager;
+        manager.apply(&running.alive, &writes, crate::subnet::Order::Any).await?;
+        if reopen {
+            manager.open_ends(&running.alive).await?;
+        }
+        self.driver.tables_are(lfts);
+        Ok(())
+    }
+
+    /// Makes what was found and is not known part of what is known, with LIDs.
+    async fn admit(&mut self, context: &mut Context, sighting: &Sighting) -> Result<(), SmError> {
+        let known = without_recabled(&self.driver.running().known, &sighting.discovered.fabric);
+        let union = difference::union(&known, &sighting.discovered.fabric)?;
+        let in_use = Lanes::of_fabric(&self.driver.running().routed).all.len();
+        let narrow = |port: &crate::fabric::Port| port.peer.is_some() && usize::from(port.data_vls) < in_use;
+        if let Some((id, _)) = union.fabric.ports().find(|(_, port)| narrow(port)) {
+            let port = union.fabric.describe_port(id);
+            return Err(SmError::NotTaken { port, setting: "lanes: it has fewer data VLs than are in use" });
+        }
+        let whole = bring_up::equip(&union.fabric, &context.config, |fabric| (context.assign)(fabric))?;
+        (context.keep)(&whole);
+        self.driver.widen(Arc::new(whole));
+        self.driver.look().await?;
+        Ok(())
+    }
+
+    /// Gives everything that is not up yet its settings, and switches room for the LIDs that have come.
+    async fn set_up_newcomers(&mut self, context: &Context) -> Result<(), SmError> {
+        let running = self.driver.running().clone();
+        let common = bring_up::common(&running.alive, running.sm, running.half, running.ways.as_ref());
+        let manager = &mut self.driver.subnet_mut().manager;
+        let down = ports_to_set_up(&running.alive, |port| manager.port_info(port));
+        bring_up::configure(manager, &context.config, &running.alive, &down, &common).await
+    }
+
+    /// Devices whose ports went down and came back between two sweeps, with cables as they were: perhaps they were only
+    /// unplugged, perhaps they were switched off and hold nothing any more. So they are given everything anew, while
+    /// their ports are ARMED, and then brought to ACTIVE under the routing in force.
+    async fn set_up_bounced(&mut self, context: &Context) -> Result<(), SmError> {
+        let running = self.driver.running().clone();
+        let fabric = &running.alive;
+        let manager = &mut self.driver.subnet_mut().manager;
+        let routed = |port: &PortId| running.routed.peer(*port).is_some() && fabric.peer(*port).is_some();
+        let down = |port: PortId| is_down(manager.port_info(port));
+        let bounced: Vec<PortId> = fabric.ports().map(|(id, _)| id).filter(routed).filter(|&port| down(port)).collect();
+        if bounced.is_empty() {
+            return Ok(());
+        }
+        let devices: BTreeSet<NodeId> = bounced.iter().map(|&port| fabric.port(port).node).collect();
+        tracing::warn!(
+            ports = bounced.len(),
+            devices = devices.len(),
+            "ports have bounced: their devices are set up again"
+        );
+        let own = devices.iter().filter(|&&node| fabric.node(node).is_switch());
+        let own = own.filter_map(|&node| fabric.port_at(node, PortNum::ZERO));
+        let ports: Vec<PortId> = own.chain(bounced.iter().copied()).collect();
+        let common = bring_up::common(fabric, running.sm, running.half, running.ways.as_ref());
+        bring_up::configure(manager, &context.config, fabric, &ports, &common).await?;
+        let steady = Lanes::of_fabric(&running.routed).steady();
+        let mut writes = plan::writes_between(fabric, None, &running.tables.lfts, steady);
+        writes.retain(|write| write.node(fabric).is_some_and(|node| devices.contains(&node)));
+        manager.apply(fabric, &writes, crate::subnet::Order::Any).await?;
+        let active = bounced.into_iter().map(|port| Write::PortState { port, state: PortState::Active });
+        manager.apply(fabric, &active.collect::<Vec<_>>(), crate::subnet::Order::Any).await?;
+        Ok(())
+    }
+
+    fn why(&self, after: &Fabric) -> String {
+        let running = self.driver.running();
+        let count = |fabric: &Fabric, other: &Fabric| {
+            let nodes = fabric.nodes().zip(other.nodes()).filter(|((_, a), (_, b))| a.present && !b.present).count();
+            let links = fabric.links().filter(|&(a, b)| other.peer(a) != Some(b)).count();
+            (nodes, links)
+        };
+        let (lost, gained) = (count(&running.routed, after), count(after, &running.routed));
+        match (lost, gained) {
+            ((nodes, links), (0, 0)) => format!("{nodes} nodes and {links} cables go"),
+            ((0, 0), (nodes, links)) => format!("{nodes} nodes and {links} cables come"),
+            _ => "cables go and come".to_string(),
+        }
+    }
+}
+
+fn changed(record: ChangeRecord) -> LifecycleEvent {
+    LifecycleEvent::Changed(Box::new(record))
+}
+
+/// The known fabric without the cables of ports that were found cabled to another peer.
+fn without_recabled(known: &Fabric, found: &Fabric) -> Fabric {
+    let place = |fabric: &Fabric, port: PortId| (fabric.node(fabric.port(port).node).guid, fabric.port(port).num);
+    let there = |(guid, num): (crate::ids::Guid, PortNum)| {
+        let node = found.by_guid(guid).filter(|&node| found.node(node).present)?;
+        found.peer(found.port_at(node, num)?).map(|peer| place(found, peer))
+    };
+    let moved = |&(a, b): &(PortId, PortId)| {
+        let (at_a, at_b) = (place(known, a), place(known, b));
+        there(at_a).is_some_and(|peer| peer != at_b) || there(at_b).is_some_and(|peer| peer != at_a)
+    };
+    let gone: Vec<PortId> = known.links().filter(moved).map(|(a, _)| a).collect();
+    known.without_links(&gone)
+}
+
+/// Whether a port is known to be in INITIALIZE or ARMED.
+fn is_down(info: Option<&wire::PortInfo>) -> bool {
+    matches!(info.map(|info| info.port_state), Some(wire::PortState::Initialize | wire::PortState::Armed))
+}
+
+/// Cabled ports that are in INITIALIZE or ARMED, and every port with a LID of its own.
+fn ports_to_set_up<'a>(fabric: &Fabric, info: impl Fn(PortId) -> Option<&'a wire::PortInfo>) -> Vec<PortId> {
+    let owns = |port: PortId| {
+        let at = fabric.port(port);
+        let node = fabric.node(at.node);
+        node.present && node.is_switch() && at.num == PortNum::ZERO
+    };
+    let cabled = |port: PortId| fabric.peer(port).is_some() && is_down(info(port));
+    fabric.ports().map(|(id, _)| id).filter(|&id| cabled(id) || owns(id)).collect()
+}

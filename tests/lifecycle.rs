@@ -1,0 +1,296 @@
+//! The manager's life against its chart, and what holds in every state.
+
+use crate::support::chart::Chart;
+use crate::support::conformance::{Conformance, assert_page_is_current};
+use crate::support::removal::Removal;
+use reconfig::change::{Prepared, prepare};
+use reconfig::driver::ChangeRecord;
+use reconfig::fabric::NodeId;
+use reconfig::machine::{CallOff, Outcome};
+use reconfig::plan::Scheme;
+use reconfig::sm::lifecycle::{
+    Goal, LifecycleCommand, LifecycleEvent, LifecycleInput, LifecycleState, Mandate, Purpose, Reaction, RetiredHalf,
+    Unfinished, begin, step,
+};
+use reconfig::sm::{FoundElement, OrderAnswer, OrderId};
+
+const ORDER: OrderId = OrderId(7);
+const MANDATES: [Mandate; 3] = [Mandate::Silent, Mandate::Finish, Mandate::Full];
+
+fn chart() -> Chart {
+    Chart::parse(include_str!("../state-machines/lifecycle.yaml")).expect("state-machines/lifecycle.yaml can be read")
+}
+
+fn prepared() -> Prepared {
+    let subnet = brought_up::bring_up(&bundled::bundled("ring-8"), 1, true);
+    prepare(removal::removal(&subnet, Scheme::Double, Removal::Planned)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Every way a change can end.
+fn outcomes() -> Vec<Outcome> {
+    let reason = || "no answer".to_string();
+    vec![
+        Outcome::Completed,
+        Outcome::CalledOff(CallOff::TopologyChanged),
+        Outcome::CalledOff(CallOff::Abort),
+        Outcome::CalledOff(CallOff::Failure(reason())),
+        Outcome::Failed { state: "draining", reason: reason() },
+    ]
+}
+
+fn record(prepared: &Prepared, outcome: Outcome) -> LifecycleEvent {
+    let (phases, plan) = (Vec::new(), prepared.plan.clone());
+    let (root, stranded, not_held) = (prepared.root, Vec::new(), Vec::new());
+    LifecycleEvent::Changed(Box::new(ChangeRecord {
+        outcome,
+        sweep: None,
+        phases,
+        restarts: 0,
+        plan,
+        root,
+        stranded,
+        not_held,
+    }))
+}
+
+fn events(prepared: &Prepared) -> Vec<LifecycleEvent> {
+    let goal = Goal { fabric: prepared.plan.plan().draft().after.clone(), why: "1 nodes and 2 cables go".to_string() };
+    let removal = |dry_run| LifecycleEvent::RemovalOrdered {
+        order: ORDER,
+        element: FoundElement::Node(NodeId(0)),
+        dry_run,
+        goal: goal.clone(),
+    };
+    let mut events = vec![
+        LifecycleEvent::Looked,
+        LifecycleEvent::BroughtUp,
+        LifecycleEvent::Surveyed,
+        LifecycleEvent::Mirrored,
+        LifecycleEvent::SetUp(None),
+        LifecycleEvent::SetUp(Some(goal.clone())),
+        LifecycleEvent::Prepared(Box::new(prepared.clone())),
+        LifecycleEvent::Failed("a switch is silent".to_string()),
+        LifecycleEvent::Noticed,
+        LifecycleEvent::Due,
+        LifecycleEvent::Summoned,
+        LifecycleEvent::Deposed,
+        LifecycleEvent::Ordered(ORDER),
+        removal(false),
+        removal(true),
+        LifecycleEvent::StopOrdered,
+    ];
+    events.extend(outcomes().into_iter().map(|outcome| record(prepared, outcome)));
+    events
+}
+
+/// Just after the time that the state waits for, else at no particular time.
+fn input(state: &LifecycleState, mandate: Mandate) -> LifecycleInput {
+    LifecycleInput { now_ns: state.due_ns().map_or(1_000, |due_ns| due_ns + 1), mandate }
+}
+
+/// The state with every time that it waits for put to nought.
+fn timeless(state: LifecycleState) -> LifecycleState {
+    let still = |unfinished: Unfinished| Unfinished { retry_ns: unfinished.retry_ns.map(|_| 0), ..unfinished };
+    let purpose = |purpose| match purpose {
+        Purpose::Remove { order, element, dry_run, unfinished } => {
+            Purpose::Remove { order, element, dry_run, unfinished: still(unfinished) }
+        }
+        react => react,
+    };
+    match state {
+        LifecycleState::BackingOff { .. } => LifecycleState::BackingOff { until_ns: 0 },
+        LifecycleState::Idle(unfinished) => LifecycleState::Idle(still(unfinished)),
+        LifecycleState::Halted(unfinished) => LifecycleState::Halted(still(unfinished)),
+        LifecycleState::Preparing(of) => LifecycleState::Preparing(purpose(of)),
+        LifecycleState::Changing(of) => LifecycleState::Changing(purpose(of)),
+        other => other,
+    }
+}
+
+/// One step taken.
+struct Step<'a> {
+    from: LifecycleState,
+    event: &'a LifecycleEvent,
+    at: LifecycleInput,
+    to: LifecycleState,
+    commands: Vec<LifecycleCommand>,
+}
+
+impl Step<'_> {
+    fn names(&self) -> Vec<&'static str> {
+        self.commands.iter().map(LifecycleCommand::name).collect()
+    }
+}
+
+/// Walks through every state that events lead to under every mandate, and tells `seen` each step taken.
+fn explore(mut seen: impl FnMut(&Step<'_>)) {
+    let events = events(&prepared());
+    let mut known = Vec::new();
+    let mut open = vec![begin().0];
+    while let Some(from) = open.pop() {
+        if known.contains(&timeless(from)) {
+            continue;
+        }
+        known.push(timeless(from));
+        for event in &events {
+            for mandate in MANDATES {
+                let at = input(&from, mandate);
+                let (to, commands) = step(from, event.clone(), at);
+                seen(&Step { from, event, at, to, commands });
+                open.push(to);
+            }
+        }
+    }
+}
+
+/// The commands that an event answers.
+const QUESTIONS: [&str; 8] = ["look", "bring-up", "survey", "mirror", "set-up", "prepare", "change", "resume"];
+/// The states in which nothing is asked, and orders and the election are heard.
+const WAITING: [&str; 5] = ["standby", "backing-off", "idle", "halted", "stopped"];
+
+fn waits(state: &LifecycleState) -> bool {
+    WAITING.contains(&state.name())
+}
+
+#[test]
+fn the_lifecycle_does_what_the_chart_says_and_nothing_else() {
+    let mut seen = Conformance::default();
+    explore(|step| {
+        seen.meet(step.from.name(), step.event.name());
+        if step.from != step.to || !step.commands.is_empty() {
+            let commands = step.names().into_iter().map(String::from).collect();
+            seen.take(step.from.name(), step.event.name(), step.to.name(), commands);
+        }
+    });
+    seen.assert_agrees_with(&chart());
+}
+
+#[test]
+fn the_drawing_is_current() {
+    assert_page_is_current(&chart());
+}
+
+#[test]
+fn one_question_is_open_in_every_state_that_does_not_wait() {
+    explore(|step| {
+        let names = step.names();
+        let questions = names.iter().filter(|name| QUESTIONS.contains(name)).count();
+        let last = names.last().is_some_and(|name| QUESTIONS.contains(name));
+        let (moved, asks) = (step.from != step.to, !waits(&step.to));
+        let wanted = usize::from(asks && moved);
+        assert_eq!((questions, last), (wanted, wanted == 1), "{:?} on {}: {names:?}", step.from, step.event.name());
+    });
+}
+
+#[test]
+fn the_subnet_is_changed_under_a_full_mandate_only() {
+    explore(|step| {
+        let names = step.names();
+        let does = |command| names.contains(&command);
+        assert!(!does("bring-up") || step.at.mandate >= Mandate::Finish, "{:?}", step.from);
+        // Between a survey and the end of its change the election is not heard.
+        let begins = (does("mirror") || does("set-up")) && step.event.name() == "surveyed";
+        assert!(!begins || step.at.mandate == Mandate::Full, "{:?}", step.from);
+        assert!(step.event.name() != "removal-ordered" || !does("prepare") || step.at.mandate == Mandate::Full);
+    });
+}
+
+/// The order that a state has yet to answer.
+fn owed(state: &LifecycleState) -> usize {
+    let by_order = |reaction: &Reaction| usize::from(reaction.order.is_some());
+    match state {
+        LifecycleState::Surveying(reaction)
+        | LifecycleState::Mirroring(reaction)
+        | LifecycleState::SettingUp(reaction)
+        | LifecycleState::Resuming(reaction)
+        | LifecycleState::Preparing(Purpose::React(reaction))
+        | LifecycleState::Changing(Purpose::React(reaction)) => by_order(reaction),
+        LifecycleState::Preparing(Purpose::Remove { .. }) | LifecycleState::Changing(Purpose::Remove { .. }) => 1,
+        _ => 0,
+    }
+}
+
+#[test]
+fn every_order_is_answered_once() {
+    explore(|step| {
+        // An order is resolved to an element only while the subnet is up.
+        let up = matches!(step.from.name(), "idle" | "halted");
+        let ordered = match step.event.name() {
+            "ordered" => up || matches!(step.from.name(), "standby" | "backing-off"),
+            "removal-ordered" => up,
+            _ => false,
+        };
+        let answers = step.names().iter().filter(|name| **name == "answer").count();
+        let (before, after) = (owed(&step.from) + usize::from(ordered), owed(&step.to) + answers);
+        assert_eq!(before, after, "{:?} on {}", step.from, step.event.name());
+    });
+}
+
+#[test]
+fn what_is_left_to_do_is_done_without_an_event() {
+    explore(|step| {
+        let tried_again = match step.to {
+            LifecycleState::Halted(halted) => halted.retry_ns.is_some(),
+            LifecycleState::Idle(idle) if step.names().contains(&"report") => idle.retry_ns.is_some(),
+            _ => true,
+        };
+        assert!(tried_again, "{:?} on {}: {:?}", step.from, step.event.name(), step.to);
+        let early = LifecycleInput { now_ns: step.from.due_ns().map_or(0, |due_ns| due_ns - 1), ..step.at };
+        let waits_on = reconfig::sm::lifecycle::step(step.from, LifecycleEvent::Due, early);
+        assert_eq!((waits_on.0, waits_on.1.len()), (step.from, 0), "{:?} before its time", step.from);
+    });
+}
+
+#[test]
+fn only_a_mirror_makes_the_retired_half_current_again() {
+    explore(|step| {
+        let stale = |state: &LifecycleState| match state {
+            LifecycleState::Idle(unfinished) | LifecycleState::Halted(unfinished) => {
+                Some(unfinished.retired != RetiredHalf::Current)
+            }
+            LifecycleState::Surveying(reaction)
+            | LifecycleState::SettingUp(reaction)
+            | LifecycleState::Mirroring(reaction)
+            | LifecycleState::Resuming(reaction)
+            | LifecycleState::Preparing(Purpose::React(reaction))
+            | LifecycleState::Changing(Purpose::React(reaction)) => Some(reaction.retired != RetiredHalf::Current),
+            LifecycleState::Preparing(Purpose::Remove { unfinished, .. })
+            | LifecycleState::Changing(Purpose::Remove { unfinished, .. }) => {
+                Some(unfinished.retired != RetiredHalf::Current)
+            }
+            _ => None,
+        };
+        match (stale(&step.from), stale(&step.to)) {
+            (Some(true), Some(false)) => assert_eq!(step.event.name(), "mirrored"),
+            (Some(false), Some(true)) => assert!(step.names().contains(&"change"), "{:?}", step.from),
+            _ => {}
+        }
+        let mirrors = step.names().contains(&"mirror");
+        assert!(!mirrors || stale(&step.from) == Some(true), "a mirror that nothing called for");
+    });
+}
+
+#[test]
+fn a_subnet_that_always_changes_is_listened_to_after_eight_changes() {
+    let prepared = prepared();
+    let goal = || Goal { fabric: prepared.plan.plan().draft().after.clone(), why: "cables go and come".to_string() };
+    let at = LifecycleInput { now_ns: 1, mandate: Mandate::Full };
+    let idle = Unfinished { retry_ns: None, retired: RetiredHalf::Current };
+    let (mut state, mut commands) = step(LifecycleState::Idle(idle), LifecycleEvent::Ordered(ORDER), at);
+    let mut changes = 0;
+    while let Some(question) = commands.last().map(LifecycleCommand::name).filter(|name| QUESTIONS.contains(name)) {
+        let event = match question {
+            "survey" => LifecycleEvent::Surveyed,
+            "mirror" => LifecycleEvent::Mirrored,
+            "set-up" => LifecycleEvent::SetUp(Some(goal())),
+            "prepare" => LifecycleEvent::Prepared(Box::new(prepared.clone())),
+            "change" => record(&prepared, Outcome::Completed),
+            other => panic!("{other}"),
+        };
+        changes += u32::from(question == "change");
+        (state, commands) = step(state, event, at);
+    }
+    assert_eq!((changes, state.name()), (8, "idle"));
+    assert!(state.due_ns().is_some(), "and surveyed again");
+    assert!(matches!(commands.last(), Some(LifecycleCommand::Answer(ORDER, OrderAnswer::Nothing))));
+}

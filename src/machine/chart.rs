@@ -118,7 +118,7 @@ pub struct Edge {
 pub enum ChartError {
     /// No YAML, or not of this form; the message holds line and column.
     #[error("reading a state machine: {0}")]
-    Yaml(#[from] serde_yaml::Error),
+    Yaml(#[from] serde_saphyr::Error),
     /// A row names what was not declared.
     #[error("a row from {from} on {on} names the {kind} `{name}`, which is not declared: declare it, or mend the name")]
     Undeclared {
@@ -147,7 +147,7 @@ impl Chart {
     /// # Errors
     /// What [`ChartError`] lists.
     pub fn parse(yaml: &str) -> Result<Chart, ChartError> {
-        let chart: Chart = serde_yaml::from_str(yaml)?;
+        let chart: Chart = serde_saphyr::from_str(yaml)?;
         chart.check_names()?;
         chart.check_guards()?;
         Ok(chart)

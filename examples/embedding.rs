@@ -17,7 +17,7 @@ use reconfig::plan::{Policy, Scheme};
 use reconfig::routing::{Demand, Engine, UpDown};
 use reconfig::sim::{Sim, SimConfig, SimTransport};
 use reconfig::subnet::{
-    Applied, Discovered, Manager, Order, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing,
+    Applied, Discovered, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing, WriteOrder,
 };
 use reconfig::tables::{SubnetTables, Write};
 use std::collections::BTreeMap;
@@ -61,9 +61,9 @@ impl SubnetManager for Theirs {
         self.ours.discover().await
     }
 
-    async fn apply(&mut self, fabric: &Fabric, writes: &[Write], order: Order) -> Result<Applied, SubnetError> {
-        if order != Order::Any {
-            // Only one writer can keep the order that this wave demands.
+    async fn apply(&mut self, fabric: &Fabric, writes: &[Write], order: WriteOrder) -> Result<Applied, SubnetError> {
+        if order != WriteOrder::Any {
+            // A plan that cares for the order of its writes gets it from one hand.
             return self.ours.apply(fabric, writes, order).await;
         }
         // The writes of a wave may land in any order: that is what was proved.
@@ -142,7 +142,7 @@ impl<S: SubnetManager> SubnetManager for Logged<S> {
         self.inner.discover().await
     }
 
-    async fn apply(&mut self, fabric: &Fabric, writes: &[Write], order: Order) -> Result<Applied, SubnetError> {
+    async fn apply(&mut self, fabric: &Fabric, writes: &[Write], order: WriteOrder) -> Result<Applied, SubnetError> {
         self.note("writes of a wave", writes.len());
         self.inner.apply(fabric, writes, order).await
     }

@@ -1,4 +1,4 @@
-//! ClassPortInfo (section 13.4.8.1): what a manager or agent of a class can do, and where to ask instead. Reserved:
+//! ClassPortInfo (section 13.4.8.1): what a manager or agent of a class can do, and where it redirects requests. Reserved:
 //! byte 32.
 
 use super::Gid;
@@ -24,7 +24,7 @@ wire_format! {
         capability_mask2: u32 = 32, 27;
         /// It answers within 4.096 µs × 2^n; 5 bits.
         resp_time_value: u8 = 59, 5;
-        /// Who should be asked instead; zero for nobody.
+        /// Where requests are redirected; zero where they are not.
         redirect_gid: Gid = 64, 128;
         /// Traffic class towards it.
         redirect_traffic_class: u8 = 192, 8;
@@ -32,7 +32,7 @@ wire_format! {
         redirect_sl: Sl = 200, 4;
         /// Flow label towards it.
         redirect_flow_label: u32 = 204, 20;
-        /// Its LID; zero where nobody is to be asked instead.
+        /// Its LID; zero where requests are not redirected.
         redirect_lid: Lid = 224, 16;
         /// Its partition.
         redirect_p_key: u16 = 240, 16;
@@ -40,7 +40,7 @@ wire_format! {
         redirect_qp: u32 = 264, 24;
         /// Its queue key.
         redirect_q_key: u32 = 288, 32;
-        /// Who gets the class's traps.
+        /// The port that receives the class's traps.
         trap_gid: Gid = 320, 128;
         /// Traffic class towards it.
         trap_traffic_class: u8 = 448, 8;
@@ -62,7 +62,7 @@ wire_format! {
 }
 
 impl ClassPortInfo {
-    /// What an agent answers that can do `capability_mask` and sends nobody elsewhere.
+    /// The answer of an agent with `capability_mask` that redirects nothing.
     pub fn new(class_version: u8, capability_mask: u16, capability_mask2: u32, resp_time_value: u8) -> ClassPortInfo {
         ClassPortInfo {
             base_version: 1,

@@ -43,7 +43,7 @@ pub(super) trait Field: Sized {
 }
 
 /// A struct whose fields each have their own bits.
-pub(super) trait Layout: Field {
+pub(super) trait BitLayout: Field {
     /// First bit and width of each field, in the order of declaration.
     const SPANS: &'static [(usize, usize)];
 }
@@ -219,7 +219,7 @@ macro_rules! layout {
         $crate::wire::format::layout! { @fields $name; 0: $type = $offset, $width; }
     };
     (@fields $name:ident; $($field:tt: $type:ty = $offset:expr, $width:expr;)+) => {
-        impl $crate::wire::format::Layout for $name {
+        impl $crate::wire::format::BitLayout for $name {
             const SPANS: &'static [(usize, usize)] = &[$(($offset, $width)),+];
         }
 
@@ -247,7 +247,7 @@ macro_rules! wire_format {
     ($(#[$doc:meta])* $name:ident: $size:expr; $body:tt) => {
         $crate::wire::format::layout! { $(#[$doc])* $name $body }
 
-        const _: () = $crate::wire::format::check_spans(<$name as $crate::wire::format::Layout>::SPANS, $size);
+        const _: () = $crate::wire::format::check_spans(<$name as $crate::wire::format::BitLayout>::SPANS, $size);
 
         /// All zeroes.
         impl Default for $name {

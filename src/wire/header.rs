@@ -23,7 +23,7 @@ pub mod class {
 pub mod status {
     /// Done.
     pub const SUCCESS: u16 = 0x0000;
-    /// Ask again later.
+    /// Busy: repeat the request later.
     pub const BUSY: u16 = 0x0001;
     /// Base or class version not supported.
     pub const BAD_VERSION: u16 = 0x0004;
@@ -43,9 +43,9 @@ pub mod status {
     pub const TOO_MANY_RECORDS: u16 = 0x0400;
     /// Subnet administration: nobody has the GID.
     pub const INVALID_GID: u16 = 0x0500;
-    /// Subnet administration: the request leaves out what it must say.
+    /// Subnet administration: the request omits a component that it must have.
     pub const INSUFFICIENT_COMPONENTS: u16 = 0x0600;
-    /// Subnet administration: the asker may not.
+    /// Subnet administration: the requester is not allowed to.
     pub const DENIED: u16 = 0x0700;
 }
 
@@ -67,7 +67,7 @@ wire_enum! {
         TrapRepress = 0x07,
         /// Reads every record that fits (subnet administration).
         GetTable = 0x12,
-        /// Takes a record out (subnet administration).
+        /// Deletes a record (subnet administration).
         Delete = 0x15,
         /// Answers Get and Set.
         GetResp = 0x81,

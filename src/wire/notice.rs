@@ -27,13 +27,13 @@ attribute! {
     Notice {
         /// Defined by the specification, not by the maker.
         generic: bool = 0, 1;
-        /// How grave it is.
+        /// How severe it is.
         notice_type: NoticeType = 1, 7;
         /// Generic: the [`NodeType`] of its maker, or [`Notice::CLASS_MANAGER`]; else the vendor. 24 bits.
         producer: u32 = 8, 24;
         /// Generic: what happened; else the device.
         trap_number: u16 = 32, 16;
-        /// Who says so.
+        /// LID of the port that issued it.
         issuer_lid: Lid = 48, 16;
         /// Changes with each new notice of a queue.
         toggle: bool = 64, 1;
@@ -55,12 +55,12 @@ mod details {
 /// What a notice says, as far as it is known here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trap {
-    /// Trap 64: an end port is there that was not. Made by the SM.
+    /// Trap 64: an end port came into service. The SM makes it.
     GidInService {
         /// The end port.
         gid: Gid,
     },
-    /// Trap 65: an end port is gone. Made by the SM.
+    /// Trap 65: an end port left service. The SM makes it.
     GidOutOfService {
         /// The end port.
         gid: Gid,

@@ -2,7 +2,7 @@
 //! 16.1.4.11). Reserved, and written as zero: bytes 6–7, 18–19 and 24–63.
 
 use super::MAD_SIZE;
-use super::format::{Layout, check_spans, layout, wire_enum, wire_format};
+use super::format::{BitLayout, check_spans, layout, wire_enum, wire_format};
 use super::header::{Method, WireError, class, class_of, decode_mad, encode_mad};
 use crate::ids::{PortNum, Sl};
 

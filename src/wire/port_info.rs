@@ -21,7 +21,7 @@ pub mod capability {
     pub const M_KEY_KEPT: u32 = 1 << 7;
     /// The subnet manager behind the port is not to become master.
     pub const SM_DISABLED: u32 = 1 << 10;
-    /// Speeds from FDR on are told.
+    /// The port reports speeds from FDR on.
     pub const EXTENDED_SPEEDS: u32 = 1 << 14;
     /// PortInfo:CapabilityMask2 means something.
     pub const CAPABILITY_MASK2: u32 = 1 << 15;
@@ -54,7 +54,7 @@ wire_enum! {
 wire_enum! {
     /// PortInfo:PortState, 4 bits.
     PortState: u8 {
-        /// In a Set: leave it.
+        /// In a Set: no change.
         NoChange = 0,
         /// No link.
         Down = 1,
@@ -70,7 +70,7 @@ wire_enum! {
 wire_enum! {
     /// PortInfo:PortPhysicalState, 4 bits.
     PortPhysState: u8 {
-        /// In a Set: leave it.
+        /// In a Set: no change.
         NoChange = 0,
         /// Drives nothing.
         Sleep = 1,
@@ -157,7 +157,7 @@ impl VlCount {
     }
 }
 
-/// Signalling rate of a lane of a link, as the three speed fields of PortInfo tell it. FDR10 is a maker's own and shows
+/// Signalling rate of a lane of a link, as the three speed fields of PortInfo report it. FDR10 is a maker's own and shows
 /// as QDR.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Speed {

@@ -2,7 +2,7 @@
 //! (section 14.2.1). Reserved, and written as zero: bytes 18–19 and 36–63; of a LID routed SMP bytes 6–7, 32–35,
 //! 128–255 and the highest bit of the status, which is the D bit of the other kind.
 
-use super::format::{Field, Layout, check_spans, layout};
+use super::format::{BitLayout, Field, check_spans, layout};
 use super::header::{AttributeId, Method, WireError, class, class_of, decode_mad, encode_mad};
 use super::{DirectedRoute, MAD_SIZE, SMP_DATA_SIZE};
 use crate::ids::PortNum;

@@ -41,7 +41,7 @@ attribute! {
         filter_raw_outbound_cap: bool = 131, 1;
         /// Port 0 is an end port like a CA's, with LMC and lanes of its own.
         enhanced_port0: bool = 132, 1;
-        /// The last multicast LID that the table routes; zero where not told.
+        /// The last multicast LID that the table routes; zero where the switch does not report it.
         multicast_fdb_top: Lid = 144, 16;
     }
 }

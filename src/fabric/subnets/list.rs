@@ -9,40 +9,54 @@
 
 use super::partitions::Partitions;
 use super::{JoinError, Subnet, SubnetPort, Subnets};
-use crate::fabric::format::{self, Format, ReadError, SourceLine, SourceText, Span, WriteError};
+use crate::fabric::format::{self, Format, ReadError, SourceText, Span, WriteError};
 use crate::fabric::{Fabric, NodeKind};
-use crate::ids::{GidPrefix, Guid, SubnetId};
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use crate::ids::{GidPrefix, Guid, GuidError};
 use serde::{Deserialize, Serialize};
+use serde_saphyr::{Location, MessageFormatter, SingleQuoted, Spanned, UserMessageFormatter};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// How the names of list files end.
 pub const EXTENSION: &str = ".subnets.yaml";
 
-/// A list as its file tells it.
-#[derive(Deserialize, Serialize)]
-#[serde(deny_unknown_fields, expecting = "a list of subnets: `subnets:`, perhaps `routers:`")]
+/// A list as its file has it, each value with its place.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct List {
-    subnets: Vec<Entry>,
+    subnets: Spanned<Vec<Entry>>,
     /// NodeGUIDs of one router each.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    routers: Vec<Vec<String>>,
+    #[serde(default)]
+    routers: Vec<Spanned<Vec<Spanned<String>>>>,
 }
 
-/// A subnet as the file tells it.
-#[derive(Deserialize, Serialize)]
-#[serde(deny_unknown_fields, expecting = "a subnet: `name:`, `fabric:`, perhaps `prefix:` and `partitions:`")]
+/// A subnet as the file has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Entry {
-    name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    prefix: Option<String>,
+    name: Spanned<String>,
+    prefix: Option<Spanned<String>>,
     /// Relative to the list.
-    fabric: PathBuf,
+    fabric: Spanned<PathBuf>,
     /// A file in the format of OpenSM's `partitions.conf`, relative to the list.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    partitions: Option<PathBuf>,
+    partitions: Option<Spanned<PathBuf>>,
+}
+
+/// A list to be written. GUIDs and prefixes are quoted: they are texts, which look like numbers.
+#[derive(Serialize)]
+struct Written<'a> {
+    subnets: Vec<WrittenEntry<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    routers: Vec<Vec<SingleQuoted<String>>>,
+}
+
+#[derive(Serialize)]
+struct WrittenEntry<'a> {
+    name: &'a str,
+    prefix: SingleQuoted<String>,
+    fabric: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    partitions: Option<String>,
 }
 
 /// Whether a file is a list: its name says so, or its first line that is no comment.
@@ -54,8 +68,8 @@ pub fn is_list(file: &str, bytes: &[u8]) -> bool {
         || first.is_some_and(|line| line == "---" || ["subnets:", "routers:"].iter().any(|key| line.starts_with(key)))
 }
 
-/// Reads a list; `file` is its path, and `open` gives the bytes of a file that it names, whose path begins with the list's
-/// folder. What the readers of those files had to assume goes to `tracing` as warnings.
+/// Reads a list; `file` is its path, and `open` gives the bytes of a file that it names, whose path begins with the
+/// list's folder. What the readers of those files had to assume goes to `tracing` as warnings.
 ///
 /// # Errors
 /// The first fault of the list, a file that cannot be opened or read, or subnets that cannot be joined.
@@ -69,12 +83,11 @@ pub fn read(
     let list = parse(source)?;
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let (mut subnets, mut partitions) = (Vec::new(), Vec::new());
-    for (rank, entry) in list.subnets.iter().enumerate() {
+    for (rank, entry) in list.subnets.value.iter().enumerate() {
         let prefix = prefix(source, rank, entry)?;
-        let path = folder.join(&entry.fabric);
+        let path = folder.join(&entry.fabric.value);
         let unread = |problem: String| {
-            let at = place(source, &entry_key(rank, "fabric"));
-            Err(source.error(at, problem, "expected a file that holds one fabric"))
+            Err(source.error(place(source, &entry.fabric), problem, "expected a file that holds one fabric"))
         };
         let name = path.display().to_string();
         let fabric = match open(&path) {
@@ -82,17 +95,16 @@ pub fn read(
             Ok(bytes) if is_list(&name, &bytes) => return unread(format!("{name} is a list of subnets itself")),
             Ok(bytes) => format::read(&bytes, &name)?,
         };
-        let path = entry.partitions.as_ref().map(|file| folder.join(file));
-        let read = |path: PathBuf| {
+        let read = |file: &Spanned<PathBuf>| {
+            let path = folder.join(&file.value);
             let bytes = open(&path).map_err(|error| {
                 let problem = format!("cannot read {}: {error}", path.display());
-                let at = place(source, &entry_key(rank, "partitions"));
-                source.error(at, problem, "expected a file as OpenSM's partitions.conf")
+                source.error(place(source, file), problem, "expected a file as OpenSM's partitions.conf")
             })?;
             read_partitions(&bytes, &path.display().to_string(), &fabric)
         };
-        partitions.push(path.map(read).transpose()?);
-        subnets.push(Subnet { name: entry.name.clone(), prefix, fabric });
+        partitions.push(entry.partitions.as_ref().map(read).transpose()?);
+        subnets.push(Subnet { name: entry.name.value.clone(), prefix, fabric });
     }
     let routers = routers(source, &list)?;
     let joined = Subnets::with_routers(subnets, &routers);
@@ -109,11 +121,8 @@ fn read_partitions(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<Partitio
 
 fn prefix(source: SourceText<'_>, rank: usize, entry: &Entry) -> Result<GidPrefix, ReadError> {
     let Some(text) = &entry.prefix else { return Ok(GidPrefix::site_local(rank as u16)) };
-    let refuse = |problem| {
-        let at = place(source, &entry_key(rank, "prefix"));
-        source.error(at, problem, "expected the upper half of a GID")
-    };
-    let prefix = GidPrefix::try_from(text.clone()).map_err(refuse)?;
+    let refuse = |problem| source.error(place(source, text), problem, "expected the upper half of a GID");
+    let prefix = GidPrefix::try_from(text.value.clone()).map_err(refuse)?;
     match prefix.0 >> 56 {
         // The GIDs `::` and `::1` have this prefix: one is reserved, the other the loopback (IBA, 4.1.1).
         _ if prefix.0 == 0 => {
@@ -125,166 +134,93 @@ fn prefix(source: SourceText<'_>, rank: usize, entry: &Entry) -> Result<GidPrefi
 }
 
 fn routers(source: SourceText<'_>, list: &List) -> Result<Vec<Vec<Guid>>, ReadError> {
-    let guid = |router: usize, at: usize, text: &str| {
-        text.parse::<Guid>().map_err(|error| {
-            let at = place(source, &[Step::Key("routers"), Step::At(router), Step::At(at)]);
-            source.error(at, error.to_string(), "expected the NodeGUID of a router")
-        })
+    let guid = |text: &Spanned<String>| {
+        let refuse = |error: GuidError| {
+            source.error(place(source, text), error.to_string(), "expected the NodeGUID of a router")
+        };
+        text.value.parse::<Guid>().map_err(refuse)
     };
-    if let Some(router) = list.routers.iter().position(Vec::is_empty) {
-        let at = place(source, &[Step::Key("routers"), Step::At(router)]);
-        return Err(source.error(at, "a router of no node", "expected the NodeGUIDs of one router"));
+    if let Some(router) = list.routers.iter().find(|router| router.value.is_empty()) {
+        return Err(source.error(place(source, router), "a router of no node", "expected the NodeGUIDs of one router"));
     }
-    let each = list
-        .routers
-        .iter()
-        .enumerate()
-        .map(|(router, texts)| texts.iter().enumerate().map(|(at, text)| guid(router, at, text)).collect());
-    each.collect()
+    list.routers.iter().map(|router| router.value.iter().map(guid).collect()).collect()
 }
 
 fn parse(source: SourceText<'_>) -> Result<List, ReadError> {
-    let list: List = serde_yaml::from_str(source.text).map_err(|error| {
-        let at = error.location().map_or(Span { start: 0, end: 0 }, |at| {
-            again(source, at.line(), &error.to_string()).unwrap_or_else(|| word_at(source, at.line(), at.column()))
-        });
-        source.error(at, problem_of(&error), "expected a list as docs/SUBNETS.md shows it")
-    })?;
-    let start = || place(source, &[Step::Key("subnets")]);
-    match list.subnets.len() {
-        0 => Err(source.error(start(), "the list has no subnet", "expected `- name: …` and `fabric: …` below it")),
+    // The parser's own limits stop short of 65,535 subnets, each of which takes nine nodes and more events.
+    let limits = serde_saphyr::budget! { max_nodes: 4_000_000, max_events: 8_000_000 };
+    let options = serde_saphyr::options! { budget: limits, with_snippet: false };
+    let list: List =
+        serde_saphyr::from_str_with_options(source.text, options).map_err(|error| unparsed(source, &error))?;
+    let start = place(source, &list.subnets);
+    match list.subnets.value.len() {
+        0 => Err(source.error(start, "the list has no subnet", "expected `- name: …` and `fabric: …` below it")),
         count if count > usize::from(u16::MAX) => {
-            Err(source.error(start(), JoinError::Count(count).to_string(), "expected fewer"))
+            Err(source.error(start, JoinError::Count(count).to_string(), "expected fewer"))
         }
         _ => Ok(list),
     }
 }
 
-/// Where a key stands for the second time in a map that begins on a line: a parser tells that line alone.
-fn again(source: SourceText<'_>, line: usize, problem: &str) -> Option<Span> {
-    let (_, rest) = problem.split_once("duplicate field `")?;
-    let (key, _) = rest.split_once('`')?;
-    let words = source.lines().map(|line| {
-        let word = line.text.trim_start_matches([' ', '-']);
-        (line.start + line.text.len() - word.len(), word)
-    });
-    let is_it = |word: &str| word.strip_prefix(key).is_some_and(|rest| rest.starts_with(':'));
-    let (start, _) = words.skip(line.saturating_sub(1)).filter(|(_, word)| is_it(word)).nth(1)?;
-    Some(Span { start, end: start + key.len() + 1 })
-}
-
-/// The message without its position, which [`ReadError`] tells.
-fn problem_of(error: &serde_yaml::Error) -> String {
-    let text = error.to_string();
-    let position = error.location().map(|at| format!(" at line {} column {}", at.line(), at.column()));
-    position.map_or(text.clone(), |position| text.replacen(&position, "", 1))
+/// Why a text is no list, at the place that the parser names.
+fn unparsed(source: SourceText<'_>, error: &serde_saphyr::Error) -> ReadError {
+    let mut at = error.location().map_or(Span { start: 0, end: 0 }, |at| span(source, at));
+    let problem = match error {
+        serde_saphyr::Error::Unexpected { expected, .. } => {
+            format!("expected a {}", expected.trim_end_matches(" start"))
+        }
+        _ => UserMessageFormatter.format_message(error).into_owned(),
+    };
+    // The scanner names the scalar that it was reading, which may have begun lines before the tab.
+    if problem.ends_with("found a tab")
+        && let Some(tab) = source.text[at.start..].find('\t')
+    {
+        at = Span { start: at.start + tab, end: at.start + tab + 1 };
+    }
+    source.error(at, problem, "expected a list as docs/SUBNETS.md shows it")
 }
 
 /// Why subnets cannot be joined, at the place in the list where it is to be mended.
 fn unjoined(source: SourceText<'_>, list: &List, routers: &[Vec<Guid>], error: &JoinError) -> ReadError {
-    let last = |name: &str| list.subnets.iter().rposition(|entry| entry.name == name).unwrap_or_default();
+    let subnets = &list.subnets.value;
+    let last = |name: &str| subnets.iter().rfind(|entry| entry.name.value == name).unwrap_or(&subnets[0]);
     let router = |guid: Guid| {
-        let found = routers.iter().enumerate().rev().find_map(|(router, guids)| {
-            guids
-                .iter()
-                .rposition(|&named| named == guid)
-                .map(|at| vec![Step::Key("routers"), Step::At(router), Step::At(at)])
-        });
-        found.unwrap_or_default()
+        let texts = list.routers.iter().flat_map(|router| &router.value);
+        let named = routers.iter().flatten().zip(texts).filter(|&(&named, _)| named == guid).last();
+        named.map_or(Span { start: 0, end: 0 }, |(_, text)| place(source, text))
     };
-    let (path, expected) = match error {
-        JoinError::Count(_) => (vec![Step::Key("subnets")], "expected 1 to 65535 subnets"),
-        JoinError::NameShared(name) | JoinError::Name(name) => (entry_key(last(name), "name"), "expected another name"),
-        JoinError::LinkLocal { subnet } => (entry_key(last(subnet), "prefix"), "expected another prefix"),
-        JoinError::PrefixShared { second, .. } => {
-            let rank = last(second);
-            let told = if list.subnets[rank].prefix.is_some() { "prefix" } else { "name" };
-            (entry_key(rank, told), "expected a `prefix:` of its own")
-        }
+    let name = |subnet: &str| place(source, &last(subnet).name);
+    let prefix = |subnet: &str| last(subnet).prefix.as_ref().map_or(name(subnet), |prefix| place(source, prefix));
+    let (at, expected) = match error {
+        JoinError::Count(_) => (place(source, &list.subnets), "expected 1 to 65535 subnets"),
+        JoinError::NameShared(subnet) | JoinError::Name(subnet) => (name(subnet), "expected another name"),
+        JoinError::LinkLocal { subnet } => (prefix(subnet), "expected another prefix"),
+        JoinError::PrefixShared { second, .. } => (prefix(second), "expected a `prefix:` of its own"),
         JoinError::NodeShared { second, .. } | JoinError::PortShared { second, .. } => {
-            (entry_key(last(second), "fabric"), "expected the capture of another subnet")
+            (place(source, &last(second).fabric), "expected the capture of another subnet")
         }
         JoinError::NoRouter(guid) => (router(*guid), "expected the NodeGUID of a router of these captures"),
         JoinError::NamedTwice(guid) => (router(*guid), "expected each node once"),
     };
-    source.error(place(source, &path), error.to_string(), expected)
+    source.error(at, error.to_string(), expected)
 }
 
-/// A way down into the list.
-#[derive(Clone, Copy)]
-enum Step {
-    Key(&'static str),
-    At(usize),
+/// Where the list has a value, or, where an alias stands for it, that alias.
+fn place<T>(source: SourceText<'_>, value: &Spanned<T>) -> Span {
+    span(source, value.referenced)
 }
 
-fn entry_key(rank: usize, key: &'static str) -> Vec<Step> {
-    vec![Step::Key("subnets"), Step::At(rank), Step::Key(key)]
+/// The bytes of a place, which the parser counts in characters where it scans ahead.
+fn span(source: SourceText<'_>, at: Location) -> Span {
+    let byte =
+        |character: u64| source.text.char_indices().nth(character as usize).map_or(source.text.len(), |(byte, _)| byte);
+    let (first, length) = (at.span().offset(), at.span().len().max(1));
+    Span { start: byte(first), end: byte(first + length) }
 }
 
-/// Where the list tells the value at the end of `path`.
-fn place(source: SourceText<'_>, path: &[Step]) -> Span {
-    let found = Seek(path).deserialize(serde_yaml::Deserializer::from_str(source.text)).err();
-    let at = found.and_then(|error| error.location());
-    at.map_or(Span { start: 0, end: 0 }, |at| word_at(source, at.line(), at.column()))
-}
-
-/// The word that begins at a line and column, both counted from 1.
-fn word_at(source: SourceText<'_>, line: usize, column: usize) -> Span {
-    let Some(SourceLine { start: first, text }) = source.lines().nth(line.saturating_sub(1)) else {
-        return Span { start: source.text.len(), end: source.text.len() };
-    };
-    let from = text.char_indices().nth(column.saturating_sub(1)).map_or(text.len(), |(at, _)| at);
-    let length = text[from..].find([' ', ',', ']', '}', '\t']).unwrap_or(text.len() - from);
-    Span { start: first + from, end: first + from + length.max(1) }
-}
-
-/// Walks down a path and stops there with an error: the parser knows where it is only when it fails.
-struct Seek<'a>(&'a [Step]);
-
-impl<'de> DeserializeSeed<'de> for Seek<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        match self.0.first() {
-            Some(Step::Key(_)) => deserializer.deserialize_map(self),
-            Some(Step::At(_)) => deserializer.deserialize_seq(self),
-            // Whatever is there, it is not this.
-            None => deserializer.deserialize_unit_struct("the place", self),
-        }
-    }
-}
-
-impl<'de> Visitor<'de> for Seek<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a way on")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(key) = map.next_key::<String>()? {
-            match self.0 {
-                [Step::Key(wanted), rest @ ..] if key == *wanted => map.next_value_seed(Seek(rest))?,
-                _ => _ = map.next_value::<IgnoredAny>()?,
-            }
-        }
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        let [Step::At(wanted), rest @ ..] = self.0 else { return Ok(()) };
-        for _ in 0..*wanted {
-            if list.next_element::<IgnoredAny>()?.is_none() {
-                return Ok(());
-            }
-        }
-        list.next_element_seed(Seek(rest)).map(|_| ())
-    }
-}
-
-/// The files of `subnets`: names and texts, the list `STEM.subnets.yaml` first, then for each subnet a capture and, where it has
-/// partitions, their file as it was read.
-/// Routers are named in the list where the captures alone would not tell them.
+/// The files of `subnets`: names and texts, the list `STEM.subnets.yaml` first, then for each subnet a capture and,
+/// where it has partitions, their file as it was read. Routers are named in the list where the captures alone would not
+/// tell them.
 ///
 /// # Errors
 /// A format that is not both written and read.
@@ -297,14 +233,20 @@ pub fn write(subnets: &Subnets, stem: &str, format: Format) -> Result<Vec<(Strin
     };
     let name = |subnet: &Subnet| format!("{stem}.{}.{extension}", subnet.name);
     let conf = |subnet: &Subnet| format!("{stem}.{}.partitions.conf", subnet.name);
-    let entry = |(id, subnet): (SubnetId, &Subnet)| Entry {
-        name: subnet.name.clone(),
-        prefix: Some(subnet.prefix.to_string()),
-        fabric: name(subnet).into(),
-        partitions: subnets.partitions(id).map(|_| conf(subnet).into()),
+    let list = Written {
+        subnets: subnets
+            .subnets()
+            .map(|(id, subnet)| WrittenEntry {
+                name: &subnet.name,
+                prefix: SingleQuoted(subnet.prefix.to_string()),
+                fabric: name(subnet),
+                partitions: subnets.partitions(id).map(|_| conf(subnet)),
+            })
+            .collect(),
+        routers: named(subnets),
     };
-    let entries = subnets.subnets().map(entry).collect();
-    let list = serde_yaml::to_string(&List { subnets: entries, routers: named(subnets) });
+    let layout = serde_saphyr::ser_options! { compact_list_indent: true };
+    let list = serde_saphyr::to_string_with_options(&list, layout);
     let list = "# Subnets joined by routers; docs/SUBNETS.md tells the format.\n".to_string() + &list.expect("strings");
     let mut files = vec![(format!("{stem}{EXTENSION}"), list)];
     for (id, subnet) in subnets.subnets() {
@@ -315,7 +257,7 @@ pub fn write(subnets: &Subnets, stem: &str, format: Format) -> Result<Vec<(Strin
 }
 
 /// The NodeGUIDs of each router, and of each that joins nothing, where the captures alone do not tell them.
-fn named(subnets: &Subnets) -> Vec<Vec<String>> {
+fn named(subnets: &Subnets) -> Vec<Vec<SingleQuoted<String>>> {
     let told = Subnets::new(subnets.subnets().map(|(_, subnet)| subnet.clone()).collect());
     if told.is_ok_and(|told| told.routers() == subnets.routers()) {
         return Vec::new();
@@ -331,5 +273,5 @@ fn named(subnets: &Subnets) -> Vec<Vec<String>> {
             }
         }
     }
-    nodes.into_values().map(|guids| guids.iter().map(Guid::to_string).collect()).collect()
+    nodes.into_values().map(|guids| guids.iter().map(|guid| SingleQuoted(guid.to_string())).collect()).collect()
 }

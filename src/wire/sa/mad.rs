@@ -2,7 +2,7 @@
 //! lanes. Reserved, and written as zero: bytes 6–7, 18–19 and 46–47.
 
 use super::{ComponentMask, Record, Rmpp, RmppType, SA_DATA_SIZE};
-use crate::wire::format::{Field, Layout, check_spans, layout, wire_enum};
+use crate::wire::format::{BitLayout, Field, check_spans, layout, wire_enum};
 use crate::wire::header::{WireError, decode_mad, encode_mad};
 use crate::wire::{MAD_SIZE, Method, class, class_of};
 

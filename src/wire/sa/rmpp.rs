@@ -1,6 +1,6 @@
 //! The header of the reliable multi-packet protocol (section 13.6.2): bytes 24–35 of a MAD of subnet administration.
 
-use crate::wire::format::{Layout, check_spans, layout, wire_enum};
+use crate::wire::format::{BitLayout, check_spans, layout, wire_enum};
 
 wire_enum! {
     /// What a packet of the protocol is.

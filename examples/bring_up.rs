@@ -1,6 +1,6 @@
 //! How long `reconfig sm` and OpenSM take to bring up the same cold subnet on real ibsim, and the ratio.
 //!
-//! `cargo run --release --example bring_up -- [--repetitions N] [TOPOLOGY …|all]` serves each topology by a fresh ibsim for
+//! After `cargo build --release`, `cargo run --release --example bring_up -- [--repetitions N] [TOPOLOGY …|all]` serves each topology by a fresh ibsim for
 //! every run, in turn to every manager, and prints medians of the time on the wall from the start of the program until its
 //! log says SUBNET UP. Both give end ports two LIDs (LMC 1) and sit at the same host. Without arguments: once, on a fat tree of
 //! 320 switches and 1024 CAs; `all` is that one and one of 972 and 5832.
@@ -9,6 +9,8 @@
 mod background;
 #[path = "process/programs.rs"]
 mod programs;
+#[path = "process/reconfig.rs"]
+mod reconfig_program;
 #[path = "../tests/real/served.rs"]
 mod served;
 #[path = "../tests/real/started.rs"]
@@ -19,6 +21,7 @@ use programs::missing;
 use reconfig::fabric::Fabric;
 use reconfig::fabric::format::{Format, write};
 use reconfig::fabric::generate::{Options, Topology, generate};
+use reconfig_program::reconfig;
 use served::Served;
 use std::error::Error;
 use std::process::ExitCode;
@@ -47,10 +50,6 @@ const MANAGERS: [(&str, Manager); 4] = [
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // The manager that is measured is this program under another name, so that it is there wherever the example is.
-    if arguments.first().is_some_and(|command| command == "sm") {
-        return Ok(reconfig::cli::main());
-    }
     let missing = missing(&["ibsim", "ibsim-run", "opensm"]);
     if !missing.is_empty() {
         println!("SKIPPED: {} not installed (Debian: opensm, ibsim-utils)", missing.join(", "));
@@ -108,8 +107,7 @@ fn compare(topology: &str, repetitions: usize) -> Result<(), Box<dyn Error>> {
 fn bring_up(fabric: &Fabric, net: &str, manager: Manager) -> f64 {
     let served = Served::serve(net);
     let (_, node) = started::place(fabric);
-    // This program is `reconfig` too.
-    let program = std::env::current_exe().expect("a program knows where it lies");
+    let program = reconfig().unwrap_or_else(|error| panic!("{error}"));
     let start = Instant::now();
     let (_manager, log) = match manager {
         Manager::Reconfig(options) => (started::reconfig(&served, &program, &node, "sm", options), "sm.err"),

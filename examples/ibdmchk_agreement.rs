@@ -1,12 +1,14 @@
 //! Compares `reconfig audit` with ibdmchk, a checker that we did not write, on fabrics that real OpenSM routed.
 //!
-//! `cargo run --release --example ibdmchk_agreement -- [--fabrics N|all] [--only TEXT] [--keep FOLDER] [--list]`
+//! After `cargo build --release`, `cargo run --release --example ibdmchk_agreement -- [--fabrics N|all] [--only TEXT] [--keep FOLDER] [--list]`
 //! routes N fabrics of the list (spread over it; a few small ones without arguments, in under a minute), each by every
 //! engine, and prints a line for each verdict and the sums. Exit code 1: a verdict differs, and not for a named cause.
 //! docs/ORACLE.md has the method, the whole table and the causes.
 
 #[path = "ibdmchk_agreement/mod.rs"]
 mod agreement;
+#[path = "process/reconfig.rs"]
+mod reconfig_program;
 
 use agreement::Examination;
 use agreement::compare::Totals;
@@ -24,10 +26,6 @@ const SMALL: usize = 48;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // The program that is compared is this one under another name, so that it is there wherever the example is.
-    if arguments.first().is_some_and(|command| command == "audit") {
-        return Ok(reconfig::cli::main());
-    }
     let wish = Wish::read(&arguments)?;
     let missing = programs_missing();
     if !missing.is_empty() && !wish.list {
@@ -43,7 +41,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
 }
 
 fn compare(wish: &Wish) -> Result<Totals, Box<dyn Error>> {
-    let auditor = Auditor(std::env::current_exe()?);
+    let auditor = Auditor(reconfig_program::reconfig()?);
     let mut totals = Totals::default();
     for (number, sample) in wish.samples() {
         for (row, routing) in routings(number, &sample) {

@@ -4,9 +4,8 @@
 use reconfig::change::Departure;
 use reconfig::fabric::generate::{JoinShape, Joining, Options, joined};
 use reconfig::ids::SubnetId;
-use reconfig::report;
 use reconfig::routing::UpDown;
-use reconfig::scenario::{AcrossChange, AcrossScenario, Element, Unwatched, run_across};
+use reconfig::scenario::{AcrossChange, AcrossReport, AcrossScenario, Element, Unwatched, run_across};
 use std::rc::Rc;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -16,13 +15,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let root = AcrossChange::In { subnet: SubnetId(0), element: Element::Root };
     let mut scenario = AcrossScenario::new(subnets, root);
     let report = run_across(&scenario, Rc::new(UpDown::default()), &mut Unwatched)?;
-    println!("{}", report::subnets_simulation(&report));
+    show(&report);
     assert_eq!(report.packets.lost_to_change, 0, "the change loses nothing");
 
     scenario.change = AcrossChange::Router(0);
     scenario.settings.departure = Departure::Planned;
     let report = run_across(&scenario, Rc::new(UpDown::default()), &mut Unwatched)?;
-    println!("{}", report::subnets_simulation(&report));
+    show(&report);
     assert_eq!(report.packets.delivered, report.packets.injected, "a planned removal loses nothing at all");
     Ok(())
+}
+
+fn show(report: &AcrossReport) {
+    println!("{}: {:?}, the whole {}", report.what, report.outcome, report.proof.status);
+    for relation in &report.relations {
+        let (packets, latency) = (&relation.packets, relation.latency_ns.during);
+        let sums = format!("{} of {} packets delivered", packets.delivered, packets.injected);
+        println!("  {} → {}: {sums}; p99 {} ns during the change", relation.from, relation.to, latency.p99);
+    }
 }

@@ -1,11 +1,13 @@
 //! OpenSM alone against `reconfig sm`: the root of a fabric dies under traffic, on `reconfig serve`.
 //!
-//! `cargo run --release --example versus_opensm -- [--fabrics N|all] [--only TEXT] [--sides opensm,told,…] [--engine updn]
+//! After `cargo build --release`, `cargo run --release --example versus_opensm -- [--fabrics N|all] [--only TEXT] [--sides opensm,told,…] [--engine updn]
 //! [--load L] [--speed S] [--seed S] [--limits-as-programmed] [--turn-back] [--csv FILE] [--program RECONFIG]` prints a
 //! line for each fabric and manager, and sums. Without arguments: three small fabrics, three managers, under a minute. It
 //! judges nothing and ends with exit code 0, unless a trial could not be made. docs/VERSUS.md has the method, the whole
 //! table and what it shows.
 
+#[path = "process/reconfig.rs"]
+mod reconfig_program;
 #[path = "versus_opensm/mod.rs"]
 mod versus;
 
@@ -28,10 +30,6 @@ const USAGE: &str = "--fabrics N|all, --only TEXT, --sides LIST, --engine ENGINE
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // What is compared is this program under another name, so that it is there wherever the example is.
-    if arguments.first().is_some_and(|command| ["serve", "sm"].contains(&command.as_str())) {
-        return Ok(reconfig::cli::main());
-    }
     let wish = Wish::read(&arguments)?;
     let missing = missing(&PROGRAMS);
     if !missing.is_empty() {
@@ -81,9 +79,9 @@ struct Wish {
 
 impl Wish {
     fn read(arguments: &[String]) -> Result<Wish, String> {
-        let own = std::env::current_exe().map_err(|error| format!("the path of this program: {error}"))?;
         let (samples_of_few, sides) = (SAMPLES[..FEW].to_vec(), FEW_SIDES.to_vec());
-        let mut wish = Wish { samples: samples_of_few, sides, setting: Setting::of(own), csv: None };
+        let mut wish =
+            Wish { samples: samples_of_few, sides, setting: Setting::of(reconfig_program::reconfig()?), csv: None };
         let mut arguments = arguments.iter();
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().cloned().ok_or_else(|| format!("{argument} wants a value"));

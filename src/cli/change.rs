@@ -4,8 +4,8 @@ use super::manager::{Socket, ask, unexpected};
 use super::outcome::{Answer, Failure};
 use super::{Common, output};
 use crate::report;
-use crate::sm::control::{ChangeDone, ChangeOrder, ChangeOutcome, Client, Element, Order, Reply};
 use anyhow::anyhow;
+use reconfig::sm::control::{ChangeDone, ChangeOrder, ChangeOutcome, Client, Element, Order, Reply};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

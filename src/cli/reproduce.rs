@@ -4,7 +4,7 @@ use super::Common;
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, Screen, check_places};
 use crate::report;
-use crate::reproduce::{self, ReproduceError, Request, Study, Table};
+use reconfig::reproduce::{self, ReproduceError, Request, Study, Table};
 use serde::Serialize;
 use std::path::PathBuf;
 

@@ -11,19 +11,19 @@ use super::output::{Batch, Screen, check_places};
 use super::plan::certified;
 use super::progress::Progress;
 use super::{Common, output};
-use crate::change::BringUpError;
-use crate::fabric::Fabric;
-use crate::fabric::subnets::Subnets;
-use crate::ids::SubnetId;
-use crate::plan::{Arming, Observer, Policy, Scheme};
 use crate::report;
-use crate::routing::Imported;
-use crate::scenario::{
-    self, Accounting, Departure, Element, Engines, Scenario, ScenarioError, SimulationReport, adversary,
-};
-use crate::sim::{Dispersal, Latch, PathChoice, SimConfig, SimError, Spray, Traffic};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
+use reconfig::change::BringUpError;
+use reconfig::fabric::Fabric;
+use reconfig::fabric::subnets::Subnets;
+use reconfig::ids::SubnetId;
+use reconfig::plan::{Arming, Observer, Policy, Scheme};
+use reconfig::routing::Imported;
+use reconfig::scenario::{
+    self, Accounting, Departure, Element, Engines, Scenario, ScenarioError, SimulationReport, adversary,
+};
+use reconfig::sim::{Dispersal, Latch, PathChoice, SimConfig, SimError, Spray, Traffic};
 use serde::Serialize;
 use several::{Asked, SubnetsArguments};
 use std::path::PathBuf;

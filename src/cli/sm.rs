@@ -3,26 +3,26 @@
 use super::log::Reload;
 use super::outcome::{Answer, Failure};
 use super::{Common, choice, output};
-use crate::change;
-use crate::ids::{Guid, Lmc, PortNum};
-use crate::lid::{self, Guid2Lid};
-use crate::plan::{Arming, Observer, Policy};
-use crate::routing::{ENGINES, Parameters};
-use crate::sa::Remote;
-use crate::sm::clerk::{Clerk, Facts};
-use crate::sm::control::{Control, DEFAULT_SOCKET, OwnPort, PolicyStatus};
-use crate::sm::election::{Rank, Rules};
-use crate::sm::metrics::{Metrics, MetricsServer};
-use crate::sm::{
+use anyhow::anyhow;
+use reconfig::change;
+use reconfig::ids::{Guid, Lmc, PortNum};
+use reconfig::lid::{self, Guid2Lid};
+use reconfig::plan::{Arming, Observer, Policy};
+use reconfig::routing::{ENGINES, Parameters};
+use reconfig::sa::Remote;
+use reconfig::sm::clerk::{Clerk, Facts};
+use reconfig::sm::control::{Control, DEFAULT_SOCKET, OwnPort, PolicyStatus};
+use reconfig::sm::election::{Rank, Rules};
+use reconfig::sm::metrics::{Metrics, MetricsServer};
+use reconfig::sm::{
     Config, Desk, Happening, Household, Limits, Order, Reception, SharedDesk, Takeover, Until, lid_file, live, pace,
     prefix_file, systemd,
 };
-use crate::subnet::{Manager, Sources, Timing};
-use crate::transport::Transport;
-use crate::transport::faults::{Chances, Faulty};
-use crate::transport::umad::{Adapter, AdapterPort, Role, Umad, UmadOptions};
-use crate::wire::Gid;
-use anyhow::anyhow;
+use reconfig::subnet::{Manager, Sources, Timing};
+use reconfig::transport::Transport;
+use reconfig::transport::faults::{Chances, Faulty};
+use reconfig::transport::umad::{Adapter, AdapterPort, Role, Umad, UmadOptions};
+use reconfig::wire::Gid;
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 
 use super::quantity::{count, counted, duration};
 use super::screen::{line, number, show, some, table};
-use crate::sm::control::{ChangeDone, Event, FabricStatus, Happening, NodeName, Status, SweepStatus};
+use reconfig::sm::control::{ChangeDone, Event, FabricStatus, Happening, NodeName, Status, SweepStatus};
 
 /// A screen about a running manager.
 pub fn manager_status(status: &Status) -> String {

@@ -2,8 +2,8 @@
 
 use super::quantity::counted;
 use super::screen::{line, number, show, table};
-use crate::reproduce::{Band, Cell, Request, Table};
 use comfy_table::Cell as Field;
+use reconfig::reproduce::{Band, Cell, Request, Table};
 
 /// Every table with each figure as `paper → ours`, those outside their bands marked, and how many are inside.
 pub fn reproduction(request: &Request, tables: &[Table]) -> String {

@@ -2,9 +2,8 @@
 
 use super::quantity::{count, duration, percent};
 use super::screen::line;
-use crate::serve::Status;
+use reconfig::serve::Status;
 
-/// The counts as text.
 pub fn served(status: &Status) -> String {
     let mut text = String::new();
     let (times, packets) = (&status.times, &status.packets);

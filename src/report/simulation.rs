@@ -6,7 +6,7 @@ use super::quantity::{count, counted, duration, engine_pair, root_pair, size_of}
 use super::run;
 use super::screen::line;
 use super::sources::{links, order, sources};
-use crate::scenario::{Foreseen, Foresight, SimulationReport, StuckReport};
+use reconfig::scenario::{Foreseen, Foresight, SimulationReport, StuckReport};
 
 /// The report as text, at most 80 columns where names allow it.
 pub fn simulation(report: &SimulationReport) -> String {

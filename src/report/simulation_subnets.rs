@@ -5,11 +5,10 @@ use super::quantity::{count, counted, duration, latency, percent, root_pair, siz
 use super::run;
 use super::screen::{line, number, show, some, table};
 use super::sources::{links, order, sources};
-use crate::routers::LevelsRule;
-use crate::scenario::{AcrossReport, AcrossSettings, ChangeIn, Ending, PortLoad, RelationReport, RouterReport};
 use comfy_table::Cell;
+use reconfig::routers::LevelsRule;
+use reconfig::scenario::{AcrossReport, AcrossSettings, ChangeIn, Ending, PortLoad, RelationReport, RouterReport};
 
-/// The report as text.
 pub fn subnets_simulation(report: &AcrossReport) -> String {
     let mut text = String::new();
     headline(&mut text, report);
@@ -31,7 +30,6 @@ pub fn subnets_simulation(report: &AcrossReport) -> String {
     text
 }
 
-/// Whether something changes.
 fn changes(report: &AcrossReport) -> bool {
     !report.changes.is_empty()
 }

@@ -7,14 +7,14 @@ use super::super::outcome::{Answer, Failure};
 use super::super::output::{Batch, Screen, check_places};
 use super::super::progress::Progress;
 use super::{Common, ElementArguments, is_the_users, told};
-use crate::fabric::Fabric;
-use crate::fabric::subnets::{Router, SubnetPort, Subnets};
-use crate::ids::{Guid, SubnetId};
 use crate::report;
-use crate::routers::{LevelsRule, PartEnforce};
-use crate::scenario::{AcrossChange, AcrossError, AcrossScenario, Element, Scenario, run_across};
 use anyhow::anyhow;
 use clap::Args;
+use reconfig::fabric::Fabric;
+use reconfig::fabric::subnets::{Router, SubnetPort, Subnets};
+use reconfig::ids::{Guid, SubnetId};
+use reconfig::routers::{LevelsRule, PartEnforce};
+use reconfig::scenario::{AcrossChange, AcrossError, AcrossScenario, Element, Scenario, run_across};
 use std::path::PathBuf;
 
 #[derive(Clone, Debug, Args)]

@@ -5,28 +5,28 @@ use reconfig::change::Departure;
 use reconfig::fabric::generate::{JoinShape, Joining, Options, joined};
 use reconfig::ids::SubnetId;
 use reconfig::routing::UpDown;
-use reconfig::scenario::{AcrossChange, AcrossReport, AcrossScenario, Element, Unwatched, run_across};
+use reconfig::scenario::{self, Element, Scenario, ScenarioChange, SimulationReport, Unwatched};
 use std::rc::Rc;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let topology = "random-regular:8,3,2".parse()?;
     let asked = Joining { topology, subnets: 2, shape: JoinShape::Line, routers: 2 };
     let subnets = joined(&asked, &Options { seed: 3, ..Options::default() })?;
-    let root = AcrossChange::In { subnet: SubnetId(0), element: Element::Root };
-    let mut scenario = AcrossScenario::new(subnets, root);
-    let report = run_across(&scenario, Rc::new(UpDown::default()), &mut Unwatched)?;
+    let root = ScenarioChange::In { subnet: SubnetId(0), element: Element::Root };
+    let mut scenario = Scenario::new(subnets, root);
+    let report = scenario::run(&scenario, Rc::new(UpDown::default()), &mut Unwatched)?;
     show(&report);
     assert_eq!(report.packets.lost_to_change, 0, "the change loses nothing");
 
-    scenario.change = AcrossChange::Router(0);
-    scenario.settings.departure = Departure::Planned;
-    let report = run_across(&scenario, Rc::new(UpDown::default()), &mut Unwatched)?;
+    scenario.change = ScenarioChange::Router(0);
+    scenario.departure = Departure::Planned;
+    let report = scenario::run(&scenario, Rc::new(UpDown::default()), &mut Unwatched)?;
     show(&report);
     assert_eq!(report.packets.delivered, report.packets.injected, "a planned removal loses nothing at all");
     Ok(())
 }
 
-fn show(report: &AcrossReport) {
+fn show(report: &SimulationReport) {
     println!("{}: {:?}, the whole {}", report.what, report.outcome, report.proof.status);
     for relation in &report.relations {
         let (packets, latency) = (&relation.packets, relation.latency_ns.during);

@@ -16,8 +16,8 @@ mod run;
 mod screen;
 mod serve;
 mod simulation;
-mod simulation_subnets;
 mod sources;
+mod subnets;
 mod tables_json;
 mod worst;
 
@@ -33,6 +33,5 @@ pub use reproduction::reproduction;
 pub use routing::{RouteReport, RoutesReport, SubnetRoute, engines, route, routes};
 pub use serve::served;
 pub use simulation::simulation;
-pub use simulation_subnets::subnets_simulation;
 pub use tables_json::tables_json;
 pub use worst::WorstFacts;

@@ -1,7 +1,7 @@
 //! What reports of lists tell: settings, loads of links and routers, losses by reason, what was not sent, drawings.
 
 use super::{DEPARTURES, fixture, root_of, run, small};
-use reconfig::scenario::{AcrossChange, AcrossReport, AcrossScenario, Departure, LinkLoads};
+use reconfig::scenario::{Departure, LinkLoads, Scenario, ScenarioChange, SimulationReport};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -98,9 +98,9 @@ fn ports_of_routers_have_their_loads_in_the_object() {
     }
 }
 
-fn with_all_links(change: AcrossChange, departure: Departure) -> AcrossReport {
-    let mut asked = AcrossScenario { cross: 0.3, ..small(fixture("two-subnets"), change, departure) };
-    asked.settings.hot_links = usize::MAX;
+fn with_all_links(change: ScenarioChange, departure: Departure) -> SimulationReport {
+    let mut asked = Scenario { cross: 0.3, ..small(fixture("two-subnets"), change, departure) };
+    asked.hot_links = usize::MAX;
     run(&asked)
 }
 
@@ -115,7 +115,7 @@ fn assert_all_of(loads: &LinkLoads, gone: &str, is_there: bool) {
 #[test]
 fn links_that_are_gone_count_no_more() {
     for departure in DEPARTURES {
-        for (change, gone) in [(root_of(0), "subnet-0:switch-1["), (AcrossChange::Router(0), "subnet-0:router-1[")] {
+        for (change, gone) in [(root_of(0), "subnet-0:switch-1["), (ScenarioChange::Router(0), "subnet-0:router-1[")] {
             let links = with_all_links(change, departure).links.expect("asked for");
             assert_all_of(&links.before, gone, true);
             assert_all_of(&links.during, gone, departure == Departure::Planned);

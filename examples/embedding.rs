@@ -251,7 +251,7 @@ fn subnet() -> Result<(Arc<Fabric>, Running, SimTransport), Box<dyn Error>> {
 fn simulation(fabric: &Fabric, tables: &SubnetTables, sm: PortId) -> Result<Sim, Box<dyn Error>> {
     let config = SimConfig { load: 0.05, replies: 0.5, ..SimConfig::default() };
     let mut sim = Sim::new(fabric, config, sm)?;
-    for (switch, block, entries) in tables.lft_blocks(&fabric) {
+    for (switch, block, entries) in tables.lft_blocks(fabric) {
         sim.load_lft_block(switch, block, &entries);
     }
     sim.load_half(Half::Lower);

@@ -2,7 +2,6 @@
 //! accounted for: `cargo run --release --example simulate`.
 
 use reconfig::fabric::generate::{Options, generate};
-use reconfig::report;
 use reconfig::routing::UpDown;
 use reconfig::scenario::{self, Scenario, Watch};
 use std::rc::Rc;
@@ -25,7 +24,10 @@ impl Watch for Narrator {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let fabric = generate(&"fat-tree:4,2".parse()?, &Options::default())?;
     let report = scenario::run(&Scenario::remove_root(fabric), Rc::new(UpDown::default()), &mut Narrator)?;
-    println!("{}", report::simulation(&report));
+    println!("{}: {:?} in {:?} ns, {}", report.change.what, report.outcome, report.change_ns, report.proof.status);
+    for phase in &report.phases {
+        println!("  {:<8} {:>9} ns, {} SMPs", phase.name, phase.end_ns - phase.start_ns, phase.smps);
+    }
 
     let packets = report.packets;
     assert_eq!(packets.lost_to_change, 0, "the Double Scheme loses nothing");

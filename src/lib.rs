@@ -4,7 +4,6 @@
 pub mod audit;
 pub mod change;
 pub mod check;
-pub mod cli;
 pub mod drain;
 pub mod driver;
 pub mod fabric;
@@ -12,7 +11,6 @@ pub mod ids;
 pub mod lid;
 pub mod machine;
 pub mod plan;
-pub mod report;
 pub mod reproduce;
 pub mod routers;
 pub mod routing;

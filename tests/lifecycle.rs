@@ -23,7 +23,8 @@ fn chart() -> Chart {
 
 fn prepared() -> Prepared {
     let subnet = crate::support::brought_up::bring_up(&crate::support::bundled::bundled("ring-8"), 1, true);
-    prepare(crate::support::removal::removal(&subnet, Scheme::Double, Removal::Planned)).unwrap_or_else(|error| panic!("{error}"))
+    prepare(crate::support::removal::removal(&subnet, Scheme::Double, Removal::Planned))
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Every way a change can end.

@@ -7,14 +7,14 @@ use super::choice::engine_names;
 use super::input::{Topologies, read_dump, read_fabric_or, read_topologies};
 use super::outcome::{Answer, Failure};
 use super::output::{self, Screen, check_places};
-use crate::audit::{self, AuditRules, RoutingSnapshot};
-use crate::fabric::difference::{Union, union};
-use crate::fabric::{Fabric, PortId};
-use crate::ids::{Lid, Lmc};
 use crate::report::{self, AuditReport};
-use crate::routers::{LevelsRule, PartEnforce};
-use crate::tables::dump::{Lfts, PathSls, SlToVlDump, read_fdbs, read_lfts, read_path_sls, read_sl_to_vl};
 use anyhow::anyhow;
+use reconfig::audit::{self, AuditRules, RoutingSnapshot};
+use reconfig::fabric::difference::{Union, union};
+use reconfig::fabric::{Fabric, PortId};
+use reconfig::ids::{Lid, Lmc};
+use reconfig::routers::{LevelsRule, PartEnforce};
+use reconfig::tables::dump::{Lfts, PathSls, SlToVlDump, read_fdbs, read_lfts, read_path_sls, read_sl_to_vl};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -278,7 +278,7 @@ fn both(before: &Fabric, after: &Fabric) -> Result<[Fabric; 2], Failure> {
 
 /// The fabric with 2^`lmc` LIDs for each CA and router port, from the LID that the capture tells.
 fn with_lmc(fabric: &Fabric, lmc: Lmc, file: &Path) -> Result<Fabric, Failure> {
-    let owned = |(id, port): (PortId, &crate::fabric::Port)| -> Option<(PortId, Lid, Lmc)> {
+    let owned = |(id, port): (PortId, &reconfig::fabric::Port)| -> Option<(PortId, Lid, Lmc)> {
         let is_switch = fabric.node(port.node).is_switch();
         port.lid.map(|lid| (id, lid, if is_switch { port.lmc } else { lmc }))
     };

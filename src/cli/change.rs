@@ -4,9 +4,9 @@ use super::manager::{Socket, ask, unexpected};
 use super::outcome::{Answer, Failure};
 use super::{Common, output};
 use crate::report;
-use crate::sm::SubnetElement;
-use crate::sm::control::{ChangeDone, ChangeOrder, ChangeOutcome, ControlClient, ControlOrder, Reply};
 use anyhow::anyhow;
+use reconfig::sm::SubnetElement;
+use reconfig::sm::control::{ChangeDone, ChangeOrder, ChangeOutcome, ControlClient, ControlOrder, Reply};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -5,11 +5,11 @@ use super::evidence::EvidenceArguments;
 use super::input::{PlanFile, read_certificate, read_plan};
 use super::outcome::{Answer, Failure};
 use super::output::{Batch, Screen, check_places};
-use crate::plan::Plan;
 use crate::report::{self, CheckReport, Judgement, PlanFacts, Refused};
-use crate::sim::SimConfig;
-use crate::verify::Binding;
-use crate::{check, verify};
+use reconfig::plan::Plan;
+use reconfig::sim::SimConfig;
+use reconfig::verify::Binding;
+use reconfig::{check, verify};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]

@@ -2,15 +2,15 @@
 
 use super::input::read_dump;
 use super::outcome::Failure;
-use crate::change::{self, BringUpError};
-use crate::fabric::Fabric;
-use crate::ids::Lmc;
-use crate::routing::{ENGINES, Engine, Imported, Parameters};
-use crate::scenario::Engines;
-use crate::tables::dump::{read_fdbs, read_lfts, read_path_sls};
 use anyhow::anyhow;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
+use reconfig::change::{self, BringUpError};
+use reconfig::fabric::Fabric;
+use reconfig::ids::Lmc;
+use reconfig::routing::{ENGINES, Engine, Imported, Parameters};
+use reconfig::scenario::Engines;
+use reconfig::tables::dump::{read_fdbs, read_lfts, read_path_sls};
 use std::path::PathBuf;
 use std::rc::Rc;
 

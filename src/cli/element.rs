@@ -1,9 +1,9 @@
 //! Nodes and ports as people name them: by description, by GUID, or as `ibnetdiscover` names them (`S-…`, `H-…`, `R-…`).
 
 use super::outcome::Failure;
-use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Guid, PortNum};
 use anyhow::anyhow;
+use reconfig::fabric::{Fabric, NodeId, PortId};
+use reconfig::ids::{Guid, PortNum};
 
 /// The node that `text` names.
 pub(super) fn find_node(fabric: &Fabric, text: &str) -> Result<NodeId, Failure> {

@@ -4,8 +4,8 @@ use super::manager::Socket;
 use super::outcome::{Answer, Failure};
 use super::{Common, output};
 use crate::report;
-use crate::sm::control::ControlEvent;
 use anyhow::Context;
+use reconfig::sm::control::ControlEvent;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

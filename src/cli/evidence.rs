@@ -3,9 +3,9 @@
 use super::outcome::Failure;
 use super::output::{self, Batch, Screen};
 use crate::report::{self, Refused};
-use crate::verify::Refusal;
-use crate::verify::across::AcrossRefusal;
 use clap::Args;
+use reconfig::verify::Refusal;
+use reconfig::verify::across::AcrossRefusal;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]

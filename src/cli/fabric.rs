@@ -4,17 +4,17 @@ use super::input::{Topologies, read_fabric, read_topologies};
 use super::outcome::{Answer, Failure};
 use super::output::Batch;
 use super::{Common, output};
-use crate::fabric::difference::Difference;
-use crate::fabric::format::{self, Format};
-use crate::fabric::generate::{
-    FAMILIES, GenerateError, JoinShape, JoinedTopology, Options, Topology, generate, joined,
-};
-use crate::fabric::subnets::summary::SubnetsSummary;
-use crate::fabric::subnets::{Subnets, dot, list};
-use crate::fabric::summary::Summary;
-use crate::fabric::{Fabric, LinkSpeed, LinkWidth};
 use anyhow::anyhow;
 use clap::{Args, Subcommand, ValueEnum};
+use reconfig::fabric::difference::Difference;
+use reconfig::fabric::format::{self, Format};
+use reconfig::fabric::generate::{
+    FAMILIES, GenerateError, JoinShape, JoinedTopology, Options, Topology, generate, joined,
+};
+use reconfig::fabric::subnets::summary::SubnetsSummary;
+use reconfig::fabric::subnets::{Subnets, dot, list};
+use reconfig::fabric::summary::Summary;
+use reconfig::fabric::{Fabric, LinkSpeed, LinkWidth};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

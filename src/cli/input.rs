@@ -2,10 +2,10 @@
 
 use super::outcome::Failure;
 use super::output::colours_errors;
-use crate::fabric::subnets::{Subnets, list};
-use crate::fabric::{Fabric, format};
-use crate::plan::{Plan, PlanReadError};
 use anyhow::{Context, anyhow};
+use reconfig::fabric::subnets::{Subnets, list};
+use reconfig::fabric::{Fabric, format};
+use reconfig::plan::{Plan, PlanReadError};
 use std::io::Read;
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! What the commands that speak to a running manager share: where its socket is, and what a refusal means to the shell.
 
 use super::outcome::Failure;
-use crate::sm::control::{ControlClient, ControlEvent, ControlOrder, DEFAULT_SOCKET, Fault, Reply};
 use anyhow::anyhow;
+use reconfig::sm::control::{ControlClient, ControlEvent, ControlOrder, DEFAULT_SOCKET, Fault, Reply};
 use std::path::PathBuf;
 use std::time::Duration;
 

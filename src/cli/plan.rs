@@ -7,12 +7,12 @@ use super::evidence::EvidenceArguments;
 use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, Screen, check_places};
-use crate::change::{self, BringUp, BringUpError, Captures, CapturesError, Departure, Drawn};
-use crate::fabric::difference::UnionError;
-use crate::plan::{Arming, Observer, Plan, Policy, Scheme};
 use crate::report::{self, PlanReport};
-use crate::sim::SimConfig;
-use crate::verify::{self, Binding};
+use reconfig::change::{self, BringUp, BringUpError, Captures, CapturesError, Departure, Drawn};
+use reconfig::fabric::difference::UnionError;
+use reconfig::plan::{Arming, Observer, Plan, Policy, Scheme};
+use reconfig::sim::SimConfig;
+use reconfig::verify::{self, Binding};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]

@@ -1,8 +1,8 @@
 //! How a long run is getting on, told on standard error: a bar on a terminal, a line at every tenth elsewhere.
 
 use crate::report::{count, duration, percent};
-use crate::scenario::Watch;
 use indicatif::{ProgressBar, ProgressStyle};
+use reconfig::scenario::Watch;
 use std::io::{IsTerminal, Write};
 
 /// Runs shorter than this pass without a word.

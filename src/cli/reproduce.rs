@@ -4,7 +4,7 @@ use super::Common;
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, Screen, check_places};
 use crate::report;
-use crate::reproduce::{self, ReproduceError, ResultTable, Study, StudyRequest};
+use reconfig::reproduce::{self, ReproduceError, ResultTable, Study, StudyRequest};
 use serde::Serialize;
 use std::path::PathBuf;
 

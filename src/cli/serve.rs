@@ -5,14 +5,14 @@ use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
 use super::simulate::{LatchChoice, traffic as pattern};
 use super::{Common, output};
-use crate::change::{self, BringUp};
-use crate::fabric::Fabric;
-use crate::lid;
-use crate::routing::UpDown;
-use crate::serve::{Patience, ServeOptions, Server, Switchboard, protocol};
-use crate::sim::{Sim, SimConfig};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
+use reconfig::change::{self, BringUp};
+use reconfig::fabric::Fabric;
+use reconfig::lid;
+use reconfig::routing::UpDown;
+use reconfig::serve::{Patience, ServeOptions, Server, Switchboard, protocol};
+use reconfig::sim::{Sim, SimConfig};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]

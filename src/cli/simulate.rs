@@ -1,31 +1,29 @@
 //! `reconfig simulate`: a change on a simulated copy of a fabric, under traffic.
 
-mod several;
+mod change;
 
 use super::choice::{self, EngineArguments, FromArguments, SlToVlChoice};
-use super::element::{find_node, find_port};
-use super::evidence::draw;
+use super::element::find_node;
+use super::evidence::{draw, draw_across};
 use super::input::{Topologies, read_text, read_topologies};
 use super::outcome::{Answer, Failure};
 use super::output::{Batch, Screen, check_places};
 use super::plan::certified;
 use super::progress::Progress;
 use super::{Common, output};
-use crate::change::BringUpError;
-use crate::fabric::Fabric;
-use crate::fabric::subnets::Subnets;
-use crate::ids::SubnetId;
-use crate::plan::{Arming, Observer, Policy, Scheme};
 use crate::report;
-use crate::routing::Imported;
-use crate::scenario::{
-    self, Accounting, Departure, Element, Engines, Scenario, ScenarioError, SimulationReport, adversary,
-};
-use crate::sim::{Dispersal, Latch, PathChoice, SimConfig, SimError, Spray, Traffic};
 use anyhow::anyhow;
+use change::ElementArguments;
 use clap::{Args, ValueEnum};
+use reconfig::change::BringUpError;
+use reconfig::plan::{Arming, Observer, Policy, Scheme};
+use reconfig::routers::{LevelsRule, PartEnforce};
+use reconfig::routing::Imported;
+use reconfig::scenario::{
+    self, Accounting, Departure, Engines, Scenario, ScenarioChange, ScenarioError, SimulationReport, adversary,
+};
+use reconfig::sim::{Dispersal, Latch, PathChoice, SimConfig, SimError, Spray, Traffic};
 use serde::Serialize;
-use several::{Asked, SubnetsArguments};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -88,49 +86,6 @@ struct ChangeArguments {
     /// The routing changes first, then it leaves.
     #[arg(long)]
     planned: bool,
-}
-
-/// What means nothing where nothing changes and no manager acts.
-const OF_A_CHANGE: [&str; 16] = [
-    "sudden",
-    "planned",
-    "subnet",
-    "scheme",
-    "to_engine",
-    "arming",
-    "drain",
-    "path_cache",
-    "window",
-    "smp_time",
-    "smp_timeout",
-    "smp_retries",
-    "smp_loss",
-    "smp_duplicates",
-    "smp_delay",
-    "barrier_timeout",
-];
-
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-pub(super) struct ElementArguments {
-    /// The root of the up*/down* tree leaves.
-    #[arg(long)]
-    remove_root: bool,
-    /// This switch leaves: a description or a GUID.
-    #[arg(long, value_name = "NODE")]
-    pub(super) remove_switch: Option<String>,
-    /// The cable at this port leaves.
-    #[arg(long, value_name = "NODE:PORT")]
-    pub(super) remove_link: Option<String>,
-    /// This switch comes: the file holds it, the fabric before lacks it.
-    #[arg(long, value_name = "NODE", conflicts_with_all = ["sudden", "planned"])]
-    pub(super) add_switch: Option<String>,
-    /// This router between subnets leaves, from all of its subnets: a description or a GUID.
-    #[arg(long, value_name = "NODE", conflicts_with = "subnet")]
-    pub(super) remove_router: Option<String>,
-    /// Nothing changes: traffic between the subnets of a list, alone.
-    #[arg(long, conflicts_with_all = OF_A_CHANGE)]
-    pub(super) steady: bool,
 }
 
 #[derive(Debug, Args)]
@@ -264,6 +219,28 @@ impl SourceArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Several subnets (a list, docs/SUBNETS.md)")]
+pub(super) struct SubnetsArguments {
+    /// The subnet in which something changes [default: the one that has what is named, else the first].
+    #[arg(long, value_name = "NAME")]
+    subnet: Option<String>,
+    /// Of the packets whose destination is drawn, the share that goes to other subnets [default: 0.1]
+    #[arg(long, value_name = "SHARE")]
+    cross: Option<f64>,
+    /// What routers do with service levels: raise (a layer higher with each crossing, which keeps circles from leading through
+    /// routers) or keep [default: raise]
+    #[arg(long, value_name = "RULE")]
+    router_sl: Option<LevelsRule>,
+    /// The hop limit that sources give [default: 64]
+    #[arg(long, value_name = "COUNT")]
+    hop_limit: Option<u8>,
+    /// Which way ports of routers look at partitions: both, in, out or off [default: both where the list names partitions, else
+    /// off]
+    #[arg(long, value_name = "WAY")]
+    part_enforce: Option<PartEnforce>,
+}
+
+#[derive(Debug, Args)]
 #[command(next_help_heading = "Hardware")]
 struct HardwareArguments {
     /// Data VLs in operation: 1, 2, 4, 8 or 15; less where a port has less [default: 4, or more where
@@ -378,33 +355,45 @@ struct Accounted<'a> {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
-    let fabric = match read_topologies(&arguments.fabric)? {
-        Topologies::One(fabric) => *fabric,
-        Topologies::Several(subnets) => return arguments.run_subnets(subnets, common),
-    };
-    arguments.check_for_one(common)?;
+    let topologies = read_topologies(&arguments.fabric)?;
+    arguments.check(&topologies, common)?;
     let files = [arguments.plan.as_ref(), arguments.certificate.as_ref(), arguments.dot.as_ref()];
     let screen = Screen::beside(common, files)?;
     check_places(files)?;
-    let routers = Routers { engine: arguments.method.engine.clone(), running: arguments.method.from.read(&fabric)? };
-    let scenario = arguments.scenario(fabric)?;
+    let (scenario, running) = arguments.scenario(topologies)?;
+    let routers = Routers { engine: arguments.method.engine.clone(), running };
     if arguments.method.compare {
         return compare(&routers, &scenario, common);
     }
     let kept = plan_files(arguments, &routers, &scenario)?;
-    let report = match arguments.adversary {
-        false => simulate(&routers, &scenario, Progress::new(scenario.scheme.name()))?,
-        true => oppose(routers.engines()?, &scenario)?,
+    let outcome = match arguments.adversary {
+        false => scenario::run(&scenario, routers.engines()?, &mut Progress::new(progress_name(&scenario))),
+        true => adversary::run(&scenario, routers.engines()?, &mut Progress::new("adversary")),
     };
+    // A change among several subnets that is refused has no report, and its evidence is drawn all the same.
+    if let Err(ScenarioError::Refused(refusal)) = &outcome {
+        let mut batch = Batch::default();
+        draw_across(arguments.dot.as_deref(), Some(refusal), &mut batch)?;
+        batch.finish()?;
+    }
+    let report = outcome.map_err(told)?;
     match arguments.accounting {
         None => screen.show(&report, || report::simulation(&report))?,
         Some(rules) => account(&routers, rules, &scenario, &report, screen)?,
     }
     let mut batch = Batch::default();
     kept.into_iter().try_for_each(|(file, text)| batch.stage_text(file, text))?;
-    draw(arguments.dot.as_deref(), report.proof.evidence.as_ref(), &mut batch)?;
+    match &report.proof.whole {
+        None => draw(arguments.dot.as_deref(), report.proof.evidence.as_ref(), &mut batch)?,
+        Some(whole) => draw_across(arguments.dot.as_deref(), whole.evidence.as_ref(), &mut batch)?,
+    }
     batch.finish()?;
     Ok(report.is_clean().into())
+}
+
+/// What the progress bar is called.
+fn progress_name(scenario: &Scenario) -> &'static str {
+    if scenario.subnets.len() > 1 { "subnets" } else { scenario.scheme.name() }
 }
 
 /// Who routes: engines by name, or before the change tables that run already.
@@ -447,10 +436,6 @@ fn plan_files<'a>(arguments: &'a Arguments, routers: &Routers, scenario: &Scenar
     Ok([Some((file, text)), certificate].into_iter().flatten().collect())
 }
 
-fn oppose(engines: Engines, scenario: &Scenario) -> Result<SimulationReport, Failure> {
-    adversary::run(scenario, engines, &mut Progress::new("adversary")).map_err(told)
-}
-
 fn simulate(routers: &Routers, scenario: &Scenario, mut progress: Progress) -> Result<SimulationReport, Failure> {
     scenario::run(scenario, routers.engines()?, &mut progress).map_err(told)
 }
@@ -462,11 +447,19 @@ fn told(error: ScenarioError) -> Failure {
 
 fn is_the_users(error: &ScenarioError) -> bool {
     use SimError::{NoSuchRank, Setting, TooFewLanes};
+    if let ScenarioError::Subnet { source, .. } = error {
+        // The same mistake has the same exit code in one fabric and in one of several.
+        return is_the_users(source);
+    }
     matches!(
         error,
         ScenarioError::Sim(Setting { .. } | NoSuchRank { .. } | TooFewLanes { .. })
             | ScenarioError::NoSuchSwitch { .. }
             | ScenarioError::NoCable { .. }
+            | ScenarioError::Levels(_)
+            | ScenarioError::Lanes { .. }
+            | ScenarioError::SeveralNodes { .. }
+            | ScenarioError::Unsupported(_)
             | ScenarioError::BringUp(BringUpError::Manager { .. } | BringUpError::Fit(_))
     )
 }
@@ -513,52 +506,73 @@ fn account(
 }
 
 impl Arguments {
-    /// What only lists take is not for one fabric.
-    fn check_for_one(&self, common: Common) -> Result<(), Failure> {
-        self.traffic.check()?;
-        self.traffic.sources.check_compared(self.method.compare && !common.json)?;
-        let element = &self.change.element;
-        let given = [(element.remove_router.is_some(), "--remove-router"), (element.steady, "--steady")];
-        let only = given.into_iter().find(|(given, _)| *given).map(|(_, name)| name).or(self.subnets.only_for_lists());
-        let refuse = |name| Err(Failure::input(anyhow!("{name} is for a list of several subnets (docs/SUBNETS.md)")));
-        only.map_or(Ok(()), refuse)
-    }
-
-    fn run_subnets(&self, subnets: Subnets, common: Common) -> Result<Answer, Failure> {
-        let given = [
+    /// Nothing is asked that means nothing, or is not implemented, for what the file holds: one fabric or a list.
+    fn check(&self, topologies: &Topologies, common: Common) -> Result<(), Failure> {
+        let (element, between) = (&self.change.element, &self.subnets);
+        let for_lists = [
+            (element.remove_router.is_some(), "--remove-router"),
+            (element.steady, "--steady"),
+            (between.subnet.is_some(), "--subnet"),
+            (between.cross.is_some(), "--cross"),
+            (between.router_sl.is_some(), "--router-sl"),
+            (between.hop_limit.is_some(), "--hop-limit"),
+            (between.part_enforce.is_some(), "--part-enforce"),
+        ];
+        let for_one = [
             (self.method.compare, "--compare"),
             (self.adversary, "--adversary"),
             (self.accounting.is_some(), "--accounting"),
             (self.plan.is_some(), "--plan"),
             (self.method.from.is_given(), "tables that run already"),
+            (self.traffic.traffic == WORST, "--traffic worst"),
         ];
-        if let Some((_, name)) = given.into_iter().find(|(given, _)| *given) {
-            return Err(Failure::input(anyhow!("{name}: not for a list of several subnets; name one of its files")));
-        }
-        if self.traffic.traffic == WORST {
-            return Err(Failure::input(anyhow!(
-                "--traffic {WORST}: not for a list of several subnets, whose hosts have ranks over all of them; name one of its \
-                 files, or who sends to whom (--traffic permutation:FILE)"
-            )));
-        }
-        self.traffic.check()?;
-        let ends = subnets.subnets().map(|(id, _)| subnets.hosts(id).count()).sum();
-        let settings = self.settings(subnets.fabric(SubnetId::default()).clone(), ends)?;
-        let (own, element, engine) = (&self.subnets, &self.change.element, &self.method.engine);
-        let (sm, dot) = (self.management.sm.as_deref(), self.dot.as_ref());
-        several::run(Asked { subnets, own, element, engine, sm, settings, dot }, common)
+        let first = |given: &[(bool, &'static str)]| given.iter().find(|(given, _)| *given).map(|&(_, name)| name);
+        let refused = match topologies {
+            Topologies::One(_) => {
+                self.traffic.check()?;
+                self.traffic.sources.check_compared(self.method.compare && !common.json)?;
+                first(&for_lists).map(|name| anyhow!("{name} is for a list of several subnets (docs/SUBNETS.md)"))
+            }
+            Topologies::Several(_) if element.add_switch.is_some() => {
+                Some(anyhow!("--add-switch takes one fabric: give the subnet's own file"))
+            }
+            Topologies::Several(_) => {
+                first(&for_one).map(|name| anyhow!("{name}: not for a list of several subnets; name one of its files"))
+            }
+        };
+        refused.map_or(Ok(()), |error| Err(Failure::input(error)))?;
+        self.traffic.check()
     }
 
-    fn scenario(&self, fabric: Fabric) -> Result<Scenario, Failure> {
-        let element = self.change.element.find(&fabric)?;
-        let sm = self.management.sm.as_ref().map(|name| find_node(&fabric, name)).transpose()?;
-        let ends = fabric.end_ports().count();
-        Ok(Scenario { element, sm, ..self.settings(fabric, ends)? })
-    }
-
-    /// Everything but what changes and where the manager runs, among so many end ports that send.
-    fn settings(&self, fabric: Fabric, ends: usize) -> Result<Scenario, Failure> {
-        Ok(Scenario {
+    /// What is asked for, and the tables that run already, where they are given.
+    fn scenario(&self, topologies: Topologies) -> Result<(Scenario, Option<Imported>), Failure> {
+        // Traffic names those that send by rank: in one fabric all end ports, in a list hosts, without ports of routers.
+        let (base, ends, running) = match topologies {
+            Topologies::One(fabric) => {
+                let (ends, running) = (fabric.end_ports().count(), self.method.from.read(&fabric)?);
+                (Scenario::remove_root(*fabric), ends, running)
+            }
+            Topologies::Several(subnets) => {
+                let ends = subnets.subnets().map(|(id, _)| subnets.hosts(id).count()).sum();
+                (Scenario::new(subnets, ScenarioChange::Nothing), ends, None)
+            }
+        };
+        let between = &self.subnets;
+        let change = self.change.element.find(&base.subnets, between)?;
+        let sm = match (&self.management.sm, change) {
+            (None, _) => None,
+            (Some(name), ScenarioChange::In { subnet, .. }) => Some(find_node(base.subnets.fabric(subnet), name)?),
+            (Some(_), _) => {
+                return Err(Failure::input(anyhow!("--sm names the manager of the one subnet that changes")));
+            }
+        };
+        let scenario = Scenario {
+            change,
+            sm,
+            rule: between.router_sl.unwrap_or(base.rule),
+            cross: between.cross.unwrap_or(base.cross),
+            hop_limit: between.hop_limit.unwrap_or(base.hop_limit),
+            part_enforce: between.part_enforce,
             departure: if self.change.planned { Departure::Planned } else { Departure::Sudden },
             scheme: self.method.scheme,
             policy: Policy { arming: self.method.arming, observer: self.method.drain },
@@ -577,8 +591,9 @@ impl Arguments {
             warm_up_ns: self.traffic.warm_up * 1_000,
             before_ns: self.traffic.before * 1_000,
             after_ns: self.traffic.after * 1_000,
-            ..Scenario::remove_root(fabric)
-        })
+            ..base
+        };
+        Ok((scenario, running))
     }
 
     fn sim_config(&self, ends: usize) -> Result<SimConfig, Failure> {
@@ -638,21 +653,6 @@ impl From<LatchChoice> for Latch {
             LatchChoice::Arrival => Latch::Arrival,
             LatchChoice::Head => Latch::Head,
             LatchChoice::Grant => Latch::Grant,
-        }
-    }
-}
-
-impl ElementArguments {
-    fn find(&self, fabric: &Fabric) -> Result<Element, Failure> {
-        if let Some(name) = &self.remove_switch {
-            return find_node(fabric, name).map(Element::Switch);
-        }
-        if let Some(name) = &self.remove_link {
-            return find_port(fabric, name).map(Element::Link);
-        }
-        match &self.add_switch {
-            Some(name) => find_node(fabric, name).map(Element::Newcomer),
-            None => Ok(Element::Root),
         }
     }
 }

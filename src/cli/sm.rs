@@ -3,27 +3,27 @@
 use super::log::Reload;
 use super::outcome::{Answer, Failure};
 use super::{Common, choice, output};
-use crate::change;
-use crate::ids::{Guid, Lmc, PortNum};
-use crate::lid::{self, Guid2Lid};
-use crate::plan::{Arming, Observer, Policy};
-use crate::routing::{ENGINES, Parameters};
-use crate::sa::Remote;
-use crate::sm::control::{Control, DEFAULT_SOCKET, OwnPort, PolicyStatus};
-use crate::sm::election::{ElectionRules, Rank};
-use crate::sm::frontend::{Frontend, StaticStatus};
-use crate::sm::metrics::{Metrics, MetricsServer};
-use crate::sm::pace::SweepPolicy;
-use crate::sm::{
+use anyhow::anyhow;
+use reconfig::change;
+use reconfig::ids::{Guid, Lmc, PortNum};
+use reconfig::lid::{self, Guid2Lid};
+use reconfig::plan::{Arming, Observer, Policy};
+use reconfig::routing::{ENGINES, Parameters};
+use reconfig::sa::Remote;
+use reconfig::sm::control::{Control, DEFAULT_SOCKET, OwnPort, PolicyStatus};
+use reconfig::sm::election::{ElectionRules, Rank};
+use reconfig::sm::frontend::{Frontend, StaticStatus};
+use reconfig::sm::metrics::{Metrics, MetricsServer};
+use reconfig::sm::pace::SweepPolicy;
+use reconfig::sm::{
     AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, Responder, RunUntil, SharedMailbox, Takeover,
     lid_file, prefix_file, systemd,
 };
-use crate::subnet::{Manager, SourceControl, Timing};
-use crate::transport::Transport;
-use crate::transport::faults::{Chances, Faulty};
-use crate::transport::umad::{Adapter, AdapterPort, Umad, UmadOptions, UmadRole};
-use crate::wire::Gid;
-use anyhow::anyhow;
+use reconfig::subnet::{Manager, SourceControl, Timing};
+use reconfig::transport::Transport;
+use reconfig::transport::faults::{Chances, Faulty};
+use reconfig::transport::umad::{Adapter, AdapterPort, Umad, UmadOptions, UmadRole};
+use reconfig::wire::Gid;
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -259,7 +259,7 @@ async fn run_on<T: Transport>(
         frontend.measures(metrics);
     }
     let outcome = tokio::select! {
-        outcome = crate::sm::run(manager, context, until) => outcome,
+        outcome = reconfig::sm::run(manager, context, until) => outcome,
         never = frontend.attend(tell) => match never {},
         () = told_twice(&mailbox) => Ok(()),
     };

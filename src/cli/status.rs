@@ -4,7 +4,7 @@ use super::manager::{Socket, ask, unexpected};
 use super::outcome::{Answer, Failure};
 use super::{Common, output};
 use crate::report;
-use crate::sm::control::{ControlOrder, Reply};
+use reconfig::sm::control::{ControlOrder, Reply};
 use std::time::Duration;
 
 /// A manager answers between two steps of what it does; a sweep of a large subnet takes longer.

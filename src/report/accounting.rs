@@ -1,9 +1,8 @@
 //! The table of SMP counts: the paper's figure, ours, and whether they agree.
 
-use crate::scenario::Line;
 use comfy_table::{Cell, CellAlignment, Table, presets};
+use reconfig::scenario::Line;
 
-/// The table as text.
 pub fn accounting(lines: &[Line]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);

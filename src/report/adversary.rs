@@ -2,8 +2,8 @@
 
 use super::quantity::{count, duration};
 use super::screen::line;
-use crate::scenario::AdversaryReport;
-use crate::scenario::adversary::{Deed, Role, Schedule};
+use reconfig::scenario::AdversaryReport;
+use reconfig::scenario::adversary::{Deed, Role, Schedule};
 
 /// The adversary's part of a report.
 pub fn adversary(text: &mut String, report: &AdversaryReport) {

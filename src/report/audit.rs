@@ -2,11 +2,11 @@
 
 use super::quantity::{count, counted};
 use super::screen::line;
-use crate::audit::{
+use reconfig::audit::{
     Audit, AuditVerdict, AuditedDependency, AuditedHole, AuditedLoop, CreditLoops, DiscardCause, Ends, Findings,
     LossReason, SHOWN, UpdateAudit,
 };
-use crate::verify::EntryAge;
+use reconfig::verify::EntryAge;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write};
@@ -14,7 +14,6 @@ use std::fmt::{Display, Write};
 /// What `reconfig audit` says: of a routing or, where there is an update, of every mixture that it can go through.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct AuditReport {
-    /// `reconfig.audit/1`.
     pub schema: &'static str,
     /// Whether nothing was found, neither during the update nor in one of its two routings by itself.
     pub verdict: AuditVerdict,
@@ -28,18 +27,13 @@ pub struct AuditReport {
 /// The two routings of an update.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct TransitionReport {
-    /// The routing before.
     pub before: Judged,
-    /// The routing after.
     pub after: Judged,
 }
 
-/// An audit with its verdict.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Judged {
-    /// Whether nothing was found.
     pub verdict: AuditVerdict,
-    /// What was found.
     #[serde(flatten)]
     pub found: Audit,
 }
@@ -51,12 +45,10 @@ impl From<Audit> for Judged {
 }
 
 impl AuditReport {
-    /// For one routing.
     pub fn of(found: Audit) -> AuditReport {
         AuditReport { schema: "reconfig.audit/1", verdict: found.verdict(), found, transition: None }
     }
 
-    /// For an update.
     pub fn of_update(found: UpdateAudit) -> AuditReport {
         let verdict = found.is_safe().into();
         let UpdateAudit { before, during, after } = found;
@@ -64,7 +56,6 @@ impl AuditReport {
         AuditReport { verdict, transition: Some(transition), ..AuditReport::of(during) }
     }
 
-    /// Whether nothing was found.
     pub fn is_safe(&self) -> bool {
         self.verdict == AuditVerdict::Safe
     }
@@ -76,7 +67,6 @@ impl AuditReport {
     }
 }
 
-/// A report as text.
 pub fn audit(report: &AuditReport) -> String {
     let mut text = String::new();
     let Some(transition) = &report.transition else {

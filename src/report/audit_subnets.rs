@@ -3,26 +3,22 @@
 use super::quantity::{count, counted};
 use super::run::looks;
 use super::screen::{line, number, show, table};
-use crate::audit::AuditVerdict;
-use crate::audit::across::PathAudit;
-use crate::fabric::subnets::Subnets;
-use crate::ids::GidPrefix;
-use crate::routers::{Levels, LevelsRule, PartEnforce};
-use crate::verify::across::{AcrossRefusal, AcrossStatistics};
+use reconfig::audit::AuditVerdict;
+use reconfig::audit::across::PathAudit;
+use reconfig::fabric::subnets::Subnets;
+use reconfig::ids::GidPrefix;
+use reconfig::routers::{Levels, LevelsRule, PartEnforce};
+use reconfig::verify::across::{AcrossRefusal, AcrossStatistics};
 use serde::Serialize;
 
 /// What `reconfig audit` says of several subnets and the routers between them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct SubnetsAudit {
-    /// `reconfig.audit-across/1`.
     pub schema: &'static str,
     /// Whether every path arrives and no deadlock is possible.
     pub verdict: AuditVerdict,
-    /// Who routed each subnet.
     pub engine: String,
-    /// The subnets.
     pub subnets: Vec<SubnetFacts>,
-    /// Routers that join them.
     pub routers: usize,
     /// What routers do with service levels.
     pub router_sl: LevelsRule,
@@ -35,24 +31,17 @@ pub struct SubnetsAudit {
     /// Which way ports of routers look at partitions, where there are some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part_enforce: Option<PartEnforce>,
-    /// What became of the paths.
     pub paths: PathAudit,
     /// What the proof covers, where there is one.
     pub proof: Option<AcrossStatistics>,
-    /// Why there is none.
     pub refusal: Option<AcrossRefusal>,
 }
 
-/// One subnet.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct SubnetFacts {
-    /// Its name.
     pub name: String,
-    /// Its prefix.
     pub prefix: GidPrefix,
-    /// Its switches.
     pub switches: usize,
-    /// Ports of its hosts.
     pub hosts: usize,
 }
 
@@ -94,13 +83,11 @@ impl SubnetsAudit {
         SubnetsAudit { part_enforce, ..self }
     }
 
-    /// Whether nothing was found.
     pub fn is_safe(&self) -> bool {
         self.verdict == AuditVerdict::Safe
     }
 }
 
-/// A report as text.
 pub fn subnets_audit(report: &SubnetsAudit) -> String {
     let mut text = String::new();
     for (rank, subnet) in report.subnets.iter().enumerate() {
@@ -189,7 +176,7 @@ fn proof(text: &mut String, report: &SubnetsAudit) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::generate::{JoinShape, JoinedTopology, Options, joined};
+    use reconfig::fabric::generate::{JoinShape, JoinedTopology, Options, joined};
 
     /// A list without hosts: nothing arrives, since nobody sends.
     #[test]

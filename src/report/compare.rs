@@ -1,8 +1,8 @@
 //! Schemes side by side: one column a scheme.
 
 use super::quantity::{count, duration, latency, percent};
-use crate::scenario::{Ending, SimulationReport};
 use comfy_table::{Cell, CellAlignment, Table, presets};
+use reconfig::scenario::{Ending, SimulationReport};
 
 /// A row: its name, and what each report says.
 type Row = (&'static str, fn(&SimulationReport) -> String);

@@ -2,29 +2,24 @@
 
 use super::quantity::{count, duration, size_of};
 use super::screen::{line, number, show, table};
-use crate::fabric::{Fabric, PortId};
-use crate::lid::configure::block_of;
-use crate::scenario::FabricSize;
 use comfy_table::Cell;
+use reconfig::fabric::{Fabric, PortId};
+use reconfig::lid::configure::block_of;
+use reconfig::scenario::FabricSize;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What `reconfig lids` says.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LidReport {
-    /// `reconfig.lids/1`.
     pub schema: &'static str,
-    /// The engine.
     pub engine: &'static str,
     /// The root of its spanning tree, where it has one.
     pub root: Option<String>,
-    /// The fabric.
     pub fabric: FabricSize,
     /// What each heuristic found, the one asked for first.
     pub found: Vec<LidCount>,
     /// By end port what the one asked for found.
     pub ports: Vec<PortNeed>,
-    /// What was written.
     pub files: Vec<String>,
 }
 
@@ -33,7 +28,6 @@ pub struct LidReport {
 pub struct LidCount {
     /// The heuristic; none where the engine's function says by itself what it needs.
     pub heuristic: Option<String>,
-    /// All together.
     pub needed: usize,
     /// In blocks of powers of two, as an LMC gives them.
     pub in_blocks: usize,
@@ -43,14 +37,11 @@ pub struct LidCount {
     pub most: usize,
     /// By number of LIDs: end ports that need as many.
     pub ports: BTreeMap<usize, usize>,
-    /// Time that it took.
     pub time_ns: u64,
 }
 
-/// LIDs of one end port.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct PortNeed {
-    /// The port.
     pub port: String,
     /// LIDs that it needs in each half.
     pub needed: usize,
@@ -61,7 +52,6 @@ pub struct PortNeed {
 }
 
 impl LidCount {
-    /// Counts.
     pub fn of(heuristic: Option<String>, needed: &[(PortId, usize)], time_ns: u64) -> LidCount {
         let each = || needed.iter().map(|&(_, needed)| needed);
         let most = each().max().unwrap_or(0);

@@ -2,7 +2,7 @@
 
 use super::quantity::{count, counted, duration};
 use super::screen::{line, number, show, some, table};
-use crate::sm::control::{ChangeDone, ControlEvent, EventKind, FabricStatus, NamedNode, Status, SweepStatus};
+use reconfig::sm::control::{ChangeDone, ControlEvent, EventKind, FabricStatus, NamedNode, Status, SweepStatus};
 
 /// A screen about a running manager.
 pub fn manager_status(status: &Status) -> String {

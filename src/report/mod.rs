@@ -16,28 +16,22 @@ mod run;
 mod screen;
 mod serve;
 mod simulation;
-mod simulation_subnets;
 mod sources;
+mod subnets;
 mod tables_json;
 mod worst;
 
 pub use accounting::accounting;
-pub use audit::{AuditReport, Judged, TransitionReport, audit, cycle_dot};
-pub use audit_subnets::{SubnetFacts, SubnetsAudit, subnets_audit};
+pub use audit::{AuditReport, audit, cycle_dot};
+pub use audit_subnets::{SubnetsAudit, subnets_audit};
 pub use compare::comparison;
 pub use lids::{LidCount, LidReport, PortNeed, lids};
 pub use manager::{change_done, manager_event, manager_status};
-pub use plan::{
-    CheckReport, DrainFacts, Judgement, LaneFacts, PlanFacts, PlanReport, Refused, WaveFacts, check, plan, witnesses,
-};
+pub use plan::{CheckReport, Judgement, PlanFacts, PlanReport, Refused, check, plan, witnesses};
 pub use quantity::{count, duration, percent};
 pub use reproduction::reproduction;
-pub use routing::{
-    DispersalFacts, LidFacts, LoadFacts, PathFacts, RouteReport, RoutesReport, SubnetRoute, UniformFacts, engines,
-    route, routes,
-};
+pub use routing::{RouteReport, RoutesReport, SubnetRoute, engines, route, routes};
 pub use serve::served;
 pub use simulation::simulation;
-pub use simulation_subnets::subnets_simulation;
 pub use tables_json::tables_json;
-pub use worst::{WorstFacts, WorstOfUse};
+pub use worst::WorstFacts;

@@ -2,8 +2,8 @@
 
 use super::quantity::{counted, percent};
 use super::screen::line;
-use crate::scenario::TrafficReport;
-use crate::sim::Latch;
+use reconfig::scenario::TrafficReport;
+use reconfig::sim::Latch;
 
 /// What a run's traffic is set to.
 pub(super) struct Offered<'a> {

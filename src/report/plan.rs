@@ -2,21 +2,20 @@
 
 use super::quantity::{count, counted, duration, engine_pair, root_pair, size_of};
 use super::screen::{line, number, show, some, table};
-use crate::change::{ChangeError, Departure, Drawn};
-use crate::check::Finding;
-use crate::check::certificate::{CertificateFault, Checked};
-use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, VlSet};
-use crate::plan::{FabricDigest, Phase, Plan, Scheme, WaveCost};
-use crate::scenario::FabricSize;
-use crate::verify::{self, ProofStatistics, Refusal, Witness};
 use comfy_table::Cell;
+use reconfig::change::{ChangeError, Departure, Drawn};
+use reconfig::check::Finding;
+use reconfig::check::certificate::{CertificateFault, Checked};
+use reconfig::fabric::{Fabric, NodeId, PortId};
+use reconfig::ids::{Half, VlSet};
+use reconfig::plan::{FabricDigest, Phase, Plan, Scheme, WaveCost};
+use reconfig::scenario::FabricSize;
+use reconfig::verify::{self, ProofStatistics, Refusal, Witness};
 use serde::Serialize;
 
 /// What a plan says, in numbers and names. Times are nanoseconds.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PlanFacts {
-    /// How the routing is changed.
     pub scheme: Scheme,
     /// Identifies the fabric it is for.
     pub digest: FabricDigest,
@@ -32,7 +31,6 @@ pub struct PlanFacts {
     pub joined: Vec<String>,
     /// End ports that the new routing omits.
     pub stranded: Vec<String>,
-    /// The subnet manager's port.
     pub sm: String,
     /// Data lanes, and the two sets of them.
     pub lanes: LaneFacts,
@@ -40,11 +38,8 @@ pub struct PlanFacts {
     pub old: Half,
     /// The half in use afterwards.
     pub new: Half,
-    /// Arming policy.
     pub arming: String,
-    /// Drain observer.
     pub drain: String,
-    /// The waves in order.
     pub waves: Vec<WaveFacts>,
     /// Time that a device needs for an SMP: `expected_ns` follows from it.
     pub smp_ns: u64,
@@ -63,7 +58,6 @@ pub struct PlanFacts {
 /// The data lanes of a plan, by number.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LaneFacts {
-    /// All of them.
     pub all: Vec<u8>,
     /// Those that retire.
     pub a: Vec<u8>,
@@ -71,10 +65,8 @@ pub struct LaneFacts {
     pub b: Vec<u8>,
 }
 
-/// One wave.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct WaveFacts {
-    /// Its name.
     pub name: String,
     /// Its part in the scheme.
     pub phase: Phase,
@@ -88,7 +80,6 @@ pub struct WaveFacts {
 /// What must run empty before the last phase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct DrainFacts {
-    /// Channels.
     pub channels: usize,
     /// Channels on its longest path.
     pub depth: u32,
@@ -130,7 +121,7 @@ impl PlanFacts {
 }
 
 impl WaveFacts {
-    fn of(plan: &Plan, wave: &crate::plan::Wave, smp_ns: u64) -> WaveFacts {
+    fn of(plan: &Plan, wave: &reconfig::plan::Wave, smp_ns: u64) -> WaveFacts {
         WaveFacts {
             name: wave.name.clone(),
             phase: wave.phase,
@@ -153,10 +144,8 @@ fn missing_cables(here: &Fabric, there: &Fabric) -> Vec<String> {
     gone.map(|(a, _)| here.describe_port(a)).collect()
 }
 
-/// What `reconfig plan` says.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PlanReport {
-    /// `reconfig.plan-report/1`.
     pub schema: &'static str,
     /// `proved`, `refused` or `nothing-to-change`.
     pub outcome: &'static str,
@@ -173,9 +162,7 @@ pub struct PlanReport {
     pub root_after: Option<String>,
     /// The plan, where one was drawn up.
     pub plan: Option<PlanFacts>,
-    /// What was proved.
     pub proof: Option<ProofStatistics>,
-    /// Why not.
     pub refusal: Option<Refused>,
     /// What a reader should know of the captures.
     pub notes: Vec<String>,
@@ -188,9 +175,7 @@ pub struct PlanReport {
 /// A refusal: in words, and the evidence.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Refused {
-    /// In words.
     pub text: String,
-    /// The evidence.
     pub evidence: Refusal,
     /// By dependency of a cycle, the way of a packet that causes it.
     pub witnesses: Vec<Witness>,
@@ -255,7 +240,6 @@ impl PlanReport {
         })
     }
 
-    /// Whether the answer is yes.
     pub fn is_yes(&self) -> bool {
         self.refusal.is_none()
     }
@@ -272,20 +256,15 @@ impl Refused {
     }
 }
 
-/// What `reconfig check` says.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct CheckReport {
-    /// `reconfig.check-report/1`.
     pub schema: &'static str,
     /// Whether the lint found nothing and every wave is safe, as the prover says or the certificate shows.
     pub sound: bool,
-    /// The plan.
     pub plan: PlanFacts,
     /// What the lint found.
     pub findings: Vec<Finding>,
-    /// What was proved.
     pub proof: Option<ProofStatistics>,
-    /// Why not.
     pub refusal: Option<Refused>,
     /// What the certificate was found to cover, where one was given.
     pub certificate: Option<Checked>,
@@ -295,7 +274,6 @@ pub struct CheckReport {
 
 /// Who says whether the waves of a plan are safe.
 pub enum Judgement {
-    /// The prover.
     Proof(Result<ProofStatistics, Refused>),
     /// The checker, by a certificate.
     Certificate(Result<Checked, CertificateFault>),

@@ -2,8 +2,8 @@
 
 use super::quantity::counted;
 use super::screen::{line, number, show, table};
-use crate::reproduce::{Band, Cell, ResultTable, StudyRequest};
 use comfy_table::Cell as Field;
+use reconfig::reproduce::{Band, Cell, ResultTable, StudyRequest};
 
 /// Every table with each figure as `paper → ours`, those outside their bands marked, and how many are inside.
 pub fn reproduction(request: &StudyRequest, tables: &[ResultTable]) -> String {

@@ -3,32 +3,25 @@
 use super::quantity::{count, counted, duration, size_of};
 use super::screen::{line, table};
 use super::worst::{self, WorstFacts};
-use crate::change::Routed;
-use crate::fabric::Fabric;
-use crate::routing::EngineEntry;
-use crate::scenario::FabricSize;
-use crate::tables::{Diversity, LinkLoad, Selection, Usage};
-use crate::verify::{ProofStatistics, Refusal, TableProof};
+use reconfig::change::Routed;
+use reconfig::fabric::Fabric;
+use reconfig::routing::EngineEntry;
+use reconfig::scenario::FabricSize;
+use reconfig::tables::{Diversity, LinkLoad, Selection, Usage};
+use reconfig::verify::{ProofStatistics, Refusal, TableProof};
 use serde::Serialize;
 
-/// What `reconfig route` says.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RouteReport {
-    /// `reconfig.route/1`.
     pub schema: &'static str,
-    /// Whether the routing was proved.
     pub safe: bool,
-    /// The engine.
     pub engine: &'static str,
     /// The root of its spanning tree, where it has one.
     pub root: Option<String>,
-    /// The fabric.
     pub fabric: FabricSize,
-    /// Data VLs in operation.
     pub data_vls: u8,
     /// Virtual layers, each of which needs one; a change needs twice as many.
     pub layers: u8,
-    /// LIDs.
     pub lids: LidFacts,
     /// Paths between end ports.
     pub paths: PathFacts,
@@ -38,19 +31,14 @@ pub struct RouteReport {
     pub dispersal: Option<DispersalFacts>,
     /// Worst-case permutations, where they were asked for.
     pub worst: Option<WorstFacts>,
-    /// What was proved.
     pub proof: Option<ProofStatistics>,
-    /// Why not.
     pub refusal: Option<Refusal>,
     /// Time that the engine took, LIDs and tables included.
     pub routing_ns: u64,
-    /// Time that the proof took.
     pub proof_ns: u64,
-    /// What was written.
     pub files: Vec<String>,
 }
 
-/// LIDs of a routed fabric.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LidFacts {
     /// LMC of end ports: the least and the greatest.
@@ -61,16 +49,13 @@ pub struct LidFacts {
     pub needed_most: usize,
     /// Halves: two, or one where an end port has LMC 0.
     pub halves: usize,
-    /// LIDs in use.
     pub total: usize,
-    /// The highest.
     pub highest: u16,
 }
 
 /// Paths between end ports, one for each LID that a destination needs and the source may send to.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PathFacts {
-    /// How many.
     pub count: u64,
     /// Fewest switches on one.
     pub least: u64,
@@ -227,7 +212,6 @@ pub fn engines(engines: &[EngineEntry]) -> String {
     text
 }
 
-/// A report as text.
 pub fn route(report: &RouteReport) -> String {
     let mut text = String::new();
     let FabricSize { switches, cas, links } = report.fabric;
@@ -315,18 +299,14 @@ fn written(files: &[String]) -> String {
 /// What `reconfig route` says of several subnets.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RoutesReport {
-    /// `reconfig.routes/1`.
     pub schema: &'static str,
     /// Whether each routing was proved by itself.
     pub safe: bool,
-    /// Each subnet.
     pub subnets: Vec<SubnetRoute>,
 }
 
-/// One subnet, routed.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SubnetRoute {
-    /// Its name.
     pub subnet: String,
     /// As of one fabric.
     #[serde(flatten)]
@@ -334,13 +314,11 @@ pub struct SubnetRoute {
 }
 
 impl RoutesReport {
-    /// For these subnets.
     pub fn of(subnets: Vec<SubnetRoute>) -> RoutesReport {
         RoutesReport { schema: "reconfig.routes/1", safe: subnets.iter().all(|route| route.report.safe), subnets }
     }
 }
 
-/// A report as text.
 pub fn routes(report: &RoutesReport) -> String {
     let told = |own: &SubnetRoute| format!("subnet {}\n\n{}\n", own.subnet, route(&own.report));
     let mut text: String = report.subnets.iter().map(told).collect();

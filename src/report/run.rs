@@ -2,10 +2,10 @@
 
 use super::quantity::{count, counted, duration, latency, percent};
 use super::screen::{line, number, show, table};
-use crate::routers::PartEnforce;
-use crate::scenario::{Ending, Latency, Periods, PhaseReport};
-use crate::sim::PacketCounts;
 use comfy_table::Cell;
+use reconfig::routers::PartEnforce;
+use reconfig::scenario::{Ending, Latency, Periods, PhaseReport};
+use reconfig::sim::PacketCounts;
 
 /// The phases of a change, with their times and datagrams.
 pub(super) fn phases<'a>(text: &mut String, phases: impl Iterator<Item = &'a PhaseReport>) {

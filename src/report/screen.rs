@@ -3,13 +3,11 @@
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use std::fmt::Write;
 
-/// Adds a line.
 pub(super) fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{arguments}");
 }
 
-/// A table without borders.
 pub(super) fn table() -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);

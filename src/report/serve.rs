@@ -2,7 +2,7 @@
 
 use super::quantity::{count, duration, percent};
 use super::screen::line;
-use crate::serve::ServeStatus;
+use reconfig::serve::ServeStatus;
 
 /// The counts as text.
 pub fn served(status: &ServeStatus) -> String {

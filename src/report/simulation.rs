@@ -1,4 +1,4 @@
-//! One simulated change on one screen.
+//! One simulated run on one screen: the change of one subnet, or several subnets with what lies between them.
 
 use super::adversary::adversary;
 use super::offered::{Offered, offered};
@@ -6,31 +6,43 @@ use super::quantity::{count, counted, duration, engine_pair, root_pair, size_of}
 use super::run;
 use super::screen::line;
 use super::sources::{links, order, sources};
-use crate::scenario::{Foreseen, Foresight, SimulationReport, StuckReport};
+use super::subnets;
+use reconfig::scenario::{Ending, Foreseen, Foresight, SimulationReport};
 
 /// The report as text, at most 80 columns where names allow it.
 pub fn simulation(report: &SimulationReport) -> String {
     let mut text = String::new();
-    headline(&mut text, report);
+    match report.settings.between {
+        None => headline(&mut text, report),
+        Some(between) => subnets::headline(&mut text, report, between),
+    }
+    traffic(&mut text, report);
     proof(&mut text, report);
     if let Some(opposed) = &report.adversary {
         adversary(&mut text, opposed);
     }
     // A steered run has no driver, and no traffic but the adversary's.
     if report.adversary.as_ref().is_none_or(|opposed| opposed.reached.is_none()) {
-        run::phases(&mut text, report.sweep.iter().chain(&report.phases));
-        run::traffic(&mut text, report.latency_ns, report.throughput, true);
+        match report.settings.between {
+            None => run::phases(&mut text, report.sweep.iter().chain(&report.phases)),
+            Some(_) => report.changes.iter().for_each(|change| subnets::change(&mut text, change)),
+        }
+        run::traffic(&mut text, report.latency_ns, report.throughput, report.has_change());
+    }
+    if report.settings.between.is_some() {
+        subnets::relations(&mut text, report);
     }
     packets(&mut text, report);
     if let Some(counts) = report.order {
         order(&mut text, counts);
     }
     if let Some(loads) = &report.links {
-        links(&mut text, "switches", loads);
+        let ends = if report.settings.between.is_some() { "switches and routers" } else { "switches" };
+        links(&mut text, ends, loads);
+        subnets::router_loads(&mut text, &report.routers);
     }
-    if let Some(cycle) = &report.deadlock {
-        deadlock(&mut text, cycle, report.foresight.as_ref());
-    }
+    subnets::unsendable(&mut text, &report.relations);
+    deadlock(&mut text, report);
     for note in &report.notes {
         line(&mut text, format_args!("note: {note}"));
     }
@@ -40,67 +52,89 @@ pub fn simulation(report: &SimulationReport) -> String {
 
 fn headline(text: &mut String, report: &SimulationReport) {
     let (size, change) = (report.fabric, &report.change);
-    line(text, format_args!("{} ({}), scheme {}", change.what, change.departure, report.scheme));
+    line(text, format_args!("{} ({}), scheme {}", report.what, report.departure, report.scheme));
     let fabric = size_of(size.switches, (size.cas, "CA"), size.links);
     let settings = &report.settings;
     line(text, format_args!("fabric   {fabric}; {} data VLs, LMC {}", settings.data_vls, settings.lmc));
     let engine = engine_pair(&report.engine, report.engine_after.as_deref());
     let roots = root_pair(change.root_before.as_deref(), change.root_after.as_deref());
-    line(text, format_args!("routing  {engine}{roots}; SM on {}", settings.sm));
+    line(text, format_args!("routing  {engine}{roots}; SM on {}", settings.sm.as_deref().unwrap_or_default()));
+}
+
+/// What sources send, how, and who is cut off.
+fn traffic(text: &mut String, report: &SimulationReport) {
+    let settings = &report.settings;
+    let inhabited = report.subnets.iter().filter(|subnet| subnet.hosts > 0).count();
     let shown = Offered {
         traffic: settings.traffic,
         load: settings.load,
-        cross: None,
+        cross: settings.between.filter(|_| inhabited > 1).map(|between| between.cross),
         packet_bytes: settings.packet_bytes,
         latch: settings.latch,
-        policy: Some((&settings.arming, &settings.drain)),
+        policy: report.has_change().then_some((&*settings.arming, &*settings.drain)),
         seed: report.seed,
     };
     offered(text, &shown);
     if let Some(used) = settings.sources {
         sources(text, used, settings.lmc);
     }
-    if !change.stranded.is_empty() {
-        let first = change.stranded.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
-        let more = if change.stranded.len() > 3 { ", …" } else { "" };
-        let ports = counted(change.stranded.len() as u64, "end port");
+    // Among several subnets those that a change cuts off stand beside that change.
+    let stranded = &report.change.stranded;
+    if settings.between.is_none() && !stranded.is_empty() {
+        let first = stranded.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
+        let more = if stranded.len() > 3 { ", …" } else { "" };
+        let ports = counted(stranded.len() as u64, "end port");
         line(text, format_args!("stranded {ports}: {first}{more}"));
     }
 }
 
 fn proof(text: &mut String, report: &SimulationReport) {
     let proof = &report.proof;
-    let size = format!(
-        "{}, {}, {}",
-        counted(proof.waves as u64, "wave"),
-        counted(proof.channels as u64, "channel"),
-        counted(proof.dependencies as u64, "dependency")
-    );
-    match &proof.refusal {
-        None => line(text, format_args!("proof    {}: {size}\n", proof.status)),
-        Some(refusal) => line(text, format_args!("proof    {}: {refusal}\n", proof.status)),
-    }
+    let told = match (&proof.whole, &proof.refusal) {
+        (Some(whole), refusal) => subnets::proof(whole, refusal.as_deref()),
+        (None, Some(refusal)) => format!("{}: {refusal}", proof.status),
+        (None, None) => {
+            let numbers = [(proof.waves, "wave"), (proof.channels, "channel"), (proof.dependencies, "dependency")];
+            let [waves, channels, dependencies] = numbers.map(|(number, name)| counted(number as u64, name));
+            format!("{}: {waves}, {channels}, {dependencies}", proof.status)
+        }
+    };
+    line(text, format_args!("proof    {told}\n"));
 }
 
 fn packets(text: &mut String, report: &SimulationReport) {
+    if !report.has_change() {
+        run::fates_of_rest(text, &report.packets);
+        let (reasons, broke) = (subnets::reasons(report), run::broke(report.deadlocks_broken));
+        if !reasons.is_empty() {
+            line(text, format_args!("discarded: {reasons}{broke}"));
+        }
+        return;
+    }
     run::fates(text, &report.packets);
-    if report.misdelivered > 0 {
+    if report.misdelivered > 0 && report.settings.between.is_none() {
         line(text, format_args!("misdelivered {}, counted as lost to the change", count(report.misdelivered)));
+    }
+    for (why, number) in &report.relay_discards {
+        line(text, format_args!("routers discarded {} ({why}): among the lost or stranded", count(*number)));
     }
     run::ages(text, report.lifetime_discards, report.deadlocks_broken);
 }
 
-fn deadlock(text: &mut String, cycle: &[StuckReport], foresight: Option<&Foresight>) {
+fn deadlock(text: &mut String, report: &SimulationReport) {
+    let Some(cycle) = &report.deadlock else { return };
     line(
         text,
         format_args!("deadlock of {} packets, each waiting for the buffer that the next one fills:", cycle.len()),
     );
+    // A packet that has crossed a router is older than its time in the subnet where it stands.
+    let since = if report.settings.between.is_some() { "in this subnet since" } else { "sent at" };
     for stuck in cycle {
-        let packet = format!("DLID {} SL {}, sent at {}", stuck.dlid, stuck.sl, duration(stuck.born_ns));
+        let packet = format!("DLID {} SL {}, {since} {}", stuck.dlid, stuck.sl, duration(stuck.born_ns));
         let place = format!("{} VL {} → {} VL {}", stuck.input, stuck.input_vl, stuck.output, stuck.output_vl);
         line(text, format_args!("  {place}  ({packet})"));
     }
-    if let Some(foresight) = foresight {
+    if let Some(foresight) = &report.foresight {
         foreseen(text, foresight);
     }
     text.push('\n');
@@ -124,10 +158,36 @@ fn foreseen(text: &mut String, foresight: &Foresight) {
 }
 
 fn verdict(text: &mut String, report: &SimulationReport) {
-    let lost = run::lost(report.outcome, &report.packets);
-    let hops = format!("{}, {}", counted(report.packet_hops, "packet-hop"), counted(report.smps.total, "SMP"));
     let ending = run::ending(report.outcome);
-    let took = report.change_ns.map(|ns| format!(" in {}", duration(ns))).unwrap_or_default();
+    let took = match report.settings.between {
+        None => report.change_ns,
+        Some(_) => report.changes.iter().map(|change| change.change_ns).max(),
+    };
+    let took = took.map(|ns| format!(" in {}", duration(ns)));
+    // Where nothing changes, the deadlock has its time at least.
+    let at = || report.deadlock_ns.filter(|_| !report.has_change()).map(|ns| format!(" at {}", duration(ns)));
+    let when = took.or_else(at).unwrap_or_default();
     let reason = report.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
-    line(text, format_args!("{ending}{took}{reason}: {lost}; {hops}; trace {:016x}", report.trace_hash));
+    let (lost, unsent) = (lost(report), subnets::unsent(&report.relations));
+    let smps = match report.settings.between {
+        None => format!(", {}", counted(report.smps.total, "SMP")),
+        Some(_) => String::new(),
+    };
+    let hops = counted(report.packet_hops, "packet-hop");
+    line(text, format_args!("{ending}{when}{reason}: {lost}{unsent}; {hops}{smps}; trace {:016x}", report.trace_hash));
+}
+
+/// What was lost, or is stuck; where nothing changes, nothing is lost to a change.
+fn lost(report: &SimulationReport) -> String {
+    if report.has_change() {
+        return run::lost(report.outcome, &report.packets);
+    }
+    let stuck = counted(report.packets.in_flight, "packet");
+    let discarded = |packets| format!("{} discarded ({})", counted(packets, "packet"), subnets::reasons(report));
+    match (run::discarded(&report.packets), report.outcome == Ending::Deadlocked) {
+        (0, true) => format!("{stuck} stuck"),
+        (0, false) => "nothing lost".to_string(),
+        (packets, true) => format!("{stuck} stuck, {}", discarded(packets)),
+        (packets, false) => discarded(packets),
+    }
 }

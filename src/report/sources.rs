@@ -2,9 +2,9 @@
 
 use super::quantity::{count, counted, percent};
 use super::screen::{line, number, show, table};
-use crate::scenario::{LinkLoads, Periods, SourceReport};
-use crate::sim::{Dispersal, MOST_PAIRED, OrderCounts, PathChoice, Spray};
 use comfy_table::Cell;
+use reconfig::scenario::{LinkLoads, Periods, SourceReport};
+use reconfig::sim::{Dispersal, MOST_PAIRED, OrderCounts, PathChoice, Spray};
 
 /// How sources use their paths, in a line; `lmc` is the greatest LMC of end ports, which use one half at a time.
 pub(super) fn sources(text: &mut String, report: SourceReport, lmc: u8) {

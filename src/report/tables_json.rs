@@ -1,9 +1,9 @@
 //! A routing as one JSON document, schema `reconfig.tables/1`: LIDs, forwarding tables and service levels, by GUID. In parts,
 //! a line for each device, for whole tables are large.
 
-use crate::change::Routed;
-use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Guid, Lid};
+use reconfig::change::Routed;
+use reconfig::fabric::{Fabric, NodeId, PortId};
+use reconfig::ids::{Guid, Lid};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -93,7 +93,7 @@ fn switch_table(routed: &Routed, switch: NodeId) -> SwitchTable {
     let node = routed.fabric.node(switch);
     let table = &routed.tables.lfts[switch.index()];
     let top = routed.fabric.max_lid().map_or(0, |lid| lid.0);
-    let (own, first) = (crate::ids::PortNum::ZERO, crate::ids::PortNum(1));
+    let (own, first) = (reconfig::ids::PortNum::ZERO, reconfig::ids::PortNum(1));
     let lanes = routed.tables.sl_to_vl[switch.index()].get(own, first);
     SwitchTable {
         node: node.guid,

@@ -2,13 +2,12 @@
 
 use super::quantity::percent;
 use super::screen::{line, table};
-use crate::change::Routed;
-use crate::fabric::PortId;
-use crate::tables::{Crossings, Selection};
 use comfy_table::{Cell, CellAlignment};
+use reconfig::change::Routed;
+use reconfig::fabric::PortId;
+use reconfig::tables::{Crossings, Selection};
 use serde::Serialize;
 
-/// Worst-case permutations.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct WorstFacts {
     /// By which paths pairs send: a row for each way of choosing them.

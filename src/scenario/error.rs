@@ -1,7 +1,9 @@
 //! Why a run could not begin. What goes wrong within one is an outcome, not an error.
 
 use crate::change::{BringUpError, ChangeError};
+use crate::routers::LevelsError;
 use crate::sim::SimError;
+use crate::verify::across::AcrossRefusal;
 
 /// Why a run could not begin.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -38,4 +40,42 @@ pub enum ScenarioError {
     /// The change cannot be made.
     #[error(transparent)]
     Change(#[from] Box<ChangeError>),
+    /// One subnet of several cannot be made ready, or its change cannot be made.
+    #[error("subnet {subnet}: {source}")]
+    Subnet {
+        /// The subnet.
+        subnet: String,
+        /// Why not.
+        source: Box<ScenarioError>,
+    },
+    /// Too few lanes to raise service levels.
+    #[error(transparent)]
+    Levels(#[from] LevelsError),
+    /// Subnets whose ports run different numbers of lanes.
+    #[error("subnet {subnet} runs {lanes} data VLs and the others {others}: choose a number that all have (--vls)")]
+    Lanes {
+        /// The subnet.
+        subnet: String,
+        /// Its lanes.
+        lanes: u8,
+        /// Theirs.
+        others: u8,
+    },
+    /// The change is refused: the whole could deadlock.
+    #[error("the change is refused: {0}")]
+    Refused(Box<AcrossRefusal>),
+    /// A router that is to leave is several nodes of one subnet.
+    #[error(
+        "router {router} is several nodes of subnet {subnet}, as the list says, and only routers of one node in each subnet can be \
+         removed: name each of these nodes as a router of its own"
+    )]
+    SeveralNodes {
+        /// The router.
+        router: String,
+        /// The subnet.
+        subnet: String,
+    },
+    /// Not possible among several subnets.
+    #[error("{0}")]
+    Unsupported(&'static str),
 }

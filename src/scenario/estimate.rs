@@ -2,7 +2,7 @@
 //! load, and the lengths of the paths; and a load that the routing function can carry, where nobody asked for another.
 
 use super::setting::Scenario;
-use super::stage::Stage;
+use super::subnet_setup::SubnetSetup;
 use crate::change::Departure;
 use crate::fabric::{NodeId, PortId};
 use crate::ids::PortNum;
@@ -19,10 +19,10 @@ const USUAL_HOPS: f64 = 1.5e8;
 const FLIGHT_NS: u64 = 2_500;
 
 /// The load of a run, and the packet-hops to expect.
-pub fn load_and_hops(scenario: &Scenario, stage: &Stage) -> (f64, u64) {
-    let time_ns = scenario.warm_up_ns + scenario.before_ns + change_ns(scenario, stage) + scenario.after_ns;
-    let demand = demand(stage);
-    let at_full_load = time_ns as f64 * packets_per_ns(stage) * demand.hops;
+pub fn load_and_hops(scenario: &Scenario, setup: &SubnetSetup) -> (f64, u64) {
+    let time_ns = scenario.warm_up_ns + scenario.before_ns + change_ns(scenario, setup) + scenario.after_ns;
+    let demand = demand(setup);
+    let at_full_load = time_ns as f64 * packets_per_ns(setup) * demand.hops;
     let load = scenario.load.unwrap_or_else(|| {
         // Two figures are enough, and read better.
         let most = (USUAL_HOPS / at_full_load).min(USUAL_LOAD).min(demand.saturation * BELOW_SATURATION);
@@ -33,31 +33,31 @@ pub fn load_and_hops(scenario: &Scenario, stage: &Stage) -> (f64, u64) {
 }
 
 /// Packets that all end ports could send in a nanosecond.
-fn packets_per_ns(stage: &Stage) -> f64 {
+fn packets_per_ns(setup: &SubnetSetup) -> f64 {
     let rate = |port: PortId| {
-        let port = stage.whole.port(port);
+        let port = setup.whole.port(port);
         port.width.data_rate_kbps(port.speed) as f64 / 1e6
     };
-    stage.before.end_ports().map(rate).sum::<f64>() / f64::from(stage.config.packet_bytes)
+    setup.before.end_ports().map(rate).sum::<f64>() / f64::from(setup.config.packet_bytes)
 }
 
 /// About how long the change takes: the busiest device's SMPs, one after the other.
-fn change_ns(scenario: &Scenario, stage: &Stage) -> u64 {
+fn change_ns(scenario: &Scenario, setup: &SubnetSetup) -> u64 {
     let each = scenario.sim.sma_service_ns + FLIGHT_NS;
-    let busiest = stage.whole.switches().map(|switch| smps_at(scenario, stage, switch)).max().unwrap_or(0);
-    let sweep = stage.whole.switches().map(|switch| stage.whole.port_range(switch).len() as u64 + 3).max().unwrap_or(0);
+    let busiest = setup.whole.switches().map(|switch| smps_at(scenario, setup, switch)).max().unwrap_or(0);
+    let sweep = setup.whole.switches().map(|switch| setup.whole.port_range(switch).len() as u64 + 3).max().unwrap_or(0);
     let swept = if scenario.departure == Departure::Sudden { sweep * 3 } else { 0 };
     (busiest + swept) * each
 }
 
-fn smps_at(scenario: &Scenario, stage: &Stage, switch: NodeId) -> u64 {
-    let linked = stage.whole.ports_of(switch).filter(|&port| stage.whole.peer(port).is_some()).count() as u64;
-    let blocks = u64::from(stage.tables.lfts[switch.index()].blocks());
-    let one_pass = if stage.whole.node(switch).optimised_sl_to_vl { 1 } else { linked * (linked + 1) };
+fn smps_at(scenario: &Scenario, setup: &SubnetSetup, switch: NodeId) -> u64 {
+    let linked = setup.whole.ports_of(switch).filter(|&port| setup.whole.peer(port).is_some()).count() as u64;
+    let blocks = u64::from(setup.tables.lfts[switch.index()].blocks());
+    let one_pass = if setup.whole.node(switch).optimised_sl_to_vl { 1 } else { linked * (linked + 1) };
     match scenario.scheme {
         Scheme::Double => blocks + 2 * one_pass + linked / 8 + 12,
         Scheme::Static => blocks + 4 * linked,
-        Scheme::InPlace => blocks * stage.whole.switches().count() as u64 / 4,
+        Scheme::InPlace => blocks * setup.whole.switches().count() as u64 / 4,
     }
 }
 
@@ -70,16 +70,16 @@ struct Demand {
 }
 
 /// Follows every path, and adds up what the end ports below each channel would send through it.
-fn demand(stage: &Stage) -> Demand {
+fn demand(setup: &SubnetSetup) -> Demand {
     let rate = |port: PortId| {
-        let port = stage.whole.port(port);
+        let port = setup.whole.port(port);
         port.width.data_rate_kbps(port.speed) as f64
     };
-    let ends: Vec<PortId> = stage.before.end_ports().collect();
+    let ends: Vec<PortId> = setup.before.end_ports().collect();
     let each = 1.0 / (ends.len() - 1).max(1) as f64;
-    let (load, visits) = match stage.function.path_layers() {
-        Some(ways) => by_pairs(stage, ways, &ends, |source| rate(source) * each),
-        None => by_trees(stage, &ends, |source| rate(source) * each),
+    let (load, visits) = match setup.function.path_layers() {
+        Some(ways) => by_pairs(setup, ways, &ends, |source| rate(source) * each),
+        None => by_trees(setup, &ends, |source| rate(source) * each),
     };
     let used = load.iter().enumerate().filter(|&(_, &load)| load > 0.0);
     let fullest = used.map(|(channel, load)| load / rate(PortId(channel as u32))).fold(0.0, f64::max);
@@ -88,14 +88,14 @@ fn demand(stage: &Stage) -> Demand {
 }
 
 /// Load by channel and switches passed in all, pair by pair: each source takes a path of its own.
-fn by_pairs(stage: &Stage, ways: &PathLayers, ends: &[PortId], sends: impl Fn(PortId) -> f64) -> (Vec<f64>, f64) {
-    let mut load = vec![0.0; stage.whole.port_count()];
+fn by_pairs(setup: &SubnetSetup, ways: &PathLayers, ends: &[PortId], sends: impl Fn(PortId) -> f64) -> (Vec<f64>, f64) {
+    let mut load = vec![0.0; setup.whole.port_count()];
     let mut visits = 0.0;
-    for (destination, &port) in stage.function.destinations().iter().enumerate() {
+    for (destination, &port) in setup.function.destinations().iter().enumerate() {
         for &source in ends.iter().filter(|&&source| source != port) {
             let Some((path, _)) = ways.ways(source, port).next() else { continue };
-            let Some(home) = stage.before.neighbour(source) else { continue };
-            for out in stage.function.way(&stage.before, home, destination, path) {
+            let Some(home) = setup.before.neighbour(source) else { continue };
+            for out in setup.function.way(&setup.before, home, destination, path) {
                 load[out.index()] += sends(source);
                 visits += 1.0;
             }
@@ -105,26 +105,27 @@ fn by_pairs(stage: &Stage, ways: &PathLayers, ends: &[PortId], sends: impl Fn(Po
 }
 
 /// The same where all sources take one tree of paths to each destination.
-fn by_trees(stage: &Stage, ends: &[PortId], sends: impl Fn(PortId) -> f64) -> (Vec<f64>, f64) {
-    let mut sent = vec![0.0; stage.whole.node_count()];
-    let mut hosts = vec![0.0; stage.whole.node_count()];
-    for (&end, switch) in ends.iter().zip(ends.iter().map(|&end| stage.before.neighbour(end))) {
+fn by_trees(setup: &SubnetSetup, ends: &[PortId], sends: impl Fn(PortId) -> f64) -> (Vec<f64>, f64) {
+    let mut sent = vec![0.0; setup.whole.node_count()];
+    let mut hosts = vec![0.0; setup.whole.node_count()];
+    for (&end, switch) in ends.iter().zip(ends.iter().map(|&end| setup.before.neighbour(end))) {
         if let Some(switch) = switch {
             sent[switch.index()] += sends(end);
             hosts[switch.index()] += 1.0;
         }
     }
-    let mut load = vec![0.0; stage.whole.port_count()];
+    let mut load = vec![0.0; setup.whole.port_count()];
     let mut visits = 0.0;
-    for (destination, &port) in stage.function.destinations().iter().enumerate() {
-        if stage.whole.port(port).num == PortNum::ZERO {
+    for (destination, &port) in setup.function.destinations().iter().enumerate() {
+        if setup.whole.port(port).num == PortNum::ZERO {
             continue;
         }
         let (mut through, mut packets) = (sent.clone(), hosts.clone());
-        for (switch, out) in towards(stage, destination) {
+        // The farthest first: all that joins a switch from behind has arrived when the switch passes it on.
+        for (switch, out) in towards(setup, destination) {
             load[out.index()] += through[switch.index()];
             visits += packets[switch.index()];
-            if let Some(next) = stage.before.neighbour(out) {
+            if let Some(next) = setup.before.neighbour(out) {
                 through[next.index()] += through[switch.index()];
                 packets[next.index()] += packets[switch.index()];
             }
@@ -134,18 +135,20 @@ fn by_trees(stage: &Stage, ends: &[PortId], sends: impl Fn(PortId) -> f64) -> (V
 }
 
 /// The switches with their output ports towards a destination, the farthest first.
-fn towards(stage: &Stage, destination: usize) -> Vec<(NodeId, PortId)> {
-    let switches = stage.before.switches();
+fn towards(setup: &SubnetSetup, destination: usize) -> Vec<(NodeId, PortId)> {
+    let switches = setup.before.switches();
     let mut hops: Vec<(NodeId, PortId)> = switches
         .filter_map(|switch| {
-            let out = stage.function.output(switch, destination, 0)?;
-            Some((switch, stage.before.port_at(switch, out)?))
+            let out = setup.function.output(switch, destination, 0)?;
+            Some((switch, setup.before.port_at(switch, out)?))
         })
         .collect();
-    let mut depth = vec![u32::MAX; stage.whole.node_count()];
-    let mut next = vec![None; stage.whole.node_count()];
+    // Following each switch to the first one whose distance is known visits each switch once: a tree of any depth takes
+    // linear time, without recursion.
+    let mut depth = vec![u32::MAX; setup.whole.node_count()];
+    let mut next = vec![None; setup.whole.node_count()];
     for &(switch, out) in &hops {
-        next[switch.index()] = stage.before.neighbour(out).filter(|&node| stage.before.node(node).is_switch());
+        next[switch.index()] = setup.before.neighbour(out).filter(|&node| setup.before.node(node).is_switch());
     }
     for &(switch, _) in &hops {
         let (mut path, mut at) = (Vec::new(), Some(switch));

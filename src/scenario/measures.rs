@@ -2,7 +2,7 @@
 
 use super::outcome::{BusyLink, Latency, LinkLoads};
 use super::setting::Element;
-use super::stage::Stage;
+use super::subnet_setup::SubnetSetup;
 use crate::change::Departure;
 use crate::fabric::{Fabric, PortId};
 use crate::sim::{Period, Sim};
@@ -35,14 +35,14 @@ pub(super) fn slowest(sim: &Sim, fabric: &Fabric, period: usize) -> f64 {
 
 /// The fabric as it is in a period (1 before the change, 2 during it, from 3 on after it): what leaves without a word, or comes,
 /// does so as the second begins. What is to leave and stays after all, since the change was not `made`, is there to the end.
-pub(super) fn present(stage: &Stage, departure: Departure, made: bool, period: usize) -> &Fabric {
-    let at_once = departure == Departure::Sudden || matches!(stage.element, Element::Newcomer(_));
+pub(super) fn present(setup: &SubnetSetup, departure: Departure, made: bool, period: usize) -> &Fabric {
+    let at_once = departure == Departure::Sudden || matches!(setup.element, Element::Newcomer(_));
     match period {
-        0 | 1 => &stage.before,
-        _ if at_once => &stage.after,
-        2 => &stage.before,
-        _ if made => &stage.after,
-        _ => &stage.before,
+        0 | 1 => &setup.before,
+        _ if at_once => &setup.after,
+        2 => &setup.before,
+        _ if made => &setup.after,
+        _ => &setup.before,
     }
 }
 

@@ -1,10 +1,13 @@
-//! What a simulated change came to: one value, for people (`report`) and for programs (JSON, schema
+//! What a simulated change came to: one value, for people (the command's screens) and for programs (JSON, schema
 //! `reconfig.simulation/1`). Times are nanoseconds of simulated time unless a name says otherwise.
 
 use super::adversary::schedule::Schedule;
 use crate::fabric::Fabric;
+use crate::ids::{GidPrefix, Guid};
 use crate::plan::Scheme;
+use crate::routers::{LevelsRule, PartEnforce};
 use crate::sim::{Dispersal, OrderCounts, PacketCounts, Traffic};
+use crate::verify::across::{AcrossRefusal, AcrossStatistics};
 use crate::verify::{Cycle, Refusal, Witness};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -26,7 +29,8 @@ pub enum Ending {
     NotReached,
 }
 
-/// One simulated change.
+/// One simulated change, of one subnet or among several. Fields at the top are of the run as a whole; what is of one change
+/// (`change`, `sweep`, `phases`, `change_ns`, `smps`) stands there, too, where exactly one subnet changes.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SimulationReport {
     /// [`SCHEMA`].
@@ -35,6 +39,10 @@ pub struct SimulationReport {
     pub outcome: Ending,
     /// Why it ended so, where it did not complete.
     pub reason: Option<String>,
+    /// What changed, in words.
+    pub what: String,
+    /// `sudden`, `planned`, `arrival`, or `none` where nothing changes.
+    pub departure: &'static str,
     /// The scheme.
     pub scheme: Scheme,
     /// The engine of the routing before.
@@ -47,8 +55,14 @@ pub struct SimulationReport {
     /// Digest of every event.
     #[serde(serialize_with = "hexadecimal")]
     pub trace_hash: u64,
-    /// The fabric before.
+    /// The fabric before, all subnets together.
     pub fabric: FabricSize,
+    /// The subnets.
+    pub subnets: Vec<SubnetReport>,
+    /// The routers between them.
+    pub routers: Vec<RouterReport>,
+    /// The changes, one in each subnet whose manager acted.
+    pub changes: Vec<SubnetChange>,
     /// What changed.
     pub change: ChangeReport,
     /// What the run was set to.
@@ -63,11 +77,18 @@ pub struct SimulationReport {
     pub packets: PacketCounts,
     /// Of those lost to the change: delivered to a port that does not own the DLID.
     pub misdelivered: u64,
+    /// Of those lost to the change or stranded: discarded by routers, by reason.
+    pub relay_discards: BTreeMap<&'static str, u64>,
     /// Packets through switches.
     pub packet_hops: u64,
+    /// Packets by the subnets at their ends, where there are several.
+    pub relations: Vec<RelationReport>,
     /// The cycle of waiting packets, where there was one.
     pub deadlock: Option<Vec<StuckReport>>,
-    /// What the prover had made of that cycle beforehand.
+    /// When it was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadlock_ns: Option<u64>,
+    /// What the prover had made of that cycle beforehand, where one subnet is alone.
     pub foresight: Option<Foresight>,
     /// Deadlocks that lifetime limits broke by discarding.
     pub deadlocks_broken: u64,
@@ -125,7 +146,7 @@ impl FabricSize {
 pub struct ChangeReport {
     /// In words: which element leaves or comes.
     pub what: String,
-    /// `sudden`, `planned` or `arrival`.
+    /// `sudden`, `planned`, `arrival`, or `none` where nothing changes.
     pub departure: &'static str,
     /// Root of R.
     pub root_before: Option<String>,
@@ -149,7 +170,7 @@ pub struct Settings {
     pub sources: Option<SourceReport>,
     /// Data VLs.
     pub data_vls: u8,
-    /// LID mask control.
+    /// LID mask control, the most of all subnets.
     pub lmc: u8,
     /// When switches choose.
     pub latch: crate::sim::Latch,
@@ -157,8 +178,133 @@ pub struct Settings {
     pub arming: String,
     /// Drain observer.
     pub drain: String,
+    /// The manager's node; those of several subnets are theirs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sm: Option<String>,
+    /// What lies between subnets, where something does.
+    #[serde(flatten)]
+    pub between: Option<BetweenSettings>,
+}
+
+/// What is set between subnets.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct BetweenSettings {
+    /// Of the load: the share for other subnets.
+    pub cross: f64,
+    /// What routers do with service levels.
+    pub rule: LevelsRule,
+    /// Layers that levels are divided into.
+    pub layers: u8,
+    /// The hop limit that sources give.
+    pub hop_limit: u8,
+    /// Which way ports of routers look at partitions, where there are some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part_enforce: Option<PartEnforce>,
+}
+
+/// One subnet.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct SubnetReport {
+    /// Its name.
+    pub name: String,
+    /// Its prefix.
+    pub prefix: GidPrefix,
+    /// Its size before the change.
+    pub fabric: FabricSize,
+    /// End ports that are no router's.
+    pub hosts: usize,
+    /// LID mask control.
+    pub lmc: u8,
     /// The manager's node.
     pub sm: String,
+}
+
+/// One router.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct RouterReport {
+    /// Its description.
+    pub name: String,
+    /// Its GUID.
+    pub guid: Guid,
+    /// Its ports.
+    pub ports: Vec<RouterPortReport>,
+}
+
+/// A port of a router.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct RouterPortReport {
+    /// `subnet:node[port]`.
+    pub name: String,
+    /// Whether links join it with its subnet after the change.
+    pub stays: bool,
+    /// What its link carried.
+    pub carried: Periods<PortLoad>,
+}
+
+/// What a port's link carried in a period, either way.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct PortLoad {
+    /// Bytes of data that were sent to it.
+    pub bytes_in: u64,
+    /// Bytes of data that it sent.
+    pub bytes_out: u64,
+    /// What came in, as a fraction of what the link can carry.
+    pub load_in: f64,
+    /// What was sent, as such a fraction.
+    pub load_out: f64,
+}
+
+/// The change in one subnet.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SubnetChange {
+    /// The subnet.
+    pub subnet: String,
+    /// How it ended.
+    pub outcome: Ending,
+    /// What leaves.
+    pub what: String,
+    /// Root of R.
+    pub root_before: Option<String>,
+    /// Root of R′.
+    pub root_after: Option<String>,
+    /// End ports that the change cuts off.
+    pub stranded: Vec<String>,
+    /// The sweep that found what had changed, where there was one.
+    pub sweep: Option<PhaseReport>,
+    /// The phases, in order.
+    pub phases: Vec<PhaseReport>,
+    /// From the first event to R′ in force everywhere.
+    pub change_ns: u64,
+    /// Datagrams that the manager sent and received.
+    pub smps: SmpReport,
+    /// Proof of the change within the subnet.
+    pub proof: ProofReport,
+}
+
+/// Packets from one subnet to one subnet.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct RelationReport {
+    /// The subnet of their sources.
+    pub from: String,
+    /// The subnet of their destinations.
+    pub to: String,
+    /// Routers that they cross before the change; none where no way leads there.
+    pub crossings: Option<u8>,
+    /// The same after it.
+    pub crossings_after: Option<u8>,
+    /// Packets that hosts could not send, since no router led there.
+    pub unsendable: u64,
+    /// Packets that hosts did not send, since the two share no partition; none where there are no partitions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parted: Option<u64>,
+    /// What became of them.
+    pub packets: PacketCounts,
+    /// Delivered by period.
+    pub delivered: Periods<u64>,
+    /// From send queue to delivery, by period of delivery.
+    pub latency_ns: Periods<Latency>,
+    /// The longest time without a delivery during the change.
+    pub longest_gap_ns: u64,
 }
 
 /// One phase.
@@ -229,7 +375,7 @@ pub enum TrafficReport {
 }
 
 impl TrafficReport {
-    /// What a run's traffic is; whether it is the worst, its pairs do not tell.
+    /// What a run's traffic is; its pairs do not show whether they are the worst.
     pub(super) fn of(traffic: &Traffic, worst: bool) -> TrafficReport {
         match traffic {
             Traffic::Uniform => TrafficReport::Uniform,
@@ -307,6 +453,19 @@ pub struct ProofReport {
     /// The refusal itself.
     #[serde(skip)]
     pub evidence: Option<Refusal>,
+    /// Proof of several subnets as a whole; the status and the refusal in words are of that, then, and the numbers above are
+    /// sums over the changes.
+    #[serde(flatten)]
+    pub whole: Option<WholeProof>,
+}
+
+/// Proof of several subnets as a whole, at every moment.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct WholeProof {
+    /// What it covers, where there is one.
+    pub statistics: Option<AcrossStatistics>,
+    /// The refusal with its evidence.
+    pub evidence: Option<AcrossRefusal>,
 }
 
 /// What the adversary did.
@@ -367,9 +526,15 @@ pub struct StuckReport {
 }
 
 impl SimulationReport {
-    /// Whether the answer is yes: completed, and nothing lost to the change.
+    /// Whether the answer is yes: completed, nothing lost to the change, and several subnets proved as a whole.
     pub fn is_clean(&self) -> bool {
-        self.outcome == Ending::Completed && self.packets.lost_to_change == 0
+        let proved = self.proof.whole.as_ref().is_none_or(|whole| whole.statistics.is_some());
+        self.outcome == Ending::Completed && self.packets.lost_to_change == 0 && proved
+    }
+
+    /// Whether a manager acted, and so something changed.
+    pub fn has_change(&self) -> bool {
+        !self.changes.is_empty()
     }
 }
 

@@ -1,54 +1,64 @@
-//! One subnet in one run: the stage is set, the change takes its course, and everything is added up.
+//! One run: everything is set up, the change takes place under traffic, and everything is added up.
 
-use super::course::Course;
 use super::engines::Engines;
 use super::outcome::SimulationReport;
 use super::setting::Scenario;
-use super::site::Site;
-use super::stage::{Place, Stage};
-use super::summary::summary;
+use super::setup::Setup;
+use super::summary::{DrivenChange, Ran, summary};
 use super::time::Time;
+use super::timeline::{RoutesChange, Timeline};
 use super::watch::Watch;
-use super::{ScenarioError, estimate};
-use crate::change::Prepared;
-use crate::plan::Vetted;
+use super::{ScenarioError, load};
+use crate::plan::{Scheme, Vetted};
 use std::sync::Arc;
 
 /// Runs a scenario.
 ///
 /// # Errors
-/// The run could not begin. What goes wrong later is an outcome.
+/// The run could not begin, or the change among several subnets is refused. What goes wrong later is an outcome.
 pub fn run(
     scenario: &Scenario,
     engines: impl Into<Engines>,
     watch: &mut dyn Watch,
 ) -> Result<SimulationReport, ScenarioError> {
     let engines = engines.into();
-    let mut stage = Stage::set(scenario, &engines)?;
-    let (load, expected_hops) = estimate::load_and_hops(scenario, &stage);
-    stage.config.load = load;
-    let transport = stage.simulation()?;
+    let setup = Setup::new(scenario, &engines)?;
+    let prepared = setup.prepare(&engines)?;
+    let (load, expected_hops) = load::load_and_hops(&setup, &prepared);
+    let transports = setup.simulation(load)?;
+    let acting = setup.acting_subnets(&transports);
+    let plans: Vec<Arc<Vetted>> = prepared.iter().map(|prepared| prepared.plan.clone()).collect();
+    let whole = setup.prove(&plans);
+    // A baseline runs although it is refused: what it does then is what it is compared for.
+    if let (Some(Err(refusal)), false) = (&whole, acting.is_empty() || scenario.scheme != Scheme::Double) {
+        return Err(ScenarioError::Refused(Box::new(refusal.clone())));
+    }
     watch.begins(expected_hops, load);
-    let site = Site { scenario, stage: &stage, place: Place::default(), transport: transport.clone() };
+    let transport = transports[0].clone();
     let mut time = Time { transport: transport.clone(), watch };
-    let prepared = site.prepare(&engines)?;
-    let course = Course { settings: scenario, sites: &[site], prepared: std::slice::from_ref(&prepared), routes: None };
-    let change = course.run(&mut time, &engines).remove(0);
+    let between = setup.between.as_ref();
+    let routes = between.map(|between| RoutesChange { before: &between.routes, after: &between.routes_after });
+    let timeline = Timeline { settings: scenario, acting: &acting, prepared: &prepared, routes };
+    let changes = timeline.run(&mut time, &engines);
     watch.ends();
-    Ok(transport.with(|sim| summary(scenario, &stage, sim, change, &prepared)))
+    // After a loss a manager plans anew: the proof that is reported is of what ran.
+    let ran =
+        |(change, plan): (&DrivenChange, &Arc<Vetted>)| change.report.as_ref().map_or(plan, |run| &run.plan).clone();
+    let ran: Vec<Arc<Vetted>> = changes.iter().zip(&plans).map(ran).collect();
+    let same = ran.iter().zip(&plans).all(|(ran, plan)| ran.plan() == plan.plan());
+    let whole = if same { whole } else { setup.prove(&ran) };
+    Ok(transport.with(|sim| summary(Ran { setup: &setup, sim, changes, prepared: &prepared, whole })))
 }
 
-/// The plan that a scenario's change begins with, as far as it is known beforehand; nothing is simulated.
+/// The plan that the change of one subnet begins with, as far as it is known beforehand; nothing is simulated.
 ///
 /// # Errors
-/// The change cannot be made.
+/// The change cannot be made, or there is not exactly one subnet that changes.
 pub fn plan(scenario: &Scenario, engines: impl Into<Engines>) -> Result<Arc<Vetted>, ScenarioError> {
     let engines = engines.into();
-    let stage = Stage::set(scenario, &engines)?;
-    Ok(prepare(scenario, &stage, &engines)?.plan)
-}
-
-/// The change that a scenario begins with.
-pub(super) fn prepare(scenario: &Scenario, stage: &Stage, engines: &Engines) -> Result<Prepared, ScenarioError> {
-    Site { scenario, stage, place: Place::default(), transport: stage.simulation()? }.prepare(engines)
+    let mut prepared = Setup::new(scenario, &engines)?.prepare(&engines)?;
+    match prepared.len() {
+        1 => Ok(prepared.remove(0).plan),
+        _ => Err(ScenarioError::Unsupported("there is one plan where one subnet changes: name what changes in it")),
+    }
 }

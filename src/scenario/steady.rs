@@ -3,7 +3,7 @@
 use super::ScenarioError;
 use super::measures::{latency, link_loads, slowest, throughput};
 use super::outcome::{Latency, LinkLoads};
-use super::stage::ways;
+use super::subnet_setup::ways;
 use crate::change::{Routed, manager_port};
 use crate::ids::Half;
 use crate::sim::{OrderCounts, Sim, SimConfig};

@@ -1,23 +1,28 @@
 //! Adding up: from a simulation that is over, and what the driver knows, to the report.
 
+use super::between;
 use super::foresight::{foresight, named};
-use super::measures::{latency, link_loads, present, throughput};
+use super::measures::{latency, link_loads, loads_between, present, throughput};
 use super::outcome::{
-    ChangeReport, Ending, FabricSize, LinkLoads, Periods, PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport,
-    SmpReport, SourceReport, StuckReport, TrafficReport,
+    BetweenSettings, ChangeReport, Ending, FabricSize, LinkLoads, Periods, PhaseReport, ProofReport, SCHEMA, Settings,
+    SimulationReport, SmpReport, SourceReport, StuckReport, SubnetChange, TrafficReport, WholeProof,
 };
-use super::setting::{Element, Scenario};
-use super::stage::Stage;
+use super::setting::{Element, ScenarioChange};
+use super::setup::Setup;
+use super::subnet_setup::SubnetSetup;
 use crate::change::Prepared;
 use crate::driver;
-use crate::fabric::Fabric;
+use crate::fabric::subnets::Joined;
+use crate::fabric::{NodeKind, PortId};
+use crate::ids::SubnetId;
 use crate::plan::{Policy, Vetted};
-use crate::sim::{Dispersal, OrderCounts, Sim, SimConfig};
+use crate::sim::{Dispersal, Sim, SimConfig, StuckPacket};
 use crate::subnet::SmpCounts;
+use crate::verify::across::{AcrossRefusal, AcrossStatistics};
 use crate::verify::{self, Witness};
 
-/// What came of the change, as far as the driver knows.
-pub(super) struct Change {
+/// What came of one change, as far as the driver knows.
+pub(super) struct DrivenChange {
     pub(super) ending: Ending,
     pub(super) reason: Option<String>,
     pub(super) start_ns: u64,
@@ -26,101 +31,213 @@ pub(super) struct Change {
     pub(super) smps: SmpCounts,
 }
 
+/// A run that is over.
+pub(super) struct Ran<'a> {
+    pub(super) setup: &'a Setup<'a>,
+    pub(super) sim: &'a Sim,
+    /// By subnet that acted.
+    pub(super) changes: Vec<DrivenChange>,
+    /// By subnet that acted: the change as planned beforehand.
+    pub(super) prepared: &'a [Prepared],
+    /// Proof of the whole, where there is more than the one plan.
+    pub(super) whole: Option<Result<AcrossStatistics, AcrossRefusal>>,
+}
+
 /// The report of a run that is over.
-pub(super) fn summary(
-    scenario: &Scenario,
-    stage: &Stage,
-    sim: &Sim,
-    change: Change,
-    prepared: &Prepared,
-) -> SimulationReport {
-    let run = change.report.as_ref();
-    let plan = run.map_or(&prepared.plan, |run| &run.plan);
-    let (root, stranded) = run.map_or((prepared.root, &prepared.stranded), |run| (run.root, &run.stranded));
-    let node = |node| stage.whole.describe_node(node);
-    let (_, lifetime) = sim.limits_at_work();
+pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
+    let Ran { setup, sim, changes, prepared, whole } = ran;
+    let (scenario, first) = (setup.scenario, &setup.each[0]);
+    let subnets = setup.acting().into_iter().zip(changes.iter().zip(prepared));
+    let reports: Vec<SubnetChange> =
+        subnets.map(|(subnet, (change, prepared))| subnet_change(setup, subnet, change, prepared)).collect();
+    // Only of exactly one change the phases and its duration are those of the run.
+    let only = if let [only] = &reports[..] { Some(only) } else { None };
+    let plan_of = |rank: usize| {
+        let (change, prepared): (&DrivenChange, &Prepared) = (&changes[rank], &prepared[rank]);
+        change.report.as_ref().map_or(&prepared.plan, |run| &run.plan)
+    };
+    let plans: Vec<&Vetted> = (0..changes.len()).map(|rank| &**plan_of(rank)).collect();
+    let made = changes.iter().all(|change| change.ending == Ending::Completed);
+    let worst = changes.iter().find(|change| change.ending != Ending::Completed);
+    let deadlock = sim.deadlock();
+    let (idle, circle) = match deadlock {
+        Some(_) => (Ending::Deadlocked, Some("packets wait for each other in a circle".to_string())),
+        None => (Ending::Completed, None),
+    };
+    let (deadlocks_broken, lifetime_discards) = sim.limits_at_work();
+    let change = change_report(setup, &reports);
     SimulationReport {
         schema: SCHEMA,
-        outcome: change.ending,
-        reason: change.reason,
+        outcome: worst.map_or(idle, |change| change.ending),
+        reason: worst.map_or(circle, |change| change.reason.clone()),
+        what: change.what.clone(),
+        departure: change.departure,
         scheme: scenario.scheme,
-        engine: stage.function.engine().to_string(),
-        engine_after: Some(prepared.function.engine())
-            .filter(|&after| after != stage.function.engine())
+        engine: first.function.engine().to_string(),
+        engine_after: prepared
+            .first()
+            .map(|prepared| prepared.function.engine())
+            .filter(|&after| after != first.function.engine())
             .map(str::to_string),
-        seed: stage.config.seed,
+        seed: scenario.sim.seed,
         trace_hash: sim.trace_hash(),
-        fabric: FabricSize::of(&stage.before),
-        change: ChangeReport {
-            what: stage.describe(scenario.element),
-            departure: match stage.element {
-                Element::Newcomer(_) => "arrival",
-                Element::Nothing => "none",
-                Element::Root | Element::Switch(_) | Element::Link(_) | Element::EndNode(_) => {
-                    scenario.departure.name()
-                }
-            },
-            root_before: stage.function.root().map(node),
-            root_after: root.map(node),
-            stranded: stranded.iter().map(|&port| stage.whole.describe_port(port)).collect(),
-        },
-        settings: settings(scenario, stage),
-        sweep: run.and_then(|run| run.sweep.as_ref()).map(|sweep| phase("sweep", sweep)),
-        phases: run.map_or_else(Vec::new, |run| run.phases.iter().map(|record| phase(record.name, record)).collect()),
-        change_ns: run.map(|_| change.end_ns - change.start_ns),
+        fabric: fabric_size(setup),
+        subnets: between::subnets(setup),
+        routers: setup.between.as_ref().map_or_else(Vec::new, |own| between::routers(setup, own, sim)),
+        settings: settings(setup, sim),
+        sweep: only.and_then(|only| only.sweep.clone()),
+        phases: only.map_or_else(Vec::new, |only| only.phases.clone()),
+        change_ns: only.filter(|_| changes[0].report.is_some()).map(|only| only.change_ns),
         packets: sim.packets(),
         misdelivered: sim.misdelivered(),
+        relay_discards: sim.relay_discards().into_iter().map(|(why, count)| (why.name(), count)).collect(),
         packet_hops: sim.packet_hops(),
-        deadlock: sim.deadlock().map(|cycle| cycle.iter().map(|stuck| name_stuck(&stage.whole, stuck)).collect()),
-        foresight: sim.deadlock().map(|cycle| foresight(plan, cycle)),
-        deadlocks_broken: sim.limits_at_work().0,
-        lifetime_discards: lifetime,
+        relations: setup.between.as_ref().map_or_else(Vec::new, |own| between::relations(setup, own, sim)),
+        deadlock: deadlock.map(|cycle| cycle.iter().map(|stuck| name_stuck(setup, stuck)).collect()),
+        deadlock_ns: deadlock.map(|_| sim.now_ns()),
+        foresight: deadlock
+            .filter(|_| setup.between.is_none())
+            .zip(plans.first())
+            .map(|(cycle, plan)| foresight(plan, cycle)),
+        deadlocks_broken,
+        lifetime_discards,
         latency_ns: periods(sim, |index| latency(&sim.periods()[index])),
         throughput: periods(sim, |index| throughput(sim, index)),
-        order: order(stage, sim),
-        links: links(scenario, stage, sim, change.ending == Ending::Completed),
+        order: scenario.sim.count_order.then(|| periods(sim, |index| sim.periods()[index].order)),
+        links: links(setup, sim, made),
         longest_gap_ns: sim.longest_gap_ns(2),
-        smps: smps(&change.smps),
+        smps: all_smps(&reports),
         adversary: None,
-        proof: proof(plan),
-        assumptions: plan.plan().draft().assumptions.iter().map(|held| held.name().to_string()).collect(),
-        notes: plan.plan().draft().notes.clone(),
+        proof: run_proof(&plans, &reports, whole),
+        assumptions: distinct(
+            plans.iter().flat_map(|plan| plan.plan().draft().assumptions.iter().map(|held| held.name().to_string())),
+        ),
+        notes: distinct(plans.iter().flat_map(|plan| plan.plan().draft().notes.iter().cloned())),
+        changes: reports,
+        change,
     }
 }
 
-fn settings(scenario: &Scenario, stage: &Stage) -> Settings {
+/// Each text once, in the order in which they first come.
+fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
+    texts.fold(Vec::new(), |mut all, text| {
+        if !all.contains(&text) {
+            all.push(text);
+        }
+        all
+    })
+}
+
+fn fabric_size(setup: &Setup<'_>) -> FabricSize {
+    match setup.between {
+        None => FabricSize::of(&setup.each[0].before),
+        Some(_) => {
+            let before = setup.each.iter().map(|own| (*own.before).clone()).collect();
+            FabricSize::of(&Joined::of(&setup.subnets.with_fabrics(before)).fabric)
+        }
+    }
+}
+
+/// What changes in one of the subnets, as the scenario asks for it: that a root is one is worth a word.
+fn asked(setup: &Setup<'_>, subnet: SubnetId) -> Element {
+    match setup.scenario.element_in(subnet) {
+        Element::Root => Element::Root,
+        _ => setup.each[subnet.index()].element,
+    }
+}
+
+/// The change of the run: of its one subnet, or in words alone.
+fn change_report(setup: &Setup<'_>, reports: &[SubnetChange]) -> ChangeReport {
+    let scenario = setup.scenario;
+    let described = |subnet: SubnetId| setup.each[subnet.index()].describe(asked(setup, subnet));
+    let what = match scenario.change {
+        ScenarioChange::In { subnet, .. } if setup.between.is_none() => described(subnet),
+        ScenarioChange::In { subnet, .. } => format!("{} in {}", described(subnet), setup.subnets.subnet(subnet).name),
+        ScenarioChange::Router(router) => format!("remove router {}", setup.subnets.routers()[router].name),
+        ScenarioChange::Nothing => "nothing changes".to_string(),
+    };
+    let departure = match scenario.change {
+        ScenarioChange::In { element: Element::Newcomer(_), .. } => "arrival",
+        ScenarioChange::Nothing | ScenarioChange::In { element: Element::Nothing, .. } => "none",
+        ScenarioChange::In { .. } | ScenarioChange::Router(_) => scenario.departure.name(),
+    };
+    let only = if let [only] = reports { Some(only) } else { None };
+    ChangeReport {
+        what,
+        departure,
+        root_before: only.and_then(|only| only.root_before.clone()),
+        root_after: only.and_then(|only| only.root_after.clone()),
+        stranded: reports.iter().flat_map(|own| own.stranded.iter().cloned()).collect(),
+    }
+}
+
+fn subnet_change(setup: &Setup<'_>, subnet: SubnetId, change: &DrivenChange, prepared: &Prepared) -> SubnetChange {
+    let own = &setup.each[subnet.index()];
+    let run = change.report.as_ref();
+    let node = |node| own.whole.describe_node(node);
+    let (root, stranded) = run.map_or((prepared.root, &prepared.stranded), |run| (run.root, &run.stranded));
+    // Of a router that leaves nothing is cut off: it is what leaves.
+    let leaves = |port: PortId| matches!(own.element, Element::EndNode(node) if own.whole.port(port).node == node);
+    SubnetChange {
+        subnet: setup.subnets.subnet(subnet).name.clone(),
+        outcome: change.ending,
+        what: own.describe(asked(setup, subnet)),
+        root_before: own.function.root().map(node),
+        root_after: root.map(node),
+        stranded: stranded.iter().filter(|&&port| !leaves(port)).map(|&port| own.whole.describe_port(port)).collect(),
+        sweep: run.and_then(|run| run.sweep.as_ref()).map(|sweep| phase("sweep", sweep)),
+        phases: run.map_or_else(Vec::new, |run| run.phases.iter().map(|record| phase(record.name, record)).collect()),
+        change_ns: change.end_ns - change.start_ns,
+        smps: smps(&change.smps),
+        proof: proof(run.map_or(&prepared.plan, |run| &run.plan)),
+    }
+}
+
+fn settings(setup: &Setup<'_>, sim: &Sim) -> Settings {
+    let (scenario, config) = (setup.scenario, &setup.each[0].config);
     let Policy { arming, observer } = scenario.policy;
+    let sm = |own: &SubnetSetup| own.whole.port(own.sm).clone();
     Settings {
-        load: stage.config.load,
-        packet_bytes: stage.config.packet_bytes,
-        traffic: TrafficReport::of(&stage.config.traffic, scenario.worst_traffic),
-        sources: sources(&stage.config),
-        data_vls: stage.config.data_vls,
-        lmc: stage.whole.port(stage.sm).lmc.get(),
-        latch: stage.config.latch,
+        load: sim.load(),
+        packet_bytes: config.packet_bytes,
+        traffic: TrafficReport::of(&config.traffic, scenario.worst_traffic),
+        sources: sources(config),
+        data_vls: config.data_vls,
+        lmc: setup.each.iter().map(|own| sm(own).lmc.get()).max().unwrap_or_default(),
+        latch: config.latch,
         arming: arming.to_string(),
         drain: observer.to_string(),
-        sm: stage.whole.describe_node(stage.whole.port(stage.sm).node),
+        sm: match setup.between {
+            None => Some(setup.each[0].whole.describe_node(sm(&setup.each[0]).node)),
+            Some(_) => None,
+        },
+        between: setup.between.as_ref().map(|between| BetweenSettings {
+            cross: scenario.cross,
+            rule: between.levels.rule(),
+            layers: between.levels.layers(),
+            hop_limit: scenario.hop_limit,
+            part_enforce: between.partitioning.as_ref().map(|own| own.enforce),
+        }),
     }
 }
 
 /// How sources use their paths, where it is worth a word.
-pub(super) fn sources(config: &SimConfig) -> Option<SourceReport> {
+fn sources(config: &SimConfig) -> Option<SourceReport> {
     let SimConfig { dispersal, message_packets, .. } = *config;
     let plain = dispersal == Dispersal::default() && message_packets == 1;
     (!plain).then_some(SourceReport { dispersal, message_packets })
 }
 
-pub(super) fn phase(name: &str, record: &driver::PhaseRecord) -> PhaseReport {
+fn phase(name: &str, record: &driver::PhaseRecord) -> PhaseReport {
     let smps = record.smps.total() + record.smps.perf;
     PhaseReport { name: name.to_string(), start_ns: record.start_ns, end_ns: record.end_ns, smps }
 }
 
-fn name_stuck(fabric: &Fabric, stuck: &crate::sim::StuckPacket) -> StuckReport {
+fn name_stuck(setup: &Setup<'_>, stuck: &StuckPacket) -> StuckReport {
     StuckReport {
-        input: fabric.describe_port(stuck.input),
+        input: setup.describe_port(stuck.input),
         input_vl: stuck.input_vl.get(),
-        output: fabric.describe_port(stuck.output),
+        output: setup.describe_port(stuck.output),
         output_vl: stuck.output_vl.get(),
         dlid: stuck.dlid.0,
         sl: stuck.sl.get(),
@@ -134,19 +251,57 @@ pub(super) fn periods<T: Default>(sim: &Sim, value: impl Fn(usize) -> T) -> Peri
     Periods { before: of(1), during: of(2), after: of(3) }
 }
 
-/// What came out of order, where it was counted.
-fn order(stage: &Stage, sim: &Sim) -> Option<Periods<OrderCounts>> {
-    stage.config.count_order.then(|| periods(sim, |index| sim.periods()[index].order))
+/// The busiest links between switches, and routers where there are some, if they are asked for.
+fn links(setup: &Setup<'_>, sim: &Sim, made: bool) -> Option<Periods<LinkLoads>> {
+    let scenario = setup.scenario;
+    let there = |own: &SubnetSetup, index| present(own, scenario.departure, made, index).clone();
+    let loads = |index: usize| match &setup.between {
+        None => link_loads(sim, &there(&setup.each[0], index), index, scenario.hot_links),
+        Some(between) => {
+            let whole = &between.joined.fabric;
+            let through = |port: PortId| whole.node(whole.port(port).node).kind != NodeKind::Ca;
+            let there = setup.each.iter().map(|own| there(own, index)).collect();
+            let there = Joined::of(&setup.subnets.with_fabrics(there)).fabric;
+            loads_between(sim, &there, index, scenario.hot_links, through, |port| setup.describe_port(port))
+        }
+    };
+    (scenario.hot_links > 0).then(|| periods(sim, loads))
 }
 
-/// The busiest links, where they are asked for.
-fn links(scenario: &Scenario, stage: &Stage, sim: &Sim, made: bool) -> Option<Periods<LinkLoads>> {
-    let most = scenario.hot_links;
-    let there = |index| present(stage, scenario.departure, made, index);
-    (most > 0).then(|| periods(sim, |index| link_loads(sim, there(index), index, most)))
+/// Datagrams of all managers together.
+fn all_smps(reports: &[SubnetChange]) -> SmpReport {
+    let mut all = SmpReport::default();
+    for own in reports {
+        all.total += own.smps.total;
+        for (name, count) in &own.smps.by_attribute {
+            *all.by_attribute.entry(name.clone()).or_default() += count;
+        }
+    }
+    all
 }
 
-pub(super) fn smps(counts: &SmpCounts) -> SmpReport {
+/// Proof of the run: that of its one plan, or of the whole.
+fn run_proof(
+    plans: &[&Vetted],
+    reports: &[SubnetChange],
+    whole: Option<Result<AcrossStatistics, AcrossRefusal>>,
+) -> ProofReport {
+    let Some(whole) = whole else { return proof(plans[0]) };
+    let sum = |of: fn(&ProofReport) -> usize| reports.iter().map(|own| of(&own.proof)).sum();
+    ProofReport {
+        status: if whole.is_ok() { "proved" } else { "refused" },
+        waves: sum(|own| own.waves),
+        channels: sum(|own| own.channels),
+        dependencies: sum(|own| own.dependencies),
+        refusal: whole.as_ref().err().map(ToString::to_string),
+        cycle: None,
+        witnesses: Vec::new(),
+        evidence: None,
+        whole: Some(WholeProof { statistics: whole.as_ref().ok().copied(), evidence: whole.err() }),
+    }
+}
+
+fn smps(counts: &SmpCounts) -> SmpReport {
     let name =
         |&(attribute, method): &(crate::wire::AttributeId, crate::wire::Method)| format!("{method:?}({attribute:?})");
     let mut by_attribute: std::collections::BTreeMap<String, u64> =
@@ -162,7 +317,7 @@ fn witnesses(plan: &Vetted) -> Vec<Witness> {
     named(plan).and_then(|cycle| verify::witness(plan.plan(), cycle).ok()).unwrap_or_default()
 }
 
-pub(super) fn proof(plan: &Vetted) -> ProofReport {
+fn proof(plan: &Vetted) -> ProofReport {
     let waves = plan.plan().waves().len();
     let statistics = plan.proof();
     ProofReport {
@@ -174,5 +329,6 @@ pub(super) fn proof(plan: &Vetted) -> ProofReport {
         cycle: named(plan).cloned(),
         witnesses: witnesses(plan),
         evidence: plan.refusal().cloned(),
+        whole: None,
     }
 }

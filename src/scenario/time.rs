@@ -14,16 +14,16 @@ const SLICE_NS: u64 = 20_000;
 const RUN_OUT_NS: u64 = 50_000_000;
 
 /// Something that a subnet manager does.
-pub(super) struct Task<'a, T> {
+pub(super) struct ManagerTask<'a, T> {
     /// What it does.
     pub future: Pin<Box<dyn Future<Output = T> + 'a>>,
-    /// Tells the states that it comes to.
+    /// The states that it comes to.
     pub trail: Trail,
     /// What it waits on.
     pub transport: SimTransport,
 }
 
-/// A simulation, and who wants to know how it gets on.
+/// A simulation, and the watch that follows it.
 pub(super) struct Time<'a> {
     pub transport: SimTransport,
     pub watch: &'a mut dyn Watch,
@@ -40,20 +40,20 @@ impl Time<'_> {
         let end_ns = self.now_ns() + length_ns;
         while self.transport.with(|sim| sim.deadlock().is_none() && sim.now_ns() < end_ns) {
             self.transport.with(|sim| sim.run((sim.now_ns() + SLICE_NS).min(end_ns), false));
-            self.tell();
+            self.report();
         }
     }
 
-    fn tell(&mut self) {
+    fn report(&mut self) {
         let (hops, now_ns) = self.transport.with(|sim| (sim.packet_hops(), sim.now_ns()));
         self.watch.passes(hops, now_ns);
     }
 
     /// Polls futures of drivers, each in its turn; whenever all that are left wait, the simulation goes on. None once a
     /// deadlock has closed. `entered` is called whenever one of them has come to a state.
-    pub fn drive<T>(&mut self, tasks: Vec<Task<'_, T>>, mut entered: impl FnMut(&mut Sim)) -> Option<Vec<T>> {
+    pub fn drive<T>(&mut self, tasks: Vec<ManagerTask<'_, T>>, mut entered: impl FnMut(&mut Sim)) -> Option<Vec<T>> {
         let mut results: Vec<Option<T>> = tasks.iter().map(|_| None).collect();
-        let mut tasks: Vec<(usize, Task<'_, T>)> = tasks.into_iter().enumerate().collect();
+        let mut tasks: Vec<(usize, ManagerTask<'_, T>)> = tasks.into_iter().enumerate().collect();
         let mut context = Context::from_waker(Waker::noop());
         loop {
             tasks.retain_mut(|(rank, task)| {
@@ -66,12 +66,14 @@ impl Time<'_> {
                 }
                 let Poll::Ready(result) = polled else { return true };
                 results[*rank] = Some(result);
+                // Else a late answer to this manager would stop the simulation again and again, with nobody to take it.
                 task.transport.hang_up();
                 false
             });
             if tasks.is_empty() {
                 return results.into_iter().collect();
             }
+            // The simulation is the only clock: it may go on until the first of the managers that wait has had enough.
             let until_ns = tasks.iter().map(|(_, task)| task.transport.waits_until_ns()).min().unwrap_or(u64::MAX);
             if !self.wait(until_ns) {
                 return None;
@@ -87,7 +89,7 @@ impl Time<'_> {
                 Halt::Deadlock => return false,
                 Halt::Mad => return true,
                 Halt::Time => {
-                    self.tell();
+                    self.report();
                     if self.now_ns() >= until_ns {
                         return true;
                     }
@@ -106,8 +108,9 @@ impl Time<'_> {
             .with(|sim| sim.deadlock().is_none() && sim.packets().in_flight > 0 && sim.now_ns() < end_ns)
         {
             self.transport.with(|sim| sim.run(sim.now_ns() + SLICE_NS, false));
-            self.tell();
+            self.report();
         }
+        // A circle is only suspected while packets might still move; with all sources silent the suspicion can be settled.
         self.transport.with(Sim::confirm_deadlock);
     }
 }

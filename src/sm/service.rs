@@ -223,7 +223,7 @@ async fn bring_up<T: Transport>(
 ) -> (Subnet<T>, Result<LifecycleEvent, SmError>) {
     let found = found.expect("a subnet is brought up after a look only");
     // Until the tables are read or written, nothing is in use: bring-up begins on the lower half.
-    manager.begin_reign(Half::Lower);
+    manager.begin_mastership(Half::Lower);
     let equipped = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric));
     let up = match equipped {
         Ok(fabric) => bring_up::bring_up(&mut manager, &context.config, &found, fabric).await,

@@ -46,7 +46,7 @@ impl<T: Transport> Upkeep<T> {
     pub(super) fn new(mut manager: Manager<T>, up: BroughtUp, context: &mut Context) -> Upkeep<T> {
         let BroughtUp { running, arrival, root } = up;
         (context.keep)(&running.known);
-        manager.begin_reign(running.half);
+        manager.begin_mastership(running.half);
         manager.transport_mut().answers_to(running.known.port(running.sm).lmc);
         let intent = Intent {
             engine: context.config.engine.clone(),
@@ -288,7 +288,7 @@ impl<T: Transport> Upkeep<T> {
         let writes =
             plan::writes_between(&running.alive, Some(&running.tables), &lfts, Lanes::of_fabric(fabric).steady());
         let manager = &mut self.driver.subnet_mut().manager;
-        manager.apply(&running.alive, &writes, crate::subnet::Order::Any).await?;
+        manager.apply(&running.alive, &writes, crate::subnet::WriteOrder::Any).await?;
         if reopen {
             manager.open_ends(&running.alive).await?;
         }
@@ -349,9 +349,9 @@ impl<T: Transport> Upkeep<T> {
         let steady = Lanes::of_fabric(&running.routed).steady();
         let mut writes = plan::writes_between(fabric, None, &running.tables.lfts, steady);
         writes.retain(|write| write.node(fabric).is_some_and(|node| devices.contains(&node)));
-        manager.apply(fabric, &writes, crate::subnet::Order::Any).await?;
+        manager.apply(fabric, &writes, crate::subnet::WriteOrder::Any).await?;
         let active = bounced.into_iter().map(|port| Write::PortState { port, state: PortState::Active });
-        manager.apply(fabric, &active.collect::<Vec<_>>(), crate::subnet::Order::Any).await?;
+        manager.apply(fabric, &active.collect::<Vec<_>>(), crate::subnet::WriteOrder::Any).await?;
         Ok(())
     }
 

@@ -215,7 +215,7 @@ fn what_comes_with_fewer_lanes_than_are_in_use_is_named() {
 fn comes(fabric: &str, name: &str, scheme: Scheme) -> Scenario {
     let fabric = bundled(fabric);
     let element = Element::Newcomer(node(&fabric, name));
-    let mut scenario = Scenario { element, scheme, ..Scenario::remove_root(fabric) };
+    let mut scenario = Scenario { scheme, ..Scenario::of_one(fabric, element) };
     (scenario.load, scenario.optimised_sl_to_vl) = (Some(0.1), Some(true));
     scenario
 }

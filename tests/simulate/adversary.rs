@@ -249,7 +249,8 @@ fn buffers_of_every_size_are_filled() {
     }
 }
 
-const GHOST_CYCLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/topologies/ghost-cycle.ibnetdiscover");
+pub(super) const GHOST_CYCLE: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/topologies/ghost-cycle.ibnetdiscover");
 
 fn reconfig(arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));

@@ -4,8 +4,8 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::{Command, Output, Stdio};
 
-const FABRIC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/topologies/fat-tree-4-2.ibnetdiscover");
-const QUICK: [&str; 8] = ["--load", "0.05", "--warm-up", "20", "--before", "50", "--after", "50"];
+pub(super) const FABRIC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/topologies/fat-tree-4-2.ibnetdiscover");
+pub(super) const QUICK: [&str; 8] = ["--load", "0.05", "--warm-up", "20", "--before", "50", "--after", "50"];
 
 fn simulate(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
@@ -15,6 +15,13 @@ fn simulate(arguments: &[&str]) -> Output {
 
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("output is UTF-8")
+}
+
+/// The exit code, and what is on the screen.
+pub(super) fn screen(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = simulate(arguments);
+    assert_eq!(text(&output.stderr), "", "{arguments:?}");
+    (output.status.code(), text(&output.stdout).to_string())
 }
 
 /// Runs with little traffic; the exit code and the object printed.

@@ -135,11 +135,11 @@ fn layers_are_drained_one_by_one_whoever_observes_it() {
         let mut scenario = layered("ring-8", Departure::Planned);
         scenario.policy = Policy { observer, ..scenario.policy };
         // Conservation cannot count what cut-off ports sent; a cable that leaves cuts nobody off.
-        let cable = scenario.fabric.links().map(|(end, _)| end).find(|&end| {
-            let ends = [end, scenario.fabric.peer(end).expect("a cable")];
-            ends.iter().all(|&end| scenario.fabric.node(scenario.fabric.port(end).node).is_switch())
+        let cable = scenario.fabric().links().map(|(end, _)| end).find(|&end| {
+            let ends = [end, scenario.fabric().peer(end).expect("a cable")];
+            ends.iter().all(|&end| scenario.fabric().node(scenario.fabric().port(end).node).is_switch())
         });
-        scenario.element = scenario::Element::Link(cable.expect("a ring has cables"));
+        scenario.change = scenario::Element::Link(cable.expect("a ring has cables")).into();
         scenario.sim.switch_lifetime_ns = if observer == Observer::Lifetime { 4_096 << 4 } else { 0 };
         let plan = scenario::plan(&scenario, engines("dfsssp", "lash")).expect("a plan");
         assert!(plan.plan().drain().len() > 1, "a ring needs two layers");

@@ -2,11 +2,12 @@
 //! mixes nothing.
 
 use super::DEPARTURES;
+use super::adversary::GHOST_CYCLE;
+use super::command::screen;
 use crate::support::bundled::bundled;
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::Vl;
 use reconfig::plan::{Plan, Scheme};
-use reconfig::report;
 use reconfig::routing::UpDown;
 use reconfig::scenario::Unwatched;
 use reconfig::scenario::{self, Departure, Ending, Foreseen, Foresight, Scenario, SimulationReport};
@@ -49,7 +50,8 @@ fn rewriting_in_place_deadlocks_in_the_cycle_that_the_prover_names() {
     assert_eq!(stuck.len(), met.dependencies.len());
     let classes: BTreeSet<_> = met.dependencies.iter().map(|dependency| (dependency.lid, dependency.sl)).collect();
     assert!(classes.len() >= 2, "no class closes the cycle by itself: {met}");
-    let text = report::simulation(&report);
+    let (code, text) = screen(&["--remove-root", "--scheme", "in-place", "--seed", &SEED.to_string(), GHOST_CYCLE]);
+    assert_eq!(code, Some(1), "{text}");
     for packet in stuck {
         assert!(text.contains(&format!("{} VL {} → {} VL", packet.input, packet.input_vl, packet.output)), "{text}");
     }

@@ -1,8 +1,8 @@
 //! The busiest links, as of what is there; patterns and ages in the report.
 
+use super::command::{FABRIC, QUICK, screen};
 use super::{DEPARTURES, run, small};
 use reconfig::fabric::Fabric;
-use reconfig::report;
 use reconfig::scenario::{Departure, LinkLoads, Scenario, TrafficReport};
 use reconfig::sim::{SimConfig, Traffic};
 
@@ -30,19 +30,25 @@ fn links_of_a_dead_switch_count_no_more() {
     }
 }
 
+/// What is shown of a pattern, and what programs read.
+fn shown(pattern: &str) -> (String, TrafficReport) {
+    let (_, screen) = screen(&[&["--remove-root", "--traffic", pattern], &QUICK[..], &[FABRIC]].concat());
+    let small = small(crate::support::bundled::bundled("fat-tree-4-2"));
+    let traffic = if pattern.contains(':') { Traffic::Pairs(vec![1, 0, 2]) } else { Traffic::Uniform };
+    let sim = SimConfig { traffic, ..small.sim.clone() };
+    (screen, run(&Scenario { worst_traffic: pattern == "worst", sim, ..small }).settings.traffic)
+}
+
 #[test]
 fn the_pattern_is_told_where_it_is_not_uniform() {
-    let shown = |traffic: Traffic, worst_traffic| {
-        let small = small(crate::support::bundled::bundled("fat-tree-4-2"));
-        let report = run(&Scenario { worst_traffic, sim: SimConfig { traffic, ..small.sim.clone() }, ..small });
-        (report::simulation(&report), report.settings.traffic)
-    };
-    let (screen, traffic) = shown(Traffic::Uniform, false);
+    let (screen, traffic) = shown("uniform");
     assert!(!screen.contains("pattern") && traffic == TrafficReport::Uniform, "{screen}");
-    let (screen, traffic) = shown(Traffic::Pairs(vec![1, 0, 2]), false);
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), "0 1\n1 0\n2 2\n").expect("can be written");
+    let (screen, traffic) = shown(&format!("permutation:{}", file.path().display()));
     assert!(screen.contains("\npattern  a permutation as given, of 2 end ports\n"), "{screen}");
     assert_eq!(traffic, TrafficReport::Pairs { senders: 2 });
-    let (screen, traffic) = shown(Traffic::Uniform, true);
+    let (screen, traffic) = shown("worst");
     assert!(screen.contains("\npattern  the permutation that the routing before serves worst, of "), "{screen}");
     assert!(matches!(traffic, TrafficReport::Worst { senders: 2.. }), "{traffic:?}");
 }
@@ -52,6 +58,7 @@ fn what_was_discarded_for_its_age_is_told() {
     let small = small(crate::support::bundled::bundled("fat-tree-4-2"));
     let sim = SimConfig { hoq_lifetime_ns: 300, ..small.sim.clone() };
     let report = run(&Scenario { load: Some(0.9), sim, ..small });
-    let shown = report::simulation(&report);
+    let aged = ["--remove-root", "--load", "0.9", "--hoq-life", "300"];
+    let (_, shown) = screen(&[&aged, &QUICK[2..], &[FABRIC]].concat());
     assert!(report.lifetime_discards > 0 && shown.contains("\nlifetime limits discarded "), "{shown}");
 }

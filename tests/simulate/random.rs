@@ -58,7 +58,7 @@ proptest! {
         let sim = SimConfig { seed, latch, replies, buffer_credits: 32, ..base.sim.clone() };
         let departure = if planned { Departure::Planned } else { Departure::Sudden };
         let scenario =
-            Scenario { element: leaving.of(&fabric), departure, sim, load: Some(load), optimised_sl_to_vl: Some(true), ..base };
+            Scenario { change: leaving.of(&fabric).into(), departure, sim, load: Some(load), optimised_sl_to_vl: Some(true), ..base };
         let report = match super::watched(&scenario, &mut Unwatched) {
             Ok(report) => report,
             // Two end ports at least must stay: a subnet of one has no traffic to judge.

@@ -50,7 +50,7 @@ fn a_cable_or_another_switch_leaves() {
     let cable = fabric.ports_of(other).find(between).expect("a torus has cables between switches");
     for element in [Element::Switch(other), Element::Link(cable)] {
         for departure in [Departure::Planned, Departure::Sudden] {
-            let report = run(&Scenario { element, departure, ..small(fabric.clone()) });
+            let report = run(&Scenario { change: element.into(), departure, ..small(fabric.clone()) });
             let what = format!("{} {}", report.change.what, departure.name());
             assert_clean(&report, &what);
             let hosts_left = matches!(element, Element::Switch(_));

@@ -82,7 +82,7 @@ fn the_report_has_the_keys_that_programs_count_on() {
         "throughput",
     ];
     assert_keys(&report, &top);
-    assert_eq!((&report["schema"], &report["outcome"]), (&"reconfig.subnets-simulation/1".into(), &"completed".into()));
+    assert_eq!((&report["schema"], &report["outcome"]), (&"reconfig.simulation/1".into(), &"completed".into()));
     assert_keys(&report["settings"], &["load", "cross", "packet_bytes", "data_vls", "rule", "layers", "hop_limit"]);
     assert_eq!((&report["settings"]["rule"], &report["settings"]["cross"]), (&"raise".into(), &0.1.into()));
     assert_keys(&report["subnets"][1], &["name", "prefix", "fabric", "hosts", "lmc", "sm"]);

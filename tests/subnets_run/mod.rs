@@ -16,8 +16,7 @@ use reconfig::ids::SubnetId;
 use reconfig::routing::{Engine, UpDown};
 use reconfig::scenario::Unwatched;
 use reconfig::scenario::{
-    AcrossChange, AcrossError, AcrossReport, AcrossScenario, Departure, Element, Ending, RelationReport, Scenario,
-    Watch, run_across,
+    Departure, Element, Ending, RelationReport, Scenario, ScenarioChange, ScenarioError, SimulationReport, Watch,
 };
 use reconfig::sim::PacketCounts;
 use std::path::{Path, PathBuf};
@@ -44,30 +43,29 @@ fn generated(topology: &str, subnets: u16, shape: JoinShape, routers: u16, seed:
 }
 
 /// A change under a little traffic, for a short while.
-fn small(subnets: Subnets, change: AcrossChange, departure: Departure) -> AcrossScenario {
-    let base = AcrossScenario::new(subnets, change);
-    let settings = Scenario { departure, ..short(base.settings) };
-    AcrossScenario { settings, ..base }
+fn small(subnets: Subnets, change: ScenarioChange, departure: Departure) -> Scenario {
+    let base = Scenario::new(subnets, change);
+    Scenario { departure, ..short(base) }
 }
 
 /// The root of a subnet leaves.
-fn root_of(subnet: u16) -> AcrossChange {
-    AcrossChange::In { subnet: SubnetId(subnet), element: Element::Root }
+fn root_of(subnet: u16) -> ScenarioChange {
+    ScenarioChange::In { subnet: SubnetId(subnet), element: Element::Root }
 }
 
-fn watched(asked: &AcrossScenario, watch: &mut dyn Watch) -> Result<AcrossReport, AcrossError> {
-    run_across(asked, Rc::new(UpDown::default()) as Rc<dyn Engine>, watch)
+fn watched(asked: &Scenario, watch: &mut dyn Watch) -> Result<SimulationReport, ScenarioError> {
+    reconfig::scenario::run(asked, Rc::new(UpDown::default()) as Rc<dyn Engine>, watch)
 }
 
 /// What a run comes to, every packet accounted for.
-fn run(asked: &AcrossScenario) -> AcrossReport {
+fn run(asked: &Scenario) -> SimulationReport {
     let report = watched(asked, &mut Unwatched).unwrap_or_else(|error| panic!("the run cannot begin: {error}"));
     assert_adds_up(&report);
     report
 }
 
 /// Why a run cannot begin, in words.
-fn refusal(asked: &AcrossScenario) -> String {
+fn refusal(asked: &Scenario) -> String {
     watched(asked, &mut Unwatched).expect_err("it cannot begin").to_string()
 }
 
@@ -78,7 +76,7 @@ fn fates(packets: &PacketCounts) -> [u64; 6] {
 
 /// Every packet has met one fate, in the whole and in each relation; relations make up the whole; routers discarded no
 /// more than was lost.
-fn assert_adds_up(report: &AcrossReport) {
+fn assert_adds_up(report: &SimulationReport) {
     let what = &report.what;
     let of_whole = fates(&report.packets);
     let mut of_relations = [0; 6];
@@ -102,7 +100,7 @@ fn assert_adds_up(report: &AcrossReport) {
 }
 
 /// The change was made, the whole proved, and nothing was lost to the change.
-fn assert_clean(report: &AcrossReport) {
+fn assert_clean(report: &SimulationReport) {
     let what = format!("{} ({})", report.what, report.departure);
     assert_eq!(report.outcome, Ending::Completed, "{what}: {:?}", report.reason);
     assert_eq!(report.proof.status, "proved", "{what}: {:?}", report.proof.refusal);
@@ -118,11 +116,11 @@ fn assert_whole(relation: &RelationReport, what: &str) {
     assert_eq!(packets.delivered, packets.injected, "{what}, {from} → {to}: {packets:?}");
 }
 
-fn subnets_called(report: &AcrossReport, ranks: impl IntoIterator<Item = u16>) -> Vec<String> {
+fn subnets_called(report: &SimulationReport, ranks: impl IntoIterator<Item = u16>) -> Vec<String> {
     ranks.into_iter().map(|rank| report.subnets[usize::from(rank)].name.clone()).collect()
 }
 
 /// The relations with both ends among the subnets named.
-fn among<'a>(report: &'a AcrossReport, names: &'a [String]) -> impl Iterator<Item = &'a RelationReport> {
+fn among<'a>(report: &'a SimulationReport, names: &'a [String]) -> impl Iterator<Item = &'a RelationReport> {
     report.relations.iter().filter(|relation| names.contains(&relation.from) && names.contains(&relation.to))
 }

@@ -5,14 +5,14 @@ use reconfig::fabric::subnets::Subnets;
 use reconfig::ids::{Lmc, SubnetId};
 use reconfig::plan::{Observer, Policy};
 use reconfig::routers::LevelsRule;
-use reconfig::scenario::{AcrossChange, AcrossScenario, Departure, Element, Unwatched};
+use reconfig::scenario::{Departure, Element, Scenario, ScenarioChange, Unwatched};
 use reconfig::sim::{Dispersal, Latch, PathChoice, SimConfig, Spray};
 
 /// A cable between two switches of subnet 0 leaves; nothing is cut off by it.
-fn cable(departure: Departure) -> AcrossScenario {
+fn cable(departure: Departure) -> Scenario {
     let subnets = fixture("two-subnets");
     let element = Element::Link(inner_cable(&subnets));
-    let mut asked = small(subnets, AcrossChange::In { subnet: SubnetId(0), element }, departure);
+    let mut asked = small(subnets, ScenarioChange::In { subnet: SubnetId(0), element }, departure);
     asked.cross = 0.3;
     asked
 }
@@ -24,13 +24,13 @@ fn inner_cable(subnets: &Subnets) -> reconfig::fabric::PortId {
 }
 
 /// The root of one of two subnets goes while a third of the traffic crosses.
-fn root(departure: Departure) -> AcrossScenario {
-    AcrossScenario { cross: 0.3, ..small(fixture("two-subnets"), root_of(0), departure) }
+fn root(departure: Departure) -> Scenario {
+    Scenario { cross: 0.3, ..small(fixture("two-subnets"), root_of(0), departure) }
 }
 
-fn by(observer: Observer, asked: AcrossScenario) -> AcrossScenario {
+fn by(observer: Observer, asked: Scenario) -> Scenario {
     let mut asked = asked;
-    asked.settings.policy = Policy { observer, ..asked.settings.policy };
+    asked.policy = Policy { observer, ..asked.policy };
     asked
 }
 
@@ -47,8 +47,8 @@ fn every_observer_but_ages_sees_a_planned_change_through() {
 fn every_observer_but_ages_sees_a_router_off() {
     for observer in [Observer::Token, Observer::Poll] {
         for departure in DEPARTURES {
-            let asked = small(fixture("two-subnets"), AcrossChange::Router(1), departure);
-            assert_clean(&run(&by(observer, AcrossScenario { cross: 0.5, ..asked })));
+            let asked = small(fixture("two-subnets"), ScenarioChange::Router(1), departure);
+            assert_clean(&run(&by(observer, Scenario { cross: 0.5, ..asked })));
         }
     }
 }
@@ -66,7 +66,7 @@ fn every_latch_with_replies() {
     for latch in [Latch::Arrival, Latch::Head, Latch::Grant] {
         for departure in DEPARTURES {
             let mut asked = root(departure);
-            asked.settings.sim = SimConfig { latch, replies: 0.5, ..asked.settings.sim };
+            asked.sim = SimConfig { latch, replies: 0.5, ..asked.sim };
             let report = run(&asked);
             assert_clean(&report);
             let sent = |at: usize| report.relations[at].packets.injected as f64;
@@ -81,10 +81,10 @@ fn every_latch_with_replies() {
 fn replies_come_back_across() {
     let injected = |replies| {
         let mut asked =
-            AcrossScenario { cross: 1.0, ..small(fixture("two-subnets"), AcrossChange::Nothing, Departure::Sudden) };
+            Scenario { cross: 1.0, ..small(fixture("two-subnets"), ScenarioChange::Nothing, Departure::Sudden) };
         // Little enough for the routers to carry twice of it.
-        (asked.settings.load, asked.settings.before_ns) = (Some(0.01), 200_000);
-        asked.settings.sim.replies = replies;
+        (asked.load, asked.before_ns) = (Some(0.01), 200_000);
+        asked.sim.replies = replies;
         let report = run(&asked);
         assert_clean(&report);
         report.relations.iter().for_each(|relation| assert_whole(relation, "steady"));
@@ -105,9 +105,8 @@ fn several_paths_in_use_by_message_and_by_packet() {
     ] {
         let mut asked = root(departure);
         let dispersal = Dispersal { choice, spray, paths: None };
-        asked.settings.lmc = Lmc::masked(lmc);
-        asked.settings.sim =
-            SimConfig { dispersal, message_packets: 4, count_order: true, replies: 0.3, ..asked.settings.sim };
+        asked.lmc = Lmc::masked(lmc);
+        asked.sim = SimConfig { dispersal, message_packets: 4, count_order: true, replies: 0.3, ..asked.sim };
         let report = run(&asked);
         assert_clean(&report);
         assert!(report.subnets.iter().all(|subnet| subnet.lmc == lmc), "{:?}", report.subnets);
@@ -125,19 +124,19 @@ fn lost_late_and_repeated_smps_delay_the_change_and_no_packet() {
         (Departure::Sudden, 0.1, 0.2, 50_000),
         (Departure::Planned, 0.1, 0.2, 50_000),
     ] {
-        for asked in [root(departure), small(fixture("two-subnets"), AcrossChange::Router(0), departure)] {
+        for asked in [root(departure), small(fixture("two-subnets"), ScenarioChange::Router(0), departure)] {
             let mut asked = asked;
-            asked.settings.sim = SimConfig { smp_loss, smp_duplicate, smp_delay_ns, ..asked.settings.sim };
-            (asked.settings.load, asked.settings.smp_timeout_ns) = (Some(0.02), 500_000);
-            asked.settings.barrier_timeout_ns = 100_000_000;
+            asked.sim = SimConfig { smp_loss, smp_duplicate, smp_delay_ns, ..asked.sim };
+            (asked.load, asked.smp_timeout_ns) = (Some(0.02), 500_000);
+            asked.barrier_timeout_ns = 100_000_000;
             assert_clean(&run(&asked));
         }
     }
 }
 
-fn on_lanes(name: &str, data_vls: u8, fixed: bool, rule: LevelsRule) -> AcrossScenario {
+fn on_lanes(name: &str, data_vls: u8, fixed: bool, rule: LevelsRule) -> Scenario {
     let mut asked = small(fixture(name), root_of(0), Departure::Sudden);
-    (asked.settings.sim.data_vls, asked.settings.vls_fixed, asked.rule) = (data_vls, fixed, rule);
+    (asked.sim.data_vls, asked.vls_fixed, asked.rule) = (data_vls, fixed, rule);
     asked
 }
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use reconfig::fabric::subnets::Subnets;
 use reconfig::fabric::subnets::partitions::Partitions;
 use reconfig::routers::PartEnforce;
-use reconfig::scenario::{AcrossChange, AcrossReport, AcrossScenario, Departure, Scenario};
+use reconfig::scenario::{Departure, Scenario, ScenarioChange, SimulationReport};
 use reconfig::sim::Traffic;
 
 fn read(text: &str) -> Partitions {
@@ -19,8 +19,8 @@ fn with(subnets: Subnets, text: &str) -> Subnets {
 }
 
 /// What a run came to, but for what it says of partitions.
-fn without_words(mut report: AcrossReport) -> AcrossReport {
-    report.settings.part_enforce = None;
+fn without_words(mut report: SimulationReport) -> SimulationReport {
+    report.settings.between.as_mut().expect("several subnets").part_enforce = None;
     for relation in &mut report.relations {
         assert!(relation.parted.take().is_none_or(|packets| packets == 0), "{} → {}", relation.from, relation.to);
     }
@@ -29,11 +29,8 @@ fn without_words(mut report: AcrossReport) -> AcrossReport {
 
 #[test]
 fn where_everybody_is_in_one_partition_nothing_differs_from_none() {
-    let crossing = |subnets, part_enforce| AcrossScenario {
-        cross: 0.4,
-        part_enforce,
-        ..small(subnets, root_of(0), Departure::Sudden)
-    };
+    let crossing =
+        |subnets, part_enforce| Scenario { cross: 0.4, part_enforce, ..small(subnets, root_of(0), Departure::Sudden) };
     let bare = run(&crossing(fixture("two-subnets"), None));
     for (text, enforce) in [
         ("Default=0x7fff : ALL=full ;", None),
@@ -41,7 +38,10 @@ fn where_everybody_is_in_one_partition_nothing_differs_from_none() {
         ("Default=0x7fff : ALL=full ; A=5 : ALL_CAS=full ;", Some(PartEnforce::In)),
     ] {
         let parted = run(&crossing(with(fixture("two-subnets"), text), enforce));
-        assert_eq!(parted.settings.part_enforce, Some(enforce.unwrap_or(PartEnforce::Both)));
+        assert_eq!(
+            parted.settings.between.expect("several subnets").part_enforce,
+            Some(enforce.unwrap_or(PartEnforce::Both))
+        );
         assert_eq!(without_words(parted), bare, "{text}");
     }
     let told = run(&crossing(fixture("two-subnets"), Some(PartEnforce::Both)));
@@ -51,8 +51,8 @@ fn where_everybody_is_in_one_partition_nothing_differs_from_none() {
 #[test]
 fn a_change_loses_nothing_of_what_partitions_allow() {
     for departure in DEPARTURES {
-        for change in [root_of(0), AcrossChange::Router(1)] {
-            let asked = AcrossScenario { cross: 0.4, ..small(fixture("partitions"), change, departure) };
+        for change in [root_of(0), ScenarioChange::Router(1)] {
+            let asked = Scenario { cross: 0.4, ..small(fixture("partitions"), change, departure) };
             let report = run(&asked);
             assert_clean(&report);
             assert_eq!(report.relay_discards.get("partition"), None);
@@ -64,7 +64,7 @@ fn a_change_loses_nothing_of_what_partitions_allow() {
 }
 
 /// What is lost of each relation (0 → 0, 0 → 1, 1 → 0, 1 → 1).
-fn lost(report: &AcrossReport) -> Vec<bool> {
+fn lost(report: &SimulationReport) -> Vec<bool> {
     report.relations.iter().map(|relation| relation.packets.lost_to_change > 0).collect()
 }
 
@@ -78,8 +78,8 @@ fn a_forgotten_router_discards_what_its_port_looks_at() {
         (Some(PartEnforce::Out), [false, true, false, false]),
         (Some(PartEnforce::Off), [false; 4]),
     ] {
-        let steady = small(fixture("forgotten-router"), AcrossChange::Nothing, Departure::Sudden);
-        let report = run(&AcrossScenario { cross: 0.5, part_enforce: enforce, ..steady });
+        let steady = small(fixture("forgotten-router"), ScenarioChange::Nothing, Departure::Sudden);
+        let report = run(&Scenario { cross: 0.5, part_enforce: enforce, ..steady });
         assert_eq!(lost(&report), expected, "{enforce:?}");
         let discarded = report.relay_discards.get("partition").copied().unwrap_or(0);
         assert_eq!(discarded, report.packets.lost_to_change, "{enforce:?}: nothing else is lost");
@@ -90,9 +90,9 @@ fn a_forgotten_router_discards_what_its_port_looks_at() {
 #[test]
 fn pairs_of_a_permutation_that_share_no_partition_are_counted_and_not_sent() {
     let asked = |subnets| {
-        let base = small(subnets, AcrossChange::Nothing, Departure::Sudden);
-        let sim = reconfig::sim::SimConfig { traffic: Traffic::Permutation, ..base.settings.sim.clone() };
-        AcrossScenario { settings: Scenario { sim, ..base.settings }, ..base }
+        let base = small(subnets, ScenarioChange::Nothing, Departure::Sudden);
+        let sim = reconfig::sim::SimConfig { traffic: Traffic::Permutation, ..base.sim.clone() };
+        Scenario { sim, ..base }
     };
     let (bare, parted) = (run(&asked(fixture("two-subnets"))), run(&asked(fixture("partitions"))));
     let unsent: u64 = parted.relations.iter().filter_map(|relation| relation.parted).sum();
@@ -106,8 +106,8 @@ fn pairs_of_a_permutation_that_share_no_partition_are_counted_and_not_sent() {
 #[test]
 fn partitions_lower_the_usual_load() {
     let usual = |subnets| {
-        let base = small(subnets, AcrossChange::Nothing, Departure::Sudden);
-        run(&AcrossScenario { settings: Scenario { load: None, ..base.settings }, ..base }).settings.load
+        let base = small(subnets, ScenarioChange::Nothing, Departure::Sudden);
+        run(&Scenario { load: None, ..base }).settings.load
     };
     let [bare, one, parted] =
         [fixture("two-subnets"), with(fixture("two-subnets"), "Default=0x7fff : ALL=full ;"), fixture("partitions")]
@@ -139,7 +139,7 @@ proptest! {
         };
         let files = subnets.subnets().map(file).collect();
         let subnets = subnets.with_partitions(files);
-        let report = run(&AcrossScenario { cross: 0.5, ..small(subnets, AcrossChange::Router(0), Departure::Planned) });
+        let report = run(&Scenario { cross: 0.5, ..small(subnets, ScenarioChange::Router(0), Departure::Planned) });
         assert_adds_up(&report);
         prop_assert_eq!(report.packets.lost_to_change, 0);
         prop_assert!(report.relay_discards.is_empty(), "{:?}", report.relay_discards);

@@ -12,7 +12,7 @@ use reconfig::fabric::subnets::{Subnet, Subnets};
 use reconfig::ids::SubnetId;
 use reconfig::routers::LevelsRule;
 use reconfig::scenario::Unwatched;
-use reconfig::scenario::{AcrossChange, AcrossError, AcrossReport, AcrossScenario, Departure, Ending};
+use reconfig::scenario::{Departure, Ending, Scenario, ScenarioChange, ScenarioError, SimulationReport};
 use reconfig::sim::{Latch, SimConfig};
 
 const TOPOLOGIES: [&str; 6] =
@@ -60,18 +60,18 @@ fn draws() -> impl Strategy<Value = Draw> {
 }
 
 /// A root or a router goes.
-fn change(subnets: &Subnets, router: bool, which: usize) -> AcrossChange {
+fn change(subnets: &Subnets, router: bool, which: usize) -> ScenarioChange {
     if router {
-        return AcrossChange::Router(which % subnets.routers().len());
+        return ScenarioChange::Router(which % subnets.routers().len());
     }
     root_of((which % subnets.len()) as u16)
 }
 
 /// What a run comes to; none where nobody to speak of would be left in a subnet.
-fn outcome(asked: &AcrossScenario) -> Result<Option<AcrossReport>, TestCaseError> {
+fn outcome(asked: &Scenario) -> Result<Option<SimulationReport>, TestCaseError> {
     match watched(asked, &mut Unwatched) {
         Ok(report) => Ok(Some(report)),
-        Err(AcrossError::Subnet { source: reconfig::scenario::ScenarioError::BringUp(_), .. }) => Ok(None),
+        Err(ScenarioError::Subnet { source, .. }) if matches!(*source, ScenarioError::BringUp(_)) => Ok(None),
         Err(error) => Err(TestCaseError::fail(format!("the run cannot begin: {error}"))),
     }
 }
@@ -89,8 +89,8 @@ proptest! {
         let departure = if planned { Departure::Planned } else { Departure::Sudden };
         let mut asked = small(subnets.clone(), change(&subnets, router, which), departure);
         asked.cross = 0.4;
-        asked.settings.load = Some(load);
-        asked.settings.sim = SimConfig { seed: draw.seed, latch, replies, buffer_credits: 32, ..asked.settings.sim };
+        asked.load = Some(load);
+        asked.sim = SimConfig { seed: draw.seed, latch, replies, buffer_credits: 32, ..asked.sim };
         let Some(report) = outcome(&asked)? else { return Err(TestCaseError::reject("nobody is left to manage")) };
         assert_adds_up(&report);
         assert_clean(&report);
@@ -110,11 +110,11 @@ proptest! {
 }
 
 /// Everybody sends as much as goes, all of it across, into small buffers.
-fn saturated(subnets: Subnets, rule: LevelsRule, seed: u64) -> AcrossScenario {
-    let base = small(subnets, AcrossChange::Nothing, Departure::Sudden);
-    let mut asked = AcrossScenario { rule, cross: 1.0, ..base };
-    (asked.settings.load, asked.settings.before_ns) = (Some(1.0), 200_000);
-    asked.settings.sim = SimConfig { seed, buffer_credits: 20, ..asked.settings.sim };
+fn saturated(subnets: Subnets, rule: LevelsRule, seed: u64) -> Scenario {
+    let base = small(subnets, ScenarioChange::Nothing, Departure::Sudden);
+    let mut asked = Scenario { rule, cross: 1.0, ..base };
+    (asked.load, asked.before_ns) = (Some(1.0), 200_000);
+    asked.sim = SimConfig { seed, buffer_credits: 20, ..asked.sim };
     asked
 }
 
@@ -158,8 +158,8 @@ fn a_router_that_loses_a_port_is_no_detour() {
     for departure in [Departure::Planned, Departure::Sudden] {
         let mut asked = small(drawn(draw), root_of(2), departure);
         asked.cross = 0.4;
-        asked.settings.load = Some(0.3);
-        asked.settings.sim = SimConfig { latch: Latch::Head, replies: 0.6, buffer_credits: 32, ..asked.settings.sim };
+        asked.load = Some(0.3);
+        asked.sim = SimConfig { latch: Latch::Head, replies: 0.6, buffer_credits: 32, ..asked.sim };
         let report = watched(&asked, &mut Unwatched).expect("it runs");
         assert_adds_up(&report);
         assert_clean(&report);
@@ -178,8 +178,8 @@ fn lanes_suffice_for_the_ways_after_the_change() {
     let report = watched(&asked, &mut Unwatched).expect("it runs");
     assert_adds_up(&report);
     assert_clean(&report);
-    assert_eq!((report.settings.data_vls, report.settings.layers), (8, 4));
-    asked.settings.vls_fixed = true;
+    assert_eq!((report.settings.data_vls, report.settings.between.expect("several subnets").layers), (8, 4));
+    asked.vls_fixed = true;
     let error = watched(&asked, &mut Unwatched).expect_err("four lanes do not suffice");
     assert!(error.to_string().contains("half of 4 data VLs has room for 2"), "{error}");
 }
@@ -191,8 +191,8 @@ fn a_router_takes_along_what_it_holds() {
     let subnets = drawn(draw);
     let mut asked = small(subnets.clone(), change(&subnets, true, 34), Departure::Sudden);
     asked.cross = 0.4;
-    asked.settings.load = Some(0.3);
-    asked.settings.sim = SimConfig { seed: draw.seed, latch: Latch::Head, buffer_credits: 32, ..asked.settings.sim };
+    asked.load = Some(0.3);
+    asked.sim = SimConfig { seed: draw.seed, latch: Latch::Head, buffer_credits: 32, ..asked.sim };
     let report = watched(&asked, &mut Unwatched).expect("it runs");
     assert_adds_up(&report);
     assert_clean(&report);

@@ -7,7 +7,7 @@ use reconfig::ids::{Half, Lmc, PKey, SubnetId};
 use reconfig::lid;
 use reconfig::routers::{Discard, Enforcement, Levels, LevelsRule};
 use reconfig::routing::{Demand, Engine, UpDown};
-use reconfig::scenario::{AcrossChange, AcrossReport, AcrossScenario, Departure, Ending};
+use reconfig::scenario::{Departure, Ending, Scenario, ScenarioChange, SimulationReport};
 use reconfig::sim::{Dispersal, Joining, PacketCounts, PathChoice, Relation, Sim, SimConfig, Spray, Traffic};
 use reconfig::transport::Datagram;
 use reconfig::wire::{Method, PerfAttributeId, PerfMad, PortDataSl};
@@ -42,7 +42,7 @@ fn simulated(joining: Joining, config: SimConfig) -> Sim {
     for (id, Subnet { fabric, .. }) in subnets.subnets() {
         let function = UpDown::default().route(fabric, &Demand::all(fabric, 1)).expect("connected");
         let tables = lid::bring_up(fabric, &function, DATA_VLS);
-        for (switch, block, entries) in tables.lft_blocks(&fabric) {
+        for (switch, block, entries) in tables.lft_blocks(fabric) {
             sim.load_lft_block(whole.node(id, switch), block, &entries);
         }
     }
@@ -100,8 +100,8 @@ fn the_hop_limit_counts_routers() {
 #[test]
 fn a_hop_limit_that_is_too_low_is_told_in_the_report() {
     for (hop_limit, farthest) in [(1, 0), (2, 1), (3, 2)] {
-        let asked = AcrossScenario { cross: 0.5, ..small(line(3), AcrossChange::Nothing, Departure::Sudden) };
-        let report = run(&AcrossScenario { hop_limit, ..asked });
+        let asked = Scenario { cross: 0.5, ..small(line(3), ScenarioChange::Nothing, Departure::Sudden) };
+        let report = run(&Scenario { hop_limit, ..asked });
         assert_eq!(report.is_clean(), farthest == 2, "hop limit {hop_limit}");
         assert_eq!(report.outcome, Ending::Completed);
         for relation in &report.relations {
@@ -238,11 +238,11 @@ fn where_no_router_leads_on_packets_are_discarded() {
 }
 
 /// Half of the traffic crosses, at a load that fills queues.
-fn steady(subnets: Subnets, lmc: u8, dispersal: Dispersal) -> AcrossReport {
-    let mut asked = AcrossScenario { cross: 0.5, ..small(subnets, AcrossChange::Nothing, Departure::Sudden) };
-    (asked.settings.load, asked.settings.lmc, asked.settings.before_ns) = (Some(0.3), Lmc::masked(lmc), 200_000);
-    let sim = asked.settings.sim.clone();
-    asked.settings.sim = SimConfig { dispersal, message_packets: 4, count_order: true, ..sim };
+fn steady(subnets: Subnets, lmc: u8, dispersal: Dispersal) -> SimulationReport {
+    let mut asked = Scenario { cross: 0.5, ..small(subnets, ScenarioChange::Nothing, Departure::Sudden) };
+    (asked.load, asked.lmc, asked.before_ns) = (Some(0.3), Lmc::masked(lmc), 200_000);
+    let sim = asked.sim.clone();
+    asked.sim = SimConfig { dispersal, message_packets: 4, count_order: true, ..sim };
     let report = run(&asked);
     assert_clean(&report);
     report.relations.iter().for_each(|relation| assert_whole(relation, "steady"));

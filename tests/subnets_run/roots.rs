@@ -3,12 +3,12 @@
 use super::{DEPARTURES, among, assert_clean, assert_whole, fixture, generated, root_of, run, small, subnets_called};
 use reconfig::fabric::generate::JoinShape;
 use reconfig::fabric::subnets::Subnets;
-use reconfig::scenario::{AcrossReport, AcrossScenario, Departure, Latency, RelationReport};
+use reconfig::scenario::{Departure, Latency, RelationReport, Scenario, SimulationReport};
 
 /// Traffic enough for percentiles.
-fn measured(subnets: Subnets, subnet: u16, departure: Departure) -> AcrossScenario {
+fn measured(subnets: Subnets, subnet: u16, departure: Departure) -> Scenario {
     let mut asked = small(subnets, root_of(subnet), departure);
-    (asked.settings.load, asked.settings.before_ns, asked.settings.after_ns) = (Some(0.1), 300_000, 300_000);
+    (asked.load, asked.before_ns, asked.after_ns) = (Some(0.1), 300_000, 300_000);
     asked
 }
 
@@ -36,7 +36,7 @@ fn assert_unmoved(relation: &RelationReport, what: &str) {
 
 /// Issue 6, (a): what the subnets besides `changed` see. Between two that are no neighbours a way may lead through it, so that
 /// what dies there takes packets along.
-fn assert_unaware(report: &AcrossReport, changed: u16) {
+fn assert_unaware(report: &SimulationReport, changed: u16) {
     let what = format!("{} ({})", report.what, report.departure);
     let others = subnets_called(report, (0..report.subnets.len() as u16).filter(|&rank| rank != changed));
     for relation in among(report, &others) {
@@ -82,7 +82,7 @@ fn each_root_of_four_subnets_leaves() {
 fn a_root_of_large_subnets_dies() {
     let subnets = generated("random-regular:64,6,2", 2, JoinShape::Line, 2, 1);
     let mut asked = measured(subnets, 1, Departure::Sudden);
-    (asked.settings.before_ns, asked.settings.after_ns) = (100_000, 100_000);
+    (asked.before_ns, asked.after_ns) = (100_000, 100_000);
     let report = run(&asked);
     assert_clean(&report);
     assert_unaware(&report, 1);
@@ -96,7 +96,7 @@ fn a_root_of_large_fat_trees_leaves() {
     let mut asked = measured(subnets, 0, Departure::Planned);
     // As much as every channel can carry: up*/down* leads most of a fat tree's traffic by one core, and congestion
     // crosses routers.
-    (asked.settings.load, asked.settings.before_ns, asked.settings.after_ns) = (None, 200_000, 200_000);
+    (asked.load, asked.before_ns, asked.after_ns) = (None, 200_000, 200_000);
     let report = run(&asked);
     assert_clean(&report);
     assert_unaware(&report, 0);
@@ -109,7 +109,7 @@ fn a_run_is_the_same_again_and_another_seed_is_another_run() {
         let (first, second) = (run(&asked), run(&asked));
         assert_eq!(first, second, "{name}");
         let mut other = asked.clone();
-        other.settings.sim.seed += 1;
+        other.sim.seed += 1;
         assert_ne!(first.trace_hash, run(&other).trace_hash, "{name}");
     }
 }

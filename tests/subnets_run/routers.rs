@@ -4,7 +4,7 @@ use super::{DEPARTURES, assert_adds_up, assert_clean, assert_whole, fixture, gen
 use reconfig::fabric::generate::JoinShape;
 use reconfig::fabric::subnets::Subnets;
 use reconfig::scenario::Unwatched;
-use reconfig::scenario::{AcrossChange, AcrossReport, Departure, Ending, RouterReport, Watch};
+use reconfig::scenario::{Departure, Ending, RouterReport, ScenarioChange, SimulationReport, Watch};
 use reconfig::sim::Sim;
 
 /// Looks at the buffers of one router whenever the machine comes to a new state.
@@ -28,8 +28,8 @@ impl Watch for Buffers {
 }
 
 /// A router goes while a third of the traffic crosses; what is in its buffers when the last manager is done.
-fn without(subnets: &Subnets, router: usize, departure: Departure) -> (AcrossReport, u32) {
-    let mut asked = small(subnets.clone(), AcrossChange::Router(router), departure);
+fn without(subnets: &Subnets, router: usize, departure: Departure) -> (SimulationReport, u32) {
+    let mut asked = small(subnets.clone(), ScenarioChange::Router(router), departure);
     asked.cross = 0.3;
     let mut buffers = Buffers { router, held: Vec::new() };
     let report = watched(&asked, &mut buffers).unwrap_or_else(|error| panic!("the run cannot begin: {error}"));
@@ -87,7 +87,7 @@ fn the_long_way_round_a_ring() {
     for departure in DEPARTURES {
         let (report, _) = without(&subnets, 0, departure);
         assert_clean(&report);
-        assert_eq!(report.settings.layers, 4, "three crossings take four layers");
+        assert_eq!(report.settings.between.expect("several subnets").layers, 4, "three crossings take four layers");
         let around =
             report.relations.iter().find(|relation| (&*relation.from, &*relation.to) == ("subnet-0", "subnet-1"));
         assert!(around.is_some_and(|relation| relation.delivered.after > 0), "{around:?}");

@@ -8,7 +8,7 @@ use reconfig::tables::SubnetTables;
 /// A simulation with the forwarding tables given, its sources sending on the lower half.
 pub fn with_tables(fabric: &Fabric, tables: &SubnetTables, config: SimConfig, sm: PortId) -> Sim {
     let mut sim = Sim::new(fabric, config, sm).unwrap();
-    for (switch, block, entries) in tables.lft_blocks(&fabric) {
+    for (switch, block, entries) in tables.lft_blocks(fabric) {
         sim.load_lft_block(switch, block, &entries);
     }
     sim.load_half(Half::Lower);

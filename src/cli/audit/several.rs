@@ -4,17 +4,17 @@ use super::super::choice;
 use super::super::outcome::{Answer, Failure};
 use super::super::output::Screen;
 use super::Arguments;
-use crate::audit::across::{Question, SubnetRouting, check_paths};
-use crate::change::{self, LmcWish, RouteInput, Routed};
-use crate::fabric::subnets::partitions::usual_manager;
-use crate::fabric::subnets::{Subnet, Subnets};
-use crate::ids::Lmc;
 use crate::report::{self, SubnetsAudit};
-use crate::routers::{Levels, Partitioning, Routes};
-use crate::routing::Parameters;
-use crate::verify::Scope;
-use crate::verify::across::{AcrossRefusal, Part, Whole, prove_across};
 use anyhow::anyhow;
+use reconfig::audit::across::{Question, SubnetRouting, check_paths};
+use reconfig::change::{self, LmcWish, RouteInput, Routed};
+use reconfig::fabric::subnets::partitions::usual_manager;
+use reconfig::fabric::subnets::{Subnet, Subnets};
+use reconfig::ids::Lmc;
+use reconfig::routers::{Levels, Partitioning, Routes};
+use reconfig::routing::Parameters;
+use reconfig::verify::Scope;
+use reconfig::verify::across::{AcrossRefusal, Part, Whole, prove_across};
 
 /// Data VLs and hop limit where nothing is said.
 const DATA_VLS: u8 = 8;

@@ -3,10 +3,10 @@
 use super::super::outcome::{Answer, Failure};
 use super::super::output::{self, Batch};
 use super::{Arguments, Common};
-use crate::change::Routed;
-use crate::fabric::subnets::{Subnet, Subnets};
 use crate::report::{self, RouteReport, RoutesReport, SubnetRoute};
 use anyhow::anyhow;
+use reconfig::change::Routed;
+use reconfig::fabric::subnets::{Subnet, Subnets};
 use std::time::Instant;
 
 /// Runs the command.

@@ -19,18 +19,17 @@ pub use play::{Played, carry_out};
 pub use schedule::{Deed, Landing, Role, Schedule, Step, Train, Unreached};
 
 use super::outcome::{AdversaryReport, Ending, SimulationReport};
-use super::run::prepare;
 use super::setting::Scenario;
-use super::stage::Stage;
-use super::summary::{Change, summary};
+use super::setup::Setup;
+use super::summary::{DrivenChange, Ran, summary};
 use super::watch::Watch;
 use super::{Engines, ScenarioError, run as simulate};
 use crate::change::Prepared;
 use crate::fabric::Fabric;
 use crate::ids::{PortNum, Sl, Vl};
 use crate::plan::{Plan, Vetted};
-use crate::sim::{Sim, SimConfig, SimTransport};
-use crate::subnet::{SmpCounts, SubnetError};
+use crate::sim::{Sim, SimConfig};
+use crate::subnet::SmpCounts;
 use crate::verify::{ClassLoop, Cycle, Dependency, EntryAge, LoopHop, PortLane, Refusal};
 
 /// The most that a MAD is late under the generic adversary.
@@ -60,11 +59,16 @@ pub fn run(
     watch: &mut dyn Watch,
 ) -> Result<SimulationReport, ScenarioError> {
     let engines = engines.into();
-    let stage = Stage::set(scenario, &engines)?;
-    let prepared = prepare(scenario, &stage, &engines)?;
+    let setup = Setup::new(scenario, &engines)?;
+    if setup.between.is_some() {
+        return Err(ScenarioError::Unsupported(
+            "the adversary works against the change of one subnet: give it by itself",
+        ));
+    }
+    let prepared = setup.prepare(&engines)?.remove(0);
     match prepared.plan.refusal() {
         None => generic(scenario, engines, watch),
-        Some(_) => steered(scenario, &stage, &prepared),
+        Some(_) => steered(&setup, prepared),
     }
 }
 
@@ -77,9 +81,8 @@ fn generic(scenario: &Scenario, engines: Engines, watch: &mut dyn Watch) -> Resu
     Ok(SimulationReport { adversary: Some(adversary), ..report })
 }
 
-fn steered(scenario: &Scenario, stage: &Stage, prepared: &Prepared) -> Result<SimulationReport, ScenarioError> {
-    let config = SimConfig { load: 0.0, ..stage.config.clone() };
-    let quiet = Stage { config: config.clone(), ..stage.clone() };
+fn steered(setup: &Setup<'_>, prepared: Prepared) -> Result<SimulationReport, ScenarioError> {
+    let config = SimConfig { load: 0.0, ..setup.each[0].config.clone() };
     let vetted: &Vetted = &prepared.plan;
     let scheduled = match vetted.refusal() {
         Some(refusal) => schedule(vetted.plan(), refusal, &config),
@@ -87,35 +90,30 @@ fn steered(scenario: &Scenario, stage: &Stage, prepared: &Prepared) -> Result<Si
     };
     match scheduled {
         Err(why) => {
-            let transport = quiet.simulation()?;
+            let transport = setup.simulation(0.0)?.remove(0);
+            // The report reads periods that a run under traffic goes through.
             (0..2).for_each(|_| transport.with(Sim::begin_period));
-            let report = told(scenario, &quiet, prepared, &transport, (SmpCounts::default(), None));
-            Ok(missed(report, &why, None))
+            let played = Played { transport, smps: SmpCounts::default(), error: None };
+            Ok(missed(reported(setup, prepared, played), &why, None))
         }
         Ok(schedule) => {
-            let Played { transport, smps, error } = carry_out(vetted.plan(), &schedule, &config)?;
-            let met = transport.with(|sim| sim.deadlock().is_some_and(|stuck| schedule.is_met_by(stuck)));
-            let report = told(scenario, &quiet, prepared, &transport, (smps, error));
-            Ok(judged(report, schedule, met))
+            let played = carry_out(vetted.plan(), &schedule, &config)?;
+            let met = played.transport.with(|sim| sim.deadlock().is_some_and(|stuck| schedule.is_met_by(stuck)));
+            Ok(judged(reported(setup, prepared, played), schedule, met))
         }
     }
 }
 
 /// The report of a run under a schedule, or of nothing at all.
-fn told(
-    scenario: &Scenario,
-    stage: &Stage,
-    prepared: &Prepared,
-    transport: &SimTransport,
-    (smps, error): (SmpCounts, Option<SubnetError>),
-) -> SimulationReport {
+fn reported(setup: &Setup<'_>, prepared: Prepared, played: Played) -> SimulationReport {
+    let Played { transport, smps, error } = played;
     transport.with(|sim| {
         let deadlocked = sim.deadlock().is_some();
         let ending = if deadlocked { Ending::Deadlocked } else { Ending::NotReached };
         let reason = deadlocked.then(|| "packets wait for each other in a circle".to_string());
         let reason = error.map(|error| error.to_string()).or(reason);
-        let change = Change { ending, reason, start_ns: 0, end_ns: sim.now_ns(), report: None, smps };
-        summary(scenario, stage, sim, change, prepared)
+        let change = DrivenChange { ending, reason, start_ns: 0, end_ns: sim.now_ns(), report: None, smps };
+        summary(Ran { setup, sim, changes: vec![change], prepared: &[prepared], whole: None })
     })
 }
 

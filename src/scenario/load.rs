@@ -1,16 +1,16 @@
-//! The load of a run of several subnets, where nobody asked for one: what every channel can carry, under the routing before
-//! the change and under that after it.
+//! The load of a run, where nobody asked for one: what every channel can carry, under the routing before the change and
+//! under that after it.
 //!
 //! Beyond saturation the buffers of routers fill, and what is stuck behind them holds up the subnets before: congestion
 //! crosses routers, as packets do. A run that is to show what a change does to others must stay well below.
 
-use super::theatre::Theatre;
+use super::estimate;
+use super::setup::{Between, Setup};
 use crate::change::Prepared;
 use crate::fabric::subnets::SubnetPort;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::SubnetId;
 use crate::routers::Routes;
-use crate::scenario::estimate;
 use crate::tables::RoutingFunction;
 use std::collections::BTreeMap;
 
@@ -33,12 +33,13 @@ struct Crossing {
 }
 
 /// The load, and the packet-hops to expect.
-pub(super) fn load_and_hops(theatre: &Theatre<'_>, prepared: &[Prepared]) -> (f64, u64) {
-    let each: Vec<(f64, u64)> =
-        theatre.scenarios.iter().zip(&theatre.stages).map(|(of, stage)| estimate::load_and_hops(of, stage)).collect();
+pub(super) fn load_and_hops(setup: &Setup<'_>, prepared: &[Prepared]) -> (f64, u64) {
+    let each: Vec<(f64, u64)> = setup.each.iter().map(|own| estimate::load_and_hops(setup.scenario, own)).collect();
+    // Alone a subnet has no router whose buffers could fill, and its own estimate says it all.
+    let Some(between) = &setup.between else { return each[0] };
     let least = each.iter().map(|&(load, _)| load).fold(USUAL_LOAD, f64::min);
-    let load = theatre.asked.settings.load.unwrap_or_else(|| {
-        let busiest = busiest(theatre, prepared) * concentration(theatre);
+    let load = setup.scenario.load.unwrap_or_else(|| {
+        let busiest = busiest(setup, between, prepared) * concentration(setup, between);
         let most = if busiest > 0.0 { least.min(BELOW_SATURATION / busiest) } else { least };
         // Two figures are enough, and read better.
         let scale = 10f64.powi(1 - most.log10().floor() as i32);
@@ -49,28 +50,28 @@ pub(super) fn load_and_hops(theatre: &Theatre<'_>, prepared: &[Prepared]) -> (f6
 }
 
 /// The load on the busiest channel, at full load of all hosts, before the change and after it.
-fn busiest(theatre: &Theatre<'_>, prepared: &[Prepared]) -> f64 {
-    let (before, after) = (crossings(theatre, &theatre.routes), crossings(theatre, &theatre.routes_after));
-    let acting = theatre.acting();
+fn busiest(setup: &Setup<'_>, between: &Between, prepared: &[Prepared]) -> f64 {
+    let (before, after) = (crossings(setup, &between.routes), crossings(setup, &between.routes_after));
+    let acting = setup.acting();
     let mut most: f64 = 0.0;
-    for (subnet, stage) in theatre.subnet_ids().zip(&theatre.stages) {
-        let hosts: Vec<PortId> = theatre.subnets.hosts(subnet).collect();
-        let inside = 1.0 - share_out(theatre, subnet);
+    for (subnet, own) in setup.subnet_ids().zip(&setup.each) {
+        let hosts: Vec<PortId> = setup.subnets.hosts(subnet).collect();
+        let inside = 1.0 - share_out(setup, subnet);
         let at = subnet.index();
-        most = most.max(busiest_channel(&stage.before, &stage.function, &hosts, inside, &before[at]));
+        most = most.max(busiest_channel(&own.before, &own.function, &hosts, inside, &before[at]));
         let change = acting.iter().position(|&other| other == subnet).and_then(|at| prepared.get(at));
-        let function = change.map_or(&stage.function, |change| &change.function);
-        most = most.max(busiest_channel(&stage.after, function, &hosts, inside, &after[at]));
+        let function = change.map_or(&own.function, |change| &change.function);
+        most = most.max(busiest_channel(&own.after, function, &hosts, inside, &after[at]));
     }
     most
 }
 
-/// How many times as much as where everybody speaks with everybody a host sends to a partner at most: by so much, at most, partitions load
-/// a channel more.
-fn concentration(theatre: &Theatre<'_>) -> f64 {
-    let Some(partitioning) = &theatre.partitioning else { return 1.0 };
-    let hosts = |subnet| theatre.subnets.hosts(subnet).map(move |port| SubnetPort { subnet, port });
-    let all: Vec<SubnetPort> = theatre.subnet_ids().flat_map(hosts).collect();
+/// The most that a host sends to one partner, as a multiple of what it sends there where everybody speaks with everybody:
+/// partitions load no channel more than that many times as much.
+fn concentration(setup: &Setup<'_>, between: &Between) -> f64 {
+    let Some(partitioning) = &between.partitioning else { return 1.0 };
+    let hosts = |subnet| setup.subnets.hosts(subnet).map(move |port| SubnetPort { subnet, port });
+    let all: Vec<SubnetPort> = setup.subnet_ids().flat_map(hosts).collect();
     let mut most: f64 = 1.0;
     for &host in &all {
         let (mut ends, mut partners) = ([0.0, 0.0], [0.0, 0.0]);
@@ -79,8 +80,8 @@ fn concentration(theatre: &Theatre<'_>) -> f64 {
             ends[side] += 1.0;
             partners[side] += if partitioning.keys.shared(host, other).is_some() { 1.0 } else { 0.0 };
         }
-        let out = share_out(theatre, host.subnet);
-        // Whoever has no partner in other subnets sends all to those of its own.
+        let out = share_out(setup, host.subnet);
+        // A host without a partner in other subnets sends everything to those of its own.
         let within = if partners[1] > 0.0 || out >= 1.0 { 1.0 } else { 1.0 / (1.0 - out) };
         let busier = [ends[0] / partners[0] * within, ends[1] / partners[1]];
         most = busier.into_iter().filter(|times| times.is_finite()).fold(most, f64::max);
@@ -89,10 +90,10 @@ fn concentration(theatre: &Theatre<'_>) -> f64 {
 }
 
 /// Of what a host of a subnet sends, the share that goes to other subnets.
-fn share_out(theatre: &Theatre<'_>, subnet: SubnetId) -> f64 {
-    let others = theatre.subnet_ids().filter(|&other| other != subnet);
-    let anybody = others.into_iter().any(|other| theatre.subnets.hosts(other).next().is_some());
-    if anybody { theatre.asked.cross } else { 0.0 }
+fn share_out(setup: &Setup<'_>, subnet: SubnetId) -> f64 {
+    let others = setup.subnet_ids().filter(|&other| other != subnet);
+    let anybody = others.into_iter().any(|other| setup.subnets.hosts(other).next().is_some());
+    if anybody { setup.scenario.cross } else { 0.0 }
 }
 
 /// Loads of a subnet's channels, walked switch by switch; each end port takes the paths to another in equal parts.
@@ -155,20 +156,20 @@ fn busiest_channel(
 }
 
 /// By subnet: what crosses, where hosts send at their full rate.
-fn crossings(theatre: &Theatre<'_>, routes: &Routes) -> Vec<Crossing> {
-    let mut each = vec![Crossing::default(); theatre.stages.len()];
-    let hosts: Vec<f64> = theatre.subnet_ids().map(|id| theatre.subnets.hosts(id).count() as f64).collect();
+fn crossings(setup: &Setup<'_>, routes: &Routes) -> Vec<Crossing> {
+    let mut each = vec![Crossing::default(); setup.each.len()];
+    let hosts: Vec<f64> = setup.subnet_ids().map(|id| setup.subnets.hosts(id).count() as f64).collect();
     let total: f64 = hosts.iter().sum();
     let mut routers: BTreeMap<SubnetPort, usize> = BTreeMap::new();
-    for (rank, router) in theatre.subnets.routers().iter().enumerate() {
+    for (rank, router) in setup.subnets.routers().iter().enumerate() {
         routers.extend(router.ports.iter().map(|&port| (port, rank)));
     }
-    for to in theatre.subnet_ids() {
+    for to in setup.subnet_ids() {
         // By crossings to go: what comes to each router port.
         let mut due: BTreeMap<u8, BTreeMap<SubnetPort, f64>> = BTreeMap::new();
-        for from in theatre.subnet_ids().filter(|&from| from != to && hosts[from.index()] > 0.0) {
+        for from in setup.subnet_ids().filter(|&from| from != to && hosts[from.index()] > 0.0) {
             let others = total - hosts[from.index()];
-            let rate = share_out(theatre, from) * hosts[to.index()] / others.max(1.0);
+            let rate = share_out(setup, from) * hosts[to.index()] / others.max(1.0);
             let (first, far) = (routes.first(from, to), routes.crossings(from, to).unwrap_or(0));
             for &port in first {
                 let own = rate / first.len() as f64;

@@ -1,4 +1,4 @@
-//! The stage before the curtain rises: LIDs, R, who leaves, where the subnet manager runs, and a simulation with R loaded.
+//! One subnet made ready for a run: LIDs, R, what leaves, where the subnet manager runs, and how R is loaded into a simulation.
 
 use super::ScenarioError;
 use super::engines::Engines;
@@ -9,21 +9,19 @@ use crate::ids::{Half, Sl, SubnetId};
 use crate::lid;
 use crate::plan::Arming;
 use crate::routing::{Connectivity, choose_root};
-use crate::sim::{
-    ArmedPort, Dispersal, MOST_PAIRED, OpenPath, OpenPaths, PathChoice, Sim, SimConfig, SimTransport, Traffic,
-};
+use crate::sim::{ArmedPort, Dispersal, MOST_PAIRED, OpenPath, OpenPaths, PathChoice, Sim, SimConfig, Traffic};
 use crate::tables::{Crossings, PathLayers, RoutingFunction, Selection, SubnetTables, address};
 use std::sync::Arc;
 
 /// Where a subnet's nodes and ports are in a simulation of several.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct Placement {
     pub subnet: SubnetId,
     pub first_node: u32,
     pub first_port: u32,
 }
 
-impl Place {
+impl Placement {
     pub fn node(self, node: NodeId) -> NodeId {
         NodeId(node.0 + self.first_node)
     }
@@ -33,9 +31,32 @@ impl Place {
     }
 }
 
-/// What a run starts from. All fabrics share one index space.
+/// One subnet of a scenario, as it is asked for.
+#[derive(Clone, Copy)]
+pub(super) struct SubnetRequest<'a> {
+    pub scenario: &'a Scenario,
+    pub subnet: SubnetId,
+    pub data_vls: u8,
+}
+
+impl<'a> SubnetRequest<'a> {
+    fn fabric(self) -> &'a Fabric {
+        self.scenario.subnets.fabric(self.subnet)
+    }
+
+    fn element(self) -> Element {
+        self.scenario.element_in(self.subnet)
+    }
+
+    /// The manager's node, where it was chosen: only in a subnet that changes, since a node is one of one subnet.
+    fn sm(self) -> Option<NodeId> {
+        self.scenario.sm.filter(|_| self.element() != Element::Nothing)
+    }
+}
+
+/// What a run starts from in one subnet. All fabrics share one index space.
 #[derive(Clone)]
-pub struct Stage {
+pub(super) struct SubnetSetup {
     /// Everything that is there before or after, LIDs assigned.
     pub whole: Arc<Fabric>,
     /// The fabric before the change.
@@ -54,42 +75,52 @@ pub struct Stage {
     pub config: SimConfig,
 }
 
-impl Stage {
-    /// Sets the stage.
+impl SubnetSetup {
+    /// Makes a subnet ready, on more lanes than asked for where the engines need them and the number is not fixed.
     ///
     /// # Errors
     /// LIDs, lanes or links that do not suffice, an engine that cannot route the fabric, an element that is not there.
-    pub fn set(scenario: &Scenario, engines: &Engines) -> Result<Stage, ScenarioError> {
+    pub fn new(request: SubnetRequest<'_>, engines: &Engines) -> Result<SubnetSetup, ScenarioError> {
         let lacks = |error: &ScenarioError| matches!(error, ScenarioError::BringUp(error) if error.wants_lanes());
-        let vls = DataVls { given: scenario.sim.data_vls, fixed: scenario.vls_fixed };
-        vls.first_enough(DataVls::LAYERED, lacks, |data_vls| Stage::on_lanes(scenario, engines, data_vls))
+        let vls = DataVls { given: request.data_vls, fixed: request.scenario.vls_fixed };
+        vls.first_enough(DataVls::LAYERED, lacks, |data_vls| {
+            SubnetSetup::on_lanes(SubnetRequest { data_vls, ..request }, engines)
+        })
     }
 
-    fn on_lanes(scenario: &Scenario, engines: &Engines, data_vls: u8) -> Result<Stage, ScenarioError> {
+    fn on_lanes(request: SubnetRequest<'_>, engines: &Engines) -> Result<SubnetSetup, ScenarioError> {
+        let SubnetRequest { scenario, data_vls, .. } = request;
         let bring_up = BringUp { data_vls, optimised_sl_to_vl: scenario.optimised_sl_to_vl, lmc: scenario.lmc };
-        let whole = bring_up.equip(&scenario.fabric)?;
-        let before = before(scenario, &whole)?;
+        let whole = bring_up.equip(request.fabric())?;
+        let before = before(request, &whole)?;
         let function = engines.before.route(&before, &bring_up.demand(&before)).map_err(BringUpError::from)?;
         if scenario.lmc_fixed {
             lid::check_fits(&whole, &function).map_err(BringUpError::from)?;
-            return Stage::with(scenario, whole, function);
+            return SubnetSetup::with(request, whole, function);
         }
-        let stage = Stage::with(scenario, whole, function)?;
-        let fitted = bring_up.fitted(&stage.whole, &stage.function, &stage.after, stage.sm, &*engines.after)?;
-        if fitted == *stage.whole { Ok(stage) } else { Stage::with(scenario, fitted, stage.function) }
+        let setup = SubnetSetup::with(request, whole, function)?;
+        let fitted = bring_up.fitted(&setup.whole, &setup.function, &setup.after, setup.sm, &*engines.after)?;
+        // Only R′, computed on the fabric after, says how many LIDs it needs: where it needs more, the fabric has them from
+        // the beginning, and R keeps the paths that it was computed with.
+        if fitted == *setup.whole { Ok(setup) } else { SubnetSetup::with(request, fitted, setup.function) }
     }
 
-    fn with(scenario: &Scenario, whole: Fabric, function: RoutingFunction) -> Result<Stage, ScenarioError> {
+    fn with(
+        request: SubnetRequest<'_>,
+        whole: Fabric,
+        function: RoutingFunction,
+    ) -> Result<SubnetSetup, ScenarioError> {
+        let scenario = request.scenario;
         let lanes = change::data_vls(&whole);
-        let before = before(scenario, &whole)?;
-        let (element, after) = after(scenario, &whole, &function)?;
-        let sm = change::manager_port(&before, &after, scenario.sm)?;
+        let before = before(request, &whole)?;
+        let (element, after) = after(request.element(), &whole, &function)?;
+        let sm = change::manager_port(&before, &after, request.sm())?;
         let tables = lid::bring_up(&whole, &function, lanes);
         let mut config = SimConfig { data_vls: lanes, armed: armed(scenario.policy.arming), ..scenario.sim.clone() };
         if scenario.worst_traffic {
             config.traffic = worst(&whole, &before, &function, config.dispersal)?;
         }
-        Ok(Stage {
+        Ok(SubnetSetup {
             whole: Arc::new(whole),
             before: Arc::new(before),
             after: Arc::new(after),
@@ -101,18 +132,8 @@ impl Stage {
         })
     }
 
-    /// The simulation with everything loaded, its sources silent.
-    pub fn simulation(&self) -> Result<SimTransport, ScenarioError> {
-        let mut sim = Sim::new(&self.whole, self.config.clone(), self.sm)?;
-        self.load(&mut sim, Place::default());
-        if let Element::Newcomer(node) = self.element {
-            sim.keep_away(node);
-        }
-        Ok(SimTransport::new(sim))
-    }
-
     /// Loads R, as found running, into the simulation of this subnet, or of several among which it has this place.
-    pub fn load(&self, sim: &mut Sim, place: Place) {
+    pub fn load(&self, sim: &mut Sim, place: Placement) {
         for (switch, block, entries) in self.tables.lft_blocks(&self.whole) {
             sim.load_lft_block(place.node(switch), block, &entries);
         }
@@ -130,7 +151,7 @@ impl Stage {
         }
     }
 
-    /// What leaves or comes, in words.
+    /// What leaves or comes, in words; `asked` is what the scenario says, where the root is not resolved.
     pub fn describe(&self, asked: Element) -> String {
         let node = |node: NodeId| self.whole.describe_node(node);
         match (asked, self.element) {
@@ -142,7 +163,7 @@ impl Stage {
                 format!("remove {} {}", self.whole.node(node).kind, self.whole.describe_node(node))
             }
             (_, Element::Nothing) => "nothing".to_string(),
-            (_, Element::Root) => unreachable!("the stage resolves the root"),
+            (_, Element::Root) => unreachable!("setting up resolves the root"),
         }
     }
 }
@@ -200,10 +221,10 @@ pub fn selection(dispersal: Dispersal) -> Selection {
 }
 
 /// The fabric before the change: without a newcomer, and without what only the newcomer joins with the manager.
-fn before(scenario: &Scenario, whole: &Fabric) -> Result<Fabric, ScenarioError> {
-    let Element::Newcomer(node) = scenario.element else { return Ok(whole.clone()) };
+fn before(request: SubnetRequest<'_>, whole: &Fabric) -> Result<Fabric, ScenarioError> {
+    let Element::Newcomer(node) = request.element() else { return Ok(whole.clone()) };
     let rest = whole.without_nodes(&[a_switch(whole, node)?]);
-    let sm = change::manager_port(&rest, &rest, scenario.sm)?;
+    let sm = change::manager_port(&rest, &rest, request.sm())?;
     let links = Connectivity::of(&rest);
     let joined = |node| rest.ports_of(node).any(|port| links.joins(port, sm));
     let apart: Vec<NodeId> = rest.nodes().map(|(id, _)| id).filter(|&id| !joined(id)).collect();
@@ -218,8 +239,8 @@ fn a_switch(fabric: &Fabric, node: NodeId) -> Result<NodeId, ScenarioError> {
 }
 
 /// What changes, the root resolved, and the fabric after it.
-fn after(scenario: &Scenario, whole: &Fabric, function: &RoutingFunction) -> Result<(Element, Fabric), ScenarioError> {
-    match scenario.element {
+fn after(element: Element, whole: &Fabric, function: &RoutingFunction) -> Result<(Element, Fabric), ScenarioError> {
+    match element {
         Element::Root => {
             let root = function.root().or_else(|| choose_root(whole));
             let root = root.ok_or(ScenarioError::NoRoot { engine: function.engine() })?;

@@ -1,12 +1,12 @@
-//! One subnet of a run: its stage, its manager's transport, and where its nodes and ports are in the simulation.
+//! A subnet whose manager acts in a run: what happens to it, what its manager does about that, and what comes of it.
 
 use super::ScenarioError;
 use super::engines::Engines;
 use super::outcome::Ending;
 use super::setting::{Element, Scenario};
-use super::stage::{self, Place, Stage};
-use super::summary::Change;
-use super::time::Task;
+use super::subnet_setup::{self, Placement, SubnetSetup};
+use super::summary::DrivenChange;
+use super::time::ManagerTask;
 use crate::change::{Departure, Prepared};
 use crate::driver::{self, Driver, DriverError, Intent, Running};
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -23,31 +23,31 @@ use std::sync::Arc;
 pub(super) type Driven = Result<Option<driver::ChangeRecord>, DriverError>;
 
 /// One subnet in which something changes.
-pub(super) struct Site<'a> {
+pub(super) struct ActingSubnet<'a> {
     pub scenario: &'a Scenario,
-    pub stage: &'a Stage,
-    pub place: Place,
+    pub setup: &'a SubnetSetup,
+    pub placement: Placement,
     pub transport: SimTransport,
 }
 
-impl Site<'_> {
+impl ActingSubnet<'_> {
     /// Plans the change before anything has happened, so that what cannot be done is an error and not an outcome. A
     /// newcomer is planned for as if it had come, a sudden departure as if it were over.
     pub fn prepare(&self, engines: &Engines) -> Result<Prepared, ScenarioError> {
-        let alive = match self.stage.element {
-            Element::Newcomer(_) => &self.stage.whole,
-            _ if self.scenario.departure == Departure::Sudden => &self.stage.after,
-            _ => &self.stage.before,
+        let alive = match self.setup.element {
+            Element::Newcomer(_) => &self.setup.whole,
+            _ if self.scenario.departure == Departure::Sudden => &self.setup.after,
+            _ => &self.setup.before,
         };
-        self.driver(engines.after.clone(), alive).prepare(self.stage.after.clone()).map_err(|error| match error {
+        self.driver(engines.after.clone(), alive).prepare(self.setup.after.clone()).map_err(|error| match error {
             DriverError::Change(error) => ScenarioError::Change(error),
             other => unreachable!("preparing a change sends nothing: {other}"),
         })
     }
 
     pub fn driver(&self, engine: Rc<dyn Engine>, alive: &Arc<Fabric>) -> Driver<Manager<SimTransport>> {
-        let stage = self.stage;
-        let devices = stage.whole.nodes().filter(|(_, node)| node.present).count();
+        let setup = self.setup;
+        let devices = setup.whole.nodes().filter(|(_, node)| node.present).count();
         let timing = Timing {
             timeout_ns: self.scenario.smp_timeout_ns,
             retries: self.scenario.smp_retries,
@@ -60,14 +60,14 @@ impl Site<'_> {
             ..Timing::default()
         };
         let running = Running {
-            known: stage.whole.clone(),
-            routed: stage.before.clone(),
+            known: setup.whole.clone(),
+            routed: setup.before.clone(),
             alive: alive.clone(),
-            tables: stage.tables.clone(),
-            layers: stage.function.layers(),
-            ways: stage.function.path_layers().cloned(),
+            tables: setup.tables.clone(),
+            layers: setup.function.layers(),
+            ways: setup.function.path_layers().cloned(),
             half: Half::Lower,
-            sm: stage.sm,
+            sm: setup.sm,
         };
         let intent = Intent {
             engine,
@@ -82,16 +82,16 @@ impl Site<'_> {
         self.transport.with(act)
     }
 
-    /// What sources of this subnet will be told of R′.
+    /// What sources of this subnet will hear of R′.
     pub fn make_known(&self, prepared: &Prepared) {
-        let stranded: Vec<PortId> = prepared.stranded.iter().map(|&port| self.place.port(port)).collect();
+        let stranded: Vec<PortId> = prepared.stranded.iter().map(|&port| self.placement.port(port)).collect();
         self.with(|sim| sim.omit(&stranded));
         if self.scenario.scheme == Scheme::Double {
             self.load_ways(Half::Upper, prepared);
         }
     }
 
-    /// Without halves nobody is told: sources learn of new paths once they ask again.
+    /// Without halves no MAD moves sources: they learn of new paths once they ask again.
     pub fn ask_anew(&self, prepared: &Prepared) {
         if self.scenario.scheme != Scheme::Double {
             self.load_ways(Half::Lower, prepared);
@@ -99,8 +99,8 @@ impl Site<'_> {
     }
 
     fn load_ways(&self, half: Half, prepared: &Prepared) {
-        let ways = stage::ways(prepared.function.path_layers());
-        self.with(|sim| sim.load_ways_in(self.place.subnet, half, ways));
+        let ways = subnet_setup::ways(prepared.function.path_layers());
+        self.with(|sim| sim.load_ways_in(self.placement.subnet, half, ways));
     }
 
     fn is_sudden(&self) -> bool {
@@ -109,19 +109,19 @@ impl Site<'_> {
 
     /// The node of a router that dies first, in the simulation: all of its nodes die at once.
     pub fn victim(&self) -> Option<NodeId> {
-        match self.stage.element {
-            Element::EndNode(node) if self.is_sudden() => Some(self.place.node(node)),
+        match self.setup.element {
+            Element::EndNode(node) if self.is_sudden() => Some(self.placement.node(node)),
             _ => None,
         }
     }
 
-    /// What dies first dies, what comes comes; routers apart ([`Site::victim`]).
+    /// What dies first dies, what comes comes; but not a router ([`ActingSubnet::victim`]), whose nodes in all subnets die at once.
     pub fn strike(&self) {
-        let place = self.place;
-        match self.stage.element {
-            Element::Newcomer(node) => self.with(|sim| sim.revive_node(place.node(node))),
-            Element::Switch(node) if self.is_sudden() => self.with(|sim| sim.kill_node(place.node(node))),
-            Element::Link(port) if self.is_sudden() => self.with(|sim| sim.kill_link(place.port(port))),
+        let placement = self.placement;
+        match self.setup.element {
+            Element::Newcomer(node) => self.with(|sim| sim.revive_node(placement.node(node))),
+            Element::Switch(node) if self.is_sudden() => self.with(|sim| sim.kill_node(placement.node(node))),
+            Element::Link(port) if self.is_sudden() => self.with(|sim| sim.kill_link(placement.port(port))),
             Element::Switch(_) | Element::EndNode(_) | Element::Link(_) | Element::Root | Element::Nothing => {}
         }
     }
@@ -132,9 +132,9 @@ impl Site<'_> {
         driver: &'a mut Driver<Manager<SimTransport>>,
         prepared: Prepared,
         until_ns: u64,
-    ) -> Task<'a, Driven> {
+    ) -> ManagerTask<'a, Driven> {
         let (trail, transport) = (driver.trail(), self.transport.clone());
-        let (element, sudden) = (self.stage.element, self.is_sudden());
+        let (element, sudden) = (self.setup.element, self.is_sudden());
         let future = Box::pin(async move {
             match element {
                 Element::Newcomer(_) => driver.await_growth(until_ns).await,
@@ -142,23 +142,28 @@ impl Site<'_> {
                 _ => driver.run(prepared).await.map(Some),
             }
         });
-        Task { future, trail, transport }
+        ManagerTask { future, trail, transport }
     }
 
     /// What was to leave as planned leaves; whether anything did.
     pub fn depart(&self) -> bool {
-        let place = self.place;
-        match self.stage.element {
+        let placement = self.placement;
+        match self.setup.element {
             _ if self.is_sudden() => return false,
-            Element::Switch(node) | Element::EndNode(node) => self.with(|sim| sim.retire_node(place.node(node))),
-            Element::Link(port) => self.with(|sim| sim.retire_link(place.port(port))),
+            Element::Switch(node) | Element::EndNode(node) => self.with(|sim| sim.retire_node(placement.node(node))),
+            Element::Link(port) => self.with(|sim| sim.retire_link(placement.port(port))),
             Element::Newcomer(_) | Element::Root | Element::Nothing => return false,
         }
         true
     }
 
     /// What came of it; no result where a deadlock has closed.
-    pub fn change(&self, result: Option<Driven>, driver: &Driver<Manager<SimTransport>>, start_ns: u64) -> Change {
+    pub fn change(
+        &self,
+        result: Option<Driven>,
+        driver: &Driver<Manager<SimTransport>>,
+        start_ns: u64,
+    ) -> DrivenChange {
         let end_ns = self.with(|sim| sim.now_ns());
         let smps = driver.subnet().smps().clone();
         let (ending, reason, report) = match result {
@@ -170,7 +175,7 @@ impl Site<'_> {
                 (ending, reason, Some(report))
             }
         };
-        Change { ending, reason, start_ns, end_ns, report, smps }
+        DrivenChange { ending, reason, start_ns, end_ns, report, smps }
     }
 }
 

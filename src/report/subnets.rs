@@ -1,44 +1,18 @@
-//! One simulated run of several subnets on one screen.
+//! What a screen of a simulated run shows of several subnets: subnets and routers, changes, relations, loads of routers.
 
-use super::offered::{Offered, offered};
-use super::quantity::{count, counted, duration, latency, percent, root_pair, size_of};
+use super::quantity::{count, counted, latency, percent, root_pair, size_of};
 use super::run;
 use super::screen::{line, number, show, some, table};
-use super::sources::{links, order, sources};
-use crate::routers::LevelsRule;
-use crate::scenario::{AcrossReport, AcrossSettings, ChangeIn, Ending, PortLoad, RelationReport, RouterReport};
 use comfy_table::Cell;
+use reconfig::routers::LevelsRule;
+use reconfig::scenario::{
+    BetweenSettings, PortLoad, RelationReport, RouterReport, SimulationReport, SubnetChange, WholeProof,
+};
 
-/// The report as text.
-pub fn subnets_simulation(report: &AcrossReport) -> String {
-    let mut text = String::new();
-    headline(&mut text, report);
-    proof(&mut text, report);
-    report.changes.iter().for_each(|change| of_change(&mut text, change));
-    run::traffic(&mut text, report.latency_ns, report.throughput, changes(report));
-    relations(&mut text, report);
-    packets(&mut text, report);
-    if let Some(counts) = report.order {
-        order(&mut text, counts);
-    }
-    if let Some(loads) = &report.links {
-        links(&mut text, "switches and routers", loads);
-        router_loads(&mut text, &report.routers);
-    }
-    unsendable(&mut text, report);
-    deadlock(&mut text, report);
-    verdict(&mut text, report);
-    text
-}
-
-/// Whether something changes.
-fn changes(report: &AcrossReport) -> bool {
-    !report.changes.is_empty()
-}
-
-fn headline(text: &mut String, report: &AcrossReport) {
+/// What changes, the subnets, the routers, and the routing between them.
+pub(super) fn headline(text: &mut String, report: &SimulationReport, between: BetweenSettings) {
     let how =
-        if changes(report) { format!(" ({}), scheme {}", report.departure, report.scheme) } else { String::new() };
+        if report.has_change() { format!(" ({}), scheme {}", report.departure, report.scheme) } else { String::new() };
     line(text, format_args!("{}{how}", report.what));
     for subnet in &report.subnets {
         let size = size_of(subnet.fabric.switches, (subnet.hosts, "host"), subnet.fabric.links);
@@ -57,31 +31,17 @@ fn headline(text: &mut String, report: &AcrossReport) {
             .map(|port| if port.stays { port.name.clone() } else { format!("{} (leaves)", port.name) });
         line(text, format_args!("router   {}: {}", router.name, named.collect::<Vec<_>>().join(" — ")));
     }
-    routing(text, &report.engine, &report.settings);
-    let settings = &report.settings;
-    let inhabited = report.subnets.iter().filter(|subnet| subnet.hosts > 0).count();
-    let shown = Offered {
-        traffic: settings.traffic,
-        load: settings.load,
-        cross: (inhabited > 1).then_some(settings.cross),
-        packet_bytes: settings.packet_bytes,
-        latch: settings.latch,
-        policy: changes(report).then_some((&*settings.arming, &*settings.drain)),
-        seed: report.seed,
-    };
-    offered(text, &shown);
-    if let Some(used) = settings.sources {
-        sources(text, used, report.subnets.iter().map(|subnet| subnet.lmc).max().unwrap_or_default());
-    }
+    routing(text, report, between);
 }
 
-fn routing(text: &mut String, engine: &str, settings: &AcrossSettings) {
-    let levels = match settings.rule {
-        LevelsRule::Raise => format!("service levels raised, {}", counted(settings.layers.into(), "layer")),
+fn routing(text: &mut String, report: &SimulationReport, between: BetweenSettings) {
+    let levels = match between.rule {
+        LevelsRule::Raise => format!("service levels raised, {}", counted(between.layers.into(), "layer")),
         LevelsRule::Keep => "service levels kept".to_string(),
     };
-    line(text, format_args!("routing  {engine}; {}; {levels}", counted(settings.data_vls.into(), "data VL")));
-    if let Some(enforce) = settings.part_enforce {
+    let lanes = counted(report.settings.data_vls.into(), "data VL");
+    line(text, format_args!("routing  {}; {lanes}; {levels}", report.engine));
+    if let Some(enforce) = between.part_enforce {
         let looks = run::looks(enforce);
         line(
             text,
@@ -92,21 +52,16 @@ fn routing(text: &mut String, engine: &str, settings: &AcrossSettings) {
     }
 }
 
-fn proof(text: &mut String, report: &AcrossReport) {
-    match (&report.proof.statistics, &report.proof.refusal) {
+/// Proof of the whole, in words.
+pub(super) fn proof(whole: &WholeProof, refusal: Option<&str>) -> String {
+    match (&whole.statistics, refusal) {
         (Some(proof), _) => {
             let numbers = [(proof.lanes, "lane"), (proof.dependencies, "dependency")];
             let [lanes, dependencies] = numbers.map(|(number, name)| counted(number as u64, name));
             let (moments, couplings) = (moments(proof.moments), count(proof.couplings as u64));
-            line(
-                text,
-                format_args!(
-                    "proof    the whole is proved: {moments}, {lanes}, {dependencies}, {couplings} through routers\n"
-                ),
-            );
+            format!("the whole is proved: {moments}, {lanes}, {dependencies}, {couplings} through routers")
         }
-        (None, Some(refusal)) => line(text, format_args!("proof    the whole is refused: {refusal}\n")),
-        (None, None) => text.push('\n'),
+        (None, refusal) => format!("the whole is refused: {}", refusal.unwrap_or_default()),
     }
 }
 
@@ -118,7 +73,8 @@ fn moments(number: usize) -> String {
     }
 }
 
-fn of_change(text: &mut String, change: &ChangeIn) {
+/// What changes in one subnet, and its phases.
+pub(super) fn change(text: &mut String, change: &SubnetChange) {
     let roots = root_pair(change.root_before.as_deref(), change.root_after.as_deref());
     let stranded =
         if change.stranded.is_empty() { String::new() } else { format!("; stranded {}", some(&change.stranded)) };
@@ -127,9 +83,9 @@ fn of_change(text: &mut String, change: &ChangeIn) {
 }
 
 /// Latencies and losses by the subnets at the ends of packets.
-fn relations(text: &mut String, report: &AcrossReport) {
+pub(super) fn relations(text: &mut String, report: &SimulationReport) {
     let mut rows = table();
-    let header: &[&str] = match changes(report) {
+    let header: &[&str] = match report.has_change() {
         true => &[
             "routers",
             "p50 before",
@@ -146,7 +102,7 @@ fn relations(text: &mut String, report: &AcrossReport) {
     };
     rows.set_header([Cell::new("from → to")].into_iter().chain(header.iter().map(number)));
     for relation in report.relations.iter().filter(|relation| relation.packets.injected > 0) {
-        rows.add_row(row(relation, changes(report)));
+        rows.add_row(row(relation, report.has_change()));
     }
     show(text, &rows);
 }
@@ -174,24 +130,8 @@ fn row(relation: &RelationReport, changes: bool) -> Vec<Cell> {
     cells
 }
 
-fn packets(text: &mut String, report: &AcrossReport) {
-    if changes(report) {
-        run::fates(text, &report.packets);
-        for (why, number) in &report.relay_discards {
-            line(text, format_args!("routers discarded {} ({why}): among the lost or stranded", count(*number)));
-        }
-        run::ages(text, report.lifetime_discards, report.deadlocks_broken);
-    } else {
-        run::fates_of_rest(text, &report.packets);
-        let (reasons, broke) = (reasons(report), run::broke(report.deadlocks_broken));
-        if !reasons.is_empty() {
-            line(text, format_args!("discarded: {reasons}{broke}"));
-        }
-    }
-}
-
 /// What was discarded where nothing changes, by reason.
-fn reasons(report: &AcrossReport) -> String {
+pub(super) fn reasons(report: &SimulationReport) -> String {
     let by_routers = report.relay_discards.iter().map(|(why, number)| (why.replace('-', " "), *number));
     let others =
         [("lifetime".to_string(), report.lifetime_discards), ("misdelivered".to_string(), report.misdelivered)];
@@ -200,7 +140,10 @@ fn reasons(report: &AcrossReport) -> String {
 }
 
 /// What the links of routers carried, either way, before the change and after it.
-fn router_loads(text: &mut String, routers: &[RouterReport]) {
+pub(super) fn router_loads(text: &mut String, routers: &[RouterReport]) {
+    if routers.is_empty() {
+        return;
+    }
     let mut rows = table();
     let header = ["in before", "out", "in after", "out"].map(number);
     rows.set_header([Cell::new("router")].into_iter().chain(header));
@@ -217,65 +160,20 @@ fn router_loads(text: &mut String, routers: &[RouterReport]) {
 }
 
 /// Packets that could not even be sent.
-fn unsendable(text: &mut String, report: &AcrossReport) {
-    for relation in &report.relations {
+pub(super) fn unsendable(text: &mut String, relations: &[RelationReport]) {
+    for relation in relations {
         let Some(number) = relation.parted.filter(|&number| number > 0) else { continue };
         let (from, to, number) = (&relation.from, &relation.to, counted(number, "packet"));
         line(text, format_args!("{from} → {to}: {number} were not sent, since their ends share no partition"));
     }
-    for relation in report.relations.iter().filter(|relation| relation.unsendable > 0) {
+    for relation in relations.iter().filter(|relation| relation.unsendable > 0) {
         let (from, to, number) = (&relation.from, &relation.to, counted(relation.unsendable, "packet"));
         line(text, format_args!("{from} → {to}: no router leads there; {number} were not sent"));
     }
 }
 
-fn deadlock(text: &mut String, report: &AcrossReport) {
-    let Some(cycle) = &report.deadlock else { return };
-    line(
-        text,
-        format_args!("deadlock of {} packets, each waiting for the buffer that the next one fills:", cycle.len()),
-    );
-    for stuck in cycle {
-        let packet = format!("DLID {} SL {}, in this subnet since {}", stuck.dlid, stuck.sl, duration(stuck.born_ns));
-        line(
-            text,
-            format_args!(
-                "  {} VL {} → {} VL {}  ({packet})",
-                stuck.input, stuck.input_vl, stuck.output, stuck.output_vl
-            ),
-        );
-    }
-    text.push('\n');
-}
-
-fn verdict(text: &mut String, report: &AcrossReport) {
-    let ending = run::ending(report.outcome);
-    let took = report.changes.iter().map(|change| change.change_ns).max().map(|ns| format!(" in {}", duration(ns)));
-    let at = || report.deadlock_ns.map(|ns| format!(" at {}", duration(ns)));
-    let when = took.or_else(at).unwrap_or_default();
-    let reason = report.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
-    let (lost, unsent) = (lost(report), unsent(&report.relations));
-    let hops = counted(report.packet_hops, "packet-hop");
-    line(text, format_args!("{ending}{when}{reason}: {lost}{unsent}; {hops}; trace {:016x}", report.trace_hash));
-}
-
-/// What was lost, or is stuck; where nothing changes, nothing is lost to a change.
-fn lost(report: &AcrossReport) -> String {
-    if changes(report) {
-        return run::lost(report.outcome, &report.packets);
-    }
-    let stuck = counted(report.packets.in_flight, "packet");
-    let discarded = |packets| format!("{} discarded ({})", counted(packets, "packet"), reasons(report));
-    match (run::discarded(&report.packets), report.outcome == Ending::Deadlocked) {
-        (0, true) => format!("{stuck} stuck"),
-        (0, false) => "nothing lost".to_string(),
-        (packets, true) => format!("{stuck} stuck, {}", discarded(packets)),
-        (packets, false) => discarded(packets),
-    }
-}
-
 /// What hosts did not send at all.
-fn unsent(relations: &[RelationReport]) -> String {
+pub(super) fn unsent(relations: &[RelationReport]) -> String {
     let told = |of: fn(&RelationReport) -> u64, why: &str| {
         let own = || relations.iter().map(of).filter(|&number| number > 0);
         let [packets, between] =

@@ -1,18 +1,18 @@
-//! The course of a run, the same for one subnet and for several: traffic under R; the failure or the announced change, and
+//! The periods of a run, the same for one subnet and for several: traffic under R; the failure or the announced change, and
 //! what the managers do about it; traffic under R′; the planned departure; the end of all traffic.
 
+use super::acting::{ActingSubnet, Driven};
 use super::engines::Engines;
 use super::outcome::Ending;
 use super::setting::Scenario;
-use super::site::{Driven, Site};
-use super::summary::Change;
+use super::summary::DrivenChange;
 use super::time::Time;
 use crate::change::{Departure, Prepared};
 use crate::fabric::NodeId;
 use crate::routers::Routes;
 use crate::sim::Sim;
 
-/// Which routers lead where, as subnet administrations and routers tell it.
+/// Which routers lead where, as subnet administrations and routers say.
 #[derive(Clone, Copy)]
 pub(super) struct RoutesChange<'a> {
     pub before: &'a Routes,
@@ -20,22 +20,22 @@ pub(super) struct RoutesChange<'a> {
 }
 
 /// What is to be run.
-pub(super) struct Course<'a> {
-    /// Periods, departure and patience; the rest is each site's own.
+pub(super) struct Timeline<'a> {
+    /// Periods, departure and patience; the rest is each subnet's own.
     pub settings: &'a Scenario,
     /// The subnets in which something changes.
-    pub sites: &'a [Site<'a>],
-    /// By site: the change as planned beforehand.
+    pub acting: &'a [ActingSubnet<'a>],
+    /// By subnet: the change as planned beforehand.
     pub prepared: &'a [Prepared],
     /// Nothing where there is one subnet.
     pub routes: Option<RoutesChange<'a>>,
 }
 
-impl Course<'_> {
-    /// Lets it pass; what came of the change, by site.
-    pub fn run(&self, time: &mut Time<'_>, engines: &Engines) -> Vec<Change> {
+impl Timeline<'_> {
+    /// Lets it pass; what came of the change, by subnet.
+    pub fn run(&self, time: &mut Time<'_>, engines: &Engines) -> Vec<DrivenChange> {
         let transport = time.transport.clone();
-        self.pairs().for_each(|(site, prepared)| site.make_known(prepared));
+        self.pairs().for_each(|(acting, prepared)| acting.make_known(prepared));
         transport.with(Sim::start);
         time.pass(self.settings.warm_up_ns);
         transport.with(Sim::begin_period);
@@ -43,11 +43,11 @@ impl Course<'_> {
         transport.with(Sim::begin_period);
         let changes = self.change(time, engines);
         transport.with(Sim::begin_period);
-        self.pairs().for_each(|(site, prepared)| site.ask_anew(prepared));
+        self.pairs().for_each(|(acting, prepared)| acting.ask_anew(prepared));
         if transport.with(|sim| sim.deadlock().is_none()) {
             time.pass(self.settings.after_ns);
             let completed = changes.iter().all(|change| change.ending == Ending::Completed);
-            if completed && self.sites.iter().filter(|site| site.depart()).count() > 0 {
+            if completed && self.acting.iter().filter(|acting| acting.depart()).count() > 0 {
                 time.pass(self.settings.after_ns / 4);
             }
             time.run_out();
@@ -55,8 +55,8 @@ impl Course<'_> {
         transport.with(|sim| changes.into_iter().map(|change| judge(change, sim)).collect())
     }
 
-    fn pairs(&self) -> impl Iterator<Item = (&Site<'_>, &Prepared)> {
-        self.sites.iter().zip(self.prepared)
+    fn pairs(&self) -> impl Iterator<Item = (&ActingSubnet<'_>, &Prepared)> {
+        self.acting.iter().zip(self.prepared)
     }
 
     fn is_sudden(&self) -> bool {
@@ -64,10 +64,10 @@ impl Course<'_> {
     }
 
     /// It happens, and every manager that it concerns acts, all at once. Of a planned change subnet administrations and
-    /// routers are told first; of a loss as soon as one manager has heard of it.
-    fn change(&self, time: &mut Time<'_>, engines: &Engines) -> Vec<Change> {
+    /// routers know first; of a loss as soon as one manager has heard of it.
+    fn change(&self, time: &mut Time<'_>, engines: &Engines) -> Vec<DrivenChange> {
         let mut drivers: Vec<_> =
-            self.sites.iter().map(|site| site.driver(engines.after.clone(), &site.stage.before)).collect();
+            self.acting.iter().map(|acting| acting.driver(engines.after.clone(), &acting.setup.before)).collect();
         let start_ns = time.now_ns();
         if let (Some(routes), false) = (self.routes, self.is_sudden()) {
             time.transport.with(|sim| sim.set_routes(routes.after.clone()));
@@ -75,19 +75,20 @@ impl Course<'_> {
         self.strike(time);
         let until_ns = start_ns + self.settings.barrier_timeout_ns;
         let tasks = self.pairs().zip(&mut drivers);
-        let tasks = tasks.map(|((site, prepared), driver)| site.task(driver, prepared.clone(), until_ns)).collect();
-        let mut untold = self.routes.filter(|_| self.is_sudden());
+        let tasks = tasks.map(|((acting, prepared), driver)| acting.task(driver, prepared.clone(), until_ns)).collect();
+        let mut unannounced = self.routes.filter(|_| self.is_sudden());
         let results = time.drive(tasks, |sim| {
-            if let Some(routes) = untold.take() {
+            if let Some(routes) = unannounced.take() {
                 sim.set_routes(routes.after.clone());
             }
         });
         let results: Vec<Option<Driven>> = match results {
             Some(results) => results.into_iter().map(Some).collect(),
-            None => self.sites.iter().map(|_| None).collect(),
+            None => self.acting.iter().map(|_| None).collect(),
         };
-        let ends = self.sites.iter().zip(&drivers).zip(results);
-        let changes: Vec<Change> = ends.map(|((site, driver), result)| site.change(result, driver, start_ns)).collect();
+        let ends = self.acting.iter().zip(&drivers).zip(results);
+        let changes: Vec<DrivenChange> =
+            ends.map(|((acting, driver), result)| acting.change(result, driver, start_ns)).collect();
         if !self.is_sudden() && !changes.is_empty() && changes.iter().all(|change| change.ending == Ending::Aborted) {
             // What was to leave stays.
             let stay = |routes: RoutesChange<'_>| time.transport.with(|sim| sim.set_routes(routes.before.clone()));
@@ -98,8 +99,8 @@ impl Course<'_> {
 
     /// What dies first dies, what comes comes; the nodes of a router die at once.
     fn strike(&self, time: &Time<'_>) {
-        self.sites.iter().for_each(Site::strike);
-        let victims: Vec<NodeId> = self.sites.iter().filter_map(Site::victim).collect();
+        self.acting.iter().for_each(ActingSubnet::strike);
+        let victims: Vec<NodeId> = self.acting.iter().filter_map(ActingSubnet::victim).collect();
         if !victims.is_empty() {
             time.transport.with(|sim| sim.kill_nodes(&victims));
         }
@@ -107,7 +108,7 @@ impl Course<'_> {
 }
 
 /// A deadlock that closed after the change, or was only suspected, counts like any other.
-fn judge(mut change: Change, sim: &Sim) -> Change {
+fn judge(mut change: DrivenChange, sim: &Sim) -> DrivenChange {
     if change.ending != Ending::Deadlocked && sim.deadlock().is_some() {
         change.ending = Ending::Deadlocked;
         change.reason = Some("packets wait for each other in a circle; it closed after the last write".into());

@@ -1,0 +1,86 @@
+//! What a run came to between subnets: sizes and managers of each, loads of routers, packets by the subnets at their ends.
+
+use super::measures;
+use super::outcome::{FabricSize, Periods, PortLoad, RelationReport, RouterPortReport, RouterReport, SubnetReport};
+use super::setup::{Between, Setup};
+use super::subnet_setup::SubnetSetup;
+use super::summary;
+use crate::fabric::PortId;
+use crate::fabric::subnets::{Router, SubnetPort};
+use crate::routing::Connectivity;
+use crate::sim::{PacketCounts, Period, Relation, Sim};
+
+pub(super) fn subnets(setup: &Setup<'_>) -> Vec<SubnetReport> {
+    let report = |(id, own): (_, &SubnetSetup)| {
+        let subnet = setup.subnets.subnet(id);
+        let sm = own.whole.port(own.sm);
+        SubnetReport {
+            name: subnet.name.clone(),
+            prefix: subnet.prefix,
+            fabric: FabricSize::of(&own.before),
+            hosts: setup.subnets.hosts(id).count(),
+            lmc: sm.lmc.get(),
+            sm: own.whole.describe_node(sm.node),
+        }
+    };
+    setup.subnet_ids().zip(&setup.each).map(report).collect()
+}
+
+pub(super) fn routers(setup: &Setup<'_>, between: &Between, sim: &Sim) -> Vec<RouterReport> {
+    let carried = carried(between, sim);
+    let leads = |at: &SubnetPort| {
+        let own = &setup.each[at.subnet.index()];
+        Connectivity::of(&own.after).joins(at.port, own.sm)
+    };
+    let report = |router: &Router| RouterReport {
+        name: router.name.clone(),
+        guid: router.guid,
+        ports: router
+            .ports
+            .iter()
+            .map(|at| RouterPortReport {
+                name: setup.subnets.describe_port(*at),
+                stays: leads(at),
+                carried: carried(between.joined.port(*at)),
+            })
+            .collect(),
+    };
+    setup.subnets.routers().iter().map(report).collect()
+}
+
+/// What the link of a port carried, by period.
+fn carried(between: &Between, sim: &Sim) -> impl Fn(PortId) -> Periods<PortLoad> {
+    let sent = summary::periods(sim, |index| (sim.bytes_sent(index), sim.period_ns(index)));
+    let fabric = &between.joined.fabric;
+    move |port| {
+        let of = |(sent, length_ns): &(Vec<u64>, u64)| {
+            let bytes = |port: PortId| sent.get(port.index()).copied().unwrap_or(0);
+            let (bytes_in, bytes_out) = (fabric.peer(port).map_or(0, bytes), bytes(port));
+            let load = |bytes| measures::load(fabric, port, bytes, *length_ns);
+            PortLoad { bytes_in, bytes_out, load_in: load(bytes_in), load_out: load(bytes_out) }
+        };
+        Periods { before: of(&sent.before), during: of(&sent.during), after: of(&sent.after) }
+    }
+}
+
+pub(super) fn relations(setup: &Setup<'_>, between: &Between, sim: &Sim) -> Vec<RelationReport> {
+    let report = |((from, to, relation), packets): ((_, _, &Relation), PacketCounts)| RelationReport {
+        from: setup.subnets.subnet(from).name.clone(),
+        to: setup.subnets.subnet(to).name.clone(),
+        crossings: between.routes.crossings(from, to),
+        crossings_after: between.routes_after.crossings(from, to),
+        unsendable: relation.unsendable,
+        parted: between.partitioning.as_ref().map(|_| relation.parted),
+        packets,
+        delivered: by_period(&relation.periods, |period| period.delivered),
+        latency_ns: by_period(&relation.periods, measures::latency),
+        longest_gap_ns: relation.periods.get(2).map_or(0, Period::longest_gap_ns),
+    };
+    sim.relations().zip(sim.relation_counts()).map(report).collect()
+}
+
+/// The periods *before*, *during* and *after*; the one of warming up comes first.
+fn by_period<T: Default>(periods: &[Period], value: impl Fn(&Period) -> T) -> Periods<T> {
+    let of = |index: usize| periods.get(index).map_or_else(T::default, &value);
+    Periods { before: of(1), during: of(2), after: of(3) }
+}

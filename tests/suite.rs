@@ -18,6 +18,7 @@ mod lids;
 mod lifecycle;
 mod model;
 mod mutations;
+mod names;
 mod paths;
 mod plan;
 mod properties;

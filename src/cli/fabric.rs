@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// `reconfig fabric …`.
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(super) enum FabricCommand {
     /// Say in numbers what a fabric is.
     Show(Show),
     /// List what changed between two captures of a fabric; exit code 1 where something did.
@@ -126,12 +126,12 @@ enum Written {
     Json,
 }
 
-pub(super) fn run(command: Command, common: Common) -> Result<Answer, Failure> {
+pub(super) fn run(command: FabricCommand, common: Common) -> Result<Answer, Failure> {
     match command {
-        Command::Show(arguments) => show(&arguments, common),
-        Command::Diff(arguments) => diff(&arguments, common),
-        Command::Convert(arguments) => convert(&arguments, common),
-        Command::Generate(arguments) => make(&arguments, common),
+        FabricCommand::Show(arguments) => show(&arguments, common),
+        FabricCommand::Diff(arguments) => diff(&arguments, common),
+        FabricCommand::Convert(arguments) => convert(&arguments, common),
+        FabricCommand::Generate(arguments) => make(&arguments, common),
     }
 }
 

@@ -97,7 +97,7 @@ enum Command {
     Serve(Box<serve::Arguments>),
     /// Look at, compare, convert and make topologies.
     #[command(subcommand)]
-    Fabric(fabric::Command),
+    Fabric(fabric::FabricCommand),
     /// Measure the tables of the papers again, beside what they have.
     Reproduce(reproduce::Arguments),
     /// Ask the manager that runs here how it is.

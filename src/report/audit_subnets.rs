@@ -1,7 +1,6 @@
 //! What `reconfig audit` found of several subnets: JSON for programs, one screen for people.
 
 use super::quantity::{count, counted};
-use super::run::looks;
 use super::screen::{line, number, show, table};
 use reconfig::audit::AuditVerdict;
 use reconfig::audit::across::PathAudit;
@@ -151,13 +150,16 @@ fn paths(text: &mut String, found: &PathAudit) {
 /// What partitions have to do with it.
 fn parted(text: &mut String, report: &SubnetsAudit) {
     let Some((enforced, pairs)) = report.part_enforce.zip(report.paths.parted) else { return };
-    let looks = looks(enforced);
+    let looks = match enforced {
+        PartEnforce::Both => "look at what comes in and goes out",
+        PartEnforce::In => "look at what comes in",
+        PartEnforce::Out => "look at what goes out",
+        PartEnforce::Off => "do not look at them",
+    };
     let pairs = count(pairs);
     line(
         text,
-        format_args!(
-            "P_Keys   {pairs} ordered pairs share no partition, and have no path; ports of routers look at {looks}"
-        ),
+        format_args!("P_Keys   {pairs} ordered pairs share no partition, and have no path; ports of routers {looks}"),
     );
 }
 

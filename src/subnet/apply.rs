@@ -4,7 +4,7 @@
 //! at a port goes in one `Set`. On return every write was answered and no copy of a `Set` is under way any more; on an
 //! error some were applied and others not, and no copy is under way either.
 
-use super::exchange::{Completed, Exchange, MadAnswer, MadBody, MadData, MadRequest};
+use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody};
 use super::manager::{Failed, Manager, SourceControl, settled};
 use super::paths::DirectedPath;
 use super::{Applied, SubnetError, WriteOrder};
@@ -242,7 +242,7 @@ impl Job {
         attribute: AttributeId,
         data: Box<[u8; SMP_DATA_SIZE]>,
     ) -> MadRequest {
-        let body = MadBody::Smp { path: self.path.clone(), attribute, data };
+        let body = RequestBody::Smp { path: self.path.clone(), attribute, data };
         MadRequest { device, tag, method, modifier: self.modifier, body }
     }
 

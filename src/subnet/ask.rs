@@ -1,6 +1,6 @@
 //! Single requests of a caller who knows what it wants: what bringing a subnet up needs beyond the writes of plans.
 
-use super::exchange::{Exchange, MadBody, MadData, MadRequest};
+use super::exchange::{Exchange, MadData, MadRequest, RequestBody};
 use super::manager::{Manager, settled};
 use super::{SubnetError, Timing};
 use crate::fabric::{NodeId, PortId};
@@ -130,13 +130,13 @@ impl<T: Transport> Manager<T> {
             let attempted = format!("{:?} {:?} of {}", ask.method, ask.attribute, fabric.describe_node(node));
             return Ok(Err(SubnetError::NoPath { attempted }));
         };
-        let body = MadBody::Smp { path, attribute: ask.attribute, data: ask.data };
+        let body = RequestBody::Smp { path, attribute: ask.attribute, data: ask.data };
         Ok(Ok(MadRequest { device: node.0, tag, method: ask.method, modifier: ask.modifier, body }))
     }
 
     /// Keeps a PortInfo or SwitchInfo that was answered, so that the next `Set` begins from it.
     fn remember(&mut self, request: &MadRequest, data: &[u8; SMP_DATA_SIZE]) {
-        let MadBody::Smp { attribute, .. } = request.body else { return };
+        let RequestBody::Smp { attribute, .. } = request.body else { return };
         let Some(topology) = &self.topology else { return };
         let guid = topology.fabric.node(NodeId(request.device)).guid;
         match attribute {

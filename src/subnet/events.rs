@@ -3,7 +3,7 @@
 //! A device repeats its trap until it is repressed, with the same transaction: every copy is repressed, one is
 //! reported. The light sweep asks every switch for its port-change bit, and clears it.
 
-use super::exchange::{Completed, Exchange, MadAnswer, MadBody, MadData, MadRequest};
+use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody};
 use super::manager::{Manager, settled};
 use super::{SubnetError, SubnetEvent};
 use crate::fabric::NodeId;
@@ -74,7 +74,7 @@ impl<T: Transport> Manager<T> {
         for switch in topology.fabric.switches() {
             if let Some(path) = topology.paths.to_node(&topology.fabric, switch) {
                 let attribute = AttributeId::SwitchInfo;
-                let body = MadBody::Smp { path, attribute, data: Box::new([0; SMP_DATA_SIZE]) };
+                let body = RequestBody::Smp { path, attribute, data: Box::new([0; SMP_DATA_SIZE]) };
                 let tag = u64::from(switch.0);
                 exchange.submit(MadRequest { device: switch.0, tag, method: Method::Get, modifier: 0, body });
             }
@@ -95,8 +95,8 @@ fn changed(exchange: &mut Exchange, done: Completed) -> Option<SubnetEvent> {
     if request.method == Method::Set || !info.port_state_change {
         return None;
     }
-    if let MadBody::Smp { path, attribute, .. } = request.body {
-        let body = MadBody::Smp { path, attribute, data: Box::new(info.encode()) };
+    if let RequestBody::Smp { path, attribute, .. } = request.body {
+        let body = RequestBody::Smp { path, attribute, data: Box::new(info.encode()) };
         exchange.submit(MadRequest { method: Method::Set, body, ..request });
     }
     Some(SubnetEvent::PortsChanged { switch })

@@ -25,12 +25,12 @@ pub(super) struct MadRequest {
     /// The attribute's modifier.
     pub(super) modifier: u32,
     /// The MAD's class, where it goes and what it carries.
-    pub(super) body: MadBody,
+    pub(super) body: RequestBody,
 }
 
 /// The part of a request that its management class decides.
 #[derive(Clone, Debug)]
-pub(super) enum MadBody {
+pub(super) enum RequestBody {
     /// Subnet management by directed route.
     Smp {
         /// The way there.
@@ -250,8 +250,8 @@ impl Exchange {
 impl MadAnswer {
     fn fits(&self, request: &MadRequest) -> bool {
         let same_attribute = match (&self.data, &request.body) {
-            (MadData::Smp(answered, _), MadBody::Smp { attribute, .. }) => answered == attribute,
-            (MadData::Perf(answered, _), MadBody::Perf { attribute, .. }) => answered == attribute,
+            (MadData::Smp(answered, _), RequestBody::Smp { attribute, .. }) => answered == attribute,
+            (MadData::Perf(answered, _), RequestBody::Perf { attribute, .. }) => answered == attribute,
             _ => false,
         };
         same_attribute && self.modifier == request.modifier
@@ -264,7 +264,7 @@ mod tests {
 
     fn request(device: u32, tag: u64) -> MadRequest {
         let attribute = AttributeId::LinearForwardingTable;
-        let body = MadBody::Smp { path: DirectedPath::default(), attribute, data: Box::new([0; SMP_DATA_SIZE]) };
+        let body = RequestBody::Smp { path: DirectedPath::default(), attribute, data: Box::new([0; SMP_DATA_SIZE]) };
         MadRequest { device, tag, method: Method::Set, modifier: 0, body }
     }
 

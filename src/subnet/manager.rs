@@ -2,7 +2,7 @@
 
 use super::attendant::Attendant;
 use super::error::status_meaning;
-use super::exchange::{Completed, Exchange, MadAnswer, MadBody, MadData, MadRequest, Transmission};
+use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody, Transmission};
 use super::paths::DirectedPaths;
 use super::sweep::Sweep;
 use super::{Applied, Discovered, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing, WriteOrder};
@@ -174,8 +174,8 @@ impl<T: Transport> Manager<T> {
             let Transmission { tid, request, again } = sent;
             let datagram = datagram_of(request, tid, self.m_key);
             match &request.body {
-                MadBody::Smp { attribute, .. } => self.counts.count(*attribute, request.method),
-                MadBody::Perf { .. } => self.counts.perf += 1,
+                RequestBody::Smp { attribute, .. } => self.counts.count(*attribute, request.method),
+                RequestBody::Perf { .. } => self.counts.perf += 1,
             }
             self.counts.retries += u64::from(again);
             self.transport.send(datagram).await?;
@@ -333,8 +333,8 @@ impl<T: Transport> Manager<T> {
     /// `Set LinearForwardingTable (modifier 0x3) at path 0,1,7`, for messages.
     pub(super) fn describe(&self, request: &MadRequest) -> String {
         let (attribute, place) = match &request.body {
-            MadBody::Smp { path, attribute, .. } => (format!("{attribute:?}"), format!("path {path}")),
-            MadBody::Perf { lid, attribute, .. } => (format!("{attribute:?}"), format!("LID {lid}")),
+            RequestBody::Smp { path, attribute, .. } => (format!("{attribute:?}"), format!("path {path}")),
+            RequestBody::Perf { lid, attribute, .. } => (format!("{attribute:?}"), format!("LID {lid}")),
         };
         format!("{:?} {attribute} (modifier {:#x}) at {place}", request.method, request.modifier)
     }
@@ -361,13 +361,13 @@ fn datagram_of(request: &MadRequest, tid: u32, m_key: u64) -> Datagram {
     let tid = u64::from(tid);
     let (method, modifier) = (request.method, request.modifier);
     match &request.body {
-        MadBody::Smp { path, attribute, data } => {
+        RequestBody::Smp { path, attribute, data } => {
             let smp = Smp::directed(path.hops(), method, *attribute, modifier, **data);
             let smp = smp.expect("paths are built with 63 hops at most").with_tid(tid);
             let smp = Smp { m_key, ..smp };
             Datagram { lid: Lid::PERMISSIVE, qp: 0, sl: Sl::default(), bytes: Box::new(smp.encode()) }
         }
-        MadBody::Perf { lid, sl, attribute, data } => {
+        RequestBody::Perf { lid, sl, attribute, data } => {
             let mad = PerfMad { method, status: 0, tid, attribute: *attribute, modifier, data: **data };
             Datagram { lid: *lid, qp: 1, sl: *sl, bytes: Box::new(mad.encode()) }
         }

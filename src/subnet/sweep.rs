@@ -7,7 +7,7 @@
 //! answered first.
 
 use super::SubnetError;
-use super::exchange::{Completed, Exchange, MadBody, MadData, MadRequest};
+use super::exchange::{Completed, Exchange, MadData, MadRequest, RequestBody};
 use super::paths::{DirectedPath, MOST_HOPS};
 use crate::fabric::{Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortId, PortZero};
 use crate::ids::{Guid, Lid, PortNum};
@@ -109,7 +109,7 @@ impl Sweep {
             question,
             Method::Get,
             modifier,
-            MadBody::Smp { path, attribute, data: Box::new([0; SMP_DATA_SIZE]) },
+            RequestBody::Smp { path, attribute, data: Box::new([0; SMP_DATA_SIZE]) },
         );
     }
 
@@ -120,7 +120,7 @@ impl Sweep {
         question: Question,
         method: Method,
         modifier: u32,
-        body: MadBody,
+        body: RequestBody,
     ) {
         let tag = self.questions.len() as u64;
         self.questions.push(question);
@@ -131,7 +131,7 @@ impl Sweep {
     pub(super) fn take(&mut self, exchange: &mut Exchange, done: Completed) {
         let question = self.questions[done.request.tag as usize];
         let queue = done.request.device;
-        let MadBody::Smp { path, .. } = done.request.body else { return };
+        let RequestBody::Smp { path, .. } = done.request.body else { return };
         let data = match done.answer {
             Some(answer) if answer.status == 0 => match answer.data {
                 MadData::Smp(_, data) => data,
@@ -247,7 +247,7 @@ impl Sweep {
         // Cleared before the ports are read: what changes meanwhile sets it again, for the next sweep to see. Writing a
         // 1 clears it (section 14.2.5.4); the rest is written as it was read.
         let path = self.found[node].path.clone();
-        let body = MadBody::Smp { path, attribute: AttributeId::SwitchInfo, data: Box::new(info.encode()) };
+        let body = RequestBody::Smp { path, attribute: AttributeId::SwitchInfo, data: Box::new(info.encode()) };
         self.send(exchange, queue, Question::ClearChange(node), Method::Set, 0, body);
     }
 

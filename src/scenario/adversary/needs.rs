@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// Something that happens once.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Event {
+pub enum Occurrence {
     /// What is to die before the first write dies.
     Death,
     /// A write lands.
@@ -33,7 +33,7 @@ pub enum Side {
 }
 
 /// All that a packet asks; its way is possible in any order of events that agrees.
-pub type Needs = BTreeMap<Event, Side>;
+pub type OccurrenceSides = BTreeMap<Occurrence, Side>;
 
 /// The writes of a plan by what they change.
 pub struct Writes<'a> {
@@ -71,8 +71,8 @@ impl<'a> Writes<'a> {
     }
 
     /// What a packet asks of the moment in which it goes its way; none where that is no one moment.
-    pub fn needs(&self, way: &Witness) -> Option<Needs> {
-        let mut needs = Needs::new();
+    pub fn needs(&self, way: &Witness) -> Option<OccurrenceSides> {
+        let mut needs = OccurrenceSides::new();
         let fabric = &*self.plan.draft().before;
         let source = fabric.port(way.port);
         let reading = Reading { stage: way.stage, entry: way.mapping };
@@ -85,15 +85,15 @@ impl<'a> Writes<'a> {
     }
 
     /// What a packet asks at its last switch alone.
-    pub fn needs_at_end(&self, way: &Witness) -> Needs {
-        let mut needs = Needs::new();
+    pub fn needs_at_end(&self, way: &Witness) -> OccurrenceSides {
+        let mut needs = OccurrenceSides::new();
         if let Some(hop) = way.hops.last() {
             self.add_hop(&mut needs, way, hop);
         }
         needs
     }
 
-    fn add_hop(&self, needs: &mut Needs, way: &Witness, hop: &WitnessHop) -> bool {
+    fn add_hop(&self, needs: &mut OccurrenceSides, way: &Witness, hop: &WitnessHop) -> bool {
         let block = way.lid.0 / LFT_BLOCK as u16;
         let entry = Reading { stage: hop.stage, entry: hop.entry };
         let mut possible = true;
@@ -108,7 +108,7 @@ impl<'a> Writes<'a> {
 
     fn add_mapping(
         &self,
-        needs: &mut Needs,
+        needs: &mut OccurrenceSides,
         reading: &Reading,
         way: &Witness,
         node: NodeId,
@@ -125,28 +125,28 @@ impl<'a> Writes<'a> {
     }
 
     /// A source sends on a half from when it is told of it until it is told of the other.
-    pub fn add_half(&self, needs: &mut Needs, port: PortId, wanted: Half) -> bool {
+    pub fn add_half(&self, needs: &mut OccurrenceSides, port: PortId, wanted: Half) -> bool {
         let told = self.halves.get(&port).into_iter().flatten();
         told.fold(true, |possible, &(id, half)| {
             let side = if half == wanted { Side::After } else { Side::Before };
-            insert(needs, Event::Land(id), side) && possible
+            insert(needs, Occurrence::Land(id), side) && possible
         })
     }
 
     /// What crosses an element that dies does so before.
-    fn add_death(&self, needs: &mut Needs, hop: &WitnessHop) -> bool {
+    fn add_death(&self, needs: &mut OccurrenceSides, hop: &WitnessHop) -> bool {
         let draft = self.plan.draft();
         let dead = |port: PortNum| {
             let port = draft.before.port_at(hop.node, port);
             port.is_some_and(|port| draft.before.peer(port).is_some() && draft.surviving.peer(port).is_none())
         };
-        !(dead(hop.input.port) || dead(hop.output.port)) || insert(needs, Event::Death, Side::Before)
+        !(dead(hop.input.port) || dead(hop.output.port)) || insert(needs, Occurrence::Death, Side::Before)
     }
 
     /// Whether a write changes what is read, and on which side of it the reading lies.
     fn add_write<T: PartialEq>(
         &self,
-        needs: &mut Needs,
+        needs: &mut OccurrenceSides,
         reading: &Reading,
         id: WriteId,
         value: impl Fn(&SubnetTables) -> T,
@@ -161,12 +161,12 @@ impl<'a> Writes<'a> {
             std::cmp::Ordering::Equal if reading.entry == EntryAge::New => Side::After,
             std::cmp::Ordering::Equal => Side::Before,
         };
-        insert(needs, Event::Land(id), side)
+        insert(needs, Occurrence::Land(id), side)
     }
 }
 
 /// Adds a need; false where it contradicts another.
-pub fn insert(needs: &mut Needs, event: Event, side: Side) -> bool {
+pub fn insert(needs: &mut OccurrenceSides, event: Occurrence, side: Side) -> bool {
     *needs.entry(event).or_insert(side) == side
 }
 

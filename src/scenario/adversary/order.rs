@@ -5,7 +5,7 @@
 //! Where it is not, something must be in front of it for a while: a *hold*, small packets to a host of that switch whose
 //! link others keep busy. An order prefers the former, so that few holds are needed; one at least always is.
 
-use super::needs::{Event, Needs, Side, WriteId};
+use super::needs::{Occurrence, OccurrenceSides, Side, WriteId};
 use crate::fabric::PortId;
 use crate::ids::Vl;
 use crate::verify::Witness;
@@ -17,7 +17,7 @@ pub struct Candidate {
     /// Its way.
     pub way: Witness,
     /// What it needs when it is parked.
-    pub needs: Needs,
+    pub needs: OccurrenceSides,
     /// Whether it may be held: its last choice does not hang on a write that may land meanwhile.
     pub holdable: bool,
     /// Other lanes of the cycle, by number, that it passes on its way.
@@ -34,9 +34,9 @@ pub struct Hold {
     /// Those that keep the host's link busy.
     pub busy: Vec<Busy>,
     /// What its packets need.
-    pub needs: Needs,
+    pub needs: OccurrenceSides,
     /// What those that keep the link busy need, for as long as it is held.
-    pub lasting: Needs,
+    pub lasting: OccurrenceSides,
     /// Lanes of the cycle, by number, that its packets pass besides.
     pub crosses: BTreeSet<usize>,
 }
@@ -52,9 +52,9 @@ pub struct Busy {
 
 /// What is done next.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Step {
+pub enum OrderedStep {
     /// Something happens.
-    Happen(Event),
+    Happen(Occurrence),
     /// A packet takes its place; the hold before it, by number, where it needs one.
     Park(usize, Option<usize>),
 }
@@ -63,7 +63,7 @@ pub enum Step {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Order {
     /// The steps.
-    pub steps: Vec<Step>,
+    pub steps: Vec<OrderedStep>,
 }
 
 /// Why there is no order.
@@ -94,7 +94,7 @@ pub fn arrange(chosen: &[&Candidate], holds: &[Vec<Hold>], sudden: bool) -> Resu
 pub fn is_possible(chosen: &[&Candidate]) -> bool {
     let mut parked = BTreeSet::new();
     let mut happened = BTreeSet::new();
-    let events: BTreeSet<Event> = chosen.iter().flat_map(|candidate| candidate.needs.keys().copied()).collect();
+    let events: BTreeSet<Occurrence> = chosen.iter().flat_map(|candidate| candidate.needs.keys().copied()).collect();
     loop {
         let before = (parked.len(), happened.len());
         let free = |at: &usize| !parked.contains(at) && is_ready(chosen, *at, &parked, &happened);
@@ -113,8 +113,8 @@ pub fn is_possible(chosen: &[&Candidate]) -> bool {
 }
 
 /// Whether a packet can be parked: what it needs has happened, and who must pass its lane has passed.
-fn is_ready(chosen: &[&Candidate], at: usize, parked: &BTreeSet<usize>, happened: &BTreeSet<Event>) -> bool {
-    let after = |(event, side): (&Event, &Side)| *side == Side::Before || happened.contains(event);
+fn is_ready(chosen: &[&Candidate], at: usize, parked: &BTreeSet<usize>, happened: &BTreeSet<Occurrence>) -> bool {
+    let after = |(event, side): (&Occurrence, &Side)| *side == Side::Before || happened.contains(event);
     let passed = |other: usize| parked.contains(&other) || other == at || !chosen[other].crosses.contains(&at);
     chosen[at].needs.iter().all(after) && (0..chosen.len()).all(passed)
 }
@@ -122,22 +122,22 @@ fn is_ready(chosen: &[&Candidate], at: usize, parked: &BTreeSet<usize>, happened
 /// Whether nobody who is not parked needs to go before an event, and earlier waves have ended.
 fn may_happen(
     chosen: &[&Candidate],
-    event: Event,
+    event: Occurrence,
     parked: &BTreeSet<usize>,
-    happened: &BTreeSet<Event>,
-    events: &BTreeSet<Event>,
+    happened: &BTreeSet<Occurrence>,
+    events: &BTreeSet<Occurrence>,
 ) -> bool {
     let waits = |at: usize| !parked.contains(&at) && chosen[at].needs.get(&event) == Some(&Side::Before);
-    let earlier = |other: &Event| !happened.contains(other) && comes_first(*other, event);
+    let earlier = |other: &Occurrence| !happened.contains(other) && comes_first(*other, event);
     !(0..chosen.len()).any(waits) && !events.iter().any(earlier)
 }
 
 /// Whether the protocol puts an event before another.
-fn comes_first(first: Event, second: Event) -> bool {
+fn comes_first(first: Occurrence, second: Occurrence) -> bool {
     match (first, second) {
-        (Event::Death, Event::Land(_)) => true,
-        (Event::Land(first), Event::Land(second)) => first.wave < second.wave,
-        (_, Event::Death) => false,
+        (Occurrence::Death, Occurrence::Land(_)) => true,
+        (Occurrence::Land(first), Occurrence::Land(second)) => first.wave < second.wave,
+        (_, Occurrence::Death) => false,
     }
 }
 
@@ -146,9 +146,9 @@ struct State<'a> {
     chosen: &'a [&'a Candidate],
     holds: &'a [Vec<Hold>],
     sudden: bool,
-    events: BTreeSet<Event>,
+    events: BTreeSet<Occurrence>,
     parked: BTreeSet<usize>,
-    happened: BTreeSet<Event>,
+    happened: BTreeSet<Occurrence>,
     /// Writes that are no events of the order: taken to have landed by a hold.
     assumed: BTreeSet<WriteId>,
     /// End ports that keep links busy.
@@ -156,8 +156,8 @@ struct State<'a> {
     /// Lanes that their packets fill.
     filled: BTreeSet<(PortId, Vl)>,
     /// Events that must wait until a lane is taken, because a hold lasts till then.
-    guarded: Vec<(Event, usize)>,
-    steps: Vec<Step>,
+    guarded: Vec<(Occurrence, usize)>,
+    steps: Vec<OrderedStep>,
 }
 
 impl<'a> State<'a> {
@@ -179,8 +179,8 @@ impl<'a> State<'a> {
     }
 
     /// Events to come, the first that may happen first; those that somebody waits for before the others.
-    fn pending(&self) -> Vec<Event> {
-        let mut pending: Vec<Event> = self.events.difference(&self.happened).copied().collect();
+    fn pending(&self) -> Vec<Occurrence> {
+        let mut pending: Vec<Occurrence> = self.events.difference(&self.happened).copied().collect();
         pending.retain(|&event| !self.is_guarded(event));
         pending.retain(|&event| may_happen(self.chosen, event, &self.parked, &self.happened, &self.events));
         pending.sort_by_key(|event| (!self.is_awaited(*event), *event));
@@ -188,8 +188,8 @@ impl<'a> State<'a> {
     }
 
     /// Whether a packet that is not parked can only go after an event, or after one that must come later still.
-    fn is_awaited(&self, event: Event) -> bool {
-        let later = |other: &Event| *other == event || comes_first(event, *other);
+    fn is_awaited(&self, event: Occurrence) -> bool {
+        let later = |other: &Occurrence| *other == event || comes_first(event, *other);
         (0..self.chosen.len()).filter(|at| !self.parked.contains(at)).any(|at| {
             let mut needs = self.chosen[at].needs.iter();
             needs.any(|(other, side)| *side == Side::After && !self.happened.contains(other) && later(other))
@@ -197,13 +197,13 @@ impl<'a> State<'a> {
     }
 
     /// Whether a hold that still lasts needs an event to stay away.
-    fn is_guarded(&self, event: Event) -> bool {
+    fn is_guarded(&self, event: Occurrence) -> bool {
         self.guarded.iter().any(|&(other, next)| other == event && !self.parked.contains(&next))
     }
 
-    fn happen(&mut self, event: Event) {
+    fn happen(&mut self, event: Occurrence) {
         self.happened.insert(event);
-        self.steps.push(Step::Happen(event));
+        self.steps.push(OrderedStep::Happen(event));
     }
 
     /// Parks a packet, or lets an event happen that somebody waits for.
@@ -235,7 +235,7 @@ impl<'a> State<'a> {
 
     fn park(&mut self, at: usize, hold: Option<usize>) {
         self.parked.insert(at);
-        self.steps.push(Step::Park(at, hold));
+        self.steps.push(OrderedStep::Park(at, hold));
     }
 
     /// A hold that can be set up now.
@@ -258,16 +258,16 @@ impl<'a> State<'a> {
     }
 
     /// Whether a need of a hold agrees with what has happened, or can be made to.
-    fn agrees(&self, (event, side): (&Event, &Side)) -> bool {
+    fn agrees(&self, (event, side): (&Occurrence, &Side)) -> bool {
         let free = !self.events.contains(event);
         match (*event, side) {
-            (Event::Death, Side::Before) => {
+            (Occurrence::Death, Side::Before) => {
                 self.sudden && self.events.contains(event) && !self.happened.contains(event)
             }
-            (Event::Death, Side::After) => free || self.happened.contains(event),
-            (Event::Land(write), Side::After) if free => self.has_begun(write.wave),
-            (Event::Land(write), Side::Before) if free => {
-                let over = |other: &Event| matches!(other, Event::Land(other) if other.wave > write.wave);
+            (Occurrence::Death, Side::After) => free || self.happened.contains(event),
+            (Occurrence::Land(write), Side::After) if free => self.has_begun(write.wave),
+            (Occurrence::Land(write), Side::Before) if free => {
+                let over = |other: &Occurrence| matches!(other, Occurrence::Land(other) if other.wave > write.wave);
                 !self.assumed.contains(&write) && !self.happened.iter().any(over)
             }
             (event, Side::After) => self.happened.contains(&event),
@@ -277,12 +277,12 @@ impl<'a> State<'a> {
 
     /// Whether a wave's writes, those that nobody holds back, have landed: nothing of earlier ones is outstanding.
     fn has_begun(&self, wave: usize) -> bool {
-        let outstanding = |event: &&Event| match event {
-            Event::Death => !self.happened.contains(event),
-            Event::Land(write) => write.wave < wave && !self.happened.contains(event),
+        let outstanding = |event: &&Occurrence| match event {
+            Occurrence::Death => !self.happened.contains(event),
+            Occurrence::Land(write) => write.wave < wave && !self.happened.contains(event),
         };
         // What comes in a later wave than any event does so after all of them.
-        let reached = self.events.iter().any(|event| matches!(event, Event::Land(write) if write.wave >= wave));
+        let reached = self.events.iter().any(|event| matches!(event, Occurrence::Land(write) if write.wave >= wave));
         !self.events.iter().any(|event| outstanding(&event)) && (wave == 0 || reached)
     }
 
@@ -293,7 +293,7 @@ impl<'a> State<'a> {
         }
         for (&event, &side) in hold.needs.iter().chain(&hold.lasting) {
             match (event, side) {
-                (Event::Land(write), Side::After) if !self.events.contains(&event) => {
+                (Occurrence::Land(write), Side::After) if !self.events.contains(&event) => {
                     self.assumed.insert(write);
                 }
                 _ => {
@@ -311,5 +311,5 @@ impl<'a> State<'a> {
 
 /// How many holds an order takes.
 pub fn holds_in(order: &Order) -> usize {
-    order.steps.iter().filter(|step| matches!(step, Step::Park(_, Some(_)))).count()
+    order.steps.iter().filter(|step| matches!(step, OrderedStep::Park(_, Some(_)))).count()
 }

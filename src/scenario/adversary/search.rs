@@ -1,6 +1,6 @@
 //! Which packets: for each lane of the cycle one that can take its place, and holds, such that an order exists.
 
-use super::needs::{Needs, Side, Writes, insert};
+use super::needs::{OccurrenceSides, Side, Writes, insert};
 use super::order::{Blocked, Busy, Candidate, Hold, Order, arrange, holds_in, is_possible};
 use super::schedule::Unreached;
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -183,7 +183,7 @@ impl Scout<'_> {
     fn hold_by(&self, lane: usize, way: Witness, siblings: &[PortId]) -> Option<Hold> {
         let half = Half::of_sl(way.sl);
         let ports: Vec<PortId> = siblings.iter().copied().filter(|&port| port != way.port).take(BUSY).collect();
-        let mut lasting = Needs::new();
+        let mut lasting = OccurrenceSides::new();
         let possible = ports
             .iter()
             .fold(!ports.is_empty(), |possible, &port| self.writes.add_half(&mut lasting, port, half) && possible);
@@ -194,7 +194,7 @@ impl Scout<'_> {
     /// A hold by hosts of neighbouring switches, whose packets come in by other ports.
     fn hold_from_afar(&self, lane: usize, way: Witness, turn: LaneTurn, stage: usize) -> Option<Hold> {
         let fabric = &*self.plan.draft().before;
-        let (mut busy, mut lasting) = (Vec::new(), Needs::new());
+        let (mut busy, mut lasting) = (Vec::new(), OccurrenceSides::new());
         let inputs = fabric.ports_of(turn.switch).map(|port| fabric.port(port).num);
         for port in inputs.filter(|&port| port != turn.input.port && port != turn.output.port) {
             let ways = self.tracer.ways(LaneTurn { input: PortLane { port, ..turn.input }, ..turn }, stage, 1);
@@ -205,7 +205,8 @@ impl Scout<'_> {
             let fills = passed(fabric, other);
             let of_cycle = self.lanes.channels.iter().any(|lane| fills.contains(lane));
             let needs = self.writes.needs(other).filter(|_| !of_cycle);
-            let agree = |needs: &Needs| needs.iter().all(|(&event, &side)| insert(&mut lasting.clone(), event, side));
+            let agree =
+                |needs: &OccurrenceSides| needs.iter().all(|(&event, &side)| insert(&mut lasting.clone(), event, side));
             if let Some(needs) = needs.filter(agree) {
                 lasting.extend(needs);
                 busy.push(Busy { port: other.port, fills });
@@ -215,7 +216,7 @@ impl Scout<'_> {
         (busy.len() == 2).then(|| self.hold(lane, way, busy, lasting)).flatten()
     }
 
-    fn hold(&self, lane: usize, way: Witness, busy: Vec<Busy>, lasting: Needs) -> Option<Hold> {
+    fn hold(&self, lane: usize, way: Witness, busy: Vec<Busy>, lasting: OccurrenceSides) -> Option<Hold> {
         let crosses = self.lanes.crossed(&self.plan.draft().before, &way, lane);
         let needs = self.writes.needs(&way)?;
         Some(Hold { way, busy, needs, lasting, crosses })

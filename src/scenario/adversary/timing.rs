@@ -1,7 +1,7 @@
 //! From an order to times: how long each step takes on this hardware, and how long each hold lasts.
 
-use super::needs::{Event, describe};
-use super::order::{Candidate, Hold, Step as Ordered};
+use super::needs::{Occurrence, describe};
+use super::order::{Candidate, Hold, OrderedStep};
 use super::schedule::{Deed, Landing, Role, Schedule, Step, Train, Unreached};
 use super::search::Choice;
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -51,11 +51,11 @@ pub fn schedule(plan: &Plan, choice: &Choice, wave: &str, config: &SimConfig) ->
         return Err(Unreached::NoRoom { credits: config.buffer_credits });
     }
     let mut clock = Clock::new(plan, config, fill);
-    clock.dies_later = choice.order.steps.contains(&Ordered::Happen(Event::Death));
+    clock.dies_later = choice.order.steps.contains(&OrderedStep::Happen(Occurrence::Death));
     for step in &choice.order.steps {
         match *step {
-            Ordered::Happen(event) => clock.happen(event),
-            Ordered::Park(lane, hold) => clock.park(lane, choice, hold),
+            OrderedStep::Happen(event) => clock.happen(event),
+            OrderedStep::Park(lane, hold) => clock.park(lane, choice, hold),
         }
     }
     clock.finish_holds(choice)?;
@@ -129,8 +129,8 @@ impl<'a> Clock<'a> {
         u64::from(self.config.link_delay_ns) + u64::from(self.config.routing_delay_ns)
     }
 
-    fn happen(&mut self, event: Event) {
-        let Event::Land(id) = event else {
+    fn happen(&mut self, event: Occurrence) {
+        let Occurrence::Land(id) = event else {
             self.death_ns = Some(self.now_ns);
             return self.note(Deed::Death, GAP_NS);
         };

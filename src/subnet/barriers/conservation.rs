@@ -9,7 +9,7 @@ use crate::fabric::PortId;
 use crate::ids::{Lid, Sl};
 use crate::subnet::Retiring;
 use crate::subnet::SubnetError;
-use crate::subnet::exchange::{MadBody, MadData, MadRequest};
+use crate::subnet::exchange::{MadData, MadRequest, RequestBody};
 use crate::subnet::manager::Manager;
 use crate::tables::address;
 use crate::transport::Transport;
@@ -104,7 +104,7 @@ impl<T: Transport> Manager<T> {
             let fabric = &self.topology("draining")?.fabric;
             let owner = fabric.port(port);
             let data = PortDataSl { counter_select: retired, ..PortDataSl::all(owner.num) }.encode();
-            let body = MadBody::Perf { lid, sl, attribute, data: Box::new(data) };
+            let body = RequestBody::Perf { lid, sl, attribute, data: Box::new(data) };
             requests.push(MadRequest { device: owner.node.0, tag: 0, method, modifier: 0, body });
         }
         let answers = self.ask_all(requests).await?;

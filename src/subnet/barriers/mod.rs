@@ -10,7 +10,7 @@ mod poll;
 mod sources;
 mod token;
 
-use super::exchange::{MadAnswer, MadBody, MadData, MadRequest};
+use super::exchange::{MadAnswer, MadData, MadRequest, RequestBody};
 use super::manager::Manager;
 use super::paths::DirectedPath;
 use super::{Retiring, SubnetError};
@@ -144,7 +144,7 @@ impl<T: Transport> Manager<T> {
         let path = path.ok_or_else(|| SubnetError::NoPath {
             attempted: format!("{method:?} {attribute:?} of {}", self.name_of(node)),
         })?;
-        let body = MadBody::Smp { path, attribute, data: Box::new(data) };
+        let body = RequestBody::Smp { path, attribute, data: Box::new(data) };
         Ok(MadRequest { device: node.0, tag: 0, method, modifier, body })
     }
 

@@ -165,13 +165,14 @@ impl Agents {
         self.watching = self.watched.contains(&true);
     }
 
-    /// A packet has left a queue: counts it off, and sees whether a token may now go.
-    pub fn saw_departure(&mut self, at: Surroundings<'_>, lane: InLane) {
-        let node = at.plane.ports[at.plane.port_of(lane) as usize].node;
+    /// Counts a packet that has left a queue. Where the node's agent watches: whether the packet stood in that queue when
+    /// the flush began.
+    #[inline]
+    pub fn count_departure(&mut self, node: u32, lane: InLane) -> Option<bool> {
         let stood = &mut self.stood[lane];
         let counted = *stood > 0;
         *stood -= u32::from(counted);
-        self.goes_on(at, node, counted);
+        self.watched[node as usize].then_some(counted)
     }
 
     /// A packet has left a router by a leg of this node; `stood` where it did so when the flush began.
@@ -179,12 +180,19 @@ impl Agents {
         self.goes_on(at, node, stood && self.flushing[node as usize].before > 0);
     }
 
+    /// Whether anything is to be sent since the last call of [`Agents::take_effects`].
+    #[inline]
+    pub fn has_effects(&self) -> bool {
+        !self.effects.is_empty()
+    }
+
     /// Takes what is to be sent since the last call.
     pub fn take_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
     }
 
-    fn goes_on(&mut self, at: Surroundings<'_>, node: u32, stood: bool) {
+    /// A packet has left a device; `stood` where it stood there when the flush began.
+    pub fn goes_on(&mut self, at: Surroundings<'_>, node: u32, stood: bool) {
         if !self.watched[node as usize] {
             return;
         }

@@ -175,13 +175,21 @@ impl Sim {
             relays: self.relays.as_deref(),
         };
         let outcome = act(&mut self.agents, around);
+        // Nearly always nothing is to be sent: agents look at every packet that leaves a device that they watch.
+        if self.agents.has_effects() {
+            self.carry_out_effects();
+        }
+        outcome
+    }
+
+    #[cold]
+    fn carry_out_effects(&mut self) {
         for effect in self.agents.take_effects() {
             match effect {
                 Effect::Send(port, token) => self.send_token(port, token),
                 Effect::Report(port, state) => self.report_leaf(port, state),
             }
         }
-        outcome
     }
 
     /// What agents see of their devices.
@@ -192,7 +200,10 @@ impl Sim {
     /// A packet has left a queue while some agent watches.
     #[cold]
     pub(super) fn agent_saw_departure(&mut self, lane: InLane) {
-        self.with_agents(|agents, at| agents.saw_departure(at, lane));
+        let node = self.plane.ports[self.plane.port_of(lane) as usize].node;
+        if let Some(stood) = self.agents.count_departure(node, lane) {
+            self.with_agents(|agents, at| agents.goes_on(at, node, stood));
+        }
     }
 
     fn token_arrives(&mut self, port: u32, token: Token) {

@@ -437,6 +437,7 @@ impl DataPlane {
 
     /// Puts a queue at the end of an output's line. Lines are first come, first served, and threaded through the queues:
     /// a queue has one head, so it stands in one line at most.
+    #[inline]
     pub fn join_line(&mut self, lane: InLane, out_lane: OutLane) {
         let port = self.port_of(out_lane);
         self.ins[lane].waits_for = out_lane;

@@ -1,8 +1,9 @@
 //! MadClients of end ports: subnet managers, administrators' tools, whoever sends and receives MADs at a port.
 //!
-//! A client may be attached to every port of a CA or router and to port 0 of every switch. What its device's own agents do not
-//! see to comes to it, first in, first out: answers, traps, reports, questions to a subnet manager or to the subnet
-//! administration, MADs of any other class. Where nobody is attached it is dropped, as by a host without such a service.
+//! A client may be attached to every port of a CA or router and to port 0 of every switch. What its device's own agents
+//! do not see to comes to it, first in, first out: answers, traps, reports, questions to a subnet manager or to the
+//! subnet administration, MADs of any other class. Where nobody is attached it is dropped, as by a host without such a
+//! service.
 
 use super::mad::Mad;
 use super::{Sim, SimError};

@@ -37,8 +37,8 @@ pub enum Traffic {
     Uniform,
     /// One destination each, a seeded permutation without fixed points.
     Permutation,
-    /// One destination each, as given: destination rank by source rank. Who is his own destination, or beyond the end of
-    /// the list, sends nothing.
+    /// One destination each, as given: destination rank by source rank. Who is his own destination, or beyond the end
+    /// of the list, sends nothing.
     Pairs(Vec<u32>),
     /// A share of the packets to one destination, the rest uniform.
     HotSpot {
@@ -74,8 +74,8 @@ pub struct SimConfig {
     pub hoq_lifetime_ns: u64,
     /// Switch lifetime limit in nanoseconds; 0: off.
     pub switch_lifetime_ns: u64,
-    /// Lifetime limits are what each port's HOQLife and each switch's LifeTimeValue say at that moment, and begin as the
-    /// two limits above.
+    /// Lifetime limits are what each port's HOQLife and each switch's LifeTimeValue say at that moment, and begin as
+    /// the two limits above.
     pub limits_as_programmed: bool,
     /// Bytes of a data packet, headers included.
     pub packet_bytes: u16,
@@ -106,11 +106,12 @@ pub struct SimConfig {
     /// How sources use the paths of their half.
     #[serde(default)]
     pub dispersal: Dispersal,
-    /// Packets of a message, 1 at least. They are handed to the send queue back to back, as far as there is room; messages
-    /// come as much more rarely as they are longer. Each packet of a trace is a message by itself.
+    /// Packets of a message, 1 at least. They are handed to the send queue back to back, as far as there is room;
+    /// messages come as much more rarely as they are longer. Each packet of a trace is a message by itself.
     #[serde(default = "one_packet")]
     pub message_packets: u16,
-    /// Whether it is counted what arrives after something that was sent later ([`Period::order`](super::Period::order)).
+    /// Whether it is counted what arrives after something that was sent later
+    /// ([`Period::order`](super::Period::order)).
     #[serde(default)]
     pub count_order: bool,
 }

@@ -18,8 +18,8 @@ use crate::wire::{
 
 /// ClassPortInfo:CapabilityMask: PortCountersExtended with packets, and PortXmitWait.
 const CAPABILITIES: u16 = 1 << 9 | 1 << 12;
-/// ClassPortInfo:CapabilityMask2. That PortCountersExtended counts errors, too, is so and is not claimed: libumad2sim hands
-/// its programs 224 bytes of a MAD, and where it is claimed they take what lies behind for counters.
+/// ClassPortInfo:CapabilityMask2. That PortCountersExtended counts errors, too, is so and is not claimed: libumad2sim
+/// hands its programs 224 bytes of a MAD, and where it is claimed they take what lies behind for counters.
 const CAPABILITIES2: u32 = 0;
 
 /// The attribute as it now stands, or the status that refuses the request.
@@ -150,7 +150,8 @@ impl Counters {
         Ok(counters.encode())
     }
 
-    /// The long form. All packets are unicast, so the counters of unicast packets are those of packets, and are set with them.
+    /// The long form. All packets are unicast, so the counters of unicast packets are those of packets, and are set
+    /// with them.
     fn port_counters_extended(&mut self, at: CounterView<'_>, arrival: u32, perf: &PerfMad, set: bool) -> Answer {
         let told = PortCountersExtended::decode(&perf.data);
         let port = at.port(arrival, told.port)?;
@@ -246,8 +247,8 @@ impl Counters {
         tally.missed_bytes += u64::from(bytes);
     }
 
-    /// The head of a queue is discarded: for its output's sake, or because it has none. What had not come so far that it
-    /// was latched went with its port's own link, and is no error of anybody's.
+    /// The head of a queue is discarded: for its output's sake, or because it has none. What had not come so far that
+    /// it was latched went with its port's own link, and is no error of anybody's.
     #[cold]
     pub fn discard(&mut self, plane: &DataPlane, lane: InLane, out_lane: OutLane) {
         let input = plane.port_of(lane);

@@ -28,7 +28,7 @@ pub struct StuckPacket {
     pub dlid: Lid,
     /// Its service level.
     pub sl: Sl,
-    /// When it was handed to its send queue, in nanoseconds.
+    /// When it was handed to its send queue, or taken over by the last router on its way, in nanoseconds.
     pub born_ns: u64,
 }
 
@@ -139,8 +139,7 @@ impl Sim {
         if self.lifetimes.any() && cycle.iter().any(limited) {
             self.deadlocks.broken += 1;
         } else if self.plane.rules.latch == Latch::Grant {
-            // A write that is still to come may change a choice of the cycle. A later suspicion may replace this one:
-            // both are judged by the tables at the end.
+            // A write that is still to come may change a choice of the cycle. A later suspicion replaces this one.
             self.deadlocks.suspect = Some(lane);
         } else {
             self.deadlocks.found = Some(cycle);
@@ -152,7 +151,7 @@ impl Sim {
     pub fn confirm_deadlock(&mut self) {
         self.assert_conserved();
         let Some(suspect) = self.deadlocks.suspect.take() else { return };
-        // The suspect may have left the cycle, or waits for another one by now: what counts is where waiting leads.
+        // Writes may have changed the choices since: what counts is the cycle to which waiting leads now.
         if let Some(lane) = self.plane.lane_of_cycle(suspect) {
             self.deadlocks.found = Some(self.plane.cycle_from(lane));
         }

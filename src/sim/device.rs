@@ -59,7 +59,8 @@ impl Device {
 pub struct Devices {
     /// By node.
     pub list: Vec<Device>,
-    /// By port: PortInfo as the port holds it. What is a matter of the moment, states for example, is put in on reading.
+    /// By port: PortInfo as the port holds it. What is a matter of the moment, states for example, is put in on
+    /// reading.
     pub ports: Vec<PortInfo>,
     /// Tables that are written and read back, and otherwise mean nothing here: by port, attribute and modifier.
     pub kept: FxHashMap<(u32, u16, u32), [u8; SMP_DATA_SIZE]>,
@@ -114,8 +115,9 @@ impl Devices {
         self.ports[port as usize].capability_mask | is_sm
     }
 
-    /// Whether a request may be carried out as far as the M_Key goes (section 14.2.4): a port that holds a key takes Sets
-    /// with that key alone, and with protect bits of 2 and 3 Gets too. A wrong key is counted, and the request dropped.
+    /// Whether a request may be carried out as far as the M_Key goes (section 14.2.4): a port that holds a key takes
+    /// Sets with that key alone, and with protect bits of 2 and 3 Gets too. A wrong key is counted, and the request
+    /// dropped.
     pub(super) fn key_fits(&mut self, own: u32, smp: &Smp) -> bool {
         let held = &mut self.ports[own as usize];
         let open = smp.method == Method::Get && held.m_key_protect_bits < 2;
@@ -145,8 +147,8 @@ impl Devices {
         if base.is_unicast() { lid.0 - base.0 } else { 0 }
     }
 
-    /// A port takes LIDs, and gives back those that it held. What another port holds already is held twice then; the last
-    /// to take it is known as its owner.
+    /// A port takes LIDs, and gives back those that it held. What another port holds already is held twice then; the
+    /// last to take it is known as its owner.
     pub(super) fn take_lids(&mut self, port: u32, lid: Lid, lmc: Lmc) {
         let held = &mut self.ports[port as usize];
         let (old, before) = (lid_range(held.lid, held.lmc), held.lid);

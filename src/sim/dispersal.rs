@@ -1,11 +1,11 @@
 //! Dispersive sources: which of a half's paths a message or a packet takes (docs/DISPERSIVE.md).
 //!
-//! With LMC m a half of an end port has 2^(m−1) LIDs, each with a path of its own. A *pair* is a LID of the source's half
-//! and one of the destination's; the choice among pairs is the source's alone, since InfiniBand forwards by the DLID: pairs
-//! that differ in the SLID go the same way, and only their replies do not. On entry two end ports, the half, and a turn;
-//! on return a pair that is open to that source (`OpenPaths`), the same for the same turn. Messages of several packets are kept
-//! here too: what does not fit into the send queue waits, and goes on by the half that the source is on then. Lacks on
-//! purpose: any look at congestion, and retransmission.
+//! With LMC m a half of an end port has 2^(m−1) LIDs, each with a path of its own. A *pair* is a LID of the source's
+//! half and one of the destination's; the choice among pairs is the source's alone, since InfiniBand forwards by the
+//! DLID: pairs that differ in the SLID go the same way, and only their replies do not. On entry two end ports, the
+//! half, and a turn; on return a pair that is open to that source (`OpenPaths`), the same for the same turn. Messages
+//! of several packets are kept here too: what does not fit into the send queue waits, and goes on by the half that the
+//! source is on then. Lacks on purpose: any look at congestion, and retransmission.
 
 use super::wheel::Ticks;
 use crate::fabric::PortId;
@@ -63,8 +63,8 @@ pub(super) struct Pair {
     pub level: u8,
 }
 
-/// The path that a source, the first port, has to a destination, the second: of those open to it, in rising order of their
-/// paths, the one that the number falls on, modulo how many there are. None where there is none.
+/// The path that a source, the first port, has to a destination, the second: of those open to it, in rising order of
+/// their paths, the one that the number falls on, modulo how many there are. None where there is none.
 pub type OpenPaths = Arc<dyn Fn(PortId, PortId, u32) -> Option<OpenPath> + Send + Sync>;
 
 /// A path that is open to a source.

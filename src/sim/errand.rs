@@ -80,8 +80,8 @@ impl Errands {
         self.held.extend(sets);
     }
 
-    /// When a MAD that has come to its device must reach the agent, so that an idle one has carried it out when it is to
-    /// land; none where it is not held up.
+    /// When a MAD that has come to its device must reach the agent, so that an idle one has carried it out when it is
+    /// to land; none where it is not held up.
     pub(super) fn due_at_agent(&mut self, node: u32, mad: &Mad, service: Ticks) -> Option<Ticks> {
         let MadBody::Smp(smp) = &mad.body else { return None };
         let wanted = |held: &HeldSet| {

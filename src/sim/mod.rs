@@ -1,19 +1,19 @@
 //! The simulated fabric: a deterministic discrete-event model of a subnet at packet level, with its management.
 //!
-//! On entry a fabric and a [`SimConfig`]; either tables are loaded as found running ([`Sim::new`]), or nothing is there but
-//! cables ([`Sim::cold`]). Then time is let pass, elements are made to die and to come back, and management enters as the
-//! bytes of MADs at any end port ([`Sim::attach`], [`SimTransport`]). It knows MADs, not plans or phases. Same fabric,
-//! configuration and calls: the same events, and one [`Sim::trace_hash`].
+//! On entry a fabric and a [`SimConfig`]; either tables are loaded as found running ([`Sim::new`]), or nothing is there
+//! but cables ([`Sim::cold`]). Then time is let pass, elements are made to die and to come back, and management enters
+//! as the bytes of MADs at any end port ([`Sim::attach`], [`SimTransport`]). It knows MADs, not plans or phases. Same
+//! fabric, configuration and calls: the same events, and one [`Sim::trace_hash`].
 //!
-//! **Modelled**: virtual cut-through with credits of 64 bytes for each lane and input buffer; SL-to-VL by (input, output);
-//! linear forwarding; weighted turns among lanes, first come first served within one; link rate and delay, routing delay;
-//! latching at arrival, head or grant; head-of-queue and switch lifetime limits; port states; send queues and a path
-//! cache at end ports, replies; VL 15 with strict priority, directed and LID routes, SMAs that serve one MAD at a time,
-//! M_Keys; clients of every class; traps; counters of ports; agents for flush and drain tokens, lane status, per-SL
-//! counters; loss, delay and late copies of MADs; death and return of links and switches. **Not modelled**: flits and
-//! retransmission, congestion control, multicast, partitions, VL arbitration tables, VL 15 buffers, crossbar speed, adaptive
-//! routing, general-service MADs on data lanes (they travel on VL 15 here), partial packets when a link dies under
-//! them. docs/SIMULATOR.md says what follows from each.
+//! **Modelled**: virtual cut-through with credits of 64 bytes for each lane and input buffer; SL-to-VL by (input,
+//! output); linear forwarding; weighted turns among lanes, first come first served within one; link rate and delay,
+//! routing delay; latching at arrival, head or grant; head-of-queue and switch lifetime limits; port states; send
+//! queues and a path cache at end ports, replies; VL 15 with strict priority, directed and LID routes, SMAs that serve
+//! one MAD at a time, M_Keys; clients of every class; traps; counters of ports; agents for flush and drain tokens, lane
+//! status, per-SL counters; loss, delay and late copies of MADs; death and return of links and switches. **Not
+//! modelled**: flits and retransmission, congestion control, multicast, partitions, VL arbitration tables, VL 15
+//! buffers, crossbar speed, adaptive routing, general-service MADs on data lanes (they travel on VL 15 here), partial
+//! packets when a link dies under them. docs/SIMULATOR.md says what follows from each.
 
 mod agent;
 mod client;
@@ -175,11 +175,12 @@ impl Sim {
     }
 
     /// A subnet whose power has just come: nobody has a LID (those of the fabric are forgotten), forwarding tables are
-    /// empty, cabled ports are in INITIALIZE. Whoever is attached ([`Sim::attach`]) brings it up by MADs. End ports send
-    /// once they are ACTIVE, to those that were (docs/SIMULATOR.md, *A cold subnet*).
+    /// empty, cabled ports are in INITIALIZE. Whoever is attached ([`Sim::attach`]) brings it up by MADs. End ports
+    /// send once they are ACTIVE, to those that were (docs/SIMULATOR.md, *A cold subnet*).
     ///
     /// # Errors
-    /// Settings outside their range, lanes that PortInfo has no code for, a port with too few, fewer than two end ports.
+    /// Settings outside their range, lanes that PortInfo has no code for, a port with too few, fewer than two end
+    /// ports.
     pub fn cold(fabric: &Fabric, config: SimConfig) -> Result<Sim, SimError> {
         check(fabric, &config)?;
         if ![1, 2, 4, 8, 15].contains(&config.data_vls) {
@@ -232,8 +233,8 @@ impl Sim {
         self.sources.list.iter_mut().for_each(|source| source.half = half);
     }
 
-    /// Loads what subnet administration says of the paths on a half: who takes which, on which service level. Without it
-    /// every source takes each LID of a destination's half, on each service level of the half.
+    /// Loads what subnet administration says of the paths on a half: who takes which, on which service level. Without
+    /// it every source takes each LID of a destination's half, on each service level of the half.
     pub fn load_ways(&mut self, half: Half, ways: Option<OpenPaths>) {
         self.sources.ways[0][half.index()] = ways;
     }
@@ -359,8 +360,8 @@ impl Sim {
         self.plane.packets.peak()
     }
 
-    /// How many lanes out of these hold anything, anywhere: in a send queue, in a buffer, or on the wire to a buffer or to
-    /// an end port. What a drain or a flush claims to be none, seen from outside.
+    /// How many lanes out of these hold anything, anywhere: in a send queue, in a buffer, or on the wire to a buffer or
+    /// to an end port. What a drain or a flush claims to be none, seen from outside.
     pub fn occupied(&self, lanes: crate::ids::VlSet) -> usize {
         self.plane.occupied(lanes)
     }

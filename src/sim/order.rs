@@ -1,9 +1,9 @@
 //! Whether packets arrive in the order in which they were sent, flow by flow.
 //!
-//! A *flow* is an ordered pair of end ports, replies included. A packet is *late* when a packet of its flow that was sent
-//! after it has arrived before it; a message is late when a message of its flow that was begun after it has arrived whole
-//! before it did. What is lost is not late, and a message of which a packet is lost never arrives whole. Counting costs a
-//! look-up for each packet sent and each delivered, so it is done where it is asked for.
+//! A *flow* is an ordered pair of end ports, replies included. A packet is *late* when a packet of its flow that was
+//! sent after it has arrived before it; a message is late when a message of its flow that was begun after it has
+//! arrived whole before it did. What is lost is not late, and a message of which a packet is lost never arrives whole.
+//! Counting costs a look-up for each packet sent and each delivered, so it is done where it is asked for.
 
 use super::packet::NIL;
 use rustc_hash::FxHashMap;

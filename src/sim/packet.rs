@@ -39,7 +39,8 @@ pub struct Packet {
     pub flags: u8,
     /// Switches it has left.
     pub hops: u8,
-    /// Rank of its SLID among the LIDs of its half at its source, where sources take several paths or none but the first.
+    /// Rank of its SLID among the LIDs of its half at its source, where sources take several paths or none but the
+    /// first.
     pub source_path: u8,
 }
 

@@ -1,8 +1,8 @@
 //! Paths of a subnet that began cold: whom an end port knows, and by which LID and service level it sends to it.
 //!
-//! An end port begins to send when its port is ACTIVE and holds a LID, to all that were so since they came: for them subnet
-//! administration has path records. Until it is told of a half it sends to the base LID that the destination's device
-//! holds at that moment, with SL 0, or as somebody who asked the real subnet administration loaded it
+//! An end port begins to send when its port is ACTIVE and holds a LID, to all that were so since they came: for them
+//! subnet administration has path records. Until it is told of a half it sends to the base LID that the destination's
+//! device holds at that moment, with SL 0, or as somebody who asked the real subnet administration loaded it
 //! ([`Sim::set_path`]). Like a host with connections it never forgets a destination that goes silent.
 
 use super::Sim;

@@ -1,4 +1,5 @@
-//! A client's port in the simulated fabric, as a rule the subnet manager's: a [`Transport`] whose clock is the simulation's.
+//! A client's port in the simulated fabric, as a rule the subnet manager's: a [`Transport`] whose clock is the
+//! simulation's.
 //!
 //! Nothing runs behind it: a future that waits leaves word until when, and whoever polls the future lets the simulation
 //! run to that time or to the next MAD ([`SimTransport::advance`]).
@@ -22,7 +23,8 @@ pub struct SimTransport {
 }
 
 impl SimTransport {
-    /// Puts a simulation behind a transport at the subnet manager's port. Panics where the simulation began without one.
+    /// Puts a simulation behind a transport at the subnet manager's port. Panics where the simulation began without
+    /// one.
     pub fn new(sim: Sim) -> SimTransport {
         let port =
             PortId(*sim.devices.managers.first().expect("a simulation that did not begin cold has a subnet manager"));
@@ -58,8 +60,8 @@ impl SimTransport {
         self.with(|sim| sim.detach(self.port));
     }
 
-    /// Lets time pass for a future that waits on this transport: to the next MAD for any client, to the time it waits for, or to
-    /// `at_most_ns`, whichever comes first.
+    /// Lets time pass for a future that waits on this transport: to the next MAD for any client, to the time it waits
+    /// for, or to `at_most_ns`, whichever comes first.
     pub fn advance(&self, at_most_ns: u64) -> Halt {
         let until = self.waiting.get().min(at_most_ns);
         self.sim.borrow_mut().run(until, true)

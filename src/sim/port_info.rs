@@ -1,7 +1,8 @@
 //! PortInfo as a port tells and takes it: LIDs, states, keys, lanes, limits.
 //!
-//! What a Set says is kept and read back; states, lanes, LIDs, the M_Key and, where the configuration says so, the lifetime
-//! limits act. A port that is no end of paths (an external port of a switch) has no LID, key or manager of its own.
+//! What a Set says is kept and read back; states, lanes, LIDs, the M_Key and, where the configuration says so, the
+//! lifetime limits act. A port that is no end of paths (an external port of a switch) has no LID, key or manager of its
+//! own.
 
 use super::Sim;
 use crate::fabric::{NodeKind, PortId};
@@ -99,8 +100,9 @@ impl Sim {
         }
     }
 
-    /// The state that a port goes to when told `told`; none where it stays. ACTIVE ↔ ARMED as told; DOWN bounces the link,
-    /// which comes back in INITIALIZE. A subnet that began cold wants the step over ARMED, as the specification does.
+    /// The state that a port goes to when told `told`; none where it stays. ACTIVE ↔ ARMED as told; DOWN bounces the
+    /// link, which comes back in INITIALIZE. A subnet that began cold wants the step over ARMED, as the specification
+    /// does.
     fn next_state(&self, port: u32, told: PortState) -> Result<Option<PortState>, u16> {
         let at = &self.plane.ports[port as usize];
         let next = match told {
@@ -188,7 +190,8 @@ fn keep_link(held: &mut PortInfo, told: &PortInfo) {
     held.overrun_errors = told.overrun_errors;
 }
 
-/// What is enabled after a Set: 0 leaves it, `all` means all that is supported. A link keeps the width and speed it has.
+/// What is enabled after a Set: 0 leaves it, `all` means all that is supported. A link keeps the width and speed it
+/// has.
 fn enabled(now: u8, told: u8, supported: u8, all: u8) -> u8 {
     match told {
         0 => now,

@@ -1,5 +1,5 @@
-//! Subnet management agents: what each attribute reads and does. PortInfo, tables that are only kept, traps and performance
-//! management have files of their own.
+//! Subnet management agents: what each attribute reads and does. PortInfo, tables that are only kept, traps and
+//! performance management have files of their own.
 
 use super::Sim;
 use super::agent::Agents;

@@ -83,8 +83,8 @@ impl Tables {
         if dlid < self.lids { self.lft[node.row as usize * self.lids + dlid] } else { 255 }
     }
 
-    /// Output port (dense index) and lane of a switch for a DLID and a service level that come in at `input`; none where
-    /// the entry names no port.
+    /// Output port (dense index) and lane of a switch for a DLID and a service level that come in at `input`; none
+    /// where the entry names no port.
     #[inline]
     pub fn way(&self, node: u32, input: u8, dlid: u16, sl: u8) -> Option<(u32, u8)> {
         let node = &self.nodes[node as usize];

@@ -48,7 +48,8 @@ impl Sim {
         }
     }
 
-    /// Sends a device's pending trap to its subnet manager, by the forwarding tables as they are, until it is repressed.
+    /// Sends a device's pending trap to its subnet manager, by the forwarding tables as they are, until it is
+    /// repressed.
     pub(super) fn repeat_trap(&mut self, node: u32) {
         let device = &self.devices.list[node as usize];
         let (Some(pending), true) = (device.trap.clone(), device.alive) else { return };

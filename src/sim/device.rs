@@ -1,4 +1,4 @@
-//! What a device's management agent holds of itself, apart from forwarding and SL-to-VL tables and port states.
+//! The state of a device's management agent, apart from forwarding and SL-to-VL tables and port states.
 
 use super::SimConfig;
 use super::mad::Mad;
@@ -11,12 +11,12 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// A trap that nobody has repressed yet.
+/// A trap that has not been repressed yet.
 #[derive(Clone)]
 pub struct PendingTrap {
     /// Its transaction number.
     pub tid: u64,
-    /// The port whose subnet manager is told.
+    /// The port whose subnet manager is notified.
     pub port: u32,
     /// What it says.
     pub notice: Notice,
@@ -66,7 +66,7 @@ pub struct Devices {
     pub kept: FxHashMap<(u32, u16, u32), [u8; SMP_DATA_SIZE]>,
     /// The ports that subnet managers run on.
     pub managers: Vec<u32>,
-    /// End ports that were told to ask the subnet administration anew.
+    /// End ports that were asked to query subnet administration anew.
     pub reregistered: Vec<PortId>,
     /// They began without LIDs, tables and ACTIVE ports, as after their power came.
     pub cold: bool,
@@ -128,7 +128,7 @@ impl Devices {
         fits
     }
 
-    /// The LID of the subnet manager that a port was told of; where it was told of none, of the first there is.
+    /// The LID of the subnet manager that a port holds; where it holds none, that of the first manager.
     pub(super) fn manager_lid(&self, told: Lid) -> Lid {
         let first = || self.managers.first().map_or(told, |&port| self.ports[port as usize].lid);
         if told.is_unicast() { told } else { first() }

@@ -108,8 +108,7 @@ impl Sim {
         if !self.passes(out, &mad) {
             return;
         }
-        // Data asks for a link only when it is free. Taking it now therefore goes before all data that waits, and
-        // before none that is being sent.
+        // Data takes a link only when it is free, so taking it now puts the MAD ahead of all data that waits.
         if let Some(end) = self.plane.occupy(&self.clock, out, WIRE_BYTES) {
             let peer = self.plane.ports[out as usize].peer;
             let at = end + self.plane.rules.link_delay + self.config.smi_forward_ns * TICKS_PER_NS;

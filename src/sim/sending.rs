@@ -75,6 +75,7 @@ impl Sim {
             self.sources.list[rank as usize].application = Application::HeldBack;
             return;
         }
+        // The source may draw a destination that it does not know: then it sends nothing this time.
         let destination = self.draw_destination(rank);
         if self.sources.has_path(rank, destination) {
             self.send(rank, destination, self.config.packet_bytes);

@@ -30,7 +30,7 @@ impl Sim {
         if peer == NIL || !self.plane.ports[port.index()].is_up() {
             return;
         }
-        // Both ends go down before any queue is offered: otherwise a head could still be sent into the dying link.
+        // Both ends go down before any queue is offered, so that no step sees a link that is half dead.
         for end in [port.0, peer] {
             self.take_down(end, loss);
         }

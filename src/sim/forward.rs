@@ -75,8 +75,7 @@ impl Sim {
         if self.lifetimes.any() {
             self.lifetimes.set_expiry(&self.plane, &self.devices, &mut self.clock, lane);
         }
-        // The other lanes of the port may wait for credits alone: then this head goes now, although it could not go at
-        // once.
+        // The link may be free while the other lanes of the port wait for credits: then this head goes now.
         self.serve(self.plane.port_of(out_lane));
         // Serving may have sent this very head; only one that still waits adds an edge to the graph of waits.
         let queue = &self.plane.ins[lane];

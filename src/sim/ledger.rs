@@ -237,8 +237,8 @@ impl Sim {
         let (origin, destination) = self.ends_of(id);
         let sources = &self.sources;
         let cut_off = |rank: u32| rank != NIL && (sources.cut_off[rank as usize] || sources.unreachable[rank as usize]);
-        // First of all: no tables could have saved a packet whose end is cut off, so it blames neither failure nor
-        // change.
+        // First of all: no tables could have saved a packet whose end is cut off, so neither failure nor
+        // change accounts for it.
         if cut_off(origin) || cut_off(destination) {
             return self.settle(id, |counts| &mut counts.stranded);
         }

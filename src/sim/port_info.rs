@@ -111,6 +111,7 @@ impl Sim {
             PortState::Active if self.devices.cold && at.state == PortState::Initialize => {
                 return Err(status::INVALID_VALUE);
             }
+            // DOWN bounces the link, which trains again at once.
             PortState::Down => PortState::Initialize,
             PortState::Armed | PortState::Active => told,
             _ => return Err(status::INVALID_VALUE),
@@ -131,6 +132,8 @@ impl Sim {
     fn enter_state(&mut self, port: u32, next: PortState) {
         self.plane.ports[port as usize].state = next;
         if next == PortState::Initialize {
+            // Emptied before the port is offered anything: a port in INITIALIZE discards what it holds
+            // (`initialize-discards`).
             self.empty_buffers(port);
         }
         self.port_changed(port);

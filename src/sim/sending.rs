@@ -246,8 +246,8 @@ impl Sim {
         source.queued[usize::from(sl / 8)] += 1;
         let port = source.port;
         let own = &self.plane.ports[port as usize];
-        // The lane is fixed here, whatever the latch: a write to the table changes no packet that waits in a send
-        // queue.
+        // The lane is chosen here, whatever the latch. Only with `grant` can a later write change the choice, of a head
+        // that waits (`reconsider`).
         let vl = self.plane.tables.lane(own.node, 0, own.num, sl);
         self.ledger.counts.injected += 1;
         let packet = Packet {
@@ -270,7 +270,7 @@ impl Sim {
             let ends = self.ends_of(id);
             self.ledger.order.iter_mut().for_each(|order| order.sent(id.0, ends, message));
         }
-        // A lane that is not in operation has no queue, so the first queue takes the packet and discards it (P3.8).
+        // VL 15 and lanes that the run lacks have no queue, so the first queue takes the packet and discards it (P3.8).
         let lane = self.plane.in_lane(port, if vl < self.plane.data_vls { vl } else { 0 });
         self.plane.packets[id].out_lane = self.plane.choose(port, id);
         if self.plane.enqueue(lane, id) {

@@ -243,8 +243,8 @@ impl Wheel {
         if self.coarse_count == 0 {
             return overflow;
         }
-        // `here` and `here + 1` are fine. The overflow lies beyond the coarse ring since the last refill, so it comes
-        // second.
+        // `here` and `here + 1` belong to the fine ring. The overflow lies beyond the coarse ring since the last
+        // refill, so it comes second.
         (here + 2..here + COARSE as u64).find(|&span| self.coarse[span as usize % COARSE].head != NIL).or(overflow)
     }
 }

@@ -370,7 +370,7 @@ impl Agents {
         for port in at.live_ports(node).collect::<Vec<_>>() {
             let num = at.num(port);
             let rank = at.sources.by_port[port as usize];
-            // D.2. Packets keep the half on which they were made, so the count by half tells whether any of the old
+            // D.2. Packets keep the half on which they were made, so the count by half shows whether any of the old
             // half waits.
             let silent = rank == NIL || {
                 let source = &at.sources.list[rank as usize];
@@ -421,7 +421,7 @@ impl Agents {
             if !done && !outputs.is_empty() {
                 outputs.iter().for_each(|output| open.insert(output));
             }
-            // No live output follows, so nobody downstream will prove this channel empty: it reports itself (D.3).
+            // No live output follows, so no agent downstream will prove this channel empty: this one reports it (D.3).
             if up && draining.came.contains(num) && empty && !at.leads_on(node, &outputs) {
                 leaves.push(port);
             }

@@ -28,7 +28,7 @@ pub enum ArmedPort {
     Discards,
 }
 
-/// Who sends to whom.
+/// The traffic pattern: which end port sends to which.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Traffic {
@@ -81,7 +81,7 @@ pub struct SimConfig {
     pub packet_bytes: u16,
     /// Offered load as a fraction of the end port's data rate.
     pub load: f64,
-    /// Who sends to whom.
+    /// The traffic pattern.
     pub traffic: Traffic,
     /// Share of the packets that are requests: each is answered by a packet of its size, on the half it came by.
     pub replies: f64,

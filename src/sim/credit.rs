@@ -63,7 +63,7 @@ impl DataPlane {
         let out = &mut self.outs[out_lane];
         if out.starved {
             out.coming += credits;
-            // A note would wake nobody, and the waiter would wait for ever.
+            // A note wakes no queue, so the waiter would wait for ever.
             return clock.push(at, SimEvent::new(kind::CREDIT, credits.into(), out_lane.0));
         }
         // The lane itself holds one note. Under light load that suffices: the previous return has come back long before
@@ -127,7 +127,7 @@ impl DataPlane {
         let mut noted = Return { at: out.latest_at, credits: std::mem::take(&mut out.latest), next: out.earlier };
         out.earlier = NIL;
         loop {
-            // Nought where nothing was noted, or `take_in` has just counted the latest note.
+            // 0 where nothing was noted, or `take_in` has just counted the latest note.
             if noted.credits > 0 {
                 out.coming += noted.credits;
                 clock.push(noted.at, SimEvent::new(kind::CREDIT, noted.credits.into(), out_lane.0));

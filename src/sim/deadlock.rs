@@ -135,7 +135,7 @@ impl Sim {
     fn deadlock_closed(&mut self, lane: InLane) {
         let cycle = self.plane.cycle_from(lane);
         let limited = |stuck: &StuckPacket| self.lifetimes.limits(&self.plane, &self.devices, stuck.output.0);
-        // A limit on one packet suffices: its discard opens the cycle, and the run goes on.
+        // A limit on one packet suffices: its discard opens the cycle, and the run continues.
         if self.lifetimes.any() && cycle.iter().any(limited) {
             self.deadlocks.broken += 1;
         } else if self.plane.rules.latch == Latch::Grant {

@@ -141,7 +141,7 @@ impl Devices {
         Lid(own.lid.0 + self.rank_of(port, dlid).min(own.lmc.lids() - 1))
     }
 
-    /// Which of its owner's LIDs a LID of a port's subnet is, counted from 0; 0 where nobody holds it.
+    /// The rank of a LID among its owner's LIDs, from 0, in the subnet of a port; 0 where no port holds it.
     fn rank_of(&self, port: u32, lid: Lid) -> u16 {
         let base = self.base_of[self.spaces.slot(port, lid.0)];
         if base.is_unicast() { lid.0 - base.0 } else { 0 }

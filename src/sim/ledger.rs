@@ -46,7 +46,7 @@ pub struct Period {
     pub delivered: u64,
     /// The longest time without a delivery, in ticks.
     pub longest_gap: Ticks,
-    /// What arrived in the period after something that was sent later; nought where that is not counted
+    /// What arrived in the period after something that was sent later; 0 where that is not counted
     /// ([`SimConfig::count_order`](super::SimConfig::count_order)).
     pub order: OrderCounts,
     /// When the last packet was delivered, or when the period began.

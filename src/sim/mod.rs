@@ -174,7 +174,7 @@ impl Sim {
         Ok(sim)
     }
 
-    /// A subnet whose power has just come: nobody has a LID (those of the fabric are forgotten), forwarding tables are
+    /// A subnet whose power has just come: no port has a LID (those of the fabric are ignored), forwarding tables are
     /// empty, cabled ports are in INITIALIZE. Whoever is attached ([`Sim::attach`]) brings it up by MADs. End ports
     /// send once they are ACTIVE, to those that were (docs/SIMULATOR.md, *A cold subnet*).
     ///

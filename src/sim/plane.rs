@@ -523,7 +523,7 @@ impl DataPlane {
     pub fn arbitrate(&mut self, clock: &mut Clock, port: u32) -> Option<(OutLane, InLane)> {
         let out = &self.ports[port as usize];
         let (turn, pending) = (out.turn, out.pending);
-        // The lane in turn goes on while its allowance lasts; then the next ones, it last of all.
+        // The lane in turn continues while its allowance lasts; then the next lanes follow, and it comes last.
         let start = if out.allowance > 0 { turn } else { turn + 1 };
         // Written twice side by side, the sixteen bits rotate by a shift.
         let rotated = (u32::from(pending) | u32::from(pending) << 16) >> (start % 16);

@@ -99,9 +99,12 @@ impl Sim {
         }
     }
 
-    /// The state that a port goes to when told `told`; none where it stays. ACTIVE ↔ ARMED as told; DOWN bounces the
-    /// link, which comes back in INITIALIZE. A subnet that began cold wants the step over ARMED, as the specification
-    /// does.
+    /// The state that a port enters on a Set to `told`; none where it keeps its state. ACTIVE and ARMED follow each
+    /// other; DOWN bounces the link, which returns in INITIALIZE. A subnet that began cold requires the step through
+    /// ARMED, as the specification does.
+    ///
+    /// # Errors
+    /// The status that refuses a state which cannot follow.
     fn next_state(&self, port: u32, told: PortState) -> Result<Option<PortState>, u16> {
         let at = &self.plane.ports[port as usize];
         let next = match told {

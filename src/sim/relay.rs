@@ -432,7 +432,7 @@ impl Sim {
     fn relation_of(&self, id: PacketId) -> Option<(SubnetId, SubnetId)> {
         self.relays.as_ref()?;
         let (from, to) = self.ends_of(id);
-        // What is addressed to nobody is counted where it comes from.
+        // A packet whose DLID no port owns counts in the subnet that it comes from.
         let to = if to == NIL { from } else { to };
         Some((self.sources.subnet_of(from), self.sources.subnet_of(to)))
     }

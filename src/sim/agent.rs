@@ -1,15 +1,14 @@
-//! Agents in the devices that make the two barriers provable: flush tokens and drain tokens.
+//! Agents in the devices, which make the two barriers provable: flush tokens and drain tokens.
 //!
-//! **Flush** (docs/PROTOCOL.md, F.2 and F.3): once told, a device sends off every packet that stood in its buffers at that
-//! moment, from any lane; then it puts a token on each output behind that data. It is flushed once every live
-//! neighbour's token came and the lanes asked about are empty at every input. **Drain** (D.1 to D.3): a token goes out on
-//! an output once every input with an arc to it has its token and holds nothing on the lanes to be drained, and likewise
-//! every input that no token will ever come by. Inputs whose link is dead count as having given theirs. An input without
-//! arcs to a live output is a leaf: it reports to the subnet manager. Tokens never overtake data: they set out when the
-//! link has sent what it is sending, and take the routing delay that data takes.
-
+//! **Flush** (docs/PROTOCOL.md, F.2 and F.3): on the order a device sends off every packet that stood in its buffers at
+//! that moment, from any lane; then it puts a token on each live output, after that data. It is flushed once every live
+//! neighbour's token has come and the lanes of the order are empty at every input. **Drain** (D.1 to D.3): a token goes
+//! out on an output once every input with an arc to it has its token and holds nothing on the lanes to be drained, and
+//! once every input that no token will reach holds nothing either. An input whose link is dead counts as having its
+//! token. An input without arcs to a live output is a leaf: it reports to the subnet manager. Tokens never overtake
+//! data: they set out when the link has sent what it is sending, and take the routing delay that data takes.
 //!
-//! Agents decide and report what is to be sent ([`Effect`]); the simulation sends it, in that order.
+//! Agents decide, and list what is to be sent ([`Effect`]); the simulation sends it in that order.
 
 use super::clock::Clock;
 use super::index::{By, InLane, OutLane};
@@ -25,9 +24,9 @@ use crate::wire::vendor::{ArcBlocks, DrainArcs, DrainToken, Flush, LaneStatus, P
 /// A token between neighbours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Token {
-    /// Behind all that its sender had latched before.
+    /// Follows all that its sender had latched before; the round.
     Flush(u32),
-    /// Behind all of the lanes to be drained.
+    /// Follows all packets of the lanes to be drained.
     Drain(DrainToken),
 }
 
@@ -45,8 +44,8 @@ impl Surroundings<'_> {
         PortNum(self.plane.ports[port as usize].num)
     }
 
-    /// The ports of a node that carry data, or did: where a cable has just come, nobody at its far end need know of the
-    /// round.
+    /// The ports of a node that carry data, or did. A port in INITIALIZE is left out: its cable has just come, and its
+    /// neighbour may not know the round (PROTOCOL.md, G.6).
     fn live_ports(&self, node: u32) -> impl Iterator<Item = u32> {
         let carries = |port: &OutPort| port.is_up() && port.state != PortState::Initialize;
         self.plane.ports_of(node).filter(move |&port| carries(&self.plane.ports[port as usize]))
@@ -58,12 +57,12 @@ impl Surroundings<'_> {
         outputs.iter().any(|output| self.plane.ports[(first + u32::from(output.0)) as usize].is_up())
     }
 
-    /// Whether what comes to a node's ports is gone at once, as at a host.
+    /// Whether a node consumes packets on arrival, as a host does.
     fn consumes(&self, node: u32) -> bool {
         !self.plane.is_switch(node) && !self.plane.is_relay(node)
     }
 
-    /// The lanes in whose buffers packets stand that a node sends: its own; of a router those of all its legs.
+    /// The in lanes that hold the packets a node will send: its own; for a leg of a router those of all legs (R.1).
     fn lanes_feeding(&self, node: u32) -> Vec<InLane> {
         match self.relays.filter(|_| self.plane.is_relay(node)) {
             Some(relays) => relays.lanes_of_router(self.plane, node),
@@ -85,13 +84,13 @@ pub(super) enum Effect {
 struct Flushing {
     round: u32,
     lanes: VlSet,
-    /// The subnet manager told it to begin.
+    /// The subnet manager has ordered it to begin.
     begun: bool,
     /// Its own tokens are out.
     sent: bool,
     /// Packets that stood in its buffers when it began and still do.
     before: u32,
-    /// Inputs whose neighbour's token came.
+    /// Inputs by which a token of the round has come.
     came: PortMask,
 }
 
@@ -100,21 +99,21 @@ struct Flushing {
 struct Draining {
     round: u32,
     lanes: VlSet,
-    /// A source was told to begin.
+    /// The subnet manager has ordered it to send the tokens of its source channels.
     begun: bool,
-    /// Inputs whose token came.
+    /// Inputs by which a token of the round has come.
     came: PortMask,
-    /// Outputs whose token went out.
+    /// Outputs whose token has gone out.
     sent: PortMask,
     /// Leaves that have reported.
     reported: PortMask,
 }
 
-/// Rounds that lie so far back, at most, may come from late copies of what a manager once asked.
+/// How far a round may lie back and still count as a late copy of an earlier order.
 const RECENT: i32 = 1 << 22;
 
-/// Whether a round is a new one to a device that knows `known`, 0 for none. Numbers go round, and a manager that was started
-/// anew may begin low: what is neither ahead nor just behind is new.
+/// Whether a round is new to a device that holds round `known`, 0 for none. Numbers wrap, and a restarted manager may
+/// begin low: a round is old only if it lies within [`RECENT`] before `known`, or is `known` itself.
 fn is_newer(known: u32, told: u32) -> bool {
     let ahead = told.wrapping_sub(known) as i32;
     known == 0 || !(-RECENT..=0).contains(&ahead)
@@ -122,15 +121,15 @@ fn is_newer(known: u32, told: u32) -> bool {
 
 /// The agents of all devices.
 pub(super) struct Agents {
-    /// Some agent must hear of departing packets.
+    /// Some agent must see packets depart.
     watching: bool,
-    /// By node: its agent must hear of them.
+    /// By node: its agent must see packets depart.
     watched: Vec<bool>,
-    /// By node and input: where packets of the old routing function go from there.
+    /// By node and input: the outputs that packets of the old routing function take from there (D.1).
     arcs: Vec<Vec<PortMask>>,
     flushing: Vec<Flushing>,
     draining: Vec<Draining>,
-    /// By in lane: packets that stood there when the flush began.
+    /// By in lane: packets that stood there when the flush began, and still do.
     stood: By<InLane, u32>,
     /// What is to be sent.
     effects: Vec<Effect>,
@@ -149,8 +148,7 @@ impl Agents {
         }
     }
 
-    /// Whether some agent must hear of departing packets. None has to, unless a round is under way: so a hop costs one
-    /// look at a flag.
+    /// Whether some agent must see packets depart. Outside a round none must, so a hop costs one look at a flag.
     #[inline]
     pub fn watching(&self) -> bool {
         self.watching
@@ -170,12 +168,13 @@ impl Agents {
     #[inline]
     pub fn count_departure(&mut self, node: u32, lane: InLane) -> Option<bool> {
         let stood = &mut self.stood[lane];
+        // Queues are first in, first out, so the first `stood` departures are the packets of F.2.
         let counted = *stood > 0;
         *stood -= u32::from(counted);
         self.watched[node as usize].then_some(counted)
     }
 
-    /// A packet has left a router by a leg of this node; `stood` where it did so when the flush began.
+    /// A packet has left a router by a leg of this node; `stood` if it stood in the router when the flush began.
     pub fn saw_leg(&mut self, at: Surroundings<'_>, node: u32, stood: bool) {
         self.goes_on(at, node, stood && self.flushing[node as usize].before > 0);
     }
@@ -212,12 +211,15 @@ impl Agents {
                 self.enter_flush(at, node, round);
                 let flushing = &mut self.flushing[node as usize];
                 if flushing.round == round {
+                    // A token may come before the manager's order: it opens the round (`enter_flush`) and is kept,
+                    // since it comes once.
                     flushing.came.insert(num);
                 }
             }
             Token::Drain(token) => {
                 self.enter_drain(node, &token);
                 if self.draining[node as usize].round == token.round {
+                    // An earlier round's token proves nothing about this one, so only tokens of the round held count.
                     self.draining[node as usize].came.insert(num);
                     self.watch(node);
                     self.drain_goes_on(at, node);
@@ -231,10 +233,12 @@ impl Agents {
         self.watching = true;
     }
 
-    /// An agent that has sent and reported all it ever will in its rounds need not hear of packets any more.
+    /// An agent that has sent and reported all that its rounds require need not see packets any more.
     fn rest_if_done(&mut self, at: Surroundings<'_>, node: u32) {
         let flushing = &self.flushing[node as usize];
         let draining = &self.draining[node as usize];
+        // Resting too early would lose a token for good. So the agent rests only when every live port has sent, heard
+        // and reported all that its part in the drain requires.
         let flushed = flushing.before == 0;
         let drained = draining.round == 0
             || at.live_ports(node).all(|port| {
@@ -242,6 +246,7 @@ impl Agents {
                 let owes = |outputs: &PortMask| outputs.contains(num);
                 let sends = draining.begun || self.arcs[node as usize].iter().any(owes);
                 let outputs = self.arcs_of(node, num);
+                // A switch input without arcs takes no part (D.1); an end port always hears from its switch.
                 let hears = !at.plane.is_switch(node) || !outputs.is_empty();
                 let came = draining.came.contains(num);
                 let reports = came && !at.leads_on(node, &outputs);
@@ -260,17 +265,19 @@ impl Agents {
     fn enter_flush(&mut self, at: Surroundings<'_>, node: u32, round: u32) {
         if is_newer(self.flushing[node as usize].round, round) {
             for lane in at.plane.lanes_of(node) {
+                // Counts of an abandoned round would take departures for packets of this one.
                 self.stood[lane] = 0;
             }
             self.flushing[node as usize] = Flushing { round, ..Flushing::default() };
         }
     }
 
-    /// The subnet manager has a device begin a flush, unless it has begun that round already. Returns whether it begins;
-    /// then [`Agents::flush_counted`] must follow, with the packets that other devices' buffers hold for it.
+    /// The subnet manager orders a device to flush (F.1). Returns whether it begins, which it does once a round; then
+    /// the caller must call [`Agents::flush_counted`] with the packets that other devices' buffers hold for it.
     pub fn begin_flush(&mut self, at: Surroundings<'_>, node: u32, told: Flush) -> bool {
         self.enter_flush(at, node, told.round);
         let flushing = &mut self.flushing[node as usize];
+        // A repeated order must not count again: packets that came since would hold the token back for no reason.
         if flushing.round != told.round || flushing.begun {
             return false;
         }
@@ -279,13 +286,12 @@ impl Agents {
         true
     }
 
-    /// Counts what stands in a device's buffers as its flush begins: F.2 asks that all of it leave before the tokens do.
+    /// Counts the packets in a device's buffers as its flush begins: by F.2 all of them leave before the tokens do.
     pub fn flush_counted(&mut self, at: Surroundings<'_>, node: u32, latched_elsewhere: u32) {
         let mut before = latched_elsewhere;
-        // What stands in a router's own buffers goes on into other subnets.
+        // A packet in a router's buffer counts at the leg for which it is latched (R.1; `Relays::begin_epoch`).
         for lane in if at.plane.is_relay(node) { Vec::new() } else { at.plane.lanes_of(node) } {
             let count = at.plane.ins[lane].count;
-            // Queues are first in, first out, so the next `count` packets to leave this one are those that stand in it.
             self.stood[lane] = count;
             before += count;
         }
@@ -295,6 +301,7 @@ impl Agents {
 
     fn flush_goes_on(&mut self, at: Surroundings<'_>, node: u32) {
         let flushing = &mut self.flushing[node as usize];
+        // F.2: the token leaves only after the order, and after all that stood here then.
         if flushing.begun && !flushing.sent && flushing.before == 0 {
             flushing.sent = true;
             let round = flushing.round;
@@ -306,6 +313,7 @@ impl Agents {
 
     pub fn flush_state(&self, at: Surroundings<'_>, node: u32) -> Flush {
         let flushing = &self.flushing[node as usize];
+        // F.3, and F.4 needs both: lanes that are empty before the token has come may fill again.
         let done = |port: u32| {
             let num = at.num(port);
             flushing.came.contains(num) && at.plane.holds_nothing(port, flushing.lanes)
@@ -346,11 +354,12 @@ impl Agents {
         }
     }
 
-    /// The subnet manager tells a device to send the tokens of its source channels.
+    /// The subnet manager orders a device to send the tokens of its source channels.
     pub fn start_tokens(&mut self, at: Surroundings<'_>, node: u32, token: DrainToken) {
         self.enter_drain(node, &token);
         if self.draining[node as usize].round == token.round {
             self.watch(node);
+            // D.2: what fed these channels has died or sends no more, so no token would come for them.
             self.draining[node as usize].begun = true;
             self.drain_goes_on(at, node);
         }
@@ -363,12 +372,14 @@ impl Agents {
         if at.plane.is_switch(node) { self.switch_drains(at, node) } else { self.end_node_drains(at, node) }
     }
 
-    /// An end port sends its token once its sources have moved and nothing of the retired half waits; what comes to it is
-    /// consumed, so a token that came is reported at once.
+    /// An end port sends its token once no packet of the retired half waits (D.2). It consumes what it receives, so it
+    /// reports a token on arrival.
     fn end_node_drains(&mut self, at: Surroundings<'_>, node: u32) {
         for port in at.live_ports(node).collect::<Vec<_>>() {
             let num = at.num(port);
             let rank = at.sources.by_port[port as usize];
+            // D.2. Packets keep the half on which they were made, so the count by half shows whether any of the old
+            // half waits.
             let silent = rank == NIL || {
                 let source = &at.sources.list[rank as usize];
                 source.queued[source.half.other().index()] == 0
@@ -380,7 +391,7 @@ impl Agents {
                 self.effects.push(Effect::Send(port, token));
             }
             let draining = &self.draining[node as usize];
-            // A host consumes what comes; a router's buffer must be empty.
+            // A host consumes what it receives; a router's buffer must be empty (R.2).
             let empty = !at.plane.is_leg(port) || at.plane.holds_nothing(port, draining.lanes);
             if draining.came.contains(num) && empty {
                 self.report_leaf(at, node, port);
@@ -405,17 +416,20 @@ impl Agents {
         for port in at.plane.ports_of(node) {
             let (up, num) = (at.plane.ports[port as usize].is_up(), at.num(port));
             let outputs = self.arcs_of(node, num);
-            // What has an arc to a live output and no token yet holds that output's token back; what has neither may still
-            // hold packets of the retiring lanes, and they may leave by any output, so all tokens wait for them.
+            // An input with arcs and no token yet holds back the tokens of its outputs. An input that no token will
+            // reach may still hold packets of the retiring lanes. They may leave by any output, so all tokens wait for
+            // them (D.1).
             let expected = up && !outputs.is_empty();
             let empty = at.plane.holds_nothing(port, draining.lanes);
             let done = empty && (draining.came.contains(num) || !up);
             if !expected && !done {
                 strays |= !empty;
             }
+            // An output stays open while any input with an arc to it is not done.
             if !done && !outputs.is_empty() {
                 outputs.iter().for_each(|output| open.insert(output));
             }
+            // No live output follows, so no agent downstream will prove this channel empty: this one reports it (D.3).
             if up && draining.came.contains(num) && empty && !at.leads_on(node, &outputs) {
                 leaves.push(port);
             }
@@ -426,13 +440,13 @@ impl Agents {
         }
     }
 
-    /// Where packets of the retiring routing function go from an input; nowhere, as long as nobody told.
+    /// The outputs that packets of the retiring routing function take from an input; none before DrainArcs is set.
     fn arcs_of(&self, node: u32, input: PortNum) -> PortMask {
         self.arcs[node as usize].get(input.index()).copied().unwrap_or_default()
     }
 
-    /// Sends tokens on the outputs that some input leads to and that wait for none (`open`) any more. A switch that was
-    /// told to begin sends them on its other outputs too: what fed those channels has died.
+    /// Sends tokens on the outputs to which some input has an arc and that no input holds open any more. A switch that
+    /// was ordered to begin sends them on its other outputs too: their predecessors have died (D.2).
     fn send_ready_tokens(&mut self, at: Surroundings<'_>, node: u32, open: &PortMask) {
         let first = at.plane.first_port(node);
         let mut ready: PortMask = self.arcs[node as usize].iter().flat_map(|outputs| outputs.iter()).collect();
@@ -449,12 +463,13 @@ impl Agents {
         }
     }
 
-    /// What a device tells of its drain: the inputs whose token came and whose lanes are empty.
+    /// The state of a device's drain as it reports it: the inputs whose token has come and whose lanes are empty.
     pub fn token_state(&self, at: Surroundings<'_>, node: u32) -> DrainToken {
         let draining = &self.draining[node as usize];
         let first = at.plane.first_port(node);
         let empty =
             |num: &PortNum| at.consumes(node) || at.plane.holds_nothing(first + u32::from(num.0), draining.lanes);
+        // Token and empty lanes together: packets ahead of the token may still stand here.
         let inputs_done: PortMask = draining.came.iter().filter(empty).collect();
         let complete = at.live_ports(node).all(|port| {
             let num = at.num(port);
@@ -465,10 +480,10 @@ impl Agents {
 
     // Poll.
 
-    /// What stands on some lanes of a device, as its ports' credits and queues report it.
+    /// Which outputs and inputs of a device are empty on some lanes, judged by its own credits and queues.
     pub fn lane_status(at: Surroundings<'_>, node: u32, lanes: VlSet) -> LaneStatus {
         let asked = |lane: &OutLane| lanes.contains(Vl::masked(at.plane.vl_of(*lane)));
-        // Full credits say that the far buffer is empty and nothing is on the wire; a line says that something is to come.
+        // Full credits mean that the far buffer is empty and the wire too; a line means that more will follow.
         let idle = |out_lane: OutLane| {
             at.plane.outs[out_lane].first_waiter.is_none()
                 && at.plane.credits_of(at.clock, out_lane) == at.plane.capacity
@@ -484,8 +499,8 @@ impl Agents {
     }
 }
 
-/// Outputs that some packet in the node's buffers, at the head or behind it, is latched for on these lanes. What is
-/// latched behind a head stands in no line yet, and no credit tells of it.
+/// Outputs for which some packet in the node's buffers is latched on these lanes. A packet latched after the head of
+/// its queue stands in no line yet, and no credit shows it.
 fn outputs_latched(at: Surroundings<'_>, node: u32, lanes: VlSet) -> PortMask {
     let queued = at.lanes_feeding(node).into_iter().flat_map(|lane| at.plane.queue(lane));
     let latched = queued.map(|id| at.plane.packets[id].out_lane).filter(|out_lane| out_lane.is_lane());

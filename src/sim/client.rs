@@ -1,8 +1,9 @@
-//! MadClients of end ports: subnet managers, administrators' tools, whoever sends and receives MADs at a port.
+//! Clients of end ports: subnet managers, administrators' tools, and other code that sends and receives MADs at a port.
 //!
-//! A client may be attached to every port of a CA or router and to port 0 of every switch. What its device's own agents do not
-//! see to comes to it, first in, first out: answers, traps, reports, questions to a subnet manager or to the subnet
-//! administration, MADs of any other class. Where nobody is attached it is dropped, as by a host without such a service.
+//! A client may be attached to every port of a CA or router and to port 0 of every switch. It receives, first in, first
+//! out, what its device's own agents do not handle: answers, traps, reports, queries to a subnet manager or to the
+//! subnet administration, MADs of any other class. A port without a client drops them, as does a host without such a
+//! service.
 
 use super::mad::Mad;
 use super::{Sim, SimError};
@@ -57,8 +58,8 @@ impl MadClients {
 }
 
 impl Sim {
-    /// Attaches a client to a port, with an empty queue unless one is attached already. [`Sim::run`] stops where it is
-    /// asked to stop at MADs as long as anything waits at any of these ports, so whoever attaches must take.
+    /// Attaches a client to a port, with an empty queue unless one is attached already. A [`Sim::run`] that stops at
+    /// MADs stops as long as any datagram waits at any of these ports, so every client must take its datagrams.
     ///
     /// # Errors
     /// The port is none of a CA or router, nor port 0 of a switch.
@@ -79,8 +80,8 @@ impl Sim {
         self.clients.detach(port.0);
     }
 
-    /// Sends a datagram out of a port with the LID that it holds, or without one. What is no MAD goes nowhere, as does
-    /// what a dead node sends.
+    /// Sends a datagram out of a port, with the LID that the port holds, or without one. A datagram that is no MAD is
+    /// dropped, and so is one from a dead node.
     pub fn send_from(&mut self, port: PortId, datagram: &Datagram) {
         let alive = self.devices.list[self.plane.ports[port.index()].node as usize].alive;
         if let Some(mad) = Mad::read(datagram, self.devices.source_lid(port.0, datagram.lid)).filter(|_| alive) {
@@ -101,8 +102,8 @@ impl Sim {
         self.clients.take_any().map(|(port, datagram)| (PortId(port), datagram))
     }
 
-    /// Whether a subnet manager runs on a port, as PortInfo's capability mask tells. Who is cut off is told from these
-    /// ports; as long as there are none, nobody is.
+    /// Sets whether a subnet manager runs on a port, as PortInfo:CapabilityMask shows. End ports are cut off when none
+    /// of these ports reaches them; without such a port none is cut off.
     pub fn set_is_sm(&mut self, port: PortId, is_sm: bool) {
         if self.devices.managers.contains(&port.0) == is_sm {
             return;
@@ -116,7 +117,7 @@ impl Sim {
         self.welcome_joined(&was_cut_off);
     }
 
-    /// A MAD has come by a port and is none for the agents there.
+    /// A MAD has come by a port, and is not for the agents there.
     pub(super) fn client_receives(&mut self, arrival: u32, mad: Mad) {
         self.clients.receive(self.plane.management_port(arrival), mad.write());
     }

@@ -1,7 +1,7 @@
-//! Simulated time: what happens next, and a digest of all that has happened.
+//! Simulated time: the events to come, and a digest of those that have happened.
 //!
 //! Time moves only in [`Clock::step`], to the event that it returns, so everything that an event causes sees one `now`.
-//! The digest takes in time, kind and operands of every event in order: two runs that agree in it went the same way.
+//! The digest takes in time, kind and operands of every event in order: two runs with one digest did the same.
 
 use super::wheel::{SimEvent, TICKS_PER_NS, Ticks, Wheel};
 
@@ -27,7 +27,7 @@ impl Clock {
         self.now / TICKS_PER_NS
     }
 
-    /// Has an event happen at a time that has not passed.
+    /// Schedules an event for a time that has not passed, in ticks.
     #[inline]
     pub fn push(&mut self, at: Ticks, event: SimEvent) {
         self.wheel.push(at, event);

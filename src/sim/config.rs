@@ -1,5 +1,5 @@
-//! What a simulated run is told: hardware, management, traffic, faults. Every field has the default that the command
-//! line shows; [`SimConfig::check`] refuses what cannot be meant.
+//! Settings of a simulated run: hardware, management, traffic, faults. Every field has the default that the command
+//! line shows; [`SimConfig::check`] refuses values out of range.
 
 use super::dispersal::Dispersal;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub enum ArmedPort {
     Discards,
 }
 
-/// Who sends to whom.
+/// The traffic pattern: which end port sends to which.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Traffic {
@@ -37,8 +37,8 @@ pub enum Traffic {
     Uniform,
     /// One destination each, a seeded permutation without fixed points.
     Permutation,
-    /// One destination each, as given: destination rank by source rank. Who is his own destination, or beyond the end of
-    /// the list, sends nothing.
+    /// One destination each, as given: destination rank by source rank. A source that is its own destination, or
+    /// beyond the end of the list, sends nothing.
     Pairs(Vec<u32>),
     /// A share of the packets to one destination, the rest uniform.
     HotSpot {
@@ -74,14 +74,14 @@ pub struct SimConfig {
     pub hoq_lifetime_ns: u64,
     /// Switch lifetime limit in nanoseconds; 0: off.
     pub switch_lifetime_ns: u64,
-    /// Lifetime limits are what each port's HOQLife and each switch's LifeTimeValue say at that moment, and begin as the
-    /// two limits above.
+    /// Lifetime limits are what each port's HOQLife and each switch's LifeTimeValue say at that moment, and begin as
+    /// the two limits above.
     pub limits_as_programmed: bool,
     /// Bytes of a data packet, headers included.
     pub packet_bytes: u16,
     /// Offered load as a fraction of the end port's data rate.
     pub load: f64,
-    /// Who sends to whom.
+    /// The traffic pattern.
     pub traffic: Traffic,
     /// Share of the packets that are requests: each is answered by a packet of its size, on the half it came by.
     pub replies: f64,
@@ -97,7 +97,7 @@ pub struct SimConfig {
     pub smp_duplicate: f64,
     /// Most additional delay of a MAD, uniform from 0, in nanoseconds.
     pub smp_delay_ns: u64,
-    /// Whether end ports move to another half when they are told.
+    /// Whether end ports move to another half when they are assigned one.
     pub sources_move: bool,
     /// Whether a switch discards a packet that is to leave by the port it came in by, as InfiniBand switches do
     /// (PortRcvSwitchRelayErrors, *looping*). Otherwise it turns back, which is harder on a routing.
@@ -106,11 +106,12 @@ pub struct SimConfig {
     /// How sources use the paths of their half.
     #[serde(default)]
     pub dispersal: Dispersal,
-    /// Packets of a message, 1 at least. They are handed to the send queue back to back, as far as there is room; messages
-    /// come as much more rarely as they are longer. Each packet of a trace is a message by itself.
+    /// Packets of a message, 1 at least. They are handed to the send queue back to back, as far as there is room;
+    /// messages come as much more rarely as they are longer. Each packet of a trace is a message by itself.
     #[serde(default = "one_packet")]
     pub message_packets: u16,
-    /// Whether it is counted what arrives after something that was sent later ([`Period::order`](super::Period::order)).
+    /// Whether packets are counted that arrive after one of their flow that was sent later
+    /// ([`Period::order`](super::Period::order)).
     #[serde(default)]
     pub count_order: bool,
 }
@@ -181,7 +182,7 @@ pub enum SimError {
     /// A port that no client can be attached to.
     #[error("no client can send and receive at {0}: choose a port of a CA or router, or port 0 of a switch")]
     NoClient(String),
-    /// Traffic of an end port that is not there.
+    /// Traffic of an end port that does not exist.
     #[error("the traffic names the end port of rank {rank}: the fabric's end ports have ranks 0 to {last}")]
     NoSuchRank {
         /// The rank named.
@@ -195,7 +196,7 @@ pub enum SimError {
 }
 
 impl SimConfig {
-    /// Refuses settings that cannot be meant.
+    /// Refuses settings outside their range.
     ///
     /// # Errors
     /// The first setting outside its range.

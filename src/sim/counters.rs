@@ -1,8 +1,8 @@
 //! Performance management agents: what a port sent, received, discarded and waited for.
 //!
-//! What a link carried is counted once, by the port that sends; the far end has received what is not known to be lost
-//! on the wire. So a packet counts at both ends when its sending begins. Only data packets count; errors of links there
-//! are none. PortXmitWait counts nanoseconds in which packets waited for credits and the link was free.
+//! The sending port counts what a link carries; the far end has received all of it that is not known to be lost on the
+//! wire. So a packet counts at both ends when its sending begins. Only data packets count. Links have no errors.
+//! PortXmitWait counts nanoseconds in which packets waited for credits and the link was free.
 
 use super::index::{InLane, OutLane};
 use super::packet::NIL;
@@ -18,8 +18,8 @@ use crate::wire::{
 
 /// ClassPortInfo:CapabilityMask: PortCountersExtended with packets, and PortXmitWait.
 const CAPABILITIES: u16 = 1 << 9 | 1 << 12;
-/// ClassPortInfo:CapabilityMask2. That PortCountersExtended counts errors, too, is so and is not claimed: libumad2sim hands
-/// its programs 224 bytes of a MAD, and where it is claimed they take what lies behind for counters.
+/// ClassPortInfo:CapabilityMask2. PortCountersExtended counts errors too, but no bit says so: libumad2sim hands its
+/// programs 224 bytes of a MAD, and with the bit set they take the memory after these bytes for counters.
 const CAPABILITIES2: u32 = 0;
 
 /// The attribute as it now stands, or the status that refuses the request.
@@ -32,21 +32,21 @@ struct Tally {
     missed_packets: u64,
     /// Their bytes.
     missed_bytes: u64,
-    /// Packets for it to send that were discarded.
+    /// Packets that were to leave by it and were discarded.
     xmit_discards: u64,
-    /// Packets that came in and had nowhere to go.
+    /// Packets that came in and had no output.
     relay_errors: u64,
     /// Times that its link went down.
     link_downed: u64,
-    /// Ticks in which it waited for credits, the present wait excepted.
+    /// Ticks in which it waited for credits, without the present wait.
     waited: Ticks,
-    /// When the present wait began.
+    /// When the present wait began, in ticks.
     waits_since: Ticks,
-    /// What is taken off each reading: what the counters were when they were last set, less what they were set to.
+    /// Subtracted from each reading: the counter when it was last set, less the value that it was set to.
     offsets: [u64; Counter::COUNT],
 }
 
-/// What is counted.
+/// The counters that a port reports.
 #[derive(Clone, Copy)]
 enum Counter {
     LinkDowned,
@@ -76,7 +76,7 @@ pub(super) struct Counters {
     by_port: Vec<Tally>,
 }
 
-/// What counters are read from besides, and when.
+/// The data plane from which counters are read, and the time of the reading.
 #[derive(Clone, Copy)]
 pub(super) struct CounterView<'a> {
     pub plane: &'a DataPlane,
@@ -97,7 +97,7 @@ impl Counters {
         Counters { by_port: vec![Tally::default(); ports] }
     }
 
-    /// What a node's agent answers to a request that came in by `port`.
+    /// The answer of a node's agent to a request that came in by `port`.
     pub fn answer(&mut self, at: CounterView<'_>, sources: &mut Sources, port: u32, perf: &PerfMad) -> PerfMad {
         let set = perf.method == Method::Set;
         let answer = match perf.attribute {
@@ -150,7 +150,8 @@ impl Counters {
         Ok(counters.encode())
     }
 
-    /// The long form. All packets are unicast, so the counters of unicast packets are those of packets, and are set with them.
+    /// The long form. All packets are unicast, so the counters of unicast packets are those of packets, and are set
+    /// with them.
     fn port_counters_extended(&mut self, at: CounterView<'_>, arrival: u32, perf: &PerfMad, set: bool) -> Answer {
         let told = PortCountersExtended::decode(&perf.data);
         let port = at.port(arrival, told.port)?;
@@ -214,8 +215,8 @@ impl Counters {
         }
     }
 
-    /// A counter as the port reports it. Nobody can set back what other ports read too, so a counter that is set keeps
-    /// counting, and readings are taken relative to an offset.
+    /// A counter as the port reports it. Other ports read the same counts, so a Set leaves them as they are, and
+    /// readings are relative to an offset.
     fn read(&self, at: CounterView<'_>, port: u32, counter: Counter) -> u64 {
         self.since_start(at, port, counter).wrapping_sub(self.by_port[port as usize].offsets[counter as usize])
     }
@@ -231,7 +232,7 @@ impl Counters {
         self.by_port[port as usize].waits_since = now;
     }
 
-    /// An output that waited sends, or has nobody to send for any more.
+    /// An output that waited sends, or goes down.
     #[cold]
     pub fn wait_ends(&mut self, port: u32, now: Ticks) {
         let tally = &mut self.by_port[port as usize];
@@ -246,8 +247,8 @@ impl Counters {
         tally.missed_bytes += u64::from(bytes);
     }
 
-    /// The head of a queue is discarded: for its output's sake, or because it has none. What had not come so far that it
-    /// was latched went with its port's own link, and is no error of anybody's.
+    /// The head of a queue is discarded because its output may not send, or because it has none. A packet that was not
+    /// latched yet was lost with the link of its own port, and counts as no error.
     #[cold]
     pub fn discard(&mut self, plane: &DataPlane, lane: InLane, out_lane: OutLane) {
         let input = plane.port_of(lane);

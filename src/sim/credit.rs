@@ -1,11 +1,11 @@
 //! Credits on their way back to the sender.
 //!
-//! As long as a sender has credits enough nobody asks when others come back: a return is noted with its time, and taken
-//! in when the next one is noted or more are needed. Only where a packet waits for credits is each return an event. So
-//! a lane that is not congested costs no events for its credits, and no packet goes earlier or later for it.
+//! A sender with enough credits does not depend on when others come back: a return is noted with its time, and counted
+//! when the next one is noted or when more credits are needed. Each return is an event only where a packet waits for
+//! credits. So a lane without congestion costs no events for its credits, and no packet goes earlier or later for it.
 //!
-//! The invariant, which [`DataPlane::assert_conserved`] holds every lane to: credits at the sender, credits on their way
-//! back and credits taken in the buffer (by packets on the wire too, from the moment they set out) add up to the buffer.
+//! [`DataPlane::assert_conserved`] checks the invariant of every lane: credits at the sender, credits on their way back
+//! and credits taken in the buffer add up to the buffer. A packet takes its credits from the moment it sets out.
 
 use super::clock::Clock;
 use super::index::OutLane;
@@ -14,7 +14,7 @@ use super::packet::NIL;
 use super::plane::DataPlane;
 use super::wheel::{SimEvent, Ticks};
 
-/// Credits that are back at `at`.
+/// Credits that are back at the sender at `at`, in ticks.
 #[derive(Clone, Copy)]
 struct Return {
     at: Ticks,
@@ -23,10 +23,10 @@ struct Return {
     next: u32,
 }
 
-/// All returns noted, in one slab.
+/// All returns noted, in one slab; free entries form a list.
 pub struct Returns {
     slab: Vec<Return>,
-    /// The first entry that is free.
+    /// The first free entry; [`NIL`] for none.
     free: u32,
 }
 
@@ -47,7 +47,7 @@ impl Returns {
         index
     }
 
-    /// Takes an entry out.
+    /// Removes an entry; its `next` belongs to the free list from then on.
     fn remove(&mut self, index: u32) -> Return {
         let entry = &mut self.slab[index as usize];
         let held = *entry;
@@ -57,16 +57,17 @@ impl Returns {
 }
 
 impl DataPlane {
-    /// Credits set out for an out lane and are there at `at`.
+    /// Credits set out for an out lane, and reach its sender at `at`.
     #[inline]
     pub fn return_credits(&mut self, clock: &mut Clock, out_lane: OutLane, credits: u16, at: Ticks) {
         let out = &mut self.outs[out_lane];
         if out.starved {
             out.coming += credits;
+            // A note wakes no queue, so the waiter would wait for ever.
             return clock.push(at, SimEvent::new(kind::CREDIT, credits.into(), out_lane.0));
         }
-        // One note lies in the lane itself, and under light load that is all there ever is: the one before it has long
-        // come back when the next packet leaves the buffer.
+        // The lane itself holds one note. Under light load that suffices: the previous return has come back long before
+        // the next packet leaves the buffer.
         if out.latest_at <= clock.now() {
             out.credits += out.latest;
         } else {
@@ -75,7 +76,7 @@ impl DataPlane {
         (out.latest_at, out.latest) = (at, credits);
     }
 
-    /// Credits that were an event have come back; reports whether somebody waits for them.
+    /// Credits that were an event have come back. Returns whether a queue waits for them.
     #[inline]
     pub fn credits_back(&mut self, credits: u16, out_lane: OutLane) -> bool {
         let out = &mut self.outs[out_lane];
@@ -84,27 +85,30 @@ impl DataPlane {
         out.first_waiter.get().is_some()
     }
 
-    /// Whether an out lane has its sender's credits for a packet; where not, every return is an event from now on, until
-    /// the lane sends again.
+    /// Whether an out lane has the credits for a packet. If not, every return is an event from now on, until the lane
+    /// sends again.
     #[inline]
     pub fn has_credits(&mut self, clock: &mut Clock, out_lane: OutLane, needed: u16) -> bool {
         self.outs[out_lane].credits >= needed || self.take_in(clock, out_lane, needed)
     }
 
-    /// Takes in all that has come back; what is still on its way becomes events unless that is enough.
+    /// Counts all returns that have come back. If they do not suffice, the others become events.
     #[cold]
     fn take_in(&mut self, clock: &mut Clock, out_lane: OutLane, needed: u16) -> bool {
         let out = &mut self.outs[out_lane];
         if out.latest_at <= clock.now() {
+            // Taken, not copied: `starve` and the next return would count it again.
             out.credits += std::mem::take(&mut out.latest);
         }
         let mut next = std::mem::replace(&mut out.earlier, NIL);
         while next != NIL {
             let entry = next;
+            // Read before `remove` threads the entry into the free list.
             next = self.returns.slab[entry as usize].next;
             if self.returns.slab[entry as usize].at <= clock.now() {
                 out.credits += self.returns.remove(entry).credits;
             } else {
+                // Threading back reverses the list. The sum ignores order; the trace shows it (`starve`).
                 self.returns.slab[entry as usize].next = std::mem::replace(&mut out.earlier, entry);
             }
         }
@@ -115,7 +119,7 @@ impl DataPlane {
         enough
     }
 
-    /// Makes events of the returns that are on their way, and of all to come. Their order among equal times shows in the
+    /// Makes the returns on their way events, and all returns to come. Their order among equal times shows in the
     /// trace: the latest note first, then the list as it is threaded.
     fn starve(&mut self, clock: &mut Clock, out_lane: OutLane) {
         let out = &mut self.outs[out_lane];
@@ -123,6 +127,7 @@ impl DataPlane {
         let mut noted = Return { at: out.latest_at, credits: std::mem::take(&mut out.latest), next: out.earlier };
         out.earlier = NIL;
         loop {
+            // 0 where nothing was noted, or `take_in` has just counted the latest note.
             if noted.credits > 0 {
                 out.coming += noted.credits;
                 clock.push(noted.at, SimEvent::new(kind::CREDIT, noted.credits.into(), out_lane.0));
@@ -134,12 +139,14 @@ impl DataPlane {
         }
     }
 
-    /// Both ends of a cable that comes back agree on what its sender has: the room in the far buffer, less what is an
-    /// event already and will be added when it happens. Other returns that were on their way are void.
+    /// Both ends of a cable that comes back agree on the sender's credits: the room in the far buffer, less the credits
+    /// that events under way will add. Notes of other returns are void.
     pub fn restore_credits(&mut self, out_lane: OutLane) {
         let held = self.ins[self.downstream(out_lane)].held as u16;
         let out = &mut self.outs[out_lane];
         let mut noted = std::mem::replace(&mut out.earlier, NIL);
+        // Packets on the wire when the cable died still count in `held` until their arrival, so their room is not given
+        // away.
         (out.credits, out.latest, out.starved) = (self.capacity - held - out.coming, 0, false);
         while noted != NIL {
             noted = self.returns.remove(noted).next;
@@ -160,17 +167,17 @@ impl DataPlane {
         self.outs[out_lane].credits + back.map(|entry| entry.credits).sum::<u16>()
     }
 
-    /// Holds every lane of a live cable to the conservation of credits. Panics where one is lost or made up: a defect of
-    /// the simulation, whose results mean nothing from there on.
+    /// Checks that every lane of a live cable conserves its credits. Panics where one is lost or made up: that is a
+    /// defect of the simulation, and later results mean nothing.
     pub fn assert_conserved(&self) {
         for out_lane in (0..self.ports.len() as u32).flat_map(|port| self.out_lanes(port)) {
             let port = &self.ports[self.port_of(out_lane) as usize];
             if !port.is_up() {
-                // Its buffers empty without anybody returning credits; `restore_credits` sets both ends right.
+                // Its buffers empty without returning credits; `restore_credits` sets both ends right.
                 continue;
             }
             let out = &self.outs[out_lane];
-            // A sink holds nothing: what its packets take is on its way back from the moment they set out.
+            // A sink holds nothing: the credits of its packets are on their way back from the moment they set out.
             let held = if port.sink { 0 } else { self.ins[self.downstream(out_lane)].held };
             let noted: u32 = self.noted(out_lane).map(|entry| u32::from(entry.credits)).sum();
             let (credits, coming) = (u32::from(out.credits), u32::from(out.coming));
@@ -191,7 +198,7 @@ mod tests {
 
     const LANE: OutLane = OutLane(4);
 
-    /// The data plane of an idle ring, whose buffers take ten credits.
+    /// The data plane of an idle ring whose buffers hold ten credits.
     fn idle() -> DataPlane {
         let made = generate(&"ring:4,1".parse().unwrap(), &Options::default()).unwrap();
         let fabric = crate::lid::assign(&made, crate::ids::Lmc::masked(1)).unwrap();

@@ -1,11 +1,11 @@
 //! Deadlock, found when it closes.
 //!
-//! Every queue has one head, every waiting head one out lane, every out lane one buffer behind it: waiting is a function
-//! on lanes, and a cycle of it in which no buffer has room is a deadlock. Room counts credits on their way back as
-//! there, and busy links, ports that hold their data, and lanes whose turn has not come are no waits. An edge appears
-//! only when a head begins to wait or a buffer fills up, so following the function from there finds every cycle as it
-//! closes. Where choices are made anew at every attempt a cycle is final only once no table can change any more: it is
-//! kept as a suspicion until [`Sim::confirm_deadlock`].
+//! Every queue has one head, every waiting head waits for one out lane, and every out lane feeds one buffer. So waiting
+//! is a function on lanes, and a cycle of it in which no buffer has room is a deadlock (docs/SIMULATOR.md, *Deadlock*).
+//! Room includes credits on their way back. A busy link, a port that holds its data, and a lane whose turn has not come
+//! are waits that time ends, and no edges. An edge appears only when a head begins to wait or a buffer fills up, so
+//! following the function from there finds every cycle as it closes. With the latch `grant` a cycle is final only once
+//! no table will be written any more: it stays a suspicion until [`Sim::confirm_deadlock`].
 
 use super::index::{Dense, InLane};
 use super::plane::DataPlane;
@@ -20,33 +20,33 @@ pub struct StuckPacket {
     pub input: PortId,
     /// The lane of that buffer.
     pub input_vl: Vl,
-    /// The output port it waits for.
+    /// The output port that it waits for.
     pub output: PortId,
-    /// The lane it waits for there.
+    /// The lane that it waits for there.
     pub output_vl: Vl,
     /// Its destination.
     pub dlid: Lid,
     /// Its service level.
     pub sl: Sl,
-    /// When it was sent, in nanoseconds.
+    /// When it was handed to its send queue, or taken over by the last router on its way, in nanoseconds.
     pub born_ns: u64,
 }
 
-/// What is known of deadlocks.
+/// Deadlocks found, suspected and broken.
 #[derive(Default)]
 pub(super) struct Deadlocks {
-    /// The first that has closed for good.
+    /// The first deadlock that is final: its packets, in the order of their waits.
     pub found: Option<Vec<StuckPacket>>,
-    /// A deadlock does not end the run.
+    /// The run continues after a deadlock.
     pub outlasted: bool,
-    /// An in lane of a cycle that a change of tables may yet open.
+    /// An in lane of a cycle that a write to the tables may still open.
     suspect: Option<InLane>,
-    /// Cycles that lifetime limits will break.
+    /// How many cycles lifetime limits break.
     pub broken: u64,
 }
 
 impl DataPlane {
-    /// The in lane whose buffer the head of `lane` waits for in vain; none where it waits for nothing but time.
+    /// The in lane whose buffer is full for the head of `lane`; none where the head waits for nothing but time.
     #[inline]
     fn blocked_on(&self, lane: InLane) -> Option<InLane> {
         let queue = &self.ins[lane];
@@ -54,13 +54,16 @@ impl DataPlane {
             return None;
         }
         let port = &self.ports[self.port_of(queue.waits_for) as usize];
+        // No edge: a sink always has room, and a change of state ends the wait for a port that holds its data.
         if port.sink || !port.sends() {
             return None;
         }
         let down = self.downstream(queue.waits_for);
-        // Whoever is first in line decides: as long as there is room for him, the line moves, and with it this head.
+        // The first in line decides: while the buffer has room for its head, the line moves, and this head with it.
         let first = self.outs[queue.waits_for].first_waiter;
         let need = u32::from(self.packets[self.ins[first].head].credits);
+        // `held` leaves out credits on their way back, so room that is only late is no edge. A wait for a busy link or
+        // for a turn is none either, because the buffer has room.
         (self.ins[down].held + need > u32::from(self.capacity)).then_some(down)
     }
 
@@ -68,7 +71,7 @@ impl DataPlane {
     #[inline]
     fn closes_cycle(&self, lane: InLane) -> bool {
         let mut next = lane;
-        // Waiting may lead into a cycle that `lane` is no part of, and which was found when it closed.
+        // Waiting may lead into a cycle without `lane`, found when it closed; the bound ends the walk there.
         for _ in 0..self.ins.len() {
             match self.blocked_on(next) {
                 None => return false,
@@ -79,7 +82,7 @@ impl DataPlane {
         false
     }
 
-    /// A lane of the cycle that waiting leads to from `lane`; none where it leads to an end.
+    /// A lane of the cycle to which waiting leads from `lane`; none where waiting ends.
     fn lane_of_cycle(&self, lane: InLane) -> Option<InLane> {
         let mut seen = vec![false; self.ins.len()];
         let mut next = lane;
@@ -118,9 +121,11 @@ impl DataPlane {
 }
 
 impl Sim {
-    /// Follows the waits from `lane`; a way back to it is a deadlock.
+    /// Follows the waits from `lane`: a way back to it is a deadlock.
     #[inline]
     pub(super) fn look_for_deadlock(&mut self, lane: InLane) {
+        // Only the place where an edge has just appeared can close a cycle, so following the waits from there misses
+        // none.
         if self.deadlocks.found.is_none() && self.plane.closes_cycle(lane) {
             self.deadlock_closed(lane);
         }
@@ -130,19 +135,23 @@ impl Sim {
     fn deadlock_closed(&mut self, lane: InLane) {
         let cycle = self.plane.cycle_from(lane);
         let limited = |stuck: &StuckPacket| self.lifetimes.limits(&self.plane, &self.devices, stuck.output.0);
+        // A limit on one packet suffices: its discard opens the cycle, and the run continues.
         if self.lifetimes.any() && cycle.iter().any(limited) {
             self.deadlocks.broken += 1;
         } else if self.plane.rules.latch == Latch::Grant {
+            // A write that is still to come may change a choice of the cycle. A later suspicion replaces this one.
             self.deadlocks.suspect = Some(lane);
         } else {
             self.deadlocks.found = Some(cycle);
         }
     }
 
-    /// Decides a suspicion, once no table will be written any more: a cycle that stands now stands for ever.
+    /// Decides a suspicion. The caller states by this call that no table will be written any more, so a cycle that
+    /// stands now stands for ever.
     pub fn confirm_deadlock(&mut self) {
         self.assert_conserved();
         let Some(suspect) = self.deadlocks.suspect.take() else { return };
+        // Writes may have changed the choices since: what counts is the cycle to which waiting leads now.
         if let Some(lane) = self.plane.lane_of_cycle(suspect) {
             self.deadlocks.found = Some(self.plane.cycle_from(lane));
         }

@@ -1,4 +1,4 @@
-//! What a device's management agent holds of itself, apart from forwarding and SL-to-VL tables and port states.
+//! The state of a device's management agent, apart from forwarding and SL-to-VL tables and port states.
 
 use super::SimConfig;
 use super::mad::Mad;
@@ -11,12 +11,12 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// A trap that nobody has repressed yet.
+/// A trap that has not been repressed yet.
 #[derive(Clone)]
 pub struct PendingTrap {
     /// Its transaction number.
     pub tid: u64,
-    /// The port whose subnet manager is told.
+    /// The port whose subnet manager is notified.
     pub port: u32,
     /// What it says.
     pub notice: Notice,
@@ -59,13 +59,14 @@ impl Device {
 pub struct Devices {
     /// By node.
     pub list: Vec<Device>,
-    /// By port: PortInfo as the port holds it. What is a matter of the moment, states for example, is put in on reading.
+    /// By port: PortInfo as the port holds it. What is a matter of the moment, states for example, is put in on
+    /// reading.
     pub ports: Vec<PortInfo>,
     /// Tables that are written and read back, and otherwise mean nothing here: by port, attribute and modifier.
     pub kept: FxHashMap<(u32, u16, u32), [u8; SMP_DATA_SIZE]>,
     /// The ports that subnet managers run on.
     pub managers: Vec<u32>,
-    /// End ports that were told to ask the subnet administration anew.
+    /// End ports that were asked to query subnet administration anew.
     pub reregistered: Vec<PortId>,
     /// They began without LIDs, tables and ACTIVE ports, as after their power came.
     pub cold: bool,
@@ -114,8 +115,9 @@ impl Devices {
         self.ports[port as usize].capability_mask | is_sm
     }
 
-    /// Whether a request may be carried out as far as the M_Key goes (section 14.2.4): a port that holds a key takes Sets
-    /// with that key alone, and with protect bits of 2 and 3 Gets too. A wrong key is counted, and the request dropped.
+    /// Whether a request may be carried out as far as the M_Key goes (section 14.2.4): a port that holds a key takes
+    /// Sets with that key alone, and with protect bits of 2 and 3 Gets too. A wrong key is counted, and the request
+    /// dropped.
     pub(super) fn key_fits(&mut self, own: u32, smp: &Smp) -> bool {
         let held = &mut self.ports[own as usize];
         let open = smp.method == Method::Get && held.m_key_protect_bits < 2;
@@ -126,7 +128,7 @@ impl Devices {
         fits
     }
 
-    /// The LID of the subnet manager that a port was told of; where it was told of none, of the first there is.
+    /// The LID of the subnet manager that a port holds; where it holds none, that of the first manager.
     pub(super) fn manager_lid(&self, told: Lid) -> Lid {
         let first = || self.managers.first().map_or(told, |&port| self.ports[port as usize].lid);
         if told.is_unicast() { told } else { first() }
@@ -139,14 +141,14 @@ impl Devices {
         Lid(own.lid.0 + self.rank_of(port, dlid).min(own.lmc.lids() - 1))
     }
 
-    /// Which of its owner's LIDs a LID of a port's subnet is, counted from 0; 0 where nobody holds it.
+    /// The rank of a LID among its owner's LIDs, from 0, in the subnet of a port; 0 where no port holds it.
     fn rank_of(&self, port: u32, lid: Lid) -> u16 {
         let base = self.base_of[self.spaces.slot(port, lid.0)];
         if base.is_unicast() { lid.0 - base.0 } else { 0 }
     }
 
-    /// A port takes LIDs, and gives back those that it held. What another port holds already is held twice then; the last
-    /// to take it is known as its owner.
+    /// A port takes LIDs, and gives back those that it held. What another port holds already is held twice then; the
+    /// last to take it is known as its owner.
     pub(super) fn take_lids(&mut self, port: u32, lid: Lid, lmc: Lmc) {
         let held = &mut self.ports[port as usize];
         let (old, before) = (lid_range(held.lid, held.lmc), held.lid);

@@ -1,11 +1,11 @@
 //! Dispersive sources: which of a half's paths a message or a packet takes (docs/DISPERSIVE.md).
 //!
-//! With LMC m a half of an end port has 2^(m−1) LIDs, each with a path of its own. A *pair* is a LID of the source's half
-//! and one of the destination's; the choice among pairs is the source's alone, since InfiniBand forwards by the DLID: pairs
-//! that differ in the SLID go the same way, and only their replies do not. On entry two end ports, the half, and a turn;
-//! on return a pair that is open to that source (`OpenPaths`), the same for the same turn. Messages of several packets are kept
-//! here too: what does not fit into the send queue waits, and goes on by the half that the source is on then. Lacks on
-//! purpose: any look at congestion, and retransmission.
+//! With LMC m a half of an end port has 2^(m−1) LIDs, each with a path of its own. A *pair* is a LID of the source's
+//! half and one of the destination's; the choice among pairs is the source's alone, since InfiniBand forwards by the
+//! DLID: pairs that differ only in the SLID take one way, and their replies take different ways. On entry two end
+//! ports, the half, and a turn; on return a pair that is open to that source (`OpenPaths`), the same for the same turn.
+//! Messages of several packets are kept here too: packets that do not fit into the send queue wait, and take the half
+//! that the source is on later. The module deliberately ignores congestion, and retransmits nothing.
 
 use super::wheel::Ticks;
 use crate::fabric::PortId;
@@ -16,12 +16,12 @@ use std::sync::Arc;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PathChoice {
-    /// One pair for each destination, for good; which one, differs from destination to destination.
+    /// One fixed pair for each destination, different from destination to destination.
     #[default]
     Single,
     /// The first pair, always: the `static_base` of the PSM library.
     Base,
-    /// (SLID + i, DLID + i) in turn, i below 8 and the paths there are: the `adaptive` of the PSM library.
+    /// (SLID + i, DLID + i) in turn, i below 8 and below the number of paths: the `adaptive` of the PSM library.
     Paired,
     /// Every SLID with every DLID in turn, the DLIDs first.
     All,
@@ -43,13 +43,13 @@ pub enum Spray {
 pub struct Dispersal {
     /// Which pairs.
     pub choice: PathChoice,
-    /// The most LIDs of a half that are used at either end, 1 at least; none for all there are.
+    /// The most LIDs of a half that are used at either end, 1 at least; none for all of them.
     pub paths: Option<u8>,
     /// What takes a turn.
     pub spray: Spray,
 }
 
-/// The most pairs of [`PathChoice::Paired`]: the PSM library reckons with an LMC of 3 at most.
+/// The most pairs of [`PathChoice::Paired`]: the PSM library expects an LMC of 3 at most.
 pub const MOST_PAIRED: u16 = 8;
 
 /// A LID of the source's half, a LID of the destination's, and the service level of packets between them.
@@ -63,8 +63,8 @@ pub(super) struct Pair {
     pub level: u8,
 }
 
-/// The path that a source, the first port, has to a destination, the second: of those open to it, in rising order of their
-/// paths, the one that the number falls on, modulo how many there are. None where there is none.
+/// The path that a source, the first port, has to a destination, the second: of those open to it, in rising order of
+/// their paths, the one that the number falls on, modulo how many there are. None where there is none.
 pub type OpenPaths = Arc<dyn Fn(PortId, PortId, u32) -> Option<OpenPath> + Send + Sync>;
 
 /// A path that is open to a source.
@@ -78,7 +78,7 @@ pub struct OpenPath {
     pub of: u16,
 }
 
-/// A message that a source is at.
+/// A message that a source is sending.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenMessage {
     /// Rank of its destination.
@@ -89,12 +89,12 @@ pub(super) struct OpenMessage {
     pub turn: u32,
     /// Its number in the counts of order.
     pub number: u32,
-    /// When the next one is due; none where no more are wanted. However long this one waits for room, that is no
-    /// later: the load stays what was asked for.
+    /// When the next message is due, in ticks; none after the last. A wait for room delays it no further, so the load
+    /// stays as configured.
     pub next: Option<Ticks>,
 }
 
-/// A number that an ordered pair of end ports has for good, and that differs from pair to pair.
+/// A fixed number of an ordered pair of end ports, which spreads pairs over paths.
 #[inline]
 pub(super) fn flow(rank: u32, destination: u32) -> u32 {
     rank.wrapping_mul(7).wrapping_add(destination)

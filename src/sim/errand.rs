@@ -1,4 +1,4 @@
-//! Errands: what management does at its time, kept until the event that names it comes.
+//! Errands: management actions that are due later, kept until the event that names them comes.
 
 use super::agent::Token;
 use super::clock::Clock;
@@ -10,7 +10,7 @@ use crate::wire::{AttributeId, Method};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 
-/// Something that management does at its time.
+/// A management action that is due later.
 #[derive(Clone, Debug)]
 pub enum Errand {
     /// A MAD comes in by a port.
@@ -59,7 +59,7 @@ impl Errands {
         }
     }
 
-    /// Sets an errand for a time.
+    /// Schedules an errand for a time.
     pub(super) fn set(&mut self, clock: &mut Clock, at: Ticks, errand: Errand) {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slab.push(None);
@@ -75,23 +75,24 @@ impl Errands {
         self.slab[index as usize].take().expect("an errand runs once")
     }
 
-    /// Has `Set`s held up on their way, the next of each kind once.
+    /// Holds up `Set`s on their way: each entry one that matches it.
     pub(super) fn hold(&mut self, sets: impl IntoIterator<Item = HeldSet>) {
         self.held.extend(sets);
     }
 
-    /// When a MAD that has come to its device must reach the agent, so that an idle one has carried it out when it is to
-    /// land; none where it is not held up.
+    /// When a MAD that has come to its device must reach the agent, so that an idle one has carried it out when it is
+    /// to land; none where it is not held up.
     pub(super) fn due_at_agent(&mut self, node: u32, mad: &Mad, service: Ticks) -> Option<Ticks> {
         let MadBody::Smp(smp) = &mad.body else { return None };
         let wanted = |held: &HeldSet| {
             (held.node.0, held.attribute, held.modifier, Method::Set) == (node, smp.attribute, smp.modifier, smp.method)
         };
         let at = self.held.iter().position(wanted)?;
+        // Each entry holds up one `Set`: a repetition of it travels freely.
         Some((self.held.swap_remove(at).lands_ns * TICKS_PER_NS).saturating_sub(service))
     }
 
-    /// Whether something of this probability happens.
+    /// Draws whether an event of this probability happens.
     pub(super) fn chance(&mut self, probability: f64) -> bool {
         probability > 0.0 && f64::from(self.random.next_u32()) < probability * 4_294_967_296.0
     }

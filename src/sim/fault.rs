@@ -1,7 +1,7 @@
 //! Death of links and switches, and the arrival of switches.
 //!
-//! A link that dies takes what is on the wire and what waits for it; a switch takes everything in its buffers too, and the
-//! management queued at it. Neighbours that live mark the change (SwitchInfo:PortStateChange) and send trap 128.
+//! A link that dies takes the packets on the wire and those that wait for it. A switch also takes the packets in its
+//! buffers and the MADs queued at it. Neighbours that live set SwitchInfo:PortStateChange and send trap 128.
 
 use super::packet::NIL;
 use super::plane::PortRole;
@@ -13,9 +13,9 @@ use crate::wire::PortState;
 /// Why an element goes down.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Loss {
-    /// What it takes along is lost to the failure.
+    /// The packets it takes along are lost to the failure.
     Failure,
-    /// It was to leave: what it takes along is no failure's loss.
+    /// It leaves as planned: the packets it takes along are not lost to a failure.
     Planned,
 }
 
@@ -30,6 +30,7 @@ impl Sim {
         if peer == NIL || !self.plane.ports[port.index()].is_up() {
             return;
         }
+        // Both ends go down before any queue is offered, so that no step sees a link that is half dead.
         for end in [port.0, peer] {
             self.take_down(end, loss);
         }
@@ -46,7 +47,7 @@ impl Sim {
         self.kill_nodes(&[node]);
     }
 
-    /// Kills nodes with all their cables at once: those that a router is in its subnets.
+    /// Kills nodes with all their cables at once, such as the nodes of one router in its subnets.
     pub fn kill_nodes(&mut self, nodes: &[NodeId]) {
         self.lose_nodes(nodes, Loss::Failure);
     }
@@ -56,11 +57,13 @@ impl Sim {
         let ports: Vec<PortId> = nodes.iter().flat_map(|&node| self.fabric.ports_of(node)).collect();
         let cabled: Vec<u32> =
             ports.iter().map(|port| port.0).filter(|&p| self.plane.ports[p as usize].is_up()).collect();
+        // All cables go down first, those of several nodes at once too, so that no packet moves from one dead node to
+        // another.
         for &port in &cabled {
             self.take_down(port, loss);
             self.take_down(self.plane.ports[port as usize].peer, loss);
         }
-        // Behind a cable that died earlier packets may stand, too.
+        // Packets may also stand at a port whose cable died earlier.
         let wired = |port: &u32| self.plane.ports[*port as usize].peer != NIL;
         for port in ports.iter().map(|port| port.0).filter(wired).collect::<Vec<_>>() {
             self.empty_buffers(port);
@@ -74,8 +77,8 @@ impl Sim {
         self.assert_conserved();
     }
 
-    /// Takes a node away before the run begins: its cables are loose until [`Sim::revive_node`]. Nobody knows of the end
-    /// ports that this cuts off.
+    /// Takes a node away before the run begins: its cables are loose until [`Sim::revive_node`]. The end ports that
+    /// this cuts off are hidden from the others.
     pub fn keep_away(&mut self, node: NodeId) {
         self.devices.list[node.index()].alive = false;
         for port in self.fabric.ports_of(node).filter(|port| self.plane.ports[port.index()].is_up()).collect::<Vec<_>>()
@@ -89,8 +92,8 @@ impl Sim {
     }
 
     /// Brings a node that was kept away or died, as after its power was cut: its tables are empty, its cables and its
-    /// neighbours' ports come up in INITIALIZE. End ports that it joins with the others again are unknown to all, and
-    /// silent until they are told of a half.
+    /// neighbours' ports come up in INITIALIZE. No other end port knows those that it joins again, and they are silent
+    /// until they are assigned a half.
     pub fn revive_node(&mut self, node: NodeId) {
         self.forget(node);
         let was_cut_off = self.sources.cut_off.clone();
@@ -103,8 +106,8 @@ impl Sim {
         self.welcome_joined(&was_cut_off);
     }
 
-    /// Puts the cable at a port back in: both ends come up in INITIALIZE. Nothing happens where it is up, or where one
-    /// of its ends is at a node that is dead.
+    /// Puts the cable at a port back in: both ends come up in INITIALIZE. Does nothing if it is up, or if the node at
+    /// one of its ends is dead.
     pub fn revive_link(&mut self, port: PortId) {
         if self.plane.ports[port.index()].is_up() || !self.can_come_up(port) {
             return;
@@ -125,7 +128,7 @@ impl Sim {
         peer != NIL && lives(port.0) && lives(peer)
     }
 
-    /// Sees to end ports that were cut off and are so no more.
+    /// Lets end ports arrive that were cut off and no longer are.
     pub(super) fn welcome_joined(&mut self, was_cut_off: &[bool]) {
         self.find_cut_off();
         let joined = (0..was_cut_off.len()).filter(|&rank| was_cut_off[rank] && !self.sources.cut_off[rank]);
@@ -133,8 +136,8 @@ impl Sim {
         self.assert_conserved();
     }
 
-    /// A device begins anew: nothing in its tables, nothing to serve, no agent at work. It tells that its ports changed
-    /// when it is asked; a trap would find no way.
+    /// A device begins anew: empty tables, no MADs to serve, no round of its agents. It records that its ports changed,
+    /// and sends no trap: its tables have no route for one.
     fn forget(&mut self, node: NodeId) {
         let device = &mut self.devices.list[node.index()];
         device.queue.clear();
@@ -155,7 +158,7 @@ impl Sim {
         self.agents.forget(node.index());
     }
 
-    /// What was ever set at a device and its ports is gone, LIDs too.
+    /// Resets all settings of a device and its ports, LIDs included.
     fn forget_settings(&mut self, node: NodeId) {
         self.devices.list[node.index()].switch = power_on::switch_info(self.fabric.node(node), &self.config);
         self.forget_kept(node);
@@ -168,19 +171,19 @@ impl Sim {
         }
     }
 
-    /// A port whose cable comes back: it carries no data yet, and knows what room the far end has.
+    /// Brings up a port whose cable is back: in INITIALIZE it carries no data yet; both ends agree on its credits.
     fn bring_up(&mut self, port: u32) {
         self.plane.ports[port as usize].state = PortState::Initialize;
         self.ledger.revived(port, self.clock.now());
         self.plane.out_lanes(port).for_each(|lane| self.plane.restore_credits(lane));
     }
 
-    /// Takes a node away that was to leave as planned: whatever it takes along is no failure's loss.
+    /// Takes a node away as planned: the packets it takes along are not lost to a failure.
     pub fn retire_node(&mut self, node: NodeId) {
         self.lose_nodes(&[node], Loss::Planned);
     }
 
-    /// Pulls a cable that was to leave as planned.
+    /// Pulls a cable as planned.
     pub fn retire_link(&mut self, port: PortId) {
         self.lose_link(port, Loss::Planned);
     }
@@ -197,15 +200,15 @@ impl Sim {
         }
     }
 
-    /// Discards all that stands in the buffers of a port that has died, or carries no data any more.
+    /// Discards every packet in the buffers of a port that has died or no longer carries data.
     pub(super) fn empty_buffers(&mut self, port: u32) {
-        // What stands in a host's send queues is no business of its link.
+        // A host keeps its send queues, whatever happens to its link.
         if self.plane.ports[port as usize].role != PortRole::EndPort {
             self.empty_queues(port);
         }
     }
 
-    /// Which end ports can no longer be reached from a subnet manager; none, as long as there is no manager.
+    /// Finds the end ports that no way of live links leads to from a subnet manager; none while no manager runs.
     pub(super) fn find_cut_off(&mut self) {
         let nodes = self.plane.tables.node_count();
         let mut reached = vec![self.devices.managers.is_empty(); nodes];

@@ -1,11 +1,11 @@
 //! Packets through switches: arrival, the choice of output and lane, arbitration, sending.
 //!
-//! Virtual cut-through: a packet asks for its output one routing delay after its head came, and is sent once the link is
-//! free and the next buffer has room for all of it. An output serves its lanes in weighted turn, and within a lane the
-//! waiting inputs in the order in which they asked. A packet leaves its buffer, for its neighbour's credits, when its
-//! tail has left.
+//! Virtual cut-through: a packet asks for its output one routing delay after its head came, and is sent once the link
+//! is free and the next buffer has room for all of it. An output serves its lanes in weighted turn, and within a lane
+//! the waiting inputs in the order in which they asked. A packet leaves its buffer, for its neighbour's credits, when
+//! its tail has left.
 //!
-//! The steps themselves are the data plane's; what stands here joins them, and carries out what a step means to sources,
+//! The data plane owns the steps themselves. This module joins them, and carries out what a step means to sources,
 //! routers, agents and counters. Order matters: events of equal times happen in the order in which they were pushed.
 
 use super::index::{InLane, OutLane, PacketId};
@@ -23,14 +23,18 @@ impl Sim {
         let receives = self.plane.receives(port);
         let at = &self.plane.ports[port as usize];
         if !at.is_up() {
+            // The link died under the head. Its room was taken when it set out, and goes back without credits: both
+            // ends agree on new ones when the cable returns.
             self.plane.ins[lane].held -= u32::from(self.plane.packets[id].credits);
             self.counters.miss(port, self.plane.packets[id].bytes);
             self.lose(id);
             return;
         }
         if at.state == PortState::Initialize {
+            // Discarded through the queue, so its credits return like any other's (assumption `initialize-discards`).
             self.plane.packets[id].out_lane = OutLane::DISCARD;
         } else if at.role == PortRole::Router {
+            // Routers choose on arrival, whatever the switches' latch.
             self.plane.packets[id].out_lane = self.relay_arrival(id, port);
         } else if self.plane.rules.latch == Latch::Arrival && receives {
             self.plane.packets[id].out_lane = self.plane.choose(port, id);
@@ -47,6 +51,8 @@ impl Sim {
             if id.is_none() {
                 return;
             }
+            // With the latches `head` and `grant` a switch chooses here. With `arrival`, and in send queues, the choice
+            // stands.
             if self.plane.packets[id].out_lane.is_none() {
                 self.plane.packets[id].out_lane = self.plane.choose(self.plane.port_of(lane), id);
             }
@@ -69,6 +75,7 @@ impl Sim {
         if self.lifetimes.any() {
             self.lifetimes.set_expiry(&self.plane, &self.devices, &mut self.clock, lane);
         }
+        // The link may be free while the other lanes of the port wait for credits: then this head goes now.
         self.serve(self.plane.port_of(out_lane));
         // Serving may have sent this very head; only one that still waits adds an edge to the graph of waits.
         let queue = &self.plane.ins[lane];
@@ -90,9 +97,11 @@ impl Sim {
             self.plane.unwait_first(out_lane, lane);
             self.send_head(lane, out_lane);
             self.plane.wake_when_free(&mut self.clock, port);
-            // The head behind asks last: those that waited before it have the first claim on the link.
+            // The next head of the queue asks last: queues that waited before it have the first claim on the link.
             self.offer(lane);
         } else if !self.plane.ports[port as usize].waits {
+            // No event is needed: the refusals made every waiting lane's returns events, and each of those serves the
+            // port.
             self.plane.ports[port as usize].waits = true;
             self.counters.wait_begins(port, self.clock.now());
         }
@@ -127,11 +136,13 @@ impl Sim {
         out.packets_sent += 1;
         let (sink, peer, credits) = (out.sink, out.peer, packet.credits);
         packet.tail = end + plane.rules.link_delay;
+        // Towards a sink the lane is kept, since `deliver` returns its credits; any other port latches anew.
         packet.out_lane = if sink { out_lane } else { OutLane::NONE };
         if out.role == PortRole::Switch {
             packet.hops = packet.hops.saturating_add(1);
             plane.packet_hops += 1;
         } else {
+            // The packet's source is the port's own: the host's, or the leg of a router that `take_over` put there.
             self.sources.list[packet.source as usize].sent[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
         }
         let tail = packet.tail;
@@ -141,16 +152,21 @@ impl Sim {
         }
         let line = &mut plane.outs[out_lane];
         line.credits -= credits;
+        // From here on returns are only noted. The next refusal makes them events again, so no waiter is forgotten.
         line.starved = false;
+        // A sink has no buffer: the credits of its packet are coming back from the start, and DELIVER brings them.
         if sink {
             line.coming += credits;
         }
+        // `busy_until` covers this packet already, so a token that its departure sets free goes after it (PROTOCOL.md,
+        // F.2).
         self.dequeue(lane, end);
         if sink {
             self.clock.push(tail, SimEvent::new(kind::DELIVER, id.0, peer));
             return;
         }
         let down = self.plane.in_lane(peer, self.plane.vl_of(out_lane));
+        // Room is taken as the packet sets out, so credits at hand and room taken always add up to the buffer.
         self.plane.ins[down].held += u32::from(credits);
         let asks = self.clock.now() + self.plane.rules.hop_delay;
         self.clock.push(asks, SimEvent::new(kind::ARRIVE, id.0, down.0));
@@ -170,27 +186,29 @@ impl Sim {
         if self.plane.packets[id].flags & RELAYED != 0 {
             self.left_router(id);
         }
+        // Agents look last, when queue and counts are without the packet.
         if self.agents.watching() {
             self.agent_saw_departure(lane);
         }
     }
 
-    /// Discards the head of a queue, which waits for nothing.
+    /// Discards the head of a queue, which stands in no line.
     #[inline(never)]
     pub(super) fn discard_head(&mut self, lane: InLane) {
         let id = self.plane.ins[lane].head;
-        // What is cut short still takes its buffer until its tail has come.
+        // A discarded packet still occupies its buffer until its tail has arrived.
         let gone = self.clock.now().max(self.plane.packets[id].tail);
         self.counters.discard(&self.plane, lane, self.plane.packets[id].out_lane);
         self.dequeue(lane, gone);
         self.lose(id);
     }
 
-    /// Sees again to the queues of a node whose tables changed, where choices are made anew at every attempt.
+    /// Lets waiting heads of a node choose anew after its tables changed, with the latch `grant`.
     pub(super) fn reconsider(&mut self, node: u32) {
         if self.plane.rules.latch != Latch::Grant || self.plane.is_relay(node) {
             return;
         }
+        // At a switch only heads have chosen: the packets after them choose when they become heads.
         for lane in self.plane.lanes_of(node) {
             let id = self.plane.ins[lane].head;
             if id.is_none() || self.plane.ins[lane].waits_for.is_none() {
@@ -205,7 +223,8 @@ impl Sim {
         }
     }
 
-    /// Discards what waits for an output that may send no more, and offers what it held back.
+    /// Follows a change of a port's state: discards what waits for an output that may no longer send, and offers what
+    /// the port held back.
     pub(super) fn port_changed(&mut self, port: u32) {
         for out_lane in self.plane.out_lanes(port) {
             // Copied, since each discard offers the next head, which may join the same line.
@@ -231,7 +250,7 @@ impl Sim {
         }
     }
 
-    /// Latches what came while the port held its data back, and lets the head ask.
+    /// Latches the packets that arrived while the port held its data back, and lets the head ask.
     fn release(&mut self, lane: InLane) {
         let mut id = self.plane.ins[lane].head;
         while id.get().is_some() && self.plane.rules.latch == Latch::Arrival {
@@ -245,7 +264,7 @@ impl Sim {
         }
     }
 
-    /// Discards all that stands in the buffers or send queues of a port.
+    /// Discards every packet in the buffers or send queues of a port.
     pub(super) fn empty_queues(&mut self, port: u32) {
         for lane in self.plane.in_lanes(port) {
             while self.plane.ins[lane].head.get().is_some() {
@@ -255,8 +274,10 @@ impl Sim {
         }
     }
 
-    /// A lifetime limit has come: discards the packet if it still stands where it stood.
+    /// A lifetime limit has come: discards the packet if it still heads the same queue and waits.
     pub(super) fn expire(&mut self, id: PacketId, lane: InLane) {
+        // Packet numbers are used again, and a head may wait anew: only the time noted for the lane makes this limit
+        // its own.
         let queue = &self.plane.ins[lane];
         if queue.head == id && queue.waits_for.get().is_some() && self.lifetimes.is_due(lane, self.clock.now()) {
             self.lifetimes.discards += 1;

@@ -1,7 +1,7 @@
-//! Numbers of the simulation's own, as types: a lane is not a packet, and an in lane is not an out lane.
+//! Index types of the simulation: a lane is not a packet, and an in lane is not an out lane.
 //!
-//! They are dense: arrays by lane or packet are indexed by nothing else ([`By`]). Where there may be none, the highest
-//! number stands for that, so that queues and lines threaded through arrays cost no more than the number.
+//! They are dense: only they index arrays by lane or packet ([`By`]). The highest number stands for none, so that
+//! queues and lines threaded through arrays cost no more than the number.
 
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};

@@ -1,5 +1,5 @@
 //! Attributes that are written and read back, and do nothing here: GUIDs, partitions, VL arbitration, multicast tables,
-//! lamps. Until somebody writes them they hold what a device holds whose power has just come.
+//! lamps. Until they are written they hold the values of a device whose power has just come.
 
 use super::Sim;
 use super::power_on::{GUID_ENTRIES, MULTICAST_ENTRIES, PARTITION_ENTRIES, VL_ARBITRATION_ENTRIES};
@@ -13,7 +13,7 @@ const LED_INFO: AttributeId = AttributeId::Unknown(0x0031);
 const LOW_PRIORITY: u32 = 1;
 const HIGH_PRIORITY: u32 = 3;
 
-/// Weight of a lane in VL arbitration that nobody set, in units of 64 bytes.
+/// Weight of a lane in VL arbitration before any is set, in units of 64 bytes.
 const EQUAL_WEIGHT: u8 = 64;
 
 /// Whose table a request names, and which; none where the attribute is none of these.

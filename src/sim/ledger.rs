@@ -1,9 +1,10 @@
 //! What became of every packet.
 //!
-//! A packet is delivered, in flight, stranded, lost to the failure or lost to the change. It is *stranded* when it is lost
-//! and its source or destination is cut off from the subnet manager, or omitted by the new routing; *lost to the failure* when the path of its class, as the tables stood
-//! when it was sent, crosses an element that has died; everything else that is lost is *lost to the change*, wrong
-//! deliveries included. The tables as they stood are kept as a log of overwritten blocks.
+//! A packet is delivered, in flight, stranded, lost to the failure or lost to the change. A lost packet is *stranded*
+//! when its source or destination is cut off from the subnet manager, or omitted by the new routing. It is *lost to the
+//! failure* when the path of its class, by the tables as they stood when it was sent, crosses an element that has died
+//! since. Every other loss is *lost to the change*, wrong deliveries included. A log of overwritten blocks keeps the
+//! tables as they stood.
 
 use super::Sim;
 use super::index::PacketId;
@@ -17,7 +18,7 @@ use rustc_hash::FxHashMap;
 /// Packets by what became of them. `injected` is the sum of the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct PacketCounts {
-    /// Handed to a send queue.
+    /// Handed to a send queue, replies included.
     pub injected: u64,
     /// Arrived at the port that owns their DLID.
     pub delivered: u64,
@@ -25,7 +26,7 @@ pub struct PacketCounts {
     pub in_flight: u64,
     /// Sent by or to an end port that is cut off.
     pub stranded: u64,
-    /// Their path, as it was when they were sent, crossed an element that died.
+    /// Their path, by the tables as they stood when they were sent, crosses an element that has died since.
     pub lost_to_failure: u64,
     /// Everything else that is lost.
     pub lost_to_change: u64,
@@ -45,7 +46,7 @@ pub struct Period {
     pub delivered: u64,
     /// The longest time without a delivery, in ticks.
     pub longest_gap: Ticks,
-    /// What arrived in the period after something that was sent later; nought where that is not counted
+    /// What arrived in the period after something that was sent later; 0 where that is not counted
     /// ([`SimConfig::count_order`](super::SimConfig::count_order)).
     pub order: OrderCounts,
     /// When the last packet was delivered, or when the period began.
@@ -70,7 +71,7 @@ impl Period {
         }
     }
 
-    /// A packet was delivered in it.
+    /// Counts a delivery; `now` and `latency` in ticks.
     pub(super) fn deliver(&mut self, now: Ticks, latency: Ticks, bytes: u16) {
         self.delivered += 1;
         self.bytes += u64::from(bytes);
@@ -85,29 +86,29 @@ impl Period {
         self.longest_gap / TICKS_PER_NS
     }
 
-    /// It is over.
+    /// Ends the period, in ticks.
     pub(super) fn close(&mut self, now: Ticks) {
         self.end = now;
         self.longest_gap = self.longest_gap.max(now - self.last_delivery);
     }
 }
 
-/// A block of a forwarding table that was overwritten: until when its entries stood, and what they were.
+/// A block of a forwarding table that was overwritten: until when its entries stood, in ticks, and the entries.
 type Overwritten = (Ticks, [u8; 64]);
 
-/// The counts, and what they are judged by.
+/// The counts, and the history by which losses are judged.
 pub struct Ledger {
     pub(super) counts: PacketCounts,
     pub(super) periods: Vec<Period>,
     /// By row and block, in order of time.
     history: FxHashMap<(u32, u16), Vec<Overwritten>>,
-    /// By port: when it died last.
+    /// By port: when it died last, in ticks; the highest number for never.
     died: Vec<Ticks>,
-    /// By port: when it came back since.
+    /// By port: when it came back since, in ticks; the highest number for not yet.
     revived: Vec<Ticks>,
     /// Delivered to a port that does not own the DLID; counted among the lost as well.
     pub(super) misdelivered: u64,
-    /// Who came late; none where nobody asks.
+    /// Order of arrival by flow; none where it is not counted.
     pub(super) order: Option<DeliveryOrder>,
 }
 
@@ -124,7 +125,7 @@ impl Ledger {
         }
     }
 
-    /// Remembers a block that is about to be overwritten.
+    /// Records a block that is about to be overwritten.
     pub(super) fn remember(&mut self, row: u32, block: u16, now: Ticks, entries: &[u8]) {
         let mut copy = [255; 64];
         copy.copy_from_slice(entries);
@@ -177,8 +178,8 @@ impl Ledger {
         self.revived[port as usize] = now;
     }
 
-    /// Whether the path of a packet, as the tables stood when it was sent, crosses an element that has been dead since,
-    /// beyond the links that it has behind it: what has died there cannot have taken it.
+    /// Whether the path of a packet, by the tables as they stood when it was sent, crosses an element that has died
+    /// since. Links that the packet has passed do not count: their death cannot have taken it.
     fn path_died(&self, plane: &DataPlane, packet: &Packet, source_port: u32, now: Ticks) -> bool {
         // A packet that set out after an element came back was not sent into its death.
         let dead = |port: u32| self.died[port as usize] <= now && packet.born < self.revived[port as usize];
@@ -186,14 +187,18 @@ impl Ledger {
         // A path that visits more switches than there are is a loop.
         for link in 0..=plane.tables.node_count() {
             let input = plane.ports[out as usize].peer;
+            // `hops` counts switches left, so link `hops` is the last on which the packet set out: it may still be on
+            // that wire.
             if link >= usize::from(packet.hops) && (dead(out) || dead(input)) {
                 return true;
             }
             let node = plane.ports[input as usize].node;
             if !plane.is_switch(node) {
-                // What is on the wire into a router that dies has its last link behind it.
+                // Where the way taken was longer than this path, only the port at its end is left to ask: the packet
+                // may have been on the wire to it.
                 return dead(input);
             }
+            // The tables as they stood at its birth, and no later ones: no write may explain a loss away.
             let num = self.output_at(plane, node, packet.dlid, packet.born);
             if num == 0 || num > plane.num_ports(node) {
                 return false;
@@ -206,10 +211,11 @@ impl Ledger {
         false
     }
 
-    /// The output port of a switch for a DLID as it was at `time`: what the first block overwritten since then held.
+    /// The output port of a switch for a DLID as it was at `time`, in ticks.
     fn output_at(&self, plane: &DataPlane, node: u32, dlid: u16, time: Ticks) -> u8 {
         let key = (plane.tables.row(node), dlid / 64);
         let log = self.history.get(&key).map_or(&[][..], Vec::as_slice);
+        // The first overwrite after `time` saved what stood at `time`; without one the table stands as it did.
         match log.get(log.partition_point(|entry| entry.0 <= time)) {
             Some((_, entries)) => entries[usize::from(dlid % 64)],
             None => plane.tables.output(node, dlid),
@@ -218,7 +224,7 @@ impl Ledger {
 }
 
 impl Sim {
-    /// Counts a packet that came to the wrong port: no failure does that.
+    /// Counts a packet that came to the wrong port as lost to the change: no failure does that.
     #[cold]
     pub(super) fn misdeliver(&mut self, id: PacketId) {
         self.ledger.misdelivered += 1;
@@ -231,6 +237,8 @@ impl Sim {
         let (origin, destination) = self.ends_of(id);
         let sources = &self.sources;
         let cut_off = |rank: u32| rank != NIL && (sources.cut_off[rank as usize] || sources.unreachable[rank as usize]);
+        // First of all: no tables could have saved a packet whose end is cut off, so neither failure nor
+        // change accounts for it.
         if cut_off(origin) || cut_off(destination) {
             return self.settle(id, |counts| &mut counts.stranded);
         }
@@ -239,6 +247,7 @@ impl Sim {
         if self.ledger.path_died(&self.plane, packet, source_port, self.clock.now()) {
             self.settle(id, |counts| &mut counts.lost_to_failure);
         } else {
+            // The remainder: every loss without another cause is the change's, so none can be explained away.
             self.settle(id, |counts| &mut counts.lost_to_change);
         }
     }
@@ -260,7 +269,7 @@ impl Sim {
         counts
     }
 
-    /// Holds credits and packets to their conservation, and panics where either is broken.
+    /// Checks that credits and packets are conserved. Panics where either is not.
     pub(super) fn assert_conserved(&self) {
         self.plane.assert_conserved();
         let PacketCounts { injected, delivered, in_flight, stranded, lost_to_failure, lost_to_change } = self.packets();

@@ -1,8 +1,8 @@
 //! Lifetime limits: how long a packet may head its queue (head-of-queue limit) and stay in a switch (switch limit).
 //!
-//! Limits are the run's own, or what ports and switches are programmed with at that moment ([`SimConfig`]). A head that
-//! joins a line has its expiry noted and pushed as an event; one note a lane is enough, since a queue has one head, and an
-//! event that finds another note, or another head, means nothing. Hosts and routers have no such limits.
+//! Limits are the run's own, or those that ports and switches hold at that moment ([`SimConfig`]). When a head joins a
+//! line, its expiry is noted and pushed as an event. One note for each lane suffices, since a queue has one head; an
+//! event that finds another note or another head means nothing. Hosts and routers have no such limits.
 
 use super::clock::Clock;
 use super::device::Devices;
@@ -14,13 +14,13 @@ use super::{SimConfig, kind};
 
 /// The limits of a run, and what they discarded.
 pub(super) struct Lifetimes {
-    /// Limits are what ports and switches are programmed with.
+    /// Limits are those that ports (HOQLife) and switches (LifeTimeValue) hold.
     as_programmed: bool,
-    /// Head of queue; 0 for none.
+    /// Head-of-queue limit of the run, in ticks; 0 for none.
     hoq: Ticks,
-    /// In a switch; 0 for none.
+    /// Switch limit of the run, in ticks; 0 for none.
     switch: Ticks,
-    /// By in lane: when its head expires. Empty where no packet ever does.
+    /// By in lane: when its head expires, in ticks. Empty where no packet ever expires.
     expiries: By<InLane, Ticks>,
     /// Packets discarded.
     pub discards: u64,
@@ -44,16 +44,17 @@ impl Lifetimes {
         !self.expiries.is_empty()
     }
 
-    /// Whether the head of a queue has stood longer than the switch limit allows.
+    /// Whether the head of a queue has stood in its switch for the switch limit or longer.
     pub fn outlived(&self, plane: &DataPlane, devices: &Devices, clock: &Clock, lane: InLane) -> bool {
         let port = plane.port_of(lane);
         let in_switch = plane.ports[port as usize].role == PortRole::Switch;
         let tail = plane.packets[plane.ins[lane].head].tail;
+        // The switch limit runs from the arrival of the tail, however many lines the packet has stood in since.
         let limit = self.switch_limit(plane, devices, port);
         in_switch && limit.is_some_and(|limit| clock.now() >= tail.saturating_add(limit))
     }
 
-    /// How long a packet may head its queue for an output; none without limit.
+    /// How long a packet may head its queue for an output, in ticks; none without limit.
     fn hoq_limit(&self, devices: &Devices, output: u32) -> Option<Ticks> {
         if self.as_programmed {
             return coded_limit_ns(devices.ports[output as usize].hoq_life).map(|ns| ns * TICKS_PER_NS);
@@ -61,7 +62,7 @@ impl Lifetimes {
         Some(self.hoq).filter(|&limit| limit > 0)
     }
 
-    /// How long a packet may stay in the switch of a port; none without limit.
+    /// How long a packet may stay in the switch of a port, in ticks; none without limit.
     fn switch_limit(&self, plane: &DataPlane, devices: &Devices, port: u32) -> Option<Ticks> {
         if self.as_programmed {
             let device = &devices.list[plane.ports[port as usize].node as usize];
@@ -83,11 +84,13 @@ impl Lifetimes {
         }
         let queue = &plane.ins[lane];
         let output = plane.port_of(queue.waits_for);
+        // The head-of-queue limit runs from now: a head that joins another line begins it anew.
         let by_hoq = self.hoq_limit(devices, output).map(|limit| clock.now() + limit);
         let tail = plane.packets[queue.head].tail;
         let by_life = self.switch_limit(plane, devices, output).map(|limit| tail.saturating_add(limit));
         let Some(expiry) = by_hoq.into_iter().chain(by_life).min() else { return };
         let expiry = expiry.max(clock.now());
+        // The note voids any earlier event of this lane: `is_due` compares with the note alone.
         self.expiries[lane] = expiry;
         clock.push(expiry, SimEvent::new(kind::EXPIRE, queue.head.0, lane.0));
     }

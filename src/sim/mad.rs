@@ -46,7 +46,7 @@ impl Mad {
         Mad { slid, dlid, sl: Sl::default(), body: MadBody::Smp(Box::new(smp)) }
     }
 
-    /// Moves a directed route on at a node; none for what is LID routed.
+    /// Advances a directed route by one node; none for a LID-routed MAD.
     pub(super) fn advance(&mut self, arrival: Option<PortNum>) -> Option<SmpAction> {
         match &mut self.body {
             MadBody::Smp(smp) => match &mut smp.route {
@@ -73,7 +73,7 @@ impl Mad {
         Datagram { lid: self.slid, qp, sl: self.sl, bytes }
     }
 
-    /// Whether a device's own agents see to it: subnet management but for SMInfo, and performance management.
+    /// Whether a device's own agents handle it: subnet management except SMInfo, and performance management.
     pub(super) fn is_for_agents(&self) -> bool {
         match (&self.body, self.method()) {
             (MadBody::Smp(smp), Method::Get | Method::Set) => smp.attribute != AttributeId::SmInfo,

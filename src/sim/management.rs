@@ -1,9 +1,9 @@
 //! How management travels: on VL 15, hop by hop, ahead of data and without credits.
 //!
-//! A MAD waits until the link has sent what it is sending, and goes before any data that waits. Directed routes are walked
-//! as each node's SMI does; LID routes follow the forwarding tables. Faults strike a MAD once, where it sets out: lost,
-//! late, or delivered a second time. Whose a MAD is, the device's own or a client's, `client` decides. What token agents
-//! (`agent`) have to send goes out here, too.
+//! A MAD waits until the link has sent what it is sending, and goes before any data that waits. Directed routes are
+//! walked as each node's SMI does; LID routes follow the forwarding tables. Faults strike a MAD once, where it sets
+//! out: lost, late, or delivered a second time. `client` decides whether a MAD is for the device's agents or for a
+//! client. Tokens and reports of the token agents (`agent`) are sent here, too.
 
 use super::Sim;
 use super::agent::{Agents, Effect, Surroundings, Token};
@@ -15,11 +15,11 @@ use crate::ids::PortNum;
 use crate::wire::vendor::{DrainToken, Flush};
 use crate::wire::{AttributeId, Method, PortState, Route, Smp, SmpAction};
 
-/// Bytes of a MAD or a token on the wire: the MAD, its headers and checks.
+/// Bytes of a MAD or a token on the wire: the MAD, its headers and its checksums.
 const WIRE_BYTES: u64 = 256 + 34;
 
 impl Sim {
-    /// Sets an errand for a time.
+    /// Schedules an errand for a time.
     pub(super) fn errand(&mut self, at: Ticks, errand: Errand) {
         self.errands.set(&mut self.clock, at, errand);
     }
@@ -38,6 +38,8 @@ impl Sim {
     /// A node's agent or manager sends a MAD out of `port`, faults permitting.
     pub(super) fn send_mad(&mut self, port: u32, mad: Mad) {
         let most_delay = self.config.smp_delay_ns * TICKS_PER_NS;
+        // A copy may arrive although the original is lost, so it is drawn first. It sets out no sooner than the
+        // original could at the latest: this is the late copy of P1.3.
         if self.errands.chance(self.config.smp_duplicate) {
             let late = self.clock.now() + most_delay + self.errands.up_to(most_delay.max(1_000_000 * TICKS_PER_NS));
             self.errand(late, Errand::Depart(port, mad.clone()));
@@ -70,7 +72,7 @@ impl Sim {
             return;
         }
         match mad.advance(Some(PortNum(num))) {
-            // Only switches hand directed routes on.
+            // Only switches forward directed routes.
             Some(SmpAction::Forward(next)) if self.plane.is_switch(node) => self.mad_leaves(port, next, mad),
             Some(SmpAction::Deliver) => self.mad_delivered(port, mad),
             Some(SmpAction::Forward(_) | SmpAction::Discard) => {}
@@ -78,9 +80,11 @@ impl Sim {
         }
     }
 
-    /// A LID-routed MAD at a node: for itself, on by the forwarding table, or out of an end port where it sets out.
+    /// A LID-routed MAD at a node: delivered where the node owns the LID, forwarded by a switch's table, or sent out of
+    /// the end port where it `departs`.
     fn route_by_lid(&mut self, port: u32, mad: Mad, departs: bool) {
         let node = self.plane.ports[port as usize].node;
+        // A switch holds its LID at port 0, whatever port brought the MAD.
         let own = self.plane.management_port(port);
         if self.devices.owns(own, mad.dlid) {
             self.mad_delivered(port, mad);
@@ -104,6 +108,7 @@ impl Sim {
         if !self.passes(out, &mad) {
             return;
         }
+        // Data takes a link only when it is free, so taking it now puts the MAD ahead of all data that waits.
         if let Some(end) = self.plane.occupy(&self.clock, out, WIRE_BYTES) {
             let peer = self.plane.ports[out as usize].peer;
             let at = end + self.plane.rules.link_delay + self.config.smi_forward_ns * TICKS_PER_NS;
@@ -118,14 +123,15 @@ impl Sim {
         !self.devices.cold || !general || self.plane.ports[port as usize].state == PortState::Active
     }
 
-    /// A MAD is where it was to go: what its device's agents see to queues there, the rest is for who is attached.
+    /// A MAD has reached its device: requests to the device's agents queue there, the rest goes to the client of the
+    /// port.
     fn mad_delivered(&mut self, port: u32, mad: Mad) {
         if !mad.is_for_agents() {
             return self.client_receives(port, mad);
         }
         let node = self.plane.ports[port as usize].node;
         let service = self.config.sma_service_ns * TICKS_PER_NS;
-        // One that comes too late to land when it is to lands as soon as it can.
+        // A held `Set` that arrives too late lands as soon as it can.
         if let Some(at) = self.errands.due_at_agent(node, &mad, service).filter(|&at| at > self.clock.now()) {
             return self.errand(at, Errand::Deliver(port, mad));
         }
@@ -133,13 +139,13 @@ impl Sim {
         self.serve_next(node);
     }
 
-    /// Holds `Set`s up on their way, the next of each kind once, so that they land when they are to. One that comes too
-    /// late for that lands as soon as it can.
+    /// Delays `Set`s on their way, so that they land at the times given: each entry holds up one `Set` that matches it.
+    /// A `Set` that arrives too late lands as soon as it can.
     pub fn hold_sets(&mut self, sets: impl IntoIterator<Item = HeldSet>) {
         self.errands.hold(sets);
     }
 
-    /// Sets the agent to work on the next request, if it is idle.
+    /// Lets an idle agent begin with the next request.
     fn serve_next(&mut self, node: u32) {
         let device = &mut self.devices.list[node as usize];
         if !device.serving && !device.queue.is_empty() {
@@ -153,6 +159,7 @@ impl Sim {
         let device = &mut self.devices.list[node as usize];
         device.serving = false;
         if !device.alive {
+            // Its power is gone, and with it what waited for service.
             device.queue.clear();
             return;
         }
@@ -164,9 +171,9 @@ impl Sim {
         self.serve_next(node);
     }
 
-    // Token agents: what they see, and what they have sent.
+    // Token agents.
 
-    /// Has the agents do something, and sends what they want sent.
+    /// Lets the agents act, and sends the tokens and reports that they list.
     pub(super) fn with_agents<T>(&mut self, act: impl FnOnce(&mut Agents, Surroundings<'_>) -> T) -> T {
         let around = Surroundings {
             clock: &self.clock,
@@ -175,7 +182,8 @@ impl Sim {
             relays: self.relays.as_deref(),
         };
         let outcome = act(&mut self.agents, around);
-        // Nearly always nothing is to be sent: agents look at every packet that leaves a device that they watch.
+        // Agents only read the simulation, so what they want sent waits until they have decided. Nearly always that is
+        // nothing: they look at every packet that leaves a device that they watch.
         if self.agents.has_effects() {
             self.carry_out_effects();
         }
@@ -213,8 +221,8 @@ impl Sim {
         }
     }
 
-    /// Puts a token behind what a link is sending. It takes the routing delay that data takes, so that it never overtakes
-    /// a packet that set out before it.
+    /// Puts a token on a link after what the link is sending. The token takes the routing delay that data takes, so it
+    /// never overtakes a packet that set out before it (F.2).
     fn send_token(&mut self, out: u32, token: Token) {
         if let Some(end) = self.plane.occupy(&self.clock, out, WIRE_BYTES) {
             let peer = self.plane.ports[out as usize].peer;
@@ -233,9 +241,11 @@ impl Sim {
         self.send_mad(own, mad);
     }
 
-    /// The subnet manager has a device flush.
+    /// The subnet manager orders a device to flush (F.1).
     pub(super) fn start_flush(&mut self, node: u32, told: Flush) {
         if self.with_agents(|agents, at| agents.begin_flush(at, node, told)) {
+            // Only an order that begins a flush may open an epoch: a repeated one would make packets look as if they
+            // had stood.
             let latched = self.relays.as_mut().map_or(0, |relays| relays.begin_epoch(&self.plane, &self.sources, node));
             self.with_agents(|agents, at| agents.flush_counted(at, node, latched));
         }

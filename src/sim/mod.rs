@@ -1,19 +1,19 @@
 //! The simulated fabric: a deterministic discrete-event model of a subnet at packet level, with its management.
 //!
-//! On entry a fabric and a [`SimConfig`]; either tables are loaded as found running ([`Sim::new`]), or nothing is there but
-//! cables ([`Sim::cold`]). Then time is let pass, elements are made to die and to come back, and management enters as the
-//! bytes of MADs at any end port ([`Sim::attach`], [`SimTransport`]). It knows MADs, not plans or phases. Same fabric,
-//! configuration and calls: the same events, and one [`Sim::trace_hash`].
+//! On entry a fabric and a [`SimConfig`]; either tables are loaded as found running ([`Sim::new`]), or the subnet is
+//! cold, with cables and nothing else ([`Sim::cold`]). Then time is let pass, elements are made to die and to come
+//! back, and management enters as the bytes of MADs at any end port ([`Sim::attach`], [`SimTransport`]). It knows MADs,
+//! not plans or phases. Same fabric, configuration and calls: the same events, and one [`Sim::trace_hash`].
 //!
-//! **Modelled**: virtual cut-through with credits of 64 bytes for each lane and input buffer; SL-to-VL by (input, output);
-//! linear forwarding; weighted turns among lanes, first come first served within one; link rate and delay, routing delay;
-//! latching at arrival, head or grant; head-of-queue and switch lifetime limits; port states; send queues and a path
-//! cache at end ports, replies; VL 15 with strict priority, directed and LID routes, SMAs that serve one MAD at a time,
-//! M_Keys; clients of every class; traps; counters of ports; agents for flush and drain tokens, lane status, per-SL
-//! counters; loss, delay and late copies of MADs; death and return of links and switches. **Not modelled**: flits and
-//! retransmission, congestion control, multicast, partitions, VL arbitration tables, VL 15 buffers, crossbar speed, adaptive
-//! routing, general-service MADs on data lanes (they travel on VL 15 here), partial packets when a link dies under
-//! them. docs/SIMULATOR.md says what follows from each.
+//! **Modelled**: virtual cut-through with credits of 64 bytes for each lane and input buffer; SL-to-VL by (input,
+//! output); linear forwarding; weighted turns among lanes, first come first served within one; link rate and delay,
+//! routing delay; latching at arrival, head or grant; head-of-queue and switch lifetime limits; port states; send
+//! queues and a path cache at end ports, replies; VL 15 with strict priority, directed and LID routes, SMAs that serve
+//! one MAD at a time, M_Keys; clients of every class; traps; counters of ports; agents for flush and drain tokens, lane
+//! status, per-SL counters; loss, delay and late copies of MADs; death and return of links and switches. **Not
+//! modelled**: flits and retransmission, congestion control, multicast, partitions, VL arbitration tables, VL 15
+//! buffers, crossbar speed, adaptive routing, general-service MADs on data lanes (they travel on VL 15 here), partial
+//! packets when a link dies under them. docs/SIMULATOR.md says what follows from each.
 
 mod agent;
 mod client;
@@ -86,7 +86,7 @@ mod kind {
     pub const ARRIVE: u8 = 0;
     /// A packet's tail at an end port (packet, port).
     pub const DELIVER: u8 = 1;
-    /// Credits back that somebody waits for (credits, out lane).
+    /// Credits back that a packet waits for (credits, out lane).
     pub const CREDIT: u8 = 2;
     /// A link is free (port).
     pub const FREE: u8 = 3;
@@ -101,7 +101,7 @@ mod kind {
 /// Bytes that one packet in flight takes in memory.
 pub const PACKET_BYTES: usize = size_of::<packet::Packet>();
 
-/// Why the simulation came to a halt.
+/// Why the simulation halted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Halt {
     /// The time asked for has come.
@@ -125,7 +125,7 @@ pub struct Sim {
     plane: DataPlane,
     /// Lifetime limits.
     lifetimes: Lifetimes,
-    /// What is known of deadlocks.
+    /// Deadlocks found, suspected and broken.
     deadlocks: Deadlocks,
     /// End ports that send and receive.
     sources: Sources,
@@ -139,13 +139,13 @@ pub struct Sim {
     devices: Devices,
     /// Agents for flush and drain tokens.
     agents: Agents,
-    /// What management does at its time.
+    /// Management actions that are due later.
     errands: Errands,
-    /// Who sends and receives MADs.
+    /// Clients that send and receive MADs.
     clients: MadClients,
 }
 
-/// Refuses settings that cannot be meant, or not of this fabric.
+/// Refuses settings outside their range, or beyond what this fabric has.
 fn check(fabric: &Fabric, config: &SimConfig) -> Result<(), SimError> {
     config.check()?;
     let asked = config.data_vls;
@@ -174,12 +174,13 @@ impl Sim {
         Ok(sim)
     }
 
-    /// A subnet whose power has just come: nobody has a LID (those of the fabric are forgotten), forwarding tables are
-    /// empty, cabled ports are in INITIALIZE. Whoever is attached ([`Sim::attach`]) brings it up by MADs. End ports send
-    /// once they are ACTIVE, to those that were (docs/SIMULATOR.md, *A cold subnet*).
+    /// A subnet whose power has just come: no port has a LID (those of the fabric are ignored), forwarding tables are
+    /// empty, cabled ports are in INITIALIZE. Whoever is attached ([`Sim::attach`]) brings it up by MADs. End ports
+    /// send once they are ACTIVE, to those that were (docs/SIMULATOR.md, *A cold subnet*).
     ///
     /// # Errors
-    /// Settings outside their range, lanes that PortInfo has no code for, a port with too few, fewer than two end ports.
+    /// Settings outside their range, lanes that PortInfo has no code for, a port with too few, fewer than two end
+    /// ports.
     pub fn cold(fabric: &Fabric, config: SimConfig) -> Result<Sim, SimError> {
         check(fabric, &config)?;
         if ![1, 2, 4, 8, 15].contains(&config.data_vls) {
@@ -232,8 +233,8 @@ impl Sim {
         self.sources.list.iter_mut().for_each(|source| source.half = half);
     }
 
-    /// Loads what subnet administration says of the paths on a half: who takes which, on which service level. Without it
-    /// every source takes each LID of a destination's half, on each service level of the half.
+    /// Loads what subnet administration says of the paths on a half: who takes which, on which service level. Without
+    /// it every source takes each LID of a destination's half, on each service level of the half.
     pub fn load_ways(&mut self, half: Half, ways: Option<OpenPaths>) {
         self.sources.ways[0][half.index()] = ways;
     }
@@ -244,15 +245,16 @@ impl Sim {
         self.start_traffic();
     }
 
-    /// Lets the sources send no more; what is on its way goes on.
+    /// Stops the sources; packets on their way continue.
     pub fn stop_sources(&mut self) {
         self.sources.sending = false;
     }
 
-    /// Lets time pass until `until_ns`, or until something that the caller must see to.
+    /// Lets time pass until `until_ns`, or until an event that the caller must handle.
     pub fn run(&mut self, until_ns: u64, stop_at_mads: bool) -> Halt {
         let until = until_ns.saturating_mul(TICKS_PER_NS);
         loop {
+            // Both halts come before the next event, so the caller acts at the time of the event that caused them.
             if self.deadlocks.found.is_some() && !self.deadlocks.outlasted {
                 return Halt::Deadlock;
             }
@@ -359,8 +361,8 @@ impl Sim {
         self.plane.packets.peak()
     }
 
-    /// How many lanes out of these hold anything, anywhere: in a send queue, in a buffer, or on the wire to a buffer or to
-    /// an end port. What a drain or a flush claims to be none, seen from outside.
+    /// How many of these lanes hold a packet, anywhere: in a send queue, in a buffer, or on the wire to a buffer or
+    /// to an end port. What a drain or a flush claims to be none, seen from outside.
     pub fn occupied(&self, lanes: crate::ids::VlSet) -> usize {
         self.plane.occupied(lanes)
     }

@@ -1,9 +1,9 @@
 //! Whether packets arrive in the order in which they were sent, flow by flow.
 //!
-//! A *flow* is an ordered pair of end ports, replies included. A packet is *late* when a packet of its flow that was sent
-//! after it has arrived before it; a message is late when a message of its flow that was begun after it has arrived whole
-//! before it did. What is lost is not late, and a message of which a packet is lost never arrives whole. Counting costs a
-//! look-up for each packet sent and each delivered, so it is done where it is asked for.
+//! A *flow* is an ordered pair of end ports, replies included. A packet is *late* when a packet of its flow that was
+//! sent after it has arrived before it; a message is late when a message of its flow that was begun after it has
+//! arrived whole before it did. What is lost is not late, and a message of which a packet is lost never arrives whole.
+//! Counting costs a look-up for each packet sent and each delivered, so it is done where it is asked for.
 
 use super::packet::NIL;
 use rustc_hash::FxHashMap;
@@ -24,7 +24,7 @@ pub struct OrderCounts {
     pub late_messages: u64,
 }
 
-/// What is known of a packet on its way.
+/// A packet on its way: its place in its flow and its message.
 #[derive(Clone, Copy)]
 struct Mark {
     /// Source and destination.
@@ -35,7 +35,7 @@ struct Mark {
     message: u32,
 }
 
-/// What is known of a flow.
+/// The progress of a flow.
 #[derive(Default)]
 struct Flow {
     /// Packets sent.
@@ -100,6 +100,7 @@ impl DeliveryOrder {
         let flow = self.flows.entry(mark.flow).or_default();
         counts.packets += 1;
         counts.late_packets += u64::from(overtaken(mark.number, &mut flow.arrived));
+        // No open message has number [`NIL`], so a packet by itself counts as a whole message.
         let Some(open) = self.open.get_mut(&mark.message) else {
             counts.messages += 1;
             counts.late_messages += u64::from(overtaken(mark.number, &mut flow.whole));

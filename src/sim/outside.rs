@@ -1,5 +1,5 @@
-//! What a server in front of a subnet sees and sets from outside, without a MAD: attributes as an agent would tell them, the
-//! load, port states; and whether the run goes on beside a deadlock.
+//! What a server in front of a subnet reads and sets from outside, without a MAD: attributes as an agent would report
+//! them, the load, port states; and whether the run continues after a deadlock.
 
 use super::mad::{Mad, MadBody};
 use super::wheel::TICKS_PER_NS;
@@ -49,8 +49,8 @@ impl Sim {
         Ok(())
     }
 
-    /// Lets the run go on when a deadlock has closed: its packets stay where they are, and the rest of the subnet goes on as
-    /// it can. The first deadlock stays on record ([`Sim::deadlock`]); later ones are not looked for.
+    /// Lets the run continue after a deadlock: its packets stay where they are, and the rest of the subnet continues as
+    /// it can. The first deadlock stays on record ([`Sim::deadlock`]); the search for others ends.
     pub fn outlast_deadlocks(&mut self) {
         self.deadlocks.outlasted = true;
     }
@@ -65,7 +65,7 @@ impl Sim {
         self.devices.ports[port.index()].lid
     }
 
-    /// The LID of the subnet manager that a port was told of; 0 where it was told of none.
+    /// The LID of the subnet manager that a port holds (PortInfo:MasterSMLID); 0 for none.
     pub fn manager_of(&self, port: PortId) -> Lid {
         self.devices.ports[port.index()].master_sm_lid
     }

@@ -5,7 +5,7 @@ use super::index::{Dense, OutLane, PacketId};
 /// No packet, no lane, no port.
 pub const NIL: u32 = u32::MAX;
 
-/// A packet carries a reply, so no other answers it.
+/// A packet carries a reply, so no packet answers it.
 pub const IS_REPLY: u8 = 1;
 
 /// A packet is for another subnet: it has a global route header (`relay`).
@@ -17,29 +17,30 @@ pub const RELAYED: u8 = 4;
 /// One data packet: 40 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// When it was handed to its source's send queue, in ticks.
+    /// When it was handed to its source's send queue, or taken over by the last router on its way, in ticks.
     pub born: u64,
-    /// When its tail has arrived where it stands, in ticks.
+    /// When its tail arrives where it stands, in ticks.
     pub tail: u64,
     /// The next in its queue.
     pub next: PacketId,
-    /// Rank of its source among the end ports.
+    /// Rank among the end ports of its source, or of the router's leg that it left by last.
     pub source: u32,
-    /// The output lane it is latched for; none while unlatched.
+    /// The output lane for which it is latched; none while unlatched. On the wire to a sink: the lane that brings it.
     pub out_lane: OutLane,
     /// Destination LID.
     pub dlid: u16,
     /// Bytes on the wire.
     pub bytes: u16,
-    /// Credits it takes, of 64 bytes.
+    /// Credits of 64 bytes that it takes.
     pub credits: u16,
     /// Service level.
     pub sl: u8,
     /// [`IS_REPLY`], [`CROSSES`], [`RELAYED`].
     pub flags: u8,
-    /// Switches it has left.
+    /// Switches that it has left since its source, or since the last router.
     pub hops: u8,
-    /// Rank of its SLID among the LIDs of its half at its source, where sources take several paths or none but the first.
+    /// Rank of its SLID among the LIDs of its half at its source, where sources take several paths or none but the
+    /// first.
     pub source_path: u8,
 }
 

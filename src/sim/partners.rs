@@ -1,7 +1,7 @@
-//! Who of the hosts of several subnets may speak with whom, where they are in partitions.
+//! Which hosts of several subnets may send to each other, where they are in partitions.
 //!
 //! On entry the P_Key table of every host; on return the key of a packet between two hosts, if they share one, and for
-//! each host those that it may draw as a destination. Hosts of one subnet with equal tables are a class, so that many
+//! each host the destinations that it may draw. Hosts of one subnet with equal tables are a class, so that many
 //! hosts in few partitions take little room. Nothing within a subnet looks at the keys: switches enforce none here.
 
 use super::source::{Source, below};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// Hosts by class.
 pub(super) struct Partners {
-    /// By rank of end port; means nothing for those that are no hosts.
+    /// By rank of end port; meaningless for ports that are no hosts.
     class: Vec<u32>,
     classes: Vec<Class>,
 }
@@ -29,8 +29,8 @@ struct Class {
 }
 
 impl Partners {
-    /// None where no host has a table: then everybody speaks with everybody in the default partition. `hosts` are their
-    /// ranks by subnet, of `ranks` end ports.
+    /// None where no host has a table: then all hosts send to each other in the default partition. `hosts` are their
+    /// ranks by subnet, `ranks` is the number of end ports.
     pub fn of(
         tables: &BTreeMap<SubnetPort, Vec<PKey>>,
         hosts: &[Vec<u32>],
@@ -62,7 +62,7 @@ impl Partners {
     }
 
     /// A destination among those that a source may speak with, in another subnet where it `crosses` and has partners
-    /// there; itself where there is nobody.
+    /// there; itself where it has no partner.
     pub fn draw(&self, source: &mut Source, crosses: bool) -> u32 {
         let Class { within, beyond, .. } = &self.classes[self.class[source.rank as usize] as usize];
         if crosses && !beyond.is_empty() {

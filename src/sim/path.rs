@@ -1,9 +1,10 @@
-//! Paths of a subnet that began cold: whom an end port knows, and by which LID and service level it sends to it.
+//! Paths of a subnet that began cold: which end ports know each other, and by which LID and service level they send.
 //!
-//! An end port begins to send when its port is ACTIVE and holds a LID, to all that were so since they came: for them subnet
-//! administration has path records. Until it is told of a half it sends to the base LID that the destination's device
-//! holds at that moment, with SL 0, or as somebody who asked the real subnet administration loaded it
-//! ([`Sim::set_path`]). Like a host with connections it never forgets a destination that goes silent.
+//! An end port begins to send when its port is ACTIVE and holds a LID. It sends to all end ports that have been so
+//! since they arrived, since subnet administration has path records for them. Until it is assigned a half it sends to
+//! the base LID that the destination's device holds at that moment, with SL 0, or by the path that code with access to
+//! the real subnet administration loaded ([`Sim::set_path`]). Like a host with connections it never forgets a
+//! destination that goes silent.
 
 use super::Sim;
 use super::packet::NIL;
@@ -11,8 +12,8 @@ use crate::fabric::PortId;
 use crate::ids::{Lid, Sl};
 
 impl Sim {
-    /// Has an end port send to another by this LID and service level, as subnet administration answered somebody who
-    /// asked for the path. It lasts until the source is told of a half. Ports that are no end ports have no paths.
+    /// Lets an end port send to another by this LID and service level, as subnet administration answered a query for
+    /// the path. The path lasts until the source is assigned a half. Does nothing unless both are end ports.
     pub fn set_path(&mut self, source: PortId, destination: PortId, dlid: Lid, sl: Sl) {
         let rank = |port: PortId| self.sources.by_port[port.index()];
         let (from, to) = (rank(source), rank(destination));

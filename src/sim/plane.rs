@@ -2,11 +2,11 @@
 //!
 //! Flat arrays by port and by lane, so a packet-hop touches a few cache lines and no allocator. A lane's index is
 //! `port << shift | vl`, `port` being a dense [`PortId`]. The *out lane* of a port is the lane it sends into; the *in
-//! lane* is its input buffer for that lane. At an end port the in lane is the send queue instead, for what arrives there
-//! is consumed at once.
+//! lane* is its input buffer for that lane. At an end port the in lane is the send queue instead, since what arrives
+//! there is consumed at once.
 //!
-//! Every step here touches lanes, packets and the clock alone. What a step means to sources, routers, agents and counters
-//! is for its caller (`forward`) to carry out, in the order in which it happens.
+//! Every step here touches only lanes, packets and the clock. The caller (`forward`) carries out what a step means to
+//! sources, routers, agents and counters, in the order in which it happens.
 
 use super::clock::Clock;
 use super::credit::Returns;
@@ -22,11 +22,11 @@ use crate::wire::PortState;
 /// What a port's in lanes are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PortRole {
-    /// A switch's, or one without a cable: input buffers.
+    /// Of a switch, or without a cable: input buffers.
     Switch,
-    /// An end port's: send queues.
+    /// Of a host: send queues.
     EndPort,
-    /// A router's, between subnets: buffers, out of which packets go on by its other ports.
+    /// Of a router between subnets: input buffers, which packets leave by the router's other ports.
     Router,
 }
 
@@ -34,38 +34,38 @@ pub enum PortRole {
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub struct OutPort {
-    /// The link is sending until then.
+    /// When the link finishes what it is sending, or has finished, in ticks.
     pub busy_until: Ticks,
-    /// Bytes of all data packets it sent.
+    /// Bytes of all data packets sent.
     pub bytes_sent: u64,
-    /// Data packets it sent.
+    /// Data packets sent.
     pub packets_sent: u64,
-    /// Ticks for a byte, in 1/65536.
+    /// Ticks for a byte, in units of 1/65536 tick.
     pub ticks_per_byte: u32,
     /// The port at the other end as cabled, dead or alive.
     pub peer: u32,
-    /// The node it belongs to.
+    /// The node that it belongs to.
     pub node: u32,
-    /// Lanes that somebody waits for.
+    /// Bit mask by VL: lanes with a line of waiting queues.
     pub pending: u16,
     /// Credits that the lane in turn may still send.
     pub allowance: u16,
     /// The lane in turn.
     pub turn: u8,
-    /// Its number on its node.
+    /// Its port number on its node.
     pub num: u8,
-    /// Data lanes in operation (PortInfo:OperationalVLs); what is mapped beyond them is discarded.
+    /// Data lanes in operation (PortInfo:OperationalVLs); packets mapped beyond them are discarded.
     pub lanes: u8,
     /// What its in lanes are.
     pub role: PortRole,
-    /// Whether the other end consumes what it gets.
+    /// Whether the other end consumes packets on arrival, as a host does.
     pub sink: bool,
-    /// PortInfo:PortState; DOWN as long as the cable or a node at one of its ends is dead.
+    /// PortInfo:PortState; DOWN while the cable or a node at one of its ends is dead.
     pub state: PortState,
     /// Whether a wake-up at `busy_until` is pending.
     pub scheduled: bool,
-    /// Packets wait for it, its link is free, and none of their lanes has the credits. A MAD may take the link meanwhile, so
-    /// this does not exclude `scheduled`.
+    /// Packets wait for this port, its link was free, and none of their lanes had the credits (PortXmitWait). A MAD may
+    /// take the link meanwhile, so this does not exclude `scheduled`.
     pub waits: bool,
 }
 
@@ -86,21 +86,21 @@ impl OutPort {
 /// A lane as seen by its sender.
 #[derive(Clone, Debug)]
 pub struct OutputLine {
-    /// When the latest return of credits that was noted is there.
+    /// When the return of credits noted last reaches the sender, in ticks.
     pub latest_at: Ticks,
-    /// The first of the returns before that, as [`Returns`](super::credit::Returns) keeps them.
+    /// The list of earlier returns, an index into [`Returns`](super::credit::Returns); [`NIL`] where it is empty.
     pub earlier: u32,
-    /// The latest return noted.
+    /// Credits of the return noted last.
     pub latest: u16,
-    /// Credits at hand; those on their way back apart.
+    /// Credits at hand, without those on their way back.
     pub credits: u16,
-    /// Credits on their way back as events: of a lane that somebody waits for, or on the wire to a sink.
+    /// Credits on their way back as events: the lane is starved, or their packets are on the wire to a sink.
     pub coming: u16,
-    /// Somebody waits for credits: each return is an event.
+    /// A queue waits for credits, so each return is an event.
     pub starved: bool,
-    /// First in lane whose head waits for this lane.
+    /// The first in lane whose head waits for this lane.
     pub first_waiter: InLane,
-    /// Last one.
+    /// The last of that line.
     pub last_waiter: InLane,
 }
 
@@ -111,30 +111,30 @@ pub struct InputQueue {
     pub head: PacketId,
     /// Last packet.
     pub tail: PacketId,
-    /// The next in lane that waits for the same out lane.
+    /// The next in lane in line for the same out lane.
     pub next_waiter: InLane,
     /// The out lane that the head waits for.
     pub waits_for: OutLane,
-    /// Credits taken, by packets still on the wire too.
+    /// Credits taken, including those of packets still on the wire; not kept for a send queue.
     pub held: u32,
     /// Packets in the queue.
     pub count: u32,
 }
 
-/// What holds for every hop of a run; copies of settings, next to what they act on.
+/// Settings that every hop obeys, copied from [`SimConfig`] next to the data that they act on.
 #[derive(Clone, Copy)]
 pub struct ForwardingRules {
-    /// When a switch chooses.
+    /// When a switch chooses output and lane.
     pub latch: Latch,
-    /// What an ARMED port does.
+    /// What an ARMED port does with data.
     pub armed: ArmedPort,
     /// Whether a packet that would leave by the port it came in by is discarded.
     pub discards_turned_back: bool,
-    /// Credits of a turn.
+    /// Credits that a lane may send in one turn.
     pub vl_weight: u16,
-    /// Flight time of a link.
+    /// Flight time of a link, in ticks.
     pub link_delay: Ticks,
-    /// From the first byte sent to the request for the next output.
+    /// Ticks from the first byte sent to the request for the next output: flight time and routing delay.
     pub hop_delay: Ticks,
 }
 
@@ -152,7 +152,7 @@ impl ForwardingRules {
     }
 }
 
-/// A packet that has left its queue: what its sender, router and agents are to be told of.
+/// A packet that has left its queue, as its source, router and agents need to know it.
 #[derive(Clone, Copy)]
 pub struct Departed {
     /// The packet.
@@ -169,7 +169,7 @@ pub struct DataPlane {
     shift: u32,
     /// Data lanes in operation.
     pub data_vls: u8,
-    /// The fewest that any port ever had in operation.
+    /// The fewest data lanes that any port ever had in operation.
     fewest_lanes: u8,
     /// By port.
     pub ports: Vec<OutPort>,
@@ -177,15 +177,15 @@ pub struct DataPlane {
     pub(super) outs: By<OutLane, OutputLine>,
     /// By lane.
     pub(super) ins: By<InLane, InputQueue>,
-    /// What routes and maps.
+    /// Forwarding and SL-to-VL tables.
     pub tables: Tables,
     /// Credits of one input buffer.
     pub capacity: u16,
     /// All packets alive.
     pub packets: Packets,
-    /// Credits on their way.
+    /// Credits on their way back.
     pub(super) returns: Returns,
-    /// What holds for every hop.
+    /// Settings that every hop obeys.
     pub rules: ForwardingRules,
     /// Packets through switches so far.
     pub packet_hops: u64,
@@ -194,6 +194,7 @@ pub struct DataPlane {
 impl DataPlane {
     pub(super) fn new(fabric: &Fabric, top: Lid, config: &SimConfig) -> DataPlane {
         let (data_vls, capacity) = (config.data_vls, config.buffer_credits);
+        // Each port has a power of two of lanes, so a lane index splits into port and VL by shift and mask.
         let shift = u32::from(data_vls).next_power_of_two().trailing_zeros();
         let lanes = fabric.port_count() << shift;
         let ports = fabric.ports().map(|(id, _)| out_port(fabric, id, data_vls)).collect();
@@ -236,11 +237,13 @@ impl DataPlane {
         let peer = self.ports[port.index()].peer;
         self.ports[port.index()].role = PortRole::Router;
         if peer != NIL {
+            // A router's buffer fills up like a switch's, so its neighbour must count credits instead of taking
+            // arrivals as consumed.
             self.ports[peer as usize].sink = false;
         }
     }
 
-    // Which is which.
+    // Indices.
 
     /// Port 0 of a node.
     #[inline]
@@ -265,12 +268,12 @@ impl DataPlane {
         self.tables.row(node) != NIL
     }
 
-    /// Whether a port is a router's, between subnets.
+    /// Whether a port belongs to a router between subnets.
     pub fn is_leg(&self, port: u32) -> bool {
         self.ports[port as usize].role == PortRole::Router
     }
 
-    /// Whether a node is a router's, with legs into other subnets.
+    /// Whether a node is part of a router between subnets.
     pub fn is_relay(&self, node: u32) -> bool {
         self.ports_of(node).any(|port| self.is_leg(port))
     }
@@ -331,7 +334,7 @@ impl DataPlane {
     /// Whether a lane of a port is in operation.
     #[inline]
     pub fn runs(&self, port: u32, vl: u8) -> bool {
-        // No port need be looked at for a lane that every port has always had.
+        // A lane that every port has always had needs no look at the port.
         vl < self.fewest_lanes || vl < self.ports[port as usize].lanes
     }
 
@@ -347,7 +350,7 @@ impl DataPlane {
         self.ports[port as usize].state != PortState::Armed || self.rules.armed == ArmedPort::Discards
     }
 
-    // What stands where.
+    // Occupancy.
 
     /// The packets of a queue, its head first.
     pub fn queue(&self, lane: InLane) -> impl Iterator<Item = PacketId> {
@@ -360,13 +363,14 @@ impl DataPlane {
         self.in_lanes(port).filter(asked).all(|lane| self.ins[lane].count == 0)
     }
 
-    /// How many lanes out of these hold anything: in a send queue, in a buffer, or on the wire to a buffer or to an end
+    /// How many of these lanes hold a packet: in a send queue, in a buffer, or on the wire to a buffer or to an end
     /// port.
     pub fn occupied(&self, lanes: VlSet) -> usize {
         let holds = |&(port, vl): &(u32, u8)| {
             let (queue, at) = (&self.ins[self.in_lane(port, vl)], &self.ports[port as usize]);
             // A sink returns credits with the tail, so one that is missing is on the wire with its packet.
             let towards_sink = at.sink && at.is_up() && self.outs[self.out_lane(port, vl)].credits < self.capacity;
+            // `held` counts the credits of input buffers; a send queue takes none.
             let buffer = if at.role == PortRole::EndPort { queue.count > 0 } else { queue.held > 0 };
             buffer || towards_sink
         };
@@ -398,9 +402,12 @@ impl DataPlane {
         let packet = &self.packets[id];
         let from = &self.ports[input as usize];
         if from.role == PortRole::EndPort {
+            // An end port has one SL-to-VL table, kept under input 0. VL 15 is never a data lane, so a service level
+            // that the fence maps there is discarded at its own port (PROTOCOL.md, P3.8).
             let vl = self.tables.lane(from.node, 0, from.num, packet.sl);
             return if self.runs(input, vl) { self.out_lane(input, vl) } else { OutLane::DISCARD };
         }
+        // Forwarding entry and lane are read as they stand at this moment: mixtures of old and new tables are real.
         match self.tables.way(from.node, from.num, packet.dlid, packet.sl) {
             Some((port, _)) if port == input && self.rules.discards_turned_back => OutLane::DISCARD,
             Some((port, vl)) if self.runs(port, vl) => self.out_lane(port, vl),
@@ -408,26 +415,30 @@ impl DataPlane {
         }
     }
 
-    /// Whether packets from `lane` towards this output are discarded: the port is down, initialising, or ARMED and of
-    /// the kind that discards. A source keeps them instead.
+    /// Whether packets from `lane` towards this output are discarded: the port is DOWN, in INITIALIZE, or ARMED and set
+    /// to discard. A source keeps its packets instead.
     #[inline]
     pub fn discards(&self, out_lane: OutLane, lane: InLane) -> bool {
         let port = &self.ports[self.port_of(out_lane) as usize];
         if port.sends() {
             return false;
         }
+        // The arming variants `hold` and `discard` of PROTOCOL.md, A.1 and A.2; INITIALIZE and DOWN always discard.
         let held = port.state == PortState::Armed && self.rules.armed == ArmedPort::Holds;
         let own = self.ports[self.port_of(lane) as usize].role == PortRole::EndPort;
         !held && !own
     }
 
-    /// Whether a head need not join a line: the link is free, nobody waits for it, and the lane has its credits. If so,
-    /// the lane has its turn.
+    /// Whether a head goes without joining a line: the link is free, no queue waits for it, and the lane has the
+    /// credits. If so, the lane takes its turn.
     #[inline]
     pub fn goes_at_once(&mut self, clock: &mut Clock, out_lane: OutLane, id: PacketId) -> bool {
         let (port, credits) = (self.port_of(out_lane), self.packets[id].credits);
         let out = &self.ports[port as usize];
+        // While any lane of the port has a line, the arbiter decides: going at once would overtake that line.
         let free = out.pending == 0 && out.sends() && out.busy_until <= clock.now();
+        // Credits come last, because a refusal turns the lane's returns into events: only a head that then waits may
+        // cause it.
         let goes = free && self.has_credits(clock, out_lane, credits);
         if goes {
             self.take_turn(port, self.vl_of(out_lane), credits);
@@ -446,6 +457,7 @@ impl DataPlane {
         if out.first_waiter.is_none() {
             out.first_waiter = lane;
             let vl = self.vl_of(out_lane);
+            // One bit for each lane with a line, so arbitration visits no lane without one.
             self.ports[port as usize].pending |= 1 << vl;
         } else {
             let last = out.last_waiter;
@@ -478,6 +490,7 @@ impl DataPlane {
         if first == lane {
             return self.unwait_first(out_lane, lane);
         }
+        // Only discards and changed choices leave a line from the middle, so lines need no links backwards.
         let mut before = first;
         while self.ins[before].next_waiter != lane {
             before = self.ins[before].next_waiter;
@@ -495,7 +508,7 @@ impl DataPlane {
         std::iter::successors(self.outs[out_lane].first_waiter.get(), |&lane| self.ins[lane].next_waiter.get())
     }
 
-    /// Sees to a wake-up of an output when its link is free, if anybody waits.
+    /// Schedules a wake-up of an output for when its link is free, if a queue waits for it.
     #[inline]
     pub fn wake_when_free(&mut self, clock: &mut Clock, port: u32) {
         let out = &mut self.ports[port as usize];
@@ -506,12 +519,12 @@ impl DataPlane {
         }
     }
 
-    /// The lane in turn that has a waiter and its credits, and that waiter.
+    /// The next lane in turn that has a waiter and the credits for it, and that waiter. The lane takes its turn.
     #[inline]
     pub fn arbitrate(&mut self, clock: &mut Clock, port: u32) -> Option<(OutLane, InLane)> {
         let out = &self.ports[port as usize];
         let (turn, pending) = (out.turn, out.pending);
-        // The lane in turn goes on while its allowance lasts; then the next ones, it last of all.
+        // The lane in turn continues while its allowance lasts; then the next lanes follow, and it comes last.
         let start = if out.allowance > 0 { turn } else { turn + 1 };
         // Written twice side by side, the sixteen bits rotate by a shift.
         let rotated = (u32::from(pending) | u32::from(pending) << 16) >> (start % 16);
@@ -522,6 +535,7 @@ impl DataPlane {
             let out_lane = self.out_lane(port, vl);
             let lane = self.outs[out_lane].first_waiter;
             let credits = self.packets[self.ins[lane].head].credits;
+            // A lane without credits is passed over. Its returns are events from here on, and those wake this port.
             if self.has_credits(clock, out_lane, credits) {
                 self.take_turn(port, vl, credits);
                 return Some((out_lane, lane));
@@ -530,16 +544,18 @@ impl DataPlane {
         None
     }
 
-    /// A lane sends: it is, or remains, the one in turn.
+    /// A lane sends, so it becomes or remains the lane in turn.
     #[inline]
     fn take_turn(&mut self, port: u32, vl: u8, credits: u16) {
         let out = &mut self.ports[port as usize];
+        // A packet longer than the rest of the allowance still goes, and the turn ends with it. A packet is never
+        // split.
         let before = if vl == out.turn && out.allowance > 0 { out.allowance } else { self.rules.vl_weight };
         (out.turn, out.allowance) = (vl, before.saturating_sub(credits));
     }
 
-    /// Takes the head out of its queue. Its buffer is free when its tail has left, at `end`; its neighbour knows a link's
-    /// delay later.
+    /// Takes the head out of its queue. Its buffer is free when its tail has left, at `end`; its neighbour knows a
+    /// link's delay later.
     #[inline]
     pub fn dequeue(&mut self, clock: &mut Clock, lane: InLane, end: Ticks) -> Departed {
         let port = self.port_of(lane);
@@ -556,8 +572,10 @@ impl DataPlane {
         if own.role == PortRole::EndPort {
             return Departed { id, lane, source };
         }
+        // The tail may occupy the buffer until `end`. The books move at once: these credits are on their way back from
+        // here on, which keeps the sum that `assert_conserved` checks.
         queue.held -= u32::from(credits);
-        // A dead cable takes its credits along: both ends agree on new ones when it comes back.
+        // A dead cable carries no credits back: both ends agree on new ones when it returns (`restore_credits`).
         if own.is_up() {
             let upstream = self.out_lane(own.peer, self.vl_of(lane));
             self.return_credits(clock, upstream, credits, end + self.rules.link_delay);
@@ -565,12 +583,15 @@ impl DataPlane {
         Departed { id, lane, source: NIL }
     }
 
-    /// Takes a live link for `bytes` as soon as it is free; returns when they have been sent.
+    /// Takes a live link for `bytes` as soon as it is free. Returns when they have been sent, in ticks; none if it is
+    /// down.
     pub fn occupy(&mut self, clock: &Clock, out: u32, bytes: u64) -> Option<Ticks> {
         let port = &mut self.ports[out as usize];
         if !port.is_up() {
             return None;
         }
+        // Data that is being sent is never cut short. A wake-up set for the old `busy_until` finds the link busy, and
+        // sets another.
         let start = port.busy_until.max(clock.now());
         port.busy_until = start + ((bytes * u64::from(port.ticks_per_byte)) >> 16);
         Some(port.busy_until)
@@ -581,6 +602,7 @@ fn out_port(fabric: &Fabric, id: PortId, lanes: u8) -> OutPort {
     let port = fabric.port(id);
     let kind = |port: PortId| fabric.node(fabric.port(port).node).kind;
     // Kilobytes per second to ticks per byte, times 65536.
+    // Rounded up, so no link is faster than its rate.
     let ticks_per_byte = (TICKS_PER_NS * 1_000_000 * 65_536).div_ceil(port.width.data_rate_kbps(port.speed));
     OutPort {
         busy_until: 0,

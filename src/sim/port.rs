@@ -1,7 +1,8 @@
-//! A client's port in the simulated fabric, as a rule the subnet manager's: a [`Transport`] whose clock is the simulation's.
+//! A client's port in the simulated fabric, as a rule the subnet manager's: a [`Transport`] whose clock is the
+//! simulation's.
 //!
-//! Nothing runs behind it: a future that waits leaves word until when, and whoever polls the future lets the simulation
-//! run to that time or to the next MAD ([`SimTransport::advance`]).
+//! It has no thread or task: a future that waits records until when, and the code that polls the future runs the
+//! simulation to that time or to the next MAD ([`SimTransport::advance`]).
 
 use super::{Halt, Sim, SimError};
 use crate::fabric::PortId;
@@ -22,14 +23,14 @@ pub struct SimTransport {
 }
 
 impl SimTransport {
-    /// Puts a simulation behind a transport at the subnet manager's port. Panics where the simulation began without one.
+    /// A transport into a simulation at the subnet manager's port. Panics if the simulation began without one.
     pub fn new(sim: Sim) -> SimTransport {
         let port =
             PortId(*sim.devices.managers.first().expect("a simulation that did not begin cold has a subnet manager"));
         SimTransport { sim: Rc::new(RefCell::new(sim)), port, waiting: Rc::new(Cell::new(u64::MAX)) }
     }
 
-    /// Puts a simulation behind a transport at a port, and attaches it there.
+    /// A transport into a simulation at a port, attached there.
     ///
     /// # Errors
     /// The port can have no client.
@@ -52,14 +53,14 @@ impl SimTransport {
         act(&mut self.sim.borrow_mut())
     }
 
-    /// Whoever waited here waits no more: what has come for it is dropped, and what comes later too.
+    /// Detaches the client: datagrams that have come for it are dropped, and later ones too.
     pub fn hang_up(&self) {
         self.waiting.set(u64::MAX);
         self.with(|sim| sim.detach(self.port));
     }
 
-    /// Lets time pass for a future that waits on this transport: to the next MAD for any client, to the time it waits for, or to
-    /// `at_most_ns`, whichever comes first.
+    /// Lets time pass for a future that waits on this transport: to the next MAD for any client, to the time it waits
+    /// for, or to `at_most_ns`, whichever comes first.
     pub fn advance(&self, at_most_ns: u64) -> Halt {
         let until = self.waiting.get().min(at_most_ns);
         self.sim.borrow_mut().run(until, true)

@@ -1,7 +1,7 @@
-//! PortInfo as a port tells and takes it: LIDs, states, keys, lanes, limits.
+//! PortInfo as a port reports and accepts it: LIDs, states, keys, lanes, limits.
 //!
-//! What a Set says is kept and read back; states, lanes, LIDs, the M_Key and, where the configuration says so, the lifetime
-//! limits act. A port that is no end of paths (an external port of a switch) has no LID, key or manager of its own.
+//! The values of a Set are kept and read back. States, lanes, LIDs, the M_Key and, if configured, the lifetime limits
+//! take effect. A port that is no end of paths (an external port of a switch) has no LID, key or manager of its own.
 
 use super::Sim;
 use crate::fabric::{NodeKind, PortId};
@@ -42,12 +42,12 @@ impl Sim {
         info
     }
 
-    /// Writes PortInfo of `subject`, as told through `arrival`. Nothing is written where anything is refused.
+    /// Writes PortInfo of `subject`, by a request that came in by `arrival`. Writes nothing if it refuses any value.
     pub(super) fn set_port_info(&mut self, subject: u32, arrival: u32, told: &PortInfo) -> Result<(), u16> {
         let node = self.plane.ports[subject as usize].node;
         let end = self.plane.management_port(subject) == subject;
         if end && subject != self.plane.management_port(arrival) {
-            // The ports of a CA are no business of each other's.
+            // A port of a CA does not write another port's PortInfo.
             return Err(status::INVALID_VALUE);
         }
         let state = self.next_state(subject, told.port_state)?;
@@ -68,8 +68,8 @@ impl Sim {
         Ok(())
     }
 
-    /// The end ports that were told since the last call to ask the subnet administration anew for everything they had
-    /// from it (PortInfo:ClientReregister), in the order in which they were told.
+    /// The end ports that were asked since the last call to query subnet administration anew
+    /// (PortInfo:ClientReregister), in the order of the requests.
     pub fn take_reregistered(&mut self) -> Vec<PortId> {
         std::mem::take(&mut self.devices.reregistered)
     }
@@ -99,8 +99,12 @@ impl Sim {
         }
     }
 
-    /// The state that a port goes to when told `told`; none where it stays. ACTIVE ↔ ARMED as told; DOWN bounces the link,
-    /// which comes back in INITIALIZE. A subnet that began cold wants the step over ARMED, as the specification does.
+    /// The state that a port enters on a Set to `told`; none where it keeps its state. ACTIVE and ARMED follow each
+    /// other; DOWN bounces the link, which returns in INITIALIZE. A subnet that began cold requires the step through
+    /// ARMED, as the specification does.
+    ///
+    /// # Errors
+    /// The status that refuses a state which cannot follow.
     fn next_state(&self, port: u32, told: PortState) -> Result<Option<PortState>, u16> {
         let at = &self.plane.ports[port as usize];
         let next = match told {
@@ -110,6 +114,7 @@ impl Sim {
             PortState::Active if self.devices.cold && at.state == PortState::Initialize => {
                 return Err(status::INVALID_VALUE);
             }
+            // DOWN bounces the link, which trains again at once.
             PortState::Down => PortState::Initialize,
             PortState::Armed | PortState::Active => told,
             _ => return Err(status::INVALID_VALUE),
@@ -120,7 +125,7 @@ impl Sim {
     fn set_port_state(&mut self, port: u32, next: PortState) {
         self.enter_state(port, next);
         if self.devices.cold && next == PortState::Initialize {
-            // Both ends lose a link that bounces; who was told to bounce it need not be told that it did.
+            // Both ends lose a link that bounces; the end that was ordered to bounce it need not report that.
             let peer = self.plane.ports[port as usize].peer;
             self.enter_state(peer, next);
             self.notice_link_state(peer);
@@ -130,6 +135,8 @@ impl Sim {
     fn enter_state(&mut self, port: u32, next: PortState) {
         self.plane.ports[port as usize].state = next;
         if next == PortState::Initialize {
+            // Emptied before the port is offered anything: a port in INITIALIZE discards what it holds
+            // (`initialize-discards`).
             self.empty_buffers(port);
         }
         self.port_changed(port);
@@ -188,7 +195,8 @@ fn keep_link(held: &mut PortInfo, told: &PortInfo) {
     held.overrun_errors = told.overrun_errors;
 }
 
-/// What is enabled after a Set: 0 leaves it, `all` means all that is supported. A link keeps the width and speed it has.
+/// What is enabled after a Set: 0 leaves it, `all` means all that is supported. A link keeps the width and speed it
+/// has.
 fn enabled(now: u8, told: u8, supported: u8, all: u8) -> u8 {
     match told {
         0 => now,

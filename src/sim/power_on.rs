@@ -1,4 +1,4 @@
-//! What devices are and hold when their power has just come, as their agents tell it.
+//! The attributes of devices whose power has just come, as their agents report them.
 
 use super::SimConfig;
 use super::time_code::limit_code;
@@ -6,7 +6,7 @@ use crate::fabric::{Fabric, LinkSpeed, LinkWidth, Node, NodeKind, Port, PortZero
 use crate::ids::{Guid, PortNum};
 use crate::wire::{Mtu, NodeInfo, NodeType, PortInfo, Speed, SwitchInfo, VlCount, Width, capability};
 
-/// PortInfo:GIDPrefix of a port that was told no other.
+/// PortInfo:GIDPrefix of a port for which no other was set.
 const DEFAULT_GID_PREFIX: u64 = 0xFE80_0000_0000_0000;
 
 /// PortInfo:CapabilityMask of an end port.
@@ -35,7 +35,7 @@ pub const MULTICAST_ENTRIES: u16 = 1024;
 /// An agent answers within 4.096 µs × 2^this: a millisecond, time for fifty requests before.
 pub const RESPONSE_TIME: u8 = 8;
 
-/// NodeInfo of a node as the port `local_port` tells it; `port_guid` is that of the port it manages.
+/// NodeInfo of a node as the port `local_port` reports it; `port_guid` is that of the port it manages.
 pub fn node_info(node: &Node, port_guid: Option<Guid>, local_port: PortNum) -> NodeInfo {
     NodeInfo {
         base_version: 1,
@@ -70,8 +70,8 @@ pub fn is_end(fabric: &Fabric, port: &Port) -> bool {
     fabric.node(port.node).is_switch() == (port.num == PortNum::ZERO)
 }
 
-/// PortInfo of a port: what it can do, and nothing that anybody set; no LID. In a cold subnet a port has no more lanes
-/// than the run has; elsewhere it tells all that its cable's description says, and that some of them are in operation.
+/// PortInfo of a port: its capabilities, no values set, no LID. In a cold subnet a port has no more lanes than the run;
+/// elsewhere it reports all lanes that its cable's description gives it, with the run's lanes in operation.
 pub fn port_info(fabric: &Fabric, port: &Port, config: &SimConfig, cold: bool) -> PortInfo {
     let width = width_on_wire(port.width);
     let cap = if cold { port.data_vls.min(config.data_vls) } else { port.data_vls };

@@ -1,14 +1,14 @@
 //! Routers between subnets: several subnets in one simulation, and packets that cross.
 //!
-//! A port of a router is an end port of its subnet to its subnet manager, which tells it of halves like any other. To data
-//! it is an input buffer with credits, like a switch's: a packet that has come is looked at once
-//! ([`relay`](crate::routers::relay)), gets DLID and SL of the next subnet, by the half and the SL-to-VL table that the
-//! port it leaves by holds at that moment, and waits in the buffer for the lane there. So lanes of one subnet wait for lanes of
-//! another, and deadlocks through routers are found like any. A router chooses on arrival, whatever switches do. It makes no
-//! packets of its own, and what is addressed to itself it discards.
+//! To the subnet manager a port of a router is an end port of its subnet, and is assigned halves like any other. To
+//! data it is an input buffer with credits, like a switch's. A packet that arrives is judged at once
+//! ([`relay`](crate::routers::relay)). It gets DLID and SL of the next subnet, by the half and the SL-to-VL table that
+//! the outgoing port holds at that moment, and waits in the buffer for the lane there. So lanes of one subnet wait for
+//! lanes of another, and deadlocks through routers are found like any other. A router chooses on arrival, whatever the
+//! switches' latch. It originates no packets, and discards packets addressed to itself.
 //!
-//! For the agents of a leg (a router's port with its node in one subnet) what stands in the buffers of the other legs and
-//! is latched for it is what a host's send queue is to the host's.
+//! A *leg* is a router's port with its node in one subnet. To its agent, the packets in the router that are latched for
+//! the leg are its send queue (docs/PROTOCOL.md, R.1).
 
 use super::dispersal::{OpenPaths, flow};
 use super::index::{Dense, InLane, OutLane, PacketId};
@@ -26,7 +26,7 @@ use crate::ids::{GidPrefix, Guid, Half, PKey, SubnetId};
 use crate::routers::{Arrival, Discard, Enforcement, Forwarded, Grh, Levels, Partitioning, Routes, mixed, relay};
 use std::collections::BTreeMap;
 
-/// What a simulation of several subnets is told besides.
+/// What a simulation of several subnets needs besides its [`SimConfig`].
 #[derive(Clone, Debug)]
 pub struct Joining {
     /// The subnets, LIDs assigned.
@@ -37,13 +37,14 @@ pub struct Joining {
     pub levels: Levels,
     /// The subnet managers' ports, one in each subnet.
     pub managers: Vec<SubnetPort>,
-    /// Of the packets whose destination is drawn: the share that goes to other subnets, 0 to 1.
+    /// The share for other subnets among the packets whose destination is drawn, 0 to 1.
     pub cross: f64,
-    /// The hop limit that sources give.
+    /// The hop limit that sources set.
     pub hop_limit: u8,
     /// Partitions that ports of routers enforce; the others enforce none.
     pub enforcement: BTreeMap<SubnetPort, Enforcement>,
-    /// P_Key tables of hosts; the others have [`PKey::DEFAULT`] alone. Hosts that share no partition send each other nothing.
+    /// P_Key tables of hosts; the others have only [`PKey::DEFAULT`]. Hosts that share no partition send each other
+    /// nothing.
     pub partitions: BTreeMap<SubnetPort, Vec<PKey>>,
 }
 
@@ -74,9 +75,9 @@ const HOST: u32 = u32::MAX;
 
 /// Packets from one subnet to one subnet.
 pub struct Relation {
-    /// What became of them, but for those that are nowhere yet: [`Sim::relation_counts`] tells of all.
+    /// What became of them, except those still under way: [`Sim::relation_counts`] includes these.
     pub counts: PacketCounts,
-    /// Packets that were not even sent, since no router leads there.
+    /// Packets that were not sent, since no router leads there.
     pub unsendable: u64,
     /// Packets that were not sent, since their ends share no partition.
     pub parted: u64,
@@ -92,7 +93,7 @@ impl Relation {
     }
 }
 
-/// What a packet that crosses carries besides, and where it comes from.
+/// What a packet between subnets carries besides its local header, and where it comes from.
 #[derive(Clone, Copy)]
 pub(super) struct Global {
     grh: Grh,
@@ -102,8 +103,8 @@ pub(super) struct Global {
     /// When it was handed to its first send queue.
     born: Ticks,
     p_key: PKey,
-    /// While it stands in a router: rank of the port it came by, the SL it had, and the flush epoch of the port that it
-    /// leaves by.
+    /// While it stands in a router: rank of the port by which it came, the SL that it had, and the flush epoch of the
+    /// leg by which it leaves.
     came_by: u32,
     came_on: u8,
     epoch: u32,
@@ -118,17 +119,17 @@ struct Leg {
     epoch: u32,
 }
 
-/// A packet that a router has decided to hand on.
+/// A packet that a router has decided to forward.
 struct Latching {
     id: PacketId,
-    /// The port that it came by.
+    /// The port by which it came.
     port: u32,
     forwarded: Forwarded,
 }
 
 /// A packet that has left a router.
 struct Left {
-    /// The leg that it left by, by its rank.
+    /// Rank of the leg by which it left.
     leg: u32,
     /// It was latched before the leg's latest flush began.
     stood: bool,
@@ -140,9 +141,9 @@ pub(super) struct Relays {
     joined: Joined,
     /// By rank of end port: what its GID is made of.
     gids: Vec<(GidPrefix, Guid)>,
-    /// Who may speak with whom; none where everybody may with everybody.
+    /// Which hosts may send to each other; none where all may.
     partners: Option<Partners>,
-    /// By rank of end port: as a router's.
+    /// By rank of end port; meaningful for ports of routers.
     legs: Vec<Leg>,
     /// By router: its ports.
     ports: Vec<Vec<u32>>,
@@ -152,7 +153,7 @@ pub(super) struct Relays {
     hosts: Vec<Vec<u32>>,
     /// The ranks of all hosts.
     everybody: Vec<u32>,
-    /// By packet; means nothing for those that stay in their subnet.
+    /// By packet; meaningless for packets that stay in their subnet.
     headers: Vec<Global>,
     /// By (from, to).
     relations: Vec<Relation>,
@@ -237,8 +238,8 @@ impl Relays {
 }
 
 impl Sim {
-    /// Several subnets as found running, each like one of [`Sim::new`], in one simulation: nodes and ports have the indices that
-    /// [`Joined`] gives them.
+    /// Several subnets as found running, each as by [`Sim::new`], in one simulation. Nodes and ports have the indices
+    /// that [`Joined`] assigns them.
     ///
     /// # Errors
     /// As [`Sim::new`]; a subnet without a manager; shares out of range.
@@ -283,8 +284,8 @@ impl Sim {
         self.sources.ways[subnet.index()][half.index()] = ways;
     }
 
-    /// What subnet administrations and routers say of the ways between subnets is this from now on; packets on their way
-    /// keep what they were told. Nothing happens where there is one subnet.
+    /// Sets the routes between subnets for subnet administrations and routers from now on. Packets on their way keep
+    /// the headers that they have. Does nothing where there is one subnet.
     pub fn set_routes(&mut self, routes: Routes) {
         self.relays.iter_mut().for_each(|relays| relays.joining.routes = routes.clone());
     }
@@ -321,8 +322,8 @@ impl Sim {
         lanes.flat_map(|lane| self.plane.queue(lane)).collect()
     }
 
-    /// Packets that routers discarded, by reason; they count as lost to the change as well, or as stranded where an end of
-    /// theirs is cut off.
+    /// Packets that routers discarded, by reason; they count as lost to the change as well, or as stranded where an end
+    /// of theirs is cut off.
     pub fn relay_discards(&self) -> BTreeMap<Discard, u64> {
         self.relays.as_ref().map(|relays| relays.discards.clone()).unwrap_or_default()
     }
@@ -355,17 +356,21 @@ impl Sim {
     pub(super) fn send_across(&mut self, spec: &PacketSpec) {
         let Some(relays) = &mut self.relays else { return };
         let Some((header, global)) = relays.address_across(&self.sources, spec, self.clock.now()) else { return };
-        // The header must be there before the packet is offered; the slab says beforehand where it will lie.
+        // `hand_over` may offer and count the packet at once, so its header must be stored first, under the number that
+        // the slab will give it.
         relays.remember(self.plane.packets.next_id(), global);
         self.hand_over(spec.source, header);
     }
 
-    /// A packet has come to a router: the out lane that it goes on by, its header rewritten; [`OutLane::DISCARD`] where it does not.
+    /// A packet has come to a router: rewrites its header and returns the out lane by which it goes on;
+    /// [`OutLane::DISCARD`] where it does not go on.
     #[inline(never)]
     pub(super) fn relay_arrival(&mut self, id: PacketId, port: u32) -> OutLane {
         let Some(relays) = &mut self.relays else { return OutLane::DISCARD };
         let out_lane = relays.arrive(&mut self.plane, &mut self.sources, id, port);
         out_lane.map_or(OutLane::DISCARD, |out_lane| {
+            // From here on losses are judged by this subnet's tables as they stand now (`path_died`). `Global::born`
+            // keeps the time for latencies.
             self.plane.packets[id].born = self.clock.now();
             out_lane
         })
@@ -382,7 +387,7 @@ impl Sim {
         }
     }
 
-    // What became of packets, by the subnets at their ends.
+    // Counts by the subnets at the ends.
 
     /// The ranks at the ends of a packet: of those that cross, the hosts'.
     pub(super) fn ends_of(&self, id: PacketId) -> (u32, u32) {
@@ -396,14 +401,14 @@ impl Sim {
         }
     }
 
-    /// What a packet that crosses carries besides; none for one that stays in its subnet.
+    /// The global header of a packet between subnets; none for one that stays in its subnet.
     #[inline]
     fn crossing(&self, id: PacketId) -> Option<&Global> {
         let relays = self.relays.as_ref().filter(|_| self.plane.packets[id].flags & CROSSES != 0)?;
         Some(&relays.headers[id.index()])
     }
 
-    /// What a reply to a packet takes its turn by: the flow label of what crossed.
+    /// The turn of a reply to a packet: the flow label of a packet between subnets, 0 for others.
     pub(super) fn turn_of_reply(&self, id: PacketId) -> u32 {
         self.crossing(id).map_or(0, |header| header.grh.flow_label)
     }
@@ -427,7 +432,7 @@ impl Sim {
     fn relation_of(&self, id: PacketId) -> Option<(SubnetId, SubnetId)> {
         self.relays.as_ref()?;
         let (from, to) = self.ends_of(id);
-        // What is addressed to nobody is counted where it comes from.
+        // A packet whose DLID no port owns counts in the subnet that it comes from.
         let to = if to == NIL { from } else { to };
         Some((self.sources.subnet_of(from), self.sources.subnet_of(to)))
     }
@@ -463,9 +468,9 @@ impl Relays {
         among[if drawn < before { drawn } else { drawn + omitted.len() }]
     }
 
-    /// Both headers of a packet to a host of another subnet: the one to a router that leads there, and the global one. Its
-    /// flow label is that of its ends, or where sources take turns its turn. None where no router leads there, or the
-    /// router owns no LID.
+    /// Both headers of a packet to a host of another subnet: the local one to a router that leads there, and the global
+    /// one. The flow label follows from the ends of the packet, or is its turn where sources take turns. None where no
+    /// router leads there, the router is no end port, or the ends share no partition.
     fn address_across(&mut self, sources: &Sources, spec: &PacketSpec, born: Ticks) -> Option<(Header, Global)> {
         let PacketSpec { source: origin, destination, half, bytes, flags, turn, message } = *spec;
         let (from, to) = (sources.subnet_of(origin), sources.subnet_of(destination));
@@ -478,7 +483,7 @@ impl Relays {
         let (count, choice) = (first.len() as u32, mixed(label, HOST));
         let router = self.joined.port(first[(choice % count) as usize]);
         let levels = self.joining.levels;
-        // Other digits than those that pick the router: else packets of one level would all go by one.
+        // Digits other than those that pick the router: otherwise all packets of a level would take one router.
         let level = levels.at_source(flow(origin, destination).wrapping_mul(0x9E37_79B1) >> 24);
         let target = sources.by_port[router.index()];
         let (dlid, sl) = address(sources, target, half, level, choice / count)?;
@@ -497,8 +502,8 @@ impl Relays {
         Some((Header { dlid, sl, bytes, flags: flags | CROSSES, source_path: 0, message }, global))
     }
 
-    /// A packet has come to a port of a router: the out lane that it goes on by. None where the router discards it, or has
-    /// nowhere to send it.
+    /// A packet has come to a port of a router: the out lane by which it goes on. None where the router discards it, or
+    /// has no address for it.
     fn arrive(&mut self, plane: &mut DataPlane, sources: &mut Sources, id: PacketId, port: u32) -> Option<OutLane> {
         match self.judge(&plane.packets[id], id, port) {
             Ok(forwarded) => self.take_over(plane, sources, Latching { id, port, forwarded }),
@@ -513,8 +518,12 @@ impl Relays {
         }
     }
 
-    /// What the router does with a packet, by its global header and the routes as they stand.
+    /// The router's decision on a packet, by its global header and the routes as they stand.
+    ///
+    /// # Errors
+    /// Why the router discards it.
     fn judge(&self, packet: &Packet, id: PacketId, port: u32) -> Result<Forwarded, Discard> {
+        // Without a global header it is addressed to the router itself, which consumes no data.
         if packet.flags & CROSSES == 0 {
             return Err(Discard::Unaddressed);
         }
@@ -532,8 +541,8 @@ impl Relays {
         relay(&arrival, ways, self.joining.levels, |onward| self.enforcement(onward.out))
     }
 
-    /// Latches a packet for the leg that it leaves by. From here on it is that leg's: its half and its table decide, its
-    /// queue counts it, and its flush waits for it.
+    /// Latches a packet for the leg by which it leaves. From here on it belongs to that leg: the leg's half and table
+    /// decide, its queue counts the packet, and its flush waits for it (R.1).
     fn take_over(&mut self, plane: &mut DataPlane, sources: &mut Sources, latching: Latching) -> Option<OutLane> {
         let Latching { id, port, forwarded } = latching;
         let out = self.joined.port(forwarded.onward.out).0;
@@ -542,21 +551,26 @@ impl Relays {
         let header = &mut self.headers[id.index()];
         let half = sources.list[leg as usize].half;
         let target = next.unwrap_or(header.destination);
+        // Nothing has changed up to here, so a packet without an address is discarded with its old header and counts.
         let (dlid, sl) = address(sources, target, half, forwarded.level, forwarded.path)?;
         header.grh.hop_limit = forwarded.hop_limit;
+        // Kept before the packet's SL is overwritten: `leave` counts it as received by that port, on that SL.
         (header.came_by, header.came_on) = (sources.by_port[port as usize], plane.packets[id].sl);
+        // R.1: it is in the leg's send queue now. The epoch tells later whether it was there before a flush began.
         header.epoch = self.legs[leg as usize].epoch;
         self.legs[leg as usize].latched += 1;
         sources.list[leg as usize].queued[half.index()] += 1;
         let packet = &mut plane.packets[id];
+        // `path_died` follows a packet from its source over its hops, so both begin anew in this subnet.
         (packet.dlid, packet.sl, packet.source, packet.hops) = (dlid, sl, leg, 0);
         packet.flags |= RELAYED;
         let own = &plane.ports[out as usize];
+        // As at any end port: one table, under input 0.
         let vl = plane.tables.lane(own.node, 0, own.num, sl);
         Some(if plane.runs(out, vl) { plane.out_lane(out, vl) } else { OutLane::DISCARD })
     }
 
-    /// A packet that was latched has left its buffer: the leg that it left by, or was to leave by, has one less.
+    /// A latched packet has left its buffer, sent or discarded: its leg has one less.
     fn leave(&mut self, plane: &mut DataPlane, sources: &mut Sources, id: PacketId) -> Left {
         let packet = &mut plane.packets[id];
         packet.flags &= !RELAYED;
@@ -564,25 +578,29 @@ impl Relays {
         let header = &self.headers[id.index()];
         let own = &mut self.legs[leg as usize];
         own.latched -= 1;
-        // Latched in an earlier epoch is latched before the flush of this one began.
+        // A packet latched in an earlier epoch was latched before the flush of this epoch began.
         let stood = header.epoch < own.epoch;
+        // R.2: received only now. Counted on arrival, *conservation* would take a lane as empty in which it still
+        // stands.
         sources.list[header.came_by as usize].received[usize::from(header.came_on)] += words;
         sources.list[leg as usize].queued[half] -= 1;
         Left { leg, stood }
     }
 
-    /// A flush begins at a node with legs: packets latched for them until now, of which the agent hears when they leave.
+    /// A flush begins at a node with legs. Returns how many packets are latched for them; the agent sees each of these
+    /// leave.
     pub(super) fn begin_epoch(&mut self, plane: &DataPlane, sources: &Sources, node: u32) -> u32 {
         let legs = plane.ports_of(node).filter(|&port| plane.is_leg(port));
         legs.map(|port| {
             let own = &mut self.legs[sources.by_port[port as usize] as usize];
+            // What is latched from now on carries the new epoch, and is not waited for (F.2).
             own.epoch += 1;
             own.latched
         })
         .sum()
     }
 
-    /// The lanes of all legs of the router that a node is a part of.
+    /// The in lanes of all legs of the router to which a node belongs.
     pub(super) fn lanes_of_router(&self, plane: &DataPlane, node: u32) -> Vec<InLane> {
         let own = plane.ports_of(node).find(|&port| plane.is_leg(port));
         let router = own.map_or(NIL, |port| self.router[port as usize]);
@@ -590,7 +608,10 @@ impl Relays {
         ports.flat_map(|&port| plane.in_lanes(port)).collect()
     }
 
-    /// Routers send nothing of their own, and nobody's partner is one.
+    /// Lets routers originate nothing, and pairs only hosts.
+    ///
+    /// # Errors
+    /// Fewer than two hosts; traffic that names a rank beyond them.
     fn silence(&self, sources: &mut Sources, config: &SimConfig) -> Result<(), SimError> {
         if self.everybody.len() < 2 {
             return Err(SimError::NobodyThere(self.everybody.len()));
@@ -607,7 +628,7 @@ impl Relays {
         Ok(())
     }
 
-    /// Every host sends to the one that it is told, or is silent where that is itself or nobody.
+    /// Every host sends to its partner in `pairs`, or is silent where that is itself or none is given.
     fn pair_as_told(&self, sources: &mut Sources, pairs: &[u32]) {
         for (at, &rank) in self.everybody.iter().enumerate() {
             let partner = pairs.get(at).map_or(rank, |&partner| self.everybody[partner as usize]);
@@ -619,7 +640,7 @@ impl Relays {
         }
     }
 
-    /// The rank among end ports of the host that traffic calls by its rank among hosts.
+    /// The rank among end ports of a host, by its rank among hosts, as traffic names it.
     pub(super) fn host(&self, rank: u32) -> Option<u32> {
         self.everybody.get(rank as usize).copied()
     }

@@ -1,8 +1,8 @@
 //! Packets from sources to send queues, and from the wire to their destinations.
 //!
-//! Who may send what to whom the sources say (`source`); who speaks with other subnets, the routers between them
-//! (`relay`). Here an event becomes a packet, a packet that arrives is counted, and what it leads to follows: a reply, the
-//! next packet of a message, or whatever an application had to hold back.
+//! `source` decides which end port may send what to which other, and `relay` which packets go to other subnets. Here an
+//! event becomes a packet, a packet that arrives is counted, and its consequences follow: a reply, the next packet of a
+//! message, or a packet that an application had to hold back.
 
 use super::dispersal::{OpenMessage, Spray};
 use super::index::{OutLane, PacketId};
@@ -35,7 +35,7 @@ impl Sim {
         }
     }
 
-    /// Has a source draw its next packet, where traffic is on and none of its packets is due.
+    /// Lets a source draw its next packet, if traffic is on and none of its packets is due.
     pub(super) fn begin_sending(&mut self, rank: u32) {
         let by_itself = !matches!(self.config.traffic, Traffic::Trace(_));
         let idle = self.sources.list[rank as usize].application == Application::Idle;
@@ -54,7 +54,7 @@ impl Sim {
         self.clock.push(self.clock.now() + wait, SimEvent::new(kind::INJECT, rank, 0));
     }
 
-    /// A source's time has come.
+    /// A source's next packet, trace entry or script entry is due.
     pub(super) fn inject(&mut self, rank: u32) {
         if rank == NIL {
             return self.inject_from_trace();
@@ -75,6 +75,7 @@ impl Sim {
             self.sources.list[rank as usize].application = Application::HeldBack;
             return;
         }
+        // The source may draw a destination that it does not know: then it sends nothing this time.
         let destination = self.draw_destination(rank);
         if self.sources.has_path(rank, destination) {
             self.send(rank, destination, self.config.packet_bytes);
@@ -82,13 +83,13 @@ impl Sim {
         self.schedule_next(rank);
     }
 
-    /// A packet has left a send queue: an application that waited for room goes on.
+    /// A packet has left a send queue: an application that waited for room continues.
     #[inline]
     pub(super) fn left_send_queue(&mut self, rank: u32, id: PacketId) {
         let source = &mut self.sources.list[rank as usize];
         if source.left_queue(self.plane.packets[id].sl) {
             if source.message.is_some() {
-                // In the middle of a message it goes on at once.
+                // In the middle of a message it continues at once.
                 self.clock.push(self.clock.now(), SimEvent::new(kind::INJECT, rank, 0));
             } else {
                 self.schedule_next(rank);
@@ -127,9 +128,9 @@ impl Sim {
         }
     }
 
-    /// Has packets sent that somebody outside decides on, besides the traffic that is set; replaces those not sent yet.
-    /// Nothing is sent that its source could not send by itself: it must be there, on the packet's half, and have room in
-    /// its send queue. What cannot be sent is counted ([`Sim::unsent`]). Times must not lie in the past.
+    /// Sends packets that the caller decides on, besides the configured traffic; replaces those not sent yet. A packet
+    /// is sent only if its source could send it by itself: the source must be present, on the packet's half, and have
+    /// room in its send queue. Others are counted ([`Sim::unsent`]). Times must not lie in the past.
     pub fn script(&mut self, mut packets: Vec<Scripted>) {
         packets.sort_by_key(|packet| packet.at_ns);
         if let Some(first) = packets.first() {
@@ -143,6 +144,7 @@ impl Sim {
         let next = self.sources.script_next;
         let Some(&packet) = self.sources.script.get(next) else { return };
         if let Some(following) = self.sources.script.get(next + 1) {
+            // One event is under way for the whole script: each packet schedules the next.
             let at = (following.at_ns * TICKS_PER_NS).max(self.clock.now());
             self.clock.push(at, SimEvent::new(kind::INJECT, SCRIPT, 0));
         }
@@ -159,10 +161,11 @@ impl Sim {
 
     // Messages of several packets.
 
-    /// Hands over what fits of the message that a source is at, or else of its next one.
+    /// Hands over the packets that fit of the message that a source is sending, or else of its next message.
     fn go_on_with_message(&mut self, rank: u32) {
         let underway = self.sources.list[rank as usize].message.take();
         let mut message = underway.unwrap_or_else(|| self.begin_message(rank));
+        // A destination that is cut off in the middle of a message ends it: the rest is never handed over.
         while message.left > 0 && self.sources.has_path(rank, message.destination) {
             if self.is_full(rank) {
                 let source = &mut self.sources.list[rank as usize];
@@ -177,6 +180,7 @@ impl Sim {
             return;
         };
         self.sources.list[rank as usize].application = Application::Due;
+        // The time was drawn when the message began, so a wait for room does not lower the load.
         self.clock.push(next.max(self.clock.now()), SimEvent::new(kind::INJECT, rank, 0));
     }
 
@@ -242,6 +246,8 @@ impl Sim {
         source.queued[usize::from(sl / 8)] += 1;
         let port = source.port;
         let own = &self.plane.ports[port as usize];
+        // The lane is chosen here, whatever the latch. Only with `grant` can a later write change the choice, of a head
+        // that waits (`reconsider`).
         let vl = self.plane.tables.lane(own.node, 0, own.num, sl);
         self.ledger.counts.injected += 1;
         let packet = Packet {
@@ -264,7 +270,7 @@ impl Sim {
             let ends = self.ends_of(id);
             self.ledger.order.iter_mut().for_each(|order| order.sent(id.0, ends, message));
         }
-        // A lane that discards has no queue; the first one serves to hand the packet to its end.
+        // VL 15 and lanes that the run lacks have no queue, so the first queue takes the packet and discards it (P3.8).
         let lane = self.plane.in_lane(port, if vl < self.plane.data_vls { vl } else { 0 });
         self.plane.packets[id].out_lane = self.plane.choose(port, id);
         if self.plane.enqueue(lane, id) {
@@ -277,7 +283,7 @@ impl Sim {
     /// A packet's tail has come to an end port.
     pub(super) fn deliver(&mut self, id: PacketId, port: u32) {
         let packet = self.plane.packets[id];
-        // The lane that brought it has its credits back at once: nothing waits in an end port.
+        // The lane that brought it has its credits back at once: no packet waits in an end port.
         self.credit(packet.credits, packet.out_lane);
         let owner = self.sources.owner(port, packet.dlid);
         let rank = self.sources.by_port[port as usize];
@@ -298,7 +304,7 @@ impl Sim {
         self.count_in_relation(id, |relation| relation.deliver(now, latency, packet.bytes));
         self.ledger.deliver_in_order(id);
         let asks = packet.flags & IS_REPLY == 0 && self.config.replies > 0.0;
-        // Whom the reply goes to is known from the packet's header, so it must be read before the packet is gone.
+        // The packet's header names the destination of the reply, so it must be read before the packet is removed.
         let asker = if asks { Some((self.ends_of(id).0, self.turn_of_reply(id))) } else { None };
         self.plane.packets.remove(id);
         if let Some((asker, turn)) = asker
@@ -308,7 +314,7 @@ impl Sim {
         }
     }
 
-    /// Answers a request by a packet of its size, on the half that it came by.
+    /// Answers a request by a packet of its size, on the half of the request (P3.6).
     fn reply(&mut self, rank: u32, asker: u32, turn: u32, request: &Packet) {
         let half = Half::of_sl(Sl::masked(request.sl));
         let (flags, bytes) = (IS_REPLY, request.bytes);
@@ -321,9 +327,9 @@ impl Sim {
         }
     }
 
-    // Who comes and who goes.
+    // Arrivals and departures of end ports.
 
-    /// End ports that are cut off before the run begins will come some day, and are unknown till then.
+    /// Hides end ports that are cut off before the run begins, until they arrive.
     pub(super) fn hide_cut_off(&mut self) {
         let sources = &mut self.sources;
         if !sources.cold {
@@ -332,7 +338,7 @@ impl Sim {
         }
     }
 
-    /// End ports have come: nobody knows them, they wait to be told of a half, and what they had to send while they
+    /// End ports have arrived: no other knows them, they wait to be assigned a half, and what they queued while they
     /// were cut off is gone.
     pub(super) fn welcome(&mut self, ranks: &[u32]) {
         self.sources.begin_arrival();
@@ -343,7 +349,7 @@ impl Sim {
         }
     }
 
-    /// Empties the send queues of an end port that was cut off until now: what it loses is stranded.
+    /// Empties the send queues of an end port that was cut off until now; these packets count as stranded.
     fn drop_queue(&mut self, rank: u32) {
         let source = &mut self.sources.list[rank as usize];
         if source.application == Application::HeldBack {
@@ -356,14 +362,15 @@ impl Sim {
         self.sources.cut_off[rank as usize] = false;
     }
 
-    /// An end port is told to send on a half; one that has come may begin.
+    /// Assigns a half to an end port (P3.3); one that was silent may begin to send.
     pub(super) fn tell_half(&mut self, rank: u32, half: Half) {
         if self.sources.take_half(rank, half) {
             self.begin_sending(rank);
         }
     }
 
-    /// End ports that the new routing omits: whoever is told of the new half has no path from or to them.
+    /// Sets the end ports that the new routing omits: a source that is assigned the new half has no path from or to
+    /// them.
     pub fn omit(&mut self, ports: &[PortId]) {
         self.sources.omit(ports);
     }

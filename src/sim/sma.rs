@@ -1,5 +1,5 @@
-//! Subnet management agents: what each attribute reads and does. PortInfo, tables that are only kept, traps and performance
-//! management have files of their own.
+//! Subnet management agents: what Get and Set of each attribute do. PortInfo, tables that are only kept, traps and
+//! performance management have files of their own.
 
 use super::Sim;
 use super::agent::Agents;
@@ -21,7 +21,7 @@ type Answer = Result<[u8; SMP_DATA_SIZE], u16>;
 const UNICAST_LIDS: usize = 0xC000;
 
 impl Sim {
-    /// What a node's agent answers to a request that came in by `port`.
+    /// The answer of a node's agent to a request that came in by `port`.
     pub(super) fn agent_answers(&mut self, port: u32, request: &Mad) -> Option<Mad> {
         let body = match &request.body {
             MadBody::Smp(smp) if smp.method == Method::TrapRepress => {
@@ -130,8 +130,10 @@ impl Sim {
     fn set_lft_block(&mut self, node: u32, smp: &Smp) -> Result<(), u16> {
         let first = self.first_lid(node, smp.modifier)?;
         let (row, block, now) = (self.plane.tables.row(node), first / 64, self.clock.now());
+        // The device has room for the block (`first_lid`), but its table here grows only with the blocks in use.
         self.plane.tables.reach(first + 64);
         let entries = self.plane.tables.block_mut(node, block).ok_or(status::INVALID_VALUE)?;
+        // Recorded before it is overwritten: losses are judged by the tables as they stood when a packet was sent.
         self.ledger.remember(row, block as u16, now, entries);
         entries.copy_from_slice(&smp.data);
         self.reconsider(node);
@@ -141,6 +143,7 @@ impl Sim {
     fn sl_to_vl_scope(&self, port: u32, modifier: u32) -> Result<SlToVlModifier, u16> {
         let at = &self.plane.ports[port as usize];
         if !self.plane.is_switch(at.node) {
+            // An end port has one table, so its modifier means nothing.
             return Ok(SlToVlModifier::Pair { input: PortNum::ZERO, output: PortNum(at.num) });
         }
         let scope = SlToVlModifier::decode(modifier).ok_or(status::INVALID_VALUE)?;
@@ -192,12 +195,13 @@ impl Sim {
     fn active_half(&self, port: u32) -> Result<ActiveHalf, u16> {
         let source = self.sources.list.get(self.sources.by_port[port as usize] as usize);
         let source = source.ok_or(status::UNSUPPORTED_METHOD_ATTRIBUTE)?;
+        // P3.5: *settled* means that no packet of the other half waits in its send queues.
         Ok(ActiveHalf { half: source.half, settled: source.queued[source.half.other().index()] == 0 })
     }
 
     fn set_active_half(&mut self, port: u32, told: ActiveHalf) -> Result<(), u16> {
         let source = self.sources.at_port(port).ok_or(status::UNSUPPORTED_METHOD_ATTRIBUTE)?;
-        // One that has come has no paths yet that could stay as they were.
+        // A newcomer takes a half even where sources do not move: it has no paths that could stay as they are.
         if self.config.sources_move || source.is_silent() {
             let rank = source.rank;
             self.tell_half(rank, told.half);

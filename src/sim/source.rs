@@ -1,9 +1,9 @@
-//! End ports: who sends what to whom on which half, and what happens to what they receive.
+//! End ports: which of them sends what to which other, on which half, and what they count.
 //!
-//! A source draws its next packet after an exponential time around the interval that its load gives, and hands it to the
-//! send queue of the lane that its SL takes now. Its path cache is one half: SLID, DLID and SL follow from it. In a subnet
-//! that began cold, until it is told of a half, its path cache holds what subnet administration would answer (`path`).
-//! While the send queue is full the application waits, so a saturated run keeps its memory.
+//! A source draws its next packet after an exponential time whose mean follows from the load, and hands the packet to
+//! the send queue of the lane that its SL maps to now. Its path cache is one half: SLID, DLID and SL follow from it. In
+//! a subnet that began cold, its path cache holds what subnet administration would answer (`path`) until it is assigned
+//! a half. The application waits while the send queue is full, so the memory of a saturated run stays bounded.
 
 use super::device::lid_range;
 use super::dispersal::{Dispersal, MOST_PAIRED, OpenMessage, OpenPath, OpenPaths, Pair, PathChoice, flow};
@@ -21,29 +21,29 @@ use rustc_hash::FxHashMap;
 /// What a source's application does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Application {
-    /// Nothing, until somebody has it begin.
+    /// Nothing, until it is started.
     Idle,
-    /// An event will have it send.
+    /// An event under way will let it send.
     Due,
     /// It waits for room in a send queue.
     HeldBack,
 }
 
-/// Since when a source is known to others. Arrivals are numbered from 1.
+/// Since when others know a source. Arrivals are numbered from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Presence {
-    /// It was there when the run began.
+    /// It was present when the run began.
     FromStart,
-    /// It has not come yet.
+    /// It has not arrived yet.
     Awaited,
-    /// It has come, and was told of no half yet.
+    /// It has arrived, and has no half yet.
     Silent { arrival: u32 },
-    /// It has come, and this half is the first that it was told of.
+    /// It has arrived, and this is the first half that it was assigned.
     Joined { arrival: u32, half: Half },
 }
 
 impl Presence {
-    /// Who was told of a half at this number of arrivals, or a higher one, knows it.
+    /// The number of its arrival: a source that was assigned its half at this number or a higher one knows it.
     fn arrival(self) -> u32 {
         match self {
             Presence::FromStart => 0,
@@ -69,23 +69,23 @@ pub struct Source {
     pub half: Half,
     /// Packets in its send queues.
     pub waiting: u32,
-    /// What its application does.
+    /// The state of its application.
     pub(super) application: Application,
-    /// By half: packets of it in the send queues.
+    /// By half: its packets in the send queues.
     pub queued: [u32; 2],
     /// Mean ticks from message to message; infinite for a silent one.
     pub interval: f64,
-    /// The message of several packets that its application is at.
+    /// The message of several packets that its application is sending.
     pub(super) message: Option<OpenMessage>,
-    /// It was told of a half since the run began, or since `Sim::omit`.
+    /// It was assigned a half since the run began, or since `Sim::omit`.
     told: bool,
-    /// How it came to be there.
+    /// Since when others know it.
     presence: Presence,
-    /// How many arrivals there had been when it was told of its half: whom it knows.
+    /// The number of arrivals when it was assigned its half: it knows all up to that one.
     told_at: u32,
     /// In a subnet that began cold: it has been ACTIVE with a LID since it came, and so has a path record.
     pub(super) recorded: bool,
-    /// It asks subnet administration for its paths, since nobody has told it of a half.
+    /// It asks subnet administration for its paths, since it has no half yet.
     pub(super) asks: bool,
     /// The destination of a permutation.
     pub partner: u32,
@@ -109,7 +109,7 @@ pub struct Sources {
     pub cut_off: Vec<bool>,
     /// The sources send.
     pub sending: bool,
-    /// They began without LIDs, in a subnet whose power had just come.
+    /// The subnet began cold: end ports without LIDs.
     pub cold: bool,
     dispersal: Dispersal,
     /// By rank: the new routing omits it.
@@ -120,11 +120,11 @@ pub struct Sources {
     pub(super) turns: FxHashMap<(u32, u32), u32>,
     /// See `Sim::set_path`.
     pub(super) paths: FxHashMap<(u32, u32), (Lid, Sl)>,
-    /// How often something has come.
+    /// How many arrivals there have been.
     arrivals: u32,
     /// How often an application had to wait for a full send queue.
     pub throttled: u64,
-    /// Position in a trace.
+    /// Index of the next entry of the trace.
     pub(super) trace_next: usize,
     /// See `Sim::script`.
     pub(super) script: Vec<Scripted>,
@@ -133,7 +133,7 @@ pub struct Sources {
     pub(super) unsent: u64,
 }
 
-/// What a source wants sent: from whom to whom, on which half, and how long.
+/// A packet that a source is to send: its ends, its half and its length.
 #[derive(Clone, Copy)]
 pub(super) struct PacketSpec {
     /// Rank of the end port that sends it.
@@ -152,7 +152,7 @@ pub(super) struct PacketSpec {
     pub message: u32,
 }
 
-/// What a source says of a packet that it hands to its send queue.
+/// The header of a packet that a source hands to its send queue.
 #[derive(Clone, Copy)]
 pub(super) struct Header {
     /// Destination LID.
@@ -169,7 +169,7 @@ pub(super) struct Header {
     pub message: u32,
 }
 
-/// A packet that somebody outside decides on: when it is handed to its source, and its class.
+/// A packet that the caller of the simulation decides on: when it is handed to its source, and its class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scripted {
     /// When, in nanoseconds.
@@ -192,17 +192,17 @@ impl Source {
 }
 
 impl Source {
-    /// It has come, and waits to be told of a half.
+    /// Whether it has arrived and waits to be assigned a half.
     pub(super) fn is_silent(&self) -> bool {
         matches!(self.presence, Presence::Silent { .. })
     }
 
-    /// Nobody knows of it until it comes.
+    /// Hides it from all others until it arrives.
     pub(super) fn hide(&mut self) {
         self.presence = Presence::Awaited;
     }
 
-    /// A packet of its has left the send queue. Returns whether its application waited for that.
+    /// One of its packets has left the send queue. Returns whether its application waited for that.
     #[inline]
     pub(super) fn left_queue(&mut self, sl: u8) -> bool {
         self.waiting -= 1;
@@ -233,7 +233,10 @@ impl Sources {
         SubnetId(self.spaces.at(self.list[rank as usize].port) as u16)
     }
 
-    /// The end ports that own a LID; those without one too, where LIDs are given later.
+    /// The end ports that own a LID; with `without_lids` the others too, since their LIDs come later.
+    ///
+    /// # Errors
+    /// Fewer than two end ports; traffic that names a rank beyond them.
     pub(super) fn new(
         fabric: &Fabric,
         config: &SimConfig,
@@ -314,30 +317,31 @@ impl Sources {
         Ok(sources)
     }
 
-    /// A random cyclic order of all.
+    /// Pairs all end ports in a random cyclic order.
     fn pair_up(&mut self, seed: u64) {
         self.pair_up_among(&(0..self.list.len() as u32).collect::<Vec<u32>>(), seed);
     }
 
-    /// A random cyclic order of these: everyone sends to the next (Sattolo's algorithm).
+    /// Pairs these end ports in a random cyclic order, in which each sends to the next (Sattolo's algorithm).
     pub(super) fn pair_up_among(&mut self, ranks: &[u32], seed: u64) {
         let mut random = Pcg32::seed_from_u64(seed);
         let mut order = ranks.to_vec();
         for i in (1..order.len()).rev() {
+            // Below i, never i itself: so the permutation is one cycle, and no port sends to itself.
             order.swap(i, below(&mut random, i as u32) as usize);
         }
         ranks.iter().zip(order).for_each(|(&rank, partner)| self.list[rank as usize].partner = partner);
     }
 
-    // Who knows whom.
+    // Which sources know each other.
 
-    /// Some end ports are about to come.
+    /// Counts an arrival of end ports that follows.
     pub(super) fn begin_arrival(&mut self) {
         self.arrivals += 1;
     }
 
-    /// An end port has come: nobody knows it, and it waits to be told of a half. In a subnet that began cold it waits for
-    /// a LID and its port instead: who was there before knows it by what it is then.
+    /// An end port has arrived: no other knows it, and it waits to be assigned a half (PROTOCOL.md, G.4). In a subnet
+    /// that began cold it waits instead until its port is ACTIVE with a LID, and the others know it from then on.
     pub(super) fn arrive(&mut self, rank: u32) {
         self.unreachable[rank as usize] = false;
         let source = &mut self.list[rank as usize];
@@ -348,10 +352,10 @@ impl Sources {
         }
     }
 
-    /// An end port is told to send on a half: it learns of everybody who is there. Returns whether it had come and may
-    /// begin now.
+    /// An end port is assigned a half (P3.3), and knows every end port present from now on. Returns whether it was
+    /// silent and may begin now.
     pub(super) fn take_half(&mut self, rank: u32, half: Half) -> bool {
-        // What it asked for once means nothing any more.
+        // A path that subnet administration answered earlier belongs to the routing before.
         self.paths.retain(|&(from, _), _| from != rank);
         let source = &mut self.list[rank as usize];
         (source.half, source.told, source.asks) = (half, true, false);
@@ -361,7 +365,7 @@ impl Sources {
         true
     }
 
-    /// The new routing omits these end ports: whoever is told of a half from now on has no path from or to them.
+    /// The new routing omits these end ports: a source that is assigned a half from now on has no path from or to them.
     pub(super) fn omit(&mut self, ports: &[PortId]) {
         self.list.iter_mut().for_each(|source| source.told = false);
         for port in ports {
@@ -372,24 +376,27 @@ impl Sources {
         }
     }
 
-    /// Whether a source has a path to a destination other than itself. Until it is told of the new half it knows nothing
-    /// of who was cut off; from then on there is no path from or to them. Who has come is known to whom was told of a half
-    /// since, and to whom sends on the half that the newcomer was told of.
+    /// Whether a source has a path to a destination other than itself. Before it is assigned the new half it does not
+    /// know which end ports are cut off; afterwards it has no path from or to them. Two kinds of sources know a
+    /// newcomer: those assigned a half since it arrived, and those that send on the half that it was assigned first.
     pub(super) fn has_path(&self, rank: u32, destination: u32) -> bool {
         let (own, other) = (&self.list[rank as usize], &self.list[destination as usize]);
         if self.cold && !(own.recorded && other.recorded) {
             return false;
         }
+        // The half that a newcomer is assigned first is the new one (G.4), so a source that already sends on that half
+        // uses the routing that was made for the newcomer.
         let shares_half = matches!(other.presence, Presence::Joined { half, .. } if half == own.half);
         if own.is_silent() || own.told_at < other.presence.arrival() && !shares_half {
             return false;
         }
+        // P3.7: only a source that has its new half omits those that were cut off; the others still send to them.
         let told = own.told;
         let unreachable = |rank: u32| self.cut_off[rank as usize] || self.unreachable[rank as usize];
         rank != destination && !(told && (unreachable(rank) || unreachable(destination)))
     }
 
-    /// Whether a source is there and sends on a half.
+    /// Whether a source is present and sends on a half.
     pub(super) fn may_send(&self, rank: u32, half: Half) -> bool {
         let source = &self.list[rank as usize];
         self.sending && !self.cut_off[rank as usize] && !source.is_silent() && source.half == half
@@ -409,14 +416,14 @@ impl Sources {
             Traffic::Permutation | Traffic::Pairs(_) => source.partner,
             Traffic::HotSpot { destination, share } if chance(&mut source.random, share) => destination.min(ranks - 1),
             _ => {
-                // A step over itself keeps the others equally likely.
+                // Skipping its own rank keeps the others equally likely.
                 let drawn = below(&mut source.random, ranks - 1);
                 if drawn >= rank { drawn + 1 } else { drawn }
             }
         }
     }
 
-    /// An end port takes LIDs, and gives back those that it held.
+    /// An end port takes LIDs, and gives up those that it held.
     pub(super) fn take_lids(&mut self, port: u32, lid: Lid, lmc: Lmc) {
         let rank = self.by_port[port as usize];
         if rank == NIL {
@@ -426,6 +433,7 @@ impl Sources {
         let space = self.spaces.slot(port, 0);
         let old = usize::from(source.lid)..usize::from(source.lid) + usize::from(source.lids);
         let by_lid = &mut self.by_lid[space..];
+        // Another port may have taken some of these LIDs since, so only its own entries are cleared.
         by_lid[old].iter_mut().filter(|owner| **owner == rank).for_each(|owner| *owner = NIL);
         by_lid[lid_range(lid, lmc)].fill(rank);
         (source.lid, source.lids, source.paths) = (lid.0, lmc.lids(), (lmc.lids() / 2).max(1));
@@ -437,12 +445,14 @@ impl Sources {
     #[inline]
     pub(super) fn address(&self, target: u32, half: Half, path: u16, level: u8) -> (u16, u8) {
         let to = &self.list[target as usize];
+        // The upper half of the LIDs follows the lower one, and SLs 8 to 15 are its service levels. A port with one LID
+        // has no halves (L.1).
         let upper = if to.lids > 1 { half.index() as u16 * to.paths } else { 0 };
         (to.lid + upper + path, 8 * half.index() as u8 + level)
     }
 
-    /// What a packet says: of the path that subnet administration told its source, or else of a pair of LIDs. None where
-    /// there is no pair.
+    /// A packet's header: by the path that subnet administration answered its source, or else by a pair of LIDs. None
+    /// where no pair exists.
     #[inline]
     pub(super) fn header(&self, spec: &PacketSpec, pair: impl FnOnce(&Sources) -> Option<Pair>) -> Option<Header> {
         let PacketSpec { source, destination, half, bytes, flags, message, .. } = *spec;
@@ -456,7 +466,8 @@ impl Sources {
         Some(Header { dlid, sl, bytes, flags, source_path, message })
     }
 
-    /// The path that a source of a subnet that began cold has from subnet administration; none where its half tells it.
+    /// The path that a source of a subnet that began cold has from subnet administration; none where its half
+    /// determines the path.
     #[inline(never)]
     fn path(&self, rank: u32, destination: u32) -> Option<(Lid, Sl)> {
         let loaded = self.paths.get(&(rank, destination)).copied();
@@ -464,13 +475,13 @@ impl Sources {
         loaded.or_else(|| asks.then(|| (Lid(self.list[destination as usize].lid), Sl::default())))
     }
 
-    /// The pair that a packet from one end port to another takes on a half at its turn; none where there is no path.
+    /// The pair that a packet from one end port to another takes on a half at its turn; none where no path exists.
     #[inline]
     pub(super) fn pair(&self, rank: u32, destination: u32, half: Half, turn: u32) -> Option<Pair> {
         match self.dispersal.choice {
             PathChoice::Single => {
                 let way = self.open_path(rank, destination, half, flow(rank, destination))?;
-                // Its SLID is what `single` of the other end sends to, so nothing needs to be kept of it.
+                // A reply takes the single path of the other end, whatever the SLID, so none is recorded.
                 Some(Pair { source_path: 0, path: way.path, level: way.level })
             }
             choice => self.pair_in_turn(choice, rank, destination, half, turn),
@@ -480,15 +491,17 @@ impl Sources {
     #[inline(never)]
     fn pair_in_turn(&self, choice: PathChoice, rank: u32, to: u32, half: Half, turn: u32) -> Option<Pair> {
         let there = u32::from(self.open_path(rank, to, half, 0)?.of);
-        // Where nothing leads back, the SLID is the first.
+        // Where no path leads back, the SLID is the first.
         let back = self.open_path(to, rank, half, 0).map_or(1, |way| u32::from(way.of));
         let (slid, dlid) = match choice {
             PathChoice::Single => unreachable!("a single path takes no turns"),
             PathChoice::Base => (0, 0),
             PathChoice::Paired => {
+                // The i-th LID of one end goes with the i-th of the other, so the shorter list bounds both.
                 let at = turn % there.min(back).min(MOST_PAIRED.into());
                 (at, at)
             }
+            // DLIDs vary fastest, so successive turns take different ways forward.
             PathChoice::All => (turn / there % back, turn % there),
         };
         let way = self.open_path(rank, to, half, dlid)?;
@@ -496,19 +509,22 @@ impl Sources {
         Some(Pair { source_path, path: way.path, level: way.level })
     }
 
-    /// The pair of a reply: back to the LID that the request came from, from the LID that it was sent to.
+    /// The pair of a reply: to the SLID of the request, from its DLID.
     pub(super) fn pair_back(&self, rank: u32, asker: u32, half: Half, request: &Packet) -> Option<Pair> {
         if self.dispersal.choice == PathChoice::Single {
             return self.pair(rank, asker, half, 0);
         }
         let own = &self.list[rank as usize];
+        // The request's DLID may lie in either half; the remainder is its rank in that half.
         let source_path = (request.dlid.wrapping_sub(own.lid) % own.paths) as u8;
         let mut open = (0..).map_while(|at| self.open_path(rank, asker, half, at).filter(|way| at < u32::from(way.of)));
+        // The path back may have closed since: then the reply is not sent.
         let way = open.find(|way| way.path == u16::from(request.source_path))?;
         Some(Pair { source_path, path: way.path, level: way.level })
     }
 
-    /// Of the paths open from one end port to another on a half, no more than are to be used, the one that a number falls on.
+    /// The path on which a number falls, among those open from one end port to another on a half, or among the first of
+    /// them where `dispersal.paths` limits their number.
     #[inline]
     fn open_path(&self, rank: u32, to: u32, half: Half, number: u32) -> Option<OpenPath> {
         let most = self.dispersal.paths.map_or(u16::MAX, u16::from);
@@ -524,17 +540,18 @@ impl Sources {
         if way.of <= most {
             return Some(way);
         }
+        // More paths are open than are to be used: the number falls on the first `most` of them.
         Some(OpenPath { of: most, ..ways(own, other, number % u32::from(most))? })
     }
 
-    /// Whether what is sent takes turns among pairs of LIDs.
+    /// Whether packets take turns among pairs of LIDs.
     #[inline]
     pub(super) fn takes_turns(&self) -> bool {
         !matches!(self.dispersal.choice, PathChoice::Single | PathChoice::Base)
     }
 
-    /// The turn of what is sent next to a destination, where turns are taken: each destination has its own, and they begin
-    /// at different pairs.
+    /// The turn of the next packet or message to a destination; 0 where no turns are taken. Each destination has turns
+    /// of its own, and they begin at different pairs.
     pub(super) fn next_turn(&mut self, rank: u32, destination: u32) -> u32 {
         if !self.takes_turns() {
             return 0;
@@ -557,7 +574,10 @@ pub(super) fn interval(config: &SimConfig, rank: u32, rate: f64) -> f64 {
     }
 }
 
-/// Traffic names end ports that are there.
+/// Refuses traffic that names a rank beyond the end ports.
+///
+/// # Errors
+/// The first such rank.
 pub(super) fn check_ranks(traffic: &Traffic, ranks: usize) -> Result<(), SimError> {
     let beyond = |rank: &u32| *rank as usize >= ranks;
     let stranger = match traffic {
@@ -572,7 +592,7 @@ pub(super) fn check_ranks(traffic: &Traffic, ranks: usize) -> Result<(), SimErro
     }
 }
 
-/// Whether something of this probability happens.
+/// Draws whether an event of this probability happens.
 pub(super) fn chance(random: &mut Pcg32, probability: f64) -> bool {
     f64::from(random.next_u32()) < probability * 4_294_967_296.0
 }
@@ -585,6 +605,7 @@ pub(super) fn below(random: &mut Pcg32, bound: u32) -> u32 {
 /// −ln of a uniform number in (0, 1], by additions and multiplications alone, so that every machine agrees to the bit.
 fn exponential(random: &mut Pcg32) -> f64 {
     let uniform = (f64::from(random.next_u32()) + 1.0) / 4_294_967_296.0;
+    // `f64::ln` may differ in the last bit from one platform to the next, and one bit changes a trace.
     let bits = uniform.to_bits();
     let exponent = (bits >> 52) as i64 - 1023;
     let mantissa = f64::from_bits(bits & ((1 << 52) - 1) | 1023 << 52);

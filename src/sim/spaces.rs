@@ -1,4 +1,4 @@
-//! LID spaces: in which subnet each port is. LIDs mean something within one subnet only.
+//! LID spaces: the subnet of each port. A LID has a meaning only within its subnet.
 
 use crate::fabric::subnets::Joined;
 use crate::fabric::{Fabric, PortId};

@@ -14,7 +14,7 @@ pub struct Tables {
     sl_to_vl: Vec<[u8; 16]>,
 }
 
-/// Where a node's ports and tables are.
+/// The indices of a node's ports and tables.
 #[derive(Clone, Debug)]
 struct NodeTables {
     /// Its port 0.
@@ -83,8 +83,8 @@ impl Tables {
         if dlid < self.lids { self.lft[node.row as usize * self.lids + dlid] } else { 255 }
     }
 
-    /// Output port (dense index) and lane of a switch for a DLID and a service level that come in at `input`; none where
-    /// the entry names no port.
+    /// Output port (dense index) and lane of a switch for a DLID and a service level that come in at `input`; none
+    /// where the entry names no port.
     #[inline]
     pub fn way(&self, node: u32, input: u8, dlid: u16, sl: u8) -> Option<(u32, u8)> {
         let node = &self.nodes[node as usize];
@@ -93,12 +93,12 @@ impl Tables {
         exists.then(|| (node.first_port + u32::from(out), self.sl_table_of(node, input, out)[usize::from(sl & 15)]))
     }
 
-    /// Has every forwarding table reach as far as LID `end` − 1, at least; new entries name no port.
+    /// Extends every forwarding table to LID `end` − 1 at least; new entries name no port.
     pub fn reach(&mut self, end: usize) {
         if end <= self.lids {
             return;
         }
-        // Doubled, so that a subnet that gives its LIDs one after the other is not copied for each block.
+        // Doubled, so that a subnet that assigns its LIDs one after the other does not copy the tables for each block.
         let lids = end.next_multiple_of(64).max(2 * self.lids);
         let rows = self.lft.len() / self.lids;
         let mut longer = vec![255; rows * lids];

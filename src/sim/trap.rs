@@ -1,4 +1,4 @@
-//! Traps: a device tells its subnet manager what changed, and again until somebody represses it.
+//! Traps: a device reports a change to its subnet manager, and repeats the report until it is repressed.
 
 use super::Sim;
 use super::device::PendingTrap;
@@ -15,7 +15,7 @@ use crate::wire::{AttributeId, Method, Notice, Route, Smp};
 const TRAP_PERIOD_NS: u64 = 1_000_000;
 
 impl Sim {
-    /// A link of a living switch changed: marks it, and tells the subnet manager.
+    /// A link of a living switch changed: sets SwitchInfo:PortStateChange, and notifies the subnet manager.
     pub(super) fn notice_link_state(&mut self, port: u32) {
         let node = self.plane.ports[port as usize].node;
         let device = &mut self.devices.list[node as usize];
@@ -27,7 +27,7 @@ impl Sim {
         self.raise_trap(own, Notice::link_state_changed(self.devices.ports[own as usize].lid));
     }
 
-    /// What an end port can do changed: tells the subnet manager.
+    /// The capabilities of an end port changed: notifies the subnet manager.
     pub(super) fn notice_capabilities(&mut self, port: u32) {
         let node = self.plane.ports[port as usize].node;
         let (lid, subject) = (self.devices.ports[port as usize].lid, self.fabric.node(NodeId(node)));
@@ -36,7 +36,7 @@ impl Sim {
         self.raise_trap(port, notice);
     }
 
-    /// Has a device repeat a trap, unless it repeats one already or nobody ever told it whom to tell.
+    /// Lets a device repeat a trap, unless it repeats one already, or in a cold subnet holds no manager's LID.
     fn raise_trap(&mut self, port: u32, notice: Notice) {
         let node = self.plane.ports[port as usize].node;
         let told = !self.devices.cold || self.devices.ports[port as usize].master_sm_lid.is_unicast();
@@ -48,7 +48,8 @@ impl Sim {
         }
     }
 
-    /// Sends a device's pending trap to its subnet manager, by the forwarding tables as they are, until it is repressed.
+    /// Sends a device's pending trap to its subnet manager, by the forwarding tables as they are, until it is
+    /// repressed.
     pub(super) fn repeat_trap(&mut self, node: u32) {
         let device = &self.devices.list[node as usize];
         let (Some(pending), true) = (device.trap.clone(), device.alive) else { return };
@@ -56,7 +57,7 @@ impl Sim {
         let data = pending.notice.encode();
         let smp = Smp::new(Route::Lid, Method::Trap, AttributeId::Notice, 0, data).with_tid(pending.tid);
         let mad = Mad::smp(held.lid, held.master_sm_lid, smp);
-        // A SubnetTimeOut of 0 is what a port holds that nobody told of any.
+        // A SubnetTimeOut of 0 means that none was ever set.
         let told = Some(held.subnet_timeout).filter(|&code| code > 0).and_then(coded_limit_ns);
         self.send_mad(pending.port, mad);
         self.errand(self.clock.now() + told.unwrap_or(TRAP_PERIOD_NS) * TICKS_PER_NS, Errand::Trap(node));

@@ -1,8 +1,8 @@
 //! The event list: a timing wheel whose slots are first-in, first-out, so equal times have one order.
 //!
-//! Two levels and an overflow: a fine ring with a slot for every tick of the next half to whole span, a coarse ring with
-//! a slot for every half span, and a heap for what lies beyond. Pushing and popping touch one slot; an event crosses a
-//! level at most twice. Order among equal times depends on nothing but the order of the pushes.
+//! Two levels and an overflow: a fine ring with a slot for every tick of the present half span and the next, a coarse
+//! ring with a slot for every half span, and a heap for later times. A push or a pop touches one slot; an event changes
+//! levels at most twice. The order among equal times depends only on the order of the pushes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,7 +19,7 @@ const SPAN: u64 = (FINE / 2) as u64;
 const COARSE: usize = 4096;
 const NIL: u32 = u32::MAX;
 
-/// One thing that happens: a kind below 16 and two small operands (the second below 2^28).
+/// One event in two words: a kind below 16 and two operands, the second below 2^28.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SimEvent {
     a: u32,
@@ -70,7 +70,7 @@ struct Slot {
 
 const EMPTY: Slot = Slot { head: NIL, tail: NIL };
 
-/// An event list. Times never go back: a push before the last pop is a defect and panics in debug builds.
+/// An event list. Times never go back: a push to a time before the last pop is a defect, and panics in debug builds.
 pub struct Wheel {
     now: Ticks,
     fine: Box<[Slot; FINE]>,
@@ -113,6 +113,7 @@ impl Wheel {
     pub fn push(&mut self, time: Ticks, event: SimEvent) {
         debug_assert!(time >= self.now, "an event at {time}, before {}", self.now);
         let spans = time / SPAN - self.now / SPAN;
+        // The fine ring has a slot for every tick of this half span and the next, so no two times share a slot.
         if spans < 2 {
             let entry = self.allocate(event, 0);
             self.append_fine(time, entry);
@@ -126,7 +127,7 @@ impl Wheel {
         }
     }
 
-    /// The earliest event, where it is not later than `until`.
+    /// The earliest event, unless it is later than `until`.
     #[inline]
     pub fn pop(&mut self, until: Ticks) -> Option<(Ticks, SimEvent)> {
         loop {
@@ -139,7 +140,8 @@ impl Wheel {
                 return Some((time, self.take_fine(time)));
             }
             let span = self.next_coarse()?;
-            // The span before the one with the next event: entering it brings that event to the fine ring.
+            // Entering the span before the one with the next event brings that event to the fine ring.
+            // `now` never passes `until`, so a caller that goes on at `until` pushes nothing into the wheel's past.
             if (span - 1) * SPAN > until {
                 return None;
             }
@@ -168,6 +170,7 @@ impl Wheel {
 
     /// The time of the earliest event of the fine ring, which is not empty.
     fn next_fine(&self) -> Ticks {
+        // The ring is scanned from `now`. A full turn ends in the first word again, whose low bits are a turn ahead.
         let start = self.now as usize % FINE;
         let mut word = start / 64;
         let mut bits = self.fine_bits[word] & (!0 << (start % 64));
@@ -195,7 +198,7 @@ impl Wheel {
         entry.event
     }
 
-    /// Moves the clock to `time`; on entering the next span the one behind it becomes fine.
+    /// Moves the clock to `time`. On entering the next half span, the one after it becomes fine.
     fn advance(&mut self, time: Ticks) {
         let crossed = time / SPAN != self.now / SPAN;
         self.now = time;
@@ -211,6 +214,8 @@ impl Wheel {
 
     fn refill(&mut self) {
         let here = self.now / SPAN;
+        // The horizon has moved: events that it now covers leave the heap by time and order of push. This comes before
+        // any new push for those spans, so the earlier push stays first.
         while let Some(&Reverse((time, _, word))) = self.overflow.peek() {
             if time / SPAN - here >= COARSE as u64 {
                 break;
@@ -219,6 +224,8 @@ impl Wheel {
             self.push(time, SimEvent { a: (word >> 32) as u32, b: word as u32 });
         }
         let span = here + 1;
+        // Pushes for this span go to the fine ring from now on. Emptying the coarse slot first, in its order, keeps
+        // equal times first in, first out.
         let mut next = std::mem::replace(&mut self.coarse[span as usize % COARSE], EMPTY).head;
         while next != NIL {
             let entry = next;
@@ -236,6 +243,8 @@ impl Wheel {
         if self.coarse_count == 0 {
             return overflow;
         }
+        // `here` and `here + 1` belong to the fine ring. The overflow lies beyond the coarse ring since the last
+        // refill, so it comes second.
         (here + 2..here + COARSE as u64).find(|&span| self.coarse[span as usize % COARSE].head != NIL).or(overflow)
     }
 }

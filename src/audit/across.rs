@@ -1,11 +1,12 @@
 //! Every path between hosts of several subnets, followed through switches and routers to its end.
 //!
-//! On entry a [`Question`]: forwarding tables of each subnet, the ways between subnets, and how routers pick levels. On return
-//! [`PathAudit`]: for every ordered pair of hosts, in one subnet or in two, every LID of every port on the way, and every router
-//! that a flow may pick, whether the packet arrives at the owner; counted by the number of routers crossed, with the longest
-//! path and what is wrong. Where there are partitions, pairs that share none are counted apart and not followed, and ports of
-//! routers that enforce them discard. A leg within a subnet depends only on the switch that it begins at and the LID, so each is
-//! followed once. Lacks on purpose: deadlock (`verify::across`), lanes and service levels within a subnet ([`super::audit`]).
+//! On entry a [`Question`]: forwarding tables of each subnet, the ways between subnets, and how routers pick levels.
+//! On return [`PathAudit`]: for every ordered pair of hosts, in one subnet or in two, every LID of every port on the
+//! way, and every router that a flow may pick, whether the packet arrives at the owner; counted by the number of
+//! routers crossed, with the longest path and what is wrong. Where there are partitions, pairs that share none are
+//! counted apart and not followed, and ports of routers that enforce them discard. A leg within a subnet depends only
+//! on the switch that it begins at and the LID, so each is followed once. Lacks on purpose: deadlock
+//! (`verify::across`), lanes and service levels within a subnet ([`super::audit`]).
 
 use crate::fabric::subnets::{SubnetPort, Subnets};
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -170,7 +171,8 @@ pub fn check_paths(question: &Question<'_>) -> PathAudit {
     let mut survey = Survey { question, legs, found, apart: 0, parted: 0, faulty: 0, faults };
     let hosts: Vec<SubnetPort> = question.subnets.subnets().flat_map(|(subnet, _)| question.hosts(subnet)).collect();
     for &destination in &hosts {
-        // What lies beyond a router is the same for all who come by it with one key: followed once for each destination.
+        // What lies beyond a router is the same for all who come by it with one key: followed once for each
+        // destination.
         let mut behind = BTreeMap::new();
         for &source in hosts.iter().filter(|&&source| source != destination) {
             match question.p_key(source, destination) {
@@ -415,8 +417,8 @@ fn follow(
         if let Some(known) = fates[at.index()] {
             break known;
         }
-        // Until more is known: a packet that comes here again goes round. So a loop is found when it closes, and all of its
-        // switches keep this answer.
+        // Until more is known: a packet that comes here again goes round. So a loop is found when it closes, and all
+        // of its switches keep this answer.
         fates[at.index()] = Some(Fate::Loop);
         way.push(at);
         match step(fabric, lfts, lid, at) {

@@ -1,4 +1,5 @@
-//! What becomes of a class that does not arrive from everywhere: which of its sources lose packets, and where it goes round.
+//! What becomes of a class that does not arrive from everywhere: which of its sources lose packets, and where it goes
+//! round.
 //!
 //! Asked only where the walk met a fault, or where the switches that it reached have no order.
 
@@ -188,8 +189,8 @@ impl Reached {
     }
 }
 
-/// Whether the switches that a class reached have an order: then it goes round nowhere. Inputs and lanes are left out of it, so
-/// that it can say no of a class that does not go round either; [`round_trips`] then looks more closely.
+/// Whether the switches that a class reached have an order: then it goes round nowhere. Inputs and lanes are left out
+/// of it, so that it can say no of a class that does not go round either; [`round_trips`] then looks more closely.
 pub(super) fn is_ordered(walk: &Walked<'_>, reached: &Reached, scratch: &mut Scratch) -> bool {
     let Scratch { waiting, queue, .. } = scratch;
     for &row in &reached.rows {

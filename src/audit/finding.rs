@@ -74,7 +74,8 @@ pub enum Ends {
 /// What was found of one routing, or of all mixtures of two.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Audit {
-    /// Names of what was found, none where the routing is safe: `credit-loops`, `loops`, `black-holes`, `wrong-arrivals`, `unreachable-pairs`.
+    /// Names of what was found, none where the routing is safe: `credit-loops`, `loops`, `black-holes`,
+    /// `wrong-arrivals`, `unreachable-pairs`.
     pub faults: Vec<&'static str>,
     /// The fabric.
     pub fabric: Size,
@@ -118,7 +119,8 @@ pub struct CreditLoops {
     pub lanes: usize,
     /// The shortest cycle: each dependency's output lane is the next one's input lane, at the other end of the cable.
     pub cycle: Option<Vec<AuditedDependency>>,
-    /// Whether it is known that no shorter one exists; in very large tangles the search ends after a fixed amount of work.
+    /// Whether it is known that no shorter one exists; in very large tangles the search ends after a fixed amount of
+    /// work.
     pub shortest: bool,
 }
 

@@ -8,7 +8,8 @@ use crate::ids::{PortNum, Sl, Vl};
 use crate::verify::lanes::{DISCARD, Group, HopLanes, LaneMask, StageLanes};
 use crate::verify::net::FlatFabric;
 
-/// Reads the tables of both stages. Each service level in use is a group of its own: dumps are walked one level at a time.
+/// Reads the tables of both stages. Each service level in use is a group of its own: dumps are walked one level at a
+/// time.
 pub(super) fn read(case: &AuditCase<'_>, net: &FlatFabric) -> HopLanes {
     let groups: Vec<Group> = in_use(case).into_iter().map(|sl| Group { sls: vec![sl] }).collect();
     let now = stage_lanes(case, net, &groups, &case.snapshots());
@@ -55,9 +56,10 @@ fn stage_lanes(
     lanes
 }
 
-/// The lane of one snapshot from an input to an output; none where packets are discarded. Without a file, and for devices
-/// that it does not tell of, the lane of a service level is the one of its number, modulo the lanes in operation where that
-/// is known. So it is at the beginning of a path where the file tells of other inputs only: most leave those out.
+/// The lane of one snapshot from an input to an output; none where packets are discarded. Without a file, and for
+/// devices that it does not tell of, the lane of a service level is the one of its number, modulo the lanes in
+/// operation where that is known. So it is at the beginning of a path where the file tells of other inputs only: most
+/// leave those out.
 pub(super) fn lane(
     snapshot: &RoutingSnapshot<'_>,
     vls: Option<u8>,

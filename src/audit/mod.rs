@@ -1,13 +1,13 @@
 //! Audits a subnet *as routed today*, and OpenSM's in-place update from one routing to the next.
 //!
-//! On entry: a [`RoutingSnapshot`], a fabric and the tables that run on it; two of them over one index space for an update. On
-//! return: an [`Audit`], which judges everything and not only the first fault: credit loops (lanes that can wait for each
-//! other in a cycle) with a shortest witness, loops of one DLID, black holes, wrong arrivals, pairs that packets do not get
-//! between. It knows no halves, no plan and no scheme: a packet is (source port, DLID, service level), the service level
-//! from the file of paths, else 0; every LID of a range counts. An update may mix old and new forwarding entries, SL-to-VL
-//! tables and paths in any way, and packets sent before it are still under way. Taken on trust: that what is not in the
-//! files is not there. Lacks on purpose: multicast, port states, how packets share lanes (arbitration), the proof of a plan
-//! (`verify`).
+//! On entry: a [`RoutingSnapshot`], a fabric and the tables that run on it; two of them over one index space for an
+//! update. On return: an [`Audit`], which judges everything and not only the first fault: credit loops (lanes that
+//! can wait for each other in a cycle) with a shortest witness, loops of one DLID, black holes, wrong arrivals, pairs
+//! that packets do not get between. It knows no halves, no plan and no scheme: a packet is (source port, DLID,
+//! service level), the service level from the file of paths, else 0; every LID of a range counts. An update may mix
+//! old and new forwarding entries, SL-to-VL tables and paths in any way, and packets sent before it are still under
+//! way. Taken on trust: that what is not in the files is not there. Lacks on purpose: multicast, port states, how
+//! packets share lanes (arbitration), the proof of a plan (`verify`).
 
 pub mod across;
 mod explain;
@@ -84,9 +84,9 @@ pub fn audit(now: &RoutingSnapshot<'_>, rules: AuditRules) -> Result<Audit, Audi
     judge(&AuditCase { earlier: None, fabric: now.fabric, old: now, new: now, rules, is_destination: Vec::new() })
 }
 
-/// Audits the update from one routing to the next, made in place: any mixture of entries, in any order. Elements that only
-/// the fabric before has died when it began; those that only the fabric after has came then. Nobody minds what becomes of
-/// packets to ports that left or came, or on cables that died; the lanes that they hold count.
+/// Audits the update from one routing to the next, made in place: any mixture of entries, in any order. Elements that
+/// only the fabric before has died when it began; those that only the fabric after has came then. Nobody minds what
+/// becomes of packets to ports that left or came, or on cables that died; the lanes that they hold count.
 ///
 /// # Errors
 /// A fabric without LIDs, or fabrics that are indexed differently.

@@ -1,7 +1,7 @@
 //! Who sends what in an audit, and the order in which its classes are walked.
 //!
-//! A class is a DLID and one service level. Per class every (channel, lane) is entered once, and where all paths have one
-//! service level the end ports at one switch send together: the work is of the order of switches, not of pairs.
+//! A class is a DLID and one service level. Per class every (channel, lane) is entered once, and where all paths have
+//! one service level the end ports at one switch send together: the work is of the order of switches, not of pairs.
 
 use super::{AuditCase, EARLIER, NOW, RoutingSnapshot};
 use crate::fabric::{Fabric, PortId};
@@ -62,8 +62,8 @@ pub(super) struct SwitchHosts {
     pub alike: bool,
 }
 
-/// The end ports that send at a stage, by the switch that they are at. A switch that tells inputs apart, and ports that cannot
-/// send, are looked at one by one.
+/// The end ports that send at a stage, by the switch that they are at. A switch that tells inputs apart, and ports
+/// that cannot send, are looked at one by one.
 fn hosts(net: &FlatFabric, lanes: &HopLanes, stage: usize) -> Vec<SwitchHosts> {
     let senders = net.senders(stage);
     let mut all: Vec<SwitchHosts> = Vec::new();
@@ -81,8 +81,8 @@ fn hosts(net: &FlatFabric, lanes: &HopLanes, stage: usize) -> Vec<SwitchHosts> {
     all
 }
 
-/// Output ports for one block of LIDs, by offset in the block, then row: tables are read block by block, since the entries for
-/// one LID lie far apart.
+/// Output ports for one block of LIDs, by offset in the block, then row: tables are read block by block, since the
+/// entries for one LID lie far apart.
 struct Block(Vec<u8>);
 
 impl Block {
@@ -244,8 +244,9 @@ impl Senders<PortId> for AuditSenders<'_> {
         !0
     }
 
-    /// After each source all is followed that it adds. So the origin of what stands in a lane is the first source, in their
-    /// order, that can have sent it, and the evidence does not depend on the order in which channels are visited.
+    /// After each source all is followed that it adds. So the origin of what stands in a lane is the first source, in
+    /// their order, that can have sent it, and the evidence does not depend on the order in which channels are
+    /// visited.
     fn send(&self, now: Now<'_>, walk: &mut Walk<'_, PortId>, sink: &mut impl Sink<PortId>) {
         walk.drain(now, sink);
         let sl = walk.lanes.groups[now.class.group].sl();

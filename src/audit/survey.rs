@@ -106,7 +106,8 @@ impl<'a> FaultSurvey<'a> {
         }
     }
 
-    /// The components of lanes that can wait for each other, and the shortest cycle among them; none where there are none.
+    /// The components of lanes that can wait for each other, and the shortest cycle among them; none where there are
+    /// none.
     pub fn cycle(&self) -> Option<Knots> {
         let graph = self.dependencies.graph(&self.layout, NOW);
         let components: Vec<usize> = graph.components().iter().map(Vec::len).collect();

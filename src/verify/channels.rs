@@ -27,8 +27,9 @@ pub struct ChannelGraph {
 
 impl ChannelGraph {
     /// The graph of the packets of `half` under `tables`, as they were before any element died; restricted to
-    /// `surviving`, to packets on `lanes` of it, and leaving `stranded` end ports out of what must have a route. `ways` says
-    /// who sends by which path; none: everybody by each. A function of several layers has a graph for the lanes of each.
+    /// `surviving`, to packets on `lanes` of it, and leaving `stranded` end ports out of what must have a route.
+    /// `ways` says who sends by which path; none: everybody by each. A function of several layers has a graph for the
+    /// lanes of each.
     ///
     /// # Errors
     /// Tables that are not free of deadlock, loops or black holes.
@@ -91,8 +92,8 @@ impl ChannelGraph {
         })
     }
 
-    /// For every surviving switch in index order: by input port, 0 to `num_ports`, the outputs that its packets can wait
-    /// for.
+    /// For every surviving switch in index order: by input port, 0 to `num_ports`, the outputs that its packets can
+    /// wait for.
     pub fn outputs(&self) -> &[(NodeId, Vec<PortMask>)] {
         &self.outputs
     }

@@ -1,5 +1,5 @@
-//! Sees that what the last wave leaves is enough for the fabric *after* the change, where what was to leave has left: from
-//! every source a way to every owner, on the half that is sent on then.
+//! Sees that what the last wave leaves is enough for the fabric *after* the change, where what was to leave has left:
+//! from every source a way to every owner, on the half that is sent on then.
 //!
 //! Nothing needs evidence here: the tables no longer change, so each DLID has one way from each switch.
 

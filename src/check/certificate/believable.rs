@@ -130,8 +130,8 @@ pub(super) fn check_once(fabric: &Fabric, wave: &Wave) -> Result<(), Certificate
     }
 }
 
-/// A lane that was seen empty stays so only if nobody is sent there afterwards: the first table that says otherwise, of a
-/// half that may be under way.
+/// A lane that was seen empty stays so only if nobody is sent there afterwards: the first table that says otherwise,
+/// of a half that may be under way.
 pub(super) fn occupied_again(fabric: &Fabric, after: &SubnetTables, empty: VlSet, sent: [bool; 2]) -> Option<String> {
     if empty.is_empty() {
         return None;

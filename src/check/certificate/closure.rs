@@ -1,8 +1,9 @@
-//! Sees that the places which a certificate lists are closed: whatever a packet there can do next leads to a listed place,
-//! at the right port, and never to a switch that discards it.
+//! Sees that the places which a certificate lists are closed: whatever a packet there can do next leads to a listed
+//! place, at the right port, and never to a switch that discards it.
 //!
-//! This is Lemma 3 of docs/PROOF.md: sets that are closed under rules 1 to 3 hold the least such sets, whoever wrote them down.
-//! So nothing is searched. Each listed place is looked at once, and what follows from it must be listed, too.
+//! This is Lemma 3 of docs/PROOF.md: sets that are closed under rules 1 to 3 hold the least such sets, whoever wrote
+//! them down. So nothing is searched. Each listed place is looked at once, and what follows from it must be listed,
+//! too.
 
 use super::CertificateFault;
 use super::file::Rows;
@@ -350,8 +351,8 @@ impl<'a> Closure<'a> {
             let ChannelEnd::Switch(switch, input) = self.net.ends[channel as usize] else { continue };
             let lanes = class.lanes[channel as usize];
             let (switch, half) = (switch as usize, class.half.index());
-            // A packet in any lane of a group may go on to all that its table gives: the table looks at input, output and level,
-            // not at the lane that it comes in on. So lanes spread to whole groups here.
+            // A packet in any lane of a group may go on to all that its table gives: the table looks at input, output
+            // and level, not at the lane that it comes in on. So lanes spread to whole groups here.
             self.check_step(now, switch, Some(input), spread(lanes), true)?;
             let ways = &mut self.ways[moment][half];
             if ways.is_empty() {
@@ -413,7 +414,8 @@ impl<'a> Closure<'a> {
             if next & !class.lanes[channel] != 0 {
                 return Err(self.not_closed(now, switch, input, channel, next));
             }
-            // Nothing waits for a source's channel, so its dependencies need no number; the drain must know them all the same.
+            // Nothing waits for a source's channel, so its dependencies need no number; the drain must know them all
+            // the same.
             if input.is_none_or(|input| self.is_source(switch, input)) {
                 let entered = &mut self.entered[moment][class.half.index()];
                 if entered.is_empty() {
@@ -476,7 +478,8 @@ impl<'a> Closure<'a> {
                 [Half::Lower, Half::Upper].map(|half| {
                     let sends = begins.injected[half.index()] && self.moments.admits(source.port, moment, half);
                     let fresh = if sends { self.groups.at_source(moment, switch, place, half) } else { 0 };
-                    // What a source had in its channel stays there until a barrier shows otherwise, although it no longer sends.
+                    // What a source had in its channel stays there until a barrier shows otherwise, although it no
+                    // longer sends.
                     let earlier = self.injected.last().map_or(0, |last| last.lanes[switch][place][half.index()]);
                     if there { fresh | earlier & kept[half.index()] } else { 0 }
                 })

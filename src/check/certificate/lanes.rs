@@ -1,5 +1,5 @@
-//! Which lanes the service levels of a group can take at each hop of each moment. The groups of a half lie side by side,
-//! 16 bits each, so that all service levels are followed at once.
+//! Which lanes the service levels of a group can take at each hop of each moment. The groups of a half lie side by
+//! side, 16 bits each, so that all service levels are followed at once.
 
 use super::CertificateFault;
 use super::file::File;

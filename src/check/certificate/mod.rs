@@ -2,11 +2,12 @@
 //!
 //! On entry: a plan as read from its file, the bytes of that file, and the bytes of the certificate. On return:
 //! [`Checked`], or the first [`CertificateFault`]. What the plan means (who sends when, what barriers leave, which
-//! entries mix) is worked out here from its writes and barriers alone, not from the names of its phases. Then two things
-//! are seen: the places that the certificate lists are closed under every step that the plan allows, and its numbers rise
-//! along every dependency between them; and, once more from the plan alone, that what the last wave leaves serves the
-//! fabric after the change. Work is linear in the (lane, class) pairs. Shares no code with planner and prover;
-//! docs/PROOF.md says why a yes means that no moment of the change can deadlock, docs/CERTIFICATE.md how files look.
+//! entries mix) is worked out here from its writes and barriers alone, not from the names of its phases. Then two
+//! things are seen: the places that the certificate lists are closed under every step that the plan allows, and its
+//! numbers rise along every dependency between them; and, once more from the plan alone, that what the last wave
+//! leaves serves the fabric after the change. Work is linear in the (lane, class) pairs. Shares no code with planner
+//! and prover; docs/PROOF.md says why a yes means that no moment of the change can deadlock, docs/CERTIFICATE.md how
+//! files look.
 
 mod afterwards;
 mod believable;

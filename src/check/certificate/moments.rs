@@ -22,7 +22,8 @@ pub(super) struct PlanMoment<'a> {
     pub tables: [&'a SubnetTables; 2],
     /// By half: whether some source may send its packets.
     pub injected: [bool; 2],
-    /// By half: who may send by which path, on which layer: what any of them allows; everybody by each where there are none.
+    /// By half: who may send by which path, on which layer: what any of them allows; everybody by each where there
+    /// are none.
     pub ways: [Vec<&'a PathLayers>; 2],
     /// Lanes that are empty everywhere when it begins, nothing latched for them.
     pub empty: VlSet,
@@ -131,8 +132,8 @@ impl<'a> State<'a> {
         Ok(PlanMoment { name: wave.name.clone(), tables, injected, ways, empty, gone, drains })
     }
 
-    /// Who may send by which path: on two halves each keeps its own; on one, sources follow the old routing at first, and
-    /// either of both once something was written: nobody tells them.
+    /// Who may send by which path: on two halves each keeps its own; on one, sources follow the old routing at first,
+    /// and either of both once something was written: nobody tells them.
     fn ways(&self, new_too: bool) -> [Vec<&'a PathLayers>; 2] {
         let draft = self.plan.draft();
         let (old, new) = (draft.old_ways.as_deref(), draft.new_ways.as_deref());

@@ -1,5 +1,5 @@
-//! How a plan ends: the new routing leads everybody to everybody, service levels are spread as usual, and nobody is left out
-//! who could be reached.
+//! How a plan ends: the new routing leads everybody to everybody, service levels are spread as usual, and nobody is
+//! left out who could be reached.
 
 use super::lanes::pairs;
 use super::{Findings, Rule};

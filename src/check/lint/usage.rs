@@ -87,7 +87,8 @@ fn check_sources(plan: &Plan, findings: &mut Findings) {
     }
 }
 
-/// Where the manager's port has halves, every port that holds a LID is told of a LID and a service level of the new one.
+/// Where the manager's port has halves, every port that holds a LID is told of a LID and a service level of the new
+/// one.
 fn check_manager(plan: &Plan, wave: &Wave, findings: &mut Findings) {
     let (fabric, sm, new) = (&*plan.draft().surviving, plan.draft().sm, plan.new_half());
     let lids: BTreeSet<Lid> = fabric.half_lids(sm, new).collect();

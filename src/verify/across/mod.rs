@@ -1,16 +1,16 @@
 //! Proof that subnets joined by routers cannot deadlock together, at any moment of changes in some of them.
 //!
-//! On entry a [`Whole`]: what runs in each subnet (tables, or a transition between two), which ways lead through routers,
-//! and how those pick service levels. On return [`ProvedAcross`], which nobody else can make, or the refusal: of one subnet
-//! by itself, or a shortest cycle through routers, each of its dependencies with who causes it.
-//! The model: a packet that came to a router by port p stands in the input lane of p, a finite buffer, until the lane by
-//! which it leaves through port q has room. So the dependencies of each subnet, as `walk` finds them, and these *couplings* are
-//! one graph. A moment is a stage of each part: any may meet any; `moments` judges all at once where it can. p is occupied by whatever can reach its LIDs; q sends to
-//! the hosts of its subnet whatever comes, and to another router where a shortest way leads through both. Of a packet at p
-//! all that is known is its level: its traffic class may be any.
-//! Taken on trust: what a transition says is empty or gone is so of router inputs too, and routers go by `routes` and `levels`.
-//! Lacks on purpose: engines that say who sends by which path ([`AcrossRefusal::PathLayers`]): what a router may send is then
-//! not its level alone.
+//! On entry a [`Whole`]: what runs in each subnet (tables, or a transition between two), which ways lead through
+//! routers, and how those pick service levels. On return [`ProvedAcross`], which nobody else can make, or the
+//! refusal: of one subnet by itself, or a shortest cycle through routers, each of its dependencies with who causes
+//! it. The model: a packet that came to a router by port p stands in the input lane of p, a finite buffer, until the
+//! lane by which it leaves through port q has room. So the dependencies of each subnet, as `walk` finds them, and
+//! these *couplings* are one graph. A moment is a stage of each part: any may meet any; `moments` judges all at once
+//! where it can. p is occupied by whatever can reach its LIDs; q sends to the hosts of its subnet whatever comes, and
+//! to another router where a shortest way leads through both. Of a packet at p all that is known is its level: its
+//! traffic class may be any. Taken on trust: what a transition says is empty or gone is so of router inputs too, and
+//! routers go by `routes` and `levels`. Lacks on purpose: engines that say who sends by which path
+//! ([`AcrossRefusal::PathLayers`]): what a router may send is then not its level alone.
 
 mod dot;
 mod moments;
@@ -70,7 +70,8 @@ pub struct AcrossStatistics {
     pub subnets: usize,
     /// Ways through routers, from port to port.
     pub passages: usize,
-    /// Moments that are proved, a stage of each subnet: the product of their stages, or [`usize::MAX`] where it is beyond that.
+    /// Moments that are proved, a stage of each subnet: the product of their stages, or [`usize::MAX`] where it is
+    /// beyond that.
     pub moments: usize,
     /// Lanes that can be occupied at some moment.
     pub lanes: usize,
@@ -103,14 +104,14 @@ impl ProvedAcross {
 /// Proves each subnet by itself, and all of them with their routers at every moment.
 ///
 /// # Errors
-/// What is wrong: parts that do not fit the subnets, one that cannot be proved, or a cycle through routers; or more moments that
-/// must be told apart than can be judged.
+/// What is wrong: parts that do not fit the subnets, one that cannot be proved, or a cycle through routers; or more
+/// moments that must be told apart than can be judged.
 pub fn prove_across(whole: &Whole<'_>) -> Result<ProvedAcross, AcrossRefusal> {
     prove_across_within(whole, moments::BUDGET)
 }
 
-/// The same with a budget of one's own: so many edges are looked at, all graphs together, before the search for a cycle through
-/// routers ends without an answer.
+/// The same with a budget of one's own: so many edges are looked at, all graphs together, before the search for a
+/// cycle through routers ends without an answer.
 ///
 /// # Errors
 /// As [`prove_across`].
@@ -290,7 +291,8 @@ impl<'a> Joint<'a> {
         self.base[subnet.index()] + lane
     }
 
-    /// Tells every level on which packets can come by a passage at some stage of these, with every one that they then get.
+    /// Tells every level on which packets can come by a passage at some stage of these, with every one that they then
+    /// get.
     fn each_hand_over(&self, stages: &[Range<usize>], passage: &Passage, mut tell: impl FnMut(HandOver)) {
         let [enters, leaves] = [passage.inward, passage.outward].map(|at| stages[at.subnet.index()].clone());
         if passage.inward.subnet != passage.outward.subnet {

@@ -1,12 +1,13 @@
 //! The first moment at which there is a cycle through routers, found without looking at each.
 //!
-//! On entry the sides of a whole, walked. The graph that is searched has the lanes in front of routers and behind them for
-//! nodes. An edge leads through a subnet, from a lane by which a router sends into it to one in which its packets come to a
-//! router, where dependencies of one stage lead there; or it is a coupling. While the stages of a subnet are *open*, the graph
-//! has the edges of all of them. If it has no cycle then, no moment has one (docs/PROOF.md, *Several subnets*), and that is the
-//! usual end. Otherwise only what is tied in cycles is looked at further: a subnet of it is settled, stage after stage.
-//! On return the moment, the least in order of stages, the last subnet changing fastest; or none; or a refusal where the search
-//! takes more than its budget. It lacks the cycle itself, which is one over all lanes of that moment.
+//! On entry the sides of a whole, walked. The graph that is searched has the lanes in front of routers and behind
+//! them for nodes. An edge leads through a subnet, from a lane by which a router sends into it to one in which its
+//! packets come to a router, where dependencies of one stage lead there; or it is a coupling. While the stages of a
+//! subnet are *open*, the graph has the edges of all of them. If it has no cycle then, no moment has one
+//! (docs/PROOF.md, *Several subnets*), and that is the usual end. Otherwise only what is tied in cycles is looked at
+//! further: a subnet of it is settled, stage after stage. On return the moment, the least in order of stages, the
+//! last subnet changing fastest; or none; or a refusal where the search takes more than its budget. It lacks the
+//! cycle itself, which is one over all lanes of that moment.
 
 use super::super::graph::Graph;
 use super::{AcrossRefusal, only};
@@ -15,7 +16,8 @@ use std::ops::Range;
 /// Edges looked at, all graphs together, after which the search ends without an answer: a few seconds.
 pub(super) const BUDGET: u64 = 50_000_000;
 
-/// What is searched: sides with their stages, and lanes that are each of one side, those of a side before those of the next.
+/// What is searched: sides with their stages, and lanes that are each of one side, those of a side before those of
+/// the next.
 pub(super) trait SearchSpace {
     /// By side: all of its stages.
     fn every_stage(&self) -> Vec<Range<usize>>;
@@ -26,7 +28,8 @@ pub(super) trait SearchSpace {
     /// By passage: the sides that it joins.
     fn passages(&self) -> Vec<[usize; 2]>;
 
-    /// Tells the couplings of a passage, from lane to lane, as far as stages of these bring them about; some more than once.
+    /// Tells the couplings of a passage, from lane to lane, as far as stages of these bring them about; some more
+    /// than once.
     fn each_coupling(&self, open: &[Range<usize>], passage: usize, tell: impl FnMut(u32, u32));
 }
 
@@ -88,7 +91,8 @@ impl<'a, F: SearchSpace> Search<'a, F> {
         Region { lanes, passages, sides }
     }
 
-    /// A cycle lies within one component, so components are searched one by one, and the least moment of any is the answer.
+    /// A cycle lies within one component, so components are searched one by one, and the least moment of any is the
+    /// answer.
     fn first_among(&mut self, open: &[Range<usize>], region: &Region) -> Result<Option<Vec<usize>>, AcrossRefusal> {
         let mut first = None;
         for knot in self.knots(open, region)? {
@@ -106,9 +110,9 @@ impl<'a, F: SearchSpace> Search<'a, F> {
         if !self.knots(&only(&least), knot)?.is_empty() {
             return Ok(Some(least));
         }
-        // Edges over all stages are a superset of those of any one moment, so a component without a cycle is done with. One
-        // that has one may mix stages that never meet: settle a subnet stage by stage, the others staying open. Stages rise, and
-        // so do the moments that they lead to.
+        // Edges over all stages are a superset of those of any one moment, so a component without a cycle is done
+        // with. One that has one may mix stages that never meet: settle a subnet stage by stage, the others staying
+        // open. Stages rise, and so do the moments that they lead to.
         let mut settled = open.to_vec();
         for stage in open[side].clone() {
             settled[side] = stage..stage + 1;

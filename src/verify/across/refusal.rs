@@ -21,8 +21,8 @@ pub enum AcrossRefusal {
         /// What is wrong with it.
         refusal: Refusal,
     },
-    /// A routing function that says who sends by which path, on which layer: a router's packets go by the level that the
-    /// routers' rule gives them.
+    /// A routing function that says who sends by which path, on which layer: a router's packets go by the level that
+    /// the routers' rule gives them.
     #[error(
         "subnet {subnet}: its routing says who sends by which path and on which layer, and packets from routers have the \
          level that routers give them: route it with an engine that leaves every path open to everybody, such as up-down, fully-explicit, fat-tree or min-hop"
@@ -31,8 +31,8 @@ pub enum AcrossRefusal {
         /// The subnet.
         subnet: String,
     },
-    /// More moments must be told apart than can be judged: whether there is a cycle depends on which wave of one subnet meets
-    /// which of another.
+    /// More moments must be told apart than can be judged: whether there is a cycle depends on which wave of one
+    /// subnet meets which of another.
     #[error(
         "too many moments to judge: {changing} subnets change at once, and whether lanes can wait for each other in a cycle \
          through routers depends on which of their waves meet ({searches} graphs were searched without an answer): change fewer \
@@ -56,8 +56,8 @@ pub struct AcrossCycle {
     pub moment: Vec<MomentOf>,
     /// The dependencies in order: the output lane of each is the input lane of the next.
     pub links: Vec<Link>,
-    /// The same lanes by index: the port that sends into each, and its VL; that in which the packets of the first dependency
-    /// stand comes first.
+    /// The same lanes by index: the port that sends into each, and its VL; that in which the packets of the first
+    /// dependency stand comes first.
     #[serde(skip)]
     pub lanes: Vec<(SubnetPort, Vl)>,
     /// Whether it is known that no shorter cycle exists.

@@ -133,7 +133,8 @@ impl<'a> SubnetWalk<'a> {
         self.walker.case.fabric.peer(port)
     }
 
-    /// The levels on which packets can have come to a router's port at some stage of these, with the lanes in which they stand.
+    /// The levels on which packets can have come to a router's port at some stage of these, with the lanes in which
+    /// they stand.
     pub fn arrivals(&self, stages: Range<usize>, port: PortId) -> impl Iterator<Item = LevelLanes> + '_ {
         let channel = self.far_end(port);
         let groups = self.walker.lanes.groups.iter().enumerate();
@@ -144,8 +145,8 @@ impl<'a> SubnetWalk<'a> {
         })
     }
 
-    /// For either half: the lanes in which packets of a level, given by its rank, can stand behind a router's port at some
-    /// stage of these.
+    /// For either half: the lanes in which packets of a level, given by its rank, can stand behind a router's port at
+    /// some stage of these.
     pub fn departures(&self, stages: Range<usize>, port: PortId, rank: u8) -> impl Iterator<Item = LevelLanes> + '_ {
         let source = self.senders.get(&port).copied();
         [Half::Lower, Half::Upper].into_iter().filter_map(move |half| {
@@ -156,8 +157,8 @@ impl<'a> SubnetWalk<'a> {
         })
     }
 
-    /// The ways through the subnet at a stage: from each lane by which a router sends into it, the lanes in which packets come
-    /// to routers that dependencies lead to. A cable from router to router is one lane, and no way.
+    /// The ways through the subnet at a stage: from each lane by which a router sends into it, the lanes in which
+    /// packets come to routers that dependencies lead to. A cable from router to router is one lane, and no way.
     ///
     /// # Errors
     /// A cycle of the subnet's own dependencies.

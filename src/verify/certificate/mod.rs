@@ -1,10 +1,11 @@
 //! Certificates: what a proof saw, so that others can check it without searching.
 //!
-//! For each moment (the one before the change, then every wave) a number for each lane, which rises along every possible
-//! dependency; for each DLID the switches at which its packets can choose their next lane. A checker needs nothing else:
-//! it sees that the listed places are closed under every step that the plan allows, and that the numbers rise. Made by
-//! [`prove_certified`](super::prove_certified) alone, from what the walk passed; docs/CERTIFICATE.md has the file's form.
-//! Lacks on purpose: the plan itself, which it names by digest, and anything that the checker must work out for itself.
+//! For each moment (the one before the change, then every wave) a number for each lane, which rises along every
+//! possible dependency; for each DLID the switches at which its packets can choose their next lane. A checker needs
+//! nothing else: it sees that the listed places are closed under every step that the plan allows, and that the
+//! numbers rise. Made by [`prove_certified`](super::prove_certified) alone, from what the walk passed;
+//! docs/CERTIFICATE.md has the file's form. Lacks on purpose: the plan itself, which it names by digest, and anything
+//! that the checker must work out for itself.
 
 mod recorder;
 mod text;
@@ -26,7 +27,8 @@ pub struct Certificate {
     groups: Vec<Vec<Sl>>,
     /// The moment before the change, then the waves.
     moments: Vec<CertifiedMoment>,
-    /// For each LID of an end port whose half is sent on, in rising order, for each moment: one row as docs/CERTIFICATE.md has it.
+    /// For each LID of an end port whose half is sent on, in rising order, for each moment: one row as
+    /// docs/CERTIFICATE.md has it.
     rows: Vec<u8>,
 }
 

@@ -139,8 +139,8 @@ impl<'a> Recorder<'a> {
         self.rows.push((class.lid, bytes));
     }
 
-    /// Whether the places of a moment are those that follow from where packets choose: what was left, and the usual lanes
-    /// of every output.
+    /// Whether the places of a moment are those that follow from where packets choose: what was left, and the usual
+    /// lanes of every output.
     fn is_usual(&self, stage: usize, class: &Class, columns: &Columns, carried: &[(u32, Packed)]) -> bool {
         let (places, net) = (&self.places[stage], self.net);
         let usual = self.usual[stage][self.half_of(class.group).index()];

@@ -59,7 +59,7 @@ pub(crate) struct FlatFabric {
     pub first_port: Vec<u32>,
     /// By row: ports, port 0 included.
     pub sides: Vec<usize>,
-    /// By time, then channel; empty before the change where nothing is known of that time.
+    /// By time, then channel. The first is empty where the fabric before the change is unknown.
     heads: [Vec<Head>; 2],
     /// By time.
     senders: [Vec<SendingPort>; 2],
@@ -71,7 +71,7 @@ impl FlatFabric {
     pub fn of_restriction(fabric: &Fabric, surviving: &Fabric, switches: bool) -> FlatFabric {
         let mut net = FlatFabric::new(Some(fabric), surviving);
         let rows = net.rows.iter().zip(0..);
-        // What died sends no more, but keeps its rank: injection channels are carried from stage to stage by it.
+        // What died no longer sends, but keeps its rank: injection channels are carried from stage to stage by rank.
         let senders: Vec<_> = rows.flat_map(|(&node, row)| senders_at(fabric, row, node, switches)).collect();
         net.senders = [senders.clone(), senders];
         net

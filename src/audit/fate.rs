@@ -200,7 +200,7 @@ pub(super) fn is_ordered(walk: &Walked<'_>, reached: &Reached, scratch: &mut Scr
         reached.next(walk, row).for_each(|next| waiting[next] += 1);
     }
     queue.extend(reached.rows.iter().filter(|&&row| waiting[row] == 0));
-    // Kahn's algorithm over switches, much cheaper than over channels, and enough for nearly every class.
+    // Kahn's algorithm over switches, cheaper than over channels, and usually enough.
     let mut at = 0;
     while let Some(&row) = queue.get(at) {
         at += 1;

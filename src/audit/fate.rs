@@ -71,6 +71,7 @@ impl<'c, 'a> Fates<'c, 'a> {
     pub fn of_source(&mut self, source: SendingPort) -> Option<LossReason> {
         let Some(row) = source.row.filter(|_| source.is_switch()).map(|row| row as usize) else {
             let lanes = self.walk.lanes.at_source(NOW, source.port, self.class.group);
+            // An SL-to-VL table of the mixture that discards is enough: the other one need not be followed.
             let discards = lanes & DISCARD != 0;
             return if discards { Some(LossReason::BlackHole) } else { self.of_channel(source.port.index()) };
         };

@@ -179,7 +179,7 @@ pub struct AuditedHole {
     /// Why it discards them.
     #[serde(flatten)]
     pub cause: DiscardCause,
-    /// The entry that says so.
+    /// The entry that causes it.
     pub entry: EntryAge,
 }
 

@@ -29,6 +29,7 @@ pub(super) fn flat(case: &AuditCase<'_>) -> FlatFabric {
         let ports = fabric.lid_ports().filter(|&port| fabric.port(port).lid.is_some());
         let all = ports.map(|port| sender(net, fabric, stage, port));
         let mut senders: Vec<_> = all.filter(|sender| case.rules.switches || !sender.is_switch()).collect();
+        // The end ports of a switch must be neighbours: `SwitchHosts` describes them by a range of ranks.
         senders.sort_by_key(|sender| (host_row(sender).unwrap_or(u32::MAX), sender.port));
         senders
     })
@@ -165,6 +166,7 @@ impl<'a> AuditWalk<'a> {
         self.senders.assemble(lid, owner, sink);
         for (group, levels) in self.walk.lanes.groups.iter().enumerate() {
             let by_sl = &self.senders.by_sl;
+            // A level that no source uses towards this LID has no packets at either stage.
             if by_sl.iter().all(|by_sl| by_sl[levels.sl().index()].is_empty()) {
                 continue;
             }

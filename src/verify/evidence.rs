@@ -1,5 +1,5 @@
-//! Turns what the prover found into evidence that a reader can follow: who closes a cycle, which class goes round,
-//! where packets end.
+//! Turns what the prover found into evidence that a reader can follow: who closes a cycle, which class loops, where
+//! packets end.
 
 use super::ProofWave;
 use super::dependencies::{Dependencies, DependencyLayout, lane_of};
@@ -34,8 +34,7 @@ pub(super) fn of_fault(walker: &Walker<'_>, fault: FirstFault) -> Refusal {
     }
 }
 
-/// A cycle as a refusal: a loop where a class goes round by itself, otherwise a deadlock with a class for each
-/// dependency.
+/// A cycle as a refusal: a loop where a class loops by itself, otherwise a deadlock with a class for each dependency.
 pub(super) fn of_cycle(
     walker: &Walker<'_>,
     layout: &DependencyLayout<'_>,
@@ -199,7 +198,7 @@ fn has(mask: LaneMask, lane: u8) -> bool {
     lanes_of(mask).any(|own| own == usize::from(lane))
 }
 
-/// Finds a class that goes round.
+/// Finds a class that loops.
 struct LoopSearch<'a> {
     walker: &'a Walker<'a>,
     stage: usize,

@@ -102,6 +102,7 @@ impl HopLanes {
         let used = stages.iter().map(used).fold(0, |all: LaneMask, mask| all | mask) & !DISCARD;
         // Every array of the proof has `vls` entries for each channel: lanes that no hop can take are not part of it.
         let vls = (LaneMask::BITS - used.leading_zeros()).max(1) as usize;
+        // Compared once here: the walk asks for each class and stage.
         let repeats = (0..stages.len()).map(|stage| stage > 0 && stages[stage] == stages[stage - 1]).collect();
         HopLanes { groups, vls, stages, repeats }
     }

@@ -6,8 +6,8 @@
 //! every class (DLID, SL) from every source through every mixture of old and new entries, wave after wave, starting
 //! from what the previous barrier left; what can wait for what is collected in `dependencies`; `graph` numbers the
 //! lanes or finds a cycle. Taken on trust: the facts of the waves (what barriers left, who injects), and that
-//! management packets on data lanes are paused while the waves run. Port states are not looked at: a port that
-//! discards holds no lane.
+//! management packets on data lanes are paused while the waves run. Port states are ignored: a port that discards
+//! holds no lane.
 
 pub mod across;
 mod case;

@@ -109,6 +109,7 @@ pub(super) fn judge_transition(
 pub(super) fn case_of(transition: &(impl Transition + ?Sized)) -> Result<Option<ProofCase<'_>>, Refusal> {
     let (fabric, surviving) = (transition.fabric(), transition.surviving());
     let waves = transition.waves();
+    // First, because everything after it reads both fabrics by one index.
     check_restriction(fabric, surviving)?;
     if let Some((wave, what)) = transition.disorder() {
         return Err(precondition(&wave, what));
@@ -117,6 +118,7 @@ pub(super) fn case_of(transition: &(impl Transition + ?Sized)) -> Result<Option<
     let Some(first) = waves.first() else { return Ok(None) };
     let mut case = ProofCase::steady(fabric, first.before, transition.sending_before(), transition.stranded(), false);
     case.stages.extend(waves);
+    // Before the checks: who must have a path depends on who takes part.
     case.welcome(&transition.newcomers());
     check_tables(&case)?;
     check_everybody_sends(&case, surviving)?;
@@ -145,6 +147,7 @@ fn check_ways(fabric: &Fabric, facts: &ProofWave<'_>, ports: &[PortId]) -> Resul
         let ways = &facts.ways[half.index()];
         for &owner in ports.iter().filter(|_| !ways.is_empty()) {
             let lids = fabric.half_lids(owner, half).count();
+            // A path beyond the LIDs of the owner has no address, so no packet takes it.
             let open = |source: PortId| ways.iter().any(|ways| ways.ways(source, owner).any(|(path, _)| path < lids));
             if let Some(&source) = ports.iter().find(|&&source| source != owner && !open(source)) {
                 let (source, owner) = (fabric.describe_port(source), fabric.describe_port(owner));
@@ -192,6 +195,7 @@ fn judge(case: ProofCase<'_>, surviving: &Fabric, certified: bool) -> Result<Pro
         }
     }
     match fault {
+        // No earlier stage has a cycle, so this is the first thing that can go wrong.
         Some(fault) => Err(evidence::of_fault(&walker, fault)),
         None => {
             let (statistics, order) = tally.judged(&layout, &walker);

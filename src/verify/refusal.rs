@@ -27,7 +27,7 @@ pub enum Refusal {
     /// A packet can arrive at a port that does not own its DLID.
     #[error("{0}")]
     WrongArrival(WaveArrival),
-    /// Lanes can wait for each other in a cycle, though no single class goes round.
+    /// Lanes can wait for each other in a cycle, though no single class loops.
     #[error("{0}")]
     Deadlock(Cycle),
 }
@@ -201,7 +201,7 @@ pub struct BlackHole {
     pub lid: Lid,
     /// What the switch does with its packets.
     pub cause: HoleCause,
-    /// The entry that says so.
+    /// The entry that causes it.
     pub entry: EntryAge,
 }
 

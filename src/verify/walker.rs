@@ -219,7 +219,7 @@ impl ProofSenders<'_> {
             senders.peek()?;
             return Some(senders.any(|source| !case.stranded[sources[source].port.index()]));
         }
-        // Everybody may send, so the counts of the seed answer without a pass over the sources, once the owner is
+        // Every source may send, so the counts of the seed answer without a pass over the sources, once the owner is
         // subtracted.
         let own = (seed.first..seed.end).find(|&source| sources[source].port == owner);
         let own = own.is_some_and(|source| injection.mask(now.stage, source, group) != 0);
@@ -314,8 +314,8 @@ impl<S: ProofSink> Judge<'_, S> {
         let found = match exit {
             Exit::NoRoute => (HoleCause::NoRoute, PortNum::NO_ROUTE),
             Exit::NoCable(port) => (HoleCause::NoCable { port }, port),
-            // Towards a link that died the packet vanishes, and holds no lane. Tables made for a half that nobody
-            // sent on before have no business to lead there.
+            // Towards a link that died the packet vanishes, and holds no lane. Tables for a half that nobody sent on
+            // before must not lead there.
             Exit::Died(port) if !case.stages[0].injects(self.walker.half(now.class)) => {
                 (HoleCause::NoCable { port }, port)
             }

@@ -183,6 +183,7 @@ impl<'a> Tracer<'a> {
                 ways.extend(found.iter().map(|places| self.describe(followed, sl, places, turn)));
             }
         }
+        // A stable sort: ways of equal length keep the order of ports and LIDs.
         ways.sort_by_key(|way| way.hops.len());
         ways
     }

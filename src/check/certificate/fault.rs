@@ -11,7 +11,7 @@ pub enum CertificateFault {
     /// Some byte is not as it was written.
     #[error("the certificate was changed or cut off: its last line says SHA-256 {told}, its text has {found}")]
     Altered {
-        /// What the last line says.
+        /// The digest in the last line.
         told: String,
         /// What the text gives.
         found: String,

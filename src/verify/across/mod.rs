@@ -8,8 +8,8 @@
 //! them, and these *couplings* are one graph. A moment is a stage of each part: any may meet any; `moments` judges
 //! all at once where it can. p is occupied by whatever can reach its LIDs; q sends to the hosts of its subnet
 //! whatever comes, and to another router where a shortest way leads through both. Of a packet at p all that is known
-//! is its level: its traffic class may be any. Taken on trust: what a transition says is empty or gone is so of
-//! router inputs too, and routers go by `routes` and `levels`. Lacks on purpose: engines that specify who sends by
+//! is its level: its traffic class may be any. Taken on trust: what a transition reports empty or gone is so in
+//! router inputs too, and routers follow `routes` and `levels`. Lacks on purpose: engines that specify who sends by
 //! which path ([`AcrossRefusal::PathLayers`]), because what a router may send then depends on more than its level.
 
 mod dot;
@@ -175,6 +175,7 @@ fn passages(whole: &Whole<'_>) -> (Vec<Passage>, Vec<RelayPorts>) {
             // Routes may change while a packet crosses: what one of them led here may go on by another.
             let comes = |at: &&SubnetPort| whole.routes.iter().any(|routes| routes.first(at.subnet, to).contains(at));
             let inward: Vec<SubnetPort> = device.ports.iter().filter(comes).copied().collect();
+            // A router to which no route leads has nothing to hand on.
             let ways = whole.routes.iter().flat_map(|routes| routes.onward(router, to));
             for onward in ways.filter(|_| !inward.is_empty()) {
                 let outward = onward.out;
@@ -247,6 +248,8 @@ impl<'a> Joint<'a> {
 
     /// Why a moment at which there is a cycle is refused.
     fn refusal(&self, stages: &[usize]) -> AcrossRefusal {
+        // The moment was found over lanes of routers, or within one subnet. The cycle that is shown is sought over
+        // all lanes.
         match self.graph(&only(stages)).order() {
             Err(cycle) => self.explain(stages, &cycle),
             Ok(_) => unreachable!("stages {stages:?}: a cycle over router lanes is one over all lanes"),
@@ -336,6 +339,7 @@ impl<'a> Joint<'a> {
         let mut links: Vec<Option<Link>> = turns.iter().map(|&turn| self.crossing(stages, turn)).collect();
         for (rank, side) in self.sides.iter().enumerate() {
             let base = self.base[rank];
+            // All dependencies within one subnet are explained by one more walk of it.
             let inside = |&at: &usize| links[at].is_none() && (base..self.base[rank + 1]).contains(&turns[at].0);
             let own: Vec<usize> = (0..turns.len()).filter(inside).collect();
             let local: Vec<(u32, u32)> = own.iter().map(|&at| (turns[at].0 - base, turns[at].1 - base)).collect();

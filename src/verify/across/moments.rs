@@ -13,7 +13,7 @@ use super::super::graph::Graph;
 use super::{AcrossRefusal, only};
 use std::ops::Range;
 
-/// Edges looked at, all graphs together, after which the search ends without an answer: a few seconds.
+/// Edges visited, all graphs together, after which the search ends without an answer: a few seconds.
 pub(super) const BUDGET: u64 = 50_000_000;
 
 /// What is searched: sides with their stages, and lanes that are each of one side, those of a side before those of
@@ -183,7 +183,7 @@ mod tests {
             [from, to].map(|lane| (lane / LANES) as usize)
         }
 
-        /// The first moment with a cycle, each moment looked at by itself.
+        /// The first moment with a cycle, judging each moment by itself.
         fn one_by_one(&self) -> Option<Vec<usize>> {
             let count: usize = self.stages.iter().product();
             (0..count).map(|number| self.moment(number)).find(|moment| self.has_cycle(moment))

@@ -87,6 +87,7 @@ impl<'a> SubnetWalk<'a> {
             let mut own = lower.clone();
             own.unite(upper);
             let mut waits = Vec::new();
+            // Edges stay apart by stage, since the search across subnets combines stages freely.
             own.each_edge(&layout, stage, &mut |from, to| waits.push((from, to)));
             edges.push(waits);
             all.unite(&own);
@@ -188,6 +189,7 @@ impl<'a> SubnetWalk<'a> {
     fn ends(&self, stage: usize) -> (Vec<u32>, BTreeSet<u32>) {
         let (mut starts, mut ends) = (BTreeSet::new(), BTreeSet::new());
         for &port in &self.walker.case.relays.ports {
+            // The ranks of one half are those of both: `departures` covers the two halves of each rank.
             let ranks = Half::Lower.sls().map(|sl| Half::rank(sl) as u8);
             let departures = ranks.flat_map(|rank| self.departures(stage..stage + 1, port, rank));
             starts.extend(departures.flat_map(LevelLanes::lanes));

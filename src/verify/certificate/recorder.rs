@@ -243,7 +243,7 @@ fn bits(set: &FixedBitSet, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Seven bits a byte, the lowest first; the eighth says that more follow.
+/// Seven bits a byte, the lowest first; the eighth bit means that more follow.
 pub(super) fn varint(bytes: &mut Vec<u8>, mut value: u32) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);

@@ -54,7 +54,7 @@ struct LastReported {
 }
 
 impl LastReported {
-    /// Marks the fault as reported, and returns whether it was not.
+    /// Marks the fault as reported, and returns whether it is new.
     fn first(slot: &mut Lid, lid: Lid) -> bool {
         std::mem::replace(slot, lid) != lid
     }

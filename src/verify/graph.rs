@@ -125,8 +125,8 @@ impl Graph {
     }
 }
 
-/// Tarjan's depth-first search (1972), with an explicit path instead of recursion: a graph of lanes is deep enough to
-/// exhaust the stack.
+/// Tarjan's depth-first search (1972), with an explicit path instead of recursion: a graph of lanes can be deep
+/// enough to exhaust the stack.
 struct ComponentSearch<'a> {
     graph: &'a Graph,
     /// By node: the order of discovery from 1; 0 before it, `u32::MAX` once its component is closed.

@@ -387,7 +387,8 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
         }
         *own |= fresh;
         self.stack.push(Standing { channel: channel as u32, lanes: fresh, origin });
-        // The first origin stays: a lane is fresh once, and evidence must not depend on who comes later.
+        // The first origin stays: within a stage a lane is fresh once, and evidence must not depend on who comes
+        // later.
         if stage + 1 < self.stages.end {
             let vls = self.lanes.vls;
             lanes_of(fresh).for_each(|lane| self.origins[channel * vls + lane] = origin);

@@ -215,7 +215,7 @@ impl ProofSenders<'_> {
                     && injection.mask(now.stage, source, group) != 0
             };
             let mut senders = (seed.first..seed.end).filter(sends).peekable();
-            // `any` below starts with the source that is peeked at here.
+            // `any` below still sees the source that is peeked at here.
             senders.peek()?;
             return Some(senders.any(|source| !case.stranded[sources[source].port.index()]));
         }
@@ -265,7 +265,7 @@ impl<S: ProofSink> Sink for Judge<'_, S> {
 
     fn dead_end(&mut self, now: Now<'_>, columns: &Columns, end: DeadEnd) {
         // Only an earlier stage replaces what was found. Of faults of one stage the first class is kept, so the
-        // evidence does not depend on anything but the order of classes.
+        // evidence depends on the order of classes alone.
         if now.stage >= self.limit() {
             return;
         }

@@ -1,11 +1,12 @@
 //! Every path between hosts of several subnets, followed through switches and routers to its end.
 //!
-//! On entry a [`Question`]: forwarding tables of each subnet, the ways between subnets, and how routers pick levels. On return
-//! [`PathAudit`]: for every ordered pair of hosts, in one subnet or in two, every LID of every port on the way, and every router
-//! that a flow may pick, whether the packet arrives at the owner; counted by the number of routers crossed, with the longest
-//! path and what is wrong. Where there are partitions, pairs that share none are counted apart and not followed, and ports of
-//! routers that enforce them discard. A leg within a subnet depends only on the switch that it begins at and the LID, so each is
-//! followed once. Lacks on purpose: deadlock (`verify::across`), lanes and service levels within a subnet ([`super::audit`]).
+//! On entry a [`Question`]: forwarding tables of each subnet, the ways between subnets, and how routers pick levels.
+//! On return [`PathAudit`]: for every ordered pair of hosts, in one subnet or in two, every LID of every port on the
+//! way, and every router that a flow may pick, whether the packet arrives at the owner; counted by the number of
+//! routers crossed, with the longest path and the faults. Where there are partitions, pairs that share none are
+//! counted apart and not followed, and ports of routers that enforce them discard. A leg within a subnet depends only
+//! on the switch that it begins at and the LID, so each is followed once. Lacks on purpose: deadlock
+//! (`verify::across`), lanes and service levels within a subnet ([`super::audit`]).
 
 use crate::fabric::subnets::{SubnetPort, Subnets};
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -17,7 +18,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Findings told with their evidence.
+/// Findings reported with their evidence.
 const SHOWN: usize = 10;
 
 /// How packets are routed in one subnet.
@@ -44,14 +45,14 @@ pub struct Question<'a> {
     pub levels: Levels,
     /// The hop limit that sources give.
     pub hop_limit: u8,
-    /// Who may speak with whom, where not everybody may with everybody.
+    /// The partitions, where not every pair of hosts may communicate.
     pub partitioning: Option<&'a Partitioning>,
 }
 
 /// What was found of the paths.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct PathAudit {
-    /// Paths by routers crossed, from none on; numbers of crossings that no pair has are left out.
+    /// Paths by routers crossed, from none on; numbers of crossings that no pair has are omitted.
     pub by_crossings: Vec<CrossingPaths>,
     /// Ordered pairs between which no router leads at all.
     pub apart: u64,
@@ -79,7 +80,7 @@ pub struct CrossingPaths {
     pub longest: u32,
 }
 
-/// A pair of hosts that packets do not, or not on each path, get between.
+/// A pair of hosts between which packets are lost on some path.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct PathFault {
     /// The host that sends, with its subnet.
@@ -170,7 +171,8 @@ pub fn check_paths(question: &Question<'_>) -> PathAudit {
     let mut survey = Survey { question, legs, found, apart: 0, parted: 0, faulty: 0, faults };
     let hosts: Vec<SubnetPort> = question.subnets.subnets().flat_map(|(subnet, _)| question.hosts(subnet)).collect();
     for &destination in &hosts {
-        // What lies beyond a router is the same for all who come by it with one key: followed once for each destination.
+        // What lies beyond a router is the same for all packets that cross it with one key, so it is followed once
+        // for each destination.
         let mut behind = BTreeMap::new();
         for &source in hosts.iter().filter(|&&source| source != destination) {
             match question.p_key(source, destination) {
@@ -317,7 +319,7 @@ impl Survey<'_> {
 
     fn fault(&mut self, source: SubnetPort, destination: SubnetPort, why: Stray) {
         self.faulty += 1;
-        // One port with one key missing is at fault for many pairs: the first shows it.
+        // One key that one port lacks affects many pairs: the first is shown.
         let told = matches!(why, Stray::Partition { .. }) && self.faults.iter().any(|fault| fault.why == why);
         if !told && self.faults.len() < SHOWN {
             let [source, destination] = [source, destination].map(|at| self.question.subnets.describe_port(at));
@@ -400,7 +402,8 @@ impl Question<'_> {
     }
 }
 
-/// Where packets of a LID end that begin at a switch; `fates` holds what is known by node, and learns all on the way.
+/// Where packets of a LID end that begin at a switch; `fates` holds what is known by node, and receives every switch
+/// on the way.
 fn follow(
     fabric: &Fabric,
     lfts: &[Arc<Lft>],
@@ -415,7 +418,7 @@ fn follow(
         if let Some(known) = fates[at.index()] {
             break known;
         }
-        // Until more is known: a packet that comes here again goes round. So a loop is found when it closes, and all of its
+        // Provisional: a packet that comes here again loops. So a loop is found when it closes, and all of its
         // switches keep this answer.
         fates[at.index()] = Some(Fate::Loop);
         way.push(at);

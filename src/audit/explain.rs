@@ -1,4 +1,4 @@
-//! Who closes a cycle: for each of its dependencies a class, a source, and the entries that it follows.
+//! Explains a cycle: for each of its dependencies a class, a source, and the entries that they follow.
 
 use super::finding::AuditedDependency;
 use super::lanes;
@@ -75,7 +75,7 @@ impl Wanted {
 
 struct Search<'a> {
     lanes: &'a HopLanes,
-    /// By row: whether some dependency of the cycle is there.
+    /// By row: whether the cycle has a dependency at that switch.
     is_wanted: Vec<bool>,
     wanted: Vec<Wanted>,
 }

@@ -1,6 +1,7 @@
-//! What becomes of a class that does not arrive from everywhere: which of its sources lose packets, and where it goes round.
+//! What becomes of a class that does not arrive from everywhere: which of its sources lose packets, and where it goes
+//! round.
 //!
-//! Asked only where the walk met a fault, or where the switches that it reached have no order.
+//! Computed only where the walk met a fault, or where the switches that it reached have no order.
 
 use super::NOW;
 use super::finding::LossReason;
@@ -11,15 +12,15 @@ use crate::verify::lanes::{DISCARD, LaneMask};
 use crate::verify::net::{Exit, FlatFabric, Head, SendingPort};
 use crate::verify::walk::{Class, Walk};
 
-/// The walk of an audit, which keeps who sent what.
+/// The walk of an audit, which records who sent what.
 type Walked<'a> = Walk<'a, PortId>;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Unknown,
-    /// On the path of the search: whoever comes back here goes round.
+    /// On the path of the search: a packet that comes back here loops.
     Open,
-    /// What becomes of packets in the channel, at worst; none where all arrive.
+    /// How packets in the channel can be lost; none where all arrive.
     Known(Option<LossReason>),
 }
 
@@ -30,12 +31,12 @@ pub(super) struct Fates<'c, 'a> {
     states: &'c mut Scratch,
 }
 
-/// Memory that is used class after class.
+/// Memory that each class reuses.
 pub(super) struct Scratch {
     /// By channel.
     states: Vec<State>,
     used: Vec<u32>,
-    /// By row: ways in from other switches that are still to come.
+    /// By row: ways in from other switches that have not been processed.
     waiting: Vec<u32>,
     queue: Vec<usize>,
 }
@@ -52,7 +53,7 @@ enum Step {
     Into(usize),
 }
 
-/// A channel on the path of the search: ways not tried yet, and the worst that was found.
+/// A channel on the path of the search: ways not tried yet, and the first loss found.
 struct Visit {
     channel: usize,
     row: usize,
@@ -66,10 +67,11 @@ impl<'c, 'a> Fates<'c, 'a> {
         Fates { walk, class, states }
     }
 
-    /// What can become of what a source sends, at worst.
+    /// How packets of a source can be lost; none where all arrive.
     pub fn of_source(&mut self, source: SendingPort) -> Option<LossReason> {
         let Some(row) = source.row.filter(|_| source.is_switch()).map(|row| row as usize) else {
             let lanes = self.walk.lanes.at_source(NOW, source.port, self.class.group);
+            // An SL-to-VL table of the mixture that discards is enough: the other one need not be followed.
             let discards = lanes & DISCARD != 0;
             return if discards { Some(LossReason::BlackHole) } else { self.of_channel(source.port.index()) };
         };
@@ -85,9 +87,11 @@ impl<'c, 'a> Fates<'c, 'a> {
         let mut path = Vec::new();
         let mut last = self.enter(start, &mut path);
         while let Some(visit) = path.last_mut() {
+            // Entries mix freely, so one way that loses packets is enough; the first one found names the loss.
             visit.worst = visit.worst.or(last.take());
             let Some(exit) = visit.left.pop() else {
                 last = visit.worst;
+                // Final even on a loop: a channel that leads back to an open one has that loop as its loss.
                 self.states.states[visit.channel] = State::Known(last);
                 path.pop();
                 continue;
@@ -101,7 +105,7 @@ impl<'c, 'a> Fates<'c, 'a> {
         last
     }
 
-    /// What is known of a channel; where nothing is, the search goes into it.
+    /// What is known of a channel. Where nothing is known, the search enters it.
     fn enter(&mut self, channel: usize, path: &mut Vec<Visit>) -> Option<LossReason> {
         match self.states.states[channel] {
             State::Known(why) => return why,
@@ -133,6 +137,7 @@ impl<'c, 'a> Fates<'c, 'a> {
                 Step::Ends((own != self.class.owner).then_some(LossReason::WrongArrival))
             }
             Exit::NoRoute | Exit::NoCable(_) => Step::Ends(Some(LossReason::BlackHole)),
+            // A cable that died loses packets whatever the tables are.
             Exit::Died(_) => Step::Ends(None),
         }
     }
@@ -188,14 +193,15 @@ impl Reached {
     }
 }
 
-/// Whether the switches that a class reached have an order: then it goes round nowhere. Inputs and lanes are left out of it, so
-/// that it can say no of a class that does not go round either; [`round_trips`] then looks more closely.
+/// Whether the switches that a class reached have an order, in which case it loops nowhere. Inputs and lanes are
+/// ignored, so a class without a loop can fail this test too; [`round_trips`] then looks more closely.
 pub(super) fn is_ordered(walk: &Walked<'_>, reached: &Reached, scratch: &mut Scratch) -> bool {
     let Scratch { waiting, queue, .. } = scratch;
     for &row in &reached.rows {
         reached.next(walk, row).for_each(|next| waiting[next] += 1);
     }
     queue.extend(reached.rows.iter().filter(|&&row| waiting[row] == 0));
+    // Kahn's algorithm over switches, cheaper than over channels, and usually enough.
     let mut at = 0;
     while let Some(&row) = queue.get(at) {
         at += 1;
@@ -207,11 +213,12 @@ pub(super) fn is_ordered(walk: &Walked<'_>, reached: &Reached, scratch: &mut Scr
         }
     }
     reached.rows.iter().for_each(|&row| waiting[row] = 0);
+    // The scratch memory is handed back as it came: zero and empty.
     queue.clear();
     at == reached.rows.len()
 }
 
-/// The shortest round trips of a class, one for each knot of channels that it can go round in: the channels in order.
+/// The shortest loops of a class, one for each strongly connected component of its channels: the channels in order.
 pub(super) fn round_trips(walk: &Walked<'_>, class: &Class) -> Vec<Vec<u32>> {
     let mut channels = walk.touched.clone();
     channels.sort_unstable();
@@ -232,6 +239,7 @@ fn graph_over(walk: &Walked<'_>, class: &Class, channels: &[u32]) -> LaneGraph {
             for exit in exits(walk, row as usize) {
                 let Exit::Channel(next) = exit else { continue };
                 let lanes = lanes(walk, class, row as usize, input, next) & !DISCARD;
+                // Lanes are not nodes: a class that returns to a channel loops, whichever lane it comes back on.
                 if let (Ok(to), true) = (channels.binary_search(&(next as u32)), lanes != 0) {
                     tell(at, to as u32);
                 }

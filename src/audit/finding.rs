@@ -4,7 +4,7 @@ use crate::ids::{Lid, PortNum, Sl, Vl};
 use crate::verify::{EntryAge, LoopHop, NamedDevice, PortLane, WrongArrival};
 use serde::Serialize;
 
-/// How many findings of a kind are told with their evidence; all are counted.
+/// How many findings of a kind are reported with their evidence; all are counted.
 pub const SHOWN: usize = 10;
 
 /// How many there are, and the first of them.
@@ -23,7 +23,7 @@ impl<T> Default for Findings<T> {
 }
 
 impl<T> Findings<T> {
-    /// Counts one more; `tell` is asked for its evidence where that is kept.
+    /// Counts one more. `tell` produces its evidence, and is called only where that is kept.
     pub(super) fn add(&mut self, tell: impl FnOnce() -> T) {
         self.count += 1;
         if self.first.len() < SHOWN {
@@ -32,7 +32,7 @@ impl<T> Findings<T> {
     }
 }
 
-/// Whether the routing is free of every fault that is looked for.
+/// Whether the routing is free of every fault that an audit looks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AuditVerdict {
@@ -74,7 +74,8 @@ pub enum Ends {
 /// What was found of one routing, or of all mixtures of two.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Audit {
-    /// Names of what was found, none where the routing is safe: `credit-loops`, `loops`, `black-holes`, `wrong-arrivals`, `unreachable-pairs`.
+    /// Names of what was found, none where the routing is safe: `credit-loops`, `loops`, `black-holes`,
+    /// `wrong-arrivals`, `unreachable-pairs`.
     pub faults: Vec<&'static str>,
     /// The fabric.
     pub fabric: Size,
@@ -90,7 +91,7 @@ pub struct Audit {
     pub wrong_arrivals: Findings<WrongArrival>,
     /// Pairs of source and DLID of which packets may not arrive.
     pub unreachable_pairs: Findings<UnreachablePair>,
-    /// All pairs of source and DLID, a source's own LIDs left out.
+    /// All pairs of source and DLID, without a source's own LIDs.
     pub pairs: usize,
     /// Lanes that can be occupied.
     pub lanes: usize,
@@ -98,7 +99,7 @@ pub struct Audit {
     pub channels: usize,
     /// Distinct dependencies between lanes.
     pub dependencies: usize,
-    /// What the files did not say, and what was taken in its place.
+    /// What the files omit, and what was assumed instead.
     pub notes: Vec<String>,
 }
 
@@ -118,7 +119,8 @@ pub struct CreditLoops {
     pub lanes: usize,
     /// The shortest cycle: each dependency's output lane is the next one's input lane, at the other end of the cable.
     pub cycle: Option<Vec<AuditedDependency>>,
-    /// Whether it is known that no shorter one exists; in very large tangles the search ends after a fixed amount of work.
+    /// Whether it is known that no shorter one exists; in very large components the search ends after a fixed amount
+    /// of work.
     pub shortest: bool,
 }
 
@@ -174,14 +176,14 @@ pub struct AuditedHole {
     pub lid: Lid,
     /// The service level of a packet that comes there.
     pub sl: Sl,
-    /// LossReason it discards.
+    /// Why it discards them.
     #[serde(flatten)]
     pub cause: DiscardCause,
-    /// The entry that says so.
+    /// The entry that causes it.
     pub entry: EntryAge,
 }
 
-/// LossReason a device discards packets.
+/// Why a device discards packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(tag = "cause", rename_all = "kebab-case")]
 pub enum DiscardCause {

@@ -8,7 +8,8 @@ use crate::ids::{PortNum, Sl, Vl};
 use crate::verify::lanes::{DISCARD, Group, HopLanes, LaneMask, StageLanes};
 use crate::verify::net::FlatFabric;
 
-/// Reads the tables of both stages. Each service level in use is a group of its own: dumps are walked one level at a time.
+/// Reads the tables of both stages. Each service level in use is a group of its own: dumps are walked one level at a
+/// time.
 pub(super) fn read(case: &AuditCase<'_>, net: &FlatFabric) -> HopLanes {
     let groups: Vec<Group> = in_use(case).into_iter().map(|sl| Group { sls: vec![sl] }).collect();
     let now = stage_lanes(case, net, &groups, &case.snapshots());
@@ -20,7 +21,7 @@ pub(super) fn read(case: &AuditCase<'_>, net: &FlatFabric) -> HopLanes {
     HopLanes::new(groups, vec![earlier, now])
 }
 
-/// The lanes that some of the snapshots say.
+/// The lanes by any of the snapshots.
 fn stage_lanes(
     case: &AuditCase<'_>,
     net: &FlatFabric,
@@ -55,9 +56,9 @@ fn stage_lanes(
     lanes
 }
 
-/// The lane of one snapshot from an input to an output; none where packets are discarded. Without a file, and for devices
-/// that it does not tell of, the lane of a service level is the one of its number, modulo the lanes in operation where that
-/// is known. So it is at the beginning of a path where the file tells of other inputs only: most leave those out.
+/// The lane of one snapshot from an input to an output; none where packets are discarded. Without a file, and for
+/// devices that it omits, the lane of a service level is its number, modulo the lanes in operation where they are
+/// known. The same holds at the beginning of a path where the file lists other inputs only: most files omit input 0.
 pub(super) fn lane(
     snapshot: &RoutingSnapshot<'_>,
     vls: Option<u8>,

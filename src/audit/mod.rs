@@ -1,13 +1,13 @@
 //! Audits a subnet *as routed today*, and OpenSM's in-place update from one routing to the next.
 //!
-//! On entry: a [`RoutingSnapshot`], a fabric and the tables that run on it; two of them over one index space for an update. On
-//! return: an [`Audit`], which judges everything and not only the first fault: credit loops (lanes that can wait for each
-//! other in a cycle) with a shortest witness, loops of one DLID, black holes, wrong arrivals, pairs that packets do not get
-//! between. It knows no halves, no plan and no scheme: a packet is (source port, DLID, service level), the service level
-//! from the file of paths, else 0; every LID of a range counts. An update may mix old and new forwarding entries, SL-to-VL
-//! tables and paths in any way, and packets sent before it are still under way. Taken on trust: that what is not in the
-//! files is not there. Lacks on purpose: multicast, port states, how packets share lanes (arbitration), the proof of a plan
-//! (`verify`).
+//! On entry: a [`RoutingSnapshot`], a fabric and the tables that run on it; two of them over one index space for an
+//! update. On return: an [`Audit`], which judges everything and not only the first fault: credit loops (lanes that
+//! can wait for each other in a cycle) with a shortest witness, loops of one DLID, black holes, wrong arrivals, and
+//! pairs between which packets are lost. It knows no halves, no plan and no scheme: a packet is (source port, DLID,
+//! service level), the service level from the file of paths, else 0; every LID of a range counts. An update may mix
+//! old and new forwarding entries, SL-to-VL tables and paths in any way, and packets sent before it are still under
+//! way. Taken on trust: the files are complete. Lacks on purpose: multicast, port states, how packets share lanes
+//! (arbitration), the proof of a plan (`verify`).
 
 pub mod across;
 mod explain;
@@ -30,7 +30,7 @@ use senders::AuditWalk;
 use std::sync::Arc;
 use survey::FaultSurvey;
 
-/// The stage of the moment before an update. It is walked only where the fabric was another then.
+/// The stage of the moment before an update. It is walked only where the fabric was different then.
 const EARLIER: usize = 0;
 /// The stage of what runs now: while the update is on, if there is one.
 const NOW: usize = 1;
@@ -84,9 +84,9 @@ pub fn audit(now: &RoutingSnapshot<'_>, rules: AuditRules) -> Result<Audit, Audi
     judge(&AuditCase { earlier: None, fabric: now.fabric, old: now, new: now, rules, is_destination: Vec::new() })
 }
 
-/// Audits the update from one routing to the next, made in place: any mixture of entries, in any order. Elements that only
-/// the fabric before has died when it began; those that only the fabric after has came then. Nobody minds what becomes of
-/// packets to ports that left or came, or on cables that died; the lanes that they hold count.
+/// Audits the update from one routing to the next, made in place: any mixture of entries, in any order. Elements that
+/// only the fabric before has died when it began; those that only the fabric after has came then. The loss of packets
+/// to ports that left or came, or on cables that died, is no fault; the lanes that they hold count.
 ///
 /// # Errors
 /// A fabric without LIDs, or fabrics that are indexed differently.
@@ -108,7 +108,7 @@ pub fn audit_update(
 
 /// What is judged: one routing, or all mixtures of two.
 struct AuditCase<'a> {
-    /// The fabric before the change, where it is another.
+    /// The fabric before the change, where it differs.
     earlier: Option<&'a Fabric>,
     /// The fabric now.
     fabric: &'a Fabric,
@@ -141,7 +141,7 @@ impl<'a> AuditCase<'a> {
         [self.old, self.new]
     }
 
-    /// Whether files tell of service levels; otherwise all paths have SL 0.
+    /// Whether files specify service levels; otherwise all paths have SL 0.
     fn has_levels(&self) -> bool {
         self.snapshots().iter().any(|snapshot| snapshot.path_sls.is_some())
     }
@@ -159,10 +159,11 @@ impl<'a> AuditCase<'a> {
         self.fabric.node(node).present
     }
 
-    /// Whether nobody minds that packets to a port are discarded: it left or came with the change.
+    /// Whether a loss of packets to a port is no fault: it left or came with the change.
     fn is_lenient(&self, owner: PortId) -> bool {
         let node = self.fabric.port(owner).node;
         let cabled = self.earlier.is_none_or(|earlier| {
+            // Port 0 of a switch has no cable in any fabric: only end ports can lose theirs.
             let end_port = !earlier.node(node).is_switch();
             !end_port || earlier.peer(owner).is_some() && self.fabric.peer(owner).is_some()
         });
@@ -188,8 +189,8 @@ impl<'a> AuditCase<'a> {
         Levels { old: old.flatten(), new: new.flatten(), lacking: old == Some(None) || new == Some(None) }
     }
 
-    /// The service level of a path in one snapshot. Files tell of paths between end ports; what they leave out of the
-    /// switches' own paths, or of a whole source, has service level 0.
+    /// The service level of a path in one snapshot. Files list paths between end ports. A path of a switch that they
+    /// omit, or of a source that they omit altogether, has service level 0.
     fn level(&self, snapshot: &RoutingSnapshot<'_>, source: PortId, lid: Lid, owner: PortId) -> Option<Sl> {
         let Some(sls) = snapshot.path_sls else { return Some(Sl::default()) };
         let is_switch = |port: PortId| self.fabric.node(self.fabric.port(port).node).is_switch();
@@ -217,7 +218,7 @@ impl<'a> AuditCase<'a> {
         }
     }
 
-    /// What the files do not say.
+    /// What the files omit.
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let mut add = |count: usize, what: &str| {

@@ -1,7 +1,7 @@
 //! Who sends what in an audit, and the order in which its classes are walked.
 //!
-//! A class is a DLID and one service level. Per class every (channel, lane) is entered once, and where all paths have one
-//! service level the end ports at one switch send together: the work is of the order of switches, not of pairs.
+//! A class is a DLID and one service level. Per class every (channel, lane) is entered once, and where all paths have
+//! one service level the end ports at one switch send together: the work is of the order of switches, not of pairs.
 
 use super::{AuditCase, EARLIER, NOW, RoutingSnapshot};
 use crate::fabric::{Fabric, PortId};
@@ -11,24 +11,25 @@ use crate::verify::lanes::{DISCARD, HopLanes, LaneMask};
 use crate::verify::net::{FlatFabric, Head, SendingPort};
 use crate::verify::walk::{Class, ClassPackets, DeadEnd, Now, Senders, Sink, Walk};
 
-/// Hears of a whole audit.
+/// Receives a whole audit.
 pub(super) trait AuditSink: Sink<PortId> {
     /// The sources that have no service level towards the DLID in hand.
     fn unlevelled(&mut self, _lid: Lid, _owner: PortId, _sources: &[PortId]) {}
     /// The class has been walked; `senders` send it now.
     fn walked(&mut self, _class: &Class, _walk: &Walk<'_, PortId>, _senders: &[SendingPort]) {}
-    /// Whether it has heard enough.
+    /// Whether it needs no more.
     fn is_content(&self) -> bool {
         false
     }
 }
 
-/// The view of what is audited. Senders are end ports at switches by row, then all others, each in index order.
+/// The flat view of what is audited. Senders are end ports at switches by row, then all others, each in index order.
 pub(super) fn flat(case: &AuditCase<'_>) -> FlatFabric {
     FlatFabric::of_update(case.earlier, case.fabric, |net, fabric, stage| {
         let ports = fabric.lid_ports().filter(|&port| fabric.port(port).lid.is_some());
         let all = ports.map(|port| sender(net, fabric, stage, port));
         let mut senders: Vec<_> = all.filter(|sender| case.rules.switches || !sender.is_switch()).collect();
+        // The end ports of a switch must be neighbours: `SwitchHosts` describes them by a range of ranks.
         senders.sort_by_key(|sender| (host_row(sender).unwrap_or(u32::MAX), sender.port));
         senders
     })
@@ -58,12 +59,12 @@ pub(super) struct SwitchHosts {
     pub first: usize,
     /// See `first`.
     pub end: usize,
-    /// Whether all they send is alike to the switch: of one service level, whatever the input.
+    /// Whether the switch treats everything that they send alike: one service level, whatever the input.
     pub alike: bool,
 }
 
-/// The end ports that send at a stage, by the switch that they are at. A switch that tells inputs apart, and ports that cannot
-/// send, are looked at one by one.
+/// The end ports that send at a stage, by their switch. Where the switch distinguishes inputs, or a port cannot send,
+/// they are walked one by one.
 fn hosts(net: &FlatFabric, lanes: &HopLanes, stage: usize) -> Vec<SwitchHosts> {
     let senders = net.senders(stage);
     let mut all: Vec<SwitchHosts> = Vec::new();
@@ -75,14 +76,15 @@ fn hosts(net: &FlatFabric, lanes: &HopLanes, stage: usize) -> Vec<SwitchHosts> {
         }
     }
     for hosts in &mut all {
+        // Group 0 is the only one: hosts are merged only where no file specifies service levels.
         let sends = |sender: &SendingPort| lanes.at_source(stage, sender.port, 0) & DISCARD == 0;
         hosts.alike = lanes.is_uniform(stage, hosts.row) && senders[hosts.first..hosts.end].iter().all(sends);
     }
     all
 }
 
-/// Output ports for one block of LIDs, by offset in the block, then row: tables are read block by block, since the entries for
-/// one LID lie far apart.
+/// Output ports for one block of LIDs, by offset in the block, then row: tables are read block by block, since the
+/// entries for one LID lie far apart.
 struct Block(Vec<u8>);
 
 impl Block {
@@ -123,7 +125,7 @@ impl<'a> AuditWalk<'a> {
         self.walk.lanes
     }
 
-    /// End ports that may send together now.
+    /// The end ports that send now, by switch.
     pub fn hosts(&self) -> &[SwitchHosts] {
         &self.senders.hosts[NOW]
     }
@@ -153,6 +155,7 @@ impl<'a> AuditWalk<'a> {
         let [old, new] = [&blocks[0], &blocks[1]].map(|block| block.of(rows, lid));
         let entries = || old.iter().zip(new).map(|(&old, &new)| [old, new].map(PortNum));
         if self.senders.case.earlier.is_some() {
+            // The stage before knows the old entries only: nothing was written yet.
             let column = self.walk.columns.column(EARLIER).iter_mut();
             column.zip(entries()).for_each(|(entry, [old, _])| *entry = [old; 2]);
         }
@@ -163,6 +166,7 @@ impl<'a> AuditWalk<'a> {
         self.senders.assemble(lid, owner, sink);
         for (group, levels) in self.walk.lanes.groups.iter().enumerate() {
             let by_sl = &self.senders.by_sl;
+            // A level that no source uses towards this LID has no packets at either stage.
             if by_sl.iter().all(|by_sl| by_sl[levels.sl().index()].is_empty()) {
                 continue;
             }
@@ -179,15 +183,16 @@ struct AuditSenders<'a> {
     net: &'a FlatFabric,
     /// By stage, then service level: who sends.
     by_sl: [Vec<Vec<SendingPort>>; 2],
-    /// By stage: end ports that send all they send alike, by switch. None where files tell of service levels.
+    /// By stage: the end ports that send, by switch. Empty where files specify service levels.
     hosts: [Vec<SwitchHosts>; 2],
 }
 
 impl AuditSenders<'_> {
-    /// Sorts the sources by the service level that they use towards the DLID.
+    /// Sorts the sources by the service levels that they use towards the DLID.
     fn assemble(&mut self, lid: Lid, owner: PortId, sink: &mut impl AuditSink) {
         let without_files = !self.case.has_levels();
         let known = self.by_sl.iter().any(|by_sl| by_sl.iter().any(|sources| !sources.is_empty()));
+        // Without files every DLID has the same sources, all on service level 0.
         if without_files && known {
             return;
         }
@@ -221,6 +226,7 @@ impl AuditSenders<'_> {
     ) {
         for source in sources.iter().filter(|source| source.port != now.class.owner) {
             let origin = source.port;
+            // Packets of a switch stand in no channel. Those of an end port first occupy its own.
             match source.row {
                 Some(row) if source.is_switch() => {
                     walk.forward(now, row as usize, PortNum::ZERO, ClassPackets { from: 0, firm: true, origin }, sink);
@@ -244,15 +250,18 @@ impl Senders<PortId> for AuditSenders<'_> {
         !0
     }
 
-    /// After each source all is followed that it adds. So the origin of what stands in a lane is the first source, in their
-    /// order, that can have sent it, and the evidence does not depend on the order in which channels are visited.
+    /// Everything that a source adds is followed before the next source sends. So the origin of what stands in a lane
+    /// is the first source, in their order, that can have sent it, and the evidence does not depend on the order in
+    /// which channels are visited.
     fn send(&self, now: Now<'_>, walk: &mut Walk<'_, PortId>, sink: &mut impl Sink<PortId>) {
         walk.drain(now, sink);
         let sl = walk.lanes.groups[now.class.group].sl();
+        // Without files this is every sender of the stage in order, so the ranks of `hosts` index it.
         let sources = &self.by_sl[now.stage][sl.index()];
         let mut rest = 0;
         for hosts in &self.hosts[now.stage] {
             let members = &sources[hosts.first..hosts.end];
+            // An owner sends nothing to itself, so at its own switch the sources are not alike.
             if !hosts.alike || members.iter().any(|source| source.port == now.class.owner) {
                 self.send_singly(now, members, walk, sink);
             } else {
@@ -262,6 +271,7 @@ impl Senders<PortId> for AuditSenders<'_> {
             }
             rest = hosts.end;
         }
+        // After the last host come switches and end ports without a switch; with files, all sources.
         self.send_singly(now, &sources[rest..], walk, sink);
     }
 }

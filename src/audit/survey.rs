@@ -1,4 +1,5 @@
-//! Collects what the walk meets: dependencies and lanes, faults with their evidence, and what they cost in pairs.
+//! Collects what the walk reports: dependencies and lanes, faults with their evidence, and the pairs that they
+//! affect.
 
 use super::fate::{self, Fates, Reached, Scratch};
 use super::finding::{
@@ -22,7 +23,7 @@ pub(super) struct FaultSurvey<'a> {
     lanes: &'a HopLanes,
     layout: DependencyLayout<'a>,
     dependencies: Dependencies,
-    /// By channel: lanes that every end port at its switch sends into, as far as they send alike.
+    /// By channel: lanes into which the end ports at its switch send together.
     entered: Vec<LaneMask>,
     /// By channel: lanes that some class can occupy.
     occupied: Vec<LaneMask>,
@@ -38,7 +39,7 @@ pub(super) struct FaultSurvey<'a> {
     scratch: Scratch,
 }
 
-/// By place: the DLID for which a fault was reported last, so that each is counted once for each DLID.
+/// By place: the DLID of the last fault reported there, so that each place counts once for each DLID.
 struct LastReported {
     /// By row.
     holes: Vec<Lid>,
@@ -53,7 +54,7 @@ struct LastReported {
 }
 
 impl LastReported {
-    /// Whether the fault is reported for the first time, which it is from now on.
+    /// Marks the fault as reported, and returns whether it is new.
     fn first(slot: &mut Lid, lid: Lid) -> bool {
         std::mem::replace(slot, lid) != lid
     }
@@ -89,7 +90,7 @@ impl<'a> FaultSurvey<'a> {
         }
     }
 
-    /// Adds what end ports that send alike hold and wait for.
+    /// Adds the lanes that end ports which send together occupy, and those that they wait for.
     pub fn add_hosts(&mut self, hosts: &[SwitchHosts]) {
         let (net, lanes) = (self.net, self.lanes);
         for hosts in hosts.iter().filter(|hosts| hosts.alike) {
@@ -99,6 +100,8 @@ impl<'a> FaultSurvey<'a> {
                 self.occupied[source.port.index()] |= from;
                 let outputs = (1..net.sides[hosts.row]).map(|output| PortNum(output as u8));
                 for output in outputs {
+                    // `entered` lacks the classes that hosts of this switch own, for those were sent one by one. So
+                    // no host waits for its own port here, unless a wrong entry leads there.
                     let to = self.entered[net.channel(hosts.row, output)];
                     self.dependencies.add(&self.layout, hosts.row, source.input, from, output, to);
                 }
@@ -106,7 +109,7 @@ impl<'a> FaultSurvey<'a> {
         }
     }
 
-    /// The components of lanes that can wait for each other, and the shortest cycle among them; none where there are none.
+    /// The components of lanes that can wait for each other, and the shortest cycle; none where no lanes do.
     pub fn cycle(&self) -> Option<Knots> {
         let graph = self.dependencies.graph(&self.layout, NOW);
         let components: Vec<usize> = graph.components().iter().map(Vec::len).collect();
@@ -170,6 +173,7 @@ impl<'a> FaultSurvey<'a> {
         let (vls, sl) = (self.case.rules.data_vls, self.sl(class));
         let lane = |snapshot| lanes::lane(snapshot, vls, node, [input, output], sl);
         let entry = EntryAge::of(&lane(self.case.old), &lane(self.case.new), &None);
+        // The old table is named where both discard.
         let at_fault = if lane(self.case.old).is_none() { self.case.old } else { self.case.new };
         let vl = at_fault.sl_to_vl.and_then(|dump| dump.get(node, input, output)).map(|table| table.get(sl));
         self.hole(class, node, DiscardCause::NoLane { input, output, vl }, entry);
@@ -178,7 +182,7 @@ impl<'a> FaultSurvey<'a> {
     fn go_round(&mut self, class: &Class, walk: &Walk<'_, PortId>) {
         let sl = self.sl(class);
         for trip in fate::round_trips(walk, class) {
-            // Classes of one DLID can go round in the same channels; the least channel names the trip.
+            // Classes of one DLID can loop in the same channels; the least channel identifies the loop.
             let mark = trip.iter().copied().min().unwrap_or(0);
             if LastReported::first(&mut self.reported.round[mark as usize], class.lid) {
                 let case = self.case;
@@ -189,7 +193,7 @@ impl<'a> FaultSurvey<'a> {
     }
 }
 
-/// What happens before the update is judged by itself.
+/// Faults before the update are ignored here: that routing has an audit of its own.
 impl Sink<PortId> for FaultSurvey<'_> {
     fn hop(&mut self, _: &Class, _: &Columns, hop: &ClassHop<PortId>) {
         if hop.stage == NOW {
@@ -206,7 +210,7 @@ impl Sink<PortId> for FaultSurvey<'_> {
     }
 
     fn dead_end(&mut self, Now { class, stage }: Now<'_>, _: &Columns, end: DeadEnd) {
-        // What is lost to a cable that died is not lost to the tables.
+        // A cable that died loses packets whatever the tables are.
         if stage != NOW || matches!(end, DeadEnd::Hole { exit: Exit::Died(_), .. }) {
             return;
         }
@@ -253,10 +257,12 @@ impl AuditSink for FaultSurvey<'_> {
             self.go_round(class, walk);
         }
         self.reached.clear();
-        // Who loses packets costs a search for each class, and is asked only where the walk met a fault.
+        // To find the sources that lose packets takes a search for each class, so it runs only where the walk met a
+        // fault.
         if !std::mem::take(&mut self.suspicious) {
             return;
         }
+        // The search borrows the scratch memory while `lose` borrows the whole survey.
         let mut scratch = std::mem::replace(&mut self.scratch, Scratch::new(0, 0));
         let mut fates = Fates::new(walk, class, &mut scratch);
         for &source in senders.iter().filter(|source| source.port != class.owner) {
@@ -264,12 +270,13 @@ impl AuditSink for FaultSurvey<'_> {
                 self.lose(class.lid, class.owner, source.port, why);
             }
         }
+        // Dropping it also marks the channels that it visited as unknown again, for the next class.
         drop(fates);
         self.scratch = scratch;
     }
 }
 
-/// All that is tied in cycles, and one cycle.
+/// Every component with a cycle, and one cycle.
 pub(super) struct Knots {
     /// Lanes of each component.
     components: Vec<usize>,
@@ -310,7 +317,7 @@ fn audited_loop(case: &AuditCase<'_>, net: &FlatFabric, lid: Lid, sl: Sl, trip: 
     AuditedLoop { lid, sl, hops: trip.iter().zip(next).map(hop).collect() }
 }
 
-/// Pairs of source and DLID that are to be connected.
+/// The number of pairs of source and DLID that must be connected.
 fn pairs(case: &AuditCase<'_>, net: &FlatFabric) -> usize {
     let sources = net.senders(NOW);
     let mut sends = vec![false; case.fabric.port_count()];

@@ -1,4 +1,4 @@
-//! What is proved: a fabric, what its switches may hold stage by stage, and who is left out.
+//! What is proved: a fabric, what its switches may hold stage by stage, and who is excluded.
 
 use super::{InjectionRules, Newcomers, ProofWave, Scope};
 use crate::fabric::{Fabric, PortId};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// The name of the moment before the first wave.
 pub(super) const STEADY: &str = "steady";
 
-/// What is walked: fabric, stages, and who is left out.
+/// What is walked: fabric, stages, and who is excluded.
 pub(super) struct ProofCase<'a> {
     /// Before the change.
     pub fabric: &'a Fabric,
@@ -26,8 +26,8 @@ pub(super) struct ProofCase<'a> {
     joining_half: Half,
     /// Whether switches send and receive, too.
     pub switches: bool,
-    /// Ports of routers, and which of them hand packets to which: empty where one subnet is judged by itself, in which they
-    /// are end ports like any.
+    /// Ports of routers, and which of them hand packets to which. Empty where one subnet is judged by itself: there
+    /// they are end ports like any other.
     pub relays: RelayPorts,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct RelayPorts {
 }
 
 impl RelayPorts {
-    /// Whether a port has packets for another.
+    /// Whether a port may have packets for another.
     pub fn admit(&self, source: PortId, owner: PortId) -> bool {
         !(self.ports.contains(&source) && self.ports.contains(&owner)) || self.handed.contains(&(source, owner))
     }

@@ -27,8 +27,9 @@ pub struct ChannelGraph {
 
 impl ChannelGraph {
     /// The graph of the packets of `half` under `tables`, as they were before any element died; restricted to
-    /// `surviving`, to packets on `lanes` of it, and leaving `stranded` end ports out of what must have a route. `ways` says
-    /// who sends by which path; none: everybody by each. A function of several layers has a graph for the lanes of each.
+    /// `surviving`, to packets on `lanes` of it, and without a claim that packets to and from `stranded` end ports
+    /// have routes. `ways` specifies who sends by which path; without it every source uses every path. A function of
+    /// several layers has a graph for the lanes of each.
     ///
     /// # Errors
     /// Tables that are not free of deadlock, loops or black holes.
@@ -70,6 +71,8 @@ impl ChannelGraph {
         let graph = Graph::new(net.channels(), |tell| {
             arcs.iter().for_each(|turn| tell(turn.inward as u32, turn.outward as u32));
         });
+        // Lanes without a cycle can still project onto channels with one. A token follows channels, so it would wait
+        // for itself.
         let Ok(order) = graph.order() else {
             let what = "lanes wait for each other without a cycle, but their channels do not; this routing function \
                         needs its lanes drained one by one"
@@ -91,8 +94,8 @@ impl ChannelGraph {
         })
     }
 
-    /// For every surviving switch in index order: by input port, 0 to `num_ports`, the outputs that its packets can wait
-    /// for.
+    /// For every surviving switch in index order: by input port, 0 to `num_ports`, the outputs that its packets can
+    /// wait for.
     pub fn outputs(&self) -> &[(NodeId, Vec<PortMask>)] {
         &self.outputs
     }
@@ -115,7 +118,7 @@ impl ChannelGraph {
     }
 }
 
-/// Ways through switches that packets on `lanes` can take, both channels surviving.
+/// Ways through switches that packets on `lanes` can take, where both channels survive.
 fn arcs(layout: &DependencyLayout<'_>, dependencies: &Dependencies, lanes: VlSet) -> Vec<ChannelTurn> {
     let alive = |turn: &ChannelTurn| layout.net.exists(1, turn.inward) && layout.net.exists(1, turn.outward);
     let taken = |turn: &ChannelTurn| taken(layout, dependencies, lanes, turn);

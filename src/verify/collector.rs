@@ -30,6 +30,8 @@ impl<'a> DependencyCollector<'a> {
         for stage in 0..self.entered.len() {
             self.add_injection(stage);
         }
+        // Rule 4, stage after stage, since what was latched may wait through several. It comes after the injection,
+        // whose dependencies are latched like any others.
         for half in [Half::Lower, Half::Upper] {
             let stages = &mut self.halves[half.index()];
             for stage in 1..stages.len() {
@@ -43,8 +45,8 @@ impl<'a> DependencyCollector<'a> {
         self.halves
     }
 
-    /// What packets of sources wait for, added at the end: every source of a switch that makes no difference between inputs has
-    /// the same lanes before it, so the walk enters those once for all of them.
+    /// Adds what packets of sources wait for, at the end: all sources of a switch that treats its inputs alike wait
+    /// for the same lanes, so the walk enters those once for all of them.
     fn add_injection(&mut self, stage: usize) {
         let Walker { net, lanes, injection, .. } = self.walker;
         for (index, source) in net.senders(stage).iter().enumerate().filter(|(_, source)| !source.is_switch()) {
@@ -52,6 +54,7 @@ impl<'a> DependencyCollector<'a> {
             for (group, levels) in lanes.groups.iter().enumerate() {
                 let from = injection.mask(stage, index, group);
                 let outputs = (1..net.sides[row]).map(|output| PortNum(output as u8));
+                // Only packets for the source itself leave by its own port, and it sends none of those.
                 for output in outputs.filter(|&output| output != source.input) {
                     let to = self.entered[stage][group * net.channels() + net.channel(row, output)];
                     let own = &mut self.halves[levels.half().index()][stage];
@@ -63,7 +66,7 @@ impl<'a> DependencyCollector<'a> {
 }
 
 impl Sink for DependencyCollector<'_> {
-    /// What was collected for a stage is carried over to the next anyway.
+    /// The dependencies of a stage are carried over to the next anyway.
     fn hears_repeats(&self) -> bool {
         false
     }

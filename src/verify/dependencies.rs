@@ -1,6 +1,6 @@
 //! What can wait for what: for every switch, input lane and output, the lanes of that output.
 //!
-//! Held as masks, not as a graph: the walk reports each dependency many times over, and to set a bit twice is cheap.
+//! They are masks, not a graph: the walk reports each dependency many times, and to set a bit twice is cheap.
 
 use super::graph::Graph;
 use super::lanes::{LaneMask, lanes_of};
@@ -24,7 +24,7 @@ impl<'a> DependencyLayout<'a> {
             size += side * side * vls;
             start
         };
-        // Of each switch all inputs, lanes and outputs, cabled or not: so a slot is computed, not looked up.
+        // Every input, lane and output of each switch has a slot, cabled or not: a slot is computed, not looked up.
         let base = net.sides.iter().map(next).collect();
         DependencyLayout { net, vls, base, size }
     }
@@ -41,6 +41,7 @@ impl<'a> DependencyLayout<'a> {
             Head::End(_) | Head::Nothing => None,
         });
         inputs.flat_map(move |(row, input, inward)| {
+            // The input port is among the outputs: a table may send packets back where they came from.
             let outputs = (1..net.sides[row]).map(|output| PortNum(output as u8));
             let turn = move |output| ChannelTurn { row, input, inward, output, outward: net.channel(row, output) };
             outputs.map(turn).filter(move |turn| net.exists(stage, turn.outward))
@@ -71,7 +72,7 @@ impl Dependencies {
         Dependencies { masks: vec![0; layout.size] }
     }
 
-    /// ClassPackets in the lanes `from` of an input can wait for the lanes `to` of an output.
+    /// Packets in the lanes `from` of an input can wait for the lanes `to` of an output.
     pub fn add(
         &mut self,
         layout: &DependencyLayout<'_>,
@@ -101,27 +102,30 @@ impl Dependencies {
         self.masks.iter_mut().zip(&other.masks).for_each(|(own, other)| *own |= other);
     }
 
-    /// How many lanes depend on how many: pairs.
+    /// The number of dependencies, as pairs of lanes.
     pub fn count(&self) -> usize {
         self.masks.iter().map(|mask| mask.count_ones() as usize).sum()
     }
 
-    /// Lanes that packets can stand in or wait for.
+    /// The virtual lanes in which packets can stand or for which they can wait.
     pub fn lanes(&self, layout: &DependencyLayout<'_>, stage: usize) -> LaneMask {
         let mut lanes = 0;
         for ChannelTurn { row, input, output, .. } in layout.turns(stage) {
             for lane in 0..layout.vls {
                 let to = self.masks[layout.slot(row, input, lane, output)];
+                // Both ends of a dependency count: the lane in which packets wait, and those for which they wait.
                 lanes |= if to == 0 { 0 } else { to | 1 << lane };
             }
         }
         lanes
     }
 
-    /// Rule 4 of the closure: adds what packets latched in the stage before, and still waiting, depend on. The choice of a
-    /// latched packet outlives the entry that it was made by, so only an empty lane or a dead channel ends it.
+    /// Rule 4 of the closure: adds what packets latched in the stage before, and still waiting, depend on. The choice
+    /// of a latched packet outlives the entry that it was made by, so only an empty lane or a dead channel ends it.
     pub fn carry_over(&mut self, before: &Dependencies, layout: &DependencyLayout<'_>, stage: usize, empty: LaneMask) {
         for ChannelTurn { row, input, output, .. } in layout.turns(stage) {
+            // Rule 4 requires that neither lane was empty. The barrier also reports that nothing is latched for an
+            // empty lane, hence `!empty` on the outputs. A turn with a dead channel is not among `turns`.
             for lane in (0..layout.vls).filter(|lane| empty >> lane & 1 == 0) {
                 let slot = layout.slot(row, input, lane, output);
                 self.masks[slot] |= before.masks[slot] & !empty;

@@ -7,9 +7,9 @@ use super::refusal::{
 use std::fmt::Write;
 
 impl Refusal {
-    /// The evidence as a digraph. Of a cycle, an edge is the lane between two switches, with its ports at both ends; it
-    /// says which packet, come in by which lane, waits for it, and by which table entries. An entry that the wave
-    /// changes is drawn in red where it is old, in blue where it is new.
+    /// The evidence as a digraph. In a cycle an edge is the lane between two switches, with its ports at both ends.
+    /// Its label is the packet that waits for it, the lane that it came in by, and the table entries. An entry that
+    /// the wave changes is drawn in red where it is old, in blue where it is new.
     pub fn to_dot(&self) -> String {
         let mut drawing = Drawing::new(&self.headline());
         match self {
@@ -107,7 +107,7 @@ impl Drawing {
     }
 }
 
-/// The packet that waits, where it stands, and by what it was led so; lines for a label.
+/// The packet that waits, where it stands, and the entries that led it there, as lines of a label.
 pub(super) fn packet(waits: &Dependency) -> String {
     let Dependency { input, lid, sl, entry, .. } = waits;
     let mut text = format!("wanted by lid {lid} SL {sl}\nfrom port {} VL {}, {entry}", input.port, input.vl);

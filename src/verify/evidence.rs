@@ -1,4 +1,5 @@
-//! From what the prover found to what people can follow: who closes a cycle, which class goes round, where packets end.
+//! Turns what the prover found into evidence that a reader can follow: who closes a cycle, which class loops, where
+//! packets end.
 
 use super::ProofWave;
 use super::dependencies::{Dependencies, DependencyLayout, lane_of};
@@ -33,8 +34,7 @@ pub(super) fn of_fault(walker: &Walker<'_>, fault: FirstFault) -> Refusal {
     }
 }
 
-/// A cycle as a refusal: a loop where a class goes round by itself, otherwise a deadlock with a class for each
-/// dependency.
+/// A cycle as a refusal: a loop where a class loops by itself, otherwise a deadlock with a class for each dependency.
 pub(super) fn of_cycle(
     walker: &Walker<'_>,
     layout: &DependencyLayout<'_>,
@@ -42,8 +42,8 @@ pub(super) fn of_cycle(
     stage: usize,
     cycle: NodeCycle,
 ) -> Refusal {
-    // Switches that send one class round are a fault of the tables whatever the lanes, and easier to mend than a deadlock. So
-    // the whole stage is searched for such a class before the cycle is explained.
+    // Switches that send one class round are a fault of the tables whatever the lanes, and easier to mend than a
+    // deadlock. So the whole stage is searched for such a class before the cycle is explained.
     let mut loops = LoopSearch { walker, stage, edges: BTreeMap::new(), found: None };
     walker.run(&mut loops);
     if let Some(found) = loops.found {
@@ -82,7 +82,7 @@ fn turns_of(cycle: &NodeCycle) -> Vec<(u32, u32)> {
     cycle.nodes.iter().copied().zip(cycle.nodes.iter().copied().cycle().skip(1)).collect()
 }
 
-/// Whether every dependency of a cycle is there at a stage.
+/// Whether every dependency of a cycle is possible at a stage.
 pub(super) fn is_possible(
     layout: &DependencyLayout<'_>,
     halves: &[Vec<Dependencies>; 2],
@@ -92,14 +92,14 @@ pub(super) fn is_possible(
     wanted(layout, halves, stage, &turns_of(cycle)).iter().all(|wanted| wanted.halves != [false; 2])
 }
 
-/// A dependency, and who causes it.
+/// A dependency, and the class that causes it.
 struct Wanted {
     row: usize,
     input: PortNum,
     from: u8,
     output: PortNum,
     to: u8,
-    /// Halves whose classes do.
+    /// By half: whether its classes cause it.
     halves: [bool; 2],
     cause: Option<Cause>,
 }
@@ -184,7 +184,8 @@ impl Sink for ClassSearch<'_> {
             let wanted = &self.wanted[index];
             let here = (wanted.row, wanted.input, wanted.output) == (hop.row, hop.input, hop.output);
             let lanes = has(hop.from, wanted.from) && has(hop.to, wanted.to);
-            // The latest stage is named: a choice that is still possible explains the cycle better than one latched earlier.
+            // The latest stage is named: a choice that is still possible explains the cycle better than one latched
+            // earlier.
             let later = wanted.cause.as_ref().is_none_or(|cause| cause.stage < hop.stage);
             if here && lanes && later && wanted.halves[self.walker.half(class).index()] {
                 self.wanted[index].cause = Some(self.cause(class, columns, hop, self.wanted[index].to));
@@ -197,7 +198,7 @@ fn has(mask: LaneMask, lane: u8) -> bool {
     lanes_of(mask).any(|own| own == usize::from(lane))
 }
 
-/// Finds a class that goes round.
+/// Finds a class that loops.
 struct LoopSearch<'a> {
     walker: &'a Walker<'a>,
     stage: usize,
@@ -218,6 +219,8 @@ impl LoopSearch<'_> {
     fn round(&self) -> Option<Vec<(usize, PortNum)>> {
         let outputs = |row: usize| self.edges.get(&row).into_iter().flatten().rev().copied().collect();
         let visit = |row| Visit { row, output: PortNum::ZERO, left: outputs(row) };
+        // A switch that was entered before and is not on the path leads to no cycle: the search would have ended
+        // there.
         let mut entered = BTreeSet::new();
         for &start in self.edges.keys() {
             let mut path = if entered.insert(start) { vec![visit(start)] } else { Vec::new() };
@@ -267,6 +270,7 @@ impl ProofSink for LoopSearch<'_> {
             let wave = case.stages[self.stage].name.clone();
             self.found = Some(ClassLoop { wave, lid: class.lid, hops: round.iter().map(hop).collect() });
         }
+        // Edges are of one class: two classes that go opposite ways make no loop.
         self.edges.clear();
     }
 }

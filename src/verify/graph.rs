@@ -1,4 +1,5 @@
-//! A flat directed graph: numbering in which every edge goes up, or a shortest cycle, or all that is tied in cycles.
+//! A flat directed graph: an order in which every edge goes forward, or a shortest cycle, or every component with a
+//! cycle.
 
 /// Edge visits after which the search for a shorter cycle ends, once one is found.
 const BUDGET: u64 = 500_000_000;
@@ -21,9 +22,10 @@ pub struct NodeCycle {
 }
 
 impl Graph {
-    /// Packs edges, which `each` tells twice in one order.
+    /// Packs edges. `each` is called twice, and must report the same edges in the same order.
     pub fn new(nodes: usize, each: impl Fn(&mut dyn FnMut(u32, u32))) -> Graph {
         let mut start = vec![0u32; nodes + 1];
+        // A counting sort: out-degrees, their prefix sums, then each edge at the next free place of its source.
         each(&mut |from, _| start[from as usize + 1] += 1);
         (0..nodes).for_each(|i| start[i + 1] += start[i]);
         let mut next = start.clone();
@@ -64,6 +66,7 @@ impl Graph {
     pub fn order(&self) -> Result<Vec<u32>, NodeCycle> {
         let mut waiting = vec![0u32; self.len()];
         self.to.iter().for_each(|&target| waiting[target as usize] += 1);
+        // Kahn's algorithm. `order` is the queue as well: what is before `next` has been processed.
         let mut order: Vec<u32> = (0..self.len() as u32).filter(|&node| waiting[node as usize] == 0).collect();
         let mut next = 0;
         while let Some(&node) = order.get(next) {
@@ -75,6 +78,7 @@ impl Graph {
                 }
             }
         }
+        // Nodes that keep a predecessor lie on cycles or after them.
         if order.len() == self.len() { Ok(order) } else { Err(self.shortest_cycle(waiting)) }
     }
 
@@ -94,7 +98,7 @@ impl Graph {
         search.found
     }
 
-    /// The shortest cycle; `waiting` is above 0 for the nodes that lie on cycles or behind them.
+    /// The shortest cycle; `waiting` is above 0 for the nodes that lie on cycles or after them.
     fn shortest_cycle(&self, waiting: Vec<u32>) -> NodeCycle {
         let mut live: Vec<bool> = waiting.iter().map(|&count| count > 0).collect();
         let mut search = Search { parent: vec![u32::MAX; self.len()], queue: Vec::new(), visits: 0 };
@@ -103,11 +107,15 @@ impl Graph {
             if !live[start as usize] {
                 continue;
             }
+            // Only a strictly shorter cycle is of interest, so each search ends one level earlier than the best so
+            // far.
             let bound = best.as_ref().map_or(usize::MAX, |cycle| cycle.len() - 1);
             best = search.through(self, start, &live, bound).or(best);
-            // Every cycle through it has been seen.
+            // No cycle through it is shorter than the best so far, so later searches need not pass it.
             live[start as usize] = false;
             let length = best.as_ref().map_or(usize::MAX, Vec::len);
+            // The budget counts only once a cycle is known: a refusal always has evidence, if not always the
+            // shortest.
             if length == 1 || best.is_some() && search.visits > BUDGET {
                 let shortest = length == 1;
                 return NodeCycle { nodes: best.unwrap_or_default(), shortest };
@@ -117,12 +125,13 @@ impl Graph {
     }
 }
 
-/// Tarjan's depth-first search, with a path of its own in place of recursion.
+/// Tarjan's depth-first search (1972), with an explicit path instead of recursion: a graph of lanes can be deep
+/// enough to exhaust the stack.
 struct ComponentSearch<'a> {
     graph: &'a Graph,
     /// By node: the order of discovery from 1; 0 before it, `u32::MAX` once its component is closed.
     number: Vec<u32>,
-    /// By node: the least number that is known to be reached from it.
+    /// By node: the least number known to be reachable from it.
     low: Vec<u32>,
     next: u32,
     /// Discovered, component not closed.
@@ -146,6 +155,7 @@ impl ComponentSearch<'_> {
             last.1 += 1;
             match self.number[target as usize] {
                 0 => self.discover(target),
+                // A closed component cannot reach the path again, or it would be part of this one.
                 u32::MAX => {}
                 number => self.low[node as usize] = self.low[node as usize].min(number),
             }
@@ -175,6 +185,7 @@ impl ComponentSearch<'_> {
         let first = self.open.iter().rposition(|&open| open == node).unwrap_or(0);
         let mut component = self.open.split_off(first);
         component.iter().for_each(|&member| self.number[member as usize] = u32::MAX);
+        // A single node is a cycle only by an edge to itself.
         if component.len() > 1 || self.graph.successors(node).contains(&node) {
             component.sort_unstable();
             self.found.push(component);
@@ -197,6 +208,7 @@ impl Search {
         self.queue.push(start);
         let found = self.spread(graph, start, live, bound);
         let cycle = found.map(|last| self.path(start, last));
+        // Only queued nodes have a parent, so the reset costs what the search did, not the size of the graph.
         self.queue.iter().for_each(|&node| self.parent[node as usize] = u32::MAX);
         cycle
     }
@@ -208,6 +220,7 @@ impl Search {
             if next == level_end {
                 (depth, level_end) = (depth + 1, self.queue.len());
             }
+            // A cycle that closes from this level has `depth` nodes.
             if depth > bound {
                 return None;
             }

@@ -1,4 +1,4 @@
-//! What stands in injection channels: which sources can have packets of which group there, stage by stage.
+//! What injection channels hold: which sources can have packets of which group there, stage by stage.
 
 use super::case::ProofCase;
 use super::lanes::{HopLanes, LaneMask};
@@ -11,7 +11,7 @@ pub(super) struct Seed {
     /// Range of the row's sources.
     pub first: usize,
     pub end: usize,
-    /// How many of them inject, and how many of those that must not lose packets.
+    /// How many of them inject, and how many of those are not stranded, so that a loss is a fault.
     pub any: u32,
     pub firm: u32,
 }
@@ -69,7 +69,8 @@ impl Injection {
         }
         let injects = facts.injects(half) && case.admits(own.port, stage, half);
         let fresh = if injects { lanes.at_source(stage, own.port, group) } else { 0 };
-        // A source that no longer sends a half still has in its channel what it put there, until a barrier shows otherwise.
+        // Rule 1 for injection channels: when a source no longer sends on a half, its channel still holds what it put
+        // there, until a barrier shows otherwise.
         let stays = stage > 0 && !facts.gone[half.index()];
         fresh | if stays { self.mask(stage - 1, source, group) & !facts.empty.0 } else { 0 }
     }
@@ -78,6 +79,7 @@ impl Injection {
         let mut seeds: Vec<Seed> = Vec::new();
         for (index, source) in net.senders(stage).iter().enumerate() {
             let Some(row) = source.row.map(|row| row as usize) else { continue };
+            // Sources come row by row, so the last seed is the one of this row, if there is one.
             if seeds.last().is_none_or(|seed| seed.row != row) {
                 seeds.push(Seed { row, first: index, end: index, any: 0, firm: 0 });
             }

@@ -1,8 +1,9 @@
 //! Which lanes a service level can take at each hop of each stage, and where packets are discarded for want of one.
 //!
-//! On entry, for each stage, masks that unite the lanes of every table that may be in force. Service levels that no table
-//! tells apart form a *group* and are walked once. A switch whose lanes do not depend on input and output is held as one mask
-//! for each group. Who reads the tables decides what goes into a mask: `tables` for a proof, `audit` for dumps.
+//! On entry, for each stage, masks that unite the lanes of every table that may be in force. Service levels that no
+//! table distinguishes form a *group* and are walked once. A switch whose lanes do not depend on input and output has
+//! one mask for each group. The reader of the tables decides what a mask contains: `tables` for a proof, `audit` for
+//! dumps.
 
 use crate::fabric::PortId;
 use crate::ids::{Half, PortNum, Sl};
@@ -13,10 +14,10 @@ pub(crate) type LaneMask = u16;
 /// In a [`LaneMask`]: some packets are discarded, because their service level has no data lane there.
 pub(crate) const DISCARD: LaneMask = 1 << 15;
 
-/// Service levels that every table sends the same way.
+/// Service levels that every table maps alike.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
-    /// In rising order; never empty. All of one half, where halves count.
+    /// In rising order; never empty. All are of one half, where halves matter.
     pub sls: Vec<Sl>,
 }
 
@@ -62,6 +63,7 @@ impl StageLanes {
     pub fn push_uniform(&mut self, masks: impl IntoIterator<Item = LaneMask>) {
         let start = self.masks.len();
         self.masks.extend(masks);
+        // Steps of 0 lead every input and output to the same mask.
         self.slots.push(Slot { start, size: 1, in_step: 0, out_step: 0 });
     }
 
@@ -94,11 +96,13 @@ pub(crate) struct HopLanes {
 }
 
 impl HopLanes {
-    /// Puts the stages together.
+    /// Combines the stages.
     pub fn new(groups: Vec<Group>, stages: Vec<StageLanes>) -> HopLanes {
         let used = |stage: &StageLanes| stage.masks.iter().chain(&stage.sources).fold(0, |all, mask| all | mask);
         let used = stages.iter().map(used).fold(0, |all: LaneMask, mask| all | mask) & !DISCARD;
+        // Every array of the proof has `vls` entries for each channel: lanes that no hop can take are not part of it.
         let vls = (LaneMask::BITS - used.leading_zeros()).max(1) as usize;
+        // Compared once here: the walk asks for each class and stage.
         let repeats = (0..stages.len()).map(|stage| stage > 0 && stages[stage] == stages[stage - 1]).collect();
         HopLanes { groups, vls, stages, repeats }
     }
@@ -120,12 +124,12 @@ impl HopLanes {
         stage.slots.iter().map(of).fold(0, |all, mask| all | mask)
     }
 
-    /// Whether every lane is at a stage what it was at the one before.
+    /// Whether a stage has the lanes of the stage before it.
     pub fn repeats(&self, stage: usize) -> bool {
         self.repeats[stage]
     }
 
-    /// Whether the input makes no difference at a switch.
+    /// Whether a switch treats its inputs alike.
     pub fn is_uniform(&self, stage: usize, row: usize) -> bool {
         self.stages[stage].slots[row].in_step == 0
     }
@@ -136,11 +140,12 @@ impl HopLanes {
     }
 }
 
-/// Lanes of a mask in rising order, [`DISCARD`] left out.
+/// Lanes of a mask in rising order, without [`DISCARD`].
 pub(crate) fn lanes_of(mask: LaneMask) -> impl Iterator<Item = usize> {
     let mut left = mask & !DISCARD;
     std::iter::from_fn(move || {
         let lane = left.trailing_zeros();
+        // Clears the lowest bit. Zero stays zero, and its `trailing_zeros` is `BITS`, which ends the iterator.
         left &= left.wrapping_sub(1);
         (lane < LaneMask::BITS).then_some(lane as usize)
     })

@@ -1,12 +1,13 @@
 //! Proof that a routing function, and every moment of a transition between two, is free of deadlock, loops and black
 //! holes, and brings every packet to the port that owns its DLID.
 //!
-//! On entry: a [`Transition`], which says wave by wave what may be mixed. On return: [`Proved`], which nobody else can
-//! make, or a refusal with its evidence. Knows no engine, no scheme and no phase. How: `walk` follows every class (DLID,
-//! SL) from every source through every mixture of old and new entries, wave after wave, starting from what the previous
-//! barrier left; what can wait for what is collected in `dependencies`; `graph` numbers the lanes or finds a cycle.
-//! Taken on trust: the facts of the waves (what barriers left, who injects), and that management packets on data lanes
-//! are paused while the waves run. Port states are not looked at: a port that discards holds no lane.
+//! On entry: a [`Transition`], which specifies wave by wave what may be mixed. On return: [`Proved`], which only this
+//! module can make, or a refusal with its evidence. Knows no engine, no scheme and no phase. How: `walk` follows
+//! every class (DLID, SL) from every source through every mixture of old and new entries, wave after wave, starting
+//! from what the previous barrier left; what can wait for what is collected in `dependencies`; `graph` numbers the
+//! lanes or finds a cycle. Taken on trust: the facts of the waves (what barriers left, who injects), and that
+//! management packets on data lanes are paused while the waves run. Port states are ignored: a port that discards
+//! holds no lane.
 
 pub mod across;
 mod case;
@@ -46,37 +47,37 @@ use crate::tables::{PathLayers, SubnetTables};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// What the prover must know of a plan.
+/// What the prover reads of a plan.
 pub trait Transition {
     /// The fabric before the change, LIDs assigned, and what has come to it.
     fn fabric(&self) -> &Fabric;
 
-    /// What is there while the waves run, with the same indices: `fabric` less what died beforehand.
+    /// What exists while the waves run, with the same indices: `fabric` without what died beforehand.
     fn surviving(&self) -> &Fabric;
 
     /// The waves in order.
     fn waves(&self) -> Vec<ProofWave<'_>>;
 
-    /// Who sends what at the moment before the first wave: what they send while it runs, where nothing else is said.
+    /// Who sends what at the moment before the first wave. By default: what they send while it runs.
     fn sending_before(&self) -> InjectionRules {
         let first = self.waves().into_iter().next();
         first
             .map_or_else(InjectionRules::default, |facts| InjectionRules { injected: facts.injected, ways: facts.ways })
     }
 
-    /// End ports that the new routing function omits. ClassPackets to them, and packets that they inject, may be discarded
+    /// End ports that the new routing function omits. Packets to them, and packets that they inject, may be discarded
     /// where there is no route; wherever there is one, they count like any others.
     fn stranded(&self) -> &[PortId] {
         &[]
     }
 
-    /// A wave whose writes may still be under way when a later one begins, or whose barriers cannot mean what they say,
-    /// and what is wrong with it: waves can then not be judged one after the other.
+    /// A wave whose writes may still be under way when a later one begins, or whose barriers cannot be true, and what
+    /// is wrong with it. Waves can then not be judged one after the other.
     fn disorder(&self) -> Option<(String, String)> {
         None
     }
 
-    /// End ports of `fabric` that the routing in force knows nothing of.
+    /// End ports of `fabric` that the routing in force does not know.
     fn newcomers(&self) -> Newcomers {
         Newcomers::default()
     }
@@ -89,7 +90,7 @@ pub struct Newcomers {
     pub ports: Vec<PortId>,
     /// The first wave in which they send and are sent to.
     pub wave: usize,
-    /// The only half that they know of.
+    /// The only half on which they take part.
     pub half: Half,
 }
 
@@ -113,8 +114,9 @@ pub struct ProofWave<'a> {
     pub after: &'a SubnetTables,
     /// By half: whether sources may inject packets of its classes while the wave runs.
     pub injected: [bool; 2],
-    /// By half: who may send by which path of a destination, and on which layer, while the wave runs: whatever any of these
-    /// allows. Where there are none, every source may send to each LID of the half on each of its service levels.
+    /// By half: who may send by which path of a destination, and on which layer, while the wave runs. What any of
+    /// these allows is allowed. Where there are none, every source may send to each LID of the half on each of its
+    /// service levels.
     pub ways: [Vec<Arc<PathLayers>>; 2],
     /// Data lanes that the barrier before left empty everywhere, with nothing latched for them.
     pub empty: VlSet,

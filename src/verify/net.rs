@@ -1,8 +1,8 @@
-//! A fabric as the walk needs it: flat arrays by channel and by switch *row*, the cables before a change and those during
-//! it side by side.
+//! A fabric as the walk needs it: flat arrays by channel and by switch *row*, the cables before a change and those
+//! during it side by side.
 //!
-//! Both fabrics share one index space. Stage 0 is the moment before the change; all later stages see the cables that are
-//! there while it runs.
+//! Both fabrics share one index space. Stage 0 is the moment before the change; all later stages see the cables that
+//! are there while it runs.
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
@@ -59,26 +59,26 @@ pub(crate) struct FlatFabric {
     pub first_port: Vec<u32>,
     /// By row: ports, port 0 included.
     pub sides: Vec<usize>,
-    /// By time, then channel; empty before the change where nothing is known of that time.
+    /// By time, then channel. The first is empty where the fabric before the change is unknown.
     heads: [Vec<Head>; 2],
     /// By time.
     senders: [Vec<SendingPort>; 2],
 }
 
 impl FlatFabric {
-    /// The view of a fabric and of its restriction `surviving`. The end ports at switches send, at all stages the same ones in
-    /// the same order (rows, then inputs); with `switches`, switches send too.
+    /// The view of a fabric and of its restriction `surviving`. The end ports at switches send, at all stages the
+    /// same ones in the same order (rows, then inputs); with `switches`, switches send too.
     pub fn of_restriction(fabric: &Fabric, surviving: &Fabric, switches: bool) -> FlatFabric {
         let mut net = FlatFabric::new(Some(fabric), surviving);
         let rows = net.rows.iter().zip(0..);
-        // What died sends no more, but keeps its rank: injection channels are carried from stage to stage by it.
+        // What died no longer sends, but keeps its rank: injection channels are carried from stage to stage by rank.
         let senders: Vec<_> = rows.flat_map(|(&node, row)| senders_at(fabric, row, node, switches)).collect();
         net.senders = [senders.clone(), senders];
         net
     }
 
-    /// The view of two fabrics over one index space, of which either may lack elements of the other. `senders` lists who sends
-    /// in a fabric, which is that of the stage given.
+    /// The view of two fabrics over one index space, of which either may lack elements of the other. `senders` lists
+    /// who sends in a fabric, which is that of the stage given.
     pub fn of_update(
         before: Option<&Fabric>,
         during: &Fabric,

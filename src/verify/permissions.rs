@@ -1,4 +1,4 @@
-//! Who may send to the DLID in hand, stage by stage: what path layers say, as masks of groups.
+//! Who may send to the DLID in hand, stage by stage: path layers as masks of groups.
 
 use super::case::ProofCase;
 use super::lanes::{Group, HopLanes};
@@ -11,11 +11,11 @@ use std::sync::Arc;
 /// Groups of service levels as a mask, bit g for group g.
 type GroupMask = u16;
 
-/// What is said of one half while some stages last.
+/// The path layers of one half, shared by the stages at which they are the same.
 struct Kind<'a> {
     half: Half,
     ways: &'a [Arc<PathLayers>],
-    /// By source: the groups that it may send the DLID in hand on.
+    /// By source: the groups on which it may send to the DLID in hand.
     masks: Vec<GroupMask>,
 }
 
@@ -36,7 +36,7 @@ impl OwnedLid {
     }
 }
 
-/// Whether a source may send to a DLID on a group of service levels, as `ways` have it; everybody may where there are none.
+/// Whether a source may send to a DLID on a group of service levels. Without `ways` every source may.
 pub(super) fn may_send(
     fabric: &Fabric,
     ways: &[Arc<PathLayers>],
@@ -52,7 +52,7 @@ pub(super) fn may_send(
 /// Who may send to one DLID after the other.
 pub(super) struct Permissions<'a> {
     kinds: Vec<Kind<'a>>,
-    /// By stage and half: the kind; none where everybody may send on anything.
+    /// By stage and half: the kind; none where every source may send on every group.
     kind_at: Vec<[Option<usize>; 2]>,
     /// By half and layer: the group of its service level.
     groups: [Vec<Option<usize>>; 2],
@@ -65,6 +65,8 @@ impl<'a> Permissions<'a> {
         for facts in &case.stages {
             kind_at.push([Half::Lower, Half::Upper].map(|half| {
                 let ways = facts.ways[half.index()].as_slice();
+                // Stages with the same layers share one kind, so masks are computed once for each DLID, not once for
+                // each stage.
                 let same = |kind: &Kind<'_>| kind.half == half && kind.ways == ways;
                 (!ways.is_empty()).then(|| {
                     kinds.iter().position(same).unwrap_or_else(|| {
@@ -82,6 +84,7 @@ impl<'a> Permissions<'a> {
     /// Turns to a DLID.
     pub fn turn_to(&mut self, fabric: &Fabric, senders: &[SendingPort], target: OwnedLid) {
         for kind in &mut self.kinds {
+            // A LID of the other half is in no class of this one: the masks left from the last DLID are not read.
             let Some(path) = target.path(fabric, kind.half) else { continue };
             for (mask, source) in kind.masks.iter_mut().zip(senders) {
                 let layers = kind.ways.iter().filter_map(|ways| ways.layer(source.port, target.owner, path));
@@ -91,12 +94,12 @@ impl<'a> Permissions<'a> {
         }
     }
 
-    /// By source: the groups that it may send the DLID in hand on; none where everybody may on each.
+    /// By source: the groups on which it may send to the DLID in hand; none where every source may on each.
     pub fn at(&self, stage: usize, half: Half) -> Option<&[GroupMask]> {
         self.kind_at[stage][half.index()].map(|kind| self.kinds[kind].masks.as_slice())
     }
 
-    /// Whether the same may send at a stage as at the one before.
+    /// Whether a stage permits what the stage before it permits.
     pub fn repeats(&self, stage: usize, half: Half) -> bool {
         self.kind_at[stage][half.index()] == self.kind_at[stage - 1][half.index()]
     }

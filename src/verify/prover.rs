@@ -1,4 +1,4 @@
-//! Puts the parts together: checks what was handed in, walks, judges stage by stage, and gathers the evidence.
+//! Combines the parts: checks the input, walks, judges stage by stage, and collects the evidence.
 
 use super::case::{ProofCase, STEADY};
 use super::certificate::{Certificate, Recorder, numbers};
@@ -24,17 +24,18 @@ pub struct Scope {
     pub stranded: Vec<PortId>,
     /// Whether the switches' own LIDs are in use too, and switches send.
     pub switches: bool,
-    /// Who sends by which path, on which layer; none where everybody may by each, on any service level of the halves.
+    /// Who sends by which path, on which layer; none where every source may use every path, on any service level of
+    /// the halves.
     pub ways: Option<Arc<PathLayers>>,
 }
 
 impl Scope {
-    /// End ports and switches, nobody left out.
+    /// All end ports and switches.
     pub fn of(halves: &[Half]) -> Scope {
         Scope { halves: halves.to_vec(), stranded: Vec::new(), switches: true, ways: None }
     }
 
-    /// The same, for a function that says who sends by which path.
+    /// The same, for a function that specifies who sends by which path.
     #[must_use]
     pub fn by(self, ways: Option<&Arc<PathLayers>>) -> Scope {
         Scope { ways: ways.cloned(), ..self }
@@ -108,6 +109,7 @@ pub(super) fn judge_transition(
 pub(super) fn case_of(transition: &(impl Transition + ?Sized)) -> Result<Option<ProofCase<'_>>, Refusal> {
     let (fabric, surviving) = (transition.fabric(), transition.surviving());
     let waves = transition.waves();
+    // First, because everything after it reads both fabrics by one index.
     check_restriction(fabric, surviving)?;
     if let Some((wave, what)) = transition.disorder() {
         return Err(precondition(&wave, what));
@@ -116,20 +118,22 @@ pub(super) fn case_of(transition: &(impl Transition + ?Sized)) -> Result<Option<
     let Some(first) = waves.first() else { return Ok(None) };
     let mut case = ProofCase::steady(fabric, first.before, transition.sending_before(), transition.stranded(), false);
     case.stages.extend(waves);
+    // Before the checks: who must have a path depends on who takes part.
     case.welcome(&transition.newcomers());
     check_tables(&case)?;
     check_everybody_sends(&case, surviving)?;
     Ok(Some(case))
 }
 
-/// Whoever takes part before the change has a path to everybody else, and so has, once the other half is sent on, whoever
-/// the new routing leads to. A source without any path would be one of which nothing is proved.
+/// Every port that takes part before the change has a path to every other. So has every port that the new routing
+/// serves, once sources use the other half. Nothing would be proved of a source without a path.
 fn check_everybody_sends(case: &ProofCase<'_>, surviving: &Fabric) -> Result<(), Refusal> {
     let before: Vec<PortId> = case.fabric.end_ports().filter(|port| !case.newcomer[port.index()]).collect();
     check_ways(case.fabric, &case.stages[0], &before)?;
     for half in [Half::Lower, Half::Upper].into_iter().filter(|&half| !case.stages[0].injects(half)) {
         let Some(stage) = case.stages.iter().position(|facts| facts.injects(half)) else { continue };
         let mut facts = case.stages[stage].clone();
+        // Paths of the other half were checked above, for the ports that take part before the change.
         facts.injected[half.other().index()] = false;
         let led_to = |port: &PortId| !case.stranded[port.index()] && case.admits(*port, stage, half);
         check_ways(case.fabric, &facts, &surviving.end_ports().filter(led_to).collect::<Vec<_>>())?;
@@ -137,12 +141,13 @@ fn check_everybody_sends(case: &ProofCase<'_>, surviving: &Fabric) -> Result<(),
     Ok(())
 }
 
-/// Where it is said who sends by which path, each of `ports` has one to every other, by a LID that there is.
+/// Where the paths of each source are specified, each of `ports` has one to every other, by a LID that exists.
 fn check_ways(fabric: &Fabric, facts: &ProofWave<'_>, ports: &[PortId]) -> Result<(), Refusal> {
     for half in [Half::Lower, Half::Upper].into_iter().filter(|&half| facts.injects(half)) {
         let ways = &facts.ways[half.index()];
         for &owner in ports.iter().filter(|_| !ways.is_empty()) {
             let lids = fabric.half_lids(owner, half).count();
+            // A path beyond the LIDs of the owner has no address, so no packet takes it.
             let open = |source: PortId| ways.iter().any(|ways| ways.ways(source, owner).any(|(path, _)| path < lids));
             if let Some(&source) = ports.iter().find(|&&source| source != owner && !open(source)) {
                 let (source, owner) = (fabric.describe_port(source), fabric.describe_port(owner));
@@ -168,12 +173,14 @@ fn judge(case: ProofCase<'_>, surviving: &Fabric, certified: bool) -> Result<Pro
     let fault = walker.run(&mut sinks);
     let Both(collector, mut recorder) = sinks;
     let halves = collector.finish();
-    // A fault at some stage leaves what was collected for it incomplete. The stages before it are judged all the same, since
-    // a cycle there comes first in time, and is what is refused.
+    // A fault at some stage leaves its dependencies incomplete. The stages before it are judged all the same: a cycle
+    // there comes first in time, and so it is the reason for the refusal.
     let sound = fault.as_ref().map_or(case.stages.len(), |fault| fault.stage);
     let mut tally = Tally::new(&layout);
     for stage in 0..sound {
+        // First, because rule 4 has trusted the barrier already: if it cannot be true, the dependencies mean nothing.
         check_gone(case, &layout, &halves, stage)?;
+        // Halves may share lanes, and a cycle may pass both, so both are one graph.
         let mut all = halves[0][stage].clone();
         all.unite(&halves[1][stage]);
         let graph = all.graph(&layout, stage);
@@ -188,6 +195,7 @@ fn judge(case: ProofCase<'_>, surviving: &Fabric, certified: bool) -> Result<Pro
         }
     }
     match fault {
+        // No earlier stage has a cycle, so this is the first thing that can go wrong.
         Some(fault) => Err(evidence::of_fault(&walker, fault)),
         None => {
             let (statistics, order) = tally.judged(&layout, &walker);
@@ -196,7 +204,7 @@ fn judge(case: ProofCase<'_>, surviving: &Fabric, certified: bool) -> Result<Pro
     }
 }
 
-/// ClassPackets that are said to be gone when a stage begins were in no other lanes than those that were seen empty.
+/// Where the barrier reports a half gone when a stage begins, its packets were only in lanes that were observed empty.
 fn check_gone(
     case: &ProofCase<'_>,
     layout: &DependencyLayout<'_>,
@@ -206,6 +214,7 @@ fn check_gone(
     let facts = &case.stages[stage];
     for half in [Half::Lower, Half::Upper].into_iter().filter(|half| facts.gone[half.index()]) {
         let Some(before) = stage.checked_sub(1) else { continue };
+        // The dependencies of the stage before include those that were latched earlier.
         let left = VlSet(halves[half.index()][before].lanes(layout, before)).minus(facts.empty);
         if !left.is_empty() {
             let empty = facts.empty;
@@ -236,6 +245,7 @@ impl Tally {
         self.all.unite(all);
         self.by_wave.push(all.count());
         self.lanes.iter_mut().zip(graph.touched()).for_each(|(own, touched)| *own |= touched);
+        // Only a proof of tables reads the order, and that has one stage.
         self.last_order = order;
     }
 
@@ -263,7 +273,7 @@ fn precondition(wave: &str, what: String) -> Refusal {
     Refusal::Precondition { wave: wave.to_string(), what }
 }
 
-/// What survives must be the fabric less something.
+/// What survives must be the fabric with some elements removed.
 fn check_restriction(fabric: &Fabric, surviving: &Fabric) -> Result<(), Refusal> {
     if (fabric.node_count(), fabric.port_count()) != (surviving.node_count(), surviving.port_count()) {
         let what = "what survives is indexed otherwise than the fabric before the change".to_string();

@@ -1,4 +1,4 @@
-//! Why the prover says no, with the evidence: for people as text, for programs as JSON.
+//! Why the prover refuses, with the evidence: as text for people, as JSON for programs.
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Guid, Lid, PortNum, Sl, Vl};
@@ -10,7 +10,7 @@ use std::fmt;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, thiserror::Error)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Refusal {
-    /// What was handed in contradicts itself or the fabric; nothing was judged.
+    /// The input contradicts itself or the fabric; nothing was judged.
     #[error("wave {wave}: {what}")]
     Precondition {
         /// The wave.
@@ -27,7 +27,7 @@ pub enum Refusal {
     /// A packet can arrive at a port that does not own its DLID.
     #[error("{0}")]
     WrongArrival(WaveArrival),
-    /// Lanes can wait for each other in a cycle, though no single class goes round.
+    /// Lanes can wait for each other in a cycle, though no single class loops.
     #[error("{0}")]
     Deadlock(Cycle),
 }
@@ -148,8 +148,8 @@ pub struct Cycle {
     pub wave: String,
     /// The dependencies in order.
     pub dependencies: Vec<Dependency>,
-    /// Whether it is known that no shorter cycle exists; in very large tangles the search for one ends after a fixed
-    /// amount of work.
+    /// Whether it is known that no shorter cycle exists; in very large components the search for one ends after a
+    /// fixed amount of work.
     pub shortest: bool,
 }
 
@@ -201,7 +201,7 @@ pub struct BlackHole {
     pub lid: Lid,
     /// What the switch does with its packets.
     pub cause: HoleCause,
-    /// The entry that says so.
+    /// The entry that causes it.
     pub entry: EntryAge,
 }
 

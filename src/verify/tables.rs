@@ -19,7 +19,7 @@ pub(super) fn read(fabric: &Fabric, net: &FlatFabric, stages: &[ProofWave<'_>]) 
     let mut in_use = [false; 2];
     let mut all = Vec::with_capacity(stages.len());
     for facts in stages {
-        // A half stays in use after its sources have stopped, until a barrier shows that its packets are gone.
+        // A half remains in use after its sources have stopped, until a barrier shows that its packets are gone.
         for half in [0, 1] {
             in_use[half] = facts.injected[half] || in_use[half] && !facts.gone[half];
         }
@@ -29,7 +29,7 @@ pub(super) fn read(fabric: &Fabric, net: &FlatFabric, stages: &[ProofWave<'_>]) 
     Ok(HopLanes::new(groups, all))
 }
 
-/// No lane for VL 15: that switches do not discard so is checked before, and what a source discards is not sent.
+/// No lane for VL 15. `check_carried` refuses switches that discard so, and what a source discards is not sent.
 fn bit(vl: Vl) -> LaneMask {
     (1 << vl.index()) & !DISCARD
 }
@@ -76,7 +76,7 @@ fn agreed(fabric: &Fabric, node: NodeId, table: &NodeSlToVl) -> Option<SlToVl> {
     tables.all(|other| other == first).then_some(first)
 }
 
-/// Service levels by half, those together that no table of any stage tells apart.
+/// Service levels by half, grouped where no table of any stage distinguishes them.
 fn groups(stages: &[ProofWave<'_>]) -> Vec<Group> {
     let mut distinct: Vec<SlToVl> = Vec::new();
     for tables in stages.iter().flat_map(|facts| [facts.before, facts.after]) {
@@ -92,7 +92,8 @@ fn groups(stages: &[ProofWave<'_>]) -> Vec<Group> {
             });
         }
     }
-    // Two levels that every table maps alike have the same hops at every stage: to walk one is to walk both.
+    // Two levels that every table maps alike have the same hops at every stage, so walking one walks both. Halves
+    // stay apart: they are injected, drained and reported gone separately.
     let mut groups: Vec<Group> = Vec::new();
     for sl in Sl::all() {
         let alike = |group: &Group| distinct.iter().all(|table| table.get(group.sl()) == table.get(sl));
@@ -105,8 +106,8 @@ fn groups(stages: &[ProofWave<'_>]) -> Vec<Group> {
     groups
 }
 
-/// A switch must not send a service level in use onto a lane that the link lacks; nor an end port, which may discard
-/// (VL 15) what it shall no longer send.
+/// Neither a switch nor an end port may send a service level in use onto a lane that the link lacks. An end port may
+/// discard (VL 15) what it is to send no longer.
 fn check_carried(fabric: &Fabric, net: &FlatFabric, facts: &ProofWave<'_>, in_use: [bool; 2]) -> Result<(), Refusal> {
     let sls: Vec<Sl> = Sl::all().filter(|&sl| in_use[Half::of_sl(sl).index()]).collect();
     let check = |node: NodeId, table: &SlToVl, output: PortNum, may_discard: bool| {

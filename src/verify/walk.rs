@@ -1,12 +1,13 @@
-//! Follows one class of packets after the other through all stages: from every source that sends it, through every mixture
-//! of old and new entries, onto every lane that a mixture of old and new SL-to-VL tables allows. This is the closure of
-//! docs/PROOF.md, and the only place that computes it.
+//! Follows one class of packets after the other through all stages: from every source that sends it, through every
+//! mixture of old and new entries, onto every lane that a mixture of old and new SL-to-VL tables allows. This is the
+//! closure of docs/PROOF.md, and the only place that computes it.
 //!
-//! On entry: a flat fabric, the lanes of every hop, the entries of every switch for the DLID in hand, and [`Senders`], which
-//! say who sends at a stage and what the stage before leaves. A *stage* is the moment before the change (0) or a part of the
-//! change in which any mixture may be in force (1 on). On return a [`Sink`] has heard of every hop that can happen and of
-//! every end that is no delivery; it decides whether the first fault ends the walk. Lacks on purpose: which classes there
-//! are, and what a fault means (`walker` for a proof, `audit` for an audit).
+//! On entry: a flat fabric, the lanes of every hop, the entries of every switch for the DLID in hand, and
+//! [`Senders`], which specify who sends at a stage and what the stage before leaves. A *stage* is the moment before
+//! the change (0) or a part of the change in which any mixture may be in force (from 1 on). On return a [`Sink`] has
+//! received every hop that can happen and every end that is no delivery; it decides whether the first fault ends the
+//! walk. Lacks on purpose: which classes there are, and what a fault means (`walker` for a proof, `audit` for an
+//! audit).
 
 use super::lanes::{DISCARD, HopLanes, LaneMask, lanes_of};
 use super::net::{Exit, FlatFabric, Head};
@@ -15,7 +16,7 @@ use crate::fabric::PortId;
 use crate::ids::{Lid, PortNum};
 use std::ops::Range;
 
-/// ClassPackets that look alike to every switch: one DLID, and service levels that no table tells apart.
+/// Packets that look alike to every switch: one DLID, and service levels that no table distinguishes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Class {
     pub lid: Lid,
@@ -32,14 +33,14 @@ pub(crate) struct Now<'a> {
     pub stage: usize,
 }
 
-/// ClassPackets that stand together at an input of a switch.
+/// Packets that stand together at an input of a switch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClassPackets<O> {
     /// The lanes in which they stand; none for those of the switch itself, at input 0.
     pub from: LaneMask,
-    /// Whether one of them must not be lost for want of a route.
+    /// Whether the loss of one of them for want of a route is a fault.
     pub firm: bool,
-    /// Who may have sent them, where the walk keeps that.
+    /// Who may have sent them, where the walk records that.
     pub origin: O,
 }
 
@@ -56,7 +57,7 @@ pub(crate) struct ClassHop<O = ()> {
     pub origin: O,
 }
 
-/// ClassPackets of every end port at a switch that makes no difference between inputs enter an output.
+/// Packets of every end port at a switch that treats its inputs alike enter an output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entrance {
     pub stage: usize,
@@ -74,14 +75,14 @@ pub(crate) enum DeadEnd {
     Laneless { row: usize, input: PortNum, output: PortNum },
     /// A source discards for want of a lane.
     Unsent { source: PortId },
-    /// ClassPackets come to a port that does not own the DLID.
+    /// Packets come to a port that does not own the DLID.
     Wrong { at: PortId },
 }
 
-/// Hears of everything that can happen. `O` is what the walk keeps of a packet's origin.
+/// Receives everything that can happen. `O` is what the walk records of a packet's origin.
 pub(crate) trait Sink<O = ()> {
-    /// Whether the first fault is the last one of interest: packets then do not enter a channel that leads to a wrong port.
-    /// Otherwise they do, and are followed to their end.
+    /// Whether only the first fault matters. If so, packets do not enter a channel that leads to a wrong port;
+    /// otherwise they do, and the walk follows them to their end.
     const STOPS: bool = false;
 
     /// A packet already in a lane hops on.
@@ -104,7 +105,7 @@ pub(crate) trait Sink<O = ()> {
     }
 }
 
-/// Two that hear the same walk; the second may be missing.
+/// Two sinks of the same walk; the second is optional.
 pub(crate) struct Both<A, B>(pub A, pub Option<B>);
 
 impl<A: Sink, B: Sink> Sink for Both<A, B> {
@@ -135,11 +136,11 @@ impl<A: Sink, B: Sink> Sink for Both<A, B> {
 
 /// Who sends, stage by stage, and what lasts from one stage to the next.
 pub(crate) trait Senders<O> {
-    /// The lanes in which packets of the class may still stand when a stage begins, of those that they could occupy at the
-    /// stage before.
+    /// Of the lanes that packets of the class could occupy at the stage before: those in which they may still stand
+    /// when this stage begins.
     fn left(&self, now: Now<'_>) -> LaneMask;
 
-    /// Whether a stage lets the class do what the stage before let it do, and nothing else.
+    /// Whether a stage allows the class exactly what the stage before allowed it.
     fn repeats(&self, _now: Now<'_>, _columns: &Columns) -> bool {
         false
     }
@@ -189,7 +190,7 @@ impl Columns {
     }
 }
 
-/// ClassPackets in a channel that have not been followed yet.
+/// Packets in a channel that the walk has not followed yet.
 #[derive(Clone, Copy)]
 struct Standing<O> {
     channel: u32,
@@ -208,9 +209,9 @@ pub(crate) struct Walk<'a, O = ()> {
     pub occupied: Vec<LaneMask>,
     /// Channels of which some lane is occupied.
     pub touched: Vec<u32>,
-    /// What is occupied and not followed yet. Each lane is pushed once for each stage, so the walk ends.
+    /// What is occupied and not followed yet. Each lane is pushed at most once in each stage, so the walk ends.
     stack: Vec<Standing<O>>,
-    /// By lane: who was the first to send what can stand there. Kept only where a later stage begins with it.
+    /// By lane: the first sender of what can stand there. Kept only where a later stage begins with it.
     origins: Vec<O>,
 }
 
@@ -230,8 +231,9 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
         }
     }
 
-    /// Follows a class through all stages. What it can occupy at the last one stays until [`Walk::clear`].
+    /// Follows a class through all stages. What it can occupy at the last one remains until [`Walk::clear`].
     pub fn follow(&mut self, class: &Class, senders: &impl Senders<O>, sink: &mut impl Sink<O>) {
+        // The limit is read once: a fault that this class causes shortens the walk of later classes, not of this one.
         let stages = self.stages.start..self.stages.end.min(sink.limit());
         for stage in stages {
             let now = Now { class, stage };
@@ -253,16 +255,19 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
         self.touched.drain(..).for_each(|channel| self.occupied[channel as usize] = 0);
     }
 
-    /// Rule 1 of the closure: what the stage before leaves is where this one begins. It must be followed again, since it
-    /// meets other entries now.
+    /// Rule 1 of the closure: what the stage before leaves is where this one begins. All of it must be followed
+    /// again, since it meets other entries now.
     fn carry_over(&mut self, now: Now<'_>, left: LaneMask) {
         let (net, vls, occupied) = (self.net, self.lanes.vls, &mut self.occupied);
+        // What the barrier leaves (E and G in docs/PROOF.md), less the channels that died with the change.
         self.touched.retain(|&channel| {
             let lanes = &mut occupied[channel as usize];
             *lanes &= if net.exists(now.stage, channel as usize) { left } else { 0 };
             *lanes != 0
         });
         for &channel in &self.touched {
+            // Neighbouring lanes of one origin become one entry of the stack: a hop costs per entry, not per lane.
+            // Origins are recorded whenever a later stage exists, so those read here are never the initial ones.
             let mut run: Option<Standing<O>> = None;
             for lane in lanes_of(self.occupied[channel as usize]) {
                 let origin = self.origins[channel as usize * vls + lane];
@@ -275,12 +280,13 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
         }
     }
 
-    /// Follows all that stands in channels, and all that comes of it.
+    /// Follows everything that stands in channels, and everything that results from it.
     pub fn drain(&mut self, now: Now<'_>, sink: &mut impl Sink<O>) {
         while let Some(Standing { channel, lanes, origin }) = self.stack.pop() {
             match self.net.head(now.stage, channel as usize) {
                 Head::Switch { row, input } => {
-                    // Whoever sent it, others do so too beyond the first switch: what is lost there is lost to all.
+                    // A lane does not record whether its senders are stranded, so from the second switch on every loss
+                    // counts. That is the stricter reading.
                     let packets = ClassPackets { from: lanes, firm: true, origin };
                     self.forward(now, row as usize, input, packets, sink);
                 }
@@ -290,10 +296,12 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
         }
     }
 
-    /// ClassPackets of all end ports at a switch that makes no difference between inputs. They are followed from one input in place
-    /// of each: the work is of the order of switches, not of end ports.
+    /// Sends packets of all end ports at a switch that treats its inputs alike. One input stands for all of them: the
+    /// work is of the order of switches, not of end ports.
     pub fn send_together(&mut self, now: Now<'_>, row: usize, packets: ClassPackets<O>, sink: &mut impl Sink<O>) {
         for output in self.columns.choices(now.stage, row) {
+            // Input 0 stands for every input: callers have verified that the lanes here do not depend on it. No hop
+            // is reported, because no single input lane waits; the sink adds a dependency for each source afterwards.
             if let Some(to) = self.take(now, row, PortNum::ZERO, output, packets, sink) {
                 let channel = self.net.channel(row, output);
                 sink.enter(now.class, Entrance { stage: now.stage, row, channel, to });
@@ -301,8 +309,8 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
         }
     }
 
-    /// Rule 3 of the closure: packets in one input of a switch go on by every output that an entry names. Those of the switch
-    /// itself (input 0) stand in no lane, so nothing waits for them.
+    /// Rule 3 of the closure: packets in one input of a switch go on by every output that an entry names. Those of
+    /// the switch itself (input 0) stand in no lane, so nothing waits for them, and they cause no dependency.
     pub fn forward(
         &mut self,
         now: Now<'_>,
@@ -323,7 +331,7 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
         }
     }
 
-    /// Takes an output of a switch: the lanes that can be taken there, none where the packets end here.
+    /// Takes an output of a switch. Returns the lanes that packets can take there; none where they end here.
     fn take<S: Sink<O>>(
         &mut self,
         now: Now<'_>,
@@ -336,6 +344,8 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
         let Now { class, stage } = now;
         match self.net.exit(stage, row, output) {
             Exit::Channel(channel) => {
+                // A proof reports the wrong arrival before anything enters the channel: what follows from a fault is
+                // not judged.
                 if S::STOPS
                     && let Head::End(at) = self.net.head(stage, channel)
                     && at != class.owner
@@ -344,6 +354,7 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
                     return None;
                 }
                 let lanes = self.lanes.at_switch(stage, row, class.group, input, output);
+                // Discarding is only one of the mixtures. The lanes of the others are followed all the same.
                 if lanes & DISCARD != 0 {
                     sink.dead_end(now, &self.columns, DeadEnd::Laneless { row, input, output });
                 }
@@ -363,9 +374,10 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
         None
     }
 
-    /// ClassPackets stand in lanes of a channel; those that the class did not occupy yet are to be followed.
+    /// Marks lanes of a channel as occupied. Those that the class did not occupy yet are to be followed.
     pub fn occupy(&mut self, stage: usize, channel: usize, lanes: LaneMask, origin: O) {
         let own = &mut self.occupied[channel];
+        // Occupied lanes only grow within a stage and are finite, so this is where the least fixed point is reached.
         let fresh = lanes & !*own;
         if fresh == 0 {
             return;
@@ -375,6 +387,8 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
         }
         *own |= fresh;
         self.stack.push(Standing { channel: channel as u32, lanes: fresh, origin });
+        // The first origin stays: within a stage a lane is fresh once, and evidence must not depend on who comes
+        // later.
         if stage + 1 < self.stages.end {
             let vls = self.lanes.vls;
             lanes_of(fresh).for_each(|lane| self.origins[channel * vls + lane] = origin);

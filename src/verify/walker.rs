@@ -29,7 +29,7 @@ pub(super) enum FaultKind {
     WrongArrival { at: PortId, owner: PortId },
 }
 
-/// A sink of a proof, which sees each class as a whole, too.
+/// A sink of a proof, which is also notified when a class is complete.
 pub(super) trait ProofSink: Sink {
     /// The class has been walked through all stages.
     fn walked(&mut self, _class: &Class, _columns: &Columns) {}
@@ -42,8 +42,8 @@ impl<A: ProofSink, B: ProofSink> ProofSink for super::walk::Both<A, B> {
     }
 }
 
-/// A case with all that its walk reads. It can be walked again: a second pass sees the same hops in the same order, and so finds
-/// who causes what the first one found.
+/// A case with everything that its walk reads. It can be walked again: a second pass reports the same hops in the
+/// same order, and so finds which class causes what the first one found.
 pub(super) struct Walker<'a> {
     pub case: ProofCase<'a>,
     pub net: FlatFabric,
@@ -52,7 +52,7 @@ pub(super) struct Walker<'a> {
 }
 
 impl<'a> Walker<'a> {
-    /// Prepares the walk of a case; `surviving` is what is left of its fabric while the waves run.
+    /// Prepares the walk of a case; `surviving` is what remains of its fabric while the waves run.
     ///
     /// # Errors
     /// A table that sends a service level in use onto a lane which the link does not carry.
@@ -71,6 +71,7 @@ impl<'a> Walker<'a> {
     /// The classes of one port, all halves and groups that some stage injects.
     pub fn classes_of(&self, owner: PortId) -> Vec<Class> {
         let fabric = self.case.fabric;
+        // A LID of no half (of a switch) is a destination on the service levels of both.
         let undivided = fabric.port(owner).lid.filter(|&lid| fabric.half_of(lid).is_none());
         let mut classes = Vec::new();
         for half in [Half::Lower, Half::Upper] {
@@ -116,8 +117,11 @@ impl<'a> Walker<'a> {
         let mut judge = Judge { walker: self, sink, found: None };
         let mut read = None;
         for class in self.classes() {
+            // All groups of a LID come one after the other, so its entries are read once. They are the expensive
+            // part: one table for each switch and stage.
             if read != Some(class.lid) {
                 self.read(&mut walk.columns, class.lid);
+                // The sources are those of stage 0 at every stage: what died keeps its rank (see `net`).
                 let target = OwnedLid { owner: class.owner, lid: class.lid };
                 senders.permissions.turn_to(self.case.fabric, self.net.senders(0), target);
                 read = Some(class.lid);
@@ -151,7 +155,9 @@ impl Senders<()> for ProofSenders<'_> {
         let Walker { case, lanes, injection, .. } = self.walker;
         let Now { class, stage } = now;
         let (facts, half) = (&case.stages[stage], self.walker.half(class));
-        // At stage 1 links die.
+        // This holds only if every input of rules 1 to 3 is that of the stage before: what was left, who sends, the
+        // tables and the cables. A condition that is missing here would skip a stage that was never judged. At stage
+        // 1 links die.
         stage >= 2
             && facts.empty == VlSet::EMPTY
             && !facts.gone[half.index()]
@@ -169,6 +175,8 @@ impl Senders<()> for ProofSenders<'_> {
             return;
         }
         for seed in injection.seeds(now.stage, now.class.group) {
+            // Sources are merged only where the lanes do not depend on the input, and where no port of a router,
+            // which sends less than others, is among them.
             if lanes.is_uniform(now.stage, seed.row) && !self.has_relay(seed) {
                 self.send_together(now, seed, walk, sink);
             } else {
@@ -179,22 +187,23 @@ impl Senders<()> for ProofSenders<'_> {
 }
 
 impl ProofSenders<'_> {
-    /// Whether a router is at the switch: its ports do not send all that others do.
+    /// Whether a router is at the switch: its ports send less than other sources do.
     fn has_relay(&self, seed: &Seed) -> bool {
         let Walker { case, net, .. } = self.walker;
         let mut sources = net.senders(0)[seed.first..seed.end].iter();
         !case.relays.ports.is_empty() && sources.any(|source| case.relays.ports.contains(&source.port))
     }
 
-    /// All sources of a switch that makes no difference between inputs, less the owner, which sends nothing to itself.
+    /// Sends from all sources of a switch that treats its inputs alike, except the owner, which sends nothing to
+    /// itself.
     fn send_together(&self, now: Now<'_>, seed: &Seed, walk: &mut Walk<'_>, sink: &mut impl Sink) {
         if let Some(firm) = self.senders(now, seed) {
             walk.send_together(now, seed.row, ClassPackets { from: 0, firm, origin: () }, sink);
         }
     }
 
-    /// Whether any of the sources of a switch can send a packet of the class, and then whether one of those must not
-    /// lose it.
+    /// None where no source of a switch can send a packet of the class; otherwise whether a loss is a fault for one
+    /// of those that can.
     fn senders(&self, now: Now<'_>, seed: &Seed) -> Option<bool> {
         let Walker { case, net, injection, .. } = self.walker;
         let Class { owner, group, .. } = *now.class;
@@ -206,10 +215,12 @@ impl ProofSenders<'_> {
                     && injection.mask(now.stage, source, group) != 0
             };
             let mut senders = (seed.first..seed.end).filter(sends).peekable();
+            // `any` below still sees the source that is peeked at here.
             senders.peek()?;
             return Some(senders.any(|source| !case.stranded[sources[source].port.index()]));
         }
-        // Everybody may send: the counts of the seed answer, once the owner is taken out of them.
+        // Every source may send, so the counts of the seed answer without a pass over the sources, once the owner is
+        // subtracted.
         let own = (seed.first..seed.end).find(|&source| sources[source].port == owner);
         let own = own.is_some_and(|source| injection.mask(now.stage, source, group) != 0);
         let firm = seed.firm - u32::from(own && !case.stranded[owner.index()]);
@@ -222,6 +233,7 @@ impl ProofSenders<'_> {
         let masks = self.permissions.at(now.stage, self.walker.half(now.class));
         for index in seed.first..seed.end {
             let source = net.senders(0)[index];
+            // A source that no longer sends is included as long as its channel may hold what it sent.
             let from = injection.mask(now.stage, index, group);
             let open = masks.is_none_or(|masks| masks[index] >> group & 1 == 1);
             let sends = open && source.port != owner && case.relays.admit(source.port, owner);
@@ -233,7 +245,7 @@ impl ProofSenders<'_> {
     }
 }
 
-/// Keeps the earliest fault, and passes all else on.
+/// Keeps the earliest fault, and forwards everything else.
 struct Judge<'a, S> {
     walker: &'a Walker<'a>,
     sink: &'a mut S,
@@ -252,6 +264,8 @@ impl<S: ProofSink> Sink for Judge<'_, S> {
     }
 
     fn dead_end(&mut self, now: Now<'_>, columns: &Columns, end: DeadEnd) {
+        // Only an earlier stage replaces what was found. Of faults of one stage the first class is kept, so the
+        // evidence depends on the order of classes alone.
         if now.stage >= self.limit() {
             return;
         }
@@ -285,28 +299,30 @@ impl<S: ProofSink> Sink for Judge<'_, S> {
         self.sink.hears_repeats()
     }
 
-    /// What happens after the earliest fault, or at its stage, is not judged.
+    /// What happens at the stage of the earliest fault, or later, is not judged.
     fn limit(&self) -> usize {
         self.found.as_ref().map_or(usize::MAX, |found| found.stage)
     }
 }
 
 impl<S: ProofSink> Judge<'_, S> {
-    /// Why packets of the class that a switch discards are a fault, and the output that its entry names; none where they may
-    /// be discarded.
+    /// Why it is a fault that a switch discards packets of the class, and the output that its entry names; none where
+    /// it may discard them.
     fn hole(&self, now: Now<'_>, exit: Exit) -> Option<(HoleCause, PortNum)> {
         let Walker { case, net, .. } = self.walker;
         let owner = now.class.owner;
         let found = match exit {
             Exit::NoRoute => (HoleCause::NoRoute, PortNum::NO_ROUTE),
             Exit::NoCable(port) => (HoleCause::NoCable { port }, port),
-            // Towards a link that died the packet vanishes, and holds no lane. Tables made for a half that nobody sent on
-            // before have no business to lead there.
+            // Towards a link that died the packet vanishes, and holds no lane. Tables for a half that nobody sent on
+            // before must not lead there.
             Exit::Died(port) if !case.stages[0].injects(self.walker.half(now.class)) => {
                 (HoleCause::NoCable { port }, port)
             }
             Exit::Died(_) | Exit::Channel(_) | Exit::Own => return None,
         };
+        // The exceptions of Theorem 3: owners that the new routing omits, and those that died. Port 0 of a switch
+        // never has a cable, so only an end port counts as dead for lack of one.
         let end_port = !case.fabric.node(case.fabric.port(owner).node).is_switch();
         let dead = now.stage > 0 && end_port && !net.exists(1, owner.index());
         (!(case.stranded[owner.index()] || dead)).then_some(found)

@@ -1,9 +1,9 @@
-//! Ways of packets: how a packet comes from its source to where it stands, hop by hop, under which mixture of entries.
+//! Ways of packets: how a packet gets from its source to where it stands, hop by hop, by which mixture of entries.
 //!
-//! A [`Tracer`] holds a transition as the prover sees it. [`Tracer::trace`] gives the shortest way to one dependency of a
-//! cycle, over as many waves as that takes; [`Tracer::ways`] all ways that one moment allows to take a turn at a switch,
-//! for those who want to bring packets there. Every hop is read from the tables by the functions that the walk uses, but
-//! backwards and from one turn: it repeats none of the walk's bookkeeping. Lacks on purpose: times.
+//! A [`Tracer`] holds a transition as the prover sees it. [`Tracer::trace`] gives the shortest way to one dependency
+//! of a cycle, over as many waves as that takes; [`Tracer::ways`] all ways that one moment allows to take a turn at a
+//! switch, for callers that want to bring packets there. Every hop is read from the tables by the functions that the
+//! walk uses, but backwards and from one turn; none of the walk's bookkeeping is repeated. Lacks on purpose: times.
 
 use super::Transition;
 use super::evidence::mapping_entry;
@@ -23,7 +23,7 @@ use std::fmt;
 /// The way of a packet from its source to the switch at which it waits.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Witness {
-    /// The end port that sends it, for people.
+    /// The name of the end port that sends it.
     pub source: String,
     /// The same port.
     #[serde(skip)]
@@ -84,7 +84,7 @@ impl fmt::Display for WitnessHop {
     }
 }
 
-/// What is worth saying of a table that a wave may change.
+/// The age of a table in words; nothing where the wave does not change it.
 fn said(entry: EntryAge, table: &str) -> String {
     match entry {
         EntryAge::Unchanged => String::new(),
@@ -96,7 +96,7 @@ fn said(entry: EntryAge, table: &str) -> String {
 /// For each dependency of a cycle, a shortest way of the packet that causes it.
 ///
 /// # Errors
-/// [`Refusal::Precondition`]: the transition contradicts itself, or the cycle is none of its.
+/// [`Refusal::Precondition`]: the transition contradicts itself, or the cycle is not one of its cycles.
 pub fn witness(transition: &impl Transition, cycle: &Cycle) -> Result<Vec<Witness>, Refusal> {
     let foreign = |what: String| Refusal::Precondition { wave: cycle.wave.clone(), what };
     let Some(tracer) = Tracer::new(transition)? else {
@@ -114,9 +114,9 @@ pub fn witness(transition: &impl Transition, cycle: &Cycle) -> Result<Vec<Witnes
 pub struct LaneTurn {
     /// The switch.
     pub switch: NodeId,
-    /// Where packets come in.
+    /// The lane by which packets come in.
     pub input: PortLane,
-    /// Where they leave.
+    /// The lane by which they leave.
     pub output: PortLane,
 }
 
@@ -158,6 +158,8 @@ impl<'a> Tracer<'a> {
         let class = self.classes(dependency.lid).into_iter().find(|class| self.sls(class).contains(&dependency.sl))?;
         let columns = self.columns(dependency.lid);
         let followed = Followed { class: &class, columns: &columns };
+        // The packet is latched at this stage, and may wait until the wave of the cycle (rule 4): only the way before
+        // the latch is traced.
         let end = self.end(followed, turn, stage)?;
         let places = self.shortest(followed, end)?;
         Some(self.describe(followed, dependency.sl, &places, turn))
@@ -181,6 +183,7 @@ impl<'a> Tracer<'a> {
                 ways.extend(found.iter().map(|places| self.describe(followed, sl, places, turn)));
             }
         }
+        // A stable sort: ways of equal length keep the order of ports and LIDs.
         ways.sort_by_key(|way| way.hops.len());
         ways
     }
@@ -236,7 +239,7 @@ impl<'a> Tracer<'a> {
         named.then(|| self.walker.lanes.at_switch(stage, row, followed.class.group, input, output))
     }
 
-    /// Where a packet can have stood before it came to a place, at the same stage.
+    /// Rule 3 backwards: where a packet can have stood before it came to a place, at the same stage.
     fn hops_to(&self, followed: Followed<'_>, place: Place) -> Vec<Place> {
         let Place { stage, channel, lane } = place;
         let sender = self.walker.case.fabric.port(PortId(channel as u32));
@@ -247,13 +250,16 @@ impl<'a> Tracer<'a> {
             let input = self.walker.case.fabric.port(input).num;
             let to = self.takes(followed, stage, row, input, sender.num).unwrap_or(0);
             if to >> lane & 1 == 1 && self.walker.net.exists(stage, inward) {
+                // Which lane it leaves on depends on input, output and level, not on the lane that it came in on. So
+                // each lane of the input is a candidate, and the search decides further back whether packets can
+                // stand there.
                 places.extend((0..self.walker.lanes.vls).map(|lane| Place { stage, channel: inward, lane }));
             }
         }
         places
     }
 
-    /// Whether a source can send a packet of the class into a place.
+    /// Rule 2 backwards: whether a source can send a packet of the class into a place.
     fn sends(&self, followed: Followed<'_>, place: Place) -> bool {
         let (class, facts) = (followed.class, &self.walker.case.stages[place.stage]);
         let port = PortId(place.channel as u32);
@@ -275,7 +281,8 @@ impl<'a> Tracer<'a> {
             && lanes_of(self.walker.lanes.at_source(place.stage, port, class.group)).any(|lane| lane == place.lane)
     }
 
-    /// The same lane at the stage before, where the barrier between left it alone.
+    /// Rule 1 backwards: the same lane at the stage before, unless the barrier between them reports the lane
+    /// empty or the half gone.
     fn earlier(&self, followed: Followed<'_>, place: Place) -> Option<Place> {
         let facts = &self.walker.case.stages[place.stage];
         let stays = place.stage > 0
@@ -286,6 +293,9 @@ impl<'a> Tracer<'a> {
 
     /// A shortest way from any source to a place, in order.
     fn shortest(&self, followed: Followed<'_>, end: Place) -> Option<Vec<Place>> {
+        // Breadth-first and backwards from the end, so the first source found is a nearest one, and `next` leads
+        // forward again. A stage of waiting costs as much as a hop. Ordered maps make the choice among equals
+        // repeatable.
         let mut next: BTreeMap<Place, Option<Place>> = BTreeMap::from([(end, None)]);
         let mut queue = VecDeque::from([end]);
         while let Some(place) = queue.pop_front() {
@@ -314,6 +324,7 @@ impl<'a> Tracer<'a> {
             if found.len() >= most {
                 return;
             }
+            // Only ways that pass no channel twice; their number is exponential, hence `most`.
             if way.iter().all(|place| place.channel != before.channel) {
                 way.push(before);
                 self.spread(followed, way, most, found);
@@ -322,13 +333,14 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// A way for people: places in order, and the turn at its end.
+    /// A way in words: places in order, and the turn at its end.
     fn describe(&self, followed: Followed<'_>, sl: Sl, places: &[Place], turn: LaneTurn) -> Witness {
         let fabric = self.walker.case.fabric;
         let start = places[0];
         let port = PortId(start.channel as u32);
         let (source, vl) = (fabric.port(port), Vl::masked(start.lane as u8));
         let last = PortLane { port: turn.output.port, vl: turn.output.vl };
+        // Two places in one channel are one lane at two stages: the packet waited, and made no hop.
         let outputs = places.windows(2).filter(|pair| pair[0].channel != pair[1].channel).map(|pair| {
             let next = fabric.port(PortId(pair[1].channel as u32)).num;
             (pair[0], PortLane { port: next, vl: Vl::masked(pair[1].lane as u8) })

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Breaks the prover itself, one line at a time, in a copy of the working tree, and tells which test fails first. Each row of
+# Breaks the prover itself, one line at a time, in a copy of the working tree, and reports which test fails first. Each row of
 # the list is: name | file | text to be replaced, which must be there | what it becomes. Prints the table of docs/MUTATIONS.md,
 # "The prover itself". Slow: every row builds the library anew.
 #
@@ -12,19 +12,19 @@ rows=(
     'what was latched before a wave is forgotten|dependencies.rs|self.masks[slot] \|= before.masks[slot] & !empty;|self.masks[slot] \|= before.masks[slot] & !empty & 0;'
     'new forwarding entries are not mixed in|walk.rs|(old != new).then_some(new)|(old != new && false).then_some(new)'
     'old forwarding entries are not mixed in|walk.rs|std::iter::once(old)|std::iter::once(new)'
-    'new SL-to-VL tables are not mixed in, where inputs are alike|lanes.rs|self.masks.extend(groups.iter().map(\|group\| bit(old.get(group.sls[0])) \| bit(new.get(group.sls[0]))));|let _ = new; self.masks.extend(groups.iter().map(\|group\| bit(old.get(group.sls[0]))));'
-    'new SL-to-VL tables are not mixed in, pair by pair|lanes.rs|bit(old.get(input, output).get(sl)) \| bit(new.get(input, output).get(sl))|bit(old.get(input, output).get(sl)) \| bit(new.get(input, output).get(sl)) & 0'
+    'new SL-to-VL tables are not mixed in, where inputs are alike|tables.rs|lanes.push_uniform(groups.iter().map(\|group\| mixed(&old, &new, group)))|{ let _ = new; lanes.push_uniform(groups.iter().map(\|group\| mixed(&old, &old, group))) }'
+    'new SL-to-VL tables are not mixed in, pair by pair|tables.rs|mixed(old.get(input, output), new.get(input, output), &groups[group])|mixed(old.get(input, output), old.get(input, output), &groups[group])'
     'packets in send queues are forgotten at every barrier|injection.rs|let stays = stage > 0|let stays = stage > usize::MAX - 1'
-    'every hole is forgiven|walk.rs|let lenient = [stranded, stranded \|\| dead];|let lenient = [stranded \|\| true, stranded \|\| dead \|\| true];'
-    'wrong arrivals are not noticed|walk.rs|&& at != now.class.owner|&& at != now.class.owner && false'
+    'every hole is forgiven|walker.rs|(!(case.stranded[owner.index()] \|\| dead)).then_some(found)|(!(case.stranded[owner.index()] \|\| dead \|\| true)).then_some(found)'
+    'wrong arrivals are not noticed|walker.rs|DeadEnd::Wrong { at } => FaultKind::WrongArrival { at, owner: class.owner },|DeadEnd::Wrong { at } if at == class.owner => FaultKind::WrongArrival { at, owner: class.owner }, DeadEnd::Wrong { .. } => return,'
     'the upper half is not looked at|prover.rs|all.unite(&halves[1][stage]);|'
     'only the first wave is judged|prover.rs|for stage in 0..sound {|for stage in 0..sound.min(2) {'
     'every graph has an order|graph.rs|if order.len() == self.len() { Ok(order) }|if order.len() <= self.len() { Ok(order) }'
-    'dependencies of injection channels are left out|dependencies.rs|own.add(self.layout, source.row, source.input, from, output, to);|own.add(self.layout, source.row, source.input, from & 0, output, to);'
+    'dependencies of injection channels are left out|collector.rs|own.add(self.layout, row, source.input, from, output, to);|own.add(self.layout, row, source.input, from & 0, output, to);'
     'a half that is gone need not have stood in empty lanes|prover.rs|check_gone(case, &layout, &halves, stage)?;|'
-    'packets that are gone stay|walk.rs|let left = if facts.gone[now.class.half.index()] { 0 } else { !facts.empty.0 };|let left = !facts.empty.0;'
+    'packets that are gone stay|walker.rs|if facts.gone[self.walker.half(now.class).index()] { 0 } else { !facts.empty.0 }|!facts.empty.0'
     'barriers in disorder are taken|prover.rs|= transition.disorder() {|= transition.disorder().filter(\|_\| false) {'
-    'newcomers take part from the first|walk.rs|!self.newcomer[port.index()] \|\| stage >= from && half == only|!self.newcomer[port.index()] \|\| stage >= from && half == only \|\| true'
+    'newcomers take part from the first|case.rs|!self.newcomer[port.index()] \|\| stage >= self.joining_stage && half == self.joining_half|!self.newcomer[port.index()] \|\| stage >= self.joining_stage && half == self.joining_half \|\| true'
     'waves need not begin as the last one ended|prover.rs|check_sequence(fabric, &waves)?;|'
 )
 
@@ -42,7 +42,7 @@ quick=(--config 'profile.release.package.reconfig.opt-level=0')
 caught_by() {
     local test
     for test in "${tests[@]}"; do
-        # A row that does not compile tells nothing.
+        # A row that does not compile proves nothing.
         # shellcheck disable=SC2086 # Each entry is several words.
         (cd "$scratch" && cargo "${quick[@]}" test --no-run --quiet --release $test >"$scratch/log" 2>&1) || { echo "DOES NOT BUILD"; return; }
         # shellcheck disable=SC2086

@@ -1,5 +1,5 @@
-//! Sees that what the last wave leaves is enough for the fabric *after* the change, where what was to leave has left: from
-//! every source a way to every owner, on the half that is sent on then.
+//! Verifies that what the last wave leaves serves the fabric *after* the change, without the elements that leave:
+//! from every source a way to every owner, on the half in use then.
 //!
 //! Nothing needs evidence here: the tables no longer change, so each DLID has one way from each switch.
 
@@ -43,7 +43,7 @@ pub(super) fn check(plan: &Plan, net: &CheckedNet) -> Result<(), CertificateFaul
     Ok(())
 }
 
-/// Where it is said who sends by which path, each of some ports has one to every other, by a LID that there is.
+/// Where the paths of each source are specified, each of some ports has one to every other, by a LID that exists.
 fn check_open(
     plan: &Plan,
     ways: Option<&PathLayers>,
@@ -87,7 +87,7 @@ impl Afterwards<'_> {
             let open = |port: PortId| ways.is_none_or(|ways| ways.layer(port, owner, path).is_some());
             let sends = |port: PortId| port != owner && self.takes_part[port.index()] && open(port);
             let mut at = sources.iter().any(|source| sends(source.port)).then_some(start);
-            // A switch passed twice is no loop: numbers were seen to rise along these very steps.
+            // A switch passed twice is no loop: the numbers rise along these very steps, as `rising` verified.
             while let Some(switch) = at.filter(|&switch| seen[switch].replace(lid) != Some(lid)) {
                 at = self.next(switch, lid, owner)?;
             }

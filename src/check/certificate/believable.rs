@@ -1,5 +1,5 @@
-//! What a plan says of the world, as far as the plan itself can contradict it: writes of a wave that undo each other,
-//! barriers that cannot be true, tables that nobody knows, ports that are not cut off.
+//! What a plan claims of the world, as far as the plan itself can contradict it: writes of a wave that undo each
+//! other, barriers that cannot be true, tables that are unknown, ports that are not cut off.
 
 use super::CertificateFault;
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -12,7 +12,7 @@ fn fault(wave: &str, what: String) -> CertificateFault {
     CertificateFault::Plan { wave: wave.to_string(), what }
 }
 
-/// What holds of a plan as a whole.
+/// Verifies the claims of a plan as a whole.
 pub(super) fn check(plan: &Plan) -> Result<(), CertificateFault> {
     let draft = plan.draft();
     let (before, surviving, after) = (&*draft.before, &*draft.surviving, &*draft.after);
@@ -40,7 +40,7 @@ fn reach(fabric: &Fabric, sm: PortId) -> Vec<bool> {
     while let Some(node) = queue.pop() {
         for port in fabric.ports_of(node) {
             reached[port.index()] = true;
-            // Only switches lead on.
+            // Only switches forward.
             let leads = node == start || fabric.node(node).is_switch();
             queue.extend(fabric.neighbour(port).filter(|&next| leads && entered.insert(next)));
         }
@@ -130,8 +130,8 @@ pub(super) fn check_once(fabric: &Fabric, wave: &Wave) -> Result<(), Certificate
     }
 }
 
-/// A lane that was seen empty stays so only if nobody is sent there afterwards: the first table that says otherwise, of a
-/// half that may be under way.
+/// A lane that was observed empty stays so only if no packet is sent there afterwards. Reports the first table that
+/// sends one, on a half that may be under way.
 pub(super) fn occupied_again(fabric: &Fabric, after: &SubnetTables, empty: VlSet, sent: [bool; 2]) -> Option<String> {
     if empty.is_empty() {
         return None;
@@ -154,7 +154,7 @@ pub(super) fn occupied_again(fabric: &Fabric, after: &SubnetTables, empty: VlSet
     None
 }
 
-/// What is said rests on an assumption, which the plan must name.
+/// A claim rests on an assumption, which the plan must name.
 pub(super) fn need(plan: &Plan, wave: &Wave, assumption: Assumption) -> Result<(), CertificateFault> {
     if plan.draft().assumptions.contains(&assumption) {
         return Ok(());

@@ -1,8 +1,9 @@
-//! Sees that the places which a certificate lists are closed: whatever a packet there can do next leads to a listed place,
-//! at the right port, and never to a switch that discards it.
+//! Verifies that the places which a certificate lists are closed: every next step of a packet there leads to a listed
+//! place, or to the right port, and never to a switch that discards it.
 //!
-//! This is Lemma 3 of docs/PROOF.md: sets that are closed under rules 1 to 3 hold the least such sets, whoever wrote them down.
-//! So nothing is searched. Each listed place is looked at once, and what follows from it must be listed, too.
+//! This is Lemma 3 of docs/PROOF.md: sets that are closed under rules 1 to 3 contain the least such sets, wherever
+//! they come from. So nothing is searched: each listed place is examined once, and what follows from it must be
+//! listed too.
 
 use super::CertificateFault;
 use super::file::Rows;
@@ -14,7 +15,7 @@ use crate::ids::{Half, Lid, PortNum};
 use crate::plan::Plan;
 use crate::tables::Lft;
 
-/// What was found, in numbers; see [`Checked`](super::Checked).
+/// What the check counted; see [`Checked`](super::Checked).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct ClosureCounts {
     pub channels: usize,
@@ -32,8 +33,8 @@ pub(super) struct Closure<'a> {
     stranded: Vec<bool>,
     /// By moment.
     pub injected: Vec<Injected>,
-    /// By moment and half: by way through a switch, the lanes in which packets that can take it stand. Empty where the
-    /// half has no packets.
+    /// By moment and half: by way through a switch, the lanes in which packets that can take it stand. Empty where
+    /// the half has no packets.
     pub ways: Vec<[Vec<Packed>; 2]>,
     /// By moment and half: by channel, the lanes that packets of a source can go on into. Empty likewise.
     pub entered: Vec<[Vec<Packed>; 2]>,
@@ -52,12 +53,12 @@ pub(super) struct Injected {
     together: Vec<[Together; 2]>,
 }
 
-/// Sources of one switch that makes no difference between inputs.
+/// Sources of one switch that treats its inputs alike.
 #[derive(Clone, Copy, Default)]
 struct Together {
     /// The groups that any of them has.
     present: Packed,
-    /// Whether one of them must not lose packets.
+    /// Whether a loss of packets is a fault for one of them.
     firm: bool,
 }
 
@@ -65,7 +66,7 @@ struct Together {
 struct Class<'a> {
     lid: Lid,
     owner: PortId,
-    /// The switch that the owner is at.
+    /// The switch to which the owner is cabled.
     at: Option<u32>,
     half: Half,
     /// The last list of switches at which packets choose.
@@ -115,6 +116,8 @@ impl<'a> Closure<'a> {
         let mut lanes = vec![0; self.fabric.port_count()];
         for lid in (1..=self.fabric.max_lid().map_or(0, |lid| lid.0)).map(Lid) {
             let owner = self.fabric.lid_owner(lid).filter(|&owner| self.net.is_end_port(owner));
+            // Skipped are LIDs without an owner, and those of switches: only management uses them (assumption
+            // `switch-management-paused`).
             let Some((owner, half)) = owner.zip(self.fabric.half_of(lid)) else { continue };
             if !self.moments.all.iter().any(|moment| moment.injected[half.index()]) {
                 continue; // Nobody sends to it: it has no rows.
@@ -123,6 +126,7 @@ impl<'a> Closure<'a> {
             let mut class = Class { lid, owner, at, half, choosing: None, lanes, touched: Vec::new() };
             self.check_class(&mut class, rows, &mut outputs)?;
             class.touched.iter().for_each(|&channel| class.lanes[channel as usize] = 0);
+            // One buffer serves all LIDs: only the entries that were touched are cleared.
             lanes = class.lanes;
         }
         self.found.channels = self.occupied.iter().filter(|&&lanes| lanes != 0).count();
@@ -130,7 +134,8 @@ impl<'a> Closure<'a> {
         Ok(self.found)
     }
 
-    /// Sources send on lanes that their links have, and everybody can be sent to on a half that is sent on.
+    /// Verifies that sources send on lanes which their links carry, and that every port that takes part has a LID of
+    /// each half in use.
     fn check_sending(&self) -> Result<(), CertificateFault> {
         for (moment, injected) in self.injected.iter().enumerate() {
             let fault = |what: String| Err(CertificateFault::Plan { wave: self.name(moment), what });
@@ -175,6 +180,8 @@ impl<'a> Closure<'a> {
     ) -> Result<(), CertificateFault> {
         let mut under_way = false;
         for moment in 0..self.moments.all.len() {
+            // The order matters: carried places plus the row are the whole set, and only then is every step out of it
+            // judged.
             self.carry(class, moment);
             self.read_outputs(moment, class.lid, outputs);
             self.read_row(class, moment, rows, outputs)?;
@@ -188,11 +195,11 @@ impl<'a> Closure<'a> {
         Ok(())
     }
 
-    /// What the barrier before a moment left.
+    /// Keeps what the barrier before a moment left.
     fn carry(&self, class: &mut Class<'_>, moment: usize) {
         let Class { lanes, touched, half, .. } = class;
         let begins = &self.moments.all[moment];
-        // Rule 1. What is left is added before the row is read, so a row that says nothing says "only what was left".
+        // Rule 1. What is left is kept before the row is read, so an empty row means "only what was left".
         let left = if begins.gone[half.index()] { 0 } else { !for_all(begins.empty.0) };
         touched.retain(|&channel| {
             let own = &mut lanes[channel as usize];
@@ -211,7 +218,7 @@ impl<'a> Closure<'a> {
         }
     }
 
-    /// Adds what a row says to what was left.
+    /// Adds what a row lists to what was left. A row that lists too much makes the check stricter, never weaker.
     fn read_row<'r>(
         &self,
         class: &mut Class<'r>,
@@ -231,7 +238,7 @@ impl<'a> Closure<'a> {
         }
     }
 
-    /// The usual lanes of every output of the switches at which packets choose.
+    /// Adds the usual lanes of every output of the switches at which packets choose.
     fn choose(&self, class: &mut Class<'_>, moment: usize, outputs: &[[u8; 2]]) -> Result<(), CertificateFault> {
         let missing = || CertificateFault::Evidence(format!("LID {} has no row to be like", class.lid));
         let choosing = class.choosing.ok_or_else(missing)?;
@@ -255,7 +262,7 @@ impl<'a> Closure<'a> {
         Ok(())
     }
 
-    /// Channels with their lanes, one by one.
+    /// Adds channels with their lanes, one by one.
     fn list(&self, class: &mut Class<'_>, moment: usize, rows: &mut Rows<'_>) -> Result<(), CertificateFault> {
         let mut channel = 0;
         for _ in 0..rows.varint()? {
@@ -274,9 +281,10 @@ impl<'a> Closure<'a> {
         Ok(())
     }
 
-    /// Whatever sources can send is listed.
+    /// Verifies that whatever sources can send is listed.
     fn check_sources(&mut self, now: &Now<'_, '_>) -> Result<(), CertificateFault> {
         let Now { moment, class, .. } = *now;
+        // Nobody sends to a newcomer before it takes part.
         if !self.moments.admits(class.owner, moment, class.half) {
             return Ok(());
         }
@@ -288,7 +296,8 @@ impl<'a> Closure<'a> {
             if present == 0 {
                 continue;
             }
-            // Where the owner is among the sources, their sum would include what it sends to itself, which is nothing.
+            // At the switch of the owner the sum over the sources would include the owner, which sends nothing to
+            // itself.
             if class.at != Some(switch as u32) && self.groups.is_alike(moment, switch) {
                 self.check_step(now, switch, None, present, firm)?;
             } else {
@@ -298,7 +307,7 @@ impl<'a> Closure<'a> {
         Ok(())
     }
 
-    /// Whatever those sources can send is listed whose paths have this DLID.
+    /// The same where only the sources send whose paths have this DLID.
     fn check_selected(&mut self, now: &Now<'_, '_>) -> Result<(), CertificateFault> {
         let Now { moment, class, .. } = *now;
         let (half, owner) = (class.half, class.owner);
@@ -309,6 +318,7 @@ impl<'a> Closure<'a> {
             for place in 0..self.net.sources[switch].len() {
                 let source = self.net.sources[switch][place];
                 let ways = &self.moments.all[moment].ways[half.index()];
+                // What any of the path layers allows may be sent.
                 let layers = ways.iter().filter_map(|ways| ways.layer(source.port, owner, path));
                 let open = layers.fold(0, |all, layer| all | self.groups.of_layer(half, layer));
                 let lanes = self.injected[moment].lanes[switch][place][half.index()] & open;
@@ -343,15 +353,15 @@ impl<'a> Closure<'a> {
         Ok(())
     }
 
-    /// Whatever packets in listed places can do is listed.
+    /// Verifies that whatever packets in listed places can do is listed.
     fn check_places(&mut self, now: &Now<'_, '_>) -> Result<(), CertificateFault> {
         let Now { moment, class, .. } = *now;
         for &channel in &class.touched {
             let ChannelEnd::Switch(switch, input) = self.net.ends[channel as usize] else { continue };
             let lanes = class.lanes[channel as usize];
             let (switch, half) = (switch as usize, class.half.index());
-            // A packet in any lane of a group may go on to all that its table gives: the table looks at input, output and level,
-            // not at the lane that it comes in on. So lanes spread to whole groups here.
+            // A packet in any lane of a group may go on to all that its table gives: the table looks at input, output
+            // and level, not at the lane that it comes in on. So lanes spread to whole groups here.
             self.check_step(now, switch, Some(input), spread(lanes), true)?;
             let ways = &mut self.ways[moment][half];
             if ways.is_empty() {
@@ -364,8 +374,8 @@ impl<'a> Closure<'a> {
         Ok(())
     }
 
-    /// One step through a switch: from an input (none: from every source of a switch that makes no difference between
-    /// inputs), by packets of the groups in `present`.
+    /// Verifies one step through a switch: from an input (none: from every source of a switch that treats its inputs
+    /// alike), by packets of the groups in `present`.
     fn check_step(
         &mut self,
         now: &Now<'_, '_>,
@@ -377,17 +387,19 @@ impl<'a> Closure<'a> {
         let Now { moment, class, .. } = *now;
         let sides = self.net.sides[switch];
         for output in choices(now.outputs[switch]) {
+            // Rows exist for LIDs of end ports only, so port 0 never belongs to the owner.
             if output == 0 {
                 return Err(self.wrong(now, self.fabric.describe_node(self.net.switches[switch])));
             }
             let channel = self.net.channel(switch, output);
+            // No route is output 255, which is beyond every switch's last port.
             if output >= sides || self.net.ends[channel] == ChannelEnd::Nowhere {
                 self.check_hole(now, switch, output, firm)?;
                 continue;
             }
             if !self.net.is_there(moment, channel) {
-                // Towards a link that died packets vanish, and hold no lane. Tables made for a half that nobody sent on
-                // before have no business to lead there.
+                // Towards a link that died packets vanish, and hold no lane. Tables for a half that nobody sent on
+                // before must not lead there.
                 if !self.moments.all[0].injected[class.half.index()] {
                     self.check_hole(now, switch, output, firm)?;
                 }
@@ -400,6 +412,7 @@ impl<'a> Closure<'a> {
             }
             let through =
                 self.groups.through(moment, switch, class.half, sides, input.map_or(0, PortNum::index), output);
+            // `through` covers all groups of the half; only those that are present count.
             let next = through & present;
             if next & for_all(DISCARDS) != 0 {
                 let (moment, lid) = (self.name(moment), class.lid);
@@ -409,11 +422,12 @@ impl<'a> Closure<'a> {
             if next & !for_all(self.net.carried[channel]) != 0 {
                 return Err(self.not_carried(now, channel));
             }
-            // The closure itself: what can happen next is listed.
+            // Rules 2 and 3, the closure itself: what can happen next is listed.
             if next & !class.lanes[channel] != 0 {
                 return Err(self.not_closed(now, switch, input, channel, next));
             }
-            // Nothing waits for a source's channel, so its dependencies need no number; the drain must know them all the same.
+            // Nothing waits for a source's channel, so its lanes need no number (Lemma 3). The drain must still cover
+            // its dependencies.
             if input.is_none_or(|input| self.is_source(switch, input)) {
                 let entered = &mut self.entered[moment][class.half.index()];
                 if entered.is_empty() {
@@ -432,6 +446,7 @@ impl<'a> Closure<'a> {
     fn check_hole(&self, now: &Now<'_, '_>, switch: usize, output: usize, firm: bool) -> Result<(), CertificateFault> {
         let Now { moment, class, .. } = *now;
         let owner = class.owner.index();
+        // The exceptions of Theorem 3: owners that the new routing omits, and those that died.
         let omitted = self.stranded[owner] || moment > 0 && !self.net.is_there(moment, owner);
         if !firm || omitted {
             return Ok(());
@@ -444,7 +459,7 @@ impl<'a> Closure<'a> {
         Err(CertificateFault::Hole { moment: self.name(moment), switch, lid: class.lid, what })
     }
 
-    /// Books what the class can occupy.
+    /// Counts what the class can occupy.
     fn count(&mut self, class: &Class<'_>, moment: usize) -> Result<(), CertificateFault> {
         let mut all: Packed = 0;
         let mut pairs = 0;
@@ -460,6 +475,7 @@ impl<'a> Closure<'a> {
         self.found.pairs += pairs;
         let all = of_any(all);
         self.standing[moment][class.half.index()] |= all;
+        // Numbers exist for VLs below `vls` only. A higher lane would go unjudged, so it is refused.
         match u32::from(all) >> self.groups.vls {
             0 => Ok(()),
             _ => Err(CertificateFault::Form(format!("`vls` is {}, and higher lanes are in use", self.groups.vls))),
@@ -468,6 +484,8 @@ impl<'a> Closure<'a> {
 
     fn inject(&self, moment: usize) -> Injected {
         let begins = &self.moments.all[moment];
+        // The barrier before this moment applies to what the moment before left; moments are added in order, so that
+        // is the last one.
         let kept = begins.gone.map(|gone| if gone { 0 } else { !for_all(begins.empty.0) });
         let mut injected = Injected { lanes: Vec::new(), together: Vec::new() };
         for (switch, sources) in self.net.sources.iter().enumerate() {
@@ -476,7 +494,8 @@ impl<'a> Closure<'a> {
                 [Half::Lower, Half::Upper].map(|half| {
                     let sends = begins.injected[half.index()] && self.moments.admits(source.port, moment, half);
                     let fresh = if sends { self.groups.at_source(moment, switch, place, half) } else { 0 };
-                    // What a source had in its channel stays there until a barrier shows otherwise, although it no longer sends.
+                    // Rule 1 for sources: what one had in its channel remains there until a barrier shows otherwise,
+                    // even if it no longer sends.
                     let earlier = self.injected.last().map_or(0, |last| last.lanes[switch][place][half.index()]);
                     if there { fresh | earlier & kept[half.index()] } else { 0 }
                 })

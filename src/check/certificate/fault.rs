@@ -5,13 +5,13 @@ use crate::ids::Lid;
 /// The first thing that is wrong. Moments are named as in the plan; the one before the first wave is `steady`.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CertificateFault {
-    /// The file is none of this format.
+    /// The file is not of this format.
     #[error("this is no certificate: {0}")]
     Form(String),
     /// Some byte is not as it was written.
     #[error("the certificate was changed or cut off: its last line says SHA-256 {told}, its text has {found}")]
     Altered {
-        /// What the last line says.
+        /// The digest in the last line.
         told: String,
         /// What the text gives.
         found: String,
@@ -35,7 +35,7 @@ pub enum CertificateFault {
         /// The digest of the file.
         plan: String,
     },
-    /// What it says of the plan is not so.
+    /// What it states of the plan is false.
     #[error("the certificate and the plan differ in {what}: {certificate} against {plan}")]
     Differs {
         /// In what.
@@ -45,10 +45,10 @@ pub enum CertificateFault {
         /// As the plan has it.
         plan: String,
     },
-    /// The evidence ends too early, too late, or has what cannot be there.
+    /// The evidence ends too early or too late, or has an impossible value.
     #[error("the evidence of the certificate is damaged: {0}")]
     Evidence(String),
-    /// The plan cannot mean what its barriers say.
+    /// The barriers of the plan cannot be true.
     #[error("wave {wave}: {what}")]
     Plan {
         /// The wave.
@@ -56,7 +56,7 @@ pub enum CertificateFault {
         /// What is wrong.
         what: String,
     },
-    /// A packet can be where the certificate says that none can.
+    /// A packet can be where the certificate lists none.
     #[error(
         "{moment}: packets to LID {lid} can pass from {from} to {to}, and the certificate does not list them there"
     )]
@@ -121,7 +121,7 @@ pub enum CertificateFault {
     Drain {
         /// The moment.
         moment: String,
-        /// What is left out.
+        /// What is omitted.
         what: String,
     },
 }

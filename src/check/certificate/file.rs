@@ -1,4 +1,4 @@
-//! The file: lines and bytes to numbers and rows, each held to its range.
+//! Reads the file: from lines and bytes to numbers and rows, each within its range.
 
 use super::CertificateFault;
 use super::moments::PlanMoments;
@@ -53,7 +53,7 @@ fn damaged(what: impl Into<String>) -> CertificateFault {
 }
 
 impl File {
-    /// Reads a file and holds its text to its digest.
+    /// Reads a file and compares its text with its digest.
     pub fn read(bytes: &[u8]) -> Result<File, CertificateFault> {
         let text = std::str::from_utf8(bytes).map_err(|_| form("it is not text"))?;
         let Some(body) = text.strip_prefix(FORMAT).and_then(|rest| rest.strip_prefix('\n')) else {
@@ -73,7 +73,7 @@ impl File {
         Ok(File { header, evidence: unpacked(packed)? })
     }
 
-    /// Holds what the header says of the plan to the plan.
+    /// Compares what the header states of the plan with the plan.
     pub fn check_binding(&self, plan: &Plan, plan_file: &[u8]) -> Result<(), CertificateFault> {
         let Header { plan: told, fabric, scheme, assumptions, .. } = &self.header;
         let digest = plan.digest().to_string();
@@ -90,7 +90,7 @@ impl File {
         differs("what they take for granted", &told, &assumed)
     }
 
-    /// Holds the moments to those of the plan.
+    /// Compares the moments with those of the plan.
     pub fn check_moments(&self, moments: &PlanMoments<'_>) -> Result<(), CertificateFault> {
         let told: Vec<&str> = self.header.moments.iter().map(|moment| moment.name.as_str()).collect();
         let wanted: Vec<&str> = moments.all.iter().map(|moment| moment.name.as_str()).collect();
@@ -111,7 +111,7 @@ impl File {
         &self.header.moments[moment].lanes
     }
 
-    /// The numbers, by moment, then lane of a cabled channel of a switch; and the rows behind them.
+    /// The numbers, by moment, then lane of a cabled channel of a switch; and the rows after them.
     pub fn evidence(&self, net: &CheckedNet, moments: usize) -> Result<(Numbers, Rows<'_>), CertificateFault> {
         let mut rows = Rows { bytes: &self.evidence, at: 0 };
         let mut numbers = Numbers::new();

@@ -1,5 +1,5 @@
-//! Which lanes the service levels of a group can take at each hop of each moment. The groups of a half lie side by side,
-//! 16 bits each, so that all service levels are followed at once.
+//! Which lanes the service levels of a group can take at each hop of each moment. The groups of a half lie side by
+//! side, 16 bits each, so that all service levels are followed at once.
 
 use super::CertificateFault;
 use super::file::File;
@@ -23,6 +23,8 @@ pub(super) fn for_all(lanes: u16) -> Packed {
 
 /// Every lane of each group that has one.
 pub(super) fn spread(lanes: Packed) -> Packed {
+    // Each step folds the upper half of every group onto its lower half, and the masks keep neighbouring groups out.
+    // Groups do not overlap, so the product has no carries.
     let mut any = lanes | lanes >> 8 & for_all(0x00FF);
     any |= any >> 4 & for_all(0x000F);
     any |= any >> 2 & for_all(0x0003);
@@ -57,7 +59,7 @@ pub(super) struct Groups {
     switches: Vec<Vec<AtSwitch>>,
     /// By moment, then switch: for its sources in order, by half.
     sources: Vec<Vec<Vec<[Packed; 2]>>>,
-    /// By moment and half: the lanes that rows mean where they name none.
+    /// By moment and half: the lanes of a row that names none.
     usual: Vec<[Packed; 2]>,
 }
 
@@ -65,7 +67,7 @@ impl Groups {
     /// Reads the tables of every moment by the groups of the certificate.
     ///
     /// # Errors
-    /// Groups that do not part the service levels, or that some table tells apart.
+    /// Groups that do not partition the service levels, or that some table distinguishes.
     pub fn new(
         file: &File,
         plan: &Plan,
@@ -144,6 +146,7 @@ impl Groups {
             let what = format!("a moment has lanes for {} groups, expected {}", lanes.len(), lower + upper);
             return Err(CertificateFault::Form(what));
         }
+        // From the last group to the first, so that group 0 ends at the lowest bits.
         let pack = |lanes: &[u16]| lanes.iter().rev().fold(0, |all: Packed, &mask| all << 16 | Packed::from(mask));
         Ok([pack(&lanes[..lower]), pack(&lanes[lower..])])
     }
@@ -154,6 +157,7 @@ impl Groups {
         if uniform {
             return AtSwitch::Alike(self.of(tables, node, PortNum::ZERO, PortNum::ZERO));
         }
+        // No data packet reads the table of a pair without cables, so those need not agree.
         let cabled = |&port: &usize| net.ends[net.channel(place, port)] != super::net::ChannelEnd::Nowhere;
         let ports: Vec<usize> = (1..sides).filter(cabled).collect();
         let mut pairs = vec![[0; 2]; sides * sides];
@@ -181,7 +185,7 @@ impl Groups {
         })
     }
 
-    /// No table tells the service levels of a group apart.
+    /// Verifies that no table distinguishes the service levels of a group.
     fn check_alike(&self, tables: [&SubnetTables; 2]) -> Result<(), CertificateFault> {
         let mut last: Option<SlToVl> = None;
         for node in tables.iter().flat_map(|tables| &tables.sl_to_vl) {
@@ -190,7 +194,7 @@ impl Groups {
                 NodeSlToVl::PerPair { tables, .. } => tables,
             };
             for table in tables {
-                // Runs of equal tables are the rule.
+                // Most tables equal the one before.
                 if last != Some(*table) {
                     self.check_table(table)?;
                     last = Some(*table);

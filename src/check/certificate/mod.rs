@@ -1,12 +1,13 @@
-//! The independent checker of certificates: says yes or no to a plan and its certificate, without searching.
+//! The independent checker of certificates: accepts or refuses a plan with its certificate, and searches nothing.
 //!
 //! On entry: a plan as read from its file, the bytes of that file, and the bytes of the certificate. On return:
 //! [`Checked`], or the first [`CertificateFault`]. What the plan means (who sends when, what barriers leave, which
-//! entries mix) is worked out here from its writes and barriers alone, not from the names of its phases. Then two things
-//! are seen: the places that the certificate lists are closed under every step that the plan allows, and its numbers rise
-//! along every dependency between them; and, once more from the plan alone, that what the last wave leaves serves the
-//! fabric after the change. Work is linear in the (lane, class) pairs. Shares no code with planner and prover;
-//! docs/PROOF.md says why a yes means that no moment of the change can deadlock, docs/CERTIFICATE.md how files look.
+//! entries mix) is derived here from its writes and barriers alone, not from the names of its phases. Then two things
+//! are verified: the places that the certificate lists are closed under every step that the plan allows, and its
+//! numbers rise along every dependency between them; and, once more from the plan alone, that what the last wave
+//! leaves serves the fabric after the change. Work is linear in the (lane, class) pairs. Shares no code with planner
+//! and prover; docs/PROOF.md explains why acceptance means that no moment of the change can deadlock,
+//! docs/CERTIFICATE.md specifies the file.
 
 mod afterwards;
 mod believable;
@@ -28,7 +29,7 @@ use moments::PlanMoments;
 use net::CheckedNet;
 use serde::Serialize;
 
-/// What a certificate was found to cover.
+/// What a certificate covers.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Checked {
     /// Waves, the moment before the first not counted.
@@ -41,14 +42,15 @@ pub struct Checked {
     pub lids: usize,
     /// Pairs of a lane and a class (DLID, SL), all moments together.
     pub pairs: u64,
-    /// Dependencies between lanes that were seen to rise, all moments together.
+    /// Dependencies between lanes along which numbers rise, all moments together.
     pub dependencies: u64,
 }
 
 /// Judges a certificate of the plan that the bytes `plan_file` hold.
 ///
 /// # Errors
-/// The first fault: a file that is none, that was changed or is for another plan; or a claim that does not hold.
+/// The first fault: a file of another format, one that was changed or is for another plan; or a claim that does not
+/// hold.
 pub fn check(plan: &Plan, plan_file: &[u8], certificate: &[u8]) -> Result<Checked, CertificateFault> {
     let file = File::read(certificate)?;
     file.check_binding(plan, plan_file)?;

@@ -1,4 +1,4 @@
-//! What a plan means, moment by moment, worked out from its writes and barriers: who may send what, what is empty.
+//! What a plan means, moment by moment, derived from its writes and barriers: who may send what, what is empty.
 
 use super::{CertificateFault, believable};
 use crate::fabric::{Fabric, PortId};
@@ -11,7 +11,7 @@ pub(super) struct PlanMoments<'a> {
     pub all: Vec<PlanMoment<'a>>,
     /// By port and half: for an end port that has come, the moment from which it takes part.
     joined: Vec<[Option<usize>; 2]>,
-    /// By port: whether the routing in force knows nothing of it.
+    /// By port: whether the routing in force does not know it.
     come: Vec<bool>,
 }
 
@@ -22,13 +22,14 @@ pub(super) struct PlanMoment<'a> {
     pub tables: [&'a SubnetTables; 2],
     /// By half: whether some source may send its packets.
     pub injected: [bool; 2],
-    /// By half: who may send by which path, on which layer: what any of them allows; everybody by each where there are none.
+    /// By half: who may send by which path, on which layer: what any of these allows. Without any, every source may
+    /// use every path.
     pub ways: [Vec<&'a PathLayers>; 2],
     /// Lanes that are empty everywhere when it begins, nothing latched for them.
     pub empty: VlSet,
     /// By half: whether none of its packets is anywhere when it begins.
     pub gone: [bool; 2],
-    /// The half, and the lanes, that its barriers say have run empty at its end.
+    /// The half, and the lanes, that its barriers report empty at its end.
     pub drains: Option<(Half, VlSet)>,
 }
 
@@ -36,7 +37,7 @@ impl<'a> PlanMoments<'a> {
     /// The moments of a plan.
     ///
     /// # Errors
-    /// A wave whose writes nobody waits for, or a drain while somebody still sends.
+    /// A wave whose writes are not acknowledged, or a drain while some source still sends.
     pub fn of(plan: &'a Plan) -> Result<PlanMoments<'a>, CertificateFault> {
         let fabric = &*plan.draft().before;
         let come = fabric.ports().map(|(id, _)| plan.has_come(id)).collect();
@@ -75,9 +76,9 @@ impl<'a> PlanMoments<'a> {
 struct State<'a> {
     plan: &'a Plan,
     fabric: &'a Fabric,
-    /// By half: whether its packets may be sent: somebody does, or answers what somebody sent.
+    /// By half: whether its packets may be sent: by a source, or as replies to what a source sent.
     sent: [bool; 2],
-    /// Whether sources confirmed the last half that they were told.
+    /// Whether sources confirmed the last half that they were notified of.
     moved: bool,
     /// Whether no port let data pass at some time before.
     stopped: bool,
@@ -103,7 +104,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// A wave; leaves what holds behind it.
+    /// Derives the moment of a wave, and updates the state to what holds after it.
     fn wave(
         &mut self,
         moments: &mut PlanMoments<'_>,
@@ -119,10 +120,12 @@ impl<'a> State<'a> {
                 self.moved = false;
             }
         }
+        // Both ends of the wave: a port that lets data pass in either may do so at any time in between.
         let idle = tables.iter().all(|tables| self.is_stopped(tables));
         let begins = self.begins(moments, index + 1, tables);
         let injected = [0, 1].map(|half| !idle && (self.sent[half] || begins[half]));
         let (empty, gone) = (self.empty, self.gone);
+        // A half counts as sent until a barrier shows that it is gone: replies copy the half of their request.
         self.sent = [0, 1].map(|half| self.sent[half] || injected[half]);
         let stops = self.is_stopped(tables[1]);
         let ways = self.ways(!stops || self.stopped);
@@ -131,8 +134,8 @@ impl<'a> State<'a> {
         Ok(PlanMoment { name: wave.name.clone(), tables, injected, ways, empty, gone, drains })
     }
 
-    /// Who may send by which path: on two halves each keeps its own; on one, sources follow the old routing at first, and
-    /// either of both once something was written: nobody tells them.
+    /// Who may send by which path: on two halves each keeps its own; on one, sources follow the old routing at first,
+    /// and either of both once something was written: nothing notifies them.
     fn ways(&self, new_too: bool) -> [Vec<&'a PathLayers>; 2] {
         let draft = self.plan.draft();
         let (old, new) = (draft.old_ways.as_deref(), draft.new_ways.as_deref());
@@ -142,13 +145,13 @@ impl<'a> State<'a> {
             ways[draft.new.index()].extend(new);
         } else {
             let followed = [Some(old), new_too.then_some(new)];
-            // One that allows everything makes the other void.
+            // A routing without layers allows every path, so the layers of the other restrict nothing.
             ways[draft.new.index()] = followed.into_iter().flatten().collect::<Option<Vec<_>>>().unwrap_or_default();
         }
         ways
     }
 
-    /// Writes that nobody waits for could land in any later wave.
+    /// Writes that are not acknowledged could land in any later wave.
     fn check_acknowledged(&self, wave: &Wave) -> Result<(), CertificateFault> {
         let first = wave.barriers.first() == Some(&Barrier::Acknowledged);
         if wave.writes.is_empty() || first {
@@ -175,7 +178,7 @@ impl<'a> State<'a> {
         cabled.all(|(id, _)| matches!(tables.port_states[id.index()], PortState::Initialize | PortState::Down))
     }
 
-    /// What the barriers at the end of a wave leave.
+    /// Updates the state to what the barriers at the end of a wave leave.
     fn pass(
         &mut self,
         moments: &PlanMoments<'_>,
@@ -201,6 +204,7 @@ impl<'a> State<'a> {
             }
         }
         let after = self.plan.tables_at(index + 1);
+        // Lanes that are observed empty stay so only while no source may send there.
         if let Some(what) = believable::occupied_again(self.fabric, after, self.empty, self.sent) {
             return Err(CertificateFault::Plan { wave: wave.name.clone(), what });
         }
@@ -211,7 +215,7 @@ impl<'a> State<'a> {
         Ok(drains)
     }
 
-    /// The half that nobody sends on any more.
+    /// The half on which no source sends any more.
     fn retired(&self, moments: &PlanMoments<'_>, index: usize, wave: &Wave) -> Result<Half, CertificateFault> {
         let fault = |what: &str| CertificateFault::Plan { wave: wave.name.clone(), what: what.to_string() };
         if !self.moved {

@@ -29,7 +29,7 @@ pub(super) struct CheckedNet {
     first: Vec<usize>,
     /// By channel.
     pub ends: Vec<ChannelEnd>,
-    /// By channel: whether it is there once the waves have begun.
+    /// By channel: whether it exists once the waves have begun.
     survives: Vec<bool>,
     /// By channel: the data lanes that both its ends have.
     pub carried: Vec<u16>,
@@ -107,7 +107,7 @@ impl CheckedNet {
         !self.at_switch[port.index()] && self.ends[port.index()] != ChannelEnd::Nowhere
     }
 
-    /// Whether a channel is there at a moment; moment 0 is the one before the change.
+    /// Whether a channel exists at a moment; moment 0 is the one before the change.
     pub fn is_there(&self, moment: usize, channel: usize) -> bool {
         self.ends[channel] != ChannelEnd::Nowhere && (moment == 0 || self.survives[channel])
     }

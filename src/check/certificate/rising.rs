@@ -1,4 +1,4 @@
-//! Sees that numbers rise along every dependency, and that a plan drains everything that can be under way.
+//! Verifies that numbers rise along every dependency, and that a plan drains everything that can be under way.
 
 use super::CertificateFault;
 use super::closure::Closure;
@@ -10,7 +10,7 @@ use crate::ids::{Half, PortNum, VlSet};
 use crate::plan::Plan;
 use std::rc::Rc;
 
-/// What must rise: for each way and lane, the lanes that packets there can wait for; of one half.
+/// The dependencies of one half: for each way and lane, the lanes that packets there can wait for.
 struct Waits<'a> {
     net: &'a CheckedNet,
     vls: usize,
@@ -59,9 +59,11 @@ impl Judge<'_> {
         for moment in 0..self.moments.all.len() {
             let begins = &self.moments.all[moment];
             self.enter(&mut entered, moment, half);
-            // What was latched before still waits, unless the barrier says that it cannot.
+            // Rule 4 before rule 3: what was latched earlier still waits, unless the barrier excludes it.
             waits.carry(moment, begins.gone[half.index()], begins.empty);
             self.add(&mut waits, moment, half);
+            // Each half is judged by itself, but both by the same numbers: if those rise along the dependencies of
+            // either half, they rise along the union.
             dependencies += self.check_rising(&waits, moment)?;
             if let Some((drained, lanes)) = begins.drains.filter(|&(drained, _)| drained == half) {
                 self.check_drained(&waits, &entered, moment, drained, lanes)?;
@@ -70,7 +72,7 @@ impl Judge<'_> {
         Ok(dependencies)
     }
 
-    /// What packets can wait for by the entries of a moment.
+    /// Rule 3: adds what packets can wait for by the entries of a moment.
     fn add(&self, waits: &mut Waits<'_>, moment: usize, half: Half) {
         let ways = &self.closure.ways[moment][half.index()];
         if ways.is_empty() {
@@ -82,6 +84,8 @@ impl Judge<'_> {
                 return;
             }
             let sides = self.net.sides[way.switch];
+            // `spread` keeps the groups that stand here, with all of their lanes: a table looks at the level, not at
+            // the lane that a packet comes in on.
             let to = self.groups.through(moment, way.switch, half, sides, way.input.index(), way.output) & spread(from);
             for group in 0..self.groups.count(half) {
                 let (from, to) = (of_group(from, group), of_group(to, group));
@@ -92,7 +96,7 @@ impl Judge<'_> {
         });
     }
 
-    /// Channels that packets of sources can wait for: by the entries of a moment, or latched before it.
+    /// Updates the channels that packets of sources can wait for: by the entries of a moment, or latched before it.
     fn enter(&self, entered: &mut [Packed], moment: usize, half: Half) {
         let begins = &self.moments.all[moment];
         let kept = if begins.gone[half.index()] { 0 } else { !for_all(begins.empty.0) };
@@ -110,6 +114,7 @@ impl Judge<'_> {
             dependencies += u64::from(to.count_ones());
             for next in VlSet(to).iter() {
                 let (low, high) = (number(way.inward, vl), number(way.outward, next.index()));
+                // Strictly: equal numbers on a cycle would prove nothing.
                 if low >= high && fault.is_none() {
                     let lane = |channel: usize, vl: usize| format!("{} VL {vl}", self.channel(channel));
                     let (from, to) = (lane(way.inward, vl), lane(way.outward, next.index()));
@@ -121,7 +126,8 @@ impl Judge<'_> {
         fault.map_or(Ok(dependencies), Err)
     }
 
-    /// What is drained is all that packets of the half can be in, and the order of the drain knows every way they take.
+    /// Verifies that a drain covers every lane in which packets of the half can be, and that its order includes every
+    /// way that they take.
     fn check_drained(
         &self,
         waits: &Waits<'_>,
@@ -131,6 +137,7 @@ impl Judge<'_> {
         lanes: VlSet,
     ) -> Result<(), CertificateFault> {
         let fault = |what: String| CertificateFault::Drain { moment: self.moments.all[moment].name.clone(), what };
+        // Packets still in a source's channel, or latched in an earlier wave, must be drained like the rest.
         let injected = self.closure.injected[moment].lanes.iter().flatten();
         let injected = injected.fold(0, |all, lanes| all | of_any(lanes[half.index()]));
         let mut standing = self.closure.standing[moment][half.index()] | injected;
@@ -158,16 +165,20 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether the layer of a lane is drained along a way through a switch, and the lanes that it leads to with it.
+    /// Whether the layer of a lane is drained along a way through a switch, together with the lanes that the way
+    /// leads to.
     fn is_drained(&self, switch: usize, input: PortNum, output: usize, vl: usize, to: u16) -> bool {
+        // Each layer has its own order of channels. A dependency that leaves the lanes of its layer is in none of
+        // these orders.
         let Some(layer) = self.plan.drain().iter().find(|layer| layer.lanes.0 >> vl & 1 == 1) else { return false };
         let arcs = layer.graph.arcs().get(&self.net.switches[switch]);
         let mask = arcs.and_then(|inputs| inputs.get(input.index()));
         to & !layer.lanes.0 == 0 && mask.is_some_and(|mask| mask.contains(PortNum(output as u8)))
     }
 
-    /// A way from a source that the drain does not know.
+    /// A way from a source that the drain omits.
     fn undrained_source(&self, entered: &[Packed], moment: usize, half: Half) -> Option<(usize, PortNum, usize)> {
+        // Channels of sources have no numbers and so no `waits`; their ways are compared with the drain here.
         for (switch, sources) in self.net.sources.iter().enumerate() {
             for (place, source) in sources.iter().enumerate() {
                 let from = self.closure.injected[moment].lanes[switch][place][half.index()];
@@ -232,12 +243,13 @@ impl Waits<'_> {
             let there = net.is_there(moment, way.inward) && net.is_there(moment, way.outward);
             for vl in 0..vls {
                 let own = &mut lanes[way.index * vls + vl];
+                // Neither lane of the dependency may be empty or dead (rule 4).
                 *own &= if there && empty.0 >> vl & 1 == 0 { !empty.0 } else { 0 };
             }
         });
     }
 
-    /// Tells every lane that waits for some.
+    /// Reports every lane in which packets can wait, with the lanes that they wait for.
     fn each(&self, mut tell: impl FnMut(Way, usize, u16)) {
         self.net.each_way(|way| {
             for vl in 0..self.vls {

@@ -1,5 +1,5 @@
-//! How a plan ends: the new routing leads everybody to everybody, service levels are spread as usual, and nobody is left out
-//! who could be reached.
+//! The end of a plan: the new routing connects all end ports, service levels are spread as usual, and no port that
+//! can be reached is excluded.
 
 use super::lanes::pairs;
 use super::{Findings, Rule};
@@ -80,17 +80,17 @@ fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
     }
 }
 
-/// Where the packets of one LID come to from a switch.
+/// Where the packets of one LID end that begin at a switch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Unknown,
     /// To their owner.
     Home,
-    /// Round, nowhere, or to somebody else.
+    /// In a loop, nowhere, or to another port.
     Astray,
 }
 
-/// Follows a LID from a switch until it is known where that leads; remembers it for every switch on the way.
+/// Follows a LID from a switch until its end is known, and records that end for every switch on the way.
 fn leads(fabric: &Fabric, lfts: &[Arc<Lft>], start: NodeId, lid: Lid, owner: PortId, known: &mut [Way]) -> bool {
     let mut path = Vec::new();
     let mut at = start;

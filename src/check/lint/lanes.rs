@@ -45,7 +45,7 @@ fn allowed(plan: &Plan, sl: Sl, apart: bool) -> VlSet {
     }
 }
 
-/// The first table of a device that is there which puts a service level on a lane that it may not use.
+/// The first table of a present device that maps a service level to a lane which it may not use.
 fn first_stray(plan: &Plan, tables: &SubnetTables, allowed: impl Fn(Sl) -> VlSet) -> Option<String> {
     let fabric = &*plan.draft().surviving;
     let stray = |table: &SlToVl| -> Option<(Sl, Vl)> {

@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use serde::Serialize;
 use std::fmt;
 
-/// What is broken.
+/// The rules of the lint.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
@@ -20,15 +20,15 @@ pub enum Rule {
     Barriers,
     /// A phase writes its own kind of attribute only.
     WriteKind,
-    /// A write goes to a device and a port that are there and of the right kind.
+    /// A write goes to a device and a port that exist and are of the right kind.
     Target,
     /// A device understands the form of the write.
     Capability,
     /// A forwarding block fits the table, and its entries name ports of the switch.
     Block,
-    /// No two writes of a wave set one thing.
+    /// No two writes of a wave set the same value.
     Twice,
-    /// The lane sets part the data lanes in two, and every link has them.
+    /// The two lane sets divide the data lanes, and every link has them.
     LaneSets,
     /// Between split and restore, the service levels of a half keep to its own lanes.
     OwnLanes,
@@ -38,15 +38,15 @@ pub enum Rule {
     InUse,
     /// The swap moves every source, the answers of the SA, and where every port believes the SM to be.
     EverySource,
-    /// End ports that the change cuts off are called stranded, and no others.
+    /// The end ports that the change cuts off are listed as stranded, and no others.
     Stranded,
     /// In the end every LID in use leads to its owner, over the links that stay.
     Installed,
     /// In the end service levels are spread over all lanes as before.
     Restored,
-    /// Ports carry data again before anybody needs them.
+    /// Ports carry data again before they are needed.
     PortsActive,
-    /// What the scheme takes for granted is named.
+    /// Every assumption of the scheme is named.
     Assumptions,
 }
 
@@ -68,7 +68,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Judges a plan; an empty answer is a yes.
+/// Judges a plan; an empty result means that no rule is broken.
 pub fn lint(plan: &Plan) -> Vec<Finding> {
     let mut findings = Findings::default();
     order::check(plan, &mut findings);

@@ -1,4 +1,4 @@
-//! Writes that their devices can take, each thing once a wave.
+//! Writes that their devices accept, each value at most once a wave.
 
 use super::{Findings, Rule};
 use crate::fabric::{Fabric, NodeId, NodeKind, PortId};
@@ -44,7 +44,7 @@ fn belongs(scheme: Scheme, phase: Phase, write: &Write) -> bool {
     }
 }
 
-/// The attribute, for people.
+/// The name of the attribute.
 fn kind(write: &Write) -> &'static str {
     match write {
         Write::LftBlock { .. } => "a forwarding block",

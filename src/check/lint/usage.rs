@@ -1,4 +1,4 @@
-//! Nothing is touched that is in use, nobody is forgotten.
+//! Nothing in use is changed, and no port is forgotten.
 
 use super::{Findings, Rule};
 use crate::fabric::PortId;
@@ -53,7 +53,7 @@ fn check_entries(plan: &Plan, findings: &mut Findings) {
     }
 }
 
-/// Where nothing is swapped, the start tells end ports that have come of the half in use.
+/// Where nothing is swapped, the start notifies end ports that have come of the half in use.
 fn check_newcomers(plan: &Plan, findings: &mut Findings) {
     let fabric = &*plan.draft().surviving;
     for wave in plan.waves().iter().filter(|wave| wave.phase == Phase::Start) {
@@ -65,7 +65,7 @@ fn check_newcomers(plan: &Plan, findings: &mut Findings) {
     }
 }
 
-/// The swap tells every source, and the SA first of all.
+/// The swap notifies every source, and the SA first.
 fn check_sources(plan: &Plan, findings: &mut Findings) {
     let fabric = &*plan.draft().surviving;
     for wave in plan.waves().iter().filter(|wave| wave.phase == Phase::Swap) {
@@ -87,7 +87,8 @@ fn check_sources(plan: &Plan, findings: &mut Findings) {
     }
 }
 
-/// Where the manager's port has halves, every port that holds a LID is told of a LID and a service level of the new one.
+/// Where the manager's port has halves, every port that holds a LID is notified of a LID and a service level of the
+/// new one.
 fn check_manager(plan: &Plan, wave: &Wave, findings: &mut Findings) {
     let (fabric, sm, new) = (&*plan.draft().surviving, plan.draft().sm, plan.new_half());
     let lids: BTreeSet<Lid> = fabric.half_lids(sm, new).collect();

@@ -9,8 +9,8 @@ use crate::verify::dot::{Drawing, colour, escaped, packet};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl AcrossRefusal {
-    /// The evidence as a digraph: of one subnet as it is drawn by itself, of a cycle through routers as above; where there
-    /// is nothing to draw, the words.
+    /// The evidence as a digraph: of one subnet as it is drawn by itself, of a cycle through routers as above; its
+    /// text where nothing can be drawn.
     pub fn to_dot(&self) -> String {
         match self {
             AcrossRefusal::Part { refusal, .. } => refusal.to_dot(),
@@ -27,8 +27,8 @@ impl AcrossRefusal {
 }
 
 impl AcrossCycle {
-    /// The cycle as a digraph. An edge is the lane from one device to the next, with its ports at both ends; it says which
-    /// packet, come in by which lane, waits for it.
+    /// The cycle as a digraph. An edge is the lane from one device to the next, with its ports at both ends; its
+    /// label is the packet that waits for it, and the lane that it came in by.
     pub fn to_dot(&self) -> String {
         let mut drawing = Drawing::new(self.to_string().lines().next().unwrap_or_default());
         self.clusters(&mut drawing);

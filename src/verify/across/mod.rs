@@ -1,16 +1,16 @@
 //! Proof that subnets joined by routers cannot deadlock together, at any moment of changes in some of them.
 //!
-//! On entry a [`Whole`]: what runs in each subnet (tables, or a transition between two), which ways lead through routers,
-//! and how those pick service levels. On return [`ProvedAcross`], which nobody else can make, or the refusal: of one subnet
-//! by itself, or a shortest cycle through routers, each of its dependencies with who causes it.
-//! The model: a packet that came to a router by port p stands in the input lane of p, a finite buffer, until the lane by
-//! which it leaves through port q has room. So the dependencies of each subnet, as `walk` finds them, and these *couplings* are
-//! one graph. A moment is a stage of each part: any may meet any; `moments` judges all at once where it can. p is occupied by whatever can reach its LIDs; q sends to
-//! the hosts of its subnet whatever comes, and to another router where a shortest way leads through both. Of a packet at p
-//! all that is known is its level: its traffic class may be any.
-//! Taken on trust: what a transition says is empty or gone is so of router inputs too, and routers go by `routes` and `levels`.
-//! Lacks on purpose: engines that say who sends by which path ([`AcrossRefusal::PathLayers`]): what a router may send is then
-//! not its level alone.
+//! On entry a [`Whole`]: what runs in each subnet (tables, or a transition between two), which ways lead through
+//! routers, and how those pick service levels. On return [`ProvedAcross`], which only this module can make, or the
+//! refusal: of one subnet by itself, or of a shortest cycle through routers, with the cause of each of its
+//! dependencies. The model: a packet that came to a router by port p stands in the input lane of p, a finite buffer,
+//! until the lane by which it leaves through port q has room. So the dependencies of each subnet, as `walk` finds
+//! them, and these *couplings* are one graph. A moment is a stage of each part: any may meet any; `moments` judges
+//! all at once where it can. p is occupied by whatever can reach its LIDs; q sends to the hosts of its subnet
+//! whatever comes, and to another router where a shortest way leads through both. Of a packet at p all that is known
+//! is its level: its traffic class may be any. Taken on trust: what a transition reports empty or gone is so in
+//! router inputs too, and routers follow `routes` and `levels`. Lacks on purpose: engines that specify who sends by
+//! which path ([`AcrossRefusal::PathLayers`]), because what a router may send then depends on more than its level.
 
 mod dot;
 mod moments;
@@ -57,7 +57,7 @@ pub struct Whole<'a> {
     pub subnets: &'a Subnets,
     /// What runs in each, in the order of the subnets.
     pub parts: Vec<Part<'a>>,
-    /// The ways between them: a router may go by any of these at any moment. Several, where some change meanwhile.
+    /// The ways between them: a router may follow any of these at any moment. Several where ways change meanwhile.
     pub routes: Vec<&'a Routes>,
     /// How routers pick service levels.
     pub levels: Levels,
@@ -70,7 +70,8 @@ pub struct AcrossStatistics {
     pub subnets: usize,
     /// Ways through routers, from port to port.
     pub passages: usize,
-    /// Moments that are proved, a stage of each subnet: the product of their stages, or [`usize::MAX`] where it is beyond that.
+    /// Moments that are proved, a stage of each subnet: the product of their stages, or [`usize::MAX`] where it is
+    /// beyond that.
     pub moments: usize,
     /// Lanes that can be occupied at some moment.
     pub lanes: usize,
@@ -103,13 +104,13 @@ impl ProvedAcross {
 /// Proves each subnet by itself, and all of them with their routers at every moment.
 ///
 /// # Errors
-/// What is wrong: parts that do not fit the subnets, one that cannot be proved, or a cycle through routers; or more moments that
-/// must be told apart than can be judged.
+/// Parts that do not fit the subnets, a part that cannot be proved, a cycle through routers, or more moments to
+/// distinguish than can be judged.
 pub fn prove_across(whole: &Whole<'_>) -> Result<ProvedAcross, AcrossRefusal> {
     prove_across_within(whole, moments::BUDGET)
 }
 
-/// The same with a budget of one's own: so many edges are looked at, all graphs together, before the search for a cycle through
+/// The same with a given budget: the number of edges, all graphs together, after which the search for a cycle through
 /// routers ends without an answer.
 ///
 /// # Errors
@@ -171,9 +172,10 @@ fn passages(whole: &Whole<'_>) -> (Vec<Passage>, Vec<RelayPorts>) {
             relays[at.subnet.index()].ports.insert(at.port);
         }
         for (to, _) in whole.subnets.subnets() {
-            // What one of the routes has brought here may go on by another.
+            // Routes may change while a packet crosses: what one of them led here may go on by another.
             let comes = |at: &&SubnetPort| whole.routes.iter().any(|routes| routes.first(at.subnet, to).contains(at));
             let inward: Vec<SubnetPort> = device.ports.iter().filter(comes).copied().collect();
+            // A router to which no route leads has nothing to hand on.
             let ways = whole.routes.iter().flat_map(|routes| routes.onward(router, to));
             for onward in ways.filter(|_| !inward.is_empty()) {
                 let outward = onward.out;
@@ -195,7 +197,7 @@ struct Joint<'a> {
     base: Vec<u32>,
 }
 
-/// ClassPackets in a lane of a router's input that can wait for a lane of one of its outputs.
+/// Rule 5 of docs/PROOF.md: packets in a lane of a router's input can wait for a lane of one of its outputs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Coupling {
     from: u32,
@@ -236,6 +238,7 @@ impl<'a> Joint<'a> {
     fn ways(&self, rank: usize, stage: usize) -> Result<Vec<(u32, u32)>, AcrossRefusal> {
         let base = self.base[rank];
         let ways = self.sides[rank].through(stage).map_err(|_| {
+            // The cycle lies within this subnet, so it exists whatever stages the others are at.
             let mut stages = vec![0; self.sides.len()];
             stages[rank] = stage;
             self.refusal(&stages)
@@ -245,6 +248,8 @@ impl<'a> Joint<'a> {
 
     /// Why a moment at which there is a cycle is refused.
     fn refusal(&self, stages: &[usize]) -> AcrossRefusal {
+        // The moment was found over lanes of routers, or within one subnet. The cycle that is shown is sought over
+        // all lanes.
         match self.graph(&only(stages)).order() {
             Err(cycle) => self.explain(stages, &cycle),
             Ok(_) => unreachable!("stages {stages:?}: a cycle over router lanes is one over all lanes"),
@@ -268,6 +273,7 @@ impl<'a> Joint<'a> {
 
     /// All lanes, with the dependencies of each stage of these and the couplings between them.
     fn graph(&self, stages: &[Range<usize>]) -> Graph {
+        // Collected first, because the edges are reported twice and couplings repeat.
         let couplings = self.couplings(stages);
         Graph::new(self.base[self.sides.len()] as usize, |tell| {
             for ((side, stages), &base) in self.sides.iter().zip(stages).zip(&self.base) {
@@ -290,13 +296,14 @@ impl<'a> Joint<'a> {
         self.base[subnet.index()] + lane
     }
 
-    /// Tells every level on which packets can come by a passage at some stage of these, with every one that they then get.
+    /// Reports every level on which packets can come by a passage at some of these stages, with every level that they
+    /// then get.
     fn each_hand_over(&self, stages: &[Range<usize>], passage: &Passage, mut tell: impl FnMut(HandOver)) {
         let [enters, leaves] = [passage.inward, passage.outward].map(|at| stages[at.subnet.index()].clone());
         if passage.inward.subnet != passage.outward.subnet {
             return self.hand_overs(passage, enters, leaves, &mut tell);
         }
-        // A subnet is at one stage at a time.
+        // A subnet is at one stage at a time, so the two ends of this passage never mix stages.
         enters.for_each(|stage| self.hand_overs(passage, stage..stage + 1, stage..stage + 1, &mut tell));
     }
 
@@ -310,6 +317,8 @@ impl<'a> Joint<'a> {
     ) {
         let [inward, outward] = [passage.inward, passage.outward].map(|at| (&self.sides[at.subnet.index()], at.port));
         for arrival in inward.0.arrivals(enters, inward.1) {
+            // The traffic class is unknown here, so every level that the rule makes of this one for some class
+            // counts.
             for level in self.levels_after(Half::rank(arrival.sl) as u8) {
                 for departure in outward.0.departures(leaves.clone(), outward.1, level) {
                     tell(HandOver { arrival, departure });
@@ -323,13 +332,14 @@ impl<'a> Joint<'a> {
         (0..levels.classes()).filter_map(|traffic_class| levels.next(traffic_class, rank)).collect()
     }
 
-    /// A cycle of lanes, told.
+    /// A cycle of lanes as evidence.
     fn explain(&self, stages: &[usize], cycle: &NodeCycle) -> AcrossRefusal {
         let turns: Vec<(u32, u32)> =
             cycle.nodes.iter().copied().zip(cycle.nodes.iter().copied().cycle().skip(1)).collect();
         let mut links: Vec<Option<Link>> = turns.iter().map(|&turn| self.crossing(stages, turn)).collect();
         for (rank, side) in self.sides.iter().enumerate() {
             let base = self.base[rank];
+            // All dependencies within one subnet are explained by one more walk of it.
             let inside = |&at: &usize| links[at].is_none() && (base..self.base[rank + 1]).contains(&turns[at].0);
             let own: Vec<usize> = (0..turns.len()).filter(inside).collect();
             let local: Vec<(u32, u32)> = own.iter().map(|&at| (turns[at].0 - base, turns[at].1 - base)).collect();
@@ -404,7 +414,7 @@ impl SearchSpace for Joint<'_> {
     }
 }
 
-/// ClassPackets of a level that come, and the level and lanes on which they go.
+/// Packets of a level that come, and the level and lanes on which they leave.
 #[derive(Clone, Copy)]
 struct HandOver {
     arrival: subnet_walk::LevelLanes,

@@ -1,32 +1,34 @@
-//! The first moment at which there is a cycle through routers, found without looking at each.
+//! The first moment at which there is a cycle through routers, found without a look at every moment.
 //!
-//! On entry the sides of a whole, walked. The graph that is searched has the lanes in front of routers and behind them for
-//! nodes. An edge leads through a subnet, from a lane by which a router sends into it to one in which its packets come to a
-//! router, where dependencies of one stage lead there; or it is a coupling. While the stages of a subnet are *open*, the graph
-//! has the edges of all of them. If it has no cycle then, no moment has one (docs/PROOF.md, *Several subnets*), and that is the
-//! usual end. Otherwise only what is tied in cycles is looked at further: a subnet of it is settled, stage after stage.
-//! On return the moment, the least in order of stages, the last subnet changing fastest; or none; or a refusal where the search
-//! takes more than its budget. It lacks the cycle itself, which is one over all lanes of that moment.
+//! On entry: the sides of a whole, walked. The nodes of the searched graph are the lanes into routers and the lanes
+//! out of them. An edge leads through a subnet, from a lane by which a router sends into it to one in which its
+//! packets come to a router, where dependencies of one stage lead there; or it is a coupling. While the stages of a
+//! subnet are *open*, the graph has the edges of all of them. If it has no cycle then, no moment has one
+//! (docs/PROOF.md, *Several subnets*), and that is the usual end. Otherwise the search continues only in the
+//! components that hold cycles: one subnet of a component is settled, stage after stage. On return: the least moment
+//! in order of stages, the last subnet changing fastest; or none; or a refusal where the search exceeds its budget.
+//! Lacks on purpose: the cycle itself, which is one over all lanes of that moment.
 
 use super::super::graph::Graph;
 use super::{AcrossRefusal, only};
 use std::ops::Range;
 
-/// Edges looked at, all graphs together, after which the search ends without an answer: a few seconds.
+/// Edges visited, all graphs together, after which the search ends without an answer: a few seconds.
 pub(super) const BUDGET: u64 = 50_000_000;
 
-/// What is searched: sides with their stages, and lanes that are each of one side, those of a side before those of the next.
+/// What is searched: sides with their stages, and lanes that are each of one side, those of a side before those of
+/// the next.
 pub(super) trait SearchSpace {
     /// By side: all of its stages.
     fn every_stage(&self) -> Vec<Range<usize>>;
 
-    /// The side that a lane is of.
+    /// The side of a lane.
     fn side_of(&self, lane: u32) -> usize;
 
     /// By passage: the sides that it joins.
     fn passages(&self) -> Vec<[usize; 2]>;
 
-    /// Tells the couplings of a passage, from lane to lane, as far as stages of these bring them about; some more than once.
+    /// Reports the couplings of a passage, from lane to lane, that some of these stages cause; some more than once.
     fn each_coupling(&self, open: &[Range<usize>], passage: usize, tell: impl FnMut(u32, u32));
 }
 
@@ -47,14 +49,14 @@ pub(super) struct Search<'a, F: SearchSpace> {
 struct Region {
     /// Rising; the nodes of the graph are their ranks.
     lanes: Vec<u32>,
-    /// The passages between the sides that the lanes are of.
+    /// The passages between the sides of the lanes.
     passages: Vec<usize>,
     /// Those sides, rising.
     sides: Vec<usize>,
 }
 
 impl<'a, F: SearchSpace> Search<'a, F> {
-    /// Prepares one.
+    /// Prepares a search.
     pub fn new(field: &'a F, through: &'a Through, budget: u64) -> Search<'a, F> {
         Search { field, through, passages: field.passages(), budget, visits: 0, searches: 0 }
     }
@@ -81,6 +83,7 @@ impl<'a, F: SearchSpace> Search<'a, F> {
     fn region(&self, mut lanes: Vec<u32>) -> Region {
         lanes.sort_unstable();
         lanes.dedup();
+        // Lanes are numbered side by side, so equal sides are neighbours once lanes are sorted.
         let mut sides: Vec<usize> = lanes.iter().map(|&lane| self.field.side_of(lane)).collect();
         sides.dedup();
         let within = |&passage: &usize| self.passages[passage].iter().all(|side| sides.binary_search(side).is_ok());
@@ -88,7 +91,8 @@ impl<'a, F: SearchSpace> Search<'a, F> {
         Region { lanes, passages, sides }
     }
 
-    /// A cycle lies within one component, so components are searched one by one, and the least moment of any is the answer.
+    /// A cycle lies within one component, so components are searched one by one, and the least moment of any is the
+    /// answer.
     fn first_among(&mut self, open: &[Range<usize>], region: &Region) -> Result<Option<Vec<usize>>, AcrossRefusal> {
         let mut first = None;
         for knot in self.knots(open, region)? {
@@ -97,18 +101,18 @@ impl<'a, F: SearchSpace> Search<'a, F> {
         Ok(first)
     }
 
-    /// The same where all lanes are tied in cycles, as long as stages are open.
+    /// The same for one component: all of its lanes lie on cycles while these stages are open.
     fn first_in(&mut self, open: &[Range<usize>], knot: &Region) -> Result<Option<Vec<usize>>, AcrossRefusal> {
-        // What no cycle passes may be at any stage: the least one, since the least moment is wanted.
+        // A side that no cycle passes may be at any stage: the least one, since the least moment is wanted.
         let least: Vec<usize> = open.iter().map(|stages| stages.start).collect();
         let Some(&side) = knot.sides.iter().find(|&&side| open[side].len() > 1) else { return Ok(Some(least)) };
-        // The least moment that is open is looked at first: where it has a cycle, no other can be the answer.
+        // The least open moment comes first: if it has a cycle, no other can be the answer.
         if !self.knots(&only(&least), knot)?.is_empty() {
             return Ok(Some(least));
         }
-        // Edges over all stages are a superset of those of any one moment, so a component without a cycle is done with. One
-        // that has one may mix stages that never meet: settle a subnet stage by stage, the others staying open. Stages rise, and
-        // so do the moments that they lead to.
+        // The edges of all open stages include those of each moment, so lanes outside the components need no further
+        // search. A cycle may still mix stages that never meet: one subnet is settled stage by stage, while the
+        // others stay open. Stages rise, and so do the moments found: the first is the least.
         let mut settled = open.to_vec();
         for stage in open[side].clone() {
             settled[side] = stage..stage + 1;
@@ -120,7 +124,7 @@ impl<'a, F: SearchSpace> Search<'a, F> {
         Ok(None)
     }
 
-    /// What is tied in cycles, component by component.
+    /// The components that hold cycles.
     fn knots(&mut self, open: &[Range<usize>], region: &Region) -> Result<Vec<Region>, AcrossRefusal> {
         let edges = self.edges(open, region);
         self.searches += 1;
@@ -140,6 +144,8 @@ impl<'a, F: SearchSpace> Search<'a, F> {
         let (mut found, mut visits) = (Vec::new(), 0);
         let mut tell = |from, to| {
             visits += 1;
+            // Edges that leave the region are visited and dropped: no cycle of a component uses them. They count for
+            // the budget, which bounds the work and not the result.
             found.extend(rank(from).zip(rank(to)));
         };
         for &side in &region.sides {
@@ -177,7 +183,7 @@ mod tests {
             [from, to].map(|lane| (lane / LANES) as usize)
         }
 
-        /// The first moment with a cycle, each moment looked at by itself.
+        /// The first moment with a cycle, judging each moment by itself.
         fn one_by_one(&self) -> Option<Vec<usize>> {
             let count: usize = self.stages.iter().product();
             (0..count).map(|number| self.moment(number)).find(|moment| self.has_cycle(moment))

@@ -21,8 +21,8 @@ pub enum AcrossRefusal {
         /// What is wrong with it.
         refusal: Refusal,
     },
-    /// A routing function that says who sends by which path, on which layer: a router's packets go by the level that the
-    /// routers' rule gives them.
+    /// A routing function that specifies who sends by which path, on which layer. A router's packets have the level
+    /// that the routers' rule gives them.
     #[error(
         "subnet {subnet}: its routing says who sends by which path and on which layer, and packets from routers have the \
          level that routers give them: route it with an engine that leaves every path open to everybody, such as up-down, fully-explicit, fat-tree or min-hop"
@@ -31,8 +31,8 @@ pub enum AcrossRefusal {
         /// The subnet.
         subnet: String,
     },
-    /// More moments must be told apart than can be judged: whether there is a cycle depends on which wave of one subnet meets
-    /// which of another.
+    /// More moments to distinguish than can be judged: whether there is a cycle depends on which wave of one subnet
+    /// meets which of another.
     #[error(
         "too many moments to judge: {changing} subnets change at once, and whether lanes can wait for each other in a cycle \
          through routers depends on which of their waves meet ({searches} graphs were searched without an answer): change fewer \
@@ -56,15 +56,15 @@ pub struct AcrossCycle {
     pub moment: Vec<MomentOf>,
     /// The dependencies in order: the output lane of each is the input lane of the next.
     pub links: Vec<Link>,
-    /// The same lanes by index: the port that sends into each, and its VL; that in which the packets of the first dependency
-    /// stand comes first.
+    /// The same lanes by index: the port that sends into each, and its VL; that in which the packets of the first
+    /// dependency stand comes first.
     #[serde(skip)]
     pub lanes: Vec<(SubnetPort, Vl)>,
     /// Whether it is known that no shorter cycle exists.
     pub shortest: bool,
 }
 
-/// What a changing subnet is at.
+/// The wave of a changing subnet.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct MomentOf {
     /// The subnet.
@@ -89,10 +89,10 @@ pub enum Link {
     Through(Crossing),
 }
 
-/// ClassPackets that came to a router wait for room behind another of its ports.
+/// Packets that came to a router wait for room beyond another of its ports.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Crossing {
-    /// The router, for people.
+    /// The name of the router.
     pub router: String,
     /// Its GUID.
     pub guid: Guid,
@@ -107,7 +107,7 @@ pub struct Crossing {
 pub struct RouterLane {
     /// The subnet of the port.
     pub subnet: String,
-    /// The port, for people.
+    /// The name of the port.
     pub port: String,
     /// The port's number.
     pub num: PortNum,

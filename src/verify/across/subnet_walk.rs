@@ -18,7 +18,7 @@ use std::ops::Range;
 
 /// A subnet, walked.
 pub(super) struct SubnetWalk<'a> {
-    /// What people call it.
+    /// Its name.
     pub name: String,
     walker: Walker<'a>,
     halves: [Vec<Dependencies>; 2],
@@ -30,7 +30,7 @@ pub(super) struct SubnetWalk<'a> {
     senders: BTreeMap<PortId, usize>,
 }
 
-/// ClassPackets of one level in the lanes of a channel.
+/// Packets of one level in the lanes of a channel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LevelLanes {
     /// Their service level.
@@ -47,7 +47,7 @@ impl LevelLanes {
 }
 
 impl<'a> SubnetWalk<'a> {
-    /// Walks a part that is proved by itself; `crossed` where packets come to its routers, or from them.
+    /// Walks a part that is proved by itself. `crossed`: packets enter or leave it through its routers.
     pub fn new(
         part: &Part<'a>,
         name: &str,
@@ -63,6 +63,8 @@ impl<'a> SubnetWalk<'a> {
             }
         };
         if crossed && case.stages.iter().any(|facts| facts.ways.iter().any(|ways| !ways.is_empty())) {
+            // Such a part is sound only if sources keep to their paths (M8). A router's packets have the level of its
+            // rule instead.
             return Err(AcrossRefusal::PathLayers { subnet: name.to_string() });
         }
         case.relays = relays;
@@ -85,6 +87,7 @@ impl<'a> SubnetWalk<'a> {
             let mut own = lower.clone();
             own.unite(upper);
             let mut waits = Vec::new();
+            // Edges stay apart by stage, since the search across subnets combines stages freely.
             own.each_edge(&layout, stage, &mut |from, to| waits.push((from, to)));
             edges.push(waits);
             all.unite(&own);
@@ -133,7 +136,8 @@ impl<'a> SubnetWalk<'a> {
         self.walker.case.fabric.peer(port)
     }
 
-    /// The levels on which packets can have come to a router's port at some stage of these, with the lanes in which they stand.
+    /// The levels on which packets can have come to a router's port at some of these stages, with the lanes in which
+    /// they stand.
     pub fn arrivals(&self, stages: Range<usize>, port: PortId) -> impl Iterator<Item = LevelLanes> + '_ {
         let channel = self.far_end(port);
         let groups = self.walker.lanes.groups.iter().enumerate();
@@ -144,20 +148,22 @@ impl<'a> SubnetWalk<'a> {
         })
     }
 
-    /// For either half: the lanes in which packets of a level, given by its rank, can stand behind a router's port at some
-    /// stage of these.
+    /// For either half: the lanes in which packets of a level, given by its rank, can stand in the channel out of a
+    /// router's port at some of these stages.
     pub fn departures(&self, stages: Range<usize>, port: PortId, rank: u8) -> impl Iterator<Item = LevelLanes> + '_ {
         let source = self.senders.get(&port).copied();
         [Half::Lower, Half::Upper].into_iter().filter_map(move |half| {
             let (sl, source) = (half.sl_of(rank), source?);
             let group = self.walker.lanes.groups.iter().position(|group| group.sls.contains(&sl))?;
+            // Beyond a router rules 1 and 2 apply to its channel: what it may send now, and what it sent before that
+            // may still be there.
             let mask = stages.clone().fold(0, |mask, stage| mask | self.walker.injection.mask(stage, source, group));
             (mask != 0).then(|| LevelLanes { sl, first: self.first_lane(port), mask })
         })
     }
 
-    /// The ways through the subnet at a stage: from each lane by which a router sends into it, the lanes in which packets come
-    /// to routers that dependencies lead to. A cable from router to router is one lane, and no way.
+    /// The ways through the subnet at a stage: from each lane by which a router sends into it, the lanes in which
+    /// packets come to routers that dependencies lead to. A cable from router to router is one lane, and no way.
     ///
     /// # Errors
     /// A cycle of the subnet's own dependencies.
@@ -167,6 +173,7 @@ impl<'a> SubnetWalk<'a> {
         let order = graph.order()?;
         let (starts, ends) = self.ends(stage);
         let mut found = Vec::new();
+        // 64 starts share one pass: a bit for each, carried along the order.
         for starts in starts.chunks(u64::BITS as usize) {
             let reached = reach(&graph, &order, starts);
             for &end in &ends {
@@ -182,6 +189,7 @@ impl<'a> SubnetWalk<'a> {
     fn ends(&self, stage: usize) -> (Vec<u32>, BTreeSet<u32>) {
         let (mut starts, mut ends) = (BTreeSet::new(), BTreeSet::new());
         for &port in &self.walker.case.relays.ports {
+            // The ranks of one half are those of both: `departures` covers the two halves of each rank.
             let ranks = Half::Lower.sls().map(|sl| Half::rank(sl) as u8);
             let departures = ranks.flat_map(|rank| self.departures(stage..stage + 1, port, rank));
             starts.extend(departures.flat_map(LevelLanes::lanes));
@@ -208,6 +216,7 @@ fn reach(graph: &Graph, order: &[u32], starts: &[u32]) -> Vec<u64> {
     let mut reached = vec![0; graph.len()];
     starts.iter().enumerate().for_each(|(bit, &start)| reached[start as usize] |= 1 << bit);
     for &node in order {
+        // In topological order every predecessor is complete before its successors read it.
         let own = reached[node as usize];
         if own != 0 {
             graph.successors(node).iter().for_each(|&next| reached[next as usize] |= own);
@@ -216,7 +225,7 @@ fn reach(graph: &Graph, order: &[u32], starts: &[u32]) -> Vec<u64> {
     reached
 }
 
-/// In which lanes packets for router ports stand in front of them.
+/// The lanes in which packets for router ports stand before those ports.
 #[derive(Default)]
 struct Arrivals {
     groups: usize,
@@ -246,7 +255,7 @@ impl Sink for Arrivals {
         }
     }
 
-    /// What is occupied is reported for each stage anyway.
+    /// Occupied lanes are reported for each stage anyway.
     fn hears_repeats(&self) -> bool {
         false
     }

@@ -1,10 +1,11 @@
-//! Certificates: what a proof saw, so that others can check it without searching.
+//! Certificates: the evidence of a proof, for a check that searches nothing.
 //!
-//! For each moment (the one before the change, then every wave) a number for each lane, which rises along every possible
-//! dependency; for each DLID the switches at which its packets can choose their next lane. A checker needs nothing else:
-//! it sees that the listed places are closed under every step that the plan allows, and that the numbers rise. Made by
-//! [`prove_certified`](super::prove_certified) alone, from what the walk passed; docs/CERTIFICATE.md has the file's form.
-//! Lacks on purpose: the plan itself, which it names by digest, and anything that the checker must work out for itself.
+//! For each moment (the one before the change, then every wave) a number for each lane, which rises along every
+//! possible dependency; for each DLID the switches at which its packets can choose their next lane. A checker needs
+//! nothing else: it sees that the listed places are closed under every step that the plan allows, and that the
+//! numbers rise. Made by [`prove_certified`](super::prove_certified) alone, from what the walk passed;
+//! docs/CERTIFICATE.md has the file's form. Lacks on purpose: the plan itself, which it names by digest, and anything
+//! that the checker must work out for itself.
 
 mod recorder;
 mod text;
@@ -22,11 +23,12 @@ use crate::ids::Sl;
 pub struct Certificate {
     /// Lanes that each channel is numbered with: VL 0 to `vls` − 1.
     vls: usize,
-    /// Service levels that no table tells apart, those of one half together.
+    /// Service levels that no table distinguishes; those of one half are neighbours.
     groups: Vec<Vec<Sl>>,
     /// The moment before the change, then the waves.
     moments: Vec<CertifiedMoment>,
-    /// For each LID of an end port whose half is sent on, in rising order, for each moment: one row as docs/CERTIFICATE.md has it.
+    /// For each LID of an end port whose half is sent on, in rising order, for each moment: one row as
+    /// docs/CERTIFICATE.md has it.
     rows: Vec<u8>,
 }
 
@@ -45,6 +47,7 @@ pub(super) fn numbers(layout: &DependencyLayout<'_>, graph: &Graph, order: &[u32
     let touched = graph.touched();
     let mut numbers: Vec<u32> = touched.iter().map(|&touched| u32::from(touched)).collect();
     for &lane in order {
+        // The longest path in topological order: a lane is complete when it is reached. Lanes without an edge keep 0.
         let next = numbers[lane as usize] + 1;
         for &target in graph.successors(lane) {
             numbers[target as usize] = numbers[target as usize].max(next);

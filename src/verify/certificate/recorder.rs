@@ -1,4 +1,4 @@
-//! Hears the walk and writes down, LID by LID, what the checker needs to see closed.
+//! Records from the walk, LID by LID, what the checker must find closed.
 
 use super::{Certificate, CertifiedMoment};
 use crate::ids::{Half, Lid, PortNum};
@@ -115,6 +115,8 @@ impl<'a> Recorder<'a> {
     /// The rows of a LID that has been walked.
     fn write(&mut self, class: &Class, columns: &Columns) {
         let mut bytes = Vec::new();
+        // The checker derives most places from where packets choose. A row lists channels only where that derivation
+        // would not give exactly the places of the walk.
         let mut carried: Vec<(u32, Packed)> = Vec::new();
         let mut listed: Option<&FixedBitSet> = None;
         for stage in 0..self.places.len() {
@@ -139,8 +141,8 @@ impl<'a> Recorder<'a> {
         self.rows.push((class.lid, bytes));
     }
 
-    /// Whether the places of a moment are those that follow from where packets choose: what was left, and the usual lanes
-    /// of every output.
+    /// Whether the places of a moment are those that follow from where packets choose: what was left, and the usual
+    /// lanes of every output.
     fn is_usual(&self, stage: usize, class: &Class, columns: &Columns, carried: &[(u32, Packed)]) -> bool {
         let (places, net) = (&self.places[stage], self.net);
         let usual = self.usual[stage][self.half_of(class.group).index()];
@@ -154,6 +156,7 @@ impl<'a> Recorder<'a> {
         follow.sort_unstable_by_key(|&(channel, _)| channel);
         follow.dedup_by(|later, earlier| {
             let same = later.0 == earlier.0;
+            // `dedup_by` passes the later element first.
             earlier.1 |= if same { later.1 } else { 0 };
             same
         });
@@ -168,6 +171,7 @@ impl<'a> Recorder<'a> {
         if next.gone[self.half_of(class.group).index()] {
             return Vec::new();
         }
+        // The mask of empty lanes, repeated for each of the eight groups that a half can have.
         let empty = (0..8).fold(0, |all: Packed, group| all | Packed::from(next.empty.0) << (16 * group));
         let places = &self.places[stage];
         let alive = places.touched.iter().filter(|&&channel| self.net.exists(stage + 1, channel as usize));
@@ -239,7 +243,7 @@ fn bits(set: &FixedBitSet, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Seven bits a byte, the lowest first; the eighth says that more follow.
+/// Seven bits a byte, the lowest first; the eighth bit means that more follow.
 pub(super) fn varint(bytes: &mut Vec<u8>, mut value: u32) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);

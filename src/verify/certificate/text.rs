@@ -15,7 +15,7 @@ const FORMAT: &str = "reconfig.certificate/1";
 /// Characters of packed evidence on one line.
 const WIDTH: usize = 100;
 
-/// What a certificate says of the plan that it is for.
+/// What a certificate states of its plan.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Binding {
     /// SHA-256 of the plan's file, 64 hexadecimal digits.

@@ -31,8 +31,9 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Whether a deadlock is the one that was driven at: lane for lane, wherever it is begun to be told.
+    /// Whether a deadlock is the one that was driven at: lane for lane, whichever lane is named first.
     pub fn is_met_by(&self, stuck: &[StuckPacket]) -> bool {
+        // Sets, because the simulator may begin the cycle at another lane.
         let place = |packet: &StuckPacket| (packet.input, packet.input_vl, packet.output, packet.output_vl);
         let met: BTreeSet<_> = stuck.iter().map(place).collect();
         let wanted: BTreeSet<_> = self.turns.iter().copied().collect();
@@ -128,7 +129,7 @@ pub struct Landing {
     pub at_ns: u64,
 }
 
-/// Why a cycle is not driven into being. None of these says that it could not be.
+/// Why a cycle is not driven into being. None of these means that it cannot be.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unreached {
     /// The refusal names no cycle.

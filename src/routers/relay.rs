@@ -53,7 +53,7 @@ pub struct Arrival<'a> {
     pub p_key: PKey,
     /// What the port enforces that it came by.
     pub enforcement: &'a Enforcement,
-    /// The router's own number, that routers one behind the other choose independently.
+    /// The number of the router, so that consecutive routers choose independently.
     pub salt: u32,
 }
 

@@ -48,7 +48,7 @@ impl Weights {
     }
 }
 
-/// The pairs (row, column) of a matching of greatest weight, by rising row; pairs that weigh nothing are left out.
+/// The pairs (row, column) of a matching of greatest weight, by rising row; pairs of weight 0 are omitted.
 pub(super) fn heaviest(weights: &Weights) -> Vec<(usize, usize)> {
     let mut pairs = if weights.rows <= weights.columns {
         Search::over(weights)

@@ -113,8 +113,7 @@ impl Crossings {
         crossings
     }
 
-    /// The end ports whose ranks permutations speak of: those that the routing function leads to, in the fabric's
-    /// order.
+    /// The end ports that permutations name by rank: those that the routing function leads to, in the fabric's order.
     pub fn ends(&self) -> &[PortId] {
         &self.ends
     }

@@ -1,4 +1,4 @@
-//! What a subnet tells of itself: traps, and where none comes, the light sweep.
+//! Events of a subnet: traps, and where none comes, the light sweep.
 //!
 //! A device repeats its trap until it is repressed, with the same transaction: every copy is repressed, one is
 //! reported. The light sweep asks every switch for its port-change bit, and clears it.
@@ -86,7 +86,7 @@ impl<T: Transport> Manager<T> {
     }
 }
 
-/// What one answer of the light sweep tells; a bit that is set is cleared.
+/// The event in one answer of the light sweep; a bit that is set is cleared.
 fn changed(exchange: &mut Exchange, done: Completed) -> Option<SubnetEvent> {
     let switch = NodeId(done.request.device);
     let Ok((request, answer)) = settled(done) else { return Some(SubnetEvent::Silent { switch }) };

@@ -2,7 +2,7 @@
 //!
 //! A closed half's service levels are mapped to VL 15, where the end port discards what its host sends (section 7.6.6).
 //! Closed is the spare half from the split to the swap, and the retired half from the end of the swap until
-//! [`Manager::open_ends`]. Devices that are told of halves need none of this.
+//! [`Manager::open_ends`]. Devices with ActiveHalf need none of this.
 
 use super::manager::Manager;
 use super::{SubnetError, SubnetManager};

@@ -21,7 +21,7 @@ use std::rc::Rc;
 /// How sources are moved from one half to the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SourceControl {
-    /// The vendor attribute ActiveHalf tells each end port, and each says when it has moved (docs/WIRE.md).
+    /// The vendor attribute ActiveHalf notifies each end port, and each reports when it has moved (docs/WIRE.md).
     #[default]
     ByAgent,
     /// With what every InfiniBand device has: ClientReregister makes clients ask the SA again; after `settle_ns` the
@@ -35,7 +35,7 @@ pub enum SourceControl {
     },
 }
 
-/// A subnet manager that speaks through one port.
+/// A subnet manager that uses one port.
 pub struct Manager<T> {
     pub(super) transport: T,
     pub(super) timing: Timing,
@@ -64,7 +64,7 @@ pub struct Manager<T> {
     pub(super) closed: Option<Half>,
     /// The last SL-to-VL table wanted at each end port, by node GUID and number, the fence not counted in.
     pub(super) end_tables: BTreeMap<(Guid, PortNum), SlToVl>,
-    /// End ports that have come in this change and were told of no half yet.
+    /// End ports that have come in this change and were notified of no half yet.
     pub(super) fresh: BTreeSet<(Guid, PortNum)>,
     /// Hops of the longest way of the routing in force.
     pub(super) longest_way: u32,
@@ -79,7 +79,7 @@ pub(super) struct KnownTopology {
     pub(super) sm: PortId,
 }
 
-/// A device says that a drain token has arrived at the end of its way.
+/// The report of a device that a drain token has arrived at a leaf.
 #[derive(Clone, Debug)]
 pub(super) struct TokenReport {
     /// The LID it came from.
@@ -129,12 +129,12 @@ impl<T: Transport> Manager<T> {
         self.attendant = Some(attendant);
     }
 
-    /// The port it speaks through.
+    /// The transport of its port.
     pub fn transport(&self) -> &T {
         &self.transport
     }
 
-    /// The port it speaks through, to be changed between operations.
+    /// The transport of its port, to be changed between operations.
     pub fn transport_mut(&mut self) -> &mut T {
         &mut self.transport
     }
@@ -227,7 +227,7 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Calls the attendant and sends what it wants sent.
+    /// Calls the attendant and sends what it has to send.
     pub(super) async fn tell_attendant(
         &mut self,
         call: impl FnOnce(&mut dyn Attendant) -> Vec<Datagram>,

@@ -25,7 +25,7 @@ pub struct Receiver {
     data: Vec<u8>,
     /// Segments that came before their turn.
     early: BTreeMap<u32, SaMad>,
-    /// What the first segment says of the whole: bytes behind the protocol's header; 0 where it does not.
+    /// The length of the whole in the first segment: bytes after the header of the protocol; 0 where it has none.
     promised: u32,
     /// The last segment that may come.
     window_last: u32,
@@ -52,7 +52,7 @@ impl Receiver {
         }
     }
 
-    /// When [`Receiver::wake`] wants to be called; `u64::MAX` after a failure.
+    /// When [`Receiver::wake`] must be called; `u64::MAX` after a failure.
     pub fn due_ns(&self) -> u64 {
         if self.failed { u64::MAX } else { self.deadline_ns }
     }

@@ -31,7 +31,7 @@ pub struct Sender {
 
 impl Sender {
     /// Begins to send `data` under the headers of `head`; returned are the first packets. A message that fits one
-    /// segment is one packet, and still wants to be acknowledged.
+    /// segment is one packet, and must be acknowledged too.
     pub fn begin(head: SaMad, data: Arc<[u8]>, pace: RmppPace, now_ns: u64) -> (Sender, Vec<SaMad>) {
         let segments = segments_for(data.len());
         let deadline_ns = now_ns.saturating_add(pace.total_ns);
@@ -52,8 +52,7 @@ impl Sender {
         (sender, first)
     }
 
-    /// The receiver asked again, as if it had heard nothing. Unless it has acknowledged something, it is sent the first
-    /// segment once more.
+    /// The receiver has repeated its request. Unless it has acknowledged something, the first segment is sent again.
     pub fn begin_again(&mut self, now_ns: u64) -> Vec<SaMad> {
         if self.ended || self.acknowledged > 0 {
             return Vec::new();
@@ -67,7 +66,7 @@ impl Sender {
         self.data.len()
     }
 
-    /// When [`Sender::wake`] wants to be called; `u64::MAX` once ended.
+    /// When [`Sender::wake`] must be called; `u64::MAX` once ended.
     pub fn due_ns(&self) -> u64 {
         if self.ended { u64::MAX } else { self.resend_ns.min(self.deadline_ns) }
     }
@@ -135,7 +134,7 @@ impl Sender {
         mads
     }
 
-    /// Whether nothing was heard yet of a receiver that is then sent nothing unasked.
+    /// Whether the receiver has not answered yet and therefore gets nothing unrequested.
     fn is_unheard(&self) -> bool {
         !self.pace.unheard && (self.acknowledged, self.window_last) == (0, 1)
     }

@@ -1,4 +1,4 @@
-//! The adversarial schedule: a value that says which packets are sent when, and when which write lands.
+//! The adversarial schedule: a value that gives the time of every packet and of every write that is held up.
 
 use super::needs::WriteId;
 use crate::fabric::PortId;
@@ -153,7 +153,7 @@ pub enum Unreached {
         /// The turn.
         dependency: String,
     },
-    /// Packets choose anew, and would choose otherwise.
+    /// Packets choose again, and would choose differently.
     #[error(
         "where switches choose at the grant, no packet goes on waiting so once every write of the wave has landed: \
          {dependency}"

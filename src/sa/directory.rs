@@ -90,7 +90,7 @@ impl Directory {
     /// Indexes the facts.
     ///
     /// # Errors
-    /// What the contract at the head of this file asks for and is missing.
+    /// Something that the contract of this module requires is missing.
     pub fn new(facts: DirectoryFacts) -> Result<Directory, DirectoryError> {
         check_lengths(&facts)?;
         let fabric = &facts.fabric;

@@ -177,6 +177,8 @@ fn crossings(setup: &Setup<'_>, routes: &Routes) -> Vec<Crossing> {
                 *due.entry(far).or_default().entry(port).or_default() += own * hosts[from.index()];
             }
         }
+        // Most crossings to go first: a router passes packets on to routers with fewer to go, so all of a round has
+        // arrived.
         while let Some((far, arrivals)) = due.pop_last() {
             for (port, rate) in arrivals {
                 let ways = routers.get(&port).map_or(&[][..], |&router| routes.onward(router, to));

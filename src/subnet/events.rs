@@ -66,7 +66,7 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Asks every switch whether a port of its changed, and every one that did not answer is an event too. Does nothing
+    /// Asks every switch whether one of its ports changed; a switch that does not answer is an event too. Does nothing
     /// while no fabric is known.
     async fn light_sweep(&mut self) -> Result<(), SubnetError> {
         let Some(topology) = &self.topology else { return Ok(()) };
@@ -97,6 +97,7 @@ fn changed(exchange: &mut Exchange, done: Completed) -> Option<SubnetEvent> {
     }
     if let MadBody::Smp { path, attribute, .. } = request.body {
         let body = MadBody::Smp { path, attribute, data: Box::new(info.encode()) };
+        // Cleared before anybody sweeps: a later change sets the bit again.
         exchange.submit(MadRequest { method: Method::Set, body, ..request });
     }
     Some(SubnetEvent::PortsChanged { switch })

@@ -42,6 +42,7 @@ impl Sender {
             pace,
             acknowledged: 0,
             sent: 0,
+            // One segment until the receiver opens the window by its first acknowledgement.
             window_last: 1,
             silences: 0,
             resend_ns: 0,
@@ -101,6 +102,7 @@ impl Sender {
         if self.silences > self.pace.retries {
             return self.give_up(RmppStatus::TooManyRetries);
         }
+        // Which of the later segments arrived is unknown: all of them go again.
         self.sent = self.acknowledged;
         RmppStep::send(self.send_on(now_ns))
     }
@@ -129,6 +131,7 @@ impl Sender {
         let last = self.segments.min(self.window_last).min(most);
         let mads: Vec<SaMad> = (self.sent + 1..=last).map(|number| self.segment(number)).collect();
         self.sent = self.sent.max(last);
+        // Nothing is sent again to such a receiver, so it gets the time of all retries at once.
         let silences = if self.is_unheard() { u64::from(self.pace.retries) + 1 } else { 1 };
         self.resend_ns = now_ns.saturating_add(self.pace.resend_ns.saturating_mul(silences));
         mads

@@ -95,7 +95,7 @@ impl Timeline<'_> {
         let changes: Vec<DrivenChange> =
             ends.map(|((acting, driver), result)| acting.change(result, driver, start_ns)).collect();
         if !self.is_sudden() && !changes.is_empty() && changes.iter().all(|change| change.ending == Ending::Aborted) {
-            // All managers called the change off, so what was to leave stays in use.
+            // All changes were aborted, so what was to leave stays in use.
             let stay = |routes: RoutesChange<'_>| time.transport.with(|sim| sim.set_routes(routes.before.clone()));
             self.routes.into_iter().for_each(stay);
         }

@@ -70,7 +70,7 @@ impl SweepPace {
         let period_ns = match seen {
             // Back to the base by doubling, not at once: one change is often followed by others.
             Seen::Quiet => self.period_ns.saturating_mul(2).min(self.policy.base_ns(sweep_ns)),
-            // A silent switch is a change that may not have been seen yet.
+            // A silent switch may have changed too: only its next answer shows.
             Seen::Silence | Seen::Change => self.policy.least_ns.max(1),
         };
         SweepPace { period_ns, ..self }

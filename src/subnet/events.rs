@@ -97,7 +97,7 @@ fn changed(exchange: &mut Exchange, done: Completed) -> Option<SubnetEvent> {
     }
     if let MadBody::Smp { path, attribute, .. } = request.body {
         let body = MadBody::Smp { path, attribute, data: Box::new(info.encode()) };
-        // Cleared before anybody sweeps: a later change sets the bit again.
+        // Cleared before the sweep that follows: a later change sets the bit again.
         exchange.submit(MadRequest { method: Method::Set, body, ..request });
     }
     Some(SubnetEvent::PortsChanged { switch })

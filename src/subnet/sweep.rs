@@ -208,8 +208,8 @@ impl Sweep {
             self.ask(exchange, queue, Question::Description(node), path.clone(), AttributeId::NodeDescription, 0);
         }
         if is_switch(&info) {
-            // A switch has one GUID and one LID, those of port 0, whichever port was asked. Only the first probe that
-            // finds it asks on; later ones add a cable.
+            // A switch has one port GUID and one LID, those of port 0, whichever port was asked. Only the first probe
+            // that finds it asks on; later ones add a cable.
             self.found[node].guids.insert(PortNum::ZERO, info.port_guid);
             if known.is_none() {
                 self.ask(exchange, queue, Question::SwitchInfo(node), path, AttributeId::SwitchInfo, 0);

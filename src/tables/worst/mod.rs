@@ -249,7 +249,7 @@ fn completed(ends: usize, pairs: &[(u32, u32)]) -> Vec<u32> {
     let silent = |end: &usize| permutation[*end].is_none();
     let deaf = |end: &usize| !receives[*end];
     // Ends that neither send nor receive come first on both sides. After a rotation by one place none of them meets
-    // itself; the others appear on one side only.
+    // itself, unless it is alone; the others appear on one side only.
     let (both, senders): (Vec<usize>, Vec<usize>) = (0..ends).filter(silent).partition(deaf);
     let receivers = (0..ends).filter(|end| deaf(end) && !silent(end));
     let mut to: Vec<usize> = both.iter().copied().chain(receivers).collect();

@@ -54,14 +54,14 @@ pub(super) struct Arguments {
     /// Service levels of paths: rows of source GUID, DLID and SL as ibdmchk takes them with -c, or a dump of path records.
     #[arg(long, value_name = "FILE")]
     path_sl: Option<PathBuf>,
-    /// Data VLs in operation; packets on higher lanes are discarded. Several subnets have 8 where nothing is said.
+    /// Data VLs in operation; packets on higher lanes are discarded. Several subnets have 8 by default.
     #[arg(long, value_name = "VLS", value_parser = clap::value_parser!(u8).range(1..=15))]
     pub(super) vls: Option<u8>,
-    /// The LID mask control of end ports, where the fabric's format does not tell (subnet.lst); of several subnets, at least
+    /// The LID mask control of end ports, where the fabric's format lacks it (subnet.lst); of several subnets, at least
     /// that [default: what the engine needs].
     #[arg(long, value_name = "LMC", value_parser = clap::value_parser!(u8).range(0..=7))]
     pub(super) lmc: Option<u8>,
-    /// Count switches among those that send and are sent to.
+    /// Count switches among senders and receivers.
     #[arg(long)]
     pub(super) switches: bool,
     /// Write the shortest credit loop as Graphviz; of several subnets, that through routers.
@@ -77,7 +77,7 @@ pub(super) struct Arguments {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Options for a list of several subnets")]
 pub(super) struct Several {
-    /// Who routes each subnet; `reconfig route --list` tells of each.
+    /// The engine that routes each subnet; `reconfig route --list` describes each.
     #[arg(
         long,
         value_name = "ENGINE",
@@ -94,14 +94,14 @@ pub(super) struct Several {
     /// The hop limit that sources give [default: 64]
     #[arg(long, value_name = "COUNT")]
     pub(super) hop_limit: Option<u8>,
-    /// Which way ports of routers look at partitions: both, in, out or off [default: both where the list names partitions, else
-    /// off].
+    /// The direction in which ports of routers check partitions: both, in, out or off [default: both where the list
+    /// names partitions, else off].
     #[arg(long, value_name = "WAY")]
     pub(super) part_enforce: Option<PartEnforce>,
 }
 
 impl Several {
-    /// An option that means nothing where no engine routes a list, where one is given.
+    /// An option that has no meaning where no engine routes a list, where one is given.
     fn without_engine(&self) -> Option<&'static str> {
         let given = [
             (self.seed.is_some(), "--seed"),
@@ -176,7 +176,7 @@ impl Tables {
 }
 
 impl Arguments {
-    /// Writes a drawing, where a file for it is named; says so where there is nothing to draw.
+    /// Writes a drawing, where a file for it is named; reports where there is nothing to draw.
     fn draw(&self, drawing: Option<String>) -> Result<(), Failure> {
         match (&self.dot, drawing) {
             (None, _) => {}
@@ -261,7 +261,8 @@ fn forwarding(fdbs: Option<&Path>, lfts: Option<&Path>, fabric: &Fabric) -> Resu
     Ok(tables)
 }
 
-/// Both fabrics in one index space. LIDs must be kept: an audit cannot tell who sends to a LID that changes its owner.
+/// Both fabrics in one index space. LIDs must be kept: an audit cannot know which sources send to a LID that changes
+/// its owner.
 fn both(before: &Fabric, after: &Fabric) -> Result<[Fabric; 2], Failure> {
     let union: Union = union(before, after).map_err(Failure::input)?;
     match union.lid_conflicts.first() {
@@ -276,7 +277,7 @@ fn both(before: &Fabric, after: &Fabric) -> Result<[Fabric; 2], Failure> {
     }
 }
 
-/// The fabric with 2^`lmc` LIDs for each CA and router port, from the LID that the capture tells.
+/// The fabric with 2^`lmc` LIDs for each CA and router port, from the LID in the capture.
 fn with_lmc(fabric: &Fabric, lmc: Lmc, file: &Path) -> Result<Fabric, Failure> {
     let owned = |(id, port): (PortId, &reconfig::fabric::Port)| -> Option<(PortId, Lid, Lmc)> {
         let is_switch = fabric.node(port.node).is_switch();

@@ -40,7 +40,7 @@ pub(super) struct Arguments {
     /// Call off the change under way; from the swap on that is too late.
     #[arg(long, group = "what")]
     abort: bool,
-    /// Go on from the barrier at which the manager pauses.
+    /// Continue from the barrier at which the manager pauses.
     #[arg(long = "continue", group = "what")]
     go_on: bool,
     /// It is alive, and leaves when the change is done.
@@ -54,7 +54,7 @@ pub(super) struct Arguments {
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let order = arguments.order()?;
-    // A drain may take its time: whoever waits can interrupt, and the change goes on.
+    // A drain may take long: an interrupt ends the wait, and the change continues.
     let mut client = arguments.socket.connect(None)?;
     match asked(&mut client, &order, common)? {
         Reply::Changed(done) => finished(&done, common),

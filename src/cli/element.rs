@@ -31,7 +31,7 @@ pub(super) fn guid_of(text: &str) -> Option<Guid> {
     digits.unwrap_or(text).parse().ok()
 }
 
-/// A few descriptions that contain what was asked for.
+/// A few descriptions that contain the text searched for.
 fn alike(fabric: &Fabric, wanted: &str) -> String {
     let lower = wanted.to_lowercase();
     let similar = fabric.nodes().map(|(_, node)| node.description.trim());

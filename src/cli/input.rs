@@ -23,7 +23,7 @@ pub(super) fn read_fabric(file: &Path) -> Result<Fabric, Failure> {
     read_fabric_or(file, ", and here one fabric is wanted: name a file that it lists")
 }
 
-/// The same; `fix` says what to do about a list of several subnets.
+/// The same; `fix` states what to do about a list of several subnets.
 pub(super) fn read_fabric_or(file: &Path, fix: &str) -> Result<Fabric, Failure> {
     let bytes = read_named(file)?;
     if list::is_list(&name_of(file), &bytes) {
@@ -92,7 +92,7 @@ pub(super) fn read_plan(file: &Path) -> Result<PlanFile, Failure> {
     Ok(PlanFile { plan, text })
 }
 
-/// The name for people and the text of a file that says who sends to whom (`-` is standard input).
+/// The displayed name and the text of a file of traffic (`-` is standard input).
 pub(super) fn read_text(file: &str) -> Result<(String, String), Failure> {
     let path = Path::new(file);
     let text = read_named(path).map(String::from_utf8)?;

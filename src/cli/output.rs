@@ -1,5 +1,5 @@
-//! Where results go: standard output, or a file that is there whole or not at all. A file named `-` is standard output, and
-//! what the command has to say goes to standard error then.
+//! Where results go: standard output, or a file that exists whole or not at all. A file named `-` is standard output;
+//! the report of the command then goes to standard error.
 
 use super::Common;
 use super::outcome::Failure;
@@ -79,7 +79,7 @@ impl Screen {
         self.json
     }
 
-    /// Shows a value as JSON where that was asked for, and else as text.
+    /// Shows a value as JSON where that was requested, and else as text.
     pub(super) fn show(self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
         let text = if self.json { json_of(value)? } else { text() };
         self.print(&text)
@@ -90,7 +90,7 @@ impl Screen {
         if !self.aside {
             return print(text);
         }
-        // Where standard error is closed, nobody listens.
+        // Standard error may be closed: that is no failure.
         let _ = anstream::stderr().write_all(text.as_bytes());
         Ok(())
     }
@@ -110,7 +110,7 @@ pub(super) fn name_of(file: &Path) -> String {
     if is_stdout(file) { "standard output".to_string() } else { file.display().to_string() }
 }
 
-/// Files that are to be written when the work is done can be: their folders are there, and take new files.
+/// Files that are to be written when the work is done can be: their folders exist, and take new files.
 ///
 /// # Errors
 /// One cannot be written.
@@ -131,7 +131,7 @@ fn check_place(file: &Path) -> Result<(), anyhow::Error> {
     batch.beside(target).map(|_| ())
 }
 
-/// Says something on standard error. Where that is closed, nobody listens.
+/// Prints a line on standard error. That it is closed is no failure.
 pub(super) fn remark(text: &str) {
     let _ = writeln!(anstream::stderr(), "{text}");
 }
@@ -158,7 +158,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// A folder that files are to go to, made where it is not there.
+    /// A folder for files, made where it does not exist.
     pub(super) fn folder(&mut self, folder: &Path) -> Result<(), Failure> {
         if !folder.is_dir() {
             fs::create_dir(folder)
@@ -219,7 +219,7 @@ impl Batch {
 }
 
 impl Drop for Batch {
-    /// What is not in its place yet is in the way; what cannot be removed is in the way of nobody.
+    /// Removes what is not in its place yet; what cannot be removed does no harm.
     fn drop(&mut self) {
         self.staged.iter().for_each(|(partial, _)| _ = fs::remove_file(partial));
         self.folders.iter().rev().for_each(|folder| _ = fs::remove_dir(folder));
@@ -239,7 +239,7 @@ fn write_parts(file: File, parts: impl Iterator<Item = Result<String, anyhow::Er
     Ok(())
 }
 
-/// The file that a name leads to, links followed; the name itself where nothing is there.
+/// The file that a name leads to, links followed; the name itself where nothing exists there.
 fn target_of(file: &Path) -> std::io::Result<PathBuf> {
     match fs::canonicalize(file) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(file.to_path_buf()),
@@ -247,7 +247,7 @@ fn target_of(file: &Path) -> std::io::Result<PathBuf> {
     }
 }
 
-/// Whether something is there that is neither a file nor a folder.
+/// Whether something exists there that is neither a file nor a folder.
 fn is_special(target: &Path) -> bool {
     fs::metadata(target).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
@@ -262,7 +262,7 @@ fn write_whole(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let partial = partial_name(&target)?;
     let written = write_new(&partial, bytes).and_then(|()| fs::rename(&partial, &target));
     if written.is_err() {
-        // The first error is the one to tell; a partial file that cannot be removed either is in the way of nobody.
+        // The first error is the one to report; a partial file that cannot be removed does no harm.
         let _ = fs::remove_file(&partial);
     }
     written

@@ -33,7 +33,7 @@ pub(super) struct Arguments {
     before: PathBuf,
     /// The fabric after.
     after: PathBuf,
-    /// The file for the plan, written whole or not at all; without it the plan is judged and told only.
+    /// The file for the plan, written whole or not at all; without it the plan is only judged and reported.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The file for the certificate of the plan's proof, which others can check (docs/CERTIFICATE.md).
@@ -50,7 +50,7 @@ pub(super) struct Arguments {
     scheme: Scheme,
     #[command(flatten)]
     engine: EngineArguments,
-    /// The LID mask control; LIDs are numbered anew where the captures have less [default: 1, or more where the engines
+    /// The LID mask control; LIDs are renumbered where the captures have less [default: 1, or more where the engines
     /// need more LIDs]
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
     lmc: Option<u8>,
@@ -58,13 +58,13 @@ pub(super) struct Arguments {
     /// the engines need more virtual layers]
     #[arg(long)]
     vls: Option<u8>,
-    /// Form of the SL-to-VL tables that switches take [default: as the captures say; ibnetdiscover files: plain].
+    /// Form of the SL-to-VL tables that switches take [default: as in the captures; ibnetdiscover files: plain].
     #[arg(long, value_enum, value_name = "FORM")]
     sl_to_vl: Option<SlToVlChoice>,
     /// Port states while tables are installed: hold (the paper's), discard (the specification's) or off.
     #[arg(long, default_value_t = Arming::Off)]
     arming: Arming,
-    /// Who tells that the old lanes are empty: token, poll, conservation or lifetime.
+    /// The observer that proves the old lanes empty: token, poll, conservation or lifetime.
     #[arg(long, value_name = "OBSERVER", default_value_t = Observer::Token)]
     drain: Observer,
     /// The node that the subnet manager runs on [default: where the capture was made, or the first host that stays].
@@ -139,7 +139,7 @@ impl Arguments {
         PlanReport::refused(error, self.departure(), self.engine.name(), self.smp_time)
     }
 
-    /// Lays the plan by where it may be kept, and says what it is.
+    /// Stores the plan where it may be kept, and reports it.
     fn keep(&self, drawn: &Drawn, batch: &mut Batch) -> Result<PlanReport, Failure> {
         let report = PlanReport::drawn(drawn, self.departure(), self.engine.name(), self.smp_time);
         let file = self.output.as_ref().filter(|_| report.is_yes() || self.allow_unproved);
@@ -166,7 +166,7 @@ pub(super) fn certified(plan: &Plan, text: &str) -> Result<String, Failure> {
     }
 }
 
-/// What the user named or captured is theirs to correct; the rest is a change that cannot be planned.
+/// Errors in what the user named or captured are usage errors; the rest is a change that cannot be planned.
 fn told(error: CapturesError) -> Failure {
     match error {
         CapturesError::Union(UnionError::Redefined { .. } | UnionError::PortsGrew { .. } | UnionError::Build(_)) => {

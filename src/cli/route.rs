@@ -71,10 +71,10 @@ pub(super) struct Arguments {
     dot: Option<PathBuf>,
 }
 
-/// Which engine, and what it is told.
+/// The engine and its options.
 #[derive(Debug, clap::Args)]
 pub(super) struct EngineChoice {
-    /// Who computes the routing function: `reconfig route --list` tells of each [default: up-down].
+    /// The engine that computes the routing function; `reconfig route --list` describes each [default: up-down].
     #[arg(long, value_name = "ENGINE", value_parser = choice::engine_names())]
     engine: Option<String>,
     /// The root of the spanning tree, for engines that have one [default: chosen].
@@ -116,7 +116,7 @@ fn selection(text: &str) -> Result<Selection, String> {
     }
 }
 
-/// What `--lmc` says.
+/// The value of `--lmc`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct LmcChoice(LmcWish);
 
@@ -244,7 +244,7 @@ impl Arguments {
 }
 
 impl WorstArguments {
-    /// A report with what was asked for.
+    /// A report with the parts requested.
     fn told(&self, routed: &Routed, report: RouteReport) -> Result<RouteReport, Failure> {
         if self.worst_permutation.is_none() {
             return Ok(report);
@@ -258,7 +258,7 @@ impl WorstArguments {
         }
     }
 
-    /// The file asked for, and what goes into it.
+    /// The file requested, and its contents.
     fn file<'a>(&'a self, report: &'a RouteReport) -> Result<Option<(&'a Path, &'a WorstFacts)>, Failure> {
         let asked = self.worst_permutation.as_ref().and_then(|file| file.as_deref()).zip(report.worst.as_ref());
         if let Some((file, _)) = asked.filter(|(_, facts)| facts.permutation.is_empty()) {
@@ -298,7 +298,7 @@ impl EngineChoice {
 }
 
 impl Exports {
-    /// Lays by what was asked for; the names of the files.
+    /// Stores the files requested. Returns their names.
     fn stage(
         &self,
         routed: &Routed,
@@ -323,7 +323,7 @@ impl Exports {
         Ok(names)
     }
 
-    /// Where each form is wanted, its usual name, and how it is written.
+    /// For each form: where it goes, its usual name, and how it is written.
     fn forms(&self) -> [(&Option<PathBuf>, &'static str, Form); 9] {
         [
             (&self.lfts, "opensm-lfts.dump", |routed| whole(write_lfts(&routed.fabric, &routed.tables.lfts))),
@@ -350,7 +350,7 @@ impl Exports {
 type Parts<'a> = Box<dyn Iterator<Item = Result<String, anyhow::Error>> + 'a>;
 type Form = for<'a> fn(&'a Routed) -> Parts<'a>;
 
-/// Parts that are there without fail.
+/// Parts that always exist.
 fn whole<'a>(parts: impl Iterator<Item = String> + 'a) -> Parts<'a> {
     Box::new(parts.map(Ok))
 }

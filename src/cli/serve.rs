@@ -41,17 +41,17 @@ pub(super) struct Arguments {
     /// Simulated time that passes in a unit of real time while no MAD is under way: 0 to 1, or max, which is 1.
     #[arg(long, default_value = "0.0005")]
     speed: String,
-    /// Simulated time after which a MAD that no device answered is given back, in microseconds.
+    /// Simulated time after which a MAD that no device answered is returned, in microseconds.
     #[arg(long, value_name = "US", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=60_000_000))]
     mad_timeout: u64,
     /// Begin with a subnet that is up: LIDs as the fabric has them, up*/down* tables, cabled ports ACTIVE. Otherwise the
     /// power has just come.
     #[arg(long)]
     warm: bool,
-    /// The least LID mask control of a subnet that is up; LIDs are numbered anew where the fabric has less.
+    /// The least LID mask control of a subnet that is up; LIDs are renumbered where the fabric has less.
     #[arg(long, default_value_t = 0, requires = "warm", value_parser = clap::value_parser!(u8).range(0..=7))]
     lmc: u8,
-    /// How often a MAD that no device answered is sent again before it is given back.
+    /// How often a MAD that no device answered is sent again before it is returned.
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     mad_retries: u32,
     #[command(flatten)]
@@ -73,7 +73,7 @@ struct TrafficArguments {
     #[arg(long, default_value = "uniform")]
     traffic: String,
     /// By which LID and service level end ports send: the base LID and SL 0, or what subnet administration answers when
-    /// they are told to register again.
+    /// they are asked to register again.
     #[arg(long, value_enum, default_value_t = PathChoice::Base)]
     paths: PathChoice,
     /// Begin with the traffic on, rather than wait for the command `Traffic on`.
@@ -102,10 +102,11 @@ struct HardwareArguments {
     /// Switch lifetime limit, in nanoseconds; 0 is none.
     #[arg(long, value_name = "NS", default_value_t = 0)]
     switch_life: u64,
-    /// Let lifetime limits act as the subnet manager programs them, rather than as told here.
+    /// Apply lifetime limits as the subnet manager programs them, rather than as given here.
     #[arg(long, conflicts_with_all = ["hoq_life", "switch_life"])]
     limits_as_programmed: bool,
-    /// Switches discard packets that are to leave by the port they came in by, as hardware does, rather than turn them.
+    /// Switches discard packets that are to leave by the port at which they arrived, as hardware does, rather than
+    /// return them.
     #[arg(long)]
     discard_turned_back: bool,
     /// Time in which a device serves one SMP, in nanoseconds.

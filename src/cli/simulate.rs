@@ -57,8 +57,8 @@ pub(super) struct Arguments {
     /// Print the seed paper's table of SMPs beside ours (`paper`), or the plan's own counts (`iba`).
     #[arg(long, value_enum, value_name = "RULES", conflicts_with = "compare")]
     accounting: Option<AccountingChoice>,
-    /// Work against the change: a refused plan is driven into the deadlock that the proof names, a proved one is run
-    /// with saturated traffic and every MAD late.
+    /// Work against the change: a refused plan is driven into the deadlock that the proof names, a proved one runs
+    /// under saturated traffic with every MAD late.
     #[arg(long, conflicts_with_all = ["compare", "accounting"])]
     adversary: bool,
     /// Where the plan is refused: write the cycle, loop or hole to this file as a Graphviz digraph.
@@ -104,11 +104,11 @@ struct MethodArguments {
     /// Port states while tables are installed: hold (the paper's), discard (the specification's) or off.
     #[arg(long, default_value_t = Arming::Off)]
     arming: Arming,
-    /// Who tells that the old lanes are empty: token, poll, conservation or lifetime.
+    /// The observer that proves the old lanes empty: token, poll, conservation or lifetime.
     #[arg(long, value_name = "OBSERVER", default_value_t = Observer::Token)]
     drain: Observer,
-    /// The LID mask control; LIDs are numbered anew where the capture has less [default: 1, or more where the engines
-    /// need more LIDs]
+    /// The LID mask control; LIDs are renumbered where the capture has less [default: 1, or more where the engines need
+    /// more LIDs]
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
     lmc: Option<u8>,
 }
@@ -128,10 +128,10 @@ struct TrafficArguments {
     traffic: String,
     #[command(flatten)]
     sources: SourceArguments,
-    /// Share of the packets that are requests; each is answered on the half it came by.
+    /// Share of the packets that are requests; each is answered on the half by which it came.
     #[arg(long, default_value_t = 0.0)]
     replies: f64,
-    /// Bytes of a packet, headers included; a trace tells those of each [default: 1024]
+    /// Bytes of a packet, headers included; a trace gives those of each [default: 1024]
     #[arg(long, value_name = "BYTES")]
     packet_bytes: Option<u16>,
     /// Traffic before the measured period, in microseconds.
@@ -154,14 +154,14 @@ struct SourceArguments {
     /// The most LIDs of the half that are used at either end; not with --path-selection base [default: all]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=64))]
     paths: Option<u8>,
-    /// What takes the next pair of LIDs, where pairs are taken in turn (--path-selection paired or all) [default: message]
+    /// What advances to the next pair of LIDs, where pairs are taken in turn (--path-selection paired or all) [default:
+    /// message]
     #[arg(long, value_enum, value_name = "UNIT")]
     spray: Option<SprayName>,
     /// Packets of a message; they are sent back to back (each packet of a trace is a message by itself).
     #[arg(long, value_name = "PACKETS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     message: u16,
-    /// Count what arrives after something of its flow that was sent later; also done where any of the options above is
-    /// given.
+    /// Count packets that arrive after a later one of their flow; also counted where any of the options above is given.
     #[arg(long)]
     count_order: bool,
     /// Name this many of the busiest links between switches, before the change and after it.
@@ -184,7 +184,7 @@ impl SourceArguments {
         Dispersal { choice, paths: self.paths, spray }
     }
 
-    /// Nothing is said of turns where none are taken, or of paths where the first is taken.
+    /// Refuses an option about turns where none are taken, or about paths where the first is taken.
     fn check(&self) -> Result<(), Failure> {
         let spread = "choose --path-selection paired or all";
         let refuse =
@@ -212,7 +212,7 @@ impl SourceArguments {
         })
     }
 
-    /// Whether order is counted: by itself wherever it can be lost without a change, or a message has several packets.
+    /// Whether order is counted: by default wherever it can be lost without a change, or a message has several packets.
     fn counts_order(&self) -> bool {
         self.count_order || self.dispersal() != Dispersal::default() || self.message > 1
     }
@@ -227,15 +227,15 @@ pub(super) struct SubnetsArguments {
     /// Of the packets whose destination is drawn, the share that goes to other subnets [default: 0.1]
     #[arg(long, value_name = "SHARE")]
     cross: Option<f64>,
-    /// What routers do with service levels: raise (a layer higher with each crossing, which keeps circles from leading through
+    /// What routers do with service levels: raise (a layer higher with each crossing, which prevents cycles through
     /// routers) or keep [default: raise]
     #[arg(long, value_name = "RULE")]
     router_sl: Option<LevelsRule>,
     /// The hop limit that sources give [default: 64]
     #[arg(long, value_name = "COUNT")]
     hop_limit: Option<u8>,
-    /// Which way ports of routers look at partitions: both, in, out or off [default: both where the list names partitions, else
-    /// off]
+    /// The direction in which ports of routers check partitions: both, in, out or off [default: both where the list
+    /// names partitions, else off]
     #[arg(long, value_name = "WAY")]
     part_enforce: Option<PartEnforce>,
 }
@@ -253,7 +253,7 @@ struct HardwareArguments {
     /// When switches choose output and lane for a packet.
     #[arg(long, value_enum, default_value_t = LatchChoice::Arrival)]
     latch: LatchChoice,
-    /// Form of the SL-to-VL tables that switches take [default: as the fabric says; ibnetdiscover files: plain].
+    /// Form of the SL-to-VL tables that switches take [default: as in the fabric; ibnetdiscover files: plain].
     #[arg(long, value_enum, value_name = "FORM")]
     sl_to_vl: Option<SlToVlChoice>,
     /// Head-of-queue lifetime limit, in nanoseconds; 0 is none.
@@ -262,7 +262,7 @@ struct HardwareArguments {
     /// Switch lifetime limit, in nanoseconds; 0 is none.
     #[arg(long, value_name = "NS", default_value_t = 0)]
     switch_life: u64,
-    /// Whether end ports move their paths when they are told.
+    /// Whether end ports move their paths when they are notified.
     #[arg(long, value_enum, default_value_t = PathCacheChoice::Told)]
     path_cache: PathCacheChoice,
 }
@@ -305,13 +305,13 @@ pub(super) enum LatchChoice {
     Arrival,
     /// On reaching the head of the queue.
     Head,
-    /// Anew at every attempt.
+    /// Again at every attempt.
     Grant,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum PathChoiceName {
-    /// One pair for each destination, for good.
+    /// One pair for each destination, throughout.
     Single,
     /// The first pair.
     Base,
@@ -391,12 +391,12 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     Ok(report.is_clean().into())
 }
 
-/// What the progress bar is called.
+/// The label of the progress bar.
 fn progress_name(scenario: &Scenario) -> &'static str {
     if scenario.subnets.len() > 1 { "subnets" } else { scenario.scheme.name() }
 }
 
-/// Who routes: engines by name, or before the change tables that run already.
+/// The routings: engines by name, or, before the change, tables that are already in force.
 #[derive(Clone)]
 struct Routers {
     engine: EngineArguments,
@@ -416,7 +416,7 @@ impl Routers {
 /// A file, and what goes into it.
 type Kept<'a> = (&'a PathBuf, String);
 
-/// The plan that is run, and the certificate of its proof, where they are asked for.
+/// The plan that is run, and the certificate of its proof, where they are requested.
 fn plan_files<'a>(arguments: &'a Arguments, routers: &Routers, scenario: &Scenario) -> Result<Vec<Kept<'a>>, Failure> {
     let Some(file) = &arguments.plan else { return Ok(Vec::new()) };
     let vetted = scenario::plan(scenario, routers.engines()?).map_err(told)?;
@@ -440,7 +440,7 @@ fn simulate(routers: &Routers, scenario: &Scenario, mut progress: Progress) -> R
     scenario::run(scenario, routers.engines()?, &mut progress).map_err(told)
 }
 
-/// Settings that cannot be meant are the user's to change; the rest is a change that cannot be made.
+/// Settings that contradict each other are usage errors; the rest is a change that cannot be made.
 fn told(error: ScenarioError) -> Failure {
     if is_the_users(&error) { Failure::input(error) } else { Failure::undone(error) }
 }
@@ -544,7 +544,7 @@ impl Arguments {
         self.traffic.check()
     }
 
-    /// What is asked for, and the tables that run already, where they are given.
+    /// The request, and the tables already in force, where they are given.
     fn scenario(&self, topologies: Topologies) -> Result<(Scenario, Option<Imported>), Failure> {
         // Traffic names those that send by rank: in one fabric all end ports, in a list hosts, without ports of routers.
         let (base, ends, running) = match topologies {
@@ -621,11 +621,11 @@ impl Arguments {
     }
 }
 
-/// The traffic that the routing before serves worst: only the run knows it.
+/// The traffic that the routing before serves worst: only the run can compute it.
 const WORST: &str = "worst";
 
 impl TrafficArguments {
-    /// Nothing is said that has no effect.
+    /// Refuses options without effect.
     fn check(&self) -> Result<(), Failure> {
         let given = [
             (self.load.is_some(), "--load"),
@@ -657,7 +657,7 @@ impl From<LatchChoice> for Latch {
     }
 }
 
-/// What `--traffic` says among so many end ports that send.
+/// The traffic of `--traffic` among so many end ports that send.
 pub(super) fn traffic(text: &str, ends: usize) -> Result<Traffic, Failure> {
     let unknown = || {
         let expected =

@@ -67,13 +67,13 @@ pub(super) struct Arguments {
     /// What to do with a subnet that carries traffic under tables that cannot be proved.
     #[arg(long, value_name = "WHAT", default_value = "refuse", value_parser = ["refuse", "rewrite"])]
     takeover: String,
-    /// How sources are moved to the other half: `fence` with what every device has, `told` by the vendor attribute.
+    /// How sources are moved to the other half: `fence` uses what every device has, `told` the vendor attribute.
     #[arg(long, value_name = "HOW", default_value = "fence", value_parser = ["fence", "told"])]
     sources: String,
-    /// Seconds that clients have to ask the SA again before the fence closes.
+    /// Seconds that clients have to query the SA again before the fence closes.
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
     settle: f64,
-    /// Who tells that lanes are empty; `lifetime` needs nothing but age limits in the switches.
+    /// How the manager learns that lanes are empty; `lifetime` needs nothing but age limits in the switches.
     #[arg(long, value_name = "OBSERVER", default_value_t = Observer::Lifetime)]
     drain: Observer,
     /// Age limit of packets in switches, SwitchInfo:LifeTimeValue: 4.096 µs × 2^N.
@@ -85,16 +85,16 @@ pub(super) struct Arguments {
     /// HOQLife of switch ports that lead to end ports.
     #[arg(long, value_name = "N", default_value_t = AgeLimits::default().leaf_hoq_life, value_parser = clap::value_parser!(u8).range(0..=31))]
     leaf_hoq_life: u8,
-    /// This manager's priority among others, 0 to 15; of equal ones the lower port GUID rules.
+    /// This manager's priority among others, 0 to 15; of equal ones the lower port GUID has precedence.
     #[arg(long, value_name = "PRIORITY", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=15))]
     priority: u8,
-    /// The key that managers of this subnet trust each other by, in hexadecimal; 0 trusts all. OpenSM's is 1.
+    /// The key by which managers of this subnet trust each other, in hexadecimal; 0 trusts all. OpenSM's is 1.
     #[arg(long, value_name = "KEY", default_value = "1", value_parser = hexadecimal)]
     sm_key: u64,
-    /// Seconds between two polls of the master while standing by.
+    /// Seconds between two polls of the master while on standby.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     standby_poll: f64,
-    /// The file in which LIDs outlive the manager, in OpenSM's format; read at the start, written when LIDs change.
+    /// The file that keeps LIDs between runs, in OpenSM's format; read at the start, written when LIDs change.
     #[arg(long, value_name = "FILE")]
     guid2lid: Option<PathBuf>,
     /// The key of the subnet's devices, in hexadecimal; 0: none.
@@ -106,7 +106,7 @@ pub(super) struct Arguments {
     /// OpenSM's file of prefix routes: which router ports lead to which other subnets; read at the start.
     #[arg(long, value_name = "FILE")]
     prefix_routes: Option<PathBuf>,
-    /// HopLimit of paths by prefix routes, of which nobody knows how far they lead; OpenSM's is 255.
+    /// HopLimit of paths by prefix routes, whose length is unknown; OpenSM's is 255.
     #[arg(long, value_name = "HOPS", default_value_t = Remote::OPENSM_HOP_LIMIT, requires = "prefix_routes", value_parser = clap::value_parser!(u8).range(2..))]
     hop_limit: u8,
     /// SMPs under way at once.
@@ -133,10 +133,10 @@ pub(super) struct Arguments {
     /// How the log is written.
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
     log_format: String,
-    /// Wait at every barrier of a change until told to go on.
+    /// Pause at every barrier of a change until ordered to continue.
     #[arg(long)]
     pause_at_barriers: bool,
-    /// Lose, delay and double MADs on purpose, for trials: `loss=0.2,late=0.2,late-ms=300,double=0.01,seed=7`.
+    /// Lose, delay and duplicate MADs on purpose, for tests: `loss=0.2,late=0.2,late-ms=300,double=0.01,seed=7`.
     #[arg(long, value_name = "FAULTS", value_parser = faults)]
     faults: Option<Faults>,
 }
@@ -342,7 +342,7 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
     })
 }
 
-/// What the SA is to know of other subnets.
+/// The routes to other subnets, for the SA.
 fn remote(arguments: &Arguments) -> Result<Remote, Failure> {
     let Some(path) = &arguments.prefix_routes else { return Ok(Remote::none()) };
     let routes = prefix_file::load(path).map_err(Failure::input)?;
@@ -384,7 +384,7 @@ async fn told_to_end() {
     }
 }
 
-/// What happened, for the log.
+/// An event, for the log.
 fn tell(now_ns: u64, happening: &Happening) {
     let seconds = now_ns as f64 / 1e9;
     match happening {

@@ -4,7 +4,7 @@ use crate::change::ChangeError;
 use crate::fabric::difference::AlignError;
 use crate::subnet::SubnetError;
 
-/// What stopped the driver. The subnet is left as the machine's state says.
+/// What stopped the driver. The subnet stays as described by the state of the machine.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DriverError {
     /// The subnet manager failed where no retry helps.

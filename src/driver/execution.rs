@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use tracing::Instrument;
 
-/// What is remembered while a change runs.
+/// What the driver records while a change runs.
 #[derive(Default)]
 struct Log {
     phases: Vec<PhaseRecord>,
@@ -25,7 +25,7 @@ struct Log {
 }
 
 impl<S: SubnetManager> Driver<S> {
-    /// Runs a prepared change to its end; and if the subnet changed meanwhile, the change that this calls for.
+    /// Runs a prepared change to its end, then the change that a loss or arrival meanwhile requires.
     ///
     /// # Errors
     /// The SM's own port failed, or a change that must follow cannot be prepared.
@@ -34,7 +34,7 @@ impl<S: SubnetManager> Driver<S> {
         self.run_from(prepared, begin).await
     }
 
-    /// Goes on with the change that stands still after [`Outcome::Failed`]; none where no change does.
+    /// Continues the change that stands still after [`Outcome::Failed`]; none where no change does.
     ///
     /// # Errors
     /// As for [`Driver::run`].
@@ -43,7 +43,7 @@ impl<S: SubnetManager> Driver<S> {
         self.run_from(prepared, Event::Resume).await.map(Some)
     }
 
-    /// Runs a plan, and then the plan that the subnet calls for meanwhile, until nothing more follows.
+    /// Runs a plan, then the plans that changes of the subnet require meanwhile, until none follows.
     async fn run_from(&mut self, mut prepared: Prepared, mut first: Event) -> Result<ChangeRecord, DriverError> {
         let mut log = Log::default();
         loop {
@@ -63,20 +63,20 @@ impl<S: SubnetManager> Driver<S> {
         Ok(ChangeRecord { outcome, sweep: None, phases, restarts, plan, root, stranded, not_held })
     }
 
-    /// What the routing must be changed to next, where the machine asked to look again: what is alive of what the plan
-    /// was to route. Where something was lost, what has come must wait for the change after that.
+    /// What the routing must be changed to next, where the machine asked for a new plan: what is alive of what the plan
+    /// was to route. Where something was lost, what has come must wait for the change after that (G.6).
     fn followed_by(&mut self, log: &mut Log, plan: &Plan) -> Option<Fabric> {
         if !std::mem::take(&mut log.replan) {
             return None;
         }
         let running = &self.running;
-        // Not all that is alive: what the plan was to take out of the routing is alive too, and is not to come back.
+        // Not all that is alive: what the plan took out of the routing may be alive too, and must not come back.
         let wanted = common(&running.alive, &plan.draft().after);
         if running.has_lost_something() {
             self.noticed |= lacks(&running.routed, &wanted);
             return Some(common(&wanted, &running.routed));
         }
-        // A change that was made serves what is left by itself. Only one that was called off has to be begun again.
+        // A completed change already serves what is left. Only one that was called off must begin again.
         let called_off = log.outcome == Some(Outcome::CalledOff(CallOff::TopologyChanged));
         let differs = lacks(&running.routed, &wanted) || lacks(&wanted, &running.routed);
         (called_off && differs).then_some(wanted)
@@ -108,8 +108,8 @@ impl<S: SubnetManager> Driver<S> {
         commands
     }
 
-    /// The events that follow a command: an abort asked for meanwhile, a change of the subnet, then the command's answer.
-    /// A failure may be the first sign of a change, so it is looked for.
+    /// The events that follow a command: an abort requested meanwhile, a change of the subnet, then the answer of the
+    /// command. A failure may be the first sign of a change, so the driver sweeps.
     async fn changes(&mut self, answer: Option<Event>) -> Result<Vec<Event>, DriverError> {
         let Some(answer) = answer else { return Ok(Vec::new()) };
         let mut events = Vec::new();
@@ -125,6 +125,7 @@ impl<S: SubnetManager> Driver<S> {
         if (noticed || failed) && self.glance().await? {
             events.push(Event::TopologyChanged);
         }
+        // Last: an abort or a loss calls off before this answer would lead into the next wave.
         events.push(answer);
         Ok(events)
     }
@@ -154,7 +155,7 @@ impl<S: SubnetManager> Driver<S> {
                 awaited(ticket, self.subnet.flush(ticket, observer, lanes).await, Event::Flushed)?
             }
             Command::ConfirmSources { ticket, half } => {
-                // A port that left the routing before this change gets no write of it, though it may still be there.
+                // A port that left the routing before this change gets no write of it, though it may still be present.
                 let told = |port: &PortId| plan.draft().surviving.peer(*port).is_some();
                 let ports: Vec<PortId> = self.running.alive.end_ports().filter(told).collect();
                 awaited(ticket, self.subnet.confirm_sources(ticket, &ports, half).await, Event::SourcesMoved)?
@@ -198,8 +199,8 @@ impl<S: SubnetManager> Driver<S> {
         }
     }
 
-    /// Sends writes; those to devices and ports that are gone count as done: what is dead forwards nothing, and waiting for
-    /// it would hold the change, and with it the packets that the change is to free.
+    /// Sends writes. Those to devices and ports that are gone count as done: what is dead forwards nothing (C.3), and
+    /// waiting for it would delay the change, and with it the packets that the change is to free.
     async fn apply(&mut self, writes: &[Write], order: WriteOrder) -> Result<Applied, SubnetError> {
         let alive = self.running.alive.clone();
         let lives = |write: &&Write| is_there(&alive, write);
@@ -221,13 +222,14 @@ impl<S: SubnetManager> Driver<S> {
                 self.running.layers = prepared.function.layers();
                 self.running.ways = prepared.function.path_layers().cloned();
             }
-            // The split was taken back; with the spare entries rewritten too, all is as it was.
+            // The split was taken back. Once the spare entries are rewritten too, all tables are as before.
             Some(Outcome::CalledOff(_)) => {
                 // The machine leaves entries of the spare half as they are, since nobody uses them. But the next plan
-                // writes only blocks that differ from what is recorded, so these must be what is recorded.
+                // writes only blocks that differ from the recorded ones, so devices must hold what is recorded.
                 let spare = log.reached.take().map_or_else(Vec::new, |reached| initial_blocks(plan, reached));
                 self.apply(&spare, WriteOrder::Any).await?;
             }
+            // Still in the middle: `resume` continues from the same plan and the same tables.
             Some(Outcome::Failed { .. }) | None => {}
         }
         Ok(())
@@ -247,7 +249,7 @@ impl Log {
     }
 }
 
-/// Whether the device of a write is there, and the cable of the port that it is about.
+/// Whether the device of a write is present, and so is the cable of the port concerned.
 fn is_there(alive: &Fabric, write: &Write) -> bool {
     let present = write.node(alive).is_none_or(|node| alive.node(node).present);
     let cabled = match *write {
@@ -271,7 +273,7 @@ fn initial_blocks(plan: &Plan, reached: usize) -> Vec<Write> {
     restored.collect()
 }
 
-/// Where a change stands that ended without a report.
+/// The outcome of a change that ended without a report.
 fn standing(state: &State) -> Outcome {
     Outcome::Failed { state: state.name(), reason: "no command is left and no end was reported".to_string() }
 }
@@ -297,7 +299,7 @@ fn awaited<P>(
     }
 }
 
-/// An error that the machine can do something about; without a port there is nothing to be done.
+/// An error that the machine can handle. Without the manager's own port it can handle none.
 fn survivable(error: SubnetError) -> Result<SubnetError, SubnetError> {
     if error.is_fatal() { Err(error) } else { Ok(error) }
 }

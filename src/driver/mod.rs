@@ -1,11 +1,12 @@
-//! Joins change, machine and subnet into one future: it takes in what happens, lets the machine decide, and does what that commands.
+//! Joins change, machine and subnet into one future: it takes in events, lets the machine decide, and carries out its
+//! commands.
 //!
-//! On entry: a [`SubnetManager`] and what is known of the subnet ([`Running`]). On return of a change: a [`ChangeRecord`],
-//! and `Running` as it is now, so that the next change starts from there. Between two commands the driver looks whether
-//! the subnet changed: an event counts as a change only when a sweep sees one, since traps repeat and come late. What
-//! died is excused from the writes that wait for it. What comes disturbs no change under way: it is served by the next,
-//! and must be known beforehand ([`fabric::difference`](crate::fabric::difference) makes the union of two fabrics). Lacks
-//! on purpose: any decision (`machine`), a journal that outlives the process.
+//! On entry: a [`SubnetManager`] and what is known of the subnet ([`Running`]). On return of a change: a
+//! [`ChangeRecord`], and `Running` as it is now, so that the next change starts from there. Between two commands the
+//! driver checks whether the subnet changed: an event counts as a change only when a sweep sees one, since traps repeat
+//! and come late. Writes to what died count as done. What comes disturbs no change under way: the next one serves it,
+//! and it must be known beforehand ([`fabric::difference`](crate::fabric::difference) makes the union of two fabrics).
+//! Lacks on purpose: any decision (`machine`), a journal that outlives the process.
 
 mod error;
 mod execution;
@@ -35,13 +36,13 @@ pub struct Running {
     pub known: Arc<Fabric>,
     /// What the routing in force was made for.
     pub routed: Arc<Fabric>,
-    /// What is there now.
+    /// What is present now.
     pub alive: Arc<Fabric>,
     /// The tables in force.
     pub tables: SubnetTables,
     /// Virtual layers that the routing in force needs.
     pub layers: u8,
-    /// Who sends by which path of it, on which layer; none where everybody may by each.
+    /// Which source sends by which of its paths, on which layer; none where every source may use every path.
     pub ways: Option<Arc<PathLayers>>,
     /// The half in use.
     pub half: Half,
@@ -67,7 +68,7 @@ pub struct Intent {
 pub struct AbortHandle(Rc<Cell<bool>>);
 
 impl AbortHandle {
-    /// Asks for it. The driver takes note before the next command; from the swap on it is declined.
+    /// Requests it. The driver takes the request before the next command; from the swap on it is declined.
     pub fn abort(&self) {
         self.0.set(true);
     }
@@ -107,7 +108,7 @@ pub struct Driver<S> {
 }
 
 impl<S: SubnetManager> Driver<S> {
-    /// A driver of a subnet that runs as `running` says.
+    /// A driver of a subnet that runs as described by `running`.
     pub fn new(mut subnet: S, running: Running, intent: Intent) -> Driver<S> {
         // Tickets rise with the transport's clock, so that a second driver's are above a first one's.
         let first = Ticket::at(subnet.now_ns());
@@ -151,8 +152,8 @@ impl<S: SubnetManager> Driver<S> {
         self.trail.clone()
     }
 
-    /// Widens what the driver knows: `whole` begins with the nodes and ports that are known, LIDs assigned.
-    /// What is there of it shows with the next [`Driver::look`].
+    /// Widens what the driver knows: `whole` begins with the nodes and ports that are known, LIDs assigned. The next
+    /// [`Driver::look`] shows what of it is present.
     ///
     /// # Panics
     /// `whole` has fewer nodes or ports than are known.
@@ -208,7 +209,7 @@ impl<S: SubnetManager> Driver<S> {
     }
 
     /// A planned change, from its preparation to its end. If the subnet changes meanwhile and the change is called off
-    /// for that, it starts anew from what is there then.
+    /// for that reason, it starts again from what is present then.
     ///
     /// # Errors
     /// It cannot be prepared, or the SM's own port failed.
@@ -228,8 +229,9 @@ impl<S: SubnetManager> Driver<S> {
     }
 
     /// Waits until something known has come to the subnet that the routing in force does not serve, or `until_ns` has
-    /// come, then routes all that is there. None where nothing came. What came during a change before counts too. Where
-    /// something was lost as well, this call makes the change for that, and the next one, without waiting, the other.
+    /// come, then routes all that is present. None where nothing came. What came during an earlier change counts too.
+    /// Where something was lost as well, this call makes the change for the loss, and the next call, without waiting,
+    /// the other (G.6).
     ///
     /// # Errors
     /// As for [`Driver::await_loss`].
@@ -246,6 +248,7 @@ impl<S: SubnetManager> Driver<S> {
         until_ns: u64,
         wanted: impl Fn(&Running) -> Option<Fabric>,
     ) -> Result<Option<ChangeRecord>, DriverError> {
+        // What came during the last change sent its trap then: waiting for another would wait forever.
         let mut noticed = self.noticed;
         loop {
             if !std::mem::take(&mut noticed) {
@@ -257,6 +260,7 @@ impl<S: SubnetManager> Driver<S> {
                 return Err(stranger.into());
             }
             let Some(after) = wanted(&self.running) else { continue };
+            // What is alive and not in this change is left for the next one.
             self.noticed = watch::lacks(&after, &self.running.alive);
             let prepared = self.prepare(Arc::new(after))?;
             let mut report = self.run(prepared).await?;

@@ -1,4 +1,4 @@
-//! What a driver remembers of a change.
+//! What a driver records of a change.
 
 use crate::fabric::{NodeId, PortId};
 use crate::machine::Outcome;
@@ -28,7 +28,7 @@ pub struct ChangeRecord {
     pub sweep: Option<PhaseRecord>,
     /// Its phases in order; those of attempts that were called off come first.
     pub phases: Vec<PhaseRecord>,
-    /// How often it was called off because the subnet changed, and started anew.
+    /// How often it was called off because the subnet changed, and started again.
     pub restarts: u32,
     /// The plan that was run last.
     pub plan: Arc<Vetted>,

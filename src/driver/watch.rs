@@ -1,4 +1,4 @@
-//! Looking whether the subnet is still what it was.
+//! Checks whether the subnet is still as known.
 
 use super::{Driver, DriverError, PhaseRecord, Running};
 use crate::fabric::difference::{self, AlignError, Recognised};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Sweeps in a row at most, when events come during each.
 const SWEEPS: usize = 4;
 
-/// What a look at the subnet showed. What of it is known is in [`Running::alive`].
+/// The result of a look at the subnet. The known part of it is in [`Running::alive`].
 #[derive(Clone, Debug)]
 pub struct Sighting {
     /// The sweeps it took.
@@ -24,7 +24,7 @@ pub struct Sighting {
 }
 
 impl<S: SubnetManager> Driver<S> {
-    /// Sweeps until a sweep passes without events, and takes what was found for what is there.
+    /// Sweeps until a sweep passes without events, and takes its result for the present subnet.
     ///
     /// # Errors
     /// The sweep failed, or found a node that contradicts what is known; then `running` stays as it is.
@@ -32,6 +32,7 @@ impl<S: SubnetManager> Driver<S> {
         let (start_ns, before) = (self.subnet.now_ns(), self.subnet.smps().clone());
         let mut sweeps = 0;
         loop {
+            // Events from before the sweep: the sweep itself shows what they report.
             while self.subnet.pending_event().is_some() {}
             let discovered = self.subnet.discover().await?;
             discovered.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
@@ -40,11 +41,12 @@ impl<S: SubnetManager> Driver<S> {
             self.running.alive = Arc::new(alive);
             sweeps += 1;
             let event = self.subnet.pending_event();
-            // A lost SMP looks like a lost switch. To take one for dead by mistake costs a change, to sweep again costs less.
+            // A lost SMP looks like a lost switch. Taking a switch for dead by mistake costs a change; another sweep
+            // costs less.
             let silent = !discovered.notices.is_empty() && self.running.has_lost_something();
             match (sweeps < SWEEPS, event) {
                 (true, Some(event)) => tracing::debug!(?event, "the subnet changed during the sweep"),
-                // What did not answer is not gone for that: it is asked again.
+                // Silence is no proof of a loss: sweep again.
                 (true, None) if silent => {}
                 (_, event) => {
                     self.noticed |= event.is_some();
@@ -56,8 +58,8 @@ impl<S: SubnetManager> Driver<S> {
         }
     }
 
-    /// Looks while a change is under way: whether something is gone. What a sweep cannot find out is no reason to stop, nor is
-    /// what has come: that is remembered.
+    /// Looks while a change is under way, and returns whether something is gone. A sweep that fails is no reason to
+    /// stop the change; what has come is none either, and is remembered.
     pub(super) async fn glance(&mut self) -> Result<bool, DriverError> {
         let before = self.running.alive.clone();
         match self.look().await {
@@ -76,7 +78,7 @@ impl<S: SubnetManager> Driver<S> {
 }
 
 impl Running {
-    /// Whether a node or cable that the routing in force counts on is gone.
+    /// Whether a node or cable that the routing in force uses is gone.
     pub fn has_lost_something(&self) -> bool {
         lacks(&self.alive, &self.routed)
     }
@@ -91,7 +93,8 @@ impl Running {
         };
         let mut tables = self.tables.clone();
         let (nodes, ports) = (whole.node_count(), whole.port_count());
-        // What has come holds no tables yet. Its lanes are recorded as bring-up will leave them, its ports as not yet up.
+        // What has come holds no known tables (G.2). Its lanes are recorded as bring-up will leave them, its ports as
+        // not yet up.
         let steady = Arc::new(NodeSlToVl::Uniform(Lanes::of_fabric(&self.routed).steady()));
         tables.lfts.resize_with(nodes, Arc::default);
         tables.sl_to_vl.resize(nodes, steady);
@@ -101,7 +104,7 @@ impl Running {
     }
 
     /// What the routing is to be changed to next: where something was lost, what is left of what is routed; else all
-    /// that is there, but for what `aside` takes out of it. None where the routing in force serves just that.
+    /// that is present, without what `aside` takes out of it. None where the routing in force serves exactly that.
     pub fn wanted(&self, aside: impl Fn(&Fabric) -> Fabric) -> Option<Fabric> {
         if self.has_lost_something() {
             return Some(common(&self.alive, &self.routed));
@@ -110,7 +113,7 @@ impl Running {
         lacks(&self.routed, &wanted).then_some(wanted)
     }
 
-    /// Whether a node or cable is there that the routing in force does not count on.
+    /// Whether a node or cable is present that the routing in force does not serve.
     pub fn has_grown(&self) -> bool {
         lacks(&self.routed, &self.alive)
     }

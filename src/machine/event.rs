@@ -38,7 +38,7 @@ pub enum Event {
     TopologyChanged,
     /// The user wants the change called off.
     Abort,
-    /// The driver started anew, or the user wants a failed change to go on: ask again what was asked last.
+    /// The driver restarted, or the user wants a failed change to continue: ask the last question again (C.4).
     Resume,
 }
 
@@ -115,7 +115,7 @@ pub enum Command {
     },
     /// Report to the user how it ended.
     Report(Outcome),
-    /// Look at the subnet and plan a change from what is there now; `Begin` follows if one is needed.
+    /// Look at the subnet and plan a change from what is present now; `Begin` follows if one is needed.
     Replan,
     /// Remember that the subnet changed; `Replan` follows when this change has ended. Elements that died are excused from
     /// writes and readings from now on.

@@ -1,11 +1,12 @@
 //! The course of a change as one pure transition function: [`step`] takes a state and an event and returns the next state
 //! and the commands that the driver must carry out.
 //!
-//! On entry: a [`Vetted`](crate::plan::Vetted) plan in [`Event::Begin`]; after that answers, each with the [`Ticket`] of the command that it
-//! answers (others are ignored), proofs among them. On return: states that hold what they need, so that the same events
-//! give the same course. A wave is left only by the barriers that its plan names, in their order. Before the swap a
-//! change can be called off; from the swap on the way is forward. `state-machines/change.yaml` says the same by hand, and
-//! a test compares the two. Lacks on purpose: clock, I/O, randomness, retries of single SMPs (`subnet`).
+//! On entry: a [`Vetted`](crate::plan::Vetted) plan in [`Event::Begin`]; after that answers, each with the [`Ticket`]
+//! of the command that it answers (others are ignored), proofs among them. On return: states that hold what they need,
+//! so that the same events give the same course. A wave is left only by the barriers that its plan names, in their
+//! order. Before the swap a change can be called off; from the swap on it only goes forward (P3.9).
+//! `state-machines/change.yaml` states the same by hand, and a test compares the two. Lacks on purpose: clock, I/O,
+//! randomness, retries of single SMPs (`subnet`).
 
 mod event;
 mod progress;
@@ -125,7 +126,7 @@ impl Default for State {
     }
 }
 
-/// What is said of a proof that answers the open question but speaks of other lanes, or of another half.
+/// The reason reported for a proof that answers the open question but is about other lanes, or about another half.
 const OTHER_PROOF: &str = "the proof that came speaks of other lanes or of another half than was asked about";
 
 /// The next state, and what is to be done now. Commands are to be carried out in order.
@@ -159,12 +160,15 @@ pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
         (S::Rewriting(progress), E::Acknowledged(_)) => progress.pass(),
         (S::CallingOff(progress, why), E::Acknowledged(_)) => progress.called_off(why),
 
+        // Before the swap a failure calls the change off (C.1, C.2): wave 1 in reverse is as safe as wave 1 (PROOF.md,
+        // Lemma 2).
         (S::Splitting(progress), E::WriteFailed { reason, .. }) => progress.call_off(CallOff::Failure(reason)),
         (S::Flushing(progress), E::Flushed(_)) => progress.call_off(CallOff::Failure(OTHER_PROOF.into())),
         (S::Flushing(progress), E::TimedOut { reason, .. }) => progress.call_off(CallOff::Failure(reason)),
         (S::Installing(progress), E::WriteFailed { reason, .. }) if progress.reversible() => {
             progress.call_off(CallOff::Failure(reason))
         }
+        // The baselines have no spare half to retreat to, so they ask again like every state from the swap on (P3.9).
         (state @ S::Installing(_), E::WriteFailed { reason, .. }) => again(state, reason),
         (state @ S::Swapping(_), E::WriteFailed { reason, .. }) => again(state, reason),
         (state @ S::Moving(_), E::SourcesMoved(_)) => again(state, OTHER_PROOF.into()),
@@ -188,6 +192,7 @@ pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
 
         (state, E::Abort) if !state.is_idle() => (state, vec![Command::Decline(Declined::TooLate)]),
         (state, E::Begin(_)) => (state, vec![Command::Decline(Declined::Busy)]),
+        // Too late to call off: the loss waits for the end of this change (C.3).
         (state, E::TopologyChanged) => (with_progress(state, ChangeProgress::defer), vec![Command::DeferChange]),
         (S::Failed { at }, E::Resume) => ask_anew(with_progress(*at, ChangeProgress::first_attempt)),
         (state, E::Resume) if !state.is_idle() => ask_anew(with_progress(state, ChangeProgress::first_attempt)),
@@ -199,13 +204,14 @@ pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
 /// Whether an answer is to a question that is not open: late, repeated, or of another change.
 fn is_stale(state: &State, event: &Event) -> bool {
     let asked = match state {
+        // A change that stands still has no open question: a late answer must not move it.
         State::Failed { .. } => None,
         _ => state.progress().map(ChangeProgress::asked),
     };
     event.ticket().is_some_and(|ticket| Some(ticket) != asked)
 }
 
-/// Asks the open question once more, or stands still where it was asked often enough.
+/// Asks the open question again, or stands still where it was asked often enough (C.2).
 fn again(state: State, reason: String) -> (State, Vec<Command>) {
     if state.progress().is_some_and(ChangeProgress::is_exhausted) {
         let report = Command::Report(Outcome::Failed { state: state.name(), reason });

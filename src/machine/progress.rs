@@ -7,7 +7,7 @@ use crate::ids::Half;
 use crate::plan::{Barrier, Phase, Plan, Scheme, Vetted};
 use std::sync::Arc;
 
-/// How often one question is asked before the machine stands still and waits for help.
+/// How often one question is asked before the machine stands still and waits to be resumed (C.2).
 const ATTEMPTS: u8 = 3;
 
 /// A change under way.
@@ -56,8 +56,8 @@ impl ChangeProgress {
         self.deferred
     }
 
-    /// Whether the change can be taken back before its swap: only in the Double Scheme, where no packet meets
-    /// anything new before it.
+    /// Whether the change can be taken back before its swap: only in the Double Scheme, where no packet meets an entry
+    /// of the new routing before it (P2.2).
     pub(super) fn reversible(&self) -> bool {
         self.plan().scheme() == Scheme::Double
     }
@@ -89,19 +89,20 @@ impl ChangeProgress {
             let state = writing(wave.phase)(self);
             return state.with_command();
         }
+        // Nothing was written, so nothing is left to acknowledge.
         if self.awaits(Barrier::Acknowledged) {
             self.passed = 1;
         }
         self.enter_barrier()
     }
 
-    /// Asks for what the next barrier demands, or goes on to the next wave where all are passed.
+    /// Asks the question of the next barrier, or goes on to the next wave where all are passed.
     fn enter_barrier(mut self) -> Next {
         match self.barrier() {
             Some(Barrier::Flushed(_)) => State::Flushing(self).with_command(),
             Some(Barrier::SourcesMoved) => State::Moving(self).with_command(),
             Some(Barrier::Drained(_)) => State::Draining(self).with_command(),
-            // Whatever was written was acknowledged before: a wave's writes are one command.
+            // All writes of the wave were acknowledged before: they are one command.
             Some(Barrier::Acknowledged) => self.pass(),
             None => {
                 (self.wave, self.passed) = (self.wave + 1, 0);
@@ -136,7 +137,7 @@ impl ChangeProgress {
         Idle { next: self.asked.next() }
     }
 
-    /// Another question: late answers to the last one no longer count.
+    /// The next question, with a ticket of its own: late answers to the last one no longer count (D.4).
     fn next_question(mut self) -> ChangeProgress {
         self.asked = self.asked.next();
         self.attempts = 1;

@@ -11,7 +11,8 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write};
 
-/// What `reconfig audit` says: of a routing or, where there is an update, of every mixture that it can go through.
+/// The report of `reconfig audit` about a routing or, where there is an update, about every mixture that it can go
+/// through.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct AuditReport {
     pub schema: &'static str,

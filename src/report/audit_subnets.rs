@@ -10,7 +10,7 @@ use reconfig::routers::{Levels, LevelsRule, PartEnforce};
 use reconfig::verify::across::{AcrossRefusal, AcrossStatistics};
 use serde::Serialize;
 
-/// What `reconfig audit` says of several subnets and the routers between them.
+/// What `reconfig audit` reports about several subnets and the routers between them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct SubnetsAudit {
     pub schema: &'static str,
@@ -27,7 +27,7 @@ pub struct SubnetsAudit {
     pub data_vls: u8,
     /// LIDs of each half that are followed.
     pub halves: usize,
-    /// Which way ports of routers look at partitions, where there are some.
+    /// The direction in which ports of routers check partitions, where there are some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part_enforce: Option<PartEnforce>,
     pub paths: PathAudit,
@@ -76,7 +76,7 @@ impl SubnetsAudit {
         }
     }
 
-    /// The same, with partitions that ports of routers look at in this way.
+    /// The same, with partitions that ports of routers check in this direction.
     #[must_use]
     pub fn with_partitions(self, part_enforce: Option<PartEnforce>) -> SubnetsAudit {
         SubnetsAudit { part_enforce, ..self }
@@ -147,7 +147,7 @@ fn paths(text: &mut String, found: &PathAudit) {
     }
 }
 
-/// What partitions have to do with it.
+/// The effect of partitions.
 fn parted(text: &mut String, report: &SubnetsAudit) {
     let Some((enforced, pairs)) = report.part_enforce.zip(report.paths.parted) else { return };
     let looks = match enforced {

@@ -4,7 +4,7 @@ use super::quantity::{count, duration, latency, percent};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use reconfig::scenario::{Ending, SimulationReport};
 
-/// A row: its name, and what each report says.
+/// A row: its name, and its value in each report.
 type Row = (&'static str, fn(&SimulationReport) -> String);
 
 const ROWS: [Row; 15] = [

@@ -16,9 +16,9 @@ pub struct LidReport {
     /// The root of its spanning tree, where it has one.
     pub root: Option<String>,
     pub fabric: FabricSize,
-    /// What each heuristic found, the one asked for first.
+    /// What each heuristic found, the requested one first.
     pub found: Vec<LidCount>,
-    /// By end port what the one asked for found.
+    /// By end port, the result of the requested one.
     pub ports: Vec<PortNeed>,
     pub files: Vec<String>,
 }
@@ -26,7 +26,7 @@ pub struct LidReport {
 /// LIDs that end ports need in each half.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LidCount {
-    /// The heuristic; none where the engine's function says by itself what it needs.
+    /// The heuristic; none where the function of the engine itself states its needs.
     pub heuristic: Option<String>,
     pub needed: usize,
     /// In blocks of powers of two, as an LMC gives them.
@@ -82,7 +82,7 @@ impl PortNeed {
     }
 }
 
-/// A report as text; with a row for each port where `ports` says so.
+/// A report as text; with a row for each port where `ports` is set.
 pub fn lids(report: &LidReport, ports: bool) -> String {
     let mut text = String::new();
     let FabricSize { switches, cas, links } = report.fabric;

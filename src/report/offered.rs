@@ -22,7 +22,7 @@ pub(super) struct Offered<'a> {
 pub(super) fn offered(text: &mut String, offered: &Offered<'_>) {
     let latch = format!("{:?}", offered.latch).to_lowercase();
     let how_much = match offered.traffic {
-        // Load and packets are what the trace says.
+        // Load and packets are those of the trace.
         TrafficReport::Trace { .. } => String::new(),
         _ => format!("load {}{}, {} bytes a packet, ", percent(offered.load), beyond(offered), offered.packet_bytes),
     };
@@ -34,7 +34,7 @@ pub(super) fn offered(text: &mut String, offered: &Offered<'_>) {
     }
 }
 
-/// The share between subnets. Where each has one destination for good, that says how much crosses.
+/// The share between subnets. Where each has one fixed destination, it is the share that crosses.
 fn beyond(offered: &Offered<'_>) -> String {
     match (offered.traffic, offered.cross) {
         (TrafficReport::Uniform, Some(share)) => format!(", {} of it between subnets", percent(share)),

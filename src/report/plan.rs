@@ -13,7 +13,7 @@ use reconfig::scenario::FabricSize;
 use reconfig::verify::{self, ProofStatistics, Refusal, Witness};
 use serde::Serialize;
 
-/// What a plan says, in numbers and names. Times are nanoseconds.
+/// The contents of a plan, in numbers and names. Times are nanoseconds.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PlanFacts {
     pub scheme: Scheme,
@@ -259,7 +259,7 @@ impl Refused {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct CheckReport {
     pub schema: &'static str,
-    /// Whether the lint found nothing and every wave is safe, as the prover says or the certificate shows.
+    /// Whether the lint found nothing and every wave is safe, by the prover or by the certificate.
     pub sound: bool,
     pub plan: PlanFacts,
     /// What the lint found.
@@ -272,7 +272,7 @@ pub struct CheckReport {
     pub fault: Option<String>,
 }
 
-/// Who says whether the waves of a plan are safe.
+/// Who judges whether the waves of a plan are safe.
 pub enum Judgement {
     Proof(Result<ProofStatistics, Refused>),
     /// The checker, by a certificate.

@@ -29,7 +29,7 @@ pub struct RouteReport {
     pub load: LoadFacts,
     /// What several paths are worth; none where every source has one.
     pub dispersal: Option<DispersalFacts>,
-    /// Worst-case permutations, where they were asked for.
+    /// Worst-case permutations, where they were requested.
     pub worst: Option<WorstFacts>,
     pub proof: Option<ProofStatistics>,
     pub refusal: Option<Refusal>,
@@ -103,7 +103,7 @@ pub struct UniformFacts {
 }
 
 impl RouteReport {
-    /// Of a routing, and what the prover said of it.
+    /// Of a routing, with the verdict of the prover.
     pub fn of(routed: &Routed, judged: Result<&TableProof, &Refusal>) -> RouteReport {
         let (fabric, function) = (&routed.fabric, &routed.function);
         let usage = Usage::of(fabric, function);
@@ -296,7 +296,7 @@ fn written(files: &[String]) -> String {
     }
 }
 
-/// What `reconfig route` says of several subnets.
+/// What `reconfig route` reports about several subnets.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RoutesReport {
     pub schema: &'static str,

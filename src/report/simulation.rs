@@ -140,7 +140,7 @@ fn deadlock(text: &mut String, report: &SimulationReport) {
     text.push('\n');
 }
 
-/// Whether this is the cycle that the proof had named.
+/// Whether this is the cycle that the refusal named.
 fn foreseen(text: &mut String, foresight: &Foresight) {
     let sentence = match foresight.how {
         Foreseen::Named => "the cycle that the proof named beforehand, lane by lane",

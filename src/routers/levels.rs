@@ -88,9 +88,11 @@ impl Levels {
     /// # Errors
     /// Levels are to be raised, and half of the lanes cannot be divided into as many layers.
     pub fn new(rule: LevelsRule, crossings: u8, data_vls: u8) -> Result<Levels, LevelsError> {
+        // One layer for the source and one for each crossing.
         let needed = crossings.saturating_add(1).next_power_of_two();
         let half = data_vls / 2;
-        // Layers must divide the lanes of either set, and of both.
+        // Layers must divide the lanes of either set, which are in use during a change, and of both, which are in use
+        // otherwise.
         let fits = |layers: &u8| half.is_multiple_of(*layers) && data_vls.is_multiple_of(*layers);
         let room = [8, 4, 2, 1].into_iter().find(fits).unwrap_or(1);
         match rule {

@@ -1,4 +1,4 @@
-//! Partitions between subnets: who may speak with whom, and what ports of routers make of it.
+//! Partitions between subnets: which hosts may communicate, and how ports of routers enforce it.
 //!
 //! A packet carries a P_Key of its sender's table, and no router changes it: a partition that spans subnets has one key
 //! in all of them. Which ports look at it, and which way, is what OpenSM's `part_enforce` is for ports of switches that
@@ -75,8 +75,8 @@ pub struct Partitioning {
 }
 
 impl Partitioning {
-    /// What is asked for, or both ways where the subnets have partitions; none where nobody speaks of them. The subnet managers
-    /// run at these ports.
+    /// What is asked for, or both ways where the subnets have partitions; none where no one specifies any. The subnet
+    /// managers run at these ports.
     ///
     /// Panics where there are not as many managers as subnets.
     pub fn of(subnets: &Subnets, managers: &[Option<PortId>], asked: Option<PartEnforce>) -> Option<Partitioning> {

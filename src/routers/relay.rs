@@ -51,13 +51,13 @@ pub struct Arrival<'a> {
     pub level: u8,
     /// Its partition.
     pub p_key: PKey,
-    /// What the port enforces that it came by.
+    /// What the port of its arrival enforces.
     pub enforcement: &'a Enforcement,
-    /// The router's own number, that routers one behind the other choose independently.
+    /// The number of the router, so that consecutive routers choose independently.
     pub salt: u32,
 }
 
-/// A packet that goes on.
+/// A packet that is forwarded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Forwarded {
     /// Where to.
@@ -70,7 +70,7 @@ pub struct Forwarded {
     pub path: u32,
 }
 
-/// Why a packet does not go on.
+/// Why a router discards a packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Discard {
     /// No router leads to its destination's subnet.
@@ -98,8 +98,7 @@ impl Discard {
     }
 }
 
-/// A number by which somebody chooses for a flow label: the same for equal labels, and unlike what others (other salts) draw
-/// from it.
+/// A number for choices by flow label: the same for equal labels, and independent between different salts.
 pub fn mixed(flow_label: u32, salt: u32) -> u32 {
     // The finaliser of MurmurHash3 (public domain): every bit of the input moves every bit of the outcome.
     let mut word = flow_label ^ salt.wrapping_mul(0x9E37_79B1);
@@ -132,5 +131,6 @@ pub fn relay<'a>(
         return Err(Discard::Partition);
     }
     let level = levels.next(grh.traffic_class, arrival.level).ok_or(Discard::Layers)?;
+    // The remainder chose the way, so the quotient is left for the path.
     Ok(Forwarded { onward, level, hop_limit: grh.hop_limit - 1, path: choice / count })
 }

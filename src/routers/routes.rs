@@ -1,7 +1,8 @@
 //! Which routers lead from one subnet to another, on the fewest crossings.
 //!
-//! The graph is that of subnets, with an edge for every two ports of a router in different ones. Ways that are equally short
-//! are all listed, in order of ports: who picks one goes by a number that is the same for packets whose order matters.
+//! The graph is that of subnets, with an edge for every two ports of a router in different ones. Ways that are equally
+//! short are all listed, in order of ports: a router picks one by a number that is the same for packets whose order
+//! matters.
 
 use crate::fabric::subnets::{SubnetPort, Subnets};
 use crate::ids::SubnetId;
@@ -77,8 +78,8 @@ impl Routes {
         self
     }
 
-    /// The most routers that any packet crosses that sets out by these ways, at some moment of which they become `after`; a
-    /// packet under way goes on by what the next router goes by then.
+    /// The most routers that any packet crosses that sets out by these ways, at some moment of which they become
+    /// `after`; a packet under way continues by what the next router uses then.
     pub fn most_crossings_until(&self, after: &Routes, subnets: &Subnets) -> u8 {
         let mut router = BTreeMap::new();
         for (rank, own) in subnets.routers().iter().enumerate() {

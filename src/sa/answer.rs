@@ -15,8 +15,8 @@ use std::sync::Arc;
 /// SAClassPortInfo:CapabilityMask, bit 13: the modifier by which a PortInfoRecord's capability mask selects supersets.
 const MATCHES_CAPABILITIES: u16 = 1 << 13;
 
-/// SAClassPortInfo:CapabilityMask2: MulticastFDBTop (bit 3) and all of PortInfo (6) are told, FDR and EDR (7), 2x (13),
-/// HDR (15) and NDR (17) have rates, and the modifier goes for CapabilityMask2 as well (10).
+/// SAClassPortInfo:CapabilityMask2: MulticastFDBTop (bit 3) and all of PortInfo (6) are reported, FDR and EDR (7), 2x
+/// (13), HDR (15) and NDR (17) have rates, and the modifier goes for CapabilityMask2 as well (10).
 const CAPABILITIES2: u32 = 1 << 3 | 1 << 6 | 1 << 7 | 1 << 10 | 1 << 13 | 1 << 15 | 1 << 17;
 
 impl Sa {

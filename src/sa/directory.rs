@@ -24,7 +24,7 @@ pub struct DirectoryFacts {
     pub tables: Arc<SubnetTables>,
     /// The SM's port.
     pub sm: PortId,
-    /// Other managers and this one, with what they say of themselves.
+    /// Other managers and this one, with their SMInfo.
     pub managers: Vec<(PortId, SmInfo)>,
     /// By `NodeId`: NodeInfo as any port of the node answered it; port GUID and port number are put in for each port.
     pub nodes: Vec<Option<NodeInfo>>,
@@ -38,7 +38,7 @@ pub struct DirectoryFacts {
     pub vl_arbitration: BTreeMap<(PortId, VlArbitrationBlock), VlArbitrationTable>,
     /// Upper half of the subnet's GIDs.
     pub subnet_prefix: u64,
-    /// A packet is there or gone within 4.096 µs × 2^n.
+    /// A packet has arrived or is gone within 4.096 µs × 2^n.
     pub packet_life_time: u8,
     /// The half whose LIDs and service levels answers name.
     pub half: Half,
@@ -90,7 +90,7 @@ impl Directory {
     /// Indexes the facts.
     ///
     /// # Errors
-    /// What the contract at the head of this file asks for and is missing.
+    /// Something that the contract of this module requires is missing.
     pub fn new(facts: DirectoryFacts) -> Result<Directory, DirectoryError> {
         check_lengths(&facts)?;
         let fabric = &facts.fabric;

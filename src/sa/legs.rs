@@ -1,5 +1,5 @@
-//! One path within the subnet: its pair of LIDs, its service levels, and the record that says so where it meets every
-//! limit of the request.
+//! One path within the subnet: its pair of LIDs, its service levels, and its record where it meets every limit of the
+//! request.
 //!
 //! A path pairs the DLID of some rank within the active half with the SLID of the same rank, so that replies, which
 //! turn the pair round, take the path of that rank back. Every service, quality of service, traffic class and flow
@@ -13,7 +13,7 @@ use crate::ids::{Half, Lid, Sl};
 use crate::wire::sa::{ComponentMask, PathRecord, Selector};
 use crate::wire::{DEFAULT_P_KEY, Mtu, status};
 
-/// The longest time that PathRecord:PacketLifeTime can say.
+/// The longest time that PathRecord:PacketLifeTime can hold.
 const MOST_LIFE_TIME: u8 = 63;
 
 /// One request for paths.
@@ -24,7 +24,7 @@ pub(super) struct PathQuery<'a> {
     pub(super) asked: PathRecord,
 }
 
-/// One end of the paths asked for.
+/// One end of the paths requested.
 pub(super) struct PathEnd {
     pub(super) port: PortId,
     /// The only LID that will do.
@@ -78,7 +78,7 @@ impl<'a> PathQuery<'a> {
     }
 
     /// The pairs of LIDs by which one port reaches another; where one end is pinned, that of its rank first. `levels`
-    /// says on which levels a DLID is reached.
+    /// gives the levels on which a DLID is reached.
     pub(super) fn legs<'b>(
         &'b self,
         source: &PathEnd,
@@ -119,7 +119,7 @@ impl<'a> PathQuery<'a> {
         Some(PathLevels { going, coming: Some(going), traffic_class })
     }
 
-    /// The record of one path that crosses so many routers behind its last LID, where it meets every limit.
+    /// The record of one path that crosses so many routers after its last LID, where it meets every limit.
     pub(super) fn path(&self, leg: &Leg, crossings: u8) -> Option<PathRecord> {
         let &Leg { from: source, to: destination, slid, dlid, levels } = leg;
         let (asked, has) = (&self.asked, |component: u32| self.mask.has(component));

@@ -2,12 +2,12 @@
 //! clock.
 //!
 //! [`Sa`] takes datagrams and the time and returns datagrams; it answers at once, from a [`Directory`] that the subnet
-//! manager sets anew whenever the subnet has changed. Without one it answers *busy*. Paths name LIDs and service levels
+//! manager replaces whenever the subnet has changed. Without one it answers *busy*. Paths name LIDs and service levels
 //! of the active half ([`Sa::half_moved`]), and of no other; paths to other subnets name a router's port ([`Remote`]).
-//! Everything that waits is bounded ([`SaLimits`]): beyond, a client is told *busy* or *no resources*, and asks again.
-//! Costs: a path between two named ports is two walks along forwarding tables, whatever the size of the fabric; a table
-//! is as long as its records. Lacks on purpose: multicast groups, MultiPathRecord and TraceRecord, partitions beyond
-//! the default one, GUID aliases, redirection.
+//! Everything that waits is bounded ([`SaLimits`]): beyond, a client is answered *busy* or *no resources*, and queries
+//! again. Costs: a path between two named ports is two walks along forwarding tables, whatever the size of the fabric;
+//! a table is as long as its records. Lacks on purpose: multicast groups, MultiPathRecord and TraceRecord, partitions
+//! beyond the default one, GUID aliases, redirection.
 
 mod agenda;
 mod answer;
@@ -68,9 +68,9 @@ pub struct SaLimits {
     pub report_resend_ns: u64,
     /// How often it is sent in all.
     pub report_tries: u32,
-    /// After so many unheard reports in a row a subscription ends.
+    /// Consecutive reports without an acknowledgement after which a subscription ends.
     pub unheard_reports: u32,
-    /// Clients are told to expect an answer within 4.096 µs × 2^n.
+    /// The response time announced to clients: 4.096 µs × 2^n.
     pub resp_time_value: u8,
 }
 
@@ -113,9 +113,9 @@ pub enum SaEvent {
     },
     /// Too many reports were under way.
     ReportsLeftOut {
-        /// What they would have told.
+        /// The notice that they would have carried.
         trap: u16,
-        /// How many subscribers were not told.
+        /// How many subscribers were not notified.
         subscribers: usize,
     },
     /// A request came with a key that is not the SM's, and was dropped.
@@ -204,7 +204,7 @@ impl Sa {
         self.notice(&Notice::gid_in_service(in_service, gid, issuer), now_ns)
     }
 
-    /// When [`Sa::wake`] wants to be called next; `u64::MAX` where nothing waits.
+    /// When [`Sa::wake`] must be called next; `u64::MAX` where nothing waits.
     pub fn due_ns(&self) -> u64 {
         self.transfers.due_ns().min(self.subscriptions.due_ns())
     }
@@ -220,7 +220,7 @@ impl Sa {
         sent
     }
 
-    /// What has happened since the last call that a log should say; of very much the first part.
+    /// Events since the last call, for a log; of very many only the first.
     pub fn take_events(&mut self) -> Vec<SaEvent> {
         std::mem::take(&mut self.events)
     }

@@ -1,4 +1,4 @@
-//! Facts that a fabric implies, where no device was asked: what its ports would say of themselves once brought up.
+//! Facts that a fabric implies, where no device was read: what its ports would report once brought up.
 
 use super::directory::DirectoryFacts;
 use super::remote::Remote;

@@ -90,7 +90,7 @@ pub struct PathCapacity {
 
 impl PathCapacity {
     /// The path from a port that owns LIDs to `dlid`; none where the tables do not lead there, or a link on the way
-    /// says no MTU, width or speed.
+    /// reports no MTU, width or speed.
     pub fn walk(directory: &Directory, source: PortId, dlid: Lid) -> Option<PathCapacity> {
         let fabric = directory.fabric();
         let owner = fabric.lid_owner(dlid)?;

@@ -12,7 +12,7 @@ use super::remote_paths::RemoteDestination;
 use crate::wire::sa::{PathRecord, Record, Selector};
 use crate::wire::{Gid, Mtu, status};
 
-/// Paths for one pair of ports when the client does not say: as many as the field can.
+/// Paths for one pair of ports when the client gives no number: the most that the field can hold.
 const MOST_PATHS: usize = 127;
 
 /// Where paths lead.
@@ -36,7 +36,7 @@ impl PathQuery<'_> {
         self.between(source, destination).next().ok_or(status::NO_RECORDS)
     }
 
-    /// Every path that was asked for, as a table; `most` bytes of it at most.
+    /// Every path that was requested, as a table; `most` bytes of it at most.
     ///
     /// # Errors
     /// The status to refuse with: no resources for more than that.

@@ -1,17 +1,13 @@
 //! OpenSM's file of prefix routes: which router port of this subnet leads to which other subnet.
 //!
-//! A line is a prefix and a router port's GUID, both hexadecimal with or without `0x`, or `*` for any:
-//! ```text
-//! # prefix          router port
-//! fec0000000000002  0x0002c90300a1b2c1
-//! *                 *
-//! ```
-//! What follows a `#` is a comment. The first line whose prefix fits decides. Source: the section PREFIX ROUTES of
-//! opensm(8), and OpenSM 3.3.23 itself where the two differ: a 0 is a `*`; a line that fits and whose router is not
-//! there ends the search; and `*` for the router takes the one whose GUID, as it stands in the memory of a
-//! little-endian machine, is the lowest number. Otherwise than OpenSM: a line that is not understood is an error and no
-//! line left out; what stands behind the GUID must be a comment, with or without a blank before it; a link-local or
-//! multicast prefix, which never gets as far as this file, is an error.
+//! A line is a prefix and a router port's GUID, both hexadecimal with or without `0x`, or `*` for any: ```text # prefix
+//! router port fec0000000000002  0x0002c90300a1b2c1 *                 * ``` What follows a `#` is a comment. The first
+//! line whose prefix fits decides. Source: the section PREFIX ROUTES of opensm(8), and OpenSM 3.3.23 itself where the
+//! two differ: a 0 is a `*`; a line that fits and whose router is not there ends the search; and `*` for the router
+//! takes the one whose GUID, as it stands in the memory of a little-endian machine, is the lowest number. Otherwise
+//! than OpenSM: a line that is not understood is an error and no line omitted; what follows the GUID must be a comment,
+//! with or without a blank before it; a link-local or multicast prefix, which never gets as far as this file, is an
+//! error.
 
 use crate::fabric::format::{Cursor, ReadError, SourceText, decode};
 use crate::ids::{GidPrefix, Guid};

@@ -24,7 +24,7 @@ pub(super) struct RecordQuery<'a> {
     pub(super) most: usize,
 }
 
-/// Records one behind the other.
+/// Consecutive records.
 pub(super) struct RecordTable {
     /// Bytes of each.
     pub(super) size: usize,
@@ -154,7 +154,7 @@ impl RecordQuery<'_> {
     }
 
     /// A bit of the modifier lets capability masks select every port that has those capabilities and perhaps more. The
-    /// options say what the asker understands; an answer has all there is, and repeats them.
+    /// options state what the client understands; an answer has everything, and repeats them.
     fn ports(&self) -> Result<RecordTable, u16> {
         let asked = PortInfoRecord::decode(&self.asked.data);
         let supersets = self.asked.modifier & PortInfoRecord::MATCH_CAPABILITIES != 0;

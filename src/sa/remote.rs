@@ -2,11 +2,11 @@
 //!
 //! A value, set with the [`DirectoryFacts`](super::Facts) of a directory. It names router ports by GUID, so that it
 //! outlives sweeps and changes; a port that is not in the directory leads nowhere. Rules are tried in order, and the
-//! first whose prefix fits decides, whether or not a router of it is there: that is OpenSM's way. There are two kinds
-//! of routers. Of those that [`crate::routers`] describes it is known how many are crossed and what becomes of a
-//! service level ([`Remote::of_routes`]). Of others, told by [`PrefixRoutes`], nothing is known but that they are
-//! there. Lacks on purpose: what other subnets are like within (MTU, rate, who is there): a path is told as far as its
-//! first router. Source: the specification leaves open how subnet administration learns of it (chapter 19).
+//! first whose prefix fits decides, whether or not a router of it is present, as in OpenSM. There are two kinds of
+//! routers. Of those that [`crate::routers`] describes it is known how many are crossed and what becomes of a service
+//! level ([`Remote::of_routes`]). Of others, listed by [`PrefixRoutes`], only their presence is known. Lacks on
+//! purpose: the inside of other subnets (MTU, rate, ports): a path is described as far as its first router. Source: the
+//! specification leaves open how subnet administration learns of it (chapter 19).
 
 use super::PrefixRoutes;
 use crate::fabric::subnets::Subnets;
@@ -26,7 +26,7 @@ pub struct RemoteRule {
     pub prefix: Option<GidPrefix>,
     /// The routers that lead there.
     pub routers: LeadingRouters,
-    /// What lies behind them.
+    /// The way beyond them.
     pub beyond: Beyond,
 }
 
@@ -39,10 +39,10 @@ pub enum LeadingRouters {
     Ports(Vec<Guid>),
 }
 
-/// What is known of the way behind the first router.
+/// What is known of the way beyond the first router.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Beyond {
-    /// Routers that go by this policy.
+    /// Routers that use this policy.
     Known {
         /// How many of them are crossed, 1 at least.
         crossings: u8,
@@ -58,7 +58,7 @@ pub enum Beyond {
 
 impl Beyond {
     /// PathRecord:HopLimit: the links between subnets that a packet takes at most, the subnets at both ends included.
-    /// The last router wants to see 2 of it, and each before that takes one.
+    /// The last router requires 2, and each router before it takes one.
     pub fn hop_limit(self) -> u8 {
         match self {
             Beyond::Known { crossings, .. } => crossings.saturating_add(1),
@@ -99,8 +99,8 @@ impl Remote {
         Remote { rules: subnets.subnets().filter_map(rule).collect() }
     }
 
-    /// What a file of prefix routes says; `hop_limit` goes into every path, as nobody knows how far it leads. OpenSM's
-    /// is [`Remote::OPENSM_HOP_LIMIT`].
+    /// The rules of a file of prefix routes; `hop_limit` goes into every path, since the length of the way is unknown.
+    /// OpenSM's is [`Remote::OPENSM_HOP_LIMIT`].
     pub fn of_prefix_routes(routes: &PrefixRoutes, hop_limit: u8) -> Remote {
         let beyond = Beyond::Unknown { hop_limit };
         let rule = |route: &super::PrefixRoute| {

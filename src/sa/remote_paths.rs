@@ -1,17 +1,17 @@
-//! PathRecord for destinations in other subnets: the local leg, to a router, and what the routers behind it need to
+//! PathRecord for destinations in other subnets: the local leg, to a router, and what the routers after it need to
 //! know.
 //!
 //! Every path by every port of a router that leads there is a candidate: the ranks of the half's LIDs in turn, at each
-//! rank the routers in turn. Which candidate comes first goes by the pair of source and destination, so that pairs
+//! rank the routers in turn. The pair of source and destination determines which candidate comes first, so that pairs
 //! spread over routers and ranks, and a client that asks again gets the same again. The flow label counts on along the
 //! candidates, so that routers that have several ways on spread a pair's paths over them; one path keeps its label, and
 //! its order.
 //!
-//! *Reversible* says that who answers may turn the received addresses and service level round. Such an answer crosses
-//! the same number of routers back and comes to this subnet by some router; checked are the router that the path names
-//! and the level that the routers leave the answer with. Where the level rises at each crossing, and there are not
-//! layers for the way there and back, routers discard such answers: the path is told as not reversible, and who answers
-//! must ask for a path of its own.
+//! *Reversible* states that a receiver may answer with the received addresses swapped and on the same service level.
+//! Such an answer crosses the same number of routers back and comes to this subnet by some router; checked are the
+//! router that the path names and the level that the routers leave the answer with. Where the level rises at each
+//! crossing, and there are not layers for the way there and back, routers discard such answers: the path is reported as
+//! not reversible, and a receiver that answers must query a path of its own.
 
 use super::PrefixRoutes;
 use super::legs::{Leg, PathEnd, PathLevels, PathQuery};
@@ -31,7 +31,7 @@ pub(super) struct RemoteDestination {
 }
 
 impl PathQuery<'_> {
-    /// The way to the GID asked for, where it is of another subnet.
+    /// The way to the GID requested, where it belongs to another subnet.
     ///
     /// # Errors
     /// The status to refuse with: no records where no router leads there.
@@ -51,7 +51,7 @@ impl PathQuery<'_> {
         Ok(Some(RemoteDestination { dgid, routers, beyond: rule.beyond }))
     }
 
-    /// The router ports that a rule means, as far as they are there.
+    /// The router ports of a rule that are present.
     fn leading(&self, routers: &LeadingRouters) -> Vec<PortId> {
         match routers {
             LeadingRouters::First => {

@@ -13,7 +13,7 @@ pub trait ServiceLevels: Send + Sync + Debug {
     fn choose(&self, source: PortId, dlid: Lid, half: Half, wanted: Option<Sl>) -> Option<Sl>;
 }
 
-/// Every service level of a half leads there; the first is taken unless another is asked for. Right for routing
+/// Every service level of a half leads there; the first is taken unless another is requested. Right for routing
 /// functions that need no layers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FirstOfHalf;

@@ -1,4 +1,4 @@
-//! ServiceRecords: what ports say they offer, until their leases run out.
+//! ServiceRecords: what ports offer, until their leases run out.
 
 use crate::wire::sa::{ComponentMask, Record, SA_DATA_SIZE, ServiceRecord, selected};
 use crate::wire::{Gid, status};
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// What tells records apart (section 15.2.5.14): service, port and partition.
+/// What distinguishes records (section 15.2.5.14): service, port and partition.
 type Name = (u64, Gid, u16);
 
 /// The records in force.

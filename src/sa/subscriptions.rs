@@ -1,8 +1,8 @@
-//! Who wants to hear of what (InformInfo), and the reports on their way to them.
+//! Subscriptions to notices (InformInfo), and the reports on their way to subscribers.
 //!
 //! A subscriber is a port and a queue pair; its reports go to the LID, and take the service level, of whichever half is
-//! active when they are sent. A report is repeated until it is acknowledged; a subscription whose reports go unheard
-//! several times in a row ends.
+//! active when they are sent. A report is repeated until it is acknowledged; a subscription ends after several
+//! consecutive reports without an acknowledgement.
 
 use super::agenda::Agenda;
 use super::directory::Directory;
@@ -53,7 +53,7 @@ pub(super) struct SubscriptionContext<'a> {
 }
 
 impl Subscriptions {
-    /// Subscribes, or ends a subscription, for whoever sent `asked`; returned is what is answered.
+    /// Subscribes the sender of `asked`, or ends its subscription. Returns the answer.
     ///
     /// # Errors
     /// The status to refuse with.
@@ -129,7 +129,7 @@ impl Subscriptions {
         }
     }
 
-    /// Reports a notice to everyone who wants it. Beyond the limit of reports under way, none is sent, and said so.
+    /// Reports a notice to every subscriber to it. Beyond the limit of reports under way none is sent, which is logged.
     pub(super) fn notice(
         &mut self,
         view: SubscriptionContext<'_>,
@@ -173,7 +173,7 @@ impl Subscriptions {
         self.pending.due_ns()
     }
 
-    /// Sends again what is due, gives up what was sent often enough, and ends subscriptions that nobody hears.
+    /// Sends again what is due, gives up what was sent often enough, and ends subscriptions that stay unacknowledged.
     pub(super) fn wake(
         &mut self,
         view: SubscriptionContext<'_>,

@@ -35,11 +35,11 @@ pub struct Line {
     pub what: &'static str,
     /// The paper's figure, for its own topology.
     pub paper: Option<String>,
-    /// Ours, by the rules asked for.
+    /// Ours, by the rules requested.
     pub ours: String,
     /// Whether they agree; none where the paper has no figure.
     pub agrees: Option<bool>,
-    /// The rule, or what there is to say.
+    /// The rule, or a note.
     pub rule: String,
 }
 

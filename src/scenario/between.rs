@@ -1,4 +1,5 @@
-//! What a run came to between subnets: sizes and managers of each, loads of routers, packets by the subnets at their ends.
+//! What a run reports about several subnets: size and manager of each, loads of routers, packets by the subnets of
+//! source and destination.
 
 use super::measures;
 use super::outcome::{FabricSize, Periods, PortLoad, RelationReport, RouterPortReport, RouterReport, SubnetReport};
@@ -28,6 +29,7 @@ pub(super) fn subnets(setup: &Setup<'_>) -> Vec<SubnetReport> {
 
 pub(super) fn routers(setup: &Setup<'_>, between: &Between, sim: &Sim) -> Vec<RouterReport> {
     let carried = carried(between, sim);
+    // A port stays in use where the fabric after the change still joins it with the manager of its subnet.
     let leads = |at: &SubnetPort| {
         let own = &setup.each[at.subnet.index()];
         Connectivity::of(&own.after).joins(at.port, own.sm)
@@ -55,6 +57,8 @@ fn carried(between: &Between, sim: &Sim) -> impl Fn(PortId) -> Periods<PortLoad>
     move |port| {
         let of = |(sent, length_ns): &(Vec<u64>, u64)| {
             let bytes = |port: PortId| sent.get(port.index()).copied().unwrap_or(0);
+            // A channel counts at its sender, so what came in is what the peer sent. A missing count is a port that
+            // sent nothing.
             let (bytes_in, bytes_out) = (fabric.peer(port).map_or(0, bytes), bytes(port));
             let load = |bytes| measures::load(fabric, port, bytes, *length_ns);
             PortLoad { bytes_in, bytes_out, load_in: load(bytes_in), load_out: load(bytes_out) }
@@ -79,7 +83,7 @@ pub(super) fn relations(setup: &Setup<'_>, between: &Between, sim: &Sim) -> Vec<
     sim.relations().zip(sim.relation_counts()).map(report).collect()
 }
 
-/// The periods *before*, *during* and *after*; the one of warming up comes first.
+/// The periods *before*, *during* and *after*: index 0 is the warm-up. A run that ended early lacks the later ones.
 fn by_period<T: Default>(periods: &[Period], value: impl Fn(&Period) -> T) -> Periods<T> {
     let of = |index: usize| periods.get(index).map_or_else(T::default, &value);
     Periods { before: of(1), during: of(2), after: of(3) }

@@ -1,5 +1,6 @@
-//! How long a run will be, told beforehand: simulated time from the SMPs that the change needs, packet-hops from that, the
-//! load, and the lengths of the paths; and a load that the routing function can carry, where nobody asked for another.
+//! Estimates the length of a run before it starts: simulated time from the SMPs that the change needs, and packet-hops
+//! from that time, the load, and the lengths of the paths. Chooses a load that the routing function can carry where the
+//! user specifies none.
 
 use super::setting::Scenario;
 use super::subnet_setup::SubnetSetup;
@@ -9,8 +10,8 @@ use crate::ids::PortNum;
 use crate::plan::Scheme;
 use crate::tables::PathLayers;
 
-/// The load where nobody asks for another, what it may be of the load that fills the busiest link under uniform traffic,
-/// and the packet-hops that it may lead to.
+/// Limits of the load where the user specifies none: the load itself, its share of the load that fills the busiest link
+/// under uniform traffic, and the packet-hops that it may lead to.
 const USUAL_LOAD: f64 = 0.3;
 const BELOW_SATURATION: f64 = 0.8;
 const USUAL_HOPS: f64 = 1.5e8;
@@ -29,6 +30,7 @@ pub fn load_and_hops(scenario: &Scenario, setup: &SubnetSetup) -> (f64, u64) {
         let scale = 10f64.powi(1 - most.log10().floor() as i32);
         (most * scale).floor() / scale
     });
+    // Beyond saturation the busiest link carries no more, however much sources offer.
     (load, (at_full_load * load.min(demand.saturation)) as u64)
 }
 
@@ -53,10 +55,13 @@ fn change_ns(scenario: &Scenario, setup: &SubnetSetup) -> u64 {
 fn smps_at(scenario: &Scenario, setup: &SubnetSetup, switch: NodeId) -> u64 {
     let linked = setup.whole.ports_of(switch).filter(|&port| setup.whole.peer(port).is_some()).count() as u64;
     let blocks = u64::from(setup.tables.lfts[switch.index()].blocks());
+    // P1.1: one table for each pair of cabled input and output; port 0 is one input more.
     let one_pass = if setup.whole.node(switch).optimised_sl_to_vl { 1 } else { linked * (linked + 1) };
     match scenario.scheme {
+        // The SL-to-VL tables are written twice, by the split and by the restore (P1.1, P5.1).
         Scheme::Double => blocks + 2 * one_pass + linked / 8 + 12,
         Scheme::Static => blocks + 4 * linked,
+        // Four SMPs are on the wire at a time, over all switches together, not per device.
         Scheme::InPlace => blocks * setup.whole.switches().count() as u64 / 4,
     }
 }
@@ -117,11 +122,14 @@ fn by_trees(setup: &SubnetSetup, ends: &[PortId], sends: impl Fn(PortId) -> f64)
     let mut load = vec![0.0; setup.whole.port_count()];
     let mut visits = 0.0;
     for (destination, &port) in setup.function.destinations().iter().enumerate() {
+        // Traffic goes to end ports; a switch is a destination of management only.
         if setup.whole.port(port).num == PortNum::ZERO {
             continue;
         }
+        // Starts with what the switches' own hosts send. The destination itself is among them: one sender more does not
+        // matter to an estimate.
         let (mut through, mut packets) = (sent.clone(), hosts.clone());
-        // The farthest first: all that joins a switch from behind has arrived when the switch passes it on.
+        // Farthest first: when a switch is reached, everything that joins its tree from farther away has been added.
         for (switch, out) in towards(setup, destination) {
             load[out.index()] += through[switch.index()];
             visits += packets[switch.index()];
@@ -152,11 +160,12 @@ fn towards(setup: &SubnetSetup, destination: usize) -> Vec<(NodeId, PortId)> {
     }
     for &(switch, _) in &hops {
         let (mut path, mut at) = (Vec::new(), Some(switch));
-        // A path longer than there are switches would be a loop, which the proof refuses later.
+        // The bound ends a path that runs in a loop; the proof refuses such a function later.
         while let Some(node) = at.filter(|node| depth[node.index()] == u32::MAX && path.len() <= hops.len()) {
             path.push(node);
             at = next[node.index()];
         }
+        // `None`: the path ended at the switch of the destination, whose depth is 0.
         let mut reached = at.map_or(0, |node| depth[node.index()].saturating_add(1));
         for node in path.into_iter().rev() {
             depth[node.index()] = reached;

@@ -1,4 +1,4 @@
-//! Holds a deadlock of the simulator against what the prover had said of the plan.
+//! Compares a deadlock of the simulator with the verdict of the prover on the plan.
 
 use super::outcome::{Foreseen, Foresight};
 use crate::plan::Vetted;
@@ -32,7 +32,7 @@ pub fn named(plan: &Vetted) -> Option<&Cycle> {
     }
 }
 
-/// Whether two cycles are the same in what `of` tells of a dependency, wherever they begin.
+/// Whether two cycles are the same in what `of` extracts from a dependency, wherever they begin.
 fn same<T: PartialEq>(a: &Cycle, b: &Cycle, of: impl Fn(&Dependency) -> T) -> bool {
     let list = |cycle: &Cycle| cycle.dependencies.iter().map(&of).collect::<Vec<T>>();
     let (a, mut b) = (list(a), list(b));

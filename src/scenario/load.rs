@@ -1,8 +1,8 @@
-//! The load of a run, where nobody asked for one: what every channel can carry, under the routing before the change and
-//! under that after it.
+//! The load of a run where the user specifies none: what every channel can carry, under the routing before the change
+//! and under that after it.
 //!
-//! Beyond saturation the buffers of routers fill, and what is stuck behind them holds up the subnets before: congestion
-//! crosses routers, as packets do. A run that is to show what a change does to others must stay well below.
+//! Beyond saturation the buffers of routers fill, and what waits for them delays the subnets before: congestion crosses
+//! routers, as packets do. A run that is to show what a change does to others must stay well below.
 
 use super::estimate;
 use super::setup::{Between, Setup};
@@ -35,7 +35,7 @@ struct Crossing {
 /// The load, and the packet-hops to expect.
 pub(super) fn load_and_hops(setup: &Setup<'_>, prepared: &[Prepared]) -> (f64, u64) {
     let each: Vec<(f64, u64)> = setup.each.iter().map(|own| estimate::load_and_hops(setup.scenario, own)).collect();
-    // Alone a subnet has no router whose buffers could fill, and its own estimate says it all.
+    // A single subnet has no router whose buffers could fill, so its own estimate suffices.
     let Some(between) = &setup.between else { return each[0] };
     let least = each.iter().map(|&(load, _)| load).fold(USUAL_LOAD, f64::min);
     let load = setup.scenario.load.unwrap_or_else(|| {
@@ -66,8 +66,8 @@ fn busiest(setup: &Setup<'_>, between: &Between, prepared: &[Prepared]) -> f64 {
     most
 }
 
-/// The most that a host sends to one partner, as a multiple of what it sends there where everybody speaks with everybody:
-/// partitions load no channel more than that many times as much.
+/// The most that a host sends to one partner, as a multiple of what it sends there where every host sends to every
+/// other: partitions load no channel more than that many times as much.
 fn concentration(setup: &Setup<'_>, between: &Between) -> f64 {
     let Some(partitioning) = &between.partitioning else { return 1.0 };
     let hosts = |subnet| setup.subnets.hosts(subnet).map(move |port| SubnetPort { subnet, port });
@@ -177,6 +177,8 @@ fn crossings(setup: &Setup<'_>, routes: &Routes) -> Vec<Crossing> {
                 *due.entry(far).or_default().entry(port).or_default() += own * hosts[from.index()];
             }
         }
+        // Most crossings to go first: a router passes packets on to routers with fewer to go, so all of a round has
+        // arrived.
         while let Some((far, arrivals)) = due.pop_last() {
             for (port, rate) in arrivals {
                 let ways = routers.get(&port).map_or(&[][..], |&router| routes.onward(router, to));

@@ -7,11 +7,11 @@
 //! end of all traffic, so that every packet has met its fate. The same scenario gives the same report.
 //!
 //! Among several subnets the whole is proved before anything is written, every moment of the change included
-//! ([`prove_across`](crate::verify::across::prove_across)). A change in one subnet is driven by that subnet's manager alone;
-//! where a router leaves, the managers of its subnets act at once, and all subnet administrations name other routers from
-//! then on: before the change where it is planned, once a manager has heard of the loss where it is sudden. Hosts learn of
-//! that at once: what a cache of paths costs is not modelled.
-//! Lacks on purpose: text for people, files; among several subnets newcomers, worst traffic and the adversary.
+//! ([`prove_across`](crate::verify::across::prove_across)). A change in one subnet is driven by that subnet's manager
+//! alone; where a router leaves, the managers of its subnets act at once, and all subnet administrations name other
+//! routers from then on: before the change where it is planned, once a manager has noticed the loss where it is sudden.
+//! Hosts learn of that at once: what a cache of paths costs is not modelled. Lacks on purpose: text for people, files;
+//! among several subnets newcomers, worst traffic and the adversary.
 
 mod accounting;
 mod acting;

@@ -1,5 +1,5 @@
 //! What a simulated change came to: one value, for people (the command's screens) and for programs (JSON, schema
-//! `reconfig.simulation/1`). Times are nanoseconds of simulated time unless a name says otherwise.
+//! `reconfig.simulation/1`). Times are nanoseconds of simulated time unless a name has another unit.
 
 use super::adversary::schedule::Schedule;
 use crate::fabric::Fabric;
@@ -101,7 +101,7 @@ pub struct SimulationReport {
     /// What came after something of its flow that was sent later, where that was counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<Periods<OrderCounts>>,
-    /// What links between switches carried, where that was asked for.
+    /// What links between switches carried, where that was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub links: Option<Periods<LinkLoads>>,
     /// The longest time without a single delivery during the change.

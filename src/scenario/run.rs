@@ -41,7 +41,7 @@ pub fn run(
     let timeline = Timeline { settings: scenario, acting: &acting, prepared: &prepared, routes };
     let changes = timeline.run(&mut time, &engines);
     watch.ends();
-    // After a loss a manager plans anew: the proof that is reported is of what ran.
+    // After a loss the manager makes a new plan: the proof reported is that of the plan that ran.
     let ran =
         |(change, plan): (&DrivenChange, &Arc<Vetted>)| change.report.as_ref().map_or(plan, |run| &run.plan).clone();
     let ran: Vec<Arc<Vetted>> = changes.iter().zip(&plans).map(ran).collect();

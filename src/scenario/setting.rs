@@ -70,7 +70,7 @@ pub struct Scenario {
     pub scheme: Scheme,
     /// Arming and drain.
     pub policy: Policy,
-    /// The least LMC: LIDs are numbered anew where the capture has less.
+    /// The least LMC: LIDs are renumbered where the capture has less.
     pub lmc: Lmc,
     /// Whether `sim.data_vls` stays as it is where the engines need more lanes, which is an error then.
     pub vls_fixed: bool,
@@ -85,9 +85,10 @@ pub struct Scenario {
     pub load: Option<f64>,
     /// Hardware, traffic and faults; its load is overwritten by `load`.
     pub sim: SimConfig,
-    /// Whether the traffic is the permutation that R serves worst ([`crate::tables::Crossings`]), whatever `sim` says.
+    /// Whether the traffic is the permutation that R serves worst ([`crate::tables::Crossings`]), whatever `sim`
+    /// specifies.
     pub worst_traffic: bool,
-    /// How many of the busiest links between switches are told; 0 for none.
+    /// How many of the busiest links between switches are reported; 0 for none.
     pub hot_links: usize,
     /// Requests of the subnet manager under way over all devices; none gives every device one.
     pub window: Option<usize>,

@@ -38,12 +38,12 @@ pub(super) struct Between {
     /// The ways without the ports of routers that the change takes away.
     pub routes_after: Routes,
     pub levels: Levels,
-    /// Who may speak with whom, where not everybody may with everybody.
+    /// Which hosts may communicate; none where all may.
     pub partitioning: Option<Partitioning>,
 }
 
 impl<'a> Setup<'a> {
-    /// Makes it ready on the data VLs asked for, or on as many as raising service levels takes where that is left open.
+    /// Prepares it on the data VLs requested, or on as many as rising service levels take where none are requested.
     ///
     /// # Errors
     /// What is not implemented for several subnets; a subnet that cannot be made ready; too few lanes for service levels.
@@ -149,7 +149,8 @@ impl<'a> Setup<'a> {
         self.acting_subnets(&transports).iter().map(prepare).collect()
     }
 
-    /// Whether the whole is free of deadlock at every moment; none where one subnet is alone, whose plan's proof says it all.
+    /// Whether the whole is free of deadlock at every moment; none for a single subnet, for which the proof of its plan
+    /// suffices.
     pub fn prove(&self, plans: &[Arc<Vetted>]) -> Option<Result<AcrossStatistics, AcrossRefusal>> {
         let between = self.between.as_ref()?;
         let scopes: Vec<Scope> = self.each.iter().map(scope).collect();
@@ -186,7 +187,7 @@ impl Between {
     }
 }
 
-/// An error of one subnet says which, where there are several to choose from.
+/// Adds the name of the subnet to an error where there are several.
 fn named(scenario: &Scenario, subnet: SubnetId, error: ScenarioError) -> ScenarioError {
     if scenario.is_alone() {
         return error;

@@ -29,8 +29,8 @@ pub struct SteadyReport {
     pub trace_hash: u64,
 }
 
-/// Lets sources send for `warm_up_ns` and then `length_ns` under a routing, on the lower half of the LIDs, and tells what the
-/// second part came to. Data VLs are those of the routing, whatever `config` says.
+/// Lets sources send for `warm_up_ns` and then `length_ns` under a routing, on the lower half of the LIDs, and reports
+/// the second part. Data VLs are those of the routing, whatever `config` specifies.
 ///
 /// # Errors
 /// Settings that the simulator refuses.

@@ -31,7 +31,7 @@ impl Placement {
     }
 }
 
-/// One subnet of a scenario, as it is asked for.
+/// One subnet of a scenario, as specified.
 #[derive(Clone, Copy)]
 pub(super) struct SubnetRequest<'a> {
     pub scenario: &'a Scenario,
@@ -57,7 +57,7 @@ impl<'a> SubnetRequest<'a> {
 /// What a run starts from in one subnet. All fabrics share one index space.
 #[derive(Clone)]
 pub(super) struct SubnetSetup {
-    /// Everything that is there before or after, LIDs assigned.
+    /// Everything that is present before or after, LIDs assigned.
     pub whole: Arc<Fabric>,
     /// The fabric before the change.
     pub before: Arc<Fabric>,
@@ -71,12 +71,12 @@ pub(super) struct SubnetSetup {
     pub sm: PortId,
     /// What changes; the root is resolved.
     pub element: Element,
-    /// The simulation's settings; the load is decided by whoever lets it run.
+    /// The simulation's settings; the caller that runs it decides on the load.
     pub config: SimConfig,
 }
 
 impl SubnetSetup {
-    /// Makes a subnet ready, on more lanes than asked for where the engines need them and the number is not fixed.
+    /// Makes a subnet ready, on more lanes than requested where the engines need them and the number is not fixed.
     ///
     /// # Errors
     /// LIDs, lanes or links that do not suffice, an engine that cannot route the fabric, an element that is not there.
@@ -151,7 +151,7 @@ impl SubnetSetup {
         }
     }
 
-    /// What leaves or comes, in words; `asked` is what the scenario says, where the root is not resolved.
+    /// What leaves or comes, in words; `asked` is what the scenario specifies, where the root is not resolved.
     pub fn describe(&self, asked: Element) -> String {
         let node = |node: NodeId| self.whole.describe_node(node);
         match (asked, self.element) {

@@ -251,7 +251,7 @@ pub(super) fn periods<T: Default>(sim: &Sim, value: impl Fn(usize) -> T) -> Peri
     Periods { before: of(1), during: of(2), after: of(3) }
 }
 
-/// The busiest links between switches, and routers where there are some, if they are asked for.
+/// The busiest links between switches, and routers where there are some, if they are requested.
 fn links(setup: &Setup<'_>, sim: &Sim, made: bool) -> Option<Periods<LinkLoads>> {
     let scenario = setup.scenario;
     let there = |own: &SubnetSetup, index| present(own, scenario.departure, made, index).clone();

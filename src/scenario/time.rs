@@ -17,9 +17,9 @@ const RUN_OUT_NS: u64 = 50_000_000;
 pub(super) struct ManagerTask<'a, T> {
     /// What it does.
     pub future: Pin<Box<dyn Future<Output = T> + 'a>>,
-    /// The states that it comes to.
+    /// The states that it enters.
     pub trail: Trail,
-    /// What it waits on.
+    /// The transport that it waits on.
     pub transport: SimTransport,
 }
 
@@ -49,15 +49,18 @@ impl Time<'_> {
         self.watch.passes(hops, now_ns);
     }
 
-    /// Polls futures of drivers, each in its turn; whenever all that are left wait, the simulation goes on. None once a
-    /// deadlock has closed. `entered` is called whenever one of them has come to a state.
+    /// Polls the futures of drivers in turn; when all that remain wait, the simulation goes on. Returns the results in
+    /// the order of `tasks`, or `None` once a deadlock has closed. `entered` is called for each state that a driver
+    /// enters.
     pub fn drive<T>(&mut self, tasks: Vec<ManagerTask<'_, T>>, mut entered: impl FnMut(&mut Sim)) -> Option<Vec<T>> {
         let mut results: Vec<Option<T>> = tasks.iter().map(|_| None).collect();
         let mut tasks: Vec<(usize, ManagerTask<'_, T>)> = tasks.into_iter().enumerate().collect();
+        // No task ever wakes another: only the simulation can make a future ready, so each is polled after every halt.
         let mut context = Context::from_waker(Waker::noop());
         loop {
             tasks.retain_mut(|(rank, task)| {
                 let polled = task.future.as_mut().poll(&mut context);
+                // Also where the task is ready: the states that it entered in its last poll count.
                 for state in task.trail.take() {
                     self.transport.with(|sim| {
                         self.watch.enters(state, sim);
@@ -66,14 +69,16 @@ impl Time<'_> {
                 }
                 let Poll::Ready(result) = polled else { return true };
                 results[*rank] = Some(result);
-                // Else a late answer to this manager would stop the simulation again and again, with nobody to take it.
+                // Without this, a late answer to this manager would stop the simulation again and again, and nobody
+                // would take it.
                 task.transport.hang_up();
                 false
             });
             if tasks.is_empty() {
                 return results.into_iter().collect();
             }
-            // The simulation is the only clock: it may go on until the first of the managers that wait has had enough.
+            // The simulation is the only clock: it may run until the earliest time at which one of the managers stops
+            // waiting.
             let until_ns = tasks.iter().map(|(_, task)| task.transport.waits_until_ns()).min().unwrap_or(u64::MAX);
             if !self.wait(until_ns) {
                 return None;
@@ -98,8 +103,9 @@ impl Time<'_> {
         }
     }
 
-    /// Nobody sends any more; what is on its way arrives, or never will.
+    /// Stops all sources, and waits until every packet under way has arrived or is known never to arrive.
     pub fn run_out(&mut self) {
+        // A period of its own, so that the one after the change measures only time in which sources sent.
         self.transport.with(Sim::begin_period);
         self.transport.with(Sim::stop_sources);
         let end_ns = self.now_ns() + RUN_OUT_NS;
@@ -110,7 +116,8 @@ impl Time<'_> {
             self.transport.with(|sim| sim.run(sim.now_ns() + SLICE_NS, false));
             self.report();
         }
-        // A circle is only suspected while packets might still move; with all sources silent the suspicion can be settled.
+        // While a table may still be written, a cycle of waiting packets is only a suspicion. No table is written any
+        // more, so a cycle that stands now stands forever.
         self.transport.with(Sim::confirm_deadlock);
     }
 }

@@ -12,7 +12,7 @@ use crate::fabric::NodeId;
 use crate::routers::Routes;
 use crate::sim::Sim;
 
-/// Which routers lead where, as subnet administrations and routers say.
+/// The routes between subnets, before and after the change, as subnet administrations and routers know them.
 #[derive(Clone, Copy)]
 pub(super) struct RoutesChange<'a> {
     pub before: &'a Routes,
@@ -27,16 +27,17 @@ pub(super) struct Timeline<'a> {
     pub acting: &'a [ActingSubnet<'a>],
     /// By subnet: the change as planned beforehand.
     pub prepared: &'a [Prepared],
-    /// Nothing where there is one subnet.
+    /// `None` where there is one subnet.
     pub routes: Option<RoutesChange<'a>>,
 }
 
 impl Timeline<'_> {
-    /// Lets it pass; what came of the change, by subnet.
+    /// Runs all periods. Returns what became of the change, by subnet.
     pub fn run(&self, time: &mut Time<'_>, engines: &Engines) -> Vec<DrivenChange> {
         let transport = time.transport.clone();
         self.pairs().for_each(|(acting, prepared)| acting.make_known(prepared));
         transport.with(Sim::start);
+        // Reports read periods by index: 0 is the warm-up, 1 is before, 2 during and 3 after the change.
         time.pass(self.settings.warm_up_ns);
         transport.with(Sim::begin_period);
         time.pass(self.settings.before_ns);
@@ -44,9 +45,11 @@ impl Timeline<'_> {
         let changes = self.change(time, engines);
         transport.with(Sim::begin_period);
         self.pairs().for_each(|(acting, prepared)| acting.ask_anew(prepared));
+        // A deadlock ends the simulation: no later period can be run.
         if transport.with(|sim| sim.deadlock().is_none()) {
             time.pass(self.settings.after_ns);
             let completed = changes.iter().all(|change| change.ending == Ending::Completed);
+            // `count`, not `any`: `depart` acts, and `any` would stop at the first subnet from which something leaves.
             if completed && self.acting.iter().filter(|acting| acting.depart()).count() > 0 {
                 time.pass(self.settings.after_ns / 4);
             }
@@ -63,8 +66,8 @@ impl Timeline<'_> {
         self.settings.departure == Departure::Sudden
     }
 
-    /// It happens, and every manager that it concerns acts, all at once. Of a planned change subnet administrations and
-    /// routers know first; of a loss as soon as one manager has heard of it.
+    /// The element dies, comes or is announced, and all managers concerned act at the same time. Subnet administrations
+    /// and routers know of a planned change beforehand, of a loss once the first manager has noticed it.
     fn change(&self, time: &mut Time<'_>, engines: &Engines) -> Vec<DrivenChange> {
         let mut drivers: Vec<_> =
             self.acting.iter().map(|acting| acting.driver(engines.after.clone(), &acting.setup.before)).collect();
@@ -76,6 +79,7 @@ impl Timeline<'_> {
         let until_ns = start_ns + self.settings.barrier_timeout_ns;
         let tasks = self.pairs().zip(&mut drivers);
         let tasks = tasks.map(|((acting, prepared), driver)| acting.task(driver, prepared.clone(), until_ns)).collect();
+        // `take` below: the first state that any manager enters shows that a manager has noticed the loss.
         let mut unannounced = self.routes.filter(|_| self.is_sudden());
         let results = time.drive(tasks, |sim| {
             if let Some(routes) = unannounced.take() {
@@ -84,20 +88,21 @@ impl Timeline<'_> {
         });
         let results: Vec<Option<Driven>> = match results {
             Some(results) => results.into_iter().map(Some).collect(),
+            // A deadlock has closed. It ends the change for all managers, also for those that had finished.
             None => self.acting.iter().map(|_| None).collect(),
         };
         let ends = self.acting.iter().zip(&drivers).zip(results);
         let changes: Vec<DrivenChange> =
             ends.map(|((acting, driver), result)| acting.change(result, driver, start_ns)).collect();
         if !self.is_sudden() && !changes.is_empty() && changes.iter().all(|change| change.ending == Ending::Aborted) {
-            // What was to leave stays.
+            // All changes were aborted, so what was to leave stays in use.
             let stay = |routes: RoutesChange<'_>| time.transport.with(|sim| sim.set_routes(routes.before.clone()));
             self.routes.into_iter().for_each(stay);
         }
         changes
     }
 
-    /// What dies first dies, what comes comes; the nodes of a router die at once.
+    /// Kills what dies before the change, and revives what comes. All nodes of a router die at the same moment.
     fn strike(&self, time: &Time<'_>) {
         self.acting.iter().for_each(ActingSubnet::strike);
         let victims: Vec<NodeId> = self.acting.iter().filter_map(ActingSubnet::victim).collect();

@@ -1,8 +1,8 @@
-//! Whoever looks on.
+//! Observers of a run.
 
 use crate::sim::Sim;
 
-/// Who wants to know how a run is getting on.
+/// An observer of the progress of a run.
 pub trait Watch {
     /// The run begins, and is expected to take so many packet-hops at the load decided on.
     fn begins(&mut self, expected_hops: u64, load: f64);

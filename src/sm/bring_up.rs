@@ -1,8 +1,8 @@
 //! From a sweep to a running subnet: addresses, tables, states.
 //!
 //! The routing is computed and proved first; nothing is written before that. A subnet that carries no traffic yet is
-//! written whole while its ports are ARMED, and ACTIVE comes last. One that carries traffic is adopted as it runs, where
-//! the tables that it holds can be proved; where not, nothing is written unless the user says so.
+//! written whole while its ports are ARMED, and ACTIVE comes last. One that carries traffic is adopted as it runs where
+//! its tables can be proved. Otherwise nothing is written unless the user allows it.
 
 use super::config::{Config, Takeover};
 use super::error::SmError;
@@ -32,7 +32,7 @@ pub enum SubnetArrival {
     Adopted,
     /// It carried traffic under tables that could not be proved, and was rewritten in place.
     Rewritten {
-        /// Why they could not.
+        /// Why the proof failed.
         why: String,
     },
 }
@@ -56,6 +56,7 @@ pub(super) async fn bring_up<T: Transport>(
     manager.set_topology(&fabric, sm);
     let lanes = Lanes::of_fabric(&fabric);
     let demand = Demand::joined_with(&fabric, sm, paths(config)).within(room_for_layers(&fabric));
+    // Computed and proved before anything is written: a subnet for which that fails stays untouched.
     let function = config.engine.route(&fabric, &demand)?;
     lid::check_fits(&fabric, &function).map_err(BringUpError::from)?;
     let wanted = lid::bring_up(&fabric, &function, lanes.all.len() as u8);
@@ -71,12 +72,15 @@ pub(super) async fn bring_up<T: Transport>(
     let installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
     match adoptable(found, &fabric, &installed) {
         Ok(()) => {
-            // Who sends by which path of them cannot be read back: they were proved for everybody, on any.
+            // Which source sends by which path cannot be read back, so these tables were proved for all sources on all
+            // paths.
             let common = common(&fabric, sm, installed.half, None);
             configure(manager, config, &fabric, &every_port(&fabric), &common).await?;
             let running = running(fabric, sm, installed.tables, 1, None, installed.half);
             Ok(BroughtUp { running, arrival: SubnetArrival::Adopted, root: None })
         }
+        // Ports that are ACTIVE stay so, and data goes on while entries of both routings are in force: no proof covers
+        // this moment (C.4).
         Err(why) if config.takeover == Takeover::Rewrite => {
             let common = common(&fabric, sm, Half::Lower, function.path_layers());
             write(manager, config, &fabric, &common, Some(&installed.tables), &wanted).await?;
@@ -123,7 +127,7 @@ fn running(
     half: Half,
 ) -> Running {
     let fabric = Arc::new(fabric);
-    // What it will be once the writes are done: cabled ports ACTIVE, as the prover assumed.
+    // The states once the writes are done: cabled ports ACTIVE, as the prover assumed.
     for (id, port) in fabric.ports() {
         let up = port.peer.is_some() || port.num == PortNum::ZERO;
         tables.port_states[id.index()] = if up { PortState::Active } else { PortState::Down };
@@ -131,8 +135,8 @@ fn running(
     Running { known: fabric.clone(), routed: fabric.clone(), alive: fabric, tables, layers, ways, half, sm }
 }
 
-/// Whether the tables that a subnet runs on may stay in force: LIDs as they are wanted, the SL-to-VL tables of the
-/// steady state, and forwarding tables that are proved on both halves: nobody knows who sends on which.
+/// Whether the tables that a subnet runs on may stay in force: the wanted LIDs, the SL-to-VL tables of the steady
+/// state, and forwarding tables that are proved on both halves, since nobody knows which sources send on which.
 fn adoptable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables) -> Result<(), String> {
     let lanes = Lanes::of_fabric(fabric);
     if let Some(port) = fabric.lid_ports().find(|&port| {
@@ -150,10 +154,12 @@ fn adoptable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables) -
             wanted.lmc
         ));
     }
-    // What a device does not answer counts as empty: a proof of that would say nothing of what it holds.
+    // A table that a device does not report reads as empty: proving that would prove nothing about what the device
+    // holds.
     if let Some(silent) = installed.silent.first() {
         return Err(format!("{silent} does not tell its tables"));
     }
+    // Split tables, which a manager that died amid a change leaves behind, fail here (C.4).
     let steady = NodeSlToVl::Uniform(lanes.steady());
     let mut nodes = fabric.nodes().filter(|(_, node)| node.present);
     if let Some((id, _)) = nodes.find(|(id, _)| *installed.tables.sl_to_vl[id.index()] != steady) {
@@ -164,8 +170,8 @@ fn adoptable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables) -
         .map_err(|refusal| refusal.to_string())
 }
 
-/// Writes everything: settings and ARMED, tables, then ACTIVE. An ARMED port sends management packets only, so that no
-/// data packet meets a table that is half written.
+/// Writes everything: settings and ARMED, tables, then ACTIVE. An ARMED port sends management packets only, so in a
+/// cold subnet no data packet meets a table that is half written.
 async fn write<T: Transport>(
     manager: &mut Manager<T>,
     config: &Config,
@@ -191,7 +197,7 @@ pub(super) fn common(fabric: &Fabric, sm: PortId, half: Half, ways: Option<&Arc<
     Common { sm, half, ways: ways.cloned(), lanes: Lanes::of_fabric(fabric) }
 }
 
-/// Gives ports and switches their settings, where they hold others; ports in INITIALIZE are ARMED on the way.
+/// Gives ports and switches their settings where they hold others, and arms ports in INITIALIZE.
 pub(super) async fn configure<T: Transport>(
     manager: &mut Manager<T>,
     config: &Config,
@@ -204,6 +210,8 @@ pub(super) async fn configure<T: Transport>(
     let mut asks = Vec::new();
     let mut asked = Vec::new();
     for (&port, held) in ports.iter().zip(&held) {
+        // Settings and ARMED go in one `Set`: PortInfo is written whole, and a second one would be built from a stale
+        // reading.
         let mut wanted = settings::port(fabric, port, held, peer(port), common, config);
         let arm = held.port_state == wire::PortState::Initialize && fabric.peer(port).is_some();
         if arm {
@@ -220,7 +228,8 @@ pub(super) async fn configure<T: Transport>(
     for (at, told) in told.into_iter().enumerate() {
         match told {
             Ok(data) => check_taken(fabric, asked[at].0, &asked[at].1, &PortInfo::decode(&data))?,
-            // Sent twice, the second copy is refused where the first was taken: ARMED comes from INITIALIZE alone.
+            // Of two copies the second is refused where the first was applied, since ARMED follows INITIALIZE only. So
+            // a refused port is read back.
             Err(SubnetError::Refused { .. }) => refused.push(at),
             Err(error) => return Err(error.into()),
         }
@@ -236,7 +245,7 @@ pub(super) async fn configure<T: Transport>(
         check_taken(fabric, *port, wanted, &answered)?;
     }
     let armed = asked.iter().filter(|(_, wanted)| wanted.port_state == wire::PortState::Armed).map(|(port, _)| *port);
-    // Ports that carry data already keep their lists: only those that are being armed are given others.
+    // Ports that already carry data keep their arbitration lists: only those that are being armed are given others.
     let fresh: Vec<PortId> = armed.collect();
     fair::provide(manager, fabric, &fresh, common.lanes.all).await?;
     configure_switches(manager, config, fabric, ports).await
@@ -256,7 +265,7 @@ fn is_essential(fabric: &Fabric, port: PortId, wanted: &PortInfo) -> bool {
     !fabric.node(owner.node).is_switch() || (owner.num == PortNum::ZERO && wanted.lid != Lid(0))
 }
 
-/// The PortInfo of each port, asked for where none is known.
+/// The PortInfo of each port, read where none is known.
 async fn known_port_infos<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,
@@ -295,7 +304,8 @@ async fn configure_switches<T: Transport>(
     Ok(())
 }
 
-/// Brings every cabled port that is ARMED to ACTIVE. A cable's second end may go by itself as soon as the first sends.
+/// Brings every cabled port that is ARMED to ACTIVE. The second end of a cable may go there by itself as soon as the
+/// first sends.
 async fn activate<T: Transport>(manager: &mut Manager<T>, fabric: &Fabric, ports: &[PortId]) -> Result<(), SmError> {
     let armed = |&&port: &&PortId| {
         let state = manager.port_info(port).map(|info| info.port_state);

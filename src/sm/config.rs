@@ -63,7 +63,7 @@ impl Default for AgeLimits {
 /// What to do with a subnet that carries traffic under tables that cannot be proved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Takeover {
-    /// Write nothing, and say why.
+    /// Write nothing, and report why.
     #[default]
     Refuse,
     /// Rewrite it in place, as every subnet manager does that comes to a running subnet; that moment is not proved.

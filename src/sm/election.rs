@@ -1,12 +1,12 @@
 //! Which of several subnet managers is master: one pure transition function from (state, event) to (state, commands).
 //!
-//! On entry: this manager's [`ElectionRules`], what other managers say of themselves ([`Peer`]), and the [`ElectionInput`]. On return: the
-//! state, and commands to be carried out in order. Holds: this manager writes in `master` and `yielding` only
-//! ([`ElectionState::may_write`]); it leaves them for a manager of higher rank after a sweep found that one, and never amid a
-//! change; a standby takes over after [`ElectionRules::polls`] polls in vain. `state-machines/election.yaml` says the same by
-//! hand, and a test compares the two.
-//! Sources: InfiniBand Architecture Specification, volume 1, section 14.4; where it leaves room, what OpenSM does.
-//! Lacks on purpose: MADs, clock, retries of single SMPs, and a manager's leave: one that ends falls silent.
+//! On entry: this manager's [`ElectionRules`], what other managers report ([`Peer`]), and the [`ElectionInput`]. On
+//! return: the state, and commands to be carried out in order. Holds: this manager writes in `master` and `yielding`
+//! only ([`ElectionState::may_write`]); it leaves them for a manager of higher rank after a sweep found that one, and
+//! never amid a change; a standby takes over after [`ElectionRules::polls`] polls in vain.
+//! `state-machines/election.yaml` states the same by hand, and a test compares the two. Sources: InfiniBand
+//! Architecture Specification, volume 1, section 14.4; where it leaves room, what OpenSM does. Lacks on purpose: MADs,
+//! clock, retries of single SMPs, and a way to resign: a manager that ends falls silent.
 
 use crate::ids::Guid;
 use std::cmp::Reverse;
@@ -64,7 +64,7 @@ impl fmt::Display for Rank {
     }
 }
 
-/// What another manager says of itself.
+/// What another manager reports in its SMInfo.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Peer {
     /// Its rank.
@@ -75,16 +75,17 @@ pub struct Peer {
     pub sm_key: u64,
 }
 
-/// What this manager goes by.
+/// The settings of the election.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ElectionRules {
     /// Its own rank.
     pub rank: Rank,
-    /// Managers with another key are strangers: they are reported, and neither obeyed nor given way to. 0 trusts all.
+    /// Managers with another key are strangers: this manager reports them, and neither obeys them nor gives way to
+    /// them. 0 trusts all.
     pub sm_key: u64,
     /// Between two polls of the manager watched.
     pub poll_ns: u64,
-    /// Polls in a row without an answer after which the one watched is given up.
+    /// Consecutive polls without an answer after which the watched manager is given up.
     pub polls: u32,
 }
 
@@ -108,7 +109,7 @@ pub struct ElectionInput {
     pub changing: bool,
 }
 
-/// Another manager, asked again and again whether it is still there.
+/// Another manager, polled until it stops answering.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PeerWatch {
     peer: Rank,
@@ -190,8 +191,9 @@ impl ElectionState {
         }
     }
 
-    /// Whether it writes to the subnet: in `yielding` to end what it has begun.
+    /// Whether it writes to the subnet: in `yielding`, to end the change that it has begun.
     pub fn may_write(&self) -> bool {
+        // Not in `handing-over`: from the HANDOVER on the other may write. Not in `waiting`: the rival still does.
         matches!(self, ElectionState::Master | ElectionState::Yielding { .. })
     }
 
@@ -211,7 +213,7 @@ impl ElectionState {
         }
     }
 
-    /// When [`ElectionEvent::Due`] is wanted; none where nothing is waited for.
+    /// When [`ElectionEvent::Due`] is wanted; none where the state waits for no time.
     pub fn due_ns(&self) -> Option<u64> {
         match self {
             ElectionState::Standby(watch) | ElectionState::Waiting(watch) | ElectionState::HandingOver(watch) => {
@@ -368,7 +370,7 @@ pub fn begin() -> (ElectionState, Vec<ElectionCommand>) {
     (ElectionState::Discovering, vec![ElectionCommand::Sweep])
 }
 
-/// The next state, and what is to be done now. Commands are to be carried out in order. Strangers are left out first,
+/// The next state, and what is to be done now. The driver carries out commands in order. Strangers are dropped first,
 /// then reported.
 pub fn step(
     rules: &ElectionRules,
@@ -387,6 +389,7 @@ pub fn step(
         ElectionEvent::Answered(peer) if !rules.trusts(&peer) => (state, vec![report(&peer)]),
         ElectionEvent::Ordered(_, by) if !rules.trusts(&by) => (state, vec![ElectionCommand::Refuse, report(&by)]),
         ElectionEvent::Ordered(order, by) if !order.becomes(by.role) => (state, vec![ElectionCommand::Refuse]),
+        // The time may have been reset since the driver read it.
         ElectionEvent::Due if state.due_ns().is_none_or(|due_ns| due_ns > at.now_ns) => (state, Vec::new()),
         event => transition(rules, state, event, at),
     }
@@ -403,27 +406,30 @@ fn transition(
     use ElectionState as S;
     match (state, event) {
         (S::Discovering, E::Swept(peers)) => after_discovery(rules, &peers, at),
-        // The sweep under way may have met the other while it was still master: only another one shows that it no longer is.
+        // The sweep under way may have found the other manager while it was still master: only a new one shows that it
+        // no longer is.
         (S::Discovering, E::Ordered(PeerOrder::Handover, _)) => (state, vec![C::Accept, C::Sweep]),
 
         (S::Standby(watch), E::Due) if watch.is_patient(rules) => poll(S::Standby(watch.again(rules, at)), watch),
         (S::Standby(watch), E::Due) => (S::Discovering, vec![C::Report(News::Silent(watch.peer)), C::Sweep]),
         (S::Standby(watch), E::Answered(peer)) if watch.is_of(&peer) => watched(rules, watch, &peer),
-        // Any master may hand over, not only the one watched: it may have come after the last sweep.
+        // Any master may hand over, not only the watched one: it may have come after the last sweep.
         (S::Standby(_), E::Ordered(PeerOrder::Handover, by)) => made_master(C::Manage, &by),
         (S::Standby(_), E::Ordered(PeerOrder::Acknowledge, _)) => (state, vec![C::Accept]),
         (S::Standby(_), E::Ordered(PeerOrder::Disable, _)) => (S::NotActive, vec![C::Accept]),
         (S::Standby(_), E::Ordered(PeerOrder::Discover, _)) => (S::Discovering, vec![C::Accept, C::Sweep]),
 
+        // Only this order ends the state: a master switched the manager off until further notice.
         (S::NotActive, E::Ordered(PeerOrder::Standby, by)) => stand_by(rules, by.rank, at, vec![C::Accept]),
 
         (S::Master, E::Swept(peers)) => reassess(rules, &peers, at),
         (S::Master, E::Answered(peer)) => reassess(rules, &[peer], at),
-        // It writes already: what the other managed until now shows in a sweep.
+        // It writes already: a sweep shows what the other managed until now.
         (S::Master, E::Ordered(PeerOrder::Handover, by)) => made_master(C::Sweep, &by),
 
         (S::Waiting(watch), E::Due) if watch.is_patient(rules) => poll(S::Waiting(watch.again(rules, at)), watch),
         (S::Waiting(watch), E::Due) => (S::Master, vec![C::Report(News::Silent(watch.peer)), C::Manage]),
+        // The trap makes it sweep; it then finds this manager, of higher rank, and hands over.
         (S::Waiting(watch), E::Answered(peer)) if watch.is_of(&peer) && is_rival(rules, &peer) => {
             (S::Waiting(watch.alive(&peer)), vec![C::Urge(peer.rank.guid)])
         }
@@ -444,6 +450,7 @@ fn transition(
         (S::HandingOver(watch), E::Answered(peer)) if watch.is_of(&peer) && peer.role == SmRole::Master => {
             step_down(rules, watch, at, vec![])
         }
+        // No sweep: it would find the same manager and ask again at once.
         (S::HandingOver(watch), E::Refused(by)) if by == watch.peer.guid => {
             (S::Master, vec![C::Report(News::Unwilling(watch.peer))])
         }
@@ -458,10 +465,12 @@ fn transition(
     }
 }
 
-/// Nobody else: master. A master: it is watched. None, but one of higher rank that is awake: it will be, and is watched.
+/// With no other manager there, this one is master. A master that was found is watched; where there is none, so is an
+/// awake manager of higher rank, since it will be master.
 fn after_discovery(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (ElectionState, Vec<ElectionCommand>) {
     let highest = |fits: &dyn Fn(&&Peer) -> bool| peers.iter().filter(fits).map(|peer| peer.rank).max();
-    // A master stays, whatever its rank: one of higher rank is to have it handed over, not to take it (14.4).
+    // A master stays master, whatever its rank: one of higher rank waits for the handover, and does not take over by
+    // itself (14.4).
     let master = highest(&|peer| peer.role == SmRole::Master);
     let awake = || highest(&|peer| peer.role != SmRole::NotActive && peer.rank > rules.rank);
     match master.or_else(awake) {
@@ -470,28 +479,31 @@ fn after_discovery(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> 
     }
 }
 
-/// The one watched answered: it stays watched as long as it is master, or of higher rank and may be.
+/// The watched manager has answered: it stays watched as long as it is master, or of higher rank and may become master.
 fn watched(rules: &ElectionRules, watch: PeerWatch, peer: &Peer) -> (ElectionState, Vec<ElectionCommand>) {
     let alive = ElectionState::Standby(watch.alive(peer));
     match peer.role {
         SmRole::Master if peer.rank < rules.rank => (alive, vec![ElectionCommand::Urge(peer.rank.guid)]),
         SmRole::Master => (alive, Vec::new()),
         SmRole::Standby | SmRole::Discovering if peer.rank > rules.rank => (alive, Vec::new()),
+        // It gave up the subnet or was switched off, and has no precedence: who is to be master is open again.
         _ => (ElectionState::Discovering, vec![ElectionCommand::Sweep]),
     }
 }
 
-/// A master's view of the others: one of higher rank is given way to, a master of lower rank is waited for.
+/// A master's view of the others: it gives way to one of higher rank, and waits for a master of lower rank.
 fn reassess(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (ElectionState, Vec<ElectionCommand>) {
     let ranks = |fits: &dyn Fn(&&Peer) -> bool| peers.iter().filter(fits).map(|peer| peer.rank).max();
     let successor = ranks(&|peer| peer.rank > rules.rank && matches!(peer.role, SmRole::Standby | SmRole::Master));
     let rival = ranks(&|peer| is_rival(rules, peer));
     // One of higher rank comes before a rival of lower rank: once it is master, the rival is its concern.
     match (successor, rival) {
+        // Never amid a change: the other would find split tables (C.4).
         (Some(to), _) if at.changing => {
             (ElectionState::Yielding { to }, vec![ElectionCommand::Report(News::Yields(to))])
         }
         (Some(to), _) => hand_over(rules, to, at),
+        // `waiting` writes nothing, so amid a change the rival is only reported.
         (None, Some(rival)) if at.changing => {
             (ElectionState::Master, vec![ElectionCommand::Report(News::Rival(rival))])
         }
@@ -508,7 +520,7 @@ fn is_rival(rules: &ElectionRules, peer: &Peer) -> bool {
     peer.role == SmRole::Master && peer.rank < rules.rank
 }
 
-/// As [`reassess`]; who waited for a rival that is none any more has the subnet to itself.
+/// As [`reassess`], for a manager that waited for a rival: once there is none, it has the subnet to itself.
 fn waited(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (ElectionState, Vec<ElectionCommand>) {
     match reassess(rules, peers, at) {
         (ElectionState::Master, mut commands) => {
@@ -519,7 +531,7 @@ fn waited(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (Election
     }
 }
 
-/// As [`reassess`], for one that has promised to give way already.
+/// As [`reassess`], for a manager that already gives way.
 fn yields_still(
     rules: &ElectionRules,
     to: Rank,
@@ -527,6 +539,7 @@ fn yields_still(
     at: ElectionInput,
 ) -> (ElectionState, Vec<ElectionCommand>) {
     match reassess(rules, peers, at) {
+        // Reported when it began: the same successor is no news.
         (ElectionState::Yielding { to: next }, _) if next == to => (ElectionState::Yielding { to }, Vec::new()),
         (ElectionState::Master, mut commands) => {
             commands.push(ElectionCommand::Report(News::Stays(to)));

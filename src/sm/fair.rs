@@ -1,8 +1,9 @@
 //! What a port needs beyond PortInfo before it may carry data: every lane in its arbitration list, and the default
 //! partition.
 //!
-//! A lane that no entry names never sends and so never drains (docs/PROTOCOL.md, *ArbitrationServesAllLanes*). A port whose
-//! list serves every lane already keeps it, no matter which manager wrote it.
+//! A lane that no entry names never sends and so never drains (docs/PROTOCOL.md, assumption
+//! `arbitration-serves-all-lanes`). A port whose list serves every lane already keeps it, no matter which manager wrote
+//! it.
 
 use super::error::SmError;
 use crate::fabric::{Fabric, PortId};
@@ -14,7 +15,7 @@ use crate::wire::{AttributeId, DEFAULT_P_KEY, PKeyTable, VlArbitrationBlock, VlA
 /// Units of 64 bytes that a lane may send in its turn; all lanes alike.
 const WEIGHT: u8 = 64;
 
-/// Sees to the arbitration lists and partition tables of ports.
+/// Provides ports with arbitration lists and partition tables.
 ///
 /// # Errors
 /// A port that cannot serve all lanes, or has no room for the default partition.

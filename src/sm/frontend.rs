@@ -48,7 +48,7 @@ pub struct StaticStatus {
     pub policy: PolicyStatus,
 }
 
-/// Sets the filter of the log while the program runs; an error says what is wrong with the filter.
+/// Sets the filter of the log while the program runs; an error states what is wrong with the filter.
 pub type SetLog = Box<dyn FnMut(&str) -> Result<(), String>>;
 
 /// The frontend of one manager.
@@ -150,7 +150,7 @@ impl Frontend {
         }
     }
 
-    /// Takes what is there, and waits for nothing.
+    /// Takes what has come, without waiting.
     pub fn look(&mut self, mut on: impl FnMut(u64, &Happening)) {
         let happened: Vec<(u64, Happening)> = self.mailbox.borrow_mut().happenings().collect();
         for (at_ns, happening) in happened {

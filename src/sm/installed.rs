@@ -120,7 +120,7 @@ fn simplify(tables: &mut Arc<NodeSlToVl>) {
 }
 
 /// The half of the LID at which most end ports look for the subnet manager; the lower where none does. Their MasterSMSL
-/// says the same, but not every device keeps it (ibsim's do not).
+/// has the same value, but not every device keeps it (ibsim's do not).
 fn half_in_use<T: Transport>(manager: &Manager<T>, fabric: &Fabric, sm: PortId) -> Half {
     let upper: Vec<Lid> = fabric.half_lids(sm, Half::Upper).collect();
     let told = |port: PortId| manager.port_info(port).map(|info| info.master_sm_lid);

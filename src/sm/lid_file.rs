@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Why LIDs cannot be remembered.
 #[derive(Debug, thiserror::Error)]
 pub enum LidFileError {
-    /// The file is there, and cannot be read.
+    /// The file exists and cannot be read.
     #[error(
         "reading LIDs from {path}: {source}; give the manager the right to read it, or another folder for its cache"
     )]
@@ -37,7 +37,7 @@ pub enum LidFileError {
 /// Reads the file; one that is not there is one of no ports.
 ///
 /// # Errors
-/// A file that is there and cannot be read, or is of another format.
+/// A file that exists and cannot be read, or has another format.
 pub fn load(path: &Path) -> Result<Guid2Lid, LidFileError> {
     match fs::read(path) {
         Ok(bytes) => Guid2Lid::read(&bytes, &path.display().to_string()).map_err(LidFileError::Format),

@@ -1,13 +1,13 @@
 //! The subnet manager's life: one pure transition function from (state, event) to (state, commands).
 //!
-//! On entry: answers to the commands given, orders, what the election calls for, and the [`LifecycleInput`] of the moment.
-//! On return: the state, and commands to be carried out in order; the last of them may be one that an event answers, and
-//! then no order and nothing of the election is looked at before that answer. Holds: the subnet is written to only after
-//! a sweep under a [`Mandate`] that allows it; one change is under way at a time, and none begins while one stands still
-//! or without a full mandate; what cannot be done is reported and tried again after a pause; every order is answered
-//! once. `state-machines/lifecycle.yaml` says the same by hand, and a test compares the two.
-//! Lacks on purpose: I/O, clock, what a change does (`machine`), who is master (`election`), and failures of the
-//! manager's own port, which end the manager in every state.
+//! On entry: answers to the commands given, orders, requests of the election, and the [`LifecycleInput`] of the moment.
+//! On return: the state, and commands to be carried out in order; the last of them may be one that an event answers,
+//! and then no order and no request of the election is taken before that answer. Holds: the subnet is written to only
+//! after a sweep under a [`Mandate`] that allows it; one change is under way at a time, and none begins while one
+//! stands still or without a full mandate; what cannot be done is reported and tried again after a pause; every order
+//! is answered once. `state-machines/lifecycle.yaml` states the same by hand, and a test compares the two. Lacks on
+//! purpose: I/O, clock, what a change does (`machine`), who is master (`election`), and failures of the manager's own
+//! port, which end the manager in every state.
 
 use super::election::ElectionState;
 use super::element::FoundElement;
@@ -19,13 +19,14 @@ use crate::fabric::Fabric;
 use crate::machine::{CallOff, Outcome};
 use std::sync::Arc;
 
-/// Changes in a row at most, before the subnet is listened to again: one that keeps changing must not shut orders out.
+/// Most changes in one reaction, before the manager listens again: a subnet that keeps changing must not shut out
+/// orders.
 const CHANGES: u8 = 8;
 
-/// How long until what could not be done on a subnet that is up is tried again.
+/// Time until the manager retries what failed on a subnet that is up.
 const RETRY_NS: u64 = 5_000_000_000;
 
-/// How long until a subnet that could not be swept or brought up is tried again.
+/// Time until the manager retries a subnet that could not be swept or brought up.
 const BACK_OFF_NS: u64 = 2_000_000_000;
 
 /// Where a subnet manager is in its life.
@@ -42,13 +43,13 @@ pub enum LifecycleState {
     },
     /// It computes, proves and writes a first routing, or adopts the one that it found.
     BringingUp,
-    /// The subnet is up, and is listened to.
+    /// The subnet is up, and the manager listens for events and orders.
     Idle(Unfinished),
     /// It sweeps the subnet that is up.
     Surveying(Reaction),
     /// The retired half is being given the routing in force.
     Mirroring(Reaction),
-    /// What bounced is being set up again, and what came is being addressed.
+    /// What bounced is set up again, and what came is given addresses.
     SettingUp(Reaction),
     /// A change is being routed, planned and proved.
     Preparing(Purpose),
@@ -78,8 +79,8 @@ pub enum RetiredHalf {
     Current,
     /// A change has ended since it was written last.
     Stale {
-        /// Whether sources may send on it again once it is current: everybody might use any path before and after the
-        /// change, so that a host which never asked again is proved safe, whatever it goes on sending.
+        /// Whether sources may send on it again once it is current: every source may use any path before and after the
+        /// change, so the proof covers a host that never queried again, whatever it still sends.
         reopen: bool,
     },
 }
@@ -87,7 +88,7 @@ pub enum RetiredHalf {
 /// One reaction to what happened: surveys and changes until nothing is left to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reaction {
-    /// The order that called for it, to be answered at its end.
+    /// The order that caused it, answered at its end.
     pub order: Option<OrderId>,
     /// Changes made so far.
     pub changes: u8,
@@ -116,9 +117,9 @@ pub enum Purpose {
 /// What the election lets this manager do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Mandate {
-    /// Another is master, or is waited for: nothing is written.
+    /// Another is master, or this manager waits for one: it writes nothing.
     Silent,
-    /// What was begun is ended, no change is begun.
+    /// A change under way is completed, and none is begun.
     Finish,
     /// Everything.
     Full,
@@ -161,7 +162,7 @@ pub enum LifecycleEvent {
     Changed(Box<ChangeRecord>),
     /// What was commanded cannot be done.
     Failed(String),
-    /// A trap or a light sweep says that something changed.
+    /// A trap or a light sweep reports a change.
     Noticed,
     /// The time that the state waits for has come.
     Due,
@@ -207,7 +208,7 @@ pub enum LifecycleCommand {
     Prepare(Goal),
     /// Run a change; answer with `Changed` or `Failed`.
     Change(Box<Prepared>),
-    /// Go on with the change that stands still; answer with `Changed` or `Failed`.
+    /// Continue the change that stands still; answer with `Changed` or `Failed`.
     Resume,
     /// Have the SA answer from what is in force now.
     Publish,
@@ -248,7 +249,7 @@ impl LifecycleState {
         matches!(self, LifecycleState::Changing(_) | LifecycleState::Resuming(_))
     }
 
-    /// When [`LifecycleEvent::Due`] is wanted; none where nothing is waited for.
+    /// When [`LifecycleEvent::Due`] is wanted; none where the state waits for no time.
     pub fn due_ns(&self) -> Option<u64> {
         match self {
             LifecycleState::BackingOff { until_ns } => Some(*until_ns),
@@ -321,7 +322,7 @@ impl Unfinished {
 
 type Next = (LifecycleState, Vec<LifecycleCommand>);
 
-/// The state in which a manager begins, and its first command.
+/// The first state of a manager, and its first command.
 pub fn begin() -> Next {
     (LifecycleState::Looking, vec![LifecycleCommand::Look])
 }
@@ -332,9 +333,10 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
     use LifecycleEvent as E;
     use LifecycleState as S;
     match (state, event) {
-        // A time set anew since the driver last looked has not come.
+        // The time may have been reset since the driver read it: then it has not come yet.
         (_, E::Due) if state.due_ns().is_none_or(|due_ns| due_ns > at.now_ns) => (state, Vec::new()),
 
+        // A bring-up is no change: any mandate to write is enough for it.
         (S::Looking, E::Looked) if at.mandate >= Mandate::Finish => (S::BringingUp, vec![C::BringUp]),
         (S::Looking, E::Looked) => (S::Standby, Vec::new()),
         (S::BringingUp, E::BroughtUp) => up(at),
@@ -345,17 +347,19 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
 
         (S::Idle(idle), E::Noticed | E::Due) => react(idle, None),
         (S::Halted(halted), E::Noticed | E::Due) => resume(halted, None),
-        // Not surveyed at once: an event that is pending is reported first, and one survey then serves both.
+        // Not surveyed at once: a pending event is reported first, and one survey then serves both.
         (S::Idle(idle), E::Summoned) => (S::Idle(idle.retry_at(at.now_ns)), Vec::new()),
         (S::Halted(halted), E::Summoned) => (S::Halted(halted.retry_at(at.now_ns)), Vec::new()),
 
-        // The sweep may have found a manager of higher rank. What is left to do is that one's then.
+        // The sweep may have found a manager of higher rank, which then has the rest to do.
         (S::Surveying(reaction), E::Surveyed) if at.mandate < Mandate::Full => rest(reaction),
-        // Hosts that never asked again go by LIDs of the retired half: it is mirrored before anything else.
+        // Hosts that never queried again use LIDs of the retired half, so mirroring it comes before anything else
+        // (P5.4).
         (S::Surveying(reaction), E::Surveyed) => match reaction.retired {
             RetiredHalf::Stale { reopen } => (S::Mirroring(reaction), vec![C::Mirror { reopen }]),
             RetiredHalf::Current => (S::SettingUp(reaction), vec![C::SetUp]),
         },
+        // The SA answers from the new tables before the next change is prepared.
         (S::Mirroring(reaction), E::Mirrored) => {
             (S::SettingUp(Reaction { retired: RetiredHalf::Current, ..reaction }), vec![C::Publish, C::SetUp])
         }
@@ -366,6 +370,8 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         }
 
         (S::Preparing(purpose), E::Prepared(prepared)) => change(purpose, prepared),
+        // In `changing`, `Failed` is an error of the manager itself; a change that ends badly is a `Changed` with its
+        // outcome.
         (S::Preparing(purpose) | S::Changing(purpose), E::Failed(why)) => not_changed(purpose, why, at),
         (S::Changing(Purpose::React(reaction)), E::Changed(record)) => changed(reaction, &record, at),
         (S::Changing(Purpose::Remove { order, element, unfinished, .. }), E::Changed(record)) => {
@@ -378,6 +384,7 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         (S::Halted(halted), E::Ordered(order)) => resume(halted, Some(order)),
         (S::Standby, E::Ordered(order)) => refuse(state, order, "another subnet manager rules this subnet"),
         (S::BackingOff { .. }, E::Ordered(order)) => refuse(state, order, "the subnet is not up"),
+        // A removal begins a change, so it needs the full mandate.
         (S::Idle(unfinished), E::RemovalOrdered { order, element, dry_run, goal }) if at.mandate == Mandate::Full => {
             prepare(Purpose::Remove { order, element, dry_run, unfinished }, goal)
         }
@@ -389,11 +396,12 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         }
         (S::Standby | S::BackingOff { .. } | S::Idle(_) | S::Halted(_), E::StopOrdered) => (S::Stopped, Vec::new()),
 
+        // While a command runs, orders and the election wait for its answer; anything else is stale here.
         (state, _) => (state, Vec::new()),
     }
 }
 
-/// Surveyed at once: between the sweep of the bring-up and its last write something may have left or come.
+/// Due for a survey at once: something may have left or come between the sweep of the bring-up and its last write.
 fn up(at: LifecycleInput) -> Next {
     let unfinished = Unfinished { retry_ns: Some(at.now_ns), retired: RetiredHalf::Current };
     (LifecycleState::Idle(unfinished), vec![LifecycleCommand::Publish])
@@ -421,7 +429,7 @@ fn survey(reaction: Reaction) -> Next {
     (LifecycleState::Surveying(reaction), vec![LifecycleCommand::Survey])
 }
 
-/// Nothing is left to do, or nothing that this manager may.
+/// Nothing is left to do, or nothing that this manager may do.
 fn rest(reaction: Reaction) -> Next {
     (LifecycleState::Idle(Unfinished { retry_ns: None, retired: reaction.retired }), answered(reaction).collect())
 }
@@ -436,7 +444,7 @@ fn later(retired: RetiredHalf, at: LifecycleInput) -> Unfinished {
     Unfinished { retry_ns: Some(at.now_ns.saturating_add(RETRY_NS)), retired }
 }
 
-/// An order to look is answered when the reaction to it is over, and its changes were reported as they ended.
+/// An order is answered when the reaction to it is over; the changes made were reported as they ended.
 fn answered(reaction: Reaction) -> impl Iterator<Item = LifecycleCommand> {
     reaction.order.map(|order| LifecycleCommand::Answer(order, OrderAnswer::Nothing)).into_iter()
 }
@@ -448,11 +456,12 @@ fn prepare(purpose: Purpose, goal: Goal) -> Next {
     (LifecycleState::Preparing(purpose), commands)
 }
 
-/// From its first write on, the half that the change leaves is stale, however the change ends.
+/// From the first write on, the half that the change leaves is stale, however the change ends.
 fn change(purpose: Purpose, prepared: Box<Prepared>) -> Next {
     let plan = prepared.plan.plan();
     let retired = RetiredHalf::Stale { reopen: plan.draft().old_ways.is_none() && plan.draft().new_ways.is_none() };
     let purpose = match purpose {
+        // A dry run ends before the first write: what was left to do stays as it was.
         Purpose::Remove { order, dry_run: true, unfinished, .. } => {
             let writes = plan.waves().iter().map(|wave| wave.writes.len()).sum();
             let answer = OrderAnswer::Planned { waves: plan.waves().len(), writes };
@@ -466,8 +475,8 @@ fn change(purpose: Purpose, prepared: Box<Prepared>) -> Next {
     (LifecycleState::Changing(purpose), vec![LifecycleCommand::Change(prepared)])
 }
 
-/// A change could not be prepared, or not be followed to its end. An order fails alone: what was left to do stays due
-/// when it was.
+/// A change could not be prepared or not be carried to its end. A failed order changes nothing else: what was left to
+/// do stays due as before.
 fn not_changed(purpose: Purpose, why: String, at: LifecycleInput) -> Next {
     match purpose {
         Purpose::React(reaction) => give_up(reaction, why, at),
@@ -475,14 +484,15 @@ fn not_changed(purpose: Purpose, why: String, at: LifecycleInput) -> Next {
     }
 }
 
-/// A change that the subnet called for has ended: there may be more to do.
+/// A change in reaction to the subnet has ended: there may be more to do.
 fn changed(reaction: Reaction, record: &ChangeRecord, at: LifecycleInput) -> Next {
     let next = match &record.outcome {
         Outcome::Failed { state, reason } => return halt(reaction, format!("in state {state}: {reason}"), at),
+        // Called off by a loss (C.2), the next survey finds that loss: no pause is needed.
         Outcome::CalledOff(why) if *why != CallOff::TopologyChanged => {
             give_up(reaction, stands_still(format!("called off: {why}")), at)
         }
-        // There is always more to do: the subnet is listened to meanwhile.
+        // The subnet keeps changing: the manager listens for orders before it continues.
         _ if reaction.changes + 1 == CHANGES => {
             (LifecycleState::Idle(later(reaction.retired, at)), answered(reaction).collect())
         }
@@ -491,7 +501,7 @@ fn changed(reaction: Reaction, record: &ChangeRecord, at: LifecycleInput) -> Nex
     published(next)
 }
 
-/// A change that stood still has gone on. The survey that it was resumed for follows only where it was made.
+/// A change that stood still has been resumed. The survey that caused this follows only where the change is complete.
 fn resumed(reaction: Reaction, record: &ChangeRecord, at: LifecycleInput) -> Next {
     let outcome = format!("{:?}", record.outcome);
     match &record.outcome {
@@ -516,11 +526,11 @@ fn removed(
     }
     let set_aside = made.then_some(LifecycleCommand::SetAside(element));
     let commands = set_aside.into_iter().chain([answer]).collect();
-    // The next survey mirrors the retired half.
+    // Due at once: the next survey mirrors the retired half.
     published((LifecycleState::Idle(unfinished.retry_at(at.now_ns)), commands))
 }
 
-/// A change stands still. The SA stays where the change left it: halfway there.
+/// A change stands still. Nothing is published: the SA continues with the half and the tables that the change gave it.
 fn halt(reaction: Reaction, outcome: String, at: LifecycleInput) -> Next {
     let report = LifecycleCommand::Report(stands_still(outcome));
     let commands = [report].into_iter().chain(answered(reaction)).collect();

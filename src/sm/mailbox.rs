@@ -3,7 +3,7 @@
 //!
 //! The manager looks into its mailbox between two steps, and puts there what happened; the program around it does the
 //! rest (control socket, metrics, log, systemd). The state of the manager's life is held here and nowhere else, since
-//! others go by it: a change may be aborted, and the election waits, for as long as it says so. Nothing here waits.
+//! others use it: while it shows a change, that change may be aborted and the election waits. Nothing here waits.
 
 use super::bring_up::SubnetArrival;
 use super::element::SubnetElement;
@@ -30,7 +30,7 @@ pub enum ManagerOrder {
     TakeBack(SubnetElement),
     /// Sweep, and route what is found.
     Sweep,
-    /// Stop for good, at the end of the change under way.
+    /// Stop, at the end of the change under way.
     Stop,
 }
 
@@ -72,7 +72,7 @@ pub enum Happening {
     Swept {
         /// Nanoseconds it took.
         length_ns: u64,
-        /// How many devices or answers it left out.
+        /// How many devices or answers it omitted.
         notices: usize,
     },
     /// A change begins.
@@ -103,7 +103,7 @@ pub enum Happening {
     },
 }
 
-/// What can be said of the subnet at any time: published by the manager, and read by no decision of its own.
+/// The state of the subnet at any time: published by the manager, which bases no decision on it.
 #[derive(Clone, Debug, Default)]
 pub struct SubnetView {
     /// The subnet as the driver knows it; none before it is up.

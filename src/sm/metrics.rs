@@ -1,8 +1,8 @@
 //! Metrics in the text format of OpenMetrics, over HTTP, on loopback unless one insists.
 //!
-//! [`Metrics`] is a set of values without globals: the frontend brings it up to date from a [`Status`], and
-//! as phases end. Counters take the value they are given, so they never drift from what `reconfig status` says.
-//! Lacks on purpose: HTTPS, access control, anything but `GET /metrics`.
+//! [`Metrics`] is a set of values without globals: the frontend brings it up to date from a [`Status`], and as phases
+//! end. Counters take the value they are given, so they never differ from what `reconfig status` reports. Lacks on
+//! purpose: HTTPS, access control, anything but `GET /metrics`.
 
 use super::control::Status;
 use crate::driver::PhaseRecord;
@@ -82,7 +82,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// All at nought.
+    /// All values are 0.
     pub fn new() -> Metrics {
         // A phase takes microseconds in a simulator, milliseconds on a switch, a minute where sources are slow to move.
         let buckets: fn() -> Histogram = || Histogram::new(exponential_buckets(0.000_1, 4.0, 12));
@@ -206,7 +206,7 @@ pub struct MetricsServer {
 }
 
 impl MetricsServer {
-    /// Binds to `address`; to one that is no loopback address only where `anywhere` says so.
+    /// Binds to `address`; to one that is no loopback address only with `anywhere`.
     ///
     /// # Errors
     /// The address is not loopback, or cannot be had.
@@ -218,10 +218,10 @@ impl MetricsServer {
         Ok(MetricsServer { listener })
     }
 
-    /// The address, with the port that was chosen where 0 was asked for.
+    /// The address, with the port that the system chose where 0 was requested.
     ///
     /// # Errors
-    /// The kernel does not say.
+    /// The system does not report it.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }

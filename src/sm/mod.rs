@@ -1,4 +1,4 @@
-//! The subnet manager that runs for good: brings a subnet up, keeps it routed, and answers other managers and clients.
+//! The subnet manager that keeps running: brings a subnet up, keeps it routed, and answers other managers and clients.
 //!
 //! On entry: a [`Manager`](crate::subnet::Manager) over any transport, and a [`Context`]. [`run`] sweeps, proves a routing
 //! and writes it, or adopts what runs already; then it listens, sweeps when something happens, and makes one proved change

@@ -15,7 +15,7 @@ pub enum Seen {
     Quiet,
     /// A switch did not answer, nothing else is new.
     Silence,
-    /// A port changed; also where a trap said so.
+    /// A port changed, as seen by the sweep or reported by a trap.
     Change,
 }
 
@@ -31,7 +31,7 @@ pub struct SweepPolicy {
 }
 
 impl Default for SweepPolicy {
-    /// From a second to OpenSM's ten, and a hundredth of the time in between.
+    /// From one second to the ten of OpenSM; in between, a hundredth of the time goes to sweeping.
     fn default() -> SweepPolicy {
         SweepPolicy { least_ns: 1_000_000_000, most_ns: 10_000_000_000, factor: 99 }
     }
@@ -40,7 +40,7 @@ impl Default for SweepPolicy {
 impl SweepPolicy {
     /// The period of a quiet subnet whose light sweep takes so long.
     pub fn base_ns(&self, sweep_ns: u64) -> u64 {
-        // A period of nought would sweep without end, and could not be doubled.
+        // A period of 0 would sweep without pause, and doubling would leave it at 0.
         let least_ns = self.least_ns.max(1);
         sweep_ns.saturating_mul(u64::from(self.factor)).clamp(least_ns, self.most_ns.max(least_ns))
     }
@@ -54,7 +54,7 @@ pub struct SweepPace {
 }
 
 impl SweepPace {
-    /// Before the first sweep: as after a change, for nothing is known to be quiet yet.
+    /// Before the first sweep: as after a change, since nothing is known to be quiet yet.
     pub fn new(policy: SweepPolicy) -> SweepPace {
         SweepPace { policy, period_ns: policy.least_ns.max(1) }
     }
@@ -70,6 +70,7 @@ impl SweepPace {
         let period_ns = match seen {
             // Back to the base by doubling, not at once: one change is often followed by others.
             Seen::Quiet => self.period_ns.saturating_mul(2).min(self.policy.base_ns(sweep_ns)),
+            // A silent switch may have changed too: only its next answer shows.
             Seen::Silence | Seen::Change => self.policy.least_ns.max(1),
         };
         SweepPace { period_ns, ..self }

@@ -1,4 +1,4 @@
-//! The other subnet managers of the subnet: who they are, and what they are asked, told and sent.
+//! The other subnet managers of the subnet: which there are, and what is requested from and sent to them.
 
 use super::election::{ElectionCommand, ElectionEvent, PeerOrder};
 use super::error::SmError;
@@ -12,7 +12,7 @@ use crate::transport::{Datagram, Transport};
 use crate::wire::{AttributeId, Method, NodeType, Notice, Route, SmInfo, Smp};
 use std::collections::BTreeMap;
 
-/// PortInfo:CapabilityMask, bit 1: a subnet manager runs behind the port.
+/// PortInfo:CapabilityMask, bit 1: a subnet manager runs at the port.
 const IS_SM: u32 = 1 << 1;
 
 /// The other managers, as the last sweep found them.
@@ -23,7 +23,7 @@ pub(super) struct PeerManagers {
 }
 
 impl PeerManagers {
-    /// Asks every port that says that a manager runs behind it who that is, and reports them to the election. `fabric` is the one
+    /// Reads SMInfo at every port that reports a manager, and gives the answers to the election. `fabric` is the one
     /// that the manager knows, `own` its own port.
     pub(super) async fn find<T: Transport>(
         &mut self,
@@ -58,7 +58,7 @@ impl PeerManagers {
     }
 
     /// Does what the election commands, and what follows from the answers, until it commands nothing; returned is what
-    /// it means for the manager's life. The time may have come for it to poll once more.
+    /// it means for the lifecycle. The election may have to poll again.
     pub(super) async fn attend<T: Transport>(
         &mut self,
         manager: &mut Manager<T>,

@@ -1,5 +1,5 @@
-//! The file of prefix routes on disk, read once at the start. Unlike OpenSM, which does without a file that is not there, the
-//! manager does not start: who names a file wants its routes.
+//! The file of prefix routes on disk, read once at the start. Unlike OpenSM, which does without a file that is not
+//! there, the manager does not start: a user who names a file relies on its routes.
 
 use crate::fabric::format::ReadError;
 use crate::ids::Guid;
@@ -16,7 +16,7 @@ pub enum PrefixFileError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// The file is not of this format.
@@ -33,7 +33,7 @@ pub fn load(path: &Path) -> Result<PrefixRoutes, PrefixFileError> {
     PrefixRoutes::read(&bytes, &path.display().to_string()).map_err(PrefixFileError::Format)
 }
 
-/// What to say of a router that routes name and the subnet has no record of.
+/// The warning about a router that routes name and of which the subnet has no record.
 pub(super) fn absent(guid: Guid) -> String {
     format!(
         "prefix routes name router port {guid}, which no router of this subnet has: its prefixes have no paths; name the port GUID of \

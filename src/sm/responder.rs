@@ -69,7 +69,7 @@ impl Responder {
         self.commands.pop_front()
     }
 
-    /// What this manager says of itself.
+    /// What this manager reports in its SMInfo.
     pub(super) fn info(&mut self) -> SmInfo {
         self.activity = self.activity.wrapping_add(1);
         SmInfo {
@@ -140,7 +140,7 @@ impl Responder {
     }
 }
 
-/// What another manager says of itself; none where it is in no state that there is.
+/// What another manager reports in its SMInfo; none where its state is not one of the specification.
 pub(super) fn peer(info: &SmInfo) -> Option<Peer> {
     let role = SmRole::from_number(info.state.into())?;
     Some(Peer { rank: Rank { priority: info.priority, guid: info.guid }, role, sm_key: info.sm_key })

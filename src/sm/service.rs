@@ -16,7 +16,7 @@ use crate::subnet::{Discovered, Manager, SubnetManager};
 use crate::transport::Transport;
 use std::collections::VecDeque;
 
-/// How long the subnet is listened to, or the master watched, before orders are looked at again.
+/// How long the manager listens to the subnet, or watches the master, before it looks at orders again.
 const SLICE_NS: u64 = 100_000_000;
 
 /// How long to run.
@@ -60,7 +60,7 @@ struct Service<T> {
     until: RunUntil,
 }
 
-/// The port, and what is known of the subnet behind it.
+/// The port, and what is known of its subnet.
 enum Subnet<T> {
     /// Nothing that outlives the next look; what the last one found.
     Down(Box<Manager<T>>, Option<Box<Discovered>>),
@@ -168,7 +168,7 @@ fn next_order(context: &Context) -> Option<LifecycleEvent> {
     })
 }
 
-/// Watches the master until the election wants the subnet swept, or an order comes.
+/// Watches the master until the election requests a sweep, or an order comes.
 async fn watch<T: Transport>(
     manager: &mut Manager<T>,
     peers: &mut PeerManagers,

@@ -1,8 +1,8 @@
-//! A subnet that is up under this manager: what keeps it routed, one method a command of the lifecycle.
+//! Keeps a subnet that is up routed: one method for each command of the lifecycle.
 //!
-//! Everything that happens is looked into by a survey; what it shows decides. A port that only bounced is set up again
-//! under the routing in force. What died is routed around first ([`Running::wanted`](crate::driver::Running::wanted)), then
-//! what came is addressed, set up, and brought in.
+//! A survey follows every event, and its result decides. A port that only bounced is set up again under the routing in
+//! force. What died is routed around first ([`Running::wanted`](crate::driver::Running::wanted)), then what came is
+//! addressed, set up, and brought in (G.6).
 
 use super::bring_up::{self, BroughtUp};
 use super::context::Context;
@@ -32,12 +32,12 @@ use std::sync::Arc;
 /// A subnet that is up.
 pub(super) struct Upkeep<T> {
     driver: Driver<Watched<T>>,
-    /// What is there and not to be used.
+    /// Elements that are present and must not be used.
     aside: BTreeSet<FoundElement>,
     pace: SweepPace,
     /// What the subnet reported last.
     seen: Seen,
-    /// What the last survey showed, until it is set up.
+    /// The result of the last survey, until `set_up` takes it.
     sighting: Option<Sighting>,
 }
 
@@ -73,7 +73,7 @@ impl<T: Transport> Upkeep<T> {
         self.driver.into_subnet().into_manager()
     }
 
-    /// Carries out one command; its answer, where it has one.
+    /// Carries out one command. Returns its answer, where it has one.
     pub(super) async fn carry_out(
         &mut self,
         peers: &mut PeerManagers,
@@ -103,8 +103,8 @@ impl<T: Transport> Upkeep<T> {
         event.map(Some)
     }
 
-    /// Waits for an order, for what the election wants, for an event of the subnet, or for the time that the state of the
-    /// manager's life waits for.
+    /// Waits for an order, a request of the election, an event of the subnet, or the time for which the lifecycle
+    /// waits.
     pub(super) async fn wait(
         &mut self,
         peers: &mut PeerManagers,
@@ -121,6 +121,7 @@ impl<T: Transport> Upkeep<T> {
             if let Some(event) = peers.attend(manager, &context.responder, &context.mailbox).await? {
                 return Ok(event);
             }
+            // Orders and the election are looked at again after each slice, however quiet the subnet.
             let now_ns = self.now_ns();
             let event = self.driver.subnet_mut().next_event(now_ns + slice_ns).await?;
             self.seen = match event {
@@ -140,7 +141,7 @@ impl<T: Transport> Upkeep<T> {
         }
     }
 
-    /// Sweeps come faster after something happened, and slow down while nothing does.
+    /// Sweeps come faster after an event, and slow down while the subnet is quiet.
     fn keep_pace(&mut self) {
         let manager = &mut self.driver.subnet_mut().manager;
         let Some(sweep_ns) = manager.take_light_sweep() else { return };
@@ -148,7 +149,7 @@ impl<T: Transport> Upkeep<T> {
         manager.set_light_sweep(Some(self.pace.period_ns()));
     }
 
-    /// Publishes what can be said of the subnet.
+    /// Publishes the state of the subnet.
     fn show(&self, context: &Context) {
         let running = self.driver.running();
         let view = &mut context.mailbox.borrow_mut().view;
@@ -156,12 +157,13 @@ impl<T: Transport> Upkeep<T> {
         view.smps = self.driver.subnet().smps().clone();
         view.light_sweep_ns = self.driver.subnet().manager().timing().light_sweep_ns;
         let shown = view.running.as_ref();
+        // Cloned only when it differs: tables are large, and this runs after every wait.
         if shown.is_none_or(|shown| !Arc::ptr_eq(&shown.alive, &running.alive) || shown.half != running.half) {
             view.running = Some(Arc::new(running.clone()));
         }
     }
 
-    /// The next order that concerns the manager's life; those before it are answered here.
+    /// The next order for the lifecycle; orders before it are answered here.
     fn next_order(&mut self, context: &Context) -> Option<LifecycleEvent> {
         loop {
             let (id, order) = context.mailbox.borrow_mut().next_order()?;
@@ -172,7 +174,7 @@ impl<T: Transport> Upkeep<T> {
         }
     }
 
-    /// What an order means for the manager's life; else its answer.
+    /// The event that an order is to the lifecycle; else its answer.
     fn taken(&mut self, id: OrderId, order: ManagerOrder) -> Result<LifecycleEvent, OrderAnswer> {
         let running = self.driver.running();
         match order {
@@ -202,21 +204,23 @@ impl<T: Transport> Upkeep<T> {
     async fn survey(&mut self, peers: &mut PeerManagers, context: &Context) -> Result<(), SmError> {
         self.sighting = Some(self.driver.look().await?);
         let (alive, sm) = (self.driver.running().alive.clone(), self.driver.running().sm);
-        // What has left need not be kept aside any more: when it comes back it is used again.
+        // An element that has left is no longer set aside: when it returns, it is used again.
         self.aside.retain(|element| element.is_in(&alive));
         peers.find(&mut self.driver.subnet_mut().manager, &context.responder, &alive, sm).await
     }
 
-    /// Sets up what bounced and what came. Returned is what the routing is to be changed to, where it is to be.
+    /// Sets up what bounced and what came. Returns the goal of the next change, where one is needed.
     async fn set_up(&mut self, context: &mut Context) -> Result<Option<Goal>, SmError> {
         let sighting = self.sighting.take();
+        // First: the routing in force leads through these ports.
         self.set_up_bounced(context).await?;
-        // What was lost is routed around first; what came is brought in by the next change.
+        // A loss and an arrival are two changes, the one for the loss first (G.6).
         let stranger = sighting.filter(|sighting| sighting.stranger.is_some());
         if let Some(sighting) = stranger.filter(|_| !self.driver.running().has_lost_something()) {
             self.admit(context, &sighting).await?;
         }
         let Some(wanted) = self.driver.running().wanted(|fabric| self.without_aside(fabric)) else { return Ok(None) };
+        // Asked again: `admit` sweeps, and that sweep may show a loss.
         if !self.driver.running().has_lost_something() {
             self.set_up_newcomers(context).await?;
         }
@@ -225,6 +229,7 @@ impl<T: Transport> Upkeep<T> {
     }
 
     async fn change(&mut self, context: &Context, prepared: Prepared) -> Result<ChangeRecord, SmError> {
+        // P3.1: the SA must be able to answer with the new half before the swap notifies any end port.
         self.publish_outcome_of(context, &prepared);
         self.driver.subnet_mut().manager.ways_are(prepared.plan.plan().drain_depth());
         let record = self.driver.run(prepared).await;
@@ -236,8 +241,9 @@ impl<T: Transport> Upkeep<T> {
         self.ended(context, record.map(|record| record.expect("the driver keeps a change that stands still")))
     }
 
-    /// Makes known how a change ended; a handover may have waited for it.
+    /// Reports how a change ended; a handover may have waited for its end.
     fn ended(&self, context: &Context, record: Result<ChangeRecord, DriverError>) -> Result<ChangeRecord, SmError> {
+        // Before the error is returned: the election must not wait for a change that failed.
         context.responder.borrow_mut().step(ElectionEvent::ChangeEnded, self.now_ns());
         self.driver.subnet().follow();
         self.show(context);
@@ -253,7 +259,7 @@ impl<T: Transport> Upkeep<T> {
         self.publish_outlook(context, Outlook { fabric: running.routed.clone(), tables: running.tables.clone(), ways });
     }
 
-    /// Gives the SA what will be in force when answers move to the other half; what they say of this half stays true.
+    /// Gives the SA what will be in force when answers move to the new half; its answers about the old half stay valid.
     fn publish_outcome_of(&self, context: &Context, prepared: &Prepared) {
         let plan = prepared.plan.plan();
         let running = self.driver.running();
@@ -273,10 +279,10 @@ impl<T: Transport> Upkeep<T> {
         }
     }
 
-    /// The retired half follows the new routing too, so that base LIDs, which tools and connections that never asked
-    /// again go by, lead to their owners. Nobody sends on it while its entries are written; with `reopen` it is opened
-    /// again then. Without, paths or layers are not everybody's: a host that never asked again would send on what was
-    /// proved for others.
+    /// Gives the retired half the new routing (P5.4), so that base LIDs, which tools and connections that never queried
+    /// again use, lead to their owners. Nobody sends on that half while its entries are written; `reopen` opens it
+    /// afterwards. Without `reopen`, paths or layers belong to some sources only: a host that never queried again would
+    /// send on what was proved for others.
     async fn mirror(&mut self, reopen: bool) -> Result<(), SmError> {
         let running = self.driver.running().clone();
         let (fabric, half) = (&running.routed, running.half);
@@ -289,6 +295,7 @@ impl<T: Transport> Upkeep<T> {
             plan::writes_between(&running.alive, Some(&running.tables), &lfts, Lanes::of_fabric(fabric).steady());
         let manager = &mut self.driver.subnet_mut().manager;
         manager.apply(&running.alive, &writes, crate::subnet::WriteOrder::Any).await?;
+        // Only now, with every entry acknowledged: what is sent on the half from here on meets no old entry.
         if reopen {
             manager.open_ends(&running.alive).await?;
         }
@@ -296,10 +303,11 @@ impl<T: Transport> Upkeep<T> {
         Ok(())
     }
 
-    /// Makes what was found and is not known part of what is known, with LIDs.
+    /// Adds what was found and is not known to the known fabric, with LIDs.
     async fn admit(&mut self, context: &mut Context, sighting: &Sighting) -> Result<(), SmError> {
         let known = without_recabled(&self.driver.running().known, &sighting.discovered.fabric);
         let union = difference::union(&known, &sighting.discovered.fabric)?;
+        // G.7: the SL-to-VL tables in force use lanes that a narrower newcomer lacks.
         let in_use = Lanes::of_fabric(&self.driver.running().routed).all.len();
         let narrow = |port: &crate::fabric::Port| port.peer.is_some() && usize::from(port.data_vls) < in_use;
         if let Some((id, _)) = union.fabric.ports().find(|(_, port)| narrow(port)) {
@@ -307,13 +315,15 @@ impl<T: Transport> Upkeep<T> {
             return Err(SmError::NotTaken { port, setting: "lanes: it has fewer data VLs than are in use" });
         }
         let whole = bring_up::equip(&union.fabric, &context.config, |fabric| (context.assign)(fabric))?;
+        // Kept before anything is written: a LID that was given once must not be given to another device.
         (context.keep)(&whole);
         self.driver.widen(Arc::new(whole));
+        // The last sweep was matched with the smaller fabric and shows nothing of the newcomer.
         self.driver.look().await?;
         Ok(())
     }
 
-    /// Gives everything that is not up yet its settings, and switches room for the LIDs that have come.
+    /// Gives everything that is not up yet its settings, and all switches room for the LIDs that have come.
     async fn set_up_newcomers(&mut self, context: &Context) -> Result<(), SmError> {
         let running = self.driver.running().clone();
         let common = bring_up::common(&running.alive, running.sm, running.half, running.ways.as_ref());
@@ -322,9 +332,9 @@ impl<T: Transport> Upkeep<T> {
         bring_up::configure(manager, &context.config, &running.alive, &down, &common).await
     }
 
-    /// Devices whose ports went down and came back between two sweeps, with cables as they were: perhaps they were only
-    /// unplugged, perhaps they were switched off and hold nothing any more. So they are given everything anew, while
-    /// their ports are ARMED, and then brought to ACTIVE under the routing in force.
+    /// Devices whose ports went down and came back between two sweeps, with cables as they were: they may have been
+    /// unplugged only, or switched off, and then they hold nothing any more. So they are given all settings and tables
+    /// again while their ports are ARMED, and are then brought to ACTIVE under the routing in force.
     async fn set_up_bounced(&mut self, context: &Context) -> Result<(), SmError> {
         let running = self.driver.running().clone();
         let fabric = &running.alive;
@@ -347,6 +357,7 @@ impl<T: Transport> Upkeep<T> {
         let common = bring_up::common(fabric, running.sm, running.half, running.ways.as_ref());
         bring_up::configure(manager, &context.config, fabric, &ports, &common).await?;
         let steady = Lanes::of_fabric(&running.routed).steady();
+        // `None`: nothing that these devices held before is taken for granted.
         let mut writes = plan::writes_between(fabric, None, &running.tables.lfts, steady);
         writes.retain(|write| write.node(fabric).is_some_and(|node| devices.contains(&node)));
         manager.apply(fabric, &writes, crate::subnet::WriteOrder::Any).await?;
@@ -382,6 +393,7 @@ fn without_recabled(known: &Fabric, found: &Fabric) -> Fabric {
         let node = found.by_guid(guid).filter(|&node| found.node(node).present)?;
         found.peer(found.port_at(node, num)?).map(|peer| place(found, peer))
     };
+    // A device that was not found disproves nothing: its cables stay known.
     let moved = |&(a, b): &(PortId, PortId)| {
         let (at_a, at_b) = (place(known, a), place(known, b));
         there(at_a).is_some_and(|peer| peer != at_b) || there(at_b).is_some_and(|peer| peer != at_a)

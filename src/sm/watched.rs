@@ -16,7 +16,7 @@ use async_trait::async_trait;
 /// How long it is waited at a barrier before looking for leave again.
 const LOOK_AGAIN_NS: u64 = 20_000_000;
 
-/// A manager that says what it does.
+/// A manager that reports its state.
 pub struct Watched<T> {
     pub(super) manager: Manager<T>,
     mailbox: SharedMailbox,

@@ -1,4 +1,4 @@
-//! Writes on their way: each becomes a `Set`, is read back in its answer, and is compared with what was asked for.
+//! Carries out writes: each becomes a `Set`, and its answer is compared with what was requested.
 //!
 //! PortInfo is written whole, so a port's PortInfo is read first where it is not known, and all that one wave changes
 //! at a port goes in one `Set`. On return every write was answered and no copy of a `Set` is under way any more; on an
@@ -23,7 +23,7 @@ struct PortChange {
     master_sm: Option<(Lid, Sl)>,
     /// Clients at the port are to ask the SA again.
     reregister: bool,
-    /// Whether a port that keeps its MasterSMSL will do: what it sends on the old one ends at the fence.
+    /// Whether a port may keep its MasterSMSL: what it sends on the old one ends at the fence.
     any_sl: bool,
 }
 
@@ -64,12 +64,14 @@ impl<T: Transport> Manager<T> {
         let writes = match self.sources {
             SourceControl::ByAgent => writes,
             SourceControl::Fenced { .. } => {
+                // P3.8: a device without ActiveHalf is controlled by its SL-to-VL tables.
                 fenced = self.fenced(fabric, writes);
                 &fenced
             }
         };
         let jobs = self.jobs(fabric, writes)?;
-        // Only now, with a path for every write: a wave that is refused above must not move the SA.
+        // Only now, with a path for every write: a wave that is refused above must not move the SA. Before the first
+        // `Set`, so that the SA already answers with the new half when end ports are notified (P3.1).
         for write in writes {
             if let Write::SaHalf { half } = write {
                 self.sa_half = *half;
@@ -87,16 +89,18 @@ impl<T: Transport> Manager<T> {
             }
         });
         for (tag, job) in jobs.iter().enumerate() {
-            // In the order of the list: all wait in one queue, whose window is then the wave's.
+            // One queue for all keeps the order of the list; its window is then that of the wave.
             let queue = if matches!(order, WriteOrder::Any) { job.device.0 } else { 0 };
             exchange.submit(self.first_request(fabric, job, queue, tag as u64));
         }
         let mut course = WaveProgress::default();
         self.run(&mut exchange, |exchange, done| course.take(&jobs, exchange, done)).await?;
+        // After a failure too: these ports have answered, and the next `Set` is built from what they hold.
         for (port, info) in course.port_infos {
             let owner = fabric.port(port);
             self.port_infos.insert((fabric.node(owner.node).guid, owner.num), info);
         }
+        // After a failure too: a copy that lands later would change what the next wave takes for granted (P1.3).
         let quiet_ns = self.quieten().await?;
         match course.failure {
             Some(Failure::NoAnswer(failed)) => Err(self.explain(failed)),
@@ -156,13 +160,13 @@ impl<T: Transport> Manager<T> {
     }
 }
 
-/// How a wave goes.
+/// How far a wave has come.
 #[derive(Debug, Default)]
 struct WaveProgress {
     failure: Option<Failure>,
     port_infos: Vec<(PortId, PortInfo)>,
     not_held: Vec<PortId>,
-    /// Jobs whose answer is not believed before the port was asked.
+    /// Jobs whose refusal counts only once the port was read.
     doubted: BTreeSet<u64>,
 }
 
@@ -179,8 +183,8 @@ impl WaveProgress {
         }
     }
 
-    /// A `Set` of a port's state of which there are two copies may be refused because the other was taken. So the port
-    /// is asked how it is.
+    /// Of two copies of a `Set` of a port's state one may be refused because the other was applied. So a refused port
+    /// is read.
     fn doubt(&mut self, jobs: &[Job], exchange: &mut Exchange, failed: Failed) -> Result<(), Failure> {
         let tag = failed.request.tag;
         let job = &jobs[tag as usize];
@@ -213,6 +217,7 @@ impl WaveProgress {
                     return Ok(());
                 }
                 let taken = change.compare(&info);
+                // Whether or not the change was taken: this is what the port holds now.
                 self.port_infos.push((*port, info));
                 match taken {
                     Ok(held) => self.not_held.extend((!held).then_some(*port)),
@@ -227,6 +232,7 @@ impl WaveProgress {
 impl Job {
     fn merge(&mut self, later: PortChange) {
         if let Kind::Port(_, change) = &mut self.kind {
+            // The later write of the list wins, as it would if both were sent.
             change.state = later.state.or(change.state);
             change.master_sm = later.master_sm.or(change.master_sm);
             change.reregister |= later.reregister;
@@ -274,12 +280,12 @@ impl PortChange {
         info
     }
 
-    /// Whether a port that answered with `info` took the change; false within where it went from ARMED to ACTIVE by
-    /// itself, as a port does on receiving data.
+    /// Whether a port that answered with `info` took the change: `Ok(false)` where it went from ARMED to ACTIVE by
+    /// itself, as a port does when data arrives (A.4), `Err` with the two values where it did not take it.
     fn compare(self, info: &PortInfo) -> Result<bool, (String, String)> {
         let mut held = true;
         if let Some(state) = self.state {
-            // A port that was taken down trains its link anew and comes back by itself.
+            // A port that was taken down trains its link again and returns to INITIALIZE by itself.
             let again_up = (state, info.port_state) == (PortState::Initialize, wire::PortState::Initialize);
             held = info.port_state == wire_state(state) || again_up;
             if !held && (state, info.port_state) != (PortState::Armed, wire::PortState::Active) {
@@ -318,7 +324,7 @@ fn same_table(
     }
 }
 
-/// Whom a write is for.
+/// The node or port that a write goes to.
 #[derive(Clone, Copy, Debug)]
 enum Target {
     Node(NodeId),
@@ -334,7 +340,7 @@ impl Target {
     }
 }
 
-/// Where a write goes and what it sets; none for what changes at the SM itself.
+/// Where a write goes and what it sets; none for a write that changes only the manager itself.
 fn kind_of(fabric: &Fabric, write: &Write, sources: SourceControl) -> Option<(Target, u32, Kind)> {
     let number = |port: PortId| u32::from(fabric.port(port).num.0);
     Some(match write {
@@ -352,11 +358,13 @@ fn kind_of(fabric: &Fabric, write: &Write, sources: SourceControl) -> Option<(Ta
             (Target::Port(*port), number(*port), Kind::Port(*port, change))
         }
         Write::MasterSm { port, lid, sl } => {
+            // P3.8: what such a port still sends on its old service level is discarded at the port itself.
             let any_sl = matches!(sources, SourceControl::Fenced { .. });
             let change = PortChange { master_sm: Some((*lid, *sl)), any_sl, ..PortChange::default() };
             (Target::Port(*port), number(*port), Kind::Port(*port, change))
         }
         Write::ActiveHalf { port, .. } if matches!(sources, SourceControl::Fenced { .. }) => {
+            // Clients that are asked to reregister query the SA again, and learn the new half (P3.8).
             let change = PortChange { reregister: true, ..PortChange::default() };
             (Target::Port(*port), number(*port), Kind::Port(*port, change))
         }
@@ -372,7 +380,7 @@ fn sl_to_vl_target(fabric: &Fabric, node: NodeId, scope: SlToVlScope) -> (Target
     match scope {
         SlToVlScope::Pair { input, output } => (Target::Node(node), SlToVlModifier::Pair { input, output }.encode()),
         SlToVlScope::All => (Target::Node(node), SlToVlModifier::Every.encode()),
-        // An end port has one table, asked for through itself; the modifier means nothing there.
+        // An end port has one table, which is reached through the port itself; the modifier has no meaning there.
         SlToVlScope::EndPort { port } => {
             let target = fabric.port_at(node, port).map_or(Target::Node(node), Target::Port);
             (target, SlToVlModifier::Pair { input: PortNum::ZERO, output: PortNum::ZERO }.encode())
@@ -390,8 +398,8 @@ fn name_of(write: &Write) -> &'static str {
     }
 }
 
-/// What is written to bring a port into a state: INITIALIZE cannot be written, it is where a port that was taken DOWN
-/// comes to (section 14.2.5.6).
+/// The value that brings a port into a state. INITIALIZE cannot be written: a port that is taken DOWN arrives there
+/// (section 14.2.5.6).
 fn wire_state(state: PortState) -> wire::PortState {
     match state {
         PortState::Down | PortState::Initialize => wire::PortState::Down,

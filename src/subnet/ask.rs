@@ -1,4 +1,4 @@
-//! Single requests of a caller who knows what it wants: what bringing a subnet up needs beyond the writes of plans.
+//! Single requests: what bringing a subnet up needs beyond the writes of plans.
 
 use super::exchange::{Exchange, MadData, MadRequest, RequestBody};
 use super::manager::{Manager, settled};
@@ -91,7 +91,7 @@ impl<T: Transport> Manager<T> {
         self.node_infos.get(&fabric.node(node).guid)
     }
 
-    /// Lets time pass. Traps are repressed and kept, whoever asks is attended to.
+    /// Lets time pass. Traps are repressed and kept; the attendant answers queries.
     ///
     /// # Errors
     /// The port failed.

@@ -1,7 +1,7 @@
 //! Who sees to MADs that are none of the manager's own business: other managers' questions, clients of the SA.
 //!
-//! The manager is one future, and most of the time it waits for something else. So whoever attends answers at once,
-//! from what it knows, and leaves word until when it wants to be woken.
+//! The manager is one future, and most of the time it waits for something else. So the attendant answers at once, from
+//! what it knows, and states when it must be woken.
 
 use crate::ids::Half;
 use crate::transport::Datagram;
@@ -19,7 +19,7 @@ pub trait Attendant {
     /// The SA answers with this half from now on.
     fn half_moved(&mut self, half: Half);
 
-    /// When [`Attendant::wake`] wants to be called next; `u64::MAX` where nothing waits.
+    /// When [`Attendant::wake`] must be called next; `u64::MAX` where nothing waits.
     fn due_ns(&self) -> u64;
 
     /// The time has come. Returned is what is to be sent.

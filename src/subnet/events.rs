@@ -1,4 +1,4 @@
-//! What a subnet tells of itself: traps, and where none comes, the light sweep.
+//! Events of a subnet: traps, and where none comes, the light sweep.
 //!
 //! A device repeats its trap until it is repressed, with the same transaction: every copy is repressed, one is
 //! reported. The light sweep asks every switch for its port-change bit, and clears it.
@@ -66,7 +66,7 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Asks every switch whether a port of its changed, and every one that did not answer is an event too. Does nothing
+    /// Asks every switch whether one of its ports changed; a switch that does not answer is an event too. Does nothing
     /// while no fabric is known.
     async fn light_sweep(&mut self) -> Result<(), SubnetError> {
         let Some(topology) = &self.topology else { return Ok(()) };
@@ -86,7 +86,7 @@ impl<T: Transport> Manager<T> {
     }
 }
 
-/// What one answer of the light sweep tells; a bit that is set is cleared.
+/// The event in one answer of the light sweep; a bit that is set is cleared.
 fn changed(exchange: &mut Exchange, done: Completed) -> Option<SubnetEvent> {
     let switch = NodeId(done.request.device);
     let Ok((request, answer)) = settled(done) else { return Some(SubnetEvent::Silent { switch }) };
@@ -97,6 +97,7 @@ fn changed(exchange: &mut Exchange, done: Completed) -> Option<SubnetEvent> {
     }
     if let RequestBody::Smp { path, attribute, .. } = request.body {
         let body = RequestBody::Smp { path, attribute, data: Box::new(info.encode()) };
+        // Cleared before the sweep that follows: a later change sets the bit again.
         exchange.submit(MadRequest { method: Method::Set, body, ..request });
     }
     Some(SubnetEvent::PortsChanged { switch })

@@ -1,10 +1,10 @@
 //! Requests and their answers: windows, queues per device, time-outs, retries. Decides, and touches nothing.
 //!
 //! One [`Exchange`] serves one operation: requests are submitted, [`Exchange::transmit`] says which MAD goes out next,
-//! [`Exchange::answer`] and [`Exchange::expire`] say what became of which request. Time is an argument. At most
+//! [`Exchange::answer`] and [`Exchange::expire`] report which request has ended, and how. Time is an argument. At most
 //! `window` requests are under way, at most `per_device` to one device, devices take turns, and each device is served
 //! in the order of submission. A request keeps its transaction ID when it is sent again, so that whichever copy is
-//! answered first counts; identifiers are never used twice, so an answer that comes later finds nobody.
+//! answered first counts. No transaction ID is used twice, so a later answer matches no request.
 
 use super::Timing;
 use super::paths::DirectedPath;
@@ -13,10 +13,10 @@ use crate::wire::{AttributeId, Method, PERF_DATA_SIZE, PerfAttributeId, SMP_DATA
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 
-/// What is asked, and of whom.
+/// A request, and the device that it goes to.
 #[derive(Clone, Debug)]
 pub(super) struct MadRequest {
-    /// Whose queue it waits in: a dense number, the caller's choice.
+    /// The queue that it waits in: a dense number that the caller chooses.
     pub(super) device: u32,
     /// The caller's mark.
     pub(super) tag: u64,
@@ -58,7 +58,7 @@ pub(super) enum RequestBody {
 pub(super) struct MadAnswer {
     /// 15 bits of status; 0 means that it was done.
     pub(super) status: u16,
-    /// What the MAD said it answers, to be compared with the request.
+    /// The modifier of the answer, to be compared with that of the request.
     pub(super) modifier: u32,
     /// The attribute's data.
     pub(super) data: MadData,
@@ -176,14 +176,15 @@ impl Exchange {
     }
 
     fn start(&mut self, next_tid: &mut u32) -> Option<u32> {
-        // A silent request keeps its place in the window until it is given up: a subnet that loses MADs gets no more of
-        // them.
+        // A silent request keeps its place in the window until it is given up: a subnet that loses MADs must not be
+        // sent more of them.
         if self.flights.len() >= self.timing.window {
             return None;
         }
         let device = self.ready.pop_front()?;
         let queue = &mut self.devices[device as usize];
         queue.listed = false;
+        // The place is taken until `land`, retries and their pauses included.
         queue.under_way += 1;
         let request = queue.waiting.pop_front().expect("only devices with a request are listed");
         self.list(device);
@@ -195,22 +196,22 @@ impl Exchange {
         Some(tid)
     }
 
-    /// Matches an answer with its request. None where nobody waits for it, where it answers something else, or where
-    /// the device says that it is busy (it will be asked again).
+    /// Matches an answer with its request. None where no request waits for it, where it answers something else, or
+    /// where the device reports that it is busy (it is asked again).
     pub(super) fn answer(&mut self, tid: u32, answer: MadAnswer) -> Option<Completed> {
         let flight = self.flights.get(&tid)?;
-        // A busy device is left to its deadline: it is asked again as one that is silent, no sooner and no more often.
+        // A busy device counts as silent: the request is sent again at its deadline, no sooner and no more often.
         if !answer.fits(&flight.request) || answer.status & status::BUSY != 0 {
             return None;
         }
         self.deadlines.remove(&(flight.deadline_ns, tid));
-        // It may wait to be sent again: rare, and then the list is short.
+        // It may be waiting to be sent again. That is rare, and the list is then short.
         self.again.retain(|&other| other != tid);
         Some(self.land(tid, Some(answer)))
     }
 
-    /// Takes note that time has passed: the next request that was asked for too often without an answer. Those with
-    /// attempts left are to be sent again. Call until there is none.
+    /// Returns the next request whose last attempt has timed out. Requests with attempts left are queued to be sent
+    /// again. Call until it returns `None`.
     pub(super) fn expire(&mut self, now_ns: u64) -> Option<Completed> {
         while let Some(&(deadline_ns, tid)) = self.deadlines.first() {
             if deadline_ns > now_ns {
@@ -221,6 +222,7 @@ impl Exchange {
             if self.flights[&tid].sent > self.timing.retries {
                 return Some(self.land(tid, None));
             }
+            // Its old deadline is gone, and `transmit` sets the next: until then it cannot expire again.
             self.again.push_back(tid);
         }
         None
@@ -239,10 +241,11 @@ impl Exchange {
         self.deadlines.first().map(|&(deadline_ns, _)| deadline_ns)
     }
 
-    /// Drops every request that was not sent yet. Those under way are seen to their end: copies of them are on the
-    /// wire, and only their ends say how long such copies can live.
+    /// Drops every request that was not sent yet. Those under way run to their end: copies of them are on the wire, and
+    /// only their end bounds how long such copies can live (P1.3).
     pub(super) fn abandon(&mut self) {
         self.devices.iter_mut().for_each(|queue| queue.waiting.clear());
+        // Unlisted, or a device whose queue is filled again would never be listed again.
         self.ready.drain(..).for_each(|device| self.devices[device as usize].listed = false);
     }
 }

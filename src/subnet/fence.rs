@@ -2,7 +2,7 @@
 //!
 //! A closed half's service levels are mapped to VL 15, where the end port discards what its host sends (section 7.6.6).
 //! Closed is the spare half from the split to the swap, and the retired half from the end of the swap until
-//! [`Manager::open_ends`]. Devices that are told of halves need none of this.
+//! [`Manager::open_ends`]. Devices with ActiveHalf need none of this.
 
 use super::manager::Manager;
 use super::{SubnetError, SubnetManager};
@@ -29,7 +29,7 @@ fn keeps_apart(table: &SlToVl) -> bool {
 }
 
 impl<T: Transport> Manager<T> {
-    /// Moves the fence as the writes of a wave ask for it, and returns the writes with what the fence makes of them.
+    /// Moves the fence as the writes of a wave require, and returns the writes as the fence changes them (P3.8).
     pub(super) fn fenced(&mut self, fabric: &Fabric, writes: &[Write]) -> Vec<Write> {
         let splits = |write: &Write| match write {
             Write::SlToVl { scope: SlToVlScope::EndPort { .. }, table, .. } => keeps_apart(table),
@@ -44,13 +44,13 @@ impl<T: Transport> Manager<T> {
             self.closed = None;
         }
         for write in writes {
-            // Who comes to life with the split has heard of no half yet, and sends on none until it has. Between
-            // changes nobody would tell it.
+            // A port that comes up with the split has been notified of no half yet, and must send on neither until the
+            // swap (G.4). Between changes nobody would notify it.
             if let (true, &Write::PortState { port, state: PortState::Active }) = (is_split, write) {
                 self.fresh.insert(key(fabric, port));
             }
         }
-        // A port is opened before its clients are told: a device's writes are sent in this order.
+        // A port is opened before its clients are notified: the writes of one device are sent in this order.
         let mut opened = Vec::new();
         let mut fenced = Vec::with_capacity(writes.len());
         for write in writes {
@@ -98,7 +98,7 @@ impl<T: Transport> Manager<T> {
         self.longest_way = hops;
     }
 
-    /// Opens the retired half again: both halves may be sent on. Whoever calls this has both routed.
+    /// Opens the retired half again: sources may send on both halves. The caller has routed both.
     ///
     /// # Errors
     /// An end port does not answer, or does not take its table; then some are open and others not.
@@ -108,7 +108,7 @@ impl<T: Transport> Manager<T> {
         let writes: Vec<Write> = fabric.end_ports().filter_map(|port| self.table_at(fabric, port, None)).collect();
         let opened = self.apply(fabric, &writes, super::WriteOrder::Any).await.map(|_| ());
         if opened.is_err() {
-            // Some may be shut still: they are opened when this is called again.
+            // Some may still be closed: the next call opens them.
             self.closed = Some(shut);
         }
         opened

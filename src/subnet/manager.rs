@@ -21,7 +21,7 @@ use std::rc::Rc;
 /// How sources are moved from one half to the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SourceControl {
-    /// The vendor attribute ActiveHalf tells each end port, and each says when it has moved (docs/WIRE.md).
+    /// The vendor attribute ActiveHalf notifies each end port, and each reports when it has moved (docs/WIRE.md).
     #[default]
     ByAgent,
     /// With what every InfiniBand device has: ClientReregister makes clients ask the SA again; after `settle_ns` the
@@ -35,7 +35,7 @@ pub enum SourceControl {
     },
 }
 
-/// A subnet manager that speaks through one port.
+/// A subnet manager that uses one port.
 pub struct Manager<T> {
     pub(super) transport: T,
     pub(super) timing: Timing,
@@ -64,7 +64,7 @@ pub struct Manager<T> {
     pub(super) closed: Option<Half>,
     /// The last SL-to-VL table wanted at each end port, by node GUID and number, the fence not counted in.
     pub(super) end_tables: BTreeMap<(Guid, PortNum), SlToVl>,
-    /// End ports that have come in this change and were told of no half yet.
+    /// End ports that have come in this change and were notified of no half yet.
     pub(super) fresh: BTreeSet<(Guid, PortNum)>,
     /// Hops of the longest way of the routing in force.
     pub(super) longest_way: u32,
@@ -79,7 +79,7 @@ pub(super) struct KnownTopology {
     pub(super) sm: PortId,
 }
 
-/// A device says that a drain token has arrived at the end of its way.
+/// The report of a device that a drain token has arrived at a leaf.
 #[derive(Clone, Debug)]
 pub(super) struct TokenReport {
     /// The LID it came from.
@@ -129,12 +129,12 @@ impl<T: Transport> Manager<T> {
         self.attendant = Some(attendant);
     }
 
-    /// The port it speaks through.
+    /// The transport of its port.
     pub fn transport(&self) -> &T {
         &self.transport
     }
 
-    /// The port it speaks through, to be changed between operations.
+    /// The transport of its port, to be changed between operations.
     pub fn transport_mut(&mut self) -> &mut T {
         &mut self.transport
     }
@@ -150,7 +150,7 @@ impl<T: Transport> Manager<T> {
         mut on: impl FnMut(&mut Exchange, Completed),
     ) -> Result<(), SubnetError> {
         loop {
-            // What is given up makes room, so it goes before what is sent.
+            // Expired requests make room in the window, so they are handled before the next is sent.
             while let Some(done) = exchange.expire(self.transport.now_ns()) {
                 self.note_repeats(&done);
                 on(exchange, done);
@@ -164,6 +164,7 @@ impl<T: Transport> Manager<T> {
                     self.note_repeats(&done);
                     on(exchange, done);
                 }
+                // A second copy answered, or an answer after the request was given up.
                 None => self.counts.late += 1,
             }
         }
@@ -183,7 +184,7 @@ impl<T: Transport> Manager<T> {
         Ok(())
     }
 
-    /// A `Set` that was sent more than once, or never answered, may have a copy under way for an SMP's lifetime.
+    /// A `Set` that was sent more than once, or never answered, may have a copy under way for an SMP's lifetime (P1.3).
     fn note_repeats(&mut self, done: &Completed) {
         if done.request.method == Method::Set && (done.sent > 1 || done.answer.is_none()) {
             let gone_ns = done.last_sent_ns.saturating_add(self.timing.smp_lifetime_ns);
@@ -191,14 +192,14 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Waits until no copy of a `Set` can be under way any more; how long that was.
+    /// Waits until no copy of a `Set` can be under way any more (P1.3). Returns how long that took, in nanoseconds.
     pub(super) async fn quieten(&mut self) -> Result<u64, SubnetError> {
         let begin_ns = self.transport.now_ns();
         self.wait_until(self.quiet_at_ns).await?;
         Ok(self.transport.now_ns() - begin_ns)
     }
 
-    /// Waits, sorting in whatever arrives.
+    /// Waits, and handles whatever arrives meanwhile.
     pub(super) async fn wait_until(&mut self, until_ns: u64) -> Result<(), SubnetError> {
         while self.transport.now_ns() < until_ns {
             if let Some(datagram) = self.receive(until_ns).await? {
@@ -227,7 +228,7 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Calls the attendant and sends what it wants sent.
+    /// Calls the attendant and sends what it has to send.
     pub(super) async fn tell_attendant(
         &mut self,
         call: impl FnOnce(&mut dyn Attendant) -> Vec<Datagram>,
@@ -240,7 +241,7 @@ impl<T: Transport> Manager<T> {
         Ok(())
     }
 
-    /// A MAD that is none of the manager's business.
+    /// Passes a MAD that is not for the manager to the attendant, and counts it where the attendant ignores it.
     async fn pass_on(&mut self, datagram: &Datagram) -> Result<(), SubnetError> {
         let now_ns = self.transport.now_ns();
         let wanted = self.attendant.as_ref().and_then(|attendant| attendant.borrow_mut().take(datagram, now_ns));
@@ -253,7 +254,7 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Gives a MAD that came in to whom it concerns; returned are answers to requests.
+    /// Dispatches an incoming MAD. Returns the transaction and the answer where it answers a request.
     pub(super) async fn sort_in(&mut self, datagram: Datagram) -> Result<Option<(u32, MadAnswer)>, SubnetError> {
         if wire::class_of(&datagram.bytes) == wire::class::PERFORMANCE {
             let mad = PerfMad::decode(&datagram.bytes).ok().filter(|mad| mad.method == Method::GetResp);
@@ -285,7 +286,7 @@ impl<T: Transport> Manager<T> {
         Ok(None)
     }
 
-    /// Sends one SMP that no answer is expected to.
+    /// Sends one SMP to which no answer is expected.
     pub(super) async fn send_smp(&mut self, smp: &Smp, lid: Lid) -> Result<(), SubnetError> {
         self.counts.count(smp.attribute, smp.method);
         let bytes = Box::new(smp.encode());
@@ -293,7 +294,7 @@ impl<T: Transport> Manager<T> {
         Ok(())
     }
 
-    /// Asks many devices at once; the answers in the order of the requests.
+    /// Sends many requests at once. Returns the answers in the order of the requests.
     ///
     /// # Errors
     /// A device that stayed silent or refused. All requests are completed first.
@@ -340,7 +341,7 @@ impl<T: Transport> Manager<T> {
     }
 }
 
-/// A request that came to nothing.
+/// A request that failed.
 #[derive(Clone, Debug)]
 pub(super) struct Failed {
     pub(super) request: MadRequest,

@@ -3,10 +3,10 @@
 //! Decisions are made by plain values (`exchange`: windows, queues, retries; `sweep`: what to ask next; the judges of
 //! [`drain`](crate::drain): what readings prove); [`Manager`] moves their MADs and the time. Requests travel by
 //! directed routes over the fabric as it is known, so no forwarding table need be right; performance counters alone are
-//! read by LID. On return of every operation nothing of it is under way any more. Whoever drops an operation halfway
-//! must call [`SubnetManager::apply`] again before the next one: copies of a `Set` may still be on the wire. Lacks on
-//! purpose: when to change what (`machine`), which index a device found has in another fabric (`fabric::difference`),
-//! SA records.
+//! read by LID. On return of every operation nothing of it is under way any more. A caller that drops an operation
+//! halfway must call [`SubnetManager::apply`] again before the next one: copies of a `Set` may still be on the wire.
+//! Lacks on purpose: when to change what (`machine`), which index a device found has in another fabric
+//! (`fabric::difference`), SA records.
 
 mod apply;
 mod ask;
@@ -113,7 +113,7 @@ pub trait SubnetManager {
     fn smps(&self) -> &SmpCounts;
 
     /// Gives the fabric as it is known: all that is alive, with LIDs, and the SM's own port. Directed paths follow from
-    /// it; give it anew whenever something died or came.
+    /// it; set it again whenever something died or came.
     fn set_topology(&mut self, fabric: &Fabric, sm_port: PortId);
 
     /// Sweeps the subnet by directed routes. The fabric found has indices of its own; the one known stays as it is.
@@ -124,7 +124,7 @@ pub trait SubnetManager {
     async fn apply(&mut self, fabric: &Fabric, writes: &[Write], order: WriteOrder) -> Result<Applied, SubnetError>;
 
     /// Has every device send off what it latched for `lanes` before, and waits until those lanes are empty everywhere:
-    /// as the devices' agents say, or, where the observer is age, by age.
+    /// as the agents of the devices report, or, where the observer is age, by age.
     async fn flush(&mut self, ticket: Ticket, observer: Observer, lanes: VlSet) -> Result<Flushed, SubnetError>;
 
     /// Waits until each of `ports` sends on `half` and has nothing of the other half left to send.

@@ -109,7 +109,8 @@ impl DirectedPaths {
         if port == self.sm_port {
             return Some(DirectedPath::default());
         }
-        // The SMA of a CA speaks for the port that the request came in by, so the last hop must end in this very port.
+        // The SMA of a CA answers for the port at which the request arrived, so the last hop must end in this very
+        // port.
         let peer = fabric.peer(port)?;
         let before = fabric.port(peer).node;
         if !fabric.node(before).is_switch() && peer != self.sm_port {

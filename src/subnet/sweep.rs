@@ -3,8 +3,8 @@
 //! [`Sweep`] decides what to ask next from each answer, and touches nothing. A device is known by its GUID, however
 //! many cables lead to it; a cable is probed from one end, or from both at once, and counts once; a switch's
 //! port-change bit is cleared before its ports are read, so that a later change shows in the next sweep. A device that
-//! does not answer is noted and left out. The fabric it ends with lists nodes by GUID, so it does not depend on who
-//! answered first.
+//! does not answer is reported and omitted. The resulting fabric lists nodes by GUID, so it does not depend on the
+//! order of answers.
 
 use super::SubnetError;
 use super::exchange::{Completed, Exchange, MadData, MadRequest, RequestBody};
@@ -26,7 +26,7 @@ pub struct Discovered {
     pub sm_port: PortId,
     /// By [`PortId`]: the state of every port; Down for those that were not asked.
     pub port_states: Vec<PortState>,
-    /// What was left out, and why.
+    /// What was omitted, and why.
     pub notices: Vec<String>,
 }
 
@@ -60,7 +60,7 @@ struct Found {
     switch_info: Option<SwitchInfo>,
     ports: BTreeMap<PortNum, PortInfo>,
     guids: BTreeMap<PortNum, Guid>,
-    /// Why it is left out, where it is.
+    /// Why it is omitted; `None` where it is not.
     lost: Option<&'static str>,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Sweep {
     questions: Vec<Question>,
     notices: Vec<String>,
     home: Option<FoundPort>,
-    /// Queues given out: one a probe; a device keeps that of the probe that found it.
+    /// Queues used so far: one for each probe; a device keeps the queue of the probe that found it.
     queues: u32,
 }
 
@@ -86,8 +86,8 @@ impl Sweep {
         sweep
     }
 
-    /// Asks who is at the end of a path. Nobody knows yet which device that is, so the probe has a queue of its own;
-    /// the device keeps it, and so is asked one thing at a time from then on.
+    /// Asks who is at the end of a path. Which device that is, is not known yet, so the probe has a queue of its own.
+    /// The device keeps that queue, which bounds what is asked of it at a time.
     fn probe(&mut self, exchange: &mut Exchange, beyond: Option<FoundPort>, path: DirectedPath) {
         let queue = self.queues;
         self.queues += 1;
@@ -135,6 +135,7 @@ impl Sweep {
         let data = match done.answer {
             Some(answer) if answer.status == 0 => match answer.data {
                 MadData::Smp(_, data) => data,
+                // A sweep submits SMPs only, and an exchange accepts only answers of the class of their request.
                 MadData::Perf(..) => return,
             },
             Some(_) => return self.missing(question, &path, "it refused"),
@@ -175,7 +176,7 @@ impl Sweep {
         found.lost = Some(why);
     }
 
-    /// A device said who it is and through which of its ports it was asked.
+    /// A device has answered who it is and through which of its ports it was asked.
     fn met(
         &mut self,
         exchange: &mut Exchange,
@@ -184,6 +185,7 @@ impl Sweep {
         path: DirectedPath,
         info: NodeInfo,
     ) {
+        // Port numbers beyond those of the node have no place in the fabric to be built.
         if info.local_port.0 > info.num_ports {
             let guid = info.node_guid;
             return self.notices.push(format!(
@@ -206,6 +208,8 @@ impl Sweep {
             self.ask(exchange, queue, Question::Description(node), path.clone(), AttributeId::NodeDescription, 0);
         }
         if is_switch(&info) {
+            // A switch has one port GUID and one LID, those of port 0, whichever port was asked. Only the first probe
+            // that finds it asks on; later ones add a cable.
             self.found[node].guids.insert(PortNum::ZERO, info.port_guid);
             if known.is_none() {
                 self.ask(exchange, queue, Question::SwitchInfo(node), path, AttributeId::SwitchInfo, 0);
@@ -244,8 +248,8 @@ impl Sweep {
         if !changed {
             return self.ask_ports(exchange, queue, node);
         }
-        // Cleared before the ports are read: what changes meanwhile sets it again, for the next sweep to see. Writing a
-        // 1 clears it (section 14.2.5.4); the rest is written as it was read.
+        // Cleared before the ports are read: a change in between sets it again, and the next sweep sees it. Writing a 1
+        // clears it (section 14.2.5.4); the rest is written as it was read.
         let path = self.found[node].path.clone();
         let body = RequestBody::Smp { path, attribute: AttributeId::SwitchInfo, data: Box::new(info.encode()) };
         self.send(exchange, queue, Question::ClearChange(node), Method::Set, 0, body);
@@ -259,13 +263,13 @@ impl Sweep {
         }
     }
 
-    /// A port said how it is; what is beyond its cable is asked, unless that is known already.
+    /// A port has reported its state. The device beyond its cable is probed unless it is known already.
     fn port(&mut self, exchange: &mut Exchange, at: FoundPort, info: PortInfo) {
         let FoundPort { node, num } = at;
         let linked = num != PortNum::ZERO && state_of(&info) != PortState::Down;
         self.found[node].ports.insert(num, info);
-        // Switches pass a directed route on by any port; a CA or router sends only its own, and only the SM's own asks
-        // from there.
+        // Switches pass a directed route on by any port; a CA or router does not, so from there only the SM's own port
+        // can be the start of a route.
         let passes = is_switch(&self.found[node].info) || self.home == Some(at);
         if !linked || !passes || self.cabled.contains_key(&at) {
             return;
@@ -290,13 +294,14 @@ impl Sweep {
         };
         self.drop_doubled_lids();
         let mut builder = FabricBuilder::new();
+        // By GUID: node indices must not depend on which device answered first.
         let nodes: BTreeMap<usize, NodeId> = self
             .by_guid
             .values()
             .filter(|&&node| self.found[node].lost.is_none())
             .map(|&node| (node, self.found[node].build(&mut builder)))
             .collect();
-        // Each cable stands here from both ends; the builder takes the second as the same link.
+        // Each cable is listed from both ends; the builder takes the second as the same link.
         for (&a, &b) in &self.cabled {
             if let (Some(&a_id), Some(&b_id)) = (nodes.get(&a.node), nodes.get(&b.node)) {
                 let (width, speed) = self.rate(a, b);
@@ -306,6 +311,7 @@ impl Sweep {
         let origin = &self.found[home.node];
         builder.origin(origin.info.node_guid, origin.info.port_guid);
         let fabric = builder.build()?;
+        // Ports of omitted devices and ports that were not asked stay Down: they carry no data for this manager.
         let mut port_states = vec![PortState::Down; fabric.port_count()];
         for (&node, &id) in &nodes {
             for (&num, info) in &self.found[node].ports {
@@ -322,19 +328,21 @@ impl Sweep {
         Ok(Discovered { fabric, sm_port, port_states, notices: self.notices })
     }
 
-    /// A LID that two ports hold stays with the one that carries data, else with the lower GUID: who comes from another
-    /// subnet, or has been away, holds what it was given there. The other port counts as one without a LID.
+    /// A LID that two ports hold stays with the one that carries data, else with the lower GUID: a device that comes
+    /// from another subnet, or was away, still holds the LID that it was given there. The other port counts as one
+    /// without a LID.
     fn drop_doubled_lids(&mut self) {
         let mut holders: Vec<(bool, Guid, usize, PortNum)> = Vec::new();
         for (node, found) in self.found.iter().enumerate() {
             let flows =
                 found.ports.iter().any(|(&num, info)| num != PortNum::ZERO && state_of(info) == PortState::Active);
+            // The external ports of a switch have no LID of their own.
             let owns = |num: &PortNum| !is_switch(&found.info) || *num == PortNum::ZERO;
             holders.extend(
                 found.ports.keys().filter(|num| owns(num)).map(|&num| (!flows, found.info.node_guid, node, num)),
             );
         }
-        // `!flows` first: false, that is data, sorts before true.
+        // `!flows` comes first in the tuple: false (it carries data) sorts before true.
         holders.sort_unstable();
         let mut taken: BTreeMap<Lid, Lid> = BTreeMap::new();
         for (.., node, num) in holders {
@@ -348,7 +356,7 @@ impl Sweep {
                 info.lid = Lid(0);
                 continue;
             }
-            // Ranges taken are disjoint, so of those that begin by `last` only the latest can reach back to `first`.
+            // Ranges taken are disjoint, so of those that begin at or before `last` only the latest can reach `first`.
             if taken.range(..=last).next_back().is_some_and(|(_, &end)| end >= first) {
                 tracing::warn!(node = %self.found[node].info.node_guid, lid = %first, "another port has this LID too: not counted here");
                 if let Some(info) = self.found[node].ports.get_mut(&num) {
@@ -360,13 +368,13 @@ impl Sweep {
         }
     }
 
-    /// Width and speed of a cable, as whichever end was asked says.
+    /// Width and speed of a cable, as reported by the first of its ends that was read.
     fn rate(&self, a: FoundPort, b: FoundPort) -> (LinkWidth, LinkSpeed) {
         let info = [a, b].iter().find_map(|port| self.found[port.node].ports.get(&port.num));
         info.map_or_else(Default::default, rate_of)
     }
 
-    /// What every device said of itself, by its GUID.
+    /// NodeInfo and SwitchInfo of every device, by its GUID.
     pub(super) fn node_infos(&self) -> impl Iterator<Item = (Guid, &NodeInfo, Option<&SwitchInfo>)> {
         self.found.iter().map(|found| (found.info.node_guid, &found.info, found.switch_info.as_ref()))
     }
@@ -412,7 +420,7 @@ fn is_switch(info: &NodeInfo) -> bool {
     info.node_type == NodeType::Switch
 }
 
-/// What a node is to this subnet; a kind that is not known has end ports at most.
+/// The kind of a node; a type that is not known counts as one with end ports only.
 fn kind_of(info: &NodeInfo) -> NodeKind {
     match info.node_type {
         NodeType::Switch => NodeKind::Switch,
@@ -421,7 +429,7 @@ fn kind_of(info: &NodeInfo) -> NodeKind {
     }
 }
 
-/// A port's state; one that is not known carries no data.
+/// The state of a port; one that is not known counts as Down.
 fn state_of(info: &PortInfo) -> PortState {
     match info.port_state {
         wire::PortState::Initialize => PortState::Initialize,
@@ -431,7 +439,7 @@ fn state_of(info: &PortInfo) -> PortState {
     }
 }
 
-/// Width and speed in use; the fabric's defaults where the port tells none that is known.
+/// Width and speed in use; the fabric's defaults where the port reports none that is known.
 fn rate_of(info: &PortInfo) -> (LinkWidth, LinkSpeed) {
     let width = match info.link_width_active {
         wire::Width::X1 => LinkWidth::X1,

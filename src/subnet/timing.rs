@@ -23,7 +23,7 @@ pub struct Timing {
     pub poll_most_ns: u64,
     /// How long a barrier may take before the wait for it is given up.
     pub barrier_ns: u64,
-    /// The period of the light sweep, which looks for changes that no trap told; none turns it off.
+    /// The period of the light sweep, which looks for changes that no trap reported; none turns it off.
     pub light_sweep_ns: Option<u64>,
 }
 

@@ -60,7 +60,7 @@ impl PathLayers {
         PathLayers::of(fabric, group, groups.len(), destinations, paths)
     }
 
-    /// The same over the ports of another index space; a port that `renamed` knows nothing of is left out.
+    /// The same over the ports of another index space; a port that `renamed` does not map is omitted.
     #[must_use]
     pub fn renamed(&self, fabric: &Fabric, renamed: impl Fn(PortId) -> Option<PortId>) -> PathLayers {
         let moved = |old: &[u32]| {

@@ -128,7 +128,7 @@ impl SubnetTables {
         })
     }
 
-    /// A subnet without routes: every linked port ACTIVE, every SL on the lane that `table` says.
+    /// A subnet without routes: every linked port ACTIVE, every SL on the lane that `table` gives.
     pub fn new(fabric: &Fabric, table: SlToVl, half: Half) -> SubnetTables {
         let lft = Arc::new(Lft::new());
         let sl_to_vl = Arc::new(NodeSlToVl::Uniform(table));

@@ -27,7 +27,7 @@ pub(super) fn run(arguments: &Arguments, subnets: &Subnets, common: Common) -> R
 }
 
 impl Arguments {
-    /// Nothing was asked for that is of one fabric.
+    /// Refuses options that apply to one fabric only.
     fn check_for_several(&self) -> Result<(), Failure> {
         let exports = self.exports.forms().iter().any(|(asked, ..)| asked.is_some());
         let asked = [

@@ -1,4 +1,4 @@
-//! What changes, as `reconfig simulate` is told: which element, and in which subnet.
+//! What changes in `reconfig simulate`: which element, and in which subnet.
 
 use super::super::element::{find_node, find_port, guid_of};
 use super::super::outcome::Failure;

@@ -1,9 +1,9 @@
 //! The reliable multi-packet protocol (section 13.6) as two pure machines, one for each end of a transfer.
 //!
 //! MADs and the time go in, MADs to send come out ([`RmppStep`]), and at some point the end. A transfer always ends:
-//! each silence is as long as [`RmppPace`] says, and so is the whole. The window is the receiver's to open; the sender
-//! goes back to the first segment that was not acknowledged when it hears nothing. Lacks on purpose: messages sent both
-//! ways under one transaction (double-sided transfers), which only MultiPathRecord needs.
+//! [`RmppPace`] limits each silence and the whole. The receiver opens the window; after a silence the sender returns to
+//! the first segment that was not acknowledged. Lacks on purpose: messages sent both ways under one transaction
+//! (double-sided transfers), which only MultiPathRecord needs.
 
 mod receiver;
 mod sender;
@@ -16,13 +16,13 @@ use crate::wire::sa::{Rmpp, RmppStatus, RmppType, SA_DATA_SIZE, SaMad};
 /// How long each end waits, and how much it takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RmppPace {
-    /// The sender hears nothing for so long: it sends again. In nanoseconds.
+    /// The silence after which the sender sends again, in nanoseconds.
     pub resend_ns: u64,
-    /// How often it does so without hearing anything.
+    /// How often it does so without an answer.
     pub retries: u32,
-    /// Whether it sends again, and says that it gives up, before it has heard anything at all. Where not, the request
-    /// that the other end repeats brings the first segment once more; ends that know nothing of the protocol hear no
-    /// more than one answer to a question.
+    /// Whether it sends again, and reports that it gives up, before any answer has come. If not, the first segment is
+    /// sent again when the other end repeats its request; an end that does not know the protocol then gets one answer
+    /// to each request.
     pub unheard: bool,
     /// A whole transfer takes no longer, in nanoseconds; a receiver also remembers a message that came for this long.
     pub total_ns: u64,
@@ -48,17 +48,17 @@ impl Default for RmppPace {
 /// Why a transfer failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TransferFailure {
-    /// This end gave up and said so to the other.
+    /// This end gave up and notified the other.
     #[error("gave up after {segments} of {of} segments: {status:?}")]
     GaveUp {
         /// Segments that arrived.
         segments: u32,
         /// How many there are; 0 where the receiver does not know.
         of: u32,
-        /// What was told to the other end.
+        /// The status sent to the other end.
         status: RmppStatus,
     },
-    /// Nothing was ever heard of the other end, and nothing sent to it unasked.
+    /// The other end never answered, and nothing was sent to it unrequested.
     #[error("nobody acknowledged the first of {segments} segments")]
     Unheard {
         /// How many there are.
@@ -71,7 +71,7 @@ pub enum TransferFailure {
         segments: u32,
         /// How many there are; 0 where the receiver does not know.
         of: u32,
-        /// What the other end said.
+        /// The status that the other end sent.
         status: RmppStatus,
     },
 }
@@ -81,7 +81,7 @@ pub enum TransferFailure {
 pub struct RmppStep<T> {
     /// To be sent, in this order.
     pub mads: Vec<SaMad>,
-    /// The transfer has ended, and how. A receiver that has its message goes on to acknowledge repetitions.
+    /// The transfer has ended, and how. A receiver that has its message continues to acknowledge repetitions.
     pub end: Option<Result<T, TransferFailure>>,
 }
 

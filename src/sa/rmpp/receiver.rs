@@ -25,7 +25,7 @@ pub struct Receiver {
     data: Vec<u8>,
     /// Segments that came before their turn.
     early: BTreeMap<u32, SaMad>,
-    /// What the first segment says of the whole: bytes behind the protocol's header; 0 where it does not.
+    /// The length of the whole in the first segment: bytes after the header of the protocol; 0 where it has none.
     promised: u32,
     /// The last segment that may come.
     window_last: u32,
@@ -52,7 +52,7 @@ impl Receiver {
         }
     }
 
-    /// When [`Receiver::wake`] wants to be called; `u64::MAX` after a failure.
+    /// When [`Receiver::wake`] must be called; `u64::MAX` after a failure.
     pub fn due_ns(&self) -> u64 {
         if self.failed { u64::MAX } else { self.deadline_ns }
     }
@@ -91,6 +91,8 @@ impl Receiver {
         if mad.rmpp.first != (number == 1) {
             return self.give_up(RmppStatus::InconsistentFirst);
         }
+        // A repetition: its acknowledgement was lost, or the sender went back. Acknowledging it again moves the sender
+        // on.
         if self.complete || number <= self.arrived || number > self.window_last {
             return RmppStep::send(vec![self.acknowledgement()]);
         }
@@ -103,6 +105,7 @@ impl Receiver {
             match self.append(&next) {
                 Err(status) => return self.give_up(status),
                 Ok(true) => return self.finish(now_ns),
+                // The first segment is acknowledged at once, to open the window; after that, each window that is full.
                 Ok(false) => filled |= self.arrived == self.window_last || self.arrived == 1,
             }
         }
@@ -127,6 +130,7 @@ impl Receiver {
         let own = own.ok_or(RmppStatus::InconsistentLast)?;
         self.data.extend_from_slice(&mad.data[..own as usize]);
         let whole = u64::from(HEADER) * u64::from(self.arrived) + self.data.len() as u64;
+        // The length in the first segment counts a header for each segment.
         if self.promised != 0 && u64::from(self.promised) != whole {
             return Err(RmppStatus::InconsistentLast);
         }
@@ -136,6 +140,7 @@ impl Receiver {
     fn finish(&mut self, now_ns: u64) -> RmppStep<RmppMessage> {
         self.complete = true;
         self.early.clear();
+        // Remembered for so long after its end, to acknowledge repetitions.
         self.deadline_ns = now_ns.saturating_add(self.pace.total_ns);
         let message = RmppMessage { head: self.head.clone(), data: std::mem::take(&mut self.data) };
         RmppStep { mads: vec![self.acknowledgement()], end: Some(Ok(message)) }

@@ -31,7 +31,7 @@ pub struct Sender {
 
 impl Sender {
     /// Begins to send `data` under the headers of `head`; returned are the first packets. A message that fits one
-    /// segment is one packet, and still wants to be acknowledged.
+    /// segment is one packet, and must be acknowledged too.
     pub fn begin(head: SaMad, data: Arc<[u8]>, pace: RmppPace, now_ns: u64) -> (Sender, Vec<SaMad>) {
         let segments = segments_for(data.len());
         let deadline_ns = now_ns.saturating_add(pace.total_ns);
@@ -42,6 +42,7 @@ impl Sender {
             pace,
             acknowledged: 0,
             sent: 0,
+            // One segment until the receiver opens the window by its first acknowledgement.
             window_last: 1,
             silences: 0,
             resend_ns: 0,
@@ -52,8 +53,7 @@ impl Sender {
         (sender, first)
     }
 
-    /// The receiver asked again, as if it had heard nothing. Unless it has acknowledged something, it is sent the first
-    /// segment once more.
+    /// The receiver has repeated its request. Unless it has acknowledged something, the first segment is sent again.
     pub fn begin_again(&mut self, now_ns: u64) -> Vec<SaMad> {
         if self.ended || self.acknowledged > 0 {
             return Vec::new();
@@ -67,7 +67,7 @@ impl Sender {
         self.data.len()
     }
 
-    /// When [`Sender::wake`] wants to be called; `u64::MAX` once ended.
+    /// When [`Sender::wake`] must be called; `u64::MAX` once ended.
     pub fn due_ns(&self) -> u64 {
         if self.ended { u64::MAX } else { self.resend_ns.min(self.deadline_ns) }
     }
@@ -102,6 +102,7 @@ impl Sender {
         if self.silences > self.pace.retries {
             return self.give_up(RmppStatus::TooManyRetries);
         }
+        // Which of the later segments arrived is unknown: all of them go again.
         self.sent = self.acknowledged;
         RmppStep::send(self.send_on(now_ns))
     }
@@ -130,12 +131,13 @@ impl Sender {
         let last = self.segments.min(self.window_last).min(most);
         let mads: Vec<SaMad> = (self.sent + 1..=last).map(|number| self.segment(number)).collect();
         self.sent = self.sent.max(last);
+        // Nothing is sent again to such a receiver, so it gets the time of all retries at once.
         let silences = if self.is_unheard() { u64::from(self.pace.retries) + 1 } else { 1 };
         self.resend_ns = now_ns.saturating_add(self.pace.resend_ns.saturating_mul(silences));
         mads
     }
 
-    /// Whether nothing was heard yet of a receiver that is then sent nothing unasked.
+    /// Whether the receiver has not answered yet and therefore gets nothing unrequested.
     fn is_unheard(&self) -> bool {
         !self.pace.unheard && (self.acknowledged, self.window_last) == (0, 1)
     }

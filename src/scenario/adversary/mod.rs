@@ -2,10 +2,11 @@
 //!
 //! On entry a refused plan, its refusal, and hardware. [`schedule`] is a pure function: it finds for each lane of the
 //! cycle a packet that can come to stand there, an order in which packets take their places and writes land, and times;
-//! the value that it returns says all. [`carry_out`] does what it says in a fresh simulation: the same `Set`s by the same
-//! MADs, some of them late, packets from end ports that may send them, no rule of the simulator suspended. [`run`] does
-//! both for a scenario. Against a proved plan there is no cycle to drive at; there the adversary is *generic*: saturated
-//! traffic, and every MAD late by a time of its own. Lacks on purpose: any claim that what it cannot reach cannot happen.
+//! the value that it returns is complete. [`carry_out`] carries it out in a fresh simulation: the same `Set`s by the
+//! same MADs, some of them late, packets from end ports that may send them, no rule of the simulator suspended. [`run`]
+//! does both for a scenario. Against a proved plan there is no cycle to drive at; there the adversary is *generic*:
+//! saturated traffic, and every MAD late by a time of its own. Lacks on purpose: any claim that what it cannot reach
+//! cannot happen.
 
 mod needs;
 mod order;
@@ -35,10 +36,10 @@ use crate::verify::{ClassLoop, Cycle, Dependency, EntryAge, LoopHop, PortLane, R
 /// The most that a MAD is late under the generic adversary.
 const GENERIC_DELAY_NS: u64 = 300_000;
 
-/// A schedule that drives packets into the cycle that a refusal names, on hardware as `config` says.
+/// A schedule that drives packets into the cycle that a refusal names, on hardware as `config` describes.
 ///
 /// # Errors
-/// None was found; that does not say that there is none.
+/// None was found; that does not mean that none exists.
 pub fn schedule(plan: &Plan, refusal: &Refusal, config: &SimConfig) -> Result<Schedule, Unreached> {
     let draft = plan.draft();
     if draft.before.ports().any(|(port, _)| plan.has_come(port)) {

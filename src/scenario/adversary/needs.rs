@@ -1,4 +1,4 @@
-//! What a packet's way asks of the writes of a plan: which must have landed when it passes, and which must not.
+//! Which writes of a plan must have landed before a packet can go its way, and which must not have.
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum};
@@ -32,7 +32,7 @@ pub enum Side {
     After,
 }
 
-/// All that a packet asks; its way is possible in any order of events that agrees.
+/// All needs of a packet: its way is possible in every order of events that agrees with them.
 pub type OccurrenceSides = BTreeMap<Occurrence, Side>;
 
 /// The writes of a plan by what they change.
@@ -43,14 +43,14 @@ pub struct Writes<'a> {
     halves: BTreeMap<PortId, Vec<(WriteId, Half)>>,
 }
 
-/// What of a table a write changes, and when.
+/// When a packet reads an entry, and which of the two values of that stage it finds.
 struct Reading {
     stage: usize,
     entry: EntryAge,
 }
 
 impl<'a> Writes<'a> {
-    /// The writes of the first `waves` waves; what comes later is out of sight.
+    /// The writes of the first `waves` waves; later ones are ignored.
     pub fn of(plan: &'a Plan, waves: usize) -> Writes<'a> {
         let mut writes = Writes { plan, blocks: BTreeMap::new(), mappings: BTreeMap::new(), halves: BTreeMap::new() };
         for (wave, list) in plan.waves().iter().enumerate().take(waves) {
@@ -70,7 +70,8 @@ impl<'a> Writes<'a> {
         }
     }
 
-    /// What a packet asks of the moment in which it goes its way; none where that is no one moment.
+    /// The needs of a packet that goes its whole way under one state of the tables; none where they contradict each
+    /// other.
     pub fn needs(&self, way: &Witness) -> Option<OccurrenceSides> {
         let mut needs = OccurrenceSides::new();
         let fabric = &*self.plan.draft().before;
@@ -84,7 +85,7 @@ impl<'a> Writes<'a> {
         possible.then_some(needs)
     }
 
-    /// What a packet asks at its last switch alone.
+    /// The needs of a packet at its last switch alone.
     pub fn needs_at_end(&self, way: &Witness) -> OccurrenceSides {
         let mut needs = OccurrenceSides::new();
         if let Some(hop) = way.hops.last() {
@@ -97,6 +98,7 @@ impl<'a> Writes<'a> {
         let block = way.lid.0 / LFT_BLOCK as u16;
         let entry = Reading { stage: hop.stage, entry: hop.entry };
         let mut possible = true;
+        // The same block may be written by several waves: each of those writes lies on one side of the reading.
         for &id in self.blocks.get(&(hop.node, block)).into_iter().flatten() {
             let value = |tables: &SubnetTables| tables.lfts[hop.node.index()].get(way.lid);
             possible &= self.add_write(needs, &entry, id, value);
@@ -124,7 +126,8 @@ impl<'a> Writes<'a> {
         writes.fold(true, |possible, &(id, _)| self.add_write(needs, reading, id, value) && possible)
     }
 
-    /// A source sends on a half from when it is told of it until it is told of the other.
+    /// A source sends on a half from the write that notifies it of this half to the write that notifies it of the
+    /// other.
     pub fn add_half(&self, needs: &mut OccurrenceSides, port: PortId, wanted: Half) -> bool {
         let told = self.halves.get(&port).into_iter().flatten();
         told.fold(true, |possible, &(id, half)| {
@@ -151,10 +154,12 @@ impl<'a> Writes<'a> {
         id: WriteId,
         value: impl Fn(&SubnetTables) -> T,
     ) -> bool {
+        // A write of the block or table that leaves this entry as it was may land at any time.
         if value(self.plan.tables_at(id.wave)) == value(self.plan.tables_at(id.wave + 1)) {
             return true;
         }
-        // Stage 0 is the moment before wave 0.
+        // Stage 0 is the moment before wave 0, so wave w is stage w + 1. Writes of earlier stages have landed and those
+        // of later ones have not; within the stage the age of the entry that the packet read decides.
         let side = match (id.wave + 1).cmp(&reading.stage) {
             std::cmp::Ordering::Less => Side::After,
             std::cmp::Ordering::Greater => Side::Before,

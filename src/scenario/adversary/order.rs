@@ -18,7 +18,7 @@ pub struct Candidate {
     pub way: Witness,
     /// What it needs when it is parked.
     pub needs: OccurrenceSides,
-    /// Whether it may be held: its last choice does not hang on a write that may land meanwhile.
+    /// Whether it may be held: its last choice does not depend on a write that may land meanwhile.
     pub holdable: bool,
     /// Other lanes of the cycle, by number, that it passes on its way.
     pub crosses: BTreeSet<usize>,
@@ -84,18 +84,21 @@ pub fn arrange(chosen: &[&Candidate], holds: &[Vec<Hold>], sudden: bool) -> Resu
     while state.parked.len() < chosen.len() {
         state.next()?;
     }
+    // All places are taken, so nothing is guarded any more, and what is left may happen.
     while let Some(event) = state.pending().first().copied() {
         state.happen(event);
     }
     Ok(Order { steps: state.steps })
 }
 
-/// Whether the packets chosen so far contradict each other, holds apart.
+/// Whether the packets chosen so far have an order, holds aside.
 pub fn is_possible(chosen: &[&Candidate]) -> bool {
     let mut parked = BTreeSet::new();
     let mut happened = BTreeSet::new();
     let events: BTreeSet<Occurrence> = chosen.iter().flat_map(|candidate| candidate.needs.keys().copied()).collect();
     loop {
+        // Greedy, without a step back: a packet is parked once nobody must pass its lane, and an event happens once
+        // nobody must go before it, so no step takes anything from those still to come.
         let before = (parked.len(), happened.len());
         let free = |at: &usize| !parked.contains(at) && is_ready(chosen, *at, &parked, &happened);
         let ready: Vec<usize> = (0..chosen.len()).filter(free).collect();
@@ -112,14 +115,14 @@ pub fn is_possible(chosen: &[&Candidate]) -> bool {
     }
 }
 
-/// Whether a packet can be parked: what it needs has happened, and who must pass its lane has passed.
+/// Whether a packet can be parked: what it needs has happened, and all that must pass its lane have passed.
 fn is_ready(chosen: &[&Candidate], at: usize, parked: &BTreeSet<usize>, happened: &BTreeSet<Occurrence>) -> bool {
     let after = |(event, side): (&Occurrence, &Side)| *side == Side::Before || happened.contains(event);
     let passed = |other: usize| parked.contains(&other) || other == at || !chosen[other].crosses.contains(&at);
     chosen[at].needs.iter().all(after) && (0..chosen.len()).all(passed)
 }
 
-/// Whether nobody who is not parked needs to go before an event, and earlier waves have ended.
+/// Whether no packet still to be parked needs to go before an event, and no event that precedes it is outstanding.
 fn may_happen(
     chosen: &[&Candidate],
     event: Occurrence,
@@ -178,7 +181,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Events to come, the first that may happen first; those that somebody waits for before the others.
+    /// Events that may happen now: first those that a packet waits for, each group in the order of the protocol.
     fn pending(&self) -> Vec<Occurrence> {
         let mut pending: Vec<Occurrence> = self.events.difference(&self.happened).copied().collect();
         pending.retain(|&event| !self.is_guarded(event));
@@ -196,7 +199,7 @@ impl<'a> State<'a> {
         })
     }
 
-    /// Whether a hold that still lasts needs an event to stay away.
+    /// Whether a hold that still lasts forbids an event.
     fn is_guarded(&self, event: Occurrence) -> bool {
         self.guarded.iter().any(|&(other, next)| other == event && !self.parked.contains(&next))
     }
@@ -206,15 +209,17 @@ impl<'a> State<'a> {
         self.steps.push(OrderedStep::Happen(event));
     }
 
-    /// Parks a packet, or lets an event happen that somebody waits for.
+    /// Parks a packet, or lets an event happen that a packet waits for.
     fn next(&mut self) -> Result<(), Blocked> {
         let count = self.chosen.len();
         let ready = |at: &usize| !self.parked.contains(at) && is_ready(self.chosen, *at, &self.parked, &self.happened);
+        // Downwards: a packet waits for the lane after its own, which is then the more likely to be taken.
         let ready: Vec<usize> = (0..count).rev().filter(ready).collect();
         let free = |at: usize| {
             let Candidate { way, passes, .. } = self.chosen[at];
             !self.busy.contains(&way.port) && passes.is_disjoint(&self.filled)
         };
+        // Without a hold where the next lane is taken: the packet cannot go on, and stays by itself.
         if let Some(&at) = ready.iter().find(|&&at| self.parked.contains(&((at + 1) % count)) && free(at)) {
             self.park(at, None);
             return Ok(());
@@ -224,6 +229,7 @@ impl<'a> State<'a> {
             self.take_up(at, hold);
             return Ok(());
         }
+        // Last, since an event can rule out holds that need the state before it.
         match self.pending().into_iter().find(|&event| self.is_awaited(event)) {
             Some(event) => {
                 self.happen(event);
@@ -261,11 +267,15 @@ impl<'a> State<'a> {
     fn agrees(&self, (event, side): (&Occurrence, &Side)) -> bool {
         let free = !self.events.contains(event);
         match (*event, side) {
+            // A death outside the order happens at the very start: nothing comes before it, and everything after.
             (Occurrence::Death, Side::Before) => {
                 self.sudden && self.events.contains(event) && !self.happened.contains(event)
             }
             (Occurrence::Death, Side::After) => free || self.happened.contains(event),
+            // A write outside the order lands as soon as its wave runs.
             (Occurrence::Land(write), Side::After) if free => self.has_begun(write.wave),
+            // It can still be held back (`take_up` makes it an event), unless a hold relies on it having landed or a
+            // later wave has begun.
             (Occurrence::Land(write), Side::Before) if free => {
                 let over = |other: &Occurrence| matches!(other, Occurrence::Land(other) if other.wave > write.wave);
                 !self.assumed.contains(&write) && !self.happened.iter().any(over)
@@ -281,13 +291,14 @@ impl<'a> State<'a> {
             Occurrence::Death => !self.happened.contains(event),
             Occurrence::Land(write) => write.wave < wave && !self.happened.contains(event),
         };
-        // What comes in a later wave than any event does so after all of them.
+        // A wave later than that of every event begins only when all of them are over, so the order cannot rely on it.
         let reached = self.events.iter().any(|event| matches!(event, Occurrence::Land(write) if write.wave >= wave));
         !self.events.iter().any(|event| outstanding(&event)) && (wave == 0 || reached)
     }
 
     fn take_up(&mut self, at: usize, index: usize) {
         let hold = &self.holds[at][index];
+        // The hold lasts until the next lane is taken; what would end it early waits until then.
         for (&event, _) in hold.lasting.iter().filter(|&(_, &side)| side == Side::Before) {
             self.guarded.push((event, (at + 1) % self.chosen.len()));
         }

@@ -22,7 +22,7 @@ pub struct Played {
     pub transport: SimTransport,
     /// MADs that the subnet manager sent.
     pub smps: SmpCounts,
-    /// What the subnet manager met with, where it was not a deadlock that stopped it.
+    /// The error of the subnet manager; none where it finished or a deadlock stopped it.
     pub error: Option<SubnetError>,
 }
 
@@ -48,7 +48,8 @@ pub fn carry_out(plan: &Plan, schedule: &Schedule, config: &SimConfig) -> Result
         transport.with(|sim| kill(&draft.before, &draft.surviving, sim));
     }
     let timing = Timing {
-        // Nothing is late here but what is held up on purpose, and no copy is wanted of that.
+        // Only what the schedule holds up is late, and a retry of it would land at a time of its own. Without windows a
+        // held `Set` keeps no other write from landing.
         timeout_ns: 60_000_000_000,
         window: usize::MAX,
         per_device: usize::MAX,
@@ -56,7 +57,9 @@ pub fn carry_out(plan: &Plan, schedule: &Schedule, config: &SimConfig) -> Result
         ..Timing::default()
     };
     let mut manager = Manager::new(transport.clone(), timing, 0);
+    // This manager discovers nothing: the plan already takes the loss into account.
     manager.set_topology(&draft.surviving, draft.sm);
+    // The cycle closes in this wave: later waves are not written.
     let last = plan.waves().iter().rposition(|wave| wave.name == schedule.wave).unwrap_or(0);
     let written = drive(&transport, write_waves(plan, last, &mut manager));
     let error = written.and_then(Result::err);
@@ -135,19 +138,21 @@ fn drive<T>(transport: &SimTransport, future: impl Future<Output = T>) -> Option
         if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
             return Some(result);
         }
+        // No waker is needed: a future of this manager becomes ready only by what the simulation delivers.
         if transport.advance(u64::MAX) == Halt::Deadlock {
             return None;
         }
     }
 }
 
-/// Lets everything come to rest: no table is written any more, and nobody sends.
+/// Runs until everything is at rest: no table is written any more, and nobody sends.
 fn settle(transport: &SimTransport, end_ns: u64) {
     transport.with(|sim| {
         let until_ns = sim.now_ns().max(end_ns) + SETTLE_NS;
         while sim.deadlock().is_none() && sim.now_ns() < until_ns {
             sim.run(until_ns, false);
         }
+        // Sound, since no write is left that could break the cycle.
         sim.confirm_deadlock();
     });
 }

@@ -1,4 +1,4 @@
-//! The adversarial schedule: a value that says which packets are sent when, and when which write lands.
+//! The adversarial schedule: a value that gives the time of every packet and of every write that is held up.
 
 use super::needs::WriteId;
 use crate::fabric::PortId;
@@ -31,8 +31,9 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Whether a deadlock is the one that was driven at: lane for lane, wherever it is begun to be told.
+    /// Whether a deadlock is the one that was driven at: lane for lane, whichever lane is named first.
     pub fn is_met_by(&self, stuck: &[StuckPacket]) -> bool {
+        // Sets, because the simulator may begin the cycle at another lane.
         let place = |packet: &StuckPacket| (packet.input, packet.input_vl, packet.output, packet.output_vl);
         let met: BTreeSet<_> = stuck.iter().map(place).collect();
         let wanted: BTreeSet<_> = self.turns.iter().copied().collect();
@@ -128,7 +129,7 @@ pub struct Landing {
     pub at_ns: u64,
 }
 
-/// Why a cycle is not driven into being. None of these says that it could not be.
+/// Why a cycle is not driven into being. None of these means that it cannot be.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unreached {
     /// The refusal names no cycle.
@@ -152,7 +153,7 @@ pub enum Unreached {
         /// The turn.
         dependency: String,
     },
-    /// Packets choose anew, and would choose otherwise.
+    /// Packets choose again, and would choose differently.
     #[error(
         "where switches choose at the grant, no packet goes on waiting so once every write of the wave has landed: \
          {dependency}"

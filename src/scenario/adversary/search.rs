@@ -38,6 +38,7 @@ pub fn search(plan: &Plan, cycle: &Cycle, latch: Latch) -> Result<Choice, Unreac
     let Some(last) = tracer.stage(&cycle.wave) else {
         return Err(Unreached::Foreign { why: format!("the plan has no wave {}", cycle.wave) });
     };
+    // Writes of later waves are ignored: the cycle closes in this one.
     let scout = Scout { plan, lanes: &lanes, tracer, writes: Writes::of(plan, last), latch, last };
     let packets: Vec<Vec<Candidate>> = (0..lanes.turns.len()).map(|lane| scout.packets(lane)).collect();
     if let Some(lane) = packets.iter().position(Vec::is_empty) {
@@ -94,8 +95,9 @@ impl Lanes {
         Ok(lanes)
     }
 
-    /// The lanes that a way passes before its last turn, one left out.
+    /// The lanes of the cycle that a way passes before its last turn, its own excepted.
     fn crossed(&self, fabric: &Fabric, way: &Witness, own: usize) -> BTreeSet<usize> {
+        // The last hop is the turn at which the packet stands: the lane beyond it is never entered.
         let before_last = &way.hops[..way.hops.len() - 1];
         let passes = |lane: &usize| {
             let lane = self.channels[*lane];
@@ -119,7 +121,7 @@ struct Scout<'a> {
 }
 
 impl Scout<'_> {
-    /// Packets that can take a place, the least demanding first; of those that ask the same, a few.
+    /// Packets that can take a place, those with the fewest needs first; a few of those with the same needs.
     fn packets(&self, lane: usize) -> Vec<Candidate> {
         let fabric = &*self.plan.draft().before;
         let stages = (0..=self.last).rev();
@@ -128,6 +130,8 @@ impl Scout<'_> {
         packets.sort_by_key(|packet| (packet.needs.len() + packet.crosses.len(), packet.way.hops.len()));
         let mut kept: Vec<Candidate> = Vec::new();
         for packet in packets {
+            // Packets with the same needs differ only in their source, and a source serves one lane of the cycle: a few
+            // sources suffice to choose from.
             let alike = |other: &&Candidate| {
                 (&other.needs, &other.crosses, other.holdable) == (&packet.needs, &packet.crosses, packet.holdable)
             };
@@ -143,19 +147,23 @@ impl Scout<'_> {
     fn candidate(&self, fabric: &Fabric, lane: usize, way: Witness) -> Option<Candidate> {
         let needs = self.writes.needs(&way)?;
         let at_end = self.writes.needs_at_end(&way);
+        // The last choice reads an entry that a write of the plan still changes.
         let old = at_end.values().any(|&side| side == Side::Before);
-        // Where the choice is made anew until it is granted, it must outlast every write of the wave.
+        // With latch `grant` a waiting packet chooses again and again, so its choice must outlast every write of the
+        // wave.
         let lasts = match self.latch {
             Latch::Arrival | Latch::Head => true,
             Latch::Grant => !old,
         };
         let crosses = self.lanes.crossed(fabric, &way, lane);
+        // Latched on arrival, a packet keeps its choice while it is held. Otherwise it chooses at the head, after the
+        // hold, when the write may have landed.
         let holdable = self.latch == Latch::Arrival || !old;
         let passes = passed(fabric, &way);
         lasts.then_some(Candidate { way, needs, holdable, crosses, passes })
     }
 
-    /// Holds for a lane: every host of its switch, every way to it through the lane.
+    /// Holds for a lane: to every host of its switch, by every way through the lane.
     fn holds(&self, lane: usize) -> Vec<Hold> {
         let draft = self.plan.draft();
         let LaneTurn { switch, input, .. } = self.lanes.turns[lane];
@@ -168,6 +176,7 @@ impl Scout<'_> {
                 let turn = LaneTurn { switch, input, output: PortLane { port: output, vl } };
                 for way in self.tracer.ways(turn, stage, 1) {
                     holds.extend(self.hold_by(lane, way.clone(), &siblings));
+                    // Too few hosts at this switch to keep the link busy: hosts of neighbouring switches may do it.
                     if siblings.len() < 2 {
                         holds.extend(self.hold_from_afar(lane, way, turn, stage));
                     }
@@ -203,8 +212,10 @@ impl Scout<'_> {
             };
             let Some(other) = ways.iter().find(near) else { continue };
             let fills = passed(fabric, other);
+            // These packets queue up. In a lane of the cycle they would stand where its own packets belong.
             let of_cycle = self.lanes.channels.iter().any(|lane| fills.contains(lane));
             let needs = self.writes.needs(other).filter(|_| !of_cycle);
+            // Into a copy: each end port must agree with those accepted so far, and a refused one must leave no trace.
             let agree =
                 |needs: &OccurrenceSides| needs.iter().all(|(&event, &side)| insert(&mut lasting.clone(), event, side));
             if let Some(needs) = needs.filter(agree) {
@@ -242,7 +253,7 @@ fn hosts(fabric: &Fabric, surviving: &Fabric, switch: NodeId) -> Vec<(PortNum, P
     fabric.ports_of(switch).filter_map(host).collect()
 }
 
-/// One packet for each lane, tried one after the other.
+/// Combinations of one packet for each lane, tried in turn.
 struct Combination<'a> {
     packets: &'a [Vec<Candidate>],
     holds: &'a [Vec<Hold>],
@@ -263,6 +274,7 @@ impl Combination<'_> {
         }
         for at in 0..self.packets[chosen.len()].len() {
             let next = &self.packets[chosen.len()][at];
+            // One source cannot fill two lanes: its packets leave one after the other.
             if picked.iter().any(|other| other.way.port == next.way.port) {
                 continue;
             }
@@ -271,6 +283,7 @@ impl Combination<'_> {
             }
             self.tries += 1;
             chosen.push(at);
+            // More packets only add needs, so a contradiction here rules out every combination that begins like this.
             if is_possible(&[picked.as_slice(), &[next]].concat()) {
                 self.extend(chosen);
             } else {
@@ -289,6 +302,7 @@ impl Combination<'_> {
         match arrange(picked, self.holds, self.sudden) {
             Ok(order) => {
                 let better = |(best, _): &(Order, Vec<usize>)| holds_in(&order) < holds_in(best);
+                // An order exists. Fewer holds are worth some more tries, not all of them.
                 if self.best.is_none() {
                     self.most_tries = self.most_tries.min(self.tries + MORE_TRIES);
                 }

@@ -1,4 +1,4 @@
-//! From an order to times: how long each step takes on this hardware, and how long each hold lasts.
+//! Gives the steps of an order their times: how long each takes on this hardware, and how long each hold lasts.
 
 use super::needs::{Occurrence, describe};
 use super::order::{Candidate, Hold, OrderedStep};
@@ -35,6 +35,8 @@ impl Fill {
     /// The filling that leaves most for holding: when the holding packets are gone, no packet of the cycle fits in.
     fn of(buffer: u16) -> Fill {
         let fill = |credits: u16| Fill { credits, packets: buffer / credits, holds: buffer % credits };
+        // What the packets of the cycle leave over is less than one of them takes, so the lane stays full for the
+        // cycle.
         let sizes = (1..=MOST_BYTES.div_ceil(64).min(buffer)).map(fill);
         sizes.max_by_key(|fill| (fill.holds, fill.credits)).unwrap_or(Fill { credits: buffer, packets: 1, holds: 0 })
     }
@@ -137,6 +139,7 @@ impl<'a> Clock<'a> {
         self.reach(id.wave);
         let write = &self.plan.waves()[id.wave].writes[id.place];
         let node = write.node(self.fabric());
+        // A device serves one MAD at a time, so two writes of it that are held up are a service time apart.
         if let Some(last) = node.and_then(|node| self.landed.get(&node)) {
             self.now_ns = self.now_ns.max(last + self.config.sma_service_ns + GAP_NS);
         }
@@ -152,11 +155,11 @@ impl<'a> Clock<'a> {
         self.now_ns += takes_ns;
     }
 
-    /// Waits until all writes of a wave have landed that nobody holds back.
+    /// Waits until all writes of a wave that nobody holds back have landed.
     fn reach(&mut self, wave: usize) {
         let first = self.wave.map_or(0, |last| last + 1);
         for next in first..=wave {
-            // The acknowledgement of the wave before, then this one's writes.
+            // The acknowledgement of the wave before, then the writes of this one.
             self.now_ns += if next == 0 { 0 } else { EXCHANGE_NS } + self.writing_ns(next);
             self.wave = Some(next);
         }
@@ -175,7 +178,8 @@ impl<'a> Clock<'a> {
     }
 
     fn park(&mut self, lane: usize, choice: &'a Choice, hold: Option<usize>) {
-        // The first packets come when the writes that nobody holds back have landed, unless something must die before.
+        // The first packets are sent when the writes of wave 0 that nobody holds back have landed, unless a death must
+        // come first.
         let candidate = &choice.packets[lane];
         if self.wave.is_none() && (self.death_ns.is_some() || !self.dies_later) {
             self.reach(0);
@@ -199,7 +203,7 @@ impl<'a> Clock<'a> {
         self.parked.insert(lane, self.now_ns);
     }
 
-    /// The small packets that stand before those of the cycle; until when they are on their way.
+    /// Sends the small packets that stand before those of the cycle. Returns when the last has arrived.
     fn send_hold(&mut self, lane: usize, hold: &Hold, at_ns: u64) -> u64 {
         // The link that they wait for must be busy when the first of them comes.
         let first_ns = at_ns + 2 * self.hop_ns();
@@ -239,8 +243,11 @@ impl<'a> Clock<'a> {
             // Two fit into a buffer, so that the second asks for the link before the first has left.
             let bytes = MOST_BYTES.min((self.config.buffer_credits / 2).saturating_mul(64));
             let output = self.fabric().lid_owner(hold.way.lid).and_then(|port| self.fabric().peer(port));
+            // Without the nanosecond that `sending_ns` adds: a round longer than the sending would let the link go
+            // idle.
             let each_ns = output.map_or(0, |port| self.sending_ns(port, bytes.into())) - 1;
             let round_ns = each_ns * hold.busy.len() as u64;
+            // Each round of the busy senders lets one of the small packets through.
             let (needed_ns, possible_ns) = (until_ns - from_ns, round_ns * u64::from(self.fill.holds));
             if needed_ns > possible_ns {
                 return Err(Unreached::TooLong { needed_ns, possible_ns });
@@ -251,6 +258,7 @@ impl<'a> Clock<'a> {
                 let (lid, sl) = (hold.way.lid, hold.way.sl);
                 let first =
                     Train { role, lane, source, port, lid, sl, bytes, first_ns: from_ns, every_ns: 1, count: 2 };
+                // Two at once, then one a round: each sender always has one more waiting for the link.
                 let rest = Train { first_ns: from_ns + round_ns, every_ns: round_ns, count: rounds, ..first.clone() };
                 self.trains.extend([first, rest]);
             }

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Why the manager could not be asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody is there.
+    /// No manager listens.
     #[error("no manager answers at {}: {error}; is `reconfig sm` running, and with this --socket?", path.display())]
     Nobody {
         /// The socket.
@@ -36,7 +36,7 @@ pub enum ClientError {
     Unreadable {
         /// The socket.
         path: PathBuf,
-        /// What it said.
+        /// What it answered.
         line: String,
         /// What is wrong with it.
         error: serde_json::Error,

@@ -1,4 +1,4 @@
-//! What is said over the control socket: values that read and write as JSON, one object a line.
+//! The messages of the control socket: values that read and write as JSON, one object a line.
 //!
 //! A client sends a [`ControlOrder`]; the manager answers with [`Reply`]s, of which the last is never an event. Every object
 //! that stands for itself has a `schema`; a field that is added leaves it as it is, one that changes its meaning does not.
@@ -49,7 +49,7 @@ pub enum ControlOrder {
     },
 }
 
-/// A change that somebody wants.
+/// A change that a client requests.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeOrder {
@@ -157,7 +157,7 @@ pub struct Status {
     pub trouble: Option<String>,
 }
 
-/// The port a manager speaks through.
+/// The port that a manager uses.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OwnPort {
     /// The adapter's name.
@@ -409,7 +409,7 @@ impl ChangeOutcome {
         }
     }
 
-    /// Whether what was asked for holds now.
+    /// Whether what was requested is in force now.
     pub fn is_done(self) -> bool {
         matches!(self, ChangeOutcome::Completed | ChangeOutcome::Planned | ChangeOutcome::Nothing)
     }
@@ -434,7 +434,7 @@ pub struct ChangeDone {
     pub root: Option<NamedNode>,
     /// Its phases in order.
     pub phases: Vec<PhaseStatus>,
-    /// How often it was called off because the subnet changed, and started anew.
+    /// How often it was called off because the subnet changed, and started again.
     pub restarts: u32,
     /// Waves of the plan.
     pub waves: u64,

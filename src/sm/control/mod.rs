@@ -14,5 +14,5 @@ pub use client::{ClientError, ControlClient};
 pub use message::*;
 pub use server::{Answers, Control, ControlError, ControlRequest};
 
-/// Where the socket is when nobody says otherwise.
+/// The default path of the socket.
 pub const DEFAULT_SOCKET: &str = "/run/reconfig/sm.sock";

@@ -46,7 +46,8 @@ pub struct ControlRequest {
     pub answers: Answers,
 }
 
-/// The way back to who gave an order. Dropped without an answer, it says that the manager did not take the order.
+/// The way back to the sender of an order. Dropped without an answer, it reports that the manager did not take the
+/// order.
 #[derive(Debug)]
 pub struct Answers {
     sender: mpsc::UnboundedSender<Reply>,
@@ -222,7 +223,7 @@ impl Connection {
     /// Has an order answered.
     async fn pass_on(&self, order: ControlOrder, writer: &mut OwnedWriteHalf) -> io::Result<()> {
         let (answers, mut replies) = Answers::channel();
-        // Where nobody takes orders any more, the answers are dropped with the order, and say so.
+        // Where no manager takes orders any more, dropping the order answers it.
         let _ = self.requests.send(ControlRequest { order, answers });
         while let Some(reply) = replies.recv().await {
             say(writer, &reply).await?;

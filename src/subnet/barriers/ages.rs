@@ -1,4 +1,4 @@
-//! Flushed and drained by age: the limits are read back from every switch, then that long is waited.
+//! Flush and drain by age: reads the lifetime limit of every switch, then waits as long as they require (F.6, D).
 
 use super::{Wait, smp_data};
 use crate::drain::{DrainAge, Drained, FlushAge, Flushed, LifetimeReading, Ticket, Verdict};
@@ -13,7 +13,8 @@ impl<T: Transport> Manager<T> {
     pub(super) async fn flush_by_age(&mut self, ticket: Ticket, lanes: VlSet) -> Result<Flushed, SubnetError> {
         let wait = self.begin_wait(format!("flush of lanes {lanes}, by age"));
         let switches = self.live_switches()?;
-        // Behind a fence that closed with the split, packets of the spare half may have all their way to go.
+        // With a fence, stray packets of the spare half may be anywhere when the split closes that half, so each hop of
+        // the longest path counts. Otherwise F.6 counts two lifetimes.
         let hops = if matches!(self.sources, SourceControl::Fenced { .. }) { self.longest_way } else { 0 };
         let mut judge = FlushAge::new(ticket, lanes, switches.iter().copied(), wait.begin_ns, hops);
         self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));

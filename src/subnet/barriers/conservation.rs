@@ -1,8 +1,8 @@
-//! Drained by conservation: the end ports' counters of the retired service levels, wave after wave.
+//! Drain by conservation: reads the end ports' counters of the retired service levels, wave after wave (section D).
 //!
-//! No device tells discards by service level, so readings carry none: a discarded packet leaves *received* below *sent*
-//! for good, and the wait ends by its time limit instead. After the proof the counters are zeroed, since nobody uses
-//! these levels until the next change.
+//! No device reports discards by service level, so readings carry none: a discarded packet leaves *received* below
+//! *sent* for good, and the time limit ends the wait instead. After the proof the counters are zeroed, since nobody
+//! uses these levels until the next change (D.5).
 
 use crate::drain::{ConservationJudge, CounterReading, Drained, Ticket, Verdict};
 use crate::fabric::PortId;
@@ -62,6 +62,7 @@ impl<T: Transport> Manager<T> {
             counted.push(self.counters(ports, retiring, counter, Method::Get).await?);
         }
         let answered_ns = self.transport.now_ns();
+        // One interval for the whole wave: the inequality of section D compares waves, not single readings.
         let reading = |(at, &port): (usize, &PortId)| {
             let [sent, received] = [0, 1].map(|which: usize| &counted[which][at]);
             let retired = || half.other().sls();
@@ -74,6 +75,7 @@ impl<T: Transport> Manager<T> {
                 sent: sum(sent),
                 received: sum(received),
                 clamped: [sent, received].iter().any(|data| retired().any(|sl| data.counted(sl).is_none())),
+                // Not reported by service level (see above).
                 discards: 0,
                 settled: halves[at].half == half && halves[at].settled,
             }
@@ -99,6 +101,7 @@ impl<T: Transport> Manager<T> {
     ) -> Result<Vec<PortDataSl>, SubnetError> {
         let retired = retiring.half.other().sls().fold(0, |mask: u16, sl| mask | 1 << sl.get());
         let mut requests = Vec::with_capacity(ports.len());
+        // On the half in use: a request on the retired levels would count in what it reads (D.5).
         for &port in ports {
             let (lid, sl) = self.address(port, retiring)?;
             let fabric = &self.topology("draining")?.fabric;

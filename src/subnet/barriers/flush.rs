@@ -1,4 +1,4 @@
-//! The flush of some lanes: every device is told, then asked until all have said that their part is done.
+//! The flush of some lanes (section F): orders it from every device, then asks until all have reported their part done.
 
 use super::smp_data;
 use crate::drain::{FlushJudge, FlushReading, Flushed, Observer, Ticket, Verdict};
@@ -29,6 +29,7 @@ impl<T: Transport> Manager<T> {
         let devices = self.devices()?;
         let mut judge = FlushJudge::new(ticket, lanes, devices.iter().copied());
         let mut wait = self.begin_wait(format!("flush of lanes {lanes}"));
+        // The order (F.1). Its answers count as readings, since a device may be done at once.
         self.ask_about_flush(&mut judge, &devices, Method::Set, lanes).await?;
         loop {
             match judge.verdict() {
@@ -55,6 +56,7 @@ impl<T: Transport> Manager<T> {
         let requests = devices.iter().map(|&node| self.to_node(node, method, AttributeId::Flush, 0, data));
         let requests = requests.collect::<Result<Vec<_>, _>>()?;
         for (&device, answer) in devices.iter().zip(self.ask_all(requests).await?) {
+            // Round and lanes of the answer, not of the request: the judge ignores what a device says of another flush.
             let Flush { round, lanes, flushed } = Flush::decode(smp_data(&answer));
             judge.fold(&FlushReading { device, round, lanes, flushed });
         }

@@ -1,7 +1,7 @@
-//! Barriers: fetches the readings that [`drain`](crate::drain) judges, until there is a proof, none is possible, or the
-//! patience of [`Timing::barrier_ns`](super::Timing::barrier_ns) is over.
+//! Barriers: fetches the readings that [`drain`](crate::drain) judges, until there is a proof, none is possible, or
+//! [`Timing::barrier_ns`](super::Timing::barrier_ns) has passed.
 //!
-//! What has gone from the known fabric is excused: it has nothing to say, and nothing stands in it.
+//! What has left the known fabric is excused: it cannot answer, and nothing stands in it (P4.3).
 
 mod ages;
 mod conservation;
@@ -40,6 +40,7 @@ impl<T: Transport> Manager<T> {
         match (observer, layers) {
             (Observer::Conservation, _) => self.drain_by_conservation(ticket, retiring).await,
             (Observer::Lifetime, _) => {
+                // The longest path of all layers: time passes for all of them at once.
                 let depth = layers.iter().map(|layer| layer.graph.depth()).max().unwrap_or(0);
                 self.drain_by_age(ticket, depth, lanes).await
             }
@@ -60,7 +61,8 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// One layer after the other, and once more from the first.
+    /// One layer after the other, then each once more: a reply to a packet on the last layer may go on the first
+    /// (P4.5).
     async fn drain_layers(
         &mut self,
         ticket: Ticket,
@@ -70,6 +72,7 @@ impl<T: Transport> Manager<T> {
     ) -> Result<Drained, SubnetError> {
         let mut judge = LayersJudge::new(ticket, layers.iter().map(|layer| layer.lanes).collect());
         let mut last = None;
+        // Lanes of several layers wait for each other in cycles; only those of one layer empty in an order (P4.5).
         while let Some((layer, part)) = judge.due() {
             let drained = self.drain_layer(part, &layers[layer], observer).await?;
             judge.fold(&drained);
@@ -88,7 +91,7 @@ impl<T: Transport> Manager<T> {
     /// Pauses before the next reading, each time twice as long.
     ///
     /// # Errors
-    /// The patience for this barrier is over.
+    /// The time for this barrier is over.
     async fn pause(&mut self, wait: &mut Wait, missing: impl FnOnce() -> String) -> Result<(), SubnetError> {
         let now_ns = self.transport.now_ns();
         if now_ns - wait.begin_ns >= self.timing.barrier_ns {
@@ -177,7 +180,7 @@ impl<T: Transport> Manager<T> {
         SubnetError::NoVerdict { awaited: wait.awaited.clone(), reason }
     }
 
-    /// A verdict that cannot be pending any more.
+    /// Unwraps a verdict that should not be pending any more.
     fn proof<P>(&self, wait: &Wait, verdict: Verdict<P>) -> Result<P, SubnetError> {
         match verdict {
             Verdict::Proof(proof) => Ok(proof),

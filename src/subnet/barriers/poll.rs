@@ -1,4 +1,4 @@
-//! Drained, as seen by asking: device by device, in the order of the channel dependency graph.
+//! Drain by polling: device by device, in the order of the channel dependency graph (P4.2).
 
 use super::smp_data;
 use crate::drain::{DrainGraph, Drained, LaneReading, PollJudge, Ticket, Verdict};
@@ -28,6 +28,8 @@ impl<T: Transport> Manager<T> {
                 Verdict::NoVerdict(reason) => return Err(self.no_verdict(&wait, &reason)),
                 Verdict::Pending => {}
             }
+            // Only the frontier is asked: a reading counts for an output only if it was requested after all
+            // predecessors were found empty (section D).
             let asked: Vec<NodeId> = judge.frontier().into_iter().collect();
             for reading in self.lane_readings(&asked, lanes).await? {
                 judge.fold(&reading);
@@ -38,15 +40,15 @@ impl<T: Transport> Manager<T> {
                 let missing = format!("{} devices still hold packets, first {first}", waiting.len());
                 self.pause(&mut wait, || missing).await?;
             } else {
-                // The frontier moves in steps as long as a queue empties: what was learnt of the last device says
-                // nothing of the next.
+                // The frontier has moved. How long the last devices took to empty says nothing about the next, so the
+                // pause starts again from its shortest.
                 wait.pause_ns = self.timing.poll_first_ns.max(1);
             }
         }
     }
 
-    /// What each device says of its outputs. All count as asked when the first was asked and answered when the last had
-    /// answered, which is never too favourable.
+    /// Reads the state of the outputs of each device. All count as requested when the first request was sent and as
+    /// answered when the last answer came, which never favours a proof.
     async fn lane_readings(&mut self, devices: &[NodeId], lanes: VlSet) -> Result<Vec<LaneReading>, SubnetError> {
         let asked_ns = self.transport.now_ns();
         let modifier = LaneStatus::modifier(lanes);

@@ -1,5 +1,5 @@
-//! The move of the sources: every end port is asked which half it sends on, until all send on the new one; or, where
-//! devices know no halves, every end port is fenced.
+//! The move of the sources (P3.5): every end port is asked which half it sends on, until all send on the new one. Where
+//! devices know no halves, every end port is fenced instead (P3.8).
 
 use super::smp_data;
 use crate::drain::{FenceJudge, FenceReading, SourceReading, SourcesJudge, SourcesMoved, Ticket, Verdict};
@@ -44,7 +44,7 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Leaves clients time to ask again, then closes every end port to what is sent on the other half.
+    /// Leaves clients time to query again, then closes every end port to what its host sends on the other half (P3.8).
     async fn fence(
         &mut self,
         ticket: Ticket,
@@ -54,9 +54,12 @@ impl<T: Transport> Manager<T> {
     ) -> Result<SourcesMoved, SubnetError> {
         let wait = self.begin_wait(format!("fence behind the move of the sources to the {half} half"));
         self.wait_until(wait.begin_ns.saturating_add(settle_ns)).await?;
+        // Recorded before the first `Set`: if one fails below, some ports may be closed, and later tables must keep
+        // that half closed.
         self.closed = Some(half.other());
         let alive: Vec<PortId> = ports.iter().copied().filter(|&port| self.is_linked(port)).collect();
         let mut judge = FenceJudge::new(ticket, half, alive.iter().copied());
+        // Read first: only the entries of the old half change.
         let tables = self.exchange_sl_to_vl(&alive, Method::Get, &vec![[0; SMP_DATA_SIZE]; alive.len()]).await?;
         let closed = tables.iter().map(|table| {
             let mut lanes = table.0;
@@ -67,6 +70,7 @@ impl<T: Transport> Manager<T> {
         for (&port, table) in alive.iter().zip(self.exchange_sl_to_vl(&alive, Method::Set, &closed).await?) {
             judge.fold(&FenceReading { ticket, port, lanes: table.0 });
         }
+        // A late copy must not close the half again once it has been opened.
         self.quieten().await?;
         let open: Vec<PortId> = judge.waiting().collect();
         match judge.verdict() {
@@ -88,7 +92,7 @@ impl<T: Transport> Manager<T> {
     ) -> Result<Vec<SlToVlMappingTable>, SubnetError> {
         let ask = |(&port, data): (&PortId, &[u8; SMP_DATA_SIZE])| {
             let request = self.to_port(port, method, AttributeId::SlToVlMappingTable, *data);
-            // An end port has one table; the modifier means nothing there.
+            // An end port has one table; the modifier has no meaning there.
             request.map(|request| super::MadRequest { modifier: 0, ..request })
         };
         let requests = ports.iter().zip(data).map(ask).collect::<Result<Vec<_>, _>>()?;

@@ -1,6 +1,6 @@
-//! Drained by tokens: the switches are told the arcs of the retiring routing function, the sources' devices start the
-//! tokens, the leaves report them; twice, for requests and for the replies they caused. Reports can be lost, so leaves
-//! that stay silent are asked.
+//! Drain by tokens: the manager writes the arcs of the retiring routing function to the switches, the devices of the
+//! sources start the tokens, the leaves report them; twice, for requests and for the replies that they caused (P4.4).
+//! Reports can be lost, so leaves that stay silent are asked (D.3).
 
 use super::smp_data;
 use crate::drain::{DrainGraph, Drained, Ticket, TokenJudge, TokenReading, Verdict};
@@ -21,9 +21,11 @@ impl<T: Transport> Manager<T> {
         graph: &DrainGraph,
         lanes: VlSet,
     ) -> Result<Drained, SubnetError> {
+        // Reports of an earlier drain may have come since: they belong to no round of this one.
         self.token_reports.clear();
         self.tell_arcs(graph).await?;
         let mut judge = TokenJudge::new(ticket, lanes, graph.leaves());
+        // A leaf whose cable is gone never reports; what was on its way there is gone too (P4.3).
         for &leaf in graph.leaves().iter().filter(|&&leaf| !self.is_linked(leaf)) {
             judge.excuse(leaf);
         }
@@ -50,13 +52,14 @@ impl<T: Transport> Manager<T> {
             }
         }
         self.ask_all(requests).await?;
-        // A late copy must not fall into the next change.
+        // A late copy must not land in the next change.
         self.quieten().await?;
         Ok(())
     }
 
     async fn start_tokens(&mut self, graph: &DrainGraph, round: u32, lanes: VlSet) -> Result<(), SubnetError> {
-        // Where no live channel leads into one, only the device's own sources fed it: nobody else can start its token.
+        // Where no live channel leads into a channel, only its own device fed it, so no arriving token makes the device
+        // send one: it must be ordered to (D.2).
         let devices: BTreeSet<NodeId> = graph
             .channels()
             .iter()
@@ -74,7 +77,7 @@ impl<T: Transport> Manager<T> {
         Ok(())
     }
 
-    /// Takes reports in until the round is complete; asks leaves that were silent for the time of an SMP's answer.
+    /// Takes in reports until the round is complete. Asks leaves that stay silent for the time-out of an SMP (D.3).
     async fn await_round(&mut self, judge: &mut TokenJudge, round: u32, lanes: VlSet) -> Result<(), SubnetError> {
         let wait = self.begin_wait(format!("drain of lanes {lanes}, by tokens"));
         let mut ask_at_ns = wait.begin_ns.saturating_add(self.timing.timeout_ns);
@@ -90,6 +93,7 @@ impl<T: Transport> Manager<T> {
             if judge.round() != Some(round) {
                 return Ok(());
             }
+            // Reports come unrequested, outside any exchange, so this loop reads the transport itself.
             if let Some(datagram) = self.transport.recv(ask_at_ns).await? {
                 let answer = self.sort_in(datagram).await?;
                 self.counts.late += u64::from(answer.is_some());
@@ -106,9 +110,9 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Asks every device that a channel leads into whether its token came and nothing stands behind it. The leaves'
-    /// reports alone would not do: where something died after the plan was made, what was on its way there is behind a
-    /// channel that the plan knew no leaf for.
+    /// Asks every device that a channel leads into whether the token of that channel came and the input is empty. The
+    /// reports of the leaves alone are not enough: where something died after the plan was made, packets on their way
+    /// there stand behind a channel for which the plan knew no leaf.
     async fn confirm_round(&mut self, graph: &DrainGraph, round: u32, lanes: VlSet) -> Result<(), SubnetError> {
         let mut wait = self.begin_wait(format!("drain of lanes {lanes}, by tokens"));
         let mut open: Vec<(NodeId, PortNum)> = graph
@@ -125,7 +129,8 @@ impl<T: Transport> Manager<T> {
             let answers = self.ask_all(requests).await?;
             for (&device, answer) in devices.iter().zip(&answers) {
                 let token = DrainToken::decode(smp_data(answer));
-                // A device that has not heard of this round speaks of an earlier one, which says nothing of this.
+                // A device that knows nothing of this round answers for an earlier one, which proves nothing about this
+                // one.
                 let current = (token.round, token.lanes) == (round, lanes);
                 open.retain(|&(node, num)| node != device || !current || !token.inputs_done.contains(num));
             }
@@ -140,7 +145,7 @@ impl<T: Transport> Manager<T> {
     async fn ask_leaves(&mut self, judge: &mut TokenJudge, lanes: VlSet) -> Result<(), SubnetError> {
         let Some(round) = judge.round() else { return Ok(()) };
         let fabric = &self.topology("draining")?.fabric;
-        // What a leaf channel leads to: the device that reports, and its port.
+        // The port at the end of each leaf channel; its device is the one that reports.
         let ends: Vec<(PortId, PortId)> =
             judge.waiting().filter_map(|leaf| fabric.peer(leaf).map(|end| (leaf, end))).collect();
         let devices: BTreeSet<NodeId> = ends.iter().map(|&(_, end)| fabric.port(end).node).collect();

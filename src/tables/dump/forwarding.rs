@@ -84,7 +84,7 @@ impl<'a> LftCollector<'a> {
             let problem = "a forwarding entry before any switch";
             return Err(self.source.error(lid.at, problem, "expected the line that names the switch first"));
         };
-        // No packet bears LID 0: what stands there says nothing.
+        // No packet has DLID 0, so its entry has no meaning.
         if lid.value == Lid(0) {
             return Ok(());
         }

@@ -56,7 +56,8 @@ fn read_line(mut cursor: Cursor<'_>, collector: &mut LftCollector<'_>) -> Result
     collector.entry(DumpEntry { lid, port: Some(port) })
 }
 
-/// Column heads, counts at the end of a block, comments, and what the tools say of the simulator they run in.
+/// Column heads, counts at the end of a block, comments, and what the tools report about the simulator in which they
+/// run.
 fn is_ornament(line: &str) -> bool {
     line.starts_with('#')
         || line.starts_with("Lid ")

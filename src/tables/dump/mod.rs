@@ -1,8 +1,8 @@
 //! Tables as they run today, from the files in which subnet managers and the field's tools dump them.
 //!
-//! On entry: the bytes of a file, its name for messages, and the fabric whose devices it speaks of. On return: tables
-//! over the indices of that fabric, or a [`ReadError`] that shows file, line, column, the line and what was expected:
-//! an unknown GUID, an entry given twice, a port that the switch lacks, anything that is not understood. Read are:
+//! On entry: the bytes of a file, its name for messages, and the fabric whose devices it names. On return: tables over
+//! the indices of that fabric, or a [`ReadError`] that shows file, line, column, the line and what was expected: an
+//! unknown GUID, an entry given twice, a port that the switch lacks, anything that is not understood. Read are:
 //! forwarding tables as OpenSM's `opensm.fdbs` ([`read_fdbs`]) and as its `opensm-lfts.dump`, `dump_fts`,
 //! `dump_lfts.sh` and `ibroute` print them ([`read_lfts`]); SL-to-VL tables ([`read_sl_to_vl`]) and service levels of
 //! paths ([`read_path_sls`]) as OpenSM and its plugins dump them and as ibdmchk takes them. Lines in the common shape

@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
         self.set(line, row, lid, Some(sl))
     }
 
-    /// `0xLID : SL`, or `UNREACHABLE` in its place; what follows says nothing of lanes.
+    /// `0xLID : SL`, or `UNREACHABLE` in its place; the rest of the line has nothing about lanes.
     fn entry(&mut self, line: SourceLine<'a>, mut cursor: Cursor<'a>) -> Result<(), ReadError> {
         let lid = hex_lid(&mut cursor)?;
         let Some((_, row)) = self.current.filter(|_| self.packed == Some(false)) else {

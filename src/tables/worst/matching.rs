@@ -48,7 +48,7 @@ impl Weights {
     }
 }
 
-/// The pairs (row, column) of a matching of greatest weight, by rising row; pairs that weigh nothing are left out.
+/// The pairs (row, column) of a matching of greatest weight, by rising row; pairs of weight 0 are omitted.
 pub(super) fn heaviest(weights: &Weights) -> Vec<(usize, usize)> {
     let mut pairs = if weights.rows <= weights.columns {
         Search::over(weights)
@@ -75,10 +75,13 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn over(weights: &'a Weights) -> Vec<(usize, usize)> {
+        // Row maxima and zeroes are potentials that bound every weight, so the search begins feasible.
         let most = |row: usize| (0..weights.columns).map(|column| weights.at(row, column)).fold(0.0, f64::max);
         let rows: Vec<f64> = (0..weights.rows).map(most).collect();
         let (columns, matched) = (vec![0.0; weights.columns], vec![FREE; weights.columns]);
         let mut search = Search { weights, rows, columns, matched };
+        // Every row finds a free column, since rows are the shorter side; weights of 0 stand for pairs that do not
+        // exist.
         (0..weights.rows).for_each(|row| search.place(row));
         let columns = search.matched.into_iter().enumerate();
         columns.filter(|&(_, row)| row != FREE).map(|(column, row)| (row, column)).collect()
@@ -94,6 +97,7 @@ impl<'a> Search<'a> {
         loop {
             let mut nearest: Option<(f64, usize)> = None;
             for column in (0..columns).filter(|&column| open[column]) {
+                // Slack: how far this pair is from tight. An augmenting path uses tight pairs only.
                 let gap = self.rows[row] + self.columns[column] - self.weights.at(row, column);
                 if gap < slack[column] {
                     (slack[column], before[column]) = (gap, last);
@@ -103,6 +107,8 @@ impl<'a> Search<'a> {
                 }
             }
             let Some((least, column)) = nearest else { return };
+            // Dijkstra, with potentials moved at each step: reached rows fall by `least` and settled columns rise by
+            // it. Settled pairs stay tight, the nearest becomes tight, and no weight exceeds its bound.
             self.shift(first, &settled, least);
             (0..columns).filter(|&column| open[column]).for_each(|column| slack[column] -= least);
             (open[column], last) = (false, column);
@@ -110,11 +116,12 @@ impl<'a> Search<'a> {
             if self.matched[column] == FREE {
                 return self.augment(first, column, &before);
             }
+            // The column is taken: its row must find another one.
             row = self.matched[column];
         }
     }
 
-    /// Lowers the potentials of the rows that were reached, and raises those of their columns.
+    /// Lowers the potentials of the rows that were reached, and raises those of the settled columns.
     fn shift(&mut self, first: usize, settled: &[usize], by: f64) {
         self.rows[first] -= by;
         for &column in settled {
@@ -123,9 +130,10 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Matches every row on the path with the column that it was left by.
+    /// Matches each row on the path with the column through which the path leaves it.
     fn augment(&mut self, first: usize, end: usize, before: &[usize]) {
         let mut column = end;
+        // `FREE` marks columns that were reached from the first row itself.
         while before[column] != FREE {
             self.matched[column] = self.matched[before[column]];
             column = before[column];

@@ -52,14 +52,14 @@ impl fmt::Display for Selection {
     }
 }
 
-/// What of one pair's traffic crosses a channel.
+/// The part of a pair's traffic that crosses a channel.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Crossing {
     /// Rank of the end port that sends.
     source: u32,
     /// Rank of the end port that receives.
     destination: u32,
-    /// Of what the channel carries at most, the fraction that the pair puts on it at its full rate.
+    /// The fraction of the capacity of the channel that the pair uses at its full rate.
     load: f64,
 }
 
@@ -76,8 +76,8 @@ pub struct Crossings {
 pub struct Worst {
     /// The port that sends into the channel.
     pub channel: PortId,
-    /// What the end ports ask of it at their full rate, as a multiple of what it carries: with links of one rate, how
-    /// many end ports' whole traffic meets there.
+    /// What the end ports send through it at their full rate, as a multiple of its capacity: with links of one rate,
+    /// the number of end ports whose whole traffic meets there.
     pub load: f64,
     /// By rank of the source: rank of the destination. Pairs that cross the channel are those of the matching. The
     /// others send to each other, none to itself unless it is the only one left: such a port is silent.
@@ -100,6 +100,7 @@ impl Crossings {
         let mut rank = vec![None; fabric.port_count()];
         ends.iter().zip(0..).for_each(|(port, at)| rank[port.index()] = Some(at));
         let mut crossings = Crossings { ends, channels: BTreeMap::new() };
+        // All sources at one switch go the same way to a destination, so each way is followed once for all of them.
         for (home, ports) in homes(fabric) {
             let sources: Vec<u32> = ports.iter().filter_map(|port| rank[port.index()]).collect();
             for to in 0..crossings.ends.len() as u32 {
@@ -112,14 +113,14 @@ impl Crossings {
         crossings
     }
 
-    /// The end ports whose ranks permutations speak of: those that the routing function leads to, in the fabric's
-    /// order.
+    /// The end ports that permutations name by rank: those that the routing function leads to, in the fabric's order.
     pub fn ends(&self) -> &[PortId] {
         &self.ends
     }
 
     fn add(&mut self, fabric: &Fabric, way: impl Iterator<Item = PortId>, destination: u32, senders: &[(u32, f64)]) {
         let is_switch = |node: NodeId| fabric.node(node).is_switch();
+        // Links into end ports are omitted: a permutation loads them with what one port sends.
         for channel in way.filter(|&port| fabric.neighbour(port).is_some_and(is_switch)) {
             let across = rate(fabric, channel);
             let crossing = |&(source, share): &(u32, f64)| {
@@ -135,10 +136,13 @@ impl Crossings {
     pub fn worst(&self) -> Option<Worst> {
         let bounds = self.channels.iter().map(|(&channel, pairs)| (Table::of(pairs).bound(), Reverse(channel)));
         let mut order: Vec<(f64, Reverse<PortId>)> = bounds.collect();
+        // Matchings are expensive, bounds are cheap. `Reverse` makes the lower port first among equal bounds.
         order.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
         let mut worst: Option<Worst> = None;
         for (bound, Reverse(channel)) in order {
             let most = worst.as_ref().map_or(0.0, |worst| worst.load);
+            // Channels come by falling bound, and no permutation loads a channel beyond its bound: none that follows is
+            // worse.
             if bound <= most {
                 break;
             }
@@ -183,6 +187,7 @@ fn senders(
         };
         let places = selection.places(from, to, open.len());
         let share = 1.0 / places.len().max(1) as f64;
+        // Pairs without an open path have no places, and send nothing.
         places.for_each(|place| senders.entry(open[place]).or_default().push((from, share)));
     }
     senders
@@ -243,7 +248,8 @@ fn completed(ends: usize, pairs: &[(u32, u32)]) -> Vec<u32> {
     }
     let silent = |end: &usize| permutation[*end].is_none();
     let deaf = |end: &usize| !receives[*end];
-    // Those that neither send nor receive come first on both sides; turned round by one place, none meets itself.
+    // Ends that neither send nor receive come first on both sides. After a rotation by one place none of them meets
+    // itself, unless it is alone; the others appear on one side only.
     let (both, senders): (Vec<usize>, Vec<usize>) = (0..ends).filter(silent).partition(deaf);
     let receivers = (0..ends).filter(|end| deaf(end) && !silent(end));
     let mut to: Vec<usize> = both.iter().copied().chain(receivers).collect();

@@ -1,5 +1,5 @@
 //! Changes the routing of a running InfiniBand subnet without stopping traffic: the Double Scheme, proved before the
-//! first write. Start with `docs/ARCHITECTURE.md`; a layer imports only what `tests/layers.rs` allows.
+//! first write. Start with `docs/ARCHITECTURE.md`; a layer imports only what the table there allows.
 
 pub mod audit;
 pub mod change;

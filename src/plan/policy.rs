@@ -53,7 +53,7 @@ macro_rules! choice {
 }
 
 choice! {
-    /// How the routing is changed (DESIGN section 4).
+    /// How the routing is changed (docs/PROTOCOL.md).
     Scheme, "scheme" {
         /// The Double Scheme: two halves of LIDs, service levels and lanes, five phases.
         Double = "double";

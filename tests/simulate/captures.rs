@@ -32,8 +32,8 @@ fn a_pod_of_dgx_hosts_loses_its_root() {
 /// 666 switches and 3675 adapters: minutes, so only when asked for.
 #[test]
 fn selene_loses_its_root() {
-    if std::env::var_os("RECONFIG_LONG").is_none() {
-        println!("SKIPPED: selene-compute takes minutes; set RECONFIG_LONG=1 to run it");
+    if std::env::var_os("RECONFIG_THOROUGH").is_none() {
+        println!("SKIPPED: selene-compute takes minutes; set RECONFIG_THOROUGH=1 to run it");
         return;
     }
     lose_the_root("selene-compute", 0.001);

@@ -15,6 +15,7 @@ use reconfig::fabric::format::{Format, read, write};
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::sm::control::{ChangeDone, ChangeOutcome, Status};
 use reconfig_measuring::process::programs::missing;
+use reconfig_measuring::process::working_folder::working_folder;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
@@ -43,7 +44,7 @@ impl Drop for Ibsim {
 
 impl Ibsim {
     fn start(name: &str, fabric: &Fabric) -> Ibsim {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = working_folder("reconfig-umad-");
         let net = folder.path().join("net");
         std::fs::write(&net, write(fabric, Format::IbsimNet).expect("a fabric that ibsim loads")).expect("room");
         let socket = format!("reconfig-umad-{}-{name}", std::process::id());

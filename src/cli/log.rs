@@ -2,14 +2,15 @@
 
 use super::outcome::Failure;
 use anyhow::Context;
+use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::{EnvFilter, Layer, reload};
+use tracing_subscriber::{Layer, reload};
 
 /// The variable that filters what is logged; it goes before `-v`.
 const VARIABLE: &str = "RECONFIG_LOG";
 
 /// Changes the log's filter while the program runs.
-pub(super) struct Reload(Box<dyn Fn(EnvFilter) -> Result<(), String>>);
+pub(super) struct Reload(Box<dyn Fn(Targets) -> Result<(), String>>);
 
 impl Reload {
     /// Sets the filter.
@@ -17,7 +18,7 @@ impl Reload {
     /// # Errors
     /// What is wrong with the text.
     pub(super) fn filter(&self, text: &str) -> Result<(), String> {
-        let filter = EnvFilter::try_new(text).map_err(|error| format!("cannot read the filter `{text}`: {error}"))?;
+        let filter = text.parse().map_err(|error: ParseError| format!("cannot read the filter `{text}`: {error}"))?;
         (self.0)(filter)
     }
 }
@@ -26,18 +27,19 @@ impl Reload {
 /// part of a run that differs from another, and the journal has it.
 pub(super) fn start(verbose: u8, json: bool) -> Result<Reload, Failure> {
     let level = match verbose {
-        0 => "warn",
-        1 => "info",
-        2 => "debug",
-        _ => "trace",
+        0 => LevelFilter::WARN,
+        1 => LevelFilter::INFO,
+        2 => LevelFilter::DEBUG,
+        _ => LevelFilter::TRACE,
     };
     let filter = match std::env::var(VARIABLE) {
-        Ok(text) => EnvFilter::try_new(&text)
+        Ok(text) => text
+            .parse::<Targets>()
             .with_context(|| {
                 format!("cannot read {VARIABLE}=`{text}`: expected levels such as `debug,reconfig::sim=trace`")
             })
             .map_err(Failure::input)?,
-        Err(_) => EnvFilter::new(level),
+        Err(_) => Targets::new().with_default(level),
     };
     let (filter, handle) = reload::Layer::new(filter);
     let rows = tracing_subscriber::fmt::layer().with_writer(anstream::stderr);

@@ -112,7 +112,11 @@ impl<'a> Walker<'a> {
     pub fn run(&self, sink: &mut impl ProofSink) -> Option<FirstFault> {
         let stages = self.case.stages.len();
         let permissions = Permissions::new(&self.case, &self.net, &self.lanes);
-        let mut senders = ProofSenders { walker: self, permissions };
+        let mut sender_of = vec![None; self.case.fabric.port_count()];
+        for (at, sender) in self.net.senders(0).iter().enumerate() {
+            sender_of[sender.port.index()] = Some(at);
+        }
+        let mut senders = ProofSenders { walker: self, permissions, sender_of };
         let mut walk = Walk::new(&self.net, &self.lanes, 0..stages, ());
         let mut judge = Judge { walker: self, sink, found: None };
         let mut read = None;
@@ -143,6 +147,9 @@ impl<'a> Walker<'a> {
 struct ProofSenders<'a> {
     walker: &'a Walker<'a>,
     permissions: Permissions<'a>,
+    /// By port, where it stands among the senders. Every switch is asked about every class, so a search would cost as
+    /// many steps as there are senders for each class.
+    sender_of: Vec<Option<usize>>,
 }
 
 impl Senders<()> for ProofSenders<'_> {
@@ -221,8 +228,8 @@ impl ProofSenders<'_> {
         }
         // Every source may send, so the counts of the seed answer without a pass over the sources, once the owner is
         // subtracted.
-        let own = (seed.first..seed.end).find(|&source| sources[source].port == owner);
-        let own = own.is_some_and(|source| injection.mask(now.stage, source, group) != 0);
+        let own = self.sender_of[owner.index()].filter(|own| (seed.first..seed.end).contains(own));
+        let own = own.is_some_and(|own| injection.mask(now.stage, own, group) != 0);
         let firm = seed.firm - u32::from(own && !case.stranded[owner.index()]);
         (seed.any > u32::from(own)).then_some(firm > 0)
     }

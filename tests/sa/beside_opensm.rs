@@ -17,6 +17,7 @@ use reconfig::transport::Datagram;
 use reconfig::wire::sa::*;
 use reconfig::wire::*;
 use reconfig_measuring::process::programs::missing;
+use reconfig_measuring::process::working_folder::working_folder;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -56,7 +57,7 @@ impl Stage {
 
     /// The same with more settings of OpenSM's, and a file of prefix routes.
     fn with(fabric: &Fabric, name: &str, host: &str, more: &str, prefix_routes: &str) -> Stage {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = working_folder("reconfig-sa-");
         let net = folder.path().join("net");
         std::fs::write(&net, write(fabric, Format::IbsimNet).expect("a net file")).expect("a writable folder");
         let socket = format!("reconfig-sa-{}-{name}", std::process::id());

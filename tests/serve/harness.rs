@@ -2,6 +2,7 @@
 
 use crate::support::tools::all_there;
 use reconfig_measuring::process::programs::missing;
+use reconfig_measuring::process::working_folder::working_folder;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ impl Served {
     pub fn start(fabric: &Path, options: &[&str]) -> Served {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!("reconfig-test-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
-        let folder = TempDir::new().unwrap();
+        let folder = working_folder("reconfig-serve-");
         let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
         command.arg("serve").arg(fabric).args(["--no-console", "--json", "--socket", &name]).args(options);
         command.arg("--control").arg(folder.path().join("control"));

@@ -4,6 +4,8 @@
 //! test fails, the folder stays and is named. Dropping a value ends its process.
 
 use crate::process::background::{Background, lossy};
+use crate::process::programs::found;
+use crate::process::working_folder::working_folder;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -29,7 +31,7 @@ impl Served {
     pub fn serve(net: &str) -> Served {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let folder = tempfile::Builder::new().prefix("reconfig-real-").tempdir().expect("a temporary folder");
+        let folder = working_folder("reconfig-real-");
         let file = folder.path().join("fabric.net");
         std::fs::write(&file, net).expect("a file in a temporary folder");
         let socket = format!("reconfig-real-{}-{number}", std::process::id());
@@ -73,7 +75,9 @@ impl Served {
 
     /// A program that treats the subnet as real, at a node, or at the first one of the net file.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>, node: Option<&str>) -> Command {
-        let mut command = Command::new("ibsim-run");
+        // By its path: a bare name and a changed PATH make the standard library fork instead of spawn, and a fork copies
+        // the page tables of a test process that holds gigabytes.
+        let mut command = Command::new(found("ibsim-run").unwrap_or_else(|| "ibsim-run".into()));
         command.arg(program).current_dir(self.folder()).env("IBSIM_SOCKNAME", &self.socket);
         // Debian installs opensm and the tools in a folder that only root has on its path.
         command.env("PATH", format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default()));

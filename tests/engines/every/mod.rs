@@ -1,8 +1,8 @@
 //! Every engine of the registry, on 200 fabrics from seeds and on the captures: what it computes is proved, and where it is
 //! not meant to be safe, refused whenever an oracle that shares nothing with the prover finds a cycle.
 //!
-//! Bounded: fabrics are small, engines by path stay away from captures with many hosts, and a build without optimisation
-//! takes every fifth fabric. `RECONFIG_THOROUGH=1` takes them all, and every engine on every capture.
+//! Bounded: fabrics are small, and engines by path stay away from captures with many hosts. `RECONFIG_THOROUGH=1` takes
+//! every engine to every capture.
 
 mod fabrics;
 mod oracle;
@@ -112,9 +112,8 @@ fn judged(cases: &[Case], small: bool) -> (Tally, Vec<String>) {
 
 #[test]
 fn every_engine_is_proved_on_random_fabrics_or_refused_where_it_must_be() {
-    let step = if cfg!(debug_assertions) && !all() { 5 } else { 1 };
-    let cases: Vec<Case> = random().into_iter().step_by(step).collect();
-    assert!(cases.len() >= 200 / step);
+    let cases = random();
+    assert!(cases.len() >= 200);
     let (tally, faults) = judged(&cases, true);
     println!("{} fabrics: {tally:#?}", cases.len());
     assert!(faults.is_empty(), "{} faults, the first:\n{}", faults.len(), faults[..faults.len().min(10)].join("\n"));

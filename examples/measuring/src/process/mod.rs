@@ -4,3 +4,4 @@ pub mod background;
 pub mod programs;
 pub mod run;
 pub mod wait_for;
+pub mod working_folder;

@@ -4,8 +4,12 @@ use std::path::PathBuf;
 
 /// Which of these programs are not installed.
 pub fn missing(programs: &[&str]) -> Vec<String> {
-    let found = |name: &str| folders().any(|folder| folder.join(name).is_file());
-    programs.iter().filter(|name| !found(name)).map(ToString::to_string).collect()
+    programs.iter().filter(|name| found(name).is_none()).map(ToString::to_string).collect()
+}
+
+/// Where a program is.
+pub fn found(name: &str) -> Option<PathBuf> {
+    folders().map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
 /// The program `reconfig` of the same build as this one.

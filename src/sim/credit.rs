@@ -8,7 +8,7 @@
 //! and credits taken in the buffer add up to the buffer. A packet takes its credits from the moment it sets out.
 
 use super::clock::Clock;
-use super::index::OutLane;
+use super::index::{Dense, OutLane};
 use super::kind;
 use super::packet::NIL;
 use super::plane::DataPlane;
@@ -82,7 +82,7 @@ impl DataPlane {
         let out = &mut self.outs[out_lane];
         out.coming -= credits;
         out.credits += credits;
-        out.first_waiter.get().is_some()
+        out.first_waiter.is_some()
     }
 
     /// Whether an out lane has the credits for a packet. If not, every return is an event from now on, until the lane
@@ -170,8 +170,8 @@ impl DataPlane {
     /// Checks that every lane of a live cable conserves its credits. Panics where one is lost or made up: that is a
     /// defect of the simulation, and later results mean nothing.
     pub fn assert_conserved(&self) {
-        for out_lane in (0..self.ports.len() as u32).flat_map(|port| self.out_lanes(port)) {
-            let port = &self.ports[self.port_of(out_lane) as usize];
+        for out_lane in self.ports.keys().flat_map(|port| self.out_lanes(port)) {
+            let port = &self.ports[self.port_of(out_lane)];
             if !port.is_up() {
                 // Its buffers empty without returning credits; `restore_credits` sets both ends right.
                 continue;

@@ -53,7 +53,7 @@ impl DataPlane {
         if queue.head.is_none() || queue.waits_for.is_none() {
             return None;
         }
-        let port = &self.ports[self.port_of(queue.waits_for) as usize];
+        let port = &self.ports[self.port_of(queue.waits_for)];
         // No edge: a sink always has room, and a change of state ends the wait for a port that holds its data.
         if port.sink || !port.sends() {
             return None;
@@ -104,9 +104,9 @@ impl DataPlane {
             let packet = &self.packets[queue.head];
             let (input, output) = (self.port_of(next), self.port_of(queue.waits_for));
             cycle.push(StuckPacket {
-                input: PortId(input),
+                input,
                 input_vl: Vl::masked(self.vl_of(next)),
-                output: PortId(output),
+                output,
                 output_vl: Vl::masked(self.vl_of(queue.waits_for)),
                 dlid: Lid(packet.dlid),
                 sl: Sl::masked(packet.sl),
@@ -134,7 +134,7 @@ impl Sim {
     #[cold]
     fn deadlock_closed(&mut self, lane: InLane) {
         let cycle = self.plane.cycle_from(lane);
-        let limited = |stuck: &StuckPacket| self.lifetimes.limits(&self.plane, &self.devices, stuck.output.0);
+        let limited = |stuck: &StuckPacket| self.lifetimes.limits(&self.plane, &self.devices, stuck.output);
         // A limit on one packet suffices: its discard opens the cycle, and the run continues.
         if self.lifetimes.any() && cycle.iter().any(limited) {
             self.deadlocks.broken += 1;

@@ -17,15 +17,15 @@ const HIGH_PRIORITY: u32 = 3;
 const EQUAL_WEIGHT: u8 = 64;
 
 /// Whose table a request names, and which; none where the attribute is none of these.
-type Subject = Option<(u32, u16, u32)>;
+type Subject = Option<(PortId, u16, u32)>;
 
 impl Sim {
     /// Which kept table a request that came in by `port` names.
     ///
     /// # Errors
     /// The status that refuses a modifier that names none.
-    pub(super) fn kept_table(&self, port: u32, smp: &Smp) -> Result<Subject, u16> {
-        let (own, node) = (self.plane.management_port(port), self.plane.ports[port as usize].node);
+    pub(super) fn kept_table(&self, port: PortId, smp: &Smp) -> Result<Subject, u16> {
+        let (own, node) = (self.plane.management_port(port), self.plane.ports[port].node);
         let switch = self.plane.is_switch(node);
         // Of a CA's or router's ports the one that received is meant.
         let named = |num: u32| if switch { self.port_asked(port, num) } else { Ok(own) };
@@ -42,19 +42,19 @@ impl Sim {
     }
 
     /// Whether a switch has the block of a multicast table that a modifier names.
-    fn has_groups(&self, node: u32, modifier: u32) -> bool {
+    fn has_groups(&self, node: NodeId, modifier: u32) -> bool {
         let ports = self.plane.num_ports(node) / MulticastForwardingTable::POSITION;
         let has = |(block, position)| block < MULTICAST_ENTRIES / MulticastForwardingTable::BLOCK && position <= ports;
         MulticastForwardingTable::decode_modifier(modifier).is_some_and(has)
     }
 
     /// What a kept table holds.
-    pub(super) fn read_kept(&self, key: (u32, u16, u32)) -> [u8; SMP_DATA_SIZE] {
+    pub(super) fn read_kept(&self, key: (PortId, u16, u32)) -> [u8; SMP_DATA_SIZE] {
         self.devices.kept.get(&key).copied().unwrap_or_else(|| self.kept_at_first(key))
     }
 
     /// Writes a kept table; the first GUID of a port is its maker's.
-    pub(super) fn write_kept(&mut self, key: (u32, u16, u32), told: &[u8; SMP_DATA_SIZE]) {
+    pub(super) fn write_kept(&mut self, key: (PortId, u16, u32), told: &[u8; SMP_DATA_SIZE]) {
         let mut data = *told;
         match AttributeId::from(key.1) {
             AttributeId::GuidInfo => data[..8].copy_from_slice(&self.kept_at_first(key)[..8]),
@@ -64,11 +64,11 @@ impl Sim {
         self.devices.kept.insert(key, data);
     }
 
-    fn kept_at_first(&self, (port, attribute, instance): (u32, u16, u32)) -> [u8; SMP_DATA_SIZE] {
+    fn kept_at_first(&self, (port, attribute, instance): (PortId, u16, u32)) -> [u8; SMP_DATA_SIZE] {
         let mut data = [0; SMP_DATA_SIZE];
         match AttributeId::from(attribute) {
             AttributeId::GuidInfo => {
-                let guid = self.fabric.port_guid(PortId(port));
+                let guid = self.fabric.port_guid(port);
                 data[..8].copy_from_slice(&guid.0.to_be_bytes());
             }
             AttributeId::PKeyTable => data[..2].copy_from_slice(&DEFAULT_P_KEY.to_be_bytes()),
@@ -85,6 +85,6 @@ impl Sim {
     /// Forgets what the ports of a node keep, as when its power goes.
     pub(super) fn forget_kept(&mut self, node: NodeId) {
         let range = self.fabric.port_range(node);
-        self.devices.kept.retain(|key, _| !range.contains(&(key.0 as usize)));
+        self.devices.kept.retain(|key, _| !range.contains(&key.0.index()));
     }
 }

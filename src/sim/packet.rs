@@ -1,6 +1,6 @@
 //! Data packets, in one slab; queues are lists threaded through it.
 
-use super::index::{Dense, OutLane, PacketId};
+use super::index::{By, EndPortRank, OutLane, PacketId};
 
 /// No packet, no lane, no port.
 pub const NIL: u32 = u32::MAX;
@@ -23,8 +23,8 @@ pub struct Packet {
     pub tail: u64,
     /// The next in its queue.
     pub next: PacketId,
-    /// Rank among the end ports of its source, or of the router's leg that it left by last.
-    pub source: u32,
+    /// Its source, or the router's leg that it left by last.
+    pub source: EndPortRank,
     /// The output lane for which it is latched; none while unlatched. On the wire to a sink: the lane that brings it.
     pub out_lane: OutLane,
     /// Destination LID.
@@ -47,7 +47,7 @@ pub struct Packet {
 /// All packets alive.
 #[derive(Default)]
 pub struct Packets {
-    slab: Vec<Packet>,
+    slab: By<PacketId, Packet>,
     free: Vec<PacketId>,
 }
 
@@ -56,13 +56,10 @@ impl Packets {
     pub fn insert(&mut self, packet: Packet) -> PacketId {
         match self.free.pop() {
             Some(index) => {
-                self.slab[index.index()] = packet;
+                self.slab[index] = packet;
                 index
             }
-            None => {
-                self.slab.push(packet);
-                PacketId((self.slab.len() - 1) as u32)
-            }
+            None => self.slab.push(packet),
         }
     }
 
@@ -91,12 +88,12 @@ impl std::ops::Index<PacketId> for Packets {
     type Output = Packet;
 
     fn index(&self, index: PacketId) -> &Packet {
-        &self.slab[index.index()]
+        &self.slab[index]
     }
 }
 
 impl std::ops::IndexMut<PacketId> for Packets {
     fn index_mut(&mut self, index: PacketId) -> &mut Packet {
-        &mut self.slab[index.index()]
+        &mut self.slab[index]
     }
 }

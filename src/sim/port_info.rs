@@ -13,23 +13,23 @@ const KNOWS_EXTENDED_SPEEDS: u32 = 1 << 31;
 
 impl Sim {
     /// The port that a modifier names; 0 means the one that received, at an end node.
-    pub(super) fn port_asked(&self, port: u32, modifier: u32) -> Result<u32, u16> {
-        let (node, num) = (self.plane.ports[port as usize].node, modifier & !KNOWS_EXTENDED_SPEEDS);
+    pub(super) fn port_asked(&self, port: PortId, modifier: u32) -> Result<PortId, u16> {
+        let (node, num) = (self.plane.ports[port].node, modifier & !KNOWS_EXTENDED_SPEEDS);
         if num == 0 && !self.plane.is_switch(node) {
             return Ok(port);
         }
         if num > self.plane.num_ports(node).into() {
             return Err(status::INVALID_VALUE);
         }
-        Ok(self.plane.first_port(node) + num)
+        Ok(self.plane.port_at(node, PortNum(num as u8)))
     }
 
     /// PortInfo of `subject` as it now stands, asked for by a request that came in by `arrival`.
-    pub(super) fn port_info(&self, subject: u32, arrival: u32, smp: &Smp) -> PortInfo {
-        let port = &self.plane.ports[subject as usize];
-        let mut info = self.devices.ports[subject as usize].clone();
+    pub(super) fn port_info(&self, subject: PortId, arrival: PortId, smp: &Smp) -> PortInfo {
+        let port = &self.plane.ports[subject];
+        let mut info = self.devices.ports[subject].clone();
         let management = port.num == 0;
-        info.local_port_num = PortNum(self.plane.ports[arrival as usize].num);
+        info.local_port_num = PortNum(self.plane.ports[arrival].num);
         info.port_state = if management { PortState::Active } else { port.state };
         let up = port.is_up() || management;
         info.port_phys_state = if up { PortPhysState::LinkUp } else { PortPhysState::Polling };
@@ -43,8 +43,8 @@ impl Sim {
     }
 
     /// Writes PortInfo of `subject`, by a request that came in by `arrival`. Writes nothing if it refuses any value.
-    pub(super) fn set_port_info(&mut self, subject: u32, arrival: u32, told: &PortInfo) -> Result<(), u16> {
-        let node = self.plane.ports[subject as usize].node;
+    pub(super) fn set_port_info(&mut self, subject: PortId, arrival: PortId, told: &PortInfo) -> Result<(), u16> {
+        let node = self.plane.ports[subject].node;
         let end = self.plane.management_port(subject) == subject;
         if end && subject != self.plane.management_port(arrival) {
             // A port of a CA does not write another port's PortInfo.
@@ -55,15 +55,15 @@ impl Sim {
         if end {
             check_lids(told.lid, told.lmc)?;
             self.set_lids(subject, told.lid, told.lmc);
-            keep_end(&mut self.devices.ports[subject as usize], told);
+            keep_end(&mut self.devices.ports[subject], told);
         }
-        keep_link(&mut self.devices.ports[subject as usize], told);
+        keep_link(&mut self.devices.ports[subject], told);
         self.set_lanes(subject, told.operational_vls);
         if let Some(state) = state {
             self.set_port_state(subject, state);
         }
-        if end && told.client_reregister && self.fabric.node(crate::fabric::NodeId(node)).kind != NodeKind::Switch {
-            self.devices.reregistered.push(PortId(subject));
+        if end && told.client_reregister && self.fabric.node(node).kind != NodeKind::Switch {
+            self.devices.reregistered.push(subject);
         }
         Ok(())
     }
@@ -75,8 +75,8 @@ impl Sim {
     }
 
     /// A port takes LIDs; what is on its way to those that it held goes by what devices hold when it arrives.
-    fn set_lids(&mut self, port: u32, lid: Lid, lmc: Lmc) {
-        let held = &self.devices.ports[port as usize];
+    fn set_lids(&mut self, port: PortId, lid: Lid, lmc: Lmc) {
+        let held = &self.devices.ports[port];
         if (held.lid, held.lmc) != (lid, lmc) {
             self.devices.take_lids(port, lid, lmc);
             self.sources.take_lids(port, lid, lmc);
@@ -85,14 +85,14 @@ impl Sim {
     }
 
     /// Lanes in operation must be some that the port has; a code without meaning leaves them.
-    fn check_lanes(&self, port: u32, told: VlCount) -> Result<(), u16> {
-        let most = self.devices.ports[port as usize].vl_cap.lanes();
+    fn check_lanes(&self, port: PortId, told: VlCount) -> Result<(), u16> {
+        let most = self.devices.ports[port].vl_cap.lanes();
         if told.lanes() > most { Err(status::INVALID_VALUE) } else { Ok(()) }
     }
 
     /// Sets the lanes in operation: what the SL-to-VL tables map beyond them is discarded from now on.
-    fn set_lanes(&mut self, port: u32, told: VlCount) {
-        let held = &mut self.devices.ports[port as usize];
+    fn set_lanes(&mut self, port: PortId, told: VlCount) {
+        let held = &mut self.devices.ports[port];
         if let Some(lanes) = told.lanes().filter(|_| told != held.operational_vls) {
             held.operational_vls = told;
             self.plane.set_lanes(port, lanes);
@@ -105,8 +105,8 @@ impl Sim {
     ///
     /// # Errors
     /// The status that refuses a state which cannot follow.
-    fn next_state(&self, port: u32, told: PortState) -> Result<Option<PortState>, u16> {
-        let at = &self.plane.ports[port as usize];
+    fn next_state(&self, port: PortId, told: PortState) -> Result<Option<PortState>, u16> {
+        let at = &self.plane.ports[port];
         let next = match told {
             PortState::NoChange => return Ok(None),
             _ if at.num == 0 => return Ok(None),
@@ -122,18 +122,18 @@ impl Sim {
         Ok(Some(next).filter(|&next| next != at.state))
     }
 
-    fn set_port_state(&mut self, port: u32, next: PortState) {
+    fn set_port_state(&mut self, port: PortId, next: PortState) {
         self.enter_state(port, next);
         if self.devices.cold && next == PortState::Initialize {
             // Both ends lose a link that bounces; the end that was ordered to bounce it need not report that.
-            let peer = self.plane.ports[port as usize].peer;
+            let peer = self.plane.ports[port].peer;
             self.enter_state(peer, next);
             self.notice_link_state(peer);
         }
     }
 
-    fn enter_state(&mut self, port: u32, next: PortState) {
-        self.plane.ports[port as usize].state = next;
+    fn enter_state(&mut self, port: PortId, next: PortState) {
+        self.plane.ports[port].state = next;
         if next == PortState::Initialize {
             // Emptied before the port is offered anything: a port in INITIALIZE discards what it holds
             // (`initialize-discards`).

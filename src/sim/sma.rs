@@ -22,11 +22,11 @@ const UNICAST_LIDS: usize = 0xC000;
 
 impl Sim {
     /// The answer of a node's agent to a request that came in by `port`.
-    pub(super) fn agent_answers(&mut self, port: u32, request: &Mad) -> Option<Mad> {
+    pub(super) fn agent_answers(&mut self, port: PortId, request: &Mad) -> Option<Mad> {
         let body = match &request.body {
             MadBody::Smp(smp) if smp.method == Method::TrapRepress => {
-                let node = self.plane.ports[port as usize].node;
-                if !self.devices.list[node as usize].repress(smp.tid) {
+                let node = self.plane.ports[port].node;
+                if !self.devices.list[node].repress(smp.tid) {
                     self.client_receives(port, request.clone());
                 }
                 return None;
@@ -46,19 +46,17 @@ impl Sim {
                 MadBody::General(Box::new(self.counters.answer(at, &mut self.sources, port, &perf).encode()))
             }
         };
-        let slid = self.devices.ports[self.plane.management_port(port) as usize].lid;
+        let slid = self.devices.ports[self.plane.management_port(port)].lid;
         Some(Mad { slid, dlid: request.slid, sl: request.sl, body })
     }
 
-    fn get(&self, port: u32, smp: &Smp) -> Answer {
-        let node = self.plane.ports[port as usize].node;
+    fn get(&self, port: PortId, smp: &Smp) -> Answer {
+        let node = self.plane.ports[port].node;
         let switch = self.plane.is_switch(node);
         match smp.attribute {
             AttributeId::NodeInfo => Ok(self.node_info(port).encode()),
-            AttributeId::NodeDescription => {
-                Ok(NodeDescription::new(&self.fabric.node(NodeId(node)).description).encode())
-            }
-            AttributeId::SwitchInfo if switch => Ok(self.devices.list[node as usize].switch.encode()),
+            AttributeId::NodeDescription => Ok(NodeDescription::new(&self.fabric.node(node).description).encode()),
+            AttributeId::SwitchInfo if switch => Ok(self.devices.list[node].switch.encode()),
             AttributeId::Notice => Ok(Notice { notice_type: NoticeType::Empty, ..Notice::decode(&smp.data) }.encode()),
             AttributeId::PortInfo => Ok(self.port_info(self.port_asked(port, smp.modifier)?, port, smp).encode()),
             AttributeId::LinearForwardingTable if switch => self.lft_block(node, smp.modifier),
@@ -77,12 +75,12 @@ impl Sim {
         }
     }
 
-    fn set(&mut self, port: u32, smp: &Smp) -> Result<(), u16> {
-        let node = self.plane.ports[port as usize].node;
+    fn set(&mut self, port: PortId, smp: &Smp) -> Result<(), u16> {
+        let node = self.plane.ports[port].node;
         let switch = self.plane.is_switch(node);
         match smp.attribute {
             AttributeId::SwitchInfo if switch => {
-                self.devices.list[node as usize].set_switch_info(&SwitchInfo::decode(&smp.data))
+                self.devices.list[node].set_switch_info(&SwitchInfo::decode(&smp.data))
             }
             AttributeId::PortInfo => {
                 let subject = self.port_asked(port, smp.modifier)?;
@@ -108,47 +106,47 @@ impl Sim {
         Ok(())
     }
 
-    fn node_info(&self, port: u32) -> NodeInfo {
-        let at = &self.plane.ports[port as usize];
-        let own = self.fabric.port(PortId(self.plane.management_port(port)));
-        power_on::node_info(self.fabric.node(NodeId(at.node)), own.guid, PortNum(at.num))
+    fn node_info(&self, port: PortId) -> NodeInfo {
+        let at = &self.plane.ports[port];
+        let own = self.fabric.port(self.plane.management_port(port));
+        power_on::node_info(self.fabric.node(at.node), own.guid, PortNum(at.num))
     }
 
-    fn lft_block(&self, node: u32, modifier: u32) -> Answer {
+    fn lft_block(&self, node: NodeId, modifier: u32) -> Answer {
         let first = self.first_lid(node, modifier)?;
         let entries = std::array::from_fn(|i| self.plane.tables.output(node, (first + i) as u16));
         Ok(LinearForwardingTable(entries).encode())
     }
 
     /// The first LID of a block of a switch's forwarding table; refused where the switch has no room for it.
-    fn first_lid(&self, node: u32, block: u32) -> Result<usize, u16> {
+    fn first_lid(&self, node: NodeId, block: u32) -> Result<usize, u16> {
         let first = block as usize * 64;
-        let room = UNICAST_LIDS.min(self.fabric.node(NodeId(node)).lft_capacity.into());
+        let room = UNICAST_LIDS.min(self.fabric.node(node).lft_capacity.into());
         if first < room { Ok(first) } else { Err(status::INVALID_VALUE) }
     }
 
-    fn set_lft_block(&mut self, node: u32, smp: &Smp) -> Result<(), u16> {
+    fn set_lft_block(&mut self, node: NodeId, smp: &Smp) -> Result<(), u16> {
         let first = self.first_lid(node, smp.modifier)?;
-        let (row, block, now) = (self.plane.tables.row(node), first / 64, self.clock.now());
+        let (block, now) = (first / 64, self.clock.now());
         // The device has room for the block (`first_lid`), but its table here grows only with the blocks in use.
         self.plane.tables.reach(first + 64);
         let entries = self.plane.tables.block_mut(node, block).ok_or(status::INVALID_VALUE)?;
         // Recorded before it is overwritten: losses are judged by the tables as they stood when a packet was sent.
-        self.ledger.remember(row, block as u16, now, entries);
+        self.ledger.remember(node, block as u16, now, entries);
         entries.copy_from_slice(&smp.data);
         self.reconsider(node);
         Ok(())
     }
 
-    fn sl_to_vl_scope(&self, port: u32, modifier: u32) -> Result<SlToVlModifier, u16> {
-        let at = &self.plane.ports[port as usize];
+    fn sl_to_vl_scope(&self, port: PortId, modifier: u32) -> Result<SlToVlModifier, u16> {
+        let at = &self.plane.ports[port];
         if !self.plane.is_switch(at.node) {
             // An end port has one table, so its modifier means nothing.
             return Ok(SlToVlModifier::Pair { input: PortNum::ZERO, output: PortNum(at.num) });
         }
         let scope = SlToVlModifier::decode(modifier).ok_or(status::INVALID_VALUE)?;
         let most = self.plane.num_ports(at.node);
-        let optimised = self.fabric.node(NodeId(at.node)).optimised_sl_to_vl;
+        let optimised = self.fabric.node(at.node).optimised_sl_to_vl;
         match scope {
             SlToVlModifier::Pair { input, output } if input.0 <= most && output.0 <= most => Ok(scope),
             SlToVlModifier::Every | SlToVlModifier::EveryInput { .. } | SlToVlModifier::EveryOutput { .. }
@@ -160,8 +158,8 @@ impl Sim {
         }
     }
 
-    fn sl_to_vl(&self, port: u32, modifier: u32) -> Answer {
-        let node = self.plane.ports[port as usize].node;
+    fn sl_to_vl(&self, port: PortId, modifier: u32) -> Answer {
+        let node = self.plane.ports[port].node;
         let (input, output) = match self.sl_to_vl_scope(port, modifier)? {
             SlToVlModifier::Pair { input, output } => (input.0, output.0),
             SlToVlModifier::EveryInput { output } => (0, output.0),
@@ -172,8 +170,8 @@ impl Sim {
         Ok(SlToVlMappingTable(table.map(Vl::masked)).encode())
     }
 
-    fn set_sl_to_vl(&mut self, port: u32, smp: &Smp) -> Result<(), u16> {
-        let node = self.plane.ports[port as usize].node;
+    fn set_sl_to_vl(&mut self, port: PortId, smp: &Smp) -> Result<(), u16> {
+        let node = self.plane.ports[port].node;
         let most = self.plane.num_ports(node);
         let table = SlToVlMappingTable::decode(&smp.data).0.map(Vl::get);
         match self.sl_to_vl_scope(port, smp.modifier)? {
@@ -192,14 +190,14 @@ impl Sim {
         Ok(())
     }
 
-    fn active_half(&self, port: u32) -> Result<ActiveHalf, u16> {
-        let source = self.sources.list.get(self.sources.by_port[port as usize] as usize);
+    fn active_half(&self, port: PortId) -> Result<ActiveHalf, u16> {
+        let source = self.sources.list.get(self.sources.by_port[port]);
         let source = source.ok_or(status::UNSUPPORTED_METHOD_ATTRIBUTE)?;
         // P3.5: *settled* means that no packet of the other half waits in its send queues.
         Ok(ActiveHalf { half: source.half, settled: source.queued[source.half.other().index()] == 0 })
     }
 
-    fn set_active_half(&mut self, port: u32, told: ActiveHalf) -> Result<(), u16> {
+    fn set_active_half(&mut self, port: PortId, told: ActiveHalf) -> Result<(), u16> {
         let source = self.sources.at_port(port).ok_or(status::UNSUPPORTED_METHOD_ATTRIBUTE)?;
         // A newcomer takes a half even where sources do not move: it has no paths that could stay as they are.
         if self.config.sources_move || source.is_silent() {

@@ -4,7 +4,6 @@ use super::Sim;
 use super::device::PendingTrap;
 use super::errand::Errand;
 use super::mad::Mad;
-use super::packet::NIL;
 use super::time_code::coded_limit_ns;
 use super::wheel::TICKS_PER_NS;
 use crate::fabric::{NodeId, PortId};
@@ -16,33 +15,33 @@ const TRAP_PERIOD_NS: u64 = 1_000_000;
 
 impl Sim {
     /// A link of a living switch changed: sets SwitchInfo:PortStateChange, and notifies the subnet manager.
-    pub(super) fn notice_link_state(&mut self, port: u32) {
-        let node = self.plane.ports[port as usize].node;
-        let device = &mut self.devices.list[node as usize];
-        if !device.alive || self.plane.tables.row(node) == NIL {
+    pub(super) fn notice_link_state(&mut self, port: PortId) {
+        let node = self.plane.ports[port].node;
+        let device = &mut self.devices.list[node];
+        if !device.alive || !self.plane.is_switch(node) {
             return;
         }
         device.switch.port_state_change = true;
         let own = self.plane.first_port(node);
-        self.raise_trap(own, Notice::link_state_changed(self.devices.ports[own as usize].lid));
+        self.raise_trap(own, Notice::link_state_changed(self.devices.ports[own].lid));
     }
 
     /// The capabilities of an end port changed: notifies the subnet manager.
-    pub(super) fn notice_capabilities(&mut self, port: u32) {
-        let node = self.plane.ports[port as usize].node;
-        let (lid, subject) = (self.devices.ports[port as usize].lid, self.fabric.node(NodeId(node)));
+    pub(super) fn notice_capabilities(&mut self, port: PortId) {
+        let node = self.plane.ports[port].node;
+        let (lid, subject) = (self.devices.ports[port].lid, self.fabric.node(node));
         let producer = super::power_on::node_type(subject.kind);
         let notice = Notice::end_port_changed(producer, lid, self.devices.capability_mask(port));
         self.raise_trap(port, notice);
     }
 
     /// Lets a device repeat a trap, unless it repeats one already, or in a cold subnet holds no manager's LID.
-    fn raise_trap(&mut self, port: u32, notice: Notice) {
-        let node = self.plane.ports[port as usize].node;
-        let told = !self.devices.cold || self.devices.ports[port as usize].master_sm_lid.is_unicast();
-        let device = &mut self.devices.list[node as usize];
+    fn raise_trap(&mut self, port: PortId, notice: Notice) {
+        let node = self.plane.ports[port].node;
+        let told = !self.devices.cold || self.devices.ports[port].master_sm_lid.is_unicast();
+        let device = &mut self.devices.list[node];
         if device.trap.is_none() && told {
-            let tid = u64::from(node) << 32 | self.clock.now() & 0xFFFF_FFFF;
+            let tid = u64::from(node.0) << 32 | self.clock.now() & 0xFFFF_FFFF;
             device.trap = Some(PendingTrap { tid, port, notice });
             self.errand(self.clock.now(), Errand::Trap(node));
         }
@@ -50,10 +49,10 @@ impl Sim {
 
     /// Sends a device's pending trap to its subnet manager, by the forwarding tables as they are, until it is
     /// repressed.
-    pub(super) fn repeat_trap(&mut self, node: u32) {
-        let device = &self.devices.list[node as usize];
+    pub(super) fn repeat_trap(&mut self, node: NodeId) {
+        let device = &self.devices.list[node];
         let (Some(pending), true) = (device.trap.clone(), device.alive) else { return };
-        let held = &self.devices.ports[pending.port as usize];
+        let held = &self.devices.ports[pending.port];
         let data = pending.notice.encode();
         let smp = Smp::new(Route::Lid, Method::Trap, AttributeId::Notice, 0, data).with_tid(pending.tid);
         let mad = Mad::smp(held.lid, held.master_sm_lid, smp);
@@ -70,7 +69,7 @@ impl Sim {
 
     /// The same for one port.
     pub fn load_master_sm_at(&mut self, port: PortId, lid: Lid, sl: Sl) {
-        let held = &mut self.devices.ports[port.index()];
+        let held = &mut self.devices.ports[port];
         (held.master_sm_lid, held.master_sm_sl) = (lid, sl);
     }
 }

@@ -77,17 +77,24 @@ pub(super) enum Effect {
     Report(PortId, DrainToken),
 }
 
+/// How far a device is with its own part in a flush.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum FlushStage {
+    /// It knows the round; the subnet manager has not ordered it to begin.
+    #[default]
+    Opened,
+    /// It was ordered to begin, and so many packets that stood in its buffers then still do.
+    Emptying { before: u32 },
+    /// Its tokens are out.
+    Sent,
+}
+
 /// A device's part in a flush.
 #[derive(Clone, Default)]
 struct Flushing {
     round: u32,
     lanes: VlSet,
-    /// The subnet manager has ordered it to begin.
-    begun: bool,
-    /// Its own tokens are out.
-    sent: bool,
-    /// Packets that stood in its buffers when it began and still do.
-    before: u32,
+    stage: FlushStage,
     /// Inputs by which a token of the round has come.
     came: PortMask,
 }
@@ -174,7 +181,7 @@ impl Agents {
 
     /// A packet has left a router by a leg of this node; `stood` if it stood in the router when the flush began.
     pub fn saw_leg(&mut self, at: Surroundings<'_>, node: NodeId, stood: bool) {
-        self.goes_on(at, node, stood && self.flushing[node].before > 0);
+        self.goes_on(at, node, stood && matches!(self.flushing[node].stage, FlushStage::Emptying { .. }));
     }
 
     /// Whether anything is to be sent since the last call of [`Agents::take_effects`].
@@ -194,7 +201,10 @@ impl Agents {
             return;
         }
         if stood {
-            self.flushing[node].before -= 1;
+            let FlushStage::Emptying { before } = &mut self.flushing[node].stage else {
+                unreachable!("packets are counted as standing only while a device empties its buffers")
+            };
+            *before -= 1;
             self.flush_goes_on(at, node);
         }
         self.drain_goes_on(at, node);
@@ -237,7 +247,7 @@ impl Agents {
         let draining = &self.draining[node];
         // Resting too early would lose a token for good. So the agent rests only when every live port has sent, heard
         // and reported all that its part in the drain requires.
-        let flushed = flushing.before == 0;
+        let flushed = !matches!(flushing.stage, FlushStage::Emptying { .. });
         let drained = draining.round == 0
             || at.live_ports(node).all(|port| {
                 let num = at.num(port);
@@ -276,10 +286,10 @@ impl Agents {
         self.enter_flush(at, node, told.round);
         let flushing = &mut self.flushing[node];
         // A repeated order must not count again: packets that came since would hold the token back for no reason.
-        if flushing.round != told.round || flushing.begun {
+        if flushing.round != told.round || flushing.stage != FlushStage::Opened {
             return false;
         }
-        (flushing.begun, flushing.lanes) = (true, told.lanes);
+        (flushing.stage, flushing.lanes) = (FlushStage::Emptying { before: 0 }, told.lanes);
         self.watch(node);
         true
     }
@@ -293,15 +303,15 @@ impl Agents {
             self.stood[lane] = count;
             before += count;
         }
-        self.flushing[node].before = before;
+        self.flushing[node].stage = FlushStage::Emptying { before };
         self.flush_goes_on(at, node);
     }
 
     fn flush_goes_on(&mut self, at: Surroundings<'_>, node: NodeId) {
         let flushing = &mut self.flushing[node];
         // F.2: the token leaves only after the order, and after all that stood here then.
-        if flushing.begun && !flushing.sent && flushing.before == 0 {
-            flushing.sent = true;
+        if flushing.stage == (FlushStage::Emptying { before: 0 }) {
+            flushing.stage = FlushStage::Sent;
             let round = flushing.round;
             for port in at.live_ports(node).collect::<Vec<_>>() {
                 self.effects.push(Effect::Send(port, Token::Flush(round)));
@@ -316,7 +326,7 @@ impl Agents {
             let num = at.num(port);
             flushing.came.contains(num) && at.plane.holds_nothing(port, flushing.lanes)
         };
-        let flushed = flushing.sent && at.live_ports(node).all(done);
+        let flushed = flushing.stage == FlushStage::Sent && at.live_ports(node).all(done);
         Flush { round: flushing.round, lanes: flushing.lanes, flushed }
     }
 
@@ -481,8 +491,7 @@ impl Agents {
         let asked = |lane: &OutLane| lanes.contains(Vl::masked(at.plane.vl_of(*lane)));
         // Full credits mean that the far buffer is empty and the wire too; a line means that more will follow.
         let idle = |out_lane: OutLane| {
-            at.plane.outs[out_lane].first_waiter.is_none()
-                && at.plane.credits_of(at.clock, out_lane) == at.plane.capacity
+            at.plane.outs[out_lane].first_waiter.is_none() && at.plane.has_all_credits(at.clock, out_lane)
         };
         let drained = |port: &PortId| at.plane.out_lanes(*port).filter(asked).all(idle);
         let latched = outputs_latched(at, node, lanes);

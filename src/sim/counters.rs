@@ -270,7 +270,7 @@ impl Counters {
 
 /// Data by service level, which end ports count.
 fn data_by_sl(sources: &mut Sources, port: PortId, perf: &PerfMad, set: bool) -> Answer {
-    let source = sources.at_port(port).ok_or(status::UNSUPPORTED_METHOD_ATTRIBUTE)?;
+    let source = sources.at_port_mut(port).ok_or(status::UNSUPPORTED_METHOD_ATTRIBUTE)?;
     let sent = perf.attribute == PerfAttributeId::PortXmitDataSl;
     let counts = if sent { &mut source.sent } else { &mut source.received };
     let mut data = PortDataSl::decode(&perf.data);

@@ -1,14 +1,15 @@
 //! The state of a device's management agent, apart from forwarding and SL-to-VL tables and port states.
 
 use super::SimConfig;
-use super::index::By;
+use super::index::{By, EndPortRank};
+use super::kept::KeptTables;
 use super::mad::Mad;
 use super::power_on;
 use super::spaces::Spaces;
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Lid, Lmc};
-use crate::wire::{Method, Notice, PortInfo, SMP_DATA_SIZE, Smp, SwitchInfo, capability};
-use rustc_hash::FxHashMap;
+use crate::ids::{Half, Lid, Lmc};
+use crate::wire::vendor::{DrainArcs, DrainToken, Flush};
+use crate::wire::{Method, Notice, PortInfo, PortState, SMP_DATA_SIZE, SlToVlModifier, Smp, SwitchInfo, capability};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -56,6 +57,28 @@ impl Device {
     }
 }
 
+/// What a Set means beyond the settings of its device.
+pub(super) enum Consequence {
+    /// A block of a switch's forwarding table is written.
+    Forwarding { switch: NodeId, block: usize, entries: [u8; SMP_DATA_SIZE] },
+    /// SL-to-VL tables of a node are written.
+    SlToVl { node: NodeId, scope: SlToVlModifier, table: [u8; 16] },
+    /// An end port is assigned a half.
+    Half(EndPortRank, Half),
+    /// A block of a node's arcs is written.
+    Arcs { node: NodeId, block: u32, arcs: DrainArcs },
+    /// A node sends the tokens of its source channels.
+    Tokens(NodeId, DrainToken),
+    /// A node flushes.
+    Flush(NodeId, Flush),
+    /// A port takes LIDs.
+    Lids { port: PortId, lid: Lid, lmc: Lmc },
+    /// So many lanes of a port are in operation.
+    Lanes(PortId, u8),
+    /// A port enters a state.
+    State(PortId, PortState),
+}
+
 /// All devices.
 pub struct Devices {
     /// By node.
@@ -63,8 +86,8 @@ pub struct Devices {
     /// By port: PortInfo as the port holds it. What is a matter of the moment, states for example, is put in on
     /// reading.
     pub ports: By<PortId, PortInfo>,
-    /// Tables that are written and read back, and otherwise mean nothing here: by port, attribute and modifier.
-    pub kept: FxHashMap<(PortId, u16, u32), [u8; SMP_DATA_SIZE]>,
+    /// Tables that are written and read back, and otherwise mean nothing here.
+    pub(super) kept: KeptTables,
     /// The ports that subnet managers run on.
     pub managers: Vec<PortId>,
     /// End ports that were asked to query subnet administration anew.
@@ -91,7 +114,7 @@ impl Devices {
         let mut devices = Devices {
             list: list.collect(),
             ports: fabric.ports().map(|(_, port)| power_on::port_info(fabric, port, config, cold)).collect(),
-            kept: FxHashMap::default(),
+            kept: KeptTables::default(),
             managers: Vec::new(),
             reregistered: Vec::new(),
             cold,

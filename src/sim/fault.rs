@@ -159,7 +159,7 @@ impl Sim {
     /// Resets all settings of a device and its ports, LIDs included.
     fn forget_settings(&mut self, node: NodeId) {
         self.devices.list[node].switch = power_on::switch_info(self.fabric.node(node), &self.config);
-        self.forget_kept(node);
+        self.devices.kept.forget(&self.fabric.port_range(node));
         for port in self.fabric.ports_of(node) {
             self.devices.take_lids(port, Lid::default(), Lmc::default());
             self.sources.take_lids(port, Lid::default(), Lmc::default());

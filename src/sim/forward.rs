@@ -9,7 +9,7 @@
 //! routers, agents and counters. Order matters: events of equal times happen in the order in which they were pushed.
 
 use super::index::{Dense, InLane, OutLane, PacketId};
-use super::packet::RELAYED;
+use super::packet::PacketMarks;
 use super::plane::{Departed, PortRole};
 use super::wheel::{SimEvent, Ticks};
 use super::{Latch, Sim, kind};
@@ -116,7 +116,9 @@ impl Sim {
 
     /// Credits have come back.
     pub(super) fn credit(&mut self, credits: u16, out_lane: OutLane) {
-        if self.plane.credits_back(credits, out_lane) {
+        let line = &mut self.plane.outs[out_lane];
+        line.credits.come_back(credits);
+        if line.first_waiter.is_some() {
             self.serve(self.plane.port_of(out_lane));
         }
     }
@@ -151,13 +153,11 @@ impl Sim {
             out.waits = false;
             self.counters.wait_ends(port, self.clock.now());
         }
-        let line = &mut plane.outs[out_lane];
-        line.credits -= credits;
-        // From here on returns are only noted. The next refusal makes them events again, so no waiter is forgotten.
-        line.starved = false;
+        let own = &mut plane.outs[out_lane].credits;
+        own.spend(credits);
         // A sink has no buffer: the credits of its packet are coming back from the start, and DELIVER brings them.
         if sink {
-            line.coming += credits;
+            own.expect(credits);
         }
         // `busy_until` covers this packet already, so a token that its departure sets free goes after it (PROTOCOL.md,
         // F.2).
@@ -184,7 +184,7 @@ impl Sim {
         if source.is_some() {
             self.left_send_queue(source, id);
         }
-        if self.plane.packets[id].flags & RELAYED != 0 {
+        if self.plane.packets[id].marks.has(PacketMarks::RELAYED) {
             self.left_router(id);
         }
         // Agents look last, when queue and counts are without the packet.

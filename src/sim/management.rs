@@ -201,11 +201,6 @@ impl Sim {
         }
     }
 
-    /// What agents see of their devices.
-    pub(super) fn surroundings(&self) -> Surroundings<'_> {
-        Surroundings { clock: &self.clock, plane: &self.plane, sources: &self.sources, relays: self.relays.as_deref() }
-    }
-
     /// A packet has left a queue while some agent watches.
     #[cold]
     pub(super) fn agent_saw_departure(&mut self, lane: InLane) {

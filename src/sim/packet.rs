@@ -5,14 +5,36 @@ use super::index::{By, EndPortRank, OutLane, PacketId};
 /// No packet, no lane, no port.
 pub const NIL: u32 = u32::MAX;
 
-/// A packet carries a reply, so no packet answers it.
-pub const IS_REPLY: u8 = 1;
+/// What is said of a packet: any of its constants together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PacketMarks(u8);
 
-/// A packet is for another subnet: it has a global route header (`relay`).
-pub const CROSSES: u8 = 2;
+impl PacketMarks {
+    /// It carries a reply, so no packet answers it.
+    pub const REPLY: PacketMarks = PacketMarks(1);
+    /// It is for another subnet: it has a global route header (`relay`).
+    pub const CROSSES: PacketMarks = PacketMarks(2);
+    /// It stands in a router's buffer, latched for one of its other ports.
+    pub const RELAYED: PacketMarks = PacketMarks(4);
 
-/// A packet stands in a router's buffer, latched for one of its other ports.
-pub const RELAYED: u8 = 4;
+    /// Whether it has a mark.
+    #[inline]
+    pub fn has(self, mark: PacketMarks) -> bool {
+        self.0 & mark.0 != 0
+    }
+
+    /// With a mark.
+    #[must_use]
+    pub fn with(self, mark: PacketMarks) -> PacketMarks {
+        PacketMarks(self.0 | mark.0)
+    }
+
+    /// Without a mark.
+    #[must_use]
+    pub fn without(self, mark: PacketMarks) -> PacketMarks {
+        PacketMarks(self.0 & !mark.0)
+    }
+}
 
 /// One data packet: 40 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -35,8 +57,8 @@ pub struct Packet {
     pub credits: u16,
     /// Service level.
     pub sl: u8,
-    /// [`IS_REPLY`], [`CROSSES`], [`RELAYED`].
-    pub flags: u8,
+    /// What else is said of it.
+    pub marks: PacketMarks,
     /// Switches that it has left since its source, or since the last router.
     pub hops: u8,
     /// Rank of its SLID among the LIDs of its half at its source, where sources take several paths or none but the

@@ -28,7 +28,7 @@ impl Sim {
         if !self.sources.cold || rank.is_none() || !self.sources.is_ready(&self.plane, rank) {
             return;
         }
-        self.sources.list[rank].recorded = true;
+        self.sources.list[rank].record();
         self.begin_sending(rank);
     }
 }

@@ -9,9 +9,9 @@
 //! sources, routers, agents and counters, in the order in which it happens.
 
 use super::clock::Clock;
-use super::credit::Returns;
+use super::credit::{CreditBooks, LaneCredits, Returns};
 use super::index::{By, Dense, EndPortRank, InLane, OutLane, PacketId};
-use super::packet::{NIL, Packets};
+use super::packet::Packets;
 use super::tables::Tables;
 use super::wheel::{SimEvent, TICKS_PER_NS, Ticks};
 use super::{ArmedPort, Latch, SimConfig, kind};
@@ -86,18 +86,8 @@ impl OutPort {
 /// A lane as seen by its sender.
 #[derive(Clone, Debug)]
 pub struct OutputLine {
-    /// When the return of credits noted last reaches the sender, in ticks.
-    pub latest_at: Ticks,
-    /// The list of earlier returns, an index into [`Returns`](super::credit::Returns); [`NIL`] where it is empty.
-    pub earlier: u32,
-    /// Credits of the return noted last.
-    pub latest: u16,
-    /// Credits at hand, without those on their way back.
-    pub credits: u16,
-    /// Credits on their way back as events: the lane is starved, or their packets are on the wire to a sink.
-    pub coming: u16,
-    /// A queue waits for credits, so each return is an event.
-    pub starved: bool,
+    /// Credits for the buffer that it feeds.
+    pub credits: LaneCredits,
     /// The first in lane whose head waits for this lane.
     pub first_waiter: InLane,
     /// The last of that line.
@@ -184,7 +174,7 @@ pub struct DataPlane {
     /// All packets alive.
     pub packets: Packets,
     /// Credits on their way back.
-    pub(super) returns: Returns,
+    returns: Returns,
     /// Settings that every hop obeys.
     pub rules: ForwardingRules,
     /// Packets through switches so far.
@@ -198,16 +188,8 @@ impl DataPlane {
         let shift = u32::from(data_vls).next_power_of_two().trailing_zeros();
         let lanes = fabric.port_count() << shift;
         let ports = fabric.ports().map(|(id, _)| out_port(fabric, id, data_vls)).collect();
-        let out_lane = OutputLine {
-            latest_at: 0,
-            earlier: NIL,
-            latest: 0,
-            credits: capacity,
-            coming: 0,
-            starved: false,
-            first_waiter: InLane::NONE,
-            last_waiter: InLane::NONE,
-        };
+        let out_lane =
+            OutputLine { credits: LaneCredits::full(capacity), first_waiter: InLane::NONE, last_waiter: InLane::NONE };
         let in_lane = InputQueue {
             head: PacketId::NONE,
             tail: PacketId::NONE,
@@ -267,6 +249,16 @@ impl DataPlane {
     #[inline]
     pub fn port_at(&self, node: NodeId, num: PortNum) -> PortId {
         self.tables.port_at(node, num.0)
+    }
+
+    /// The port that the device of `port` knows by a number; none where it has none. 0 is `port` itself at an end node.
+    pub fn port_named(&self, port: PortId, num: u32) -> Option<PortId> {
+        let node = self.ports[port].node;
+        if num == 0 && !self.is_switch(node) {
+            return Some(port);
+        }
+        let num = u8::try_from(num).ok().filter(|&num| num <= self.num_ports(node))?;
+        Some(self.port_at(node, PortNum(num)))
     }
 
     /// Whether a node is a switch.
@@ -375,7 +367,8 @@ impl DataPlane {
         let holds = |&(port, vl): &(PortId, u8)| {
             let (queue, at) = (&self.ins[self.in_lane(port, vl)], &self.ports[port]);
             // A sink returns credits with the tail, so one that is missing is on the wire with its packet.
-            let towards_sink = at.sink && at.is_up() && self.outs[self.out_lane(port, vl)].credits < self.capacity;
+            let towards_sink =
+                at.sink && at.is_up() && self.outs[self.out_lane(port, vl)].credits.at_hand() < self.capacity;
             // `held` counts the credits of input buffers; a send queue takes none.
             let buffer = if at.role == PortRole::EndPort { queue.count > 0 } else { queue.held > 0 };
             buffer || towards_sink
@@ -383,6 +376,49 @@ impl DataPlane {
         let asked = (0..self.data_vls).filter(|&vl| lanes.contains(Vl::masked(vl)));
         let asked = asked.flat_map(|vl| self.ports.keys().map(move |port| (port, vl)));
         asked.filter(holds).count()
+    }
+
+    // Credits.
+
+    /// Whether an out lane has the credits for a packet ([`Returns::suffice`]).
+    #[inline]
+    fn has_credits(&mut self, clock: &mut Clock, out_lane: OutLane, needed: u16) -> bool {
+        self.returns.suffice(clock, out_lane, &mut self.outs[out_lane].credits, needed)
+    }
+
+    /// Whether the far buffer of an out lane is empty, and the wire to it too.
+    pub fn has_all_credits(&self, clock: &Clock, out_lane: OutLane) -> bool {
+        self.returns.usable(clock, &self.outs[out_lane].credits) == self.capacity
+    }
+
+    /// Both ends of a cable that comes back agree on the sender's credits: the room in the far buffer, less the credits
+    /// that events under way will add.
+    pub fn restore_credits(&mut self, out_lane: OutLane) {
+        // Packets on the wire when the cable died still count in `held` until their arrival, so their room is not given
+        // away.
+        let room = self.capacity - self.ins[self.downstream(out_lane)].held as u16;
+        self.returns.reset(&mut self.outs[out_lane].credits, room);
+    }
+
+    /// Checks that every lane of a live cable conserves its credits: those at the sender, those on their way back and
+    /// those taken in the buffer add up to the buffer. A packet takes its credits from the moment it sets out. Panics
+    /// where one is lost or made up: that is a defect of the simulation, and later results mean nothing.
+    pub fn assert_conserved(&self) {
+        for out_lane in self.ports.keys().flat_map(|port| self.out_lanes(port)) {
+            let port = &self.ports[self.port_of(out_lane)];
+            if !port.is_up() {
+                // Its buffers empty without returning credits; `restore_credits` sets both ends right.
+                continue;
+            }
+            // A sink holds nothing: the credits of its packets are on their way back from the moment they set out.
+            let held = if port.sink { 0 } else { self.ins[self.downstream(out_lane)].held };
+            let CreditBooks { at_hand, noted, coming } = self.returns.books(&self.outs[out_lane].credits);
+            assert!(
+                at_hand + noted + coming + held == u32::from(self.capacity),
+                "{out_lane:?}: {at_hand} credits at hand, {noted} noted and {coming} coming back, {held} held: expected {}",
+                self.capacity
+            );
+        }
     }
 
     // The steps of a packet.
@@ -584,7 +620,8 @@ impl DataPlane {
         // A dead cable carries no credits back: both ends agree on new ones when it returns (`restore_credits`).
         if own.is_up() {
             let upstream = self.out_lane(own.peer, self.vl_of(lane));
-            self.return_credits(clock, upstream, credits, end + self.rules.link_delay);
+            let own = &mut self.outs[upstream].credits;
+            self.returns.note(clock, upstream, own, credits, end + self.rules.link_delay);
         }
         Departed { id, lane, source: EndPortRank::NONE }
     }
@@ -627,5 +664,23 @@ fn out_port(fabric: &Fabric, id: PortId, lanes: u8) -> OutPort {
         state: if port.peer.is_some() { PortState::Active } else { PortState::Down },
         waits: false,
         lanes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::generate::{Options, generate};
+
+    #[test]
+    #[should_panic(expected = "9 credits at hand")]
+    fn a_lost_credit_is_noticed() {
+        let made = generate(&"ring:4,1".parse().unwrap(), &Options::default()).unwrap();
+        let fabric = crate::lid::assign(&made, crate::ids::Lmc::masked(1)).unwrap();
+        let config = SimConfig { buffer_credits: 10, packet_bytes: 64, ..SimConfig::default() };
+        let mut plane = DataPlane::new(&fabric, Lid(8), &config);
+        plane.assert_conserved();
+        plane.outs[OutLane(4)].credits.spend(1);
+        plane.assert_conserved();
     }
 }

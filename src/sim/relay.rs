@@ -13,7 +13,7 @@
 use super::dispersal::{OpenPaths, flow};
 use super::index::{By, Dense, EndPortRank, InLane, OutLane, PacketId};
 use super::ledger::Period;
-use super::packet::{CROSSES, NIL, Packet, RELAYED};
+use super::packet::{NIL, Packet, PacketMarks};
 use super::partners::Partners;
 use super::plane::DataPlane;
 use super::source::{Header, PacketSpec, Source, below, chance, check_ranks};
@@ -400,7 +400,7 @@ impl Sim {
     /// The global header of a packet between subnets; none for one that stays in its subnet.
     #[inline]
     fn crossing(&self, id: PacketId) -> Option<&Global> {
-        let relays = self.relays.as_ref().filter(|_| self.plane.packets[id].flags & CROSSES != 0)?;
+        let relays = self.relays.as_ref().filter(|_| self.plane.packets[id].marks.has(PacketMarks::CROSSES))?;
         Some(&relays.headers[id])
     }
 
@@ -468,7 +468,7 @@ impl Relays {
     /// one. The flow label follows from the ends of the packet, or is its turn where sources take turns. None where no
     /// router leads there, the router is no end port, or the ends share no partition.
     fn address_across(&mut self, sources: &Sources, spec: &PacketSpec, born: Ticks) -> Option<(Header, Global)> {
-        let PacketSpec { source: origin, destination, half, bytes, flags, turn, message } = *spec;
+        let PacketSpec { source: origin, destination, half, bytes, marks, turn, message } = *spec;
         let (from, to) = (sources.subnet_of(origin), sources.subnet_of(destination));
         if self.joining.routes.first(from, to).is_empty() {
             self.relation(from, to).unsendable += 1;
@@ -495,7 +495,7 @@ impl Relays {
         };
         let p_key = self.p_key(origin, destination)?;
         let global = Global { grh, origin, destination, born, p_key, came_by: EndPortRank::NONE, came_on: 0, epoch: 0 };
-        Some((Header { dlid, sl, bytes, flags: flags | CROSSES, source_path: 0, message }, global))
+        Some((Header { dlid, sl, bytes, marks: marks.with(PacketMarks::CROSSES), source_path: 0, message }, global))
     }
 
     /// A packet has come to a port of a router: the out lane by which it goes on. None where the router discards it, or
@@ -520,7 +520,7 @@ impl Relays {
     /// Why the router discards it.
     fn judge(&self, packet: &Packet, id: PacketId, port: PortId) -> Result<Forwarded, Discard> {
         // Without a global header it is addressed to the router itself, which consumes no data.
-        if packet.flags & CROSSES == 0 {
+        if !packet.marks.has(PacketMarks::CROSSES) {
             return Err(Discard::Unaddressed);
         }
         let header = &self.headers[id];
@@ -559,7 +559,7 @@ impl Relays {
         let packet = &mut plane.packets[id];
         // `path_died` follows a packet from its source over its hops, so both begin anew in this subnet.
         (packet.dlid, packet.sl, packet.source, packet.hops) = (dlid, sl, leg, 0);
-        packet.flags |= RELAYED;
+        packet.marks = packet.marks.with(PacketMarks::RELAYED);
         let own = &plane.ports[out];
         // As at any end port: one table, under input 0.
         let vl = plane.tables.lane(own.node, 0, own.num, sl);
@@ -569,7 +569,7 @@ impl Relays {
     /// A latched packet has left its buffer, sent or discarded: its leg has one less.
     fn leave(&mut self, plane: &mut DataPlane, sources: &mut Sources, id: PacketId) -> Left {
         let packet = &mut plane.packets[id];
-        packet.flags &= !RELAYED;
+        packet.marks = packet.marks.without(PacketMarks::RELAYED);
         let (leg, half, words) = (packet.source, usize::from(packet.sl / 8), u64::from(packet.bytes / 4));
         let header = &self.headers[id];
         let own = &mut self.legs[leg];

@@ -6,7 +6,7 @@
 
 use super::dispersal::{OpenMessage, Spray};
 use super::index::{Dense, EndPortRank, OutLane, PacketId};
-use super::packet::{IS_REPLY, NIL, Packet};
+use super::packet::{NIL, Packet, PacketMarks};
 use super::source::{Application, Header, PacketSpec, Scripted, chance};
 use super::wheel::{SimEvent, TICKS_PER_NS};
 use super::{Sim, Traffic, kind};
@@ -159,7 +159,14 @@ impl Sim {
         let rank = self.sources.by_port[packet.source];
         if rank.is_some() && self.sources.may_send(rank, Half::of_sl(packet.sl)) && !self.is_full(rank) {
             let Scripted { dlid, sl, bytes, .. } = packet;
-            let header = Header { dlid: dlid.0, sl: sl.get(), bytes, flags: 0, source_path: 0, message: NIL };
+            let header = Header {
+                dlid: dlid.0,
+                sl: sl.get(),
+                bytes,
+                marks: PacketMarks::default(),
+                source_path: 0,
+                message: NIL,
+            };
             self.hand_over(rank, header);
         } else {
             self.sources.unsent += 1;
@@ -215,7 +222,7 @@ impl Sim {
             destination,
             half: self.sources.list[rank].half,
             bytes: self.config.packet_bytes,
-            flags: 0,
+            marks: PacketMarks::default(),
             turn,
             message: message.number,
         });
@@ -230,7 +237,15 @@ impl Sim {
         }
         let half = self.sources.list[rank].half;
         let turn = self.sources.next_turn(rank, destination);
-        self.dispatch(PacketSpec { source: rank, destination, half, bytes, flags: 0, turn, message: NIL });
+        self.dispatch(PacketSpec {
+            source: rank,
+            destination,
+            half,
+            bytes,
+            marks: PacketMarks::default(),
+            turn,
+            message: NIL,
+        });
     }
 
     /// Hands over a packet within a subnet, or to a router towards another.
@@ -247,7 +262,7 @@ impl Sim {
 
     /// Hands one packet to its send queue.
     pub(super) fn hand_over(&mut self, rank: EndPortRank, header: Header) {
-        let Header { dlid, sl, bytes, flags, source_path, message } = header;
+        let Header { dlid, sl, bytes, marks, source_path, message } = header;
         let source = &mut self.sources.list[rank];
         source.waiting += 1;
         source.queued[usize::from(sl / 8)] += 1;
@@ -267,7 +282,7 @@ impl Sim {
             bytes,
             credits: bytes.div_ceil(64),
             sl,
-            flags,
+            marks,
             hops: 0,
             source_path,
         };
@@ -310,7 +325,7 @@ impl Sim {
         self.ledger.deliver(now, latency, packet.bytes);
         self.count_in_relation(id, |relation| relation.deliver(now, latency, packet.bytes));
         self.ledger.deliver_in_order(id);
-        let asks = packet.flags & IS_REPLY == 0 && self.config.replies > 0.0;
+        let asks = !packet.marks.has(PacketMarks::REPLY) && self.config.replies > 0.0;
         // The packet's header names the destination of the reply, so it must be read before the packet is removed.
         let asker = if asks { Some((self.ends_of(id).0, self.turn_of_reply(id))) } else { None };
         self.plane.packets.remove(id);
@@ -324,8 +339,8 @@ impl Sim {
     /// Answers a request by a packet of its size, on the half of the request (P3.6).
     fn reply(&mut self, rank: EndPortRank, asker: EndPortRank, turn: u32, request: &Packet) {
         let half = Half::of_sl(Sl::masked(request.sl));
-        let (flags, bytes) = (IS_REPLY, request.bytes);
-        let spec = PacketSpec { source: rank, destination: asker, half, bytes, flags, turn, message: NIL };
+        let (marks, bytes) = (PacketMarks::REPLY, request.bytes);
+        let spec = PacketSpec { source: rank, destination: asker, half, bytes, marks, turn, message: NIL };
         if self.crosses(rank, asker) {
             return self.send_across(&spec);
         }

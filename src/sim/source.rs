@@ -8,7 +8,7 @@
 use super::device::lid_range;
 use super::dispersal::{Dispersal, MOST_PAIRED, OpenMessage, OpenPath, OpenPaths, Pair, PathChoice, flow};
 use super::index::{By, Dense, EndPortRank};
-use super::packet::Packet;
+use super::packet::{Packet, PacketMarks};
 use super::plane::DataPlane;
 use super::spaces::Spaces;
 use super::wheel::{TICKS_PER_NS, Ticks};
@@ -41,17 +41,32 @@ enum Presence {
     Silent { arrival: u32 },
     /// It has arrived, and this is the first half that it was assigned.
     Joined { arrival: u32, half: Half },
+    /// In a subnet that began cold: its port has not been ACTIVE with a LID since it came.
+    Unrecorded,
+    /// In a subnet that began cold: its port has, so subnet administration has path records from and to it.
+    Recorded,
 }
 
 impl Presence {
     /// The number of its arrival: a source that was assigned its half at this number or a higher one knows it.
     fn arrival(self) -> u32 {
         match self {
-            Presence::FromStart => 0,
+            Presence::FromStart | Presence::Unrecorded | Presence::Recorded => 0,
             Presence::Awaited => u32::MAX,
             Presence::Silent { arrival } | Presence::Joined { arrival, .. } => arrival,
         }
     }
+}
+
+/// What a source has been told of halves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Told {
+    /// Nothing: in a subnet that began cold it asks subnet administration for its paths.
+    Nothing,
+    /// A half, before the present routing omitted end ports (`Sim::omit`): it does not know which.
+    Earlier,
+    /// A half of the present routing: it omits the same end ports.
+    Half,
 }
 
 /// One end port as a source and a sink.
@@ -78,16 +93,12 @@ pub struct Source {
     pub interval: f64,
     /// The message of several packets that its application is sending.
     pub(super) message: Option<OpenMessage>,
-    /// It was assigned a half since the run began, or since `Sim::omit`.
-    told: bool,
+    /// What it has been told.
+    told: Told,
     /// Since when others know it.
     presence: Presence,
     /// The number of arrivals when it was assigned its half: it knows all up to that one.
     told_at: u32,
-    /// In a subnet that began cold: it has been ACTIVE with a LID since it came, and so has a path record.
-    pub(super) recorded: bool,
-    /// It asks subnet administration for its paths, since it has no half yet.
-    pub(super) asks: bool,
     /// The destination of a permutation.
     pub partner: EndPortRank,
     /// Bytes sent and received by SL, in units of 4, as PortXmitDataSL and PortRcvDataSL count them.
@@ -145,8 +156,8 @@ pub(super) struct PacketSpec {
     pub half: Half,
     /// Bytes on the wire.
     pub bytes: u16,
-    /// [`IS_REPLY`](super::packet::IS_REPLY).
-    pub flags: u8,
+    /// What else is said of it.
+    pub marks: PacketMarks,
     /// Its turn among the pairs of LIDs.
     pub turn: u32,
     /// Its message, as counts of order number them; [`NIL`](super::packet::NIL) where it is one by itself.
@@ -162,8 +173,8 @@ pub(super) struct Header {
     pub sl: u8,
     /// Bytes on the wire.
     pub bytes: u16,
-    /// As [`Packet::flags`](super::packet::Packet::flags).
-    pub flags: u8,
+    /// What else is said of it.
+    pub marks: PacketMarks,
     /// Rank of its SLID in its half.
     pub source_path: u8,
     /// Its message, as counts of order number them; [`NIL`](super::packet::NIL) where it is one by itself.
@@ -198,6 +209,11 @@ impl Source {
         matches!(self.presence, Presence::Silent { .. })
     }
 
+    /// Subnet administration has path records from and to it from now on.
+    pub(super) fn record(&mut self) {
+        self.presence = Presence::Recorded;
+    }
+
     /// Hides it from all others until it arrives.
     pub(super) fn hide(&mut self) {
         self.presence = Presence::Awaited;
@@ -218,7 +234,12 @@ impl Source {
 
 impl Sources {
     /// The source at a port; none where it is no end port.
-    pub(super) fn at_port(&mut self, port: PortId) -> Option<&mut Source> {
+    pub(super) fn at_port(&self, port: PortId) -> Option<&Source> {
+        self.list.get(self.by_port[port])
+    }
+
+    /// As [`Sources::at_port`], to write.
+    pub(super) fn at_port_mut(&mut self, port: PortId) -> Option<&mut Source> {
         self.list.get_mut(self.by_port[port])
     }
 
@@ -272,11 +293,9 @@ impl Sources {
                 queued: [0; 2],
                 interval,
                 message: None,
-                told: false,
-                presence: Presence::FromStart,
+                told: Told::Nothing,
+                presence: if without_lids { Presence::Unrecorded } else { Presence::FromStart },
                 told_at: 0,
-                recorded: false,
-                asks: without_lids,
                 partner: rank,
                 sent: [0; 16],
                 received: [0; 16],
@@ -345,12 +364,8 @@ impl Sources {
     /// that began cold it waits instead until its port is ACTIVE with a LID, and the others know it from then on.
     pub(super) fn arrive(&mut self, rank: EndPortRank) {
         self.unreachable[rank] = false;
-        let source = &mut self.list[rank];
-        if self.cold {
-            source.recorded = false;
-        } else {
-            source.presence = Presence::Silent { arrival: self.arrivals };
-        }
+        let arrival = self.arrivals;
+        self.list[rank].presence = if self.cold { Presence::Unrecorded } else { Presence::Silent { arrival } };
     }
 
     /// An end port is assigned a half (P3.3), and knows every end port present from now on. Returns whether it was
@@ -359,8 +374,7 @@ impl Sources {
         // A path that subnet administration answered earlier belongs to the routing before.
         self.paths.retain(|&(from, _), _| from != rank);
         let source = &mut self.list[rank];
-        (source.half, source.told, source.asks) = (half, true, false);
-        source.told_at = self.arrivals;
+        (source.half, source.told, source.told_at) = (half, Told::Half, self.arrivals);
         let Presence::Silent { arrival } = source.presence else { return false };
         source.presence = Presence::Joined { arrival, half };
         true
@@ -368,7 +382,9 @@ impl Sources {
 
     /// The new routing omits these end ports: a source that is assigned a half from now on has no path from or to them.
     pub(super) fn omit(&mut self, ports: &[PortId]) {
-        self.list.iter_mut().for_each(|source| source.told = false);
+        for source in self.list.iter_mut().filter(|source| source.told == Told::Half) {
+            source.told = Told::Earlier;
+        }
         for &port in ports {
             let rank = self.by_port[port];
             if rank.is_some() {
@@ -382,7 +398,7 @@ impl Sources {
     /// newcomer: those assigned a half since it arrived, and those that send on the half that it was assigned first.
     pub(super) fn has_path(&self, rank: EndPortRank, destination: EndPortRank) -> bool {
         let (own, other) = (&self.list[rank], &self.list[destination]);
-        if self.cold && !(own.recorded && other.recorded) {
+        if own.presence == Presence::Unrecorded || other.presence == Presence::Unrecorded {
             return false;
         }
         // The half that a newcomer is assigned first is the new one (G.4), so a source that already sends on that half
@@ -392,7 +408,7 @@ impl Sources {
             return false;
         }
         // P3.7: only a source that has its new half omits those that were cut off; the others still send to them.
-        let told = own.told;
+        let told = own.told == Told::Half;
         let unreachable = |rank: EndPortRank| self.cut_off[rank] || self.unreachable[rank];
         rank != destination && !(told && (unreachable(rank) || unreachable(destination)))
     }
@@ -458,15 +474,15 @@ impl Sources {
     /// where no pair exists.
     #[inline]
     pub(super) fn header(&self, spec: &PacketSpec, pair: impl FnOnce(&Sources) -> Option<Pair>) -> Option<Header> {
-        let PacketSpec { source, destination, half, bytes, flags, message, .. } = *spec;
+        let PacketSpec { source, destination, half, bytes, marks, message, .. } = *spec;
         if self.cold
             && let Some((dlid, sl)) = self.path(source, destination)
         {
-            return Some(Header { dlid: dlid.0, sl: sl.get(), bytes, flags, source_path: 0, message });
+            return Some(Header { dlid: dlid.0, sl: sl.get(), bytes, marks, source_path: 0, message });
         }
         let Pair { source_path, path, level } = pair(self)?;
         let (dlid, sl) = self.address(destination, half, path, level);
-        Some(Header { dlid, sl, bytes, flags, source_path, message })
+        Some(Header { dlid, sl, bytes, marks, source_path, message })
     }
 
     /// The path that a source of a subnet that began cold has from subnet administration; none where its half
@@ -474,7 +490,7 @@ impl Sources {
     #[inline(never)]
     fn path(&self, rank: EndPortRank, destination: EndPortRank) -> Option<(Lid, Sl)> {
         let loaded = self.paths.get(&(rank, destination)).copied();
-        let asks = self.list[rank].asks;
+        let asks = self.list[rank].told == Told::Nothing;
         loaded.or_else(|| asks.then(|| (Lid(self.list[destination].lid), Sl::default())))
     }
 

@@ -4,6 +4,7 @@ use super::index::By;
 use super::packet::NIL;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Lid;
+use crate::wire::SlToVlModifier;
 
 /// Forwarding and SL-to-VL tables of all nodes, flattened.
 pub struct Tables {
@@ -146,10 +147,24 @@ impl Tables {
         self.sl_to_vl[node.index()] = table;
     }
 
-    /// Sets one table of a node with `num_ports` external ports.
-    pub fn set_sl_pair(&mut self, node: NodeId, num_ports: u8, input: u8, output: u8, table: [u8; 16]) {
-        let side = u16::from(num_ports) + 1;
+    /// Sets the tables of a node that a scope names.
+    pub fn set_sl_to_vl(&mut self, node: NodeId, scope: SlToVlModifier, table: [u8; 16]) {
+        let all = 0..=self.num_ports(node);
+        match scope {
+            SlToVlModifier::Every => self.set_sl_uniform(node, table),
+            SlToVlModifier::Pair { input, output } => self.set_sl_pair(node, input.0, output.0, table),
+            SlToVlModifier::EveryInput { output } => {
+                all.for_each(|input| self.set_sl_pair(node, input, output.0, table));
+            }
+            SlToVlModifier::EveryOutput { input } => {
+                all.for_each(|output| self.set_sl_pair(node, input.0, output, table));
+            }
+        }
+    }
+
+    fn set_sl_pair(&mut self, node: NodeId, input: u8, output: u8, table: [u8; 16]) {
         let own = &mut self.nodes[node];
+        let side = u16::from(own.num_ports) + 1;
         if own.sl_by_input == 0 {
             let all = self.sl_to_vl[own.sl_base as usize];
             (own.sl_base, own.sl_by_input, own.sl_by_output) = (self.sl_to_vl.len() as u32, side, 1);

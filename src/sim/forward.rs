@@ -204,22 +204,29 @@ impl Sim {
         self.lose(id);
     }
 
-    /// Lets waiting heads of a node choose anew after its tables changed, with the latch `grant`.
+    /// Lets waiting heads of a switch choose anew after its tables changed, with the latch `grant`. A packet in a send
+    /// queue has its lane for good: the queue is that lane's, and the lanes' turns depend on who waits in which.
     pub(super) fn reconsider(&mut self, node: NodeId) {
-        if self.plane.rules.latch != Latch::Grant || self.plane.is_relay(node) {
+        if self.plane.rules.latch != Latch::Grant || !self.plane.is_switch(node) {
             return;
         }
-        // At a switch only heads have chosen: the packets after them choose when they become heads.
+        // Only heads have chosen: the packets after them choose when they become heads.
         for lane in self.plane.lanes_of(node) {
             let id = self.plane.ins[lane].head;
             if id.is_none() || self.plane.ins[lane].waits_for.is_none() {
                 continue;
             }
             let choice = self.plane.choose(self.plane.port_of(lane), id);
-            if choice != self.plane.packets[id].out_lane {
+            let left = self.plane.packets[id].out_lane;
+            if choice != left {
                 self.plane.unwait(lane);
                 self.plane.packets[id].out_lane = choice;
                 self.offer(lane);
+                // The next in the line left behind may be longer: then the line waits for a buffer in which its first
+                // would have had room.
+                if self.plane.outs[left].first_waiter.is_some() {
+                    self.look_for_deadlock(self.plane.downstream(left));
+                }
             }
         }
     }

@@ -268,8 +268,8 @@ impl Sim {
         source.queued[usize::from(sl / 8)] += 1;
         let port = source.port;
         let own = &self.plane.ports[port];
-        // The lane is chosen here, whatever the latch. Only with `grant` can a later write change the choice, of a head
-        // that waits (`reconsider`).
+        // The lane is chosen here, whatever the latch, and for good: VL arbitration chooses among lanes, so a port maps a
+        // packet to its lane before the packet can wait for its turn (IBA 7.6.6, 7.6.9).
         let vl = self.plane.tables.lane(own.node, 0, own.num, sl);
         self.ledger.counts.injected += 1;
         let packet = Packet {

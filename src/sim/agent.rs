@@ -11,12 +11,11 @@
 //! Agents decide, and list what is to be sent ([`Effect`]); the simulation sends it in that order.
 
 use super::clock::Clock;
-use super::index::{By, InLane, OutLane};
-use super::packet::NIL;
+use super::index::{By, Dense, InLane, OutLane};
 use super::plane::{DataPlane, OutPort};
 use super::relay::Relays;
 use super::source::Sources;
-use crate::fabric::Fabric;
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{PortNum, Vl, VlSet};
 use crate::wire::PortState;
 use crate::wire::vendor::{ArcBlocks, DrainArcs, DrainToken, Flush, LaneStatus, PortMask};
@@ -40,30 +39,29 @@ pub(super) struct Surroundings<'a> {
 }
 
 impl Surroundings<'_> {
-    fn num(&self, port: u32) -> PortNum {
-        PortNum(self.plane.ports[port as usize].num)
+    fn num(&self, port: PortId) -> PortNum {
+        PortNum(self.plane.ports[port].num)
     }
 
     /// The ports of a node that carry data, or did. A port in INITIALIZE is left out: its cable has just come, and its
     /// neighbour may not know the round (PROTOCOL.md, G.6).
-    fn live_ports(&self, node: u32) -> impl Iterator<Item = u32> {
+    fn live_ports(&self, node: NodeId) -> impl Iterator<Item = PortId> {
         let carries = |port: &OutPort| port.is_up() && port.state != PortState::Initialize;
-        self.plane.ports_of(node).filter(move |&port| carries(&self.plane.ports[port as usize]))
+        self.plane.ports_of(node).filter(move |&port| carries(&self.plane.ports[port]))
     }
 
     /// Whether any of these outputs of a switch is alive.
-    fn leads_on(&self, node: u32, outputs: &PortMask) -> bool {
-        let first = self.plane.first_port(node);
-        outputs.iter().any(|output| self.plane.ports[(first + u32::from(output.0)) as usize].is_up())
+    fn leads_on(&self, node: NodeId, outputs: &PortMask) -> bool {
+        outputs.iter().any(|output| self.plane.ports[self.plane.port_at(node, output)].is_up())
     }
 
     /// Whether a node consumes packets on arrival, as a host does.
-    fn consumes(&self, node: u32) -> bool {
+    fn consumes(&self, node: NodeId) -> bool {
         !self.plane.is_switch(node) && !self.plane.is_relay(node)
     }
 
     /// The in lanes that hold the packets a node will send: its own; for a leg of a router those of all legs (R.1).
-    fn lanes_feeding(&self, node: u32) -> Vec<InLane> {
+    fn lanes_feeding(&self, node: NodeId) -> Vec<InLane> {
         match self.relays.filter(|_| self.plane.is_relay(node)) {
             Some(relays) => relays.lanes_of_router(self.plane, node),
             None => self.plane.lanes_of(node),
@@ -74,9 +72,21 @@ impl Surroundings<'_> {
 /// What an agent has to send.
 pub(super) enum Effect {
     /// A token into the link of a port.
-    Send(u32, Token),
+    Send(PortId, Token),
     /// A report to the subnet manager that a leaf channel, by its port, is drained.
-    Report(u32, DrainToken),
+    Report(PortId, DrainToken),
+}
+
+/// How far a device is with its own part in a flush.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum FlushStage {
+    /// It knows the round; the subnet manager has not ordered it to begin.
+    #[default]
+    Opened,
+    /// It was ordered to begin, and so many packets that stood in its buffers then still do.
+    Emptying { before: u32 },
+    /// Its tokens are out.
+    Sent,
 }
 
 /// A device's part in a flush.
@@ -84,12 +94,7 @@ pub(super) enum Effect {
 struct Flushing {
     round: u32,
     lanes: VlSet,
-    /// The subnet manager has ordered it to begin.
-    begun: bool,
-    /// Its own tokens are out.
-    sent: bool,
-    /// Packets that stood in its buffers when it began and still do.
-    before: u32,
+    stage: FlushStage,
     /// Inputs by which a token of the round has come.
     came: PortMask,
 }
@@ -124,11 +129,11 @@ pub(super) struct Agents {
     /// Some agent must see packets depart.
     watching: bool,
     /// By node: its agent must see packets depart.
-    watched: Vec<bool>,
+    watched: By<NodeId, bool>,
     /// By node and input: the outputs that packets of the old routing function take from there (D.1).
-    arcs: Vec<Vec<PortMask>>,
-    flushing: Vec<Flushing>,
-    draining: Vec<Draining>,
+    arcs: By<NodeId, Vec<PortMask>>,
+    flushing: By<NodeId, Flushing>,
+    draining: By<NodeId, Draining>,
     /// By in lane: packets that stood there when the flush began, and still do.
     stood: By<InLane, u32>,
     /// What is to be sent.
@@ -139,10 +144,10 @@ impl Agents {
     pub fn new(fabric: &Fabric, lanes: usize) -> Agents {
         Agents {
             watching: false,
-            watched: vec![false; fabric.node_count()],
-            arcs: vec![Vec::new(); fabric.node_count()],
-            flushing: vec![Flushing::default(); fabric.node_count()],
-            draining: vec![Draining::default(); fabric.node_count()],
+            watched: By::filled(false, fabric.node_count()),
+            arcs: By::filled(Vec::new(), fabric.node_count()),
+            flushing: By::filled(Flushing::default(), fabric.node_count()),
+            draining: By::filled(Draining::default(), fabric.node_count()),
             stood: By::filled(0, lanes),
             effects: Vec::new(),
         }
@@ -155,28 +160,28 @@ impl Agents {
     }
 
     /// A device begins anew, with nothing in its buffers.
-    pub fn forget(&mut self, node: usize) {
+    pub fn forget(&mut self, node: NodeId) {
         self.arcs[node].clear();
         self.flushing[node] = Flushing::default();
         self.draining[node] = Draining::default();
         self.watched[node] = false;
-        self.watching = self.watched.contains(&true);
+        self.watching = self.watched.iter().any(|&watched| watched);
     }
 
     /// Counts a packet that has left a queue. Where the node's agent watches: whether the packet stood in that queue when
     /// the flush began.
     #[inline]
-    pub fn count_departure(&mut self, node: u32, lane: InLane) -> Option<bool> {
+    pub fn count_departure(&mut self, node: NodeId, lane: InLane) -> Option<bool> {
         let stood = &mut self.stood[lane];
         // Queues are first in, first out, so the first `stood` departures are the packets of F.2.
         let counted = *stood > 0;
         *stood -= u32::from(counted);
-        self.watched[node as usize].then_some(counted)
+        self.watched[node].then_some(counted)
     }
 
     /// A packet has left a router by a leg of this node; `stood` if it stood in the router when the flush began.
-    pub fn saw_leg(&mut self, at: Surroundings<'_>, node: u32, stood: bool) {
-        self.goes_on(at, node, stood && self.flushing[node as usize].before > 0);
+    pub fn saw_leg(&mut self, at: Surroundings<'_>, node: NodeId, stood: bool) {
+        self.goes_on(at, node, stood && matches!(self.flushing[node].stage, FlushStage::Emptying { .. }));
     }
 
     /// Whether anything is to be sent since the last call of [`Agents::take_effects`].
@@ -191,12 +196,15 @@ impl Agents {
     }
 
     /// A packet has left a device; `stood` where it stood there when the flush began.
-    pub fn goes_on(&mut self, at: Surroundings<'_>, node: u32, stood: bool) {
-        if !self.watched[node as usize] {
+    pub fn goes_on(&mut self, at: Surroundings<'_>, node: NodeId, stood: bool) {
+        if !self.watched[node] {
             return;
         }
         if stood {
-            self.flushing[node as usize].before -= 1;
+            let FlushStage::Emptying { before } = &mut self.flushing[node].stage else {
+                unreachable!("packets are counted as standing only while a device empties its buffers")
+            };
+            *before -= 1;
             self.flush_goes_on(at, node);
         }
         self.drain_goes_on(at, node);
@@ -204,12 +212,12 @@ impl Agents {
     }
 
     /// A token has come to a living device by a port.
-    pub fn token_arrives(&mut self, at: Surroundings<'_>, port: u32, token: Token) {
-        let (node, num) = (at.plane.ports[port as usize].node, at.num(port));
+    pub fn token_arrives(&mut self, at: Surroundings<'_>, port: PortId, token: Token) {
+        let (node, num) = (at.plane.ports[port].node, at.num(port));
         match token {
             Token::Flush(round) => {
                 self.enter_flush(at, node, round);
-                let flushing = &mut self.flushing[node as usize];
+                let flushing = &mut self.flushing[node];
                 if flushing.round == round {
                     // A token may come before the manager's order: it opens the round (`enter_flush`) and is kept,
                     // since it comes once.
@@ -218,9 +226,9 @@ impl Agents {
             }
             Token::Drain(token) => {
                 self.enter_drain(node, &token);
-                if self.draining[node as usize].round == token.round {
+                if self.draining[node].round == token.round {
                     // An earlier round's token proves nothing about this one, so only tokens of the round held count.
-                    self.draining[node as usize].came.insert(num);
+                    self.draining[node].came.insert(num);
                     self.watch(node);
                     self.drain_goes_on(at, node);
                 }
@@ -228,23 +236,23 @@ impl Agents {
         }
     }
 
-    fn watch(&mut self, node: u32) {
-        self.watched[node as usize] = true;
+    fn watch(&mut self, node: NodeId) {
+        self.watched[node] = true;
         self.watching = true;
     }
 
     /// An agent that has sent and reported all that its rounds require need not see packets any more.
-    fn rest_if_done(&mut self, at: Surroundings<'_>, node: u32) {
-        let flushing = &self.flushing[node as usize];
-        let draining = &self.draining[node as usize];
+    fn rest_if_done(&mut self, at: Surroundings<'_>, node: NodeId) {
+        let flushing = &self.flushing[node];
+        let draining = &self.draining[node];
         // Resting too early would lose a token for good. So the agent rests only when every live port has sent, heard
         // and reported all that its part in the drain requires.
-        let flushed = flushing.before == 0;
+        let flushed = !matches!(flushing.stage, FlushStage::Emptying { .. });
         let drained = draining.round == 0
             || at.live_ports(node).all(|port| {
                 let num = at.num(port);
                 let owes = |outputs: &PortMask| outputs.contains(num);
-                let sends = draining.begun || self.arcs[node as usize].iter().any(owes);
+                let sends = draining.begun || self.arcs[node].iter().any(owes);
                 let outputs = self.arcs_of(node, num);
                 // A switch input without arcs takes no part (D.1); an end port always hears from its switch.
                 let hears = !at.plane.is_switch(node) || !outputs.is_empty();
@@ -255,39 +263,39 @@ impl Agents {
                     && (!reports || draining.reported.contains(num))
             });
         if flushed && drained {
-            self.watched[node as usize] = false;
-            self.watching = self.watched.contains(&true);
+            self.watched[node] = false;
+            self.watching = self.watched.iter().any(|&watched| watched);
         }
     }
 
     // Flush.
 
-    fn enter_flush(&mut self, at: Surroundings<'_>, node: u32, round: u32) {
-        if is_newer(self.flushing[node as usize].round, round) {
+    fn enter_flush(&mut self, at: Surroundings<'_>, node: NodeId, round: u32) {
+        if is_newer(self.flushing[node].round, round) {
             for lane in at.plane.lanes_of(node) {
                 // Counts of an abandoned round would take departures for packets of this one.
                 self.stood[lane] = 0;
             }
-            self.flushing[node as usize] = Flushing { round, ..Flushing::default() };
+            self.flushing[node] = Flushing { round, ..Flushing::default() };
         }
     }
 
     /// The subnet manager orders a device to flush (F.1). Returns whether it begins, which it does once a round; then
     /// the caller must call [`Agents::flush_counted`] with the packets that other devices' buffers hold for it.
-    pub fn begin_flush(&mut self, at: Surroundings<'_>, node: u32, told: Flush) -> bool {
+    pub fn begin_flush(&mut self, at: Surroundings<'_>, node: NodeId, told: Flush) -> bool {
         self.enter_flush(at, node, told.round);
-        let flushing = &mut self.flushing[node as usize];
+        let flushing = &mut self.flushing[node];
         // A repeated order must not count again: packets that came since would hold the token back for no reason.
-        if flushing.round != told.round || flushing.begun {
+        if flushing.round != told.round || flushing.stage != FlushStage::Opened {
             return false;
         }
-        (flushing.begun, flushing.lanes) = (true, told.lanes);
+        (flushing.stage, flushing.lanes) = (FlushStage::Emptying { before: 0 }, told.lanes);
         self.watch(node);
         true
     }
 
     /// Counts the packets in a device's buffers as its flush begins: by F.2 all of them leave before the tokens do.
-    pub fn flush_counted(&mut self, at: Surroundings<'_>, node: u32, latched_elsewhere: u32) {
+    pub fn flush_counted(&mut self, at: Surroundings<'_>, node: NodeId, latched_elsewhere: u32) {
         let mut before = latched_elsewhere;
         // A packet in a router's buffer counts at the leg for which it is latched (R.1; `Relays::begin_epoch`).
         for lane in if at.plane.is_relay(node) { Vec::new() } else { at.plane.lanes_of(node) } {
@@ -295,15 +303,15 @@ impl Agents {
             self.stood[lane] = count;
             before += count;
         }
-        self.flushing[node as usize].before = before;
+        self.flushing[node].stage = FlushStage::Emptying { before };
         self.flush_goes_on(at, node);
     }
 
-    fn flush_goes_on(&mut self, at: Surroundings<'_>, node: u32) {
-        let flushing = &mut self.flushing[node as usize];
+    fn flush_goes_on(&mut self, at: Surroundings<'_>, node: NodeId) {
+        let flushing = &mut self.flushing[node];
         // F.2: the token leaves only after the order, and after all that stood here then.
-        if flushing.begun && !flushing.sent && flushing.before == 0 {
-            flushing.sent = true;
+        if flushing.stage == (FlushStage::Emptying { before: 0 }) {
+            flushing.stage = FlushStage::Sent;
             let round = flushing.round;
             for port in at.live_ports(node).collect::<Vec<_>>() {
                 self.effects.push(Effect::Send(port, Token::Flush(round)));
@@ -311,23 +319,23 @@ impl Agents {
         }
     }
 
-    pub fn flush_state(&self, at: Surroundings<'_>, node: u32) -> Flush {
-        let flushing = &self.flushing[node as usize];
+    pub fn flush_state(&self, at: Surroundings<'_>, node: NodeId) -> Flush {
+        let flushing = &self.flushing[node];
         // F.3, and F.4 needs both: lanes that are empty before the token has come may fill again.
-        let done = |port: u32| {
+        let done = |port: PortId| {
             let num = at.num(port);
             flushing.came.contains(num) && at.plane.holds_nothing(port, flushing.lanes)
         };
-        let flushed = flushing.sent && at.live_ports(node).all(done);
+        let flushed = flushing.stage == FlushStage::Sent && at.live_ports(node).all(done);
         Flush { round: flushing.round, lanes: flushing.lanes, flushed }
     }
 
     // Drain.
 
-    pub fn set_drain_arcs(&mut self, at: Surroundings<'_>, node: u32, block: u32, arcs: &DrainArcs) {
+    pub fn set_drain_arcs(&mut self, at: Surroundings<'_>, node: NodeId, block: u32, arcs: &DrainArcs) {
         let num_ports = at.plane.num_ports(node);
         let blocks = ArcBlocks::of(num_ports);
-        let masks = &mut self.arcs[node as usize];
+        let masks = &mut self.arcs[node];
         masks.resize(usize::from(num_ports) + 1, PortMask::EMPTY);
         for input in blocks.inputs(block) {
             masks[input.index()] = arcs.outputs(blocks, input);
@@ -335,38 +343,38 @@ impl Agents {
     }
 
     /// One block of a device's arcs as it holds them.
-    pub fn drain_arcs(&self, at: Surroundings<'_>, node: u32, block: u32) -> DrainArcs {
+    pub fn drain_arcs(&self, at: Surroundings<'_>, node: NodeId, block: u32) -> DrainArcs {
         let blocks = ArcBlocks::of(at.plane.num_ports(node));
         let mut arcs = DrainArcs::EMPTY;
         for input in blocks.inputs(block) {
-            if let Some(outputs) = self.arcs[node as usize].get(input.index()) {
+            if let Some(outputs) = self.arcs[node].get(input.index()) {
                 arcs.set_outputs(blocks, input, outputs);
             }
         }
         arcs
     }
 
-    fn enter_drain(&mut self, node: u32, token: &DrainToken) {
-        if is_newer(self.draining[node as usize].round, token.round) {
+    fn enter_drain(&mut self, node: NodeId, token: &DrainToken) {
+        if is_newer(self.draining[node].round, token.round) {
             self.watch(node);
             let fresh = Draining { round: token.round, lanes: token.lanes, ..Draining::default() };
-            self.draining[node as usize] = fresh;
+            self.draining[node] = fresh;
         }
     }
 
     /// The subnet manager orders a device to send the tokens of its source channels.
-    pub fn start_tokens(&mut self, at: Surroundings<'_>, node: u32, token: DrainToken) {
+    pub fn start_tokens(&mut self, at: Surroundings<'_>, node: NodeId, token: DrainToken) {
         self.enter_drain(node, &token);
-        if self.draining[node as usize].round == token.round {
+        if self.draining[node].round == token.round {
             self.watch(node);
             // D.2: what fed these channels has died or sends no more, so no token would come for them.
-            self.draining[node as usize].begun = true;
+            self.draining[node].begun = true;
             self.drain_goes_on(at, node);
         }
     }
 
-    fn drain_goes_on(&mut self, at: Surroundings<'_>, node: u32) {
-        if self.draining[node as usize].round == 0 {
+    fn drain_goes_on(&mut self, at: Surroundings<'_>, node: NodeId) {
+        if self.draining[node].round == 0 {
             return;
         }
         if at.plane.is_switch(node) { self.switch_drains(at, node) } else { self.end_node_drains(at, node) }
@@ -374,23 +382,23 @@ impl Agents {
 
     /// An end port sends its token once no packet of the retired half waits (D.2). It consumes what it receives, so it
     /// reports a token on arrival.
-    fn end_node_drains(&mut self, at: Surroundings<'_>, node: u32) {
+    fn end_node_drains(&mut self, at: Surroundings<'_>, node: NodeId) {
         for port in at.live_ports(node).collect::<Vec<_>>() {
             let num = at.num(port);
-            let rank = at.sources.by_port[port as usize];
+            let rank = at.sources.by_port[port];
             // D.2. Packets keep the half on which they were made, so the count by half shows whether any of the old
             // half waits.
-            let silent = rank == NIL || {
-                let source = &at.sources.list[rank as usize];
+            let silent = rank.is_none() || {
+                let source = &at.sources.list[rank];
                 source.queued[source.half.other().index()] == 0
             };
-            let draining = &mut self.draining[node as usize];
+            let draining = &mut self.draining[node];
             if draining.begun && silent && !draining.sent.contains(num) {
                 draining.sent.insert(num);
                 let token = Token::Drain(DrainToken::new(draining.round, draining.lanes));
                 self.effects.push(Effect::Send(port, token));
             }
-            let draining = &self.draining[node as usize];
+            let draining = &self.draining[node];
             // A host consumes what it receives; a router's buffer must be empty (R.2).
             let empty = !at.plane.is_leg(port) || at.plane.holds_nothing(port, draining.lanes);
             if draining.came.contains(num) && empty {
@@ -400,8 +408,8 @@ impl Agents {
     }
 
     /// Reports to the subnet manager, once, that a leaf channel is drained.
-    fn report_leaf(&mut self, at: Surroundings<'_>, node: u32, port: u32) {
-        let draining = &mut self.draining[node as usize];
+    fn report_leaf(&mut self, at: Surroundings<'_>, node: NodeId, port: PortId) {
+        let draining = &mut self.draining[node];
         if !draining.reported.contains(at.num(port)) {
             draining.reported.insert(at.num(port));
             let state = self.token_state(at, node);
@@ -409,12 +417,12 @@ impl Agents {
         }
     }
 
-    fn switch_drains(&mut self, at: Surroundings<'_>, node: u32) {
-        let draining = &self.draining[node as usize];
+    fn switch_drains(&mut self, at: Surroundings<'_>, node: NodeId) {
+        let draining = &self.draining[node];
         let (mut open, mut strays) = (PortMask::EMPTY, false);
         let mut leaves = Vec::new();
         for port in at.plane.ports_of(node) {
-            let (up, num) = (at.plane.ports[port as usize].is_up(), at.num(port));
+            let (up, num) = (at.plane.ports[port].is_up(), at.num(port));
             let outputs = self.arcs_of(node, num);
             // An input with arcs and no token yet holds back the tokens of its outputs. An input that no token will
             // reach may still hold packets of the retiring lanes. They may leave by any output, so all tokens wait for
@@ -441,34 +449,32 @@ impl Agents {
     }
 
     /// The outputs that packets of the retiring routing function take from an input; none before DrainArcs is set.
-    fn arcs_of(&self, node: u32, input: PortNum) -> PortMask {
-        self.arcs[node as usize].get(input.index()).copied().unwrap_or_default()
+    fn arcs_of(&self, node: NodeId, input: PortNum) -> PortMask {
+        self.arcs[node].get(input.index()).copied().unwrap_or_default()
     }
 
     /// Sends tokens on the outputs to which some input has an arc and that no input holds open any more. A switch that
     /// was ordered to begin sends them on its other outputs too: their predecessors have died (D.2).
-    fn send_ready_tokens(&mut self, at: Surroundings<'_>, node: u32, open: &PortMask) {
-        let first = at.plane.first_port(node);
-        let mut ready: PortMask = self.arcs[node as usize].iter().flat_map(|outputs| outputs.iter()).collect();
-        if self.draining[node as usize].begun {
+    fn send_ready_tokens(&mut self, at: Surroundings<'_>, node: NodeId, open: &PortMask) {
+        let mut ready: PortMask = self.arcs[node].iter().flat_map(|outputs| outputs.iter()).collect();
+        if self.draining[node].begun {
             at.live_ports(node).map(|port| at.num(port)).for_each(|n| ready.insert(n));
         }
         for num in ready.iter().filter(|&num| !open.contains(num)) {
-            let draining = &mut self.draining[node as usize];
+            let draining = &mut self.draining[node];
             if !draining.sent.contains(num) {
                 draining.sent.insert(num);
                 let token = Token::Drain(DrainToken::new(draining.round, draining.lanes));
-                self.effects.push(Effect::Send(first + u32::from(num.0), token));
+                self.effects.push(Effect::Send(at.plane.port_at(node, num), token));
             }
         }
     }
 
     /// The state of a device's drain as it reports it: the inputs whose token has come and whose lanes are empty.
-    pub fn token_state(&self, at: Surroundings<'_>, node: u32) -> DrainToken {
-        let draining = &self.draining[node as usize];
-        let first = at.plane.first_port(node);
+    pub fn token_state(&self, at: Surroundings<'_>, node: NodeId) -> DrainToken {
+        let draining = &self.draining[node];
         let empty =
-            |num: &PortNum| at.consumes(node) || at.plane.holds_nothing(first + u32::from(num.0), draining.lanes);
+            |num: &PortNum| at.consumes(node) || at.plane.holds_nothing(at.plane.port_at(node, *num), draining.lanes);
         // Token and empty lanes together: packets ahead of the token may still stand here.
         let inputs_done: PortMask = draining.came.iter().filter(empty).collect();
         let complete = at.live_ports(node).all(|port| {
@@ -481,16 +487,15 @@ impl Agents {
     // Poll.
 
     /// Which outputs and inputs of a device are empty on some lanes, judged by its own credits and queues.
-    pub fn lane_status(at: Surroundings<'_>, node: u32, lanes: VlSet) -> LaneStatus {
+    pub fn lane_status(at: Surroundings<'_>, node: NodeId, lanes: VlSet) -> LaneStatus {
         let asked = |lane: &OutLane| lanes.contains(Vl::masked(at.plane.vl_of(*lane)));
         // Full credits mean that the far buffer is empty and the wire too; a line means that more will follow.
         let idle = |out_lane: OutLane| {
-            at.plane.outs[out_lane].first_waiter.is_none()
-                && at.plane.credits_of(at.clock, out_lane) == at.plane.capacity
+            at.plane.outs[out_lane].first_waiter.is_none() && at.plane.has_all_credits(at.clock, out_lane)
         };
-        let drained = |port: &u32| at.plane.out_lanes(*port).filter(asked).all(idle);
+        let drained = |port: &PortId| at.plane.out_lanes(*port).filter(asked).all(idle);
         let latched = outputs_latched(at, node, lanes);
-        let empty = |port: &u32| at.plane.holds_nothing(*port, lanes);
+        let empty = |port: &PortId| at.plane.holds_nothing(*port, lanes);
         let outputs = at.live_ports(node).filter(drained).map(|port| at.num(port));
         LaneStatus {
             drained_outputs: outputs.filter(|num| !latched.contains(*num)).collect(),
@@ -501,13 +506,13 @@ impl Agents {
 
 /// Outputs for which some packet in the node's buffers is latched on these lanes. A packet latched after the head of
 /// its queue stands in no line yet, and no credit shows it.
-fn outputs_latched(at: Surroundings<'_>, node: u32, lanes: VlSet) -> PortMask {
+fn outputs_latched(at: Surroundings<'_>, node: NodeId, lanes: VlSet) -> PortMask {
     let queued = at.lanes_feeding(node).into_iter().flat_map(|lane| at.plane.queue(lane));
     let latched = queued.map(|id| at.plane.packets[id].out_lane).filter(|out_lane| out_lane.is_lane());
     latched
         .filter(|&out_lane| lanes.contains(Vl::masked(at.plane.vl_of(out_lane))))
         .map(|out_lane| at.plane.port_of(out_lane))
-        .filter(|&port| at.plane.ports[port as usize].node == node)
+        .filter(|&port| at.plane.ports[port].node == node)
         .map(|port| at.num(port))
         .collect()
 }

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// What waits at the ports that have a client.
 #[derive(Default)]
 pub struct MadClients {
-    queues: BTreeMap<u32, VecDeque<Datagram>>,
+    queues: BTreeMap<PortId, VecDeque<Datagram>>,
     /// Datagrams in all queues.
     waiting: usize,
 }
@@ -28,29 +28,29 @@ impl MadClients {
     }
 
     /// Gives a port a client; one that it has already keeps its queue.
-    fn attach(&mut self, port: u32) {
+    fn attach(&mut self, port: PortId) {
         self.queues.entry(port).or_default();
     }
 
-    fn detach(&mut self, port: u32) {
+    fn detach(&mut self, port: PortId) {
         if let Some(queue) = self.queues.remove(&port) {
             self.waiting -= queue.len();
         }
     }
 
-    fn take_any(&mut self) -> Option<(u32, Datagram)> {
+    fn take_any(&mut self) -> Option<(PortId, Datagram)> {
         let port = self.queues.iter().find(|(_, queue)| !queue.is_empty()).map(|(&port, _)| port)?;
         self.take(port).map(|datagram| (port, datagram))
     }
 
-    fn receive(&mut self, port: u32, datagram: Datagram) {
+    fn receive(&mut self, port: PortId, datagram: Datagram) {
         if let Some(queue) = self.queues.get_mut(&port) {
             queue.push_back(datagram);
             self.waiting += 1;
         }
     }
 
-    fn take(&mut self, port: u32) -> Option<Datagram> {
+    fn take(&mut self, port: PortId) -> Option<Datagram> {
         let taken = self.queues.get_mut(&port)?.pop_front()?;
         self.waiting -= 1;
         Some(taken)
@@ -71,27 +71,27 @@ impl Sim {
         if self.fabric.node(at.node).is_switch() != (at.num == PortNum::ZERO) {
             return Err(SimError::NoClient(self.fabric.describe_port(port)));
         }
-        self.clients.attach(port.0);
+        self.clients.attach(port);
         Ok(())
     }
 
     /// Takes the client of a port away, with all that waits for it.
     pub fn detach(&mut self, port: PortId) {
-        self.clients.detach(port.0);
+        self.clients.detach(port);
     }
 
     /// Sends a datagram out of a port, with the LID that the port holds, or without one. A datagram that is no MAD is
     /// dropped, and so is one from a dead node.
     pub fn send_from(&mut self, port: PortId, datagram: &Datagram) {
-        let alive = self.devices.list[self.plane.ports[port.index()].node as usize].alive;
-        if let Some(mad) = Mad::read(datagram, self.devices.source_lid(port.0, datagram.lid)).filter(|_| alive) {
-            self.send_mad(port.0, mad);
+        let alive = self.devices.list[self.plane.ports[port].node].alive;
+        if let Some(mad) = Mad::read(datagram, self.devices.source_lid(port, datagram.lid)).filter(|_| alive) {
+            self.send_mad(port, mad);
         }
     }
 
     /// The next datagram that has come for the client of a port. Its LID is that of the sender; 0 where it holds none.
     pub fn received_at(&mut self, port: PortId) -> Option<Datagram> {
-        self.clients.take(port.0)
+        self.clients.take(port)
     }
 
     /// The next datagram that has come for any client, and its port; the lowest port first.
@@ -99,26 +99,26 @@ impl Sim {
         if !self.clients.any_waiting() {
             return None;
         }
-        self.clients.take_any().map(|(port, datagram)| (PortId(port), datagram))
+        self.clients.take_any()
     }
 
     /// Sets whether a subnet manager runs on a port, as PortInfo:CapabilityMask shows. End ports are cut off when none
     /// of these ports reaches them; without such a port none is cut off.
     pub fn set_is_sm(&mut self, port: PortId, is_sm: bool) {
-        if self.devices.managers.contains(&port.0) == is_sm {
+        if self.devices.managers.contains(&port) == is_sm {
             return;
         }
-        self.devices.managers.retain(|&other| other != port.0);
+        self.devices.managers.retain(|&other| other != port);
         if is_sm {
-            self.devices.managers.push(port.0);
+            self.devices.managers.push(port);
         }
-        self.notice_capabilities(port.0);
+        self.notice_capabilities(port);
         let was_cut_off = self.sources.cut_off.clone();
         self.welcome_joined(&was_cut_off);
     }
 
     /// A MAD has come by a port, and is not for the agents there.
-    pub(super) fn client_receives(&mut self, arrival: u32, mad: Mad) {
+    pub(super) fn client_receives(&mut self, arrival: PortId, mad: Mad) {
         self.clients.receive(self.plane.management_port(arrival), mad.write());
     }
 }

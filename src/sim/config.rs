@@ -51,7 +51,8 @@ pub enum Traffic {
     Trace(Vec<(u64, u32, u32, u16)>),
 }
 
-/// Hardware, management, traffic and faults of a run.
+/// Hardware, management, traffic and faults of a run. Its yes-or-no settings stay `bool`s: each is chosen by itself, and
+/// every combination makes sense.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SimConfig {
     /// Seed of everything random.

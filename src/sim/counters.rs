@@ -4,12 +4,12 @@
 //! wire. So a packet counts at both ends when its sending begins. Only data packets count. Links have no errors.
 //! PortXmitWait counts nanoseconds in which packets waited for credits and the link was free.
 
-use super::index::{InLane, OutLane};
-use super::packet::NIL;
+use super::index::{By, Dense, InLane, OutLane};
 use super::plane::{DataPlane, PortRole};
 use super::power_on::RESPONSE_TIME;
 use super::source::Sources;
 use super::wheel::{TICKS_PER_NS, Ticks};
+use crate::fabric::PortId;
 use crate::ids::PortNum;
 use crate::wire::{
     ClassPortInfo, Method, PERF_DATA_SIZE, PerfAttributeId, PerfMad, PortCounters, PortCountersExtended, PortDataSl,
@@ -73,7 +73,7 @@ fn clamped<T: TryFrom<u64>>(count: u64, most: T) -> T {
 
 /// The counters of all ports.
 pub(super) struct Counters {
-    by_port: Vec<Tally>,
+    by_port: By<PortId, Tally>,
 }
 
 /// The data plane from which counters are read, and the time of the reading.
@@ -85,20 +85,20 @@ pub(super) struct CounterView<'a> {
 
 impl CounterView<'_> {
     /// The port whose counters a request that came in by `arrival` names: any of the node's; all at once are refused.
-    fn port(&self, arrival: u32, named: PortNum) -> Result<u32, u16> {
-        let node = self.plane.ports[arrival as usize].node;
+    fn port(&self, arrival: PortId, named: PortNum) -> Result<PortId, u16> {
+        let node = self.plane.ports[arrival].node;
         let exists = named.0 <= self.plane.num_ports(node) && (named.0 > 0 || self.plane.is_switch(node));
-        if exists { Ok(self.plane.first_port(node) + u32::from(named.0)) } else { Err(status::INVALID_VALUE) }
+        if exists { Ok(self.plane.port_at(node, named)) } else { Err(status::INVALID_VALUE) }
     }
 }
 
 impl Counters {
     pub fn new(ports: usize) -> Counters {
-        Counters { by_port: vec![Tally::default(); ports] }
+        Counters { by_port: By::filled(Tally::default(), ports) }
     }
 
     /// The answer of a node's agent to a request that came in by `port`.
-    pub fn answer(&mut self, at: CounterView<'_>, sources: &mut Sources, port: u32, perf: &PerfMad) -> PerfMad {
+    pub fn answer(&mut self, at: CounterView<'_>, sources: &mut Sources, port: PortId, perf: &PerfMad) -> PerfMad {
         let set = perf.method == Method::Set;
         let answer = match perf.attribute {
             PerfAttributeId::ClassPortInfo if !set => Ok(class_port_info()),
@@ -110,7 +110,7 @@ impl Counters {
         answer.map_or_else(|status| perf.refusal(status), |data| perf.response(data))
     }
 
-    fn port_counters(&mut self, at: CounterView<'_>, arrival: u32, perf: &PerfMad, set: bool) -> Answer {
+    fn port_counters(&mut self, at: CounterView<'_>, arrival: PortId, perf: &PerfMad, set: bool) -> Answer {
         let told = PortCounters::decode(&perf.data);
         let port = at.port(arrival, told.port)?;
         if set {
@@ -152,7 +152,7 @@ impl Counters {
 
     /// The long form. All packets are unicast, so the counters of unicast packets are those of packets, and are set
     /// with them.
-    fn port_counters_extended(&mut self, at: CounterView<'_>, arrival: u32, perf: &PerfMad, set: bool) -> Answer {
+    fn port_counters_extended(&mut self, at: CounterView<'_>, arrival: PortId, perf: &PerfMad, set: bool) -> Answer {
         let told = PortCountersExtended::decode(&perf.data);
         let port = at.port(arrival, told.port)?;
         if set {
@@ -194,11 +194,11 @@ impl Counters {
     }
 
     /// A counter since the run began.
-    fn since_start(&self, at: CounterView<'_>, port: u32, counter: Counter) -> u64 {
-        let (own, tally) = (&at.plane.ports[port as usize], &self.by_port[port as usize]);
+    fn since_start(&self, at: CounterView<'_>, port: PortId, counter: Counter) -> u64 {
+        let (own, tally) = (&at.plane.ports[port], &self.by_port[port]);
         let (bytes_in, packets_in) = match own.peer {
-            NIL => (0, 0),
-            peer => (at.plane.ports[peer as usize].bytes_sent, at.plane.ports[peer as usize].packets_sent),
+            PortId::NONE => (0, 0),
+            peer => (at.plane.ports[peer].bytes_sent, at.plane.ports[peer].packets_sent),
         };
         match counter {
             Counter::LinkDowned => tally.link_downed,
@@ -217,32 +217,32 @@ impl Counters {
 
     /// A counter as the port reports it. Other ports read the same counts, so a Set leaves them as they are, and
     /// readings are relative to an offset.
-    fn read(&self, at: CounterView<'_>, port: u32, counter: Counter) -> u64 {
-        self.since_start(at, port, counter).wrapping_sub(self.by_port[port as usize].offsets[counter as usize])
+    fn read(&self, at: CounterView<'_>, port: PortId, counter: Counter) -> u64 {
+        self.since_start(at, port, counter).wrapping_sub(self.by_port[port].offsets[counter as usize])
     }
 
-    fn set(&mut self, at: CounterView<'_>, port: u32, counter: Counter, value: u64) {
+    fn set(&mut self, at: CounterView<'_>, port: PortId, counter: Counter, value: u64) {
         let offset = self.since_start(at, port, counter).wrapping_sub(value);
-        self.by_port[port as usize].offsets[counter as usize] = offset;
+        self.by_port[port].offsets[counter as usize] = offset;
     }
 
     /// Packets wait for an output whose link is free: none of their lanes has the credits.
     #[cold]
-    pub fn wait_begins(&mut self, port: u32, now: Ticks) {
-        self.by_port[port as usize].waits_since = now;
+    pub fn wait_begins(&mut self, port: PortId, now: Ticks) {
+        self.by_port[port].waits_since = now;
     }
 
     /// An output that waited sends, or goes down.
     #[cold]
-    pub fn wait_ends(&mut self, port: u32, now: Ticks) {
-        let tally = &mut self.by_port[port as usize];
+    pub fn wait_ends(&mut self, port: PortId, now: Ticks) {
+        let tally = &mut self.by_port[port];
         tally.waited += now - tally.waits_since;
     }
 
     /// A packet is lost on the wire to a port.
     #[cold]
-    pub fn miss(&mut self, port: u32, bytes: u16) {
-        let tally = &mut self.by_port[port as usize];
+    pub fn miss(&mut self, port: PortId, bytes: u16) {
+        let tally = &mut self.by_port[port];
         tally.missed_packets += 1;
         tally.missed_bytes += u64::from(bytes);
     }
@@ -254,23 +254,23 @@ impl Counters {
         let input = plane.port_of(lane);
         match out_lane {
             OutLane::NONE => {}
-            OutLane::DISCARD if plane.ports[input as usize].role == PortRole::EndPort => {
-                self.by_port[input as usize].xmit_discards += 1;
+            OutLane::DISCARD if plane.ports[input].role == PortRole::EndPort => {
+                self.by_port[input].xmit_discards += 1;
             }
-            OutLane::DISCARD => self.by_port[input as usize].relay_errors += 1,
-            out_lane => self.by_port[plane.port_of(out_lane) as usize].xmit_discards += 1,
+            OutLane::DISCARD => self.by_port[input].relay_errors += 1,
+            out_lane => self.by_port[plane.port_of(out_lane)].xmit_discards += 1,
         }
     }
 
     /// A port's link goes down.
-    pub fn link_down(&mut self, port: u32) {
-        self.by_port[port as usize].link_downed += 1;
+    pub fn link_down(&mut self, port: PortId) {
+        self.by_port[port].link_downed += 1;
     }
 }
 
 /// Data by service level, which end ports count.
-fn data_by_sl(sources: &mut Sources, port: u32, perf: &PerfMad, set: bool) -> Answer {
-    let source = sources.at_port(port).ok_or(status::UNSUPPORTED_METHOD_ATTRIBUTE)?;
+fn data_by_sl(sources: &mut Sources, port: PortId, perf: &PerfMad, set: bool) -> Answer {
+    let source = sources.at_port_mut(port).ok_or(status::UNSUPPORTED_METHOD_ATTRIBUTE)?;
     let sent = perf.attribute == PerfAttributeId::PortXmitDataSl;
     let counts = if sent { &mut source.sent } else { &mut source.received };
     let mut data = PortDataSl::decode(&perf.data);

@@ -39,8 +39,9 @@ pub(super) struct Deadlocks {
     pub found: Option<Vec<StuckPacket>>,
     /// The run continues after a deadlock.
     pub outlasted: bool,
-    /// An in lane of a cycle that a write to the tables may still open.
-    suspect: Option<InLane>,
+    /// In lanes whose waits closed a cycle that a write to the tables may still open, in the order of their latest
+    /// closing; each at most once.
+    suspects: Vec<InLane>,
     /// How many cycles lifetime limits break.
     pub broken: u64,
 }
@@ -53,7 +54,7 @@ impl DataPlane {
         if queue.head.is_none() || queue.waits_for.is_none() {
             return None;
         }
-        let port = &self.ports[self.port_of(queue.waits_for) as usize];
+        let port = &self.ports[self.port_of(queue.waits_for)];
         // No edge: a sink always has room, and a change of state ends the wait for a port that holds its data.
         if port.sink || !port.sends() {
             return None;
@@ -104,9 +105,9 @@ impl DataPlane {
             let packet = &self.packets[queue.head];
             let (input, output) = (self.port_of(next), self.port_of(queue.waits_for));
             cycle.push(StuckPacket {
-                input: PortId(input),
+                input,
                 input_vl: Vl::masked(self.vl_of(next)),
-                output: PortId(output),
+                output,
                 output_vl: Vl::masked(self.vl_of(queue.waits_for)),
                 dlid: Lid(packet.dlid),
                 sl: Sl::masked(packet.sl),
@@ -134,25 +135,28 @@ impl Sim {
     #[cold]
     fn deadlock_closed(&mut self, lane: InLane) {
         let cycle = self.plane.cycle_from(lane);
-        let limited = |stuck: &StuckPacket| self.lifetimes.limits(&self.plane, &self.devices, stuck.output.0);
+        let limited = |stuck: &StuckPacket| self.lifetimes.limits(&self.plane, &self.devices, stuck.output);
         // A limit on one packet suffices: its discard opens the cycle, and the run continues.
         if self.lifetimes.any() && cycle.iter().any(limited) {
             self.deadlocks.broken += 1;
         } else if self.plane.rules.latch == Latch::Grant {
-            // A write that is still to come may change a choice of the cycle. A later suspicion replaces this one.
-            self.deadlocks.suspect = Some(lane);
+            // A write that is still to come may change a choice of the cycle. It may open a cycle suspected later and
+            // leave this one, so every suspicion is kept.
+            self.deadlocks.suspects.retain(|&suspect| suspect != lane);
+            self.deadlocks.suspects.push(lane);
         } else {
             self.deadlocks.found = Some(cycle);
         }
     }
 
-    /// Decides a suspicion. The caller states by this call that no table will be written any more, so a cycle that
-    /// stands now stands for ever.
+    /// Decides all suspicions. The caller states by this call that no table will be written any more, so a cycle that
+    /// stands now stands for ever. Where several stand, the one that closed last is reported.
     pub fn confirm_deadlock(&mut self) {
         self.assert_conserved();
-        let Some(suspect) = self.deadlocks.suspect.take() else { return };
-        // Writes may have changed the choices since: what counts is the cycle to which waiting leads now.
-        if let Some(lane) = self.plane.lane_of_cycle(suspect) {
+        let suspects = std::mem::take(&mut self.deadlocks.suspects);
+        // Writes may have changed the choices since: what counts is the cycle to which waiting leads now. A cycle that
+        // stands has stood since it closed, so one of its lanes is among the suspects.
+        if let Some(lane) = suspects.into_iter().rev().find_map(|suspect| self.plane.lane_of_cycle(suspect)) {
             self.deadlocks.found = Some(self.plane.cycle_from(lane));
         }
     }

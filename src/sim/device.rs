@@ -1,13 +1,15 @@
 //! The state of a device's management agent, apart from forwarding and SL-to-VL tables and port states.
 
 use super::SimConfig;
+use super::index::{By, EndPortRank};
+use super::kept::KeptTables;
 use super::mad::Mad;
 use super::power_on;
 use super::spaces::Spaces;
-use crate::fabric::{Fabric, PortId};
-use crate::ids::{Lid, Lmc};
-use crate::wire::{Method, Notice, PortInfo, SMP_DATA_SIZE, Smp, SwitchInfo, capability};
-use rustc_hash::FxHashMap;
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Half, Lid, Lmc};
+use crate::wire::vendor::{DrainArcs, DrainToken, Flush};
+use crate::wire::{Method, Notice, PortInfo, PortState, SMP_DATA_SIZE, SlToVlModifier, Smp, SwitchInfo, capability};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -17,7 +19,7 @@ pub struct PendingTrap {
     /// Its transaction number.
     pub tid: u64,
     /// The port whose subnet manager is notified.
-    pub port: u32,
+    pub port: PortId,
     /// What it says.
     pub notice: Notice,
 }
@@ -27,7 +29,7 @@ pub struct Device {
     /// It answers.
     pub alive: bool,
     /// Requests that wait for the agent: the port each came by, and the MAD.
-    pub queue: VecDeque<(u32, Mad)>,
+    pub queue: VecDeque<(PortId, Mad)>,
     /// The agent is at work on the first.
     pub serving: bool,
     /// SwitchInfo as it holds it; means nothing at other nodes.
@@ -55,17 +57,39 @@ impl Device {
     }
 }
 
+/// What a Set means beyond the settings of its device.
+pub(super) enum Consequence {
+    /// A block of a switch's forwarding table is written.
+    Forwarding { switch: NodeId, block: usize, entries: [u8; SMP_DATA_SIZE] },
+    /// SL-to-VL tables of a node are written.
+    SlToVl { node: NodeId, scope: SlToVlModifier, table: [u8; 16] },
+    /// An end port is assigned a half.
+    Half(EndPortRank, Half),
+    /// A block of a node's arcs is written.
+    Arcs { node: NodeId, block: u32, arcs: DrainArcs },
+    /// A node sends the tokens of its source channels.
+    Tokens(NodeId, DrainToken),
+    /// A node flushes.
+    Flush(NodeId, Flush),
+    /// A port takes LIDs.
+    Lids { port: PortId, lid: Lid, lmc: Lmc },
+    /// So many lanes of a port are in operation.
+    Lanes(PortId, u8),
+    /// A port enters a state.
+    State(PortId, PortState),
+}
+
 /// All devices.
 pub struct Devices {
     /// By node.
-    pub list: Vec<Device>,
+    pub list: By<NodeId, Device>,
     /// By port: PortInfo as the port holds it. What is a matter of the moment, states for example, is put in on
     /// reading.
-    pub ports: Vec<PortInfo>,
-    /// Tables that are written and read back, and otherwise mean nothing here: by port, attribute and modifier.
-    pub kept: FxHashMap<(u32, u16, u32), [u8; SMP_DATA_SIZE]>,
+    pub ports: By<PortId, PortInfo>,
+    /// Tables that are written and read back, and otherwise mean nothing here.
+    pub(super) kept: KeptTables,
     /// The ports that subnet managers run on.
-    pub managers: Vec<u32>,
+    pub managers: Vec<PortId>,
     /// End ports that were asked to query subnet administration anew.
     pub reregistered: Vec<PortId>,
     /// They began without LIDs, tables and ACTIVE ports, as after their power came.
@@ -90,7 +114,7 @@ impl Devices {
         let mut devices = Devices {
             list: list.collect(),
             ports: fabric.ports().map(|(_, port)| power_on::port_info(fabric, port, config, cold)).collect(),
-            kept: FxHashMap::default(),
+            kept: KeptTables::default(),
             managers: Vec::new(),
             reregistered: Vec::new(),
             cold,
@@ -98,28 +122,28 @@ impl Devices {
             spaces: spaces.clone(),
         };
         for (id, port) in fabric.ports() {
-            devices.take_lids(id.0, port.lid.unwrap_or_default(), port.lmc);
+            devices.take_lids(id, port.lid.unwrap_or_default(), port.lmc);
         }
         devices
     }
 
     /// Whether a port holds a LID as its own.
-    pub(super) fn owns(&self, port: u32, lid: Lid) -> bool {
-        let held = &self.ports[port as usize];
+    pub(super) fn owns(&self, port: PortId, lid: Lid) -> bool {
+        let held = &self.ports[port];
         lid_range(held.lid, held.lmc).contains(&lid.index())
     }
 
     /// PortInfo:CapabilityMask of a port.
-    pub(super) fn capability_mask(&self, port: u32) -> u32 {
+    pub(super) fn capability_mask(&self, port: PortId) -> u32 {
         let is_sm = if self.managers.contains(&port) { capability::IS_SM } else { 0 };
-        self.ports[port as usize].capability_mask | is_sm
+        self.ports[port].capability_mask | is_sm
     }
 
     /// Whether a request may be carried out as far as the M_Key goes (section 14.2.4): a port that holds a key takes
     /// Sets with that key alone, and with protect bits of 2 and 3 Gets too. A wrong key is counted, and the request
     /// dropped.
-    pub(super) fn key_fits(&mut self, own: u32, smp: &Smp) -> bool {
-        let held = &mut self.ports[own as usize];
+    pub(super) fn key_fits(&mut self, own: PortId, smp: &Smp) -> bool {
+        let held = &mut self.ports[own];
         let open = smp.method == Method::Get && held.m_key_protect_bits < 2;
         let fits = held.m_key == 0 || held.m_key == smp.m_key || open;
         if !fits {
@@ -130,27 +154,27 @@ impl Devices {
 
     /// The LID of the subnet manager that a port holds; where it holds none, that of the first manager.
     pub(super) fn manager_lid(&self, told: Lid) -> Lid {
-        let first = || self.managers.first().map_or(told, |&port| self.ports[port as usize].lid);
+        let first = || self.managers.first().map_or(told, |&port| self.ports[port].lid);
         if told.is_unicast() { told } else { first() }
     }
 
     /// A port's LID that answers from `dlid` come back to: of the same rank among its LIDs as `dlid` among its owner's,
     /// so that both ways are on one half.
-    pub(super) fn source_lid(&self, port: u32, dlid: Lid) -> Lid {
-        let own = &self.ports[port as usize];
+    pub(super) fn source_lid(&self, port: PortId, dlid: Lid) -> Lid {
+        let own = &self.ports[port];
         Lid(own.lid.0 + self.rank_of(port, dlid).min(own.lmc.lids() - 1))
     }
 
     /// The rank of a LID among its owner's LIDs, from 0, in the subnet of a port; 0 where no port holds it.
-    fn rank_of(&self, port: u32, lid: Lid) -> u16 {
+    fn rank_of(&self, port: PortId, lid: Lid) -> u16 {
         let base = self.base_of[self.spaces.slot(port, lid.0)];
         if base.is_unicast() { lid.0 - base.0 } else { 0 }
     }
 
     /// A port takes LIDs, and gives back those that it held. What another port holds already is held twice then; the
     /// last to take it is known as its owner.
-    pub(super) fn take_lids(&mut self, port: u32, lid: Lid, lmc: Lmc) {
-        let held = &mut self.ports[port as usize];
+    pub(super) fn take_lids(&mut self, port: PortId, lid: Lid, lmc: Lmc) {
+        let held = &mut self.ports[port];
         let (old, before) = (lid_range(held.lid, held.lmc), held.lid);
         (held.lid, held.lmc) = (lid, lmc);
         // Who took one of them meanwhile keeps it.

@@ -7,6 +7,7 @@
 //! Messages of several packets are kept here too: packets that do not fit into the send queue wait, and take the half
 //! that the source is on later. The module deliberately ignores congestion, and retransmits nothing.
 
+use super::index::EndPortRank;
 use super::wheel::Ticks;
 use crate::fabric::PortId;
 use serde::{Deserialize, Serialize};
@@ -81,8 +82,8 @@ pub struct OpenPath {
 /// A message that a source is sending.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenMessage {
-    /// Rank of its destination.
-    pub destination: u32,
+    /// Its destination.
+    pub destination: EndPortRank,
     /// Packets not yet handed to the send queue.
     pub left: u16,
     /// Its turn among the pairs, where messages take turns.
@@ -96,6 +97,6 @@ pub(super) struct OpenMessage {
 
 /// A fixed number of an ordered pair of end ports, which spreads pairs over paths.
 #[inline]
-pub(super) fn flow(rank: u32, destination: u32) -> u32 {
-    rank.wrapping_mul(7).wrapping_add(destination)
+pub(super) fn flow(rank: EndPortRank, destination: EndPortRank) -> u32 {
+    rank.0.wrapping_mul(7).wrapping_add(destination.0)
 }

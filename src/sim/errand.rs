@@ -5,7 +5,7 @@ use super::clock::Clock;
 use super::kind;
 use super::mad::{Mad, MadBody};
 use super::wheel::{SimEvent, TICKS_PER_NS, Ticks};
-use crate::fabric::NodeId;
+use crate::fabric::{NodeId, PortId};
 use crate::wire::{AttributeId, Method};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
@@ -14,17 +14,17 @@ use rand_pcg::Pcg32;
 #[derive(Clone, Debug)]
 pub enum Errand {
     /// A MAD comes in by a port.
-    Arrive(u32, Mad),
+    Arrive(PortId, Mad),
     /// A MAD that was held up is where it was to go: the port by which it came in there.
-    Deliver(u32, Mad),
+    Deliver(PortId, Mad),
     /// A MAD sets out from a node, out of its own agent or manager; the port is that of an end port, 0 of a switch.
-    Depart(u32, Mad),
+    Depart(PortId, Mad),
     /// A node's agent has finished with the first request in its queue.
-    Served(u32),
+    Served(NodeId),
     /// A token of the flush or drain agents comes in by a port.
-    Token(u32, Token),
+    Token(PortId, Token),
     /// A trap that was not repressed is sent again.
-    Trap(u32),
+    Trap(NodeId),
 }
 
 /// Errands to come; the event list holds their indices.
@@ -82,10 +82,10 @@ impl Errands {
 
     /// When a MAD that has come to its device must reach the agent, so that an idle one has carried it out when it is
     /// to land; none where it is not held up.
-    pub(super) fn due_at_agent(&mut self, node: u32, mad: &Mad, service: Ticks) -> Option<Ticks> {
+    pub(super) fn due_at_agent(&mut self, node: NodeId, mad: &Mad, service: Ticks) -> Option<Ticks> {
         let MadBody::Smp(smp) = &mad.body else { return None };
         let wanted = |held: &HeldSet| {
-            (held.node.0, held.attribute, held.modifier, Method::Set) == (node, smp.attribute, smp.modifier, smp.method)
+            (held.node, held.attribute, held.modifier, Method::Set) == (node, smp.attribute, smp.modifier, smp.method)
         };
         let at = self.held.iter().position(wanted)?;
         // Each entry holds up one `Set`: a repetition of it travels freely.

@@ -3,7 +3,7 @@
 //! A link that dies takes the packets on the wire and those that wait for it. A switch also takes the packets in its
 //! buffers and the MADs queued at it. Neighbours that live set SwitchInfo:PortStateChange and send trap 128.
 
-use super::packet::NIL;
+use super::index::{By, Dense, EndPortRank};
 use super::plane::PortRole;
 use super::{PortId, Sim, power_on};
 use crate::fabric::NodeId;
@@ -26,15 +26,15 @@ impl Sim {
     }
 
     fn lose_link(&mut self, port: PortId, loss: Loss) {
-        let peer = self.plane.ports[port.index()].peer;
-        if peer == NIL || !self.plane.ports[port.index()].is_up() {
+        let peer = self.plane.ports[port].peer;
+        if peer.is_none() || !self.plane.ports[port].is_up() {
             return;
         }
         // Both ends go down before any queue is offered, so that no step sees a link that is half dead.
-        for end in [port.0, peer] {
+        for end in [port, peer] {
             self.take_down(end, loss);
         }
-        for end in [port.0, peer] {
+        for end in [port, peer] {
             self.port_changed(end);
             self.notice_link_state(end);
         }
@@ -53,23 +53,23 @@ impl Sim {
     }
 
     fn lose_nodes(&mut self, nodes: &[NodeId], loss: Loss) {
-        nodes.iter().for_each(|node| self.devices.list[node.index()].alive = false);
+        nodes.iter().for_each(|&node| self.devices.list[node].alive = false);
         let ports: Vec<PortId> = nodes.iter().flat_map(|&node| self.fabric.ports_of(node)).collect();
-        let cabled: Vec<u32> =
-            ports.iter().map(|port| port.0).filter(|&p| self.plane.ports[p as usize].is_up()).collect();
+        let cabled: Vec<PortId> = ports.iter().copied().filter(|&port| self.plane.ports[port].is_up()).collect();
         // All cables go down first, those of several nodes at once too, so that no packet moves from one dead node to
         // another.
         for &port in &cabled {
             self.take_down(port, loss);
-            self.take_down(self.plane.ports[port as usize].peer, loss);
+            self.take_down(self.plane.ports[port].peer, loss);
         }
         // Packets may also stand at a port whose cable died earlier.
-        let wired = |port: &u32| self.plane.ports[*port as usize].peer != NIL;
-        for port in ports.iter().map(|port| port.0).filter(wired).collect::<Vec<_>>() {
-            self.empty_buffers(port);
+        for port in ports {
+            if self.plane.ports[port].peer.is_some() {
+                self.empty_buffers(port);
+            }
         }
         for &port in &cabled {
-            let peer = self.plane.ports[port as usize].peer;
+            let peer = self.plane.ports[port].peer;
             self.port_changed(peer);
             self.notice_link_state(peer);
         }
@@ -80,11 +80,10 @@ impl Sim {
     /// Takes a node away before the run begins: its cables are loose until [`Sim::revive_node`]. The end ports that
     /// this cuts off are hidden from the others.
     pub fn keep_away(&mut self, node: NodeId) {
-        self.devices.list[node.index()].alive = false;
-        for port in self.fabric.ports_of(node).filter(|port| self.plane.ports[port.index()].is_up()).collect::<Vec<_>>()
-        {
-            for end in [port.0, self.plane.ports[port.index()].peer] {
-                self.plane.ports[end as usize].state = PortState::Down;
+        self.devices.list[node].alive = false;
+        for port in self.fabric.ports_of(node).filter(|&port| self.plane.ports[port].is_up()).collect::<Vec<_>>() {
+            for end in [port, self.plane.ports[port].peer] {
+                self.plane.ports[end].state = PortState::Down;
             }
         }
         self.find_cut_off();
@@ -98,8 +97,8 @@ impl Sim {
         self.forget(node);
         let was_cut_off = self.sources.cut_off.clone();
         for port in self.fabric.ports_of(node).filter(|&port| self.can_come_up(port)).collect::<Vec<_>>() {
-            let peer = self.plane.ports[port.index()].peer;
-            self.bring_up(port.0);
+            let peer = self.plane.ports[port].peer;
+            self.bring_up(port);
             self.bring_up(peer);
             self.notice_link_state(peer);
         }
@@ -109,12 +108,12 @@ impl Sim {
     /// Puts the cable at a port back in: both ends come up in INITIALIZE. Does nothing if it is up, or if the node at
     /// one of its ends is dead.
     pub fn revive_link(&mut self, port: PortId) {
-        if self.plane.ports[port.index()].is_up() || !self.can_come_up(port) {
+        if self.plane.ports[port].is_up() || !self.can_come_up(port) {
             return;
         }
         let was_cut_off = self.sources.cut_off.clone();
-        let peer = self.plane.ports[port.index()].peer;
-        for end in [port.0, peer] {
+        let peer = self.plane.ports[port].peer;
+        for end in [port, peer] {
             self.bring_up(end);
             self.notice_link_state(end);
         }
@@ -123,57 +122,56 @@ impl Sim {
 
     /// Whether a port has a cable between two nodes that live.
     fn can_come_up(&self, port: PortId) -> bool {
-        let lives = |port: u32| self.devices.list[self.plane.ports[port as usize].node as usize].alive;
-        let peer = self.plane.ports[port.index()].peer;
-        peer != NIL && lives(port.0) && lives(peer)
+        let lives = |port: PortId| self.devices.list[self.plane.ports[port].node].alive;
+        let peer = self.plane.ports[port].peer;
+        peer.is_some() && lives(port) && lives(peer)
     }
 
     /// Lets end ports arrive that were cut off and no longer are.
-    pub(super) fn welcome_joined(&mut self, was_cut_off: &[bool]) {
+    pub(super) fn welcome_joined(&mut self, was_cut_off: &By<EndPortRank, bool>) {
         self.find_cut_off();
-        let joined = (0..was_cut_off.len()).filter(|&rank| was_cut_off[rank] && !self.sources.cut_off[rank]);
-        self.welcome(&joined.map(|rank| rank as u32).collect::<Vec<_>>());
+        let joined = was_cut_off.keys().filter(|&rank| was_cut_off[rank] && !self.sources.cut_off[rank]);
+        self.welcome(&joined.collect::<Vec<_>>());
         self.assert_conserved();
     }
 
     /// A device begins anew: empty tables, no MADs to serve, no round of its agents. It records that its ports changed,
     /// and sends no trap: its tables have no route for one.
     fn forget(&mut self, node: NodeId) {
-        let device = &mut self.devices.list[node.index()];
+        let device = &mut self.devices.list[node];
         device.queue.clear();
         (device.alive, device.trap) = (true, None);
         if self.devices.cold {
             self.forget_settings(node);
         }
-        self.devices.list[node.index()].switch.port_state_change = true;
-        let row = self.plane.tables.row(node.0);
+        self.devices.list[node].switch.port_state_change = true;
         let mut block = 0;
-        while let Some(entries) = self.plane.tables.block_mut(node.0, block.into()) {
-            self.ledger.remember(row, block, self.clock.now(), entries);
+        while let Some(entries) = self.plane.tables.block_mut(node, block.into()) {
+            self.ledger.remember(node, block, self.clock.now(), entries);
             entries.fill(255);
             block += 1;
         }
         let lanes = self.plane.data_vls;
-        self.plane.tables.set_sl_uniform(node.0, std::array::from_fn(|sl| sl as u8 % lanes));
-        self.agents.forget(node.index());
+        self.plane.tables.set_sl_uniform(node, std::array::from_fn(|sl| sl as u8 % lanes));
+        self.agents.forget(node);
     }
 
     /// Resets all settings of a device and its ports, LIDs included.
     fn forget_settings(&mut self, node: NodeId) {
-        self.devices.list[node.index()].switch = power_on::switch_info(self.fabric.node(node), &self.config);
-        self.forget_kept(node);
+        self.devices.list[node].switch = power_on::switch_info(self.fabric.node(node), &self.config);
+        self.devices.kept.forget(&self.fabric.port_range(node));
         for port in self.fabric.ports_of(node) {
-            self.devices.take_lids(port.0, Lid::default(), Lmc::default());
-            self.sources.take_lids(port.0, Lid::default(), Lmc::default());
+            self.devices.take_lids(port, Lid::default(), Lmc::default());
+            self.sources.take_lids(port, Lid::default(), Lmc::default());
             let fresh = power_on::port_info(&self.fabric, self.fabric.port(port), &self.config, true);
-            self.plane.set_lanes(port.0, fresh.operational_vls.lanes().unwrap_or(1));
-            self.devices.ports[port.index()] = fresh;
+            self.plane.set_lanes(port, fresh.operational_vls.lanes().unwrap_or(1));
+            self.devices.ports[port] = fresh;
         }
     }
 
     /// Brings up a port whose cable is back: in INITIALIZE it carries no data yet; both ends agree on its credits.
-    fn bring_up(&mut self, port: u32) {
-        self.plane.ports[port as usize].state = PortState::Initialize;
+    fn bring_up(&mut self, port: PortId) {
+        self.plane.ports[port].state = PortState::Initialize;
         self.ledger.revived(port, self.clock.now());
         self.plane.out_lanes(port).for_each(|lane| self.plane.restore_credits(lane));
     }
@@ -188,8 +186,8 @@ impl Sim {
         self.lose_link(port, Loss::Planned);
     }
 
-    fn take_down(&mut self, port: u32, loss: Loss) {
-        let own = &mut self.plane.ports[port as usize];
+    fn take_down(&mut self, port: PortId, loss: Loss) {
+        let own = &mut self.plane.ports[port];
         own.state = PortState::Down;
         if std::mem::take(&mut own.waits) {
             self.counters.wait_ends(port, self.clock.now());
@@ -201,9 +199,9 @@ impl Sim {
     }
 
     /// Discards every packet in the buffers of a port that has died or no longer carries data.
-    pub(super) fn empty_buffers(&mut self, port: u32) {
+    pub(super) fn empty_buffers(&mut self, port: PortId) {
         // A host keeps its send queues, whatever happens to its link.
-        if self.plane.ports[port as usize].role != PortRole::EndPort {
+        if self.plane.ports[port].role != PortRole::EndPort {
             self.empty_queues(port);
         }
     }
@@ -211,34 +209,31 @@ impl Sim {
     /// Finds the end ports that no way of live links leads to from a subnet manager; none while no manager runs.
     pub(super) fn find_cut_off(&mut self) {
         let nodes = self.plane.tables.node_count();
-        let mut reached = vec![self.devices.managers.is_empty(); nodes];
-        let mut queue: Vec<u32> =
-            self.devices.managers.iter().map(|&port| self.plane.ports[port as usize].node).collect();
-        queue.iter().for_each(|&node| reached[node as usize] = true);
+        let mut reached = By::filled(self.devices.managers.is_empty(), nodes);
+        let mut queue: Vec<NodeId> = self.devices.managers.iter().map(|&port| self.plane.ports[port].node).collect();
+        queue.iter().for_each(|&node| reached[node] = true);
         while let Some(node) = queue.pop() {
             // Only switches pass traffic on; a manager's own node leaves by its one port.
-            let passes = self.plane.tables.row(node) != NIL;
-            let first = self.plane.first_port(node);
-            for port in first + 1..=first + u32::from(self.plane.num_ports(node)) {
-                let usable =
-                    self.plane.ports[port as usize].is_up() && (passes || self.devices.managers.contains(&port));
+            let passes = self.plane.is_switch(node);
+            for port in self.plane.ports_of(node) {
+                let usable = self.plane.ports[port].is_up() && (passes || self.devices.managers.contains(&port));
                 if usable {
-                    let next = self.plane.ports[self.plane.ports[port as usize].peer as usize].node;
-                    if !std::mem::replace(&mut reached[next as usize], true) {
+                    let next = self.plane.ports[self.plane.ports[port].peer].node;
+                    if !std::mem::replace(&mut reached[next], true) {
                         queue.push(next);
                     }
                 }
             }
         }
-        for rank in 0..self.sources.list.len() {
+        for rank in self.sources.list.keys() {
             let port = self.sources.list[rank].port;
-            self.sources.cut_off[rank] = !self.plane.ports[port as usize].is_up() || !self.is_joined(&reached, port);
+            self.sources.cut_off[rank] = !self.plane.ports[port].is_up() || !self.is_joined(&reached, port);
         }
     }
 
     /// Whether the switch that an end port is cabled to was reached, or the port is a manager's own.
-    fn is_joined(&self, reached: &[bool], port: u32) -> bool {
-        let peer = self.plane.ports[port as usize].peer;
-        self.devices.managers.contains(&port) || reached[self.plane.ports[peer as usize].node as usize]
+    fn is_joined(&self, reached: &By<NodeId, bool>, port: PortId) -> bool {
+        let peer = self.plane.ports[port].peer;
+        self.devices.managers.contains(&port) || reached[self.plane.ports[peer].node]
     }
 }

@@ -8,11 +8,12 @@
 //! The data plane owns the steps themselves. This module joins them, and carries out what a step means to sources,
 //! routers, agents and counters. Order matters: events of equal times happen in the order in which they were pushed.
 
-use super::index::{InLane, OutLane, PacketId};
-use super::packet::{NIL, RELAYED};
+use super::index::{Dense, InLane, OutLane, PacketId};
+use super::packet::PacketMarks;
 use super::plane::{Departed, PortRole};
 use super::wheel::{SimEvent, Ticks};
 use super::{Latch, Sim, kind};
+use crate::fabric::{NodeId, PortId};
 use crate::wire::PortState;
 
 impl Sim {
@@ -21,7 +22,7 @@ impl Sim {
     pub(super) fn arrive(&mut self, id: PacketId, lane: InLane) {
         let port = self.plane.port_of(lane);
         let receives = self.plane.receives(port);
-        let at = &self.plane.ports[port as usize];
+        let at = &self.plane.ports[port];
         if !at.is_up() {
             // The link died under the head. Its room was taken when it set out, and goes back without credits: both
             // ends agree on new ones when the cable returns.
@@ -86,8 +87,8 @@ impl Sim {
 
     /// Lets an output send if it can, now or when its link is free.
     #[inline]
-    pub(super) fn serve(&mut self, port: u32) {
-        let out = &self.plane.ports[port as usize];
+    pub(super) fn serve(&mut self, port: PortId) {
+        let out = &self.plane.ports[port];
         if out.pending == 0 || !out.sends() {
             return;
         }
@@ -99,23 +100,25 @@ impl Sim {
             self.plane.wake_when_free(&mut self.clock, port);
             // The next head of the queue asks last: queues that waited before it have the first claim on the link.
             self.offer(lane);
-        } else if !self.plane.ports[port as usize].waits {
+        } else if !self.plane.ports[port].waits {
             // No event is needed: the refusals made every waiting lane's returns events, and each of those serves the
             // port.
-            self.plane.ports[port as usize].waits = true;
+            self.plane.ports[port].waits = true;
             self.counters.wait_begins(port, self.clock.now());
         }
     }
 
     /// The link is free again.
-    pub(super) fn link_free(&mut self, port: u32) {
-        self.plane.ports[port as usize].scheduled = false;
+    pub(super) fn link_free(&mut self, port: PortId) {
+        self.plane.ports[port].scheduled = false;
         self.serve(port);
     }
 
     /// Credits have come back.
     pub(super) fn credit(&mut self, credits: u16, out_lane: OutLane) {
-        if self.plane.credits_back(credits, out_lane) {
+        let line = &mut self.plane.outs[out_lane];
+        line.credits.come_back(credits);
+        if line.first_waiter.is_some() {
             self.serve(self.plane.port_of(out_lane));
         }
     }
@@ -127,7 +130,7 @@ impl Sim {
         let id = plane.ins[lane].head;
         let port = plane.port_of(out_lane);
         let packet = &mut plane.packets[id];
-        let out = &mut plane.ports[port as usize];
+        let out = &mut plane.ports[port];
         let sending = (Ticks::from(packet.bytes) * Ticks::from(out.ticks_per_byte)) >> 16;
         // A packet cannot leave before it has come: a fast output waits for the tail from a slow input.
         let end = (self.clock.now() + sending).max(packet.tail);
@@ -143,26 +146,24 @@ impl Sim {
             plane.packet_hops += 1;
         } else {
             // The packet's source is the port's own: the host's, or the leg of a router that `take_over` put there.
-            self.sources.list[packet.source as usize].sent[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
+            self.sources.list[packet.source].sent[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
         }
         let tail = packet.tail;
         if out.waits {
             out.waits = false;
             self.counters.wait_ends(port, self.clock.now());
         }
-        let line = &mut plane.outs[out_lane];
-        line.credits -= credits;
-        // From here on returns are only noted. The next refusal makes them events again, so no waiter is forgotten.
-        line.starved = false;
+        let own = &mut plane.outs[out_lane].credits;
+        own.spend(credits);
         // A sink has no buffer: the credits of its packet are coming back from the start, and DELIVER brings them.
         if sink {
-            line.coming += credits;
+            own.expect(credits);
         }
         // `busy_until` covers this packet already, so a token that its departure sets free goes after it (PROTOCOL.md,
         // F.2).
         self.dequeue(lane, end);
         if sink {
-            self.clock.push(tail, SimEvent::new(kind::DELIVER, id.0, peer));
+            self.clock.push(tail, SimEvent::new(kind::DELIVER, id.0, peer.0));
             return;
         }
         let down = self.plane.in_lane(peer, self.plane.vl_of(out_lane));
@@ -171,7 +172,7 @@ impl Sim {
         let asks = self.clock.now() + self.plane.rules.hop_delay;
         self.clock.push(asks, SimEvent::new(kind::ARRIVE, id.0, down.0));
         // The buffer may have filled up under a head that waits for it already: an edge that no new wait announces.
-        if self.plane.outs[out_lane].first_waiter.get().is_some() {
+        if self.plane.outs[out_lane].first_waiter.is_some() {
             self.look_for_deadlock(down);
         }
     }
@@ -180,10 +181,10 @@ impl Sim {
     #[inline]
     fn dequeue(&mut self, lane: InLane, end: Ticks) {
         let Departed { id, lane, source } = self.plane.dequeue(&mut self.clock, lane, end);
-        if source != NIL {
+        if source.is_some() {
             self.left_send_queue(source, id);
         }
-        if self.plane.packets[id].flags & RELAYED != 0 {
+        if self.plane.packets[id].marks.has(PacketMarks::RELAYED) {
             self.left_router(id);
         }
         // Agents look last, when queue and counts are without the packet.
@@ -203,29 +204,36 @@ impl Sim {
         self.lose(id);
     }
 
-    /// Lets waiting heads of a node choose anew after its tables changed, with the latch `grant`.
-    pub(super) fn reconsider(&mut self, node: u32) {
-        if self.plane.rules.latch != Latch::Grant || self.plane.is_relay(node) {
+    /// Lets waiting heads of a switch choose anew after its tables changed, with the latch `grant`. A packet in a send
+    /// queue has its lane for good: the queue is that lane's, and the lanes' turns depend on who waits in which.
+    pub(super) fn reconsider(&mut self, node: NodeId) {
+        if self.plane.rules.latch != Latch::Grant || !self.plane.is_switch(node) {
             return;
         }
-        // At a switch only heads have chosen: the packets after them choose when they become heads.
+        // Only heads have chosen: the packets after them choose when they become heads.
         for lane in self.plane.lanes_of(node) {
             let id = self.plane.ins[lane].head;
             if id.is_none() || self.plane.ins[lane].waits_for.is_none() {
                 continue;
             }
             let choice = self.plane.choose(self.plane.port_of(lane), id);
-            if choice != self.plane.packets[id].out_lane {
+            let left = self.plane.packets[id].out_lane;
+            if choice != left {
                 self.plane.unwait(lane);
                 self.plane.packets[id].out_lane = choice;
                 self.offer(lane);
+                // The next in the line left behind may be longer: then the line waits for a buffer in which its first
+                // would have had room.
+                if self.plane.outs[left].first_waiter.is_some() {
+                    self.look_for_deadlock(self.plane.downstream(left));
+                }
             }
         }
     }
 
     /// Follows a change of a port's state: discards what waits for an output that may no longer send, and offers what
     /// the port held back.
-    pub(super) fn port_changed(&mut self, port: u32) {
+    pub(super) fn port_changed(&mut self, port: PortId) {
         for out_lane in self.plane.out_lanes(port) {
             // Copied, since each discard offers the next head, which may join the same line.
             for lane in self.plane.line(out_lane).collect::<Vec<_>>() {
@@ -243,7 +251,7 @@ impl Sim {
         // What waited for a port that held its data waits for a buffer from now on.
         for out_lane in self.plane.out_lanes(port) {
             let waiter = self.plane.outs[out_lane].first_waiter;
-            if waiter.get().is_some() {
+            if waiter.is_some() {
                 self.look_for_deadlock(waiter);
                 self.look_for_deadlock(self.plane.downstream(out_lane));
             }
@@ -253,7 +261,7 @@ impl Sim {
     /// Latches the packets that arrived while the port held its data back, and lets the head ask.
     fn release(&mut self, lane: InLane) {
         let mut id = self.plane.ins[lane].head;
-        while id.get().is_some() && self.plane.rules.latch == Latch::Arrival {
+        while id.is_some() && self.plane.rules.latch == Latch::Arrival {
             if self.plane.packets[id].out_lane.is_none() {
                 self.plane.packets[id].out_lane = self.plane.choose(self.plane.port_of(lane), id);
             }
@@ -265,9 +273,9 @@ impl Sim {
     }
 
     /// Discards every packet in the buffers or send queues of a port.
-    pub(super) fn empty_queues(&mut self, port: u32) {
+    pub(super) fn empty_queues(&mut self, port: PortId) {
         for lane in self.plane.in_lanes(port) {
-            while self.plane.ins[lane].head.get().is_some() {
+            while self.plane.ins[lane].head.is_some() {
                 self.plane.unwait(lane);
                 self.discard_head(lane);
             }
@@ -279,7 +287,7 @@ impl Sim {
         // Packet numbers are used again, and a head may wait anew: only the time noted for the lane makes this limit
         // its own.
         let queue = &self.plane.ins[lane];
-        if queue.head == id && queue.waits_for.get().is_some() && self.lifetimes.is_due(lane, self.clock.now()) {
+        if queue.head == id && queue.waits_for.is_some() && self.lifetimes.is_due(lane, self.clock.now()) {
             self.lifetimes.discards += 1;
             self.plane.unwait(lane);
             self.discard_head(lane);

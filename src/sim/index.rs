@@ -1,41 +1,52 @@
-//! Index types of the simulation: a lane is not a packet, and an in lane is not an out lane.
+//! Index types of the simulation: ports, nodes, lanes, packets and ranks of end ports are not numbers of each other.
 //!
-//! They are dense: only they index arrays by lane or packet ([`By`]). The highest number stands for none, so that
-//! queues and lines threaded through arrays cost no more than the number.
+//! They are dense: only they index arrays by port, lane, packet and so on ([`By`]). The highest number stands for none,
+//! so that queues and lines threaded through arrays cost no more than the number.
 
+use crate::fabric::{NodeId, PortId};
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
 /// A dense number.
-pub(super) trait Dense: Copy {
+pub(super) trait Dense: Copy + PartialEq {
+    /// None.
+    const NONE: Self;
+
+    /// The number that stands for an index.
+    fn at(index: usize) -> Self;
+
     /// As an index.
     fn index(self) -> usize;
+
+    /// Whether it stands for none.
+    #[inline(always)]
+    fn is_none(self) -> bool {
+        self == Self::NONE
+    }
+
+    /// Whether it stands for one.
+    #[inline(always)]
+    fn is_some(self) -> bool {
+        !self.is_none()
+    }
+
+    /// As an option.
+    #[inline(always)]
+    fn get(self) -> Option<Self> {
+        self.is_some().then_some(self)
+    }
 }
 
 macro_rules! dense {
-    ($($(#[$doc:meta])* $name:ident)*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-        pub struct $name(pub u32);
-
-        impl $name {
-            /// None.
-            pub const NONE: $name = $name(u32::MAX);
-
-            /// Whether it stands for none.
-            #[inline(always)]
-            pub fn is_none(self) -> bool {
-                self == Self::NONE
-            }
-
-            /// As an option.
-            #[inline(always)]
-            pub fn get(self) -> Option<$name> {
-                (!self.is_none()).then_some(self)
-            }
-        }
-
+    ($($name:ident)*) => {$(
         impl Dense for $name {
+            const NONE: $name = $name(u32::MAX);
+
+            #[inline(always)]
+            fn at(index: usize) -> $name {
+                $name(index as u32)
+            }
+
             #[inline(always)]
             fn index(self) -> usize {
                 self.0 as usize
@@ -44,14 +55,23 @@ macro_rules! dense {
     )*};
 }
 
-dense! {
-    /// A lane as its receiver has it: an input buffer, or a send queue.
-    InLane
-    /// A lane as its sender has it.
-    OutLane
-    /// A packet alive; numbers are used again.
-    PacketId
-}
+dense! { PortId NodeId EndPortRank InLane OutLane PacketId }
+
+/// The rank of an end port among all end ports, as traffic names it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct EndPortRank(pub u32);
+
+/// A lane as its receiver has it: an input buffer, or a send queue.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct InLane(pub u32);
+
+/// A lane as its sender has it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct OutLane(pub u32);
+
+/// A packet alive; numbers are used again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PacketId(pub u32);
 
 impl OutLane {
     /// Where a packet goes that is to be discarded on reaching the head of its queue.
@@ -74,17 +94,69 @@ pub(super) struct By<I, T> {
 impl<I: Dense, T: Clone> By<I, T> {
     /// So many alike.
     pub fn filled(item: T, count: usize) -> By<I, T> {
-        By { items: vec![item; count], by: PhantomData }
+        vec![item; count].into_iter().collect()
     }
 }
 
-impl<I, T> By<I, T> {
+impl<I: Dense, T> By<I, T> {
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
+    }
+
+    /// The item at a number; none beyond the end, and for [`Dense::NONE`].
+    pub fn get(&self, at: I) -> Option<&T> {
+        self.items.get(at.index())
+    }
+
+    /// As [`By::get`], to write.
+    pub fn get_mut(&mut self, at: I) -> Option<&mut T> {
+        self.items.get_mut(at.index())
+    }
+
+    /// All numbers, in rising order.
+    pub fn keys(&self) -> impl Iterator<Item = I> + use<I, T> {
+        (0..self.len()).map(I::at)
+    }
+
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.items.iter()
+    }
+
+    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
+        self.items.iter_mut()
+    }
+
+    /// Appends an item; its number.
+    pub fn push(&mut self, item: T) -> I {
+        self.items.push(item);
+        I::at(self.items.len() - 1)
+    }
+
+    /// Sets the item at a number. Places before it that are not there yet get the same item.
+    pub fn put(&mut self, at: I, item: T)
+    where
+        T: Clone,
+    {
+        if at.index() >= self.len() {
+            self.items.resize(at.index() + 1, item.clone());
+        }
+        self[at] = item;
+    }
+}
+
+impl<I, T> Default for By<I, T> {
+    fn default() -> By<I, T> {
+        By { items: Vec::new(), by: PhantomData }
+    }
+}
+
+impl<I, T> FromIterator<T> for By<I, T> {
+    fn from_iter<A: IntoIterator<Item = T>>(items: A) -> By<I, T> {
+        By { items: items.into_iter().collect(), by: PhantomData }
     }
 }
 

@@ -7,11 +7,13 @@
 //! tables as they stood.
 
 use super::Sim;
-use super::index::PacketId;
+use super::index::{By, Dense, EndPortRank, PacketId};
 use super::order::{DeliveryOrder, OrderCounts};
-use super::packet::{NIL, Packet};
+use super::packet::Packet;
 use super::plane::{DataPlane, OutPort};
 use super::wheel::{TICKS_PER_NS, Ticks};
+use crate::fabric::{NodeId, PortId};
+use crate::ids::PortNum;
 use hdrhistogram::Histogram;
 use rustc_hash::FxHashMap;
 
@@ -100,12 +102,12 @@ type Overwritten = (Ticks, [u8; 64]);
 pub struct Ledger {
     pub(super) counts: PacketCounts,
     pub(super) periods: Vec<Period>,
-    /// By row and block, in order of time.
-    history: FxHashMap<(u32, u16), Vec<Overwritten>>,
+    /// By switch and block, in order of time.
+    history: FxHashMap<(NodeId, u16), Vec<Overwritten>>,
     /// By port: when it died last, in ticks; the highest number for never.
-    died: Vec<Ticks>,
+    died: By<PortId, Ticks>,
     /// By port: when it came back since, in ticks; the highest number for not yet.
-    revived: Vec<Ticks>,
+    revived: By<PortId, Ticks>,
     /// Delivered to a port that does not own the DLID; counted among the lost as well.
     pub(super) misdelivered: u64,
     /// Order of arrival by flow; none where it is not counted.
@@ -118,18 +120,18 @@ impl Ledger {
             counts: PacketCounts::default(),
             periods: vec![Period::new(0, Vec::new())],
             history: FxHashMap::default(),
-            died: vec![Ticks::MAX; ports],
-            revived: vec![Ticks::MAX; ports],
+            died: By::filled(Ticks::MAX, ports),
+            revived: By::filled(Ticks::MAX, ports),
             misdelivered: 0,
             order: count_order.then(DeliveryOrder::default),
         }
     }
 
     /// Records a block that is about to be overwritten.
-    pub(super) fn remember(&mut self, row: u32, block: u16, now: Ticks, entries: &[u8]) {
+    pub(super) fn remember(&mut self, switch: NodeId, block: u16, now: Ticks, entries: &[u8]) {
         let mut copy = [255; 64];
         copy.copy_from_slice(entries);
-        self.history.entry((row, block)).or_default().push((now, copy));
+        self.history.entry((switch, block)).or_default().push((now, copy));
     }
 
     pub(super) fn deliver(&mut self, now: Ticks, latency: Ticks, bytes: u16) {
@@ -142,7 +144,7 @@ impl Ledger {
     pub(super) fn deliver_in_order(&mut self, id: PacketId) {
         if let Some(order) = &mut self.order {
             let period = self.periods.last_mut().expect("a run is always in a period");
-            order.delivered(id.0, &mut period.order);
+            order.delivered(id, &mut period.order);
         }
     }
 
@@ -169,30 +171,30 @@ impl Ledger {
     }
 
     /// A port's link died.
-    pub(super) fn died(&mut self, port: u32, now: Ticks) {
-        (self.died[port as usize], self.revived[port as usize]) = (now, Ticks::MAX);
+    pub(super) fn died(&mut self, port: PortId, now: Ticks) {
+        (self.died[port], self.revived[port]) = (now, Ticks::MAX);
     }
 
     /// A port's link came back.
-    pub(super) fn revived(&mut self, port: u32, now: Ticks) {
-        self.revived[port as usize] = now;
+    pub(super) fn revived(&mut self, port: PortId, now: Ticks) {
+        self.revived[port] = now;
     }
 
     /// Whether the path of a packet, by the tables as they stood when it was sent, crosses an element that has died
     /// since. Links that the packet has passed do not count: their death cannot have taken it.
-    fn path_died(&self, plane: &DataPlane, packet: &Packet, source_port: u32, now: Ticks) -> bool {
+    fn path_died(&self, plane: &DataPlane, packet: &Packet, source_port: PortId, now: Ticks) -> bool {
         // A packet that set out after an element came back was not sent into its death.
-        let dead = |port: u32| self.died[port as usize] <= now && packet.born < self.revived[port as usize];
+        let dead = |port: PortId| self.died[port] <= now && packet.born < self.revived[port];
         let mut out = source_port;
         // A path that visits more switches than there are is a loop.
         for link in 0..=plane.tables.node_count() {
-            let input = plane.ports[out as usize].peer;
+            let input = plane.ports[out].peer;
             // `hops` counts switches left, so link `hops` is the last on which the packet set out: it may still be on
             // that wire.
             if link >= usize::from(packet.hops) && (dead(out) || dead(input)) {
                 return true;
             }
-            let node = plane.ports[input as usize].node;
+            let node = plane.ports[input].node;
             if !plane.is_switch(node) {
                 // Where the way taken was longer than this path, only the port at its end is left to ask: the packet
                 // may have been on the wire to it.
@@ -203,8 +205,8 @@ impl Ledger {
             if num == 0 || num > plane.num_ports(node) {
                 return false;
             }
-            out = plane.first_port(node) + u32::from(num);
-            if plane.ports[out as usize].peer == NIL {
+            out = plane.port_at(node, PortNum(num));
+            if plane.ports[out].peer.is_none() {
                 return false;
             }
         }
@@ -212,9 +214,8 @@ impl Ledger {
     }
 
     /// The output port of a switch for a DLID as it was at `time`, in ticks.
-    fn output_at(&self, plane: &DataPlane, node: u32, dlid: u16, time: Ticks) -> u8 {
-        let key = (plane.tables.row(node), dlid / 64);
-        let log = self.history.get(&key).map_or(&[][..], Vec::as_slice);
+    fn output_at(&self, plane: &DataPlane, node: NodeId, dlid: u16, time: Ticks) -> u8 {
+        let log = self.history.get(&(node, dlid / 64)).map_or(&[][..], Vec::as_slice);
         // The first overwrite after `time` saved what stood at `time`; without one the table stands as it did.
         match log.get(log.partition_point(|entry| entry.0 <= time)) {
             Some((_, entries)) => entries[usize::from(dlid % 64)],
@@ -236,14 +237,14 @@ impl Sim {
     pub(super) fn lose(&mut self, id: PacketId) {
         let (origin, destination) = self.ends_of(id);
         let sources = &self.sources;
-        let cut_off = |rank: u32| rank != NIL && (sources.cut_off[rank as usize] || sources.unreachable[rank as usize]);
+        let cut_off = |rank: EndPortRank| rank.is_some() && (sources.cut_off[rank] || sources.unreachable[rank]);
         // First of all: no tables could have saved a packet whose end is cut off, so neither failure nor
         // change accounts for it.
         if cut_off(origin) || cut_off(destination) {
             return self.settle(id, |counts| &mut counts.stranded);
         }
         let packet = &self.plane.packets[id];
-        let source_port = sources.list[packet.source as usize].port;
+        let source_port = sources.list[packet.source].port;
         if self.ledger.path_died(&self.plane, packet, source_port, self.clock.now()) {
             self.settle(id, |counts| &mut counts.lost_to_failure);
         } else {
@@ -261,7 +262,7 @@ impl Sim {
 
     /// The counts at this moment; packets that a cut-off source still holds are stranded.
     pub fn packets(&self) -> PacketCounts {
-        let held = |source: &&super::source::Source| self.sources.cut_off[source.rank as usize];
+        let held = |source: &&super::source::Source| self.sources.cut_off[source.rank];
         let stranded: u64 = self.sources.list.iter().filter(held).map(|source| u64::from(source.waiting)).sum();
         let mut counts = self.ledger.counts;
         counts.in_flight = self.plane.packets.len() as u64 - stranded;

@@ -11,6 +11,7 @@ use super::plane::{DataPlane, PortRole};
 use super::time_code::coded_limit_ns;
 use super::wheel::{SimEvent, TICKS_PER_NS, Ticks};
 use super::{SimConfig, kind};
+use crate::fabric::PortId;
 
 /// The limits of a run, and what they discarded.
 pub(super) struct Lifetimes {
@@ -47,7 +48,7 @@ impl Lifetimes {
     /// Whether the head of a queue has stood in its switch for the switch limit or longer.
     pub fn outlived(&self, plane: &DataPlane, devices: &Devices, clock: &Clock, lane: InLane) -> bool {
         let port = plane.port_of(lane);
-        let in_switch = plane.ports[port as usize].role == PortRole::Switch;
+        let in_switch = plane.ports[port].role == PortRole::Switch;
         let tail = plane.packets[plane.ins[lane].head].tail;
         // The switch limit runs from the arrival of the tail, however many lines the packet has stood in since.
         let limit = self.switch_limit(plane, devices, port);
@@ -55,31 +56,31 @@ impl Lifetimes {
     }
 
     /// How long a packet may head its queue for an output, in ticks; none without limit.
-    fn hoq_limit(&self, devices: &Devices, output: u32) -> Option<Ticks> {
+    fn hoq_limit(&self, devices: &Devices, output: PortId) -> Option<Ticks> {
         if self.as_programmed {
-            return coded_limit_ns(devices.ports[output as usize].hoq_life).map(|ns| ns * TICKS_PER_NS);
+            return coded_limit_ns(devices.ports[output].hoq_life).map(|ns| ns * TICKS_PER_NS);
         }
         Some(self.hoq).filter(|&limit| limit > 0)
     }
 
     /// How long a packet may stay in the switch of a port, in ticks; none without limit.
-    fn switch_limit(&self, plane: &DataPlane, devices: &Devices, port: u32) -> Option<Ticks> {
+    fn switch_limit(&self, plane: &DataPlane, devices: &Devices, port: PortId) -> Option<Ticks> {
         if self.as_programmed {
-            let device = &devices.list[plane.ports[port as usize].node as usize];
+            let device = &devices.list[plane.ports[port].node];
             return coded_limit_ns(device.switch.life_time_value).map(|ns| ns * TICKS_PER_NS);
         }
         Some(self.switch).filter(|&limit| limit > 0)
     }
 
     /// Whether a limit will discard a packet that heads a queue and waits for an output.
-    pub fn limits(&self, plane: &DataPlane, devices: &Devices, output: u32) -> bool {
+    pub fn limits(&self, plane: &DataPlane, devices: &Devices, output: PortId) -> bool {
         self.hoq_limit(devices, output).is_some() || self.switch_limit(plane, devices, output).is_some()
     }
 
     /// Notes when the head of a queue, which has just joined a line, expires.
     #[cold]
     pub fn set_expiry(&mut self, plane: &DataPlane, devices: &Devices, clock: &mut Clock, lane: InLane) {
-        if plane.ports[plane.port_of(lane) as usize].role != PortRole::Switch {
+        if plane.ports[plane.port_of(lane)].role != PortRole::Switch {
             return;
         }
         let queue = &plane.ins[lane];

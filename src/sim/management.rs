@@ -11,6 +11,7 @@ use super::errand::{Errand, HeldSet};
 use super::index::InLane;
 use super::mad::{Mad, MadBody};
 use super::wheel::{TICKS_PER_NS, Ticks};
+use crate::fabric::{NodeId, PortId};
 use crate::ids::PortNum;
 use crate::wire::vendor::{DrainToken, Flush};
 use crate::wire::{AttributeId, Method, PortState, Route, Smp, SmpAction};
@@ -36,7 +37,7 @@ impl Sim {
     }
 
     /// A node's agent or manager sends a MAD out of `port`, faults permitting.
-    pub(super) fn send_mad(&mut self, port: u32, mad: Mad) {
+    pub(super) fn send_mad(&mut self, port: PortId, mad: Mad) {
         let most_delay = self.config.smp_delay_ns * TICKS_PER_NS;
         // A copy may arrive although the original is lost, so it is drawn first. It sets out no sooner than the
         // original could at the latest: this is the late copy of P1.3.
@@ -56,7 +57,7 @@ impl Sim {
         }
     }
 
-    fn mad_departs(&mut self, port: u32, mut mad: Mad) {
+    fn mad_departs(&mut self, port: PortId, mut mad: Mad) {
         match mad.advance(None) {
             Some(SmpAction::Forward(num)) => self.mad_leaves(port, num, mad),
             Some(SmpAction::Deliver) => self.mad_delivered(port, mad),
@@ -65,9 +66,9 @@ impl Sim {
         }
     }
 
-    fn mad_arrives(&mut self, port: u32, mut mad: Mad) {
-        let (node, num) = (self.plane.ports[port as usize].node, self.plane.ports[port as usize].num);
-        let up = self.plane.ports[port as usize].is_up() && self.devices.list[node as usize].alive;
+    fn mad_arrives(&mut self, port: PortId, mut mad: Mad) {
+        let (node, num) = (self.plane.ports[port].node, self.plane.ports[port].num);
+        let up = self.plane.ports[port].is_up() && self.devices.list[node].alive;
         if !up || !self.passes(port, &mad) {
             return;
         }
@@ -82,8 +83,8 @@ impl Sim {
 
     /// A LID-routed MAD at a node: delivered where the node owns the LID, forwarded by a switch's table, or sent out of
     /// the end port where it `departs`.
-    fn route_by_lid(&mut self, port: u32, mad: Mad, departs: bool) {
-        let node = self.plane.ports[port as usize].node;
+    fn route_by_lid(&mut self, port: PortId, mad: Mad, departs: bool) {
+        let node = self.plane.ports[port].node;
         // A switch holds its LID at port 0, whatever port brought the MAD.
         let own = self.plane.management_port(port);
         if self.devices.owns(own, mad.dlid) {
@@ -94,23 +95,23 @@ impl Sim {
                 num => self.mad_leaves(port, PortNum(num), mad),
             }
         } else if departs {
-            self.mad_leaves(port, PortNum(self.plane.ports[port as usize].num), mad);
+            self.mad_leaves(port, PortNum(self.plane.ports[port].num), mad);
         }
     }
 
     /// Puts a MAD on the link of a node's port `num`, ahead of any data that waits.
-    fn mad_leaves(&mut self, at: u32, num: PortNum, mad: Mad) {
-        let node = self.plane.ports[at as usize].node;
+    fn mad_leaves(&mut self, at: PortId, num: PortNum, mad: Mad) {
+        let node = self.plane.ports[at].node;
         if num == PortNum::ZERO || num.0 > self.plane.num_ports(node) {
             return;
         }
-        let out = self.plane.first_port(node) + u32::from(num.0);
+        let out = self.plane.port_at(node, num);
         if !self.passes(out, &mad) {
             return;
         }
         // Data takes a link only when it is free, so taking it now puts the MAD ahead of all data that waits.
         if let Some(end) = self.plane.occupy(&self.clock, out, WIRE_BYTES) {
-            let peer = self.plane.ports[out as usize].peer;
+            let peer = self.plane.ports[out].peer;
             let at = end + self.plane.rules.link_delay + self.config.smi_forward_ns * TICKS_PER_NS;
             self.errand(at, Errand::Arrive(peer, mad));
         }
@@ -118,24 +119,24 @@ impl Sim {
 
     /// Whether a port lets a MAD out or in: subnet management always, general services once it is ACTIVE. In a subnet
     /// found running they pass through any port that is up.
-    fn passes(&self, port: u32, mad: &Mad) -> bool {
+    fn passes(&self, port: PortId, mad: &Mad) -> bool {
         let general = matches!(mad.body, MadBody::General(_));
-        !self.devices.cold || !general || self.plane.ports[port as usize].state == PortState::Active
+        !self.devices.cold || !general || self.plane.ports[port].state == PortState::Active
     }
 
     /// A MAD has reached its device: requests to the device's agents queue there, the rest goes to the client of the
     /// port.
-    fn mad_delivered(&mut self, port: u32, mad: Mad) {
+    fn mad_delivered(&mut self, port: PortId, mad: Mad) {
         if !mad.is_for_agents() {
             return self.client_receives(port, mad);
         }
-        let node = self.plane.ports[port as usize].node;
+        let node = self.plane.ports[port].node;
         let service = self.config.sma_service_ns * TICKS_PER_NS;
         // A held `Set` that arrives too late lands as soon as it can.
         if let Some(at) = self.errands.due_at_agent(node, &mad, service).filter(|&at| at > self.clock.now()) {
             return self.errand(at, Errand::Deliver(port, mad));
         }
-        self.devices.list[node as usize].queue.push_back((port, mad));
+        self.devices.list[node].queue.push_back((port, mad));
         self.serve_next(node);
     }
 
@@ -146,8 +147,8 @@ impl Sim {
     }
 
     /// Lets an idle agent begin with the next request.
-    fn serve_next(&mut self, node: u32) {
-        let device = &mut self.devices.list[node as usize];
+    fn serve_next(&mut self, node: NodeId) {
+        let device = &mut self.devices.list[node];
         if !device.serving && !device.queue.is_empty() {
             device.serving = true;
             let done = self.clock.now() + self.config.sma_service_ns * TICKS_PER_NS;
@@ -155,8 +156,8 @@ impl Sim {
         }
     }
 
-    fn served(&mut self, node: u32) {
-        let device = &mut self.devices.list[node as usize];
+    fn served(&mut self, node: NodeId) {
+        let device = &mut self.devices.list[node];
         device.serving = false;
         if !device.alive {
             // Its power is gone, and with it what waited for service.
@@ -200,49 +201,44 @@ impl Sim {
         }
     }
 
-    /// What agents see of their devices.
-    pub(super) fn surroundings(&self) -> Surroundings<'_> {
-        Surroundings { clock: &self.clock, plane: &self.plane, sources: &self.sources, relays: self.relays.as_deref() }
-    }
-
     /// A packet has left a queue while some agent watches.
     #[cold]
     pub(super) fn agent_saw_departure(&mut self, lane: InLane) {
-        let node = self.plane.ports[self.plane.port_of(lane) as usize].node;
+        let node = self.plane.ports[self.plane.port_of(lane)].node;
         if let Some(stood) = self.agents.count_departure(node, lane) {
             self.with_agents(|agents, at| agents.goes_on(at, node, stood));
         }
     }
 
-    fn token_arrives(&mut self, port: u32, token: Token) {
-        let at = &self.plane.ports[port as usize];
-        if at.is_up() && self.devices.list[at.node as usize].alive {
+    fn token_arrives(&mut self, port: PortId, token: Token) {
+        let at = &self.plane.ports[port];
+        if at.is_up() && self.devices.list[at.node].alive {
             self.with_agents(|agents, around| agents.token_arrives(around, port, token));
         }
     }
 
     /// Puts a token on a link after what the link is sending. The token takes the routing delay that data takes, so it
     /// never overtakes a packet that set out before it (F.2).
-    fn send_token(&mut self, out: u32, token: Token) {
+    fn send_token(&mut self, out: PortId, token: Token) {
         if let Some(end) = self.plane.occupy(&self.clock, out, WIRE_BYTES) {
-            let peer = self.plane.ports[out as usize].peer;
+            let peer = self.plane.ports[out].peer;
             self.errand(end + self.plane.rules.hop_delay, Errand::Token(peer, token));
         }
     }
 
-    fn report_leaf(&mut self, port: u32, state: DrainToken) {
-        let at = &self.plane.ports[port as usize];
+    fn report_leaf(&mut self, port: PortId, state: DrainToken) {
+        let at = &self.plane.ports[port];
         let (node, num) = (at.node, at.num);
         let own = self.plane.management_port(port);
-        let held = &self.devices.ports[own as usize];
+        let held = &self.devices.ports[own];
         let smp = Smp::new(Route::Lid, Method::Report, AttributeId::DrainToken, num.into(), state.encode());
-        let tid = u64::from(node) << 32 | u64::from(state.round) << 8 | u64::from(num);
+        let tid = u64::from(node.0) << 32 | u64::from(state.round) << 8 | u64::from(num);
         let mad = Mad::smp(held.lid, self.devices.manager_lid(held.master_sm_lid), smp.with_tid(tid));
         self.send_mad(own, mad);
     }
 
     /// The subnet manager orders a device to flush (F.1).
-    pub(super) fn start_flush(&mut self, node: u32, told: Flush) {
+    pub(super) fn start_flush(&mut self, node: NodeId, told: Flush) {
         if self.with_agents(|agents, at| agents.begin_flush(at, node, told)) {
             // Only an order that begins a flush may open an epoch: a repeated one would make packets look as if they
             // had stood.

@@ -170,7 +170,7 @@ impl Sim {
         let sources = Sources::new(fabric, &config, &spaces, false)?;
         let mut sim = Sim::build(fabric.clone(), config, sources, &spaces, false);
         sim.attach(sm_port)?;
-        sim.devices.managers.push(sm_port.0);
+        sim.devices.managers.push(sm_port);
         Ok(sim)
     }
 
@@ -219,13 +219,13 @@ impl Sim {
 
     /// Loads one block of a switch's forwarding table, as found running. Panics beyond the fabric's highest LID.
     pub fn load_lft_block(&mut self, switch: NodeId, block: u16, entries: &[u8; 64]) {
-        let held = self.plane.tables.block_mut(switch.0, block.into());
+        let held = self.plane.tables.block_mut(switch, block.into());
         held.expect("forwarding tables reach as far as the fabric's LIDs").copy_from_slice(entries);
     }
 
     /// Loads a node's SL-to-VL table for every input and output, as found running.
     pub fn load_sl_to_vl(&mut self, node: NodeId, lane: impl Fn(Sl) -> Vl) {
-        self.plane.tables.set_sl_uniform(node.0, std::array::from_fn(|sl| lane(Sl::masked(sl as u8)).get()));
+        self.plane.tables.set_sl_uniform(node, std::array::from_fn(|sl| lane(Sl::masked(sl as u8)).get()));
     }
 
     /// Loads the half that every source sends on.
@@ -270,9 +270,9 @@ impl Sim {
     fn handle(&mut self, event: wheel::SimEvent) {
         match event.kind() {
             kind::ARRIVE => self.arrive(PacketId(event.a()), InLane(event.b())),
-            kind::DELIVER => self.deliver(PacketId(event.a()), event.b()),
+            kind::DELIVER => self.deliver(PacketId(event.a()), PortId(event.b())),
             kind::CREDIT => self.credit(event.a() as u16, OutLane(event.b())),
-            kind::FREE => self.link_free(event.a()),
+            kind::FREE => self.link_free(PortId(event.a())),
             kind::INJECT => self.inject(event.a()),
             kind::ERRAND => self.run_errand(event.a()),
             kind::EXPIRE => self.expire(PacketId(event.a()), InLane(event.b())),
@@ -335,7 +335,7 @@ impl Sim {
     /// Bytes per nanosecond that all end ports can take together.
     pub fn delivery_capacity(&self) -> f64 {
         let rate = |source: &source::Source| {
-            let port = self.fabric.port(PortId(source.port));
+            let port = self.fabric.port(source.port);
             port.width.data_rate_kbps(port.speed) as f64 / 1e6
         };
         self.sources.list.iter().filter(|source| !self.plane.is_leg(source.port)).map(rate).sum()
@@ -369,7 +369,7 @@ impl Sim {
 
     /// The output port that a switch has for a LID, as its device holds it.
     pub fn output(&self, switch: NodeId, lid: crate::ids::Lid) -> Option<PortNum> {
-        let port = PortNum(self.plane.tables.output(switch.0, lid.0));
+        let port = PortNum(self.plane.tables.output(switch, lid.0));
         (port != PortNum::NO_ROUTE).then_some(port)
     }
 }

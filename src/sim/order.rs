@@ -5,6 +5,7 @@
 //! arrived whole before it did. What is lost is not late, and a message of which a packet is lost never arrives whole.
 //! Counting costs a look-up for each packet sent and each delivered, so it is done where it is asked for.
 
+use super::index::{By, EndPortRank, PacketId};
 use super::packet::NIL;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -28,7 +29,7 @@ pub struct OrderCounts {
 #[derive(Clone, Copy)]
 struct Mark {
     /// Source and destination.
-    flow: (u32, u32),
+    flow: (EndPortRank, EndPortRank),
     /// Its number in its flow.
     number: u32,
     /// The number of its message among all; [`NIL`] where it is one by itself.
@@ -60,9 +61,9 @@ struct Open {
 #[derive(Default)]
 pub struct DeliveryOrder {
     /// By packet, as [`Packets`](super::packet::Packets) numbers them.
-    marks: Vec<Mark>,
+    marks: By<PacketId, Mark>,
     /// By source and destination.
-    flows: FxHashMap<(u32, u32), Flow>,
+    flows: FxHashMap<(EndPortRank, EndPortRank), Flow>,
     /// By number.
     open: FxHashMap<u32, Open>,
     /// Messages begun.
@@ -80,23 +81,19 @@ impl DeliveryOrder {
     }
 
     /// A packet is sent, as part of a message or ([`NIL`]) by itself.
-    pub(super) fn sent(&mut self, id: u32, ends: (u32, u32), message: u32) {
+    pub(super) fn sent(&mut self, id: PacketId, ends: (EndPortRank, EndPortRank), message: u32) {
         let flow = self.flows.entry(ends).or_default();
         let mark = Mark { flow: ends, number: flow.sent, message };
         flow.sent = flow.sent.wrapping_add(1);
         if let Some(open) = self.open.get_mut(&message).filter(|open| open.first == NIL) {
             open.first = mark.number;
         }
-        let at = id as usize;
-        if at >= self.marks.len() {
-            self.marks.resize(at + 1, mark);
-        }
-        self.marks[at] = mark;
+        self.marks.put(id, mark);
     }
 
     /// A packet is delivered: adds to the counts.
-    pub(super) fn delivered(&mut self, id: u32, counts: &mut OrderCounts) {
-        let mark = self.marks[id as usize];
+    pub(super) fn delivered(&mut self, id: PacketId, counts: &mut OrderCounts) {
+        let mark = self.marks[id];
         let flow = self.flows.entry(mark.flow).or_default();
         counts.packets += 1;
         counts.late_packets += u64::from(overtaken(mark.number, &mut flow.arrived));
@@ -127,6 +124,8 @@ fn overtaken(number: u32, arrived: &mut u32) -> bool {
 mod tests {
     use super::*;
 
+    const ENDS: (EndPortRank, EndPortRank) = (EndPortRank(0), EndPortRank(1));
+
     /// Counts after packets, by number, arrive in some order; those of each message are listed.
     fn counts(messages: &[u16], arrivals: &[u32]) -> OrderCounts {
         let mut order = DeliveryOrder::default();
@@ -134,11 +133,11 @@ mod tests {
         for &packets in messages {
             let number = if packets == 1 { NIL } else { order.begin_message(packets) };
             for id in next.by_ref().take(packets.into()) {
-                order.sent(id, (0, 1), number);
+                order.sent(PacketId(id), ENDS, number);
             }
         }
         let mut counts = OrderCounts::default();
-        arrivals.iter().for_each(|&id| order.delivered(id, &mut counts));
+        arrivals.iter().for_each(|&id| order.delivered(PacketId(id), &mut counts));
         counts
     }
 
@@ -175,9 +174,9 @@ mod tests {
     #[test]
     fn flows_are_apart() {
         let mut order = DeliveryOrder::default();
-        (0..4).for_each(|id| order.sent(id, (id % 2, 1 - id % 2), NIL));
+        (0..4).for_each(|id| order.sent(PacketId(id), if id % 2 == 0 { ENDS } else { (ENDS.1, ENDS.0) }, NIL));
         let mut counts = OrderCounts::default();
-        [2, 1, 3, 0].into_iter().for_each(|id| order.delivered(id, &mut counts));
+        [2, 1, 3, 0].into_iter().for_each(|id| order.delivered(PacketId(id), &mut counts));
         assert_eq!(counts.late_packets, 1, "0 comes after 2; 1 comes before 3");
     }
 }

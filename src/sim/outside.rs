@@ -11,9 +11,9 @@ use crate::wire::{AttributeId, Method, PortState, SMP_DATA_SIZE, Smp, status};
 impl Sim {
     /// An attribute as the agent at a port would answer a `Get` at this moment; none where it would refuse.
     pub fn attribute(&mut self, port: PortId, attribute: AttributeId, modifier: u32) -> Option<[u8; SMP_DATA_SIZE]> {
-        let m_key = self.devices.ports[self.plane.management_port(port.0) as usize].m_key;
+        let m_key = self.devices.ports[self.plane.management_port(port)].m_key;
         let request = Smp { m_key, ..Smp::lid_routed(Method::Get, attribute, modifier, [0; SMP_DATA_SIZE]) };
-        let answer = self.agent_answers(port.0, &Mad::smp(Lid::default(), Lid::default(), request))?;
+        let answer = self.agent_answers(port, &Mad::smp(Lid::default(), Lid::default(), request))?;
         match answer.body {
             MadBody::Smp(smp) if smp.status == status::SUCCESS => Some(smp.data),
             _ => None,
@@ -39,7 +39,7 @@ impl Sim {
         config.check()?;
         self.config = config;
         for source in self.sources.list.iter_mut().filter(|source| !self.plane.is_leg(source.port)) {
-            let port = self.fabric.port(PortId(source.port));
+            let port = self.fabric.port(source.port);
             let rate = port.width.data_rate_kbps(port.speed) as f64 * load;
             source.interval = super::source::interval(&self.config, source.rank, rate);
         }
@@ -57,17 +57,17 @@ impl Sim {
 
     /// The state of a port, as its device holds it.
     pub fn port_state(&self, port: PortId) -> PortState {
-        self.plane.ports[port.index()].state
+        self.plane.ports[port].state
     }
 
     /// The base LID that a port holds; 0 where it holds none.
     pub fn port_lid(&self, port: PortId) -> Lid {
-        self.devices.ports[port.index()].lid
+        self.devices.ports[port].lid
     }
 
     /// The LID of the subnet manager that a port holds (PortInfo:MasterSMLID); 0 for none.
     pub fn manager_of(&self, port: PortId) -> Lid {
-        self.devices.ports[port.index()].master_sm_lid
+        self.devices.ports[port].master_sm_lid
     }
 
     /// How long nothing has been delivered, in nanoseconds; since the present period began at most.

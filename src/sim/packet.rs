@@ -1,18 +1,40 @@
 //! Data packets, in one slab; queues are lists threaded through it.
 
-use super::index::{Dense, OutLane, PacketId};
+use super::index::{By, EndPortRank, OutLane, PacketId};
 
 /// No packet, no lane, no port.
 pub const NIL: u32 = u32::MAX;
 
-/// A packet carries a reply, so no packet answers it.
-pub const IS_REPLY: u8 = 1;
+/// What is said of a packet: any of its constants together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PacketMarks(u8);
 
-/// A packet is for another subnet: it has a global route header (`relay`).
-pub const CROSSES: u8 = 2;
+impl PacketMarks {
+    /// It carries a reply, so no packet answers it.
+    pub const REPLY: PacketMarks = PacketMarks(1);
+    /// It is for another subnet: it has a global route header (`relay`).
+    pub const CROSSES: PacketMarks = PacketMarks(2);
+    /// It stands in a router's buffer, latched for one of its other ports.
+    pub const RELAYED: PacketMarks = PacketMarks(4);
 
-/// A packet stands in a router's buffer, latched for one of its other ports.
-pub const RELAYED: u8 = 4;
+    /// Whether it has a mark.
+    #[inline]
+    pub fn has(self, mark: PacketMarks) -> bool {
+        self.0 & mark.0 != 0
+    }
+
+    /// With a mark.
+    #[must_use]
+    pub fn with(self, mark: PacketMarks) -> PacketMarks {
+        PacketMarks(self.0 | mark.0)
+    }
+
+    /// Without a mark.
+    #[must_use]
+    pub fn without(self, mark: PacketMarks) -> PacketMarks {
+        PacketMarks(self.0 & !mark.0)
+    }
+}
 
 /// One data packet: 40 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +45,8 @@ pub struct Packet {
     pub tail: u64,
     /// The next in its queue.
     pub next: PacketId,
-    /// Rank among the end ports of its source, or of the router's leg that it left by last.
-    pub source: u32,
+    /// Its source, or the router's leg that it left by last.
+    pub source: EndPortRank,
     /// The output lane for which it is latched; none while unlatched. On the wire to a sink: the lane that brings it.
     pub out_lane: OutLane,
     /// Destination LID.
@@ -35,8 +57,8 @@ pub struct Packet {
     pub credits: u16,
     /// Service level.
     pub sl: u8,
-    /// [`IS_REPLY`], [`CROSSES`], [`RELAYED`].
-    pub flags: u8,
+    /// What else is said of it.
+    pub marks: PacketMarks,
     /// Switches that it has left since its source, or since the last router.
     pub hops: u8,
     /// Rank of its SLID among the LIDs of its half at its source, where sources take several paths or none but the
@@ -47,7 +69,7 @@ pub struct Packet {
 /// All packets alive.
 #[derive(Default)]
 pub struct Packets {
-    slab: Vec<Packet>,
+    slab: By<PacketId, Packet>,
     free: Vec<PacketId>,
 }
 
@@ -56,13 +78,10 @@ impl Packets {
     pub fn insert(&mut self, packet: Packet) -> PacketId {
         match self.free.pop() {
             Some(index) => {
-                self.slab[index.index()] = packet;
+                self.slab[index] = packet;
                 index
             }
-            None => {
-                self.slab.push(packet);
-                PacketId((self.slab.len() - 1) as u32)
-            }
+            None => self.slab.push(packet),
         }
     }
 
@@ -91,12 +110,12 @@ impl std::ops::Index<PacketId> for Packets {
     type Output = Packet;
 
     fn index(&self, index: PacketId) -> &Packet {
-        &self.slab[index.index()]
+        &self.slab[index]
     }
 }
 
 impl std::ops::IndexMut<PacketId> for Packets {
     fn index_mut(&mut self, index: PacketId) -> &mut Packet {
-        &mut self.slab[index.index()]
+        &mut self.slab[index]
     }
 }

@@ -4,6 +4,7 @@
 //! each host the destinations that it may draw. Hosts of one subnet with equal tables are a class, so that many
 //! hosts in few partitions take little room. Nothing within a subnet looks at the keys: switches enforce none here.
 
+use super::index::{By, EndPortRank};
 use super::source::{Source, below};
 use crate::fabric::subnets::SubnetPort;
 use crate::ids::{PKey, SubnetId};
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 /// Hosts by class.
 pub(super) struct Partners {
     /// By rank of end port; meaningless for ports that are no hosts.
-    class: Vec<u32>,
+    class: By<EndPortRank, u32>,
     classes: Vec<Class>,
 }
 
@@ -23,9 +24,9 @@ struct Class {
     keys: Vec<Option<PKey>>,
     /// Ranks of the hosts of its own subnet that it shares a partition with, in rising order; itself where it may speak
     /// with its like.
-    within: Vec<u32>,
+    within: Vec<EndPortRank>,
     /// The same of all other subnets.
-    beyond: Vec<u32>,
+    beyond: Vec<EndPortRank>,
 }
 
 impl Partners {
@@ -33,21 +34,21 @@ impl Partners {
     /// ranks by subnet, `ranks` is the number of end ports.
     pub fn of(
         tables: &BTreeMap<SubnetPort, Vec<PKey>>,
-        hosts: &[Vec<u32>],
+        hosts: &[Vec<EndPortRank>],
         ranks: usize,
-        at: impl Fn(u32) -> SubnetPort,
+        at: impl Fn(EndPortRank) -> SubnetPort,
     ) -> Option<Partners> {
         if tables.is_empty() {
             return None;
         }
         let default = vec![PKey::DEFAULT];
         let mut known: BTreeMap<(SubnetId, &[PKey]), u32> = BTreeMap::new();
-        let mut class = vec![u32::MAX; ranks];
+        let mut class = By::filled(u32::MAX, ranks);
         for &rank in hosts.iter().flatten() {
             let place = at(rank);
             let table = tables.get(&place).unwrap_or(&default);
             let next = known.len() as u32;
-            class[rank as usize] = *known.entry((place.subnet, table)).or_insert(next);
+            class[rank] = *known.entry((place.subnet, table)).or_insert(next);
         }
         let mut by_class: Vec<(SubnetId, &[PKey])> = vec![(SubnetId(0), &[]); known.len()];
         known.iter().for_each(|(&own, &rank)| by_class[rank as usize] = own);
@@ -56,15 +57,15 @@ impl Partners {
     }
 
     /// The key of packets from one host to another; none where they share no partition.
-    pub fn key(&self, from: u32, to: u32) -> Option<PKey> {
-        let [from, to] = [from, to].map(|rank| self.class[rank as usize] as usize);
+    pub fn key(&self, from: EndPortRank, to: EndPortRank) -> Option<PKey> {
+        let [from, to] = [from, to].map(|rank| self.class[rank] as usize);
         self.classes[from].keys[to]
     }
 
     /// A destination among those that a source may speak with, in another subnet where it `crosses` and has partners
     /// there; itself where it has no partner.
-    pub fn draw(&self, source: &mut Source, crosses: bool) -> u32 {
-        let Class { within, beyond, .. } = &self.classes[self.class[source.rank as usize] as usize];
+    pub fn draw(&self, source: &mut Source, crosses: bool) -> EndPortRank {
+        let Class { within, beyond, .. } = &self.classes[self.class[source.rank] as usize];
         if crosses && !beyond.is_empty() {
             return beyond[below(&mut source.random, beyond.len() as u32) as usize];
         }
@@ -82,14 +83,14 @@ impl Class {
     fn of(
         (subnet, table): (SubnetId, &[PKey]),
         all: &[(SubnetId, &[PKey])],
-        hosts: &[Vec<u32>],
-        class: &[u32],
+        hosts: &[Vec<EndPortRank>],
+        class: &By<EndPortRank, u32>,
     ) -> Class {
         let keys: Vec<Option<PKey>> = all.iter().map(|(_, other)| PKey::shared(table, other)).collect();
         let mut own = Class { keys, ..Class::default() };
         for (at, ranks) in hosts.iter().enumerate() {
-            let shared = ranks.iter().copied().filter(|&rank| own.keys[class[rank as usize] as usize].is_some());
-            let shared: Vec<u32> = shared.collect();
+            let shared = ranks.iter().copied().filter(|&rank| own.keys[class[rank] as usize].is_some());
+            let shared: Vec<EndPortRank> = shared.collect();
             if at == subnet.index() { own.within = shared } else { own.beyond.extend(shared) }
         }
         own

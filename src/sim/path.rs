@@ -7,7 +7,7 @@
 //! destination that goes silent.
 
 use super::Sim;
-use super::packet::NIL;
+use super::index::Dense;
 use crate::fabric::PortId;
 use crate::ids::{Lid, Sl};
 
@@ -15,20 +15,20 @@ impl Sim {
     /// Lets an end port send to another by this LID and service level, as subnet administration answered a query for
     /// the path. The path lasts until the source is assigned a half. Does nothing unless both are end ports.
     pub fn set_path(&mut self, source: PortId, destination: PortId, dlid: Lid, sl: Sl) {
-        let rank = |port: PortId| self.sources.by_port[port.index()];
+        let rank = |port: PortId| self.sources.by_port[port];
         let (from, to) = (rank(source), rank(destination));
-        if from != NIL && to != NIL {
+        if from.is_some() && to.is_some() {
             self.sources.paths.insert((from, to), (dlid, sl));
         }
     }
 
     /// An end port of a subnet that began cold may have become ready: records its paths, and lets it send.
-    pub(super) fn source_wakes(&mut self, port: u32) {
-        let rank = self.sources.by_port[port as usize];
-        if !self.sources.cold || rank == NIL || !self.sources.is_ready(&self.plane, rank) {
+    pub(super) fn source_wakes(&mut self, port: PortId) {
+        let rank = self.sources.by_port[port];
+        if !self.sources.cold || rank.is_none() || !self.sources.is_ready(&self.plane, rank) {
             return;
         }
-        self.sources.list[rank as usize].recorded = true;
+        self.sources.list[rank].record();
         self.begin_sending(rank);
     }
 }

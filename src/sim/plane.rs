@@ -9,14 +9,14 @@
 //! sources, routers, agents and counters, in the order in which it happens.
 
 use super::clock::Clock;
-use super::credit::Returns;
-use super::index::{By, Dense, InLane, OutLane, PacketId};
-use super::packet::{NIL, Packets};
+use super::credit::{CreditBooks, LaneCredits, Returns};
+use super::index::{By, Dense, EndPortRank, InLane, OutLane, PacketId};
+use super::packet::Packets;
 use super::tables::Tables;
 use super::wheel::{SimEvent, TICKS_PER_NS, Ticks};
 use super::{ArmedPort, Latch, SimConfig, kind};
-use crate::fabric::{Fabric, NodeKind, PortId};
-use crate::ids::{Lid, Vl, VlSet};
+use crate::fabric::{Fabric, NodeId, NodeKind, PortId};
+use crate::ids::{Lid, PortNum, Vl, VlSet};
 use crate::wire::PortState;
 
 /// What a port's in lanes are.
@@ -42,10 +42,10 @@ pub struct OutPort {
     pub packets_sent: u64,
     /// Ticks for a byte, in units of 1/65536 tick.
     pub ticks_per_byte: u32,
-    /// The port at the other end as cabled, dead or alive.
-    pub peer: u32,
+    /// The port at the other end as cabled, dead or alive; none without a cable.
+    pub peer: PortId,
     /// The node that it belongs to.
-    pub node: u32,
+    pub node: NodeId,
     /// Bit mask by VL: lanes with a line of waiting queues.
     pub pending: u16,
     /// Credits that the lane in turn may still send.
@@ -86,18 +86,8 @@ impl OutPort {
 /// A lane as seen by its sender.
 #[derive(Clone, Debug)]
 pub struct OutputLine {
-    /// When the return of credits noted last reaches the sender, in ticks.
-    pub latest_at: Ticks,
-    /// The list of earlier returns, an index into [`Returns`](super::credit::Returns); [`NIL`] where it is empty.
-    pub earlier: u32,
-    /// Credits of the return noted last.
-    pub latest: u16,
-    /// Credits at hand, without those on their way back.
-    pub credits: u16,
-    /// Credits on their way back as events: the lane is starved, or their packets are on the wire to a sink.
-    pub coming: u16,
-    /// A queue waits for credits, so each return is an event.
-    pub starved: bool,
+    /// Credits for the buffer that it feeds.
+    pub credits: LaneCredits,
     /// The first in lane whose head waits for this lane.
     pub first_waiter: InLane,
     /// The last of that line.
@@ -159,8 +149,8 @@ pub struct Departed {
     pub id: PacketId,
     /// The in lane that it left.
     pub lane: InLane,
-    /// The end port whose send queue it left, by its rank; [`NIL`] where it left an input buffer.
-    pub source: u32,
+    /// The end port whose send queue it left; none where it left an input buffer.
+    pub source: EndPortRank,
 }
 
 /// Ports, lanes, tables and packets.
@@ -172,11 +162,11 @@ pub struct DataPlane {
     /// The fewest data lanes that any port ever had in operation.
     fewest_lanes: u8,
     /// By port.
-    pub ports: Vec<OutPort>,
+    pub ports: By<PortId, OutPort>,
     /// By lane.
-    pub(super) outs: By<OutLane, OutputLine>,
+    pub outs: By<OutLane, OutputLine>,
     /// By lane.
-    pub(super) ins: By<InLane, InputQueue>,
+    pub ins: By<InLane, InputQueue>,
     /// Forwarding and SL-to-VL tables.
     pub tables: Tables,
     /// Credits of one input buffer.
@@ -184,7 +174,7 @@ pub struct DataPlane {
     /// All packets alive.
     pub packets: Packets,
     /// Credits on their way back.
-    pub(super) returns: Returns,
+    returns: Returns,
     /// Settings that every hop obeys.
     pub rules: ForwardingRules,
     /// Packets through switches so far.
@@ -198,16 +188,8 @@ impl DataPlane {
         let shift = u32::from(data_vls).next_power_of_two().trailing_zeros();
         let lanes = fabric.port_count() << shift;
         let ports = fabric.ports().map(|(id, _)| out_port(fabric, id, data_vls)).collect();
-        let out_lane = OutputLine {
-            latest_at: 0,
-            earlier: NIL,
-            latest: 0,
-            credits: capacity,
-            coming: 0,
-            starved: false,
-            first_waiter: InLane::NONE,
-            last_waiter: InLane::NONE,
-        };
+        let out_lane =
+            OutputLine { credits: LaneCredits::full(capacity), first_waiter: InLane::NONE, last_waiter: InLane::NONE };
         let in_lane = InputQueue {
             head: PacketId::NONE,
             tail: PacketId::NONE,
@@ -234,12 +216,12 @@ impl DataPlane {
 
     /// Makes a cabled end port one of a router between subnets.
     pub(super) fn make_relay(&mut self, port: PortId) {
-        let peer = self.ports[port.index()].peer;
-        self.ports[port.index()].role = PortRole::Router;
-        if peer != NIL {
+        let peer = self.ports[port].peer;
+        self.ports[port].role = PortRole::Router;
+        if peer.is_some() {
             // A router's buffer fills up like a switch's, so its neighbour must count credits instead of taking
             // arrivals as consumed.
-            self.ports[peer as usize].sink = false;
+            self.ports[peer].sink = false;
         }
     }
 
@@ -247,59 +229,75 @@ impl DataPlane {
 
     /// Port 0 of a node.
     #[inline]
-    pub fn first_port(&self, node: u32) -> u32 {
+    pub fn first_port(&self, node: NodeId) -> PortId {
         self.tables.first_port(node)
     }
 
     /// A node's external ports.
     #[inline]
-    pub fn num_ports(&self, node: u32) -> u8 {
+    pub fn num_ports(&self, node: NodeId) -> u8 {
         self.tables.num_ports(node)
     }
 
     /// The dense indices of a node's external ports.
-    pub fn ports_of(&self, node: u32) -> std::ops::RangeInclusive<u32> {
-        let first = self.first_port(node);
-        first + 1..=first + u32::from(self.num_ports(node))
+    pub fn ports_of(&self, node: NodeId) -> impl Iterator<Item = PortId> + use<> {
+        let first = self.first_port(node).0;
+        (first + 1..=first + u32::from(self.num_ports(node))).map(PortId)
+    }
+
+    /// A port of a node by its number, which the node has.
+    #[inline]
+    pub fn port_at(&self, node: NodeId, num: PortNum) -> PortId {
+        self.tables.port_at(node, num.0)
+    }
+
+    /// The port that the device of `port` knows by a number; none where it has none. 0 is `port` itself at an end node.
+    pub fn port_named(&self, port: PortId, num: u32) -> Option<PortId> {
+        let node = self.ports[port].node;
+        if num == 0 && !self.is_switch(node) {
+            return Some(port);
+        }
+        let num = u8::try_from(num).ok().filter(|&num| num <= self.num_ports(node))?;
+        Some(self.port_at(node, PortNum(num)))
     }
 
     /// Whether a node is a switch.
-    pub fn is_switch(&self, node: u32) -> bool {
-        self.tables.row(node) != NIL
+    pub fn is_switch(&self, node: NodeId) -> bool {
+        self.tables.is_switch(node)
     }
 
     /// Whether a port belongs to a router between subnets.
-    pub fn is_leg(&self, port: u32) -> bool {
-        self.ports[port as usize].role == PortRole::Router
+    pub fn is_leg(&self, port: PortId) -> bool {
+        self.ports[port].role == PortRole::Router
     }
 
     /// Whether a node is part of a router between subnets.
-    pub fn is_relay(&self, node: u32) -> bool {
+    pub fn is_relay(&self, node: NodeId) -> bool {
         self.ports_of(node).any(|port| self.is_leg(port))
     }
 
     /// The port that holds a node's management LID: port 0 of a switch, the port itself elsewhere.
-    pub fn management_port(&self, port: u32) -> u32 {
-        let node = self.ports[port as usize].node;
+    pub fn management_port(&self, port: PortId) -> PortId {
+        let node = self.ports[port].node;
         if self.is_switch(node) { self.first_port(node) } else { port }
     }
 
     /// The lane that a port receives by.
     #[inline]
-    pub fn in_lane(&self, port: u32, vl: u8) -> InLane {
-        InLane(port << self.shift | u32::from(vl))
+    pub fn in_lane(&self, port: PortId, vl: u8) -> InLane {
+        InLane(port.0 << self.shift | u32::from(vl))
     }
 
     /// The lane that a port sends by.
     #[inline]
-    pub fn out_lane(&self, port: u32, vl: u8) -> OutLane {
-        OutLane(port << self.shift | u32::from(vl))
+    pub fn out_lane(&self, port: PortId, vl: u8) -> OutLane {
+        OutLane(port.0 << self.shift | u32::from(vl))
     }
 
     /// The port of a lane.
     #[inline]
-    pub fn port_of(&self, lane: impl Dense) -> u32 {
-        lane.index() as u32 >> self.shift
+    pub fn port_of(&self, lane: impl Dense) -> PortId {
+        PortId(lane.index() as u32 >> self.shift)
     }
 
     /// The VL of a lane.
@@ -311,43 +309,43 @@ impl DataPlane {
     /// The in lane that an out lane fills.
     #[inline]
     pub fn downstream(&self, lane: OutLane) -> InLane {
-        self.in_lane(self.ports[self.port_of(lane) as usize].peer, self.vl_of(lane))
+        self.in_lane(self.ports[self.port_of(lane)].peer, self.vl_of(lane))
     }
 
     /// The data lanes that a port receives by.
-    pub fn in_lanes(&self, port: u32) -> impl Iterator<Item = InLane> + use<> {
+    pub fn in_lanes(&self, port: PortId) -> impl Iterator<Item = InLane> + use<> {
         let first = self.in_lane(port, 0).0;
         (first..first + u32::from(self.data_vls)).map(InLane)
     }
 
     /// The data lanes that a port sends by.
-    pub fn out_lanes(&self, port: u32) -> impl Iterator<Item = OutLane> + use<> {
+    pub fn out_lanes(&self, port: PortId) -> impl Iterator<Item = OutLane> + use<> {
         let first = self.out_lane(port, 0).0;
         (first..first + u32::from(self.data_vls)).map(OutLane)
     }
 
     /// The data lanes that a node's external ports receive by.
-    pub fn lanes_of(&self, node: u32) -> Vec<InLane> {
+    pub fn lanes_of(&self, node: NodeId) -> Vec<InLane> {
         self.ports_of(node).flat_map(|port| self.in_lanes(port)).collect()
     }
 
     /// Whether a lane of a port is in operation.
     #[inline]
-    pub fn runs(&self, port: u32, vl: u8) -> bool {
+    pub fn runs(&self, port: PortId, vl: u8) -> bool {
         // A lane that every port has always had needs no look at the port.
-        vl < self.fewest_lanes || vl < self.ports[port as usize].lanes
+        vl < self.fewest_lanes || vl < self.ports[port].lanes
     }
 
     /// Sets a port's lanes in operation.
-    pub fn set_lanes(&mut self, port: u32, lanes: u8) {
-        self.ports[port as usize].lanes = lanes.min(self.data_vls);
+    pub fn set_lanes(&mut self, port: PortId, lanes: u8) {
+        self.ports[port].lanes = lanes.min(self.data_vls);
         self.fewest_lanes = self.fewest_lanes.min(lanes);
     }
 
     /// Whether a port handles data that arrives; otherwise data waits in the port's buffer.
     #[inline]
-    pub fn receives(&self, port: u32) -> bool {
-        self.ports[port as usize].state != PortState::Armed || self.rules.armed == ArmedPort::Discards
+    pub fn receives(&self, port: PortId) -> bool {
+        self.ports[port].state != PortState::Armed || self.rules.armed == ArmedPort::Discards
     }
 
     // Occupancy.
@@ -358,7 +356,7 @@ impl DataPlane {
     }
 
     /// Whether a port's in lanes hold nothing on `lanes`.
-    pub fn holds_nothing(&self, port: u32, lanes: VlSet) -> bool {
+    pub fn holds_nothing(&self, port: PortId, lanes: VlSet) -> bool {
         let asked = |lane: &InLane| lanes.contains(Vl::masked(self.vl_of(*lane)));
         self.in_lanes(port).filter(asked).all(|lane| self.ins[lane].count == 0)
     }
@@ -366,17 +364,61 @@ impl DataPlane {
     /// How many of these lanes hold a packet: in a send queue, in a buffer, or on the wire to a buffer or to an end
     /// port.
     pub fn occupied(&self, lanes: VlSet) -> usize {
-        let holds = |&(port, vl): &(u32, u8)| {
-            let (queue, at) = (&self.ins[self.in_lane(port, vl)], &self.ports[port as usize]);
+        let holds = |&(port, vl): &(PortId, u8)| {
+            let (queue, at) = (&self.ins[self.in_lane(port, vl)], &self.ports[port]);
             // A sink returns credits with the tail, so one that is missing is on the wire with its packet.
-            let towards_sink = at.sink && at.is_up() && self.outs[self.out_lane(port, vl)].credits < self.capacity;
+            let towards_sink =
+                at.sink && at.is_up() && self.outs[self.out_lane(port, vl)].credits.at_hand() < self.capacity;
             // `held` counts the credits of input buffers; a send queue takes none.
             let buffer = if at.role == PortRole::EndPort { queue.count > 0 } else { queue.held > 0 };
             buffer || towards_sink
         };
         let asked = (0..self.data_vls).filter(|&vl| lanes.contains(Vl::masked(vl)));
-        let asked = asked.flat_map(|vl| (0..self.ports.len() as u32).map(move |port| (port, vl)));
+        let asked = asked.flat_map(|vl| self.ports.keys().map(move |port| (port, vl)));
         asked.filter(holds).count()
+    }
+
+    // Credits.
+
+    /// Whether an out lane has the credits for a packet ([`Returns::suffice`]).
+    #[inline]
+    fn has_credits(&mut self, clock: &mut Clock, out_lane: OutLane, needed: u16) -> bool {
+        self.returns.suffice(clock, out_lane, &mut self.outs[out_lane].credits, needed)
+    }
+
+    /// Whether the far buffer of an out lane is empty, and the wire to it too.
+    pub fn has_all_credits(&self, clock: &Clock, out_lane: OutLane) -> bool {
+        self.returns.usable(clock, &self.outs[out_lane].credits) == self.capacity
+    }
+
+    /// Both ends of a cable that comes back agree on the sender's credits: the room in the far buffer, less the credits
+    /// that events under way will add.
+    pub fn restore_credits(&mut self, out_lane: OutLane) {
+        // Packets on the wire when the cable died still count in `held` until their arrival, so their room is not given
+        // away.
+        let room = self.capacity - self.ins[self.downstream(out_lane)].held as u16;
+        self.returns.reset(&mut self.outs[out_lane].credits, room);
+    }
+
+    /// Checks that every lane of a live cable conserves its credits: those at the sender, those on their way back and
+    /// those taken in the buffer add up to the buffer. A packet takes its credits from the moment it sets out. Panics
+    /// where one is lost or made up: that is a defect of the simulation, and later results mean nothing.
+    pub fn assert_conserved(&self) {
+        for out_lane in self.ports.keys().flat_map(|port| self.out_lanes(port)) {
+            let port = &self.ports[self.port_of(out_lane)];
+            if !port.is_up() {
+                // Its buffers empty without returning credits; `restore_credits` sets both ends right.
+                continue;
+            }
+            // A sink holds nothing: the credits of its packets are on their way back from the moment they set out.
+            let held = if port.sink { 0 } else { self.ins[self.downstream(out_lane)].held };
+            let CreditBooks { at_hand, noted, coming } = self.returns.books(&self.outs[out_lane].credits);
+            assert!(
+                at_hand + noted + coming + held == u32::from(self.capacity),
+                "{out_lane:?}: {at_hand} credits at hand, {noted} noted and {coming} coming back, {held} held: expected {}",
+                self.capacity
+            );
+        }
     }
 
     // The steps of a packet.
@@ -398,9 +440,9 @@ impl DataPlane {
 
     /// Output lane for a packet that stands at an input port of a switch; [`OutLane::DISCARD`] where it has none.
     #[inline]
-    pub fn choose(&self, input: u32, id: PacketId) -> OutLane {
+    pub fn choose(&self, input: PortId, id: PacketId) -> OutLane {
         let packet = &self.packets[id];
-        let from = &self.ports[input as usize];
+        let from = &self.ports[input];
         if from.role == PortRole::EndPort {
             // An end port has one SL-to-VL table, kept under input 0. VL 15 is never a data lane, so a service level
             // that the fence maps there is discarded at its own port (PROTOCOL.md, P3.8).
@@ -419,13 +461,13 @@ impl DataPlane {
     /// to discard. A source keeps its packets instead.
     #[inline]
     pub fn discards(&self, out_lane: OutLane, lane: InLane) -> bool {
-        let port = &self.ports[self.port_of(out_lane) as usize];
+        let port = &self.ports[self.port_of(out_lane)];
         if port.sends() {
             return false;
         }
         // The arming variants `hold` and `discard` of PROTOCOL.md, A.1 and A.2; INITIALIZE and DOWN always discard.
         let held = port.state == PortState::Armed && self.rules.armed == ArmedPort::Holds;
-        let own = self.ports[self.port_of(lane) as usize].role == PortRole::EndPort;
+        let own = self.ports[self.port_of(lane)].role == PortRole::EndPort;
         !held && !own
     }
 
@@ -434,7 +476,7 @@ impl DataPlane {
     #[inline]
     pub fn goes_at_once(&mut self, clock: &mut Clock, out_lane: OutLane, id: PacketId) -> bool {
         let (port, credits) = (self.port_of(out_lane), self.packets[id].credits);
-        let out = &self.ports[port as usize];
+        let out = &self.ports[port];
         // While any lane of the port has a line, the arbiter decides: going at once would overtake that line.
         let free = out.pending == 0 && out.sends() && out.busy_until <= clock.now();
         // Credits come last, because a refusal turns the lane's returns into events: only a head that then waits may
@@ -458,7 +500,7 @@ impl DataPlane {
             out.first_waiter = lane;
             let vl = self.vl_of(out_lane);
             // One bit for each lane with a line, so arbitration visits no lane without one.
-            self.ports[port as usize].pending |= 1 << vl;
+            self.ports[port].pending |= 1 << vl;
         } else {
             let last = out.last_waiter;
             self.ins[last].next_waiter = lane;
@@ -476,7 +518,7 @@ impl DataPlane {
         if next.is_none() {
             out.last_waiter = InLane::NONE;
             let (port, vl) = (self.port_of(out_lane), self.vl_of(out_lane));
-            self.ports[port as usize].pending &= !(1 << vl);
+            self.ports[port].pending &= !(1 << vl);
         }
     }
 
@@ -510,19 +552,19 @@ impl DataPlane {
 
     /// Schedules a wake-up of an output for when its link is free, if a queue waits for it.
     #[inline]
-    pub fn wake_when_free(&mut self, clock: &mut Clock, port: u32) {
-        let out = &mut self.ports[port as usize];
+    pub fn wake_when_free(&mut self, clock: &mut Clock, port: PortId) {
+        let out = &mut self.ports[port];
         // One wake-up serves all that wait: the output decides only then whose turn it is.
         if out.pending != 0 && !out.scheduled {
             out.scheduled = true;
-            clock.push(out.busy_until, SimEvent::new(kind::FREE, port, 0));
+            clock.push(out.busy_until, SimEvent::new(kind::FREE, port.0, 0));
         }
     }
 
     /// The next lane in turn that has a waiter and the credits for it, and that waiter. The lane takes its turn.
     #[inline]
-    pub fn arbitrate(&mut self, clock: &mut Clock, port: u32) -> Option<(OutLane, InLane)> {
-        let out = &self.ports[port as usize];
+    pub fn arbitrate(&mut self, clock: &mut Clock, port: PortId) -> Option<(OutLane, InLane)> {
+        let out = &self.ports[port];
         let (turn, pending) = (out.turn, out.pending);
         // The lane in turn continues while its allowance lasts; then the next lanes follow, and it comes last.
         let start = if out.allowance > 0 { turn } else { turn + 1 };
@@ -546,8 +588,8 @@ impl DataPlane {
 
     /// A lane sends, so it becomes or remains the lane in turn.
     #[inline]
-    fn take_turn(&mut self, port: u32, vl: u8, credits: u16) {
-        let out = &mut self.ports[port as usize];
+    fn take_turn(&mut self, port: PortId, vl: u8, credits: u16) {
+        let out = &mut self.ports[port];
         // A packet longer than the rest of the allowance still goes, and the turn ends with it. A packet is never
         // split.
         let before = if vl == out.turn && out.allowance > 0 { out.allowance } else { self.rules.vl_weight };
@@ -568,7 +610,7 @@ impl DataPlane {
         }
         queue.count -= 1;
         let (credits, source) = (packet.credits, packet.source);
-        let own = &self.ports[port as usize];
+        let own = &self.ports[port];
         if own.role == PortRole::EndPort {
             return Departed { id, lane, source };
         }
@@ -578,15 +620,16 @@ impl DataPlane {
         // A dead cable carries no credits back: both ends agree on new ones when it returns (`restore_credits`).
         if own.is_up() {
             let upstream = self.out_lane(own.peer, self.vl_of(lane));
-            self.return_credits(clock, upstream, credits, end + self.rules.link_delay);
+            let own = &mut self.outs[upstream].credits;
+            self.returns.note(clock, upstream, own, credits, end + self.rules.link_delay);
         }
-        Departed { id, lane, source: NIL }
+        Departed { id, lane, source: EndPortRank::NONE }
     }
 
     /// Takes a live link for `bytes` as soon as it is free. Returns when they have been sent, in ticks; none if it is
     /// down.
-    pub fn occupy(&mut self, clock: &Clock, out: u32, bytes: u64) -> Option<Ticks> {
-        let port = &mut self.ports[out as usize];
+    pub fn occupy(&mut self, clock: &Clock, out: PortId, bytes: u64) -> Option<Ticks> {
+        let port = &mut self.ports[out];
         if !port.is_up() {
             return None;
         }
@@ -609,8 +652,8 @@ fn out_port(fabric: &Fabric, id: PortId, lanes: u8) -> OutPort {
         bytes_sent: 0,
         packets_sent: 0,
         ticks_per_byte: ticks_per_byte as u32,
-        peer: port.peer.map_or(NIL, |peer| peer.0),
-        node: port.node.0,
+        peer: port.peer.unwrap_or(PortId::NONE),
+        node: port.node,
         pending: 0,
         allowance: 0,
         turn: 0,
@@ -621,5 +664,23 @@ fn out_port(fabric: &Fabric, id: PortId, lanes: u8) -> OutPort {
         state: if port.peer.is_some() { PortState::Active } else { PortState::Down },
         waits: false,
         lanes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::generate::{Options, generate};
+
+    #[test]
+    #[should_panic(expected = "9 credits at hand")]
+    fn a_lost_credit_is_noticed() {
+        let made = generate(&"ring:4,1".parse().unwrap(), &Options::default()).unwrap();
+        let fabric = crate::lid::assign(&made, crate::ids::Lmc::masked(1)).unwrap();
+        let config = SimConfig { buffer_credits: 10, packet_bytes: 64, ..SimConfig::default() };
+        let mut plane = DataPlane::new(&fabric, Lid(8), &config);
+        plane.assert_conserved();
+        plane.outs[OutLane(4)].credits.spend(1);
+        plane.assert_conserved();
     }
 }

@@ -25,8 +25,7 @@ pub struct SimTransport {
 impl SimTransport {
     /// A transport into a simulation at the subnet manager's port. Panics if the simulation began without one.
     pub fn new(sim: Sim) -> SimTransport {
-        let port =
-            PortId(*sim.devices.managers.first().expect("a simulation that did not begin cold has a subnet manager"));
+        let port = *sim.devices.managers.first().expect("a simulation that did not begin cold has a subnet manager");
         SimTransport { sim: Rc::new(RefCell::new(sim)), port, waiting: Rc::new(Cell::new(u64::MAX)) }
     }
 

@@ -4,36 +4,34 @@
 //! take effect. A port that is no end of paths (an external port of a switch) has no LID, key or manager of its own.
 
 use super::Sim;
-use crate::fabric::{NodeKind, PortId};
+use super::device::{Consequence, Devices};
+use super::plane::{DataPlane, OutPort};
+use crate::fabric::PortId;
 use crate::ids::{Lid, Lmc, PortNum};
-use crate::wire::{Method, PortInfo, PortPhysState, PortState, Smp, VlCount, status};
+use crate::wire::{Method, PortInfo, PortPhysState, PortState, Smp, status};
 
 /// The bit of a PortInfo modifier that says that its sender knows of extended speeds.
 const KNOWS_EXTENDED_SPEEDS: u32 = 1 << 31;
 
-impl Sim {
-    /// The port that a modifier names; 0 means the one that received, at an end node.
-    pub(super) fn port_asked(&self, port: u32, modifier: u32) -> Result<u32, u16> {
-        let (node, num) = (self.plane.ports[port as usize].node, modifier & !KNOWS_EXTENDED_SPEEDS);
-        if num == 0 && !self.plane.is_switch(node) {
-            return Ok(port);
-        }
-        if num > self.plane.num_ports(node).into() {
-            return Err(status::INVALID_VALUE);
-        }
-        Ok(self.plane.first_port(node) + num)
-    }
+/// The port that a modifier names to the device of `port`; 0 means the one that received, at an end node.
+///
+/// # Errors
+/// The status that refuses a number which the node has no port for.
+pub(super) fn port_asked(plane: &DataPlane, port: PortId, modifier: u32) -> Result<PortId, u16> {
+    plane.port_named(port, modifier & !KNOWS_EXTENDED_SPEEDS).ok_or(status::INVALID_VALUE)
+}
 
+impl Devices {
     /// PortInfo of `subject` as it now stands, asked for by a request that came in by `arrival`.
-    pub(super) fn port_info(&self, subject: u32, arrival: u32, smp: &Smp) -> PortInfo {
-        let port = &self.plane.ports[subject as usize];
-        let mut info = self.devices.ports[subject as usize].clone();
+    pub(super) fn port_info(&self, plane: &DataPlane, subject: PortId, arrival: PortId, smp: &Smp) -> PortInfo {
+        let port = &plane.ports[subject];
+        let mut info = self.ports[subject].clone();
         let management = port.num == 0;
-        info.local_port_num = PortNum(self.plane.ports[arrival as usize].num);
+        info.local_port_num = PortNum(plane.ports[arrival].num);
         info.port_state = if management { PortState::Active } else { port.state };
         let up = port.is_up() || management;
         info.port_phys_state = if up { PortPhysState::LinkUp } else { PortPhysState::Polling };
-        info.capability_mask = self.devices.capability_mask(subject);
+        info.capability_mask = self.capability_mask(subject);
         if info.m_key_protect_bits > 0 && info.m_key != smp.m_key {
             info.m_key = 0;
         }
@@ -42,61 +40,50 @@ impl Sim {
         info
     }
 
-    /// Writes PortInfo of `subject`, by a request that came in by `arrival`. Writes nothing if it refuses any value.
-    pub(super) fn set_port_info(&mut self, subject: u32, arrival: u32, told: &PortInfo) -> Result<(), u16> {
-        let node = self.plane.ports[subject as usize].node;
-        let end = self.plane.management_port(subject) == subject;
-        if end && subject != self.plane.management_port(arrival) {
+    /// Writes PortInfo of `subject`, by a request that came in by `arrival`, and lists what follows: LIDs, lanes, the
+    /// state.
+    ///
+    /// # Errors
+    /// The status that refuses a value; then none is written.
+    pub(super) fn set_port_info(
+        &mut self,
+        plane: &DataPlane,
+        subject: PortId,
+        arrival: PortId,
+        told: &PortInfo,
+    ) -> Result<Vec<Consequence>, u16> {
+        let end = plane.management_port(subject) == subject;
+        if end && subject != plane.management_port(arrival) {
             // A port of a CA does not write another port's PortInfo.
             return Err(status::INVALID_VALUE);
         }
-        let state = self.next_state(subject, told.port_state)?;
-        self.check_lanes(subject, told.operational_vls)?;
+        let state = self.next_state(&plane.ports[subject], told.port_state)?;
+        let held = &self.ports[subject];
+        if told.operational_vls.lanes() > held.vl_cap.lanes() {
+            return Err(status::INVALID_VALUE);
+        }
+        let mut consequences = Vec::new();
         if end {
             check_lids(told.lid, told.lmc)?;
-            self.set_lids(subject, told.lid, told.lmc);
-            keep_end(&mut self.devices.ports[subject as usize], told);
+            // What is on its way to the LIDs held before goes by what devices hold when it arrives.
+            if (held.lid, held.lmc) != (told.lid, told.lmc) {
+                self.take_lids(subject, told.lid, told.lmc);
+                consequences.push(Consequence::Lids { port: subject, lid: told.lid, lmc: told.lmc });
+            }
+            keep_end(&mut self.ports[subject], told);
         }
-        keep_link(&mut self.devices.ports[subject as usize], told);
-        self.set_lanes(subject, told.operational_vls);
-        if let Some(state) = state {
-            self.set_port_state(subject, state);
+        let held = &mut self.ports[subject];
+        keep_link(held, told);
+        // A code without meaning leaves the lanes as they are.
+        if let Some(lanes) = told.operational_vls.lanes().filter(|_| told.operational_vls != held.operational_vls) {
+            held.operational_vls = told.operational_vls;
+            consequences.push(Consequence::Lanes(subject, lanes));
         }
-        if end && told.client_reregister && self.fabric.node(crate::fabric::NodeId(node)).kind != NodeKind::Switch {
-            self.devices.reregistered.push(PortId(subject));
+        consequences.extend(state.map(|state| Consequence::State(subject, state)));
+        if end && told.client_reregister && !plane.is_switch(plane.ports[subject].node) {
+            self.reregistered.push(subject);
         }
-        Ok(())
-    }
-
-    /// The end ports that were asked since the last call to query subnet administration anew
-    /// (PortInfo:ClientReregister), in the order of the requests.
-    pub fn take_reregistered(&mut self) -> Vec<PortId> {
-        std::mem::take(&mut self.devices.reregistered)
-    }
-
-    /// A port takes LIDs; what is on its way to those that it held goes by what devices hold when it arrives.
-    fn set_lids(&mut self, port: u32, lid: Lid, lmc: Lmc) {
-        let held = &self.devices.ports[port as usize];
-        if (held.lid, held.lmc) != (lid, lmc) {
-            self.devices.take_lids(port, lid, lmc);
-            self.sources.take_lids(port, lid, lmc);
-            self.source_wakes(port);
-        }
-    }
-
-    /// Lanes in operation must be some that the port has; a code without meaning leaves them.
-    fn check_lanes(&self, port: u32, told: VlCount) -> Result<(), u16> {
-        let most = self.devices.ports[port as usize].vl_cap.lanes();
-        if told.lanes() > most { Err(status::INVALID_VALUE) } else { Ok(()) }
-    }
-
-    /// Sets the lanes in operation: what the SL-to-VL tables map beyond them is discarded from now on.
-    fn set_lanes(&mut self, port: u32, told: VlCount) {
-        let held = &mut self.devices.ports[port as usize];
-        if let Some(lanes) = told.lanes().filter(|_| told != held.operational_vls) {
-            held.operational_vls = told;
-            self.plane.set_lanes(port, lanes);
-        }
+        Ok(consequences)
     }
 
     /// The state that a port enters on a Set to `told`; none where it keeps its state. ACTIVE and ARMED follow each
@@ -105,15 +92,12 @@ impl Sim {
     ///
     /// # Errors
     /// The status that refuses a state which cannot follow.
-    fn next_state(&self, port: u32, told: PortState) -> Result<Option<PortState>, u16> {
-        let at = &self.plane.ports[port as usize];
+    fn next_state(&self, at: &OutPort, told: PortState) -> Result<Option<PortState>, u16> {
         let next = match told {
             PortState::NoChange => return Ok(None),
             _ if at.num == 0 => return Ok(None),
             _ if !at.is_up() => return Err(status::INVALID_VALUE),
-            PortState::Active if self.devices.cold && at.state == PortState::Initialize => {
-                return Err(status::INVALID_VALUE);
-            }
+            PortState::Active if self.cold && at.state == PortState::Initialize => return Err(status::INVALID_VALUE),
             // DOWN bounces the link, which trains again at once.
             PortState::Down => PortState::Initialize,
             PortState::Armed | PortState::Active => told,
@@ -121,19 +105,27 @@ impl Sim {
         };
         Ok(Some(next).filter(|&next| next != at.state))
     }
+}
 
-    fn set_port_state(&mut self, port: u32, next: PortState) {
+impl Sim {
+    /// The end ports that were asked since the last call to query subnet administration anew
+    /// (PortInfo:ClientReregister), in the order of the requests.
+    pub fn take_reregistered(&mut self) -> Vec<PortId> {
+        std::mem::take(&mut self.devices.reregistered)
+    }
+
+    pub(super) fn set_port_state(&mut self, port: PortId, next: PortState) {
         self.enter_state(port, next);
         if self.devices.cold && next == PortState::Initialize {
             // Both ends lose a link that bounces; the end that was ordered to bounce it need not report that.
-            let peer = self.plane.ports[port as usize].peer;
+            let peer = self.plane.ports[port].peer;
             self.enter_state(peer, next);
             self.notice_link_state(peer);
         }
     }
 
-    fn enter_state(&mut self, port: u32, next: PortState) {
-        self.plane.ports[port as usize].state = next;
+    fn enter_state(&mut self, port: PortId, next: PortState) {
+        self.plane.ports[port].state = next;
         if next == PortState::Initialize {
             // Emptied before the port is offered anything: a port in INITIALIZE discards what it holds
             // (`initialize-discards`).

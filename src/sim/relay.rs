@@ -11,9 +11,9 @@
 //! the leg are its send queue (docs/PROTOCOL.md, R.1).
 
 use super::dispersal::{OpenPaths, flow};
-use super::index::{Dense, InLane, OutLane, PacketId};
+use super::index::{By, Dense, EndPortRank, InLane, OutLane, PacketId};
 use super::ledger::Period;
-use super::packet::{CROSSES, NIL, Packet, RELAYED};
+use super::packet::{NIL, Packet, PacketMarks};
 use super::partners::Partners;
 use super::plane::DataPlane;
 use super::source::{Header, PacketSpec, Source, below, chance, check_ranks};
@@ -21,7 +21,7 @@ use super::spaces::Spaces;
 use super::wheel::Ticks;
 use super::{PacketCounts, Sim, SimConfig, SimError, Sources, Traffic, check};
 use crate::fabric::subnets::{Joined, SubnetPort, Subnets};
-use crate::fabric::{NodeKind, PortId};
+use crate::fabric::{NodeId, NodeKind, PortId};
 use crate::ids::{GidPrefix, Guid, Half, PKey, SubnetId};
 use crate::routers::{Arrival, Discard, Enforcement, Forwarded, Grh, Levels, Partitioning, Routes, mixed, relay};
 use std::collections::BTreeMap;
@@ -98,14 +98,14 @@ impl Relation {
 pub(super) struct Global {
     grh: Grh,
     /// Ranks of the hosts at its ends.
-    origin: u32,
-    destination: u32,
+    origin: EndPortRank,
+    destination: EndPortRank,
     /// When it was handed to its first send queue.
     born: Ticks,
     p_key: PKey,
     /// While it stands in a router: rank of the port by which it came, the SL that it had, and the flush epoch of the
     /// leg by which it leaves.
-    came_by: u32,
+    came_by: EndPortRank,
     came_on: u8,
     epoch: u32,
 }
@@ -123,14 +123,14 @@ struct Leg {
 struct Latching {
     id: PacketId,
     /// The port by which it came.
-    port: u32,
+    port: PortId,
     forwarded: Forwarded,
 }
 
 /// A packet that has left a router.
 struct Left {
     /// Rank of the leg by which it left.
-    leg: u32,
+    leg: EndPortRank,
     /// It was latched before the leg's latest flush began.
     stood: bool,
 }
@@ -140,21 +140,21 @@ pub(super) struct Relays {
     joining: Joining,
     joined: Joined,
     /// By rank of end port: what its GID is made of.
-    gids: Vec<(GidPrefix, Guid)>,
+    gids: By<EndPortRank, (GidPrefix, Guid)>,
     /// Which hosts may send to each other; none where all may.
     partners: Option<Partners>,
     /// By rank of end port; meaningful for ports of routers.
-    legs: Vec<Leg>,
+    legs: By<EndPortRank, Leg>,
     /// By router: its ports.
-    ports: Vec<Vec<u32>>,
+    ports: Vec<Vec<PortId>>,
     /// By port: the rank of its router; [`NIL`] for others.
-    router: Vec<u32>,
+    router: By<PortId, u32>,
     /// By subnet: the ranks of its hosts.
-    hosts: Vec<Vec<u32>>,
+    hosts: Vec<Vec<EndPortRank>>,
     /// The ranks of all hosts.
-    everybody: Vec<u32>,
+    everybody: Vec<EndPortRank>,
     /// By packet; meaningless for packets that stay in their subnet.
-    headers: Vec<Global>,
+    headers: By<PacketId, Global>,
     /// By (from, to).
     relations: Vec<Relation>,
     discards: BTreeMap<Discard, u64>,
@@ -164,24 +164,24 @@ pub(super) struct Relays {
 impl Relays {
     fn new(joining: Joining, joined: Joined, sources: &Sources) -> Relays {
         let subnets = &joining.subnets;
-        let mut router = vec![NIL; joined.fabric.port_count()];
-        let ports: Vec<Vec<u32>> =
-            subnets.routers().iter().map(|router| router.ports.iter().map(|&at| joined.port(at).0).collect()).collect();
+        let mut router = By::filled(NIL, joined.fabric.port_count());
+        let ports: Vec<Vec<PortId>> =
+            subnets.routers().iter().map(|router| router.ports.iter().map(|&at| joined.port(at)).collect()).collect();
         for (rank, ports) in ports.iter().enumerate() {
-            ports.iter().for_each(|&port| router[port as usize] = rank as u32);
+            ports.iter().for_each(|&port| router[port] = rank as u32);
         }
-        let at = |source: &Source| joined.at(PortId(source.port));
+        let at = |source: &Source| joined.at(source.port);
         let gids = sources
             .list
             .iter()
-            .map(|source| (subnets.subnet(at(source).subnet).prefix, joined.fabric.port_guid(PortId(source.port))));
-        let gids: Vec<(GidPrefix, Guid)> = gids.collect();
+            .map(|source| (subnets.subnet(at(source).subnet).prefix, joined.fabric.port_guid(source.port)));
+        let gids: By<EndPortRank, (GidPrefix, Guid)> = gids.collect();
         let mut hosts = vec![Vec::new(); subnets.len()];
-        let kind = |source: &Source| joined.fabric.node(joined.fabric.port(PortId(source.port)).node).kind;
+        let kind = |source: &Source| joined.fabric.node(joined.fabric.port(source.port).node).kind;
         for source in sources.list.iter().filter(|source| kind(source) == NodeKind::Ca) {
             hosts[at(source).subnet.index()].push(source.rank);
         }
-        let place = |rank: u32| at(&sources.list[rank as usize]);
+        let place = |rank: EndPortRank| at(&sources.list[rank]);
         let partners = Partners::of(&joining.partitions, &hosts, sources.list.len(), place);
         let relation = || {
             let (counts, periods) = (PacketCounts::default(), vec![Period::new(0, Vec::new())]);
@@ -190,8 +190,8 @@ impl Relays {
         Relays {
             relations: (0..subnets.len() * subnets.len()).map(|_| relation()).collect(),
             everybody: hosts.iter().flatten().copied().collect(),
-            legs: vec![Leg::default(); sources.list.len()],
-            headers: Vec::new(),
+            legs: By::filled(Leg::default(), sources.list.len()),
+            headers: By::default(),
             discards: BTreeMap::new(),
             open: Enforcement::default(),
             joining,
@@ -205,7 +205,7 @@ impl Relays {
     }
 
     /// The key of packets between two hosts.
-    fn p_key(&self, rank: u32, destination: u32) -> Option<PKey> {
+    fn p_key(&self, rank: EndPortRank, destination: EndPortRank) -> Option<PKey> {
         self.partners.as_ref().map_or(Some(PKey::DEFAULT), |partners| partners.key(rank, destination))
     }
 
@@ -214,11 +214,7 @@ impl Relays {
     }
 
     fn remember(&mut self, packet: PacketId, header: Global) {
-        let end = packet.index() + 1;
-        if self.headers.len() < end {
-            self.headers.resize(end, header);
-        }
-        self.headers[packet.index()] = header;
+        self.headers.put(packet, header);
     }
 
     fn relation(&mut self, from: SubnetId, to: SubnetId) -> &mut Relation {
@@ -265,10 +261,10 @@ impl Sim {
         relays.silence(&mut sources, &config)?;
         let mut sim = Sim::build(fabric, config, sources, &spaces, false);
         for &port in relays.ports.iter().flatten() {
-            sim.plane.make_relay(PortId(port));
+            sim.plane.make_relay(port);
         }
         sim.relays = Some(Box::new(relays));
-        sim.devices.managers.extend(managers.iter().map(|port| port.0));
+        sim.devices.managers.extend(managers);
         Ok(sim)
     }
 
@@ -317,7 +313,7 @@ impl Sim {
     }
 
     fn held_by_cut_off_sources(&self) -> Vec<PacketId> {
-        let cut_off = self.sources.list.iter().filter(|source| self.sources.cut_off[source.rank as usize]);
+        let cut_off = self.sources.list.iter().filter(|source| self.sources.cut_off[source.rank]);
         let lanes = cut_off.flat_map(|source| self.plane.in_lanes(source.port));
         lanes.flat_map(|lane| self.plane.queue(lane)).collect()
     }
@@ -336,13 +332,13 @@ impl Sim {
 
     /// Whether two end ports are in different subnets.
     #[inline]
-    pub(super) fn crosses(&self, rank: u32, destination: u32) -> bool {
+    pub(super) fn crosses(&self, rank: EndPortRank, destination: EndPortRank) -> bool {
         self.relays.is_some() && self.sources.subnet_of(rank) != self.sources.subnet_of(destination)
     }
 
     /// Whether two hosts share no partition; if so, a packet that was to be sent is counted.
     #[inline]
-    pub(super) fn is_parted(&mut self, rank: u32, destination: u32) -> bool {
+    pub(super) fn is_parted(&mut self, rank: EndPortRank, destination: EndPortRank) -> bool {
         let Some(relays) = self.relays.as_mut().filter(|relays| relays.partners.is_some()) else { return false };
         let parted = relays.p_key(rank, destination).is_none();
         if parted {
@@ -365,7 +361,7 @@ impl Sim {
     /// A packet has come to a router: rewrites its header and returns the out lane by which it goes on;
     /// [`OutLane::DISCARD`] where it does not go on.
     #[inline(never)]
-    pub(super) fn relay_arrival(&mut self, id: PacketId, port: u32) -> OutLane {
+    pub(super) fn relay_arrival(&mut self, id: PacketId, port: PortId) -> OutLane {
         let Some(relays) = &mut self.relays else { return OutLane::DISCARD };
         let out_lane = relays.arrive(&mut self.plane, &mut self.sources, id, port);
         out_lane.map_or(OutLane::DISCARD, |out_lane| {
@@ -382,7 +378,7 @@ impl Sim {
         let Some(relays) = &mut self.relays else { return };
         let Left { leg, stood } = relays.leave(&mut self.plane, &mut self.sources, id);
         if self.agents.watching() {
-            let node = self.plane.ports[self.sources.list[leg as usize].port as usize].node;
+            let node = self.plane.ports[self.sources.list[leg].port].node;
             self.with_agents(|agents, at| agents.saw_leg(at, node, stood));
         }
     }
@@ -390,12 +386,12 @@ impl Sim {
     // Counts by the subnets at the ends.
 
     /// The ranks at the ends of a packet: of those that cross, the hosts'.
-    pub(super) fn ends_of(&self, id: PacketId) -> (u32, u32) {
+    pub(super) fn ends_of(&self, id: PacketId) -> (EndPortRank, EndPortRank) {
         let packet = &self.plane.packets[id];
         match self.crossing(id) {
             Some(header) => (header.origin, header.destination),
             None => {
-                let port = self.sources.list[packet.source as usize].port;
+                let port = self.sources.list[packet.source].port;
                 (packet.source, self.sources.owner(port, packet.dlid))
             }
         }
@@ -404,8 +400,8 @@ impl Sim {
     /// The global header of a packet between subnets; none for one that stays in its subnet.
     #[inline]
     fn crossing(&self, id: PacketId) -> Option<&Global> {
-        let relays = self.relays.as_ref().filter(|_| self.plane.packets[id].flags & CROSSES != 0)?;
-        Some(&relays.headers[id.index()])
+        let relays = self.relays.as_ref().filter(|_| self.plane.packets[id].marks.has(PacketMarks::CROSSES))?;
+        Some(&relays.headers[id])
     }
 
     /// The turn of a reply to a packet: the flow label of a packet between subnets, 0 for others.
@@ -433,16 +429,16 @@ impl Sim {
         self.relays.as_ref()?;
         let (from, to) = self.ends_of(id);
         // A packet whose DLID no port owns counts in the subnet that it comes from.
-        let to = if to == NIL { from } else { to };
+        let to = if to.is_none() { from } else { to };
         Some((self.sources.subnet_of(from), self.sources.subnet_of(to)))
     }
 }
 
 impl Relays {
     /// Draws a destination for a source.
-    pub(super) fn draw_destination(&self, sources: &mut Sources, traffic: &Traffic, rank: u32) -> u32 {
-        let own = sources.spaces.at(sources.list[rank as usize].port);
-        let source = &mut sources.list[rank as usize];
+    pub(super) fn draw_destination(&self, sources: &mut Sources, traffic: &Traffic, rank: EndPortRank) -> EndPortRank {
+        let own = sources.spaces.at(sources.list[rank].port);
+        let source = &mut sources.list[rank];
         match *traffic {
             Traffic::Permutation | Traffic::Pairs(_) => return source.partner,
             Traffic::HotSpot { destination, share } if chance(&mut source.random, share) => {
@@ -472,7 +468,7 @@ impl Relays {
     /// one. The flow label follows from the ends of the packet, or is its turn where sources take turns. None where no
     /// router leads there, the router is no end port, or the ends share no partition.
     fn address_across(&mut self, sources: &Sources, spec: &PacketSpec, born: Ticks) -> Option<(Header, Global)> {
-        let PacketSpec { source: origin, destination, half, bytes, flags, turn, message } = *spec;
+        let PacketSpec { source: origin, destination, half, bytes, marks, turn, message } = *spec;
         let (from, to) = (sources.subnet_of(origin), sources.subnet_of(destination));
         if self.joining.routes.first(from, to).is_empty() {
             self.relation(from, to).unsendable += 1;
@@ -485,9 +481,9 @@ impl Relays {
         let levels = self.joining.levels;
         // Digits other than those that pick the router: otherwise all packets of a level would take one router.
         let level = levels.at_source(flow(origin, destination).wrapping_mul(0x9E37_79B1) >> 24);
-        let target = sources.by_port[router.index()];
+        let target = sources.by_port[router];
         let (dlid, sl) = address(sources, target, half, level, choice / count)?;
-        let (source, sink) = (self.gids[origin as usize], self.gids[destination as usize]);
+        let (source, sink) = (self.gids[origin], self.gids[destination]);
         let grh = Grh {
             traffic_class: levels.traffic_class(level),
             flow_label: label,
@@ -498,20 +494,20 @@ impl Relays {
             destination_guid: sink.1,
         };
         let p_key = self.p_key(origin, destination)?;
-        let global = Global { grh, origin, destination, born, p_key, came_by: NIL, came_on: 0, epoch: 0 };
-        Some((Header { dlid, sl, bytes, flags: flags | CROSSES, source_path: 0, message }, global))
+        let global = Global { grh, origin, destination, born, p_key, came_by: EndPortRank::NONE, came_on: 0, epoch: 0 };
+        Some((Header { dlid, sl, bytes, marks: marks.with(PacketMarks::CROSSES), source_path: 0, message }, global))
     }
 
     /// A packet has come to a port of a router: the out lane by which it goes on. None where the router discards it, or
     /// has no address for it.
-    fn arrive(&mut self, plane: &mut DataPlane, sources: &mut Sources, id: PacketId, port: u32) -> Option<OutLane> {
+    fn arrive(&mut self, plane: &mut DataPlane, sources: &mut Sources, id: PacketId, port: PortId) -> Option<OutLane> {
         match self.judge(&plane.packets[id], id, port) {
             Ok(forwarded) => self.take_over(plane, sources, Latching { id, port, forwarded }),
             Err(why) => {
                 *self.discards.entry(why).or_default() += 1;
                 // It was received, and goes nowhere.
                 let packet = &plane.packets[id];
-                let receiver = &mut sources.list[sources.by_port[port as usize] as usize];
+                let receiver = &mut sources.list[sources.by_port[port]];
                 receiver.received[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
                 None
             }
@@ -522,19 +518,19 @@ impl Relays {
     ///
     /// # Errors
     /// Why the router discards it.
-    fn judge(&self, packet: &Packet, id: PacketId, port: u32) -> Result<Forwarded, Discard> {
+    fn judge(&self, packet: &Packet, id: PacketId, port: PortId) -> Result<Forwarded, Discard> {
         // Without a global header it is addressed to the router itself, which consumes no data.
-        if packet.flags & CROSSES == 0 {
+        if !packet.marks.has(PacketMarks::CROSSES) {
             return Err(Discard::Unaddressed);
         }
-        let header = &self.headers[id.index()];
+        let header = &self.headers[id];
         let to = self.joining.subnets.by_prefix(header.grh.destination_prefix).ok_or(Discard::NoRoute)?;
-        let router = self.router[port as usize] as usize;
+        let router = self.router[port] as usize;
         let arrival = Arrival {
             grh: &header.grh,
             level: packet.sl % 8,
             p_key: header.p_key,
-            enforcement: self.enforcement(self.joined.at(PortId(port))),
+            enforcement: self.enforcement(self.joined.at(port)),
             salt: router as u32,
         };
         let ways = self.joining.routes.onward(router, to);
@@ -545,26 +541,26 @@ impl Relays {
     /// decide, its queue counts the packet, and its flush waits for it (R.1).
     fn take_over(&mut self, plane: &mut DataPlane, sources: &mut Sources, latching: Latching) -> Option<OutLane> {
         let Latching { id, port, forwarded } = latching;
-        let out = self.joined.port(forwarded.onward.out).0;
-        let leg = sources.by_port[out as usize];
-        let next = forwarded.onward.to.map(|next| sources.by_port[self.joined.port(next).index()]);
-        let header = &mut self.headers[id.index()];
-        let half = sources.list[leg as usize].half;
+        let out = self.joined.port(forwarded.onward.out);
+        let leg = sources.by_port[out];
+        let next = forwarded.onward.to.map(|next| sources.by_port[self.joined.port(next)]);
+        let header = &mut self.headers[id];
+        let half = sources.list[leg].half;
         let target = next.unwrap_or(header.destination);
         // Nothing has changed up to here, so a packet without an address is discarded with its old header and counts.
         let (dlid, sl) = address(sources, target, half, forwarded.level, forwarded.path)?;
         header.grh.hop_limit = forwarded.hop_limit;
         // Kept before the packet's SL is overwritten: `leave` counts it as received by that port, on that SL.
-        (header.came_by, header.came_on) = (sources.by_port[port as usize], plane.packets[id].sl);
+        (header.came_by, header.came_on) = (sources.by_port[port], plane.packets[id].sl);
         // R.1: it is in the leg's send queue now. The epoch tells later whether it was there before a flush began.
-        header.epoch = self.legs[leg as usize].epoch;
-        self.legs[leg as usize].latched += 1;
-        sources.list[leg as usize].queued[half.index()] += 1;
+        header.epoch = self.legs[leg].epoch;
+        self.legs[leg].latched += 1;
+        sources.list[leg].queued[half.index()] += 1;
         let packet = &mut plane.packets[id];
         // `path_died` follows a packet from its source over its hops, so both begin anew in this subnet.
         (packet.dlid, packet.sl, packet.source, packet.hops) = (dlid, sl, leg, 0);
-        packet.flags |= RELAYED;
-        let own = &plane.ports[out as usize];
+        packet.marks = packet.marks.with(PacketMarks::RELAYED);
+        let own = &plane.ports[out];
         // As at any end port: one table, under input 0.
         let vl = plane.tables.lane(own.node, 0, own.num, sl);
         Some(if plane.runs(out, vl) { plane.out_lane(out, vl) } else { OutLane::DISCARD })
@@ -573,26 +569,26 @@ impl Relays {
     /// A latched packet has left its buffer, sent or discarded: its leg has one less.
     fn leave(&mut self, plane: &mut DataPlane, sources: &mut Sources, id: PacketId) -> Left {
         let packet = &mut plane.packets[id];
-        packet.flags &= !RELAYED;
+        packet.marks = packet.marks.without(PacketMarks::RELAYED);
         let (leg, half, words) = (packet.source, usize::from(packet.sl / 8), u64::from(packet.bytes / 4));
-        let header = &self.headers[id.index()];
-        let own = &mut self.legs[leg as usize];
+        let header = &self.headers[id];
+        let own = &mut self.legs[leg];
         own.latched -= 1;
         // A packet latched in an earlier epoch was latched before the flush of this epoch began.
         let stood = header.epoch < own.epoch;
         // R.2: received only now. Counted on arrival, *conservation* would take a lane as empty in which it still
         // stands.
-        sources.list[header.came_by as usize].received[usize::from(header.came_on)] += words;
-        sources.list[leg as usize].queued[half] -= 1;
+        sources.list[header.came_by].received[usize::from(header.came_on)] += words;
+        sources.list[leg].queued[half] -= 1;
         Left { leg, stood }
     }
 
     /// A flush begins at a node with legs. Returns how many packets are latched for them; the agent sees each of these
     /// leave.
-    pub(super) fn begin_epoch(&mut self, plane: &DataPlane, sources: &Sources, node: u32) -> u32 {
+    pub(super) fn begin_epoch(&mut self, plane: &DataPlane, sources: &Sources, node: NodeId) -> u32 {
         let legs = plane.ports_of(node).filter(|&port| plane.is_leg(port));
         legs.map(|port| {
-            let own = &mut self.legs[sources.by_port[port as usize] as usize];
+            let own = &mut self.legs[sources.by_port[port]];
             // What is latched from now on carries the new epoch, and is not waited for (F.2).
             own.epoch += 1;
             own.latched
@@ -601,9 +597,9 @@ impl Relays {
     }
 
     /// The in lanes of all legs of the router to which a node belongs.
-    pub(super) fn lanes_of_router(&self, plane: &DataPlane, node: u32) -> Vec<InLane> {
+    pub(super) fn lanes_of_router(&self, plane: &DataPlane, node: NodeId) -> Vec<InLane> {
         let own = plane.ports_of(node).find(|&port| plane.is_leg(port));
-        let router = own.map_or(NIL, |port| self.router[port as usize]);
+        let router = own.map_or(NIL, |port| self.router[port]);
         let ports = self.ports.get(router as usize).into_iter().flatten();
         ports.flat_map(|&port| plane.in_lanes(port)).collect()
     }
@@ -632,7 +628,7 @@ impl Relays {
     fn pair_as_told(&self, sources: &mut Sources, pairs: &[u32]) {
         for (at, &rank) in self.everybody.iter().enumerate() {
             let partner = pairs.get(at).map_or(rank, |&partner| self.everybody[partner as usize]);
-            let source = &mut sources.list[rank as usize];
+            let source = &mut sources.list[rank];
             source.partner = partner;
             if partner == rank {
                 source.interval = f64::INFINITY;
@@ -641,13 +637,13 @@ impl Relays {
     }
 
     /// The rank among end ports of a host, by its rank among hosts, as traffic names it.
-    pub(super) fn host(&self, rank: u32) -> Option<u32> {
+    pub(super) fn host(&self, rank: u32) -> Option<EndPortRank> {
         self.everybody.get(rank as usize).copied()
     }
 }
 
 /// DLID and SL towards an end port on a half and a level, by the path that `path` picks; none where it owns no LID.
-fn address(sources: &Sources, target: u32, half: Half, level: u8, path: u32) -> Option<(u16, u8)> {
-    let to = sources.list.get(target as usize)?;
+fn address(sources: &Sources, target: EndPortRank, half: Half, level: u8, path: u32) -> Option<(u16, u8)> {
+    let to = sources.list.get(target)?;
     Some(sources.address(target, half, (path % u32::from(to.paths)) as u16, level))
 }

@@ -5,8 +5,8 @@
 //! message, or a packet that an application had to hold back.
 
 use super::dispersal::{OpenMessage, Spray};
-use super::index::{OutLane, PacketId};
-use super::packet::{IS_REPLY, NIL, Packet};
+use super::index::{Dense, EndPortRank, OutLane, PacketId};
+use super::packet::{NIL, Packet, PacketMarks};
 use super::source::{Application, Header, PacketSpec, Scripted, chance};
 use super::wheel::{SimEvent, TICKS_PER_NS};
 use super::{Sim, Traffic, kind};
@@ -14,7 +14,7 @@ use crate::fabric::PortId;
 use crate::ids::{Half, Sl};
 use crate::wire::PortState;
 
-/// The rank that stands for the script in events; [`NIL`] stands for the trace.
+/// Stands for the script in events in place of a rank; [`NIL`] stands for the trace.
 const SCRIPT: u32 = NIL - 1;
 
 impl Sim {
@@ -28,43 +28,45 @@ impl Sim {
             }
             return;
         }
-        for rank in 0..self.sources.list.len() as u32 {
-            if self.sources.list[rank as usize].application == Application::Idle {
+        for rank in self.sources.list.keys() {
+            if self.sources.list[rank].application == Application::Idle {
                 self.schedule_next(rank);
             }
         }
     }
 
     /// Lets a source draw its next packet, if traffic is on and none of its packets is due.
-    pub(super) fn begin_sending(&mut self, rank: u32) {
+    pub(super) fn begin_sending(&mut self, rank: EndPortRank) {
         let by_itself = !matches!(self.config.traffic, Traffic::Trace(_));
-        let idle = self.sources.list[rank as usize].application == Application::Idle;
+        let idle = self.sources.list[rank].application == Application::Idle;
         if self.sources.sending && by_itself && idle {
             self.schedule_next(rank);
         }
     }
 
-    fn schedule_next(&mut self, rank: u32) {
-        let source = &mut self.sources.list[rank as usize];
+    fn schedule_next(&mut self, rank: EndPortRank) {
+        let source = &mut self.sources.list[rank];
         let Some(wait) = source.draw_wait() else {
             source.application = Application::Idle;
             return;
         };
         source.application = Application::Due;
-        self.clock.push(self.clock.now() + wait, SimEvent::new(kind::INJECT, rank, 0));
+        self.clock.push(self.clock.now() + wait, SimEvent::new(kind::INJECT, rank.0, 0));
     }
 
     /// A source's next packet, trace entry or script entry is due.
-    pub(super) fn inject(&mut self, rank: u32) {
-        if rank == NIL {
-            return self.inject_from_trace();
+    pub(super) fn inject(&mut self, who: u32) {
+        match who {
+            NIL => self.inject_from_trace(),
+            SCRIPT => self.inject_from_script(),
+            rank => self.inject_next(EndPortRank(rank)),
         }
-        if rank == SCRIPT {
-            return self.inject_from_script();
-        }
-        let source = &mut self.sources.list[rank as usize];
-        let waits = source.is_silent() || self.sources.cold && !self.plane.ports[source.port as usize].sends();
-        if !self.sources.sending || self.sources.cut_off[rank as usize] || waits {
+    }
+
+    fn inject_next(&mut self, rank: EndPortRank) {
+        let source = &mut self.sources.list[rank];
+        let waits = source.is_silent() || self.sources.cold && !self.plane.ports[source.port].sends();
+        if !self.sources.sending || self.sources.cut_off[rank] || waits {
             source.application = Application::Idle;
             return;
         }
@@ -72,7 +74,7 @@ impl Sim {
             return self.go_on_with_message(rank);
         }
         if self.is_full(rank) {
-            self.sources.list[rank as usize].application = Application::HeldBack;
+            self.sources.list[rank].application = Application::HeldBack;
             return;
         }
         // The source may draw a destination that it does not know: then it sends nothing this time.
@@ -85,25 +87,25 @@ impl Sim {
 
     /// A packet has left a send queue: an application that waited for room continues.
     #[inline]
-    pub(super) fn left_send_queue(&mut self, rank: u32, id: PacketId) {
-        let source = &mut self.sources.list[rank as usize];
+    pub(super) fn left_send_queue(&mut self, rank: EndPortRank, id: PacketId) {
+        let source = &mut self.sources.list[rank];
         if source.left_queue(self.plane.packets[id].sl) {
             if source.message.is_some() {
                 // In the middle of a message it continues at once.
-                self.clock.push(self.clock.now(), SimEvent::new(kind::INJECT, rank, 0));
+                self.clock.push(self.clock.now(), SimEvent::new(kind::INJECT, rank.0, 0));
             } else {
                 self.schedule_next(rank);
             }
         }
     }
 
-    fn is_full(&mut self, rank: u32) -> bool {
-        let full = self.sources.list[rank as usize].waiting >= u32::from(self.config.send_queue);
+    fn is_full(&mut self, rank: EndPortRank) -> bool {
+        let full = self.sources.list[rank].waiting >= u32::from(self.config.send_queue);
         self.sources.throttled += u64::from(full);
         full
     }
 
-    fn draw_destination(&mut self, rank: u32) -> u32 {
+    fn draw_destination(&mut self, rank: EndPortRank) -> EndPortRank {
         match &self.relays {
             Some(relays) => relays.draw_destination(&mut self.sources, &self.config.traffic, rank),
             None => self.sources.draw_destination(&self.config.traffic, rank),
@@ -116,11 +118,16 @@ impl Sim {
         let Some(&(_, source, destination, bytes)) = entries.get(next) else { return };
         let following = entries.get(next + 1).map(|entry| entry.0 * TICKS_PER_NS);
         self.sources.trace_next = next + 1;
-        let host = |rank| self.relays.as_ref().map_or(rank, |relays| relays.host(rank).unwrap_or(NIL));
-        let (source, destination) = (host(source), host(destination));
-        let ranks = self.sources.list.len() as u32;
-        let known = source < ranks && destination < ranks;
-        if self.sources.sending && known && self.sources.has_path(source, destination) && !self.is_full(source) {
+        // Traffic names hosts by their rank among hosts.
+        let host = |rank| match &self.relays {
+            Some(relays) => relays.host(rank),
+            None => Some(EndPortRank(rank)),
+        };
+        if self.sources.sending
+            && let (Some(source), Some(destination)) = (host(source), host(destination))
+            && self.sources.has_path(source, destination)
+            && !self.is_full(source)
+        {
             self.send(source, destination, bytes);
         }
         if let Some(time) = following {
@@ -149,10 +156,17 @@ impl Sim {
             self.clock.push(at, SimEvent::new(kind::INJECT, SCRIPT, 0));
         }
         self.sources.script_next = next + 1;
-        let rank = self.sources.by_port[packet.source.index()];
-        if rank != NIL && self.sources.may_send(rank, Half::of_sl(packet.sl)) && !self.is_full(rank) {
+        let rank = self.sources.by_port[packet.source];
+        if rank.is_some() && self.sources.may_send(rank, Half::of_sl(packet.sl)) && !self.is_full(rank) {
             let Scripted { dlid, sl, bytes, .. } = packet;
-            let header = Header { dlid: dlid.0, sl: sl.get(), bytes, flags: 0, source_path: 0, message: NIL };
+            let header = Header {
+                dlid: dlid.0,
+                sl: sl.get(),
+                bytes,
+                marks: PacketMarks::default(),
+                source_path: 0,
+                message: NIL,
+            };
             self.hand_over(rank, header);
         } else {
             self.sources.unsent += 1;
@@ -162,13 +176,13 @@ impl Sim {
     // Messages of several packets.
 
     /// Hands over the packets that fit of the message that a source is sending, or else of its next message.
-    fn go_on_with_message(&mut self, rank: u32) {
-        let underway = self.sources.list[rank as usize].message.take();
+    fn go_on_with_message(&mut self, rank: EndPortRank) {
+        let underway = self.sources.list[rank].message.take();
         let mut message = underway.unwrap_or_else(|| self.begin_message(rank));
         // A destination that is cut off in the middle of a message ends it: the rest is never handed over.
         while message.left > 0 && self.sources.has_path(rank, message.destination) {
             if self.is_full(rank) {
-                let source = &mut self.sources.list[rank as usize];
+                let source = &mut self.sources.list[rank];
                 (source.message, source.application) = (Some(message), Application::HeldBack);
                 return;
             }
@@ -176,25 +190,25 @@ impl Sim {
             self.send_of_message(rank, &message);
         }
         let Some(next) = message.next else {
-            self.sources.list[rank as usize].application = Application::Idle;
+            self.sources.list[rank].application = Application::Idle;
             return;
         };
-        self.sources.list[rank as usize].application = Application::Due;
+        self.sources.list[rank].application = Application::Due;
         // The time was drawn when the message began, so a wait for room does not lower the load.
-        self.clock.push(next.max(self.clock.now()), SimEvent::new(kind::INJECT, rank, 0));
+        self.clock.push(next.max(self.clock.now()), SimEvent::new(kind::INJECT, rank.0, 0));
     }
 
-    fn begin_message(&mut self, rank: u32) -> OpenMessage {
+    fn begin_message(&mut self, rank: EndPortRank) -> OpenMessage {
         let destination = self.draw_destination(rank);
         let left = self.config.message_packets;
         let by_message = self.config.dispersal.spray == Spray::Message;
         let turn = if by_message { self.sources.next_turn(rank, destination) } else { 0 };
         let number = self.ledger.order.as_mut().map_or(0, |order| order.begin_message(left));
-        let next = self.sources.list[rank as usize].draw_wait().map(|wait| self.clock.now() + wait);
+        let next = self.sources.list[rank].draw_wait().map(|wait| self.clock.now() + wait);
         OpenMessage { destination, left, turn, number, next }
     }
 
-    fn send_of_message(&mut self, rank: u32, message: &OpenMessage) {
+    fn send_of_message(&mut self, rank: EndPortRank, message: &OpenMessage) {
         let destination = message.destination;
         if self.is_parted(rank, destination) {
             return;
@@ -206,9 +220,9 @@ impl Sim {
         self.dispatch(PacketSpec {
             source: rank,
             destination,
-            half: self.sources.list[rank as usize].half,
+            half: self.sources.list[rank].half,
             bytes: self.config.packet_bytes,
-            flags: 0,
+            marks: PacketMarks::default(),
             turn,
             message: message.number,
         });
@@ -217,13 +231,21 @@ impl Sim {
     // What is sent.
 
     /// Sends a packet, a message by itself, from one end port to another on the half that its source is on.
-    fn send(&mut self, rank: u32, destination: u32, bytes: u16) {
+    fn send(&mut self, rank: EndPortRank, destination: EndPortRank, bytes: u16) {
         if self.is_parted(rank, destination) {
             return;
         }
-        let half = self.sources.list[rank as usize].half;
+        let half = self.sources.list[rank].half;
         let turn = self.sources.next_turn(rank, destination);
-        self.dispatch(PacketSpec { source: rank, destination, half, bytes, flags: 0, turn, message: NIL });
+        self.dispatch(PacketSpec {
+            source: rank,
+            destination,
+            half,
+            bytes,
+            marks: PacketMarks::default(),
+            turn,
+            message: NIL,
+        });
     }
 
     /// Hands over a packet within a subnet, or to a router towards another.
@@ -239,15 +261,15 @@ impl Sim {
     }
 
     /// Hands one packet to its send queue.
-    pub(super) fn hand_over(&mut self, rank: u32, header: Header) {
-        let Header { dlid, sl, bytes, flags, source_path, message } = header;
-        let source = &mut self.sources.list[rank as usize];
+    pub(super) fn hand_over(&mut self, rank: EndPortRank, header: Header) {
+        let Header { dlid, sl, bytes, marks, source_path, message } = header;
+        let source = &mut self.sources.list[rank];
         source.waiting += 1;
         source.queued[usize::from(sl / 8)] += 1;
         let port = source.port;
-        let own = &self.plane.ports[port as usize];
-        // The lane is chosen here, whatever the latch. Only with `grant` can a later write change the choice, of a head
-        // that waits (`reconsider`).
+        let own = &self.plane.ports[port];
+        // The lane is chosen here, whatever the latch, and for good: VL arbitration chooses among lanes, so a port maps a
+        // packet to its lane before the packet can wait for its turn (IBA 7.6.6, 7.6.9).
         let vl = self.plane.tables.lane(own.node, 0, own.num, sl);
         self.ledger.counts.injected += 1;
         let packet = Packet {
@@ -260,7 +282,7 @@ impl Sim {
             bytes,
             credits: bytes.div_ceil(64),
             sl,
-            flags,
+            marks,
             hops: 0,
             source_path,
         };
@@ -268,7 +290,7 @@ impl Sim {
         self.count_in_relation(id, |relation| relation.counts.injected += 1);
         if self.ledger.order.is_some() {
             let ends = self.ends_of(id);
-            self.ledger.order.iter_mut().for_each(|order| order.sent(id.0, ends, message));
+            self.ledger.order.iter_mut().for_each(|order| order.sent(id, ends, message));
         }
         // VL 15 and lanes that the run lacks have no queue, so the first queue takes the packet and discards it (P3.8).
         let lane = self.plane.in_lane(port, if vl < self.plane.data_vls { vl } else { 0 });
@@ -281,44 +303,44 @@ impl Sim {
     // What is received.
 
     /// A packet's tail has come to an end port.
-    pub(super) fn deliver(&mut self, id: PacketId, port: u32) {
+    pub(super) fn deliver(&mut self, id: PacketId, port: PortId) {
         let packet = self.plane.packets[id];
         // The lane that brought it has its credits back at once: no packet waits in an end port.
         self.credit(packet.credits, packet.out_lane);
         let owner = self.sources.owner(port, packet.dlid);
-        let rank = self.sources.by_port[port as usize];
-        let at = &self.plane.ports[port as usize];
+        let rank = self.sources.by_port[port];
+        let at = &self.plane.ports[port];
         if !at.is_up() || at.state == PortState::Initialize {
             if !at.is_up() {
                 self.counters.miss(port, packet.bytes);
             }
             return self.lose(id);
         }
-        if owner != rank || rank == NIL {
+        if owner != rank || rank.is_none() {
             return self.misdeliver(id);
         }
-        let receiver = &mut self.sources.list[rank as usize];
+        let receiver = &mut self.sources.list[rank];
         receiver.received[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
         let (now, latency) = (self.clock.now(), self.clock.now() - self.set_out(id));
         self.ledger.deliver(now, latency, packet.bytes);
         self.count_in_relation(id, |relation| relation.deliver(now, latency, packet.bytes));
         self.ledger.deliver_in_order(id);
-        let asks = packet.flags & IS_REPLY == 0 && self.config.replies > 0.0;
+        let asks = !packet.marks.has(PacketMarks::REPLY) && self.config.replies > 0.0;
         // The packet's header names the destination of the reply, so it must be read before the packet is removed.
         let asker = if asks { Some((self.ends_of(id).0, self.turn_of_reply(id))) } else { None };
         self.plane.packets.remove(id);
         if let Some((asker, turn)) = asker
-            && chance(&mut self.sources.list[rank as usize].random, self.config.replies)
+            && chance(&mut self.sources.list[rank].random, self.config.replies)
         {
             self.reply(rank, asker, turn, &packet);
         }
     }
 
     /// Answers a request by a packet of its size, on the half of the request (P3.6).
-    fn reply(&mut self, rank: u32, asker: u32, turn: u32, request: &Packet) {
+    fn reply(&mut self, rank: EndPortRank, asker: EndPortRank, turn: u32, request: &Packet) {
         let half = Half::of_sl(Sl::masked(request.sl));
-        let (flags, bytes) = (IS_REPLY, request.bytes);
-        let spec = PacketSpec { source: rank, destination: asker, half, bytes, flags, turn, message: NIL };
+        let (marks, bytes) = (PacketMarks::REPLY, request.bytes);
+        let spec = PacketSpec { source: rank, destination: asker, half, bytes, marks, turn, message: NIL };
         if self.crosses(rank, asker) {
             return self.send_across(&spec);
         }
@@ -333,37 +355,37 @@ impl Sim {
     pub(super) fn hide_cut_off(&mut self) {
         let sources = &mut self.sources;
         if !sources.cold {
-            let away = sources.list.iter_mut().filter(|source| sources.cut_off[source.rank as usize]);
+            let away = sources.list.iter_mut().filter(|source| sources.cut_off[source.rank]);
             away.for_each(super::source::Source::hide);
         }
     }
 
     /// End ports have arrived: no other knows them, they wait to be assigned a half, and what they queued while they
     /// were cut off is gone.
-    pub(super) fn welcome(&mut self, ranks: &[u32]) {
+    pub(super) fn welcome(&mut self, ranks: &[EndPortRank]) {
         self.sources.begin_arrival();
         for &rank in ranks {
             self.drop_queue(rank);
             self.sources.arrive(rank);
-            self.source_wakes(self.sources.list[rank as usize].port);
+            self.source_wakes(self.sources.list[rank].port);
         }
     }
 
     /// Empties the send queues of an end port that was cut off until now; these packets count as stranded.
-    fn drop_queue(&mut self, rank: u32) {
-        let source = &mut self.sources.list[rank as usize];
+    fn drop_queue(&mut self, rank: EndPortRank) {
+        let source = &mut self.sources.list[rank];
         if source.application == Application::HeldBack {
             source.application = Application::Idle;
         }
         source.message = None;
         let port = source.port;
-        self.sources.cut_off[rank as usize] = true;
+        self.sources.cut_off[rank] = true;
         self.empty_queues(port);
-        self.sources.cut_off[rank as usize] = false;
+        self.sources.cut_off[rank] = false;
     }
 
     /// Assigns a half to an end port (P3.3); one that was silent may begin to send.
-    pub(super) fn tell_half(&mut self, rank: u32, half: Half) {
+    pub(super) fn tell_half(&mut self, rank: EndPortRank, half: Half) {
         if self.sources.take_half(rank, half) {
             self.begin_sending(rank);
         }

@@ -1,12 +1,19 @@
-//! Subnet management agents: what Get and Set of each attribute do. PortInfo, tables that are only kept, traps and
-//! performance management have files of their own.
+//! Subnet management agents: what Get and Set of each attribute do.
+//!
+//! A device decides by what it holds and sees ([`AgentView`]), writes its own settings, and lists what a Set means to
+//! the rest of the subnet ([`Consequence`]); the simulation carries that out in the order given. A request that is
+//! refused writes nothing. PortInfo, tables that are only kept, traps and performance management have files of their
+//! own.
 
 use super::Sim;
-use super::agent::Agents;
+use super::agent::{Agents, Surroundings};
 use super::counters::CounterView;
+use super::device::{Consequence, Devices};
+use super::kept::KeptTable;
 use super::mad::{Mad, MadBody};
+use super::port_info::port_asked;
 use super::power_on;
-use crate::fabric::{NodeId, PortId};
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{PortNum, Vl};
 use crate::wire::vendor::{ActiveHalf, DrainArcs, DrainToken, Flush, LaneStatus};
 use crate::wire::{
@@ -20,24 +27,164 @@ type Answer = Result<[u8; SMP_DATA_SIZE], u16>;
 /// LIDs that a forwarding table can have entries for: the unicast ones.
 const UNICAST_LIDS: usize = 0xC000;
 
+/// What management agents see of the subnet.
+#[derive(Clone, Copy)]
+pub(super) struct AgentView<'a> {
+    pub fabric: &'a Fabric,
+    pub agents: &'a Agents,
+    pub around: Surroundings<'a>,
+    /// End ports move to another half when they are assigned one.
+    pub sources_move: bool,
+}
+
+impl AgentView<'_> {
+    /// The first LID of a block of a switch's forwarding table; refused where the switch has no room for it.
+    fn first_lid(&self, node: NodeId, block: u32) -> Result<usize, u16> {
+        let first = block as usize * 64;
+        let room = UNICAST_LIDS.min(self.fabric.node(node).lft_capacity.into());
+        if first < room { Ok(first) } else { Err(status::INVALID_VALUE) }
+    }
+
+    fn lft_block(&self, node: NodeId, modifier: u32) -> Answer {
+        let first = self.first_lid(node, modifier)?;
+        let entries = std::array::from_fn(|i| self.around.plane.tables.output(node, (first + i) as u16));
+        Ok(LinearForwardingTable(entries).encode())
+    }
+
+    fn node_info(&self, port: PortId) -> NodeInfo {
+        let at = &self.around.plane.ports[port];
+        let own = self.fabric.port(self.around.plane.management_port(port));
+        power_on::node_info(self.fabric.node(at.node), own.guid, PortNum(at.num))
+    }
+
+    fn sl_to_vl_scope(&self, port: PortId, modifier: u32) -> Result<SlToVlModifier, u16> {
+        let plane = self.around.plane;
+        let at = &plane.ports[port];
+        if !plane.is_switch(at.node) {
+            // An end port has one table, so its modifier means nothing.
+            return Ok(SlToVlModifier::Pair { input: PortNum::ZERO, output: PortNum(at.num) });
+        }
+        let scope = SlToVlModifier::decode(modifier).ok_or(status::INVALID_VALUE)?;
+        let most = plane.num_ports(at.node);
+        let fits = match scope {
+            SlToVlModifier::Pair { input, output } => input.0 <= most && output.0 <= most,
+            _ => self.fabric.node(at.node).optimised_sl_to_vl,
+        };
+        if fits { Ok(scope) } else { Err(status::INVALID_VALUE) }
+    }
+
+    fn sl_to_vl(&self, port: PortId, modifier: u32) -> Answer {
+        let plane = self.around.plane;
+        let (input, output) = match self.sl_to_vl_scope(port, modifier)? {
+            SlToVlModifier::Pair { input, output } => (input.0, output.0),
+            SlToVlModifier::EveryInput { output } => (0, output.0),
+            SlToVlModifier::EveryOutput { input } => (input.0, 0),
+            SlToVlModifier::Every => (0, 0),
+        };
+        let table = plane.tables.sl_table(plane.ports[port].node, input, output);
+        Ok(SlToVlMappingTable(table.map(Vl::masked)).encode())
+    }
+
+    fn active_half(&self, port: PortId) -> Result<ActiveHalf, u16> {
+        let source = self.around.sources.at_port(port).ok_or(status::UNSUPPORTED_METHOD_ATTRIBUTE)?;
+        // P3.5: *settled* means that no packet of the other half waits in its send queues.
+        Ok(ActiveHalf { half: source.half, settled: source.queued[source.half.other().index()] == 0 })
+    }
+}
+
+impl Devices {
+    /// An attribute as the agent of a node reports it to a request that came in by `port`.
+    ///
+    /// # Errors
+    /// The status that refuses the request.
+    fn get(&self, view: AgentView<'_>, port: PortId, smp: &Smp) -> Answer {
+        let (around, plane) = (view.around, view.around.plane);
+        let node = plane.ports[port].node;
+        let switch = plane.is_switch(node);
+        match smp.attribute {
+            AttributeId::NodeInfo => Ok(view.node_info(port).encode()),
+            AttributeId::NodeDescription => Ok(NodeDescription::new(&view.fabric.node(node).description).encode()),
+            AttributeId::SwitchInfo if switch => Ok(self.list[node].switch.encode()),
+            AttributeId::Notice => Ok(Notice { notice_type: NoticeType::Empty, ..Notice::decode(&smp.data) }.encode()),
+            AttributeId::PortInfo => {
+                Ok(self.port_info(plane, port_asked(plane, port, smp.modifier)?, port, smp).encode())
+            }
+            AttributeId::LinearForwardingTable if switch => view.lft_block(node, smp.modifier),
+            AttributeId::SlToVlMappingTable => view.sl_to_vl(port, smp.modifier),
+            AttributeId::ActiveHalf => view.active_half(port).map(|half| half.encode()),
+            AttributeId::DrainToken => Ok(view.agents.token_state(around, node).encode()),
+            AttributeId::Flush => Ok(view.agents.flush_state(around, node).encode()),
+            AttributeId::LaneStatus => Ok(Agents::lane_status(around, node, LaneStatus::lanes(smp.modifier)).encode()),
+            AttributeId::DrainArcs => Ok(view.agents.drain_arcs(around, node, smp.modifier).encode()),
+            _ => match KeptTable::asked(plane, port, smp)? {
+                Some(table) => Ok(self.kept.read(view.fabric, plane.data_vls, table)),
+                None => Err(status::UNSUPPORTED_METHOD_ATTRIBUTE),
+            },
+        }
+    }
+
+    /// Carries out a Set that came in by `port` as far as the device itself goes, and lists what follows for others.
+    ///
+    /// # Errors
+    /// The status that refuses the request, of which nothing is written.
+    fn set(&mut self, view: AgentView<'_>, port: PortId, smp: &Smp) -> Result<Vec<Consequence>, u16> {
+        let plane = view.around.plane;
+        let node = plane.ports[port].node;
+        let switch = plane.is_switch(node);
+        let consequence = match smp.attribute {
+            AttributeId::SwitchInfo if switch => {
+                self.list[node].set_switch_info(&SwitchInfo::decode(&smp.data));
+                return Ok(Vec::new());
+            }
+            AttributeId::PortInfo => {
+                let subject = port_asked(plane, port, smp.modifier)?;
+                return self.set_port_info(plane, subject, port, &PortInfo::decode(&smp.data));
+            }
+            AttributeId::LinearForwardingTable if switch => {
+                let block = view.first_lid(node, smp.modifier)? / 64;
+                Consequence::Forwarding { switch: node, block, entries: smp.data }
+            }
+            AttributeId::SlToVlMappingTable => {
+                let table = SlToVlMappingTable::decode(&smp.data).0.map(Vl::get);
+                Consequence::SlToVl { node, scope: view.sl_to_vl_scope(port, smp.modifier)?, table }
+            }
+            AttributeId::ActiveHalf => {
+                let source = view.around.sources.at_port(port).ok_or(status::UNSUPPORTED_METHOD_ATTRIBUTE)?;
+                // A newcomer takes a half even where sources do not move: it has no paths that could stay as they are.
+                if !view.sources_move && !source.is_silent() {
+                    return Ok(Vec::new());
+                }
+                Consequence::Half(source.rank, ActiveHalf::decode(&smp.data).half)
+            }
+            AttributeId::DrainArcs => {
+                Consequence::Arcs { node, block: smp.modifier, arcs: DrainArcs::decode(&smp.data) }
+            }
+            AttributeId::DrainToken => Consequence::Tokens(node, DrainToken::decode(&smp.data)),
+            AttributeId::Flush => Consequence::Flush(node, Flush::decode(&smp.data)),
+            _ => {
+                let table = KeptTable::asked(plane, port, smp)?.ok_or(status::UNSUPPORTED_METHOD_ATTRIBUTE)?;
+                self.kept.write(view.fabric, table, &smp.data);
+                return Ok(Vec::new());
+            }
+        };
+        Ok(vec![consequence])
+    }
+}
+
 impl Sim {
     /// The answer of a node's agent to a request that came in by `port`.
-    pub(super) fn agent_answers(&mut self, port: u32, request: &Mad) -> Option<Mad> {
+    pub(super) fn agent_answers(&mut self, port: PortId, request: &Mad) -> Option<Mad> {
+        let own = self.plane.management_port(port);
         let body = match &request.body {
             MadBody::Smp(smp) if smp.method == Method::TrapRepress => {
-                let node = self.plane.ports[port as usize].node;
-                if !self.devices.list[node as usize].repress(smp.tid) {
+                if !self.devices.list[self.plane.ports[port].node].repress(smp.tid) {
                     self.client_receives(port, request.clone());
                 }
                 return None;
             }
-            MadBody::Smp(smp) if !self.devices.key_fits(self.plane.management_port(port), smp) => return None,
+            MadBody::Smp(smp) if !self.devices.key_fits(own, smp) => return None,
             MadBody::Smp(smp) => {
-                let answer = match smp.method {
-                    Method::Get => self.get(port, smp),
-                    Method::Set => self.set(port, smp).and_then(|()| self.get(port, smp)),
-                    _ => Err(status::UNSUPPORTED_METHOD),
-                };
+                let answer = self.agent_serves(port, smp);
                 MadBody::Smp(Box::new(answer.map_or_else(|status| smp.refusal(status), |data| smp.response(data))))
             }
             MadBody::General(bytes) => {
@@ -46,166 +193,65 @@ impl Sim {
                 MadBody::General(Box::new(self.counters.answer(at, &mut self.sources, port, &perf).encode()))
             }
         };
-        let slid = self.devices.ports[self.plane.management_port(port) as usize].lid;
-        Some(Mad { slid, dlid: request.slid, sl: request.sl, body })
+        Some(Mad { slid: self.devices.ports[own].lid, dlid: request.slid, sl: request.sl, body })
     }
 
-    fn get(&self, port: u32, smp: &Smp) -> Answer {
-        let node = self.plane.ports[port as usize].node;
-        let switch = self.plane.is_switch(node);
-        match smp.attribute {
-            AttributeId::NodeInfo => Ok(self.node_info(port).encode()),
-            AttributeId::NodeDescription => {
-                Ok(NodeDescription::new(&self.fabric.node(NodeId(node)).description).encode())
+    fn agent_serves(&mut self, port: PortId, smp: &Smp) -> Answer {
+        match smp.method {
+            Method::Get => {}
+            Method::Set => {
+                let (devices, view) = self.devices_in_view();
+                let consequences = devices.set(view, port, smp)?;
+                consequences.into_iter().for_each(|consequence| self.carry_out(consequence));
             }
-            AttributeId::SwitchInfo if switch => Ok(self.devices.list[node as usize].switch.encode()),
-            AttributeId::Notice => Ok(Notice { notice_type: NoticeType::Empty, ..Notice::decode(&smp.data) }.encode()),
-            AttributeId::PortInfo => Ok(self.port_info(self.port_asked(port, smp.modifier)?, port, smp).encode()),
-            AttributeId::LinearForwardingTable if switch => self.lft_block(node, smp.modifier),
-            AttributeId::SlToVlMappingTable => self.sl_to_vl(port, smp.modifier),
-            AttributeId::ActiveHalf => self.active_half(port).map(|half| half.encode()),
-            AttributeId::DrainToken => Ok(self.agents.token_state(self.surroundings(), node).encode()),
-            AttributeId::Flush => Ok(self.agents.flush_state(self.surroundings(), node).encode()),
-            AttributeId::LaneStatus => {
-                Ok(Agents::lane_status(self.surroundings(), node, LaneStatus::lanes(smp.modifier)).encode())
-            }
-            AttributeId::DrainArcs => Ok(self.agents.drain_arcs(self.surroundings(), node, smp.modifier).encode()),
-            _ => match self.kept_table(port, smp)? {
-                Some(table) => Ok(self.read_kept(table)),
-                None => Err(status::UNSUPPORTED_METHOD_ATTRIBUTE),
-            },
+            _ => return Err(status::UNSUPPORTED_METHOD),
         }
+        let (devices, view) = self.devices_in_view();
+        devices.get(view, port, smp)
     }
 
-    fn set(&mut self, port: u32, smp: &Smp) -> Result<(), u16> {
-        let node = self.plane.ports[port as usize].node;
-        let switch = self.plane.is_switch(node);
-        match smp.attribute {
-            AttributeId::SwitchInfo if switch => {
-                self.devices.list[node as usize].set_switch_info(&SwitchInfo::decode(&smp.data))
-            }
-            AttributeId::PortInfo => {
-                let subject = self.port_asked(port, smp.modifier)?;
-                return self.set_port_info(subject, port, &PortInfo::decode(&smp.data));
-            }
-            AttributeId::LinearForwardingTable if switch => return self.set_lft_block(node, smp),
-            AttributeId::SlToVlMappingTable => return self.set_sl_to_vl(port, smp),
-            AttributeId::ActiveHalf => return self.set_active_half(port, ActiveHalf::decode(&smp.data)),
-            AttributeId::DrainArcs => {
-                let arcs = DrainArcs::decode(&smp.data);
-                self.with_agents(|agents, at| agents.set_drain_arcs(at, node, smp.modifier, &arcs));
-            }
-            AttributeId::DrainToken => {
-                let token = DrainToken::decode(&smp.data);
-                self.with_agents(|agents, at| agents.start_tokens(at, node, token));
-            }
-            AttributeId::Flush => self.start_flush(node, Flush::decode(&smp.data)),
-            _ => match self.kept_table(port, smp)? {
-                Some(table) => self.write_kept(table, &smp.data),
-                None => return Err(status::UNSUPPORTED_METHOD_ATTRIBUTE),
-            },
-        }
-        Ok(())
-    }
-
-    fn node_info(&self, port: u32) -> NodeInfo {
-        let at = &self.plane.ports[port as usize];
-        let own = self.fabric.port(PortId(self.plane.management_port(port)));
-        power_on::node_info(self.fabric.node(NodeId(at.node)), own.guid, PortNum(at.num))
-    }
-
-    fn lft_block(&self, node: u32, modifier: u32) -> Answer {
-        let first = self.first_lid(node, modifier)?;
-        let entries = std::array::from_fn(|i| self.plane.tables.output(node, (first + i) as u16));
-        Ok(LinearForwardingTable(entries).encode())
-    }
-
-    /// The first LID of a block of a switch's forwarding table; refused where the switch has no room for it.
-    fn first_lid(&self, node: u32, block: u32) -> Result<usize, u16> {
-        let first = block as usize * 64;
-        let room = UNICAST_LIDS.min(self.fabric.node(NodeId(node)).lft_capacity.into());
-        if first < room { Ok(first) } else { Err(status::INVALID_VALUE) }
-    }
-
-    fn set_lft_block(&mut self, node: u32, smp: &Smp) -> Result<(), u16> {
-        let first = self.first_lid(node, smp.modifier)?;
-        let (row, block, now) = (self.plane.tables.row(node), first / 64, self.clock.now());
-        // The device has room for the block (`first_lid`), but its table here grows only with the blocks in use.
-        self.plane.tables.reach(first + 64);
-        let entries = self.plane.tables.block_mut(node, block).ok_or(status::INVALID_VALUE)?;
-        // Recorded before it is overwritten: losses are judged by the tables as they stood when a packet was sent.
-        self.ledger.remember(row, block as u16, now, entries);
-        entries.copy_from_slice(&smp.data);
-        self.reconsider(node);
-        Ok(())
-    }
-
-    fn sl_to_vl_scope(&self, port: u32, modifier: u32) -> Result<SlToVlModifier, u16> {
-        let at = &self.plane.ports[port as usize];
-        if !self.plane.is_switch(at.node) {
-            // An end port has one table, so its modifier means nothing.
-            return Ok(SlToVlModifier::Pair { input: PortNum::ZERO, output: PortNum(at.num) });
-        }
-        let scope = SlToVlModifier::decode(modifier).ok_or(status::INVALID_VALUE)?;
-        let most = self.plane.num_ports(at.node);
-        let optimised = self.fabric.node(NodeId(at.node)).optimised_sl_to_vl;
-        match scope {
-            SlToVlModifier::Pair { input, output } if input.0 <= most && output.0 <= most => Ok(scope),
-            SlToVlModifier::Every | SlToVlModifier::EveryInput { .. } | SlToVlModifier::EveryOutput { .. }
-                if optimised =>
-            {
-                Ok(scope)
-            }
-            _ => Err(status::INVALID_VALUE),
-        }
-    }
-
-    fn sl_to_vl(&self, port: u32, modifier: u32) -> Answer {
-        let node = self.plane.ports[port as usize].node;
-        let (input, output) = match self.sl_to_vl_scope(port, modifier)? {
-            SlToVlModifier::Pair { input, output } => (input.0, output.0),
-            SlToVlModifier::EveryInput { output } => (0, output.0),
-            SlToVlModifier::EveryOutput { input } => (input.0, 0),
-            SlToVlModifier::Every => (0, 0),
+    /// The devices, and what their agents see.
+    fn devices_in_view(&mut self) -> (&mut Devices, AgentView<'_>) {
+        let around = Surroundings {
+            clock: &self.clock,
+            plane: &self.plane,
+            sources: &self.sources,
+            relays: self.relays.as_deref(),
         };
-        let table = self.plane.tables.sl_table(node, input, output);
-        Ok(SlToVlMappingTable(table.map(Vl::masked)).encode())
+        let sources_move = self.config.sources_move;
+        (&mut self.devices, AgentView { fabric: &self.fabric, agents: &self.agents, around, sources_move })
     }
 
-    fn set_sl_to_vl(&mut self, port: u32, smp: &Smp) -> Result<(), u16> {
-        let node = self.plane.ports[port as usize].node;
-        let most = self.plane.num_ports(node);
-        let table = SlToVlMappingTable::decode(&smp.data).0.map(Vl::get);
-        match self.sl_to_vl_scope(port, smp.modifier)? {
-            SlToVlModifier::Every => self.plane.tables.set_sl_uniform(node, table),
-            SlToVlModifier::Pair { input, output } => {
-                self.plane.tables.set_sl_pair(node, most, input.0, output.0, table);
+    /// Carries out what a Set means beyond its device.
+    fn carry_out(&mut self, consequence: Consequence) {
+        match consequence {
+            Consequence::Forwarding { switch, block, entries } => self.write_block(switch, block, &entries),
+            Consequence::SlToVl { node, scope, table } => {
+                self.plane.tables.set_sl_to_vl(node, scope, table);
+                self.reconsider(node);
             }
-            SlToVlModifier::EveryInput { output } => {
-                (0..=most).for_each(|input| self.plane.tables.set_sl_pair(node, most, input, output.0, table));
+            Consequence::Half(rank, half) => self.tell_half(rank, half),
+            Consequence::Arcs { node, block, arcs } => {
+                self.with_agents(|agents, at| agents.set_drain_arcs(at, node, block, &arcs));
             }
-            SlToVlModifier::EveryOutput { input } => {
-                (0..=most).for_each(|output| self.plane.tables.set_sl_pair(node, most, input.0, output, table));
+            Consequence::Tokens(node, token) => self.with_agents(|agents, at| agents.start_tokens(at, node, token)),
+            Consequence::Flush(node, told) => self.start_flush(node, told),
+            Consequence::Lids { port, lid, lmc } => {
+                self.sources.take_lids(port, lid, lmc);
+                self.source_wakes(port);
             }
+            Consequence::Lanes(port, lanes) => self.plane.set_lanes(port, lanes),
+            Consequence::State(port, next) => self.set_port_state(port, next),
         }
-        self.reconsider(node);
-        Ok(())
     }
 
-    fn active_half(&self, port: u32) -> Result<ActiveHalf, u16> {
-        let source = self.sources.list.get(self.sources.by_port[port as usize] as usize);
-        let source = source.ok_or(status::UNSUPPORTED_METHOD_ATTRIBUTE)?;
-        // P3.5: *settled* means that no packet of the other half waits in its send queues.
-        Ok(ActiveHalf { half: source.half, settled: source.queued[source.half.other().index()] == 0 })
-    }
-
-    fn set_active_half(&mut self, port: u32, told: ActiveHalf) -> Result<(), u16> {
-        let source = self.sources.at_port(port).ok_or(status::UNSUPPORTED_METHOD_ATTRIBUTE)?;
-        // A newcomer takes a half even where sources do not move: it has no paths that could stay as they are.
-        if self.config.sources_move || source.is_silent() {
-            let rank = source.rank;
-            self.tell_half(rank, told.half);
-        }
-        Ok(())
+    fn write_block(&mut self, switch: NodeId, block: usize, told: &[u8; SMP_DATA_SIZE]) {
+        // The device has room for the block (`first_lid`), but its table here grows only with the blocks in use.
+        self.plane.tables.reach((block + 1) * 64);
+        let entries = self.plane.tables.block_mut(switch, block).expect("the table has just been made to reach");
+        // Recorded before it is overwritten: losses are judged by the tables as they stood when a packet was sent.
+        self.ledger.remember(switch, block as u16, self.clock.now(), entries);
+        entries.copy_from_slice(told);
+        self.reconsider(switch);
     }
 }

@@ -7,7 +7,8 @@
 
 use super::device::lid_range;
 use super::dispersal::{Dispersal, MOST_PAIRED, OpenMessage, OpenPath, OpenPaths, Pair, PathChoice, flow};
-use super::packet::{NIL, Packet};
+use super::index::{By, Dense, EndPortRank};
+use super::packet::{Packet, PacketMarks};
 use super::plane::DataPlane;
 use super::spaces::Spaces;
 use super::wheel::{TICKS_PER_NS, Ticks};
@@ -40,25 +41,40 @@ enum Presence {
     Silent { arrival: u32 },
     /// It has arrived, and this is the first half that it was assigned.
     Joined { arrival: u32, half: Half },
+    /// In a subnet that began cold: its port has not been ACTIVE with a LID since it came.
+    Unrecorded,
+    /// In a subnet that began cold: its port has, so subnet administration has path records from and to it.
+    Recorded,
 }
 
 impl Presence {
     /// The number of its arrival: a source that was assigned its half at this number or a higher one knows it.
     fn arrival(self) -> u32 {
         match self {
-            Presence::FromStart => 0,
+            Presence::FromStart | Presence::Unrecorded | Presence::Recorded => 0,
             Presence::Awaited => u32::MAX,
             Presence::Silent { arrival } | Presence::Joined { arrival, .. } => arrival,
         }
     }
 }
 
+/// What a source has been told of halves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Told {
+    /// Nothing: in a subnet that began cold it asks subnet administration for its paths.
+    Nothing,
+    /// A half, before the present routing omitted end ports (`Sim::omit`): it does not know which.
+    Earlier,
+    /// A half of the present routing: it omits the same end ports.
+    Half,
+}
+
 /// One end port as a source and a sink.
 pub struct Source {
-    /// Its rank among the end ports.
-    pub rank: u32,
-    /// Its dense port index.
-    pub port: u32,
+    /// Which it is.
+    pub rank: EndPortRank,
+    /// Its port.
+    pub port: PortId,
     /// Its base LID.
     pub lid: u16,
     /// LIDs in each half.
@@ -77,18 +93,14 @@ pub struct Source {
     pub interval: f64,
     /// The message of several packets that its application is sending.
     pub(super) message: Option<OpenMessage>,
-    /// It was assigned a half since the run began, or since `Sim::omit`.
-    told: bool,
+    /// What it has been told.
+    told: Told,
     /// Since when others know it.
     presence: Presence,
     /// The number of arrivals when it was assigned its half: it knows all up to that one.
     told_at: u32,
-    /// In a subnet that began cold: it has been ACTIVE with a LID since it came, and so has a path record.
-    pub(super) recorded: bool,
-    /// It asks subnet administration for its paths, since it has no half yet.
-    pub(super) asks: bool,
     /// The destination of a permutation.
-    pub partner: u32,
+    pub partner: EndPortRank,
     /// Bytes sent and received by SL, in units of 4, as PortXmitDataSL and PortRcvDataSL count them.
     pub sent: [u64; 16],
     /// See `sent`.
@@ -99,27 +111,27 @@ pub struct Source {
 /// All end ports.
 pub struct Sources {
     /// By rank.
-    pub list: Vec<Source>,
-    /// By subnet and LID ([`Spaces::slot`]): the rank of the end port that owns it.
-    pub by_lid: Vec<u32>,
+    pub list: By<EndPortRank, Source>,
+    /// By subnet and LID ([`Spaces::slot`]): the end port that owns it.
+    pub by_lid: Vec<EndPortRank>,
     pub(super) spaces: Spaces,
-    /// By dense port index: the rank of the end port.
-    pub by_port: Vec<u32>,
+    /// The end port at a port.
+    pub by_port: By<PortId, EndPortRank>,
     /// By rank: cut off from the subnet manager.
-    pub cut_off: Vec<bool>,
+    pub cut_off: By<EndPortRank, bool>,
     /// The sources send.
     pub sending: bool,
     /// The subnet began cold: end ports without LIDs.
     pub cold: bool,
     dispersal: Dispersal,
     /// By rank: the new routing omits it.
-    pub unreachable: Vec<bool>,
+    pub unreachable: By<EndPortRank, bool>,
     /// By subnet and half: see `Sim::load_ways`.
     pub(super) ways: Vec<[Option<OpenPaths>; 2]>,
     /// By source and destination: the next turn among their pairs of LIDs.
-    pub(super) turns: FxHashMap<(u32, u32), u32>,
+    pub(super) turns: FxHashMap<(EndPortRank, EndPortRank), u32>,
     /// See `Sim::set_path`.
-    pub(super) paths: FxHashMap<(u32, u32), (Lid, Sl)>,
+    pub(super) paths: FxHashMap<(EndPortRank, EndPortRank), (Lid, Sl)>,
     /// How many arrivals there have been.
     arrivals: u32,
     /// How often an application had to wait for a full send queue.
@@ -136,19 +148,19 @@ pub struct Sources {
 /// A packet that a source is to send: its ends, its half and its length.
 #[derive(Clone, Copy)]
 pub(super) struct PacketSpec {
-    /// Rank of the end port that sends it.
-    pub source: u32,
-    /// Rank of the end port that it is for.
-    pub destination: u32,
+    /// The end port that sends it.
+    pub source: EndPortRank,
+    /// The end port that it is for.
+    pub destination: EndPortRank,
     /// The half that it travels on.
     pub half: Half,
     /// Bytes on the wire.
     pub bytes: u16,
-    /// [`IS_REPLY`](super::packet::IS_REPLY).
-    pub flags: u8,
+    /// What else is said of it.
+    pub marks: PacketMarks,
     /// Its turn among the pairs of LIDs.
     pub turn: u32,
-    /// Its message, as counts of order number them; [`NIL`] where it is one by itself.
+    /// Its message, as counts of order number them; [`NIL`](super::packet::NIL) where it is one by itself.
     pub message: u32,
 }
 
@@ -161,11 +173,11 @@ pub(super) struct Header {
     pub sl: u8,
     /// Bytes on the wire.
     pub bytes: u16,
-    /// As [`Packet::flags`](super::packet::Packet::flags).
-    pub flags: u8,
+    /// What else is said of it.
+    pub marks: PacketMarks,
     /// Rank of its SLID in its half.
     pub source_path: u8,
-    /// Its message, as counts of order number them; [`NIL`] where it is one by itself.
+    /// Its message, as counts of order number them; [`NIL`](super::packet::NIL) where it is one by itself.
     pub message: u32,
 }
 
@@ -197,6 +209,11 @@ impl Source {
         matches!(self.presence, Presence::Silent { .. })
     }
 
+    /// Subnet administration has path records from and to it from now on.
+    pub(super) fn record(&mut self) {
+        self.presence = Presence::Recorded;
+    }
+
     /// Hides it from all others until it arrives.
     pub(super) fn hide(&mut self) {
         self.presence = Presence::Awaited;
@@ -217,20 +234,25 @@ impl Source {
 
 impl Sources {
     /// The source at a port; none where it is no end port.
-    pub(super) fn at_port(&mut self, port: u32) -> Option<&mut Source> {
-        self.list.get_mut(self.by_port[port as usize] as usize)
+    pub(super) fn at_port(&self, port: PortId) -> Option<&Source> {
+        self.list.get(self.by_port[port])
     }
 
-    /// The end port that owns a LID in the subnet of a port, by its rank; [`NIL`] for none.
+    /// As [`Sources::at_port`], to write.
+    pub(super) fn at_port_mut(&mut self, port: PortId) -> Option<&mut Source> {
+        self.list.get_mut(self.by_port[port])
+    }
+
+    /// The end port that owns a LID in the subnet of a port, by its rank; none where no port owns it.
     #[inline]
-    pub(super) fn owner(&self, port: u32, dlid: u16) -> u32 {
+    pub(super) fn owner(&self, port: PortId, dlid: u16) -> EndPortRank {
         self.by_lid[self.spaces.slot(port, dlid)]
     }
 
     /// The subnet of an end port, by its rank.
     #[inline]
-    pub(super) fn subnet_of(&self, rank: u32) -> SubnetId {
-        SubnetId(self.spaces.at(self.list[rank as usize].port) as u16)
+    pub(super) fn subnet_of(&self, rank: EndPortRank) -> SubnetId {
+        SubnetId(self.spaces.at(self.list[rank].port) as u16)
     }
 
     /// The end ports that own a LID; with `without_lids` the others too, since their LIDs come later.
@@ -243,25 +265,25 @@ impl Sources {
         spaces: &Spaces,
         without_lids: bool,
     ) -> Result<Sources, SimError> {
-        let mut list = Vec::new();
-        let mut by_lid = vec![NIL; spaces.count() << 16];
-        let mut by_port = vec![NIL; fabric.port_count()];
+        let mut list = By::default();
+        let mut by_lid = vec![EndPortRank::NONE; spaces.count() << 16];
+        let mut by_port = By::filled(EndPortRank::NONE, fabric.port_count());
         for id in fabric.end_ports() {
             let port = fabric.port(id);
             if port.lid.is_none() && !without_lids {
                 continue;
             }
-            let rank = list.len() as u32;
+            let rank = EndPortRank(list.len() as u32);
             let rate = port.width.data_rate_kbps(port.speed) as f64 * config.load;
             let interval = interval(config, rank, rate);
             if let Some(lid) = port.lid {
-                let first = spaces.slot(id.0, lid.0);
+                let first = spaces.slot(id, lid.0);
                 by_lid[first..first + usize::from(port.lmc.lids())].fill(rank);
             }
-            by_port[id.index()] = rank;
+            by_port[id] = rank;
             list.push(Source {
                 rank,
-                port: id.0,
+                port: id,
                 lid: port.lid.unwrap_or_default().0,
                 paths: (port.lmc.lids() / 2).max(1),
                 lids: port.lmc.lids(),
@@ -271,28 +293,26 @@ impl Sources {
                 queued: [0; 2],
                 interval,
                 message: None,
-                told: false,
-                presence: Presence::FromStart,
+                told: Told::Nothing,
+                presence: if without_lids { Presence::Unrecorded } else { Presence::FromStart },
                 told_at: 0,
-                recorded: false,
-                asks: without_lids,
                 partner: rank,
                 sent: [0; 16],
                 received: [0; 16],
-                random: Pcg32::new(config.seed, u64::from(rank)),
+                random: Pcg32::new(config.seed, u64::from(rank.0)),
             });
         }
         if list.len() < 2 {
             return Err(SimError::NobodyThere(list.len()));
         }
         check_ranks(&config.traffic, list.len())?;
-        let unreachable = vec![false; list.len()];
+        let unreachable = By::filled(false, list.len());
         let mut sources = Sources {
             list,
             by_lid,
             spaces: spaces.clone(),
             by_port,
-            cut_off: vec![false; unreachable.len()],
+            cut_off: unreachable.clone(),
             sending: false,
             cold: without_lids,
             dispersal: config.dispersal,
@@ -310,7 +330,7 @@ impl Sources {
         match &config.traffic {
             Traffic::Permutation => sources.pair_up(config.seed),
             Traffic::Pairs(pairs) => {
-                sources.list.iter_mut().zip(pairs).for_each(|(source, &partner)| source.partner = partner);
+                sources.list.iter_mut().zip(pairs).for_each(|(source, &partner)| source.partner = EndPortRank(partner));
             }
             Traffic::Uniform | Traffic::HotSpot { .. } | Traffic::Trace(_) => {}
         }
@@ -319,18 +339,18 @@ impl Sources {
 
     /// Pairs all end ports in a random cyclic order.
     fn pair_up(&mut self, seed: u64) {
-        self.pair_up_among(&(0..self.list.len() as u32).collect::<Vec<u32>>(), seed);
+        self.pair_up_among(&self.list.keys().collect::<Vec<_>>(), seed);
     }
 
     /// Pairs these end ports in a random cyclic order, in which each sends to the next (Sattolo's algorithm).
-    pub(super) fn pair_up_among(&mut self, ranks: &[u32], seed: u64) {
+    pub(super) fn pair_up_among(&mut self, ranks: &[EndPortRank], seed: u64) {
         let mut random = Pcg32::seed_from_u64(seed);
         let mut order = ranks.to_vec();
         for i in (1..order.len()).rev() {
             // Below i, never i itself: so the permutation is one cycle, and no port sends to itself.
             order.swap(i, below(&mut random, i as u32) as usize);
         }
-        ranks.iter().zip(order).for_each(|(&rank, partner)| self.list[rank as usize].partner = partner);
+        ranks.iter().zip(order).for_each(|(&rank, partner)| self.list[rank].partner = partner);
     }
 
     // Which sources know each other.
@@ -342,24 +362,19 @@ impl Sources {
 
     /// An end port has arrived: no other knows it, and it waits to be assigned a half (PROTOCOL.md, G.4). In a subnet
     /// that began cold it waits instead until its port is ACTIVE with a LID, and the others know it from then on.
-    pub(super) fn arrive(&mut self, rank: u32) {
-        self.unreachable[rank as usize] = false;
-        let source = &mut self.list[rank as usize];
-        if self.cold {
-            source.recorded = false;
-        } else {
-            source.presence = Presence::Silent { arrival: self.arrivals };
-        }
+    pub(super) fn arrive(&mut self, rank: EndPortRank) {
+        self.unreachable[rank] = false;
+        let arrival = self.arrivals;
+        self.list[rank].presence = if self.cold { Presence::Unrecorded } else { Presence::Silent { arrival } };
     }
 
     /// An end port is assigned a half (P3.3), and knows every end port present from now on. Returns whether it was
     /// silent and may begin now.
-    pub(super) fn take_half(&mut self, rank: u32, half: Half) -> bool {
+    pub(super) fn take_half(&mut self, rank: EndPortRank, half: Half) -> bool {
         // A path that subnet administration answered earlier belongs to the routing before.
         self.paths.retain(|&(from, _), _| from != rank);
-        let source = &mut self.list[rank as usize];
-        (source.half, source.told, source.asks) = (half, true, false);
-        source.told_at = self.arrivals;
+        let source = &mut self.list[rank];
+        (source.half, source.told, source.told_at) = (half, Told::Half, self.arrivals);
         let Presence::Silent { arrival } = source.presence else { return false };
         source.presence = Presence::Joined { arrival, half };
         true
@@ -367,11 +382,13 @@ impl Sources {
 
     /// The new routing omits these end ports: a source that is assigned a half from now on has no path from or to them.
     pub(super) fn omit(&mut self, ports: &[PortId]) {
-        self.list.iter_mut().for_each(|source| source.told = false);
-        for port in ports {
-            let rank = self.by_port[port.index()];
-            if rank != NIL {
-                self.unreachable[rank as usize] = true;
+        for source in self.list.iter_mut().filter(|source| source.told == Told::Half) {
+            source.told = Told::Earlier;
+        }
+        for &port in ports {
+            let rank = self.by_port[port];
+            if rank.is_some() {
+                self.unreachable[rank] = true;
             }
         }
     }
@@ -379,9 +396,9 @@ impl Sources {
     /// Whether a source has a path to a destination other than itself. Before it is assigned the new half it does not
     /// know which end ports are cut off; afterwards it has no path from or to them. Two kinds of sources know a
     /// newcomer: those assigned a half since it arrived, and those that send on the half that it was assigned first.
-    pub(super) fn has_path(&self, rank: u32, destination: u32) -> bool {
-        let (own, other) = (&self.list[rank as usize], &self.list[destination as usize]);
-        if self.cold && !(own.recorded && other.recorded) {
+    pub(super) fn has_path(&self, rank: EndPortRank, destination: EndPortRank) -> bool {
+        let (own, other) = (&self.list[rank], &self.list[destination]);
+        if own.presence == Presence::Unrecorded || other.presence == Presence::Unrecorded {
             return false;
         }
         // The half that a newcomer is assigned first is the new one (G.4), so a source that already sends on that half
@@ -391,50 +408,52 @@ impl Sources {
             return false;
         }
         // P3.7: only a source that has its new half omits those that were cut off; the others still send to them.
-        let told = own.told;
-        let unreachable = |rank: u32| self.cut_off[rank as usize] || self.unreachable[rank as usize];
+        let told = own.told == Told::Half;
+        let unreachable = |rank: EndPortRank| self.cut_off[rank] || self.unreachable[rank];
         rank != destination && !(told && (unreachable(rank) || unreachable(destination)))
     }
 
     /// Whether a source is present and sends on a half.
-    pub(super) fn may_send(&self, rank: u32, half: Half) -> bool {
-        let source = &self.list[rank as usize];
-        self.sending && !self.cut_off[rank as usize] && !source.is_silent() && source.half == half
+    pub(super) fn may_send(&self, rank: EndPortRank, half: Half) -> bool {
+        let source = &self.list[rank];
+        self.sending && !self.cut_off[rank] && !source.is_silent() && source.half == half
     }
 
     /// Whether an end port is ACTIVE and holds a LID.
-    pub(super) fn is_ready(&self, plane: &DataPlane, rank: u32) -> bool {
-        let source = &self.list[rank as usize];
-        plane.ports[source.port as usize].sends() && Lid(source.lid).is_unicast()
+    pub(super) fn is_ready(&self, plane: &DataPlane, rank: EndPortRank) -> bool {
+        let source = &self.list[rank];
+        plane.ports[source.port].sends() && Lid(source.lid).is_unicast()
     }
 
     /// Draws a destination in a single subnet.
-    pub(super) fn draw_destination(&mut self, traffic: &Traffic, rank: u32) -> u32 {
+    pub(super) fn draw_destination(&mut self, traffic: &Traffic, rank: EndPortRank) -> EndPortRank {
         let ranks = self.list.len() as u32;
-        let source = &mut self.list[rank as usize];
+        let source = &mut self.list[rank];
         match *traffic {
             Traffic::Permutation | Traffic::Pairs(_) => source.partner,
-            Traffic::HotSpot { destination, share } if chance(&mut source.random, share) => destination.min(ranks - 1),
+            Traffic::HotSpot { destination, share } if chance(&mut source.random, share) => {
+                EndPortRank(destination.min(ranks - 1))
+            }
             _ => {
                 // Skipping its own rank keeps the others equally likely.
                 let drawn = below(&mut source.random, ranks - 1);
-                if drawn >= rank { drawn + 1 } else { drawn }
+                EndPortRank(if drawn >= rank.0 { drawn + 1 } else { drawn })
             }
         }
     }
 
     /// An end port takes LIDs, and gives up those that it held.
-    pub(super) fn take_lids(&mut self, port: u32, lid: Lid, lmc: Lmc) {
-        let rank = self.by_port[port as usize];
-        if rank == NIL {
+    pub(super) fn take_lids(&mut self, port: PortId, lid: Lid, lmc: Lmc) {
+        let rank = self.by_port[port];
+        if rank.is_none() {
             return;
         }
-        let source = &mut self.list[rank as usize];
+        let source = &mut self.list[rank];
         let space = self.spaces.slot(port, 0);
         let old = usize::from(source.lid)..usize::from(source.lid) + usize::from(source.lids);
         let by_lid = &mut self.by_lid[space..];
         // Another port may have taken some of these LIDs since, so only its own entries are cleared.
-        by_lid[old].iter_mut().filter(|owner| **owner == rank).for_each(|owner| *owner = NIL);
+        by_lid[old].iter_mut().filter(|owner| **owner == rank).for_each(|owner| *owner = EndPortRank::NONE);
         by_lid[lid_range(lid, lmc)].fill(rank);
         (source.lid, source.lids, source.paths) = (lid.0, lmc.lids(), (lmc.lids() / 2).max(1));
     }
@@ -443,8 +462,8 @@ impl Sources {
 
     /// DLID and SL towards an end port on a half, by the path and the service level of these ranks in the half.
     #[inline]
-    pub(super) fn address(&self, target: u32, half: Half, path: u16, level: u8) -> (u16, u8) {
-        let to = &self.list[target as usize];
+    pub(super) fn address(&self, target: EndPortRank, half: Half, path: u16, level: u8) -> (u16, u8) {
+        let to = &self.list[target];
         // The upper half of the LIDs follows the lower one, and SLs 8 to 15 are its service levels. A port with one LID
         // has no halves (L.1).
         let upper = if to.lids > 1 { half.index() as u16 * to.paths } else { 0 };
@@ -455,29 +474,29 @@ impl Sources {
     /// where no pair exists.
     #[inline]
     pub(super) fn header(&self, spec: &PacketSpec, pair: impl FnOnce(&Sources) -> Option<Pair>) -> Option<Header> {
-        let PacketSpec { source, destination, half, bytes, flags, message, .. } = *spec;
+        let PacketSpec { source, destination, half, bytes, marks, message, .. } = *spec;
         if self.cold
             && let Some((dlid, sl)) = self.path(source, destination)
         {
-            return Some(Header { dlid: dlid.0, sl: sl.get(), bytes, flags, source_path: 0, message });
+            return Some(Header { dlid: dlid.0, sl: sl.get(), bytes, marks, source_path: 0, message });
         }
         let Pair { source_path, path, level } = pair(self)?;
         let (dlid, sl) = self.address(destination, half, path, level);
-        Some(Header { dlid, sl, bytes, flags, source_path, message })
+        Some(Header { dlid, sl, bytes, marks, source_path, message })
     }
 
     /// The path that a source of a subnet that began cold has from subnet administration; none where its half
     /// determines the path.
     #[inline(never)]
-    fn path(&self, rank: u32, destination: u32) -> Option<(Lid, Sl)> {
+    fn path(&self, rank: EndPortRank, destination: EndPortRank) -> Option<(Lid, Sl)> {
         let loaded = self.paths.get(&(rank, destination)).copied();
-        let asks = self.list[rank as usize].asks;
-        loaded.or_else(|| asks.then(|| (Lid(self.list[destination as usize].lid), Sl::default())))
+        let asks = self.list[rank].told == Told::Nothing;
+        loaded.or_else(|| asks.then(|| (Lid(self.list[destination].lid), Sl::default())))
     }
 
     /// The pair that a packet from one end port to another takes on a half at its turn; none where no path exists.
     #[inline]
-    pub(super) fn pair(&self, rank: u32, destination: u32, half: Half, turn: u32) -> Option<Pair> {
+    pub(super) fn pair(&self, rank: EndPortRank, destination: EndPortRank, half: Half, turn: u32) -> Option<Pair> {
         match self.dispersal.choice {
             PathChoice::Single => {
                 let way = self.open_path(rank, destination, half, flow(rank, destination))?;
@@ -489,7 +508,14 @@ impl Sources {
     }
 
     #[inline(never)]
-    fn pair_in_turn(&self, choice: PathChoice, rank: u32, to: u32, half: Half, turn: u32) -> Option<Pair> {
+    fn pair_in_turn(
+        &self,
+        choice: PathChoice,
+        rank: EndPortRank,
+        to: EndPortRank,
+        half: Half,
+        turn: u32,
+    ) -> Option<Pair> {
         let there = u32::from(self.open_path(rank, to, half, 0)?.of);
         // Where no path leads back, the SLID is the first.
         let back = self.open_path(to, rank, half, 0).map_or(1, |way| u32::from(way.of));
@@ -510,11 +536,17 @@ impl Sources {
     }
 
     /// The pair of a reply: to the SLID of the request, from its DLID.
-    pub(super) fn pair_back(&self, rank: u32, asker: u32, half: Half, request: &Packet) -> Option<Pair> {
+    pub(super) fn pair_back(
+        &self,
+        rank: EndPortRank,
+        asker: EndPortRank,
+        half: Half,
+        request: &Packet,
+    ) -> Option<Pair> {
         if self.dispersal.choice == PathChoice::Single {
             return self.pair(rank, asker, half, 0);
         }
-        let own = &self.list[rank as usize];
+        let own = &self.list[rank];
         // The request's DLID may lie in either half; the remainder is its rank in that half.
         let source_path = (request.dlid.wrapping_sub(own.lid) % own.paths) as u8;
         let mut open = (0..).map_while(|at| self.open_path(rank, asker, half, at).filter(|way| at < u32::from(way.of)));
@@ -526,16 +558,16 @@ impl Sources {
     /// The path on which a number falls, among those open from one end port to another on a half, or among the first of
     /// them where `dispersal.paths` limits their number.
     #[inline]
-    fn open_path(&self, rank: u32, to: u32, half: Half, number: u32) -> Option<OpenPath> {
+    fn open_path(&self, rank: EndPortRank, to: EndPortRank, half: Half, number: u32) -> Option<OpenPath> {
         let most = self.dispersal.paths.map_or(u16::MAX, u16::from);
-        let destination = &self.list[to as usize];
+        let destination = &self.list[to];
         let space = self.spaces.at(destination.port);
         let Some(ways) = &self.ways[space][half.index()] else {
             let of = destination.paths.min(most);
             let path = (number % u32::from(of)) as u16;
             return Some(OpenPath { path, level: (flow(rank, to) % 8) as u8, of });
         };
-        let (own, other) = (PortId(self.list[rank as usize].port), PortId(destination.port));
+        let (own, other) = (self.list[rank].port, destination.port);
         let way = ways(own, other, number)?;
         if way.of <= most {
             return Some(way);
@@ -552,7 +584,7 @@ impl Sources {
 
     /// The turn of the next packet or message to a destination; 0 where no turns are taken. Each destination has turns
     /// of its own, and they begin at different pairs.
-    pub(super) fn next_turn(&mut self, rank: u32, destination: u32) -> u32 {
+    pub(super) fn next_turn(&mut self, rank: EndPortRank, destination: EndPortRank) -> u32 {
         if !self.takes_turns() {
             return 0;
         }
@@ -564,9 +596,9 @@ impl Sources {
 }
 
 /// Mean ticks from message to message of a source whose port sends at a rate, in kilobytes per second.
-pub(super) fn interval(config: &SimConfig, rank: u32, rate: f64) -> f64 {
+pub(super) fn interval(config: &SimConfig, rank: EndPortRank, rate: f64) -> f64 {
     match &config.traffic {
-        Traffic::Pairs(pairs) if pairs.get(rank as usize).is_none_or(|&partner| partner == rank) => f64::INFINITY,
+        Traffic::Pairs(pairs) if pairs.get(rank.index()).is_none_or(|&partner| partner == rank.0) => f64::INFINITY,
         _ => {
             let packet = f64::from(config.packet_bytes) * 1e6 * TICKS_PER_NS as f64 / rate;
             packet * f64::from(config.message_packets)

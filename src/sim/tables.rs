@@ -1,8 +1,10 @@
 //! Forwarding and SL-to-VL tables of all nodes, flattened so that a packet-hop looks each of them up in one step.
 
+use super::index::By;
 use super::packet::NIL;
-use crate::fabric::Fabric;
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Lid;
+use crate::wire::SlToVlModifier;
 
 /// Forwarding and SL-to-VL tables of all nodes, flattened.
 pub struct Tables {
@@ -10,7 +12,7 @@ pub struct Tables {
     pub lft: Vec<u8>,
     /// LIDs in a row: a multiple of 64.
     pub lids: usize,
-    nodes: Vec<NodeTables>,
+    nodes: By<NodeId, NodeTables>,
     sl_to_vl: Vec<[u8; 16]>,
 }
 
@@ -18,7 +20,7 @@ pub struct Tables {
 #[derive(Clone, Debug)]
 struct NodeTables {
     /// Its port 0.
-    first_port: u32,
+    first_port: PortId,
     /// Its row of forwarding entries; [`NIL`] where it is no switch.
     row: u32,
     /// Its first SL-to-VL table.
@@ -34,15 +36,15 @@ struct NodeTables {
 impl Tables {
     pub(super) fn new(fabric: &Fabric, top: Lid, data_vls: u8) -> Tables {
         let nodes = fabric.nodes().map(|(id, node)| NodeTables {
-            first_port: node.first_port.0,
+            first_port: node.first_port,
             row: NIL,
             sl_base: id.0,
             sl_by_input: 0,
             sl_by_output: 0,
             num_ports: node.num_ports,
         });
-        let mut nodes: Vec<NodeTables> = nodes.collect();
-        let rows = fabric.switches().zip(0..).map(|(id, rank)| nodes[id.index()].row = rank).count();
+        let mut nodes: By<NodeId, NodeTables> = nodes.collect();
+        let rows = fabric.switches().zip(0..).map(|(id, rank)| nodes[id].row = rank).count();
         let lids = (top.index() + 1).next_multiple_of(64);
         let table = std::array::from_fn(|sl| sl as u8 % data_vls);
         Tables { lft: vec![255; rows * lids], lids, nodes, sl_to_vl: vec![table; fabric.node_count()] }
@@ -50,14 +52,14 @@ impl Tables {
 
     /// Port 0 of a node.
     #[inline]
-    pub fn first_port(&self, node: u32) -> u32 {
-        self.nodes[node as usize].first_port
+    pub fn first_port(&self, node: NodeId) -> PortId {
+        self.nodes[node].first_port
     }
 
     /// A node's external ports.
     #[inline]
-    pub fn num_ports(&self, node: u32) -> u8 {
-        self.nodes[node as usize].num_ports
+    pub fn num_ports(&self, node: NodeId) -> u8 {
+        self.nodes[node].num_ports
     }
 
     /// How many nodes there are.
@@ -65,16 +67,22 @@ impl Tables {
         self.nodes.len()
     }
 
-    /// The row of a node's forwarding entries; [`NIL`] where it is no switch.
+    /// A port of a node by its number, which the node has.
     #[inline]
-    pub fn row(&self, node: u32) -> u32 {
-        self.nodes[node as usize].row
+    pub fn port_at(&self, node: NodeId, num: u8) -> PortId {
+        self.nodes[node].port_at(num)
+    }
+
+    /// Whether a node has forwarding entries.
+    #[inline]
+    pub fn is_switch(&self, node: NodeId) -> bool {
+        self.nodes[node].row != NIL
     }
 
     /// The output port of a switch for a DLID, 255 for none.
     #[inline]
-    pub fn output(&self, node: u32, dlid: u16) -> u8 {
-        self.entry(&self.nodes[node as usize], dlid)
+    pub fn output(&self, node: NodeId, dlid: u16) -> u8 {
+        self.entry(&self.nodes[node], dlid)
     }
 
     #[inline]
@@ -86,11 +94,11 @@ impl Tables {
     /// Output port (dense index) and lane of a switch for a DLID and a service level that come in at `input`; none
     /// where the entry names no port.
     #[inline]
-    pub fn way(&self, node: u32, input: u8, dlid: u16, sl: u8) -> Option<(u32, u8)> {
-        let node = &self.nodes[node as usize];
+    pub fn way(&self, node: NodeId, input: u8, dlid: u16, sl: u8) -> Option<(PortId, u8)> {
+        let node = &self.nodes[node];
         let out = self.entry(node, dlid);
         let exists = out != 0 && out <= node.num_ports;
-        exists.then(|| (node.first_port + u32::from(out), self.sl_table_of(node, input, out)[usize::from(sl & 15)]))
+        exists.then(|| (node.port_at(out), self.sl_table_of(node, input, out)[usize::from(sl & 15)]))
     }
 
     /// Extends every forwarding table to LID `end` − 1 at least; new entries name no port.
@@ -109,23 +117,22 @@ impl Tables {
     }
 
     /// One block of a switch's forwarding table; none where the device has no such block.
-    pub fn block_mut(&mut self, node: u32, block: usize) -> Option<&mut [u8]> {
-        let row = self.row(node);
-        let fits = row != NIL && (block + 1) * 64 <= self.lids;
-        let start = row as usize * self.lids + block * 64;
+    pub fn block_mut(&mut self, node: NodeId, block: usize) -> Option<&mut [u8]> {
+        let fits = self.is_switch(node) && (block + 1) * 64 <= self.lids;
+        let start = self.nodes[node].row as usize * self.lids + block * 64;
         fits.then(|| &mut self.lft[start..start + 64])
     }
 
     /// The lane that a service level takes from an input to an output port.
     #[inline]
-    pub fn lane(&self, node: u32, input: u8, output: u8, sl: u8) -> u8 {
+    pub fn lane(&self, node: NodeId, input: u8, output: u8, sl: u8) -> u8 {
         self.sl_table(node, input, output)[usize::from(sl & 15)]
     }
 
     /// The SL-to-VL table from an input to an output port.
     #[inline]
-    pub fn sl_table(&self, node: u32, input: u8, output: u8) -> &[u8; 16] {
-        self.sl_table_of(&self.nodes[node as usize], input, output)
+    pub fn sl_table(&self, node: NodeId, input: u8, output: u8) -> &[u8; 16] {
+        self.sl_table_of(&self.nodes[node], input, output)
     }
 
     #[inline]
@@ -134,16 +141,30 @@ impl Tables {
     }
 
     /// Sets every table of a node.
-    pub fn set_sl_uniform(&mut self, node: u32, table: [u8; 16]) {
-        let own = &mut self.nodes[node as usize];
-        (own.sl_base, own.sl_by_input, own.sl_by_output) = (node, 0, 0);
-        self.sl_to_vl[node as usize] = table;
+    pub fn set_sl_uniform(&mut self, node: NodeId, table: [u8; 16]) {
+        let own = &mut self.nodes[node];
+        (own.sl_base, own.sl_by_input, own.sl_by_output) = (node.0, 0, 0);
+        self.sl_to_vl[node.index()] = table;
     }
 
-    /// Sets one table of a node with `num_ports` external ports.
-    pub fn set_sl_pair(&mut self, node: u32, num_ports: u8, input: u8, output: u8, table: [u8; 16]) {
-        let side = u16::from(num_ports) + 1;
-        let own = &mut self.nodes[node as usize];
+    /// Sets the tables of a node that a scope names.
+    pub fn set_sl_to_vl(&mut self, node: NodeId, scope: SlToVlModifier, table: [u8; 16]) {
+        let all = 0..=self.num_ports(node);
+        match scope {
+            SlToVlModifier::Every => self.set_sl_uniform(node, table),
+            SlToVlModifier::Pair { input, output } => self.set_sl_pair(node, input.0, output.0, table),
+            SlToVlModifier::EveryInput { output } => {
+                all.for_each(|input| self.set_sl_pair(node, input, output.0, table));
+            }
+            SlToVlModifier::EveryOutput { input } => {
+                all.for_each(|output| self.set_sl_pair(node, input.0, output, table));
+            }
+        }
+    }
+
+    fn set_sl_pair(&mut self, node: NodeId, input: u8, output: u8, table: [u8; 16]) {
+        let own = &mut self.nodes[node];
+        let side = u16::from(own.num_ports) + 1;
         if own.sl_by_input == 0 {
             let all = self.sl_to_vl[own.sl_base as usize];
             (own.sl_base, own.sl_by_input, own.sl_by_output) = (self.sl_to_vl.len() as u32, side, 1);
@@ -155,6 +176,11 @@ impl Tables {
 }
 
 impl NodeTables {
+    #[inline]
+    fn port_at(&self, num: u8) -> PortId {
+        PortId(self.first_port.0 + u32::from(num))
+    }
+
     /// Index of the SL-to-VL table from an input to an output port.
     #[inline]
     fn sl_table(&self, input: u8, output: u8) -> usize {

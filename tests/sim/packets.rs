@@ -4,14 +4,15 @@ use crate::sim::loaded::{loaded, one_way_ring};
 use crate::support::with_tables::with_tables;
 use proptest::prelude::*;
 use reconfig::fabric::generate::{Options, Topology, generate};
-use reconfig::ids::{PortNum, VlSet};
-use reconfig::sim::{Halt, Latch, Sim, SimConfig, SimTransport, Traffic};
+use reconfig::fabric::{Fabric, PortId};
+use reconfig::ids::{PortNum, Sl, Vl, VlSet};
+use reconfig::sim::{Halt, Latch, Scripted, Sim, SimConfig, SimTransport, Traffic};
 use reconfig::transport::{Datagram, Transport};
-use reconfig::wire::{AttributeId, Method, NodeInfo, Smp};
+use reconfig::wire::{AttributeId, Method, NodeInfo, SlToVlMappingTable, Smp};
 
 const LATCHES: [Latch; 3] = [Latch::Arrival, Latch::Head, Latch::Grant];
 
-fn fabric(text: &str) -> reconfig::fabric::Fabric {
+fn fabric(text: &str) -> Fabric {
     generate(&text.parse::<Topology>().unwrap(), &Options::default()).unwrap()
 }
 
@@ -80,6 +81,69 @@ fn packets_all_round_a_ring_deadlock_and_the_cycle_is_named() {
             assert_eq!(here.output_vl, next.input_vl);
         }
     }
+}
+
+/// One packet from each host of a ring, on one service level, to the host so many switches onwards.
+fn round(fabric: &Fabric, at_ns: u64, sl: Sl, onwards: usize) -> Vec<Scripted> {
+    let hosts: Vec<PortId> = fabric.end_ports().collect();
+    let lid = |rank: usize| fabric.port(hosts[rank % hosts.len()]).lid.unwrap();
+    let packet = |rank: usize| Scripted { at_ns, source: hosts[rank], dlid: lid(rank + onwards), sl, bytes: 1024 };
+    (0..hosts.len()).map(packet).collect()
+}
+
+/// A quiet one-way ring of four switches whose service levels have lanes of their own, with the latch `grant`. Four
+/// packets on one lane, one from each host, deadlock on it.
+fn ring_of_two_lanes() -> (Fabric, Sim, PortId) {
+    let (fabric, tables, sm) = one_way_ring(4);
+    let config = SimConfig { load: 0.0, data_vls: 2, buffer_credits: 20, latch: Latch::Grant, ..SimConfig::default() };
+    let mut sim = with_tables(&fabric, &tables, config, sm);
+    fabric.nodes().for_each(|(node, _)| sim.load_sl_to_vl(node, |sl| Vl::masked(sl.get() % 2)));
+    (fabric, sim, sm)
+}
+
+#[test]
+fn a_cycle_that_stands_is_confirmed_though_a_later_one_was_opened() {
+    let (fabric, mut sim, sm) = ring_of_two_lanes();
+    let (first, second) = (Sl::masked(0), Sl::masked(1));
+    sim.script([round(&fabric, 1_000, first, 2), round(&fabric, 20_000, second, 3)].concat());
+    sim.run(50_000, false);
+    // At the first switch the packet of the second cycle is for host 2, that of the first cycle for host 1.
+    let mut entries = [255; 64];
+    entries[1..=4].copy_from_slice(&[1, 2, 255, 2]);
+    let mut transport = SimTransport::new(sim);
+    let path = [fabric.port(sm).num];
+    let write = Smp::directed(&path, Method::Set, AttributeId::LinearForwardingTable, 0, entries).unwrap();
+    exchange(&mut transport, &write).expect("the switch answers");
+    transport.with(|sim| {
+        sim.run(sim.now_ns() + 100_000, false);
+        assert_eq!((sim.occupied(VlSet(1)), sim.occupied(VlSet(2))), (4, 0), "the second cycle is open");
+        sim.confirm_deadlock();
+        let cycle = sim.deadlock().expect("the first cycle stands");
+        assert!(cycle.len() == 4 && cycle.iter().all(|stuck| stuck.sl == first), "{cycle:?}");
+    });
+}
+
+#[test]
+fn a_packet_keeps_the_lane_of_its_send_queue() {
+    let (fabric, mut sim, sm) = ring_of_two_lanes();
+    // Once the ring is full, the next packet of each host fills the buffer at its switch, and one waits behind it.
+    let rounds = [1_000, 20_000, 30_000].map(|at_ns| round(&fabric, at_ns, Sl::masked(0), 2));
+    sim.script(rounds.concat());
+    sim.run(50_000, false);
+    assert_eq!((sim.occupied(VlSet(1)), sim.occupied(VlSet(2))), (12, 0));
+    let mut transport = SimTransport::new(sim);
+    let table = SlToVlMappingTable([Vl::masked(1); 16]).encode();
+    let write = Smp::directed(&[], Method::Set, AttributeId::SlToVlMappingTable, 0, table).unwrap();
+    exchange(&mut transport, &write).expect("the host answers");
+    transport.with(|sim| {
+        sim.run(sim.now_ns() + 100_000, false);
+        assert_eq!((sim.occupied(VlSet(1)), sim.occupied(VlSet(2))), (12, 0), "no packet has changed its lane");
+        let at_ns = sim.now_ns() + 1_000;
+        let own = round(&fabric, at_ns, Sl::masked(0), 2).into_iter().find(|packet| packet.source == sm);
+        sim.script(own.into_iter().collect());
+        sim.run(at_ns + 1_000, false);
+        assert!(sim.occupied(VlSet(2)) > 0, "a packet handed over later goes by the new table");
+    });
 }
 
 #[test]

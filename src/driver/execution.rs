@@ -119,7 +119,7 @@ impl<S: SubnetManager> Driver<S> {
         let failed = matches!(answer, Event::WriteFailed { .. } | Event::TimedOut { .. });
         let mut noticed = false;
         while let Some(event) = self.subnet.pending_event() {
-            tracing::info!(?event, "the subnet tells of a change");
+            tracing::info!(?event, "the subnet reports a change");
             noticed = true;
         }
         if (noticed || failed) && self.glance().await? {

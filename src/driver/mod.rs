@@ -253,7 +253,7 @@ impl<S: SubnetManager> Driver<S> {
         loop {
             if !std::mem::take(&mut noticed) {
                 let Some(event) = self.subnet.next_event(until_ns).await? else { return Ok(None) };
-                tracing::info!(?event, "the subnet tells of a change");
+                tracing::info!(?event, "the subnet reports a change");
             }
             let sighting = self.look().await?;
             if let Some(stranger) = sighting.stranger {

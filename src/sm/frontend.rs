@@ -305,9 +305,7 @@ impl Frontend {
             ControlOrder::Sweep => {
                 return self.wait_for(ManagerOrder::Sweep, "a sweep on demand".to_string(), answers);
             }
-            ControlOrder::Abort if self.mailbox.borrow().abort() => {
-                done("the change under way will be called off")
-            }
+            ControlOrder::Abort if self.mailbox.borrow().abort() => done("the change under way will be called off"),
             ControlOrder::Abort => Reply::refused(Fault::State, "no change is under way"),
             ControlOrder::Continue => self.go_on(),
             ControlOrder::LogLevel { filter } => self.log_by(&filter),

@@ -10,9 +10,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum LidFileError {
     /// The file exists and cannot be read.
-    #[error(
-        "reading LIDs from {path}: {source}; let the manager read it, or choose another cache folder"
-    )]
+    #[error("reading LIDs from {path}: {source}; let the manager read it, or choose another cache folder")]
     Read {
         /// The file.
         path: PathBuf,
@@ -23,9 +21,7 @@ pub enum LidFileError {
     #[error("{0}; correct the line, or move the file away: LIDs are then assigned anew where ports hold none")]
     Format(ReadError),
     /// The file cannot be replaced.
-    #[error(
-        "writing LIDs to {path}: {source}; let the manager write there, or choose another cache folder"
-    )]
+    #[error("writing LIDs to {path}: {source}; let the manager write there, or choose another cache folder")]
     Write {
         /// The file.
         path: PathBuf,

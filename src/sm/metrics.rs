@@ -137,11 +137,7 @@ impl Metrics {
         registry.register("state", "1 for the state of the change under way, or of the last one", state.clone());
         registry.register("subnet_up", "1 if the subnet is routed under this manager", subnet_up.clone());
         let Metrics { registry, upper_half, switches, cas, links, lids, .. } = self;
-        registry.register(
-            "upper_half",
-            "1 if the upper half of LIDs and service levels is in use",
-            upper_half.clone(),
-        );
+        registry.register("upper_half", "1 if the upper half of LIDs and service levels is in use", upper_half.clone());
         registry.register("switches", "Switches present", switches.clone());
         registry.register("cas", "Channel adapters present", cas.clone());
         registry.register("links", "Cables present", links.clone());

@@ -346,11 +346,7 @@ impl<T: Transport> Upkeep<T> {
             return Ok(());
         }
         let devices: BTreeSet<NodeId> = bounced.iter().map(|&port| fabric.port(port).node).collect();
-        tracing::warn!(
-            ports = bounced.len(),
-            devices = devices.len(),
-            "ports bounced: setting up their devices again"
-        );
+        tracing::warn!(ports = bounced.len(), devices = devices.len(), "ports bounced: setting up their devices again");
         let own = devices.iter().filter(|&&node| fabric.node(node).is_switch());
         let own = own.filter_map(|&node| fabric.port_at(node, PortNum::ZERO));
         let ports: Vec<PortId> = own.chain(bounced.iter().copied()).collect();

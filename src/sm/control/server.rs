@@ -212,8 +212,7 @@ impl Connection {
                 Ok(ControlOrder::Events) => return self.send_events(reader, writer).await,
                 Ok(order) => self.pass_on(order, writer).await?,
                 Err(error) => {
-                    let reason =
-                        format!("not an order: {error}; expected one such as {{\"request\":\"status\"}}");
+                    let reason = format!("not an order: {error}; expected one such as {{\"request\":\"status\"}}");
                     say(writer, &Reply::refused(Fault::Request, reason)).await?;
                 }
             }

@@ -78,7 +78,7 @@ impl<'a> Guarded<'a> {
         self.refused.clear();
     }
 
-    /// Settles rows from the lightest candidate on until none is left.
+    /// Settles rows, the lightest candidate first, until none is left.
     fn expand(&mut self, layer: &mut Acyclic, weight: &[u64]) {
         while let Some(Reverse((cost, channel))) = self.candidates.pop() {
             let (from, to) = self.ends(channel);

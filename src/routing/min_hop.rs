@@ -4,7 +4,6 @@
 //! destination, the one with the fewest destinations so far. If the links of a fabric close rings, its routes may
 //! depend on each other in a cycle and deadlock; `verify` shows where. Several paths to a destination diverge if they
 //! can.
-//! part where they can.
 
 use super::downhill::{CostModel, Downhill};
 use super::earlier::Earlier;

@@ -8,7 +8,6 @@
 //! known ([`Remote::of_routes`]). For others, listed by [`PrefixRoutes`], only their presence is known. Deliberately
 //! omitted: the inside of other subnets (MTU, rate, ports); a path is described as far as its first router. Source: the
 //! specification leaves open how subnet administration learns of them (chapter 19).
-//! specification leaves open how subnet administration learns of it (chapter 19).
 
 use super::PrefixRoutes;
 use crate::fabric::subnets::Subnets;

@@ -1,6 +1,5 @@
 //! The report on several subnets: size and manager of each, loads of routers, packets by the subnets of source and
 //! destination.
-//! source and destination.
 
 use super::measures;
 use super::outcome::{FabricSize, Periods, PortLoad, RelationReport, RouterPortReport, RouterReport, SubnetReport};

@@ -237,7 +237,6 @@ impl Subnets {
     /// ports that still have a cable; a router that lost all but one stays, and joins nothing.
     ///
     /// Panics if a fabric has other indices.
-    /// Panics where a fabric has other indices.
     #[must_use]
     pub fn with_fabrics(&self, fabrics: Vec<Fabric>) -> Subnets {
         assert_eq!(fabrics.len(), self.list.len(), "a fabric for each subnet");

@@ -195,6 +195,6 @@ mod tests {
         let fabric = fabric(0);
         let bare = fabric.with_lids([]).expect("no LIDs");
         let error = Imported::new(&bare, &[], None).route(&fabric, &Demand::all(&fabric, 1));
-        assert!(error.is_err_and(|error| error.to_string().contains("tells no LID of")));
+        assert!(error.is_err_and(|error| error.to_string().contains("gives no LID for")));
     }
 }

@@ -216,8 +216,8 @@ fn what_cannot_be_is_said() {
         (&["route", "--list", "-o", "folder"], 2, "cannot be used with"),
         (&["route", &input, "--lmc", "8"], 2, "expected 0 to 7, auto or each"),
         (&["route", &input, "--vls", "3"], 2, "3 data VLs"),
-        (&["route", &input, "--root", "nobody"], 2, "no node is called `nobody`"),
-        (&["route", &input, "--root", "host-1 HCA-1"], 2, "is no switch"),
+        (&["route", &input, "--root", "nobody"], 2, "no node has the name `nobody`"),
+        (&["route", &input, "--root", "host-1 HCA-1"], 2, "is not a present switch"),
         (&["route", &input, "--from-path-sl", "x"], 2, "requires --from-fdbs or --from-lfts"),
     ];
     for &(arguments, code, part) in cases {

@@ -53,7 +53,9 @@ pub enum PlanError {
         all: usize,
     },
     /// A routing function needs more virtual layers than a half has service levels.
-    #[error("the {which} routing needs {layers} virtual layers, but a half has only 8 service levels to distinguish them")]
+    #[error(
+        "the {which} routing needs {layers} virtual layers, but a half has only 8 service levels to distinguish them"
+    )]
     TooFewSls {
         /// `old` or `new`.
         which: &'static str,

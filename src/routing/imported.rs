@@ -115,8 +115,10 @@ impl Engine for Imported {
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
         let unknown = |port: &&PortId| self.lids[port.index()].is_none();
         if let Some(&port) = demand.destinations.iter().find(unknown) {
-            let why =
-                format!("the capture gives no LID for {}, so no table shows how to reach it", fabric.describe_port(port));
+            let why = format!(
+                "the capture gives no LID for {}, so no table shows how to reach it",
+                fabric.describe_port(port)
+            );
             return Err(RouteError::Unsuited { engine: NAME, why });
         }
         let paths = self.paths(fabric, &demand.destinations);

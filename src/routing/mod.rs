@@ -101,9 +101,7 @@ pub enum RouteError {
         name: String,
     },
     /// The given root is not a switch, or has left the fabric.
-    #[error(
-        "{engine}: the given root, {root}, is not a present switch; name one, or leave the choice to the engine"
-    )]
+    #[error("{engine}: the given root, {root}, is not a present switch; name one, or leave the choice to the engine")]
     RootAbsent {
         /// The engine.
         engine: &'static str,

@@ -59,6 +59,8 @@ pub fn plan(scenario: &Scenario, engines: impl Into<Engines>) -> Result<Arc<Vett
     let mut prepared = Setup::new(scenario, &engines)?.prepare(&engines)?;
     match prepared.len() {
         1 => Ok(prepared.remove(0).plan),
-        _ => Err(ScenarioError::Unsupported("there is one plan only if one subnet changes: name the element that changes in it")),
+        _ => Err(ScenarioError::Unsupported(
+            "there is one plan only if one subnet changes: name the element that changes in it",
+        )),
     }
 }

@@ -35,7 +35,9 @@ pub enum PlanReadError {
     #[error("reading the fabric of a plan: {0}")]
     Fabric(#[from] ReadError),
     /// Its fabric is not the one that the plan was made for.
-    #[error("reading a plan: it is for the fabric with digest {wanted}, but the fabric in it has {found}: it was edited")]
+    #[error(
+        "reading a plan: it is for the fabric with digest {wanted}, but the fabric in it has {found}: it was edited"
+    )]
     Digest {
         /// The plan's digest.
         wanted: FabricDigest,

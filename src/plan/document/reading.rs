@@ -154,7 +154,9 @@ impl Names<'_> {
                 match digit.to_digit(16).filter(|_| !digit.is_ascii_uppercase()) {
                     Some(15) => {}
                     Some(layer) if layer < 8 => ways.open(group, slot / row.paths, slot % row.paths, layer as u8),
-                    _ => return Err(format!("group {group}: `{digit}` is not a layer: expected 0 to 7, or f for none")),
+                    _ => {
+                        return Err(format!("group {group}: `{digit}` is not a layer: expected 0 to 7, or f for none"));
+                    }
                 }
             }
         }

@@ -342,8 +342,8 @@ fn permutations_are_read_from_files_and_refused_where_they_are_wrong() {
     assert_eq!(simulate("# the next one\n1\n2\n3\n0\n").0, Some(0));
     for (text, expected) in [
         ("0 1\n1 1\n", "pairs:2:3: 0 sends to 1 already"),
-        ("0 x\n", "pairs:1:3: `x` is no rank"),
-        ("", "holds no pair"),
+        ("0 x\n", "pairs:1:3: `x` is not a rank"),
+        ("", "holds no ranks"),
         ("0 4000\n", "ranks 0 to"),
     ] {
         let (code, error) = simulate(text);

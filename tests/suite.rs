@@ -34,6 +34,7 @@ mod subnet;
 mod subnets;
 mod subnets_run;
 mod support;
+mod transcripts;
 mod umad;
 mod verify;
 mod wire;

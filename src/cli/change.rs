@@ -1,4 +1,4 @@
-//! `reconfig change`: has the running manager change the routing, or deal with the change under way.
+//! `reconfig change`: makes the running manager change the routing, or controls the change in progress.
 
 use super::manager::{Socket, ask, unexpected};
 use super::outcome::{Answer, Failure};
@@ -16,37 +16,37 @@ Examples:
   reconfig change --remove-link leaf-1:7 --planned --json
   reconfig change --abort
 
-With --planned, what is named is alive: traffic is led past it, phase by phase, and when the command ends it can be \
-unplugged. What dies by itself needs no command: the manager sees it.
+With --planned, the element is alive: traffic is routed around it, phase by phase, and when the command ends it can be \
+unplugged. An element that fails needs no command: the manager notices it.
 
-Exit codes: 0 done, 1 the change is refused or was called off, 2 wrong usage or no such element, 3 it failed, or no \
+Exit codes: 0 done, 1 the change was refused or called off, 2 wrong usage or no such element, 3 it failed, or no \
 manager answered.")]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(false))]
 pub(super) struct Arguments {
     #[command(flatten)]
     socket: Socket,
-    /// The switch that leaves: a description, a GUID, or S-GUID.
+    /// The switch to remove: a description, a GUID, or S-GUID.
     #[arg(long, value_name = "NODE", group = "what", requires = "planned")]
     remove_switch: Option<String>,
-    /// The cable that leaves, by either of its ends.
+    /// The cable to remove, named by either end.
     #[arg(long, value_name = "NODE:PORT", group = "what", requires = "planned")]
     remove_link: Option<String>,
-    /// A switch that was set aside is to be used again.
+    /// Use a switch again that was set aside.
     #[arg(long, value_name = "NODE", group = "what")]
     take_back_switch: Option<String>,
-    /// A cable that was set aside is to be used again.
+    /// Use a cable again that was set aside.
     #[arg(long, value_name = "NODE:PORT", group = "what")]
     take_back_link: Option<String>,
-    /// Call off the change under way; from the swap on that is too late.
+    /// Call off the change in progress; possible until the swap begins.
     #[arg(long, group = "what")]
     abort: bool,
     /// Continue from the barrier at which the manager pauses.
     #[arg(long = "continue", group = "what")]
     go_on: bool,
-    /// It is alive, and leaves when the change is done.
+    /// The element is alive, and leaves when the change is done.
     #[arg(long)]
     planned: bool,
-    /// Plan and prove only: nothing is written.
+    /// Plan and prove only; write nothing.
     #[arg(long, requires = "planned")]
     dry_run: bool,
 }
@@ -54,7 +54,7 @@ pub(super) struct Arguments {
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let order = arguments.order()?;
-    // A drain may take long: an interrupt ends the wait, and the change continues.
+    // A drain may take long: an interrupt ends only the wait, and the change continues.
     let mut client = arguments.socket.connect(None)?;
     match asked(&mut client, &order, common)? {
         Reply::Changed(done) => finished(&done, common),
@@ -85,7 +85,7 @@ impl Arguments {
             (None, Some(element)) => Ok(ControlOrder::TakeBack { element }),
             (None, None) if self.abort => Ok(ControlOrder::Abort),
             (None, None) if self.go_on => Ok(ControlOrder::Continue),
-            (None, None) => Err(Failure::input(anyhow!("nothing was asked for: see `reconfig change --help`"))),
+            (None, None) => Err(Failure::input(anyhow!("no change was requested: see `reconfig change --help`"))),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `reconfig check`: a plan, judged again from its file alone, or by its certificate.
+//! `reconfig check`: judges a plan again, from its file alone or with its certificate.
 
 use super::Common;
 use super::evidence::EvidenceArguments;
@@ -14,23 +14,23 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Several judges look at the plan. A lint that shares no code with the planner (phases, barriers, lanes, targets). For \
-every order in which the writes of a wave may land: the prover, and the checker, which shares no code with it, by the \
-certificate of that proof; with a certificate from a file, the checker alone. One more, in Python's standard library, is \
-examples/check_certificate.py.
+Several judges examine the plan. A lint that shares no code with the planner checks phases, barriers, lanes and \
+targets. For every order in which the writes of a wave may land, the prover proves the plan, and the checker, which \
+shares no code with the prover, checks the certificate of that proof; given a certificate file, the checker runs alone. \
+One more judge, in plain Python, is examples/check_certificate.py.
 
 Examples:
   reconfig check change.plan
   reconfig check change.plan change.certificate
   reconfig check change.plan --json | jq .findings
 
-Exit codes: 0 the plan is sound, 1 it is not, or the certificate is not accepted, 2 wrong usage or the file is no plan.")]
+Exit codes: 0 the plan is sound, 1 it is not, or the certificate is not accepted, 2 wrong usage or not a plan.")]
 pub(super) struct Arguments {
     /// The plan: a file that `reconfig plan` wrote; `-` is standard input.
     plan: PathBuf,
-    /// The certificate of its proof: checked instead of proving again.
+    /// The certificate of the plan's proof; it is checked instead of proving the plan again.
     certificate: Option<PathBuf>,
-    /// Time in which a device serves one SMP, in nanoseconds; expected durations follow from it.
+    /// Time that a device takes to serve one SMP, in nanoseconds; determines the expected durations.
     #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
     smp_time: u64,
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     Ok(report.sound.into())
 }
 
-/// The prover's judgement, and the checker's of what the prover saw.
+/// The prover's verdict, and the checker's verdict on the prover's certificate.
 fn proved_and_checked(plan: Plan, text: &str) -> Judgement {
     let (proved, certificate) = match verify::prove_certified(plan) {
         Ok(proved) => proved,

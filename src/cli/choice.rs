@@ -1,4 +1,4 @@
-//! Options that several commands take, and what they mean.
+//! Options that several commands share.
 
 use super::input::read_dump;
 use super::outcome::Failure;
@@ -14,22 +14,22 @@ use reconfig::tables::dump::{read_fdbs, read_lfts, read_path_sls};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// Who computes routing functions.
+/// The engines that compute routing functions.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "How it is routed")]
 pub(super) struct EngineArguments {
-    /// Who computes the routing functions; `reconfig route --list` tells of each.
+    /// The routing engine; `reconfig route --list` describes each.
     #[arg(long, value_name = "ENGINE", default_value = ENGINES[0].name, value_parser = engine_names())]
     engine: String,
-    /// Who computes the routing after the change, where another engine is to.
+    /// The engine for the routing after the change, if it is to be another one.
     #[arg(long, value_name = "ENGINE", value_parser = engine_names())]
     to_engine: Option<String>,
-    /// Seeds the random choices of engines that make some.
+    /// Seed of engines that choose at random.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     engine_seed: u64,
 }
 
-/// The names of engines, as clap wants them.
+/// The engines' names as possible values of an option.
 pub(super) fn engine_names() -> PossibleValuesParser {
     PossibleValuesParser::new(ENGINES.iter().map(|entry| entry.name))
 }
@@ -41,7 +41,7 @@ impl EngineArguments {
         Ok(Rc::from(engine))
     }
 
-    /// The name of the engine before the change; a static one, as reports want it.
+    /// The name of the engine before the change, as a static string for reports.
     pub(super) fn name(&self) -> &'static str {
         ENGINES.iter().map(|entry| entry.name).find(|&name| name == self.engine).unwrap_or(ENGINES[0].name)
     }
@@ -54,34 +54,35 @@ impl EngineArguments {
     }
 }
 
-/// Tables that run already.
+/// Tables that a running subnet already has.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Tables that run already, in place of an engine")]
 pub(super) struct FromArguments {
-    /// Take the routing from forwarding tables as OpenSM's opensm.fdbs; the fabric must have LIDs.
+    /// Take the routing from forwarding tables in the format of OpenSM's opensm.fdbs; the fabric must have LIDs.
     #[arg(long, value_name = "FILE", conflicts_with = "from_lfts")]
     from_fdbs: Option<PathBuf>,
-    /// Take it from forwarding tables as OpenSM's opensm-lfts.dump, or from dump_fts, dump_lfts.sh or ibroute.
+    /// Take it from forwarding tables in the format of OpenSM's opensm-lfts.dump, or of dump_fts, dump_lfts.sh or
+    /// ibroute.
     #[arg(long, value_name = "FILE")]
     from_lfts: Option<PathBuf>,
-    /// Service levels of its paths, as `reconfig audit` takes them.
+    /// Service levels of the paths, in the formats that `reconfig audit` reads.
     #[arg(long, value_name = "FILE")]
     from_path_sl: Option<PathBuf>,
 }
 
 impl FromArguments {
-    /// Whether any file is named.
+    /// Whether an option names a file.
     pub(super) fn is_given(&self) -> bool {
         self.from_fdbs.is_some() || self.from_lfts.is_some() || self.from_path_sl.is_some()
     }
 
-    /// The tables named, read over the fabric that they run on; none where no file is named.
+    /// The tables of these files, read for the fabric that they run on; none if no file is named.
     pub(super) fn read(&self, fabric: &Fabric) -> Result<Option<Imported>, Failure> {
         let lfts = match (&self.from_fdbs, &self.from_lfts) {
             (Some(file), _) => read_dump(file, fabric, read_fdbs)?,
             (None, Some(file)) => read_dump(file, fabric, read_lfts)?,
             (None, None) if self.from_path_sl.is_some() => {
-                return Err(Failure::input(anyhow!("--from-path-sl goes with --from-fdbs or --from-lfts")));
+                return Err(Failure::input(anyhow!("--from-path-sl requires --from-fdbs or --from-lfts")));
             }
             (None, None) => return Ok(None),
         };
@@ -90,16 +91,16 @@ impl FromArguments {
     }
 }
 
-/// Form of the SL-to-VL tables that switches take.
+/// Form of the SL-to-VL tables that switches accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum SlToVlChoice {
-    /// A table for every input and output.
+    /// One table for each input and output.
     Plain,
-    /// One SMP for all of them.
+    /// One SMP for all tables.
     Optimised,
 }
 
-/// What `--vls` says.
+/// The count of `--vls`, checked.
 pub(super) fn data_vls(vls: u8) -> Result<u8, Failure> {
     if [1, 2, 4, 8, 15].contains(&vls) {
         return Ok(vls);
@@ -107,7 +108,7 @@ pub(super) fn data_vls(vls: u8) -> Result<u8, Failure> {
     Err(Failure::input(anyhow!("{vls} data VLs: InfiniBand ports have 1, 2, 4, 8 or 15")))
 }
 
-/// What kind of failure it is that a fabric cannot be routed.
+/// Classifies a failure to route a fabric.
 pub(super) fn unrouted(error: BringUpError) -> Failure {
     match error {
         BringUpError::NoSwitch | BringUpError::Fit(_) => Failure::input(error),
@@ -115,7 +116,7 @@ pub(super) fn unrouted(error: BringUpError) -> Failure {
     }
 }
 
-/// What `--lmc` says.
+/// The value of `--lmc`, checked.
 pub(super) fn lmc(lmc: u8) -> Result<Lmc, Failure> {
     Lmc::new(lmc).ok_or_else(|| Failure::input(anyhow!("LMC {lmc}: expected 0 to 7")))
 }

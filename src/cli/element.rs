@@ -1,4 +1,5 @@
-//! Nodes and ports as people name them: by description, by GUID, or as `ibnetdiscover` names them (`S-…`, `H-…`, `R-…`).
+//! Finds nodes and ports by the names that people use: a description, a GUID, or `ibnetdiscover`'s name (`S-…`, `H-…`,
+//! `R-…`).
 
 use super::outcome::Failure;
 use anyhow::anyhow;
@@ -17,21 +18,21 @@ pub(super) fn find_node(fabric: &Fabric, text: &str) -> Result<NodeId, Failure> 
         return Ok(node);
     }
     Err(Failure::input(match described[..] {
-        [] => anyhow!("no node is called `{wanted}`: give a description or a GUID{}", alike(fabric, wanted)),
+        [] => anyhow!("no node has the name `{wanted}`: give a description or a GUID{}", alike(fabric, wanted)),
         _ => {
             let guids: Vec<_> = described.iter().take(3).map(|&id| fabric.node(id).guid.to_string()).collect();
-            anyhow!("{} nodes are called `{wanted}`: give a GUID, such as {}", described.len(), guids.join(", "))
+            anyhow!("{} nodes have the name `{wanted}`: give a GUID, such as {}", described.len(), guids.join(", "))
         }
     }))
 }
 
-/// The GUID that `text` is: as it stands, with `0x`, or as `ibnetdiscover` names nodes (`S-…`, `H-…`, `R-…`).
+/// The GUID that `text` denotes: bare, with `0x`, or in `ibnetdiscover`'s form (`S-…`, `H-…`, `R-…`).
 pub(super) fn guid_of(text: &str) -> Option<Guid> {
     let digits = ["S-", "H-", "R-"].iter().find_map(|prefix| text.strip_prefix(prefix));
     digits.unwrap_or(text).parse().ok()
 }
 
-/// A few descriptions that contain the text searched for.
+/// A few descriptions that contain the text.
 fn alike(fabric: &Fabric, wanted: &str) -> String {
     let lower = wanted.to_lowercase();
     let similar = fabric.nodes().map(|(_, node)| node.description.trim());
@@ -39,7 +40,7 @@ fn alike(fabric: &Fabric, wanted: &str) -> String {
     if names.is_empty() { String::new() } else { format!("; there are {}", names.join(", ")) }
 }
 
-/// The port that `NODE:PORT` names; descriptions may hold colons.
+/// The port that `NODE:PORT` names; a description may contain colons.
 pub(super) fn find_port(fabric: &Fabric, text: &str) -> Result<PortId, Failure> {
     let expected = || Failure::input(anyhow!("`{text}` names no port: expected NODE:PORT, such as `leaf-1:3`"));
     let (node, num) = text.rsplit_once(':').ok_or_else(expected)?;

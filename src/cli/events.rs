@@ -1,4 +1,4 @@
-//! `reconfig events`: what happens to the manager that runs here, as it happens.
+//! `reconfig events`: prints events of the local manager as they happen.
 
 use super::manager::Socket;
 use super::outcome::{Answer, Failure};
@@ -13,11 +13,11 @@ Examples:
   reconfig events
   reconfig events --json | jq --unbuffered 'select(.event == \"trap\")'
 
-Prints a line for each event until it is interrupted, the manager ends, or the reader of its output goes away.")]
+Prints a line for each event until it is interrupted, the manager ends, or the output is closed.")]
 pub(super) struct Arguments {
     #[command(flatten)]
     socket: Socket,
-    /// End after so many events.
+    /// End after this many events.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 }
@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     failed.map_or(Ok(Answer::Yes), Err)
 }
 
-/// Prints an event; whether somebody reads it.
+/// Prints an event; returns false when nobody reads the output any more.
 fn told(event: &ControlEvent, common: Common) -> Result<bool, Failure> {
     let line = if common.json {
         serde_json::to_string(event).context("cannot write an event as JSON").map_err(Failure::undone)?

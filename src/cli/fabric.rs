@@ -1,4 +1,4 @@
-//! `reconfig fabric`: look at, compare, convert and make topologies.
+//! `reconfig fabric`: describes, compares, converts and generates topologies.
 
 use super::input::{Topologies, read_fabric, read_topologies};
 use super::outcome::{Answer, Failure};
@@ -21,13 +21,13 @@ use std::path::{Path, PathBuf};
 /// `reconfig fabric …`.
 #[derive(Debug, Subcommand)]
 pub(super) enum FabricCommand {
-    /// Say in numbers what a fabric is.
+    /// Describe a fabric in numbers.
     Show(Show),
-    /// List what changed between two captures of a fabric; exit code 1 where something did.
+    /// List what changed between two captures of a fabric; exit code 1 if anything did.
     Diff(Diff),
     /// Write a fabric in another format.
     Convert(Convert),
-    /// Make a fabric.
+    /// Generate a fabric.
     Generate(Generate),
 }
 
@@ -73,12 +73,12 @@ pub(super) struct Convert {
 #[derive(Debug, Args)]
 #[command(after_help = generate_help())]
 pub(super) struct Generate {
-    /// What to make: FAMILY:PARAMETERS, listed below.
+    /// The topology: FAMILY:PARAMETERS, listed below.
     topology: Topology,
     /// Seed of the random families.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Ports of every switch; otherwise what the busiest one needs, and 8 at least (`irregular` says its own).
+    /// Ports of every switch [default: as many as the busiest one needs, and at least 8; `irregular` gives its own].
     #[arg(long, value_name = "PORTS", value_parser = clap::value_parser!(u8).range(1..=254))]
     radix: Option<u8>,
     /// Width of every link: 1x, 2x, 4x, 8x or 12x.
@@ -87,28 +87,28 @@ pub(super) struct Generate {
     /// Speed of every link: SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR.
     #[arg(long, default_value_t = LinkSpeed::Hdr)]
     speed: LinkSpeed,
-    /// Make this many such subnets, each with GUIDs of its own (random families: from the seeds that follow), joined by
+    /// Generate this many such subnets, each with its own GUIDs (random families: from successive seeds), joined by
     /// routers.
     #[arg(long, value_name = "COUNT")]
     subnets: Option<u16>,
-    /// Which subnets have routers between them: line, ring, star (subnet 0 and each other), full (every pair), hub (each
-    /// router in every subnet).
+    /// The pairs of subnets that routers join: line, ring, star (subnet 0 with every other), full (every pair), hub
+    /// (each router in every subnet).
     #[arg(long, value_name = "SHAPE", default_value_t = JoinShape::Line, requires = "subnets")]
     join: JoinShape,
-    /// Routers between each two subnets that the shape joins; of a hub, all routers.
+    /// Routers between each two subnets that are joined; for a hub, all routers.
     #[arg(long, value_name = "COUNT", default_value_t = 1, requires = "subnets")]
     routers: u16,
     #[command(flatten)]
     target: Target,
 }
 
-/// Where a fabric is written, and how.
+/// The destination and format of a fabric to write.
 #[derive(Debug, Args)]
 struct Target {
-    /// The file to write, whole or not at all; standard output otherwise.
+    /// The file to write, whole or not at all [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The format; otherwise the file's extension says it, and ibnetdiscover is the default.
+    /// The format [default: by the file's extension, else ibnetdiscover].
     #[arg(long, value_name = "FORMAT")]
     to: Option<Written>,
 }
@@ -116,13 +116,13 @@ struct Target {
 /// A format that can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Written {
-    /// What ibnetdiscover prints (.ibnetdiscover).
+    /// The output of ibnetdiscover (.ibnetdiscover).
     Ibnetdiscover,
-    /// What ibsim loads (.net).
+    /// The input of ibsim (.net).
     Ibsim,
     /// Graphviz (.dot, .gv).
     Dot,
-    /// Everything that is known of the fabric (.json).
+    /// All known facts of the fabric (.json).
     Json,
 }
 
@@ -151,7 +151,7 @@ fn print_summary(summary: &(impl Serialize + ToString), common: Common) -> Resul
     Ok(Answer::Yes)
 }
 
-/// A difference, as `--json` prints it.
+/// The JSON form of a difference.
 #[derive(Serialize)]
 struct DifferenceReport {
     schema: &'static str,
@@ -198,7 +198,7 @@ fn make(arguments: &Generate, common: Common) -> Result<Answer, Failure> {
     write_subnets(&joined(&joining, &options).map_err(unmade)?, target, common)
 }
 
-/// A list and its captures, all of them or nothing; or a drawing.
+/// Writes a list and its captures, all or none; or a drawing.
 fn write_subnets(subnets: &Subnets, target: &Target, common: Common) -> Result<Answer, Failure> {
     let (format, Some((folder, stem))) = (target.subnets_format(common)?, target.list()) else {
         output::deliver(&dot::write(subnets), target.file())?;
@@ -219,19 +219,19 @@ fn write_fabric(fabric: &Fabric, format: Format, target: &Target) -> Result<Answ
 }
 
 impl Target {
-    /// The file to write; none for standard output, which is named `-` too.
+    /// The file to write; none for standard output, also named `-`.
     fn file(&self) -> Option<&Path> {
         self.output.as_deref().filter(|file| !output::is_stdout(file))
     }
 
-    /// The folder and the stem of the list that `-o` names, where it names one.
+    /// The folder and stem of the list that `-o` names, if it names one.
     fn list(&self) -> Option<(&Path, &str)> {
         let file = self.file()?;
         let stem = file.file_name()?.to_str()?.strip_suffix(list::EXTENSION).filter(|stem| !stem.is_empty())?;
         Some((file.parent().unwrap_or(Path::new("")), stem))
     }
 
-    /// The format of a list's captures, or Graphviz where no list is named.
+    /// The format of a list's captures; Graphviz if no list is named.
     fn subnets_format(&self, common: Common) -> Result<Format, Failure> {
         let drawn = || self.file().map(by_extension);
         let format = match (self.list(), self.to) {
@@ -241,25 +241,25 @@ impl Target {
             (None, Some(Written::Dot)) if !common.json => Format::Dot,
             (None, _) => {
                 return Err(Failure::input(anyhow!(
-                    "several subnets are several files: write a list of them (-o NAME.subnets.yaml), or draw them (--to dot)"
+                    "several subnets need several files: write a list of them (-o NAME.subnets.yaml), or draw them (--to dot)"
                 )));
             }
         };
         match (self.list(), format) {
-            (Some(_), Format::Dot) => {
-                Err(Failure::input(anyhow!("a list names files that are read, and a drawing is not: name a .dot file")))
-            }
+            (Some(_), Format::Dot) => Err(Failure::input(anyhow!(
+                "a list names files to be read, and a drawing cannot be read: name a .dot file"
+            ))),
             _ => Ok(format),
         }
     }
 
-    /// What `--to`, `--json` and the file's extension say together.
+    /// The format that follows from `--to`, `--json` and the file's extension.
     fn format(&self, common: Common) -> Result<Format, Failure> {
         let written = match (self.to, common.json) {
             (Some(Written::Json) | None, true) => Written::Json,
             (Some(other), true) => {
                 let name = other.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default();
-                return Err(Failure::input(anyhow!("--json and --to {name} name two formats: leave out one of them")));
+                return Err(Failure::input(anyhow!("--json and --to {name} name two formats: omit one of them")));
             }
             (Some(written), false) => written,
             (None, false) => self.file().map_or(Ok(Written::Ibnetdiscover), by_extension)?,
@@ -280,19 +280,19 @@ fn by_extension(file: &Path) -> Result<Written, Failure> {
         Some("dot" | "gv") => Ok(Written::Dot),
         Some("json") => Ok(Written::Json),
         _ => Err(Failure::input(anyhow!(
-            "the extension of {} names no format: use .ibnetdiscover, .net, .dot or .json, or say --to",
+            "the extension of {} names no format: use .ibnetdiscover, .net, .dot or .json, or pass --to",
             file.display()
         ))),
     }
 }
 
 fn generate_help() -> String {
-    let mut help = "Families (what is in brackets is 1 where left out):\n".to_string();
+    let mut help = "Families (a parameter in brackets may be omitted and is then 1):\n".to_string();
     for family in FAMILIES {
         help += &format!("  {}\n      {}\n", family.form, family.about);
     }
     help + "
-Hosts are numbered from 1 and so are LIDs, switches first; every GUID begins with 020000, a company that nobody is.
+Hosts are numbered from 1, and so are LIDs, switches first; every GUID begins with 020000, which is no company's OUI.
 
 Examples:
   reconfig fabric generate fat-tree:4,2 -o fat-tree-4-2.ibnetdiscover

@@ -1,4 +1,4 @@
-//! Reading what the user names: fabrics and plans from files or standard input.
+//! Reads the user's input, fabrics and plans, from files or standard input.
 
 use super::outcome::Failure;
 use super::output::colours_errors;
@@ -9,7 +9,7 @@ use reconfig::plan::{Plan, PlanReadError};
 use std::io::Read;
 use std::path::Path;
 
-/// What a file that the user names holds.
+/// The content of a topology file.
 pub(super) enum Topologies {
     /// One subnet.
     One(Box<Fabric>),
@@ -17,13 +17,12 @@ pub(super) enum Topologies {
     Several(Subnets),
 }
 
-/// The fabric in `file` (`-` is standard input), whatever its format. What the reader had to assume is logged as
-/// warnings.
+/// Reads the fabric in `file` (`-` is standard input), in any format. The reader's assumptions are logged as warnings.
 pub(super) fn read_fabric(file: &Path) -> Result<Fabric, Failure> {
-    read_fabric_or(file, ", and here one fabric is wanted: name a file that it lists")
+    read_fabric_or(file, ", but one fabric is needed here: name a file that it lists")
 }
 
-/// The same; `fix` states what to do about a list of several subnets.
+/// The same; `fix` states what to do if the file lists several subnets.
 pub(super) fn read_fabric_or(file: &Path, fix: &str) -> Result<Fabric, Failure> {
     let bytes = read_named(file)?;
     if list::is_list(&name_of(file), &bytes) {
@@ -32,7 +31,7 @@ pub(super) fn read_fabric_or(file: &Path, fix: &str) -> Result<Fabric, Failure> 
     read_one(file, &bytes)
 }
 
-/// The fabric in `file` (`-` is standard input), or the subnets that it lists, whose files are looked for beside it.
+/// Reads the fabric in `file` (`-` is standard input), or the subnets that it lists, whose files lie beside it.
 pub(super) fn read_topologies(file: &Path) -> Result<Topologies, Failure> {
     let bytes = read_named(file)?;
     let name = name_of(file);
@@ -47,7 +46,7 @@ fn read_one(file: &Path, bytes: &[u8]) -> Result<Fabric, Failure> {
     format::read(bytes, &name_of(file)).map_err(unreadable)
 }
 
-/// A list of subnets stands where it cannot.
+/// The error for a list of subnets where one fabric is needed.
 fn several(file: &Path, fix: &str) -> Failure {
     Failure::input(anyhow!("{} lists several subnets{fix}", file.display()))
 }
@@ -56,18 +55,18 @@ fn unreadable(error: format::ReadError) -> Failure {
     Failure::Unreadable(error.render(colours_errors()))
 }
 
-/// A plan, and the text of its file.
+/// A plan with the text of its file.
 pub(super) struct PlanFile {
     pub plan: Plan,
     pub text: String,
 }
 
-/// The bytes of a certificate (`-` is standard input).
+/// Reads the bytes of a certificate (`-` is standard input).
 pub(super) fn read_certificate(file: &Path) -> Result<Vec<u8>, Failure> {
     read_named(file)
 }
 
-/// What `read` makes of `file` (`-` is standard input), a dump of tables of `fabric`.
+/// Parses `file` (`-` is standard input), a dump of tables of `fabric`, with `read`.
 pub(super) fn read_dump<T>(
     file: &Path,
     fabric: &Fabric,
@@ -77,22 +76,22 @@ pub(super) fn read_dump<T>(
     read(&bytes, &name_of(file), fabric).map_err(unreadable)
 }
 
-/// The plan in `file` (`-` is standard input).
+/// Reads the plan in `file` (`-` is standard input).
 pub(super) fn read_plan(file: &Path) -> Result<PlanFile, Failure> {
     let read = || format!("cannot read {}", file.display());
     let text = read_bytes(file).map(String::from_utf8).with_context(read).map_err(Failure::input)?;
     let text = text.with_context(read).map_err(Failure::input)?;
     if list::is_list(&name_of(file), text.as_bytes()) {
-        return Err(several(file, ", and here a plan is wanted, as `reconfig plan` writes it"));
+        return Err(several(file, ", but a plan is needed here, as `reconfig plan` writes it"));
     }
     let plan = Plan::read(&text, &name_of(file)).map_err(|error| match error {
         PlanReadError::Fabric(error) => unreadable(error),
-        error => Failure::input(anyhow::Error::new(error).context(format!("{} is no plan", file.display()))),
+        error => Failure::input(anyhow::Error::new(error).context(format!("{} is not a plan", file.display()))),
     })?;
     Ok(PlanFile { plan, text })
 }
 
-/// The displayed name and the text of a file of traffic (`-` is standard input).
+/// The display name and the text of a traffic file (`-` is standard input).
 pub(super) fn read_text(file: &str) -> Result<(String, String), Failure> {
     let path = Path::new(file);
     let text = read_named(path).map(String::from_utf8)?;

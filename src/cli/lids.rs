@@ -1,4 +1,4 @@
-//! `reconfig lids`: how many LIDs an engine's routing needs, by destination and heuristic.
+//! `reconfig lids`: counts the LIDs that an engine's routing needs, by destination and heuristic.
 
 use super::Common;
 use super::choice;
@@ -18,28 +18,28 @@ use std::time::Instant;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Engines that give paths by source need several LIDs for a destination: paths that part share none. A heuristic finds \
-how few do; each half of a port's LIDs holds as many, rounded up to a power of two. docs/LIDS.md has more.
+Engines that route by source need several LIDs for a destination, since paths that diverge cannot share one. A heuristic \
+minimises their number; each half of a port's LIDs holds as many, rounded up to a power of two. docs/LIDS.md has more.
 
 Examples:
   reconfig lids fabric.ibnetdiscover --engine up-down-random
   reconfig lids fabric.ibnetdiscover --engine shortest-widest --compare
   reconfig lids fabric.ibnetdiscover --engine up-down-random --heuristic color/L --ports --guid2lid guid2lid
 
-Exit codes: 0 done; 2 wrong usage or unreadable input; 3 the engine cannot route this fabric, LIDs do not suffice, or the \
+Exit codes: 0 done; 2 wrong usage or unreadable input; 3 the engine cannot route this fabric, there are too few LIDs, or the \
 file cannot be written.")]
 pub(super) struct Arguments {
     /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file; `-` is standard input.
     fabric: PathBuf,
     #[command(flatten)]
     choice: EngineChoice,
-    /// Try every heuristic, and show them side by side.
+    /// Try every heuristic and compare them.
     #[arg(long)]
     compare: bool,
     /// Show a row for each end port (--json always does).
     #[arg(long)]
     ports: bool,
-    /// Write LIDs for two halves, each port with its own LMC, as OpenSM's guid2lid.
+    /// Write LIDs for two halves, each port with its own LMC, in the format of OpenSM's guid2lid.
     #[arg(long, value_name = "FILE")]
     guid2lid: Option<PathBuf>,
 }
@@ -69,7 +69,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     Ok(Answer::Yes)
 }
 
-/// What a heuristic finds, and how long it takes.
+/// The counts that a heuristic finds, and the time it takes.
 fn counted(fabric: &Fabric, computed: &Computed, heuristic: Heuristic) -> (Vec<(PortId, usize)>, LidCount) {
     let start = Instant::now();
     let needed = computed.needed(fabric, heuristic);
@@ -80,7 +80,7 @@ fn counted(fabric: &Fabric, computed: &Computed, heuristic: Heuristic) -> (Vec<(
 }
 
 impl Arguments {
-    /// A function by DLID needs what it needs, whatever the heuristic.
+    /// Whether heuristics can differ: the LIDs of a function by DLID are fixed.
     fn compares(&self, computed: &Computed) -> bool {
         self.compare && matches!(computed, Computed::Paths(_))
     }

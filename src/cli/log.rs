@@ -1,4 +1,4 @@
-//! What the library says while it runs, on standard error.
+//! The library's log, on standard error.
 
 use super::outcome::Failure;
 use anyhow::Context;
@@ -6,25 +6,25 @@ use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::{Layer, reload};
 
-/// The variable that filters what is logged; it goes before `-v`.
+/// The variable that filters the log; it takes precedence over `-v`.
 const VARIABLE: &str = "RECONFIG_LOG";
 
-/// Changes the log's filter while the program runs.
+/// Changes the log's filter at run time.
 pub(super) struct Reload(Box<dyn Fn(Targets) -> Result<(), String>>);
 
 impl Reload {
     /// Sets the filter.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// The text is not a valid filter.
     pub(super) fn filter(&self, text: &str) -> Result<(), String> {
         let filter = text.parse().map_err(|error: ParseError| format!("cannot read the filter `{text}`: {error}"))?;
         (self.0)(filter)
     }
 }
 
-/// Starts logging, as text or as one JSON object a line. The time of day is left out of the text: it would be the only
-/// part of a run that differs from another, and the journal has it.
+/// Starts logging, as text or as one JSON object a line. The text omits the time of day: it would be the only part of a
+/// run that differs from another run's, and the journal records it.
 pub(super) fn start(verbose: u8, json: bool) -> Result<Reload, Failure> {
     let level = match verbose {
         0 => LevelFilter::WARN,

@@ -1,4 +1,4 @@
-//! What the commands that speak to a running manager share: where its socket is, and what a refusal means to the shell.
+//! What the commands that query a running manager share: its socket, and the exit code of a refusal.
 
 use super::outcome::Failure;
 use anyhow::anyhow;
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// How to reach the manager.
 #[derive(Debug, clap::Args)]
 pub(super) struct Socket {
-    /// The control socket of the manager, as its own --socket says.
+    /// The manager's control socket, as given by its own --socket.
     #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET)]
     socket: PathBuf,
 }
@@ -21,7 +21,7 @@ impl Socket {
     }
 }
 
-/// Gives an order; a refusal is a failure.
+/// Sends an order; a refusal is a failure.
 pub(super) fn ask(
     client: &mut ControlClient,
     order: &ControlOrder,
@@ -34,7 +34,7 @@ pub(super) fn ask(
     }
 }
 
-/// An answer that belongs to another question.
+/// The failure for a reply that does not belong to the request.
 pub(super) fn unexpected(reply: &Reply) -> Failure {
-    Failure::undone(anyhow!("the manager answered something else than was asked: {reply:?}"))
+    Failure::undone(anyhow!("the manager's answer does not fit the request: {reply:?}"))
 }

@@ -1,10 +1,10 @@
-//! The command line: what was typed, what it means, the run. It holds no logic of its own: each command is one file,
-//! which calls the library and shows what it answers.
+//! The command line: parses the arguments, interprets them, and runs the command. It holds no logic of its own: each
+//! command is one file, which calls the library and shows the result.
 //!
-//! A command returns an `Answer` or a `Failure`; together they are the exit codes: 0 yes or done, 1 the answer is
-//! no, 2 wrong usage or unreadable input, 3 it could not be carried out. Results go to standard output, everything else
-//! to standard error; a reader that closes the pipe early ends the output, not the run. To add a command: a file with its
-//! arguments and a `run`, a variant of `Command`, a line in `dispatch`.
+//! A command returns an `Answer` or a `Failure`, which together determine the exit code: 0 yes or done, 1 the answer is
+//! no, 2 wrong usage or unreadable input, 3 the work could not be carried out. Results go to standard output,
+//! everything else to standard error; a reader that closes the pipe early ends the output, not the run. To add a
+//! command: a file with its arguments and a `run`, a variant of `Command`, a line in `dispatch`.
 
 mod audit;
 mod change;
@@ -48,9 +48,9 @@ Examples:
   reconfig fabric generate fat-tree:4,2 -o fat-tree-4-2.ibnetdiscover
   reconfig completions bash > ~/.local/share/bash-completion/completions/reconfig
 
-Exit codes: 0 yes or done, 1 the answer is no, 2 wrong usage or unreadable input, 3 it could not be carried out.
-A file named `-` is standard input, or standard output where it is written.
-RECONFIG_LOG filters what is logged (for example `reconfig::sim=debug`).";
+Exit codes: 0 yes or done, 1 the answer is no, 2 wrong usage or unreadable input, 3 the work could not be carried out.
+A file named `-` is standard input, or standard output if it is written.
+RECONFIG_LOG filters the log (for example `reconfig::sim=debug`).";
 
 /// Changes the routing of a running InfiniBand subnet without stopping traffic.
 #[derive(Debug, Parser)]
@@ -62,7 +62,7 @@ struct Arguments {
     command: Command,
 }
 
-/// What every command takes.
+/// Options of every command.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Global options")]
 struct Common {
@@ -72,22 +72,22 @@ struct Common {
     /// When to use colours.
     #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
     color: ColorChoice,
-    /// Log more to standard error: -v what happens, -vv details, -vvv everything.
+    /// Log more to standard error: -v events, -vv details, -vvv everything.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Replay a change of a fabric under traffic, and say what became of every packet.
+    /// Replay a change of a fabric under traffic, and report what became of every packet.
     Simulate(Box<simulate::Arguments>),
     /// Plan the change between two captures of a fabric, and prove that no moment of it can deadlock.
     Plan(Box<plan::Arguments>),
     /// Judge a plan again, from its file alone.
     Check(check::Arguments),
-    /// Judge the routing of a subnet as it runs: free of deadlock, loops and black holes?
+    /// Judge the routing of a running subnet: is it free of deadlock, loops and black holes?
     Audit(Box<audit::Arguments>),
-    /// Route a fabric by an engine, prove it, and write the tables in OpenSM's formats.
+    /// Route a fabric with an engine, prove the routing, and write the tables in OpenSM's formats.
     Route(Box<route::Arguments>),
     /// Count the LIDs that an engine's routing needs, and assign them.
     Lids(Box<lids::Arguments>),
@@ -95,16 +95,16 @@ enum Command {
     Sm(Box<sm::Arguments>),
     /// Serve a simulated fabric, traffic included, to OpenSM and every tool that runs on ibsim.
     Serve(Box<serve::Arguments>),
-    /// Look at, compare, convert and make topologies.
+    /// Describe, compare, convert and generate topologies.
     #[command(subcommand)]
     Fabric(fabric::FabricCommand),
-    /// Measure the tables of the papers again, beside what they have.
+    /// Measure the papers' tables again, and compare the figures.
     Reproduce(reproduce::Arguments),
-    /// Ask the manager that runs here how it is.
+    /// Show the state of the manager that runs here.
     Status(status::Arguments),
-    /// Have the manager that runs here empty a switch or a cable before it is taken away.
+    /// Make the manager that runs here empty a switch or a cable before it is removed.
     Change(change::Arguments),
-    /// Follow what happens to the manager that runs here.
+    /// Follow the events of the manager that runs here.
     Events(events::Arguments),
     /// Print a completion script for a shell.
     Completions(completions::Arguments),
@@ -115,7 +115,7 @@ pub fn main() -> ExitCode {
     match Arguments::try_parse() {
         Ok(arguments) => outcome::exit_code(run(arguments)),
         Err(error) => {
-            // Nothing is left to tell where the terminal cannot be written to.
+            // If the terminal cannot be written to, there is nowhere to report it.
             let _ = error.print();
             if error.use_stderr() { outcome::USAGE.into() } else { ExitCode::SUCCESS }
         }
@@ -124,7 +124,7 @@ pub fn main() -> ExitCode {
 
 fn run(arguments: Arguments) -> Result<Answer, Failure> {
     output::choose_colour(arguments.common.color);
-    // Who runs for good tells what happens.
+    // A command that runs indefinitely logs its events by default.
     let (daemon, json) = match &arguments.command {
         Command::Sm(arguments) => (1, arguments.logs_json()),
         _ => (0, false),

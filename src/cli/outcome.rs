@@ -1,4 +1,4 @@
-//! How a command ends, and the exit code that says so.
+//! How a command ends, and the exit code for it.
 
 use clap::builder::styling::AnsiColor;
 use std::io::Write;
@@ -9,12 +9,12 @@ pub(super) const USAGE: u8 = 2;
 const NO: u8 = 1;
 const UNDONE: u8 = 3;
 
-/// What a command that could do its work says.
+/// The result of a command that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// Yes, or done.
     Yes,
-    /// No: what was asked does not hold.
+    /// No: the property asked about does not hold.
     No,
 }
 
@@ -31,22 +31,22 @@ pub(super) enum Failure {
     Input(anyhow::Error),
     /// Unreadable input, already rendered with its place in the file.
     Unreadable(String),
-    /// The input was right, and yet it could not be carried out.
+    /// The input was valid, but the work could not be carried out.
     Undone(anyhow::Error),
 }
 
 impl Failure {
-    /// What the user gave is at fault.
+    /// A failure for which the user's input is at fault.
     pub(super) fn input(error: impl Into<anyhow::Error>) -> Failure {
         Failure::Input(error.into())
     }
 
-    /// The input was right, and yet it could not be carried out.
+    /// A failure despite valid input.
     pub(super) fn undone(error: impl Into<anyhow::Error>) -> Failure {
         Failure::Undone(error.into())
     }
 
-    /// The same, of one subnet of several.
+    /// The same failure, attributed to one of several subnets.
     pub(super) fn within(self, subnet: &str) -> Failure {
         let within = |error: anyhow::Error| error.context(format!("subnet {subnet}"));
         match self {
@@ -57,7 +57,7 @@ impl Failure {
     }
 }
 
-/// The exit code of a command; a failure is told on standard error.
+/// The exit code of a command; prints a failure on standard error.
 pub(super) fn exit_code(outcome: Result<Answer, Failure>) -> ExitCode {
     match outcome {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
@@ -68,7 +68,7 @@ pub(super) fn exit_code(outcome: Result<Answer, Failure>) -> ExitCode {
     }
 }
 
-/// The error and its causes, each once: many a message of the library quotes its cause already.
+/// The error and its causes, each once: many of the library's messages already quote their cause.
 fn titled(error: &anyhow::Error) -> String {
     let style = AnsiColor::Red.on_default().bold();
     let mut text = error.to_string();
@@ -80,7 +80,7 @@ fn titled(error: &anyhow::Error) -> String {
     format!("{style}error:{style:#} {text}")
 }
 
-/// Where standard error is closed, the exit code alone must do.
+/// If standard error is closed, the exit code alone must do.
 fn tell(text: &str, code: u8) -> ExitCode {
     let _ = writeln!(anstream::stderr(), "{text}");
     code.into()

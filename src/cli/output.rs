@@ -1,5 +1,5 @@
-//! Where results go: standard output, or a file that exists whole or not at all. A file named `-` is standard output;
-//! the report of the command then goes to standard error.
+//! The destination of results: standard output, or a file that exists whole or not at all. A file named `-` is standard
+//! output; the command's report then goes to standard error.
 
 use super::Common;
 use super::outcome::Failure;
@@ -11,7 +11,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// Holds standard output and standard error to the user's choice of colours.
+/// Applies the user's choice of colours to standard output and standard error.
 pub(super) fn choose_colour(choice: ColorChoice) {
     let choice = match choice {
         ColorChoice::Auto => anstream::ColorChoice::Auto,
@@ -26,12 +26,12 @@ pub(super) fn colours_errors() -> bool {
     anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never
 }
 
-/// Prints `text` on standard output. A reader that has gone away is no failure.
+/// Prints `text` on standard output. A closed pipe is not a failure.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
     print_to_reader(text).map(|_| ())
 }
 
-/// Prints `text` on standard output; whether somebody still reads it.
+/// Prints `text` on standard output; returns false if the pipe is closed.
 pub(super) fn print_to_reader(text: &str) -> Result<bool, Failure> {
     let mut stdout = anstream::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -51,19 +51,19 @@ fn json_of(value: &impl Serialize) -> Result<String, Failure> {
     text.map(|text| text + "\n").map_err(Failure::undone)
 }
 
-/// Where the answer of a command goes that writes files too.
+/// The destination of a command's report if the command writes files too.
 #[derive(Clone, Copy)]
 pub(super) struct Screen {
     json: bool,
-    /// A file takes standard output.
+    /// Whether a file takes standard output.
     aside: bool,
 }
 
 impl Screen {
-    /// Beside the files that were named.
+    /// The destination beside the given files.
     ///
     /// # Errors
-    /// Two of them are standard output.
+    /// Two of the files are standard output.
     pub(super) fn beside<'a>(
         common: Common,
         files: impl IntoIterator<Item = Option<&'a PathBuf>>,
@@ -79,7 +79,7 @@ impl Screen {
         self.json
     }
 
-    /// Shows a value as JSON where that was requested, and else as text.
+    /// Shows a value as JSON if requested, otherwise as text.
     pub(super) fn show(self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
         let text = if self.json { json_of(value)? } else { text() };
         self.print(&text)
@@ -90,30 +90,30 @@ impl Screen {
         if !self.aside {
             return print(text);
         }
-        // Standard error may be closed: that is no failure.
+        // Standard error may be closed, which is not a failure.
         let _ = anstream::stderr().write_all(text.as_bytes());
         Ok(())
     }
 }
 
 fn two_for_stdout() -> Failure {
-    Failure::input(anyhow::anyhow!("two files are to go to standard output (`-`): give one of them a name"))
+    Failure::input(anyhow::anyhow!("two files would go to standard output (`-`): give one of them a name"))
 }
 
-/// Whether a file that is to be written is standard output.
+/// Whether an output file is standard output.
 pub(super) fn is_stdout(file: &Path) -> bool {
     file.as_os_str() == "-"
 }
 
-/// What a file is called in reports.
+/// The name of a file in reports.
 pub(super) fn name_of(file: &Path) -> String {
     if is_stdout(file) { "standard output".to_string() } else { file.display().to_string() }
 }
 
-/// Files that are to be written when the work is done can be: their folders exist, and take new files.
+/// Checks in advance that output files can be written: their folders exist and accept new files.
 ///
 /// # Errors
-/// One cannot be written.
+/// A file cannot be written.
 pub(super) fn check_places<'a>(files: impl IntoIterator<Item = Option<&'a PathBuf>>) -> Result<(), Failure> {
     let check = |file: &PathBuf| {
         let cannot = || format!("cannot write {}: nothing was done", file.display());
@@ -131,12 +131,12 @@ fn check_place(file: &Path) -> Result<(), anyhow::Error> {
     batch.beside(target).map(|_| ())
 }
 
-/// Prints a line on standard error. That it is closed is no failure.
+/// Prints a line on standard error, even if it is closed.
 pub(super) fn remark(text: &str) {
     let _ = writeln!(anstream::stderr(), "{text}");
 }
 
-/// Writes `text` to `file`, or prints it where there is none.
+/// Writes `text` to `file`, or prints it if there is no file.
 pub(super) fn deliver(text: &str, file: Option<&Path>) -> Result<(), Failure> {
     match file.filter(|file| !is_stdout(file)) {
         None => print(text),
@@ -146,30 +146,32 @@ pub(super) fn deliver(text: &str, file: Option<&Path>) -> Result<(), Failure> {
     }
 }
 
-/// Files that appear together: each is written beside its place, and all are put there when all are whole.
+/// Files that appear together: each is written to a temporary file in its folder, and all are renamed when all are
+/// complete.
 #[derive(Default)]
 pub(super) struct Batch {
-    /// Beside its place, its place.
+    /// Temporary file and final place of each.
     staged: Vec<(PathBuf, PathBuf)>,
-    /// Made for them, each after the one that it is in.
+    /// Folders created for them, each after its parent.
     folders: Vec<PathBuf>,
-    /// What goes to standard output.
+    /// Text for standard output.
     printed: Option<String>,
 }
 
 impl Batch {
-    /// A folder for files, made where it does not exist.
+    /// Creates a folder for files if it does not exist.
     pub(super) fn folder(&mut self, folder: &Path) -> Result<(), Failure> {
         if !folder.is_dir() {
             fs::create_dir(folder)
-                .with_context(|| format!("cannot make the folder {}: nothing was written", folder.display()))
+                .with_context(|| format!("cannot create the folder {}: nothing was written", folder.display()))
                 .map_err(Failure::undone)?;
             self.folders.push(folder.to_path_buf());
         }
         Ok(())
     }
 
-    /// Writes a file's parts beside its place; a device or a pipe, which cannot be renamed over, takes them at once.
+    /// Writes a file's parts to a temporary file; a device or a pipe, which cannot be replaced by renaming, is written
+    /// at once.
     pub(super) fn stage(
         &mut self,
         file: &Path,
@@ -191,12 +193,12 @@ impl Batch {
         written.and_then(|file| write_parts(file, parts)).with_context(name).map_err(Failure::undone)
     }
 
-    /// The same, of a text.
+    /// The same for a text.
     pub(super) fn stage_text(&mut self, file: &Path, text: String) -> Result<(), Failure> {
         self.stage(file, std::iter::once(Ok(text)))
     }
 
-    /// A new file beside a place.
+    /// A new temporary file for a place.
     fn beside(&mut self, target: PathBuf) -> Result<File, anyhow::Error> {
         anyhow::ensure!(!target.is_dir(), "it is a folder");
         let partial = partial_name(&target)?;
@@ -205,11 +207,11 @@ impl Batch {
         Ok(file)
     }
 
-    /// Puts all files in their places, and prints what goes to standard output.
+    /// Renames all files into place, and prints the text for standard output.
     pub(super) fn finish(mut self) -> Result<(), Failure> {
         while let Some((partial, file)) = self.staged.last() {
             fs::rename(partial, file)
-                .with_context(|| format!("cannot put {} in its place", file.display()))
+                .with_context(|| format!("cannot rename {} into place", file.display()))
                 .map_err(Failure::undone)?;
             self.staged.pop();
         }
@@ -219,7 +221,7 @@ impl Batch {
 }
 
 impl Drop for Batch {
-    /// Removes what is not in its place yet; what cannot be removed does no harm.
+    /// Removes temporary files; one that cannot be removed does no harm.
     fn drop(&mut self) {
         self.staged.iter().for_each(|(partial, _)| _ = fs::remove_file(partial));
         self.folders.iter().rev().for_each(|folder| _ = fs::remove_dir(folder));
@@ -239,7 +241,7 @@ fn write_parts(file: File, parts: impl Iterator<Item = Result<String, anyhow::Er
     Ok(())
 }
 
-/// The file that a name leads to, links followed; the name itself where nothing exists there.
+/// The file that a name leads to, links resolved; the name itself if nothing exists there.
 fn target_of(file: &Path) -> std::io::Result<PathBuf> {
     match fs::canonicalize(file) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(file.to_path_buf()),
@@ -247,13 +249,13 @@ fn target_of(file: &Path) -> std::io::Result<PathBuf> {
     }
 }
 
-/// Whether something exists there that is neither a file nor a folder.
+/// Whether the target exists and is neither a file nor a folder.
 fn is_special(target: &Path) -> bool {
     fs::metadata(target).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
-/// Writes a file beside its final place and renames it, so that nobody ever sees half of it. Devices and pipes, which
-/// cannot be renamed over, are written to directly.
+/// Writes a temporary file beside the final place and renames it, so that nobody ever sees half of it. Devices and
+/// pipes, which cannot be replaced by renaming, are written directly.
 fn write_whole(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let target = target_of(file)?;
     if is_special(&target) {
@@ -262,7 +264,7 @@ fn write_whole(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let partial = partial_name(&target)?;
     let written = write_new(&partial, bytes).and_then(|()| fs::rename(&partial, &target));
     if written.is_err() {
-        // The first error is the one to report; a partial file that cannot be removed does no harm.
+        // The first error is the one to report; a temporary file that cannot be removed does no harm.
         let _ = fs::remove_file(&partial);
     }
     written

@@ -1,16 +1,16 @@
-//! Files that say who sends to whom: `permutation:FILE`.
+//! Files that define a permutation of senders and receivers: `permutation:FILE`.
 
 use super::input::read_text;
 use super::outcome::Failure;
 use anyhow::anyhow;
 
-/// The destination rank by source rank of a file: a line for each source, of its destination alone or of both. Who has no
-/// line is his own destination. Lines that are empty or begin with `#` mean nothing. `-` is standard input. `ends` end
-/// ports send and are sent to.
+/// Reads a file into destination ranks by source rank. Each line holds a destination, for consecutive sources, or a
+/// source and a destination. A source without a line is its own destination. Empty lines and lines that begin with `#`
+/// are skipped. `-` is standard input. `ends` is the number of end ports.
 ///
 /// # Errors
-/// No such file; a line that is no rank or no two ranks, that differs in form from the first, or that names a source or a
-/// destination again, or one that is not there; no line.
+/// The file is missing or holds no line; or a line does not hold one or two ranks, differs in form from the first,
+/// repeats a source or a destination, or names a rank that does not exist.
 pub(super) fn read(file: &str, ends: usize) -> Result<Vec<u32>, Failure> {
     let (name, text) = read_text(file)?;
     parse(&text, ends).map_err(|wrong| match wrong.place {
@@ -19,7 +19,7 @@ pub(super) fn read(file: &str, ends: usize) -> Result<Vec<u32>, Failure> {
     })
 }
 
-/// What is wrong with a file, and where: line, column, and the line itself.
+/// An error in a file, and its place: line, column, and the line itself.
 #[derive(Debug)]
 struct Wrong {
     why: String,
@@ -37,18 +37,18 @@ fn parse(text: &str, ends: usize) -> Result<Vec<u32>, Wrong> {
         let fields = fields(held, ends).map_err(|(column, why)| wrong(column, why))?;
         let expected = *form.get_or_insert(fields.len());
         if fields.len() != expected || !(1..=2).contains(&expected) {
-            let why = "expected a destination rank, or a source and a destination rank, in every line alike";
+            let why = "expected a destination rank in every line, or a source and a destination rank in every line";
             return Err(wrong(1, why.to_string()));
         }
         let (column, destination) = fields[expected - 1];
         let source = if expected == 2 { fields[0].1 } else { pairs.lines };
         if source as usize >= ends {
-            return Err(wrong(1, format!("a destination too many: {ends} end ports send, and each line is of one")));
+            return Err(wrong(1, format!("one destination too many: {ends} end ports send, one for each line")));
         }
         pairs.add(source, destination).map_err(|why| wrong(column, why))?;
     }
     match pairs.lines {
-        0 => Err(Wrong { why: "holds no pair: expected lines of ranks".to_string(), place: None }),
+        0 => Err(Wrong { why: "holds no ranks: expected lines of ranks".to_string(), place: None }),
         _ => Ok(pairs.list()),
     }
 }
@@ -62,7 +62,7 @@ fn fields(line: &str, ends: usize) -> Result<Vec<(usize, u32)>, (usize, String)>
         if !field.is_empty() {
             let rank = field.parse().ok().filter(|&rank| (rank as usize) < ends);
             let last = ends.saturating_sub(1);
-            let why = || format!("`{field}` is no rank: {ends} end ports send, of ranks 0 to {last}");
+            let why = || format!("`{field}` is not a rank: {ends} end ports send, of ranks 0 to {last}");
             found.push((column, rank.ok_or_else(|| (column, why()))?));
         }
         column += field.chars().count() + 1;
@@ -70,7 +70,7 @@ fn fields(line: &str, ends: usize) -> Result<Vec<(usize, u32)>, (usize, String)>
     Ok(found)
 }
 
-/// What a file says so far.
+/// The pairs read so far.
 #[derive(Default)]
 struct Pairs {
     lines: u32,
@@ -118,8 +118,8 @@ mod tests {
     fn what_is_no_permutation_is_refused_where_it_stands() {
         assert_eq!(refused("1 2\n3\n").0, 2);
         assert_eq!(refused("1 2 3\n").0, 1);
-        assert_eq!(refused("0 1\n2  x\n"), (2, 4, "`x` is no rank: 16 end ports send, of ranks 0 to 15".into()));
-        assert_eq!(refused("1 0\n 99 1\n"), (2, 2, "`99` is no rank: 16 end ports send, of ranks 0 to 15".into()));
+        assert_eq!(refused("0 1\n2  x\n"), (2, 4, "`x` is not a rank: 16 end ports send, of ranks 0 to 15".into()));
+        assert_eq!(refused("1 0\n 99 1\n"), (2, 2, "`99` is not a rank: 16 end ports send, of ranks 0 to 15".into()));
         assert_eq!(refused("0 16\n").1, 3);
         assert!(refused("0 1\n0 2\n").2.starts_with("0 sends to 1 already"));
         assert_eq!(refused("0 1\n2 1\n").1, 3);

@@ -17,8 +17,8 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Nodes and ports of the captures are matched by GUID and port number. The tables in force are taken to be those of the \
-engine on BEFORE. A plan that cannot be proved is not written; the two schemes that are there for comparison may be \
+Nodes and ports of the captures are matched by GUID and port number. The tables in force are assumed to be those of the \
+engine on BEFORE. A plan that cannot be proved is not written; the two schemes for comparison may be \
 written unproved with --allow-unproved, marked as such.
 
 Examples:
@@ -33,32 +33,32 @@ pub(super) struct Arguments {
     before: PathBuf,
     /// The fabric after.
     after: PathBuf,
-    /// The file for the plan, written whole or not at all; without it the plan is only judged and reported.
+    /// The file for the plan, written whole or not at all; without it the plan is only proved and reported.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The file for the certificate of the plan's proof, which others can check (docs/CERTIFICATE.md).
     #[arg(long, value_name = "FILE", requires = "output")]
     certificate: Option<PathBuf>,
-    /// What is missing after leaves when the routing has changed (the default: such a plan stops where it has left before).
+    /// What AFTER lacks leaves once the routing has changed (the default; such a plan halts if it leaves earlier).
     #[arg(long, conflicts_with = "sudden")]
     planned: bool,
-    /// What is missing after is dead already: nothing is written to it.
+    /// What AFTER lacks is already dead: nothing is written to it.
     #[arg(long)]
     sudden: bool,
-    /// How the new routing is brought in: double, static or in-place.
+    /// The scheme that installs the new routing: double, static or in-place.
     #[arg(long, default_value_t = Scheme::Double)]
     scheme: Scheme,
     #[command(flatten)]
     engine: EngineArguments,
-    /// The LID mask control; LIDs are renumbered where the captures have less [default: 1, or more where the engines
+    /// The LID mask control; LIDs are renumbered if the captures have a smaller one [default: 1, or more if the engines
     /// need more LIDs]
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
     lmc: Option<u8>,
-    /// Data VLs in operation: 1, 2, 4, 8 or 15; less where a port has less [default: 4, or more where
-    /// the engines need more virtual layers]
+    /// Data VLs in operation: 1, 2, 4, 8 or 15; fewer if a port has fewer [default: 4, or more if the engines need more
+    /// virtual layers]
     #[arg(long)]
     vls: Option<u8>,
-    /// Form of the SL-to-VL tables that switches take [default: as in the captures; ibnetdiscover files: plain].
+    /// Form of the SL-to-VL tables that switches accept [default: as in the captures; ibnetdiscover files: plain].
     #[arg(long, value_enum, value_name = "FORM")]
     sl_to_vl: Option<SlToVlChoice>,
     /// Port states while tables are installed: hold (the paper's), discard (the specification's) or off.
@@ -67,13 +67,13 @@ pub(super) struct Arguments {
     /// The observer that proves the old lanes empty: token, poll, conservation or lifetime.
     #[arg(long, value_name = "OBSERVER", default_value_t = Observer::Token)]
     drain: Observer,
-    /// The node that the subnet manager runs on [default: where the capture was made, or the first host that stays].
+    /// The node that runs the subnet manager [default: where the capture was made, or the first host that stays].
     #[arg(long, value_name = "NODE")]
     sm: Option<String>,
-    /// Time in which a device serves one SMP, in nanoseconds; expected durations follow from it.
+    /// Time that a device takes to serve one SMP, in nanoseconds; determines the expected durations.
     #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
     smp_time: u64,
-    /// Write a plan of scheme static or in-place although it was refused.
+    /// Write a plan of scheme static or in-place even if it was refused.
     #[arg(long, requires = "output")]
     allow_unproved: bool,
     #[command(flatten)]
@@ -98,7 +98,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     Ok(report.is_yes().into())
 }
 
-/// A change, nothing to change, or the report of a refusal.
+/// A drawn plan, nothing to change, or the report of a refusal.
 type Outcome = Result<Option<Drawn>, Box<PlanReport>>;
 
 impl Arguments {
@@ -133,13 +133,13 @@ impl Arguments {
         }
     }
 
-    /// The report of a refusal, where the error is one.
+    /// The report of a refusal, if the error is one.
     fn refusal(&self, error: &CapturesError) -> Option<PlanReport> {
         let CapturesError::Change(error) = error else { return None };
         PlanReport::refused(error, self.departure(), self.engine.name(), self.smp_time)
     }
 
-    /// Stores the plan where it may be kept, and reports it.
+    /// Stages the plan if it may be written, and reports it.
     fn keep(&self, drawn: &Drawn, batch: &mut Batch) -> Result<PlanReport, Failure> {
         let report = PlanReport::drawn(drawn, self.departure(), self.engine.name(), self.smp_time);
         let file = self.output.as_ref().filter(|_| report.is_yes() || self.allow_unproved);
@@ -166,7 +166,7 @@ pub(super) fn certified(plan: &Plan, text: &str) -> Result<String, Failure> {
     }
 }
 
-/// Errors in what the user named or captured are usage errors; the rest is a change that cannot be planned.
+/// Errors in the user's names or captures are usage errors; any other means that the change cannot be planned.
 fn told(error: CapturesError) -> Failure {
     match error {
         CapturesError::Union(UnionError::Redefined { .. } | UnionError::PortsGrew { .. } | UnionError::Build(_)) => {

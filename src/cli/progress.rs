@@ -1,14 +1,14 @@
-//! How a long run is getting on, told on standard error: a bar on a terminal, a line at every tenth elsewhere.
+//! Progress of a long run, on standard error: a bar on a terminal, a line at every tenth elsewhere.
 
 use crate::report::{count, duration, percent};
 use indicatif::{ProgressBar, ProgressStyle};
 use reconfig::scenario::Watch;
 use std::io::{IsTerminal, Write};
 
-/// Runs shorter than this pass without a word.
+/// Packet-hops below which a run shows no progress.
 const WORTH_TELLING: u64 = 20_000_000;
 
-/// Tells how a run is getting on.
+/// Shows a run's progress.
 pub(super) struct Progress {
     name: String,
     bar: ProgressBar,
@@ -18,17 +18,17 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// For a run of this name.
+    /// Progress of a run with this name.
     pub(super) fn new(name: impl Into<String>) -> Progress {
         Progress { name: name.into(), bar: ProgressBar::hidden(), lines_only: false, expected: 0, told: 0 }
     }
 
-    /// For one of several runs at once: lines, since bars would write over each other.
+    /// Progress of one of several runs at once: lines, since bars would overwrite each other.
     pub(super) fn lines(name: impl Into<String>) -> Progress {
         Progress { lines_only: true, ..Progress::new(name) }
     }
 
-    /// Where standard error is closed nobody can be told anything.
+    /// Does nothing if standard error is closed.
     fn say(&self, text: &str) {
         let _ = writeln!(anstream::stderr(), "{text}");
     }

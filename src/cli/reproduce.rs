@@ -1,4 +1,4 @@
-//! `reconfig reproduce`: the published tables beside ours.
+//! `reconfig reproduce`: measures the published tables again and compares the figures.
 
 use super::Common;
 use super::outcome::{Answer, Failure};
@@ -11,8 +11,8 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 seed-000 is López, Flich, Duato, ICPP 2001 (destination renaming); seed-002 is Nienaber, Yuan, Duan, ANCS 2007 (LID \
-assignment); optimum measures the heuristics of the latter against an exact solver. docs/REPRODUCE.md says where the \
-bands come from and how the papers were read. seed-003 measures what sources gain by several paths (docs/DISPERSIVE.md).
+assignment); optimum compares the heuristics of the latter with an exact solver. docs/REPRODUCE.md explains where the \
+bands come from and how the papers were read. seed-003 measures what sources gain from several paths (docs/DISPERSIVE.md).
 
 Examples:
   reconfig reproduce seed-000 --fabrics 100
@@ -20,32 +20,32 @@ Examples:
   reconfig reproduce optimum --fabrics 4
   reconfig reproduce seed-003 --table gain --csv gain.csv
 
-Exit codes: 0 every figure is inside its band; 1 one is not; 2 wrong usage; 3 it could not be carried out.")]
+Exit codes: 0 every figure is inside its band; 1 one is not; 2 wrong usage; 3 the work could not be carried out.")]
 pub(super) struct Arguments {
-    /// What to measure: seed-000, seed-002, seed-003 or optimum.
+    /// The study: seed-000, seed-002, seed-003 or optimum.
     study: Study,
-    /// One table only: 4a, 5a, 6; 1, 2, 3; 1-lids, …
+    /// Only this table: 4a, 5a, 6; 1, 2, 3; 1-lids, …
     #[arg(long, value_name = "TABLE")]
     table: Option<String>,
-    /// Only this row, such as 16 or 128/32; may be given again.
+    /// Only this row, such as 16 or 128/32; may be repeated.
     #[arg(long = "row", value_name = "ROW")]
     rows: Vec<String>,
-    /// Fabrics for each row [default: as many as the paper has: 10 or 32; 2 for seed-003, 8 for optimum].
+    /// Fabrics for each row [default: the paper's number, 10 or 32; 2 for seed-003, 8 for optimum].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     fabrics: Option<u32>,
     /// The seed of the first fabric of each row.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Fabrics measured at a time [default: one a processor].
+    /// Fabrics measured at a time [default: one for each processor].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
     /// The most steps that the exact solver takes for one destination.
     #[arg(long, value_name = "N", default_value_t = StudyRequest::of(Study::Optimum, 1).steps)]
     steps: u64,
-    /// The file for the figures as comma-separated values.
+    /// The file for the figures, as comma-separated values.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// The file for a picture of the figures, as SVG.
+    /// The file for a plot of the figures, as SVG.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }

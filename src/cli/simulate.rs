@@ -36,7 +36,7 @@ Examples:
   reconfig simulate --remove-root --json fabric.ibnetdiscover | jq .packets
   reconfig simulate --remove-root --scheme in-place --adversary fixtures/topologies/ghost-cycle.ibnetdiscover
 
-Exit codes: 0 completed and nothing lost to the change (with --compare: by scheme double), 1 not so, 2 wrong usage or unreadable input, 3 the change \
+Exit codes: 0 completed and nothing lost to the change (--compare: by scheme double), 1 otherwise, 2 wrong usage or unreadable input, 3 the change \
 cannot be made at all.")]
 pub(super) struct Arguments {
     /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file, or a list of several subnets (NAME.subnets.yaml); `-` is
@@ -57,11 +57,11 @@ pub(super) struct Arguments {
     /// Print the seed paper's table of SMPs beside ours (`paper`), or the plan's own counts (`iba`).
     #[arg(long, value_enum, value_name = "RULES", conflicts_with = "compare")]
     accounting: Option<AccountingChoice>,
-    /// Work against the change: a refused plan is driven into the deadlock that the proof names, a proved one runs
-    /// under saturated traffic with every MAD late.
+    /// Work against the change: drive a refused plan into the deadlock that the proof names; run a proved one under
+    /// saturated traffic with every MAD late.
     #[arg(long, conflicts_with_all = ["compare", "accounting"])]
     adversary: bool,
-    /// Where the plan is refused: write the cycle, loop or hole to this file as a Graphviz digraph.
+    /// If the plan is refused, write the cycle, loop or hole to this file as a Graphviz digraph.
     #[arg(long, value_name = "FILE", conflicts_with = "compare")]
     dot: Option<PathBuf>,
     /// The file for the plan of this change.
@@ -70,7 +70,7 @@ pub(super) struct Arguments {
     /// The file for the certificate of that plan's proof; `reconfig check PLAN CERTIFICATE` judges both.
     #[arg(long, value_name = "FILE", requires = "plan", conflicts_with = "compare")]
     certificate: Option<PathBuf>,
-    /// Seed of everything random.
+    /// Seed of all random choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -80,10 +80,10 @@ pub(super) struct Arguments {
 struct ChangeArguments {
     #[command(flatten)]
     element: ElementArguments,
-    /// It dies first, and the subnet manager learns of it (the default).
+    /// The element dies first, and the subnet manager notices (the default).
     #[arg(long, conflicts_with = "planned")]
     sudden: bool,
-    /// The routing changes first, then it leaves.
+    /// The routing changes first, then the element leaves.
     #[arg(long)]
     planned: bool,
 }
@@ -91,10 +91,10 @@ struct ChangeArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How it is changed")]
 struct MethodArguments {
-    /// How the new routing is brought in: double, static or in-place.
+    /// The scheme that installs the new routing: double, static or in-place.
     #[arg(long, default_value_t = Scheme::Double)]
     scheme: Scheme,
-    /// Run every scheme, and show them side by side.
+    /// Run every scheme and compare them.
     #[arg(long, conflicts_with = "scheme")]
     compare: bool,
     #[command(flatten)]
@@ -107,8 +107,8 @@ struct MethodArguments {
     /// The observer that proves the old lanes empty: token, poll, conservation or lifetime.
     #[arg(long, value_name = "OBSERVER", default_value_t = Observer::Token)]
     drain: Observer,
-    /// The LID mask control; LIDs are renumbered where the capture has less [default: 1, or more where the engines need
-    /// more LIDs]
+    /// The LID mask control; LIDs are renumbered if the capture has a smaller one [default: 1, or more if the engines
+    /// need more LIDs]
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
     lmc: Option<u8>,
 }
@@ -116,22 +116,22 @@ struct MethodArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Traffic")]
 struct TrafficArguments {
-    /// Offered load, a fraction of each end port's rate [default: 0.3, or less where that would
-    /// fill the busiest link or make the run long].
+    /// Offered load, as a fraction of each end port's rate [default: 0.3, or less if that would fill the busiest link
+    /// or make the run long].
     #[arg(long, allow_negative_numbers = true)]
     load: Option<f64>,
-    /// Who sends to whom: uniform, permutation (drawn by the seed), permutation:FILE (lines of a destination rank, or of a
-    /// source and a destination rank; end ports without a line are silent), worst (the permutation that the routing before
-    /// serves worst; of one fabric), hot-spot:RANK,SHARE or trace:FILE (lines of time in ns, source rank, destination rank,
-    /// bytes). FILE `-` is standard input.
+    /// The traffic pattern: uniform, permutation (drawn by the seed), permutation:FILE (lines of a destination rank, or
+    /// of a source and a destination rank; end ports without a line are silent), worst (the permutation that the old
+    /// routing serves worst; for one fabric only), hot-spot:RANK,SHARE or trace:FILE (lines of time in ns, source rank,
+    /// destination rank, bytes). FILE `-` is standard input.
     #[arg(long, default_value = "uniform")]
     traffic: String,
     #[command(flatten)]
     sources: SourceArguments,
-    /// Share of the packets that are requests; each is answered on the half by which it came.
+    /// Share of the packets that are requests; each is answered on the half on which it arrived.
     #[arg(long, default_value_t = 0.0)]
     replies: f64,
-    /// Bytes of a packet, headers included; a trace gives those of each [default: 1024]
+    /// Bytes in a packet, headers included; a trace gives the size of each packet [default: 1024]
     #[arg(long, value_name = "BYTES")]
     packet_bytes: Option<u16>,
     /// Traffic before the measured period, in microseconds.
@@ -148,23 +148,23 @@ struct TrafficArguments {
 /// How sources use the paths that LMC gives them (docs/DISPERSIVE.md).
 #[derive(Debug, Args)]
 struct SourceArguments {
-    /// Which pairs of LIDs of the half in use sources take towards a destination.
+    /// The pairs of LIDs, of the half in use, that sources use towards a destination.
     #[arg(long, value_enum, value_name = "CHOICE", default_value_t = PathChoiceName::Single)]
     path_selection: PathChoiceName,
-    /// The most LIDs of the half that are used at either end; not with --path-selection base [default: all]
+    /// The most LIDs of the half used at either end; not with --path-selection base [default: all]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=64))]
     paths: Option<u8>,
-    /// What advances to the next pair of LIDs, where pairs are taken in turn (--path-selection paired or all) [default:
+    /// What advances to the next pair of LIDs if pairs are used in turn (--path-selection paired or all) [default:
     /// message]
     #[arg(long, value_enum, value_name = "UNIT")]
     spray: Option<SprayName>,
-    /// Packets of a message; they are sent back to back (each packet of a trace is a message by itself).
+    /// Packets in a message, sent back to back (each packet of a trace is a message of its own).
     #[arg(long, value_name = "PACKETS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     message: u16,
-    /// Count packets that arrive after a later one of their flow; also counted where any of the options above is given.
+    /// Count packets that arrive after a later one of their flow; implied by any of the options above.
     #[arg(long)]
     count_order: bool,
-    /// Name this many of the busiest links between switches, before the change and after it.
+    /// Name this many of the busiest links between switches, before and after the change.
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     hot_links: u16,
 }
@@ -184,11 +184,11 @@ impl SourceArguments {
         Dispersal { choice, paths: self.paths, spray }
     }
 
-    /// Refuses an option about turns where none are taken, or about paths where the first is taken.
+    /// Refuses an option about turns if none are taken, or about paths if only the first is used.
     fn check(&self) -> Result<(), Failure> {
         let spread = "choose --path-selection paired or all";
         let refuse =
-            |what: &str, why: &str, fix: &str| Err(Failure::input(anyhow!("{what}: {why}; leave it out, or {fix}")));
+            |what: &str, why: &str, fix: &str| Err(Failure::input(anyhow!("{what}: {why}; omit it, or {fix}")));
         match self.path_selection {
             PathChoiceName::Paired | PathChoiceName::All => Ok(()),
             PathChoiceName::Base if self.paths.is_some() => {
@@ -201,18 +201,18 @@ impl SourceArguments {
         }
     }
 
-    /// Nothing is to be shown that the table of schemes has no place for.
+    /// Refuses options whose results the table of schemes cannot show.
     fn check_compared(&self, in_table: bool) -> Result<(), Failure> {
         let given = [(self.hot_links > 0, "--hot-links"), (self.count_order, "--count-order")];
         let name = given.into_iter().find(|(given, _)| *given && in_table).map(|(_, name)| name);
         name.map_or(Ok(()), |name| {
             Err(Failure::input(anyhow!(
-                "{name}: the table of --compare does not show it; take the reports themselves (--json), or one scheme"
+                "{name}: the table of --compare does not show it; use the full reports (--json), or one scheme"
             )))
         })
     }
 
-    /// Whether order is counted: by default wherever it can be lost without a change, or a message has several packets.
+    /// Whether order is counted: by default if it can be lost without a change, or if messages have several packets.
     fn counts_order(&self) -> bool {
         self.count_order || self.dispersal() != Dispersal::default() || self.message > 1
     }
@@ -221,21 +221,21 @@ impl SourceArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Several subnets (a list, docs/SUBNETS.md)")]
 pub(super) struct SubnetsArguments {
-    /// The subnet in which something changes [default: the one that has what is named, else the first].
+    /// The subnet that changes [default: the one that has the element, else the first].
     #[arg(long, value_name = "NAME")]
     subnet: Option<String>,
-    /// Of the packets whose destination is drawn, the share that goes to other subnets [default: 0.1]
+    /// The share of packets with random destinations that go to other subnets [default: 0.1]
     #[arg(long, value_name = "SHARE")]
     cross: Option<f64>,
-    /// What routers do with service levels: raise (a layer higher with each crossing, which prevents cycles through
+    /// What routers do with service levels: raise (by one layer at each crossing, which prevents cycles through
     /// routers) or keep [default: raise]
     #[arg(long, value_name = "RULE")]
     router_sl: Option<LevelsRule>,
-    /// The hop limit that sources give [default: 64]
+    /// The hop limit that sources set [default: 64]
     #[arg(long, value_name = "COUNT")]
     hop_limit: Option<u8>,
-    /// The direction in which ports of routers check partitions: both, in, out or off [default: both where the list
-    /// names partitions, else off]
+    /// The direction in which router ports enforce partitions: both, in, out or off [default: both if the list names
+    /// partitions, else off]
     #[arg(long, value_name = "WAY")]
     part_enforce: Option<PartEnforce>,
 }
@@ -243,8 +243,8 @@ pub(super) struct SubnetsArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Hardware")]
 struct HardwareArguments {
-    /// Data VLs in operation: 1, 2, 4, 8 or 15; less where a port has less [default: 4, or more where
-    /// the engines need more virtual layers]
+    /// Data VLs in operation: 1, 2, 4, 8 or 15; fewer if a port has fewer [default: 4, or more if the engines need more
+    /// virtual layers]
     #[arg(long)]
     vls: Option<u8>,
     /// Input buffer of one lane, in credits of 64 bytes.
@@ -253,13 +253,13 @@ struct HardwareArguments {
     /// When switches choose output and lane for a packet.
     #[arg(long, value_enum, default_value_t = LatchChoice::Arrival)]
     latch: LatchChoice,
-    /// Form of the SL-to-VL tables that switches take [default: as in the fabric; ibnetdiscover files: plain].
+    /// Form of the SL-to-VL tables that switches accept [default: as in the fabric; ibnetdiscover files: plain].
     #[arg(long, value_enum, value_name = "FORM")]
     sl_to_vl: Option<SlToVlChoice>,
-    /// Head-of-queue lifetime limit, in nanoseconds; 0 is none.
+    /// Head-of-queue lifetime limit, in nanoseconds; 0: none.
     #[arg(long, value_name = "NS", default_value_t = 0)]
     hoq_life: u64,
-    /// Switch lifetime limit, in nanoseconds; 0 is none.
+    /// Switch lifetime limit, in nanoseconds; 0: none.
     #[arg(long, value_name = "NS", default_value_t = 0)]
     switch_life: u64,
     /// Whether end ports move their paths when they are notified.
@@ -270,16 +270,16 @@ struct HardwareArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Management")]
 struct ManagementArguments {
-    /// The node that the subnet manager runs on [default: where the capture was made, or the first host that stays].
+    /// The node that runs the subnet manager [default: where the capture was made, or the first host that stays].
     #[arg(long, value_name = "NODE")]
     sm: Option<String>,
-    /// Requests under way over all devices [default: one for each device].
+    /// SMPs outstanding over all devices [default: one for each device].
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     window: Option<u32>,
-    /// Time in which a device serves one SMP, in nanoseconds.
+    /// Time that a device takes to serve one SMP, in nanoseconds.
     #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
     smp_time: u64,
-    /// How long an answer may take before a request is repeated, in microseconds.
+    /// Time without an answer after which a request is repeated, in microseconds.
     #[arg(long, value_name = "US", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=60_000_000))]
     smp_timeout: u64,
     /// How often a request is repeated before its device counts as gone.
@@ -291,10 +291,10 @@ struct ManagementArguments {
     /// Probability that a MAD is delivered a second time, late.
     #[arg(long, default_value_t = 0.0)]
     smp_duplicates: f64,
-    /// Most additional delay of a MAD, in nanoseconds.
+    /// The longest additional delay of a MAD, in nanoseconds.
     #[arg(long, value_name = "NS", default_value_t = 0)]
     smp_delay: u64,
-    /// How long a barrier may take before it is given up, in milliseconds of simulated time.
+    /// Simulated time after which a barrier is given up, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     barrier_timeout: u64,
 }
@@ -305,13 +305,13 @@ pub(super) enum LatchChoice {
     Arrival,
     /// On reaching the head of the queue.
     Head,
-    /// Again at every attempt.
+    /// Anew at every attempt.
     Grant,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum PathChoiceName {
-    /// One pair for each destination, throughout.
+    /// The same pair throughout, for each destination.
     Single,
     /// The first pair.
     Base,
@@ -323,29 +323,29 @@ enum PathChoiceName {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum SprayName {
-    /// Each message.
+    /// Each message advances.
     Message,
-    /// Each packet.
+    /// Each packet advances.
     Packet,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum PathCacheChoice {
-    /// One MAD names the half; SLID, DLID and SL follow.
+    /// Notified by one MAD that names the half; SLID, DLID and SL follow.
     Told,
-    /// They never move: the drain must not end.
+    /// Never: the drain must not complete.
     Never,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum AccountingChoice {
-    /// The paper's counting rules, beside its figures.
+    /// The paper's counting rules, compared with its figures.
     Paper,
     /// The plan's own counts, plain and optimised.
     Iba,
 }
 
-/// What `--accounting` adds to the report.
+/// The report with the lines of `--accounting`.
 #[derive(Serialize)]
 struct Accounted<'a> {
     #[serde(flatten)]
@@ -370,7 +370,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         false => scenario::run(&scenario, routers.engines()?, &mut Progress::new(progress_name(&scenario))),
         true => adversary::run(&scenario, routers.engines()?, &mut Progress::new("adversary")),
     };
-    // A change among several subnets that is refused has no report, and its evidence is drawn all the same.
+    // A refused change among several subnets has no report, but its evidence is drawn all the same.
     if let Err(ScenarioError::Refused(refusal)) = &outcome {
         let mut batch = Batch::default();
         draw_across(arguments.dot.as_deref(), Some(refusal), &mut batch)?;
@@ -413,16 +413,16 @@ impl Routers {
     }
 }
 
-/// A file, and what goes into it.
+/// A file and its content.
 type Kept<'a> = (&'a PathBuf, String);
 
-/// The plan that is run, and the certificate of its proof, where they are requested.
+/// The plan that is run and the certificate of its proof, if requested.
 fn plan_files<'a>(arguments: &'a Arguments, routers: &Routers, scenario: &Scenario) -> Result<Vec<Kept<'a>>, Failure> {
     let Some(file) = &arguments.plan else { return Ok(Vec::new()) };
     let vetted = scenario::plan(scenario, routers.engines()?).map_err(told)?;
     let proved = vetted.refusal().is_none();
     if !proved {
-        output::remark("the plan was refused: it is written for study, and bears the refusal as a note");
+        output::remark("the plan was refused: it is written for study, with the refusal as a note");
     }
     let text = vetted.noted().to_json();
     let certificate = match &arguments.certificate {
@@ -440,7 +440,7 @@ fn simulate(routers: &Routers, scenario: &Scenario, mut progress: Progress) -> R
     scenario::run(scenario, routers.engines()?, &mut progress).map_err(told)
 }
 
-/// Settings that contradict each other are usage errors; the rest is a change that cannot be made.
+/// Settings that contradict each other are usage errors; any other error means that the change cannot be made.
 fn told(error: ScenarioError) -> Failure {
     if is_the_users(&error) { Failure::input(error) } else { Failure::undone(error) }
 }
@@ -448,7 +448,7 @@ fn told(error: ScenarioError) -> Failure {
 fn is_the_users(error: &ScenarioError) -> bool {
     use SimError::{NoSuchRank, Setting, TooFewLanes};
     if let ScenarioError::Subnet { source, .. } = error {
-        // The same mistake has the same exit code in one fabric and in one of several.
+        // The same mistake has the same exit code in one fabric and among several.
         return is_the_users(source);
     }
     matches!(
@@ -464,8 +464,8 @@ fn is_the_users(error: &ScenarioError) -> bool {
     )
 }
 
-/// Every scheme, side by side. The runs share nothing, so each has a thread of its own. The answer is that of the Double
-/// Scheme: what the baselines lose is what the table is to show.
+/// Runs every scheme. The runs share nothing, so each has its own thread. The answer is that of the Double Scheme; the
+/// table exists to show the losses of the baselines.
 fn compare(routers: &Routers, scenario: &Scenario, common: Common) -> Result<Answer, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(Failure::undone)?;
     let start = |&scheme: &Scheme| {
@@ -506,7 +506,7 @@ fn account(
 }
 
 impl Arguments {
-    /// Nothing is asked that means nothing, or is not implemented, for what the file holds: one fabric or a list.
+    /// Refuses options that do not apply to what the file holds: one fabric or a list.
     fn check(&self, topologies: &Topologies, common: Common) -> Result<(), Failure> {
         let (element, between) = (&self.change.element, &self.subnets);
         let for_lists = [
@@ -544,9 +544,9 @@ impl Arguments {
         self.traffic.check()
     }
 
-    /// The request, and the tables already in force, where they are given.
+    /// The scenario, and the tables already in force if they are given.
     fn scenario(&self, topologies: Topologies) -> Result<(Scenario, Option<Imported>), Failure> {
-        // Traffic names those that send by rank: in one fabric all end ports, in a list hosts, without ports of routers.
+        // Traffic names senders by rank: all end ports of one fabric, or the hosts of a list, without router ports.
         let (base, ends, running) = match topologies {
             Topologies::One(fabric) => {
                 let (ends, running) = (fabric.end_ports().count(), self.method.from.read(&fabric)?);
@@ -621,7 +621,7 @@ impl Arguments {
     }
 }
 
-/// The traffic that the routing before serves worst: only the run can compute it.
+/// The permutation that the old routing serves worst: only the run can compute it.
 const WORST: &str = "worst";
 
 impl TrafficArguments {
@@ -635,13 +635,13 @@ impl TrafficArguments {
         let given = given.into_iter().find(|(given, _)| *given && self.traffic.starts_with("trace:"));
         if let Some((_, name)) = given {
             return Err(Failure::input(anyhow!(
-                "{name}: a trace tells when each packet is sent and how long it is, and each is a message by itself; leave it out"
+                "{name}: a trace gives time and length of each packet, and each is a message of its own; omit it"
             )));
         }
         self.sources.check()
     }
 
-    /// Among so many end ports that send.
+    /// The pattern among `ends` end ports.
     fn pattern(&self, ends: usize) -> Result<Traffic, Failure> {
         if self.traffic == WORST { Ok(Traffic::default()) } else { traffic(&self.traffic, ends) }
     }
@@ -657,12 +657,12 @@ impl From<LatchChoice> for Latch {
     }
 }
 
-/// The traffic of `--traffic` among so many end ports that send.
+/// Parses `--traffic` for `ends` end ports.
 pub(super) fn traffic(text: &str, ends: usize) -> Result<Traffic, Failure> {
     let unknown = || {
         let expected =
             "expected uniform, permutation, permutation:FILE, worst (simulate only), hot-spot:RANK,SHARE or trace:FILE";
-        Failure::input(anyhow!("`{text}` is no traffic pattern here: {expected}"))
+        Failure::input(anyhow!("`{text}` is not a traffic pattern here: {expected}"))
     };
     match text.split_once(':') {
         None if text == "uniform" => Ok(Traffic::Uniform),
@@ -703,7 +703,7 @@ fn trace(file: &str, ends: usize) -> Result<Traffic, Failure> {
     }
     if entries.is_empty() {
         return Err(Failure::input(anyhow!(
-            "{file} holds no packet: expected lines of time, source, destination, bytes"
+            "{file} holds no packets: expected lines of time, source, destination, bytes"
         )));
     }
     Ok(Traffic::Trace(entries))

@@ -33,7 +33,7 @@ use std::sync::Arc;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Runs in the foreground; packaging/reconfig-sm.service runs it under systemd. Needs libibumad (Debian: libibumad3) and the \
-right to open /dev/infiniband/umadN. `reconfig status`, `reconfig change` and `reconfig events` talk to it.
+right to open /dev/infiniband/umadN. `reconfig status`, `reconfig change` and `reconfig events` control it.
 
 Examples:
   reconfig sm --list
@@ -43,16 +43,16 @@ Examples:
 
 Exit codes: 0 stopped as asked; 2 wrong usage; 3 the port failed, or with --once the subnet could not be brought up.")]
 pub(super) struct Arguments {
-    /// List the adapters and ports of this machine, and end.
+    /// List this machine's adapters and ports, and exit.
     #[arg(long)]
     list: bool,
-    /// The adapter; without it the first with a port that fits.
+    /// The adapter [default: the first with a suitable port].
     #[arg(long, value_name = "NAME")]
     ca: Option<String>,
-    /// The port; without it the first that is ACTIVE, or has a link.
+    /// The port [default: the first that is ACTIVE, else the first with a link].
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=254))]
     port: Option<u8>,
-    /// Bring the subnet up, and end.
+    /// Bring the subnet up, and exit.
     #[arg(long)]
     once: bool,
     /// The routing engine.
@@ -61,7 +61,7 @@ pub(super) struct Arguments {
     /// LID mask control of every end port: 2^LMC LIDs, one half in use and one spare.
     #[arg(long, value_name = "LMC", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=7))]
     lmc: u8,
-    /// Data VLs in operation at most; less where a port has less, and two at least.
+    /// The most data VLs in operation; fewer if a port has fewer, but at least two.
     #[arg(long, value_name = "VLS", default_value_t = 4, value_parser = clap::value_parser!(u8).range(2..=15))]
     vls: u8,
     /// What to do with a subnet that carries traffic under tables that cannot be proved.
@@ -73,7 +73,7 @@ pub(super) struct Arguments {
     /// Seconds that clients have to query the SA again before the fence closes.
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
     settle: f64,
-    /// How the manager learns that lanes are empty; `lifetime` needs nothing but age limits in the switches.
+    /// The observer that proves lanes empty; `lifetime` requires only age limits in the switches.
     #[arg(long, value_name = "OBSERVER", default_value_t = Observer::Lifetime)]
     drain: Observer,
     /// Age limit of packets in switches, SwitchInfo:LifeTimeValue: 4.096 µs × 2^N.
@@ -85,63 +85,63 @@ pub(super) struct Arguments {
     /// HOQLife of switch ports that lead to end ports.
     #[arg(long, value_name = "N", default_value_t = AgeLimits::default().leaf_hoq_life, value_parser = clap::value_parser!(u8).range(0..=31))]
     leaf_hoq_life: u8,
-    /// This manager's priority among others, 0 to 15; of equal ones the lower port GUID has precedence.
+    /// This manager's priority, 0 to 15; at equal priority the lower port GUID has precedence.
     #[arg(long, value_name = "PRIORITY", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=15))]
     priority: u8,
-    /// The key by which managers of this subnet trust each other, in hexadecimal; 0 trusts all. OpenSM's is 1.
+    /// The SM_Key by which managers of this subnet trust each other, in hexadecimal; 0 trusts all. OpenSM's is 1.
     #[arg(long, value_name = "KEY", default_value = "1", value_parser = hexadecimal)]
     sm_key: u64,
     /// Seconds between two polls of the master while on standby.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     standby_poll: f64,
-    /// The file that keeps LIDs between runs, in OpenSM's format; read at the start, written when LIDs change.
+    /// The file that keeps LIDs between runs, in OpenSM's format; read at start, written when LIDs change.
     #[arg(long, value_name = "FILE")]
     guid2lid: Option<PathBuf>,
-    /// The key of the subnet's devices, in hexadecimal; 0: none.
+    /// The M_Key of the subnet's devices, in hexadecimal; 0: none.
     #[arg(long, value_name = "KEY", default_value = "0", value_parser = hexadecimal)]
     m_key: u64,
     /// The subnet's GID prefix, in hexadecimal.
     #[arg(long, value_name = "PREFIX", default_value = "fe80000000000000", value_parser = hexadecimal)]
     subnet_prefix: u64,
-    /// OpenSM's file of prefix routes: which router ports lead to which other subnets; read at the start.
+    /// OpenSM's prefix-routes file: which router ports lead to which other subnets; read at start.
     #[arg(long, value_name = "FILE")]
     prefix_routes: Option<PathBuf>,
-    /// HopLimit of paths by prefix routes, whose length is unknown; OpenSM's is 255.
+    /// HopLimit of paths found by prefix routes, whose length is unknown; OpenSM's is 255.
     #[arg(long, value_name = "HOPS", default_value_t = Remote::OPENSM_HOP_LIMIT, requires = "prefix_routes", value_parser = clap::value_parser!(u8).range(2..))]
     hop_limit: u8,
-    /// SMPs under way at once.
+    /// The most SMPs outstanding.
     #[arg(long, value_name = "SMPS", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=4096))]
     window: u16,
-    /// Milliseconds until an SMP without an answer is sent again.
+    /// Milliseconds without an answer after which an SMP is sent again.
     #[arg(long, value_name = "MS", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     timeout: u32,
     /// How often an SMP is sent again.
     #[arg(long, value_name = "TIMES", default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=30))]
     retries: u32,
-    /// Seconds between two light sweeps while nothing happens; 0: none.
+    /// Seconds between two light sweeps while the subnet is quiet; 0: none.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     sweep: f64,
-    /// The control socket, for `reconfig status`, `change` and `events`; not made with --once.
+    /// The control socket, for `reconfig status`, `change` and `events`; not created with --once.
     #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET)]
     socket: PathBuf,
-    /// Serve Prometheus metrics over HTTP at this address, such as 127.0.0.1:9710; off without it.
+    /// Serve Prometheus metrics over HTTP at this address, such as 127.0.0.1:9710 [default: off].
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
-    /// Allow --metrics an address that others can reach.
+    /// Allow a --metrics address that others can reach.
     #[arg(long, requires = "metrics")]
     metrics_anywhere: bool,
-    /// How the log is written.
+    /// Format of the log.
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
     log_format: String,
     /// Pause at every barrier of a change until ordered to continue.
     #[arg(long)]
     pause_at_barriers: bool,
-    /// Lose, delay and duplicate MADs on purpose, for tests: `loss=0.2,late=0.2,late-ms=300,double=0.01,seed=7`.
+    /// Lose, delay and duplicate MADs deliberately, for tests: `loss=0.2,late=0.2,late-ms=300,double=0.01,seed=7`.
     #[arg(long, value_name = "FAULTS", value_parser = faults)]
     faults: Option<Faults>,
 }
 
-/// Faults on purpose.
+/// Deliberate faults.
 #[derive(Clone, Copy, Debug)]
 struct Faults {
     chances: Chances,
@@ -233,7 +233,7 @@ fn port_row(adapter: &Adapter, port: &AdapterPort) -> serde_json::Value {
     })
 }
 
-/// Runs the manager, with its frontend beside it.
+/// Runs the manager together with its frontend.
 async fn run_on<T: Transport>(
     arguments: &Arguments,
     transport: T,
@@ -365,16 +365,16 @@ fn timing(arguments: &Arguments) -> Timing {
     }
 }
 
-/// The first signal ends the manager when the change under way has ended; the second at once.
+/// The first signal ends the manager after the change in progress, the second at once.
 async fn told_twice(mailbox: &SharedMailbox) {
     told_to_end().await;
-    tracing::info!("told to end: it will, after the change under way; told again, at once");
+    tracing::info!("asked to end: ends after the change under way, or at once if asked again");
     mailbox.borrow_mut().order(ManagerOrder::Stop);
     told_to_end().await;
-    tracing::warn!("told to end twice: a change under way stands where it is");
+    tracing::warn!("asked twice to end: a change under way stays where it is");
 }
 
-/// SIGINT or SIGTERM.
+/// Waits for SIGINT or SIGTERM.
 async fn told_to_end() {
     use tokio::signal::unix::{SignalKind, signal};
     let Ok(mut terminate) = signal(SignalKind::terminate()) else { return std::future::pending().await };
@@ -384,14 +384,14 @@ async fn told_to_end() {
     }
 }
 
-/// An event, for the log.
+/// Logs an event.
 fn tell(now_ns: u64, happening: &Happening) {
     let seconds = now_ns as f64 / 1e9;
     match happening {
         Happening::Up { arrival, .. } => tracing::info!(seconds, ?arrival, "SUBNET UP"),
         Happening::Begun { why } => tracing::info!(seconds, "change: {why}"),
         Happening::Entered { state } => tracing::info!(seconds, state, "entered"),
-        Happening::Held { barrier } => tracing::info!(seconds, barrier, "waiting for leave"),
+        Happening::Held { barrier } => tracing::info!(seconds, barrier, "waiting to be continued"),
         Happening::Changed(record) => {
             let outcome = &record.outcome;
             let smps: u64 = record.phases.iter().map(|phase| phase.smps.total()).sum();
@@ -403,7 +403,7 @@ fn tell(now_ns: u64, happening: &Happening) {
 }
 
 impl Arguments {
-    /// Whether the log is for programs.
+    /// Whether the log is JSON.
     pub(super) fn logs_json(&self) -> bool {
         self.log_format == "json"
     }

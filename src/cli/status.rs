@@ -1,4 +1,4 @@
-//! `reconfig status`: how the manager is that runs here.
+//! `reconfig status`: shows the state of the local manager.
 
 use super::manager::{Socket, ask, unexpected};
 use super::outcome::{Answer, Failure};
@@ -7,7 +7,7 @@ use crate::report;
 use reconfig::sm::control::{ControlOrder, Reply};
 use std::time::Duration;
 
-/// A manager answers between two steps of what it does; a sweep of a large subnet takes longer.
+/// A manager answers between two of its steps; the longest is a sweep of a large subnet.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 #[derive(Debug, clap::Args)]
@@ -22,10 +22,10 @@ Exit codes: 0 all is well, 1 the manager is the master and the subnet is not up,
 pub(super) struct Arguments {
     #[command(flatten)]
     socket: Socket,
-    /// Have the manager look at the whole subnet first.
+    /// Sweep the whole subnet first.
     #[arg(long)]
     sweep: bool,
-    /// From now on the manager logs by this filter, for example `debug,reconfig::subnet=trace`.
+    /// Set the filter of the manager's log, for example `debug,reconfig::subnet=trace`.
     #[arg(long, value_name = "FILTER")]
     log: Option<String>,
 }

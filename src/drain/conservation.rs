@@ -1,20 +1,20 @@
-//! Conservation: the end ports' counters of the retired service levels, read in waves. What was received by one wave
-//! is at most what was received when the wave ended, that is at most what was sent by then, that is at most what was
-//! sent by the next wave. When the ends of this chain are equal, nothing was under way when the first wave ended, and
-//! nothing was sent after it; and as no responder holds a reply back, nothing will be.
+//! Conservation: the end ports' counters of the retired service levels, read in waves. What one wave shows as received
+//! is at most what was received when the wave ended, which is at most what was sent by then, which is at most what the
+//! next wave shows as sent. If the ends of this chain are equal, nothing was in flight when the first wave ended, and
+//! nothing was sent after it; and since no responder holds a reply back, nothing will be.
 
 use super::{ChannelId, Drained, NoVerdict, Observer, Ticket, Verdict};
 use crate::ids::VlSet;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One end port's counters. They were zeroed while the service levels were provably unused.
+/// One end port's counters. They were reset while the service levels were provably unused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CounterReading {
     /// The question it answers.
     pub ticket: Ticket,
     /// The end port.
     pub port: ChannelId,
-    /// When it was asked for, in nanoseconds of the transport's clock.
+    /// When it was requested, in nanoseconds of the transport's clock.
     pub asked_ns: u64,
     /// When it came.
     pub answered_ns: u64,
@@ -22,11 +22,11 @@ pub struct CounterReading {
     pub sent: u64,
     /// PortRcvDataSL over the retired levels, in units of four bytes.
     pub received: u64,
-    /// Whether one of them stands at its largest value.
+    /// Whether a counter stands at its maximum.
     pub clamped: bool,
     /// Packets that the port or its neighbour discarded.
     pub discards: u64,
-    /// Whether no packet of the retired levels waits to be sent there; asked for together with the counters.
+    /// Whether no packet of the retired levels waits to be sent there; read together with the counters.
     pub settled: bool,
 }
 
@@ -36,19 +36,19 @@ pub struct ConservationJudge {
     ticket: Ticket,
     lanes: VlSet,
     ports: BTreeSet<ChannelId>,
-    /// The wave before, complete.
+    /// The previous, complete wave.
     previous: Option<BTreeMap<ChannelId, CounterReading>>,
-    /// The wave under way.
+    /// The current wave.
     current: BTreeMap<ChannelId, CounterReading>,
-    /// When the wave before was complete.
+    /// When the previous wave was complete.
     since_ns: u64,
     equal: bool,
     spoilt: Option<NoVerdict>,
 }
 
 impl ConservationJudge {
-    /// A judge of `lanes`, which `ports` send into and receive from; readings asked for before `since_ns` (when the
-    /// sources had moved) count for nothing.
+    /// A judge of `lanes`, which `ports` send into and receive from. Readings requested before `since_ns` (when the
+    /// sources had moved) do not count.
     pub fn new(
         ticket: Ticket,
         lanes: VlSet,
@@ -67,11 +67,11 @@ impl ConservationJudge {
         }
     }
 
-    /// Takes one reading in. It belongs to the wave under way if it was asked for after the wave before was complete;
-    /// the first such reading of a port is its reading of the wave.
+    /// Adds a reading. It belongs to the current wave if it was requested after the previous wave was complete; the
+    /// first such reading of a port counts.
     pub fn fold(&mut self, reading: &CounterReading) {
-        // A reading asked for before the last wave was complete may miss what was sent while that wave ended; then
-        // "sent by the end of one wave ≤ sent by the next", the last link of the chain, is not so.
+        // A reading requested before the previous wave was complete may miss what was sent while that wave ended; then
+        // "sent by the end of one wave ≤ sent by the next", the last link of the chain, would not hold.
         let known = reading.ticket == self.ticket && self.ports.contains(&reading.port);
         if !known || self.equal || reading.asked_ns < self.since_ns || self.current.contains_key(&reading.port) {
             return;
@@ -90,7 +90,7 @@ impl ConservationJudge {
         if reading.clamped {
             return Some(NoVerdict::Clamped { port });
         }
-        // A lost packet is in what was sent and never in what is received: the sums would differ for ever.
+        // A lost packet counts as sent and never as received: the sums would differ for ever.
         if reading.discards > 0 {
             return Some(NoVerdict::Discarded { port, discards: reading.discards });
         }
@@ -109,8 +109,8 @@ impl ConservationJudge {
         let sent: u128 = wave.values().map(|reading| u128::from(reading.sent)).sum();
         if let Some(previous) = &self.previous {
             let received: u128 = previous.values().map(|reading| u128::from(reading.received)).sum();
-            // received₁ ≤ sent when wave 1 ended ≤ sent₂. If the outer two are equal, so is the middle: nothing was
-            // under way at that moment, and nothing has been sent since.
+            // received₁ ≤ sent when wave 1 ended ≤ sent₂. If the outer two are equal, so is the middle: nothing was in
+            // flight at that moment, and nothing has been sent since.
             self.equal = settled && received == sent;
         }
         // The next wave begins where the slowest answer of this one ended.
@@ -118,12 +118,12 @@ impl ConservationJudge {
         self.previous = Some(wave);
     }
 
-    /// The ports that the wave under way has no reading of.
+    /// The ports without a reading in the current wave.
     pub fn waiting(&self) -> impl Iterator<Item = ChannelId> + '_ {
         self.ports.iter().copied().filter(|port| !self.current.contains_key(port))
     }
 
-    /// What the readings say.
+    /// The verdict on the readings.
     pub fn verdict(&self) -> Verdict<Drained> {
         match &self.spoilt {
             Some(reason) => Verdict::NoVerdict(reason.clone()),

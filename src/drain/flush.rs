@@ -1,4 +1,4 @@
-//! The flush of the new lanes: every device says that each packet latched before its write is off, and that its
+//! The flush of the new lanes: every device reports that each packet latched before its write has left, and that its
 //! neighbours' flush tokens came behind such packets.
 
 use super::{DeviceId, Flushed, NoVerdict, Ticket, Verdict};
@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 /// One device's answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FlushReading {
-    /// Who answers.
+    /// The device.
     pub device: DeviceId,
     /// The round on the wire.
     pub round: u32,
-    /// The lanes it speaks of.
+    /// The lanes that it concerns.
     pub lanes: VlSet,
-    /// Whether its part is done.
+    /// Whether its part is complete.
     pub flushed: bool,
 }
 
@@ -28,20 +28,20 @@ pub struct FlushJudge {
 }
 
 impl FlushJudge {
-    /// A judge of the flush of `lanes`, which all of `devices` take part in.
+    /// A judge of the flush of `lanes`, in which all of `devices` take part.
     pub fn new(ticket: Ticket, lanes: VlSet, devices: impl IntoIterator<Item = DeviceId>) -> FlushJudge {
         FlushJudge { ticket, lanes, waiting: devices.into_iter().collect(), spoilt: None }
     }
 
-    /// The round that requests to devices bear.
+    /// The round in requests to devices.
     pub fn round(&self) -> u32 {
         // One round is enough: a reply made meanwhile is latched by the new tables, which lead it into A.
         self.ticket.rounds()[0]
     }
 
-    /// Takes one answer in.
+    /// Adds an answer.
     pub fn fold(&mut self, reading: &FlushReading) {
-        // A device keeps the answer of its last flush until it is asked for another.
+        // A device keeps the answer of its last flush until another one is ordered.
         if reading.round != self.round() {
             return;
         }
@@ -52,22 +52,21 @@ impl FlushJudge {
         }
     }
 
-    /// The device died.
+    /// Excuses a device that died.
     pub fn excuse(&mut self, device: DeviceId) {
         self.waiting.remove(&device);
     }
 
-    /// Who has not said yes yet, in index order.
+    /// Devices that have not completed yet, in index order.
     pub fn waiting(&self) -> impl Iterator<Item = DeviceId> + '_ {
         self.waiting.iter().copied()
     }
 
-    /// What the answers say.
+    /// The verdict on the answers.
     pub fn verdict(&self) -> Verdict<Flushed> {
         match &self.spoilt {
             Some(reason) => Verdict::NoVerdict(reason.clone()),
-            // F.4 speaks of all devices: one that has not sent its tokens may yet send a packet that it latched for
-            // B.
+            // F.4 concerns all devices: one that has not sent its tokens may still send a packet that it latched for B.
             None if self.waiting.is_empty() => Verdict::Proof(Flushed { ticket: self.ticket, lanes: self.lanes }),
             None => Verdict::Pending,
         }

@@ -1,16 +1,15 @@
-//! Drains of a routing function of several virtual layers: each layer by itself, and then each once more.
+//! Drains of a routing function with several virtual layers: each layer by itself, and then each once more.
 //!
-//! The lanes of all layers together wait for each other in cycles, those of one layer never do. Replies to what was
-//! on one layer may go on another: only a second pass over all layers, after the first over all, is behind every
-//! reply.
+//! The lanes of all layers together wait for each other in cycles; those of one layer never do. Replies to packets on
+//! one layer may use another: only a second pass over all layers, after the first, is behind every reply.
 
 use super::{Drained, Ticket};
 use crate::ids::VlSet;
 
-/// Passes over all layers: one for requests, one for the replies they caused (P4.5).
+/// Passes over all layers: one for requests, one for the replies that they caused (P4.5).
 const PASSES: usize = 2;
 
-/// Joins the proofs of single layers to one of all.
+/// Joins the proofs of single layers into one for all.
 #[derive(Clone, Debug)]
 pub struct LayersJudge {
     ticket: Ticket,
@@ -25,24 +24,24 @@ impl LayersJudge {
         LayersJudge { ticket, layers, done: 0 }
     }
 
-    /// The layer to be drained now, and the ticket for it; none when all are drained.
+    /// The layer to drain now, with its ticket; none if all are drained.
     pub fn due(&self) -> Option<(usize, Ticket)> {
         let parts = PASSES * self.layers.len();
         (self.done < parts).then(|| (self.done % self.layers.len(), self.ticket.part(self.done)))
     }
 
-    /// Takes the proof of one layer in; one that was not asked for counts for nothing.
+    /// Adds the proof of one layer; one that was not requested does not count.
     pub fn fold(&mut self, drained: &Drained) {
-        // The ticket distinguishes the passes: what proved a layer empty in the first says nothing of the second.
+        // The ticket distinguishes the passes: proof of an empty layer in the first says nothing about the second.
         let asked =
             self.due().is_some_and(|(layer, ticket)| (drained.ticket, drained.lanes) == (ticket, self.layers[layer]));
         self.done += usize::from(asked);
     }
 
-    /// The proof that `lanes` are empty: once all layers are, and no lane is left over.
+    /// The proof that `lanes` are empty: once all layers are, and no other lane remains.
     pub fn verdict(&self, lanes: VlSet, last: &Drained) -> Option<Drained> {
         let all = self.layers.iter().fold(0, |all, layer| all | layer.0);
-        // A lane that belongs to no layer was watched by nobody.
+        // A lane that belongs to no layer was not observed.
         let whole = self.due().is_none() && lanes.0 & !all == 0;
         whole.then_some(Drained { ticket: self.ticket, lanes, observer: last.observer })
     }

@@ -1,6 +1,6 @@
-//! Ages: every switch discards what it held longer than its lifetime limit, so after enough lifetimes nothing is
-//! left. A guarantee by discard: its user reports the loss that it may cost. Limits are those read back from every
-//! device.
+//! Ages: every switch discards packets that it held longer than its lifetime limit, so after enough lifetimes none is
+//! left. The guarantee rests on discards, and its user reports the loss that it may cost. Limits are those read back
+//! from every device.
 
 use super::{DeviceId, Drained, Flushed, NoVerdict, Observer, Ticket, Verdict};
 use crate::ids::VlSet;
@@ -13,11 +13,11 @@ pub struct LifetimeReading {
     pub ticket: Ticket,
     /// The switch.
     pub device: DeviceId,
-    /// SwitchInfo:LifeTimeValue, in nanoseconds; none where packets may stay for ever.
+    /// SwitchInfo:LifeTimeValue, in nanoseconds; none if packets may stay for ever.
     pub lifetime_ns: Option<u64>,
 }
 
-/// What both judges share: the longest limit, and how many of it must pass.
+/// The common part of both judges: the longest limit, and the number of lifetimes that must pass.
 #[derive(Clone, Debug)]
 struct Ages {
     ticket: Ticket,
@@ -31,7 +31,7 @@ struct Ages {
 
 impl Ages {
     fn fold(&mut self, reading: &LifetimeReading) {
-        // Limits count as read back, never as they were set: a switch may keep another one.
+        // Limits count as read back, not as set: a switch may keep another one.
         if reading.ticket != self.ticket || !self.waiting.remove(&reading.device) {
             return;
         }
@@ -41,7 +41,7 @@ impl Ages {
         }
     }
 
-    /// When the last packet must be gone: known once all limits are read.
+    /// When the last packet must be gone; known once all limits are read.
     fn due_ns(&self) -> Verdict<u64> {
         if let Some(reason) = &self.spoilt {
             return Verdict::NoVerdict(reason.clone());
@@ -72,27 +72,27 @@ macro_rules! age_judge {
         pub struct $name(Ages);
 
         impl $name {
-            /// Takes one limit in.
+            /// Adds a limit.
             pub fn fold(&mut self, reading: &LifetimeReading) {
                 self.0.fold(reading);
             }
 
-            /// The device died.
+            /// Excuses a device that died.
             pub fn excuse(&mut self, device: DeviceId) {
                 self.0.waiting.remove(&device);
             }
 
-            /// The switches whose limit is not known yet.
+            /// The switches whose limit is not yet known.
             pub fn waiting(&self) -> impl Iterator<Item = DeviceId> + '_ {
                 self.0.waiting.iter().copied()
             }
 
-            /// When the verdict will come, once every limit is known: what to wait for.
+            /// The time at which the verdict is due, once every limit is known.
             pub fn due_ns(&self) -> Verdict<u64> {
                 self.0.due_ns()
             }
 
-            /// What the limits and the time say.
+            /// The verdict on the limits at a time.
             pub fn verdict(&self, now_ns: u64) -> Verdict<$proof> {
                 self.0.over(now_ns, self.proof())
             }
@@ -112,7 +112,7 @@ age_judge! {
 }
 
 impl DrainAge {
-    /// A judge of `lanes`, of which a packet passes `depth` channels at most. All `switches` must report their limit;
+    /// A judge of `lanes`, of which a packet passes at most `depth` channels. All `switches` must report their limit;
     /// the sources had moved at `since_ns`.
     pub fn new(
         ticket: Ticket,
@@ -124,8 +124,8 @@ impl DrainAge {
         DrainAge(Ages {
             ticket,
             lanes,
-            // One lifetime for each channel of the longest path; twice, since replies start anew at the sources
-            // (P4.4). Send queues are not aged, but they hold nothing of the old half since the sources moved.
+            // One lifetime for each channel of the longest path; twice, since replies start anew at the sources (P4.4).
+            // Send queues do not age, but they hold nothing of the old half since the sources moved.
             lifetimes: 2 * u64::from(depth),
             since_ns,
             waiting: switches.into_iter().collect(),
@@ -140,9 +140,9 @@ impl DrainAge {
 }
 
 impl FlushAge {
-    /// A judge of `lanes`: all `switches` must report their limit; the last write was acknowledged at `since_ns`.
-    /// Where packets may still be on their way to these lanes, as they are when a fence has just closed, `hops`
-    /// is the longest way that they have.
+    /// A judge of `lanes`: all `switches` must report their limit; the last write was acknowledged at `since_ns`. If
+    /// packets may still be on their way to these lanes, as when a fence has just closed, `hops` is the length of their
+    /// longest path.
     pub fn new(
         ticket: Ticket,
         lanes: VlSet,

@@ -1,10 +1,10 @@
 //! Judges readings of the fabric; the only maker of [`Flushed`], [`SourcesMoved`] and [`Drained`].
 //!
-//! On entry: readings, as values, in whatever order, as often and as late as the fabric gave them. On return: a
-//! [`Verdict`]: *pending* while more readings are needed, a proof that carries the [`Ticket`] of the question it
-//! answers, or *no verdict* with the reason, after which this judge never gives a proof. A reading of another
-//! question counts for nothing. What died is excused: its share counts as given. Lacks on purpose: asking (`subnet`),
-//! clocks (times are in the readings), patience (the caller's).
+//! On entry: readings, as values, in any order, however often or late. On return: a [`Verdict`]: *pending* while more
+//! readings are needed, a proof that carries the [`Ticket`] of the question that it answers, or *no verdict* with the
+//! reason, after which this judge never gives a proof. A reading of another question does not count. Dead elements are
+//! excused: their share counts as given. Deliberately omitted: requests (`subnet`), clocks (times are in the readings),
+//! time-outs (the caller's).
 
 mod conservation;
 mod flush;
@@ -25,30 +25,30 @@ pub use token::{TokenJudge, TokenReading};
 
 use crate::ids::{Half, VlSet};
 
-/// Names one question put to the fabric: no two questions of one machine share a ticket, and an answer bears the
+/// Identifies one question to the fabric: no two questions of one machine share a ticket, and an answer carries the
 /// ticket of its question.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Ticket(pub u32);
 
-/// Parts that a question may have: eight virtual layers, each drained twice.
+/// The most parts of a question: eight virtual layers, each drained twice.
 const PARTS: u32 = 16;
 
 impl Ticket {
-    /// The round numbers that tokens of this question bear on the wire: for requests, then for the replies they caused.
+    /// The round numbers of this question's tokens on the wire: for requests, then for the replies that they caused.
     pub fn rounds(self) -> [u32; 2] {
         [self.0.wrapping_mul(2), self.0.wrapping_mul(2).wrapping_add(1)]
     }
 
-    /// The ticket of the next question: there is room between them for the parts of one.
+    /// The ticket of the next question; the gap leaves room for a question's parts.
     #[must_use]
     pub fn next(self) -> Ticket {
         Ticket(self.0.wrapping_add(PARTS))
     }
 
-    /// The first ticket of a manager that begins to ask at a time of the transport's clock: above all earlier ones.
+    /// The first ticket of a manager that starts at this time of the transport's clock: above all earlier ones.
     pub fn at(now_ns: u64) -> Ticket {
-        // Tickets rise more slowly than this clock as long as there is less than one question a millisecond.
+        // Tickets rise more slowly than this clock as long as there is less than one question each millisecond.
         Ticket(((now_ns / 1_000_000) as u32).wrapping_mul(PARTS))
     }
 
@@ -58,42 +58,42 @@ impl Ticket {
     }
 }
 
-/// What a judge makes of the readings so far.
+/// A judge's verdict on the readings so far.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict<P> {
     /// More readings are needed.
     Pending,
-    /// It is so.
+    /// The property holds.
     Proof(P),
-    /// These readings can never show it; ask anew, or otherwise.
+    /// These readings can never show it; ask again, or use another observer.
     NoVerdict(NoVerdict),
 }
 
-/// Why readings show nothing. [`NoVerdict::about`] gives the device or port, for callers that know its name.
+/// Why readings prove nothing. [`NoVerdict::about`] gives the device or port, for callers that know its name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoVerdict {
-    /// An answer for other lanes than those asked about.
+    /// An answer concerns other lanes than the question.
     #[error("an answer about {found} came to the question about {asked}: the devices run another change")]
     OtherLanes {
-        /// The lanes asked about.
+        /// The lanes of the question.
         asked: VlSet,
         /// The lanes of the answer.
         found: VlSet,
     },
-    /// A second round's token came before the second round was begun.
+    /// A token of the second round came before that round began.
     #[error("a token of the second round came through a channel before the first round was complete")]
     EarlyToken {
-        /// The channel it came through.
+        /// The channel through which it came.
         channel: ChannelId,
     },
-    /// A counter stands at its largest value.
+    /// A counter stands at its maximum.
     #[error("a counter of the port stands at its largest value and may have missed packets")]
     Clamped {
         /// The end port.
         port: ChannelId,
     },
-    /// A port counted more received or sent than before, then less.
-    #[error("a counter of the port went back from {before} to {now}: somebody cleared it")]
+    /// A counter decreased.
+    #[error("a counter of the port fell from {before} to {now}: somebody cleared it")]
     WentBack {
         /// The end port.
         port: ChannelId,
@@ -102,22 +102,22 @@ pub enum NoVerdict {
         /// The later one.
         now: u64,
     },
-    /// Packets were discarded on the way.
+    /// Packets were discarded.
     #[error("{discards} packets were discarded at the port: what was sent can never equal what was received")]
     Discarded {
-        /// Where.
+        /// The port.
         port: ChannelId,
-        /// How many.
+        /// The number of packets.
         discards: u64,
     },
-    /// A device that keeps packets for ever.
+    /// A device keeps packets for ever.
     #[error("the switch has no limit to the age of packets: set SwitchInfo:LifeTimeValue below 20")]
     Unlimited {
         /// The device.
         device: DeviceId,
     },
-    /// The bound does not fit a clock.
-    #[error("{hops} hops of {lifetime_ns} ns each are longer than any clock runs")]
+    /// The bound exceeds the clock.
+    #[error("{hops} hops of {lifetime_ns} ns each exceed the range of the clock")]
     TooLong {
         /// Hops counted.
         hops: u64,
@@ -126,7 +126,7 @@ pub enum NoVerdict {
     },
 }
 
-/// What a [`NoVerdict`] is about.
+/// The device or port that a [`NoVerdict`] concerns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subject {
     /// A device.
@@ -136,7 +136,7 @@ pub enum Subject {
 }
 
 impl NoVerdict {
-    /// The device or port it is about; none where it is about all of them.
+    /// The device or port concerned; none if it concerns all of them.
     pub fn about(&self) -> Option<Subject> {
         match *self {
             NoVerdict::EarlyToken { channel } => Some(Subject::Port(channel)),
@@ -149,7 +149,7 @@ impl NoVerdict {
     }
 }
 
-/// Proof that nothing stands in some lanes, and that nothing anywhere is latched for them.
+/// Proof that no packet stands in some lanes, and that none anywhere is latched for them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flushed {
     ticket: Ticket,

@@ -1,19 +1,19 @@
-//! Why a driver cannot go on.
+//! Why a driver cannot continue.
 
 use crate::change::ChangeError;
 use crate::fabric::difference::AlignError;
 use crate::subnet::SubnetError;
 
-/// What stopped the driver. The subnet stays as described by the state of the machine.
+/// The error that stopped the driver. The machine's state describes the subnet.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DriverError {
     /// The subnet manager failed where no retry helps.
     #[error(transparent)]
     Subnet(#[from] SubnetError),
-    /// A sweep found what is not known.
-    #[error("comparing what a sweep found with what is known: {0}")]
+    /// A sweep found something unknown.
+    #[error("comparing the result of a sweep with the known fabric: {0}")]
     Unknown(#[from] AlignError),
-    /// The change cannot be prepared; nothing of it was written.
+    /// The change cannot be prepared; nothing was written.
     #[error(transparent)]
     Change(Box<ChangeError>),
 }

@@ -1,4 +1,5 @@
-//! One change from `Begin` to its end: commands are carried out one by one, their answers are the machine's events.
+//! One change from `Begin` to its end: carries out commands one by one, and feeds their answers to the machine as
+//! events.
 
 use super::watch::{common, lacks};
 use super::{ChangeRecord, Driver, DriverError, PhaseRecord};
@@ -20,21 +21,21 @@ struct Log {
     outcome: Option<Outcome>,
     replan: bool,
     restarts: u32,
-    /// The last wave of which a write may have landed, when the change was called off.
+    /// The last wave of which a write may have landed when the change was called off.
     reached: Option<usize>,
 }
 
 impl<S: SubnetManager> Driver<S> {
-    /// Runs a prepared change to its end, then the change that a loss or arrival meanwhile requires.
+    /// Runs a prepared change to its end, and then the change that a loss or arrival in the meantime requires.
     ///
     /// # Errors
-    /// The SM's own port failed, or a change that must follow cannot be prepared.
+    /// The SM's own port failed, or a follow-up change cannot be prepared.
     pub async fn run(&mut self, prepared: Prepared) -> Result<ChangeRecord, DriverError> {
         let begin = Event::Begin(prepared.plan.clone());
         self.run_from(prepared, begin).await
     }
 
-    /// Continues the change that stands still after [`Outcome::Failed`]; none where no change does.
+    /// Continues a change that halted with [`Outcome::Failed`]; none if no change is halted.
     ///
     /// # Errors
     /// As for [`Driver::run`].
@@ -43,7 +44,7 @@ impl<S: SubnetManager> Driver<S> {
         self.run_from(prepared, Event::Resume).await.map(Some)
     }
 
-    /// Runs a plan, then the plans that changes of the subnet require meanwhile, until none follows.
+    /// Runs a plan, then the plans that changes of the subnet require, until none follows.
     async fn run_from(&mut self, mut prepared: Prepared, mut first: Event) -> Result<ChangeRecord, DriverError> {
         let mut log = Log::default();
         loop {
@@ -63,20 +64,20 @@ impl<S: SubnetManager> Driver<S> {
         Ok(ChangeRecord { outcome, sweep: None, phases, restarts, plan, root, stranded, not_held })
     }
 
-    /// What the routing must be changed to next, where the machine asked for a new plan: what is alive of what the plan
-    /// was to route. Where something was lost, what has come must wait for the change after that (G.6).
+    /// The next target of the routing, if the machine asked for a new plan: the part of the plan's target that is
+    /// alive. After a loss, newcomers wait for the change after that (G.6).
     fn followed_by(&mut self, log: &mut Log, plan: &Plan) -> Option<Fabric> {
         if !std::mem::take(&mut log.replan) {
             return None;
         }
         let running = &self.running;
-        // Not all that is alive: what the plan took out of the routing may be alive too, and must not come back.
+        // Not all that is alive: the plan may have removed live elements from the routing, which must not return.
         let wanted = common(&running.alive, &plan.draft().after);
         if running.has_lost_something() {
             self.noticed |= lacks(&running.routed, &wanted);
             return Some(common(&wanted, &running.routed));
         }
-        // A completed change already serves what is left. Only one that was called off must begin again.
+        // A completed change already serves what is left. Only one that was called off must start again.
         let called_off = log.outcome == Some(Outcome::CalledOff(CallOff::TopologyChanged));
         let differs = lacks(&running.routed, &wanted) || lacks(&wanted, &running.routed);
         (called_off && differs).then_some(wanted)
@@ -88,8 +89,8 @@ impl<S: SubnetManager> Driver<S> {
         while let Some(command) = commands.pop_front() {
             let span = tracing::info_span!("phase", name = self.phase_of(plan.plan(), &command));
             let answer = self.carry_out(log, plan.plan(), command).instrument(span).await?;
-            // The machine ignores answers under old tickets: where an abort or a change of the subnet comes first and moves
-            // it on, the answer that follows has no effect.
+            // The machine ignores answers under old tickets: if an abort or a change of the subnet moves it on first,
+            // the answer that follows has no effect.
             for event in self.changes(answer).await? {
                 commands.extend(self.step(event));
             }
@@ -108,8 +109,8 @@ impl<S: SubnetManager> Driver<S> {
         commands
     }
 
-    /// The events that follow a command: an abort requested meanwhile, a change of the subnet, then the answer of the
-    /// command. A failure may be the first sign of a change, so the driver sweeps.
+    /// The events that follow a command: an abort requested meanwhile, a change of the subnet, then the command's
+    /// answer. A failure may be the first sign of a change, so the driver sweeps.
     async fn changes(&mut self, answer: Option<Event>) -> Result<Vec<Event>, DriverError> {
         let Some(answer) = answer else { return Ok(Vec::new()) };
         let mut events = Vec::new();
@@ -119,18 +120,18 @@ impl<S: SubnetManager> Driver<S> {
         let failed = matches!(answer, Event::WriteFailed { .. } | Event::TimedOut { .. });
         let mut noticed = false;
         while let Some(event) = self.subnet.pending_event() {
-            tracing::info!(?event, "the subnet tells of a change");
+            tracing::info!(?event, "the subnet reports a change");
             noticed = true;
         }
         if (noticed || failed) && self.glance().await? {
             events.push(Event::TopologyChanged);
         }
-        // Last: an abort or a loss calls off before this answer would lead into the next wave.
+        // Last: an abort or a loss must call the change off before this answer leads into the next wave.
         events.push(answer);
         Ok(events)
     }
 
-    /// Carries out one command; its answer, where it has one.
+    /// Carries out one command. Returns its answer, if it has one.
     async fn carry_out(&mut self, log: &mut Log, plan: &Plan, command: Command) -> Result<Option<Event>, DriverError> {
         let phase = self.phase_of(plan, &command);
         let (start_ns, before) = (self.subnet.now_ns(), self.subnet.smps().clone());
@@ -155,7 +156,7 @@ impl<S: SubnetManager> Driver<S> {
                 awaited(ticket, self.subnet.flush(ticket, observer, lanes).await, Event::Flushed)?
             }
             Command::ConfirmSources { ticket, half } => {
-                // A port that left the routing before this change gets no write of it, though it may still be present.
+                // A port that left the routing before this change is not written to, though it may still be present.
                 let told = |port: &PortId| plan.draft().surviving.peer(*port).is_some();
                 let ports: Vec<PortId> = self.running.alive.end_ports().filter(told).collect();
                 awaited(ticket, self.subnet.confirm_sources(ticket, &ports, half).await, Event::SourcesMoved)?
@@ -175,7 +176,7 @@ impl<S: SubnetManager> Driver<S> {
                 log.replan = true;
                 return Ok(None);
             }
-            // `look` has excused what died, and the machine itself remembers.
+            // `look` has excused what died, and the machine itself remembers the change.
             Command::DeferChange => return Ok(None),
             Command::Decline(reason) => {
                 tracing::warn!("{reason}");
@@ -199,8 +200,8 @@ impl<S: SubnetManager> Driver<S> {
         }
     }
 
-    /// Sends writes. Those to devices and ports that are gone count as done: what is dead forwards nothing (C.3), and
-    /// waiting for it would delay the change, and with it the packets that the change is to free.
+    /// Sends writes. Writes to dead devices and ports count as done: a dead element forwards nothing (C.3), and waiting
+    /// for it would delay the change, and with it the packets that the change must free.
     async fn apply(&mut self, writes: &[Write], order: WriteOrder) -> Result<Applied, SubnetError> {
         let alive = self.running.alive.clone();
         let lives = |write: &&Write| is_there(&alive, write);
@@ -211,7 +212,7 @@ impl<S: SubnetManager> Driver<S> {
         self.subnet.apply(&alive, &rest, order).await
     }
 
-    /// Brings `running` up to date with what the change left.
+    /// Updates `running` with the result of the change.
     async fn settle(&mut self, log: &mut Log, prepared: &Prepared) -> Result<(), DriverError> {
         let plan = prepared.plan.plan();
         match log.outcome {
@@ -222,7 +223,7 @@ impl<S: SubnetManager> Driver<S> {
                 self.running.layers = prepared.function.layers();
                 self.running.ways = prepared.function.path_layers().cloned();
             }
-            // The split was taken back. Once the spare entries are rewritten too, all tables are as before.
+            // The split was undone. Once the spare entries are rewritten too, all tables are as before.
             Some(Outcome::CalledOff(_)) => {
                 // The machine leaves entries of the spare half as they are, since nobody uses them. But the next plan
                 // writes only blocks that differ from the recorded ones, so devices must hold what is recorded.
@@ -237,7 +238,7 @@ impl<S: SubnetManager> Driver<S> {
 }
 
 impl Log {
-    /// Adds to the phase under way, or begins the next.
+    /// Adds to the current phase, or begins the next.
     fn note(&mut self, name: &'static str, start_ns: u64, end_ns: u64, smps: SmpCounts) {
         match self.phases.last_mut().filter(|last| last.name == name) {
             Some(last) => {
@@ -249,7 +250,7 @@ impl Log {
     }
 }
 
-/// Whether the device of a write is present, and so is the cable of the port concerned.
+/// Whether a write's device is present, and its port's cable too if the write concerns a port.
 fn is_there(alive: &Fabric, write: &Write) -> bool {
     let present = write.node(alive).is_none_or(|node| alive.node(node).present);
     let cabled = match *write {
@@ -260,7 +261,7 @@ fn is_there(alive: &Fabric, write: &Write) -> bool {
     present && cabled
 }
 
-/// The blocks that waves 0 to `reached` may have changed, as they were.
+/// The original content of the blocks that waves 0 to `reached` may have changed.
 fn initial_blocks(plan: &Plan, reached: usize) -> Vec<Write> {
     let written = plan.waves()[..=reached].iter().flat_map(|wave| &wave.writes);
     let restored = written.filter_map(|write| match write {
@@ -299,7 +300,7 @@ fn awaited<P>(
     }
 }
 
-/// An error that the machine can handle. Without the manager's own port it can handle none.
+/// Returns an error that the machine can handle, or fails: without the manager's own port it can handle none.
 fn survivable(error: SubnetError) -> Result<SubnetError, SubnetError> {
     if error.is_fatal() { Err(error) } else { Ok(error) }
 }

@@ -1,12 +1,12 @@
-//! Joins change, machine and subnet into one future: it takes in events, lets the machine decide, and carries out its
+//! Joins change, machine and subnet in one future: passes events to the machine, which decides, and carries out its
 //! commands.
 //!
-//! On entry: a [`SubnetManager`] and what is known of the subnet ([`Running`]). On return of a change: a
-//! [`ChangeRecord`], and `Running` as it is now, so that the next change starts from there. Between two commands the
-//! driver checks whether the subnet changed: an event counts as a change only when a sweep sees one, since traps repeat
-//! and come late. Writes to what died count as done. What comes disturbs no change under way: the next one serves it,
-//! and it must be known beforehand ([`fabric::difference`](crate::fabric::difference) makes the union of two fabrics).
-//! Lacks on purpose: any decision (`machine`), a journal that outlives the process.
+//! On entry: a [`SubnetManager`] and the known state of the subnet ([`Running`]). On return of a change: a
+//! [`ChangeRecord`], and an updated `Running`, from which the next change starts. Between two commands the driver
+//! checks whether the subnet changed: an event counts as a change only if a sweep confirms it, since traps repeat and
+//! come late. Writes to dead elements count as done. A newcomer does not disturb a change in progress: the next change
+//! serves it, and it must be known beforehand ([`fabric::difference`](crate::fabric::difference) makes the union of two
+//! fabrics). Deliberately omitted: any decision (`machine`), and a journal that outlives the process.
 
 mod error;
 mod execution;
@@ -29,20 +29,20 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What is known of a running subnet. All fabrics share one index space.
+/// The known state of a running subnet. All fabrics share one index space.
 #[derive(Clone, Debug)]
 pub struct Running {
-    /// Every node and cable that the subnet had, has or will have, LIDs assigned: what a sweep is compared with.
+    /// Every node and cable that the subnet had, has or will have, LIDs assigned: the reference for sweeps.
     pub known: Arc<Fabric>,
-    /// What the routing in force was made for.
+    /// The fabric for which the routing in force was made.
     pub routed: Arc<Fabric>,
-    /// What is present now.
+    /// The part that is present now.
     pub alive: Arc<Fabric>,
     /// The tables in force.
     pub tables: SubnetTables,
     /// Virtual layers that the routing in force needs.
     pub layers: u8,
-    /// Which source sends by which of its paths, on which layer; none where every source may use every path.
+    /// The paths and layers of each source; none if every source may use every path.
     pub ways: Option<Arc<PathLayers>>,
     /// The half in use.
     pub half: Half,
@@ -50,25 +50,25 @@ pub struct Running {
     pub sm: PortId,
 }
 
-/// How changes are made.
+/// How to make changes.
 #[derive(Clone)]
 pub struct Intent {
-    /// Who computes new routings.
+    /// The engine for new routings.
     pub engine: Rc<dyn Engine>,
-    /// How they are brought in.
+    /// The scheme.
     pub scheme: Scheme,
-    /// What the user settled.
+    /// The user's choices.
     pub policy: Policy,
-    /// Whether plans of baseline schemes run although the prover refused them, to see what becomes of it.
+    /// Whether plans of baseline schemes run even if the prover refused them, to show the consequences.
     pub unproved_baselines: bool,
 }
 
-/// Asks a driver, from outside its future, to call its change off.
+/// Calls off a driver's change from outside its future.
 #[derive(Clone, Debug, Default)]
 pub struct AbortHandle(Rc<Cell<bool>>);
 
 impl AbortHandle {
-    /// Requests it. The driver takes the request before the next command; from the swap on it is declined.
+    /// Requests a call-off. The driver takes the request before the next command; from the swap on it is declined.
     pub fn abort(&self) {
         self.0.set(true);
     }
@@ -78,12 +78,12 @@ impl AbortHandle {
     }
 }
 
-/// Shows, from outside its future, which states a driver's change has come to.
+/// Shows, from outside its future, the states that a driver's change has entered.
 #[derive(Clone, Debug, Default)]
 pub struct Trail(Rc<RefCell<Vec<&'static str>>>);
 
 impl Trail {
-    /// The states entered since this was asked last, in order, by their names in `state-machines/change.yaml`.
+    /// The states entered since the last call, in order, by their names in `state-machines/change.yaml`.
     pub fn take(&self) -> Vec<&'static str> {
         self.0.take()
     }
@@ -99,9 +99,9 @@ pub struct Driver<S> {
     running: Running,
     intent: Intent,
     state: State,
-    /// The change that stands still, where one does.
+    /// The halted change, if there is one.
     halted: Option<Prepared>,
-    /// Something came while a change was under way, and no change has served it yet.
+    /// Whether a newcomer appeared during a change and no change has served it yet.
     noticed: bool,
     abort: AbortHandle,
     trail: Trail,
@@ -110,7 +110,7 @@ pub struct Driver<S> {
 impl<S: SubnetManager> Driver<S> {
     /// A driver of a subnet that runs as described by `running`.
     pub fn new(mut subnet: S, running: Running, intent: Intent) -> Driver<S> {
-        // Tickets rise with the transport's clock, so that a second driver's are above a first one's.
+        // Tickets rise with the transport's clock, so a second driver's are above a first one's.
         let first = Ticket::at(subnet.now_ns());
         subnet.set_topology(&running.alive, running.sm);
         let (abort, trail) = (AbortHandle::default(), Trail::default());
@@ -122,12 +122,12 @@ impl<S: SubnetManager> Driver<S> {
         &self.subnet
     }
 
-    /// The subnet manager, to be used between changes.
+    /// The subnet manager, for use between changes.
     pub fn subnet_mut(&mut self) -> &mut S {
         &mut self.subnet
     }
 
-    /// The subnet manager, when the driver is needed no more.
+    /// The subnet manager, when the driver is no longer needed.
     pub fn into_subnet(self) -> S {
         self.subnet
     }
@@ -137,26 +137,26 @@ impl<S: SubnetManager> Driver<S> {
         &self.running
     }
 
-    /// Where the last change stands.
+    /// The state of the last change.
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// What calls the change under way off.
+    /// A handle to call off the change in progress.
     pub fn abort_handle(&self) -> AbortHandle {
         self.abort.clone()
     }
 
-    /// What shows which states the change under way has come to.
+    /// The states that the change in progress has entered.
     pub fn trail(&self) -> Trail {
         self.trail.clone()
     }
 
-    /// Widens what the driver knows: `whole` begins with the nodes and ports that are known, LIDs assigned. The next
-    /// [`Driver::look`] shows what of it is present.
+    /// Extends the known fabric to `whole`, which begins with the known nodes and ports, LIDs assigned. The next
+    /// [`Driver::look`] shows which part of it is present.
     ///
     /// # Panics
-    /// `whole` has fewer nodes or ports than are known.
+    /// `whole` has fewer nodes or ports than the known fabric.
     pub fn widen(&mut self, whole: Arc<Fabric>) {
         let (known, given) = (self.running.known.node_count(), whole.node_count());
         assert!(given >= known, "{given} nodes are not the {known} known ones and more");
@@ -164,24 +164,24 @@ impl<S: SubnetManager> Driver<S> {
         self.subnet.set_topology(&self.running.alive, self.running.sm);
     }
 
-    /// Records forwarding tables that were written past the driver, between two changes.
+    /// Records forwarding tables that were written without the driver, between two changes.
     pub fn tables_are(&mut self, lfts: Vec<Arc<Lft>>) {
         assert_eq!(lfts.len(), self.running.tables.lfts.len(), "one forwarding table for each node");
         self.running.tables.lfts = lfts;
     }
 
-    /// Changes how later changes are made.
+    /// Sets how later changes are made.
     pub fn intend(&mut self, intent: Intent) {
         self.intent = intent;
     }
 
-    /// From now on tickets are `first` and above. Devices that keep what they were asked under a ticket must never be
-    /// asked under the same one twice, by any driver.
+    /// Sets the first of the tickets to come. Devices keep a request under its ticket, so no two requests may share
+    /// one, whichever driver sends them.
     pub fn begin_tickets_at(&mut self, first: Ticket) {
         self.state = State::starting_at(first);
     }
 
-    /// Prepares the change of the routing to what `after` leaves of the fabric: a planned removal, whose elements leave
+    /// Prepares the change of the routing to `after`, a part of the fabric: a planned removal, whose elements leave
     /// when the change is done. Writes nothing.
     ///
     /// # Errors
@@ -189,7 +189,7 @@ impl<S: SubnetManager> Driver<S> {
     pub fn prepare(&self, after: Arc<Fabric>) -> Result<Prepared, DriverError> {
         let input = ChangeInput {
             before: self.running.routed.clone(),
-            // What has left the routing, and is not to come back, takes no part.
+            // An element that has left the routing, and does not return, takes no part.
             surviving: Arc::new(watch::in_either(&self.running.alive, [&self.running.routed, &after])),
             after,
             tables: self.running.tables.clone(),
@@ -208,8 +208,8 @@ impl<S: SubnetManager> Driver<S> {
         prepared.map_err(|error| DriverError::Change(Box::new(error)))
     }
 
-    /// A planned change, from its preparation to its end. If the subnet changes meanwhile and the change is called off
-    /// for that reason, it starts again from what is present then.
+    /// Makes a planned change, from preparation to end. If it is called off because the subnet changed, it starts again
+    /// from what is present then.
     ///
     /// # Errors
     /// It cannot be prepared, or the SM's own port failed.
@@ -218,20 +218,18 @@ impl<S: SubnetManager> Driver<S> {
         self.run(prepared).await
     }
 
-    /// Waits until the subnet has lost something, or `until_ns` has come, then routes what is left. None where nothing
-    /// was lost.
+    /// Waits until the subnet has lost something, or until `until_ns`, then routes the rest. None if nothing was lost.
     ///
     /// # Errors
-    /// The sweep failed, found more than is known, or the change cannot be prepared.
+    /// The sweep failed or found something unknown, or the change cannot be prepared.
     pub async fn await_loss(&mut self, until_ns: u64) -> Result<Option<ChangeRecord>, DriverError> {
         let left = |running: &Running| watch::common(&running.alive, &running.routed);
         self.await_difference(until_ns, |running| running.has_lost_something().then(|| left(running))).await
     }
 
-    /// Waits until something known has come to the subnet that the routing in force does not serve, or `until_ns` has
-    /// come, then routes all that is present. None where nothing came. What came during an earlier change counts too.
-    /// Where something was lost as well, this call makes the change for the loss, and the next call, without waiting,
-    /// the other (G.6).
+    /// Waits until a known element appears that the routing in force does not serve, or until `until_ns`, then routes
+    /// all that is present. None if nothing appeared. Newcomers during an earlier change count too. If something was
+    /// lost as well, this call makes the change for the loss, and the next call, without waiting, the other (G.6).
     ///
     /// # Errors
     /// As for [`Driver::await_loss`].
@@ -248,19 +246,19 @@ impl<S: SubnetManager> Driver<S> {
         until_ns: u64,
         wanted: impl Fn(&Running) -> Option<Fabric>,
     ) -> Result<Option<ChangeRecord>, DriverError> {
-        // What came during the last change sent its trap then: waiting for another would wait forever.
+        // A newcomer during the last change sent its trap then: waiting for another would never end.
         let mut noticed = self.noticed;
         loop {
             if !std::mem::take(&mut noticed) {
                 let Some(event) = self.subnet.next_event(until_ns).await? else { return Ok(None) };
-                tracing::info!(?event, "the subnet tells of a change");
+                tracing::info!(?event, "the subnet reports a change");
             }
             let sighting = self.look().await?;
             if let Some(stranger) = sighting.stranger {
                 return Err(stranger.into());
             }
             let Some(after) = wanted(&self.running) else { continue };
-            // What is alive and not in this change is left for the next one.
+            // Elements that are alive but not part of this change are left for the next one.
             self.noticed = watch::lacks(&after, &self.running.alive);
             let prepared = self.prepare(Arc::new(after))?;
             let mut report = self.run(prepared).await?;

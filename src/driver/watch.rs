@@ -1,4 +1,4 @@
-//! Checks whether the subnet is still as known.
+//! Checks whether the subnet still matches the known fabric.
 
 use super::{Driver, DriverError, PhaseRecord, Running};
 use crate::fabric::difference::{self, AlignError, Recognised};
@@ -8,26 +8,25 @@ use crate::subnet::{Discovered, SubnetManager};
 use crate::tables::{NodeSlToVl, PortState};
 use std::sync::Arc;
 
-/// Sweeps in a row at most, when events come during each.
+/// The most consecutive sweeps if events come during each.
 const SWEEPS: usize = 4;
 
-/// The result of a look at the subnet. The known part of it is in [`Running::alive`].
+/// The result of a sweep. Its known part is in [`Running::alive`].
 #[derive(Clone, Debug)]
 pub struct Sighting {
-    /// The sweeps it took.
+    /// The sweeps that it took.
     pub record: PhaseRecord,
     /// The subnet as found, in indices of its own.
     pub discovered: Discovered,
-    /// The first thing found that is not known. It can be served once the driver knows it
-    /// ([`Driver::widen`]).
+    /// The first unknown element found. It can be served once the driver knows it ([`Driver::widen`]).
     pub stranger: Option<AlignError>,
 }
 
 impl<S: SubnetManager> Driver<S> {
-    /// Sweeps until a sweep passes without events, and takes its result for the present subnet.
+    /// Sweeps until a sweep passes without events, and records its result as the present subnet.
     ///
     /// # Errors
-    /// The sweep failed, or found a node that contradicts what is known; then `running` stays as it is.
+    /// The sweep failed, or found a node that contradicts the known fabric; `running` is then unchanged.
     pub async fn look(&mut self) -> Result<Sighting, DriverError> {
         let (start_ns, before) = (self.subnet.now_ns(), self.subnet.smps().clone());
         let mut sweeps = 0;
@@ -41,8 +40,8 @@ impl<S: SubnetManager> Driver<S> {
             self.running.alive = Arc::new(alive);
             sweeps += 1;
             let event = self.subnet.pending_event();
-            // A lost SMP looks like a lost switch. Taking a switch for dead by mistake costs a change; another sweep
-            // costs less.
+            // A lost SMP looks like a lost switch. Mistaking a switch for dead costs a change; another sweep costs
+            // less.
             let silent = !discovered.notices.is_empty() && self.running.has_lost_something();
             match (sweeps < SWEEPS, event) {
                 (true, Some(event)) => tracing::debug!(?event, "the subnet changed during the sweep"),
@@ -58,12 +57,12 @@ impl<S: SubnetManager> Driver<S> {
         }
     }
 
-    /// Looks while a change is under way, and returns whether something is gone. A sweep that fails is no reason to
-    /// stop the change; what has come is none either, and is remembered.
+    /// Sweeps during a change, and returns whether something is gone. Neither a failed sweep nor an arrival stops the
+    /// change; an arrival is remembered.
     pub(super) async fn glance(&mut self) -> Result<bool, DriverError> {
         let before = self.running.alive.clone();
         match self.look().await {
-            // What died while the change runs excuses writes, and may call it off. What came waits for the next change.
+            // Losses during the change excuse writes, and may call the change off. Newcomers wait for the next change.
             Ok(sighting) => {
                 self.noticed |= sighting.stranger.is_some() || lacks(&before, &self.running.alive);
                 Ok(lacks(&self.running.alive, &before))
@@ -83,8 +82,8 @@ impl Running {
         lacks(&self.alive, &self.routed)
     }
 
-    /// The same state of a fabric that has more: `whole` begins with the nodes and ports that are known, and may lack
-    /// cables that the routing in force does not count on.
+    /// The same state with a larger known fabric: `whole` begins with the known nodes and ports, and may lack cables
+    /// that the routing in force does not use.
     pub(super) fn widened(&self, whole: Arc<Fabric>) -> Running {
         let of = |part: &Fabric| {
             let node = |id: NodeId| id.index() < part.node_count() && part.node(id).present;
@@ -93,8 +92,8 @@ impl Running {
         };
         let mut tables = self.tables.clone();
         let (nodes, ports) = (whole.node_count(), whole.port_count());
-        // What has come holds no known tables (G.2). Its lanes are recorded as bring-up will leave them, its ports as
-        // not yet up.
+        // The tables of newcomers are unknown (G.2). Their lanes are recorded as bring-up will leave them, their ports
+        // as not yet up.
         let steady = Arc::new(NodeSlToVl::Uniform(Lanes::of_fabric(&self.routed).steady()));
         tables.lfts.resize_with(nodes, Arc::default);
         tables.sl_to_vl.resize(nodes, steady);
@@ -103,8 +102,8 @@ impl Running {
         Running { routed: of(&self.routed), alive: of(&self.alive), known: whole, tables, ..self.clone() }
     }
 
-    /// What the routing is to be changed to next: where something was lost, what is left of what is routed; else all
-    /// that is present, without what `aside` takes out of it. None where the routing in force serves exactly that.
+    /// The next target of the routing: after a loss, the rest of what is routed; otherwise all that is present, without
+    /// what `aside` removes. None if the routing in force already serves exactly that.
     pub fn wanted(&self, aside: impl Fn(&Fabric) -> Fabric) -> Option<Fabric> {
         if self.has_lost_something() {
             return Some(common(&self.alive, &self.routed));
@@ -119,7 +118,7 @@ impl Running {
     }
 }
 
-/// Whether one restriction of a fabric lacks a node or cable that another has.
+/// Whether one part of a fabric lacks a node or cable that another part has.
 pub(super) fn lacks(fabric: &Fabric, other: &Fabric) -> bool {
     let mut nodes = fabric.nodes().zip(other.nodes());
     let mut ports = fabric.ports().zip(other.ports());
@@ -127,12 +126,12 @@ pub(super) fn lacks(fabric: &Fabric, other: &Fabric) -> bool {
         || ports.any(|((_, own), (_, other))| other.peer.is_some() && own.peer != other.peer)
 }
 
-/// What of `fabric` is in `other` too.
+/// The part of `fabric` that is also in `other`.
 pub(super) fn common(fabric: &Fabric, other: &Fabric) -> Fabric {
     restricted(fabric, |node| other.node(node).present, |port| other.peer(port).is_some())
 }
 
-/// What of `fabric` is in one of two others.
+/// The part of `fabric` that is also in one of two others.
 pub(super) fn in_either(fabric: &Fabric, [a, b]: [&Fabric; 2]) -> Fabric {
     let node = |node| a.node(node).present || b.node(node).present;
     restricted(fabric, node, |port| a.peer(port).is_some() || b.peer(port).is_some())

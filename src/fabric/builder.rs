@@ -1,4 +1,4 @@
-//! How a [`Fabric`] comes to be: said piece by piece, checked as a whole.
+//! Builds a [`Fabric`] piece by piece, and checks it as a whole.
 
 use super::{Fabric, LinkSpeed, LinkWidth, Node, NodeId, NodeKind, Port, PortId, PortZero};
 use crate::ids::{Guid, Lid, Lmc, PortNum};
@@ -9,17 +9,17 @@ pub enum BuildError {
     /// Two nodes share a GUID.
     #[error("two nodes have GUID {0}")]
     DuplicateGuid(Guid),
-    /// A port number beyond the node's ports, or port 0 where an external port is meant.
+    /// A port number beyond the node's ports, or port 0 instead of an external port.
     #[error("node {node} has ports 1 to {ports}: there is no port {num} to cable")]
     NoSuchPort {
         /// The node's GUID.
         node: Guid,
         /// Its external ports.
         ports: u8,
-        /// The number given.
+        /// The given number.
         num: PortNum,
     },
-    /// A port cabled to two others.
+    /// A port has two cables.
     #[error("port {num} of node {node} is cabled twice")]
     CabledTwice {
         /// The node's GUID.
@@ -27,7 +27,7 @@ pub enum BuildError {
         /// The port.
         num: PortNum,
     },
-    /// A port cabled to itself.
+    /// A port is cabled to itself.
     #[error("port {num} of node {node} is cabled to itself")]
     CabledToItself {
         /// The node's GUID.
@@ -35,7 +35,7 @@ pub enum BuildError {
         /// The port.
         num: PortNum,
     },
-    /// A LID outside 1–49151, or a range that passes its end.
+    /// A LID outside 1–49151, or a range that exceeds it.
     #[error("LID {lid} with LMC {lmc} at node {node} port {num} is outside the unicast range 1 to 49151")]
     LidRange {
         /// The node's GUID.
@@ -73,7 +73,7 @@ impl FabricBuilder {
         FabricBuilder::default()
     }
 
-    /// Where the capture was made from.
+    /// Sets the port from which the capture was made.
     pub fn origin(&mut self, node: Guid, port: Guid) {
         self.origin = Some((node, port));
     }
@@ -111,27 +111,27 @@ impl FabricBuilder {
         id
     }
 
-    /// The node, to complete it. `first_port`, `num_ports` and `kind` stay as they are.
+    /// The node, for completion; leave `first_port`, `num_ports` and `kind` unchanged.
     pub fn node_mut(&mut self, id: NodeId) -> &mut Node {
         &mut self.nodes[id.index()]
     }
 
-    /// The port with this number, to complete it. `node`, `num` and `peer` stay as they are.
+    /// The port with this number, for completion; leave `node`, `num` and `peer` unchanged.
     pub fn port_mut(&mut self, node: NodeId, num: PortNum) -> Option<&mut Port> {
         let node = &self.nodes[node.index()];
         let index = node.first_port.index() + num.index();
         if num.0 <= node.num_ports { self.ports.get_mut(index) } else { None }
     }
 
-    /// What the builder holds so far.
+    /// The nodes added so far.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// Cables two external ports; saying the same cable again, from either end, changes nothing but width and speed.
+    /// Cables two external ports. Adding the same cable again, from either end, changes only width and speed.
     ///
     /// # Errors
-    /// A port that is not there, already cabled elsewhere, or cabled to itself.
+    /// A port does not exist, has another cable, or is cabled to itself.
     pub fn link(
         &mut self,
         (a, a_num): (NodeId, PortNum),

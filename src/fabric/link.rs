@@ -11,7 +11,7 @@ macro_rules! named {
         pub enum $name { $($(#[$vdoc])* #[serde(rename = $text)] $variant),+ }
 
         impl $name {
-            /// Every value in rising order.
+            /// Every value in ascending order.
             pub const ALL: &'static [$name] = &[$($name::$variant),+];
 
             fn number(self) -> u64 {
@@ -58,7 +58,7 @@ named! {
 
 named! {
     /// PortInfo:LinkSpeedActive and its extensions. The number is the data rate of one lane in kilobytes per second,
-    /// the line coding taken off (8b/10b up to QDR, 64b/66b from FDR10 on, with forward error correction from HDR on).
+    /// without line coding (8b/10b up to QDR, 64b/66b from FDR10 on, with forward error correction from HDR on).
     LinkSpeed {
         /// 2.5 Gb/s signalling.
         Sdr = "SDR", 250_000;
@@ -84,7 +84,7 @@ named! {
 }
 
 impl LinkWidth {
-    /// How many lanes.
+    /// The number of lanes.
     pub fn lanes(self) -> u64 {
         self.number()
     }

@@ -1,12 +1,11 @@
 //! The fabric model: nodes, ports and links of one subnet, immutable and densely indexed once built.
 //!
-//! On entry (a [`FabricBuilder`]) anything may be said in any order; on return from [`FabricBuilder::build`] these
-//! hold: every node has ports 0 to `num_ports`, and a port's [`PortId`] is its node's first port plus its number;
-//! links join two ports and are mutual; GUIDs of nodes are distinct; no LID range overlaps another. A node that left
-//! keeps its index ([`Fabric::without_nodes`]), so two fabrics before and after a change can be compared index by
-//! index. Lacks on purpose: tables and routes (`tables`), formats that carry no topology, several subnets in one
-//! fabric ([`subnets`] holds one for each). A directed **channel** is named by the [`PortId`] of the port that sends
-//! into it.
+//! On entry ([`FabricBuilder`]) elements may be added in any order. On return from [`FabricBuilder::build`]: every node
+//! has ports 0 to `num_ports`, and a port's [`PortId`] is its node's first port plus its number; links connect two
+//! ports and are mutual; node GUIDs are distinct; no two LID ranges overlap. A node that left keeps its index
+//! ([`Fabric::without_nodes`]), so fabrics before and after a change can be compared index by index. Deliberately
+//! omitted: tables and routes (`tables`), formats without a topology, several subnets in one fabric ([`subnets`] holds
+//! one for each). A directed **channel** is named by the [`PortId`] of the port that sends into it.
 
 mod builder;
 pub mod difference;
@@ -29,8 +28,8 @@ use std::ops::Range;
 #[serde(transparent)]
 pub struct NodeId(pub u32);
 
-/// A port's dense index within its fabric, port 0 of every node included; also names the channel that the port sends
-/// into.
+/// A port's dense index within its fabric, port 0 of every node included; also names the channel into which the port
+/// sends.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PortId(pub u32);
@@ -61,7 +60,7 @@ impl fmt::Debug for PortId {
     }
 }
 
-/// What a node is (NodeInfo:NodeType).
+/// The kind of a node (NodeInfo:NodeType).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NodeKind {
@@ -97,11 +96,11 @@ pub enum PortZero {
 /// One node.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Node {
-    /// What it is.
+    /// Its kind.
     pub kind: NodeKind,
     /// NodeInfo:NodeGUID.
     pub guid: Guid,
-    /// NodeInfo:SystemImageGUID, where known.
+    /// NodeInfo:SystemImageGUID, if known.
     pub system_guid: Option<Guid>,
     /// NodeInfo:VendorID, 24 bits.
     pub vendor_id: u32,
@@ -137,9 +136,9 @@ pub struct Port {
     pub node: NodeId,
     /// Its number there.
     pub num: PortNum,
-    /// PortGUID, where it has one: CA and router ports, switch port 0.
+    /// PortGUID, if it has one: CA and router ports, switch port 0.
     pub guid: Option<Guid>,
-    /// Base LID, where assigned: CA and router ports, switch port 0.
+    /// Base LID, if assigned: CA and router ports, switch port 0.
     pub lid: Option<Lid>,
     /// LMC of the LID.
     pub lmc: Lmc,
@@ -160,19 +159,19 @@ pub struct Fabric {
     ports: Vec<Port>,
     /// Node indices sorted by GUID.
     by_guid: Vec<(Guid, NodeId)>,
-    /// Owner of each unicast LID, `u32::MAX` for none; as long as the highest LID needs.
+    /// Owner of each unicast LID, `u32::MAX` for none; up to the highest LID.
     lid_owner: Vec<u32>,
-    /// Where the capture was made from, where the format says it: node and port GUID.
+    /// The origin of the capture, if the format gives it: node and port GUID.
     origin: Option<(Guid, Guid)>,
 }
 
 impl Fabric {
-    /// How many nodes, departed ones included.
+    /// The number of nodes, departed ones included.
     pub fn node_count(&self) -> usize {
         self.nodes.len()
     }
 
-    /// How many ports, port 0 of every node included: the bound of every [`PortId`].
+    /// The number of ports, port 0 of every node included: the bound of every [`PortId`].
     pub fn port_count(&self) -> usize {
         self.ports.len()
     }
@@ -229,14 +228,14 @@ impl Fabric {
         self.peer(port).map(|peer| self.port(peer).node)
     }
 
-    /// A port's GUID as captures give it: a port 0 has its switch's; none where the capture has none.
+    /// A port's GUID as captures give it: port 0 has its switch's; none if the capture has none.
     pub fn told_port_guid(&self, port: PortId) -> Option<Guid> {
         let port = self.port(port);
         let node = self.node(port.node);
         port.guid.or_else(|| node.is_switch().then_some(node.guid))
     }
 
-    /// A port's GUID; its node's where the capture names none for the port, as for switches and for nodes of one port.
+    /// A port's GUID; its node's if the capture gives none for the port, as for switches and for nodes with one port.
     pub fn port_guid(&self, port: PortId) -> Guid {
         let port = self.port(port);
         port.guid.unwrap_or(self.node(port.node).guid)
@@ -247,12 +246,12 @@ impl Fabric {
         self.by_guid.binary_search_by_key(&guid, |entry| entry.0).ok().map(|i| self.by_guid[i].1)
     }
 
-    /// The port that owns a LID, its LMC counted.
+    /// The port that owns a LID, all LIDs of its LMC included.
     pub fn lid_owner(&self, lid: Lid) -> Option<PortId> {
         self.lid_owner.get(lid.index()).copied().filter(|&p| p != u32::MAX).map(PortId)
     }
 
-    /// The LIDs of one half of a port, in rising order. With LMC m ≥ 1 the lower half is the first 2^(m−1) of its
+    /// The LIDs of one half of a port, in ascending order. With LMC m ≥ 1 the lower half is the first 2^(m−1) of its
     /// LIDs and the upper half the rest; an end port with LMC 0 has a lower half only; port 0 of a switch with LMC 0
     /// has no halves, hence none.
     pub fn half_lids(&self, port: PortId, half: Half) -> impl Iterator<Item = Lid> + use<> {
@@ -267,18 +266,18 @@ impl Fabric {
         base.flat_map(move |lid| (lid.0 + first..lid.0 + first + size).map(Lid))
     }
 
-    /// The half of its owner's LIDs that a LID belongs to; none where nobody owns it, or its owner has no halves.
+    /// The half of its owner's LIDs to which a LID belongs; none if nobody owns it, or its owner has no halves.
     pub fn half_of(&self, lid: Lid) -> Option<Half> {
         let owner = self.lid_owner(lid)?;
         [Half::Lower, Half::Upper].into_iter().find(|&half| self.half_lids(owner, half).any(|own| own == lid))
     }
 
-    /// The highest LID in use, LMC counted.
+    /// The highest LID in use, all LIDs of each LMC included.
     pub fn max_lid(&self) -> Option<Lid> {
         self.lid_owner.iter().rposition(|&p| p != u32::MAX).map(|i| Lid(i as u16))
     }
 
-    /// Every cabled port of a CA or a router that is present: what data is sent from and to.
+    /// Every cabled port of a present CA or router: the sources and destinations of data.
     pub fn end_ports(&self) -> impl Iterator<Item = PortId> + '_ {
         self.ports().filter(|(_, port)| port.peer.is_some() && !self.node(port.node).is_switch()).map(|(id, _)| id)
     }
@@ -297,7 +296,7 @@ impl Fabric {
         self.ports().filter_map(|(id, port)| port.peer.filter(|&peer| id <= peer).map(|peer| (id, peer)))
     }
 
-    /// Where the capture was made from: node and port GUID.
+    /// The origin of the capture: node and port GUID.
     pub fn origin(&self) -> Option<(Guid, Guid)> {
         self.origin
     }
@@ -308,7 +307,7 @@ impl Fabric {
         format!("{}[{}]", self.describe_node(port.node), port.num)
     }
 
-    /// The description, with the GUID where the description is not unique or empty.
+    /// The description, with the GUID if the description is empty or not unique.
     pub fn describe_node(&self, id: NodeId) -> String {
         let node = self.node(id);
         let text = node.description.trim();
@@ -332,7 +331,7 @@ impl Fabric {
         after
     }
 
-    /// This fabric after the cables at `ends` (either end names a cable) were pulled: the same indices.
+    /// This fabric without the cables at `ends` (either end names a cable), with the same indices.
     pub fn without_links(&self, ends: &[PortId]) -> Fabric {
         let mut after = self.clone();
         for &port in ends {
@@ -341,8 +340,8 @@ impl Fabric {
         after
     }
 
-    /// Fabrics one after the other: indices go on counting. Neither LIDs nor GUIDs are looked up in it, for they may
-    /// repeat.
+    /// Fabrics side by side, indices numbered consecutively. LIDs and GUIDs may repeat, so neither can be looked up in
+    /// it.
     fn side_by_side<'a>(fabrics: impl Iterator<Item = &'a Fabric>) -> Fabric {
         let (nodes, ports, by_guid, lid_owner) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut whole = Fabric { nodes, ports, by_guid, lid_owner, origin: None };
@@ -367,14 +366,14 @@ impl Fabric {
         }
     }
 
-    /// This fabric with every port able to carry `data_vls` lanes at most.
+    /// This fabric with at most `data_vls` lanes at every port.
     pub fn with_data_vls(&self, data_vls: u8) -> Fabric {
         let mut fabric = self.clone();
         fabric.ports.iter_mut().for_each(|port| port.data_vls = port.data_vls.min(data_vls));
         fabric
     }
 
-    /// This fabric with every port able to carry `data_vls` lanes at most, and every switch's support of the optimised
+    /// This fabric with at most `data_vls` lanes at every port, and with every switch's support of the optimised
     /// SL-to-VL form set.
     pub fn with_capabilities(&self, data_vls: u8, optimised_sl_to_vl: bool) -> Fabric {
         let mut fabric = self.with_data_vls(data_vls);
@@ -386,7 +385,7 @@ impl Fabric {
     /// This fabric with the LIDs of `assignment` in place of its own, in index order of the ports.
     ///
     /// # Errors
-    /// A LID that is no unicast LID, or two ports with overlapping ranges.
+    /// A LID is not unicast, or the ranges of two ports overlap.
     pub fn with_lids(&self, assignment: impl IntoIterator<Item = (PortId, Lid, Lmc)>) -> Result<Fabric, BuildError> {
         let mut fabric = self.clone();
         for port in &mut fabric.ports {

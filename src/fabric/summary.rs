@@ -1,7 +1,7 @@
-//! What a fabric is, in numbers: for people (`fabric show`) and programs.
+//! A fabric in numbers: for people (`fabric show`) and programs.
 //!
-//! A [`Summary`] counts what is present; distances are hops between switches, hosts left out. Nothing here depends on
-//! the order in which nodes were captured, but for the order of equals in lists.
+//! A [`Summary`] counts what is present; distances are hops between switches, without hosts. Nothing depends on the
+//! order in which nodes were captured, except the order of ties in lists.
 
 use super::{Fabric, Node, NodeId, NodeKind, Port, PortId};
 use crate::ids::Lid;
@@ -18,7 +18,7 @@ pub struct Summary {
     pub switches: usize,
     /// Channel adapters present.
     pub cas: usize,
-    /// Those of the channel adapters that are aggregation nodes: parts of switches that reduce data, not hosts.
+    /// The channel adapters among them that are aggregation nodes: parts of switches that reduce data, not hosts.
     pub aggregation_nodes: usize,
     /// Routers present.
     pub routers: usize,
@@ -38,19 +38,19 @@ pub struct Summary {
     pub switch_degrees: BTreeMap<usize, usize>,
     /// Switches by their external ports.
     pub switch_ports: BTreeMap<u8, usize>,
-    /// Switches that bear no channel adapter or router.
+    /// Switches without channel adapters and routers.
     pub bare_switches: usize,
-    /// Groups of switches that cables join; one where the fabric is whole.
+    /// Connected components of switches; one if the fabric is connected.
     pub parts: usize,
-    /// Most hops between two switches of one part.
+    /// The most hops between two switches of one component.
     pub diameter: usize,
     /// Lowest and highest LID in use.
     pub lids: Option<(Lid, Lid)>,
     /// Ports with a LID, by LMC.
     pub ports_by_lmc: BTreeMap<u8, usize>,
-    /// Ports that ought to have a LID and have none.
+    /// Ports without a LID that should have one.
     pub ports_without_lid: usize,
-    /// Fewest data VLs of a cabled port, where there is one.
+    /// Fewest data VLs of a cabled port, if there is one.
     pub least_data_vls: Option<u8>,
 }
 
@@ -117,13 +117,13 @@ fn is_bare(fabric: &Fabric, switch: NodeId) -> bool {
     fabric.ports_of(switch).filter_map(|port| fabric.neighbour(port)).all(|other| fabric.node(other).is_switch())
 }
 
-/// Cables between each pair of different switches.
+/// The number of cables between each pair of different switches.
 fn trunks(fabric: &Fabric) -> BTreeMap<(NodeId, NodeId), usize> {
     let pairs = fabric.switches().flat_map(|a| other_switches(fabric, a).map(move |b| (a, b)));
     histogram(pairs.filter(|(a, b)| a < b))
 }
 
-/// Parts that the switches fall into, and most hops between two switches of one part.
+/// The number of components, and the most hops between two switches of one component.
 fn distances(fabric: &Fabric) -> (usize, usize) {
     let mut hops = vec![usize::MAX; fabric.node_count()];
     let mut seen = vec![false; fabric.node_count()];
@@ -154,7 +154,7 @@ fn walk_from(fabric: &Fabric, start: NodeId, hops: &mut [usize]) -> usize {
     farthest
 }
 
-/// `6 × 8, 2 × 4`: how many of what.
+/// `6 × 8, 2 × 4`: counts with their keys.
 struct Counts<'a, K>(&'a BTreeMap<K, usize>);
 
 impl<K: fmt::Display> fmt::Display for Counts<'_, K> {

@@ -1,45 +1,45 @@
-//! From a set of paths to a routing function by DLID: which of its destination's LIDs each path takes.
+//! From a set of paths to a routing function by DLID: assigns each path one of its destination's LIDs.
 //!
-//! On entry: a path set, and what finds configurations. On return of [`number_paths`]: by path the number of the LID
-//! that it takes in its destination's half, all paths of one number free of splits. [`realise_numbered`] puts it in a
-//! routing function. Lacks on purpose: LIDs themselves (`needs`).
+//! On entry: a path set, and a solver for configurations. On return of [`number_paths`]: by path, the number of its LID
+//! in the destination's half, such that paths with the same number never split. [`realise_numbered`] builds the routing
+//! function. Deliberately omitted: LIDs themselves (`needs`).
 
 use super::configure::{Configure, Heuristic, block_of};
 use super::splits::Splits;
 use crate::fabric::{Fabric, PortId};
 use crate::tables::{PathLayers, PathSet, RoutingFunction};
 
-/// The most LIDs that a half can give a port: LMC 7 has 128 in all.
+/// The most LIDs in a port's half: LMC 7 gives 128 in all.
 pub const MOST_LIDS: usize = 64;
 
 /// Why paths cannot be realised.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathLidError {
-    /// More LIDs than an LMC can give.
+    /// More LIDs are needed than an LMC can give.
     #[error(
-        "{port} would need {needed} LIDs in each half, for so many of the paths to it part from each other, and an LMC \
+        "{port} would need {needed} LIDs in each half, because so many of the paths to it diverge from each other, and an LMC \
          gives {MOST_LIDS} at most; choose an engine with fewer alternatives, or an LID heuristic that finds fewer"
     )]
     TooMany {
         /// The destination.
         port: String,
-        /// How many.
+        /// LIDs needed in each half.
         needed: usize,
     },
-    /// Paths to a switch that one LID cannot realise.
+    /// Paths to a switch cannot share its one LID.
     #[error(
-        "paths to {switch} part from each other, so that it would need {needed} LIDs; a switch has one: its paths must \
+        "paths to {switch} diverge from each other, so that it would need {needed} LIDs; a switch has one: its paths must \
          follow one tree"
     )]
     SwitchParts {
         /// The switch.
         switch: String,
-        /// How many.
+        /// LIDs needed.
         needed: usize,
     },
 }
 
-/// By path the LID of its destination that it takes, counted from 0.
+/// The LID of each path, as a number from 0 among its destination's.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PathLids {
     numbers: Vec<u32>,
@@ -57,13 +57,13 @@ impl PathLids {
         &self.numbers
     }
 
-    /// By rank of the destination: how many LIDs realise the paths to it; 0 where none leads there.
+    /// By rank of the destination: the number of LIDs that realise the paths to it; 0 if there is no path.
     pub fn needed(&self) -> &[u32] {
         &self.needed
     }
 
-    /// LIDs of all destinations, each in a block of a power of two (seed 002, section 2). Halves are not counted: a
-    /// change needs twice as many.
+    /// LIDs of all destinations, each in a block of a power of two (seed 002, section 2), for one half; a change needs
+    /// twice as many.
     pub fn lids(&self) -> usize {
         self.needed.iter().filter(|&&needed| needed > 0).map(|&needed| block_of(needed as usize)).sum()
     }
@@ -85,18 +85,18 @@ pub fn number_paths(fabric: &Fabric, paths: &PathSet, solver: &dyn Configure) ->
 /// The routing function by DLID that realises paths, with the LIDs that a heuristic finds.
 ///
 /// # Errors
-/// A destination that would need more than 64 LIDs in a half, or a switch that would need two.
+/// A destination needs more than 64 LIDs in a half, or a switch needs two.
 pub fn realise_paths(fabric: &Fabric, paths: &PathSet, by: Heuristic) -> Result<RoutingFunction, PathLidError> {
     realise_numbered(fabric, paths, &number_paths(fabric, paths, &*by.solver()))
 }
 
-/// The routing function by DLID in which every path takes the LID of its destination's half with its number.
+/// The routing function by DLID in which every path uses the LID with its number.
 ///
 /// # Errors
-/// A destination that would need more than 64 LIDs in a half, or a switch that would need two.
+/// A destination needs more than 64 LIDs in a half, or a switch needs two.
 ///
 /// # Panics
-/// Two paths on one LID that part at a switch: their numbering rules that out.
+/// Two paths on one LID diverge at a switch, which their numbering must exclude.
 pub fn realise_numbered(fabric: &Fabric, paths: &PathSet, lids: &PathLids) -> Result<RoutingFunction, PathLidError> {
     check(fabric, paths, lids)?;
     let count = lids.needed.iter().max().map_or(1, |&most| most.max(1)) as usize;
@@ -130,7 +130,7 @@ fn check(fabric: &Fabric, paths: &PathSet, lids: &PathLids) -> Result<(), PathLi
     Ok(())
 }
 
-/// Each source may send by the paths that were made for it, and switches are open to all.
+/// Each source may use the paths that were made for it; switches are open to all.
 fn layers(fabric: &Fabric, paths: &PathSet, lids: &PathLids, count: usize) -> PathLayers {
     let is_end = |port: &PortId| !fabric.node(fabric.port(*port).node).is_switch();
     let ends: Vec<PortId> = paths.destinations().iter().copied().filter(is_end).collect();

@@ -1,13 +1,14 @@
 //! LIDs that outlive the manager: OpenSM's `guid2lid` cache.
 //!
-//! One record for each port GUID, an empty line after it, the first and the last LID of its range in hexadecimal:
+//! One record for each port GUID, followed by an empty line: the GUID, and the first and the last LID of its range in
+//! hexadecimal:
 //! ```text
 //! 0x0002c90300000011 0x0004 0x0005
 //!
 //! ```
-//! Read: any number of empty lines, numbers as C has them; written: as above, in GUID order. A GUID or a LID given
-//! twice is an error: OpenSM drops one of the two, and says so in its log. Source of the format: what OpenSM 3.3.23
-//! writes. Lacks on purpose: the file itself (`sm`).
+//! The reader accepts any number of empty lines and C's notation of numbers; the writer writes as above, in GUID order.
+//! A GUID or a LID given twice is an error: OpenSM drops one of the two, and logs it. Source of the format: the output
+//! of OpenSM 3.3.23. Deliberately omitted: the file itself (`sm`).
 
 use crate::fabric::format::{Cursor, ReadError, SourceLine, SourceText, Span, Spanned, decode};
 use crate::fabric::{Fabric, PortId};
@@ -16,7 +17,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
-/// LIDs in a row, at least one, all unicast.
+/// Consecutive LIDs, at least one, all unicast.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LidRange {
     first: Lid,
@@ -24,7 +25,7 @@ pub struct LidRange {
 }
 
 impl LidRange {
-    /// From the first to the last, both included; none where that is no range of unicast LIDs.
+    /// From the first to the last, both included; none if that is not a range of unicast LIDs.
     pub fn new(first: Lid, last: Lid) -> Option<LidRange> {
         (first.is_unicast() && last.is_unicast() && first <= last).then_some(LidRange { first, last })
     }
@@ -39,18 +40,18 @@ impl LidRange {
         self.last
     }
 
-    /// So many LIDs from a base that is aligned for them; none where it is not, or they would not all be unicast.
+    /// This many LIDs from an aligned base; none if the base is not aligned, or not all of them are unicast.
     pub(super) fn aligned(base: Lid, lids: u16) -> Option<LidRange> {
         let last = base.0.checked_add(lids - 1)?;
         LidRange::new(base, Lid(last)).filter(|range| range.first.0.is_multiple_of(lids))
     }
 
-    /// Its first `lids` LIDs, where they are aligned and it has as many.
+    /// Its first `lids` LIDs, if they are aligned and it has as many.
     pub(super) fn narrowed(self, lids: u16) -> Option<LidRange> {
         LidRange::aligned(self.first, lids).filter(|range| range.last <= self.last)
     }
 
-    /// The LMC whose LIDs these are; none where they are no aligned block of 1 to 128.
+    /// The LMC of these LIDs; none if they are not an aligned block of 1 to 128.
     pub fn lmc(self) -> Option<Lmc> {
         Lmc::all().find(|lmc| LidRange::aligned(self.first, lmc.lids()) == Some(self))
     }
@@ -72,22 +73,22 @@ impl fmt::Display for LidRange {
     }
 }
 
-/// Which LIDs belong to which port GUID. No two ranges meet.
+/// The LIDs of each port GUID. No two ranges overlap.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Guid2Lid {
     ranges: BTreeMap<Guid, LidRange>,
 }
 
 impl Guid2Lid {
-    /// Nobody has LIDs.
+    /// An empty file.
     pub fn new() -> Guid2Lid {
         Guid2Lid::default()
     }
 
-    /// Reads a file's bytes; `file` is its name in messages. An empty file is one of no ports: OpenSM makes such.
+    /// Parses a file; `file` is its name in messages. An empty file holds no ports: OpenSM creates such files.
     ///
     /// # Errors
-    /// The first line that is not understood, or gives a GUID or a LID a second time.
+    /// The first line that cannot be parsed, or that repeats a GUID or a LID.
     pub fn read(bytes: &[u8], file: &str) -> Result<Guid2Lid, ReadError> {
         let source = SourceText { file, text: decode(bytes, file)? };
         let mut reader = Reader { source, known: Guid2Lid::new(), places: BTreeMap::new(), by_lid: BTreeMap::new() };
@@ -109,13 +110,12 @@ impl Guid2Lid {
         self.ranges.get(&guid).copied()
     }
 
-    /// Every port, by rising GUID.
+    /// Every port, in ascending order of GUID.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (Guid, LidRange)> + '_ {
         self.ranges.iter().map(|(&guid, &range)| (guid, range))
     }
 
-    /// What is to be written once the fabric has its LIDs: those, and of the ports that are absent what does not meet
-    /// them.
+    /// The content to write for a fabric with LIDs: its LIDs, and those of absent ports that do not overlap them.
     pub fn learn(&self, fabric: &Fabric) -> Guid2Lid {
         let owner = |lid: u16| fabric.lid_owner(Lid(lid)).is_some();
         let free = |range: LidRange| !(range.first.0..=range.last.0).any(owner);
@@ -132,7 +132,7 @@ impl Guid2Lid {
     }
 }
 
-/// The GUID by which the file knows a port. Port 0 of a switch has its node's, where a capture leaves it out.
+/// The GUID of a port in the file. Port 0 of a switch has its node's GUID if the capture omits its own.
 pub(super) fn guid_of(fabric: &Fabric, port: PortId) -> Option<Guid> {
     let (told, node) = (fabric.port(port), fabric.node(fabric.port(port).node));
     told.guid.or_else(|| node.is_switch().then_some(node.guid))
@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
         cursor.finish()?;
         let span = Span { start: first.at.start, end: last.at.end };
         let Some(range) = LidRange::new(first.value, last.value) else {
-            let problem = format!("LID {} to {} is no range", first.value, last.value);
+            let problem = format!("LID {} to {} is not a range", first.value, last.value);
             return Err(self.source.error(span, problem, "expected the first LID, then the last"));
         };
         self.take(Spanned { value: guid, at: told.at }, Spanned { value: range, at: span })
@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
         let below = self.by_lid.range(..=range.value.last).next_back().map(|(_, &guid)| guid);
         if let Some(other) = below.filter(|&other| self.known.ranges[&other].meets(range.value)) {
             let problem = format!("LIDs of {} belong to {other} as well", guid.value);
-            let label = (self.places[&other], "its LIDs meet these");
+            let label = (self.places[&other], "its LIDs overlap these");
             return Err(self.source.clash(range.at, problem, "expected LIDs of one port only", label));
         }
         self.places.insert(guid.value, guid.at);
@@ -182,7 +182,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A unicast LID after blanks.
+/// Parses a unicast LID after blanks.
 fn lid(cursor: &mut Cursor<'_>) -> Result<Spanned<Lid>, ReadError> {
     let expected = "a unicast LID from 0x0001 to 0xbfff";
     cursor.blanks();
@@ -223,7 +223,7 @@ mod tests {
             ("0xa 4 5 6", 1, 9, "unexpected `6`"),
             ("\n0xa 0 1", 2, 5, "unexpected `0`"),
             ("0xa 4 0xc000", 1, 7, "unexpected `0xc000`"),
-            ("0xa 5 4", 1, 5, "LID 5 to 4 is no range"),
+            ("0xa 5 4", 1, 5, "LID 5 to 4 is not a range"),
             ("0x0 4 5", 1, 1, "unexpected `0x0`"),
             ("0xa 4 5\n\n0xa 6 7", 3, 1, "GUID 0x000000000000000a is given twice"),
             ("0xa 4 7\n\n0xb 6 9", 3, 5, "LIDs of 0x000000000000000b belong to 0x000000000000000a as well"),

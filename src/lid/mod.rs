@@ -1,12 +1,12 @@
-//! LID assignment: which paths share an LID, which LIDs each port gets, and how those of a half realise a routing
-//! function.
+//! LID assignment: the paths that share an LID, the LIDs of each port, and their use to realise a routing function on a
+//! half.
 //!
-//! On entry: a fabric whose LIDs are as captured. On return of [`assign`] (one LMC for all) and [`assign_each`] (each
-//! port its own): every end port owns 2^LMC LIDs from an aligned base, every switch one, no two ranges meet, and the
-//! highest fits every forwarding table. [`realise_paths`] makes a routing function by DLID of paths, with as few LIDs
-//! as a [`Heuristic`] finds; [`rename`] is the renaming of seed 000 with its tables. [`realise`] puts path k of a
-//! routing function on the k-th LID of a half (docs/GLOSSARY.md, *half*). Which LIDs belong to a half is said once,
-//! by [`Fabric::half_lids`]. docs/LIDS.md describes it at length.
+//! On entry: a fabric with LIDs as captured. On return of [`assign`] (one LMC for all) and [`assign_each`] (an LMC for
+//! each port): every end port owns 2^LMC LIDs from an aligned base, every switch one, no two ranges overlap, and the
+//! highest LID fits every forwarding table. [`realise_paths`] turns paths into a routing function by DLID, with as few
+//! LIDs as a [`Heuristic`] finds; [`rename`] is the renaming of seed 000 with its tables. [`realise`] puts path k of a
+//! routing function on the k-th LID of a half (docs/GLOSSARY.md, *half*). [`Fabric::half_lids`] alone defines which
+//! LIDs belong to a half. docs/LIDS.md describes it at length.
 
 mod by_path;
 pub mod configure;
@@ -34,15 +34,15 @@ use crate::ids::{Lid, Lmc};
 /// Why LIDs cannot be assigned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LidError {
-    /// More LIDs than unicast addresses.
+    /// More LIDs are needed than there are unicast addresses.
     #[error(
         "LMC {lmc} needs {needed} LIDs up to LID {top} for {end_ports} end ports and {switches} switches; unicast LIDs \
          end at 49151: choose a smaller LMC"
     )]
     Exhausted {
-        /// The LMC asked for.
+        /// The requested LMC.
         lmc: Lmc,
-        /// LIDs that would be in use.
+        /// LIDs needed.
         needed: usize,
         /// The highest of them.
         top: usize,
@@ -63,7 +63,7 @@ pub enum LidError {
         capacity: u16,
         /// The highest LID in use.
         top: Lid,
-        /// The LMC asked for.
+        /// The requested LMC.
         lmc: Lmc,
     },
     /// A port needs more LIDs than a half can have.
@@ -74,30 +74,30 @@ pub enum LidError {
     HalfTooSmall {
         /// The port.
         port: String,
-        /// How many it needs.
+        /// LIDs needed in each half.
         needed: usize,
     },
-    /// No LIDs are left for a port, beside those that others keep.
+    /// Too few LIDs are left for a port, besides those that others keep.
     #[error(
-        "no {lids} free LIDs in a row are left for {port}: {taken} of 49151 are taken; choose a smaller LMC, or take out \
-         of the guid2lid file what lies scattered"
+        "no {lids} consecutive free LIDs are left for {port}: {taken} of 49151 are taken; choose a smaller LMC, or remove \
+         scattered ranges from the guid2lid file"
     )]
     NoRoom {
         /// The port.
         port: String,
-        /// How many it needs.
+        /// LIDs needed.
         lids: u16,
-        /// How many are taken.
+        /// LIDs taken.
         taken: usize,
     },
 }
 
-/// The fabric with LIDs that give every end port 2^`lmc` of them at least. Ports whose captured LIDs do keep them,
-/// and the others get free ones. Where no end port's do, or the others find no room beside, all are numbered anew:
-/// end ports in index order from the first aligned base, switches in the gap before it and after the last.
+/// The fabric with at least 2^`lmc` LIDs at every end port. Ports whose captured LIDs suffice keep them, and the others
+/// get free ones. If no end port's suffice, or the others find no room, all are numbered anew: end ports in index order
+/// from the first aligned base, switches in the gap before it and after the last.
 ///
 /// # Errors
-/// Unicast LIDs that do not suffice, or a switch whose table is too short.
+/// Too few unicast LIDs, or a switch whose table is too short.
 pub fn assign(fabric: &Fabric, lmc: Lmc) -> Result<Fabric, LidError> {
     let assigned = if suffices(fabric, lmc) {
         fabric.clone()
@@ -110,7 +110,7 @@ pub fn assign(fabric: &Fabric, lmc: Lmc) -> Result<Fabric, LidError> {
     Ok(assigned)
 }
 
-/// Whether every port that needs a LID has one, and every end port enough of them, aligned.
+/// Whether every port that needs a LID has one, and every end port has enough of them, aligned.
 pub fn suffices(fabric: &Fabric, lmc: Lmc) -> bool {
     fabric.lid_ports().all(|port| is_enough(fabric, port, lmc))
 }

@@ -1,9 +1,9 @@
-//! How many LIDs each port needs, and an assignment that gives each no more than its own LMC must.
+//! The number of LIDs that each port needs, and an assignment that gives each port no more than its own LMC requires.
 //!
 //! A port that needs k LIDs in a half gets LMC 1 + ⌈lg k⌉, so that each half realises a whole routing function
-//! (docs/GLOSSARY.md, *half*); a switch has one LID. LID ranges are aligned and given away largest first, each the
-//! lowest that is free, which leaves no gaps except those below the first range and those that ports with kept LIDs
-//! cause.
+//! (docs/GLOSSARY.md, *half*); a switch has one LID. Ranges are aligned and assigned from the largest to the smallest,
+//! each the lowest free one. This leaves no gaps except those below the first range and those caused by ports that keep
+//! their LIDs.
 
 use super::by_path::{MOST_LIDS, PathLids};
 use super::guid2lid::{Guid2Lid, LidRange, guid_of};
@@ -25,10 +25,10 @@ impl Needs {
         Needs { in_half: vec![1; fabric.port_count()] }
     }
 
-    /// What a routing function needs.
+    /// The needs of a routing function.
     ///
     /// # Errors
-    /// A port that needs more than 64.
+    /// A port needs more than 64.
     pub fn of(fabric: &Fabric, function: &RoutingFunction) -> Result<Needs, LidError> {
         let mut needs = Needs::one(fabric);
         for (rank, &port) in function.destinations().iter().enumerate() {
@@ -37,10 +37,10 @@ impl Needs {
         Ok(needs)
     }
 
-    /// What paths need with the LIDs found for them.
+    /// The needs of paths with their LIDs.
     ///
     /// # Errors
-    /// A port that needs more than 64.
+    /// A port needs more than 64.
     pub fn of_paths(fabric: &Fabric, paths: &PathSet, lids: &PathLids) -> Result<Needs, LidError> {
         let mut needs = Needs::one(fabric);
         for (&port, &needed) in paths.destinations().iter().zip(lids.needed()) {
@@ -49,7 +49,7 @@ impl Needs {
         Ok(needs)
     }
 
-    /// Raises what a port needs to `needed`, where it is less.
+    /// Raises the need of a port to at least `needed`.
     ///
     /// # Errors
     /// More than 64.
@@ -62,14 +62,14 @@ impl Needs {
         Ok(())
     }
 
-    /// What serves both: the larger of each port's needs.
+    /// The larger of each port's needs.
     #[must_use]
     pub fn join(&self, other: &Needs) -> Needs {
         assert_eq!(self.in_half.len(), other.in_half.len(), "needs of one fabric");
         Needs { in_half: self.in_half.iter().zip(&other.in_half).map(|(&a, &b)| a.max(b)).collect() }
     }
 
-    /// How many LIDs a port needs in each half.
+    /// The number of LIDs that a port needs in each half.
     pub fn in_half(&self, port: PortId) -> usize {
         usize::from(self.in_half[port.index()])
     }
@@ -82,7 +82,7 @@ impl Needs {
         Lmc::masked(1 + self.in_half[port.index()].next_power_of_two().ilog2() as u8)
     }
 
-    /// Whether every port that may own LIDs does, and enough of them, aligned.
+    /// Whether every port that may own LIDs has enough of them, aligned.
     pub fn are_met(&self, fabric: &Fabric) -> bool {
         fabric.lid_ports().all(|id| {
             let port = fabric.port(id);
@@ -94,17 +94,17 @@ impl Needs {
         fabric.lid_ports().map(|port| (port, self.lmc(fabric, port))).collect()
     }
 
-    /// The LMC of the end port that needs most.
+    /// The LMC of the end port with the largest need.
     pub fn largest(&self, fabric: &Fabric) -> Lmc {
         fabric.lid_ports().map(|port| self.lmc(fabric, port)).max().unwrap_or_default()
     }
 }
 
-/// The fabric with LIDs that meet `needs`. Ports whose captured LIDs do keep them, and the others get free ones, each
-/// with the smallest LMC that does; where they find no room beside, all are numbered anew.
+/// The fabric with LIDs that meet `needs`. Ports whose captured LIDs suffice keep them; the others get free ones, each
+/// with its smallest sufficient LMC. If there is no room for them, all are numbered anew.
 ///
 /// # Errors
-/// Unicast LIDs that do not suffice, or a switch whose table is too short.
+/// Too few unicast LIDs, or a switch whose table is too short.
 pub fn assign_each(fabric: &Fabric, needs: &Needs) -> Result<Fabric, LidError> {
     let assigned = if needs.are_met(fabric) {
         fabric.clone()
@@ -117,13 +117,13 @@ pub fn assign_each(fabric: &Fabric, needs: &Needs) -> Result<Fabric, LidError> {
     Ok(assigned)
 }
 
-/// The fabric with LIDs that meet `needs`, in which a port that has enough of them stays: a port keeps all its LIDs
-/// of the file, else all that it holds, where they are an aligned block, enough, and nobody else's in the file. So it
-/// keeps its halves, too, when it comes to need fewer. All others get the lowest free blocks, the largest first.
-/// Absent ports' LIDs of the file stay free for them, as long as the others find room beside.
+/// The fabric with LIDs that meet `needs`, where ports with enough LIDs keep them. A port keeps all its LIDs of the
+/// file, else all that it holds, if they are an aligned block, sufficient, and not another port's in the file. It thus
+/// keeps its halves even if it comes to need fewer. All others get the lowest free blocks, the largest first. LIDs that
+/// the file has for absent ports stay reserved as long as the others find room.
 ///
 /// # Errors
-/// Unicast LIDs that do not suffice, or a switch whose table is too short.
+/// Too few unicast LIDs, or a switch whose table is too short.
 pub fn assign_each_stable(fabric: &Fabric, needs: &Needs, kept: &Guid2Lid) -> Result<Fabric, LidError> {
     let reserved = absentees(fabric, kept);
     match assign_beside(fabric, needs, kept, &reserved) {
@@ -141,7 +141,7 @@ fn assign_beside(fabric: &Fabric, needs: &Needs, kept: &Guid2Lid, reserved: &[Li
     Ok(assigned)
 }
 
-/// The range, where it is a block that an LMC can name, of at least that many LIDs. A switch takes one LID of it.
+/// The range, if it is a block of some LMC with at least this many LIDs. A switch takes one LID of it.
 fn block(fabric: &Fabric, port: PortId, range: LidRange, lids: u16) -> Option<LidRange> {
     if fabric.node(fabric.port(port).node).is_switch() {
         return range.narrowed(1);

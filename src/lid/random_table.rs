@@ -1,6 +1,6 @@
-//! Random forwarding tables: the form of a switch that searches its table for the DLID, so that only what is routed
-//! takes room (InfiniBand specification, volume 1, RandomForwardingTable; seed 000, section 4.1). A linear table has
-//! an entry for every LID up to the highest.
+//! Random forwarding tables: a switch searches its table for the DLID, so that only routed LIDs take room (InfiniBand
+//! specification, volume 1, RandomForwardingTable; seed 000, section 4.1). A linear table has an entry for every LID up
+//! to the highest.
 
 use crate::ids::{Lid, PortNum};
 use crate::tables::Lft;
@@ -19,12 +19,12 @@ impl FromIterator<(Lid, PortNum)> for RandomTable {
 }
 
 impl RandomTable {
-    /// What a linear table routes.
+    /// The routes of a linear table.
     pub fn of(linear: &Lft) -> RandomTable {
         (0..=Lid::MAX_UNICAST.0).map(Lid).filter_map(|lid| Some((lid, linear.get(lid)?))).collect()
     }
 
-    /// The linear table that routes the same.
+    /// The linear table with the same routes.
     pub fn linear(&self) -> Lft {
         let mut linear = Lft::default();
         self.iter().for_each(|(lid, output)| linear.set(lid, output));
@@ -36,12 +36,12 @@ impl RandomTable {
         self.entries.get(&lid).copied()
     }
 
-    /// The entries, by rising DLID.
+    /// The entries, in ascending order of DLID.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (Lid, PortNum)> + '_ {
         self.entries.iter().map(|(&lid, &output)| (lid, output))
     }
 
-    /// How many entries it has.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }

@@ -11,8 +11,8 @@ pub fn realise(fabric: &Fabric, function: &RoutingFunction, halves: &[Half]) -> 
     merge(fabric, &vec![Arc::default(); fabric.node_count()], function, halves)
 }
 
-/// `base`, by node, with the LIDs of `halves` and those of ports without halves (switches) as `function` has them:
-/// where it has no route, because it omits the port or the switch, the entry becomes "no route". Other LIDs stay.
+/// `base`, by node, in which the LIDs of `halves` and those of ports without halves (switches) follow `function`. If it
+/// has no route, because it omits the port or the switch, the entry becomes "no route". Other LIDs stay.
 pub fn merge(fabric: &Fabric, base: &[Arc<Lft>], function: &RoutingFunction, halves: &[Half]) -> Vec<Arc<Lft>> {
     let paths = lid_paths(fabric, function, halves);
     let mut tables = base.to_vec();
@@ -32,8 +32,8 @@ pub fn merge(fabric: &Fabric, base: &[Arc<Lft>], function: &RoutingFunction, hal
     tables
 }
 
-/// Every LID concerned, with the destination's rank and the path that it realises; none where the function omits its
-/// owner. Where a half has more LIDs than its owner needs, the paths repeat.
+/// Every LID concerned, with the destination's rank and the path that it realises; none if the function omits its
+/// owner. If a half has more LIDs than its owner needs, the paths repeat.
 fn lid_paths(fabric: &Fabric, function: &RoutingFunction, halves: &[Half]) -> Vec<(Lid, Option<(usize, usize)>)> {
     let mut rank = vec![None; fabric.port_count()];
     for (destination, port) in function.destinations().iter().enumerate() {
@@ -56,8 +56,9 @@ fn undivided(fabric: &Fabric, port: PortId) -> Option<Lid> {
     fabric.port(port).lid.filter(|&lid| fabric.half_of(lid).is_none())
 }
 
-/// Forwarding tables in which the LIDs of the half other than `like` lead where those of `like` with the same rank do.
-/// LIDs of ports that are gone are among them: a host that still sends to them would send by the routing of before.
+/// Forwarding tables in which the LIDs of the half other than `like` lead where the LIDs of `like` with the same rank
+/// do. LIDs of ports that are gone are included: a host that still sends to them would otherwise use the previous
+/// routing.
 pub fn mirrored(fabric: &Fabric, lfts: &[Arc<Lft>], like: Half) -> Vec<Arc<Lft>> {
     let ports = fabric.ports().map(|(port, _)| port).filter(|&port| fabric.half_lids(port, like).next().is_some());
     let pairs = ports.flat_map(|port| fabric.half_lids(port, like).zip(fabric.half_lids(port, like.other())));
@@ -73,7 +74,7 @@ pub fn mirrored(fabric: &Fabric, lfts: &[Arc<Lft>], like: Half) -> Vec<Arc<Lft>>
     tables
 }
 
-/// A port has fewer LIDs in each half than paths to it need.
+/// A port has fewer LIDs in each half than the paths to it need.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{port} has {offered} LIDs in each half, and the paths of engine {engine} to it need {needed}: assign LIDs with LMC \
@@ -90,7 +91,7 @@ pub struct TooFewLids {
     pub needed: usize,
 }
 
-/// Sees that each end port among the destinations has a LID in each half for every path that some source needs.
+/// Checks that each end port among the destinations has a LID in each half for every path that some source needs.
 ///
 /// # Errors
 /// The port that lacks most.

@@ -1,11 +1,11 @@
 //! Destination renaming (López, Flich, Duato, ICPP 2001; "seed 000"), with its tables as values.
 //!
-//! On entry: table P, a [`PathSet`], and how many ids each destination may have. On return: table H, the id by which
-//! each source sends (by path, so that a pair may have several), and tables R, the forwarding entries of each switch.
-//! An id is a LID counted from the destination's first. Ids are found one path after the other: the first on which
-//! the path parts from no path before it (figures 3 and 4, `ValidId`). Entries are a set: the procedure as printed
-//! appends an entry again for every path that uses it. The smallest LMC of a port, which the paper leaves out, is
-//! that of the highest id in use. Lacks on purpose: fewer ids by looking at all paths at once (`configure`).
+//! On entry: table P, a [`PathSet`], and the number of ids that each destination may have. On return: table H, the id
+//! with which each source sends (by path, so that a pair may have several), and tables R, the forwarding entries of
+//! each switch. An id is a LID counted from the destination's first. Ids are found path by path: the first on which the
+//! path diverges from no earlier path (figures 3 and 4, `ValidId`). Entries form a set: the printed procedure appends
+//! an entry again for every path that uses it. The smallest LMC of a port, which the paper omits, is that of the
+//! highest id in use. Deliberately omitted: fewer ids by considering all paths at once (`configure`).
 
 use super::by_path::PathLids;
 use super::random_table::RandomTable;
@@ -21,7 +21,7 @@ pub const MOST_IDS: usize = 128;
 /// No id is left on which a path is free of conflicts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the path from {from} to {to} parts from an earlier one on each of the {ids} ids of {to}: give it a larger LMC \
+    "the path from {from} to {to} diverges from an earlier one on each of the {ids} ids of {to}: give it a larger LMC \
      (7 at most, 128 ids), or let an LID heuristic share ids better"
 )]
 pub struct IdsExhausted {
@@ -29,34 +29,34 @@ pub struct IdsExhausted {
     pub to: String,
     /// The source.
     pub from: String,
-    /// The ids that it has.
+    /// Its number of ids.
     pub ids: usize,
 }
 
-/// A destination's name in a packet: the port, and which of its ids.
+/// A destination's name in a packet: the port and one of its ids.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Name {
     /// The port.
     pub destination: PortId,
-    /// Its id, from 0: the name that every source would use without renaming.
+    /// Its id, from 0: the one that every source would use without renaming.
     pub id: u32,
 }
 
-/// What renaming gives: tables R and H.
+/// The result of renaming: tables R and H.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Renaming {
     /// H, by path.
     ids: Vec<u32>,
     /// R, by switch.
     entries: BTreeMap<NodeId, BTreeMap<Name, PortNum>>,
-    /// By rank of the destination: ids in use.
+    /// By rank of the destination: the number of ids in use.
     needed: Vec<u32>,
 }
 
-/// Renames, with `last(destination)` ids for each.
+/// Renames, with at most `ids(destination)` ids for each.
 ///
 /// # Errors
-/// Ids that do not suffice: the paper's `HALT`.
+/// The ids do not suffice: the paper's `HALT`.
 pub fn rename(fabric: &Fabric, paths: &PathSet, ids: impl Fn(PortId) -> usize) -> Result<Renaming, IdsExhausted> {
     // A hash map only while ids are sought; what is returned is ordered.
     let mut entries: FxHashMap<(NodeId, Name), PortNum> = FxHashMap::default();
@@ -82,11 +82,11 @@ pub fn rename(fabric: &Fabric, paths: &PathSet, ids: impl Fn(PortId) -> usize) -
     Ok(Renaming { ids: chosen, entries: by_switch, needed })
 }
 
-/// The first id on which no switch of the path sends elsewhere.
+/// The first id on which every switch of the path agrees.
 fn valid_id(entries: &FxHashMap<(NodeId, Name), PortNum>, path: Path<'_>, ids: u32) -> Option<Name> {
     let names = (0..ids).map(|id| Name { destination: path.destination, id });
     let free = |name: &Name| {
-        // Figure 4: an id is valid where every switch of the path has no entry for it yet, or the one that the path
+        // Figure 4: an id is valid if every switch of the path either has no entry for it, or the entry that the path
         // needs.
         let elsewhere = |output: PortNum, there: &PortNum| *there != output;
         !path.hops.iter().any(|hop| entries.get(&(hop.switch, *name)).is_some_and(|there| elsewhere(hop.output, there)))
@@ -95,7 +95,7 @@ fn valid_id(entries: &FxHashMap<(NodeId, Name), PortNum>, path: Path<'_>, ids: u
 }
 
 impl Renaming {
-    /// By path, in the order of the set: the id by which its source sends.
+    /// By path, in the order of the set: the id with which its source sends.
     pub fn ids(&self) -> &[u32] {
         &self.ids
     }
@@ -105,14 +105,14 @@ impl Renaming {
         self.entries.get(&switch).into_iter().flatten().map(|(&name, &output)| (name, output))
     }
 
-    /// Entries of all switches: those of ids that everybody would use (0), and those of others.
+    /// The number of entries of all switches, for id 0, which everybody would use, and for others.
     pub fn entries(&self) -> (usize, usize) {
         let names = || self.entries.values().flat_map(BTreeMap::keys);
         let original = names().filter(|name| name.id == 0).count();
         (original, names().count() - original)
     }
 
-    /// By rank of the destination: how many ids are in use.
+    /// By rank of the destination: the number of ids in use.
     pub fn needed(&self) -> &[u32] {
         &self.needed
     }
@@ -122,7 +122,7 @@ impl Renaming {
         Lmc::masked(self.needed[rank].max(1).next_power_of_two().ilog2() as u8)
     }
 
-    /// The same as LIDs of paths.
+    /// The same as LID numbers of paths.
     pub fn path_lids(&self) -> PathLids {
         PathLids::new(self.ids.clone(), self.needed.clone())
     }
@@ -130,7 +130,7 @@ impl Renaming {
     /// The random forwarding tables of all switches, by node: each name as the LID of that number in a half.
     ///
     /// # Panics
-    /// A half with fewer LIDs than a destination has ids.
+    /// A half has fewer LIDs than a destination has ids.
     pub fn random_tables(&self, fabric: &Fabric, half: Half) -> Vec<RandomTable> {
         let lid = |name: Name| -> Lid {
             let own = fabric.half_lids(name.destination, half).nth(name.id as usize);

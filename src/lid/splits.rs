@@ -1,10 +1,9 @@
-//! Which paths to one destination cannot share a LID.
+//! The paths to one destination that cannot share a LID.
 //!
-//! On entry: a path set and the ranks of its paths to one destination. On return: the paths gathered in *classes* of
-//! identical ones, and the split graph over the classes (seed 002, section 4.3). Two paths split when they pass one
-//! switch and leave it by different ports (definition 1); those that do not may share a LID (lemma 1). Identical paths
-//! have the same splits, so every heuristic treats a class as one and loses nothing by it. Lacks on purpose: who shares
-//! which LID (`configure`).
+//! On entry: a path set and the ranks of its paths to one destination. On return: *classes* of identical paths, and the
+//! split graph over the classes (seed 002, section 4.3). Two paths split if they pass one switch and leave it by
+//! different ports (definition 1); otherwise they may share a LID (lemma 1). Identical paths have the same splits, so
+//! every heuristic treats a class as one without loss. Deliberately omitted: the choice of shared LIDs (`configure`).
 
 use crate::fabric::{NodeId, PortId};
 use crate::ids::PortNum;
@@ -12,26 +11,26 @@ use crate::tables::{Hop, PathSet};
 use fixedbitset::FixedBitSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Paths that pass the same ports on the same layer.
+/// Paths through the same ports on the same layer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Class {
-    /// How many paths it stands for.
+    /// The number of its paths.
     weight: usize,
     hops: Vec<Hop>,
 }
 
-/// The paths to one destination, and which of them split.
+/// The paths to one destination, and their splits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Splits {
-    /// In the order of their first paths.
+    /// Ordered by their first paths.
     classes: Vec<Class>,
     /// By path: its class.
     class_of: Vec<usize>,
-    /// By class: those that it splits with.
+    /// By class: the classes that it splits with.
     apart: Vec<FixedBitSet>,
-    /// By class: how many paths it splits with.
+    /// By class: the number of paths that it splits with.
     degree: Vec<usize>,
-    /// Classes through one switch of which any two split: the most found.
+    /// The largest set found of classes through one switch that all split with each other.
     crossing: Vec<usize>,
 }
 
@@ -112,7 +111,7 @@ impl Splits {
         }
     }
 
-    /// How many paths there are.
+    /// The number of paths.
     pub fn paths(&self) -> usize {
         self.class_of.len()
     }
@@ -122,12 +121,12 @@ impl Splits {
         &self.class_of
     }
 
-    /// How many classes there are.
+    /// The number of classes.
     pub fn len(&self) -> usize {
         self.classes.len()
     }
 
-    /// Whether no path leads there.
+    /// Whether there is no path.
     pub fn is_empty(&self) -> bool {
         self.classes.is_empty()
     }
@@ -137,12 +136,12 @@ impl Splits {
         &self.apart[class]
     }
 
-    /// How many paths a path of this class splits with: its degree in the split graph.
+    /// The number of paths that a path of this class splits with: its degree in the split graph.
     pub fn degree(&self, class: usize) -> usize {
         self.degree[class]
     }
 
-    /// How many paths a class stands for.
+    /// The number of paths in a class.
     pub fn weight(&self, class: usize) -> usize {
         self.classes[class].weight
     }
@@ -152,8 +151,8 @@ impl Splits {
         &self.classes[class].hops
     }
 
-    /// One class for every port by which some switch is left, of the switch where that gives most. Any two split: so
-    /// many LIDs are needed at least.
+    /// One class for every output port of the switch with most outputs. They all split with each other: at least this
+    /// many LIDs are needed.
     pub fn crossing(&self) -> &[usize] {
         &self.crossing
     }

@@ -1,5 +1,5 @@
-//! An assignment of LIDs that leaves everyone where they are: [`assign_stable`] is to [`assign`](super::assign) what a
-//! return is to a first visit.
+//! LID assignment that keeps every port's LIDs if possible: [`assign`](super::assign) for a subnet that was managed
+//! before.
 
 use super::guid2lid::{Guid2Lid, LidRange, guid_of};
 use super::{LidError, check_capacity};
@@ -10,28 +10,28 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The fabric with 2^`lmc` LIDs for every end port and one for every switch. A port keeps its LIDs of the file, else
-/// those that it holds, where they are aligned, enough, and nobody else's in the file; all others get the lowest free
-/// ones, end ports first, in index order. Absent ports' LIDs of the file stay free for them, as long as the others
-/// find room beside.
+/// those that it holds, if they are aligned, sufficient, and not another port's in the file. All others get the lowest
+/// free ones, end ports first, in index order. LIDs that the file has for absent ports stay reserved as long as the
+/// others find room.
 ///
 /// # Errors
-/// Unicast LIDs that do not suffice, or a switch whose table is too short.
+/// Too few unicast LIDs, or a switch whose table is too short.
 pub fn assign_stable(fabric: &Fabric, lmc: Lmc, kept: &Guid2Lid) -> Result<Fabric, LidError> {
     let reserved = absentees(fabric, kept);
     match assign_beside(fabric, lmc, kept, &reserved) {
-        // Ports that are there go before ports that may come back.
+        // Present ports take precedence over ports that may return.
         Err(_) if !reserved.is_empty() => assign_beside(fabric, lmc, kept, &[]),
         assigned => assigned,
     }
 }
 
-/// The LIDs of ports that are in the file and not in the fabric.
+/// The LIDs of ports that are in the file but not in the fabric.
 pub(super) fn absentees(fabric: &Fabric, kept: &Guid2Lid) -> Vec<LidRange> {
     let present: BTreeSet<Guid> = fabric.lid_ports().filter_map(|port| guid_of(fabric, port)).collect();
     kept.iter().filter(|(guid, _)| !present.contains(guid)).map(|(_, range)| range).collect()
 }
 
-/// As [`assign_stable`], with LIDs that no port gets.
+/// As [`assign_stable`], with reserved LIDs that no port gets.
 fn assign_beside(fabric: &Fabric, lmc: Lmc, kept: &Guid2Lid, reserved: &[LidRange]) -> Result<Fabric, LidError> {
     let own = |port| if fabric.node(fabric.port(port).node).is_switch() { Lmc::default() } else { lmc };
     let wanted = fabric.lid_ports().map(|port| (port, own(port))).collect();
@@ -43,17 +43,17 @@ fn assign_beside(fabric: &Fabric, lmc: Lmc, kept: &Guid2Lid, reserved: &[LidRang
     Ok(assigned)
 }
 
-/// LIDs as they are given away.
+/// An assignment in progress.
 pub(super) struct Assignment<'a> {
     fabric: &'a Fabric,
-    /// Who needs LIDs, and with which LMC at least: end ports by falling LMC, then switches.
+    /// Ports that need LIDs, with their least LMC: end ports in descending order of LMC, then switches.
     ports: Vec<(PortId, Lmc)>,
     given: BTreeMap<PortId, LidRange>,
     taken: FixedBitSet,
 }
 
 impl<'a> Assignment<'a> {
-    /// `wanted`: who needs LIDs, in index order. Nobody gets the `reserved` ones.
+    /// `wanted`: the ports that need LIDs, in index order. No port gets the `reserved` ones.
     pub fn new(fabric: &'a Fabric, mut wanted: Vec<(PortId, Lmc)>, reserved: &[LidRange]) -> Assignment<'a> {
         // Blocks that go from large to small leave no gap between them.
         wanted.sort_by_key(|&(port, lmc)| (fabric.node(fabric.port(port).node).is_switch(), Reverse(lmc)));
@@ -63,7 +63,7 @@ impl<'a> Assignment<'a> {
         Assignment { fabric, ports: wanted, given: BTreeMap::new(), taken }
     }
 
-    /// Gives every port without LIDs the range that `wish` has for it and its number of LIDs, where that is free.
+    /// Gives every port without LIDs the range that `wish` returns for it and its number of LIDs, if that is free.
     pub fn keep(&mut self, wish: impl Fn(PortId, u16) -> Option<LidRange>) {
         for at in 0..self.ports.len() {
             let (port, lmc) = self.ports[at];
@@ -75,9 +75,9 @@ impl<'a> Assignment<'a> {
         }
     }
 
-    /// Gives every port still without LIDs the lowest free range.
+    /// Gives every port that still has none the lowest free range.
     pub fn filled(mut self) -> Result<Fabric, LidError> {
-        // Nothing is given back, so for each size the search goes on where the last one ended.
+        // Nothing is returned, so for each size the search continues where the last one ended.
         let mut lowest = BTreeMap::new();
         for at in 0..self.ports.len() {
             let (port, lmc) = self.ports[at];

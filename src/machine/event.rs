@@ -6,28 +6,28 @@ use crate::plan::Vetted;
 use std::fmt;
 use std::sync::Arc;
 
-/// What happened.
+/// Input of the machine.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// A change is to be made.
+    /// Make a change.
     Begin(Arc<Vetted>),
-    /// Every write of the command with this ticket was read back, and no copy of a `Set` is under way any more. Writes to
-    /// devices that died count as done.
+    /// Every write of the command with this ticket was read back, and no copy of a `Set` is in flight. Writes to dead
+    /// devices count as done.
     Acknowledged(Ticket),
-    /// The lanes asked about are flushed.
+    /// The lanes in question are flushed.
     Flushed(Flushed),
     /// The sources have moved.
     SourcesMoved(SourcesMoved),
-    /// The lanes asked about are empty.
+    /// The lanes in question are empty.
     Drained(Drained),
-    /// A write was not acknowledged in spite of all retries.
+    /// A write was not acknowledged despite all retries.
     WriteFailed {
         /// The command's ticket.
         ticket: Ticket,
-        /// Which write, where, and what was answered.
+        /// Which write, where, and the answer.
         reason: String,
     },
-    /// A proof did not come in time, or the readings allow none.
+    /// A proof did not come in time, or the readings permit none.
     TimedOut {
         /// The command's ticket.
         ticket: Ticket,
@@ -36,9 +36,9 @@ pub enum Event {
     },
     /// The subnet changed again.
     TopologyChanged,
-    /// The user wants the change called off.
+    /// The user wants to call the change off.
     Abort,
-    /// The driver restarted, or the user wants a failed change to continue: ask the last question again (C.4).
+    /// The driver restarted, or the user wants a failed change to continue: repeat the last question (C.4).
     Resume,
 }
 
@@ -59,7 +59,7 @@ impl Event {
         }
     }
 
-    /// The question it answers; none for what comes unasked.
+    /// The question that it answers; none for an unsolicited event.
     pub fn ticket(&self) -> Option<Ticket> {
         match self {
             Event::Acknowledged(ticket) | Event::WriteFailed { ticket, .. } | Event::TimedOut { ticket, .. } => {
@@ -73,54 +73,54 @@ impl Event {
     }
 }
 
-/// What the driver must do now.
+/// Output of the machine: what the driver must do now.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Command {
     /// Send the writes of a wave of the plan; answer with `Acknowledged` or `WriteFailed`.
     Apply {
-        /// The question's name.
+        /// The ticket of this question.
         ticket: Ticket,
         /// Index of the wave.
         wave: usize,
     },
     /// Send [`Plan::undo_writes`](crate::plan::Plan::undo_writes); answer with `Acknowledged` or `WriteFailed`.
     Undo {
-        /// The question's name.
+        /// The ticket of this question.
         ticket: Ticket,
         /// The last wave of which a write may have landed.
         reached: usize,
     },
-    /// See to it that lanes are flushed; answer with `Flushed` or `TimedOut`.
+    /// Have the lanes flushed; answer with `Flushed` or `TimedOut`.
     Flush {
-        /// The question's name.
+        /// The ticket of this question.
         ticket: Ticket,
         /// The lanes.
         lanes: VlSet,
     },
     /// Ask the sources whether they moved; answer with `SourcesMoved` or `TimedOut`.
     ConfirmSources {
-        /// The question's name.
+        /// The ticket of this question.
         ticket: Ticket,
-        /// The half that they are to send on.
+        /// The half that they should send on.
         half: Half,
     },
-    /// See lanes run empty; answer with `Drained` or `TimedOut`.
+    /// Observe the lanes run empty; answer with `Drained` or `TimedOut`.
     Drain {
-        /// The question's name.
+        /// The ticket of this question.
         ticket: Ticket,
-        /// Who is to see it.
+        /// The observer.
         observer: Observer,
         /// The lanes.
         lanes: VlSet,
     },
-    /// Report to the user how it ended.
+    /// Report the outcome to the user.
     Report(Outcome),
-    /// Look at the subnet and plan a change from what is present now; `Begin` follows if one is needed.
+    /// Sweep, and plan a change from what is present now; `Begin` follows if one is needed.
     Replan,
-    /// Remember that the subnet changed; `Replan` follows when this change has ended. Elements that died are excused from
+    /// Remember that the subnet changed; `Replan` follows when this change has ended. Dead elements are excused from
     /// writes and readings from now on.
     DeferChange,
-    /// Report to the user that a request was not taken.
+    /// Report to the user that a request was declined.
     Decline(Declined),
 }
 
@@ -141,26 +141,26 @@ impl Command {
     }
 }
 
-/// How a change ended, or where it stands.
+/// How a change ended, or where it halted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// It was made.
+    /// The new routing is in force.
     Completed,
-    /// It was taken back.
+    /// It was undone.
     CalledOff(CallOff),
-    /// It stands still, safely, and waits to be resumed.
+    /// It is halted in a safe state, and waits to be resumed.
     Failed {
-        /// The state it stands in.
+        /// The state in which it is halted.
         state: &'static str,
         /// What failed.
         reason: String,
     },
 }
 
-/// Why a change was taken back.
+/// Why a change was undone.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CallOff {
-    /// The user wanted it.
+    /// The user requested it.
     Abort,
     /// The subnet changed again; a new plan follows.
     TopologyChanged,
@@ -178,13 +178,13 @@ impl fmt::Display for CallOff {
     }
 }
 
-/// Why a request was not taken.
+/// Why a request was declined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Declined {
-    /// A change is under way.
+    /// A change is in progress.
     #[error("a change is under way: wait for its end, or abort it before the swap")]
     Busy,
-    /// The change cannot be called off any more.
-    #[error("the change can no longer be called off: the way is forward")]
+    /// The change can no longer be called off.
+    #[error("the change can no longer be called off: it can only go forward")]
     TooLate,
 }

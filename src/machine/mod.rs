@@ -1,12 +1,12 @@
-//! The course of a change as one pure transition function: [`step`] takes a state and an event and returns the next state
-//! and the commands that the driver must carry out.
+//! A change as one pure transition function: [`step`] takes a state and an event and returns the next state and the
+//! commands that the driver must carry out.
 //!
-//! On entry: a [`Vetted`](crate::plan::Vetted) plan in [`Event::Begin`]; after that answers, each with the [`Ticket`]
-//! of the command that it answers (others are ignored), proofs among them. On return: states that hold what they need,
-//! so that the same events give the same course. A wave is left only by the barriers that its plan names, in their
-//! order. Before the swap a change can be called off; from the swap on it only goes forward (P3.9).
-//! `state-machines/change.yaml` states the same by hand, and a test compares the two. Lacks on purpose: clock, I/O,
-//! randomness, retries of single SMPs (`subnet`).
+//! On entry: a [`Vetted`](crate::plan::Vetted) plan in [`Event::Begin`]; then answers, proofs among them, each with the
+//! [`Ticket`] of its command; other tickets are ignored. On return: states that hold all they need, so that the same
+//! events lead to the same states. A wave is left only by the barriers that its plan names, in their order. Before the
+//! swap a change can be called off; from the swap on it only goes forward (P3.9). `state-machines/change.yaml` states
+//! the same by hand, and a test compares the two. Deliberately omitted: a clock, I/O, randomness, retries of single
+//! SMPs (`subnet`).
 
 mod event;
 mod progress;
@@ -17,7 +17,7 @@ pub use progress::ChangeProgress;
 pub use crate::drain::Ticket;
 use crate::plan::Barrier;
 
-/// Where a change stands.
+/// The state of a change.
 #[derive(Clone, Debug)]
 pub enum State {
     /// No change has been made yet.
@@ -42,15 +42,15 @@ pub enum State {
     Starting(ChangeProgress),
     /// Forwarding tables are being overwritten under traffic.
     Rewriting(ChangeProgress),
-    /// The split is being taken back.
+    /// The split is being undone.
     CallingOff(ChangeProgress, CallOff),
     /// The last change was made.
     Completed(Idle),
-    /// The last change was taken back.
+    /// The last change was undone.
     CalledOff(Idle),
-    /// A change stands still in the state `at`, safely, and waits for [`Event::Resume`].
+    /// A change is halted in the state `at`, which is safe, and waits for [`Event::Resume`].
     Failed {
-        /// Where it stands.
+        /// The state in which it is halted.
         at: Box<State>,
     },
 }
@@ -68,8 +68,8 @@ impl State {
         State::Steady(Idle::default())
     }
 
-    /// No change made, none under way, and the first question bears `next`: devices remember the rounds of a machine that
-    /// asked them before.
+    /// No change made, none in progress, and `next` as the first ticket: devices remember the rounds of an earlier
+    /// machine.
     pub fn starting_at(next: Ticket) -> State {
         State::Steady(Idle { next })
     }
@@ -95,7 +95,7 @@ impl State {
         }
     }
 
-    /// The change under way.
+    /// The change in progress.
     pub fn progress(&self) -> Option<&ChangeProgress> {
         match self {
             State::Splitting(progress)
@@ -126,10 +126,10 @@ impl Default for State {
     }
 }
 
-/// The reason reported for a proof that answers the open question but is about other lanes, or about another half.
-const OTHER_PROOF: &str = "the proof that came speaks of other lanes or of another half than was asked about";
+/// The reason reported for a proof that answers the open question but concerns other lanes or another half.
+const OTHER_PROOF: &str = "the proof received concerns other lanes or another half than the question";
 
-/// The next state, and what is to be done now. Commands are to be carried out in order.
+/// The next state, and the commands to carry out in order.
 pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
     use Event as E;
     use State as S;
@@ -168,7 +168,8 @@ pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
         (S::Installing(progress), E::WriteFailed { reason, .. }) if progress.reversible() => {
             progress.call_off(CallOff::Failure(reason))
         }
-        // The baselines have no spare half to retreat to, so they ask again like every state from the swap on (P3.9).
+        // The baselines have no spare half to retreat to, so they repeat the question like every state from the swap on
+        // (P3.9).
         (state @ S::Installing(_), E::WriteFailed { reason, .. }) => again(state, reason),
         (state @ S::Swapping(_), E::WriteFailed { reason, .. }) => again(state, reason),
         (state @ S::Moving(_), E::SourcesMoved(_)) => again(state, OTHER_PROOF.into()),
@@ -201,17 +202,17 @@ pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
     }
 }
 
-/// Whether an answer is to a question that is not open: late, repeated, or of another change.
+/// Whether an answer belongs to no open question: it is late, repeated, or from another change.
 fn is_stale(state: &State, event: &Event) -> bool {
     let asked = match state {
-        // A change that stands still has no open question: a late answer must not move it.
+        // A halted change has no open question: a late answer must not move it.
         State::Failed { .. } => None,
         _ => state.progress().map(ChangeProgress::asked),
     };
     event.ticket().is_some_and(|ticket| Some(ticket) != asked)
 }
 
-/// Asks the open question again, or stands still where it was asked often enough (C.2).
+/// Repeats the open question, or halts if it was asked often enough (C.2).
 fn again(state: State, reason: String) -> (State, Vec<Command>) {
     if state.progress().is_some_and(ChangeProgress::is_exhausted) {
         let report = Command::Report(Outcome::Failed { state: state.name(), reason });
@@ -220,7 +221,7 @@ fn again(state: State, reason: String) -> (State, Vec<Command>) {
     ask_anew(state)
 }
 
-/// Asks the open question under a new ticket.
+/// Repeats the open question under a new ticket.
 fn ask_anew(state: State) -> (State, Vec<Command>) {
     with_progress(state, ChangeProgress::same_question).with_command()
 }

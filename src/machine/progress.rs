@@ -1,4 +1,4 @@
-//! One change under way: which wave, which barrier, which question is open.
+//! A change in progress: its wave, its barrier, and the open question.
 
 use super::event::{CallOff, Command, Outcome};
 use super::{Idle, State};
@@ -7,17 +7,17 @@ use crate::ids::Half;
 use crate::plan::{Barrier, Phase, Plan, Scheme, Vetted};
 use std::sync::Arc;
 
-/// How often one question is asked before the machine stands still and waits to be resumed (C.2).
+/// How often a question is asked before the machine halts and waits to be resumed (C.2).
 const ATTEMPTS: u8 = 3;
 
-/// A change under way.
+/// A change in progress.
 #[derive(Clone, Debug)]
 pub struct ChangeProgress {
     plan: Arc<Vetted>,
     wave: usize,
     /// Barriers of this wave already passed.
     passed: usize,
-    /// The question that is open.
+    /// The open question.
     asked: Ticket,
     attempts: u8,
     deferred: bool,
@@ -36,12 +36,12 @@ impl ChangeProgress {
         self.plan.plan()
     }
 
-    /// The wave under way.
+    /// The current wave.
     pub fn wave(&self) -> usize {
         self.wave
     }
 
-    /// The question that is open.
+    /// The open question.
     pub fn asked(&self) -> Ticket {
         self.asked
     }
@@ -56,18 +56,18 @@ impl ChangeProgress {
         self.deferred
     }
 
-    /// Whether the change can be taken back before its swap: only in the Double Scheme, where no packet meets an entry
-    /// of the new routing before it (P2.2).
+    /// Whether the change can be undone before its swap: only in the Double Scheme, where no packet meets an entry of
+    /// the new routing before it (P2.2).
     pub(super) fn reversible(&self) -> bool {
         self.plan().scheme() == Scheme::Double
     }
 
-    /// Whether this barrier is the one that holds the wave.
+    /// Whether the wave waits at this barrier.
     pub(super) fn awaits(&self, barrier: Barrier) -> bool {
         self.barrier() == Some(barrier)
     }
 
-    /// Whether the sources are to move to this half.
+    /// Whether the sources should move to this half.
     pub(super) fn moves_to(&self, half: Half) -> bool {
         self.awaits(Barrier::SourcesMoved) && self.plan().new_half() == half
     }
@@ -76,13 +76,13 @@ impl ChangeProgress {
         self.plan().waves().get(self.wave).and_then(|wave| wave.barriers.get(self.passed)).copied()
     }
 
-    /// The barrier was passed: to the next one, or to the next wave.
+    /// Passes the barrier: to the next one, or to the next wave.
     pub(super) fn pass(mut self) -> Next {
         self.passed += 1;
         self.next_question().enter_barrier()
     }
 
-    /// Sends the wave's writes, or goes to its barriers where it has none; ends after the last wave.
+    /// Sends the wave's writes, or goes to its barriers if there are none; ends after the last wave.
     fn enter_wave(mut self) -> Next {
         let Some(wave) = self.plan.plan().waves().get(self.wave) else { return self.complete() };
         if !wave.writes.is_empty() {
@@ -96,7 +96,7 @@ impl ChangeProgress {
         self.enter_barrier()
     }
 
-    /// Asks the question of the next barrier, or goes on to the next wave where all are passed.
+    /// Asks the question of the next barrier, or goes on to the next wave if all are passed.
     fn enter_barrier(mut self) -> Next {
         match self.barrier() {
             Some(Barrier::Flushed(_)) => State::Flushing(self).with_command(),
@@ -116,13 +116,13 @@ impl ChangeProgress {
         (State::Completed(self.idle()), commands)
     }
 
-    /// Takes the split back.
+    /// Undoes the split.
     pub(super) fn call_off(mut self, why: CallOff) -> Next {
         self.deferred |= why == CallOff::TopologyChanged;
         State::CallingOff(self.next_question(), why).with_command()
     }
 
-    /// The split was taken back.
+    /// The split was undone.
     pub(super) fn called_off(self, why: CallOff) -> Next {
         let commands = self.closing(Outcome::CalledOff(why));
         (State::CalledOff(self.idle()), commands)
@@ -184,13 +184,13 @@ fn writing(phase: Phase) -> fn(ChangeProgress) -> State {
 }
 
 impl State {
-    /// The state, and the command whose answer it waits for.
+    /// The state, with the command whose answer it waits for.
     pub(super) fn with_command(self) -> Next {
         let command = self.question();
         (self, command.into_iter().collect())
     }
 
-    /// The command whose answer this state waits for; none where it waits for nothing.
+    /// The command whose answer this state waits for; none if it waits for nothing.
     fn question(&self) -> Option<Command> {
         let progress = self.progress()?;
         let (ticket, wave) = (progress.asked, progress.wave);

@@ -1,4 +1,4 @@
-//! What a wave costs before it is run: SMPs, and the time that the devices need to serve them.
+//! The cost of a wave before it runs: SMPs, and the time that the devices need to serve them.
 
 use super::{Plan, Sending, Wave};
 use crate::tables::Write;
@@ -8,18 +8,18 @@ use std::collections::BTreeMap;
 /// The cost of a wave's writes; barriers wait for traffic and come on top.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct WaveCost {
-    /// Writes by the attribute that is `Set`; what changes at the SM itself counts as `SA`.
+    /// Writes by the attribute that is `Set`; a change at the SM itself counts as `SA`.
     pub writes: BTreeMap<&'static str, usize>,
-    /// SMPs: one `Set` for each write, its answer not counted, nothing lost and repeated.
+    /// SMPs: one `Set` for each write; responses and retries are not counted.
     pub smps: usize,
-    /// The most SMPs that one device gets.
+    /// The most SMPs that one device receives.
     pub busiest: usize,
-    /// Time in nanoseconds: devices work side by side, each serves one SMP after the other.
+    /// Time in nanoseconds: devices work in parallel, and each serves one SMP after another.
     pub expected_ns: u64,
 }
 
 impl Plan {
-    /// The cost of one of its waves where a device serves an SMP in `smp_ns` nanoseconds.
+    /// The cost of one of the plan's waves if a device serves an SMP in `smp_ns` nanoseconds.
     pub fn cost(&self, wave: &Wave, smp_ns: u64) -> WaveCost {
         let fabric = &self.draft.before;
         let mut cost = WaveCost::default();
@@ -41,7 +41,7 @@ impl Plan {
     }
 }
 
-/// The attribute that a write sets, as the specification names it.
+/// The specification's name of the attribute that a write sets.
 fn attribute(write: &Write) -> &'static str {
     match write {
         Write::LftBlock { .. } => "LinearForwardingTable",

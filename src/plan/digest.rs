@@ -4,8 +4,8 @@ use crate::fabric::{Fabric, NodeKind};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// FNV-1a over GUIDs, port counts, links, LIDs and LMCs, by GUID order: two fabrics that differ in none of these have
-/// one digest, in whatever order they were read.
+/// FNV-1a over GUIDs, port counts, links, LIDs and LMCs, in order of GUID: fabrics that agree in all of these have the
+/// same digest, in whatever order they were read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct FabricDigest(pub u64);
@@ -28,12 +28,12 @@ impl TryFrom<String> for FabricDigest {
     fn try_from(text: String) -> Result<FabricDigest, String> {
         let whole = text.len() == 16 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
         let value = whole.then(|| u64::from_str_radix(&text, 16).ok()).flatten();
-        value.map(FabricDigest).ok_or_else(|| format!("`{text}` is no digest: expected 16 hexadecimal digits"))
+        value.map(FabricDigest).ok_or_else(|| format!("`{text}` is not a digest: expected 16 hexadecimal digits"))
     }
 }
 
 impl FabricDigest {
-    /// The digest of what is present in `fabric`.
+    /// The digest of the present part of `fabric`.
     pub fn of(fabric: &Fabric) -> FabricDigest {
         let mut nodes: Vec<_> = fabric.nodes().filter(|(_, node)| node.present).collect();
         nodes.sort_unstable_by_key(|(_, node)| node.guid);

@@ -1,12 +1,12 @@
-//! Plans whose waves cannot be judged one after the other: writes that may land in a later wave, or in an order that
-//! matters; drains that cannot be true.
+//! Finds plans whose waves cannot be judged one after another: writes that may land in a later wave, or whose order
+//! matters; drains that cannot hold.
 
 use super::{Barrier, Phase, Plan, Wave};
 use crate::fabric::NodeId;
 use crate::tables::{SlToVlScope, Write};
 use std::collections::BTreeSet;
 
-/// The first wave at fault, and what is wrong with it.
+/// The first faulty wave, and its fault.
 pub(super) fn first(plan: &Plan) -> Option<(String, String)> {
     let mut moved = !plan.waves().iter().any(|wave| wave.phase == Phase::Swap);
     for wave in plan.waves() {
@@ -20,10 +20,10 @@ pub(super) fn first(plan: &Plan) -> Option<(String, String)> {
 
 fn late(wave: &Wave) -> Option<String> {
     let awaited = wave.writes.is_empty() || wave.barriers.first() == Some(&Barrier::Acknowledged);
-    (!awaited).then(|| "its writes are not acknowledged before anything else: they may land later".to_string())
+    (!awaited).then(|| "its first barrier does not acknowledge its writes: they may land later".to_string())
 }
 
-/// Writes of a wave land in any order: what it leads to must not depend on it.
+/// Writes of a wave land in any order, so the result must not depend on it.
 fn twice(wave: &Wave) -> Option<String> {
     let mut whole: BTreeSet<NodeId> = BTreeSet::new();
     let mut parts = BTreeSet::new();
@@ -46,7 +46,7 @@ fn twice(wave: &Wave) -> Option<String> {
     both.then(|| "it sets SL-to-VL tables of a switch together and one by one, and either may land last".to_string())
 }
 
-/// Nothing is drained while sources may still begin on the old half, or have its packets in other lanes.
+/// A drain is too early while sources may still begin on the old half, or have packets of it in other lanes.
 fn untimely(plan: &Plan, wave: &Wave, moved: &mut bool) -> Option<String> {
     let a = plan.lanes().a;
     for barrier in &wave.barriers {

@@ -1,4 +1,4 @@
-//! The channels that must run empty, in an order in which they can: the channel dependency graph (CDG) of the retiring
+//! The channels to drain, in an order in which they can run empty: the channel dependency graph (CDG) of the retiring
 //! routing function, as plain data.
 
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// One direction of a link, named by the port that sends into it.
 pub type ChannelId = PortId;
 
-/// A node whose management agent is asked.
+/// A node whose management agent is queried.
 pub type DeviceId = NodeId;
 
 /// One channel of the graph.
@@ -18,40 +18,40 @@ pub struct DrainChannel {
     pub channel: ChannelId,
     /// The node of that port.
     pub sender: DeviceId,
-    /// The number of that port there.
+    /// The port's number on that node.
     pub num: PortNum,
     /// The node that receives from it.
     pub receiver: DeviceId,
-    /// The number of the receiving port there.
+    /// The receiving port's number on that node.
     pub receiver_num: PortNum,
-    /// The channels whose packets may go on into this one, as positions in [`DrainGraph::channels`], each smaller than
-    /// this channel's own.
+    /// The channels whose packets may move on into this one, as positions in [`DrainGraph::channels`], each smaller
+    /// than this channel's own.
     pub predecessors: Vec<u32>,
 }
 
-/// A CDG that was to be drained has a cycle through this channel, so that no order exists in which to drain it.
+/// A CDG to be drained has a cycle through this channel, so there is no order in which to drain it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the retiring routing has a cycle of dependencies through {channel}: there is no order in which its channels run empty"
+    "the retiring routing has a cycle of dependencies through {channel}: its channels cannot run empty in any order"
 )]
 pub struct CyclicDrain {
-    /// A channel that comes after itself.
+    /// A channel that is its own successor.
     pub channel: String,
 }
 
-/// What must run empty of one virtual layer of the retiring routing function.
+/// The channels to drain in one virtual layer of the retiring routing function.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DrainLayer {
-    /// The lanes that its packets can be on; no two layers share one.
+    /// The lanes that its packets can use; no two layers share one.
     pub lanes: VlSet,
-    /// The channels that they can be in.
+    /// The channels that they can use.
     pub graph: DrainGraph,
 }
 
-/// The CDG of a layer of the retiring routing function: every channel that its packets may be in, predecessors first.
+/// The CDG of a layer of the retiring routing function: every channel that its packets may use, predecessors first.
 ///
-/// A channel without predecessors is a *source* (an end port's, or one whose predecessors all died), one without
-/// successors a *leaf* (into an end port, or into a switch that can only send towards what died).
+/// A channel without predecessors is a *source* (an end port's, or one whose predecessors all died); one without
+/// successors is a *leaf* (into an end port, or into a switch that can only send towards dead elements).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DrainGraph {
     arcs: BTreeMap<DeviceId, Vec<PortMask>>,
@@ -74,8 +74,8 @@ impl DrainGraph {
         arcs: BTreeMap<DeviceId, Vec<PortMask>>,
         injections: &[ChannelId],
     ) -> Result<DrainGraph, CyclicDrain> {
-        // A judge goes through the channels once, front to back. That works because Kahn's order puts each channel
-        // after all its predecessors.
+        // A judge passes over the channels once, front to back. That works because Kahn's order puts each channel after
+        // all its predecessors.
         let successors = successors(fabric, &arcs, injections);
         let order = order(fabric, &successors)?;
         let mut position = BTreeMap::new();
@@ -128,13 +128,13 @@ impl DrainGraph {
         &self.arcs
     }
 
-    /// Channels on the longest path.
+    /// The number of channels on the longest path.
     pub fn depth(&self) -> u32 {
         self.depth
     }
 }
 
-/// The channels of the graph, each with those that follow it, in rising order.
+/// The channels of the graph, each with its successors, in ascending order.
 fn successors(
     fabric: &Fabric,
     arcs: &BTreeMap<DeviceId, Vec<PortMask>>,
@@ -154,8 +154,8 @@ fn successors(
                     successors.entry(output).or_default();
                 }
             }
-            // An output without a cable is no successor, yet packets for it may stand in this channel: then the
-            // channel is a leaf.
+            // An output without a cable is no successor, but packets for it may stand in this channel, which is then a
+            // leaf.
             if !outputs.is_empty() {
                 successors.entry(into).or_default();
             }
@@ -164,9 +164,9 @@ fn successors(
     successors
 }
 
-/// Kahn's order: a channel once all before it are placed; a pure function of the graph.
+/// Kahn's order: each channel after all its predecessors; a pure function of the graph.
 fn order(fabric: &Fabric, successors: &BTreeMap<ChannelId, Vec<ChannelId>>) -> Result<Vec<ChannelId>, CyclicDrain> {
-    // An ordered map, so that equals come in index order and one graph gives one plan.
+    // An ordered map: ties go by index, so that one graph gives one plan.
     let mut waiting: BTreeMap<ChannelId, usize> = successors.keys().map(|&channel| (channel, 0)).collect();
     for channel in successors.values().flatten() {
         *waiting.entry(*channel).or_default() += 1;
@@ -184,7 +184,7 @@ fn order(fabric: &Fabric, successors: &BTreeMap<ChannelId, Vec<ChannelId>>) -> R
         }
     }
     match waiting.iter().find(|&(_, &count)| count > 0) {
-        // What is left waits for itself: it lies on a cycle or after one.
+        // The rest waits for itself: it lies on a cycle or behind one.
         Some((&channel, _)) => Err(CyclicDrain { channel: fabric.describe_port(channel) }),
         None => Ok(order),
     }
@@ -199,7 +199,7 @@ fn describe(fabric: &Fabric, channel: ChannelId) -> DrainChannel {
     DrainChannel { channel, sender: port.node, num: port.num, receiver, receiver_num, predecessors: Vec::new() }
 }
 
-/// Channels on the longest path; predecessors come first, so one pass finds it.
+/// The number of channels on the longest path; predecessors come first, so one pass finds it.
 fn depth(channels: &[DrainChannel]) -> u32 {
     let mut depths: Vec<u32> = Vec::with_capacity(channels.len());
     for channel in channels {
@@ -209,7 +209,7 @@ fn depth(channels: &[DrainChannel]) -> u32 {
     depths.into_iter().max().unwrap_or(0)
 }
 
-/// The arcs between cabled ports only: what DrainArcs carries to the agents in the switches.
+/// The arcs between cabled ports only, which DrainArcs carries to the agents in the switches.
 fn linked_arcs(fabric: &Fabric, arcs: BTreeMap<DeviceId, Vec<PortMask>>) -> BTreeMap<DeviceId, Vec<PortMask>> {
     let linked = |switch, num| fabric.port_at(switch, num).is_some_and(|port| fabric.peer(port).is_some());
     let mut kept = BTreeMap::new();
@@ -264,6 +264,6 @@ mod tests {
         let back = vec![PortMask::default(), mask(&[1]), mask(&[2])];
         let arcs = BTreeMap::from([(NodeId(1), back.clone()), (NodeId(2), back)]);
         let error = DrainGraph::new(&fabric, arcs, &[]).unwrap_err();
-        assert!(error.to_string().contains("no order"), "{error}");
+        assert!(error.to_string().contains("cannot run empty in any order"), "{error}");
     }
 }

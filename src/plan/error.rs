@@ -1,4 +1,4 @@
-//! Why a change cannot be planned: one variant a precondition.
+//! Why a change cannot be planned: one variant for each precondition.
 
 use super::CyclicDrain;
 use crate::ids::{Half, Lid, Lmc};
@@ -6,9 +6,9 @@ use crate::ids::{Half, Lid, Lmc};
 /// A precondition that does not hold. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// A link that cannot separate old from new packets.
+    /// A link with too few lanes to separate old from new packets.
     #[error(
-        "the link at {port} has {data_vls} data VL: the Double Scheme needs two on every link; raise OperationalVLs there or take scheme `static`"
+        "the link at {port} has {data_vls} data VL: the Double Scheme needs two on every link; raise OperationalVLs there or choose scheme `static`"
     )]
     OneDataVl {
         /// One end of the link.
@@ -22,14 +22,14 @@ pub enum PlanError {
         /// The port.
         port: String,
     },
-    /// A port that owns no LID.
+    /// A port without a LID.
     #[error("{port} has no LID: assign LIDs before planning a change")]
     NoLid {
         /// The port.
         port: String,
     },
-    /// A base LID on which the halves cannot be distinguished.
-    #[error("{port} has base LID {lid}, which is no multiple of 2^{lmc}: assign LIDs anew")]
+    /// A base LID on which the halves cannot be told apart.
+    #[error("{port} has base LID {lid}, which is not a multiple of 2^{lmc}: assign LIDs anew")]
     Unaligned {
         /// The port.
         port: String,
@@ -38,9 +38,9 @@ pub enum PlanError {
         /// Its LMC.
         lmc: Lmc,
     },
-    /// A routing function that needs more virtual layers than its set of lanes has.
+    /// A routing function needs more virtual layers than its set of lanes has.
     #[error(
-        "the {which} routing needs {layers} virtual layers for freedom from deadlock, its set of lanes has {lanes} of the {all} data VLs: take an engine that needs fewer, or more VLs"
+        "the {which} routing needs {layers} virtual layers for freedom from deadlock, but its set of lanes has {lanes} of the {all} data VLs: choose an engine that needs fewer, or more VLs"
     )]
     TooFewLanes {
         /// `old` or `new`.
@@ -52,16 +52,18 @@ pub enum PlanError {
         /// Data VLs on every link.
         all: usize,
     },
-    /// A routing function that needs more virtual layers than a half has service levels.
-    #[error("the {which} routing needs {layers} virtual layers, a half has 8 service levels to tell them apart by")]
+    /// A routing function needs more virtual layers than a half has service levels.
+    #[error(
+        "the {which} routing needs {layers} virtual layers, but a half has only 8 service levels to distinguish them"
+    )]
     TooFewSls {
         /// `old` or `new`.
         which: &'static str,
         /// Layers needed.
         layers: u8,
     },
-    /// A forwarding table that the switch cannot hold.
-    #[error("{switch} forwards LIDs below {capacity} only, the new tables route LID {lid}: assign lower LIDs")]
+    /// A forwarding table exceeds the switch's capacity.
+    #[error("{switch} forwards only LIDs below {capacity}, but the new tables route LID {lid}: assign lower LIDs")]
     LftCapacity {
         /// The switch.
         switch: String,
@@ -70,7 +72,7 @@ pub enum PlanError {
         /// The highest LID routed.
         lid: Lid,
     },
-    /// New tables that touch LIDs in use.
+    /// New tables change LIDs in use.
     #[error(
         "the new tables of {switch} change the route of LID {lid}, which belongs to the half in use ({half}): realise the new routing on the spare half only"
     )]
@@ -82,27 +84,27 @@ pub enum PlanError {
         /// The half in use.
         half: Half,
     },
-    /// A device that the SM cannot reach, to be left out of what survives.
-    #[error("{device} cannot be reached from the SM at {sm}: leave out what is cut off from the surviving fabric")]
+    /// The SM cannot reach a device, which must not be among the surviving ones.
+    #[error("{device} cannot be reached from the SM at {sm}: omit what is cut off from the surviving fabric")]
     Unreachable {
         /// The device.
         device: String,
         /// The SM's port.
         sm: String,
     },
-    /// Sources that use another half than the one said to be in use.
+    /// A source uses a half other than the one in use.
     #[error(
-        "{port} sends on the {found} half, the change is to start from the {said} half: finish the last change first"
+        "{port} sends on the {found} half, but the change starts from the {said} half: finish the last change first"
     )]
     WrongHalf {
         /// The end port.
         port: String,
-        /// The half it sends on.
+        /// The half on which it sends.
         found: Half,
-        /// The half that was said.
+        /// The half in use.
         said: Half,
     },
-    /// A port whose counters cannot be read when the old lanes are to be seen empty.
+    /// A port's counters cannot be read during the drain.
     #[error(
         "the new routing omits {port}, so that its counters cannot be read while the old lanes drain: choose another drain observer than conservation"
     )]
@@ -110,7 +112,7 @@ pub enum PlanError {
         /// The end port.
         port: String,
     },
-    /// No order to drain in.
+    /// The channels have no order in which to drain.
     #[error(transparent)]
     Drain(#[from] CyclicDrain),
 }

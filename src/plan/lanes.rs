@@ -1,17 +1,17 @@
-//! The data lanes of a subnet, the two sets they are split into during a change, and the SL-to-VL tables that follow.
+//! The data lanes of a subnet, their two sets during a change, and the resulting SL-to-VL tables.
 
 use crate::fabric::Fabric;
 use crate::ids::{Half, Sl, Vl, VlSet};
 use crate::tables::SlToVl;
 
-/// The data lanes that every link has, VL 0 to VL V − 1, and their two sets.
+/// The data lanes that every link has, VL 0 to VL V − 1, divided into two sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Lanes {
     /// All of them.
     pub all: VlSet,
-    /// The lower half: carries the old routing function during a change.
+    /// The lower half: carries the old routing during a change.
     pub a: VlSet,
-    /// The rest: carries the new one.
+    /// The rest: carries the new routing.
     pub b: VlSet,
 }
 
@@ -23,7 +23,7 @@ impl Lanes {
         Lanes { all, a, b: all.minus(a) }
     }
 
-    /// The lanes that every linked port of `fabric` has; all 15 where nothing is linked.
+    /// The lanes that every linked port of `fabric` has; all 15 if nothing is linked.
     pub fn of_fabric(fabric: &Fabric) -> Lanes {
         let least = fabric.ports().filter(|(_, port)| port.peer.is_some()).map(|(_, port)| port.data_vls).min();
         Lanes::of_count(least.unwrap_or(15).min(15))
@@ -40,8 +40,8 @@ impl Lanes {
     }
 }
 
-/// The lane of a service level when the levels of each half take the lanes of a set in turn: whichever half a routing
-/// function is on, its layers keep their lanes.
+/// The lane of a service level if the levels of each half use the lanes of a set in turn: the layers of a routing
+/// function keep their lanes, whichever half it is on.
 fn spread(lanes: VlSet, sl: Sl) -> Vl {
     assert!(!lanes.is_empty(), "SL {sl} has no lane to go to: the planner must have asked for two data VLs");
     let nth = Half::rank(sl) % lanes.len();

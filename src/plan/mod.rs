@@ -1,11 +1,11 @@
-//! Plans: waves of writes and the barriers between them, made by schemes.
+//! Plans: waves of writes separated by barriers, made by schemes.
 //!
-//! On entry: fabrics over one index space, the tables in force, and the forwarding tables wanted ([`PlanInput`]). On
-//! return: a [`Plan`], a value without choices left, which the prover judges ([`Transition`]) and the machine runs,
-//! or a [`PlanError`] that names the precondition and the device. Tables before and after each wave are computed from
-//! the writes alone, by [`SubnetTables::apply`]; what a barrier leaves empty is computed from the barriers alone, so
-//! a planner cannot claim it. Only [`Vetted`] plans run. Lacks on purpose: who computes routes (`routing`) and LIDs
-//! (`lid`), proof (`verify`), execution (`machine`).
+//! On entry: fabrics over one index space, the tables in force, and the wanted forwarding tables ([`PlanInput`]). On
+//! return: a [`Plan`], a value without choices left, which the prover judges ([`Transition`]) and the machine runs, or
+//! a [`PlanError`] that names the precondition and the device. The tables before and after each wave are computed from
+//! the writes alone, by [`SubnetTables::apply`]; the lanes that a barrier leaves empty are computed from the barriers
+//! alone. A planner can therefore claim neither. Only [`Vetted`] plans run. Deliberately omitted: the computation of
+//! routes (`routing`) and LIDs (`lid`), proof (`verify`), execution (`machine`).
 
 mod cost;
 mod digest;
@@ -41,7 +41,7 @@ use crate::verify::{Binding, InjectionRules, Newcomers, ProofWave, Transition};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What a plan takes for granted, by name. Each is a contract with the world that no table can enforce.
+/// The named assumptions of a plan. Each is a contract with the environment that no table can enforce.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Assumption {
@@ -57,7 +57,7 @@ pub enum Assumption {
     SpareHalfUnused,
     /// A responder queues its reply before it reports itself settled.
     RepliesAreQueuedAtOnce,
-    /// A port in state INITIALIZE discards the data it holds and the data that comes.
+    /// A port in state INITIALIZE discards the data that it holds and the data that arrives.
     InitializeDiscards,
 }
 
@@ -79,14 +79,13 @@ impl Assumption {
 /// The parts of a plan before it is sealed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Draft {
-    /// How the routing is changed.
+    /// The scheme of the change.
     pub scheme: Scheme,
-    /// What was there before the change, and what has come to it, LIDs assigned: the fabric whose indices the plan
-    /// uses.
+    /// The fabric before the change, with newcomers, LIDs assigned: its indices are the plan's.
     pub before: Arc<Fabric>,
-    /// What of `before` the routing in force was made for: `before` less what has come.
+    /// The part of `before` for which the routing in force was made: `before` without newcomers.
     pub routed: Arc<Fabric>,
-    /// What is there while the waves run.
+    /// The part that is present while the waves run.
     pub surviving: Arc<Fabric>,
     /// The fabric after the change.
     pub after: Arc<Fabric>,
@@ -94,28 +93,28 @@ pub struct Draft {
     pub initial: SubnetTables,
     /// The half in use before.
     pub old: Half,
-    /// The half in use afterwards; equal to `old` where the scheme knows no halves.
+    /// The half in use afterwards; equal to `old` if the scheme has no halves.
     pub new: Half,
     /// Data lanes and their two sets.
     pub lanes: Lanes,
-    /// What the user settled.
+    /// The user's choices.
     pub policy: Policy,
     /// The SM's own port.
     pub sm: PortId,
     /// End ports of `before` that the new routing omits, in index order.
     pub stranded: Vec<PortId>,
-    /// What is done, in order.
+    /// The steps, in order.
     pub waves: Vec<Wave>,
-    /// What must run empty, layer by layer; nothing where the scheme drains nothing.
+    /// The channels to drain, layer by layer; empty if the scheme drains nothing.
     pub drain: Vec<DrainLayer>,
-    /// Who sends by which path, on which layer, as long as the routing in force is followed; none where every source
-    /// may send to each LID of the half on each of its service levels.
+    /// The paths and layers of each source under the routing in force; none if every source may send to each LID of the
+    /// half on each of its service levels.
     pub old_ways: Option<Arc<PathLayers>>,
-    /// The same of the new routing.
+    /// The same under the new routing.
     pub new_ways: Option<Arc<PathLayers>>,
-    /// What is taken for granted.
+    /// The plan's assumptions.
     pub assumptions: Vec<Assumption>,
-    /// What a reader should know: choices that the fabric forced.
+    /// Remarks for the reader: choices that the fabric forced.
     pub notes: Vec<String>,
 }
 
@@ -124,7 +123,7 @@ pub struct Draft {
 pub struct Plan {
     draft: Draft,
     digest: FabricDigest,
-    /// Tables before wave 0, after wave 0, after wave 1, …: one more than there are waves.
+    /// Tables before wave 0, after wave 0, after wave 1, …: one more than the number of waves.
     states: Vec<SubnetTables>,
 }
 
@@ -155,7 +154,7 @@ impl Plan {
         self.digest
     }
 
-    /// What a certificate says of this plan, whose file has this SHA-256.
+    /// The certificate's reference to this plan, whose file has this SHA-256.
     pub fn binding(&self, file: String) -> Binding {
         Binding {
             plan: file,
@@ -165,7 +164,7 @@ impl Plan {
         }
     }
 
-    /// How the routing is changed.
+    /// The scheme of the change.
     pub fn scheme(&self) -> Scheme {
         self.draft.scheme
     }
@@ -190,43 +189,43 @@ impl Plan {
         self.draft.lanes
     }
 
-    /// What the user settled.
+    /// The user's choices.
     pub fn policy(&self) -> Policy {
         self.draft.policy
     }
 
-    /// Who sends by which path of the new routing, on which layer.
+    /// The paths and layers of each source under the new routing.
     pub fn new_ways(&self) -> Option<&Arc<PathLayers>> {
         self.draft.new_ways.as_ref()
     }
 
-    /// The most channels that a packet can pass of those that must run empty.
+    /// The largest number of drained channels on a packet's path.
     pub fn drain_depth(&self) -> u32 {
         self.draft.drain.iter().map(|layer| layer.graph.depth()).max().unwrap_or(0)
     }
 
-    /// What must run empty, layer by layer.
+    /// The channels to drain, layer by layer.
     pub fn drain(&self) -> &[DrainLayer] {
         &self.draft.drain
     }
 
-    /// The tables when wave `index` begins; with the number of waves, the tables at the end.
+    /// The tables when wave `index` begins; at the number of waves, the final tables.
     pub fn tables_at(&self, index: usize) -> &SubnetTables {
         &self.states[index]
     }
 
-    /// The writes that take back what waves 0 to `reached` may have done to SL-to-VL tables and port states. Entries of
-    /// the spare half's LIDs stay: nobody uses them, and the next plan starts from what is read back.
+    /// The writes that revert the SL-to-VL tables and port states of waves 0 to `reached`. Entries of the spare half's
+    /// LIDs stay: nobody uses them, and the next plan starts from what is read back.
     pub fn undo_writes(&self, reached: usize) -> Vec<Write> {
         undo::writes(&self.draft, reached)
     }
 
-    /// Whether the cable at a port is one that the routing in force knows nothing of.
+    /// Whether the cable at a port is new, that is, unknown to the routing in force.
     pub fn has_come(&self, port: PortId) -> bool {
         self.draft.before.peer(port).is_some() && self.draft.routed.peer(port).is_none()
     }
 
-    /// The data lanes that the barriers of wave `index` leave empty everywhere, with nothing latched for them.
+    /// The data lanes that the barriers of wave `index` leave empty everywhere, with no packet latched for them.
     fn emptied_by(&self, index: usize) -> VlSet {
         let wave = &self.draft.waves[index];
         // A port in INITIALIZE holds no data (assumption `initialize-discards`).
@@ -237,7 +236,7 @@ impl Plan {
         })
     }
 
-    /// By half: whether the barriers of wave `index` leave no packet of it anywhere.
+    /// By half: whether the barriers of wave `index` leave none of its packets anywhere.
     fn gone_after(&self, index: usize) -> [bool; 2] {
         let wave = &self.draft.waves[index];
         let mut gone = [wave.phase == Phase::Stop; 2];
@@ -246,7 +245,7 @@ impl Plan {
     }
 
     /// By half: whether sources may inject while a wave of this phase runs. Replies copy the path of their request, so
-    /// the old half is injected until it is drained, not only until the sources moved.
+    /// the old half is injected until it is drained, not only until the sources have moved.
     fn injected_in(&self, phase: Phase) -> [bool; 2] {
         let halves: &[Half] = match phase {
             Phase::Split | Phase::Stop | Phase::Rewrite => &[self.draft.old],
@@ -260,8 +259,8 @@ impl Plan {
         injected
     }
 
-    /// By half: who may send by which path while a wave of this phase runs. Where the scheme knows no halves, sources
-    /// learn of their new paths at any time.
+    /// By half: the paths of each source while a wave of this phase runs. If the scheme has no halves, sources may
+    /// learn their new paths at any time.
     fn ways_in(&self, phase: Phase) -> [Vec<Arc<PathLayers>>; 2] {
         let (old, new) = (&self.draft.old_ways, &self.draft.new_ways);
         let mut ways: [Vec<Arc<PathLayers>>; 2] = Default::default();
@@ -274,7 +273,7 @@ impl Plan {
             Phase::Stop => [Some(old), None],
             _ => [Some(old), Some(new)],
         };
-        // One that allows everything makes the other void.
+        // A side that allows everything makes the other irrelevant.
         let both: Vec<_> = both.into_iter().flatten().cloned().collect::<Option<_>>().unwrap_or_default();
         ways[self.draft.new.index()] = both;
         ways
@@ -318,7 +317,7 @@ impl Transition for Plan {
         disorder::first(self)
     }
 
-    /// Newcomers learn their half by the swap, or, where there is none, when ports are started.
+    /// Newcomers learn their half in the swap, or, if there is none, when ports are started.
     fn newcomers(&self) -> Newcomers {
         let joins = |wave: &Wave| matches!(wave.phase, Phase::Swap | Phase::Start);
         let waves = self.waves();

@@ -1,18 +1,18 @@
-//! The choices that a plan is made under, each with one name for the command line, JSON and messages.
+//! The choices under which a plan is made, each with one name for the command line, JSON and messages.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A name that is none of those known.
+/// An unknown name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}` is no {what}: expected one of {expected}")]
+#[error("`{given}` is not a valid {what}: expected one of {expected}")]
 pub struct UnknownName {
-    /// What was to be named.
+    /// The kind of name expected.
     pub what: &'static str,
     /// The text given.
     pub given: String,
-    /// The names known, separated by commas.
+    /// The known names, separated by commas.
     pub expected: String,
 }
 
@@ -53,7 +53,7 @@ macro_rules! choice {
 }
 
 choice! {
-    /// How the routing is changed (docs/PROTOCOL.md).
+    /// The scheme of a change (docs/PROTOCOL.md).
     Scheme, "scheme" {
         /// The Double Scheme: two halves of LIDs, service levels and lanes, five phases.
         Double = "double";
@@ -77,21 +77,21 @@ choice! {
 }
 
 choice! {
-    /// How it is observed that the retired lanes are empty (docs/PROTOCOL.md, *drain*).
+    /// The observer that shows that the retired lanes are empty (docs/PROTOCOL.md, *drain*).
     Observer, "drain observer" {
         /// Agents in the devices pass tokens on behind the data.
         Token = "token";
-        /// The subnet manager asks device by device, in the order of the channel dependency graph.
+        /// The subnet manager queries device by device, in the order of the channel dependency graph.
         Poll = "poll";
         /// Counters of the end ports: what was received equals what was sent.
         Conservation = "conservation";
-        /// Packets are discarded by age, and that long was waited.
+        /// Switches discard packets by age, and that much time has passed.
         Lifetime = "lifetime";
     }
 }
 
 choice! {
-    /// The part that a wave plays in its scheme.
+    /// The role of a wave in its scheme.
     Phase, "phase" {
         /// The service levels of the two halves go to separate lanes.
         Split = "split";
@@ -103,7 +103,7 @@ choice! {
         Drain = "drain";
         /// The new half gets all lanes.
         Restore = "restore";
-        /// Ports cease to carry data.
+        /// Ports stop carrying data.
         Stop = "stop";
         /// Ports carry data again.
         Start = "start";
@@ -112,12 +112,12 @@ choice! {
     }
 }
 
-/// What the user settles beforehand.
+/// The user's choices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Policy {
     /// Port states during *install*.
     pub arming: Arming,
-    /// How it is observed that lanes are empty.
+    /// The observer of empty lanes.
     pub observer: Observer,
 }
 
@@ -145,6 +145,6 @@ mod tests {
     #[test]
     fn an_unknown_name_lists_the_known() {
         let error = "twice".parse::<Scheme>().unwrap_err();
-        assert_eq!(error.to_string(), "`twice` is no scheme: expected one of double, static, in-place");
+        assert_eq!(error.to_string(), "`twice` is not a valid scheme: expected one of double, static, in-place");
     }
 }

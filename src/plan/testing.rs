@@ -1,4 +1,4 @@
-//! Graphs for tests, of this module and of the judges.
+//! Graphs for the tests of this module and of the judges.
 
 use super::{ChannelId, DeviceId, DrainGraph, PortMask};
 use crate::fabric::{Fabric, FabricBuilder, NodeId, NodeKind, PortId};

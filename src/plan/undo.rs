@@ -1,4 +1,4 @@
-//! How the first waves of a plan are taken back.
+//! Reverts the first waves of a plan.
 
 use super::Draft;
 use crate::fabric::{NodeId, PortId};
@@ -6,7 +6,7 @@ use crate::ids::PortNum;
 use crate::tables::{NodeSlToVl, SlToVlScope, Write};
 use std::collections::BTreeSet;
 
-/// Sets every SL-to-VL table and port state that waves 0 to `reached` touch to what it was before the plan.
+/// Restores every SL-to-VL table and port state that waves 0 to `reached` change.
 pub(super) fn writes(draft: &Draft, reached: usize) -> Vec<Write> {
     let mut undo = Vec::new();
     let mut ports: BTreeSet<PortId> = BTreeSet::new();
@@ -27,7 +27,7 @@ fn sl_to_vl(draft: &Draft, node: NodeId, scope: SlToVlScope) -> Vec<Write> {
     let one = |scope, input, output| Write::SlToVl { node, scope, table: *before.get(input, output) };
     match (scope, before) {
         (SlToVlScope::All, NodeSlToVl::Uniform(_)) => vec![one(scope, PortNum::ZERO, PortNum::ZERO)],
-        // One write for all pairs cannot say what the pairs said before: each is written by itself.
+        // One write for all pairs cannot restore different tables: each pair is written by itself.
         (SlToVlScope::All, NodeSlToVl::PerPair { num_ports, .. }) => {
             let pairs = (0..=*num_ports).flat_map(|input| (1..=*num_ports).map(move |output| (input, output)));
             let ports = pairs.map(|(input, output)| (PortNum(input), PortNum(output)));

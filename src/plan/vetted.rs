@@ -1,11 +1,11 @@
-//! What the machine runs: a plan that was proved, or a baseline that is run although it was not.
+//! A plan that the machine may run: a proved one, or a baseline that runs unproved.
 
 use super::{Plan, Scheme};
 use crate::verify::{ProofStatistics, Proved, Refusal};
 use std::fmt;
 
-/// A plan that may be run. A plan of scheme `double` gets here by proof alone; plans of the baseline schemes may run
-/// unproved, with the reason on record, because the simulator is to show what becomes of them.
+/// A plan that may run. Scheme `double` requires a proof. The baseline schemes may run unproved, with the refusal on
+/// record, because the simulator shows their consequences.
 #[derive(Clone, PartialEq)]
 pub struct Vetted(Inner);
 
@@ -15,7 +15,7 @@ enum Inner {
     Baseline { plan: Box<Plan>, refusal: Box<Refusal> },
 }
 
-/// In one line: a plan may hold a million writes.
+/// One line: a plan may hold a million writes.
 impl fmt::Debug for Vetted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let standing = if self.refusal().is_none() { "proved" } else { "baseline" };
@@ -36,10 +36,10 @@ impl From<Proved<Plan>> for Vetted {
 }
 
 impl Vetted {
-    /// A plan of a baseline scheme that the prover refused, for runs that want to see the refusal come true.
+    /// A plan of a baseline scheme that the prover refused, for runs that show the refusal come true.
     ///
     /// # Errors
-    /// The scheme is `double`; plan and refusal come back.
+    /// The scheme is `double`; plan and refusal are returned.
     pub fn baseline(plan: Plan, refusal: Refusal) -> Result<Vetted, Box<(Plan, Refusal)>> {
         match plan.scheme() {
             Scheme::Double => Err(Box::new((plan, refusal))),
@@ -57,7 +57,7 @@ impl Vetted {
         }
     }
 
-    /// The plan, to be kept as a file: a baseline bears its refusal as a note, so that nobody takes it for proved.
+    /// The plan for a file: a baseline carries its refusal as a note, so that nobody takes it for proved.
     pub fn noted(&self) -> Plan {
         let Some(refusal) = self.refusal() else { return self.plan().clone() };
         let mut draft = self.plan().draft().clone();
@@ -66,7 +66,7 @@ impl Vetted {
         Plan::seal(draft)
     }
 
-    /// What its proof covers; none for a baseline.
+    /// The coverage of its proof; none for a baseline.
     pub fn proof(&self) -> Option<&ProofStatistics> {
         match &self.0 {
             Inner::Proved(proved) => Some(proved.statistics()),
@@ -74,7 +74,7 @@ impl Vetted {
         }
     }
 
-    /// Why the prover refused it; none when it is proved.
+    /// Why the prover refused it; none if it is proved.
     pub fn refusal(&self) -> Option<&Refusal> {
         match &self.0 {
             Inner::Proved(_) => None,

@@ -1,4 +1,4 @@
-//! Waves: writes that may land in any order, and the barriers they end at.
+//! Waves: writes that may land in any order, and the barriers at their end.
 
 use super::policy::Phase;
 use crate::ids::VlSet;
@@ -6,17 +6,17 @@ use crate::tables::Write;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What must be true before the next wave. A wave's barriers are passed in the order of its list.
+/// A condition for the next wave. A wave's barriers are passed in the order of its list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Barrier {
-    /// Every write was read back, and no copy of a `Set` is under way any more.
+    /// Every write was read back, and no copy of a `Set` is in flight.
     Acknowledged,
-    /// Nothing stands in these lanes, and nothing anywhere is latched for them.
+    /// No packet stands in these lanes, and none anywhere is latched for them.
     Flushed(VlSet),
     /// Every source, responders included, sends on the new half only.
     SourcesMoved,
-    /// These lanes are empty everywhere, and nobody will send into them.
+    /// These lanes are empty everywhere, and nobody sends into them any more.
     Drained(VlSet),
 }
 
@@ -35,25 +35,25 @@ impl fmt::Display for Barrier {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sending {
-    /// As fast as the devices take them, in any order.
+    /// As fast as the devices accept them, in any order.
     AnyOrder,
-    /// In the order of the list, at most this many on the wire at once: what OpenSM does, with four.
+    /// In the order of the list, with at most this many outstanding: OpenSM's way, with four.
     Listed {
-        /// Unanswered SMPs at most.
+        /// The most unanswered SMPs.
         window: u16,
     },
 }
 
-/// Writes, and what must hold when they are done. The prover judges every order of them, whatever `sending` says.
+/// Writes, and the conditions after them. The prover judges every order of the writes, whatever `sending` is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wave {
-    /// Its name: the phase, and the part of it where a phase has several waves (`install/arm`).
+    /// Its name: the phase, and its part if a phase has several waves (`install/arm`).
     pub name: String,
-    /// The part it plays.
+    /// Its phase.
     pub phase: Phase,
-    /// What it changes; may be empty.
+    /// Its writes; may be empty.
     pub writes: Vec<Write>,
-    /// What must be true at its end, in order.
+    /// The conditions at its end, in order.
     pub barriers: Vec<Barrier>,
     /// How the writes are sent.
     pub sending: Sending,

@@ -1,13 +1,13 @@
-//! Conflicts of routing tables that look at the input port too (seed 000, section 4.3 and table 6).
+//! Conflicts in routing tables that also distinguish the input port (seed 000, section 4.3 and table 6).
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
 use crate::tables::PathSet;
 use std::collections::BTreeSet;
 
-/// The percentage of entries in conflict: over all switches and destinations, the outputs beyond the first, divided
-/// by the entries (switch, input, destination, output) that the paths need. The paper does not say how it counts; of
-/// the ways tried this one gives its figures.
+/// The percentage of conflicting entries: over all switches and destinations, the outputs beyond the first, divided by
+/// the entries (switch, input, destination, output) that the paths need. The paper does not say how it counts; of the
+/// methods tried, this one reproduces its figures.
 pub fn conflicts(fabric: &Fabric, paths: &PathSet) -> f64 {
     let mut entries: BTreeSet<(NodeId, PortId, PortNum, PortNum)> = BTreeSet::new();
     for path in paths.iter() {

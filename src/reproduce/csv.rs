@@ -1,8 +1,8 @@
-//! Tables as comma-separated values: one line a cell.
+//! Tables as comma-separated values: one line for each cell.
 
 use super::{Band, ResultTable};
 
-/// Every cell of every table: `table,row,column,paper,ours,least,most,inside`, empty where there is none.
+/// Every cell of every table: `table,row,column,paper,ours,least,most,inside`; missing values are empty.
 pub fn csv(tables: &[ResultTable]) -> String {
     let mut text = String::from("table,row,column,paper,ours,least,most,inside\n");
     for table in tables {
@@ -20,14 +20,14 @@ pub fn csv(tables: &[ResultTable]) -> String {
     text
 }
 
-/// Four decimals at most: more than any of these figures means.
+/// At most four decimals: no figure here is more precise.
 fn number(figure: Option<f64>) -> String {
     let Some(figure) = figure else { return String::new() };
     let text = format!("{figure:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
-/// In quotes where it has a comma or a quote (RFC 4180).
+/// Quoted if it contains a comma or a quote (RFC 4180).
 fn quoted(field: &str) -> String {
     if field.contains([',', '"', '\n']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_string() }
 }

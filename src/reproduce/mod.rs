@@ -1,12 +1,12 @@
 //! The published tables of two papers, measured again with this crate's engines and LID assignment.
 //!
-//! On entry: which study, which of its tables, how many fabrics, from which seed. On return: tables of cells, each
-//! with the paper's figure, ours, and the band in which ours must lie for the table to be reproduced
-//! (docs/REPRODUCE.md says where bands and readings come from). The same request gives the same tables, however many
-//! threads measure. Studies: *seed 000* is López, Flich, Duato, "Deadlock-free Routing in InfiniBand through
-//! Destination Renaming", ICPP 2001; *seed 002* is Nienaber, Yuan, Duan, "On LID Assignment in InfiniBand Networks",
-//! ANCS 2007; *seed 003* measures the claim of a manual about several paths in the simulator; *optimum* measures the
-//! heuristics of the second paper against an exact solver. Lacks on purpose: screens (`report`).
+//! On entry: a study, its tables, the number of fabrics, and a seed. On return: tables of cells, each with the paper's
+//! figure, ours, and the band in which ours must lie for the table to count as reproduced (docs/REPRODUCE.md explains
+//! where bands and readings come from). The same request gives the same tables, whatever the number of threads.
+//! Studies: *seed 000* is López, Flich, Duato, "Deadlock-free Routing in InfiniBand through Destination Renaming", ICPP
+//! 2001; *seed 002* is Nienaber, Yuan, Duan, "On LID Assignment in InfiniBand Networks", ANCS 2007; *seed 003* tests a
+//! manual's claim about several paths in the simulator; *optimum* compares the heuristics of the second paper with an
+//! exact solver. Deliberately omitted: screens (`report`).
 
 mod conflicts;
 mod csv;
@@ -30,16 +30,16 @@ use crate::routing::RouteError;
 use std::fmt;
 use std::str::FromStr;
 
-/// What can be measured again.
+/// The studies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Study {
     /// Destination renaming.
     Seed000,
     /// LID assignment.
     Seed002,
-    /// Dispersive routing: no published figures, but a claim.
+    /// Dispersive routing: a claim without published figures.
     Seed003,
-    /// The gaps of the heuristics to the optimum: figures that no paper has.
+    /// The gaps of the heuristics to the optimum, which no paper reports.
     Optimum,
 }
 
@@ -76,7 +76,7 @@ impl Study {
         }
     }
 
-    /// Whose tables they are.
+    /// The source of its tables.
     pub fn paper(self) -> &'static str {
         match self {
             Study::Seed000 => {
@@ -88,8 +88,7 @@ impl Study {
         }
     }
 
-    /// How many fabrics the paper has for each row; for studies without a table in a paper, how many are measured
-    /// where nobody says otherwise.
+    /// The paper's number of fabrics for each row; for studies without a published table, the default.
     pub fn fabrics(self) -> usize {
         match self {
             Study::Seed000 => 10,
@@ -120,13 +119,13 @@ impl FromStr for Study {
 pub struct StudyRequest {
     /// The study.
     pub study: Study,
-    /// One of its tables; all of them where none is named.
+    /// One of its tables; none: all.
     pub table: Option<String>,
-    /// Only rows of these names; all of them where none is named.
+    /// Only rows of these names; empty: all.
     pub rows: Vec<String>,
     /// Fabrics for each row, 1 at least.
     pub fabrics: usize,
-    /// The seed of the first fabric of each row; the others count on from it.
+    /// The seed of the first fabric of each row; the others follow consecutively.
     pub seed: u64,
     /// How many fabrics are measured at a time.
     pub threads: usize,
@@ -174,26 +173,26 @@ pub enum ReproduceError {
         /// The name given.
         name: String,
     },
-    /// No row of that name in any table asked for.
-    #[error("no table of {study} that is asked for has a row `{name}`; choose one of: {}", some(known))]
+    /// No requested table has a row of that name.
+    #[error("no requested table of {study} has a row `{name}`; choose one of: {}", some(known))]
     NoSuchRow {
         /// The study.
         study: Study,
         /// The name given.
         name: String,
-        /// The names that there are.
+        /// The existing names.
         known: Vec<String>,
     },
-    /// No fabrics were asked for.
-    #[error("{study}: no fabrics were asked for; a mean needs one at least")]
+    /// The number of fabrics is zero.
+    #[error("{study}: no fabrics were requested; a mean needs at least one")]
     NoFabrics {
         /// The study.
         study: Study,
     },
     /// A fabric cannot be drawn.
-    #[error("drawing a fabric: {0}")]
+    #[error("generating a fabric: {0}")]
     Generate(#[from] GenerateError),
-    /// A run of the simulator that does not come to figures.
+    /// A run of the simulator yields no figures.
     #[error("measuring {what}: {why}")]
     Run {
         /// The fabric, the engine and the sources.
@@ -215,7 +214,7 @@ fn some(names: &[String]) -> String {
     names.iter().take(12).cloned().collect::<Vec<_>>().join(", ") + more
 }
 
-/// Every row asked for is in a table asked for.
+/// Checks that every requested row exists in a requested table.
 fn check_rows(request: &StudyRequest) -> Result<(), ReproduceError> {
     let study = request.study;
     let mut known: Vec<String> = Vec::new();
@@ -229,10 +228,11 @@ fn check_rows(request: &StudyRequest) -> Result<(), ReproduceError> {
     }
 }
 
-/// Measures the tables of a request; `tell` is given a line before each row.
+/// Measures the tables of a request; `tell` receives a line before each row.
 ///
 /// # Errors
-/// A table or a row that the study does not have, before anything is measured; a fabric that cannot be drawn or routed.
+/// A table or a row that the study does not have, before anything is measured; a fabric that cannot be generated or
+/// routed.
 pub fn reproduce(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<Vec<ResultTable>, ReproduceError> {
     let study = request.study;
     if let Some(name) = request.table.as_ref().filter(|name| !study.tables().contains(&name.as_str())) {

@@ -1,7 +1,7 @@
-//! The distance of each heuristic from the optimum, on the paths of seed 002's tables: figures that no paper has.
+//! The distance of each heuristic from the optimum, on the paths of seed 002's tables: figures that no paper reports.
 //!
-//! The exact solver proves, destination by destination, how many configurations are needed at least. Where its steps
-//! run out it leaves bounds; gaps are then to the lower one, so that they are overstated rather than understated.
+//! The exact solver proves the least number of configurations, destination by destination. If its steps run out it
+//! leaves bounds; gaps then refer to the lower one, so that they are overstated rather than understated.
 
 use super::fabrics::waxman;
 use super::parallel::in_order;

@@ -1,4 +1,4 @@
-//! Work side by side, results in order: nothing of a result depends on how many threads there are.
+//! Parallel work with ordered results: no result depends on the number of threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -20,7 +20,7 @@ pub(super) fn in_order<T: Send, E: Send>(
                         return;
                     }
                     let result = work(at);
-                    // A thread that panicked ends the scope with its panic; what others left is whole.
+                    // A thread that panicked ends the scope with its panic; results of the others are complete.
                     results.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(result);
                 }
             });

@@ -1,6 +1,6 @@
-//! Tables as one SVG picture: a line for each cell, the paper's figure at 1, its band in grey, ours as a dot.
+//! Tables as one SVG plot: a line for each cell, the paper's figure at 1, its band in grey, ours as a dot.
 //!
-//! Cells without a figure of the paper are drawn as bars, to the scale of the longest of their table.
+//! Cells without a published figure are bars, scaled to the longest of their table.
 
 use super::{Band, Cell, ResultTable};
 use std::fmt::Write;
@@ -9,7 +9,7 @@ const WIDTH: f64 = 760.0;
 const LEFT: f64 = 230.0;
 const RIGHT: f64 = 80.0;
 const LINE: f64 = 18.0;
-/// The ends of the axis, as fractions of the paper's figure; what lies beyond is drawn at the end.
+/// The ends of the axis, as fractions of the paper's figure; values beyond are drawn at the ends.
 const AXIS: (f64, f64) = (0.6, 1.4);
 
 /// A picture of tables.
@@ -25,7 +25,7 @@ pub fn plot(tables: &[ResultTable]) -> String {
     )
 }
 
-/// Draws a table below `top`; where it ends.
+/// Draws a table below `top`; returns its lower end.
 fn panel(body: &mut String, table: &ResultTable, top: f64) -> f64 {
     let mut y = top;
     text(body, 8.0, y, "start", &format!("{}: {}", table.name, table.title), "font-weight=\"bold\"");
@@ -64,7 +64,7 @@ fn bar(body: &mut String, cell: &Cell, longest: f64, y: f64) {
     rectangle(body, LEFT, y, cell.ours.abs() / longest * (WIDTH - LEFT - RIGHT), "#1f6fb2");
 }
 
-/// Where a fraction of the paper's figure lies.
+/// The position of a fraction of the paper's figure.
 fn at(fraction: f64) -> f64 {
     let share = (fraction.clamp(AXIS.0, AXIS.1) - AXIS.0) / (AXIS.1 - AXIS.0);
     LEFT + share * (WIDTH - LEFT - RIGHT)

@@ -1,6 +1,6 @@
 //! Seed 000, section 4: forwarding tables, renamings and conflicts on random regular fabrics.
 //!
-//! Minima and maxima are over ten fabrics, as in the paper; with more fabrics, means of those of ten after ten.
+//! Minima and maxima are over ten fabrics, as in the paper; with more fabrics, they are means over groups of ten.
 
 use super::conflicts::conflicts;
 use super::fabrics::{hosts_of, regular};
@@ -66,7 +66,7 @@ pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Resu
 /// The paths of an engine on one fabric.
 type Route = fn(&Fabric, u64) -> Result<PathSet, ReproduceError>;
 
-/// By row of a table: what renaming made of each of its fabrics; nothing where the row is not wanted.
+/// By row of a table: the renaming of each of its fabrics; empty if the row is not requested.
 fn measure(
     request: &StudyRequest,
     tell: &mut dyn FnMut(&str),
@@ -87,9 +87,9 @@ fn measure(
     rows.iter().map(row).collect()
 }
 
-/// What renaming made of one fabric.
+/// The renaming of one fabric.
 struct Measured {
-    /// Entries of ids that everybody would use, and of others.
+    /// Entries for id 0, which everybody would use, and for others.
     original: f64,
     new: f64,
     /// Over destinations: renamings, mean and greatest.
@@ -185,7 +185,8 @@ fn conflict_table(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<
     Ok(table)
 }
 
-/// The mean, over ten fabrics after ten, of the extreme among them. A rest of fewer than ten counts only by itself.
+/// The mean, over groups of ten fabrics, of each group's extreme. A last group of fewer than ten counts only if it is
+/// the only one.
 fn of_tens<T>(fabrics: &[T], figure: impl Fn(&T) -> f64, extreme: fn(f64, f64) -> f64) -> f64 {
     let whole = fabrics.chunks_exact(TEN);
     let groups: Vec<&[T]> = if whole.len() == 0 { vec![fabrics] } else { whole.collect() };

@@ -141,7 +141,7 @@ impl Routed {
     }
 }
 
-/// What one fabric gives; 0 where no table wants it.
+/// The figures of one fabric; 0 if no table needs them.
 #[derive(Clone, Copy, Default)]
 struct Measured {
     widest: Routed,
@@ -237,7 +237,7 @@ fn table_3(rows: &[(usize, Means)]) -> ResultTable {
             Cell::within(paper[5], separated, 0.2, 1),
             Cell::holds(separate <= renaming && renaming <= explicit),
         ];
-        // With 128 machines the paper has it either way.
+        // With 128 machines the paper has both outcomes.
         let fewer = separated < renamed;
         cells.push(if configuration.machines > 128 {
             Cell::holds(fewer)

@@ -1,10 +1,10 @@
-//! Seed 003, dispersive routing: what sources gain by several paths, by how many, and at what price in order.
+//! Seed 003, dispersive routing: what sources gain from several paths, from how many, and at what cost in packet order.
 //!
-//! The manual of the PSM library has no figures, but a claim: "not much gain in performance beyond utilizing a small
-//! set of multiple paths". Table *gain* answers it; the others are what it is made of. Each fabric is routed with LMC
-//! 1 to 4, so that a half has 1, 2, 4 or 8 LIDs, and runs under four patterns: `worst`, the permutation that these
-//! sources are served worst by; `single-worst`, the one that is worst for a single path of the same tables;
-//! `uniform`; and `hot-spot`, a twentieth of all packets to one end port.
+//! The manual of the PSM library gives no figures, but a claim: "not much gain in performance beyond utilizing a small
+//! set of multiple paths". Table *gain* answers it; the others are its data. Each fabric is routed with LMC 1 to 4, so
+//! that a half has 1, 2, 4 or 8 LIDs, and runs under four patterns: `worst`, the permutation that serves these sources
+//! worst; `single-worst`, the one that is worst for a single path of the same tables; `uniform`; and `hot-spot`, a
+//! twentieth of all packets to one end port.
 
 use super::parallel::in_order;
 use super::table::{Cell, ResultTable, mean};
@@ -35,13 +35,13 @@ const COLUMNS: [&str; 8] =
 const GAIN_COLUMNS: [&str; 8] =
     ["base %", "single %", "2 paths %", "4 paths %", "8 paths %", "all pairs %", "of gain by 2", "of gain by 4"];
 
-/// Fabrics, by the first word of the tables' names, and who routes them.
+/// Fabrics, by the first word of the tables' names, with their engines.
 const FABRICS: [(&str, &str, &[&str]); 2] = [
     ("fat-tree", "fat-tree:8,2", &["fat-tree", "min-hop", "up-down"]),
     ("regular", "random-regular:16,6,4", &["up-down", "dfsssp"]),
 ];
 
-/// Lanes of every run: an engine may want a virtual layer for each.
+/// Lanes of every run: an engine may need a virtual layer for each.
 const DATA_VLS: u8 = 8;
 /// Packets of a message.
 const MESSAGE: u16 = 8;
@@ -53,7 +53,7 @@ const TIMES: (u64, u64) = (40_000, 100_000);
 /// The share of packets that go to one end port in a hot spot.
 const HOT_SHARE: f64 = 0.05;
 
-/// Who sends to whom.
+/// The traffic pattern.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pattern {
     Worst,
@@ -75,7 +75,7 @@ impl Pattern {
     }
 }
 
-/// How sources are set in a row.
+/// The settings of the sources in a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Setting {
     lmc: u8,
@@ -203,10 +203,10 @@ fn measure(
     Ok(settings.iter().enumerate().map(|(at, &setting)| (setting, row(at))).collect())
 }
 
-/// What one row comes to on one fabric, or the means over several.
+/// The figures of one row on one fabric, or their means over several.
 #[derive(Clone, Copy, Default)]
 struct Figures {
-    /// The most that this permutation lets through; 1 where the pattern is none.
+    /// The highest throughput that the permutation permits; 1 for other patterns.
     bound: f64,
     /// At full load: by the end port that got least, by all; late packets, late messages.
     slowest: f64,
@@ -292,7 +292,7 @@ fn routed(fabric: &Fabric, engine: &str, lmc: u8) -> Result<Routed, String> {
     change::route(RouteInput { fabric, engine: &*engine, data_vls: DATA_VLS, lmc }).map_err(|error| error.to_string())
 }
 
-/// Who sends to whom, and the most of it that the tables let through with these sources.
+/// The traffic, and the largest part of it that the tables permit with these sources.
 fn traffic(routed: &Routed, setting: Setting, pattern: Pattern) -> Result<(Traffic, f64), String> {
     let own = selection(setting.dispersal());
     let worst_for = match pattern {
@@ -307,8 +307,8 @@ fn traffic(routed: &Routed, setting: Setting, pattern: Pattern) -> Result<(Traff
     Ok((Traffic::Pairs(worst.permutation), 1.0 / load.max(1.0)))
 }
 
-/// What is accepted with LMC 4, of permutations the slowest flow's, by sources; and how much of what eight paths add
-/// to a single one two and four paths add.
+/// Accepted traffic with LMC 4, for permutations that of the slowest flow, by sources; and how much of the gain of
+/// eight paths over a single one two and four paths achieve.
 fn gains(pattern: Pattern, rows: &[(Setting, Figures)]) -> Vec<Cell> {
     let of = |figures: &Figures| match pattern {
         Pattern::Worst | Pattern::SingleWorst => figures.slowest,

@@ -1,27 +1,27 @@
-//! Tables as values: rows of cells, each with what the paper has, what was measured, and the band between.
+//! Tables as values: rows of cells, each with the paper's figure, the measured one, and the band for it.
 
 use serde::Serialize;
 
-/// Where our figure must lie.
+/// The range in which our figure must lie.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Band {
     /// From the first to the second, both included.
     Between(f64, f64),
-    /// Nowhere in particular: the paper has no such figure, or says nothing of how it varies.
+    /// Anywhere: the paper has no such figure, or does not say how it varies.
     Open,
 }
 
 /// One figure.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Cell {
-    /// What the paper has; none where it has no such figure.
+    /// The paper's figure; none if it has none.
     pub paper: Option<f64>,
-    /// What we measured.
+    /// The measured figure.
     pub ours: f64,
-    /// Where that must lie.
+    /// The band for the measured figure.
     pub band: Band,
-    /// Whether it does; none where the band is open.
+    /// Whether it lies in the band; none if the band is open.
     pub inside: Option<bool>,
     /// Decimals worth showing.
     pub decimals: usize,
@@ -42,7 +42,7 @@ impl Cell {
         Cell::new(Some(paper), ours, band, decimals)
     }
 
-    /// A figure that must be within so much of the paper's.
+    /// A figure that must be within a distance of the paper's.
     pub(super) fn near(paper: f64, ours: f64, distance: f64, decimals: usize) -> Cell {
         Cell::new(Some(paper), ours, Band::Between(paper - distance, paper + distance), decimals)
     }
@@ -52,7 +52,7 @@ impl Cell {
         Cell::new(paper, ours, Band::Between(least, most), decimals)
     }
 
-    /// 1 where something that the paper's figures have holds for ours, too.
+    /// 1 if a property of the paper's figures holds for ours too.
     pub(super) fn holds(holds: bool) -> Cell {
         Cell::between(Some(1.0), f64::from(u8::from(holds)), 1.0, 1.0, 0)
     }
@@ -66,7 +66,7 @@ impl Cell {
 /// A row.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ResultRow {
-    /// What it is about: a configuration.
+    /// The configuration that it describes.
     pub name: String,
     /// One for each column.
     pub cells: Vec<Cell>,
@@ -77,11 +77,11 @@ pub struct ResultRow {
 pub struct ResultTable {
     /// Study and number: `seed-000 4a`.
     pub name: String,
-    /// What it shows, in a line.
+    /// A one-line description.
     pub title: String,
-    /// What stands over the names of the rows.
+    /// The heading of the row names.
     pub key: &'static str,
-    /// What stands over the cells.
+    /// The headings of the cells.
     pub columns: Vec<String>,
     /// The rows.
     pub rows: Vec<ResultRow>,
@@ -110,14 +110,14 @@ impl ResultTable {
         })
     }
 
-    /// How many cells are inside their bands, and how many have one.
+    /// The number of cells inside their bands, and of cells with a band.
     pub fn inside(&self) -> (usize, usize) {
         let banded = || self.cells().filter_map(|(_, _, cell)| cell.inside);
         (banded().filter(|&inside| inside).count(), banded().count())
     }
 }
 
-/// The mean of figures; 0 where there are none.
+/// The mean of figures; 0 if there are none.
 pub(super) fn mean(figures: impl IntoIterator<Item = f64>) -> f64 {
     let (mut sum, mut count) = (0.0, 0usize);
     for figure in figures {

@@ -1,8 +1,8 @@
-//! The dependencies of one layer, kept free of cycles as they come: the online topological order of Pearce and Kelly
-//! (ACM JEA 11, 2006) over flat bit sets.
+//! The dependencies of one layer, kept acyclic as they are added: the online topological order of Pearce and Kelly (ACM
+//! JEA 11, 2006) over flat bit sets.
 //!
-//! A dependency once refused stays refused as long as none is taken out, so refusals are remembered: every dependency
-//! is searched for at most once, whatever the number of paths that want it.
+//! A refused dependency stays refused as long as none is removed, so refusals are remembered: every dependency is
+//! searched for at most once, whatever the number of paths that want it.
 
 use super::flat_graph::FlatGraph;
 
@@ -14,12 +14,11 @@ pub(super) struct Acyclic {
     ahead: Vec<u64>,
     /// By channel: the local numbers, of the other direction, of the channels that lead on to it.
     behind: Vec<u64>,
-    /// By channel: what is refused, as `ahead`.
+    /// By channel: the refused dependencies, as in `ahead`.
     refused: Vec<u64>,
-    /// By channel: its place; every dependency leads to a higher one.
+    /// By channel: its position; every dependency leads to a higher one.
     place: Vec<u32>,
-    /// By channel: the search that saw it last; each takes two numbers, one for what leads ahead, one for what lies
-    /// behind.
+    /// By channel: the last search that visited it; each search takes two numbers, one for each direction.
     seen: Vec<u64>,
     search: u64,
     below: Vec<u32>,
@@ -33,7 +32,7 @@ struct Bit {
     mask: u64,
 }
 
-/// By channel: its place to begin with.
+/// By channel: its initial position.
 fn places(net: &FlatGraph, order: &[u32]) -> Vec<u32> {
     let mut rank = vec![order.len(); net.rows()];
     order.iter().enumerate().for_each(|(at, &row)| rank[row as usize] = at);
@@ -52,9 +51,9 @@ fn places(net: &FlatGraph, order: &[u32]) -> Vec<u32> {
 }
 
 impl Acyclic {
-    /// No dependencies yet. `order` lists rows as up*/down* would, the root first: channels begin in an order in which
-    /// all that lead towards the front of it come before all that lead away, so that what is legal there is admitted at
-    /// once. It is a matter of speed only.
+    /// No dependencies yet. `order` lists rows in the order of up*/down*, the root first. Channels towards its front
+    /// start before channels away from it, so that turns legal there are admitted without a search. The order affects
+    /// only speed.
     pub fn new(net: &FlatGraph, order: &[u32]) -> Acyclic {
         let (channels, words) = (net.channels().len(), net.most_degree().div_ceil(64));
         Acyclic {
@@ -75,7 +74,7 @@ impl Acyclic {
         Bit { word: channel as usize * self.words + usize::from(local >> 6), mask: 1 << (local & 63) }
     }
 
-    /// Whether a dependency is in.
+    /// Whether a dependency is present.
     pub fn has(&self, net: &FlatGraph, before: u32, after: u32) -> bool {
         let bit = self.bit(before, net.channel(after).local);
         self.ahead[bit.word] & bit.mask != 0
@@ -87,7 +86,7 @@ impl Acyclic {
         self.refused[bit.word] & bit.mask != 0
     }
 
-    /// Takes a dependency in, unless it would close a cycle; whether it is in then.
+    /// Adds a dependency, unless it would close a cycle. Returns whether it is present.
     pub fn admit(&mut self, net: &FlatGraph, before: u32, after: u32) -> bool {
         let (here, there) = self.ends(net, before, after);
         if self.ahead[here.word] & here.mask != 0 {
@@ -96,7 +95,7 @@ impl Acyclic {
         if self.refused[here.word] & here.mask != 0 {
             return false;
         }
-        // Where places rise already, nothing leads back from `after` to `before`, and there is nothing to search.
+        // If positions already ascend, nothing leads back from `after` to `before`, and no search is needed.
         if self.place[before as usize] > self.place[after as usize] && !self.reorder(net, before, after) {
             self.refused[here.word] |= here.mask;
             return false;
@@ -106,7 +105,7 @@ impl Acyclic {
         true
     }
 
-    /// Takes a dependency out. What was refused for its sake stays so.
+    /// Removes a dependency. Refusals that it caused remain.
     pub fn dismiss(&mut self, net: &FlatGraph, before: u32, after: u32) {
         let (here, there) = self.ends(net, before, after);
         self.ahead[here.word] &= !here.mask;
@@ -124,7 +123,7 @@ impl Acyclic {
         (self.bit(before, net.channel(after).local), self.bit(after, back.local))
     }
 
-    /// Moves channels so that `before` comes below `after`; false, and nothing moved, where a cycle forbids it.
+    /// Moves channels so that `before` comes below `after`; false, with nothing moved, if a cycle forbids it.
     fn reorder(&mut self, net: &FlatGraph, before: u32, after: u32) -> bool {
         if !self.collect(net, before, after) {
             return false;
@@ -132,8 +131,8 @@ impl Acyclic {
         let place = &self.place;
         self.above.sort_unstable_by_key(|&channel| place[channel as usize]);
         self.below.sort_unstable_by_key(|&channel| place[channel as usize]);
-        // The two sets take the places that they held together, first what leads to `before`, then what `after`
-        // leads to, each in its old order. No other channel moves, so no other dependency can be turned round.
+        // The two sets share their old positions: first the channels that lead to `before`, then those that `after`
+        // leads to, each in its old order. No other channel moves, so no other dependency is reversed.
         self.places.clear();
         self.places.extend(self.below.iter().chain(&self.above).map(|&channel| place[channel as usize]));
         self.places.sort_unstable();
@@ -142,10 +141,11 @@ impl Acyclic {
         true
     }
 
-    /// Collects what `after` leads to and what leads to `before`, as far as their places lie between the two; false
-    /// where the searches meet. They go on in turn, the one with less to do first: where they meet they do so early.
+    /// Collects the channels that `after` leads to and those that lead to `before`, as far as their positions lie
+    /// between the two; false if the searches meet. They alternate, the one with less work first, so that they meet
+    /// early.
     fn collect(&mut self, net: &FlatGraph, before: u32, after: u32) -> bool {
-        // Fresh marks instead of a cleared array: a search often sees a handful of channels.
+        // Fresh marks instead of a cleared array: a search often visits only a handful of channels.
         self.search += 2;
         let (low, high) = (self.place[after as usize], self.place[before as usize]);
         let mut above = std::mem::take(&mut self.above);
@@ -157,7 +157,7 @@ impl Acyclic {
         self.seen[after as usize] = self.search;
         self.seen[before as usize] = self.search + 1;
         let (mut next_above, mut next_below) = (0, 0);
-        // Both sets are needed in full to reorder, so the searches end early only where they meet.
+        // Reordering needs both sets in full, so the searches end early only if they meet.
         let apart = loop {
             let (ahead, behind) = (above.len() - next_above, below.len() - next_below);
             let met = match (ahead, behind) {
@@ -179,7 +179,7 @@ impl Acyclic {
         apart
     }
 
-    /// Adds what a channel leads on to; true where the other search was there.
+    /// Adds the successors of a channel; true if the other search was there.
     fn look_ahead(&mut self, net: &FlatGraph, channel: u32, high: u32, above: &mut Vec<u32>) -> bool {
         let first = net.out(net.channel(channel).to as usize).start;
         for word in 0..self.words {
@@ -191,7 +191,7 @@ impl Acyclic {
                 if *seen == self.search + 1 {
                     return true;
                 }
-                // Every dependency leads to a higher place: from `high` on nothing leads to `before` any more.
+                // Every dependency leads to a higher position: from `high` on nothing leads to `before`.
                 if *seen != self.search && self.place[ahead as usize] < high {
                     *seen = self.search;
                     above.push(ahead);
@@ -201,7 +201,7 @@ impl Acyclic {
         false
     }
 
-    /// Adds what leads on to a channel; true where the other search was there.
+    /// Adds the predecessors of a channel; true if the other search was there.
     fn look_behind(&mut self, net: &FlatGraph, channel: u32, low: u32, below: &mut Vec<u32>) -> bool {
         let first = net.out(net.channel(channel).from as usize).start;
         for word in 0..self.words {

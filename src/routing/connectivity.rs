@@ -1,21 +1,23 @@
-//! Which ports links join: through switches only, since adapters and routers forward nothing within the subnet.
+//! Which ports are connected by links: through switches only, since adapters and routers forward nothing within the
+//! subnet.
 
 use super::{Demand, RouteError};
 use crate::fabric::{Fabric, PortId};
 use petgraph::unionfind::UnionFind;
 use std::collections::BTreeMap;
 
-/// How many unreachable pairs an error spells out.
+/// The most unreachable pairs that an error names.
 const EXAMPLES: usize = 3;
 
-/// The parts that a fabric's links join, by port.
+/// The connected components of a fabric, by port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Connectivity {
     part: Vec<u32>,
 }
 
 impl Connectivity {
-    /// The parts of a fabric. A port without a cable is a part of its own, unless a switch's others join it.
+    /// The components of a fabric. A port without a cable is a component of its own, unless it belongs to a switch with
+    /// cables.
     pub fn of(fabric: &Fabric) -> Connectivity {
         let mut parts = UnionFind::<u32>::new(fabric.port_count());
         for (id, port) in fabric.ports() {
@@ -30,12 +32,12 @@ impl Connectivity {
         Connectivity { part: parts.into_labeling() }
     }
 
-    /// Whether links join two ports.
+    /// Whether links connect two ports.
     pub fn joins(&self, a: PortId, b: PortId) -> bool {
         self.part[a.index()] == self.part[b.index()]
     }
 
-    /// Whether all of a demand is joined.
+    /// Checks that all ports of a demand are connected.
     pub(super) fn check(&self, engine: &'static str, fabric: &Fabric, demand: &Demand) -> Result<(), RouteError> {
         let mut parts: BTreeMap<u32, Vec<PortId>> = BTreeMap::new();
         for &port in &demand.destinations {
@@ -56,8 +58,8 @@ impl Connectivity {
     }
 }
 
-/// The end ports, cabled before a change, that links no longer join with `sm` after it: their nodes left, their only
-/// switch did, or the fabric fell apart. A routing function of the fabric after the change omits them.
+/// The end ports, cabled before a change, that are disconnected from `sm` after it: their nodes left, their only switch
+/// did, or the fabric was split. A routing function of the fabric after the change omits them.
 pub fn stranded(before: &Fabric, after: &Fabric, sm: PortId) -> Vec<PortId> {
     let links = Connectivity::of(after);
     before.end_ports().filter(|&port| !links.joins(port, sm)).collect()

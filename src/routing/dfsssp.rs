@@ -1,12 +1,12 @@
 //! DFSSSP: fewest hops, evenly spread, free of deadlock by virtual layers.
 //!
 //! Source: Domke, Hoefler, Nagel, *Deadlock-Free Oblivious Routing for Arbitrary Topologies*, IPDPS 2011. Destination
-//! by destination, every switch takes the way of fewest hops on which the least load lies so far (SSSP); then the ways
-//! are spread over layers so that none closes a cycle. The paper starts with all ways on one layer and moves those over
-//! the weakest dependency of each cycle up, since it finds placing them one by one too slow. With an online topological
-//! order that is as fast, and needs fewer layers: 5 against 9 on a random regular graph of 256 switches, degree 16 and
-//! 2048 hosts (measured). So ways are placed one by one. A way is that between a switch and an end port, not between
-//! two end ports: which layer it is on depends on the sending switch. Switches themselves are led to along one tree, on
+//! by destination, every switch takes the least loaded way of fewest hops (SSSP); then the ways are distributed over
+//! layers so that none closes a cycle. The paper starts with all ways on one layer and moves those over the weakest
+//! dependency of each cycle up, because it finds placing them one by one too slow. With an online topological order,
+//! placing one by one is as fast and needs fewer layers: 5 against 9 on a random regular graph of 256 switches, degree
+//! 16 and 2048 hosts (measured). So ways are placed one by one. A way leads from a switch to an end port, not from an
+//! end port to another: its layer depends on the sending switch. Switches themselves are reached along one tree, on
 //! layer 0.
 
 use super::downhill::{CostModel, Downhill};
@@ -41,7 +41,7 @@ impl Engine for Dfsssp {
     }
 }
 
-/// The trees, by rank of the end port and path, in which load is spread over all channels of a way.
+/// The trees, by rank of the end port and path; load is spread over all channels of a way.
 fn lightest_ways(problem: &TreeProblem<'_>) -> (Forest, Vec<Grove>) {
     let (net, hosts, paths) = (&problem.net, problem.hosts(), problem.paths());
     let mut forest = Forest::new(net.rows(), problem.ends.len() * paths);
@@ -57,7 +57,7 @@ fn lightest_ways(problem: &TreeProblem<'_>) -> (Forest, Vec<Grove>) {
             load.add_tree(tree % paths, net, downhill.order(), &next, &hosts);
             forest.plant(net, tree, &next);
             load.shun(&next);
-            // The next tree leads to another end port: what the paths to this one shunned is free again.
+            // The next tree leads to another end port, so earlier paths no longer matter.
             if (tree + 1) % paths == 0 {
                 load.release();
                 earlier.begin();

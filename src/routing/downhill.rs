@@ -5,22 +5,22 @@ use super::flat_graph::{FlatGraph, NONE};
 
 /// Every way of fewest hops towards one row: a graph without cycles, from which trees are chosen.
 pub(super) struct Downhill {
-    /// By row, `u32::MAX` where no way leads.
+    /// By row: hops to the target; `u32::MAX` if there is no way.
     hops: Vec<u32>,
-    /// Rows in rising order of hops, the target first.
+    /// Rows in ascending order of hops, the target first.
     order: Vec<u32>,
-    /// By rank in `order`: where its choices end.
+    /// By rank in `order`: the end of its choices.
     ends: Vec<u32>,
-    /// Channels that lead one hop nearer.
+    /// Channels that lead one hop closer.
     choices: Vec<u32>,
     /// By row: the weight of its way.
     cost: Vec<u64>,
 }
 
-/// How the weight of a way is reckoned.
+/// The measure of a way's weight.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CostModel {
-    /// The first channel's weight alone.
+    /// Only the first channel's weight.
     FirstChannel,
     /// The sum of all its channels' weights.
     WholeWay,
@@ -65,19 +65,19 @@ impl Downhill {
         }
     }
 
-    /// Rows in rising order of hops, the target first.
+    /// Rows in ascending order of hops, the target first.
     pub fn order(&self) -> &[u32] {
         &self.order
     }
 
-    /// Hops from a row, `u32::MAX` where no way leads.
+    /// Hops from a row; `u32::MAX` if there is no way.
     pub fn hops(&self, row: usize) -> u32 {
         self.hops[row]
     }
 
-    /// The lightest way from every row, out of those that no earlier path took, or else that was longest not taken:
-    /// `next` gets its first channel, [`NONE`] at the target and where no way leads. Among equals the channel with
-    /// the lowest number. The ways become those of the next path of `earlier`.
+    /// The lightest way from every row among those that no earlier path took, or else that were unused for longest.
+    /// `next` gets its first channel, [`NONE`] at the target and if there is no way. Ties go to the lowest channel
+    /// number. The ways become those of the next path of `earlier`.
     pub fn lightest(
         &mut self,
         net: &FlatGraph,

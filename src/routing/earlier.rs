@@ -1,13 +1,12 @@
-//! The ways that earlier paths to the destination in hand took, kept apart, so that a later one may differ where it
-//! can.
+//! The ways of earlier paths to the current destination, kept so that a later path can differ from them.
 //!
-//! A way is known by its first channel and the way that follows. Rows are settled from the target outwards, so what
-//! follows is known when a row is settled. Of ways that are the same, the first path's number stands for all.
+//! A way is identified by its first channel and the rest of the way. Rows are settled from the target outwards, so the
+//! rest is known when a row is settled. Equal ways share the number of the first path.
 
 /// Ways by path and row.
 pub(super) struct Earlier {
     rows: usize,
-    /// Paths to each destination; with one there is nothing to distinguish, and nothing is kept.
+    /// Paths to each destination; with a single one nothing needs to be kept.
     paths: usize,
     /// By path, then row: the first channel and the way's number.
     ways: Vec<(u32, u32)>,
@@ -31,14 +30,14 @@ impl Earlier {
         }
     }
 
-    /// When an earlier path led last from `row` as this one would by `channel` to `beyond`, which is settled: one
-    /// more than its number, 0 where none did. Who takes the least of these goes through all ways before any comes
-    /// again, and in turn.
+    /// The last earlier path that led from `row` as this one would, by `channel` to the settled row `beyond`: one more
+    /// than its number, or 0 if none did. A path that always takes the least value uses every way before it repeats
+    /// any, and repeats them in turn.
     pub fn last(&self, row: usize, channel: u32, beyond: usize) -> u32 {
         self.like(row, channel, beyond).next_back().map_or(0, |path| path as u32 + 1)
     }
 
-    /// Settles a row of the path in hand.
+    /// Settles a row of the current path.
     pub fn settle(&mut self, row: usize, channel: u32, beyond: usize) {
         if let Some(start) = self.start() {
             let first = self.like(row, channel, beyond).next();
@@ -46,12 +45,12 @@ impl Earlier {
         }
     }
 
-    /// Where the path in hand begins.
+    /// Where the current path begins.
     fn start(&self) -> Option<usize> {
         self.ways.len().checked_sub(self.rows)
     }
 
-    /// The numbers of the earlier paths that lead so.
+    /// The numbers of earlier paths that lead so.
     fn like(&self, row: usize, channel: u32, beyond: usize) -> impl DoubleEndedIterator<Item = usize> + '_ {
         let (before, now) = self.ways.split_at(self.start().unwrap_or(0));
         let follows = now.get(beyond).map(|&(_, way)| way);

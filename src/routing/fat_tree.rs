@@ -1,13 +1,13 @@
-//! Fat trees: up, then down, the way up chosen by the destination's number (d-mod-k), faults allowed.
+//! Fat trees: up, then down; the destination's number selects the way up (d-mod-k); faults are allowed.
 //!
 //! Source: Zahavi, *D-Mod-K Routing Providing Non-Blocking Traffic for Shift Permutations on Real Life Fat Trees* (CCIT
-//! 776, 2010). Leaves are level 0, a switch is one level above the lowest it is joined with; every link joins two
-//! levels. A switch that is above the destination leads down; others lead up, by port (j / s) mod k of the k that lead
-//! there, where j is the destination's number and s the product of the levels' up ports below. Where links have failed
-//! the k are those that are left. Nothing turns up after going down, hence one layer suffices. Leaves are the switches
-//! that bear at least n end ports, n the least number that makes a fat tree: a manager's host on a root, or an
-//! aggregation node on every switch, is no leaf's. Any two leaves must have ways up and then down. Others may have
-//! none: two roots, or what has lost its way up. They lead wherever no cycle closes; switches are led to along one
+//! 776, 2010). Leaves are level 0; a switch is one level above its lowest neighbour; every link connects two levels. A
+//! switch above the destination sends down; others send up, by port (j / s) mod k of the k suitable ones, where j is
+//! the destination's number and s the product of the up ports of the levels below. If links have failed, k counts the
+//! remaining ones. No route turns up after going down, so one layer suffices. Leaves are the switches with at least n
+//! end ports, n the least number that makes a fat tree: this excludes roots with a manager's host, and switches that
+//! only have an aggregation node. Any two leaves must have a way up and then down. Other switches may have none: two
+//! roots, or a switch that has lost its uplinks. They send wherever no cycle closes; switches are reached along one
 //! tree.
 
 use super::acyclic::Acyclic;
@@ -50,21 +50,21 @@ impl Engine for FatTree {
         for tried in counts.iter().map(with_leaves) {
             match tried {
                 Ok(function) => return Ok(function),
-                // The first refusal is that of the most leaves: the fabric as it was most likely meant.
+                // The first refusal concerns the most leaves, and so most likely the intended fabric.
                 Err(why) => refusal = refusal.or(Some(why)),
             }
         }
-        let why = refusal.unwrap_or_else(|| "it has no leaves, for no switch bears an end port".into());
+        let why = refusal.unwrap_or_else(|| "it has no leaves, because no switch has an end port".into());
         Err(RouteError::Unsuited { engine: NAME, why })
     }
 }
 
-/// Why a fabric is no fat tree, and where.
+/// Why a fabric is not a fat tree, and where.
 type Why = String;
 
 /// The level of every switch.
 struct Levels {
-    /// By row; [`FAR`] outside the part that the leaves are in.
+    /// By row; [`FAR`] outside the component of the leaves.
     level: Vec<u32>,
     /// Rows, the highest level first.
     from_above: Vec<u32>,
@@ -94,7 +94,7 @@ impl Levels {
             let [a, b] = [channel.from, channel.to].map(|row| fabric.describe_node(net.node(row as usize)));
             let level = level[channel.from as usize];
             return Err(format!(
-                "the fabric is no fat tree: {a} and {b} are joined, both {level} links above the leaves"
+                "the fabric is not a fat tree: {a} and {b} are connected, both {level} links above the leaves"
             ));
         }
         order.reverse();
@@ -133,13 +133,13 @@ struct Tree<'a> {
     levels: &'a Levels,
     forest: Forest,
     dependencies: Acyclic,
-    /// By row, towards the leaf in hand: hops by ways down alone, [`FAR`] where there is none.
+    /// By row, towards the current leaf: hops of ways that only go down; [`FAR`] if there is none.
     down: Vec<u32>,
     /// By row: hops of the way in use.
     total: Vec<u32>,
-    /// Channels that serve equally well, row by row as in `Levels::from_above`.
+    /// Equally good channels, row by row in the order of `Levels::from_above`.
     choices: Vec<u32>,
-    /// Where each row's choices end.
+    /// By row: the end of its choices.
     ends: Vec<u32>,
 }
 
@@ -164,8 +164,8 @@ impl<'a> Tree<'a> {
         let most = borne.iter().map(|ends| ends.len()).max().unwrap_or(0);
         for (leaf, ends) in borne.iter().enumerate() {
             self.aim(self.problem.ends[ends.start].row)?;
-            // Numbers count places, as though every leaf bore as many end ports as the fullest: a host that is missing
-            // moves no other's number.
+            // Numbers count positions as if every leaf had as many end ports as the fullest: a missing host changes no
+            // other's number.
             self.plant(leaf * most, ends.clone());
         }
         let switch_tree = self.switch_tree()?;
@@ -207,7 +207,7 @@ impl<'a> Tree<'a> {
 
     fn apart(&self, row: usize, target: usize) -> Why {
         let [from, to] = [row, target].map(|row| self.fabric.describe_node(self.problem.net.node(row)));
-        format!("the fabric is no fat tree: no way up and then down leads from {from} to {to}")
+        format!("the fabric is not a fat tree: no way up and then down leads from {from} to {to}")
     }
 
     fn measure_down(&mut self, target: usize) {
@@ -228,7 +228,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The trees towards the end ports of the row aimed at; `number` is that of the first of them.
+    /// The trees towards the end ports of the target row; `number` is that of the first.
     fn plant(&mut self, number: usize, ends: Range<usize>) {
         let (net, paths) = (&self.problem.net, self.problem.paths());
         let mut next = vec![NONE; net.rows()];
@@ -251,15 +251,15 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// After how many destinations a row goes on to its next port: parallel cables down to a level are dealt as those
-    /// up from it are.
+    /// The number of destinations after which a row advances to its next port: parallel cables down to a level are
+    /// dealt like those up from it.
     fn step(&self, row: u32) -> usize {
         let level = self.levels.level[row as usize] as usize;
         let goes_down = self.down[row as usize] != FAR;
         self.levels.stride[if goes_down { level.saturating_sub(1) } else { level }]
     }
 
-    /// A tree to lead to switches along that agrees with all ways so far: from the first leaf that allows it.
+    /// A tree for reaching switches that agrees with all ways so far: from the first leaf that allows it.
     fn switch_tree(&mut self) -> Result<SwitchTree, Why> {
         let net = &self.problem.net;
         let leaves = self.levels.from_above.iter().rev().filter(|&&row| self.levels.level[row as usize] == 0);
@@ -282,7 +282,7 @@ impl<'a> Tree<'a> {
         Err("no tree over its switches agrees with the ways up and then down between its end ports".into())
     }
 
-    /// Leads rows that have no way up and then down to these end ports, where no cycle closes.
+    /// Routes rows that have no way up and then down to these end ports, if no cycle closes.
     fn lead_strays(&mut self, ends: Range<usize>) -> Result<(), Why> {
         let (net, paths) = (&self.problem.net, self.problem.paths());
         let target = self.problem.ends[ends.start].row;
@@ -291,8 +291,7 @@ impl<'a> Tree<'a> {
             let mut strays: Vec<u32> = self.levels.from_above.iter().copied().filter(lost).collect();
             while let Some(&first) = strays.first() {
                 let before = strays.len();
-                // By dependencies that are there already as long as that leads anywhere: new ones stand in the way of
-                // others.
+                // Existing dependencies are preferred as long as they help: new ones would obstruct others.
                 strays.retain(|&row| !self.lead(row as usize, target, tree, false));
                 if strays.len() < before {
                     continue;
@@ -309,14 +308,14 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// Leads one row on by a neighbour that has a way, `anew` by a dependency not there yet; false where none may.
+    /// Routes one row through a neighbour that has a way; `anew` permits a new dependency; false if none is possible.
     fn lead(&mut self, row: usize, target: usize, tree: usize, anew: bool) -> bool {
         let net = &self.problem.net;
         for before in net.out(row) {
             let beyond = net.channel(before).to as usize;
             let agrees = match self.forest.channel(net, beyond, tree) {
                 None => beyond == target,
-                // It would come straight back.
+                // The packet would come straight back.
                 Some(after) if net.channel(after).to as usize == row => false,
                 Some(after) if anew => self.dependencies.admit(net, before, after),
                 Some(after) => self.dependencies.has(net, before, after),

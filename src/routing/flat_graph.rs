@@ -1,9 +1,9 @@
-//! The channels between present switches, flat: what engines that weigh channels and their dependencies run on.
+//! The channels between present switches in flat arrays, for engines that weigh channels and their dependencies.
 //!
-//! Switches are numbered as the rows of [`SwitchGraph`]. The channels out of a row stand together, in rising order of
-//! (neighbour's row, port); their rank there is the channel's *local* number. A cable from a switch to itself is left
-//! out. A dependency, from a channel into a row to one out of it, has a *slot*: a dense number, so that counts of all
-//! of them are one array (the sum of the squares of the degrees) and no hashing is needed.
+//! Switches are numbered by the rows of [`SwitchGraph`]. The channels out of a row are adjacent, in ascending order of
+//! (neighbour's row, port); their rank there is the channel's *local* number. A cable from a switch to itself is
+//! omitted. A dependency, from a channel into a row to one out of it, has a *slot*: a dense number, so that counts of
+//! all dependencies fit one array (the sum of the squares of the degrees) without hashing.
 
 use super::switch_graph::{SwitchGraph, Target};
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -109,7 +109,7 @@ impl FlatGraph {
         self.square[self.rows()]
     }
 
-    /// The slot of the dependency from a channel to the first one out of the row that it leads into; the slots to the
+    /// The slot of the dependency from a channel to the first channel out of the row at its end; the slots of the
     /// others follow, by local number.
     pub fn slots_from(&self, channel: u32) -> usize {
         let Channel { to, back, .. } = self.channel(channel);

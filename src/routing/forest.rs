@@ -1,7 +1,7 @@
-//! What engines by destination make: for every destination and path a tree of channels towards it, each with its layer
-//! by row; and the routing function that the trees are.
+//! The result of engines by destination: for every destination and path a tree of channels towards it, with a layer for
+//! each row; and the routing function of these trees.
 //!
-//! Only end ports have trees here. Switches are led to along one spanning tree, on layer 0, so that management asks for
+//! Only end ports have trees here. Switches are reached along one spanning tree, on layer 0, so that management needs
 //! no more layers than data does: see [`SwitchTree`].
 
 use super::flat_graph::{FlatGraph, NONE};
@@ -13,16 +13,16 @@ use crate::ids::PortNum;
 use crate::tables::{PathLayers, RoutingFunction};
 use std::ops::Range;
 
-/// No channel: the target itself, or a row that no link joins with it.
+/// No channel: the target itself, or a row that is not connected to it.
 const NOWHERE: u8 = u8::MAX;
 
-/// A demand, laid out over the flat graph.
+/// A demand in terms of the flat graph.
 pub(super) struct TreeProblem<'a> {
     engine: &'static str,
     fabric: &'a Fabric,
     demand: &'a Demand,
     pub net: FlatGraph,
-    /// The end ports demanded, in rising order of rows and their ports.
+    /// The end ports demanded, in ascending order of rows and their ports.
     pub ends: Vec<Target>,
     /// The switches demanded.
     pub switches: Vec<Target>,
@@ -30,7 +30,7 @@ pub(super) struct TreeProblem<'a> {
 
 impl<'a> TreeProblem<'a> {
     /// # Errors
-    /// A number of paths out of range, or demanded ports that are not joined.
+    /// The number of paths is out of range, or demanded ports are not connected.
     pub fn new(engine: &'static str, fabric: &'a Fabric, demand: &'a Demand) -> Result<TreeProblem<'a>, RouteError> {
         if !(1..=128).contains(&demand.paths) {
             return Err(RouteError::Paths { engine, paths: demand.paths });
@@ -43,7 +43,7 @@ impl<'a> TreeProblem<'a> {
             let kind = if target.is_switch() { &mut switches } else { &mut ends };
             kind.push(target);
         }
-        // The end ports of one row stand together: `borne` relies on it.
+        // The end ports of one row are adjacent: `borne` relies on it.
         ends.sort_by_key(|end| (end.row, end.last));
         Ok(TreeProblem { engine, fabric, demand, net, ends, switches })
     }
@@ -60,14 +60,14 @@ impl<'a> TreeProblem<'a> {
         hosts
     }
 
-    /// The tree along which switches are led to: from the first row that bears end ports, or else any that is demanded.
-    /// None without switches.
+    /// The tree for reaching switches: from the first row with end ports, or else any demanded one. None without
+    /// switches.
     pub fn switch_tree(&self) -> Option<SwitchTree> {
         let first = self.ends.first().or(self.switches.first())?;
         Some(SwitchTree::from(&self.net, first.row))
     }
 
-    /// The end ports of each row that bears any, as ranks in `ends`.
+    /// The end ports of each row that has any, as ranks in `ends`.
     pub fn borne(&self) -> Vec<Range<usize>> {
         let mut start = 0;
         let groups = self.ends.chunk_by(|a, b| a.row == b.row);
@@ -79,7 +79,7 @@ impl<'a> TreeProblem<'a> {
             .collect()
     }
 
-    /// An error unless `needed` layers are on offer.
+    /// Fails unless `needed` layers are available.
     pub fn offers(&self, needed: usize) -> Result<(), RouteError> {
         let offered = self.demand.layers.min(super::MOST_LAYERS);
         if needed <= usize::from(offered) {
@@ -108,7 +108,7 @@ impl<'a> TreeProblem<'a> {
         function
     }
 
-    /// A function without routes: what a demand asks of a fabric without switches.
+    /// A function without routes, for a fabric without switches.
     pub fn without_routes(&self) -> RoutingFunction {
         RoutingFunction::new(self.fabric, self.engine, self.demand.destinations.clone(), self.demand.paths)
     }

@@ -1,11 +1,12 @@
 //! Fully explicit routing: up*/down* that one LID for each destination expresses (Sancho, Robles and Duato, ICPP 2001).
 //!
-//! The paper completes up*/down* tables so that the input port need not be known; its text was not available; seeds
-//! 000 and 002 state its purpose. Here, for each destination, every switch either sends down along ways down alone or
-//! sends up, and no channel in use leads down to a switch that sends up ([`Tree`]). As against restricted up*/down*
-//! ([`super::UpDown`]) a switch may send up although a way down leads there, where that is shorter and nobody needs
-//! it for a way down. Of equally short routes a switch takes the channel that the fewest paths between end ports take
-//! so far; switches far from the destination choose first, so that it is known how many paths each choice moves.
+//! The paper completes up*/down* tables so that the input port need not be known; its text was not available; seeds 000
+//! and 002 state its purpose. Here, for each destination, every switch either sends down, along a way that only goes
+//! down, or sends up; and no channel in use leads down to a switch that sends up ([`Tree`]). Unlike in restricted
+//! up*/down* ([`super::UpDown`]), a switch may send up although a way down exists, if that is shorter and no other
+//! switch needs it for its way down. Among equally short routes a switch takes the channel with the fewest paths
+//! between end ports so far; switches far from the destination choose first, so that the number of paths that each
+//! choice moves is known.
 
 use super::legal::{Channels, PathProblem, Tree, TurnModel};
 use super::switch_graph::Target;
@@ -19,9 +20,9 @@ pub(super) const NAME: &str = "fully-explicit";
 /// The engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FullyExplicit {
-    /// Which paths are legal; up*/down* in the paper.
+    /// The turn rule; up*/down* in the paper.
     pub model: TurnModel,
-    /// The root; where none is given, as [`super::UpDown`] chooses it.
+    /// The root; none: the one that [`super::UpDown`] chooses.
     pub root: Option<NodeId>,
 }
 
@@ -64,14 +65,14 @@ fn fill(problem: &PathProblem<'_>, function: &mut RoutingFunction) {
     }
 }
 
-/// How many paths between end ports take each channel.
+/// The number of paths between end ports on each channel.
 struct Flows {
-    /// By channel: by all paths; then, where there are several to each destination, by the first, the second, and so
+    /// By channel: by all paths; then, if there are several to each destination, by the first, the second, and so
     /// on.
     loads: Vec<Vec<u64>>,
     /// By row: end ports.
     ends: Vec<u64>,
-    /// By row: paths to the destination in hand that come by.
+    /// By row: paths to the current destination that come by.
     passing: Vec<u64>,
     /// The channels of the path just routed, one out of each row.
     chosen: Vec<u32>,
@@ -86,8 +87,8 @@ impl Flows {
         Flows { loads, ends, passing: vec![0; rows], chosen: Vec::new() }
     }
 
-    /// A path from every row to `end`: at each the channel that earlier paths to it took least, then the least loaded
-    /// by the paths with its number and by all, then the lowest.
+    /// A path from every row to `end`: each row takes the channel used least by earlier paths to it, then the one least
+    /// loaded by paths with its number and by all, then the lowest.
     fn route(
         &mut self,
         channels: &Channels,
@@ -114,7 +115,7 @@ impl Flows {
         }
     }
 
-    /// What a channel weighs for a path with this number: those with this number count as much as all together.
+    /// The weight of a channel for a path with this number: the load of that number counts as much as the whole load.
     fn weight(&self, path: usize, channel: u32) -> u64 {
         let (paths, channel) = (self.loads.len() as u64 - 1, channel as usize);
         self.loads[0][channel] + self.loads.get(path + 1).map_or(0, |class| paths * class[channel])

@@ -1,9 +1,9 @@
-//! Lightest ways towards one switch, of which every step is admitted by a layer's dependencies before it is taken:
-//! Dijkstra's search in the complete channel dependency graph.
+//! Lightest ways towards one switch whose every step a layer's dependencies admit before it is taken: Dijkstra's search
+//! in the complete channel dependency graph.
 //!
-//! A row is settled with one channel, so the ways form a tree. Where the dependency that this takes would close a cycle
-//! the next candidate is tried. Rows that no candidate reaches are an impasse: a settled neighbour may then change its
-//! channel for their sake (local backtracking); where that does not help either, the caller takes the escape tree.
+//! A row is settled with one channel, so the ways form a tree. If the required dependency would close a cycle, the next
+//! candidate is tried. Rows that no candidate reaches are an impasse: a settled neighbour may then change its channel
+//! for them (local backtracking); if that does not help, the caller uses the escape tree.
 
 use super::acyclic::Acyclic;
 use super::flat_graph::{FlatGraph, NONE};
@@ -23,7 +23,7 @@ pub(super) struct Guarded<'a> {
     /// Settled rows in the order of settling.
     order: Vec<u32>,
     candidates: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Dependencies that this search brought in.
+    /// Dependencies that this search added.
     admitted: Vec<(u32, u32)>,
     /// Dependencies that were refused in this search.
     refused: Vec<(u32, u32)>,
@@ -51,8 +51,8 @@ impl<'a> Guarded<'a> {
         &self.next
     }
 
-    /// Searches ways from every row of `part` towards one of them; `weight` is by channel. False, and the layer as it
-    /// was, where there is an impasse.
+    /// Searches ways from every row of `part` towards `target`; `weight` is by channel. False, with the layer
+    /// unchanged, if there is an impasse.
     pub fn search(&mut self, layer: &mut Acyclic, weight: &[u64], target: usize, part: &[u32]) -> bool {
         self.begin(target);
         self.settle(layer, weight, target, NONE, 0);
@@ -78,7 +78,7 @@ impl<'a> Guarded<'a> {
         self.refused.clear();
     }
 
-    /// Settles rows from the lightest candidate on until none is left.
+    /// Settles rows, the lightest candidate first, until none is left.
     fn expand(&mut self, layer: &mut Acyclic, weight: &[u64]) {
         while let Some(Reverse((cost, channel))) = self.candidates.pop() {
             let (from, to) = self.ends(channel);
@@ -114,8 +114,8 @@ impl<'a> Guarded<'a> {
             if self.settled[from] || sum >= self.sure[from] {
                 continue;
             }
-            // A candidate whose dependency is in already cannot be refused later, so a dearer one for the same row
-            // will never be wanted.
+            // A candidate whose dependency already exists cannot be refused later, so no dearer candidate for the row
+            // is needed.
             let sure = row == self.target || layer.has(self.net, arriving, channel);
             if sure {
                 self.sure[from] = sum;
@@ -126,7 +126,7 @@ impl<'a> Guarded<'a> {
         }
     }
 
-    /// Settles one row that no candidate reached by having a neighbour change its channel; false where none can.
+    /// Settles one row that no candidate reached, by changing a neighbour's channel; false if none can change.
     fn backtrack(&mut self, layer: &mut Acyclic, weight: &[u64], part: &[u32]) -> bool {
         for row in part.iter().map(|&row| row as usize) {
             if self.settled[row] {
@@ -145,12 +145,11 @@ impl<'a> Guarded<'a> {
         false
     }
 
-    /// Gives a settled row another channel, to which `arriving` and all that arrive there already may lead on.
+    /// Gives a settled row another channel, onto which `arriving` and all channels that already arrive may continue.
     fn redirect(&mut self, layer: &mut Acyclic, row: usize, arriving: u32) -> bool {
         let net = self.net;
-        // Whoever sends to this row goes on by its new channel, so each of them needs a dependency on that one.
-        // Those on the old channel stay in the layer: they forbid more than they must, but who else needs them is
-        // not known.
+        // Channels into this row continue on its new channel, so each needs a dependency on that one. Dependencies on
+        // the old channel stay in the layer: they forbid more than necessary, but it is not known who else needs them.
         let through = net.leaving(row).iter().map(|leaving| leaving.back);
         let through = through.filter(|&channel| self.next[self.ends(channel).0] == channel);
         let arrivals: Vec<u32> = through.chain([arriving]).collect();
@@ -179,12 +178,12 @@ impl<'a> Guarded<'a> {
         at == row
     }
 
-    /// Admits all of these dependencies, or none.
+    /// Admits all of these dependencies or none.
     fn admit_all(&mut self, layer: &mut Acyclic, wanted: &[(u32, u32)]) -> bool {
         let (admitted, refused) = (self.admitted.len(), self.refused.len());
         let all = wanted.iter().all(|&(before, after)| self.admit(layer, before, after));
         if !all {
-            // The refusal may be for the sake of what leaves again.
+            // The refusal may be due to dependencies that are removed again.
             let fresh = self.admitted.len() > admitted;
             self.admitted.drain(admitted..).for_each(|(before, after)| layer.dismiss(self.net, before, after));
             if fresh {
@@ -194,7 +193,7 @@ impl<'a> Guarded<'a> {
         all
     }
 
-    /// Leaves the layer as it was before the search.
+    /// Restores the layer to its state before the search.
     fn undo(&mut self, layer: &mut Acyclic) {
         self.admitted.drain(..).for_each(|(before, after)| layer.dismiss(self.net, before, after));
         self.refused.drain(..).for_each(|(before, after)| layer.forgive(self.net, before, after));

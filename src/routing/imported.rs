@@ -1,10 +1,9 @@
-//! Tables that another program computed, taken for a routing function: OpenSM's, as it dumps them.
+//! A routing function from the tables of another program: OpenSM's, as it dumps them.
 //!
-//! The LIDs of the capture say what a table entry means: path k of a destination is what the tables do with its k-th
-//! LID. Where the second half of everybody's LIDs leads as the first does, on the same service levels or on those
-//! eight above, it is taken for the same paths once more. Service levels, where a dump lists them, become layers in
-//! rising order. Nothing is judged here: tables with holes or loops give a function with the same ones, which
-//! `verify` refuses.
+//! The LIDs of the capture give table entries their meaning: path k of a destination is the route of its k-th LID. If
+//! the second half of every port's LIDs has the routes of the first, on the same service levels or on those eight
+//! above, it counts as the same paths again. Service levels, if a dump lists them, become layers in ascending order.
+//! Nothing is judged here: tables with holes or loops give a function with the same faults, which `verify` refuses.
 
 use super::{Demand, Engine, RouteError};
 use crate::fabric::{Fabric, PortId};
@@ -20,7 +19,7 @@ const NAME: &str = "imported";
 pub struct Imported {
     /// By node.
     lfts: Vec<Arc<Lft>>,
-    /// By port: the first LID of the capture, and how many.
+    /// By port: the first LID of the capture, and the number of LIDs.
     lids: Vec<Option<(Lid, u16)>>,
     levels: Option<PathSls>,
 }
@@ -32,13 +31,13 @@ impl Imported {
         Imported { lfts: lfts.to_vec(), lids, levels }
     }
 
-    /// A destination's LID for a path: those of ports with fewer LIDs come round again.
+    /// A destination's LID for a path: ports with fewer LIDs repeat them.
     fn lid(&self, destination: PortId, path: usize) -> Option<Lid> {
         let (base, lids) = self.lids[destination.index()]?;
         Some(Lid(base.0 + (path % usize::from(lids)) as u16))
     }
 
-    /// As many as the port with most LIDs has; half of them while the second half leads as the first.
+    /// As many as the port with most LIDs has; half of them while the second half has the routes of the first.
     fn paths(&self, fabric: &Fabric, destinations: &[PortId]) -> usize {
         let lids = destinations.iter().filter_map(|port| self.lids[port.index()]).map(|(_, lids)| usize::from(lids));
         let mut paths = lids.max().unwrap_or(1);
@@ -68,7 +67,7 @@ impl Imported {
         pairs().all(|pair| alike(pair) && heard(pair))
     }
 
-    /// The service level of a source's packets; 0 where no dump mentions the source.
+    /// The service level of a source's packets; 0 if no dump mentions the source.
     fn level(&self, source: PortId, lid: Lid) -> Option<u8> {
         match self.levels.as_ref().filter(|levels| levels.tells_of(source)) {
             Some(levels) => levels.get(source, lid).map(Sl::get),
@@ -76,7 +75,7 @@ impl Imported {
         }
     }
 
-    /// Who sends by which path, and on which service level: group, rank, path, level.
+    /// The paths that each source may use, with service levels: group, rank, path, level.
     fn told(&self, ports: &[PortId], paths: usize) -> impl Iterator<Item = (usize, usize, usize, u8)> {
         let ends = (0..ports.len()).flat_map(|group| (0..ports.len()).map(move |rank| (group, rank)));
         ends.filter(|(group, rank)| group != rank).flat_map(move |(group, rank)| {
@@ -116,8 +115,10 @@ impl Engine for Imported {
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
         let unknown = |port: &&PortId| self.lids[port.index()].is_none();
         if let Some(&port) = demand.destinations.iter().find(unknown) {
-            let why =
-                format!("the capture tells no LID of {}, so no table says how to reach it", fabric.describe_port(port));
+            let why = format!(
+                "the capture gives no LID for {}, so no table shows how to reach it",
+                fabric.describe_port(port)
+            );
             return Err(RouteError::Unsuited { engine: NAME, why });
         }
         let paths = self.paths(fabric, &demand.destinations);
@@ -196,6 +197,6 @@ mod tests {
         let fabric = fabric(0);
         let bare = fabric.with_lids([]).expect("no LIDs");
         let error = Imported::new(&bare, &[], None).route(&fabric, &Demand::all(&fabric, 1));
-        assert!(error.is_err_and(|error| error.to_string().contains("tells no LID of")));
+        assert!(error.is_err_and(|error| error.to_string().contains("gives no LID for")));
     }
 }

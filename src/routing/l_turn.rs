@@ -13,10 +13,9 @@ pub(super) const NAME: &str = "l-turn";
 /// The engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LTurn {
-    /// The root; where none is given, as [`super::UpDown`] chooses it.
+    /// The root; none: the one that [`super::UpDown`] chooses.
     pub root: Option<NodeId>,
-    /// Seeds a random choice among shortest legal paths; where none is given, the least loaded is taken, as
-    /// [`super::UpDownBalanced`] does.
+    /// Seed of a random choice among shortest legal paths; none: the least loaded, as in [`super::UpDownBalanced`].
     pub seed: Option<u64>,
 }
 

@@ -1,9 +1,10 @@
 //! LASH: layered shortest paths, each pair of switches on one layer.
 //!
 //! Source: Skeie, Lysne, Theiss, *Layered Shortest Path (LASH) Routing in Irregular System Area Networks*, IPDPS 2002.
-//! Every pair of switches has one way of fewest hops for all their hosts; it is placed on the first layer whose
-//! dependencies stay acyclic, and on a new one where none does; then ways move to emptier layers that take them. The
-//! paper takes any shortest path; here the less loaded ones. Switches themselves are led to along one tree, on layer 0.
+//! Every pair of switches has one way of fewest hops for all their hosts. It is placed on the first layer whose
+//! dependencies stay acyclic, or on a new one if there is none; then ways move to emptier layers that admit them. The
+//! paper takes any shortest path; here the less loaded ones are taken. Switches themselves are reached along one tree,
+//! on layer 0.
 
 use super::downhill::{CostModel, Downhill};
 use super::earlier::Earlier;

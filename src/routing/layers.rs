@@ -1,7 +1,7 @@
-//! Ways on layers: each on the first whose dependencies stay acyclic.
+//! Assigns ways to layers: each to the first whose dependencies stay acyclic.
 //!
-//! A way is that of one row along one tree of a [`Forest`]. The longest are placed first: shorter ones are parts of
-//! theirs. The switch tree's dependencies are on layer 0 before any.
+//! A way is that of one row along one tree of a [`Forest`]. The longest are placed first, since shorter ones are parts
+//! of them. The switch tree's dependencies are on layer 0 from the start.
 
 use super::acyclic::Acyclic;
 use super::downhill::Downhill;
@@ -10,18 +10,18 @@ use super::forest::Forest;
 use super::switch_tree::SwitchTree;
 use std::ops::Range;
 
-/// Counting layers ends here: a subnet has eight of them in each half.
+/// The number of layers at which placing stops: a half has only eight.
 const GIVE_UP: usize = 64;
 
 /// The trees towards one row, all of which have ways of the same lengths.
 pub(super) struct Grove {
     /// Numbers of the trees.
     trees: Range<usize>,
-    /// Rows in rising order of hops.
+    /// Rows in ascending order of hops.
     order: Vec<u32>,
     /// By hops: where they end in `order`.
     ends: Vec<usize>,
-    /// By row: what a way carries, in pairs of end ports.
+    /// By row: the traffic of a way, in pairs of end ports.
     carried: Vec<u64>,
 }
 
@@ -45,7 +45,7 @@ impl Grove {
     }
 }
 
-/// A way: its row and tree, and what it carries.
+/// A way: its row and tree, and its traffic.
 #[derive(Clone, Copy)]
 struct Way {
     row: usize,
@@ -76,9 +76,9 @@ pub(super) struct Layers<'a> {
     order: Vec<u32>,
     /// Dependencies of the switch tree.
     fixed: Vec<(u32, u32)>,
-    /// Dependencies of the way in hand.
+    /// Dependencies of the current way.
     way: Vec<(u32, u32)>,
-    /// Those of them that the layer in hand lacked.
+    /// Those of them that the current layer lacked.
     fresh: Vec<(u32, u32)>,
 }
 
@@ -97,7 +97,7 @@ impl<'a> Layers<'a> {
         self.layers.len()
     }
 
-    /// Places every way, on as many layers as that takes; no more once there are [`GIVE_UP`], far more than anyone has.
+    /// Places every way, on as many layers as needed; stops at [`GIVE_UP`], far more than any subnet has.
     pub fn place_all(&mut self, forest: &mut Forest, groves: &[Grove]) {
         for way in longest_first(groves) {
             if self.layers.len() >= GIVE_UP {
@@ -111,10 +111,10 @@ impl<'a> Layers<'a> {
         }
     }
 
-    /// A new layer, with the way in hand on it.
+    /// A new layer, with the current way on it.
     fn open(&mut self) -> usize {
-        // What earlier layers refused went against the order that they began with. Another root (7919 is a prime,
-        // so roots differ) saves reorders; what is admitted does not depend on it.
+        // Refusals of earlier layers went against the order in which they started. Another root (7919 is a prime, so
+        // roots differ) saves reorders; the admitted set does not depend on it.
         let root = self.order[self.layers.len() * 7919 % self.order.len()];
         self.layers.push(Acyclic::new(self.net, SwitchTree::from(self.net, root as usize).order()));
         self.carried.push(0);
@@ -123,7 +123,7 @@ impl<'a> Layers<'a> {
         layer
     }
 
-    /// Moves ways from layers that carry more than their share to those that carry less, the emptiest first.
+    /// Moves ways from layers above the mean load to those below, the emptiest first.
     pub fn balance(&mut self, forest: &mut Forest, groves: &[Grove]) {
         let share = self.carried.iter().sum::<u64>() / self.carried.len() as u64;
         let mut uses = self.count_uses(forest, groves);
@@ -133,7 +133,7 @@ impl<'a> Layers<'a> {
                 continue;
             }
             self.look_at(forest, way);
-            // A layer is filled up to its share and no further, so that no way moves twice.
+            // A layer is filled up to its share and not beyond, so that no way moves twice.
             let room = |&to: &usize| self.carried[to] + way.carried <= share;
             let mut emptier: Vec<usize> = (0..self.layers.len()).filter(room).collect();
             emptier.sort_by_key(|&to| self.carried[to]);
@@ -159,7 +159,7 @@ impl<'a> Layers<'a> {
         uses
     }
 
-    /// Takes a way in hand.
+    /// Takes a current way.
     fn look_at(&mut self, forest: &Forest, way: Way) {
         self.way.clear();
         let mut last = forest.channel(self.net, way.row, way.tree);
@@ -169,7 +169,7 @@ impl<'a> Layers<'a> {
         }
     }
 
-    /// Places the way in hand on a layer, if that stays acyclic.
+    /// Places the current way on a layer, if that stays acyclic.
     fn enter(&mut self, layer: usize) -> bool {
         let (net, layer) = (self.net, &mut self.layers[layer]);
         // Refusals are remembered: this answers most attempts without a search.
@@ -194,7 +194,7 @@ impl<'a> Layers<'a> {
         true
     }
 
-    /// Takes the way in hand off a layer.
+    /// Takes the current way off a layer.
     fn leave(&mut self, layer: usize, uses: &mut [u32]) {
         for &(before, after) in &self.way {
             let uses = &mut uses[self.net.slot(before, after)];

@@ -1,26 +1,26 @@
-//! What ways weigh, so that load is spread: the ways that pass a channel so far, and above all whether an earlier path
-//! to the same destination took it.
+//! Weights of channels for spreading load: the ways on a channel so far, and above all whether an earlier path to the
+//! same destination took it.
 //!
-//! Where there are several paths to each destination, those with one number are a *class*: what everybody takes who
-//! sends by the first LID of a half, and so on. A class must be spread by itself, since sources may use it alone, and
-//! so must all together, since they may use all.
+//! If there are several paths to each destination, those with one number form a *class*: the paths of all sources that
+//! use the first LID of a half, and so on. Each class must be spread by itself, since sources may use it alone, and so
+//! must all classes together, since sources may use all.
 
 use super::flat_graph::{FlatGraph, NONE};
 
-/// What outweighs any load on a way: loads count pairs of ports by their paths, of which there are less than 2^40.
+/// Outweighs any load on a way: loads count pairs of ports by their paths, of which there are fewer than 2^40.
 const EARLIER_PATH: u64 = 1 << 40;
 
 /// Weights of channels.
 pub(super) struct Load {
     /// Ways of all classes, and what a channel weighs without any.
     all: Vec<u64>,
-    /// By class, ways of it alone; empty where there is one.
+    /// By class, ways of it alone; empty if there is one.
     classes: Vec<Vec<u64>>,
-    /// What was added for earlier paths to the destination in hand.
+    /// What was added for earlier paths to the current destination.
     shunned: Vec<u64>,
-    /// Channels made heavier for the destination in hand.
+    /// Channels made heavier for the current destination.
     earlier: Vec<u32>,
-    /// The weights of the class in hand.
+    /// The weights of the current class.
     weight: Vec<u64>,
 }
 
@@ -32,7 +32,7 @@ impl Load {
         Load { all: vec![least; none.len()], classes, shunned: none.clone(), earlier: Vec::new(), weight: none }
     }
 
-    /// By channel, what it weighs for the next path of a class: a class counts as much as all together.
+    /// By channel, its weight for the next path of a class: the class counts as much as all classes together.
     pub fn weigh(&mut self, class: usize) -> &[u64] {
         let Load { all, classes, shunned, weight, .. } = self;
         if classes.is_empty() {
@@ -53,8 +53,8 @@ impl Load {
         }
     }
 
-    /// Adds the ways of a tree of a class: `sent` by row is what enters it there. `order` has every row before those
-    /// that send through it.
+    /// Adds the ways of a tree of a class: `sent` by row is the traffic that enters there. `order` has every row before
+    /// those that send through it.
     pub fn add_tree(&mut self, class: usize, net: &FlatGraph, order: &[u32], next: &[u32], sent: &[u64]) {
         let mut passing = sent.to_vec();
         for &row in order.iter().rev() {
@@ -66,7 +66,7 @@ impl Load {
         }
     }
 
-    /// Makes later paths to the destination in hand shun the channels of this tree.
+    /// Makes later paths to the current destination avoid the channels of this tree.
     pub fn shun(&mut self, next: &[u32]) {
         for channel in next.iter().copied().filter(|&channel| channel != NONE) {
             self.earlier.push(channel);
@@ -74,7 +74,7 @@ impl Load {
         }
     }
 
-    /// Ends a destination: no channel is shunned any more.
+    /// Ends a destination: no channel is avoided any more.
     pub fn release(&mut self) {
         let Load { shunned, earlier, .. } = self;
         earlier.drain(..).for_each(|channel| shunned[channel as usize] = 0);

@@ -1,9 +1,9 @@
-//! Min-hop: fewest hops, evenly spread, and nothing done against deadlock. For comparison only.
+//! Min-hop: fewest hops, evenly spread, with no protection against deadlock. For comparison only.
 //!
-//! Source: OpenSM's engine of that name, its default (`man opensm`, ROUTING): of the ports by which a destination is
-//! nearest, the one that the fewest destinations are routed through so far. Where the links of a fabric close rings,
-//! its routes may depend on each other in a circle and deadlock; `verify` says where. Several paths to a destination
-//! part where they can.
+//! Source: OpenSM's engine of that name, its default (`man opensm`, ROUTING): of the ports on a shortest path to a
+//! destination, the one with the fewest destinations so far. If the links of a fabric close rings, its routes may
+//! depend on each other in a cycle and deadlock; `verify` shows where. Several paths to a destination diverge if they
+//! can.
 
 use super::downhill::{CostModel, Downhill};
 use super::earlier::Earlier;

@@ -1,10 +1,10 @@
 //! Engines: a fabric in, a routing function out, one engine a file.
 //!
-//! On entry: a [`Fabric`] and a [`Demand`], the ports that must be led to and how many paths to each. On return: a
-//! [`RoutingFunction`] with a route from every switch that bears a demanded port to every demanded port, or an error
-//! that names what cannot be joined. An engine never falls back to another one. Same input, same tables: choices
-//! among equals go by load counted on the way, then by port number. Engines promise freedom from deadlock; `verify`
-//! checks it. Lacks on purpose: LIDs (`lid` realises a function), the input port (InfiniBand forwards by DLID alone),
+//! On entry: a [`Fabric`] and a [`Demand`], the ports to reach and the number of paths to each. On return: a
+//! [`RoutingFunction`] with a route from every switch with a demanded port to every demanded port, or an error that
+//! names what cannot be connected. An engine never falls back to another one. The same input gives the same tables:
+//! ties are broken by load, then by port number. Engines promise freedom from deadlock; `verify` checks it.
+//! Deliberately omitted: LIDs (`lid` realises a function), the input port (InfiniBand forwards by DLID alone),
 //! multicast.
 
 mod acyclic;
@@ -57,18 +57,18 @@ pub use up_down_paths::{UpDownBalanced, UpDownRandom};
 use crate::fabric::{Fabric, PortId};
 use crate::tables::{PathSet, RoutingFunction};
 
-/// What an engine must join.
+/// The ports that an engine must connect.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Demand {
     /// Ports that own LIDs: cabled end ports, port 0 of present switches. Others get no route.
     pub destinations: Vec<PortId>,
     /// Paths to each destination: with LMC m, one for each LID of a half is 2^(m−1).
     pub paths: usize,
-    /// The most virtual layers that may be needed, 1 to 8: there is a lane for each in both lane sets of a change.
+    /// The most virtual layers that may be used, 1 to 8: both lane sets of a change have a lane for each.
     pub layers: u8,
 }
 
-/// The most layers that there can be: each takes one of the eight service levels of a half.
+/// The most layers possible: each takes one of the eight service levels of a half.
 pub const MOST_LAYERS: u8 = 8;
 
 impl Demand {
@@ -77,7 +77,7 @@ impl Demand {
         Demand { destinations: fabric.lid_ports().collect(), paths, layers: MOST_LAYERS }
     }
 
-    /// Every end port and switch that links join with `sm`; what is cut off from it is left out.
+    /// Every end port and switch connected to `sm`; the rest is omitted.
     pub fn joined_with(fabric: &Fabric, sm: PortId, paths: usize) -> Demand {
         let links = Connectivity::of(fabric);
         let destinations = fabric.lid_ports().filter(|&port| links.joins(port, sm)).collect();
@@ -97,22 +97,20 @@ pub enum RouteError {
     /// No engine of that name.
     #[error("there is no engine `{name}`; choose one of: {}", registry::names().join(", "))]
     NoSuchEngine {
-        /// The name given.
+        /// The unknown name.
         name: String,
     },
-    /// The root given is no switch of the fabric, or has left it.
-    #[error(
-        "{engine}: the root given, {root}, is no switch that is present; name one, or leave the choice to the engine"
-    )]
+    /// The given root is not a switch, or has left the fabric.
+    #[error("{engine}: the given root, {root}, is not a present switch; name one, or leave the choice to the engine")]
     RootAbsent {
         /// The engine.
         engine: &'static str,
         /// The node given.
         root: String,
     },
-    /// The root given is not joined with what is demanded.
+    /// The given root is not connected to a demanded port.
     #[error(
-        "{engine}: no links join the root given, {root}, with {port}, which must be led to; name a root among its own"
+        "{engine}: no links connect the given root, {root}, to {port}, which must be reached; name a root connected to it"
     )]
     RootApart {
         /// The engine.
@@ -122,9 +120,9 @@ pub enum RouteError {
         /// A demanded port.
         port: String,
     },
-    /// More virtual layers are needed than there is room for.
+    /// More virtual layers are needed than are available.
     #[error(
-        "{engine}: {needed} virtual layers are needed and there is room for {offered}; give the subnet more data VLs (--vls; \
+        "{engine}: {needed} virtual layers are needed, but only {offered} are available; give the subnet more data VLs (--vls; \
          a change splits them in two sets), or choose another engine"
     )]
     TooFewLayers {
@@ -132,18 +130,18 @@ pub enum RouteError {
         engine: &'static str,
         /// Layers needed.
         needed: usize,
-        /// Layers there is room for.
+        /// Layers available.
         offered: u8,
     },
-    /// The fabric is not of the kind that the engine routes.
+    /// The fabric does not have the topology that the engine requires.
     #[error("{engine}: {why}; choose another engine")]
     Unsuited {
         /// The engine.
         engine: &'static str,
-        /// What it is not, and where.
+        /// The requirement, and where it fails.
         why: String,
     },
-    /// The paths that the engine found cannot be realised.
+    /// The engine's paths cannot be realised.
     #[error("{engine}: {why}")]
     Unrealised {
         /// The engine.
@@ -151,17 +149,17 @@ pub enum RouteError {
         /// Why not, naming the destination.
         why: String,
     },
-    /// No path was asked for, or more than an LMC can realise.
-    #[error("{engine}: {paths} paths to each destination were asked for; from 1 to 128 are possible")]
+    /// The number of paths is zero, or more than an LMC can realise.
+    #[error("{engine}: {paths} paths to each destination were requested; 1 to 128 are possible")]
     Paths {
         /// The engine.
         engine: &'static str,
         /// The number given.
         paths: usize,
     },
-    /// Demanded ports that no links join.
+    /// Demanded ports are not connected.
     #[error(
-        "{engine}: {pairs} ordered pairs of ports are not joined by any links, among them {examples}; \
+        "{engine}: {pairs} ordered pairs of ports are not connected by any links, among them {examples}; \
          demand only what is joined with the subnet manager's port to leave the others out"
     )]
     Unreachable {
@@ -169,7 +167,7 @@ pub enum RouteError {
         engine: &'static str,
         /// Ordered pairs.
         pairs: usize,
-        /// The first few, for people.
+        /// The first few.
         examples: String,
     },
 }
@@ -179,22 +177,22 @@ pub trait Engine {
     /// Its name on the command line and in reports.
     fn name(&self) -> &'static str;
 
-    /// Routes every demanded port from every switch that its links join with it.
+    /// Routes every demanded port from every switch connected to it.
     ///
     /// # Errors
-    /// Demanded ports that are not joined, or parameters that do not fit the fabric.
+    /// Demanded ports are not connected, or parameters do not suit the fabric.
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError>;
 }
 
-/// An engine whose routes depend on where a packet comes from: they are paths, and `lid` realises them.
+/// An engine whose routes depend on the source: it yields paths, which `lid` realises.
 pub trait PathEngine {
     /// Its name on the command line and in reports.
     fn name(&self) -> &'static str;
 
-    /// A path, or several, from every demanded port to every other demanded end port that its links join with it; and
-    /// to every demanded switch paths along one tree, since a switch has one LID.
+    /// One or more paths from every demanded port to every other connected, demanded end port; and paths along one tree
+    /// to every demanded switch, since a switch has one LID.
     ///
     /// # Errors
-    /// Demanded ports that are not joined, or parameters that do not fit the fabric.
+    /// Demanded ports are not connected, or parameters do not suit the fabric.
     fn paths(&self, fabric: &Fabric, demand: &Demand) -> Result<PathSet, RouteError>;
 }

@@ -2,12 +2,13 @@
 //! own.
 //!
 //! Source: Lysne and Skeie, *Load Balancing of Irregular System Area Networks Through Multiple Roots*, CIC 2001: one
-//! root draws the traffic of all; several roots, each on its own virtual lanes, spread the load. There, a packet's
-//! root depends on its source and destination; here it depends on its DLID alone: path k to the n-th end port follows
-//! root n + k modulo their number, on the layer with that number. So LIDs of a half lead apart even where up*/down*
-//! of one root has only one shortest way, and sources that all use the first LID are spread over all roots, too. On
-//! each layer the rules of [`super::UpDown`] hold, hence no cycle. There are as many roots as there are layers on
-//! offer, or switches; with one layer this is [`super::UpDown`]. Switches are led to by the first root, on layer 0.
+//! root attracts all traffic; several roots, each with its own virtual lanes, spread the load. There, a packet's root
+//! depends on its source and destination; here it depends on its DLID alone: path k to the n-th end port follows root n
+//! + k modulo their number, on the layer with that number. So the LIDs of a half lead along different paths even if
+//! up*/down* with one root has only one shortest way, and sources that all use the first LID are spread over all roots
+//! too. On each layer the rules of [`super::UpDown`] hold, hence no cycle. There are as many roots as available layers
+//! or switches, whichever is less; with one layer this is [`super::UpDown`]. Switches are reached by the first root, on
+//! layer 0.
 
 use super::switch_graph::SwitchGraph;
 use super::up_down::{Ranking, check_reach, fill, first_root, several_roots, turn};
@@ -20,7 +21,7 @@ pub(super) const NAME: &str = "multiple-roots";
 /// The engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MultipleRoots {
-    /// The first root; where none is given, as [`super::UpDown`] chooses it. The others are chosen.
+    /// The first root; if none is given, as [`super::UpDown`] chooses it. The others are chosen.
     pub root: Option<NodeId>,
 }
 

@@ -1,15 +1,15 @@
 //! Nue: free of deadlock with any number of layers, one among them, by routing within the dependency graph.
 //!
 //! Source: Domke, Hoefler, Matsuoka, *Routing on the Dependency Graph: A New Approach to Deadlock-Free High-Performance
-//! Routing*, HPDC 2016. Destinations are divided among the layers on offer; on each a spanning tree is set aside for
-//! escape; then the lightest ways to each destination are searched in the complete channel dependency graph, over
-//! dependencies only that close no cycle. Where such a search comes to an impasse that changing a neighbour's choice
-//! does not resolve, the destination is led to along the escape tree. Ways are as short as the dependencies let them
-//! be, not always of fewest hops; with more layers more of them are. Not as in the paper: cycles are kept out by an
-//! online topological order; the root of a layer's escape tree is the switch with the fewest hops to its destinations,
-//! not that of the highest betweenness; destinations are divided by their place in a breadth-first walk, not by METIS;
-//! and where one layer costs no detour, no more are taken. Switches themselves are led to along the escape tree of
-//! layer 0.
+//! Routing*, HPDC 2016. Destinations are divided among the available layers. On each, a spanning tree is set aside for
+//! escape; then the lightest ways to each destination are searched in the complete channel dependency graph, using only
+//! dependencies that close no cycle. If such a search reaches an impasse that changing a neighbour's choice does not
+//! resolve, the destination is reached along the escape tree. Ways are as short as the dependencies allow, not always
+//! of fewest hops; more layers make more of them shortest. Five things differ from the paper: an online topological
+//! order prevents cycles; the root of a layer's escape tree is the switch with the fewest hops to its destinations, not
+//! that of the highest betweenness; destinations are divided by their position in a breadth-first walk, not by METIS;
+//! if one layer suffices without detours, no more are used; and switches themselves are reached along the escape tree
+//! of layer 0.
 
 use super::acyclic::Acyclic;
 use super::downhill::Downhill;
@@ -43,8 +43,7 @@ impl Engine for Nue {
         let Some(plain) = problem.switch_tree() else { return Ok(problem.without_routes()) };
         problem.offers(1)?;
         let offered = usize::from(demand.layers.min(super::MOST_LAYERS));
-        // More layers serve to avoid detours. Where one layer has none, it is enough, and lanes are left for
-        // others.
+        // More layers serve to avoid detours. If one layer has none, it suffices, and lanes are left for other uses.
         let alone = Ways::new(&problem).route(&divided(&problem, &plain, 1), offered == 1);
         let done = alone.or_else(|| Ways::new(&problem).route(&divided(&problem, &plain, offered), true));
         let Some((forest, switch_tree)) = done else { return Ok(problem.without_routes()) };
@@ -52,8 +51,8 @@ impl Engine for Nue {
     }
 }
 
-/// The end ports of each layer, as ranges of ranks by the switch that bears them: neighbours together, so many layers
-/// at most, about as many end ports on each.
+/// The end ports of each layer, as ranges of ranks by their switch: neighbours together, at most this many layers, with
+/// about equal numbers of end ports.
 fn divided(problem: &TreeProblem<'_>, walk: &SwitchTree, layers: usize) -> Vec<Vec<Range<usize>>> {
     let mut borne = problem.borne();
     let mut place = vec![usize::MAX; problem.net.rows()];
@@ -62,7 +61,7 @@ fn divided(problem: &TreeProblem<'_>, walk: &SwitchTree, layers: usize) -> Vec<V
     let mut groups = vec![Vec::new(); layers.clamp(1, borne.len().max(1))];
     let mut before = 0;
     for ends in borne {
-        // By end ports, not by switches: layers are to carry alike.
+        // By end ports, not by switches: layers carry equal traffic.
         let group = before * groups.len() / problem.ends.len();
         before += ends.len();
         groups[group].push(ends);
@@ -90,8 +89,8 @@ impl<'a> Ways<'a> {
         Ways { problem, hosts: problem.hosts(), load, search, downhill, forest }
     }
 
-    /// Routes the end ports of each group on a layer of its own; with the trees, the escape tree of layer 0. None where
-    /// detours are not allowed and one would be needed between end ports.
+    /// Routes the end ports of each group on a layer of its own; returns the trees and the escape tree of layer 0. None
+    /// if detours are not allowed and one is needed between end ports.
     fn route(mut self, groups: &[Vec<Range<usize>>], detours: bool) -> Option<(Forest, SwitchTree)> {
         let mut first = None;
         for (layer, group) in groups.iter().enumerate() {
@@ -119,15 +118,14 @@ impl<'a> Ways<'a> {
         ends.chain(switches).for_each(|row| wanted[row] = true);
         let escape = SwitchTree::from(net, central(net, &wanted));
         let mut dependencies = Acyclic::new(net, escape.order());
-        // Before any search: what searches admit must leave the escape tree whole, or an impasse could not be
-        // resolved.
+        // Before any search: searches must leave the escape tree intact, or an impasse could not be resolved.
         for (before, after) in escape.dependencies(net, &wanted) {
             assert!(dependencies.admit(net, before, after), "the dependencies of a tree are acyclic");
         }
         (escape, dependencies)
     }
 
-    /// All paths to one end port; false where one of them makes a detour.
+    /// All paths to one end port; false if one of them makes a detour.
     fn lead_to(&mut self, end: usize, layer: usize, dependencies: &mut Acyclic, escape: &SwitchTree) -> bool {
         let (net, paths, target) = (&self.problem.net, self.problem.paths(), self.problem.ends[end].row);
         let mut direct = true;
@@ -146,7 +144,7 @@ impl<'a> Ways<'a> {
         direct
     }
 
-    /// Whether ways from end ports have no more hops than the links ask for; `order` as [`outward`] gives it.
+    /// Whether ways from end ports have the fewest possible hops; `order` is that of [`outward`].
     fn is_direct(&self, order: &[u32], next: &[u32]) -> bool {
         let mut hops = vec![0; next.len()];
         order[1..].iter().all(|&row| {

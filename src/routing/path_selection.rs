@@ -3,10 +3,10 @@
 //! 2005).
 //!
 //! Neither paper says which of the paths over that link goes first. Here whole pairs of switches choose, since their
-//! hosts have the same alternatives: a path counts for every pair of end ports that would take it. Over the most
-//! loaded channel goes the path of the pair with the most alternatives left, of those the longest, of those the one
-//! found last, or, as [`Removed`] may say, simply the one found first. A channel over which every path is its pair's
-//! last one is left as it is, and the next most loaded one looked at.
+//! hosts have the same alternatives: a path counts for every pair of end ports that would take it. Of the paths over
+//! the most loaded channel, the one of the pair with the most alternatives left is removed; on ties the longest, then
+//! the one found last, or, depending on [`Removed`], the one found first. If every path over a channel is its pair's
+//! last one, the channel stays as it is, and the next most loaded one is examined.
 
 use super::legal::{Alternatives, ChannelPath, PathProblem, TurnModel};
 use super::{Demand, PathEngine, RouteError};
@@ -21,7 +21,7 @@ pub(super) const NAME: &str = "path-selection";
 pub struct PathSelection {
     /// Which paths are legal; up*/down* in the paper.
     pub model: TurnModel,
-    /// The root; where none is given, as [`super::UpDown`] chooses it. The paper's is [`super::random_root`].
+    /// The root; none: the one that [`super::UpDown`] chooses. The paper's is [`super::random_root`].
     pub root: Option<NodeId>,
     /// The most alternatives for a pair, 1 at least; 16 in the paper.
     pub alternatives: usize,
@@ -29,10 +29,10 @@ pub struct PathSelection {
     pub removed: Removed,
 }
 
-/// Which path over the most loaded link goes first, of the pairs with the most alternatives left.
+/// The path over the most loaded link that is removed first, among the pairs with the most alternatives left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Removed {
-    /// The longest, of those the one found last: paths that stay are short, and few LIDs realise them.
+    /// The longest, on ties the one found last: the remaining paths are short, and few LIDs realise them.
     #[default]
     Longest,
     /// The one found first, whatever its length: this gives the LIDs of seed 002's table 2 (docs/REPRODUCE.md).
@@ -88,7 +88,7 @@ fn select(problem: &PathProblem<'_>, most: usize, first: Removed) -> PathSet {
     })
 }
 
-/// Every ordered pair of different switches that bear end ports, with its alternatives.
+/// Every ordered pair of different switches with end ports, with its alternatives.
 pub(super) struct Pairs {
     rows: usize,
     /// By row of the source, then of the destination: rank of the pair.
@@ -97,7 +97,7 @@ pub(super) struct Pairs {
     pub weight: Vec<u64>,
     /// By pair: its first alternative; one entry more at the end.
     first: Vec<usize>,
-    /// Alternatives, pair by pair, by rising hops.
+    /// Alternatives, pair by pair, by ascending hops.
     pub ways: Vec<ChannelPath>,
 }
 
@@ -131,7 +131,8 @@ impl Pairs {
     }
 }
 
-/// In what order alternatives go: by how many their pair has left, then, as [`Removed`] says, by hops and by number.
+/// The order in which alternatives are removed: by how many their pair has left, then, depending on [`Removed`], by
+/// hops and by number.
 type Rank = (usize, usize, usize);
 
 /// Alternatives on their way out.
@@ -142,8 +143,8 @@ struct Removal {
     there: Vec<bool>,
     /// By pair: alternatives left.
     left: Vec<usize>,
-    /// By channel: alternatives over it. Some are gone; how many their pair has left was counted when they were put
-    /// there, and is fewer now at most.
+    /// By channel: alternatives over it. Some are already removed; the number that their pair has left was counted at
+    /// insertion, and can only have fallen.
     over: Vec<BinaryHeap<Rank>>,
     load: Vec<u64>,
     /// Channels from which something may still go, by load.
@@ -188,8 +189,8 @@ impl Removal {
         true
     }
 
-    /// The alternative that goes first of those over a channel; none where each is its pair's last. Ranks only fall,
-    /// so the highest is found as soon as one on top proves to be up to date.
+    /// The alternative over a channel that is removed first; none if each is its pair's last. Ranks only fall, so the
+    /// highest is found as soon as one on top is up to date.
     fn first_to_go(&mut self, channel: usize) -> Option<usize> {
         while let Some((left, hops, number)) = self.over[channel].pop() {
             let alternative = self.first.numbered(number);

@@ -11,10 +11,10 @@ use super::{
 };
 use crate::fabric::NodeId;
 
-/// Parameters of engines; each takes those that it has a use for.
+/// Parameters of engines; each engine uses those that apply to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Parameters {
-    /// The root of the spanning tree; where none is given, [`super::choose_root`].
+    /// The root of the spanning tree; if none is given, [`super::choose_root`].
     pub root: Option<NodeId>,
     /// Seeds every random choice.
     pub seed: u64,
@@ -24,7 +24,7 @@ pub struct Parameters {
 pub enum EngineKind {
     /// On the DLID alone, as InfiniBand forwards.
     ByDestination(Box<dyn Engine>),
-    /// On where a packet comes from, too: LIDs must be found that realise its paths.
+    /// On the source too: LIDs must be found that realise its paths.
     ByPath(Box<dyn PathEngine>),
 }
 
@@ -32,11 +32,11 @@ pub enum EngineKind {
 pub struct EngineEntry {
     /// Its name.
     pub name: &'static str,
-    /// What it does, in a line, with its source.
+    /// One line on what it does, with its source.
     pub about: &'static str,
     /// Whether its routes are free of deadlock by construction.
     pub safe: bool,
-    /// Whether it has a root that can be named.
+    /// Whether its root can be chosen.
     pub rooted: bool,
     make: fn(&Parameters) -> EngineKind,
 }
@@ -60,7 +60,7 @@ fn by_path(engine: impl PathEngine + 'static) -> EngineKind {
 pub const ENGINES: &[EngineEntry] = &[
     EngineEntry {
         name: up_down::NAME,
-        about: "restricted up*/down*: down wherever a way down leads there (Duato 2001)",
+        about: "restricted up*/down*: down wherever a way down exists (Duato 2001)",
         safe: true,
         rooted: true,
         make: |parameters| by_destination(UpDown { root: parameters.root }),

@@ -1,8 +1,8 @@
 //! Shortest-widest (seed 002, section 5.1): pairs source by source, channels with a weight that starts at 1 and grows
-//! by 1 with every path; each pair gets the legal path of fewest hops, of those the one of least weight in all.
+//! by 1 with every path; each pair gets the legal path of fewest hops, on ties the one of least total weight.
 //!
-//! Weights are of channels: the two directions of a link count apart. Of equals, the path found first, channels in
-//! rising order of switch and port.
+//! Weights belong to channels: the two directions of a link count separately. Further ties go to the path found first,
+//! channels in ascending order of switch and port.
 
 use super::legal::{Lightest, PathProblem, TurnModel};
 use super::up_down_paths::PathLoad;
@@ -17,7 +17,7 @@ pub(super) const NAME: &str = "shortest-widest";
 pub struct ShortestWidest {
     /// Which paths are legal; up*/down* in the paper.
     pub model: TurnModel,
-    /// The root; where none is given, as [`super::UpDown`] chooses it. The paper's is [`super::random_root`].
+    /// The root; none: the one that [`super::UpDown`] chooses. The paper's is [`super::random_root`].
     pub root: Option<NodeId>,
 }
 

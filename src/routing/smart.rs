@@ -2,13 +2,12 @@
 //! most loaded link carries as little as possible (after Cherkasova, Kotov and Rokicki, HICSS 1996; seed 000, section
 //! 4).
 //!
-//! There, routing and the search for turns to prohibit go hand in hand; here cycles are avoided by a turn rule given
-//! beforehand, so the optimum is that of its legal paths, and of the shortest few of them for each pair. The program:
-//! by pair and path a share from 0 to 1, shares of a pair summing to 1; by channel, the pairs of end ports over it at
-//! most `z`; least `z` and few hops, all hops together weighing no more than half a pair of end ports over the
-//! busiest channel. Shares become whole pairs of end ports by largest remainder, so a channel may carry a few more
-//! than `z`. Lacks on purpose: fabrics for which the program is too large ([`Smart::MOST_SHARES`]), which are an
-//! error.
+//! There, routing and the search for turns to prohibit go together; here a given turn rule avoids cycles, so the
+//! optimum is that of its legal paths, and of the shortest few of them for each pair. The program: for each pair and
+//! path a share from 0 to 1, the shares of a pair summing to 1; for each channel, at most `z` pairs of end ports over
+//! it; minimise `z` and hops, where all hops together weigh no more than half a pair of end ports over the busiest
+//! channel. Shares are rounded to whole pairs of end ports by largest remainder, so a channel may carry a few more than
+//! `z`. Deliberately omitted: fabrics for which the program is too large ([`Smart::MOST_SHARES`]), which are an error.
 
 use super::legal::{ChannelPath, PathProblem, TurnModel};
 use super::path_selection::Pairs;
@@ -25,7 +24,7 @@ pub(super) const NAME: &str = "smart";
 pub struct Smart {
     /// Which paths are legal.
     pub model: TurnModel,
-    /// The root; where none is given, as [`super::UpDown`] chooses it.
+    /// The root; none: the one that [`super::UpDown`] chooses.
     pub root: Option<NodeId>,
     /// The most alternatives for a pair of switches, 1 at least.
     pub alternatives: usize,
@@ -65,7 +64,7 @@ impl PathEngine for Smart {
 fn too_large(pairs: &Pairs) -> String {
     let (shares, pairs, most) = (pairs.ways.len(), pairs.weight.len(), Smart::MOST_SHARES);
     format!(
-        "its linear program would share {pairs} pairs of switches among {shares} paths, and {most} are the most it takes"
+        "its linear program would share {pairs} pairs of switches among {shares} paths, but it is limited to {most}"
     )
 }
 
@@ -98,7 +97,7 @@ fn solve(pairs: &Pairs, channels: usize) -> Result<Vec<f64>, String> {
 }
 
 /// Deals the pairs of end ports of each pair of switches to its alternatives, destination by destination, so that few
-/// paths to one destination part from each other.
+/// paths to one destination diverge.
 fn deal(problem: &PathProblem<'_>, pairs: &Pairs, shares: &[f64]) -> PathSet {
     let mut borne = vec![0usize; problem.channels.rows()];
     let mut place = vec![0usize; problem.fabric.port_count()];
@@ -113,7 +112,7 @@ fn deal(problem: &PathProblem<'_>, pairs: &Pairs, shares: &[f64]) -> PathSet {
         way.clear();
         let Some(pair) = pairs.rank(from.row, to.row) else { return };
         // Destination by destination: neighbours in this order take the same alternative, so few paths to one
-        // destination part.
+        // destination diverge.
         let number = place[to.port.index()] * borne[from.row] + place[from.port.index()];
         let chosen = quotas[pair].partition_point(|&bound| bound <= number);
         let taken: Option<&ChannelPath> = pairs.ways[firsts[pair].clone()].get(chosen);
@@ -121,8 +120,8 @@ fn deal(problem: &PathProblem<'_>, pairs: &Pairs, shares: &[f64]) -> PathSet {
     })
 }
 
-/// Shares of `total` as whole numbers, summed up: entry k is how many the alternatives up to k get together. What
-/// rounding down leaves goes to the largest remainders, of equals to the first.
+/// Cumulative shares of `total` as whole numbers: entry k is the number that the alternatives up to k get together. The
+/// remainder of rounding down goes to the largest fractions, on ties to the first.
 fn quotas(shares: &[f64], total: usize) -> Vec<usize> {
     let exact: Vec<f64> = shares.iter().map(|share| share.clamp(0.0, 1.0) * total as f64).collect();
     // The solver leaves shares a hair below the whole number that they mean.

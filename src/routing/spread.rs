@@ -1,7 +1,7 @@
-//! How equal choices share the load: of the ports that serve a destination equally well, one by which no earlier path
-//! to it went the same way all along, or else that went it longest ago; of these the one that an earlier path used
-//! least, then the one of the neighbour that earlier paths used least, then the one that the fewest end ports are
-//! routed through so far, by the path in hand and by all, then the lowest number.
+//! Spreads load over equal choices. Among the ports that serve a destination equally well, it prefers one by which no
+//! earlier path to it had the same whole way, or else the way unused for longest; on ties the port used least by
+//! earlier paths, then the neighbour used least by earlier paths, then the port with the fewest end ports so far, on
+//! the current path and on all, then the lowest number.
 
 use super::earlier::Earlier;
 use super::switch_graph::SwitchGraph;
@@ -13,18 +13,18 @@ const NOWHERE: u32 = u32::MAX;
 
 /// How many end ports are routed through each port of each switch so far.
 pub(super) struct Spread {
-    /// By row and port number: by all paths; then, where there are several, by the first, the second, and so on.
+    /// By row and port number: by all paths; then, if there are several, by the first, the second, and so on.
     loads: Vec<Vec<[u32; 256]>>,
     /// By row and port number: the row of the switch that it leads to, [`NOWHERE`] where it leads to none.
     neighbour: Vec<[u32; 256]>,
-    /// By row: the ports that earlier paths to the destination in hand took.
+    /// By row: the ports that earlier paths to the current destination took.
     taken: Vec<Vec<PortNum>>,
     /// Ways of earlier paths to it; a port stands for the channel that it sends into.
     earlier: Earlier,
 }
 
 impl Spread {
-    /// Nothing is routed yet; there will be `paths` paths to each destination.
+    /// No routes yet; there will be `paths` paths to each destination.
     pub fn new(graph: &SwitchGraph, paths: usize) -> Spread {
         let rows = graph.len();
         let mut neighbour = vec![[NOWHERE; 256]; rows];
@@ -48,7 +48,7 @@ impl Spread {
         self.earlier.begin();
     }
 
-    /// Begins the next path to it. Rows choose in such an order that those they choose to send to come before them.
+    /// Begins the next path to it. A row must choose after the rows that it can choose to send to.
     pub fn next_path(&mut self) {
         self.earlier.next_path();
     }

@@ -1,13 +1,13 @@
-//! The switches of a fabric as a graph: parallel links gathered, cables from a switch to itself left out.
+//! The switches of a fabric as a graph: parallel links are merged, cables from a switch to itself omitted.
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Guid, PortNum};
 use std::collections::BTreeMap;
 
-/// No row: a node that is no switch, or has left.
+/// No row: the node is not a switch, or has left.
 const NONE: u32 = u32::MAX;
 
-/// A neighbouring switch and the ports that lead to it, in rising order.
+/// A neighbouring switch and the ports that lead to it, in ascending order.
 pub(super) struct Neighbour {
     pub row: usize,
     pub ports: Vec<PortNum>,
@@ -75,7 +75,7 @@ impl SwitchGraph {
         self.neighbours[row].iter().map(|neighbour| neighbour.ports.len()).sum()
     }
 
-    /// The switch that delivers to a port, and by which of its ports: 0 where the port is the switch's own.
+    /// The switch that delivers to a port, and by which of its ports: 0 if the port is the switch's own.
     pub fn delivery(&self, fabric: &Fabric, destination: PortId) -> Option<(usize, PortNum)> {
         let owner = fabric.port(destination).node;
         if let Some(row) = self.row_of(owner) {
@@ -85,12 +85,12 @@ impl SwitchGraph {
         self.row_of(last.node).map(|row| (row, last.num))
     }
 
-    /// The port of rank `destination` in a demand; `None` where no present switch delivers to it.
+    /// The port of rank `destination` in a demand; `None` if no present switch delivers to it.
     pub fn target(&self, fabric: &Fabric, destination: usize, port: PortId) -> Option<Target> {
         self.delivery(fabric, port).map(|(row, last)| Target { port, destination, row, last })
     }
 
-    /// Hops from `start` to every switch, `u32::MAX` where links do not lead.
+    /// Hops from `start` to every switch, `u32::MAX` if links do not lead.
     pub fn distances(&self, start: usize) -> Vec<u32> {
         let mut hops = vec![u32::MAX; self.len()];
         hops[start] = 0;

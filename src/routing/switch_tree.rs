@@ -1,9 +1,9 @@
-//! The spanning tree along which engines with layers lead to switches.
+//! The spanning tree along which engines with layers reach switches.
 //!
-//! A switch has one LID, on layer 0, and only management speaks to it. Shortest ways between switches that bear no
-//! hosts turn up again after going down even in a fat tree, and would cost a layer that data has no use for; along one
-//! tree all dependencies are acyclic by themselves. The tree grows from a switch that bears hosts: in a fat tree then
-//! nothing turns up but at the neighbours of that leaf, which agrees with every way of the data.
+//! A switch has one LID, on layer 0, and only management uses it. Shortest ways between switches without hosts turn up
+//! again after going down even in a fat tree, and would cost a layer that data does not need; along one tree all
+//! dependencies are acyclic by themselves. The tree grows from a switch with hosts: in a fat tree, ways then turn up
+//! only at the neighbours of that leaf, which agrees with all ways of data.
 
 use super::flat_graph::{FlatGraph, NONE};
 
@@ -114,7 +114,7 @@ impl SwitchTree {
         below.map(|(at, channel)| (at, channel.to as usize))
     }
 
-    /// Every dependency of the ways along the tree to the rows that are wanted, from anywhere.
+    /// Every dependency of the ways along the tree, from anywhere to the wanted rows.
     pub fn dependencies(&self, net: &FlatGraph, wanted: &[bool]) -> Vec<(u32, u32)> {
         let mut below: Vec<u32> = wanted.iter().map(|&wanted| wanted.into()).collect();
         for &row in self.order[1..].iter().rev() {
@@ -126,8 +126,7 @@ impl SwitchTree {
             let down: Vec<(u32, usize)> = self.children(net, row).collect();
             let up = self.up(row).into_iter();
             let before = down.iter().map(|&(channel, _)| channel).chain(up.clone()).map(|out| net.channel(out).back);
-            // A row is passed downwards only where something wanted is below it, upwards only where something
-            // wanted is not.
+            // A row is passed downwards only if a wanted row is below it, upwards only if one is not.
             let leads_down = down.iter().filter(|&&(_, child)| below[child] > 0).map(|&(channel, _)| channel);
             let after: Vec<u32> = leads_down.chain(up.filter(|_| all > below[row])).collect();
             for before in before {

@@ -1,8 +1,8 @@
 //! Restricted up*/down*: shortest routes that never turn up after going down, expressible by DLID alone.
 //!
-//! A link's up end is the one nearer the root in hops, then the one of lower GUID. Where any way down leads to the
+//! A link's up end is the one closer to the root in hops, then the one of lower GUID. If any way down leads to the
 //! destination, only ways down are used (seed 001, step 2; seed 000, section 2.1, after Lopez, Flich and Duato, ICPP
-//! 2001): a switch reached from above has such a way by construction, so no packet turns up again, whatever its input.
+//! 2001). A switch reached from above has such a way by construction, so no packet turns up again, whatever its input.
 
 use super::spread::{Spread, weight_of};
 use super::switch_graph::SwitchGraph;
@@ -18,7 +18,7 @@ const FAR: u32 = u32::MAX;
 /// The engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct UpDown {
-    /// The root; where none is given, [`choose_root`] among the switches that bear what is demanded.
+    /// The root; if none is given, [`choose_root`] among the switches that bear what is demanded.
     pub root: Option<NodeId>,
 }
 
@@ -43,7 +43,7 @@ impl Engine for UpDown {
     }
 }
 
-/// The root given, or else the best one among all; none without switches.
+/// The given root, or else the best one of all; none without switches.
 pub(super) fn first_root(
     engine: &'static str,
     given: Option<NodeId>,
@@ -56,7 +56,7 @@ pub(super) fn first_root(
     graph.row_of(given).map(Some).ok_or_else(absent)
 }
 
-/// An error where the root does not reach all that is demanded.
+/// Fails if the root does not reach all that is demanded.
 pub(super) fn check_reach(
     engine: &'static str,
     fabric: &Fabric,
@@ -70,14 +70,14 @@ pub(super) fn check_reach(
     Err(RouteError::RootApart { engine, root, port })
 }
 
-/// The root that up*/down* takes by itself: of smallest eccentricity to the switches that bear end ports (those that it
-/// reaches least of come last), then of most links to switches, then of lowest GUID. None without switches.
+/// The root that up*/down* chooses: of smallest eccentricity to the switches with end ports (those that reach fewer
+/// come last), then with most links to switches, then of lowest GUID. None without switches.
 pub fn choose_root(fabric: &Fabric) -> Option<NodeId> {
     let ends: Vec<PortId> = fabric.end_ports().collect();
     root_among(fabric, &ends)
 }
 
-/// The same for the switches that bear `ports`.
+/// The same for the switches with `ports`.
 pub(super) fn root_among(fabric: &Fabric, ports: &[PortId]) -> Option<NodeId> {
     let graph = SwitchGraph::of(fabric);
     best_root(&graph, &bearers(fabric, &graph, ports)).map(|row| graph.node(row))
@@ -90,15 +90,15 @@ fn best_root(graph: &SwitchGraph, bearers: &[usize]) -> Option<usize> {
     })
 }
 
-/// How many of the switches that bear ports are out of reach, and how far the farthest of the others is.
+/// The number of switches with ports that are out of reach, and the distance to the farthest of the others.
 fn eccentricity(hops: &[u32], bearers: &[usize]) -> (usize, Option<u32>) {
     let unreached = bearers.iter().filter(|&&bearer| hops[bearer] == FAR).count();
     (unreached, bearers.iter().map(|&bearer| hops[bearer]).filter(|&hops| hops != FAR).max())
 }
 
-/// `first`, and more roots, `count` in all or as many as will serve: each time the switch of smallest eccentricity,
-/// of those the one farthest from all roots so far, then as [`choose_root`] does. Where `first` bears no end ports,
-/// as in a fat tree, those that do will not: ways over them are longer.
+/// `first` and further roots, `count` in all or as many as are suitable: each time the switch of smallest eccentricity,
+/// on ties the one farthest from all roots so far, then as in [`choose_root`]. If `first` has no end ports, as in a fat
+/// tree, switches with end ports are unsuitable: ways over them are longer.
 pub(super) fn several_roots(
     fabric: &Fabric,
     graph: &SwitchGraph,
@@ -139,7 +139,7 @@ fn bearers(fabric: &Fabric, graph: &SwitchGraph, ports: &[PortId]) -> Vec<usize>
 pub(super) struct Ranking {
     /// By row, [`FAR`] where the root does not reach.
     rank: Vec<u32>,
-    /// Rows by rising rank.
+    /// Rows by ascending rank.
     order: Vec<usize>,
 }
 
@@ -158,7 +158,7 @@ impl Ranking {
 struct Towards<'a> {
     graph: &'a SwitchGraph,
     ranking: &'a Ranking,
-    /// Hops by ways down alone, [`FAR`] where there is none.
+    /// Hops by ways down alone, [`FAR`] if there is none.
     down: Vec<u32>,
     /// Hops of the way in use.
     total: Vec<u32>,
@@ -197,7 +197,7 @@ impl<'a> Towards<'a> {
         }
     }
 
-    /// The ports that lead on from `row` by a shortest way, in rising order of (neighbour, port).
+    /// The ports that lead on from `row` by a shortest way, in ascending order of (neighbour, port).
     fn choices(&self, row: usize, ports: &mut Vec<PortNum>) {
         ports.clear();
         let rank = &self.ranking.rank;
@@ -217,7 +217,7 @@ struct Aimed<'a> {
     towards: Towards<'a>,
     /// By row: ports that serve equally well.
     choices: Vec<Vec<PortNum>>,
-    /// Rows by rising hops.
+    /// Rows by ascending hops.
     outward: Vec<usize>,
 }
 
@@ -247,14 +247,14 @@ struct Wanted {
     number: usize,
 }
 
-/// Which of `rankings` rankings a path to the n-th end port follows: another one for each path, and for each end port,
-/// so that those who all send by paths of one number are spread, too.
+/// The ranking, out of `rankings`, of a path to the n-th end port: it changes with the path and with the end port, so
+/// that sources which all use paths of one number are spread too.
 pub(super) fn turn(number: usize, path: usize, rankings: usize) -> usize {
     (number + path) % rankings
 }
 
-/// Path k to the end port that is n-th among the destinations' follows the ranking of [`turn`], every path to a
-/// switch the first one.
+/// Path k to the n-th end port among the destinations follows the ranking of [`turn`]; every path to a switch follows
+/// the first.
 pub(super) fn fill(fabric: &Fabric, graph: &SwitchGraph, rankings: &[Ranking], function: &mut RoutingFunction) {
     let mut borne: Vec<Vec<Wanted>> = vec![Vec::new(); graph.len()];
     let mut ends = 0;

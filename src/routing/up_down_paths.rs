@@ -1,8 +1,8 @@
 //! One of the shortest legal paths of up*/down* for each pair of ports, at random or by load.
 //!
-//! At random, every shortest legal path of a pair is as likely as any other (seed 000, section 4: "shortest paths are
-//! randomly computed"). By load, pairs are taken source by source, and each gets the path whose busiest channel carries
-//! the fewest paths so far, of those the path whose channels carry the fewest together.
+//! At random, every shortest legal path of a pair is equally likely (seed 000, section 4: "shortest paths are randomly
+//! computed"). By load, pairs are taken source by source, and each gets the path whose busiest channel carries the
+//! fewest paths so far, on ties the path whose channels carry the fewest together.
 
 use super::legal::{ChannelPath, Channels, Lightest, PathProblem, RandomWays, TurnModel};
 use super::{Demand, PathEngine, RouteError};
@@ -17,7 +17,7 @@ pub(super) const BALANCED: &str = "up-down-balanced";
 /// The engine with random choice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct UpDownRandom {
-    /// The root; where none is given, as [`super::UpDown`] chooses it.
+    /// The root; none: the one that [`super::UpDown`] chooses.
     pub root: Option<NodeId>,
     /// Seeds the choices.
     pub seed: u64,
@@ -26,7 +26,7 @@ pub struct UpDownRandom {
 /// The engine that chooses by load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct UpDownBalanced {
-    /// The root; where none is given, as [`super::UpDown`] chooses it.
+    /// The root; none: the one that [`super::UpDown`] chooses.
     pub root: Option<NodeId>,
 }
 

@@ -1,8 +1,8 @@
-//! Things that wait for something, each with the time at which the waiting ends.
+//! Entries that wait until a due time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// By key, and in the order of their times.
+/// Entries by key, and also in the order of their due times.
 #[derive(Clone, Debug)]
 pub(super) struct Agenda<K, V> {
     items: BTreeMap<K, (u64, V)>,
@@ -20,7 +20,7 @@ impl<K: Ord + Copy, V> Agenda<K, V> {
         self.items.len()
     }
 
-    /// Enters or replaces what waits under `key`.
+    /// Inserts the entry for `key`, or replaces it.
     pub(super) fn insert(&mut self, key: K, due_ns: u64, value: V) {
         self.remove(&key);
         self.items.insert(key, (due_ns, value));
@@ -33,12 +33,12 @@ impl<K: Ord + Copy, V> Agenda<K, V> {
         Some(value)
     }
 
-    /// The earliest time; `u64::MAX` where nothing waits.
+    /// The earliest due time; `u64::MAX` if nothing waits.
     pub(super) fn due_ns(&self) -> u64 {
         self.order.first().map_or(u64::MAX, |&(due_ns, _)| due_ns)
     }
 
-    /// Takes out the earliest whose time has come.
+    /// Removes and returns the earliest entry that is due.
     pub(super) fn pop_due(&mut self, now_ns: u64) -> Option<(K, V)> {
         let &(due_ns, key) = self.order.first()?;
         if due_ns > now_ns {
@@ -47,7 +47,7 @@ impl<K: Ord + Copy, V> Agenda<K, V> {
         self.remove(&key).map(|value| (key, value))
     }
 
-    /// Takes out what does not stay.
+    /// Drops every entry for which `stays` is false.
     pub(super) fn retain(&mut self, stays: impl Fn(&V) -> bool) {
         let gone: Vec<K> = self.items.iter().filter(|(_, (_, value))| !stays(value)).map(|(&key, _)| key).collect();
         gone.iter().for_each(|key| drop(self.remove(key)));

@@ -1,4 +1,4 @@
-//! Which request gets which answer: method and attribute, and how many MADs it takes.
+//! Dispatch: the answer to each request, by method and attribute, and the number of MADs that it takes.
 
 use super::legs::PathQuery;
 use super::records::{RecordQuery, RecordTable};
@@ -12,15 +12,16 @@ use crate::wire::sa::{
 use crate::wire::{ClassPortInfo, GENERAL_SERVICES_Q_KEY, Method, status};
 use std::sync::Arc;
 
-/// SAClassPortInfo:CapabilityMask, bit 13: the modifier by which a PortInfoRecord's capability mask selects supersets.
+/// SAClassPortInfo:CapabilityMask, bit 13: a modifier bit makes the capability mask of a PortInfoRecord query match
+/// supersets.
 const MATCHES_CAPABILITIES: u16 = 1 << 13;
 
-/// SAClassPortInfo:CapabilityMask2: MulticastFDBTop (bit 3) and all of PortInfo (6) are reported, FDR and EDR (7), 2x
-/// (13), HDR (15) and NDR (17) have rates, and the modifier goes for CapabilityMask2 as well (10).
+/// SAClassPortInfo:CapabilityMask2: MulticastFDBTop (bit 3) and the whole PortInfo (6) are reported; rates exist for
+/// FDR and EDR (7), 2x (13), HDR (15) and NDR (17); the superset modifier also applies to CapabilityMask2 (10).
 const CAPABILITIES2: u32 = 1 << 3 | 1 << 6 | 1 << 7 | 1 << 10 | 1 << 13 | 1 << 15 | 1 << 17;
 
 impl Sa {
-    /// What is to be sent for one MAD of this class.
+    /// Answers one MAD of this class: the datagrams to send.
     pub(super) fn respond(&mut self, asked: &Datagram, mad: &SaMad, now_ns: u64) -> Vec<Datagram> {
         match (mad.rmpp.kind, mad.method) {
             (RmppType::Ack | RmppType::Stop | RmppType::Abort, _) if mad.rmpp.active => {
@@ -77,7 +78,7 @@ impl Sa {
         mad.response(data)
     }
 
-    /// The one record that is selected.
+    /// Answers SubnAdmGet: exactly one record must match.
     fn get(&mut self, directory: &Directory, mad: &SaMad, now_ns: u64) -> Result<[u8; SA_DATA_SIZE], u16> {
         if mad.attribute == SaAttributeId::PathRecord {
             let query = PathQuery::new(directory, self.half, mad.component_mask, PathRecord::decode(&mad.data));
@@ -95,7 +96,7 @@ impl Sa {
         }
     }
 
-    /// Every record that is selected, in as many segments as it takes.
+    /// Answers SubnAdmGetTable: every matching record, in as many segments as it takes.
     fn table(&mut self, directory: &Directory, asked: &Datagram, mad: &SaMad, now_ns: u64) -> Vec<Datagram> {
         let table = match self.collect(directory, mad, now_ns) {
             Ok(table) => table,
@@ -109,7 +110,7 @@ impl Sa {
         self.transfers.begin(asked, head, table.bytes, &self.limits, now_ns)
     }
 
-    /// The records that are selected, of whichever attribute.
+    /// The matching records of any attribute.
     fn collect(&mut self, directory: &Directory, mad: &SaMad, now_ns: u64) -> Result<RecordTable, u16> {
         let (mask, most) = (mad.component_mask, self.limits.answer_bytes);
         let trusted = mad.sm_key != 0;
@@ -167,7 +168,7 @@ fn back(asked: &Datagram, mad: &SaMad) -> Datagram {
     Datagram { bytes: Box::new(mad.encode()), ..asked.clone() }
 }
 
-/// No request that is understood here has more than one segment.
+/// Refuses a request of several segments: none that is supported here needs more than one.
 fn too_long(asked: &Datagram, mad: &SaMad) -> Datagram {
     let rmpp = Rmpp { status: RmppStatus::ResourcesExhausted, ..Rmpp::of(RmppType::Stop) };
     back(asked, &SaMad { rmpp, ..mad.response([0; SA_DATA_SIZE]) })

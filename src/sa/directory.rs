@@ -1,9 +1,9 @@
-//! What subnet administration knows of the subnet at one moment, with indices by LID and GUID.
+//! A snapshot of the subnet from which subnet administration answers, indexed by LID and GUID.
 //!
 //! On entry ([`DirectoryFacts`]): what the subnet manager read and wrote, by the indices of one fabric. On return of
 //! [`Directory::new`]: every end port and every port 0 of a switch has a LID, every linked port its PortInfo, every
-//! switch its SwitchInfo, and the SM's port is one of them. A directory is never changed: share it by `Arc`, set a new
-//! one. A lookup costs a binary search by GUID and one step by LID.
+//! switch its SwitchInfo, and the SM's port is among them. A directory is immutable: share it by `Arc`, and replace it
+//! when the subnet changes. A lookup by GUID costs a binary search, one by LID a single step.
 
 use super::remote::{LeadingRouters, Remote};
 use super::service_levels::ServiceLevels;
@@ -14,59 +14,59 @@ use crate::wire::{Gid, NodeInfo, PortInfo, SmInfo, SwitchInfo, VlArbitrationBloc
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a directory is made of. Vectors by `NodeId` or [`PortId`] are as long as the fabric has nodes or ports.
+/// The input of a directory. Vectors by `NodeId` or [`PortId`] have one entry for each node or port of the fabric.
 #[derive(Clone, Debug)]
 pub struct DirectoryFacts {
-    /// The fabric, with LIDs.
+    /// The fabric, LIDs assigned.
     pub fabric: Arc<Fabric>,
-    /// Its tables as they are in force. Those of the half that answers move to must hold its routes before
-    /// [`Sa::half_moved`](super::Sa::half_moved): a path without a route is no answer.
+    /// The tables in force. Before [`Sa::half_moved`](super::Sa::half_moved), they must also hold the routes of the
+    /// half that answers move to: a path without a route is not answered.
     pub tables: Arc<SubnetTables>,
     /// The SM's port.
     pub sm: PortId,
-    /// Other managers and this one, with their SMInfo.
+    /// All subnet managers, this one included, with their SMInfo.
     pub managers: Vec<(PortId, SmInfo)>,
-    /// By `NodeId`: NodeInfo as any port of the node answered it; port GUID and port number are put in for each port.
+    /// By `NodeId`: NodeInfo as one port of the node answered it; records carry each port's own GUID and number.
     pub nodes: Vec<Option<NodeInfo>>,
-    /// By `NodeId`.
+    /// SwitchInfo, by `NodeId`.
     pub switches: Vec<Option<SwitchInfo>>,
-    /// By [`PortId`].
+    /// PortInfo, by [`PortId`].
     pub ports: Vec<Option<PortInfo>>,
-    /// By [`PortId`]: partition keys in the order of the table; empty where not known.
+    /// P_Keys in table order, by [`PortId`]; empty if unknown.
     pub p_keys: Vec<Vec<u16>>,
-    /// Parts of arbitration lists that are known.
+    /// The blocks of VL arbitration tables that are known.
     pub vl_arbitration: BTreeMap<(PortId, VlArbitrationBlock), VlArbitrationTable>,
-    /// Upper half of the subnet's GIDs.
+    /// The upper half of the subnet's GIDs.
     pub subnet_prefix: u64,
-    /// A packet has arrived or is gone within 4.096 µs × 2^n.
+    /// Packet lifetime: within 4.096 µs × 2^n a packet has arrived or been discarded.
     pub packet_life_time: u8,
     /// The half whose LIDs and service levels answers name.
     pub half: Half,
-    /// Which service level a path takes.
+    /// Chooses the service level of each path.
     pub service_levels: Arc<dyn ServiceLevels>,
-    /// What is known of other subnets.
+    /// The rules for destinations in other subnets.
     pub remote: Arc<Remote>,
 }
 
-/// Why facts make no directory.
+/// Why the facts do not make a directory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DirectoryError {
-    /// A vector by node or port of another length than the fabric.
+    /// A vector by node or port does not have the length of the fabric.
     #[error(
         "making the SA's directory: {what} has {found} entries, the fabric needs {wanted}: take both from one sweep"
     )]
     Length {
-        /// Which one.
+        /// The vector.
         what: &'static str,
         /// Its length.
         found: usize,
         /// The fabric's.
         wanted: usize,
     },
-    /// A port that needs a LID and has none.
+    /// A port that needs a LID has none.
     #[error("making the SA's directory: {0} has no LID: assign LIDs first")]
     NoLid(String),
-    /// Something was not read from a device.
+    /// An attribute of a device was not read.
     #[error(
         "making the SA's directory: the {attribute} of {of} is missing: read it in the sweep, or take the device out"
     )]
@@ -78,11 +78,11 @@ pub enum DirectoryError {
     },
 }
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Clone, Debug)]
 pub struct Directory {
     facts: DirectoryFacts,
-    /// Ports that own LIDs, by their GUID.
+    /// Ports that own LIDs, sorted by GUID.
     by_guid: Vec<(Guid, PortId)>,
 }
 
@@ -121,7 +121,7 @@ impl Directory {
         Ok(Directory { facts, by_guid })
     }
 
-    /// What it was made of.
+    /// The facts that the directory was built from.
     pub fn facts(&self) -> &DirectoryFacts {
         &self.facts
     }
@@ -131,18 +131,18 @@ impl Directory {
         &self.facts.fabric
     }
 
-    /// The port that has this GUID: a CA's, a router's, or port 0 of a switch.
+    /// The port with this GUID: a CA's, a router's, or port 0 of a switch.
     pub fn by_port_guid(&self, guid: Guid) -> Option<PortId> {
         self.by_guid.binary_search_by_key(&guid, |entry| entry.0).ok().map(|at| self.by_guid[at].1)
     }
 
-    /// The port that a GID names: of this subnet, by its prefix or the link-local one.
+    /// The port with this GID, if its prefix is the subnet's own or the link-local one.
     pub fn by_gid(&self, gid: Gid) -> Option<PortId> {
         let own = [self.facts.subnet_prefix, Gid::DEFAULT_PREFIX].contains(&gid.prefix);
         own.then(|| self.by_port_guid(gid.guid)).flatten()
     }
 
-    /// Whether a GID is of another subnet: by a prefix that is neither this one's nor link-local, and no group's.
+    /// Whether a unicast GID belongs to another subnet: its prefix is neither this subnet's nor link-local.
     pub fn is_elsewhere(&self, gid: Gid) -> bool {
         gid.leaves_its_subnet() && !gid.is_multicast() && gid.prefix != self.facts.subnet_prefix
     }
@@ -152,8 +152,8 @@ impl Directory {
         self.fabric().end_ports().filter(|&port| self.is_router(port))
     }
 
-    /// Routers that rules for other subnets name by a port GUID that no router's port here has, each once: those rules
-    /// lead nowhere.
+    /// Router ports that rules for other subnets name by GUID and that this subnet does not have, each once. Their
+    /// rules lead nowhere.
     pub fn absent_routers(&self) -> Vec<Guid> {
         let is_here = |&guid: &Guid| self.by_port_guid(guid).is_some_and(|port| self.is_router(port));
         let mut absent = Vec::new();
@@ -168,7 +168,7 @@ impl Directory {
         absent
     }
 
-    /// Whether a port is a router's.
+    /// Whether a port belongs to a router.
     pub fn is_router(&self, port: PortId) -> bool {
         let fabric = self.fabric();
         fabric.node(fabric.port(port).node).kind == NodeKind::Router
@@ -184,7 +184,7 @@ impl Directory {
         Gid { prefix: self.facts.subnet_prefix, guid: self.guid(port) }
     }
 
-    /// The base LID by which a port is known: its own; at a switch, that of port 0.
+    /// The base LID of a port; for a switch port, that of port 0.
     pub fn base_lid(&self, port: PortId) -> Option<Lid> {
         let fabric = self.fabric();
         let node = fabric.port(port).node;
@@ -192,13 +192,13 @@ impl Directory {
         fabric.port(owner).lid
     }
 
-    /// PortInfo as the port has it.
+    /// PortInfo as the port reported it.
     pub fn port_info(&self, port: PortId) -> Option<&PortInfo> {
         self.facts.ports[port.index()].as_ref()
     }
 
-    /// The LIDs of a port by which paths go while `half` is active: those of the half; its only one where it has no
-    /// halves.
+    /// The LIDs by which paths reach a port while `half` is active: those of the half, or the only LID if the port has
+    /// no halves.
     pub fn lids(&self, port: PortId, half: Half) -> Vec<Lid> {
         let fabric = self.fabric();
         if fabric.half_lids(port, Half::Upper).next().is_some() {
@@ -208,7 +208,7 @@ impl Directory {
     }
 }
 
-/// Whether a port is one whose PortInfo must be known: linked, or port 0 of a switch.
+/// Whether the PortInfo of a port must be known: it is linked, or port 0 of a switch.
 fn is_known(fabric: &Fabric, port: PortId) -> bool {
     let found = fabric.port(port);
     let node = fabric.node(found.node);

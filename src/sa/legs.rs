@@ -1,10 +1,9 @@
-//! One path within the subnet: its pair of LIDs, its service levels, and its record where it meets every limit of the
+//! One path within the subnet: its pair of LIDs, its service levels, and its record if it meets every limit of the
 //! request.
 //!
-//! A path pairs the DLID of some rank within the active half with the SLID of the same rank, so that replies, which
-//! turn the pair round, take the path of that rank back. Every service, quality of service, traffic class and flow
-//! label gets the same paths, and an answer repeats what was asked of them. One partition, the default one. No
-//! multicast, no raw traffic.
+//! A path pairs a DLID of the active half with the SLID of the same rank. Replies swap the pair and therefore take that
+//! rank's path back. Service ID, QoS class, traffic class and flow label do not affect the path; the answer repeats the
+//! values of the request. Only the default partition exists. Deliberately omitted: multicast and raw traffic.
 
 use super::directory::Directory;
 use super::path_capacity::{PathCapacity, PathRate};
@@ -13,7 +12,7 @@ use crate::ids::{Half, Lid, Sl};
 use crate::wire::sa::{ComponentMask, PathRecord, Selector};
 use crate::wire::{DEFAULT_P_KEY, Mtu, status};
 
-/// The longest time that PathRecord:PacketLifeTime can hold.
+/// The largest value of PathRecord:PacketLifeTime.
 const MOST_LIFE_TIME: u8 = 63;
 
 /// One request for paths.
@@ -27,12 +26,12 @@ pub(super) struct PathQuery<'a> {
 /// One end of the paths requested.
 pub(super) struct PathEnd {
     pub(super) port: PortId,
-    /// The only LID that will do.
+    /// The only acceptable LID, if the request names one.
     pinned: Option<Lid>,
 }
 
 impl PathEnd {
-    /// A port, by any of its LIDs.
+    /// A port by any of its LIDs.
     pub(super) fn any(port: PortId) -> PathEnd {
         PathEnd { port, pinned: None }
     }
@@ -51,11 +50,11 @@ pub(super) struct Leg {
 /// The service levels of a path.
 #[derive(Clone, Copy)]
 pub(super) struct PathLevels {
-    /// Of what is sent.
+    /// Of packets to the destination.
     pub(super) going: Sl,
-    /// Of what comes back from one who turns addresses and level round; none where nothing can.
+    /// Of replies that swap the addresses and keep the service level; none if no reply can.
     pub(super) coming: Option<Sl>,
-    /// Traffic class of the global header.
+    /// Traffic class of the GRH.
     pub(super) traffic_class: u8,
 }
 
@@ -64,7 +63,7 @@ impl<'a> PathQuery<'a> {
         PathQuery { directory, half, mask, asked }
     }
 
-    /// The end that a LID names, where it counts.
+    /// The end that a LID names, if the component mask selects that LID.
     pub(super) fn by_lid(&self, component: u32, lid: Lid) -> Result<Option<PathEnd>, u16> {
         if !self.mask.has(component) {
             return Ok(None);
@@ -77,8 +76,8 @@ impl<'a> PathQuery<'a> {
         if known_by { Ok(Some(PathEnd::any(port))) } else { Err(status::NO_RECORDS) }
     }
 
-    /// The pairs of LIDs by which one port reaches another; where one end is pinned, that of its rank first. `levels`
-    /// gives the levels on which a DLID is reached.
+    /// The pairs of LIDs by which one port reaches another. If one end is pinned, the pair of its rank comes first.
+    /// `levels` gives the service levels on which a DLID is reached.
     pub(super) fn legs<'b>(
         &'b self,
         source: &PathEnd,
@@ -99,7 +98,7 @@ impl<'a> PathQuery<'a> {
             let at = |lids: &[Lid]| lids.get(turn.checked_rem(lids.len())?).copied();
             let dlid = dlid.or_else(|| at(&dlids))?;
             let levels = levels(from, dlid)?;
-            // The SLID by which a reply has a path, where there is one.
+            // The SLID is usable only if replies have a path to it.
             let back = |lid: &Lid| levels.coming.is_some_and(|sl| self.level(to, *lid, Some(sl)).is_some());
             let same = at(&slids).filter(|lid| back(lid));
             let other = || slids.iter().copied().find(|lid| back(lid)).or_else(|| at(&slids));
@@ -107,24 +106,24 @@ impl<'a> PathQuery<'a> {
         })
     }
 
-    /// The service level of a path, `wanted` where it may be that.
+    /// The service level of a path: `wanted`, if the path may use it.
     pub(super) fn level(&self, from: PortId, dlid: Lid, wanted: Option<Sl>) -> Option<Sl> {
         self.directory.facts().service_levels.choose(from, dlid, self.half, wanted)
     }
 
-    /// The levels of a path that stays here: replies take that of the request.
+    /// The service levels of a path within the subnet: replies use that of the request.
     pub(super) fn levels_here(&self, from: PortId, dlid: Lid) -> Option<PathLevels> {
         let going = self.level(from, dlid, self.mask.has(PathRecord::SL).then_some(self.asked.sl))?;
         let traffic_class = if self.mask.has(PathRecord::TRAFFIC_CLASS) { self.asked.traffic_class } else { 0 };
         Some(PathLevels { going, coming: Some(going), traffic_class })
     }
 
-    /// The record of one path that crosses so many routers after its last LID, where it meets every limit.
+    /// The record of one path that crosses `crossings` routers after its last LID, if it meets every limit.
     pub(super) fn path(&self, leg: &Leg, crossings: u8) -> Option<PathRecord> {
         let &Leg { from: source, to: destination, slid, dlid, levels } = leg;
         let (asked, has) = (&self.asked, |component: u32| self.mask.has(component));
         let route = PathCapacity::walk(self.directory, source, dlid)?;
-        // Replies come back by the SLID.
+        // Replies come back to the SLID.
         let answered = levels.coming.is_some_and(|sl| self.level(destination, slid, Some(sl)).is_some());
         let reversible = answered && PathCapacity::walk(self.directory, destination, slid).is_some();
         let no_raw = !(has(PathRecord::RAW_TRAFFIC) && asked.raw_traffic);
@@ -155,7 +154,7 @@ impl<'a> PathQuery<'a> {
         })
     }
 
-    /// A path of this MTU takes any smaller one as well: the largest that the limit allows.
+    /// The largest MTU within the request's limit: a path with this MTU carries smaller packets too.
     fn mtu(&self, most: Mtu) -> Option<Mtu> {
         let asked = Mtu::from(self.asked.mtu);
         match self.limit(PathRecord::MTU_SELECTOR, PathRecord::MTU, self.asked.mtu_selector) {
@@ -167,7 +166,7 @@ impl<'a> PathQuery<'a> {
         }
     }
 
-    /// The same for the rate.
+    /// The same for rates.
     fn rate(&self, most: PathRate) -> Option<PathRate> {
         let asked = PathRate::from_number(self.asked.rate).unwrap_or(most);
         match self.limit(PathRecord::RATE_SELECTOR, PathRecord::RATE, self.asked.rate_selector) {
@@ -179,8 +178,8 @@ impl<'a> PathQuery<'a> {
         }
     }
 
-    /// A packet is gone after the subnet's time, in each of the subnets that it crosses; a port reaches itself in none.
-    /// Any longer time holds as well.
+    /// A packet is gone after the subnet's lifetime in each subnet that it crosses; a port reaches itself without
+    /// crossing any. Longer times are also true.
     fn packet_life_time(&self, itself: bool, crossings: u8) -> Option<u8> {
         let subnets = (u16::from(crossings) + 1).next_power_of_two().trailing_zeros() as u8;
         let whole = self.directory.facts().packet_life_time.saturating_add(subnets).min(MOST_LIFE_TIME);
@@ -195,8 +194,8 @@ impl<'a> PathQuery<'a> {
         }
     }
 
-    /// How a limit is meant: it counts only with its selector, and without one there is none, which is as much as the
-    /// most.
+    /// The meaning of a limit: it applies only together with its selector; without one there is no limit, which equals
+    /// asking for the largest.
     fn limit(&self, selector: u32, value: u32, asked: Selector) -> Selector {
         let counts = self.mask.has(selector) && (asked == Selector::Most || self.mask.has(value));
         if counts { asked } else { Selector::Most }

@@ -1,13 +1,12 @@
-//! Subnet administration (chapter 15): what clients may ask of the subnet, answered from what is known, without I/O or
-//! clock.
+//! Subnet administration (chapter 15): answers clients' queries from known facts, without I/O or a clock.
 //!
-//! [`Sa`] takes datagrams and the time and returns datagrams; it answers at once, from a [`Directory`] that the subnet
-//! manager replaces whenever the subnet has changed. Without one it answers *busy*. Paths name LIDs and service levels
-//! of the active half ([`Sa::half_moved`]), and of no other; paths to other subnets name a router's port ([`Remote`]).
-//! Everything that waits is bounded ([`SaLimits`]): beyond, a client is answered *busy* or *no resources*, and queries
-//! again. Costs: a path between two named ports is two walks along forwarding tables, whatever the size of the fabric;
-//! a table is as long as its records. Lacks on purpose: multicast groups, MultiPathRecord and TraceRecord, partitions
-//! beyond the default one, GUID aliases, redirection.
+//! [`Sa`] takes datagrams and the time and returns datagrams. It answers at once, from a [`Directory`] that the subnet
+//! manager replaces whenever the subnet has changed; without one it answers *busy*. Paths name LIDs and service levels
+//! of the active half only ([`Sa::half_moved`]); paths to other subnets name a router's port ([`Remote`]). Everything
+//! that waits is bounded ([`SaLimits`]): beyond the limit, a client is answered *busy* or *no resources* and must query
+//! again. Costs: a path between two given ports takes two walks along forwarding tables, whatever the size of the
+//! fabric; a table is as long as its records. Deliberately omitted: multicast groups, MultiPathRecord and TraceRecord,
+//! partitions other than the default one, GUID aliases, redirection.
 
 mod agenda;
 mod answer;
@@ -43,32 +42,32 @@ use std::sync::Arc;
 use subscriptions::{SubscriptionContext, Subscriptions};
 use transfers::Transfers;
 
-/// How much is kept for clients, and how long is waited for them.
+/// Limits on what is kept for clients, and timeouts.
 #[derive(Clone, Debug)]
 pub struct SaLimits {
-    /// The key that shows a client to be trusted (SAHeader:SM_Key). Requests with another one, zero apart, are dropped.
+    /// The key that marks a client as trusted (SAHeader:SM_Key). Requests with another key, except zero, are dropped.
     pub sm_key: u64,
-    /// Bytes of one answer.
+    /// The most bytes in one answer.
     pub answer_bytes: usize,
-    /// Answers of several segments under way at once.
+    /// The most multi-segment answers in progress.
     pub transfers: usize,
-    /// Bytes of all of them.
+    /// The most bytes of all answers in progress.
     pub transfer_bytes: usize,
-    /// How they are sent.
+    /// The pace of multi-segment answers.
     pub pace: RmppPace,
-    /// ServiceRecords.
+    /// The most ServiceRecords.
     pub services: usize,
-    /// Subscriptions.
+    /// The most subscriptions.
     pub subscriptions: usize,
-    /// Subscriptions of one port.
+    /// The most subscriptions of one port.
     pub subscriptions_of_one: usize,
-    /// Reports under way at once.
+    /// The most unacknowledged reports.
     pub reports: usize,
-    /// A report is sent again after so many nanoseconds without an answer.
+    /// A report is sent again after this many nanoseconds without an answer.
     pub report_resend_ns: u64,
-    /// How often it is sent in all.
+    /// How often a report is sent in all.
     pub report_tries: u32,
-    /// Consecutive reports without an acknowledgement after which a subscription ends.
+    /// A subscription ends after this many consecutive reports without an acknowledgement.
     pub unheard_reports: u32,
     /// The response time announced to clients: 4.096 µs × 2^n.
     pub resp_time_value: u8,
@@ -94,38 +93,38 @@ impl Default for SaLimits {
     }
 }
 
-/// What people may want to read in a log.
+/// Events worth logging.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SaEvent {
     /// A table did not reach its client.
     AnswerFailed {
-        /// The client.
+        /// The client's LID.
         client: Lid,
         /// Why.
         failure: TransferFailure,
     },
-    /// A subscriber acknowledged nothing for too long.
+    /// A subscriber failed to acknowledge too many reports.
     SubscriptionEnded {
-        /// Its port.
+        /// The subscriber's port.
         subscriber: Guid,
-        /// What it had subscribed to.
+        /// The trap that it had subscribed to.
         trap: u16,
     },
-    /// Too many reports were under way.
+    /// Too many reports were in progress; these were not sent.
     ReportsLeftOut {
         /// The notice that they would have carried.
         trap: u16,
         /// How many subscribers were not notified.
         subscribers: usize,
     },
-    /// A request came with a key that is not the SM's, and was dropped.
+    /// A request carried a key other than the SM's and was dropped.
     WrongKey {
-        /// From where.
+        /// The sender's LID.
         client: Lid,
     },
 }
 
-/// Events that are kept until someone takes them.
+/// The most events kept for [`Sa::take_events`].
 const MOST_EVENTS: usize = 1024;
 
 /// Subnet administration.
@@ -138,12 +137,12 @@ pub struct Sa {
     services: Services,
     subscriptions: Subscriptions,
     events: Vec<SaEvent>,
-    /// By number of the attribute.
+    /// Number of requests by attribute.
     requests: BTreeMap<u16, u64>,
 }
 
 impl Sa {
-    /// Subnet administration that knows nothing yet.
+    /// Subnet administration without a directory: it answers *busy*.
     pub fn new(limits: SaLimits) -> Sa {
         Sa {
             limits,
@@ -157,8 +156,8 @@ impl Sa {
         }
     }
 
-    /// The subnet is as `directory` has it from now on, its active half included. Services and subscriptions of ports
-    /// that are gone go with them.
+    /// Answers from `directory` from now on, its active half included. Services and subscriptions of ports that are
+    /// gone are dropped.
     pub fn set_directory(&mut self, directory: Arc<Directory>) {
         self.half = directory.facts().half;
         self.services.retain_ports(|gid| directory.by_gid(gid).is_some());
@@ -166,18 +165,17 @@ impl Sa {
         self.directory = Some(directory);
     }
 
-    /// What was set last.
+    /// The current directory.
     pub fn directory(&self) -> Option<&Arc<Directory>> {
         self.directory.as_ref()
     }
 
-    /// Answers name this half from now on. The directory's tables must hold its routes already.
+    /// Answers with LIDs of this half from now on. The directory's tables must already hold its routes.
     pub fn half_moved(&mut self, half: Half) {
         self.half = half;
     }
 
-    /// Takes a datagram. Returned is what is to be sent, at once and in this order; none where it is no MAD of this
-    /// class.
+    /// Processes a datagram. Returns what to send, at once and in this order; none if it is not a MAD of this class.
     pub fn answer(&mut self, asked: &Datagram, now_ns: u64) -> Option<Vec<Datagram>> {
         if class_of(&asked.bytes) != class::SUBNET_ADMINISTRATION {
             return None;
@@ -188,14 +186,14 @@ impl Sa {
         Some(sent)
     }
 
-    /// A trap came in, or the SM made a notice itself. Returned are the reports to subscribers.
+    /// Processes a trap, or a notice that the SM itself made. Returns the reports to subscribers.
     pub fn notice(&mut self, notice: &Notice, now_ns: u64) -> Vec<Datagram> {
         let Some(directory) = self.directory.clone() else { return Vec::new() };
         let view = SubscriptionContext { directory: &directory, half: self.half, limits: &self.limits };
         self.subscriptions.notice(view, notice, now_ns, &mut self.events)
     }
 
-    /// The notice that a port came into service, or left it: traps 64 and 65, which the SM makes.
+    /// The notice that a port came into service or left it: traps 64 and 65, which the SM makes.
     pub fn port_in_service(&mut self, in_service: bool, guid: Guid, now_ns: u64) -> Vec<Datagram> {
         let Some(directory) = self.directory.clone() else { return Vec::new() };
         let facts = directory.facts();
@@ -204,12 +202,12 @@ impl Sa {
         self.notice(&Notice::gid_in_service(in_service, gid, issuer), now_ns)
     }
 
-    /// When [`Sa::wake`] must be called next; `u64::MAX` where nothing waits.
+    /// When [`Sa::wake`] must be called next; `u64::MAX` if nothing waits.
     pub fn due_ns(&self) -> u64 {
         self.transfers.due_ns().min(self.subscriptions.due_ns())
     }
 
-    /// The time has come. Returned is what is to be sent.
+    /// Performs what is due. Returns the datagrams to send.
     pub fn wake(&mut self, now_ns: u64) -> Vec<Datagram> {
         let mut sent = self.transfers.wake(now_ns, &mut self.events);
         if let Some(directory) = self.directory.clone() {
@@ -220,12 +218,12 @@ impl Sa {
         sent
     }
 
-    /// Events since the last call, for a log; of very many only the first.
+    /// Events since the last call, for a log; beyond a limit only the first are kept.
     pub fn take_events(&mut self) -> Vec<SaEvent> {
         std::mem::take(&mut self.events)
     }
 
-    /// Requests so far, by the number of their attribute.
+    /// Requests so far, by attribute number.
     pub fn requests(&self) -> &BTreeMap<u16, u64> {
         &self.requests
     }

@@ -1,4 +1,4 @@
-//! Facts that a fabric implies, where no device was read: what its ports would report once brought up.
+//! The facts of a fabric that no device was read for: what its ports would report once brought up.
 
 use super::directory::DirectoryFacts;
 use super::remote::Remote;
@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl DirectoryFacts {
-    /// The facts of `fabric` as a subnet manager on `sm` leaves it: linked ports ACTIVE, every link of `mtu`, the
-    /// default partition, the SM the only one.
+    /// The facts of `fabric` as a subnet manager on `sm` would leave it: linked ports ACTIVE, `mtu` on every link, the
+    /// default partition, no other SM.
     pub fn modelled(fabric: Arc<Fabric>, tables: Arc<SubnetTables>, sm: PortId, mtu: Mtu) -> DirectoryFacts {
         let nodes = fabric.nodes().map(|(node, found)| found.present.then(|| node_info(&fabric, node))).collect();
         let switches =

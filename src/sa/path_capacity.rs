@@ -1,14 +1,14 @@
-//! What a path is worth: a walk along the forwarding tables, and the least of each link on it.
+//! MTU and rate of a path: a walk along the forwarding tables, and the minimum over its links.
 
 use super::directory::Directory;
 use crate::fabric::PortId;
 use crate::ids::{Lid, PortNum};
 use crate::wire::{Mtu, PortInfo, Speed, Width};
 
-/// Hops after which a packet goes in circles: more than any fabric's diameter.
+/// A packet that has taken more hops than this is in a loop: no fabric has such a diameter.
 const MOST_HOPS: usize = 64;
 
-/// Rates as PathRecord numbers them, in rising order, in tenths of Gb/s (section 15.2.5.16).
+/// Rates as PathRecord numbers them, in ascending order, in tenths of Gb/s (section 15.2.5.16).
 const RATES: [(u8, u32); 23] = [
     (2, 25),
     (5, 50),
@@ -35,22 +35,22 @@ const RATES: [(u8, u32); 23] = [
     (24, 12000),
 ];
 
-/// A rate that PathRecord has a number for. Faster links count as the fastest of them.
+/// A rate for which PathRecord has a number. Faster links count as the fastest of these.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct PathRate(usize);
 
 impl PathRate {
-    /// The rate of a number; none where it means nothing.
+    /// The rate with this number; none if the number is reserved.
     pub fn from_number(number: u8) -> Option<PathRate> {
         RATES.iter().position(|&(known, _)| known == number).map(PathRate)
     }
 
-    /// The number.
+    /// The number in PathRecord:Rate.
     pub fn number(self) -> u8 {
         RATES[self.0].0
     }
 
-    /// The rate below this one.
+    /// The next lower rate.
     pub fn below(self) -> Option<PathRate> {
         self.0.checked_sub(1).map(PathRate)
     }
@@ -79,7 +79,7 @@ impl PathRate {
     }
 }
 
-/// What every link of a path carries.
+/// MTU and rate that every link of a path supports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathCapacity {
     /// The largest packet.
@@ -89,7 +89,7 @@ pub struct PathCapacity {
 }
 
 impl PathCapacity {
-    /// The path from a port that owns LIDs to `dlid`; none where the tables do not lead there, or a link on the way
+    /// Walks the path from a port that owns LIDs to `dlid`. None if the tables do not lead there, or a link on the path
     /// reports no MTU, width or speed.
     pub fn walk(directory: &Directory, source: PortId, dlid: Lid) -> Option<PathCapacity> {
         let fabric = directory.fabric();
@@ -117,14 +117,14 @@ impl PathCapacity {
         None
     }
 
-    /// What an end port itself takes.
+    /// The MTU and rate of an end port itself.
     fn within(directory: &Directory, port: PortId) -> Option<PathCapacity> {
         let info = directory.port_info(port)?;
         info.mtu_cap.bytes()?;
         Some(PathCapacity { mtu: info.mtu_cap, rate: PathRate::of_link(info)? })
     }
 
-    /// This path, gone on over the link that `port` sends into.
+    /// The minimum of this and the link that `port` sends into.
     fn over(self, directory: &Directory, port: PortId) -> Option<PathCapacity> {
         let info = directory.port_info(port)?;
         info.neighbour_mtu.bytes()?;

@@ -1,10 +1,10 @@
-//! PathRecord: which ends a request names, and the paths between them as an answer.
+//! PathRecord: the ends that a request names, and the paths between them.
 //!
-//! A client may name an end by GID, by LID, or leave one open in a GetTable. Of LIDs: one of the active half stands for
-//! itself; a base LID of the retired half stands for its port, since that is the LID by which the port is known
-//! everywhere (PortInfo, NodeRecord), and is answered with the active half's LIDs; any other LID of the retired half is
-//! a closed path and has no record. Nothing that is answered lets anyone send on the retired half. One path within the
-//! subnet: `legs`. Destinations in other subnets: `remote_paths`.
+//! A client may name an end by GID or by LID, or leave one open in a GetTable. A LID of the active half stands for
+//! itself. A base LID of the retired half stands for its port, because PortInfo and NodeRecord show the port under that
+//! LID; the answer has LIDs of the active half. Any other LID of the retired half is a closed path and has no record.
+//! No answer lets a client send on the retired half. `legs` finds a path within the subnet, `remote_paths` one to
+//! another subnet.
 
 use super::legs::{PathEnd, PathQuery};
 use super::path_capacity::PathRate;
@@ -12,10 +12,10 @@ use super::remote_paths::RemoteDestination;
 use crate::wire::sa::{PathRecord, Record, Selector};
 use crate::wire::{Gid, Mtu, status};
 
-/// Paths for one pair of ports when the client gives no number: the most that the field can hold.
+/// Paths for each pair of ports if the client requests no number: the largest that the field can hold.
 const MOST_PATHS: usize = 127;
 
-/// Where paths lead.
+/// The far end of the paths requested.
 enum Target {
     Here(PathEnd),
     Elsewhere(RemoteDestination),
@@ -36,10 +36,10 @@ impl PathQuery<'_> {
         self.between(source, destination).next().ok_or(status::NO_RECORDS)
     }
 
-    /// Every path that was requested, as a table; `most` bytes of it at most.
+    /// Every requested path, as a table of at most `most` bytes.
     ///
     /// # Errors
-    /// The status to refuse with: no resources for more than that.
+    /// The status to refuse with: *no resources* if the table would be longer.
     pub(super) fn table(&self, most: usize) -> Result<Vec<u8>, u16> {
         self.limits_make_sense()?;
         let all = || self.directory.fabric().lid_ports().map(PathEnd::any);
@@ -80,7 +80,7 @@ impl PathQuery<'_> {
         Ok(end.map(|end| vec![Target::Here(end)]))
     }
 
-    /// The end that GID and LID name; none where neither does.
+    /// The end that the GID and the LID name; none if both are absent.
     fn end(&self, gid: Option<Gid>, by_lid: Option<PathEnd>) -> Result<Option<PathEnd>, u16> {
         let Some(gid) = gid else { return Ok(by_lid) };
         let port = self.directory.by_gid(gid).ok_or(status::INVALID_GID)?;
@@ -91,7 +91,7 @@ impl PathQuery<'_> {
         }
     }
 
-    /// Refuses limits that mean nothing.
+    /// Refuses limits with reserved values.
     fn limits_make_sense(&self) -> Result<(), u16> {
         let counts = |selector: u32, value: u32| self.mask.has_all(&[selector, value]);
         let mtu = counts(PathRecord::MTU_SELECTOR, PathRecord::MTU)
@@ -104,7 +104,7 @@ impl PathQuery<'_> {
         if mtu || rate || none { Err(status::REQUEST_INVALID) } else { Ok(()) }
     }
 
-    /// The paths from one port to where they lead.
+    /// The paths from one port to the target.
     fn between<'b>(&'b self, source: &'b PathEnd, target: &'b Target) -> Box<dyn Iterator<Item = PathRecord> + 'b> {
         let most = if self.mask.has(PathRecord::NUMB_PATH) { self.asked.numb_path.into() } else { MOST_PATHS };
         match target {

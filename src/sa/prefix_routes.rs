@@ -1,12 +1,16 @@
-//! OpenSM's file of prefix routes: which router port of this subnet leads to which other subnet.
+//! OpenSM's prefix-routes file: which router port of this subnet leads to which other subnet.
 //!
-//! A line is a prefix and a router port's GUID, both hexadecimal with or without `0x`, or `*` for any: ```text # prefix
-//! router port fec0000000000002  0x0002c90300a1b2c1 *                 * ``` What follows a `#` is a comment. The first
-//! line whose prefix fits decides. Source: the section PREFIX ROUTES of opensm(8), and OpenSM 3.3.23 itself where the
-//! two differ: a 0 is a `*`; a line that fits and whose router is not there ends the search; and `*` for the router
-//! takes the one whose GUID, as it stands in the memory of a little-endian machine, is the lowest number. Otherwise
-//! than OpenSM: a line that is not understood is an error and no line omitted; what follows the GUID must be a comment,
-//! with or without a blank before it; a link-local or multicast prefix, which never gets as far as this file, is an
+//! Each line holds a prefix and the GUID of a router's port, hexadecimal with or without `0x`, or `*` for any:
+//! ```text
+//! # prefix          router port
+//! fec0000000000002  0x0002c90300a1b2c1
+//! *                 *
+//! ```
+//! A `#` starts a comment. The first line whose prefix matches decides. Source: the section PREFIX ROUTES of opensm(8),
+//! and OpenSM 3.3.23 itself where the two differ: 0 means `*`; a matching line whose router is absent ends the search;
+//! and `*` for the router selects the one whose GUID, read as a little-endian number, is the lowest. Three things
+//! differ from OpenSM: a line that cannot be parsed is an error, and none is skipped; only a comment may follow the
+//! GUID, with or without a blank before it; and a link-local or multicast prefix, which no lookup ever reaches, is an
 //! error.
 
 use crate::fabric::format::{Cursor, ReadError, SourceText, decode};
@@ -17,23 +21,23 @@ use std::cmp::Reverse;
 /// One line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PrefixRoute {
-    /// The prefix that it is for; none: every one.
+    /// The destination prefix; none: any.
     pub prefix: Option<GidPrefix>,
     /// The GUID of the router's port; none: the first router.
     pub router: Option<Guid>,
 }
 
-/// The lines, in order.
+/// The lines of a file, in order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PrefixRoutes {
     routes: Vec<PrefixRoute>,
 }
 
 impl PrefixRoutes {
-    /// Reads a file's bytes; `file` is its name in messages. A file without lines is one of no routes.
+    /// Parses a file; `file` is its name in messages. A file without lines has no routes.
     ///
     /// # Errors
-    /// The first line that is not understood.
+    /// The first line that cannot be parsed.
     pub fn read(bytes: &[u8], file: &str) -> Result<PrefixRoutes, ReadError> {
         let source = SourceText { file, text: decode(bytes, file)? };
         let mut routes = Vec::new();
@@ -51,8 +55,8 @@ impl PrefixRoutes {
         self.routes.iter()
     }
 
-    /// Of these router ports the one that OpenSM takes for `*`. Its table of routers is sorted by GUID as the number
-    /// that its bytes, highest first, make in the memory of a little-endian machine.
+    /// The router port that OpenSM takes for `*`: its table of routers is sorted by GUID, read as a little-endian
+    /// number.
     pub fn first_router<T>(ports: impl Iterator<Item = (Guid, T)>) -> Option<T> {
         ports.max_by_key(|(guid, _)| Reverse(guid.0.swap_bytes())).map(|(_, port)| port)
     }
@@ -75,7 +79,7 @@ fn route(cursor: &mut Cursor<'_>) -> Result<PrefixRoute, ReadError> {
     Ok(PrefixRoute { prefix, router })
 }
 
-/// `*` or 0, or another number.
+/// `*` or 0 is none; any other number is itself.
 fn any_or_hex(cursor: &mut Cursor<'_>, expected: &str) -> Result<Option<u64>, ReadError> {
     let before = cursor.clone();
     let number = if cursor.eat("*") { 0 } else { cursor.hex::<u64>(expected)?.value };

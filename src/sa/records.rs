@@ -1,7 +1,7 @@
-//! Records that the directory holds: what a request selects, as the bytes of a table.
+//! Queries for the records of the directory: the matching records as the bytes of a table.
 //!
-//! A LID, a GUID or a block in the mask narrows the search first, so that a request for one device costs no look at the
-//! others. A LID selects the port that owns it, whichever of the port's LIDs it is; the record names the base LID.
+//! A LID, GUID or block in the component mask narrows the search first, so that a query for one device does not visit
+//! the others. A LID selects the port that owns it, whichever of the port's LIDs it is; the record names the base LID.
 
 use super::directory::Directory;
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -18,21 +18,21 @@ use std::iter::once;
 pub(super) struct RecordQuery<'a> {
     pub(super) directory: &'a Directory,
     pub(super) asked: &'a SaMad,
-    /// Whether the asker may see keys.
+    /// Whether the client may see keys.
     pub(super) trusted: bool,
-    /// Bytes of answer at most.
+    /// The most bytes in the answer.
     pub(super) most: usize,
 }
 
-/// Consecutive records.
+/// Records of one kind, back to back.
 pub(super) struct RecordTable {
-    /// Bytes of each.
+    /// Bytes of one record.
     pub(super) size: usize,
     pub(super) bytes: Vec<u8>,
 }
 
 impl RecordQuery<'_> {
-    /// The records that are selected; none where the directory holds no such attribute.
+    /// The matching records; none if the directory holds no such attribute.
     ///
     /// # Errors
     /// The status to refuse with.
@@ -53,7 +53,7 @@ impl RecordQuery<'_> {
         })
     }
 
-    /// Those candidates that agree with the request, the LIDs apart, by which they were found.
+    /// The candidates that match the request; LIDs are not compared, because the candidates were found by them.
     fn select<R: Record>(&self, candidates: impl Iterator<Item = R>) -> Result<RecordTable, u16> {
         self.select_by(self.asked.component_mask.without(0), candidates)
     }
@@ -83,13 +83,13 @@ impl RecordQuery<'_> {
         self.asked.component_mask.has(component)
     }
 
-    /// The LID that starts the request's record, where it counts.
+    /// The LID at the start of the request's record, if the mask selects it.
     fn lid(&self) -> Option<Lid> {
         let [high, low, ..] = self.asked.data;
         self.has(0).then_some(Lid(u16::from_be_bytes([high, low])))
     }
 
-    /// The ports that own LIDs and may be meant: one where the request names a LID.
+    /// The ports that own LIDs and can match: one if the request names a LID.
     fn owners(&self) -> Box<dyn Iterator<Item = PortId> + '_> {
         match self.lid() {
             Some(lid) => Box::new(self.fabric().lid_owner(lid).into_iter()),
@@ -97,7 +97,7 @@ impl RecordQuery<'_> {
         }
     }
 
-    /// Every port that is known by the LID of one of [`RecordQuery::owners`], with that LID.
+    /// Every port that shares the LID of one of [`RecordQuery::owners`], with that LID.
     fn all_ports(&self) -> impl Iterator<Item = (Lid, PortId)> + '_ {
         self.owners().flat_map(move |owner| {
             let lid = self.directory.base_lid(owner).into_iter();
@@ -105,7 +105,7 @@ impl RecordQuery<'_> {
         })
     }
 
-    /// A switch's ports for its port 0; otherwise the port itself.
+    /// All ports of a switch for its port 0; otherwise the port itself.
     fn beside(&self, owner: PortId) -> Box<dyn Iterator<Item = PortId>> {
         let node = self.fabric().port(owner).node;
         if self.fabric().node(node).is_switch() {
@@ -115,7 +115,7 @@ impl RecordQuery<'_> {
         }
     }
 
-    /// The switches that may be meant, with their LID.
+    /// The switches that can match, with their LIDs.
     fn switch_nodes(&self) -> impl Iterator<Item = (Lid, NodeId)> + '_ {
         self.owners().filter_map(|owner| {
             let node = self.fabric().port(owner).node;
@@ -153,8 +153,8 @@ impl RecordQuery<'_> {
         })
     }
 
-    /// A bit of the modifier lets capability masks select every port that has those capabilities and perhaps more. The
-    /// options state what the client understands; an answer has everything, and repeats them.
+    /// A bit of the attribute modifier makes capability masks select every port that has at least those capabilities.
+    /// The option bits state what the client understands; answers always carry all fields and repeat the bits.
     fn ports(&self) -> Result<RecordTable, u16> {
         let asked = PortInfoRecord::decode(&self.asked.data);
         let supersets = self.asked.modifier & PortInfoRecord::MATCH_CAPABILITIES != 0;
@@ -226,7 +226,7 @@ impl RecordQuery<'_> {
         })
     }
 
-    /// Both ends are named by LIDs.
+    /// Link records name both ends by LID.
     fn links(&self) -> Result<RecordTable, u16> {
         let far = self.has(LinkRecord::TO_LID).then(|| LinkRecord::decode(&self.asked.data).to_lid);
         let far = far.map(|lid| self.fabric().lid_owner(lid).and_then(|port| self.directory.base_lid(port)));
@@ -240,7 +240,7 @@ impl RecordQuery<'_> {
         self.select_by(self.asked.component_mask.without(LinkRecord::FROM_LID).without(LinkRecord::TO_LID), records)
     }
 
-    /// The port's own GUID: there are no aliases.
+    /// GUID 0 of each port: there are no aliases.
     fn guids(&self) -> impl Iterator<Item = GuidInfoRecord> + '_ {
         self.owners().filter_map(|port| {
             let mut table = GuidInfo::default();

@@ -1,12 +1,13 @@
-//! What subnet administration knows of other subnets: which of this subnet's router ports lead to which prefix.
+//! The routes to other subnets that subnet administration knows: which router ports of this subnet lead to which
+//! prefix.
 //!
-//! A value, set with the [`DirectoryFacts`](super::Facts) of a directory. It names router ports by GUID, so that it
+//! A value, part of the [`DirectoryFacts`](super::DirectoryFacts) of a directory. It names router ports by GUID and so
 //! outlives sweeps and changes; a port that is not in the directory leads nowhere. Rules are tried in order, and the
-//! first whose prefix fits decides, whether or not a router of it is present, as in OpenSM. There are two kinds of
-//! routers. Of those that [`crate::routers`] describes it is known how many are crossed and what becomes of a service
-//! level ([`Remote::of_routes`]). Of others, listed by [`PrefixRoutes`], only their presence is known. Lacks on
-//! purpose: the inside of other subnets (MTU, rate, ports): a path is described as far as its first router. Source: the
-//! specification leaves open how subnet administration learns of it (chapter 19).
+//! first whose prefix matches decides, whether or not its routers are present, as in OpenSM. There are two kinds of
+//! routers. For those that [`crate::routers`] describes, the number of crossings and the effect on service levels are
+//! known ([`Remote::of_routes`]). For others, listed by [`PrefixRoutes`], only their presence is known. Deliberately
+//! omitted: the inside of other subnets (MTU, rate, ports); a path is described as far as its first router. Source: the
+//! specification leaves open how subnet administration learns of them (chapter 19).
 
 use super::PrefixRoutes;
 use crate::fabric::subnets::Subnets;
@@ -22,34 +23,34 @@ pub struct Remote {
 /// One rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RemoteRule {
-    /// The prefix that it is for; none: every one.
+    /// The destination prefix; none: any.
     pub prefix: Option<GidPrefix>,
     /// The routers that lead there.
     pub routers: LeadingRouters,
-    /// The way beyond them.
+    /// The path beyond them.
     pub beyond: Beyond,
 }
 
-/// Routers' ports in this subnet.
+/// Router ports in this subnet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LeadingRouters {
-    /// The one that OpenSM calls the first, whichever that is ([`PrefixRoutes`]).
+    /// The first by OpenSM's order ([`PrefixRoutes`]).
     First,
     /// These ports; paths are spread over them.
     Ports(Vec<Guid>),
 }
 
-/// What is known of the way beyond the first router.
+/// What is known of the path beyond the first router.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Beyond {
-    /// Routers that use this policy.
+    /// Known routers follow this policy.
     Known {
-        /// How many of them are crossed, 1 at least.
+        /// Routers crossed, at least 1.
         crossings: u8,
-        /// What they make of service levels.
+        /// How they change service levels.
         levels: Levels,
     },
-    /// Nothing.
+    /// Nothing is known of it.
     Unknown {
         /// The hop limit to answer with.
         hop_limit: u8,
@@ -57,8 +58,8 @@ pub enum Beyond {
 }
 
 impl Beyond {
-    /// PathRecord:HopLimit: the links between subnets that a packet takes at most, the subnets at both ends included.
-    /// The last router requires 2, and each router before it takes one.
+    /// PathRecord:HopLimit: the number of subnets that a packet visits, both ends included. The last router requires 2,
+    /// and each router before it decrements the limit.
     pub fn hop_limit(self) -> u8 {
         match self {
             Beyond::Known { crossings, .. } => crossings.saturating_add(1),
@@ -66,7 +67,7 @@ impl Beyond {
         }
     }
 
-    /// Routers that are known to be crossed.
+    /// The number of routers that are known to be crossed.
     pub(super) fn crossings(self) -> u8 {
         match self {
             Beyond::Known { crossings, .. } => crossings,
@@ -76,19 +77,18 @@ impl Beyond {
 }
 
 impl Remote {
-    /// There are no other subnets.
+    /// No other subnets.
     pub fn none() -> Remote {
         Remote::default()
     }
 
-    /// These rules, in this order.
+    /// The given rules, in this order.
     pub fn new(rules: Vec<RemoteRule>) -> Remote {
         Remote { rules }
     }
 
-    /// What the subnet administration of subnet `home` is to know where `routes` lead between `subnets`, and routers go
-    /// by `levels`: a rule for each other subnet that is reached, in the order of subnets, with every first router on a
-    /// shortest way.
+    /// The rules for subnet `home`, from `routes` between `subnets` and the routers' policy `levels`: one for each
+    /// other subnet that can be reached, in the order of subnets, with every first router on a shortest path.
     pub fn of_routes(subnets: &Subnets, routes: &Routes, home: SubnetId, levels: Levels) -> Remote {
         let rule = |(to, subnet): (SubnetId, &crate::fabric::subnets::Subnet)| {
             let crossings = routes.crossings(home, to).filter(|&crossings| crossings > 0)?;
@@ -99,8 +99,8 @@ impl Remote {
         Remote { rules: subnets.subnets().filter_map(rule).collect() }
     }
 
-    /// The rules of a file of prefix routes; `hop_limit` goes into every path, since the length of the way is unknown.
-    /// OpenSM's is [`Remote::OPENSM_HOP_LIMIT`].
+    /// The rules of a prefix-routes file. Every path gets `hop_limit`, since the length of the path is unknown; OpenSM
+    /// uses [`Remote::OPENSM_HOP_LIMIT`].
     pub fn of_prefix_routes(routes: &PrefixRoutes, hop_limit: u8) -> Remote {
         let beyond = Beyond::Unknown { hop_limit };
         let rule = |route: &super::PrefixRoute| {
@@ -110,7 +110,7 @@ impl Remote {
         Remote { rules: routes.iter().map(rule).collect() }
     }
 
-    /// The hop limit in OpenSM's answers, the most that the field holds.
+    /// The hop limit in OpenSM's answers: the largest that the field holds.
     pub const OPENSM_HOP_LIMIT: u8 = 255;
 
     /// The rules, in order.

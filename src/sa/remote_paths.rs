@@ -1,17 +1,16 @@
-//! PathRecord for destinations in other subnets: the local leg, to a router, and what the routers after it need to
-//! know.
+//! PathRecord for destinations in other subnets: the local leg, to a router, and the fields that later routers need.
 //!
-//! Every path by every port of a router that leads there is a candidate: the ranks of the half's LIDs in turn, at each
-//! rank the routers in turn. The pair of source and destination determines which candidate comes first, so that pairs
-//! spread over routers and ranks, and a client that asks again gets the same again. The flow label counts on along the
-//! candidates, so that routers that have several ways on spread a pair's paths over them; one path keeps its label, and
-//! its order.
+//! Each port of a router that leads there, on each rank, is a candidate: rank by rank, and on each rank router by
+//! router. The pair of source and destination determines which candidate comes first. Pairs therefore spread over
+//! routers and ranks, and a client that asks again gets the same answer. The flow label rises from candidate to
+//! candidate, so that routers with several next hops spread a pair's paths over them; one path keeps its label, and so
+//! its order of packets.
 //!
-//! *Reversible* states that a receiver may answer with the received addresses swapped and on the same service level.
-//! Such an answer crosses the same number of routers back and comes to this subnet by some router; checked are the
-//! router that the path names and the level that the routers leave the answer with. Where the level rises at each
-//! crossing, and there are not layers for the way there and back, routers discard such answers: the path is reported as
-//! not reversible, and a receiver that answers must query a path of its own.
+//! *Reversible* states that a receiver may reply with the received addresses swapped and on the same service level.
+//! Such a reply crosses the same number of routers on its way back and enters this subnet by some router. Two things
+//! are checked: the router that the path names, and the service level that remains after all crossings. If the level
+//! rises at each crossing and there are too few layers for both directions, routers discard such replies. The path is
+//! then reported as not reversible, and a receiver that replies must query a path of its own.
 
 use super::PrefixRoutes;
 use super::legs::{Leg, PathEnd, PathLevels, PathQuery};
@@ -25,16 +24,16 @@ use crate::wire::{Gid, status};
 /// A destination in another subnet.
 pub(super) struct RemoteDestination {
     dgid: Gid,
-    /// Ports of routers that lead there, at least one.
+    /// Router ports that lead there, at least one.
     routers: Vec<PathEnd>,
     beyond: Beyond,
 }
 
 impl PathQuery<'_> {
-    /// The way to the GID requested, where it belongs to another subnet.
+    /// The destination that the request's GID names, if it belongs to another subnet.
     ///
     /// # Errors
-    /// The status to refuse with: no records where no router leads there.
+    /// The status to refuse with: *no records* if no router leads there.
     pub(super) fn remote_destination(&self) -> Result<Option<RemoteDestination>, u16> {
         let dgid = self.asked.dgid;
         if !self.mask.has(PathRecord::DGID) || !self.directory.is_elsewhere(dgid) {
@@ -65,7 +64,7 @@ impl PathQuery<'_> {
         }
     }
 
-    /// The paths from a port to a destination elsewhere.
+    /// The paths from a port to a destination in another subnet.
     pub(super) fn beyond<'a>(
         &'a self,
         source: &'a PathEnd,
@@ -97,14 +96,14 @@ impl PathQuery<'_> {
         (0..ranks).flat_map(|rank| legs.iter().filter_map(move |legs| legs.get(rank).copied())).collect()
     }
 
-    /// The levels of a path to a router that leads on.
+    /// The service levels of a path whose DLID is a router's.
     fn levels_beyond(&self, from: PortId, dlid: Lid, beyond: Beyond) -> Option<PathLevels> {
         let Beyond::Known { crossings, levels } = beyond else { return self.levels_here(from, dlid) };
         let asked = self.mask.has(PathRecord::TRAFFIC_CLASS).then_some(self.asked.traffic_class);
         let going = match asked {
             _ if self.mask.has(PathRecord::SL) => self.level(from, dlid, Some(self.asked.sl))?,
             Some(class) => self.level(from, dlid, Some(self.half.sl_of(levels.at_source(class.into()))))?,
-            // Levels that are kept are those of the routing here, which may want a certain one.
+            // Routers keep the level, so the local routing chooses it: it may require a certain one.
             None if levels.layers() == 1 => self.level(from, dlid, None)?,
             None => self.level(from, dlid, Some(self.half.sl_of(levels.at_source(0))))?,
         };
@@ -119,13 +118,13 @@ impl PathQuery<'_> {
     }
 }
 
-/// The level after so many routers; none where one of them discards.
+/// The level after this many routers; none if one of them discards the packet.
 fn raised(levels: Levels, traffic_class: u8, rank: u8, crossings: u8) -> Option<u8> {
     (0..crossings).try_fold(rank, |rank, _| levels.next(traffic_class, rank))
 }
 
-/// A number for a pair that spreads pairs evenly: the GUIDs' bits, multiplied by the golden ratio (Knuth, volume 3,
-/// section 6.4).
+/// A number that spreads pairs evenly: the bits of both GUIDs, multiplied by the golden ratio (Knuth, volume 3, section
+/// 6.4).
 fn pair(source: Gid, destination: Gid) -> u32 {
     let mixed = source.guid.0 ^ destination.guid.0.rotate_left(32) ^ destination.prefix;
     (mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 44) as u32

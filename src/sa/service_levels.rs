@@ -1,4 +1,4 @@
-//! Which service level a path takes. The routing decides; subnet administration only asks.
+//! The service level of a path. The routing decides; subnet administration only asks.
 
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid, Sl};
@@ -6,14 +6,14 @@ use crate::tables::PathLayers;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// Says the service level of a path.
+/// Chooses the service level of a path.
 pub trait ServiceLevels: Send + Sync + Debug {
-    /// The service level from a port to a LID of the half that is active: `wanted`, where someone asks for one and the
-    /// path may take it. None where the path has no such level.
+    /// The service level from a port to a LID of the active half: `wanted`, if the path may take it. None if the path
+    /// has no such level.
     fn choose(&self, source: PortId, dlid: Lid, half: Half, wanted: Option<Sl>) -> Option<Sl>;
 }
 
-/// Every service level of a half leads there; the first is taken unless another is requested. Right for routing
+/// Every service level of a half leads everywhere; the first is taken unless another is requested. Correct for routing
 /// functions that need no layers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FirstOfHalf;
@@ -27,13 +27,13 @@ impl ServiceLevels for FirstOfHalf {
     }
 }
 
-/// The service level of the virtual layer that the routing gives the path; a LID whose path is not for the source has
-/// none.
+/// The service level of the virtual layer that the routing assigns to the path. A LID whose path the source may not use
+/// has none.
 #[derive(Clone, Debug)]
 pub struct OfLayers {
     /// The fabric, LIDs assigned.
     pub fabric: Arc<Fabric>,
-    /// By half: who sends by which path, on which layer; none where everybody may by each, on any.
+    /// By half: the paths and layers of each source; none if every source may use every path, on any layer.
     pub ways: [Option<Arc<PathLayers>>; 2],
 }
 

@@ -1,4 +1,4 @@
-//! ServiceRecords: what ports offer, until their leases run out.
+//! ServiceRecords: the services that ports offer, until their leases expire.
 
 use crate::wire::sa::{ComponentMask, Record, SA_DATA_SIZE, ServiceRecord, selected};
 use crate::wire::{Gid, status};
@@ -6,22 +6,22 @@ use std::collections::BTreeMap;
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// What distinguishes records (section 15.2.5.14): service, port and partition.
+/// The key of a record (section 15.2.5.14): service, port and partition.
 type Name = (u64, Gid, u16);
 
 /// The records in force.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Services {
-    /// With the time at which each goes.
+    /// Each with the time at which its lease expires.
     records: BTreeMap<Name, (ServiceRecord, u64)>,
 }
 
 impl Services {
-    /// Enters a record, or renews it; returned is what is in force now.
+    /// Adds a record, or renews it; returns the record now in force.
     ///
     /// # Errors
-    /// The status to refuse with: without service, port and partition a record has no name; with another key than the
-    /// one it was entered with it cannot be changed; beyond `most` records there is no room.
+    /// The status to refuse with: the record lacks service, port or partition; it exists under another service key; or
+    /// there are `most` records already.
     pub(super) fn set(
         &mut self,
         mask: ComponentMask,
@@ -51,10 +51,10 @@ impl Services {
         Ok(record)
     }
 
-    /// Takes out the record that agrees with what was asked; returned is that record.
+    /// Removes and returns the record that matches the request.
     ///
     /// # Errors
-    /// The status to refuse with: none agrees, several do, or the key is another.
+    /// The status to refuse with: no record matches, several do, or the service key differs.
     pub(super) fn delete(
         &mut self,
         mask: ComponentMask,
@@ -74,7 +74,7 @@ impl Services {
         }
     }
 
-    /// The records that agree with what was asked, with the seconds that are left to each, and without their keys.
+    /// The records that match the request, with the seconds left of each lease, and without their keys.
     pub(super) fn select(&mut self, mask: ComponentMask, asked: &ServiceRecord, now_ns: u64) -> Vec<ServiceRecord> {
         self.forget(now_ns);
         let asked = asked.to_data();
@@ -89,18 +89,18 @@ impl Services {
         found.map(|record| ServiceRecord { key: [0; 16], ..record }).collect()
     }
 
-    /// Leases that have run out.
+    /// Drops expired records.
     fn forget(&mut self, now_ns: u64) {
         self.records.retain(|_, (_, ends_ns)| *ends_ns > now_ns);
     }
 
-    /// Records of ports that are gone.
+    /// Drops the records of ports that are gone.
     pub(super) fn retain_ports(&mut self, is_there: impl Fn(Gid) -> bool) {
         self.records.retain(|(_, gid, _), _| is_there(*gid));
     }
 }
 
-/// The fields that count, the others zero.
+/// The fields that the mask selects, the others zero.
 fn counted(mask: ComponentMask, asked: &ServiceRecord) -> [u8; SA_DATA_SIZE] {
     let (given, mut data) = (asked.to_data(), [0; SA_DATA_SIZE]);
     for (bit, component) in (0..).zip(ServiceRecord::COMPONENTS) {

@@ -1,8 +1,8 @@
-//! Subscriptions to notices (InformInfo), and the reports on their way to subscribers.
+//! Subscriptions to notices (InformInfo), and the reports being sent to subscribers.
 //!
-//! A subscriber is a port and a queue pair; its reports go to the LID, and take the service level, of whichever half is
-//! active when they are sent. A report is repeated until it is acknowledged; a subscription ends after several
-//! consecutive reports without an acknowledgement.
+//! A subscriber is a port and a queue pair. Its reports use the LIDs and service levels of the half that is active when
+//! they are sent. A report is repeated until it is acknowledged; a subscription ends after several consecutive
+//! unacknowledged reports.
 
 use super::agenda::Agenda;
 use super::directory::Directory;
@@ -13,30 +13,30 @@ use crate::wire::sa::{ComponentMask, InformInfo, InformInfoRecord, Record, Repor
 use crate::wire::{Gid, Method, Notice, Trap, status};
 use std::collections::BTreeMap;
 
-/// One subscription.
+/// A subscription of one port and queue pair.
 #[derive(Clone, Debug)]
 struct Subscription {
     subscriber: Guid,
-    /// Which of the LIDs of a half the subscriber used.
+    /// The rank, within its half, of the LID that the subscriber used.
     rank: usize,
     record: InformInfoRecord,
-    /// Reports in a row that nobody acknowledged.
+    /// Consecutive reports without an acknowledgement.
     unheard: u32,
 }
 
-/// One report that is not acknowledged yet.
+/// A report that is not yet acknowledged.
 #[derive(Clone, Debug)]
 struct Pending {
     subscription: u64,
     report: Report,
-    /// Times it was sent.
+    /// How often it was sent.
     sent: u32,
 }
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Subscriptions {
-    /// In the order in which they were made.
+    /// By the order of subscribing.
     all: BTreeMap<u64, Subscription>,
     made: u64,
     /// By transaction number.
@@ -44,7 +44,7 @@ pub(super) struct Subscriptions {
     transaction: u32,
 }
 
-/// What subscriptions are answered and reports addressed with.
+/// What a subscription's answers and reports depend on.
 #[derive(Clone, Copy)]
 pub(super) struct SubscriptionContext<'a> {
     pub(super) directory: &'a Directory,
@@ -53,7 +53,7 @@ pub(super) struct SubscriptionContext<'a> {
 }
 
 impl Subscriptions {
-    /// Subscribes the sender of `asked`, or ends its subscription. Returns the answer.
+    /// Subscribes the sender of `asked`, or ends its subscription; returns the answer.
     ///
     /// # Errors
     /// The status to refuse with.
@@ -113,14 +113,14 @@ impl Subscriptions {
         self.all.remove(&number)
     }
 
-    /// The subscriptions that agree with what was asked.
+    /// The subscriptions that match the request.
     pub(super) fn select(&self, mask: ComponentMask, asked: &InformInfoRecord) -> Vec<InformInfoRecord> {
         let asked = asked.to_data();
         let records = self.all.values().map(|known| &known.record);
         records.filter(|record| selected::<InformInfoRecord>(mask, &asked, &record.to_data())).cloned().collect()
     }
 
-    /// Subscribers that are gone are forgotten.
+    /// Drops the subscriptions of ports that are gone.
     pub(super) fn retain_ports(&mut self, directory: &Directory) {
         let gone = |known: &Subscription| directory.by_port_guid(known.subscriber).is_none();
         let numbers: Vec<u64> = self.all.iter().filter(|(_, known)| gone(known)).map(|(&number, _)| number).collect();
@@ -129,7 +129,8 @@ impl Subscriptions {
         }
     }
 
-    /// Reports a notice to every subscriber to it. Beyond the limit of reports under way none is sent, which is logged.
+    /// Reports a notice to every subscriber. If that would exceed the limit of pending reports, none is sent and the
+    /// omission is logged.
     pub(super) fn notice(
         &mut self,
         view: SubscriptionContext<'_>,
@@ -160,7 +161,7 @@ impl Subscriptions {
         sent
     }
 
-    /// A subscriber acknowledged a report. Only the low 32 bits of the transaction are the sender's.
+    /// Processes an acknowledgement. Only the low 32 bits of the transaction ID are the sender's.
     pub(super) fn acknowledged(&mut self, tid: u64) {
         if let Some(pending) = self.pending.remove(&(tid as u32))
             && let Some(known) = self.all.get_mut(&pending.subscription)
@@ -173,7 +174,8 @@ impl Subscriptions {
         self.pending.due_ns()
     }
 
-    /// Sends again what is due, gives up what was sent often enough, and ends subscriptions that stay unacknowledged.
+    /// Repeats reports that are due, drops those that were sent often enough, and ends subscriptions that stay
+    /// unacknowledged.
     pub(super) fn wake(
         &mut self,
         view: SubscriptionContext<'_>,
@@ -204,14 +206,14 @@ impl Subscriptions {
         Some(SaEvent::SubscriptionEnded { subscriber: ended.subscriber, trap: ended.record.info.trap_number })
     }
 
-    /// A report as it goes to its subscriber now: on the active half.
+    /// A report addressed to its subscriber on the half that is active now.
     fn datagram(&self, view: SubscriptionContext<'_>, tid: u32, pending: &Pending) -> Option<Datagram> {
         let known = self.all.get(&pending.subscription)?;
         let port = view.directory.by_port_guid(known.subscriber)?;
         let lids = view.directory.lids(port, view.half);
         let facts = view.directory.facts();
         let first = known.rank.checked_rem(lids.len())?;
-        // A LID whose path is not for the SM's port has no service level: the next one serves as well.
+        // A LID whose path the SM's port may not use has no service level: take the next.
         let mut in_turn = lids.iter().cycle().skip(first).take(lids.len());
         let level = |&lid: &Lid| facts.service_levels.choose(facts.sm, lid, view.half, None).map(|sl| (lid, sl));
         let (lid, sl) = in_turn.find_map(level)?;
@@ -221,13 +223,13 @@ impl Subscriptions {
     }
 }
 
-/// Whether two subscriptions of one port are the same; how soon the subscriber answers is not part of them.
+/// Whether two subscriptions of one port are the same, response times aside.
 fn same(one: &InformInfo, other: &InformInfo) -> bool {
     let bare = |info: &InformInfo| InformInfo { resp_time_value: 0, ..info.clone() };
     bare(one) == bare(other)
 }
 
-/// Whether a report is what a subscription asks for (section 13.4.8.3).
+/// Whether a subscription matches a report (section 13.4.8.3).
 fn wants(info: &InformInfo, report: &Report, directory: &Directory) -> bool {
     let notice = &report.notice;
     let kind = u16::from(u8::from(notice.notice_type));
@@ -238,7 +240,7 @@ fn wants(info: &InformInfo, report: &Report, directory: &Directory) -> bool {
         && about(info, report, directory)
 }
 
-/// Whether it is about the port, or one of the ports, that the subscription names: by GID, else by LIDs.
+/// Whether the report concerns a port that the subscription names: by GID, else by a range of LIDs.
 fn about(info: &InformInfo, report: &Report, directory: &Directory) -> bool {
     if info.gid != Gid::default() {
         let told = match report.notice.trap() {

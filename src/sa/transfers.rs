@@ -1,4 +1,4 @@
-//! Answers of several segments on their way to clients.
+//! Multi-segment answers being sent to clients.
 
 use super::agenda::Agenda;
 use super::rmpp::{RmppStep, Sender};
@@ -8,10 +8,10 @@ use crate::transport::Datagram;
 use crate::wire::sa::SaMad;
 use std::sync::Arc;
 
-/// Who asked: LID, queue pair and transaction.
+/// LID, queue pair and transaction ID of the client.
 type Client = (Lid, u32, u64);
 
-/// One answer.
+/// An answer in progress.
 #[derive(Clone, Debug)]
 struct Answer {
     /// The request.
@@ -19,17 +19,17 @@ struct Answer {
     sender: Sender,
 }
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Transfers {
     under_way: Agenda<Client, Answer>,
-    /// Bytes of all of them.
+    /// Bytes of all answers in progress.
     bytes: usize,
 }
 
 impl Transfers {
-    /// What is sent for a request that is being answered already: the first segment, where it seems lost. A client may
-    /// ask something else under the same number; it waits for the former answer no more.
+    /// Handles a request that is already being answered: repeats the first segment if it seems lost. A different
+    /// request under the same transaction ID ends the former answer, since the client no longer waits for it.
     pub(super) fn repeat(&mut self, asked: &Datagram, tid: u64, now_ns: u64) -> Option<Vec<Datagram>> {
         let client = (asked.lid, asked.qp, tid);
         let mut answer = self.under_way.remove(&client)?;
@@ -42,12 +42,12 @@ impl Transfers {
         Some(addressed(asked, mads))
     }
 
-    /// Whether one more answer of so many bytes would be too much.
+    /// Whether an answer of this many bytes would exceed the limits.
     pub(super) fn is_full(&self, bytes: usize, limits: &SaLimits) -> bool {
         self.under_way.len() >= limits.transfers || self.bytes.saturating_add(bytes) > limits.transfer_bytes
     }
 
-    /// Begins to send a table as the answer with the headers of `head`.
+    /// Begins to send a table as an answer with the headers of `head`.
     pub(super) fn begin(
         &mut self,
         asked: &Datagram,
@@ -63,7 +63,7 @@ impl Transfers {
         addressed(asked, first)
     }
 
-    /// A packet of the protocol came from a client.
+    /// Processes an RMPP packet from a client.
     pub(super) fn take(
         &mut self,
         from: &Datagram,

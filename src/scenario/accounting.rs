@@ -1,10 +1,10 @@
-//! Counting SMPs as the Double Scheme's paper does, and as InfiniBand demands (seed 001, results).
+//! Counts of SMPs by the rules of the Double Scheme's paper, and by those of InfiniBand (seed 001, results).
 //!
-//! The paper gives counts for "16 switch topology (14 nodes)" and times that are 18.6 µs for each SMP. Its rules, as they
-//! fit its counts: SL-to-VL tables, one `Get` and one `Set` for each connected port end, twice (split and restore);
-//! forwarding tables, four SMPs for each connected port end and each switch; drain, one control packet to each switch and
-//! each end node and one back. InfiniBand has a table for every pair of input and output of a switch; the honest counts
-//! are those of a plan made for the fabric, in the plain form and in the optimised one.
+//! The paper gives counts for "16 switch topology (14 nodes)", and times that amount to 18.6 µs for each SMP. Rules
+//! that fit its counts: for SL-to-VL tables, one `Get` and one `Set` for each connected port end, twice (split and
+//! restore); for forwarding tables, four SMPs for each connected port end and each switch; for the drain, one control
+//! packet to each switch and each end node and one back. InfiniBand has a table for every pair of input and output of a
+//! switch; the true counts are those of a plan for the fabric, in the plain form and in the optimised one.
 
 use super::Engines;
 use super::ScenarioError;
@@ -16,10 +16,10 @@ use crate::plan::{Phase, Plan};
 use crate::tables::Write;
 use serde::Serialize;
 
-/// Whose rules count.
+/// The rules to count by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Accounting {
-    /// The paper's rules, beside its own figures.
+    /// The paper's rules, compared with its own figures.
     Paper,
     /// The plan's own SMPs, in both forms of SL-to-VL tables.
     Iba,
@@ -37,7 +37,7 @@ pub struct Line {
     pub paper: Option<String>,
     /// Ours, by the rules requested.
     pub ours: String,
-    /// Whether they agree; none where the paper has no figure.
+    /// Whether they agree; none if the paper has no figure.
     pub agrees: Option<bool>,
     /// The rule, or a note.
     pub rule: String,
@@ -111,7 +111,7 @@ fn by_paper(fabric: &Fabric, plan: &Plan, run: &SimulationReport) -> Vec<Line> {
             "VL drainage, hops",
             "7",
             plan.drain_depth().to_string(),
-            "longest path of R's channel dependency graph, in channels, what died left out".into(),
+            "longest path of R's channel dependency graph, in channels, without what died".into(),
         ),
         Line::alone(
             "the plan's own Sets",
@@ -151,7 +151,7 @@ fn by_plan(plain: &Plan, optimised: &Plan, run: &SimulationReport) -> Vec<Line> 
         Line::alone(
             "SMPs sent in the run",
             run.smps.total.to_string(),
-            "sweep, all phases, reading back and repeats included",
+            "sweep and all phases, reading back and retries included",
         ),
     ]
 }

@@ -1,4 +1,4 @@
-//! A subnet whose manager acts in a run: what happens to it, what its manager does about that, and what comes of it.
+//! A subnet whose manager acts in a run: the event, the manager's reaction, and the result.
 
 use super::ScenarioError;
 use super::engines::Engines;
@@ -19,7 +19,7 @@ use crate::subnet::{Manager, SubnetManager, Timing};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What a driver's work comes to.
+/// The result of a driver's work.
 pub(super) type Driven = Result<Option<driver::ChangeRecord>, DriverError>;
 
 /// One subnet in which something changes.
@@ -31,8 +31,8 @@ pub(super) struct ActingSubnet<'a> {
 }
 
 impl ActingSubnet<'_> {
-    /// Plans the change before anything has happened, so that what cannot be done is an error and not an outcome. A
-    /// newcomer is planned for as if it had come, a sudden departure as if it were over.
+    /// Plans the change before anything has happened, so that an impossible change is an error and not an outcome. The
+    /// plan assumes that a newcomer is present, and that a sudden departure is over.
     pub fn prepare(&self, engines: &Engines) -> Result<Prepared, ScenarioError> {
         let alive = match self.setup.element {
             Element::Newcomer(_) => &self.setup.whole,
@@ -82,7 +82,7 @@ impl ActingSubnet<'_> {
         self.transport.with(act)
     }
 
-    /// What sources of this subnet will hear of R′.
+    /// Gives the sources of this subnet the paths of R′ that they will learn.
     pub fn make_known(&self, prepared: &Prepared) {
         let stranded: Vec<PortId> = prepared.stranded.iter().map(|&port| self.placement.port(port)).collect();
         self.with(|sim| sim.omit(&stranded));
@@ -91,7 +91,7 @@ impl ActingSubnet<'_> {
         }
     }
 
-    /// Without halves no MAD moves sources: they learn of new paths once they ask again.
+    /// Without halves no MAD moves sources: they learn new paths when they query again.
     pub fn ask_anew(&self, prepared: &Prepared) {
         if self.scenario.scheme != Scheme::Double {
             self.load_ways(Half::Lower, prepared);
@@ -107,7 +107,7 @@ impl ActingSubnet<'_> {
         self.scenario.departure == Departure::Sudden
     }
 
-    /// The node of a router that dies first, in the simulation: all of its nodes die at once.
+    /// The node of a router that dies first in the simulation; all of its nodes die at once.
     pub fn victim(&self) -> Option<NodeId> {
         match self.setup.element {
             Element::EndNode(node) if self.is_sudden() => Some(self.placement.node(node)),
@@ -115,7 +115,8 @@ impl ActingSubnet<'_> {
         }
     }
 
-    /// What dies first dies, what comes comes; but not a router ([`ActingSubnet::victim`]), whose nodes in all subnets die at once.
+    /// Kills what dies first, and adds newcomers; except a router ([`ActingSubnet::victim`]), whose nodes in all
+    /// subnets die at once.
     pub fn strike(&self) {
         let placement = self.placement;
         match self.setup.element {
@@ -126,7 +127,7 @@ impl ActingSubnet<'_> {
         }
     }
 
-    /// What the subnet's manager does about it.
+    /// The manager's reaction.
     pub fn task<'a>(
         &self,
         driver: &'a mut Driver<Manager<SimTransport>>,
@@ -145,7 +146,7 @@ impl ActingSubnet<'_> {
         ManagerTask { future, trail, transport }
     }
 
-    /// What was to leave as planned leaves; whether anything did.
+    /// Performs the planned departure. Returns whether anything left.
     pub fn depart(&self) -> bool {
         let placement = self.placement;
         match self.setup.element {
@@ -157,7 +158,7 @@ impl ActingSubnet<'_> {
         true
     }
 
-    /// What came of it; no result where a deadlock has closed.
+    /// The result of the change; none if a deadlock has closed.
     pub fn change(
         &self,
         result: Option<Driven>,

@@ -1,5 +1,5 @@
-//! What a run reports about several subnets: size and manager of each, loads of routers, packets by the subnets of
-//! source and destination.
+//! The report on several subnets: size and manager of each, loads of routers, packets by the subnets of source and
+//! destination.
 
 use super::measures;
 use super::outcome::{FabricSize, Periods, PortLoad, RelationReport, RouterPortReport, RouterReport, SubnetReport};
@@ -50,15 +50,15 @@ pub(super) fn routers(setup: &Setup<'_>, between: &Between, sim: &Sim) -> Vec<Ro
     setup.subnets.routers().iter().map(report).collect()
 }
 
-/// What the link of a port carried, by period.
+/// The load of a port's link, by period.
 fn carried(between: &Between, sim: &Sim) -> impl Fn(PortId) -> Periods<PortLoad> {
     let sent = summary::periods(sim, |index| (sim.bytes_sent(index), sim.period_ns(index)));
     let fabric = &between.joined.fabric;
     move |port| {
         let of = |(sent, length_ns): &(Vec<u64>, u64)| {
             let bytes = |port: PortId| sent.get(port.index()).copied().unwrap_or(0);
-            // A channel counts at its sender, so what came in is what the peer sent. A missing count is a port that
-            // sent nothing.
+            // Channels count at the sender, so the bytes in are those that the peer sent. A missing count means that
+            // the port sent nothing.
             let (bytes_in, bytes_out) = (fabric.peer(port).map_or(0, bytes), bytes(port));
             let load = |bytes| measures::load(fabric, port, bytes, *length_ns);
             PortLoad { bytes_in, bytes_out, load_in: load(bytes_in), load_out: load(bytes_out) }

@@ -1,9 +1,9 @@
-//! Who computes the routing before the change, and who the one after it.
+//! The engines for the routing before and after the change.
 
 use crate::routing::Engine;
 use std::rc::Rc;
 
-/// The engines of one run: usually one and the same.
+/// The engines of one run: usually the same one twice.
 #[derive(Clone)]
 pub struct Engines {
     /// Computes R.

@@ -1,4 +1,4 @@
-//! Why a run could not begin. What goes wrong within one is an outcome, not an error.
+//! Why a run could not begin. Failures within a run are outcomes, not errors.
 
 use crate::change::{BringUpError, ChangeError};
 use crate::routers::LevelsError;
@@ -9,18 +9,18 @@ use crate::verify::across::AcrossRefusal;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ScenarioError {
     /// The engine has no root to remove.
-    #[error("engine {engine} has no root: name what is to leave (--remove-switch)")]
+    #[error("engine {engine} has no root: name the switch to remove (--remove-switch)")]
     NoRoot {
         /// The engine.
         engine: &'static str,
     },
-    /// The node named is no switch.
-    #[error("{node} is no switch: only switches can be removed or added")]
+    /// The node is not a switch.
+    #[error("{node} is not a switch: only switches can be removed or added")]
     NoSuchSwitch {
         /// The node.
         node: String,
     },
-    /// The port named has no cable.
+    /// The port has no cable.
     #[error("{port} has no cable that could be pulled")]
     NoCable {
         /// The port.
@@ -28,24 +28,24 @@ pub enum ScenarioError {
     },
     /// There is no worst traffic.
     #[error(
-        "there is no worst permutation: no two end ports send over a channel between switches; choose other traffic"
+        "there is no worst permutation: no pair of end ports sends over a channel between switches; choose other traffic"
     )]
     NoWorst,
-    /// The fabric cannot be made ready.
+    /// The fabric cannot be prepared.
     #[error(transparent)]
     BringUp(#[from] BringUpError),
-    /// Settings that the simulator refuses.
+    /// Settings that the simulator rejects.
     #[error("setting up the simulation: {0}")]
     Sim(#[from] SimError),
     /// The change cannot be made.
     #[error(transparent)]
     Change(#[from] Box<ChangeError>),
-    /// One subnet of several cannot be made ready, or its change cannot be made.
+    /// One subnet of several cannot be prepared, or its change cannot be made.
     #[error("subnet {subnet}: {source}")]
     Subnet {
         /// The subnet.
         subnet: String,
-        /// Why not.
+        /// The error.
         source: Box<ScenarioError>,
     },
     /// Too few lanes to raise service levels.
@@ -56,15 +56,15 @@ pub enum ScenarioError {
     Lanes {
         /// The subnet.
         subnet: String,
-        /// Its lanes.
+        /// Its data VLs.
         lanes: u8,
-        /// Theirs.
+        /// The data VLs of the others.
         others: u8,
     },
     /// The change is refused: the whole could deadlock.
     #[error("the change is refused: {0}")]
     Refused(Box<AcrossRefusal>),
-    /// A router that is to leave is several nodes of one subnet.
+    /// A router that leaves has several nodes in one subnet.
     #[error(
         "router {router} is several nodes of subnet {subnet}, as the list says, and only routers of one node in each subnet can be \
          removed: name each of these nodes as a router of its own"
@@ -75,7 +75,7 @@ pub enum ScenarioError {
         /// The subnet.
         subnet: String,
     },
-    /// Not possible among several subnets.
+    /// Not supported for several subnets.
     #[error("{0}")]
     Unsupported(&'static str),
 }

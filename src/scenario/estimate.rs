@@ -1,6 +1,6 @@
-//! Estimates the length of a run before it starts: simulated time from the SMPs that the change needs, and packet-hops
-//! from that time, the load, and the lengths of the paths. Chooses a load that the routing function can carry where the
-//! user specifies none.
+//! Estimates a run before it starts: simulated time from the SMPs that the change needs, and packet-hops from that
+//! time, the load, and the lengths of paths. If the user gives no load, chooses one that the routing function can
+//! carry.
 
 use super::setting::Scenario;
 use super::subnet_setup::SubnetSetup;
@@ -10,13 +10,13 @@ use crate::ids::PortNum;
 use crate::plan::Scheme;
 use crate::tables::PathLayers;
 
-/// Limits of the load where the user specifies none: the load itself, its share of the load that fills the busiest link
-/// under uniform traffic, and the packet-hops that it may lead to.
+/// Limits of the default load: the load itself, its share of the load that fills the busiest link under uniform
+/// traffic, and the resulting packet-hops.
 const USUAL_LOAD: f64 = 0.3;
 const BELOW_SATURATION: f64 = 0.8;
 const USUAL_HOPS: f64 = 1.5e8;
 
-/// A MAD there and back costs about this much more than its service.
+/// The round trip of a MAD adds about this much to its service.
 const FLIGHT_NS: u64 = 2_500;
 
 /// The load of a run, and the packet-hops to expect.
@@ -25,7 +25,7 @@ pub fn load_and_hops(scenario: &Scenario, setup: &SubnetSetup) -> (f64, u64) {
     let demand = demand(setup);
     let at_full_load = time_ns as f64 * packets_per_ns(setup) * demand.hops;
     let load = scenario.load.unwrap_or_else(|| {
-        // Two figures are enough, and read better.
+        // Two digits are enough, and easier to read.
         let most = (USUAL_HOPS / at_full_load).min(USUAL_LOAD).min(demand.saturation * BELOW_SATURATION);
         let scale = 10f64.powi(1 - most.log10().floor() as i32);
         (most * scale).floor() / scale
@@ -34,7 +34,7 @@ pub fn load_and_hops(scenario: &Scenario, setup: &SubnetSetup) -> (f64, u64) {
     (load, (at_full_load * load.min(demand.saturation)) as u64)
 }
 
-/// Packets that all end ports could send in a nanosecond.
+/// Packets that all end ports can send in a nanosecond.
 fn packets_per_ns(setup: &SubnetSetup) -> f64 {
     let rate = |port: PortId| {
         let port = setup.whole.port(port);
@@ -66,15 +66,15 @@ fn smps_at(scenario: &Scenario, setup: &SubnetSetup, switch: NodeId) -> u64 {
     }
 }
 
-/// What uniform traffic at full load would ask of the links.
+/// The demand of uniform traffic at full load.
 struct Demand {
-    /// Switches on a path, the mean over all pairs.
+    /// The mean number of switches on a path.
     hops: f64,
     /// The load at which the busiest link is full.
     saturation: f64,
 }
 
-/// Follows every path, and adds up what the end ports below each channel would send through it.
+/// Follows every path, and sums what the end ports below each channel send through it.
 fn demand(setup: &SubnetSetup) -> Demand {
     let rate = |port: PortId| {
         let port = setup.whole.port(port);
@@ -92,7 +92,7 @@ fn demand(setup: &SubnetSetup) -> Demand {
     Demand { hops: visits / pairs, saturation: if fullest > 0.0 { 1.0 / fullest } else { 1.0 } }
 }
 
-/// Load by channel and switches passed in all, pair by pair: each source takes a path of its own.
+/// Load by channel, and the sum of switches passed, pair by pair: each source has a path of its own.
 fn by_pairs(setup: &SubnetSetup, ways: &PathLayers, ends: &[PortId], sends: impl Fn(PortId) -> f64) -> (Vec<f64>, f64) {
     let mut load = vec![0.0; setup.whole.port_count()];
     let mut visits = 0.0;
@@ -109,7 +109,7 @@ fn by_pairs(setup: &SubnetSetup, ways: &PathLayers, ends: &[PortId], sends: impl
     (load, visits)
 }
 
-/// The same where all sources take one tree of paths to each destination.
+/// The same if all sources share one tree of paths to each destination.
 fn by_trees(setup: &SubnetSetup, ends: &[PortId], sends: impl Fn(PortId) -> f64) -> (Vec<f64>, f64) {
     let mut sent = vec![0.0; setup.whole.node_count()];
     let mut hosts = vec![0.0; setup.whole.node_count()];
@@ -126,10 +126,10 @@ fn by_trees(setup: &SubnetSetup, ends: &[PortId], sends: impl Fn(PortId) -> f64)
         if setup.whole.port(port).num == PortNum::ZERO {
             continue;
         }
-        // Starts with what the switches' own hosts send. The destination itself is among them: one sender more does not
-        // matter to an estimate.
+        // Starts with what the switches' own hosts send. The destination is counted among them; one sender more does
+        // not matter for an estimate.
         let (mut through, mut packets) = (sent.clone(), hosts.clone());
-        // Farthest first: when a switch is reached, everything that joins its tree from farther away has been added.
+        // Farthest first: when a switch is reached, all traffic that joins its tree farther away has been added.
         for (switch, out) in towards(setup, destination) {
             load[out.index()] += through[switch.index()];
             visits += packets[switch.index()];

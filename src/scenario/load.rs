@@ -1,8 +1,8 @@
-//! The load of a run where the user specifies none: what every channel can carry, under the routing before the change
+//! The default load of a run among several subnets: what every channel can carry, under the routing before the change
 //! and under that after it.
 //!
-//! Beyond saturation the buffers of routers fill, and what waits for them delays the subnets before: congestion crosses
-//! routers, as packets do. A run that is to show what a change does to others must stay well below.
+//! Beyond saturation the buffers of routers fill, and packets that wait for them delay the subnets before: congestion
+//! crosses routers as packets do. A run that shows what a change does to others must stay well below.
 
 use super::estimate;
 use super::setup::{Between, Setup};
@@ -14,14 +14,14 @@ use crate::routers::Routes;
 use crate::tables::RoutingFunction;
 use std::collections::BTreeMap;
 
-/// What the busiest channel may be filled to.
+/// The largest share of its capacity to which the busiest channel may be filled.
 const BELOW_SATURATION: f64 = 0.5;
 
-/// The most that is offered where nobody asks for more.
+/// The highest default load.
 const USUAL_LOAD: f64 = 0.3;
 
-/// What crosses within one subnet on its way between subnets, in units of a host's rate; every host takes part alike, and
-/// ports are taken to have a host's rate.
+/// The traffic that crosses one subnet on its way between subnets, in units of a host's rate. Every host takes an equal
+/// part, and ports are assumed to have a host's rate.
 #[derive(Clone, Default)]
 struct Crossing {
     /// From each host to a router's port.
@@ -41,7 +41,7 @@ pub(super) fn load_and_hops(setup: &Setup<'_>, prepared: &[Prepared]) -> (f64, u
     let load = setup.scenario.load.unwrap_or_else(|| {
         let busiest = busiest(setup, between, prepared) * concentration(setup, between);
         let most = if busiest > 0.0 { least.min(BELOW_SATURATION / busiest) } else { least };
-        // Two figures are enough, and read better.
+        // Two digits are enough, and easier to read.
         let scale = 10f64.powi(1 - most.log10().floor() as i32);
         (most * scale).floor() / scale
     });
@@ -66,8 +66,8 @@ fn busiest(setup: &Setup<'_>, between: &Between, prepared: &[Prepared]) -> f64 {
     most
 }
 
-/// The most that a host sends to one partner, as a multiple of what it sends there where every host sends to every
-/// other: partitions load no channel more than that many times as much.
+/// The most that a host sends to one partner, as a multiple of its share if every host sends to every other: partitions
+/// load no channel more than this many times as much.
 fn concentration(setup: &Setup<'_>, between: &Between) -> f64 {
     let Some(partitioning) = &between.partitioning else { return 1.0 };
     let hosts = |subnet| setup.subnets.hosts(subnet).map(move |port| SubnetPort { subnet, port });
@@ -89,14 +89,14 @@ fn concentration(setup: &Setup<'_>, between: &Between) -> f64 {
     most
 }
 
-/// Of what a host of a subnet sends, the share that goes to other subnets.
+/// The share of a subnet's traffic that goes to other subnets.
 fn share_out(setup: &Setup<'_>, subnet: SubnetId) -> f64 {
     let others = setup.subnet_ids().filter(|&other| other != subnet);
     let anybody = others.into_iter().any(|other| setup.subnets.hosts(other).next().is_some());
     if anybody { setup.scenario.cross } else { 0.0 }
 }
 
-/// Loads of a subnet's channels, walked switch by switch; each end port takes the paths to another in equal parts.
+/// Loads of a subnet's channels, walked switch by switch; each end port uses the paths to another in equal parts.
 struct Walk<'a> {
     fabric: &'a Fabric,
     function: &'a RoutingFunction,
@@ -106,7 +106,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Adds what goes from a switch to a port.
+    /// Adds the traffic from a switch to a port.
     fn add(&mut self, from: NodeId, to: PortId, rate: f64) {
         let destination = self.rank[to.index()];
         if destination == usize::MAX || rate == 0.0 {
@@ -128,7 +128,7 @@ impl Walk<'_> {
     }
 }
 
-/// The load on the busiest channel of a subnet of which each host sends `inside` of its rate to the others.
+/// The load on the busiest channel of a subnet whose hosts send `inside` of their rate to each other.
 fn busiest_channel(
     fabric: &Fabric,
     function: &RoutingFunction,
@@ -155,7 +155,7 @@ fn busiest_channel(
     walk.load.into_iter().fold(0.0, f64::max)
 }
 
-/// By subnet: what crosses, where hosts send at their full rate.
+/// By subnet: the crossing traffic if hosts send at their full rate.
 fn crossings(setup: &Setup<'_>, routes: &Routes) -> Vec<Crossing> {
     let mut each = vec![Crossing::default(); setup.each.len()];
     let hosts: Vec<f64> = setup.subnet_ids().map(|id| setup.subnets.hosts(id).count() as f64).collect();
@@ -165,7 +165,7 @@ fn crossings(setup: &Setup<'_>, routes: &Routes) -> Vec<Crossing> {
         routers.extend(router.ports.iter().map(|&port| (port, rank)));
     }
     for to in setup.subnet_ids() {
-        // By crossings to go: what comes to each router port.
+        // By crossings left: the traffic that arrives at each router port.
         let mut due: BTreeMap<u8, BTreeMap<SubnetPort, f64>> = BTreeMap::new();
         for from in setup.subnet_ids().filter(|&from| from != to && hosts[from.index()] > 0.0) {
             let others = total - hosts[from.index()];
@@ -177,8 +177,8 @@ fn crossings(setup: &Setup<'_>, routes: &Routes) -> Vec<Crossing> {
                 *due.entry(far).or_default().entry(port).or_default() += own * hosts[from.index()];
             }
         }
-        // Most crossings to go first: a router passes packets on to routers with fewer to go, so all of a round has
-        // arrived.
+        // Most crossings left first: a router passes packets to routers with fewer left, so all traffic of a round
+        // has arrived.
         while let Some((far, arrivals)) = due.pop_last() {
             for (port, rate) in arrivals {
                 let ways = routers.get(&port).map_or(&[][..], |&router| routes.onward(router, to));

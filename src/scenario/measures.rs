@@ -1,4 +1,4 @@
-//! What a period of a run came to: latency, throughput, order, and the busiest links.
+//! Results of one period of a run: latency, throughput, order, and the busiest links.
 
 use super::outcome::{BusyLink, Latency, LinkLoads};
 use super::setting::Element;
@@ -13,7 +13,7 @@ pub(super) fn latency(period: &Period) -> Latency {
     Latency { p50: quantile(0.5), p99: quantile(0.99), max: period.latency_ns.max() }
 }
 
-/// Bytes delivered, as a fraction of what all end ports could take.
+/// Bytes delivered, as a fraction of what all end ports could receive.
 pub(super) fn throughput(sim: &Sim, period: usize) -> f64 {
     let length_ns = sim.period_ns(period);
     if length_ns == 0 {
@@ -22,7 +22,7 @@ pub(super) fn throughput(sim: &Sim, period: usize) -> f64 {
     sim.periods()[period].bytes as f64 / length_ns as f64 / sim.delivery_capacity()
 }
 
-/// Of the end ports that received anything, what the one that received least did, as a fraction of what it could take.
+/// Of the end ports that received anything, the received share of the slowest, as a fraction of what it could receive.
 pub(super) fn slowest(sim: &Sim, fabric: &Fabric, period: usize) -> f64 {
     let (sent, length_ns) = (sim.bytes_sent(period), sim.period_ns(period).max(1));
     let towards = fabric.end_ports().filter_map(|port| fabric.peer(port)).filter(|port| sent[port.index()] > 0);
@@ -33,8 +33,9 @@ pub(super) fn slowest(sim: &Sim, fabric: &Fabric, period: usize) -> f64 {
     shares.reduce(f64::min).unwrap_or(0.0)
 }
 
-/// The fabric as it is in a period (1 before the change, 2 during it, from 3 on after it): what leaves without a word, or comes,
-/// does so as the second begins. What is to leave and stays after all, since the change was not `made`, is there to the end.
+/// The fabric of a period (1 before the change, 2 during it, from 3 on after it). An unannounced departure or an
+/// arrival takes effect at the start of the second. If the change was not `made`, an element that was to leave is
+/// present to the end.
 pub(super) fn present(setup: &SubnetSetup, departure: Departure, made: bool, period: usize) -> &Fabric {
     let at_once = departure == Departure::Sudden || matches!(setup.element, Element::Newcomer(_));
     match period {
@@ -46,13 +47,13 @@ pub(super) fn present(setup: &SubnetSetup, departure: Departure, made: bool, per
     }
 }
 
-/// What the channels between switches carried, and the busiest of them, `most` at most. `fabric` has no others.
+/// The loads of the channels between switches, with the `most` busiest. `fabric` has no others.
 pub(super) fn link_loads(sim: &Sim, fabric: &Fabric, period: usize, most: usize) -> LinkLoads {
     let between = |port: PortId| fabric.node(fabric.port(port).node).is_switch();
     loads_between(sim, fabric, period, most, between, |port| fabric.describe_port(port))
 }
 
-/// The same of the channels between some ports, by names of one's own.
+/// The same for the channels between the given ports, under the given names.
 pub(super) fn loads_between(
     sim: &Sim,
     fabric: &Fabric,
@@ -77,7 +78,7 @@ pub(super) fn loads_between(
     LinkLoads { mean, most: loads.first().map_or(0.0, |&(.., load)| load), busiest: busiest.collect() }
 }
 
-/// Bytes that a port sent, as a fraction of what it could have sent in that time; 0 where there was none.
+/// Bytes that a port sent, as a fraction of what it could have sent; 0 if the time is 0.
 pub(super) fn load(fabric: &Fabric, port: PortId, bytes: u64, length_ns: u64) -> f64 {
     let held = fabric.port(port);
     let capacity = held.width.data_rate_kbps(held.speed) as f64 / 1e6 * length_ns as f64;

@@ -1,17 +1,17 @@
-//! A simulated fabric and drivers in one run: what is changed, how, under which traffic, and what came of it.
+//! A simulated fabric and its drivers in one run: a change, its method, the traffic, and the result.
 //!
-//! On entry a [`Scenario`]: a list of subnets as captured, of which one is the usual case, and everything that a user may
-//! set. On return a [`SimulationReport`], or a [`ScenarioError`] where the run could not begin. In order: LIDs and routing
-//! function R of each subnet; one simulation with R loaded as found running; traffic under R; the failure or the announced
-//! change, and the reaction of the managers that it concerns, through MADs; traffic under R′; the planned departure; the
-//! end of all traffic, so that every packet has met its fate. The same scenario gives the same report.
+//! On entry: a [`Scenario`], a list of subnets as captured (usually one), with all settings of the user. On return: a
+//! [`SimulationReport`], or a [`ScenarioError`] if the run could not begin. The steps: LIDs and routing function R of
+//! each subnet; one simulation with R loaded as found running; traffic under R; the failure or the announced change,
+//! and the reaction of the managers concerned, through MADs; traffic under R′; the planned departure; the end of all
+//! traffic, so that every packet's fate is known. The same scenario gives the same report.
 //!
-//! Among several subnets the whole is proved before anything is written, every moment of the change included
-//! ([`prove_across`](crate::verify::across::prove_across)). A change in one subnet is driven by that subnet's manager
-//! alone; where a router leaves, the managers of its subnets act at once, and all subnet administrations name other
-//! routers from then on: before the change where it is planned, once a manager has noticed the loss where it is sudden.
-//! Hosts learn of that at once: what a cache of paths costs is not modelled. Lacks on purpose: text for people, files;
-//! among several subnets newcomers, worst traffic and the adversary.
+//! Among several subnets the whole is proved before anything is written, at every moment of the change
+//! ([`prove_across`](crate::verify::across::prove_across)). The manager of the subnet that changes drives its change
+//! alone. If a router leaves, the managers of its subnets act at once, and all subnet administrations name other
+//! routers from then on: before a planned change, or once a manager has noticed a sudden loss. Hosts learn of that at
+//! once: the cost of cached paths is not modelled. Deliberately omitted: text for people and files; among several
+//! subnets also newcomers, worst traffic and the adversary.
 
 mod accounting;
 mod acting;

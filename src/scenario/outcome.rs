@@ -1,4 +1,4 @@
-//! What a simulated change came to: one value, for people (the command's screens) and for programs (JSON, schema
+//! The result of a simulated change: one value, for people (the command's screens) and for programs (JSON, schema
 //! `reconfig.simulation/1`). Times are nanoseconds of simulated time unless a name has another unit.
 
 use super::adversary::schedule::Schedule;
@@ -21,33 +21,33 @@ pub const SCHEMA: &str = "reconfig.simulation/1";
 pub enum Ending {
     /// Every wave and barrier was passed.
     Completed,
-    /// Packets wait for each other in a circle.
+    /// Packets wait for each other in a cycle.
     Deadlocked,
-    /// The change was called off, stands still, or could not begin.
+    /// The change was called off, is halted, or could not begin.
     Aborted,
-    /// The adversary did not reach the deadlock that it drove at.
+    /// The adversary did not reach the intended deadlock.
     NotReached,
 }
 
-/// One simulated change, of one subnet or among several. Fields at the top are of the run as a whole; what is of one change
-/// (`change`, `sweep`, `phases`, `change_ns`, `smps`) stands there, too, where exactly one subnet changes.
+/// One simulated change, of one subnet or among several. Top-level fields describe the run as a whole; fields of a
+/// single change (`change`, `sweep`, `phases`, `change_ns`, `smps`) describe it if exactly one subnet changes.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SimulationReport {
     /// [`SCHEMA`].
     pub schema: &'static str,
     /// How it ended.
     pub outcome: Ending,
-    /// Why it ended so, where it did not complete.
+    /// Why it did not complete.
     pub reason: Option<String>,
-    /// What changed, in words.
+    /// A description of the change.
     pub what: String,
-    /// `sudden`, `planned`, `arrival`, or `none` where nothing changes.
+    /// `sudden`, `planned`, `arrival`, or `none` if nothing changes.
     pub departure: &'static str,
     /// The scheme.
     pub scheme: Scheme,
-    /// The engine of the routing before.
+    /// The engine of the old routing.
     pub engine: String,
-    /// The engine of the routing after, where it is another.
+    /// The engine of the new routing, if it is another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine_after: Option<String>,
     /// The seed.
@@ -55,40 +55,40 @@ pub struct SimulationReport {
     /// Digest of every event.
     #[serde(serialize_with = "hexadecimal")]
     pub trace_hash: u64,
-    /// The fabric before, all subnets together.
+    /// The size before the change, over all subnets.
     pub fabric: FabricSize,
     /// The subnets.
     pub subnets: Vec<SubnetReport>,
     /// The routers between them.
     pub routers: Vec<RouterReport>,
-    /// The changes, one in each subnet whose manager acted.
+    /// The changes, one for each subnet whose manager acted.
     pub changes: Vec<SubnetChange>,
-    /// What changed.
+    /// The change.
     pub change: ChangeReport,
-    /// What the run was set to.
+    /// The settings of the run.
     pub settings: Settings,
-    /// The sweep that found what had changed, where there was one.
+    /// The sweep that found the loss or arrival, if there was one.
     pub sweep: Option<PhaseReport>,
     /// The phases, in order.
     pub phases: Vec<PhaseReport>,
     /// From the first event to the routing function R′ in force everywhere.
     pub change_ns: Option<u64>,
-    /// What became of every packet.
+    /// The fate of every packet.
     pub packets: PacketCounts,
-    /// Of those lost to the change: delivered to a port that does not own the DLID.
+    /// Of the packets lost to the change: those delivered to a port that does not own the DLID.
     pub misdelivered: u64,
-    /// Of those lost to the change or stranded: discarded by routers, by reason.
+    /// Of the packets lost to the change or stranded: those that routers discarded, by reason.
     pub relay_discards: BTreeMap<&'static str, u64>,
-    /// Packets through switches.
+    /// Packets forwarded by switches, one for each hop.
     pub packet_hops: u64,
-    /// Packets by the subnets at their ends, where there are several.
+    /// Packets by the subnets at their ends, if there are several.
     pub relations: Vec<RelationReport>,
-    /// The cycle of waiting packets, where there was one.
+    /// The cycle of waiting packets, if there was one.
     pub deadlock: Option<Vec<StuckReport>>,
-    /// When it was found.
+    /// When the deadlock was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadlock_ns: Option<u64>,
-    /// What the prover had made of that cycle beforehand, where one subnet is alone.
+    /// The prover's earlier verdict on that cycle, for a single subnet.
     pub foresight: Option<Foresight>,
     /// Deadlocks that lifetime limits broke by discarding.
     pub deadlocks_broken: u64,
@@ -96,25 +96,25 @@ pub struct SimulationReport {
     pub lifetime_discards: u64,
     /// From send queue to delivery, by period of delivery.
     pub latency_ns: Periods<Latency>,
-    /// Bytes delivered, as a fraction of what all end ports could take.
+    /// Bytes delivered, as a fraction of what all end ports could receive.
     pub throughput: Periods<f64>,
-    /// What came after something of its flow that was sent later, where that was counted.
+    /// Packets that arrived after a later one of their flow, if counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<Periods<OrderCounts>>,
-    /// What links between switches carried, where that was requested.
+    /// Loads of links between switches, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub links: Option<Periods<LinkLoads>>,
     /// The longest time without a single delivery during the change.
     pub longest_gap_ns: u64,
-    /// Datagrams that the subnet manager sent and received.
+    /// SMPs that the subnet manager sent and received.
     pub smps: SmpReport,
-    /// Who worked against the change, where somebody did.
+    /// The adversary's part, if there was one.
     pub adversary: Option<AdversaryReport>,
-    /// What was proved before the first write.
+    /// The proof before the first write.
     pub proof: ProofReport,
-    /// What must hold that nobody can see from the subnet manager.
+    /// Assumptions that the subnet manager cannot check.
     pub assumptions: Vec<String>,
-    /// What is worth knowing besides.
+    /// Remarks.
     pub notes: Vec<String>,
 }
 
@@ -130,7 +130,7 @@ pub struct FabricSize {
 }
 
 impl FabricSize {
-    /// The size of what is present in `fabric`.
+    /// The size of the present part of `fabric`.
     pub fn of(fabric: &Fabric) -> FabricSize {
         let present = || fabric.nodes().filter(|(_, node)| node.present);
         FabricSize {
@@ -141,12 +141,12 @@ impl FabricSize {
     }
 }
 
-/// What changed.
+/// The change.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ChangeReport {
-    /// In words: which element leaves or comes.
+    /// A description: which element leaves or comes.
     pub what: String,
-    /// `sudden`, `planned`, `arrival`, or `none` where nothing changes.
+    /// `sudden`, `planned`, `arrival`, or `none` if nothing changes.
     pub departure: &'static str,
     /// Root of R.
     pub root_before: Option<String>,
@@ -156,48 +156,48 @@ pub struct ChangeReport {
     pub stranded: Vec<String>,
 }
 
-/// What the run was set to.
+/// The settings of a run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Settings {
     /// Offered load, a fraction of each end port's rate.
     pub load: f64,
-    /// Bytes of a packet.
+    /// Bytes in a packet.
     pub packet_bytes: u16,
-    /// Who sends to whom.
+    /// The traffic pattern.
     pub traffic: TrafficReport,
-    /// How sources use their paths, where it is not one path for each destination and one packet a message.
+    /// How sources use their paths, unless it is one path for each destination and one packet in each message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sources: Option<SourceReport>,
     /// Data VLs.
     pub data_vls: u8,
-    /// LID mask control, the most of all subnets.
+    /// LID mask control, the largest of all subnets.
     pub lmc: u8,
-    /// When switches choose.
+    /// When switches choose output and lane.
     pub latch: crate::sim::Latch,
     /// Arming policy.
     pub arming: String,
     /// Drain observer.
     pub drain: String,
-    /// The manager's node; those of several subnets are theirs.
+    /// The manager's node; with several subnets, each has its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sm: Option<String>,
-    /// What lies between subnets, where something does.
+    /// Settings between subnets, if there are several.
     #[serde(flatten)]
     pub between: Option<BetweenSettings>,
 }
 
-/// What is set between subnets.
+/// Settings between subnets.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct BetweenSettings {
-    /// Of the load: the share for other subnets.
+    /// The share of the load for other subnets.
     pub cross: f64,
     /// What routers do with service levels.
     pub rule: LevelsRule,
-    /// Layers that levels are divided into.
+    /// The number of layers into which service levels are divided.
     pub layers: u8,
-    /// The hop limit that sources give.
+    /// The hop limit that sources set.
     pub hop_limit: u8,
-    /// Which way ports of routers look at partitions, where there are some.
+    /// The direction in which router ports enforce partitions, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part_enforce: Option<PartEnforce>,
 }
@@ -211,7 +211,7 @@ pub struct SubnetReport {
     pub prefix: GidPrefix,
     /// Its size before the change.
     pub fabric: FabricSize,
-    /// End ports that are no router's.
+    /// End ports that do not belong to a router.
     pub hosts: usize,
     /// LID mask control.
     pub lmc: u8,
@@ -235,22 +235,22 @@ pub struct RouterReport {
 pub struct RouterPortReport {
     /// `subnet:node[port]`.
     pub name: String,
-    /// Whether links join it with its subnet after the change.
+    /// Whether it is still connected to its subnet after the change.
     pub stays: bool,
-    /// What its link carried.
+    /// The load of its link.
     pub carried: Periods<PortLoad>,
 }
 
-/// What a port's link carried in a period, either way.
+/// The load of a port's link in a period, in each direction.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct PortLoad {
-    /// Bytes of data that were sent to it.
+    /// Bytes of data sent to the port.
     pub bytes_in: u64,
-    /// Bytes of data that it sent.
+    /// Bytes of data that the port sent.
     pub bytes_out: u64,
-    /// What came in, as a fraction of what the link can carry.
+    /// Incoming load, as a fraction of the link's capacity.
     pub load_in: f64,
-    /// What was sent, as such a fraction.
+    /// Outgoing load, likewise.
     pub load_out: f64,
 }
 
@@ -261,7 +261,7 @@ pub struct SubnetChange {
     pub subnet: String,
     /// How it ended.
     pub outcome: Ending,
-    /// What leaves.
+    /// The element that leaves.
     pub what: String,
     /// Root of R.
     pub root_before: Option<String>,
@@ -269,13 +269,13 @@ pub struct SubnetChange {
     pub root_after: Option<String>,
     /// End ports that the change cuts off.
     pub stranded: Vec<String>,
-    /// The sweep that found what had changed, where there was one.
+    /// The sweep that found the loss, if there was one.
     pub sweep: Option<PhaseReport>,
     /// The phases, in order.
     pub phases: Vec<PhaseReport>,
     /// From the first event to R′ in force everywhere.
     pub change_ns: u64,
-    /// Datagrams that the manager sent and received.
+    /// SMPs that the manager sent and received.
     pub smps: SmpReport,
     /// Proof of the change within the subnet.
     pub proof: ProofReport,
@@ -288,18 +288,18 @@ pub struct RelationReport {
     pub from: String,
     /// The subnet of their destinations.
     pub to: String,
-    /// Routers that they cross before the change; none where no way leads there.
+    /// Routers crossed before the change; none if no path leads there.
     pub crossings: Option<u8>,
-    /// The same after it.
+    /// Routers crossed after the change.
     pub crossings_after: Option<u8>,
-    /// Packets that hosts could not send, since no router led there.
+    /// Packets that hosts could not send because no router led there.
     pub unsendable: u64,
-    /// Packets that hosts did not send, since the two share no partition; none where there are no partitions.
+    /// Packets that hosts did not send because the ends share no partition; none if there are no partitions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parted: Option<u64>,
-    /// What became of them.
+    /// The fate of the packets.
     pub packets: PacketCounts,
-    /// Delivered by period.
+    /// Packets delivered, by period.
     pub delivered: Periods<u64>,
     /// From send queue to delivery, by period of delivery.
     pub latency_ns: Periods<Latency>,
@@ -316,7 +316,7 @@ pub struct PhaseReport {
     pub start_ns: u64,
     /// When its barriers were passed.
     pub end_ns: u64,
-    /// Datagrams exchanged in it.
+    /// SMPs sent during the phase.
     pub smps: u64,
 }
 
@@ -342,25 +342,25 @@ pub struct Latency {
     pub max: u64,
 }
 
-/// Who sends to whom: the pattern, and of what was given in a file how much.
+/// The traffic pattern, and the size of what a file specified.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(tag = "pattern", rename_all = "kebab-case")]
 pub enum TrafficReport {
-    /// Everybody to everybody alike.
+    /// Every end port sends equally to every other.
     Uniform,
     /// A permutation drawn by the seed.
     Permutation,
-    /// A permutation as given.
+    /// A given permutation.
     Pairs {
-        /// End ports that send.
+        /// The number of sending end ports.
         senders: usize,
     },
-    /// The permutation that the routing before serves worst.
+    /// The permutation that the old routing serves worst.
     Worst {
-        /// End ports that send.
+        /// The number of sending end ports.
         senders: usize,
     },
-    /// A share to one end port, the rest uniform.
+    /// A share goes to one end port, the rest is uniform.
     HotSpot {
         /// Rank of that end port.
         destination: u32,
@@ -369,13 +369,13 @@ pub enum TrafficReport {
     },
     /// The packets of a trace.
     Trace {
-        /// How many.
+        /// The number of packets.
         packets: usize,
     },
 }
 
 impl TrafficReport {
-    /// What a run's traffic is; its pairs do not show whether they are the worst.
+    /// The report of a traffic pattern; its pairs do not show whether they are the worst.
     pub(super) fn of(traffic: &Traffic, worst: bool) -> TrafficReport {
         match traffic {
             Traffic::Uniform => TrafficReport::Uniform,
@@ -393,21 +393,21 @@ impl TrafficReport {
 /// How sources use their paths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct SourceReport {
-    /// Which pairs of LIDs, how many, and what takes a turn.
+    /// The choice of LID pairs, their number, and what advances to the next pair.
     #[serde(flatten)]
     pub dispersal: Dispersal,
-    /// Packets of a message.
+    /// Packets in a message.
     pub message_packets: u16,
 }
 
-/// What the channels between switches carried in a period, as fractions of what they can.
+/// Loads of the channels between switches in a period, as fractions of their capacity.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct LinkLoads {
-    /// The mean over all of them.
+    /// The mean over all channels.
     pub mean: f64,
-    /// The busiest.
+    /// The highest load.
     pub most: f64,
-    /// The busiest, in falling order.
+    /// The busiest channels, in descending order.
     pub busiest: Vec<BusyLink>,
 }
 
@@ -420,20 +420,20 @@ pub struct BusyLink {
     pub to: String,
     /// Bytes of data sent.
     pub bytes: u64,
-    /// The fraction of what it can carry.
+    /// Load, as a fraction of its capacity.
     pub load: f64,
 }
 
-/// Datagrams by attribute.
+/// SMPs by attribute.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct SmpReport {
     /// By `Method(Attribute)`.
     pub by_attribute: BTreeMap<String, u64>,
-    /// All of them.
+    /// The sum.
     pub total: u64,
 }
 
-/// What was proved.
+/// The result of the proof.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ProofReport {
     /// `proved` or `refused`.
@@ -444,17 +444,17 @@ pub struct ProofReport {
     pub channels: usize,
     /// Dependencies between lanes over all waves.
     pub dependencies: usize,
-    /// The refusal in words, where the plan is not safe.
+    /// The refusal in words, if the plan is not safe.
     pub refusal: Option<String>,
-    /// The cycle that the refusal names, where it names one.
+    /// The cycle that the refusal names, if any.
     pub cycle: Option<Cycle>,
-    /// By dependency of that cycle, the way of a packet that causes it.
+    /// By dependency of that cycle, the path of a packet that causes it.
     pub witnesses: Vec<Witness>,
     /// The refusal itself.
     #[serde(skip)]
     pub evidence: Option<Refusal>,
-    /// Proof of several subnets as a whole; the status and the refusal in words are of that, then, and the numbers above are
-    /// sums over the changes.
+    /// Proof of several subnets as a whole. Status and refusal then refer to it, and the numbers above are sums over
+    /// the changes.
     #[serde(flatten)]
     pub whole: Option<WholeProof>,
 }
@@ -462,31 +462,32 @@ pub struct ProofReport {
 /// Proof of several subnets as a whole, at every moment.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct WholeProof {
-    /// What it covers, where there is one.
+    /// What the proof covers, if there is one.
     pub statistics: Option<AcrossStatistics>,
     /// The refusal with its evidence.
     pub evidence: Option<AcrossRefusal>,
 }
 
-/// What the adversary did.
+/// The adversary's part.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct AdversaryReport {
-    /// `steered`: it drove at the cycle that the refusal names; `generic`: random delays, saturated traffic.
+    /// `steered`: it aimed at the cycle that the refusal names; `generic`: random delays, saturated traffic.
     pub kind: &'static str,
-    /// Whether the deadlock closed that it drove at.
+    /// Whether the intended deadlock closed.
     pub reached: Option<bool>,
-    /// Why not.
+    /// Why it did not.
     pub why: Option<String>,
-    /// What it did when.
+    /// Its actions and their times.
     pub schedule: Option<Schedule>,
 }
 
-/// What the prover had made of a deadlock beforehand.
+/// The prover's earlier verdict on a deadlock.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Foresight {
     /// How well it was foreseen.
     pub how: Foreseen,
-    /// The cycle with the classes and entries by which the prover holds it possible; the shortest is not looked for.
+    /// The cycle, with the classes and entries that make it possible according to the prover; not necessarily the
+    /// shortest.
     pub cycle: Option<Cycle>,
 }
 
@@ -496,20 +497,20 @@ pub struct Foresight {
 pub enum Foreseen {
     /// The refusal names this cycle, lane by lane.
     Named,
-    /// The refusal names this cycle through the same ports, on other lanes.
+    /// The refusal names this cycle through the same ports, but on other lanes.
     NamedOnOtherLanes,
-    /// The refusal names something else; all dependencies of this cycle are among those found possible.
+    /// The refusal names another fault; all dependencies of this cycle are among those found possible.
     Possible,
     /// The refusal names another fault, at which the prover stopped.
     NotReached,
-    /// It was held impossible: a fault of the prover or of the simulator.
+    /// The prover held it impossible: an error of the prover or of the simulator.
     Unforeseen,
 }
 
 /// One packet of a deadlock.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct StuckReport {
-    /// `switch[port]` in whose buffer it stands.
+    /// `switch[port]` whose buffer holds the packet.
     pub input: String,
     /// Lane of that buffer.
     pub input_vl: u8,
@@ -526,13 +527,13 @@ pub struct StuckReport {
 }
 
 impl SimulationReport {
-    /// Whether the answer is yes: completed, nothing lost to the change, and several subnets proved as a whole.
+    /// Whether the run is a success: completed, nothing lost to the change, and several subnets proved as a whole.
     pub fn is_clean(&self) -> bool {
         let proved = self.proof.whole.as_ref().is_none_or(|whole| whole.statistics.is_some());
         self.outcome == Ending::Completed && self.packets.lost_to_change == 0 && proved
     }
 
-    /// Whether a manager acted, and so something changed.
+    /// Whether a manager acted, so that something changed.
     pub fn has_change(&self) -> bool {
         !self.changes.is_empty()
     }

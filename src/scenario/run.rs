@@ -1,4 +1,4 @@
-//! One run: everything is set up, the change takes place under traffic, and everything is added up.
+//! One run: setup, the change under traffic, and the report.
 
 use super::engines::Engines;
 use super::outcome::SimulationReport;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Runs a scenario.
 ///
 /// # Errors
-/// The run could not begin, or the change among several subnets is refused. What goes wrong later is an outcome.
+/// The run could not begin, or the change among several subnets is refused. Later failures are outcomes.
 pub fn run(
     scenario: &Scenario,
     engines: impl Into<Engines>,
@@ -29,7 +29,7 @@ pub fn run(
     let acting = setup.acting_subnets(&transports);
     let plans: Vec<Arc<Vetted>> = prepared.iter().map(|prepared| prepared.plan.clone()).collect();
     let whole = setup.prove(&plans);
-    // A baseline runs although it is refused: what it does then is what it is compared for.
+    // A baseline runs even if refused: its behaviour is what the comparison is for.
     if let (Some(Err(refusal)), false) = (&whole, acting.is_empty() || scenario.scheme != Scheme::Double) {
         return Err(ScenarioError::Refused(Box::new(refusal.clone())));
     }
@@ -50,15 +50,17 @@ pub fn run(
     Ok(transport.with(|sim| summary(Ran { setup: &setup, sim, changes, prepared: &prepared, whole })))
 }
 
-/// The plan that the change of one subnet begins with, as far as it is known beforehand; nothing is simulated.
+/// The plan with which the change of one subnet begins, as far as it is known beforehand; nothing is simulated.
 ///
 /// # Errors
-/// The change cannot be made, or there is not exactly one subnet that changes.
+/// The change cannot be made, or the number of subnets that change is not one.
 pub fn plan(scenario: &Scenario, engines: impl Into<Engines>) -> Result<Arc<Vetted>, ScenarioError> {
     let engines = engines.into();
     let mut prepared = Setup::new(scenario, &engines)?.prepare(&engines)?;
     match prepared.len() {
         1 => Ok(prepared.remove(0).plan),
-        _ => Err(ScenarioError::Unsupported("there is one plan where one subnet changes: name what changes in it")),
+        _ => Err(ScenarioError::Unsupported(
+            "there is one plan only if one subnet changes: name the element that changes in it",
+        )),
     }
 }

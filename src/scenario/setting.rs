@@ -1,4 +1,4 @@
-//! What a user may set of a run.
+//! The settings of a run.
 
 use super::ScenarioError;
 use crate::change::Departure;
@@ -9,7 +9,7 @@ use crate::plan::{Observer, Policy, Scheme};
 use crate::routers::{LevelsRule, PartEnforce};
 use crate::sim::SimConfig;
 
-/// What leaves a subnet, or comes to it.
+/// The element of a subnet that leaves or comes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Element {
     /// The root of R leaves.
@@ -18,7 +18,7 @@ pub enum Element {
     Switch(NodeId),
     /// The cable at a port leaves.
     Link(PortId),
-    /// A switch of the capture comes: the fabric before lacks it.
+    /// A switch of the capture comes: the fabric before the change lacks it.
     Newcomer(NodeId),
     /// A node other than a switch leaves: a router.
     EndNode(NodeId),
@@ -26,24 +26,24 @@ pub enum Element {
     Nothing,
 }
 
-/// What changes among the subnets of a scenario.
+/// The change among the subnets of a scenario.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ScenarioChange {
-    /// Something in one subnet.
+    /// An element of one subnet changes.
     In {
         /// The subnet.
         subnet: SubnetId,
-        /// What.
+        /// The element.
         element: Element,
     },
     /// A router leaves all of its subnets, by its rank among the routers.
     Router(usize),
-    /// Nothing: traffic alone.
+    /// Nothing: only traffic.
     Nothing,
 }
 
 impl From<Element> for ScenarioChange {
-    /// In the first subnet, which is the only one where there is one.
+    /// A change in the first subnet, which is usually the only one.
     fn from(element: Element) -> ScenarioChange {
         ScenarioChange::In { subnet: SubnetId(0), element }
     }
@@ -54,51 +54,51 @@ impl From<Element> for ScenarioChange {
 pub struct Scenario {
     /// The subnets as captured: usually one.
     pub subnets: Subnets,
-    /// What changes.
+    /// The change.
     pub change: ScenarioChange,
     /// What routers do with service levels.
     pub rule: LevelsRule,
-    /// Of the packets whose destination is drawn: the share that goes to other subnets, 0 to 1.
+    /// The share of packets with random destinations that go to other subnets, 0 to 1.
     pub cross: f64,
-    /// The hop limit that sources give.
+    /// The hop limit that sources set.
     pub hop_limit: u8,
-    /// Which way ports of routers look at partitions; none: both where the subnets have some, else not at all.
+    /// The direction in which router ports enforce partitions; none: both if the subnets have partitions, else off.
     pub part_enforce: Option<PartEnforce>,
-    /// When it leaves.
+    /// When the element leaves.
     pub departure: Departure,
-    /// How the routing is changed.
+    /// The scheme of the change.
     pub scheme: Scheme,
-    /// Arming and drain.
+    /// Arming and drain observer.
     pub policy: Policy,
-    /// The least LMC: LIDs are renumbered where the capture has less.
+    /// The least LMC: LIDs are renumbered if the capture has a smaller one.
     pub lmc: Lmc,
-    /// Whether `sim.data_vls` stays as it is where the engines need more lanes, which is an error then.
+    /// If the engines need more lanes than `sim.data_vls`: whether that is an error instead of raising the number.
     pub vls_fixed: bool,
-    /// Whether LMC stays as it is where the engines need more LIDs, which is an error then.
+    /// If the engines need more LIDs: whether that is an error instead of raising the LMC.
     pub lmc_fixed: bool,
-    /// Whether switches take the optimised SL-to-VL form; none leaves it to the fabric.
+    /// Whether switches accept the optimised SL-to-VL form; none: as in the fabric.
     pub optimised_sl_to_vl: Option<bool>,
-    /// The node that the subnet manager runs on in the subnet that changes; none chooses the capture's origin, or the first
-    /// host that stays. The managers of the other subnets are chosen so.
+    /// The node that runs the subnet manager in the subnet that changes; none: the capture's origin, or the first host
+    /// that stays. The managers of the other subnets are chosen in that way.
     pub sm: Option<NodeId>,
-    /// Offered load; none chooses 0.3, or less where that would fill the busiest link or make the run long.
+    /// Offered load; none: 0.3, or less if that would fill the busiest link or make the run long.
     pub load: Option<f64>,
     /// Hardware, traffic and faults; its load is overwritten by `load`.
     pub sim: SimConfig,
     /// Whether the traffic is the permutation that R serves worst ([`crate::tables::Crossings`]), whatever `sim`
     /// specifies.
     pub worst_traffic: bool,
-    /// How many of the busiest links between switches are reported; 0 for none.
+    /// The number of busiest links between switches to report; 0: none.
     pub hot_links: usize,
-    /// Requests of the subnet manager under way over all devices; none gives every device one.
+    /// SMPs outstanding over all devices; none: one for each device.
     pub window: Option<usize>,
-    /// How long an answer may take before a request is sent again.
+    /// Time without an answer after which a request is sent again.
     pub smp_timeout_ns: u64,
     /// How often a request is sent again before its device counts as gone.
     pub smp_retries: u32,
-    /// How long a barrier may take.
+    /// Time after which a barrier is given up.
     pub barrier_timeout_ns: u64,
-    /// Traffic before the period that is measured as *before*.
+    /// Length of the warm-up before the period *before*.
     pub warm_up_ns: u64,
     /// Length of the period *before*.
     pub before_ns: u64,
@@ -107,19 +107,19 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// The root of a fabric leaves, everything else as the command line has it by default.
+    /// The root of a fabric leaves; all other settings are the command line's defaults.
     pub fn remove_root(fabric: Fabric) -> Scenario {
         Scenario::of_one(fabric, Element::Root)
     }
 
-    /// Something in a fabric that is a subnet by itself, everything else as the command line has it by default.
+    /// A change in a fabric that is a subnet by itself; all other settings are the command line's defaults.
     pub fn of_one(fabric: Fabric, element: Element) -> Scenario {
         let subnet = Subnet { name: "subnet".to_string(), prefix: GidPrefix::LINK_LOCAL, fabric };
         let subnets = Subnets::new(vec![subnet]).expect("a subnet by itself shares nothing with another");
         Scenario::new(subnets, element)
     }
 
-    /// A change among subnets, everything else as the command line has it by default.
+    /// A change among subnets; all other settings are the command line's defaults.
     pub fn new(subnets: Subnets, change: impl Into<ScenarioChange>) -> Scenario {
         Scenario {
             subnets,
@@ -155,13 +155,14 @@ impl Scenario {
         self.subnets.fabric(SubnetId(0))
     }
 
-    /// Whether it is one subnet that changes, and nothing lies between subnets: no other subnet, no partitions.
+    /// Whether the scenario has one subnet and nothing between subnets, that is, no other subnet and no partitions.
     pub(super) fn is_alone(&self) -> bool {
         let changes = matches!(self.change, ScenarioChange::In { .. });
         self.subnets.len() == 1 && changes && !self.subnets.has_partitions()
     }
 
-    /// All that is asked is implemented. What is so for one subnet only is refused here, and nowhere else in the library.
+    /// Refuses what is not implemented. What only a single subnet supports is refused here, and nowhere else in the
+    /// library.
     pub(super) fn check(&self) -> Result<(), ScenarioError> {
         if let ScenarioChange::Router(router) = self.change {
             self.check_router(router)?;
@@ -171,20 +172,20 @@ impl Scenario {
         }
         let newcomer = matches!(self.change, ScenarioChange::In { element: Element::Newcomer(_), .. });
         let refused = [
-            (newcomer, "nothing can be added among several subnets yet: give the subnet by itself"),
+            (newcomer, "among several subnets nothing can be added yet: give the subnet's own file"),
             (
                 self.policy.observer == Observer::Lifetime,
-                "drain by lifetime counts on lifetime limits, which routers have none of: choose token, poll or conservation",
+                "drain by lifetime relies on lifetime limits, which routers lack: choose token, poll or conservation",
             ),
             (
                 self.worst_traffic,
-                "the worst permutation is one of a single subnet: give the subnet by itself, or choose other traffic",
+                "the worst permutation is that of a single subnet: give the subnet's own file, or choose other traffic",
             ),
         ];
         refused.into_iter().find(|(asked, _)| *asked).map_or(Ok(()), |(_, why)| Err(ScenarioError::Unsupported(why)))
     }
 
-    /// A router is one node in each of its subnets.
+    /// Checks that a router has one node in each of its subnets.
     fn check_router(&self, router: usize) -> Result<(), ScenarioError> {
         let device = &self.subnets.routers()[router];
         let node = |at: SubnetPort| Some(self.subnets.fabric(at.subnet).port(at.port).node);
@@ -195,7 +196,7 @@ impl Scenario {
         })
     }
 
-    /// What changes in one of the subnets.
+    /// The change in one of the subnets.
     pub(super) fn element_in(&self, id: SubnetId) -> Element {
         match self.change {
             ScenarioChange::In { subnet, element } if subnet == id => element,

@@ -1,4 +1,4 @@
-//! A scenario made ready for a run: each subnet by itself, what lies between them, and a simulation of the whole.
+//! A scenario prepared for a run: each subnet by itself, the routes between them, and a simulation of the whole.
 
 use super::ScenarioError;
 use super::acting::ActingSubnet;
@@ -17,7 +17,7 @@ use crate::verify::Scope;
 use crate::verify::across::{AcrossRefusal, AcrossStatistics, Part, Whole, prove_across};
 use std::sync::Arc;
 
-/// The data VLs to go on to where raising service levels takes more.
+/// Numbers of data VLs to try if raising service levels needs more.
 const RAISED: &[u8] = &[2, 4, 8];
 
 /// A run that is ready to begin.
@@ -27,26 +27,27 @@ pub(super) struct Setup<'a> {
     pub subnets: Subnets,
     /// By subnet.
     pub each: Vec<SubnetSetup>,
-    /// Nothing where one subnet is [alone](Scenario::is_alone).
+    /// None if one subnet is [alone](Scenario::is_alone).
     pub between: Option<Between>,
 }
 
-/// What lies between subnets.
+/// The routes and partitions between subnets.
 pub(super) struct Between {
     pub joined: Joined,
     pub routes: Routes,
-    /// The ways without the ports of routers that the change takes away.
+    /// The routes without the router ports that the change removes.
     pub routes_after: Routes,
     pub levels: Levels,
-    /// Which hosts may communicate; none where all may.
+    /// Which hosts may communicate; none if all may.
     pub partitioning: Option<Partitioning>,
 }
 
 impl<'a> Setup<'a> {
-    /// Prepares it on the data VLs requested, or on as many as rising service levels take where none are requested.
+    /// Prepares a scenario on the requested data VLs, or, if none are requested, on as many as rising service levels
+    /// need.
     ///
     /// # Errors
-    /// What is not implemented for several subnets; a subnet that cannot be made ready; too few lanes for service levels.
+    /// What is not implemented for several subnets; a subnet that cannot be prepared; too few lanes for service levels.
     pub fn new(scenario: &'a Scenario, engines: &Engines) -> Result<Setup<'a>, ScenarioError> {
         scenario.check()?;
         let vls = DataVls { given: scenario.sim.data_vls, fixed: scenario.vls_fixed };
@@ -77,7 +78,7 @@ impl<'a> Setup<'a> {
         (0..self.each.len()).map(|rank| SubnetId(rank as u16))
     }
 
-    /// A port of the simulation, for people.
+    /// Describes a port of the simulation.
     pub fn describe_port(&self, port: PortId) -> String {
         match &self.between {
             Some(between) => self.subnets.describe_port(between.joined.at(port)),
@@ -85,8 +86,8 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// The simulation with everything loaded, its sources silent: a transport for the first subnet whose manager acts, and so on;
-    /// one into the simulation where none does.
+    /// The simulation with everything loaded and silent sources: one transport for each subnet whose manager acts; a
+    /// single one if none does.
     pub fn simulation(&self, load: f64) -> Result<Vec<SimTransport>, ScenarioError> {
         let config = SimConfig { load, ..self.each[0].config.clone() };
         let Some(between) = &self.between else { return Ok(vec![self.simulation_of_one(config)?]) };
@@ -111,7 +112,7 @@ impl<'a> Setup<'a> {
         Ok(transports)
     }
 
-    /// A simulation without routers: its sources draw destinations within their own subnet alone, and it knows newcomers.
+    /// A simulation without routers: sources draw destinations within their own subnet, and newcomers are supported.
     fn simulation_of_one(&self, config: SimConfig) -> Result<SimTransport, ScenarioError> {
         let own = &self.each[0];
         let mut sim = Sim::new(&own.whole, config, own.sm)?;
@@ -122,7 +123,7 @@ impl<'a> Setup<'a> {
         Ok(SimTransport::new(sim))
     }
 
-    /// The subnets in which something changes, or the one that is alone: a change of nothing is made there, too.
+    /// The subnets that change; for a subnet alone, that one, even if nothing changes.
     pub fn acting(&self) -> Vec<SubnetId> {
         let changes = |id: &SubnetId| self.between.is_none() || self.each[id.index()].element != Element::Nothing;
         self.subnet_ids().filter(changes).collect()
@@ -140,7 +141,7 @@ impl<'a> Setup<'a> {
         acting.map(subnet).collect()
     }
 
-    /// The changes, planned before anything has happened, on a simulation in which nobody sends.
+    /// Plans the changes before anything has happened, on a simulation without traffic.
     pub fn prepare(&self, engines: &Engines) -> Result<Vec<Prepared>, ScenarioError> {
         let transports = self.simulation(0.0)?;
         let prepare = |own: &ActingSubnet<'_>| {
@@ -149,8 +150,8 @@ impl<'a> Setup<'a> {
         self.acting_subnets(&transports).iter().map(prepare).collect()
     }
 
-    /// Whether the whole is free of deadlock at every moment; none for a single subnet, for which the proof of its plan
-    /// suffices.
+    /// Proves that the whole is free of deadlock at every moment; none for a single subnet, for which the proof of its
+    /// plan suffices.
     pub fn prove(&self, plans: &[Arc<Vetted>]) -> Option<Result<AcrossStatistics, AcrossRefusal>> {
         let between = self.between.as_ref()?;
         let scopes: Vec<Scope> = self.each.iter().map(scope).collect();
@@ -187,7 +188,7 @@ impl Between {
     }
 }
 
-/// Adds the name of the subnet to an error where there are several.
+/// Adds the name of the subnet to an error if there are several.
 fn named(scenario: &Scenario, subnet: SubnetId, error: ScenarioError) -> ScenarioError {
     if scenario.is_alone() {
         return error;
@@ -196,7 +197,7 @@ fn named(scenario: &Scenario, subnet: SubnetId, error: ScenarioError) -> Scenari
     ScenarioError::Subnet { subnet, source: Box::new(error) }
 }
 
-/// What is in use in a subnet in which nothing changes: the lower half, by its hosts and routers.
+/// The scope in use in a subnet that does not change: the lower half, by its hosts and routers.
 fn scope(setup: &SubnetSetup) -> Scope {
     Scope { switches: false, ..Scope::of(&[Half::Lower]) }.by(setup.function.path_layers())
 }

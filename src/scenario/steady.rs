@@ -9,31 +9,31 @@ use crate::ids::Half;
 use crate::sim::{OrderCounts, Sim, SimConfig};
 use serde::Serialize;
 
-/// What traffic came to, over a period after a warm-up.
+/// Results of traffic over a period after a warm-up.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SteadyReport {
-    /// Bytes delivered, as a fraction of what all end ports could take.
+    /// Bytes delivered, as a fraction of what all end ports could receive.
     pub throughput: f64,
-    /// Of the end ports that received anything, what the one that received least did, as a fraction of what it could take:
-    /// under a permutation the slowest flow.
+    /// Of the end ports that received anything, the received share of the slowest, as a fraction of what it could
+    /// receive: under a permutation, the slowest flow.
     pub slowest: f64,
     /// From send queue to delivery, in nanoseconds.
     pub latency_ns: Latency,
-    /// What came out of order, where the settings have it counted.
+    /// Packets out of order, if the settings count them.
     pub order: OrderCounts,
-    /// What links between switches carried.
+    /// Loads of links between switches.
     pub links: LinkLoads,
-    /// Whether packets came to wait for each other in a circle; the period ended there.
+    /// Whether packets deadlocked, which ended the period.
     pub deadlocked: bool,
     /// Digest of every event.
     pub trace_hash: u64,
 }
 
-/// Lets sources send for `warm_up_ns` and then `length_ns` under a routing, on the lower half of the LIDs, and reports
+/// Lets sources send under a routing, on the lower half of the LIDs, for `warm_up_ns` and then `length_ns`, and reports
 /// the second part. Data VLs are those of the routing, whatever `config` specifies.
 ///
 /// # Errors
-/// Settings that the simulator refuses.
+/// Settings that the simulator rejects.
 pub fn steady(
     routed: &Routed,
     config: &SimConfig,

@@ -1,4 +1,5 @@
-//! One subnet made ready for a run: LIDs, R, what leaves, where the subnet manager runs, and how R is loaded into a simulation.
+//! One subnet prepared for a run: LIDs, R, the element that leaves, the subnet manager's node, and loading R into a
+//! simulation.
 
 use super::ScenarioError;
 use super::engines::Engines;
@@ -48,13 +49,13 @@ impl<'a> SubnetRequest<'a> {
         self.scenario.element_in(self.subnet)
     }
 
-    /// The manager's node, where it was chosen: only in a subnet that changes, since a node is one of one subnet.
+    /// The manager's node, if chosen: only in a subnet that changes, since a node belongs to one subnet.
     fn sm(self) -> Option<NodeId> {
         self.scenario.sm.filter(|_| self.element() != Element::Nothing)
     }
 }
 
-/// What a run starts from in one subnet. All fabrics share one index space.
+/// The start of a run in one subnet. All fabrics share one index space.
 #[derive(Clone)]
 pub(super) struct SubnetSetup {
     /// Everything that is present before or after, LIDs assigned.
@@ -69,17 +70,17 @@ pub(super) struct SubnetSetup {
     pub tables: SubnetTables,
     /// The subnet manager's port.
     pub sm: PortId,
-    /// What changes; the root is resolved.
+    /// The element that changes; a root is resolved.
     pub element: Element,
-    /// The simulation's settings; the caller that runs it decides on the load.
+    /// The simulation's settings; the caller sets the load.
     pub config: SimConfig,
 }
 
 impl SubnetSetup {
-    /// Makes a subnet ready, on more lanes than requested where the engines need them and the number is not fixed.
+    /// Prepares a subnet, on more lanes than requested if the engines need them and the number is not fixed.
     ///
     /// # Errors
-    /// LIDs, lanes or links that do not suffice, an engine that cannot route the fabric, an element that is not there.
+    /// Too few LIDs, lanes or links, an engine that cannot route the fabric, or an element that does not exist.
     pub fn new(request: SubnetRequest<'_>, engines: &Engines) -> Result<SubnetSetup, ScenarioError> {
         let lacks = |error: &ScenarioError| matches!(error, ScenarioError::BringUp(error) if error.wants_lanes());
         let vls = DataVls { given: request.data_vls, fixed: request.scenario.vls_fixed };
@@ -100,8 +101,8 @@ impl SubnetSetup {
         }
         let setup = SubnetSetup::with(request, whole, function)?;
         let fitted = bring_up.fitted(&setup.whole, &setup.function, &setup.after, setup.sm, &*engines.after)?;
-        // Only R′, computed on the fabric after, says how many LIDs it needs: where it needs more, the fabric has them from
-        // the beginning, and R keeps the paths that it was computed with.
+        // Only R′, computed on the fabric after the change, shows how many LIDs it needs. If it needs more, the fabric
+        // has them from the start, and R keeps the paths that it was computed with.
         if fitted == *setup.whole { Ok(setup) } else { SubnetSetup::with(request, fitted, setup.function) }
     }
 
@@ -151,7 +152,7 @@ impl SubnetSetup {
         }
     }
 
-    /// What leaves or comes, in words; `asked` is what the scenario specifies, where the root is not resolved.
+    /// Describes what leaves or comes; `asked` is the scenario's element, whose root is not resolved.
     pub fn describe(&self, asked: Element) -> String {
         let node = |node: NodeId| self.whole.describe_node(node);
         match (asked, self.element) {
@@ -168,7 +169,7 @@ impl SubnetSetup {
     }
 }
 
-/// What ARMED ports do under a policy.
+/// The behaviour of ARMED ports under a policy.
 fn armed(arming: Arming) -> ArmedPort {
     match arming {
         Arming::Discard => ArmedPort::Discards,
@@ -176,7 +177,7 @@ fn armed(arming: Arming) -> ArmedPort {
     }
 }
 
-/// What sources know of a routing function's paths.
+/// The paths of a routing function that sources know.
 pub(super) fn ways(layers: Option<&Arc<PathLayers>>) -> Option<OpenPaths> {
     layers.cloned().map(|layers| -> OpenPaths {
         Arc::new(move |source, destination, number| {
@@ -187,8 +188,8 @@ pub(super) fn ways(layers: Option<&Arc<PathLayers>>) -> Option<OpenPaths> {
     })
 }
 
-/// The permutation that a routing function serves worst, as sources use its paths. Its ranks are those of the end ports
-/// that are routed; the simulation's count those that come later, too.
+/// The permutation that a routing function serves worst, given how sources use its paths. Its ranks are those of the
+/// routed end ports; the simulation also counts those that come later.
 fn worst(
     whole: &Fabric,
     before: &Fabric,
@@ -209,7 +210,7 @@ fn worst(
     Ok(Traffic::Pairs(pairs))
 }
 
-/// How sources use paths, as a question about permutations.
+/// The sources' use of paths as a selection for permutations.
 pub fn selection(dispersal: Dispersal) -> Selection {
     let most = dispersal.paths.map_or(usize::MAX, usize::from);
     match dispersal.choice {
@@ -220,7 +221,7 @@ pub fn selection(dispersal: Dispersal) -> Selection {
     }
 }
 
-/// The fabric before the change: without a newcomer, and without what only the newcomer joins with the manager.
+/// The fabric before the change: without a newcomer, and without parts that only the newcomer connects to the manager.
 fn before(request: SubnetRequest<'_>, whole: &Fabric) -> Result<Fabric, ScenarioError> {
     let Element::Newcomer(node) = request.element() else { return Ok(whole.clone()) };
     let rest = whole.without_nodes(&[a_switch(whole, node)?]);
@@ -238,7 +239,7 @@ fn a_switch(fabric: &Fabric, node: NodeId) -> Result<NodeId, ScenarioError> {
     Err(ScenarioError::NoSuchSwitch { node: fabric.describe_node(node) })
 }
 
-/// What changes, the root resolved, and the fabric after it.
+/// The element that changes, its root resolved, and the fabric after the change.
 fn after(element: Element, whole: &Fabric, function: &RoutingFunction) -> Result<(Element, Fabric), ScenarioError> {
     match element {
         Element::Root => {

@@ -1,4 +1,4 @@
-//! Adding up: from a simulation that is over, and what the driver knows, to the report.
+//! Builds the report from a finished simulation and the driver's records.
 
 use super::between;
 use super::foresight::{foresight, named};
@@ -21,7 +21,7 @@ use crate::subnet::SmpCounts;
 use crate::verify::across::{AcrossRefusal, AcrossStatistics};
 use crate::verify::{self, Witness};
 
-/// What came of one change, as far as the driver knows.
+/// The result of one change, as far as the driver knows it.
 pub(super) struct DrivenChange {
     pub(super) ending: Ending,
     pub(super) reason: Option<String>,
@@ -31,26 +31,26 @@ pub(super) struct DrivenChange {
     pub(super) smps: SmpCounts,
 }
 
-/// A run that is over.
+/// A finished run.
 pub(super) struct Ran<'a> {
     pub(super) setup: &'a Setup<'a>,
     pub(super) sim: &'a Sim,
-    /// By subnet that acted.
+    /// By acting subnet.
     pub(super) changes: Vec<DrivenChange>,
-    /// By subnet that acted: the change as planned beforehand.
+    /// By acting subnet: the change as planned beforehand.
     pub(super) prepared: &'a [Prepared],
-    /// Proof of the whole, where there is more than the one plan.
+    /// Proof of the whole, if there is more than one plan.
     pub(super) whole: Option<Result<AcrossStatistics, AcrossRefusal>>,
 }
 
-/// The report of a run that is over.
+/// The report of a finished run.
 pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
     let Ran { setup, sim, changes, prepared, whole } = ran;
     let (scenario, first) = (setup.scenario, &setup.each[0]);
     let subnets = setup.acting().into_iter().zip(changes.iter().zip(prepared));
     let reports: Vec<SubnetChange> =
         subnets.map(|(subnet, (change, prepared))| subnet_change(setup, subnet, change, prepared)).collect();
-    // Only of exactly one change the phases and its duration are those of the run.
+    // Phases and duration are the run's only if there is exactly one change.
     let only = if let [only] = &reports[..] { Some(only) } else { None };
     let plan_of = |rank: usize| {
         let (change, prepared): (&DrivenChange, &Prepared) = (&changes[rank], &prepared[rank]);
@@ -118,7 +118,7 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
     }
 }
 
-/// Each text once, in the order in which they first come.
+/// Each text once, in order of first appearance.
 fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
     texts.fold(Vec::new(), |mut all, text| {
         if !all.contains(&text) {
@@ -138,7 +138,7 @@ fn fabric_size(setup: &Setup<'_>) -> FabricSize {
     }
 }
 
-/// What changes in one of the subnets, as the scenario asks for it: that a root is one is worth a word.
+/// The element that changes in one of the subnets, as the scenario names it: a root is reported as such.
 fn asked(setup: &Setup<'_>, subnet: SubnetId) -> Element {
     match setup.scenario.element_in(subnet) {
         Element::Root => Element::Root,
@@ -146,7 +146,7 @@ fn asked(setup: &Setup<'_>, subnet: SubnetId) -> Element {
     }
 }
 
-/// The change of the run: of its one subnet, or in words alone.
+/// The change of the run: of its one subnet, or only as a description.
 fn change_report(setup: &Setup<'_>, reports: &[SubnetChange]) -> ChangeReport {
     let scenario = setup.scenario;
     let described = |subnet: SubnetId| setup.each[subnet.index()].describe(asked(setup, subnet));
@@ -176,7 +176,7 @@ fn subnet_change(setup: &Setup<'_>, subnet: SubnetId, change: &DrivenChange, pre
     let run = change.report.as_ref();
     let node = |node| own.whole.describe_node(node);
     let (root, stranded) = run.map_or((prepared.root, &prepared.stranded), |run| (run.root, &run.stranded));
-    // Of a router that leaves nothing is cut off: it is what leaves.
+    // A router that leaves cuts off none of its own ports: they leave with it.
     let leaves = |port: PortId| matches!(own.element, Element::EndNode(node) if own.whole.port(port).node == node);
     SubnetChange {
         subnet: setup.subnets.subnet(subnet).name.clone(),
@@ -221,7 +221,7 @@ fn settings(setup: &Setup<'_>, sim: &Sim) -> Settings {
     }
 }
 
-/// How sources use their paths, where it is worth a word.
+/// How sources use their paths, if it differs from the default.
 fn sources(config: &SimConfig) -> Option<SourceReport> {
     let SimConfig { dispersal, message_packets, .. } = *config;
     let plain = dispersal == Dispersal::default() && message_packets == 1;
@@ -251,7 +251,7 @@ pub(super) fn periods<T: Default>(sim: &Sim, value: impl Fn(usize) -> T) -> Peri
     Periods { before: of(1), during: of(2), after: of(3) }
 }
 
-/// The busiest links between switches, and routers where there are some, if they are requested.
+/// The busiest links between switches, and to routers if there are any, if requested.
 fn links(setup: &Setup<'_>, sim: &Sim, made: bool) -> Option<Periods<LinkLoads>> {
     let scenario = setup.scenario;
     let there = |own: &SubnetSetup, index| present(own, scenario.departure, made, index).clone();
@@ -268,7 +268,7 @@ fn links(setup: &Setup<'_>, sim: &Sim, made: bool) -> Option<Periods<LinkLoads>>
     (scenario.hot_links > 0).then(|| periods(sim, loads))
 }
 
-/// Datagrams of all managers together.
+/// SMPs of all managers together.
 fn all_smps(reports: &[SubnetChange]) -> SmpReport {
     let mut all = SmpReport::default();
     for own in reports {
@@ -312,7 +312,7 @@ fn smps(counts: &SmpCounts) -> SmpReport {
     SmpReport { by_attribute, total: counts.total() + counts.perf }
 }
 
-/// The ways of packets into the cycle that the refusal names. The prover found it in this plan, so each has one.
+/// The paths of packets into the cycle that the refusal names. The prover found it in this plan, so each has one.
 fn witnesses(plan: &Vetted) -> Vec<Witness> {
     named(plan).and_then(|cycle| verify::witness(plan.plan(), cycle).ok()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Simulated time: passed with traffic alone, or while drivers act.
+//! Advances simulated time: with traffic alone, or while drivers act.
 
 use super::watch::Watch;
 use crate::driver::Trail;
@@ -10,10 +10,10 @@ use std::task::{Context, Poll, Waker};
 /// Simulated time between two reports of progress.
 const SLICE_NS: u64 = 20_000;
 
-/// How long packets may take to arrive once nobody sends any more.
+/// The longest that packets may take to arrive after the last one is sent.
 const RUN_OUT_NS: u64 = 50_000_000;
 
-/// Something that a subnet manager does.
+/// Work of a subnet manager.
 pub(super) struct ManagerTask<'a, T> {
     /// What it does.
     pub future: Pin<Box<dyn Future<Output = T> + 'a>>,
@@ -49,7 +49,7 @@ impl Time<'_> {
         self.watch.passes(hops, now_ns);
     }
 
-    /// Polls the futures of drivers in turn; when all that remain wait, the simulation goes on. Returns the results in
+    /// Polls the drivers' futures in turn; when all that remain wait, the simulation advances. Returns the results in
     /// the order of `tasks`, or `None` once a deadlock has closed. `entered` is called for each state that a driver
     /// enters.
     pub fn drive<T>(&mut self, tasks: Vec<ManagerTask<'_, T>>, mut entered: impl FnMut(&mut Sim)) -> Option<Vec<T>> {
@@ -60,7 +60,7 @@ impl Time<'_> {
         loop {
             tasks.retain_mut(|(rank, task)| {
                 let polled = task.future.as_mut().poll(&mut context);
-                // Also where the task is ready: the states that it entered in its last poll count.
+                // Even if the task is ready: the states that it entered in its last poll count.
                 for state in task.trail.take() {
                     self.transport.with(|sim| {
                         self.watch.enters(state, sim);
@@ -69,16 +69,15 @@ impl Time<'_> {
                 }
                 let Poll::Ready(result) = polled else { return true };
                 results[*rank] = Some(result);
-                // Without this, a late answer to this manager would stop the simulation again and again, and nobody
-                // would take it.
+                // Otherwise a late answer to this manager would stop the simulation again and again, since nobody would
+                // receive it.
                 task.transport.hang_up();
                 false
             });
             if tasks.is_empty() {
                 return results.into_iter().collect();
             }
-            // The simulation is the only clock: it may run until the earliest time at which one of the managers stops
-            // waiting.
+            // The simulation is the only clock: it may run until the earliest deadline of a manager.
             let until_ns = tasks.iter().map(|(_, task)| task.transport.waits_until_ns()).min().unwrap_or(u64::MAX);
             if !self.wait(until_ns) {
                 return None;
@@ -86,7 +85,7 @@ impl Time<'_> {
         }
     }
 
-    /// Goes on to the next MAD or to a time; false once a deadlock has closed.
+    /// Advances to the next MAD or to a time; false once a deadlock has closed.
     fn wait(&mut self, until_ns: u64) -> bool {
         loop {
             let at_most_ns = (self.now_ns() + SLICE_NS).min(until_ns);
@@ -103,7 +102,7 @@ impl Time<'_> {
         }
     }
 
-    /// Stops all sources, and waits until every packet under way has arrived or is known never to arrive.
+    /// Stops all sources, and waits until every packet in flight has arrived or is known never to arrive.
     pub fn run_out(&mut self) {
         // A period of its own, so that the one after the change measures only time in which sources sent.
         self.transport.with(Sim::begin_period);
@@ -117,7 +116,7 @@ impl Time<'_> {
             self.report();
         }
         // While a table may still be written, a cycle of waiting packets is only a suspicion. No table is written any
-        // more, so a cycle that stands now stands forever.
+        // more, so a cycle that exists now is permanent.
         self.transport.with(Sim::confirm_deadlock);
     }
 }

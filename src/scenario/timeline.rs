@@ -1,5 +1,5 @@
-//! The periods of a run, the same for one subnet and for several: traffic under R; the failure or the announced change, and
-//! what the managers do about it; traffic under R′; the planned departure; the end of all traffic.
+//! The periods of a run, the same for one subnet and for several: traffic under R; the failure or the announced change,
+//! with the managers' reaction; traffic under R′; the planned departure; the end of all traffic.
 
 use super::acting::{ActingSubnet, Driven};
 use super::engines::Engines;
@@ -19,20 +19,20 @@ pub(super) struct RoutesChange<'a> {
     pub after: &'a Routes,
 }
 
-/// What is to be run.
+/// A run's timeline.
 pub(super) struct Timeline<'a> {
-    /// Periods, departure and patience; the rest is each subnet's own.
+    /// Periods, departure and timeouts; the rest belongs to each subnet.
     pub settings: &'a Scenario,
     /// The subnets in which something changes.
     pub acting: &'a [ActingSubnet<'a>],
     /// By subnet: the change as planned beforehand.
     pub prepared: &'a [Prepared],
-    /// `None` where there is one subnet.
+    /// `None` if there is one subnet.
     pub routes: Option<RoutesChange<'a>>,
 }
 
 impl Timeline<'_> {
-    /// Runs all periods. Returns what became of the change, by subnet.
+    /// Runs all periods. Returns the result of the change, by subnet.
     pub fn run(&self, time: &mut Time<'_>, engines: &Engines) -> Vec<DrivenChange> {
         let transport = time.transport.clone();
         self.pairs().for_each(|(acting, prepared)| acting.make_known(prepared));
@@ -45,7 +45,7 @@ impl Timeline<'_> {
         let changes = self.change(time, engines);
         transport.with(Sim::begin_period);
         self.pairs().for_each(|(acting, prepared)| acting.ask_anew(prepared));
-        // A deadlock ends the simulation: no later period can be run.
+        // A deadlock ends the simulation: later periods cannot run.
         if transport.with(|sim| sim.deadlock().is_none()) {
             time.pass(self.settings.after_ns);
             let completed = changes.iter().all(|change| change.ending == Ending::Completed);
@@ -88,21 +88,21 @@ impl Timeline<'_> {
         });
         let results: Vec<Option<Driven>> = match results {
             Some(results) => results.into_iter().map(Some).collect(),
-            // A deadlock has closed. It ends the change for all managers, also for those that had finished.
+            // A deadlock has closed. It ends the change for all managers, even those that had finished.
             None => self.acting.iter().map(|_| None).collect(),
         };
         let ends = self.acting.iter().zip(&drivers).zip(results);
         let changes: Vec<DrivenChange> =
             ends.map(|((acting, driver), result)| acting.change(result, driver, start_ns)).collect();
         if !self.is_sudden() && !changes.is_empty() && changes.iter().all(|change| change.ending == Ending::Aborted) {
-            // All changes were aborted, so what was to leave stays in use.
+            // All changes were aborted, so the element stays in use.
             let stay = |routes: RoutesChange<'_>| time.transport.with(|sim| sim.set_routes(routes.before.clone()));
             self.routes.into_iter().for_each(stay);
         }
         changes
     }
 
-    /// Kills what dies before the change, and revives what comes. All nodes of a router die at the same moment.
+    /// Kills what dies before the change, and adds newcomers. All nodes of a router die at the same moment.
     fn strike(&self, time: &Time<'_>) {
         self.acting.iter().for_each(ActingSubnet::strike);
         let victims: Vec<NodeId> = self.acting.iter().filter_map(ActingSubnet::victim).collect();
@@ -112,7 +112,7 @@ impl Timeline<'_> {
     }
 }
 
-/// A deadlock that closed after the change, or was only suspected, counts like any other.
+/// Adds a deadlock that closed after the change, or was only suspected.
 fn judge(mut change: DrivenChange, sim: &Sim) -> DrivenChange {
     if change.ending != Ending::Deadlocked && sim.deadlock().is_some() {
         change.ending = Ending::Deadlocked;

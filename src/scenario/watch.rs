@@ -4,13 +4,13 @@ use crate::sim::Sim;
 
 /// An observer of the progress of a run.
 pub trait Watch {
-    /// The run begins, and is expected to take so many packet-hops at the load decided on.
+    /// The run begins; this many packet-hops are expected at the chosen load.
     fn begins(&mut self, expected_hops: u64, load: f64);
 
-    /// So many packet-hops are done; this much simulated time has passed.
+    /// This many packet-hops are done, and this much simulated time has passed.
     fn passes(&mut self, packet_hops: u64, now_ns: u64);
 
-    /// The change has come to this state of the machine (`state-machines/change.yaml`); no time has passed since, so that
+    /// The change has entered this state of the machine (`state-machines/change.yaml`). No time has passed since, so
     /// `sim` shows what the barrier before it left.
     fn enters(&mut self, _state: &'static str, _sim: &Sim) {}
 
@@ -18,7 +18,7 @@ pub trait Watch {
     fn ends(&mut self);
 }
 
-/// Nobody looks on.
+/// Observes nothing.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Unwatched;
 

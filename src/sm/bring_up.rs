@@ -1,8 +1,8 @@
 //! From a sweep to a running subnet: addresses, tables, states.
 //!
-//! The routing is computed and proved first; nothing is written before that. A subnet that carries no traffic yet is
-//! written whole while its ports are ARMED, and ACTIVE comes last. One that carries traffic is adopted as it runs where
-//! its tables can be proved. Otherwise nothing is written unless the user allows it.
+//! The routing is computed and proved before anything is written. A subnet without traffic is written whole while its
+//! ports are ARMED; ACTIVE comes last. A subnet with traffic is adopted as it runs if its tables can be proved.
+//! Otherwise nothing is written unless the user allows it.
 
 use super::config::{Config, Takeover};
 use super::error::SmError;
@@ -26,9 +26,9 @@ use std::sync::Arc;
 /// How a subnet came under this manager.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SubnetArrival {
-    /// It carried no traffic, and was written whole.
+    /// It carried no traffic and was written whole.
     Cold,
-    /// It carried traffic under tables that were proved as they stood; they are the routing in force.
+    /// It carried traffic under tables that were proved as they stood; they are now the routing in force.
     Adopted,
     /// It carried traffic under tables that could not be proved, and was rewritten in place.
     Rewritten {
@@ -37,15 +37,15 @@ pub enum SubnetArrival {
     },
 }
 
-/// A subnet that runs.
+/// A running subnet.
 pub(super) struct BroughtUp {
     pub(super) running: Running,
     pub(super) arrival: SubnetArrival,
-    /// The root of the routing, where it has one and was computed here.
+    /// The root of the routing, if it has one and was computed here.
     pub(super) root: Option<crate::fabric::NodeId>,
 }
 
-/// Brings up what a sweep found. `fabric` is what it found, LIDs and lanes settled ([`equip`]).
+/// Brings up the subnet that a sweep found, as `fabric` with LIDs and lanes settled ([`equip`]).
 pub(super) async fn bring_up<T: Transport>(
     manager: &mut Manager<T>,
     config: &Config,
@@ -56,12 +56,12 @@ pub(super) async fn bring_up<T: Transport>(
     manager.set_topology(&fabric, sm);
     let lanes = Lanes::of_fabric(&fabric);
     let demand = Demand::joined_with(&fabric, sm, paths(config)).within(room_for_layers(&fabric));
-    // Computed and proved before anything is written: a subnet for which that fails stays untouched.
+    // Compute and prove before any write: if either fails, the subnet stays untouched.
     let function = config.engine.route(&fabric, &demand)?;
     lid::check_fits(&fabric, &function).map_err(BringUpError::from)?;
     let wanted = lid::bring_up(&fabric, &function, lanes.all.len() as u8);
     let scope = Scope::of(&[Half::Lower, Half::Upper]).by(function.path_layers());
-    // Both halves at once: until a change separates them, hosts may send to any LID of either.
+    // Prove both halves together: until a change separates them, hosts may send to any LID of either.
     verify::prove_tables(&fabric, &wanted, &scope).map_err(SmError::Unproved)?;
     if !installed::carries_traffic(&found.fabric, &found.port_states) {
         let common = common(&fabric, sm, Half::Lower, function.path_layers());
@@ -72,15 +72,15 @@ pub(super) async fn bring_up<T: Transport>(
     let installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
     match adoptable(found, &fabric, &installed) {
         Ok(()) => {
-            // Which source sends by which path cannot be read back, so these tables were proved for all sources on all
-            // paths.
+            // Which source sends by which path cannot be read back, so these tables were proved for every source on
+            // every path.
             let common = common(&fabric, sm, installed.half, None);
             configure(manager, config, &fabric, &every_port(&fabric), &common).await?;
             let running = running(fabric, sm, installed.tables, 1, None, installed.half);
             Ok(BroughtUp { running, arrival: SubnetArrival::Adopted, root: None })
         }
-        // Ports that are ACTIVE stay so, and data goes on while entries of both routings are in force: no proof covers
-        // this moment (C.4).
+        // ACTIVE ports stay so, and data flows while entries of both routings are in force: no proof covers this moment
+        // (C.4).
         Err(why) if config.takeover == Takeover::Rewrite => {
             let common = common(&fabric, sm, Half::Lower, function.path_layers());
             write(manager, config, &fabric, &common, Some(&installed.tables), &wanted).await?;
@@ -90,7 +90,7 @@ pub(super) async fn bring_up<T: Transport>(
     }
 }
 
-/// The fabric with its lanes settled, and the LIDs that `assign` gives.
+/// The fabric with its lanes settled and with the LIDs that `assign` gives.
 pub(super) fn equip(
     found: &Fabric,
     config: &Config,
@@ -127,7 +127,7 @@ fn running(
     half: Half,
 ) -> Running {
     let fabric = Arc::new(fabric);
-    // The states once the writes are done: cabled ports ACTIVE, as the prover assumed.
+    // The states after the writes: cabled ports ACTIVE, as the prover assumed.
     for (id, port) in fabric.ports() {
         let up = port.peer.is_some() || port.num == PortNum::ZERO;
         tables.port_states[id.index()] = if up { PortState::Active } else { PortState::Down };
@@ -135,8 +135,8 @@ fn running(
     Running { known: fabric.clone(), routed: fabric.clone(), alive: fabric, tables, layers, ways, half, sm }
 }
 
-/// Whether the tables that a subnet runs on may stay in force: the wanted LIDs, the SL-to-VL tables of the steady
-/// state, and forwarding tables that are proved on both halves, since nobody knows which sources send on which.
+/// Whether the tables of a running subnet may stay in force: it has the wanted LIDs and the SL-to-VL tables of the
+/// steady state, and its forwarding tables are proved on both halves, since it is unknown which source sends on which.
 fn adoptable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables) -> Result<(), String> {
     let lanes = Lanes::of_fabric(fabric);
     if let Some(port) = fabric.lid_ports().find(|&port| {
@@ -146,7 +146,7 @@ fn adoptable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables) -
         let (held, wanted) = (found.fabric.port(port), fabric.port(port));
         let lid = |lid: Option<Lid>| lid.map_or("none".to_string(), |lid| lid.to_string());
         return Err(format!(
-            "{} holds LID {} LMC {} and is to have {} LMC {}",
+            "{} has LID {} LMC {} and should have {} LMC {}",
             fabric.describe_port(port),
             lid(held.lid),
             held.lmc,
@@ -154,12 +154,11 @@ fn adoptable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables) -
             wanted.lmc
         ));
     }
-    // A table that a device does not report reads as empty: proving that would prove nothing about what the device
-    // holds.
+    // A table that a device does not report reads as empty, and a proof of it would say nothing about the device.
     if let Some(silent) = installed.silent.first() {
-        return Err(format!("{silent} does not tell its tables"));
+        return Err(format!("{silent} does not report its tables"));
     }
-    // Split tables, which a manager that died amid a change leaves behind, fail here (C.4).
+    // Split tables, which a manager that died during a change leaves behind, fail here (C.4).
     let steady = NodeSlToVl::Uniform(lanes.steady());
     let mut nodes = fabric.nodes().filter(|(_, node)| node.present);
     if let Some((id, _)) = nodes.find(|(id, _)| *installed.tables.sl_to_vl[id.index()] != steady) {
@@ -170,8 +169,8 @@ fn adoptable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables) -
         .map_err(|refusal| refusal.to_string())
 }
 
-/// Writes everything: settings and ARMED, tables, then ACTIVE. An ARMED port sends management packets only, so in a
-/// cold subnet no data packet meets a table that is half written.
+/// Writes everything: settings and ARMED, then tables, then ACTIVE. An ARMED port sends management packets only, so in
+/// a cold subnet no data packet meets a table that is half written.
 async fn write<T: Transport>(
     manager: &mut Manager<T>,
     config: &Config,
@@ -197,7 +196,7 @@ pub(super) fn common(fabric: &Fabric, sm: PortId, half: Half, ways: Option<&Arc<
     Common { sm, half, ways: ways.cloned(), lanes: Lanes::of_fabric(fabric) }
 }
 
-/// Gives ports and switches their settings where they hold others, and arms ports in INITIALIZE.
+/// Writes the settings of ports and switches where they differ, and arms ports in INITIALIZE.
 pub(super) async fn configure<T: Transport>(
     manager: &mut Manager<T>,
     config: &Config,
@@ -210,8 +209,8 @@ pub(super) async fn configure<T: Transport>(
     let mut asks = Vec::new();
     let mut asked = Vec::new();
     for (&port, held) in ports.iter().zip(&held) {
-        // Settings and ARMED go in one `Set`: PortInfo is written whole, and a second one would be built from a stale
-        // reading.
+        // One `Set` carries settings and ARMED: PortInfo is written whole, and a second `Set` would be built from a
+        // stale reading.
         let mut wanted = settings::port(fabric, port, held, peer(port), common, config);
         let arm = held.port_state == wire::PortState::Initialize && fabric.peer(port).is_some();
         if arm {
@@ -228,8 +227,8 @@ pub(super) async fn configure<T: Transport>(
     for (at, told) in told.into_iter().enumerate() {
         match told {
             Ok(data) => check_taken(fabric, asked[at].0, &asked[at].1, &PortInfo::decode(&data))?,
-            // Of two copies the second is refused where the first was applied, since ARMED follows INITIALIZE only. So
-            // a refused port is read back.
+            // If a `Set` was duplicated and the first copy applied, the second is refused, since only INITIALIZE may
+            // become ARMED. So a refused port is read back.
             Err(SubnetError::Refused { .. }) => refused.push(at),
             Err(error) => return Err(error.into()),
         }
@@ -245,13 +244,13 @@ pub(super) async fn configure<T: Transport>(
         check_taken(fabric, *port, wanted, &answered)?;
     }
     let armed = asked.iter().filter(|(_, wanted)| wanted.port_state == wire::PortState::Armed).map(|(port, _)| *port);
-    // Ports that already carry data keep their arbitration lists: only those that are being armed are given others.
+    // Ports that carry data keep their arbitration lists: only newly armed ports get new ones.
     let fresh: Vec<PortId> = armed.collect();
     fair::provide(manager, fabric, &fresh, common.lanes.all).await?;
     configure_switches(manager, config, fabric, ports).await
 }
 
-/// Whether a port holds what it must to carry traffic.
+/// Checks that a port accepted what it needs to carry traffic.
 fn check_taken(fabric: &Fabric, port: PortId, wanted: &PortInfo, answered: &PortInfo) -> Result<(), SmError> {
     match settings::essential(answered, wanted).filter(|_| is_essential(fabric, port, wanted)) {
         Some(setting) => Err(SmError::NotTaken { port: fabric.describe_port(port), setting }),
@@ -259,13 +258,13 @@ fn check_taken(fabric: &Fabric, port: PortId, wanted: &PortInfo, answered: &Port
     }
 }
 
-/// Whether a port's address and lanes are its own: those of a switch's external ports have no address.
+/// Whether a port needs an address and lanes of its own; external ports of a switch have no address.
 fn is_essential(fabric: &Fabric, port: PortId, wanted: &PortInfo) -> bool {
     let owner = fabric.port(port);
     !fabric.node(owner.node).is_switch() || (owner.num == PortNum::ZERO && wanted.lid != Lid(0))
 }
 
-/// The PortInfo of each port, read where none is known.
+/// The PortInfo of each port, read if not yet known.
 async fn known_port_infos<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,
@@ -304,8 +303,8 @@ async fn configure_switches<T: Transport>(
     Ok(())
 }
 
-/// Brings every cabled port that is ARMED to ACTIVE. The second end of a cable may go there by itself as soon as the
-/// first sends.
+/// Brings every cabled port from ARMED to ACTIVE. The far end of a cable may become ACTIVE by itself as soon as the
+/// near end sends.
 async fn activate<T: Transport>(manager: &mut Manager<T>, fabric: &Fabric, ports: &[PortId]) -> Result<(), SmError> {
     let armed = |&&port: &&PortId| {
         let state = manager.port_info(port).map(|info| info.port_state);

@@ -8,42 +8,43 @@ use crate::subnet::SourceControl;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Settings of a subnet manager. Names in parentheses are OpenSM's for the same.
+/// Settings of a subnet manager. Names in parentheses are OpenSM's for the same setting.
 #[derive(Clone)]
 pub struct Config {
-    /// Who computes routings.
+    /// The engine that computes routings.
     pub engine: Rc<dyn Engine>,
     /// How changes are made.
     pub policy: Policy,
-    /// How sources are moved to the other half.
+    /// How sources are moved to the other half of LIDs.
     pub sources: SourceControl,
-    /// LIDs a port (`lmc`), at least 1: one half in use, one spare.
+    /// 2^LMC LIDs for each port (`lmc`); at least 1: one half in use, one spare.
     pub lmc: Lmc,
-    /// Data VLs in operation at most (`max_op_vls`, as a count).
+    /// The most data VLs in operation (`max_op_vls`, as a count).
     pub data_vls: u8,
-    /// Key of the subnet's devices (`m_key`); 0: none.
+    /// The devices' M_Key (`m_key`); 0: none.
     pub m_key: u64,
-    /// Seconds until a device forgets its key (`m_key_lease_period`); 0: never.
+    /// Seconds until a device forgets its M_Key (`m_key_lease_period`); 0: never.
     pub m_key_lease_s: u16,
-    /// Who may read and write a device without its key, 0 to 3 (`m_key_protection_level`; section 14.2.4.1).
+    /// Who may read and write a device without its M_Key, 0 to 3 (`m_key_protection_level`; section 14.2.4.1).
     pub m_key_protection: u8,
     /// The subnet's GID prefix (`subnet_prefix`).
     pub subnet_prefix: u64,
-    /// Which routers lead to other subnets (`prefix_routes_file`).
+    /// The routers that lead to other subnets (`prefix_routes_file`).
     pub remote: Arc<Remote>,
     /// Age limits as exponents, 4.096 µs × 2^n (`head_of_queue_lifetime`, `leaf_head_of_queue_lifetime`,
-    /// `packet_life_time`), and packets dropped in a row before a lane counts as stalled (`vl_stall_count`).
+    /// `packet_life_time`), and the number of consecutive drops after which a lane counts as stalled
+    /// (`vl_stall_count`).
     pub limits: AgeLimits,
-    /// How often a trap may be sent, 4.096 µs × 2^n (`subnet_timeout`).
+    /// The shortest interval between traps, 4.096 µs × 2^n (`subnet_timeout`).
     pub subnet_timeout: u8,
-    /// What becomes of a subnet that runs on tables which are not ours and cannot be proved.
+    /// What to do with a running subnet whose tables cannot be proved.
     pub takeover: Takeover,
 }
 
-/// Age limits of packets, as devices are given them.
+/// Age limits of packets, as written to devices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AgeLimits {
-    /// HOQLife of ports between switches, 0 to 31; 20 and above: none.
+    /// HOQLife of ports between switches, 0 to 31; from 20 on, unlimited.
     pub hoq_life: u8,
     /// HOQLife of switch ports that lead to an end port.
     pub leaf_hoq_life: u8,
@@ -54,7 +55,7 @@ pub struct AgeLimits {
 }
 
 impl Default for AgeLimits {
-    /// OpenSM's.
+    /// OpenSM's defaults.
     fn default() -> AgeLimits {
         AgeLimits { hoq_life: 0x12, leaf_hoq_life: 0x10, life_time_value: 0x12, vl_stall_count: 7 }
     }
@@ -66,6 +67,6 @@ pub enum Takeover {
     /// Write nothing, and report why.
     #[default]
     Refuse,
-    /// Rewrite it in place, as every subnet manager does that comes to a running subnet; that moment is not proved.
+    /// Rewrite it in place, as any subnet manager does that takes over a running subnet; no proof covers that moment.
     Rewrite,
 }

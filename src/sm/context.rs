@@ -1,4 +1,4 @@
-//! What a subnet manager has besides its port.
+//! What a subnet manager needs besides its port.
 
 use super::config::Config;
 use super::error::SmError;
@@ -8,23 +8,23 @@ use super::pace::SweepPolicy;
 use super::responder::SharedResponder;
 use crate::fabric::Fabric;
 
-/// Gives a fabric its LIDs: those remembered first, then those held.
+/// Assigns LIDs to a fabric: remembered LIDs first, then LIDs that ports hold.
 pub type AssignLids = Box<dyn FnMut(&Fabric) -> Result<Fabric, SmError>>;
 
-/// Remembers the LIDs of a fabric.
+/// Stores the LIDs of a fabric.
 pub type KeepLids = Box<dyn FnMut(&Fabric)>;
 
-/// What a subnet manager has besides its port.
+/// What a subnet manager needs besides its port.
 pub struct Context {
     /// Its settings.
     pub config: Config,
-    /// Its mailbox.
+    /// Where orders come in and events go out.
     pub mailbox: SharedMailbox,
-    /// What answers other managers and clients, and takes part in the election.
+    /// Answers other managers and SA clients, and holds the election.
     pub responder: SharedResponder,
-    /// Gives LIDs.
+    /// Assigns LIDs.
     pub assign: AssignLids,
-    /// Remembers them.
+    /// Stores LIDs.
     pub keep: KeepLids,
     /// How often to sweep.
     pub pace: SweepPolicy,
@@ -35,7 +35,7 @@ impl Context {
         self.mailbox.borrow_mut().post(now_ns, happening);
     }
 
-    /// Moves the manager's life on; what is to be done next.
+    /// Applies an event to the lifecycle; returns the commands to carry out.
     pub(super) fn step(&self, event: LifecycleEvent, now_ns: u64) -> Vec<LifecycleCommand> {
         let at = LifecycleInput { now_ns, mandate: Mandate::from(self.responder.borrow().state()) };
         let state = self.mailbox.borrow().lifecycle();

@@ -1,4 +1,4 @@
-//! What the SA answers from: what the manager read and wrote, put together.
+//! Assembles the directory from which the SA answers, from what the manager read and wrote.
 
 use super::config::Config;
 use super::responder::SharedResponder;
@@ -11,20 +11,20 @@ use crate::transport::Transport;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What the SA is to answer from.
+/// The routing from which the SA answers.
 pub(super) struct Outlook {
-    /// What is routed, in the indices of [`Running`].
+    /// The routed fabric, in the indices of [`Running`].
     pub(super) fabric: Arc<Fabric>,
-    /// The routes of the half in use, and of the other one where answers will move to it.
+    /// The routes of the half in use, and of the other half if answers are about to move to it.
     pub(super) tables: SubnetTables,
-    /// Who sends by which path of each half.
+    /// For each half, the paths that each source may use.
     pub(super) ways: [Option<Arc<PathLayers>>; 2],
 }
 
-/// Gives the SA a directory of the subnet.
+/// Publishes a directory of the subnet to the SA.
 ///
 /// # Errors
-/// Something was not read from a device; the SA keeps the directory it had.
+/// An attribute of a device was not read; the SA keeps its previous directory.
 pub(super) fn publish<T: Transport>(
     manager: &Manager<T>,
     responder: &SharedResponder,
@@ -56,7 +56,7 @@ pub(super) fn publish<T: Transport>(
     Ok(())
 }
 
-/// The service levels that the routing functions of the halves ask for.
+/// The service levels that the routing functions of the halves require.
 fn levels(fabric: &Arc<Fabric>, ways: [Option<Arc<PathLayers>>; 2]) -> Arc<dyn ServiceLevels> {
     match ways {
         [None, None] => Arc::new(FirstOfHalf),

@@ -1,27 +1,28 @@
-//! Which of several subnet managers is master: one pure transition function from (state, event) to (state, commands).
+//! The election of the master among several subnet managers: one pure transition function from (state, event) to
+//! (state, commands).
 //!
 //! On entry: this manager's [`ElectionRules`], what other managers report ([`Peer`]), and the [`ElectionInput`]. On
-//! return: the state, and commands to be carried out in order. Holds: this manager writes in `master` and `yielding`
-//! only ([`ElectionState::may_write`]); it leaves them for a manager of higher rank after a sweep found that one, and
-//! never amid a change; a standby takes over after [`ElectionRules::polls`] polls in vain.
+//! return: the state, and commands to be carried out in order. Holds: this manager writes only in `master` and
+//! `yielding` ([`ElectionState::may_write`]); it leaves them for a manager of higher rank only after a sweep found that
+//! manager, and never during a change; a standby takes over after [`ElectionRules::polls`] unanswered polls.
 //! `state-machines/election.yaml` states the same by hand, and a test compares the two. Sources: InfiniBand
-//! Architecture Specification, volume 1, section 14.4; where it leaves room, what OpenSM does. Lacks on purpose: MADs,
-//! clock, retries of single SMPs, and a way to resign: a manager that ends falls silent.
+//! Architecture Specification, volume 1, section 14.4; where it leaves room, OpenSM's behaviour. Deliberately omitted:
+//! MADs, a clock, retries of single SMPs, and resignation: a manager that ends falls silent.
 
 use crate::ids::Guid;
 use std::cmp::Reverse;
 use std::fmt;
 
-/// The states that a manager shows to others (SMInfo:SMState).
+/// The state that a manager shows to others (SMInfo:SMState).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum SmRole {
-    /// Switched off by a master until further notice.
+    /// Disabled by a master until further notice.
     NotActive,
-    /// Looking at the subnet, to learn who else is there.
+    /// Sweeping to learn who else is there.
     Discovering,
     /// Watching the master.
     Standby,
-    /// Manages the subnet.
+    /// Managing the subnet.
     Master,
 }
 
@@ -31,13 +32,13 @@ impl SmRole {
         self as u8
     }
 
-    /// The role with a number; the field has four bits, of which the specification uses four values.
+    /// The role with this number; the field has four bits, of which the specification uses four values.
     pub fn from_number(number: u8) -> Option<SmRole> {
         [SmRole::NotActive, SmRole::Discovering, SmRole::Standby, SmRole::Master].get(usize::from(number)).copied()
     }
 }
 
-/// A manager's place among managers: the greater has precedence. Higher priority first, then lower GUID.
+/// A manager's rank: the greater has precedence. Higher priority first, then lower GUID.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rank {
     /// SMInfo:Priority, 0 to 15.
@@ -75,22 +76,22 @@ pub struct Peer {
     pub sm_key: u64,
 }
 
-/// The settings of the election.
+/// Settings of the election.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ElectionRules {
-    /// Its own rank.
+    /// This manager's rank.
     pub rank: Rank,
-    /// Managers with another key are strangers: this manager reports them, and neither obeys them nor gives way to
-    /// them. 0 trusts all.
+    /// Managers with another key are strangers: this manager reports them, and neither obeys nor yields to them. 0
+    /// trusts all.
     pub sm_key: u64,
-    /// Between two polls of the manager watched.
+    /// Nanoseconds between two polls of the watched manager.
     pub poll_ns: u64,
-    /// Consecutive polls without an answer after which the watched manager is given up.
+    /// Consecutive unanswered polls after which the watched manager counts as dead.
     pub polls: u32,
 }
 
 impl ElectionRules {
-    /// OpenSM's defaults: key 1, a poll each ten seconds, four of them in vain.
+    /// OpenSM's defaults: key 1, a poll every ten seconds, four of them unanswered.
     pub fn new(rank: Rank) -> ElectionRules {
         ElectionRules { rank, sm_key: 1, poll_ns: 10_000_000_000, polls: 4 }
     }
@@ -100,12 +101,12 @@ impl ElectionRules {
     }
 }
 
-/// What the driver knows of the present.
+/// The driver's view of the present.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ElectionInput {
     /// Nanoseconds of the transport's clock.
     pub now_ns: u64,
-    /// A change of the routing is under way.
+    /// Whether a change of the routing is in progress.
     pub changing: bool,
 }
 
@@ -113,14 +114,14 @@ pub struct ElectionInput {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PeerWatch {
     peer: Rank,
-    /// Questions sent since its last answer.
+    /// Polls since its last answer.
     unanswered: u32,
-    /// When it is asked next.
+    /// When to poll next.
     due_ns: u64,
 }
 
 impl PeerWatch {
-    /// From the first question on.
+    /// Starts with the first poll.
     fn begin(peer: Rank, rules: &ElectionRules, at: ElectionInput) -> PeerWatch {
         PeerWatch { peer, unanswered: 1, due_ns: at.now_ns.saturating_add(rules.poll_ns) }
     }
@@ -142,25 +143,25 @@ impl PeerWatch {
     }
 }
 
-/// Where this manager stands.
+/// This manager's state.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ElectionState {
     /// It sweeps to learn who else is there.
     Discovering,
-    /// Another is master, or of higher rank and about to be.
+    /// Another manager is master, or has higher rank and is about to be.
     Standby(PeerWatch),
     /// A master switched it off.
     NotActive,
     /// It manages the subnet.
     Master,
-    /// So does another, of lower rank, which is to hand over.
+    /// This manager and one of lower rank are both master; the other should hand over.
     Waiting(PeerWatch),
-    /// One of higher rank waits for the end of the change under way.
+    /// A manager of higher rank waits for the end of the change in progress.
     Yielding {
-        /// That one.
+        /// The manager that takes over.
         to: Rank,
     },
-    /// It has asked one of higher rank to take over.
+    /// It has asked a manager of higher rank to take over.
     HandingOver(PeerWatch),
 }
 
@@ -191,18 +192,18 @@ impl ElectionState {
         }
     }
 
-    /// Whether it writes to the subnet: in `yielding`, to end the change that it has begun.
+    /// Whether it may write to the subnet; in `yielding`, only to finish the change that it has begun.
     pub fn may_write(&self) -> bool {
-        // Not in `handing-over`: from the HANDOVER on the other may write. Not in `waiting`: the rival still does.
+        // Not in `handing-over`: after the HANDOVER the other may write. Not in `waiting`: the rival still does.
         matches!(self, ElectionState::Master | ElectionState::Yielding { .. })
     }
 
-    /// Whether it begins a change.
+    /// Whether it may begin a change.
     pub fn may_begin_change(&self) -> bool {
         matches!(self, ElectionState::Master)
     }
 
-    /// The manager that it waits for or gives way to.
+    /// The manager that it waits for or yields to.
     pub fn other(&self) -> Option<Rank> {
         match self {
             ElectionState::Standby(watch) | ElectionState::Waiting(watch) | ElectionState::HandingOver(watch) => {
@@ -213,7 +214,7 @@ impl ElectionState {
         }
     }
 
-    /// When [`ElectionEvent::Due`] is wanted; none where the state waits for no time.
+    /// When [`ElectionEvent::Due`] is needed; none if the state has no deadline.
     pub fn due_ns(&self) -> Option<u64> {
         match self {
             ElectionState::Standby(watch) | ElectionState::Waiting(watch) | ElectionState::HandingOver(watch) => {
@@ -227,18 +228,18 @@ impl ElectionState {
     }
 }
 
-/// What a manager may order another to do (AttributeModifier of Set(SMInfo)).
+/// An order from one manager to another (AttributeModifier of Set(SMInfo)).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum PeerOrder {
-    /// Be master instead of me.
+    /// HANDOVER: become master in my place.
     Handover,
-    /// I am master instead of you.
+    /// ACKNOWLEDGE: I am master in your place.
     Acknowledge,
-    /// Be switched off.
+    /// DISABLE: become not active.
     Disable,
-    /// Be on standby again.
+    /// STANDBY: return to standby.
     Standby,
-    /// Look at the subnet anew.
+    /// DISCOVER: sweep the subnet again.
     Discover,
 }
 
@@ -254,28 +255,29 @@ impl PeerOrder {
         [Handover, Acknowledge, Disable, Standby, Discover].into_iter().find(|order| order.number() == number)
     }
 
-    /// Who may give it: a master, and to acknowledge also one that is about to be.
+    /// Whether a manager in this role may give the order: a master may, and ACKNOWLEDGE may also come from one about to
+    /// be.
     fn becomes(self, role: SmRole) -> bool {
         role == SmRole::Master || (self == PeerOrder::Acknowledge && role == SmRole::Standby)
     }
 }
 
-/// What happened.
+/// Input of the election.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ElectionEvent {
-    /// A sweep ended; these other managers were found, by Get(SMInfo) at every port whose capability mask says IsSM.
+    /// A sweep ended and found these other managers, by Get(SMInfo) at every port whose capability mask has IsSM.
     Swept(Vec<Peer>),
     /// A manager answered Get(SMInfo).
     Answered(Peer),
-    /// A Set(SMInfo) came in; it is answered by the first command, [`ElectionCommand::Accept`] or [`ElectionCommand::Refuse`].
+    /// A Set(SMInfo) came in; the first command answers it, [`ElectionCommand::Accept`] or [`ElectionCommand::Refuse`].
     Ordered(PeerOrder, Peer),
     /// The HANDOVER was answered without an error.
     Taken(Guid),
     /// The HANDOVER was answered with an error.
     Refused(Guid),
-    /// The time [`ElectionState::due_ns`] has come.
+    /// The time of [`ElectionState::due_ns`] has come.
     Due,
-    /// The change under way has ended, made or called off.
+    /// The change in progress has ended, completed or called off.
     ChangeEnded,
 }
 
@@ -298,29 +300,30 @@ impl ElectionEvent {
     }
 }
 
-/// What the driver must do now.
+/// Output of the election: what the driver must do now.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ElectionCommand {
-    /// Sweep the subnet and ask every manager found for its SMInfo; answer with [`ElectionEvent::Swept`]. Waits for the end of a
-    /// change under way.
+    /// Sweep the subnet and request SMInfo of every manager found; answer with [`ElectionEvent::Swept`]. Waits for the
+    /// end of a change in progress.
     Sweep,
-    /// Send Get(SMInfo); an answer becomes [`ElectionEvent::Answered`], silence is no event.
+    /// Send Get(SMInfo); an answer becomes [`ElectionEvent::Answered`], silence no event.
     Poll(Guid),
-    /// Send Set(SMInfo) HANDOVER; answer with [`ElectionEvent::Taken`] or [`ElectionEvent::Refused`], silence is no event.
+    /// Send Set(SMInfo) HANDOVER; answer with [`ElectionEvent::Taken`] or [`ElectionEvent::Refused`]; silence is no
+    /// event.
     HandOver(Guid),
-    /// Send Set(SMInfo) ACKNOWLEDGE, as one on standby: OpenSM refuses it from a master.
+    /// Send Set(SMInfo) ACKNOWLEDGE, in the role of a standby: OpenSM refuses it from a master.
     Acknowledge(Guid),
-    /// Have a master look at the subnet again: trap 144, a manager's priority changed.
+    /// Send trap 144 (a manager's priority changed) to make a master sweep again.
     Urge(Guid),
-    /// Answer the Set(SMInfo) in hand without an error.
+    /// Answer the pending Set(SMInfo) without an error.
     Accept,
-    /// Answer the Set(SMInfo) in hand with status 7 (invalid value): the order is not one for this state or sender.
+    /// Answer the pending Set(SMInfo) with status 7 (invalid value): this state or sender does not permit the order.
     Refuse,
-    /// The subnet is this manager's: sweep, and configure all of it.
+    /// This manager is master: sweep, and configure the whole subnet.
     Manage,
-    /// The subnet is another's: write nothing any more, and answer no SA queries.
+    /// Another manager is master: stop writing, and answer no more SA queries.
     StepDown,
-    /// Report it to the user.
+    /// Report news to the user.
     Report(News),
 }
 
@@ -342,36 +345,36 @@ impl ElectionCommand {
     }
 }
 
-/// What the user should know.
+/// Events that the user should know of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum News {
-    /// The one watched is given up.
+    /// The watched manager counts as dead.
     #[error("subnet manager {0} does not answer")]
     Silent(Rank),
-    /// A change is ended before the handover.
-    #[error("subnet manager {0} has precedence: it is handed over to when the change under way has ended")]
+    /// The handover waits for the end of a change.
+    #[error("subnet manager {0} has precedence: the subnet is handed over to it when the change under way has ended")]
     Yields(Rank),
-    /// Nobody to hand over to is left.
+    /// The manager to hand over to no longer has precedence.
     #[error("subnet manager {0} no longer claims precedence: this one stays master")]
     Stays(Rank),
-    /// The handover was not taken.
+    /// The other refused the handover.
     #[error("subnet manager {0} refuses to take over: this one stays master, and asks again after its next sweep")]
     Unwilling(Rank),
-    /// Two masters.
-    #[error("subnet manager {0} is master too, and of lower rank: it is waited for until it hands over")]
+    /// Two managers are master.
+    #[error("subnet manager {0} is master too, and of lower rank: this one waits until the other hands over")]
     Rival(Rank),
-    /// One with another key.
+    /// A stranger: a manager with another key.
     #[error("subnet manager {0} has another SM_Key, and is ignored: give both the same key, or stop one of them")]
     Stranger(Rank),
 }
 
-/// The state in which a manager begins, and its first command.
+/// The initial state, and its first command.
 pub fn begin() -> (ElectionState, Vec<ElectionCommand>) {
     (ElectionState::Discovering, vec![ElectionCommand::Sweep])
 }
 
-/// The next state, and what is to be done now. The driver carries out commands in order. Strangers are dropped first,
-/// then reported.
+/// The next state, and the commands to carry out in order. Strangers are removed from the event first and reported
+/// last.
 pub fn step(
     rules: &ElectionRules,
     state: ElectionState,
@@ -389,7 +392,7 @@ pub fn step(
         ElectionEvent::Answered(peer) if !rules.trusts(&peer) => (state, vec![report(&peer)]),
         ElectionEvent::Ordered(_, by) if !rules.trusts(&by) => (state, vec![ElectionCommand::Refuse, report(&by)]),
         ElectionEvent::Ordered(order, by) if !order.becomes(by.role) => (state, vec![ElectionCommand::Refuse]),
-        // The time may have been reset since the driver read it.
+        // The deadline may have moved since the driver read it.
         ElectionEvent::Due if state.due_ns().is_none_or(|due_ns| due_ns > at.now_ns) => (state, Vec::new()),
         event => transition(rules, state, event, at),
     }
@@ -406,8 +409,8 @@ fn transition(
     use ElectionState as S;
     match (state, event) {
         (S::Discovering, E::Swept(peers)) => after_discovery(rules, &peers, at),
-        // The sweep under way may have found the other manager while it was still master: only a new one shows that it
-        // no longer is.
+        // The sweep in progress may have found the other manager while it was still master: only a new sweep shows that
+        // it no longer is.
         (S::Discovering, E::Ordered(PeerOrder::Handover, _)) => (state, vec![C::Accept, C::Sweep]),
 
         (S::Standby(watch), E::Due) if watch.is_patient(rules) => poll(S::Standby(watch.again(rules, at)), watch),
@@ -419,17 +422,17 @@ fn transition(
         (S::Standby(_), E::Ordered(PeerOrder::Disable, _)) => (S::NotActive, vec![C::Accept]),
         (S::Standby(_), E::Ordered(PeerOrder::Discover, _)) => (S::Discovering, vec![C::Accept, C::Sweep]),
 
-        // Only this order ends the state: a master switched the manager off until further notice.
+        // Only this order leaves the state: a master disabled the manager until further notice.
         (S::NotActive, E::Ordered(PeerOrder::Standby, by)) => stand_by(rules, by.rank, at, vec![C::Accept]),
 
         (S::Master, E::Swept(peers)) => reassess(rules, &peers, at),
         (S::Master, E::Answered(peer)) => reassess(rules, &[peer], at),
-        // It writes already: a sweep shows what the other managed until now.
+        // It already writes; a sweep shows what the other managed so far.
         (S::Master, E::Ordered(PeerOrder::Handover, by)) => made_master(C::Sweep, &by),
 
         (S::Waiting(watch), E::Due) if watch.is_patient(rules) => poll(S::Waiting(watch.again(rules, at)), watch),
         (S::Waiting(watch), E::Due) => (S::Master, vec![C::Report(News::Silent(watch.peer)), C::Manage]),
-        // The trap makes it sweep; it then finds this manager, of higher rank, and hands over.
+        // The trap makes the rival sweep; it then finds this manager, of higher rank, and hands over.
         (S::Waiting(watch), E::Answered(peer)) if watch.is_of(&peer) && is_rival(rules, &peer) => {
             (S::Waiting(watch.alive(&peer)), vec![C::Urge(peer.rank.guid)])
         }
@@ -465,12 +468,12 @@ fn transition(
     }
 }
 
-/// With no other manager there, this one is master. A master that was found is watched; where there is none, so is an
-/// awake manager of higher rank, since it will be master.
+/// Without other managers this one becomes master. It watches a master that was found, or else an active manager of
+/// higher rank, since that one will become master.
 fn after_discovery(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (ElectionState, Vec<ElectionCommand>) {
     let highest = |fits: &dyn Fn(&&Peer) -> bool| peers.iter().filter(fits).map(|peer| peer.rank).max();
-    // A master stays master, whatever its rank: one of higher rank waits for the handover, and does not take over by
-    // itself (14.4).
+    // A master stays master, whatever its rank: a manager of higher rank waits for the handover and does not take over
+    // by itself (14.4).
     let master = highest(&|peer| peer.role == SmRole::Master);
     let awake = || highest(&|peer| peer.role != SmRole::NotActive && peer.rank > rules.rank);
     match master.or_else(awake) {
@@ -479,31 +482,31 @@ fn after_discovery(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> 
     }
 }
 
-/// The watched manager has answered: it stays watched as long as it is master, or of higher rank and may become master.
+/// The watched manager has answered: watch on while it is master, or has higher rank and may become master.
 fn watched(rules: &ElectionRules, watch: PeerWatch, peer: &Peer) -> (ElectionState, Vec<ElectionCommand>) {
     let alive = ElectionState::Standby(watch.alive(peer));
     match peer.role {
         SmRole::Master if peer.rank < rules.rank => (alive, vec![ElectionCommand::Urge(peer.rank.guid)]),
         SmRole::Master => (alive, Vec::new()),
         SmRole::Standby | SmRole::Discovering if peer.rank > rules.rank => (alive, Vec::new()),
-        // It gave up the subnet or was switched off, and has no precedence: who is to be master is open again.
+        // It gave up the subnet or was disabled, and has no precedence: the mastership is open again.
         _ => (ElectionState::Discovering, vec![ElectionCommand::Sweep]),
     }
 }
 
-/// A master's view of the others: it gives way to one of higher rank, and waits for a master of lower rank.
+/// A master re-evaluates the others: it yields to one of higher rank, and waits for a master of lower rank.
 fn reassess(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (ElectionState, Vec<ElectionCommand>) {
     let ranks = |fits: &dyn Fn(&&Peer) -> bool| peers.iter().filter(fits).map(|peer| peer.rank).max();
     let successor = ranks(&|peer| peer.rank > rules.rank && matches!(peer.role, SmRole::Standby | SmRole::Master));
     let rival = ranks(&|peer| is_rival(rules, peer));
-    // One of higher rank comes before a rival of lower rank: once it is master, the rival is its concern.
+    // A manager of higher rank comes before a rival of lower rank: once it is master, the rival is its concern.
     match (successor, rival) {
-        // Never amid a change: the other would find split tables (C.4).
+        // Never during a change: the other would find split tables (C.4).
         (Some(to), _) if at.changing => {
             (ElectionState::Yielding { to }, vec![ElectionCommand::Report(News::Yields(to))])
         }
         (Some(to), _) => hand_over(rules, to, at),
-        // `waiting` writes nothing, so amid a change the rival is only reported.
+        // `waiting` writes nothing, so during a change the rival is only reported.
         (None, Some(rival)) if at.changing => {
             (ElectionState::Master, vec![ElectionCommand::Report(News::Rival(rival))])
         }
@@ -515,12 +518,12 @@ fn reassess(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (Electi
     }
 }
 
-/// Whether another is master, and should not be.
+/// Whether the other is master and should not be.
 fn is_rival(rules: &ElectionRules, peer: &Peer) -> bool {
     peer.role == SmRole::Master && peer.rank < rules.rank
 }
 
-/// As [`reassess`], for a manager that waited for a rival: once there is none, it has the subnet to itself.
+/// As [`reassess`], for a manager that waited for a rival: without a rival, it manages the subnet again.
 fn waited(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (ElectionState, Vec<ElectionCommand>) {
     match reassess(rules, peers, at) {
         (ElectionState::Master, mut commands) => {
@@ -531,7 +534,7 @@ fn waited(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (Election
     }
 }
 
-/// As [`reassess`], for a manager that already gives way.
+/// As [`reassess`], for a manager that is already yielding.
 fn yields_still(
     rules: &ElectionRules,
     to: Rank,
@@ -539,7 +542,7 @@ fn yields_still(
     at: ElectionInput,
 ) -> (ElectionState, Vec<ElectionCommand>) {
     match reassess(rules, peers, at) {
-        // Reported when it began: the same successor is no news.
+        // Already reported: the same successor is no news.
         (ElectionState::Yielding { to: next }, _) if next == to => (ElectionState::Yielding { to }, Vec::new()),
         (ElectionState::Master, mut commands) => {
             commands.push(ElectionCommand::Report(News::Stays(to)));
@@ -577,7 +580,7 @@ fn step_down(
     stand_by(rules, watch.peer, at, commands)
 }
 
-/// Master by another's HANDOVER; what to do first depends on whether it was master already.
+/// HANDOVER made this manager master; what it does first depends on whether it was master already.
 fn made_master(first: ElectionCommand, by: &Peer) -> (ElectionState, Vec<ElectionCommand>) {
     (ElectionState::Master, vec![ElectionCommand::Accept, ElectionCommand::Acknowledge(by.rank.guid), first])
 }

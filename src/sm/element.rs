@@ -1,10 +1,10 @@
-//! Parts of a subnet as people name them, and as a fabric has them.
+//! Elements of a subnet, by the names that people use and as indices of a fabric.
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Guid, PortNum};
 use serde::{Deserialize, Serialize};
 
-/// A part of the subnet, named by people: a description, a GUID, or as ibnetdiscover names it (`S-GUID`).
+/// An element of the subnet by name: a description, a GUID, or ibnetdiscover's name (`S-GUID`).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SubnetElement {
@@ -15,14 +15,14 @@ pub enum SubnetElement {
 }
 
 impl SubnetElement {
-    /// The name as it was given.
+    /// The name as given.
     pub fn name(&self) -> &str {
         match self {
             SubnetElement::Switch(name) | SubnetElement::Link(name) => name,
         }
     }
 
-    /// The element in a fabric.
+    /// Finds the element in a fabric.
     ///
     /// # Errors
     /// A sentence for the user: the fabric has no such element, or several.
@@ -31,17 +31,17 @@ impl SubnetElement {
             SubnetElement::Switch(name) => {
                 let node = node_named(fabric, name)?;
                 if !fabric.node(node).is_switch() {
-                    return Err(format!("{} is no switch", fabric.describe_node(node)));
+                    return Err(format!("{} is not a switch", fabric.describe_node(node)));
                 }
                 Ok(FoundElement::Node(node))
             }
             SubnetElement::Link(text) => {
                 let (name, num) =
                     text.rsplit_once(':').ok_or_else(|| format!("`{text}` names no port: expected NODE:PORT"))?;
-                let num = num.trim().parse().map_err(|_| format!("`{num}` is no port number, in `{text}`"))?;
+                let num = num.trim().parse().map_err(|_| format!("`{num}` in `{text}` is not a port number"))?;
                 let node = node_named(fabric, name)?;
                 let port = fabric.port_at(node, PortNum(num)).filter(|&port| fabric.peer(port).is_some());
-                // One cable is one element, by whichever end it is named.
+                // Both ends name the same cable: take the lower.
                 port.map(|port| FoundElement::Cable(fabric.peer(port).map_or(port, |peer| port.min(peer))))
                     .ok_or_else(|| format!("{} has no cable at port {num}", fabric.describe_node(node)))
             }
@@ -91,7 +91,7 @@ fn node_named(fabric: &Fabric, name: &str) -> Result<NodeId, String> {
     let mut named = fabric.nodes().filter(|(_, node)| node.present && node.description.trim() == name.trim());
     match (named.next(), named.next()) {
         (Some((node, _)), None) => Ok(node),
-        (None, _) => Err(format!("no node of the subnet is called `{name}` or has it for a GUID")),
-        (Some(_), Some(_)) => Err(format!("several nodes of the subnet are called `{name}`: give the GUID")),
+        (None, _) => Err(format!("no node of the subnet has the name or GUID `{name}`")),
+        (Some(_), Some(_)) => Err(format!("several nodes of the subnet have the name `{name}`: give the GUID")),
     }
 }

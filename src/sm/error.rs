@@ -1,4 +1,4 @@
-//! Why the subnet manager cannot go on.
+//! Why the subnet manager cannot continue.
 
 use crate::change::{BringUpError, ChangeError};
 use crate::driver::DriverError;
@@ -11,52 +11,52 @@ use crate::verify::Refusal;
 /// Why a subnet cannot be brought up, or kept.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SmError {
-    /// Its devices do not answer, or refuse.
+    /// A device does not answer, or refuses.
     #[error(transparent)]
     Subnet(#[from] SubnetError),
-    /// Its fabric cannot be made ready.
+    /// The fabric cannot be prepared.
     #[error(transparent)]
     BringUp(#[from] BringUpError),
-    /// LIDs do not suffice.
+    /// There are not enough LIDs.
     #[error("assigning LIDs: {0}")]
     Lids(#[from] LidError),
-    /// No routing.
+    /// The engine found no routing.
     #[error("routing the subnet: {0}")]
     Route(#[from] RouteError),
-    /// A routing that is not safe; nothing was written.
+    /// The routing is not safe; nothing was written.
     #[error("the routing computed for the subnet cannot be proved, and is not written: {0}")]
     Unproved(Refusal),
-    /// Another subnet manager's tables, with traffic on them.
+    /// The subnet carries traffic under another subnet manager's tables.
     #[error(
         "the subnet carries traffic under tables that cannot be taken over with a proof ({why}): start with \
          --takeover rewrite to rewrite them in place, as any subnet manager does; packets may be lost or wait in a circle \
          while that happens"
     )]
     Foreign {
-        /// Why not.
+        /// Why they cannot be proved.
         why: String,
     },
-    /// A device that does not take what it needs to carry traffic.
-    #[error("{port} does not take its {setting}: the subnet cannot be brought up through it")]
+    /// A device rejects a setting that it needs to carry traffic.
+    #[error("{port} does not accept its {setting}: the subnet cannot be brought up through it")]
     NotTaken {
         /// The port.
         port: String,
-        /// What it does not take.
+        /// The setting.
         setting: &'static str,
     },
-    /// A change has not come to its end.
+    /// A change has not ended.
     #[error("the change stands still ({outcome}) and will be tried again")]
     StandsStill {
-        /// Where, and why.
+        /// Where it stands, and why.
         outcome: String,
     },
-    /// What came cannot be joined with what is known.
-    #[error("joining what has come with what is known: {0}")]
+    /// New devices cannot be merged with the known fabric.
+    #[error("merging new devices with the known fabric: {0}")]
     Union(#[from] UnionError),
     /// A change cannot be made.
     #[error(transparent)]
     Change(Box<ChangeError>),
-    /// The driver.
+    /// The driver failed.
     #[error(transparent)]
     Driver(Box<DriverError>),
 }

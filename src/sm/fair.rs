@@ -1,9 +1,8 @@
-//! What a port needs beyond PortInfo before it may carry data: every lane in its arbitration list, and the default
+//! What a port needs besides PortInfo before it may carry data: an arbitration list with every lane, and the default
 //! partition.
 //!
-//! A lane that no entry names never sends and so never drains (docs/PROTOCOL.md, assumption
-//! `arbitration-serves-all-lanes`). A port whose list serves every lane already keeps it, no matter which manager wrote
-//! it.
+//! A lane without an entry never sends and so never drains (docs/PROTOCOL.md, assumption
+//! `arbitration-serves-all-lanes`). A port whose list already serves every lane keeps it, whichever manager wrote it.
 
 use super::error::SmError;
 use crate::fabric::{Fabric, PortId};
@@ -12,13 +11,13 @@ use crate::subnet::{Ask, AskResult, Manager, RequestTarget};
 use crate::transport::Transport;
 use crate::wire::{AttributeId, DEFAULT_P_KEY, PKeyTable, VlArbitrationBlock, VlArbitrationEntry, VlArbitrationTable};
 
-/// Units of 64 bytes that a lane may send in its turn; all lanes alike.
+/// The weight of each lane, in units of 64 bytes.
 const WEIGHT: u8 = 64;
 
-/// Provides ports with arbitration lists and partition tables.
+/// Writes arbitration lists and partition tables where they are needed.
 ///
 /// # Errors
-/// A port that cannot serve all lanes, or has no room for the default partition.
+/// A port cannot serve all lanes, or has no room for the default partition.
 pub(super) async fn provide<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,
@@ -36,7 +35,7 @@ fn owns_keys(fabric: &Fabric, port: PortId) -> bool {
     !fabric.node(at.node).is_switch() || at.num == PortNum::ZERO
 }
 
-/// Writes a list of all lanes where a port's own does not serve them all.
+/// Writes a list of all lanes to each port whose own list does not serve them all.
 async fn serve_lanes<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,
@@ -56,7 +55,7 @@ async fn serve_lanes<T: Transport>(
         }
         let room = manager.port_info(port).map_or(0, |info| info.vl_arbitration_low_cap);
         if usize::from(room) < lanes.len() {
-            let setting = "VLArbitrationTable: its list is shorter than there are lanes";
+            let setting = "VLArbitrationTable: its list has fewer entries than there are lanes";
             return Err(SmError::NotTaken { port: fabric.describe_port(port), setting });
         }
         writes.push((port, Ask::set(RequestTarget::Port(port), attribute, modifier(port), list(lanes).encode())));
@@ -67,12 +66,12 @@ async fn serve_lanes<T: Transport>(
     })
 }
 
-/// Whether a list names every lane with a weight.
+/// Whether a list has every lane with a positive weight.
 fn serves(table: &VlArbitrationTable, lanes: VlSet) -> bool {
     lanes.iter().all(|lane| table.0.iter().any(|entry| entry.vl == lane && entry.weight > 0))
 }
 
-/// Every lane once, all alike.
+/// Every lane once, with equal weights.
 fn list(lanes: VlSet) -> VlArbitrationTable {
     let mut table = VlArbitrationTable::default();
     for (entry, vl) in table.0.iter_mut().zip(lanes.iter()) {
@@ -81,7 +80,7 @@ fn list(lanes: VlSet) -> VlArbitrationTable {
     table
 }
 
-/// Writes the default partition's key into the first free place where a port's table lacks it.
+/// Writes the default P_Key into the first free entry of each partition table that lacks it.
 async fn join_partition<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,
@@ -89,7 +88,7 @@ async fn join_partition<T: Transport>(
 ) -> Result<(), SmError> {
     let modifier = |port: PortId| match fabric.node(fabric.port(port).node).is_switch() {
         true => PKeyTable::modifier(PortNum::ZERO, 0),
-        // A CA has one table a port, and is asked through it.
+        // A CA has one table for each port, read through that port.
         false => 0,
     };
     let get = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::PKeyTable, modifier(port));

@@ -1,10 +1,10 @@
-//! What the manager shows to the outside: it answers the control socket, feeds its listeners and the metrics, and notifies
-//! whatever supervises the service.
+//! The manager's interface to the outside: answers the control socket, feeds its listeners and the metrics, and
+//! notifies the service's supervisor.
 //!
-//! [`Frontend::look`] takes what happened from the [`Mailbox`](super::Mailbox), passes it on, and answers the requests that
-//! came meanwhile; it never waits. [`Frontend::attend`] does that for ever, beside the manager's own future and on the same
-//! thread. What it knows beyond the mailbox is what it has seen pass: counts, the last change, and for each order under way
-//! where its answer goes.
+//! [`Frontend::look`] takes events from the [`Mailbox`](super::Mailbox), passes them on, and answers requests that have
+//! arrived; it never waits. [`Frontend::attend`] repeats that for ever, beside the manager's own future and on the same
+//! thread. Its own state is what it has seen pass: counts, the last change, and for each pending order the place to
+//! answer.
 
 use super::bring_up::SubnetArrival;
 use super::control::{
@@ -27,28 +27,28 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{broadcast, mpsc};
 
-/// Between two looks into the mailbox.
+/// Interval between two looks into the mailbox.
 const LOOK: Duration = Duration::from_millis(20);
-/// Between two readings of the metrics' values.
+/// Interval between two updates of the metrics.
 const MEASURE: Duration = Duration::from_secs(1);
 
-/// The state of the change machine in which no change was made yet.
+/// The change machine's state before the first change.
 const STEADY: &str = "steady";
 
-/// The part of the status that is settled when a manager starts.
+/// The part of the status that is fixed when a manager starts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StaticStatus {
     /// The port it manages from.
     pub port: OwnPort,
-    /// Who computes routings.
+    /// The engine that computes routings.
     pub engine: String,
-    /// Data VLs in use at most.
+    /// The most data VLs in use.
     pub data_vls: u8,
     /// How changes are made.
     pub policy: PolicyStatus,
 }
 
-/// Sets the filter of the log while the program runs; an error states what is wrong with the filter.
+/// Sets the filter of the log at run time; an error states what is wrong with the filter.
 pub type SetLog = Box<dyn FnMut(&str) -> Result<(), String>>;
 
 /// The frontend of one manager.
@@ -62,12 +62,12 @@ pub struct Frontend {
     measured: Option<Instant>,
     set_log: Option<SetLog>,
     responder: Option<SharedResponder>,
-    /// Orders under way: what each was in words, and where its answer goes.
+    /// Pending orders: a description of each, and where to answer.
     waiting: BTreeMap<OrderId, (String, Answers)>,
     history: History,
 }
 
-/// What the frontend has seen pass.
+/// What the frontend has seen so far.
 struct History {
     role: &'static str,
     arrival: Option<&'static str>,
@@ -101,7 +101,7 @@ impl Default for History {
 }
 
 impl Frontend {
-    /// A frontend that nothing is connected to.
+    /// A frontend without socket, metrics or log.
     pub fn new(mailbox: SharedMailbox, fixed: StaticStatus) -> Frontend {
         Frontend {
             mailbox,
@@ -118,7 +118,7 @@ impl Frontend {
         }
     }
 
-    /// Answers the requests of a control socket, and sends its listeners what happens.
+    /// Connects a control socket: answers its requests and sends events to its listeners.
     pub fn serves(
         &mut self,
         requests: mpsc::UnboundedReceiver<ControlRequest>,
@@ -127,12 +127,12 @@ impl Frontend {
         (self.requests, self.events) = (Some(requests), events);
     }
 
-    /// Keeps metrics up to date.
+    /// Keeps `metrics` up to date.
     pub fn measures(&mut self, metrics: Arc<Metrics>) {
         self.metrics = Some(metrics);
     }
 
-    /// Shows how often the SA was asked, too.
+    /// Includes the SA's request counts in the status.
     pub fn counts(&mut self, responder: SharedResponder) {
         self.responder = Some(responder);
     }
@@ -142,7 +142,7 @@ impl Frontend {
         self.set_log = Some(set_log);
     }
 
-    /// Looks at mailbox and requests for ever; `on` is called for everything that happens, for the log.
+    /// Looks at the mailbox and the requests for ever; calls `on` for every event, for the log.
     pub async fn attend(&mut self, mut on: impl FnMut(u64, &Happening)) -> std::convert::Infallible {
         loop {
             self.look(&mut on);
@@ -150,7 +150,7 @@ impl Frontend {
         }
     }
 
-    /// Takes what has come, without waiting.
+    /// Handles what has arrived, without waiting.
     pub fn look(&mut self, mut on: impl FnMut(u64, &Happening)) {
         let happened: Vec<(u64, Happening)> = self.mailbox.borrow_mut().happenings().collect();
         for (at_ns, happening) in happened {
@@ -166,7 +166,7 @@ impl Frontend {
         }
     }
 
-    /// Sends it to listeners, to those who wait for an order, and to the supervisor.
+    /// Passes an event to listeners, to clients that wait for an order, and to the supervisor.
     fn pass_on(&mut self, at_ns: u64, happening: Happening) {
         if let Happening::Answered(order, answer) = happening {
             return self.answered(order, answer);
@@ -185,11 +185,11 @@ impl Frontend {
             answers.event(event.clone());
         }
         systemd::status(&self.in_a_line());
-        // Nobody may be listening.
+        // There may be no listener.
         let _ = self.events.send(event);
     }
 
-    /// What happened, in the words of the control socket; what the status shows of it is kept.
+    /// An event as a message of the control socket; what the status shows of it is recorded.
     fn translate(&mut self, happening: Happening) -> Option<EventKind> {
         Some(match happening {
             Happening::Up { arrival, root } => {
@@ -264,11 +264,11 @@ impl Frontend {
     fn done(&self, record: &ChangeRecord, cause: String) -> Box<ChangeDone> {
         let running = self.running();
         let half = running.as_ref().map_or(Half::default(), |running| running.half);
-        // A record's indices are those of the plan's own fabrics.
+        // The record's indices are those of the plan's own fabrics.
         Box::new(ChangeDone::of(record, &record.plan.plan().draft().before, half, cause))
     }
 
-    /// An order was carried out, or was not.
+    /// An order was carried out or refused.
     fn answered(&mut self, order: OrderId, answer: OrderAnswer) {
         let Some((cause, answers)) = self.waiting.remove(&order) else { return };
         let half = self.running().map_or(Half::default(), |running| running.half);
@@ -289,7 +289,7 @@ impl Frontend {
             ControlOrder::Status => Reply::Status(Box::new(self.status())),
             ControlOrder::Change(wanted) if !wanted.planned => Reply::refused(
                 Fault::Request,
-                "what dies by itself needs no order: ask for a planned removal, of what is alive",
+                "the manager notices by itself what dies: order a planned removal, of an element that is alive",
             ),
             ControlOrder::Change(wanted) => {
                 let cause = format!("removal of {}", wanted.remove.name());
@@ -305,18 +305,16 @@ impl Frontend {
             ControlOrder::Sweep => {
                 return self.wait_for(ManagerOrder::Sweep, "a sweep on demand".to_string(), answers);
             }
-            ControlOrder::Abort if self.mailbox.borrow().abort() => {
-                done("the change under way was told to be called off")
-            }
+            ControlOrder::Abort if self.mailbox.borrow().abort() => done("the change under way will be called off"),
             ControlOrder::Abort => Reply::refused(Fault::State, "no change is under way"),
             ControlOrder::Continue => self.go_on(),
             ControlOrder::LogLevel { filter } => self.log_by(&filter),
-            ControlOrder::Events => Reply::refused(Fault::Request, "events are told by the socket itself"),
+            ControlOrder::Events => Reply::refused(Fault::Request, "the socket itself serves events"),
         };
         answers.finish(reply);
     }
 
-    /// Gives an order about an element, if there is such an element.
+    /// Posts an order about an element, if the element exists.
     fn give(
         &mut self,
         element: SubnetElement,
@@ -340,7 +338,7 @@ impl Frontend {
 
     fn go_on(&self) -> Reply {
         match self.mailbox.borrow_mut().go_on() {
-            Some(barrier) => done(&format!("the change goes on from barrier {barrier}")),
+            Some(barrier) => done(&format!("the change continues from barrier {barrier}")),
             None => Reply::refused(Fault::State, "no change waits at a barrier"),
         }
     }
@@ -349,7 +347,7 @@ impl Frontend {
         match self.set_log.as_mut().map(|set_log| set_log(filter)) {
             Some(Ok(())) => done(&format!("logs by `{filter}` from now on")),
             Some(Err(why)) => Reply::refused(Fault::Request, why),
-            None => Reply::refused(Fault::State, "this manager's log has a filter that was settled when it started"),
+            None => Reply::refused(Fault::State, "this manager's log filter was fixed when it started"),
         }
     }
 
@@ -357,7 +355,7 @@ impl Frontend {
         self.mailbox.borrow().view.running.clone()
     }
 
-    /// How the manager is.
+    /// The manager's status.
     pub fn status(&self) -> Status {
         let SubnetView { running, smps, light_sweep_ns, aside } = self.mailbox.borrow().view.clone();
         let running = running.as_deref();
@@ -407,7 +405,7 @@ impl Frontend {
         }
     }
 
-    /// For the supervisor of the service.
+    /// One line for the supervisor.
     fn in_a_line(&self) -> String {
         let History { role, change_state: state, .. } = &self.history;
         match self.running() {

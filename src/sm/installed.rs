@@ -1,4 +1,4 @@
-//! What a subnet holds already: whether it carries traffic, and under which tables.
+//! What a subnet already holds: its tables, and whether it carries traffic.
 
 use super::error::SmError;
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -10,18 +10,18 @@ use crate::transport::Transport;
 use crate::wire::{AttributeId, LinearForwardingTable, SlToVlMappingTable, SlToVlModifier};
 use std::sync::Arc;
 
-/// The tables of all devices as they answered.
+/// The tables of all devices, as reported.
 #[derive(Clone, Debug)]
 pub(super) struct InstalledTables {
-    /// The tables; what a device did not answer is as if it were empty.
+    /// The tables; one that a device did not report is empty.
     pub(super) tables: SubnetTables,
-    /// The half in use: that of the LID at which end ports look for the subnet manager.
+    /// The half in use: that of the LID under which end ports know the subnet manager.
     pub(super) half: Half,
-    /// Devices that did not answer about a table.
+    /// Devices that did not report a table.
     pub(super) silent: Vec<String>,
 }
 
-/// Whether data flows, or may: whether a cable between two devices is ACTIVE at both ends.
+/// Whether data flows or may flow: some cable between two devices is ACTIVE at both ends.
 pub(super) fn carries_traffic(fabric: &Fabric, states: &[PortState]) -> bool {
     let active = |port: PortId| states[port.index()] == PortState::Active;
     fabric.links().any(|(a, b)| active(a) && active(b))
@@ -107,7 +107,7 @@ fn questions(fabric: &Fabric, top: Lid) -> Vec<(Question, Ask)> {
     asks
 }
 
-/// One table for all pairs, if every pair that the device answered for has the same.
+/// Merges the tables of all port pairs into one, if every pair that the device reported has the same.
 fn simplify(tables: &mut Arc<NodeSlToVl>) {
     let NodeSlToVl::PerPair { tables: pairs, .. } = &**tables else { return };
     let untold = SlToVl::from_fn(|_| crate::ids::Vl::MANAGEMENT);
@@ -119,8 +119,8 @@ fn simplify(tables: &mut Arc<NodeSlToVl>) {
     }
 }
 
-/// The half of the LID at which most end ports look for the subnet manager; the lower where none does. Their MasterSMSL
-/// has the same value, but not every device keeps it (ibsim's do not).
+/// The half of the LID under which most end ports know the subnet manager; the lower if no port does. MasterSMSL would
+/// show the half too, but not every device keeps it (ibsim's do not).
 fn half_in_use<T: Transport>(manager: &Manager<T>, fabric: &Fabric, sm: PortId) -> Half {
     let upper: Vec<Lid> = fabric.half_lids(sm, Half::Upper).collect();
     let told = |port: PortId| manager.port_info(port).map(|info| info.master_sm_lid);

@@ -1,4 +1,4 @@
-//! The `guid2lid` file on disk: read whole, replaced whole. A reader sees the old one or the new one, never a part.
+//! The `guid2lid` file on disk: read whole and replaced whole. A reader sees the old file or the new one, never a part.
 
 use crate::fabric::format::ReadError;
 use crate::lid::Guid2Lid;
@@ -6,38 +6,34 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Why LIDs cannot be remembered.
+/// Why LIDs cannot be loaded or stored.
 #[derive(Debug, thiserror::Error)]
 pub enum LidFileError {
     /// The file exists and cannot be read.
-    #[error(
-        "reading LIDs from {path}: {source}; give the manager the right to read it, or another folder for its cache"
-    )]
+    #[error("reading LIDs from {path}: {source}; let the manager read it, or choose another cache folder")]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file is not of this format.
-    #[error("{0}; mend the line, or move the file away: then LIDs are assigned anew where ports hold none")]
+    /// The file does not have this format.
+    #[error("{0}; correct the line, or move the file away: LIDs are then assigned anew where ports hold none")]
     Format(ReadError),
     /// The file cannot be replaced.
-    #[error(
-        "writing LIDs to {path}: {source}; give the manager the right to write there, or another folder for its cache"
-    )]
+    #[error("writing LIDs to {path}: {source}; let the manager write there, or choose another cache folder")]
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// Reads the file; one that is not there is one of no ports.
+/// Reads the file; a missing file holds no LIDs.
 ///
 /// # Errors
-/// A file that exists and cannot be read, or has another format.
+/// The file exists and cannot be read, or has another format.
 pub fn load(path: &Path) -> Result<Guid2Lid, LidFileError> {
     match fs::read(path) {
         Ok(bytes) => Guid2Lid::read(&bytes, &path.display().to_string()).map_err(LidFileError::Format),
@@ -46,10 +42,10 @@ pub fn load(path: &Path) -> Result<Guid2Lid, LidFileError> {
     }
 }
 
-/// Writes the file beside the old one, to the disk, and puts it in its place.
+/// Writes and syncs a new file beside the old one, then renames it.
 ///
 /// # Errors
-/// A folder that is not there or not to be written to, or a full disk; the old file is as it was.
+/// The folder is missing or not writable, or the disk is full; the old file is unchanged.
 pub fn save(path: &Path, lids: &Guid2Lid) -> Result<(), LidFileError> {
     let beside = path.with_added_extension("tmp");
     let written = File::create(&beside).and_then(|mut file| {

@@ -1,13 +1,13 @@
 //! The subnet manager's life: one pure transition function from (state, event) to (state, commands).
 //!
-//! On entry: answers to the commands given, orders, requests of the election, and the [`LifecycleInput`] of the moment.
-//! On return: the state, and commands to be carried out in order; the last of them may be one that an event answers,
-//! and then no order and no request of the election is taken before that answer. Holds: the subnet is written to only
-//! after a sweep under a [`Mandate`] that allows it; one change is under way at a time, and none begins while one
-//! stands still or without a full mandate; what cannot be done is reported and tried again after a pause; every order
-//! is answered once. `state-machines/lifecycle.yaml` states the same by hand, and a test compares the two. Lacks on
-//! purpose: I/O, clock, what a change does (`machine`), who is master (`election`), and failures of the manager's own
-//! port, which end the manager in every state.
+//! On entry: answers to earlier commands, orders, requests of the election, and the [`LifecycleInput`]. On return: the
+//! state, and commands to be carried out in order. The last may be one that an event answers; until that answer, no
+//! order and no request of the election is taken. Holds: the subnet is written to only after a sweep, under a
+//! [`Mandate`] that allows it; at most one change is in progress, and none begins while one is halted or without a full
+//! mandate; a failure is reported and retried after a pause; every order is answered once.
+//! `state-machines/lifecycle.yaml` states the same by hand, and a test compares the two. Deliberately omitted: I/O, a
+//! clock, the steps of a change (`machine`), the mastership (`election`), and failures of the manager's own port, which
+//! end the manager in every state.
 
 use super::election::ElectionState;
 use super::element::FoundElement;
@@ -19,26 +19,26 @@ use crate::fabric::Fabric;
 use crate::machine::{CallOff, Outcome};
 use std::sync::Arc;
 
-/// Most changes in one reaction, before the manager listens again: a subnet that keeps changing must not shut out
+/// The most changes in one reaction before the manager listens again: a subnet that keeps changing must not shut out
 /// orders.
 const CHANGES: u8 = 8;
 
-/// Time until the manager retries what failed on a subnet that is up.
+/// Pause before the manager retries what failed on a subnet that is up.
 const RETRY_NS: u64 = 5_000_000_000;
 
-/// Time until the manager retries a subnet that could not be swept or brought up.
+/// Pause before the manager retries a subnet that could not be swept or brought up.
 const BACK_OFF_NS: u64 = 2_000_000_000;
 
-/// Where a subnet manager is in its life.
+/// The state of a subnet manager.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LifecycleState {
-    /// It sweeps, to learn what is there and who else manages it.
+    /// It sweeps to learn what is there and who else manages it.
     Looking,
-    /// Another manager is master, or has switched this one off.
+    /// Another manager is master, or has disabled this one.
     Standby,
     /// The subnet could not be swept or brought up.
     BackingOff {
-        /// When it is looked at again.
+        /// When to sweep again.
         until_ns: u64,
     },
     /// It computes, proves and writes a first routing, or adopts the one that it found.
@@ -47,180 +47,180 @@ pub enum LifecycleState {
     Idle(Unfinished),
     /// It sweeps the subnet that is up.
     Surveying(Reaction),
-    /// The retired half is being given the routing in force.
+    /// It writes the routing in force to the retired half.
     Mirroring(Reaction),
-    /// What bounced is set up again, and what came is given addresses.
+    /// It sets up ports that bounced, and assigns addresses to newcomers.
     SettingUp(Reaction),
-    /// A change is being routed, planned and proved.
+    /// It routes, plans and proves a change.
     Preparing(Purpose),
-    /// A change is under way (`state-machines/change.yaml`).
+    /// A change is in progress (`state-machines/change.yaml`).
     Changing(Purpose),
-    /// A change that stood still is under way again.
+    /// It resumes a halted change.
     Resuming(Reaction),
-    /// A change stands still, safely, and waits to be resumed.
+    /// A change is halted in a safe state and waits to be resumed.
     Halted(Unfinished),
     /// It was ordered to stop.
     Stopped,
 }
 
-/// What the subnet still lacks while nothing is under way.
+/// Work left over while nothing is in progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unfinished {
-    /// When it is to be surveyed again; none where only an event calls for it.
+    /// When to survey again; none if only an event calls for it.
     pub retry_ns: Option<u64>,
-    /// The retired half.
+    /// State of the retired half.
     pub retired: RetiredHalf,
 }
 
-/// Whether the half that is not in use leads where the half in use does.
+/// Whether the tables of the retired half lead where those of the half in use do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RetiredHalf {
-    /// It does.
+    /// They do.
     Current,
-    /// A change has ended since it was written last.
+    /// A change has ended since they were last written.
     Stale {
-        /// Whether sources may send on it again once it is current: every source may use any path before and after the
-        /// change, so the proof covers a host that never queried again, whatever it still sends.
+        /// Whether sources may send on the half again once it is current: every source may use any path before and
+        /// after the change, so the proof also covers a host that never queried again, whatever it sends.
         reopen: bool,
     },
 }
 
-/// One reaction to what happened: surveys and changes until nothing is left to do.
+/// A reaction to an event: surveys and changes until nothing is left to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reaction {
-    /// The order that caused it, answered at its end.
+    /// The order that caused it; answered at its end.
     pub order: Option<OrderId>,
     /// Changes made so far.
     pub changes: u8,
-    /// The retired half.
+    /// State of the retired half.
     pub retired: RetiredHalf,
 }
 
-/// What a change is made for.
+/// The purpose of a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
-    /// To follow what has left or come.
+    /// To follow losses or arrivals.
     React(Reaction),
-    /// To route around an element that is to leave.
+    /// To route around an element that is about to leave.
     Remove {
-        /// The order to be answered.
+        /// The order to answer.
         order: OrderId,
-        /// What is to leave.
+        /// The element that leaves.
         element: FoundElement,
-        /// Whether the change is only planned and proved.
+        /// Whether to plan and prove only.
         dry_run: bool,
-        /// What was left to do when the order came.
+        /// Work left over when the order came.
         unfinished: Unfinished,
     },
 }
 
-/// What the election lets this manager do.
+/// What the election permits this manager to do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Mandate {
-    /// Another is master, or this manager waits for one: it writes nothing.
+    /// Another manager is master, or this one waits for it: write nothing.
     Silent,
-    /// A change under way is completed, and none is begun.
+    /// Finish a change in progress, and begin none.
     Finish,
-    /// Everything.
+    /// Write and begin changes.
     Full,
 }
 
-/// What the driver knows of the present.
+/// The driver's view of the present.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LifecycleInput {
     /// Nanoseconds of the transport's clock.
     pub now_ns: u64,
-    /// What the election allows now.
+    /// What the election permits now.
     pub mandate: Mandate,
 }
 
-/// What the routing is to be changed to.
+/// The target of a change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Goal {
-    /// What is to be routed, in the indices of the fabric that the driver knows.
+    /// The fabric to route, in the indices of the fabric that the driver knows.
     pub fabric: Arc<Fabric>,
-    /// What that routes around or brings in, in words.
+    /// What it routes around or adds, as text.
     pub why: String,
 }
 
-/// What happened.
+/// Input of the lifecycle.
 #[derive(Clone, Debug)]
 pub enum LifecycleEvent {
-    /// The sweep ended, and the election knows who else manages.
+    /// The sweep ended, and the election knows the other managers.
     Looked,
     /// The subnet runs under this manager.
     BroughtUp,
-    /// The sweep of the subnet that is up ended, and the election knows who else manages.
+    /// The sweep of a subnet that is up ended, and the election knows the other managers.
     Surveyed,
-    /// The retired half leads where the half in use does.
+    /// The tables of the retired half lead where those of the half in use do.
     Mirrored,
-    /// What bounced or came holds its settings; what the routing is to be changed to, if anything.
+    /// Bounced ports and newcomers hold their settings; with the target of the next change, if one is needed.
     SetUp(Option<Goal>),
-    /// The change was planned and proved.
+    /// A change was planned and proved.
     Prepared(Box<Prepared>),
-    /// The change has ended, or stands still.
+    /// A change has ended or is halted.
     Changed(Box<ChangeRecord>),
-    /// What was commanded cannot be done.
+    /// A command failed.
     Failed(String),
     /// A trap or a light sweep reports a change.
     Noticed,
-    /// The time that the state waits for has come.
+    /// The deadline of the state has come.
     Due,
-    /// The election wants the subnet swept.
+    /// The election requests a sweep.
     Summoned,
     /// Another manager takes over.
     Deposed,
-    /// An order that a survey carries out: a sweep, the return of an element. Before the subnet is up, any order but the
-    /// one to stop.
+    /// An order that a survey carries out: a sweep, or the return of an element. Before the subnet is up, any order
+    /// except the one to stop.
     Ordered(OrderId),
     /// An order to route around an element.
     RemovalOrdered {
-        /// The order.
+        /// Its number.
         order: OrderId,
-        /// What is to leave; the routing in force counts on it.
+        /// The element that leaves; the routing in force uses it.
         element: FoundElement,
-        /// Whether the change is only to be planned and proved.
+        /// Whether to plan and prove only.
         dry_run: bool,
-        /// What is left without it.
+        /// The fabric without the element.
         goal: Goal,
     },
     /// The order to stop.
     StopOrdered,
 }
 
-/// What the driver must do now.
+/// Output of the lifecycle: what the driver must do now.
 #[derive(Clone, Debug)]
 pub enum LifecycleCommand {
-    /// Sweep, and ask who else manages; answer with `Looked` or `Failed`.
+    /// Sweep, and query the other managers; answer with `Looked` or `Failed`.
     Look,
-    /// Bring up what the last look found; answer with `BroughtUp` or `Failed`.
+    /// Bring up what the last sweep found; answer with `BroughtUp` or `Failed`.
     BringUp,
-    /// Sweep the subnet that is up, and ask who else manages; answer with `Surveyed` or `Failed`.
+    /// Sweep the subnet that is up, and query the other managers; answer with `Surveyed` or `Failed`.
     Survey,
-    /// Give the retired half the routing in force; answer with `Mirrored` or `Failed`.
+    /// Write the routing in force to the retired half; answer with `Mirrored` or `Failed`.
     Mirror {
         /// Whether to let sources send on it again.
         reopen: bool,
     },
-    /// Set up what the last survey found down or unknown; answer with `SetUp` or `Failed`.
+    /// Set up ports that the last survey found down, and newcomers; answer with `SetUp` or `Failed`.
     SetUp,
     /// Route, plan and prove a change; answer with `Prepared` or `Failed`.
     Prepare(Goal),
     /// Run a change; answer with `Changed` or `Failed`.
     Change(Box<Prepared>),
-    /// Continue the change that stands still; answer with `Changed` or `Failed`.
+    /// Resume the halted change; answer with `Changed` or `Failed`.
     Resume,
-    /// Have the SA answer from what is in force now.
+    /// Make the SA answer from what is in force now.
     Publish,
     /// Keep an element out of the routing until it has left.
     SetAside(FoundElement),
     /// Answer an order.
     Answer(OrderId, OrderAnswer),
-    /// Announce that a change is about to be prepared, and why.
+    /// Announce the change about to be prepared, with its reason.
     Announce(String),
-    /// Report to the user what cannot be done.
+    /// Report a failure to the user.
     Report(String),
-    /// Forget the subnet: it is another manager's.
+    /// Forget the subnet: another manager is master.
     StepDown,
 }
 
@@ -244,12 +244,12 @@ impl LifecycleState {
         }
     }
 
-    /// Whether the writes of a change are under way: it may be aborted, and the election waits for its end.
+    /// Whether a change is writing: it may then be called off, and the election waits for its end.
     pub fn is_changing(&self) -> bool {
         matches!(self, LifecycleState::Changing(_) | LifecycleState::Resuming(_))
     }
 
-    /// When [`LifecycleEvent::Due`] is wanted; none where the state waits for no time.
+    /// When [`LifecycleEvent::Due`] is needed; none if the state has no deadline.
     pub fn due_ns(&self) -> Option<u64> {
         match self {
             LifecycleState::BackingOff { until_ns } => Some(*until_ns),
@@ -322,21 +322,21 @@ impl Unfinished {
 
 type Next = (LifecycleState, Vec<LifecycleCommand>);
 
-/// The first state of a manager, and its first command.
+/// The initial state, and its first command.
 pub fn begin() -> Next {
     (LifecycleState::Looking, vec![LifecycleCommand::Look])
 }
 
-/// The next state, and what is to be done now. Commands are to be carried out in order.
+/// The next state, and the commands to carry out in order.
 pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) -> Next {
     use LifecycleCommand as C;
     use LifecycleEvent as E;
     use LifecycleState as S;
     match (state, event) {
-        // The time may have been reset since the driver read it: then it has not come yet.
+        // The deadline may have moved since the driver read it.
         (_, E::Due) if state.due_ns().is_none_or(|due_ns| due_ns > at.now_ns) => (state, Vec::new()),
 
-        // A bring-up is no change: any mandate to write is enough for it.
+        // Bringing up begins no change: any mandate to write permits it.
         (S::Looking, E::Looked) if at.mandate >= Mandate::Finish => (S::BringingUp, vec![C::BringUp]),
         (S::Looking, E::Looked) => (S::Standby, Vec::new()),
         (S::BringingUp, E::BroughtUp) => up(at),
@@ -351,10 +351,9 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         (S::Idle(idle), E::Summoned) => (S::Idle(idle.retry_at(at.now_ns)), Vec::new()),
         (S::Halted(halted), E::Summoned) => (S::Halted(halted.retry_at(at.now_ns)), Vec::new()),
 
-        // The sweep may have found a manager of higher rank, which then has the rest to do.
+        // The sweep may have found a manager of higher rank; the rest is then its work.
         (S::Surveying(reaction), E::Surveyed) if at.mandate < Mandate::Full => rest(reaction),
-        // Hosts that never queried again use LIDs of the retired half, so mirroring it comes before anything else
-        // (P5.4).
+        // Hosts that never queried again use LIDs of the retired half, so mirroring comes first (P5.4).
         (S::Surveying(reaction), E::Surveyed) => match reaction.retired {
             RetiredHalf::Stale { reopen } => (S::Mirroring(reaction), vec![C::Mirror { reopen }]),
             RetiredHalf::Current => (S::SettingUp(reaction), vec![C::SetUp]),
@@ -382,7 +381,7 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
 
         (S::Idle(idle), E::Ordered(order)) => react(idle, Some(order)),
         (S::Halted(halted), E::Ordered(order)) => resume(halted, Some(order)),
-        (S::Standby, E::Ordered(order)) => refuse(state, order, "another subnet manager rules this subnet"),
+        (S::Standby, E::Ordered(order)) => refuse(state, order, "another subnet manager is master of this subnet"),
         (S::BackingOff { .. }, E::Ordered(order)) => refuse(state, order, "the subnet is not up"),
         // A removal begins a change, so it needs the full mandate.
         (S::Idle(unfinished), E::RemovalOrdered { order, element, dry_run, goal }) if at.mandate == Mandate::Full => {
@@ -392,16 +391,16 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
             refuse(state, order, "this manager is handing over to another")
         }
         (S::Halted(_), E::RemovalOrdered { order, .. }) => {
-            refuse(state, order, "a change stands still: see `reconfig status`; it is tried again")
+            refuse(state, order, "a change stands still: see `reconfig status`; it will be tried again")
         }
         (S::Standby | S::BackingOff { .. } | S::Idle(_) | S::Halted(_), E::StopOrdered) => (S::Stopped, Vec::new()),
 
-        // While a command runs, orders and the election wait for its answer; anything else is stale here.
+        // While a command runs, orders and the election wait for its answer; any other event is stale.
         (state, _) => (state, Vec::new()),
     }
 }
 
-/// Due for a survey at once: something may have left or come between the sweep of the bring-up and its last write.
+/// Survey at once: something may have left or come between the sweep and the last write of the bring-up.
 fn up(at: LifecycleInput) -> Next {
     let unfinished = Unfinished { retry_ns: Some(at.now_ns), retired: RetiredHalf::Current };
     (LifecycleState::Idle(unfinished), vec![LifecycleCommand::Publish])
@@ -429,12 +428,12 @@ fn survey(reaction: Reaction) -> Next {
     (LifecycleState::Surveying(reaction), vec![LifecycleCommand::Survey])
 }
 
-/// Nothing is left to do, or nothing that this manager may do.
+/// Nothing is left to do, or nothing that the mandate permits.
 fn rest(reaction: Reaction) -> Next {
     (LifecycleState::Idle(Unfinished { retry_ns: None, retired: reaction.retired }), answered(reaction).collect())
 }
 
-/// Something cannot be done now.
+/// The work cannot be done now.
 fn give_up(reaction: Reaction, why: String, at: LifecycleInput) -> Next {
     let commands = [LifecycleCommand::Report(why)].into_iter().chain(answered(reaction)).collect();
     (LifecycleState::Idle(later(reaction.retired, at)), commands)
@@ -444,7 +443,7 @@ fn later(retired: RetiredHalf, at: LifecycleInput) -> Unfinished {
     Unfinished { retry_ns: Some(at.now_ns.saturating_add(RETRY_NS)), retired }
 }
 
-/// An order is answered when the reaction to it is over; the changes made were reported as they ended.
+/// The order behind a reaction is answered at its end; its changes were reported as they ended.
 fn answered(reaction: Reaction) -> impl Iterator<Item = LifecycleCommand> {
     reaction.order.map(|order| LifecycleCommand::Answer(order, OrderAnswer::Nothing)).into_iter()
 }
@@ -456,12 +455,12 @@ fn prepare(purpose: Purpose, goal: Goal) -> Next {
     (LifecycleState::Preparing(purpose), commands)
 }
 
-/// From the first write on, the half that the change leaves is stale, however the change ends.
+/// From its first write on, the half that the change leaves is stale, however the change ends.
 fn change(purpose: Purpose, prepared: Box<Prepared>) -> Next {
     let plan = prepared.plan.plan();
     let retired = RetiredHalf::Stale { reopen: plan.draft().old_ways.is_none() && plan.draft().new_ways.is_none() };
     let purpose = match purpose {
-        // A dry run ends before the first write: what was left to do stays as it was.
+        // A dry run ends before the first write, so no work is added.
         Purpose::Remove { order, dry_run: true, unfinished, .. } => {
             let writes = plan.waves().iter().map(|wave| wave.writes.len()).sum();
             let answer = OrderAnswer::Planned { waves: plan.waves().len(), writes };
@@ -475,8 +474,7 @@ fn change(purpose: Purpose, prepared: Box<Prepared>) -> Next {
     (LifecycleState::Changing(purpose), vec![LifecycleCommand::Change(prepared)])
 }
 
-/// A change could not be prepared or not be carried to its end. A failed order changes nothing else: what was left to
-/// do stays due as before.
+/// A change could not be prepared or completed. A failed order affects nothing else: work left over stays due.
 fn not_changed(purpose: Purpose, why: String, at: LifecycleInput) -> Next {
     match purpose {
         Purpose::React(reaction) => give_up(reaction, why, at),
@@ -484,15 +482,15 @@ fn not_changed(purpose: Purpose, why: String, at: LifecycleInput) -> Next {
     }
 }
 
-/// A change in reaction to the subnet has ended: there may be more to do.
+/// A change in reaction to the subnet has ended; more may be left to do.
 fn changed(reaction: Reaction, record: &ChangeRecord, at: LifecycleInput) -> Next {
     let next = match &record.outcome {
         Outcome::Failed { state, reason } => return halt(reaction, format!("in state {state}: {reason}"), at),
-        // Called off by a loss (C.2), the next survey finds that loss: no pause is needed.
+        // After a call-off for a loss (C.2), the next survey finds that loss: no pause is needed.
         Outcome::CalledOff(why) if *why != CallOff::TopologyChanged => {
             give_up(reaction, stands_still(format!("called off: {why}")), at)
         }
-        // The subnet keeps changing: the manager listens for orders before it continues.
+        // The subnet keeps changing: listen for orders before continuing.
         _ if reaction.changes + 1 == CHANGES => {
             (LifecycleState::Idle(later(reaction.retired, at)), answered(reaction).collect())
         }
@@ -501,7 +499,7 @@ fn changed(reaction: Reaction, record: &ChangeRecord, at: LifecycleInput) -> Nex
     published(next)
 }
 
-/// A change that stood still has been resumed. The survey that caused this follows only where the change is complete.
+/// A halted change has been resumed. Only if it completes does the survey that caused this follow.
 fn resumed(reaction: Reaction, record: &ChangeRecord, at: LifecycleInput) -> Next {
     let outcome = format!("{:?}", record.outcome);
     match &record.outcome {
@@ -511,7 +509,7 @@ fn resumed(reaction: Reaction, record: &ChangeRecord, at: LifecycleInput) -> Nex
     }
 }
 
-/// A change that was ordered has ended.
+/// An ordered change has ended.
 fn removed(
     order: OrderId,
     element: FoundElement,
@@ -530,7 +528,7 @@ fn removed(
     published((LifecycleState::Idle(unfinished.retry_at(at.now_ns)), commands))
 }
 
-/// A change stands still. Nothing is published: the SA continues with the half and the tables that the change gave it.
+/// A change is halted. Nothing is published: the SA keeps the half and the tables that the change gave it.
 fn halt(reaction: Reaction, outcome: String, at: LifecycleInput) -> Next {
     let report = LifecycleCommand::Report(stands_still(outcome));
     let commands = [report].into_iter().chain(answered(reaction)).collect();

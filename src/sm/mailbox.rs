@@ -1,9 +1,9 @@
-//! What passes between the subnet manager's one future and everyone else: orders in, events out, and what can be seen of
-//! the manager at any time.
+//! What passes between the subnet manager's future and its surroundings: orders in, events out, and a view of the
+//! manager's state at any time.
 //!
-//! The manager looks into its mailbox between two steps, and puts there what happened; the program around it does the
-//! rest (control socket, metrics, log, systemd). The state of the manager's life is held here and nowhere else, since
-//! others use it: while it shows a change, that change may be aborted and the election waits. Nothing here waits.
+//! The manager reads its mailbox between two steps and posts events to it; the program around it does the rest (control
+//! socket, metrics, log, systemd). The lifecycle's state lives here and nowhere else, because others use it: while it
+//! shows a change, that change may be called off and the election waits. Nothing here blocks.
 
 use super::bring_up::SubnetArrival;
 use super::element::SubnetElement;
@@ -16,115 +16,115 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What the subnet manager is asked to do between two changes.
+/// An order to the subnet manager, taken between two changes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ManagerOrder {
-    /// Route around an element that is to leave.
+    /// Route around an element that is about to leave.
     SetAside {
-        /// What leaves.
+        /// The element.
         element: SubnetElement,
-        /// Only plan it and prove the plan.
+        /// Plan and prove only.
         dry_run: bool,
     },
     /// Use an element again that was set aside.
     TakeBack(SubnetElement),
     /// Sweep, and route what is found.
     Sweep,
-    /// Stop, at the end of the change under way.
+    /// Stop after the change in progress.
     Stop,
 }
 
-/// The number under which the answer to an order comes.
+/// Identifies an order; its answer carries the same number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct OrderId(pub u64);
 
-/// What became of an order.
+/// The result of an order.
 #[derive(Clone, PartialEq, Debug)]
 pub enum OrderAnswer {
     /// Planned and proved; nothing was written.
     Planned {
         /// Waves of the plan.
         waves: usize,
-        /// Its writes.
+        /// Writes of the plan.
         writes: usize,
     },
     /// A change was made.
     Changed(Box<ChangeRecord>),
-    /// There was nothing to change.
+    /// Nothing had to change.
     Nothing,
-    /// It cannot be done.
+    /// The order cannot be carried out, and why.
     Refused(String),
 }
 
-/// Something that happened.
+/// An event of the manager.
 #[derive(Clone, Debug)]
 pub enum Happening {
     /// The subnet runs under this manager.
     Up {
-        /// How it came to that.
+        /// How the subnet came under this manager.
         arrival: SubnetArrival,
-        /// The root of its routing, where that has one and was computed here.
+        /// The root of its routing, if it has one and was computed here.
         root: Option<NodeId>,
     },
-    /// The subnet reported something.
+    /// An event that the subnet reported.
     Subnet(SubnetEvent),
-    /// A sweep is over.
+    /// A sweep ended.
     Swept {
-        /// Nanoseconds it took.
+        /// Its duration in nanoseconds.
         length_ns: u64,
         /// How many devices or answers it omitted.
         notices: usize,
     },
     /// A change begins.
     Begun {
-        /// Nodes and cables that it routes around or brings in.
+        /// Nodes and cables that it routes around or adds.
         why: String,
     },
-    /// A change has come to this state (`state-machines/change.yaml`).
+    /// A change entered a state of `state-machines/change.yaml`.
     Entered {
         /// The state.
         state: &'static str,
     },
-    /// A barrier of a change has been passed, and everything waits for leave to go on.
+    /// A change has passed a barrier and waits to be continued.
     Held {
-        /// What was passed.
+        /// The barrier.
         barrier: &'static str,
     },
-    /// A change is over.
+    /// A change ended.
     Changed(Box<ChangeRecord>),
-    /// Something cannot be done, and will be tried again.
+    /// Something failed and will be retried.
     Failed(String),
-    /// An order was carried out.
+    /// An order was answered.
     Answered(OrderId, OrderAnswer),
-    /// A look at the subnet has settled who is master.
+    /// A sweep has settled who is master.
     Election {
-        /// The state that this manager is in now (`state-machines/election.yaml`).
+        /// This manager's state now (`state-machines/election.yaml`).
         state: &'static str,
     },
 }
 
-/// The state of the subnet at any time: published by the manager, which bases no decision on it.
+/// The state of the subnet at any time, published by the manager, which does not read it.
 #[derive(Clone, Debug, Default)]
 pub struct SubnetView {
     /// The subnet as the driver knows it; none before it is up.
     pub running: Option<Arc<Running>>,
-    /// Datagrams so far.
+    /// SMPs so far.
     pub smps: SmpCounts,
     /// The period of the light sweep.
     pub light_sweep_ns: Option<u64>,
-    /// What was set aside.
+    /// Elements set aside.
     pub aside: Vec<String>,
 }
 
-/// Whether changes wait at their barriers to be looked at.
+/// Whether changes pause at their barriers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Pause {
     Never,
-    /// At the next barrier that is passed.
+    /// A change pauses at the next barrier.
     Armed,
-    /// Now, after this barrier.
+    /// A change pauses after this barrier.
     Held(&'static str),
-    /// Leave to go on was given.
+    /// The paused change may continue.
     Released,
 }
 
@@ -135,14 +135,14 @@ pub struct Mailbox {
     happenings: VecDeque<(u64, Happening)>,
     last_order: OrderId,
     lifecycle: LifecycleState,
-    /// What aborts a change of the subnet that is up.
+    /// Calls off a change of the subnet that is up.
     abort: Option<AbortHandle>,
     pause: Pause,
-    /// What can be said of the subnet.
+    /// The published state of the subnet.
     pub view: SubnetView,
 }
 
-/// A mailbox that is shared.
+/// A shared mailbox.
 pub type SharedMailbox = Rc<RefCell<Mailbox>>;
 
 impl Mailbox {
@@ -159,24 +159,24 @@ impl Mailbox {
         }))
     }
 
-    /// Gives an order.
+    /// Posts an order.
     pub fn order(&mut self, order: ManagerOrder) -> OrderId {
         self.last_order.0 += 1;
         self.orders.push_back((self.last_order, order));
         self.last_order
     }
 
-    /// What happened since this was asked last, with the transport's time in nanoseconds.
+    /// Events since the last call, each with the transport's time in nanoseconds.
     pub fn happenings(&mut self) -> impl Iterator<Item = (u64, Happening)> + '_ {
         self.happenings.drain(..)
     }
 
-    /// Where the manager is in its life.
+    /// The lifecycle's state.
     pub fn lifecycle(&self) -> LifecycleState {
         self.lifecycle
     }
 
-    /// The barrier after which a change waits for leave to go on.
+    /// The barrier after which a change waits to be continued.
     pub fn held(&self) -> Option<&'static str> {
         match self.pause {
             Pause::Held(barrier) => Some(barrier),
@@ -184,14 +184,14 @@ impl Mailbox {
         }
     }
 
-    /// Lets a change that waits after a barrier go on. Returns that barrier; none where no change waits.
+    /// Continues a change that waits after a barrier. Returns that barrier; none if no change waits.
     pub fn go_on(&mut self) -> Option<&'static str> {
         let held = self.held()?;
         self.pause = Pause::Released;
         Some(held)
     }
 
-    /// Asks the change under way to be called off; whether there is one.
+    /// Asks for the change in progress to be called off. Returns whether there is one.
     pub fn abort(&self) -> bool {
         let handle = self.abort.as_ref().filter(|_| self.lifecycle.is_changing());
         handle.inspect(|handle| handle.abort()).is_some()
@@ -213,7 +213,7 @@ impl Mailbox {
         self.abort = Some(handle);
     }
 
-    /// A change has passed a barrier; whether it is to wait there.
+    /// Called when a change has passed a barrier. Returns whether it must wait there.
     pub(super) fn hold_at(&mut self, barrier: &'static str) -> bool {
         let holds = self.lifecycle.is_changing() && self.pause != Pause::Never;
         if holds {
@@ -222,7 +222,7 @@ impl Mailbox {
         holds
     }
 
-    /// Takes the leave to go on, where it was given.
+    /// Whether a waiting change may continue; resets the permission.
     pub(super) fn take_leave(&mut self) -> bool {
         let given = self.pause == Pause::Released;
         if given {

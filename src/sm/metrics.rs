@@ -1,8 +1,8 @@
-//! Metrics in the text format of OpenMetrics, over HTTP, on loopback unless one insists.
+//! Metrics in the OpenMetrics text format over HTTP, by default on loopback only.
 //!
-//! [`Metrics`] is a set of values without globals: the frontend brings it up to date from a [`Status`], and as phases
-//! end. Counters take the value they are given, so they never differ from what `reconfig status` reports. Lacks on
-//! purpose: HTTPS, access control, anything but `GET /metrics`.
+//! [`Metrics`] is a set of values without globals. The frontend updates it from a [`Status`], and whenever a phase
+//! ends. Counters are set to the status's values, so they never differ from what `reconfig status` reports.
+//! Deliberately omitted: HTTPS, access control, any request but `GET /metrics`.
 
 use super::control::Status;
 use crate::driver::PhaseRecord;
@@ -53,24 +53,24 @@ pub struct Metrics {
     lids: Gauge,
 }
 
-/// Why there are no metrics to read.
+/// Why metrics cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum MetricsError {
-    /// Others could read them.
+    /// The address is reachable by others.
     #[error(
-        "metrics on {address}: only loopback addresses are served, since there is no access control; say \
+        "metrics on {address}: only loopback addresses are served, since there is no access control; pass \
          --metrics-anywhere to serve it all the same"
     )]
     NotLoopback {
-        /// The address asked for.
+        /// The address requested.
         address: SocketAddr,
     },
-    /// The address cannot be had.
+    /// The address cannot be bound.
     #[error("metrics on {address}: {error}; choose another address with --metrics")]
     Bind {
-        /// The address asked for.
+        /// The address requested.
         address: SocketAddr,
-        /// Why not.
+        /// The system's error.
         error: io::Error,
     },
 }
@@ -82,9 +82,10 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// All values are 0.
+    /// All values 0.
     pub fn new() -> Metrics {
-        // A phase takes microseconds in a simulator, milliseconds on a switch, a minute where sources are slow to move.
+        // A phase takes microseconds in a simulator, milliseconds on a switch, and a minute if sources are slow to
+        // move.
         let buckets: fn() -> Histogram = || Histogram::new(exponential_buckets(0.000_1, 4.0, 12));
         let mut metrics = Metrics {
             registry: Registry::with_prefix("reconfig"),
@@ -114,9 +115,9 @@ impl Metrics {
 
     fn register_counts(&mut self) {
         let Metrics { registry, smps, retries, late, traps, sweeps, sa_requests, changes, phases, .. } = self;
-        registry.register("smps", "Subnet management packets sent, those sent again too", smps.clone());
-        registry.register("smp_retries", "Of those, sent again because no answer came", retries.clone());
-        registry.register("late_answers", "Answers that nobody waited for any more", late.clone());
+        registry.register("smps", "Subnet management packets sent, retries included", smps.clone());
+        registry.register("smp_retries", "Subnet management packets sent again for want of an answer", retries.clone());
+        registry.register("late_answers", "Answers that came after the request was given up", late.clone());
         registry.register("traps", "Traps received, without repetitions", traps.clone());
         registry.register("sweeps", "Sweeps of the whole subnet", sweeps.clone());
         registry.register("sa_requests", "Requests to subnet administration", sa_requests.clone());
@@ -132,22 +133,18 @@ impl Metrics {
             sweep_seconds.clone(),
         );
         registry.register("uptime_seconds", "How long the manager has been running", uptime_seconds.clone());
-        registry.register("role", "1 at the manager's part among others", role.clone());
-        registry.register("state", "1 at the state of the change under way, or of the last one", state.clone());
-        registry.register("subnet_up", "1 where the subnet is routed under this manager", subnet_up.clone());
+        registry.register("role", "1 for the manager's current role", role.clone());
+        registry.register("state", "1 for the state of the change under way, or of the last one", state.clone());
+        registry.register("subnet_up", "1 if the subnet is routed under this manager", subnet_up.clone());
         let Metrics { registry, upper_half, switches, cas, links, lids, .. } = self;
-        registry.register(
-            "upper_half",
-            "1 where the upper half of LIDs and service levels is in use",
-            upper_half.clone(),
-        );
+        registry.register("upper_half", "1 if the upper half of LIDs and service levels is in use", upper_half.clone());
         registry.register("switches", "Switches present", switches.clone());
         registry.register("cas", "Channel adapters present", cas.clone());
         registry.register("links", "Cables present", links.clone());
-        registry.register("lids", "LIDs given out", lids.clone());
+        registry.register("lids", "LIDs assigned", lids.clone());
     }
 
-    /// Takes the values of a status.
+    /// Updates all values from a status.
     pub fn update(&self, status: &Status) {
         for (attribute, methods) in &status.smps.sent {
             for (method, &count) in methods {
@@ -184,13 +181,13 @@ impl Metrics {
         }
     }
 
-    /// A phase of a change ended.
+    /// Records the duration of a phase that ended.
     pub fn phase(&self, phase: &PhaseRecord) {
         let labels = vec![("phase", phase.name.to_string())];
         self.phases.get_or_create(&labels).observe(seconds(phase.end_ns.saturating_sub(phase.start_ns)));
     }
 
-    /// The text that is served.
+    /// The metrics as text.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.
@@ -199,17 +196,17 @@ impl Metrics {
     }
 }
 
-/// A server of metrics, bound.
+/// A bound server of metrics.
 #[derive(Debug)]
 pub struct MetricsServer {
     listener: TcpListener,
 }
 
 impl MetricsServer {
-    /// Binds to `address`; to one that is no loopback address only with `anywhere`.
+    /// Binds to `address`; a non-loopback address requires `anywhere`.
     ///
     /// # Errors
-    /// The address is not loopback, or cannot be had.
+    /// The address is not loopback, or cannot be bound.
     pub async fn bind(address: SocketAddr, anywhere: bool) -> Result<MetricsServer, MetricsError> {
         if !address.ip().is_loopback() && !anywhere {
             return Err(MetricsError::NotLoopback { address });
@@ -218,7 +215,7 @@ impl MetricsServer {
         Ok(MetricsServer { listener })
     }
 
-    /// The address, with the port that the system chose where 0 was requested.
+    /// The bound address, with the system's choice of port if 0 was requested.
     ///
     /// # Errors
     /// The system does not report it.
@@ -226,10 +223,10 @@ impl MetricsServer {
         self.listener.local_addr()
     }
 
-    /// Serves `GET /metrics` until it is dropped. To be spawned on a runtime.
+    /// Serves `GET /metrics` until dropped. Spawn it on a runtime.
     ///
     /// # Errors
-    /// Connections cannot be accepted any more.
+    /// Connections can no longer be accepted.
     pub async fn serve(self, metrics: Arc<Metrics>) -> io::Result<()> {
         let answer = move || {
             let text = metrics.text();
@@ -239,12 +236,12 @@ impl MetricsServer {
     }
 }
 
-/// Counters are set, not incremented: the status counts.
+/// Sets a counter: the status does the counting.
 fn set(counter: &Counter, value: u64) {
     counter.inner().store(value, Ordering::Relaxed);
 }
 
-/// One at `value`, and nowhere else.
+/// Sets the gauge with this value of the label to 1, and all others to 0.
 fn only(gauges: &Gauges, name: &'static str, value: &str) {
     gauges.clear();
     gauges.get_or_create(&vec![(name, value.to_string())]).set(1);

@@ -1,11 +1,11 @@
-//! The subnet manager that keeps running: brings a subnet up, keeps it routed, and answers other managers and clients.
+//! The long-running subnet manager: brings a subnet up, keeps it routed, and answers other managers and clients.
 //!
-//! On entry: a [`Manager`](crate::subnet::Manager) over any transport, and a [`Context`]. [`run`] sweeps, proves a routing
-//! and writes it, or adopts what runs already; then it listens, sweeps when something happens, and makes one proved change
-//! after the other; where another manager has precedence it stands by. It is one future that touches nothing but the
-//! transport: what it reports and what it is asked lies in the [`Mailbox`]. Three pure functions decide: [`lifecycle`] what
-//! is done next, [`election`] who is master, [`pace`] how often to sweep. Lacks on purpose: sockets, files, signals (those
-//! are the program's), multicast groups, partitions other than the default one.
+//! On entry: a [`Manager`](crate::subnet::Manager) over any transport, and a [`Context`]. [`run`] sweeps, then proves
+//! and writes a routing, or adopts the one that runs. After that it listens, sweeps on every event, and makes one
+//! proved change after another; if another manager has precedence, it stands by. It is one future that touches nothing
+//! but the transport: reports and orders pass through the [`Mailbox`]. Three pure functions decide: [`lifecycle`] the
+//! next step, [`election`] the master, [`pace`] the rate of sweeps. Deliberately omitted: sockets, files and signals
+//! (the program's part), multicast groups, partitions other than the default one.
 
 mod bring_up;
 mod config;

@@ -1,44 +1,45 @@
-//! How long until the next light sweep: a pure function of what the last ones saw.
+//! The time until the next light sweep: a pure function of what the last sweeps saw.
 //!
 //! The seed paper's manager polls its switches for changes, and sweeps at a rate "dynamically computed using the subnet
-//! sweeping time and an additional factor value" (seed 001, step 1). So here: the base period is [`SweepPolicy::factor`] times
-//! what a light sweep takes, so that sweeping costs the same share of the manager's and the wire's time in a subnet of any
-//! size. After a change or a silent switch more is to be expected, and the period falls to the least; each quiet sweep
-//! doubles it, back to the base within [`SweepPace::quiet_to_base`] of them. A subnet that stays quiet is left at the base.
-//! Holds: the period is never below [`SweepPolicy::least_ns`] nor above [`SweepPolicy::most_ns`].
-//! Lacks on purpose: a clock, and traps: the sweep is for changes that no trap reported.
+//! sweeping time and an additional factor value" (seed 001, step 1). So here: the base period is
+//! [`SweepPolicy::factor`] times the duration of a light sweep, so that sweeping costs the same share of the manager's
+//! and the wire's time in a subnet of any size. After a change or a silent switch more changes are likely, and the
+//! period drops to the shortest. Each quiet sweep doubles it, until it reaches the base within
+//! [`SweepPace::quiet_to_base`] sweeps. A subnet that stays quiet stays at the base. Holds: the period is never below
+//! [`SweepPolicy::least_ns`] nor above [`SweepPolicy::most_ns`]. Deliberately omitted: a clock, and traps: the sweep is
+//! for changes that no trap reported.
 
-/// What a light sweep saw.
+/// The result of a light sweep.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Seen {
-    /// Nothing new.
+    /// No change.
     Quiet,
-    /// A switch did not answer, nothing else is new.
+    /// A switch did not answer; otherwise no change.
     Silence,
-    /// A port changed, as seen by the sweep or reported by a trap.
+    /// A port changed, according to the sweep or a trap.
     Change,
 }
 
-/// The limits and the factor. Periods are counted from the end of a sweep to the beginning of the next one.
+/// Limits and factor. Periods run from the end of a sweep to the start of the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SweepPolicy {
-    /// No sweep sooner, in nanoseconds; at least 1.
+    /// The shortest period in nanoseconds; at least 1.
     pub least_ns: u64,
-    /// No sweep later. Where it is below `least_ns`, that holds.
+    /// The longest period. `least_ns` prevails if it is greater.
     pub most_ns: u64,
-    /// The base period over the time that a sweep takes: with 99 the manager sweeps a hundredth of the time.
+    /// The base period divided by the duration of a sweep: with 99 the manager sweeps a hundredth of the time.
     pub factor: u32,
 }
 
 impl Default for SweepPolicy {
-    /// From one second to the ten of OpenSM; in between, a hundredth of the time goes to sweeping.
+    /// From one second to OpenSM's ten; in between, a hundredth of the time goes to sweeping.
     fn default() -> SweepPolicy {
         SweepPolicy { least_ns: 1_000_000_000, most_ns: 10_000_000_000, factor: 99 }
     }
 }
 
 impl SweepPolicy {
-    /// The period of a quiet subnet whose light sweep takes so long.
+    /// The period of a quiet subnet whose light sweep takes `sweep_ns`.
     pub fn base_ns(&self, sweep_ns: u64) -> u64 {
         // A period of 0 would sweep without pause, and doubling would leave it at 0.
         let least_ns = self.least_ns.max(1);
@@ -46,7 +47,7 @@ impl SweepPolicy {
     }
 }
 
-/// The rate of light sweeps as it stands.
+/// The current rate of light sweeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SweepPace {
     policy: SweepPolicy,
@@ -54,21 +55,21 @@ pub struct SweepPace {
 }
 
 impl SweepPace {
-    /// Before the first sweep: as after a change, since nothing is known to be quiet yet.
+    /// The pace before the first sweep: the shortest period, since nothing is known to be quiet.
     pub fn new(policy: SweepPolicy) -> SweepPace {
         SweepPace { policy, period_ns: policy.least_ns.max(1) }
     }
 
-    /// How long to wait until the next sweep.
+    /// The wait until the next sweep.
     pub fn period_ns(&self) -> u64 {
         self.period_ns
     }
 
-    /// The pace after a sweep that took `sweep_ns` and saw this. A longer sweep is followed by a longer base period, but
-    /// after a change or silence the period is the least all the same.
+    /// The pace after a sweep that took `sweep_ns` and saw `seen`. A longer sweep lengthens the base period, but after
+    /// a change or silence the period is always the shortest.
     pub fn after(self, seen: Seen, sweep_ns: u64) -> SweepPace {
         let period_ns = match seen {
-            // Back to the base by doubling, not at once: one change is often followed by others.
+            // Doubled, not reset to the base: one change is often followed by others.
             Seen::Quiet => self.period_ns.saturating_mul(2).min(self.policy.base_ns(sweep_ns)),
             // A silent switch may have changed too: only its next answer shows.
             Seen::Silence | Seen::Change => self.policy.least_ns.max(1),
@@ -76,10 +77,10 @@ impl SweepPace {
         SweepPace { period_ns, ..self }
     }
 
-    /// Quiet sweeps in a row after which the period is the base, wherever it stood.
+    /// The number of consecutive quiet sweeps that bring the period to the base, wherever it stood.
     pub fn quiet_to_base(&self, sweep_ns: u64) -> u32 {
-        // From the least period p, k doublings reach p·2^k ≥ base: k = ⌈log₂(base / p)⌉. One more sweep where the period was
-        // above the base already, and falls to it.
+        // From the least period p, k doublings reach p·2^k ≥ base: k = ⌈log₂(base / p)⌉. One more sweep if the period
+        // was above the base and must fall to it.
         let least_ns = self.policy.least_ns.max(1);
         self.policy.base_ns(sweep_ns).div_ceil(least_ns).next_power_of_two().trailing_zeros().max(1)
     }

@@ -1,4 +1,4 @@
-//! The other subnet managers of the subnet: which there are, and what is requested from and sent to them.
+//! The other subnet managers of the subnet: where they are, and the requests sent to them.
 
 use super::election::{ElectionCommand, ElectionEvent, PeerOrder};
 use super::error::SmError;
@@ -18,12 +18,12 @@ const IS_SM: u32 = 1 << 1;
 /// The other managers, as the last sweep found them.
 #[derive(Debug, Default)]
 pub(super) struct PeerManagers {
-    /// The port of each, by the GUID that it calls itself.
+    /// The port of each manager, by the GUID in its SMInfo.
     ports: BTreeMap<Guid, PortId>,
 }
 
 impl PeerManagers {
-    /// Reads SMInfo at every port that reports a manager, and gives the answers to the election. `fabric` is the one
+    /// Reads SMInfo at every port that reports a manager, and passes the answers to the election. `fabric` is the one
     /// that the manager knows, `own` its own port.
     pub(super) async fn find<T: Transport>(
         &mut self,
@@ -49,7 +49,7 @@ impl PeerManagers {
                 Ok(None) => {}
                 Err(error) if error.is_fatal() => return Err(error.into()),
                 Err(error) => {
-                    tracing::warn!(%error, "a port says that a subnet manager runs there, and it does not answer")
+                    tracing::warn!(%error, "a port reports a subnet manager, which does not answer")
                 }
             }
         }
@@ -57,8 +57,8 @@ impl PeerManagers {
         Ok(())
     }
 
-    /// Does what the election commands, and what follows from the answers, until it commands nothing; returned is what
-    /// it means for the lifecycle. The election may have to poll again.
+    /// Carries out the election's commands, and those that follow from the answers, until there are none left. Returns
+    /// the resulting event of the lifecycle. The election may have to poll again.
     pub(super) async fn attend<T: Transport>(
         &mut self,
         manager: &mut Manager<T>,
@@ -72,7 +72,8 @@ impl PeerManagers {
         self.carry_out(manager, responder, mailbox).await
     }
 
-    /// As [`PeerManagers::attend`], whatever the time. To lose the subnet outweighs to look at it.
+    /// As [`PeerManagers::attend`], whether or not a poll is due. If several lifecycle events result, losing the subnet
+    /// outweighs sweeping it.
     pub(super) async fn carry_out<T: Transport>(
         &mut self,
         manager: &mut Manager<T>,
@@ -94,7 +95,7 @@ impl PeerManagers {
                     self.order(manager, responder, guid, PeerOrder::Acknowledge).await?
                 }
                 ElectionCommand::Urge(guid) => self.urge(manager, guid).await?,
-                // Answered where the order came in.
+                // Already answered where the order came in.
                 ElectionCommand::Accept | ElectionCommand::Refuse => {}
             }
         }
@@ -126,7 +127,7 @@ impl PeerManagers {
         }
     }
 
-    /// Set(SMInfo). Only the answer to a handover is an event, and so is its refusal.
+    /// Set(SMInfo). Only the answer to a HANDOVER is an event, refusal included.
     async fn order<T: Transport>(
         &self,
         manager: &mut Manager<T>,
@@ -148,7 +149,7 @@ impl PeerManagers {
         Ok(())
     }
 
-    /// Trap 144 to a master: something at this end port changed, so that it looks again.
+    /// Sends trap 144 to a master: something changed at this end port, so the master sweeps again.
     async fn urge<T: Transport>(&self, manager: &mut Manager<T>, guid: Guid) -> Result<(), SmError> {
         let Some(info) = self.ports.get(&guid).and_then(|&port| manager.port_info(port)) else { return Ok(()) };
         let lid = info.lid;

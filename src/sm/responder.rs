@@ -1,7 +1,8 @@
-//! Answers at once what is none of the manager's own requests: other managers' SMInfo, and clients of the SA.
+//! Answers requests of others at once: other managers' SMInfo, and clients of the SA.
 //!
-//! The election is held here, because orders of other managers move it as they come in, whatever the manager does at that
-//! moment, and are answered by it. What else it commands waits until the manager takes it ([`Responder::next_command`]).
+//! It holds the election, because orders of other managers move the election as they come in, whatever the manager is
+//! doing, and the election answers them. Its other commands wait until the manager takes them
+//! ([`Responder::next_command`]).
 
 use super::election::{
     self, ElectionCommand, ElectionEvent, ElectionInput, ElectionRules, ElectionState, Peer, PeerOrder, Rank, SmRole,
@@ -24,31 +25,32 @@ use std::sync::Arc;
 pub struct Responder {
     rules: ElectionRules,
     election: ElectionState,
-    /// Rises with every answer, so that others see that this manager lives.
+    /// Counts answers, so that others see that this manager is alive (SMInfo:ActCount).
     activity: u32,
-    /// What the election commands, in order.
+    /// Pending commands of the election, in order.
     commands: VecDeque<ElectionCommand>,
-    /// Says whether a change is under way.
+    /// Shows whether a change is in progress.
     mailbox: SharedMailbox,
     sa: Sa,
 }
 
-/// A responder that is shared between [`Manager`](crate::subnet::Manager), which hands it what comes in, and
-/// [`run`](super::run), which carries out what it commands.
+/// A responder shared by [`Manager`](crate::subnet::Manager), which passes requests to it, and [`run`](super::run),
+/// which carries out its commands.
 pub type SharedResponder = Rc<RefCell<Responder>>;
 
 impl Responder {
-    /// The responder of a manager with these rules, whose life the mailbox shows.
+    /// The responder of a manager with these rules; `mailbox` shows the manager's lifecycle.
     pub fn new(rules: ElectionRules, mailbox: SharedMailbox) -> SharedResponder {
         let (election, commands) = election::begin();
-        // Under ibsim nobody acknowledges, and a MAD that comes unasked brings down a tool or is taken for another's answer.
+        // Under ibsim nobody acknowledges, and an unrequested MAD crashes a tool or is taken for another request's
+        // answer.
         let pace = RmppPace { unheard: false, ..RmppPace::default() };
         let sa = Sa::new(SaLimits { sm_key: rules.sm_key, pace, ..SaLimits::default() });
         let commands = commands.into();
         Rc::new(RefCell::new(Responder { rules, election, activity: 0, commands, mailbox, sa }))
     }
 
-    /// Where the election stands.
+    /// The election's state.
     pub fn state(&self) -> &ElectionState {
         &self.election
     }
@@ -58,18 +60,18 @@ impl Responder {
         self.rules.rank
     }
 
-    /// Moves the election on.
+    /// Applies an event to the election.
     pub(super) fn step(&mut self, event: ElectionEvent, now_ns: u64) {
         let commands = self.transition(event, now_ns);
         self.commands.extend(commands);
     }
 
-    /// What is to be done for the election next.
+    /// The election's next command.
     pub(super) fn next_command(&mut self) -> Option<ElectionCommand> {
         self.commands.pop_front()
     }
 
-    /// What this manager reports in its SMInfo.
+    /// This manager's SMInfo.
     pub(super) fn info(&mut self) -> SmInfo {
         self.activity = self.activity.wrapping_add(1);
         SmInfo {
@@ -81,7 +83,7 @@ impl Responder {
         }
     }
 
-    /// What the SA answers from, from now on.
+    /// Makes the SA answer from `directory` from now on.
     pub(super) fn set_directory(&mut self, directory: Directory) {
         let absent = directory.absent_routers();
         let known = self.sa.directory().is_some_and(|before| before.absent_routers() == absent);
@@ -112,7 +114,7 @@ impl Responder {
         commands
     }
 
-    /// Another manager orders something: whether it is accepted. The other commands that follow are kept.
+    /// Processes another manager's order; returns whether it is accepted. Other commands that follow are queued.
     fn ordered(&mut self, order: PeerOrder, by: Peer, now_ns: u64) -> bool {
         let mut accepted = false;
         for command in self.transition(ElectionEvent::Ordered(order, by), now_ns) {
@@ -140,7 +142,7 @@ impl Responder {
     }
 }
 
-/// What another manager reports in its SMInfo; none where its state is not one of the specification.
+/// Another manager's SMInfo as a peer; none if its state is not one of the specification.
 pub(super) fn peer(info: &SmInfo) -> Option<Peer> {
     let role = SmRole::from_number(info.state.into())?;
     Some(Peer { rank: Rank { priority: info.priority, guid: info.guid }, role, sm_key: info.sm_key })

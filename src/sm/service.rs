@@ -1,8 +1,8 @@
-//! The subnet manager as one future: carries out what the lifecycle commands, and reports back what happens.
+//! The subnet manager as one future: carries out the lifecycle's commands, and reports events to it.
 //!
-//! Whatever is decided is decided by [`lifecycle`](super::lifecycle); here each command becomes one call, and each of the
-//! answers an event. While no command is open it waits, in the way of the state: idle it listens to the subnet, on
-//! standby to the election alone.
+//! All decisions are made by [`lifecycle`](super::lifecycle); here each command becomes a call, and each answer an
+//! event. While no command is pending it waits as the state requires: idle it listens to the subnet, on standby only to
+//! the election.
 
 use super::bring_up;
 use super::context::Context;
@@ -16,22 +16,22 @@ use crate::subnet::{Discovered, Manager, SubnetManager};
 use crate::transport::Transport;
 use std::collections::VecDeque;
 
-/// How long the manager listens to the subnet, or watches the master, before it looks at orders again.
+/// The longest that the manager listens to the subnet, or watches the master, before it checks for orders.
 const SLICE_NS: u64 = 100_000_000;
 
-/// How long to run.
+/// When to return.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RunUntil {
-    /// Until the subnet is up for the first time, or cannot be brought up.
+    /// When the subnet is first up, or cannot be brought up.
     Up,
-    /// Until it is ordered to stop.
+    /// When ordered to stop.
     Stopped,
 }
 
 /// Runs a subnet manager.
 ///
 /// # Errors
-/// The port failed; with [`RunUntil::Up`], the subnet cannot be brought up.
+/// The port failed; with [`RunUntil::Up`], also if the subnet cannot be brought up.
 pub async fn run<T: Transport>(mut manager: Manager<T>, mut context: Context, until: RunUntil) -> Result<(), SmError> {
     manager.attend(context.responder.clone());
     manager.move_sources(context.config.sources);
@@ -60,11 +60,11 @@ struct Service<T> {
     until: RunUntil,
 }
 
-/// The port, and what is known of its subnet.
+/// The port, with what is known of its subnet.
 enum Subnet<T> {
-    /// Nothing that outlives the next look; what the last one found.
+    /// Not up: only the result of the last sweep, which the next sweep replaces.
     Down(Box<Manager<T>>, Option<Box<Discovered>>),
-    /// It runs under this manager.
+    /// Up under this manager.
     Up(Box<Upkeep<T>>),
 }
 
@@ -86,7 +86,7 @@ impl<T: Transport> Service<T> {
         }
     }
 
-    /// Carries out one command; its answer, where it has one.
+    /// Carries out one command. Returns its answer, if it has one.
     async fn carry_out(
         mut self,
         context: &mut Context,
@@ -143,7 +143,7 @@ impl<T: Transport> Service<T> {
         context.post(self.subnet.now_ns(), Happening::Failed(why));
     }
 
-    /// Waits for the next event. What the election commands is carried out meanwhile.
+    /// Waits for the next event, carrying out the election's commands meanwhile.
     async fn wait(&mut self, context: &mut Context) -> Result<LifecycleEvent, SmError> {
         let state = context.mailbox.borrow().lifecycle();
         match &mut self.subnet {
@@ -159,7 +159,7 @@ impl<T: Transport> Service<T> {
     }
 }
 
-/// An order as far as it can be taken while the subnet is not up.
+/// The next order, as far as orders can be taken while the subnet is not up.
 fn next_order(context: &Context) -> Option<LifecycleEvent> {
     let (id, order) = context.mailbox.borrow_mut().next_order()?;
     Some(match order {
@@ -168,7 +168,7 @@ fn next_order(context: &Context) -> Option<LifecycleEvent> {
     })
 }
 
-/// Watches the master until the election requests a sweep, or an order comes.
+/// Watches the master until the election requests a sweep or an order comes.
 async fn watch<T: Transport>(
     manager: &mut Manager<T>,
     peers: &mut PeerManagers,
@@ -176,7 +176,7 @@ async fn watch<T: Transport>(
 ) -> Result<LifecycleEvent, SmError> {
     loop {
         manager.idle(manager.now_ns() + SLICE_NS).await?;
-        // Changes of a subnet that another manages are that one's business.
+        // The subnet has another master, so its changes are not ours to handle.
         while manager.pending_event().is_some() {}
         if let Some(event) = peers.attend(manager, &context.responder, &context.mailbox).await? {
             return Ok(event);
@@ -187,7 +187,7 @@ async fn watch<T: Transport>(
     }
 }
 
-/// Sweeps, and asks who else manages; what the election makes of it is carried out.
+/// Sweeps, queries the other managers, and carries out the election's commands.
 async fn look<T: Transport>(
     mut manager: Box<Manager<T>>,
     peers: &mut PeerManagers,
@@ -208,14 +208,14 @@ async fn sweep<T: Transport>(
     found.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
     manager.set_topology(&found.fabric, found.sm_port);
     peers.find(manager, &context.responder, &found.fabric, found.sm_port).await?;
-    // Whether to manage the subnet or to look again: both are what follows from here anyway.
+    // Managing and sweeping again both follow from here anyway.
     peers.carry_out(manager, &context.responder, &context.mailbox).await?;
     let state = context.responder.borrow().state().name();
     context.post(manager.now_ns(), Happening::Election { state });
     Ok(found)
 }
 
-/// Brings up what the last look found. Where it cannot be, what was written of it stays.
+/// Brings up what the last sweep found. If that fails, earlier writes stay.
 async fn bring_up<T: Transport>(
     mut manager: Box<Manager<T>>,
     found: Option<Box<Discovered>>,

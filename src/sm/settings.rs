@@ -1,4 +1,4 @@
-//! What each port and switch is to hold besides tables: addresses, the way to the subnet manager, keys, lanes, limits.
+//! The settings of ports and switches besides tables: addresses, the path to the subnet manager, keys, lanes, limits.
 
 use super::config::Config;
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -8,20 +8,20 @@ use crate::tables::{PathLayers, address};
 use crate::wire::{Mtu, PortInfo, PortPhysState, PortState, SwitchInfo, VlCount};
 use std::sync::Arc;
 
-/// Where the subnet manager is found, and how lanes are used.
+/// Where the subnet manager is found, and which lanes are in use.
 #[derive(Clone, Debug)]
 pub(super) struct Common {
     /// The SM's port.
     pub(super) sm: PortId,
     /// The half in use.
     pub(super) half: Half,
-    /// Who sends by which path; none where everybody may by each.
+    /// The paths that each source may use; none if every source may use every path.
     pub(super) ways: Option<Arc<PathLayers>>,
     /// The data VLs in operation.
     pub(super) lanes: Lanes,
 }
 
-/// The LID and service level by which a port reaches the SM on the half in use; the base LID where there are no halves.
+/// The LID and service level by which a port reaches the SM on the half in use; the base LID if there are no halves.
 fn master(fabric: &Fabric, port: PortId, common: &Common) -> (Lid, Sl) {
     let Common { sm, half, ways, .. } = common;
     let own = address(fabric, ways.as_deref(), port, *sm, *half);
@@ -29,8 +29,7 @@ fn master(fabric: &Fabric, port: PortId, common: &Common) -> (Lid, Sl) {
     own.or_else(|| address(fabric, None, port, *sm, *half)).unwrap_or_else(first)
 }
 
-/// The PortInfo that a port is to hold, from what it answered with and what the other end of its cable did; the state
-/// stays as it is.
+/// The wanted PortInfo of a port, based on what it and its peer reported; the state is left as it is.
 pub(super) fn port(
     fabric: &Fabric,
     id: PortId,
@@ -51,7 +50,7 @@ pub(super) fn port(
     }
     if owner.num != PortNum::ZERO {
         info.neighbour_mtu = least_mtu(held, peer);
-        // One packet of high priority, then one of low: no list starves the other.
+        // One high-priority packet, then one of low priority: neither list starves the other.
         info.vl_high_limit = 0;
         info.operational_vls = VlCount::at_most(common.lanes.all.len() as u8).unwrap_or(VlCount::One);
         if switch {
@@ -63,7 +62,7 @@ pub(super) fn port(
     info
 }
 
-/// A PortInfo that changes nothing when it is written.
+/// A PortInfo that changes nothing when written.
 fn unchanged(held: &PortInfo) -> PortInfo {
     PortInfo {
         port_state: PortState::NoChange,
@@ -78,7 +77,7 @@ fn unchanged(held: &PortInfo) -> PortInfo {
     }
 }
 
-/// What differs between what a port holds and what it is to hold, in words; none where nothing does.
+/// The first field in which a port differs from its wanted settings; none if it does not differ.
 pub(super) fn difference(held: &PortInfo, wanted: &PortInfo) -> Option<&'static str> {
     let pairs = [
         ("LID", (held.lid, held.lmc) != (wanted.lid, wanted.lmc)),
@@ -93,11 +92,12 @@ pub(super) fn difference(held: &PortInfo, wanted: &PortInfo) -> Option<&'static 
         ("M_KeyProtectBits", held.m_key_protect_bits != wanted.m_key_protect_bits),
         ("M_KeyLeasePeriod", held.m_key_lease_period != wanted.m_key_lease_period),
     ];
-    // A key that is protected reads as 0, so it cannot be compared; it is written with whatever else differs.
+    // A protected M_Key reads as 0, so it cannot be compared; it is written together with any other difference.
     pairs.into_iter().find(|(_, differs)| *differs).map(|(name, _)| name)
 }
 
-/// What of a setting a device must have taken before it may carry traffic: its address, and lanes enough.
+/// The setting that a device must accept before it may carry traffic and has not accepted: its address, or enough
+/// lanes.
 pub(super) fn essential(answered: &PortInfo, wanted: &PortInfo) -> Option<&'static str> {
     if (answered.lid, answered.lmc) != (wanted.lid, wanted.lmc) {
         return Some("LID");
@@ -108,27 +108,27 @@ pub(super) fn essential(answered: &PortInfo, wanted: &PortInfo) -> Option<&'stat
 fn least_mtu(held: &PortInfo, peer: Option<&PortInfo>) -> Mtu {
     let code = |info: &PortInfo| u8::from(info.mtu_cap);
     let least = peer.map_or(code(held), |peer| code(held).min(code(peer)));
-    // A device that reports no MTU gets the least there is.
+    // A device that reports no MTU gets the smallest.
     Mtu::from(least.max(1))
 }
 
-/// The SwitchInfo that a switch is to hold.
+/// The wanted SwitchInfo of a switch.
 pub(super) fn switch(held: &SwitchInfo, top: Lid, config: &Config) -> SwitchInfo {
     SwitchInfo {
         linear_fdb_top: top,
         life_time_value: config.limits.life_time_value,
-        // Writing a one would clear the mark, and with it the news of a change.
+        // Writing 1 would clear the bit, and with it the report of a change.
         port_state_change: false,
         ..held.clone()
     }
 }
 
-/// Whether a switch's settings differ from those wanted.
+/// Whether a switch's settings differ from the wanted ones.
 pub(super) fn switch_differs(held: &SwitchInfo, wanted: &SwitchInfo) -> bool {
     (held.linear_fdb_top, held.life_time_value) != (wanted.linear_fdb_top, wanted.life_time_value)
 }
 
-/// The ports of a device that are configured: every cabled one, and port 0 of a switch.
+/// The ports of a device to configure: every cabled one, and port 0 of a switch.
 pub(super) fn ports_of(fabric: &Fabric, node: NodeId) -> impl Iterator<Item = PortId> + '_ {
     let own = fabric.node(node).is_switch();
     fabric.ports_of(node).filter(move |&id| fabric.peer(id).is_some() || (own && fabric.port(id).num == PortNum::ZERO))

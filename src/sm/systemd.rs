@@ -1,4 +1,4 @@
-//! Notifies systemd, or another supervisor that speaks its protocol (`NOTIFY_SOCKET`); does nothing without one.
+//! Notifies systemd, or another supervisor that speaks its protocol (`NOTIFY_SOCKET`); without one it does nothing.
 
 use sd_notify::NotifyState;
 
@@ -7,18 +7,18 @@ pub fn ready() {
     say(&[NotifyState::Ready]);
 }
 
-/// What `systemctl status` shows.
+/// Sets the text that `systemctl status` shows.
 pub fn status(text: &str) {
     say(&[NotifyState::Status(text)]);
 }
 
-/// The manager is about to end.
+/// The manager is about to exit.
 pub fn stopping() {
     say(&[NotifyState::Stopping]);
 }
 
 fn say(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(false, states) {
-        tracing::warn!(%error, "telling the supervisor");
+        tracing::warn!(%error, "notifying the supervisor");
     }
 }

@@ -1,8 +1,8 @@
 //! Keeps a subnet that is up routed: one method for each command of the lifecycle.
 //!
 //! A survey follows every event, and its result decides. A port that only bounced is set up again under the routing in
-//! force. What died is routed around first ([`Running::wanted`](crate::driver::Running::wanted)), then what came is
-//! addressed, set up, and brought in (G.6).
+//! force. Losses are routed around first ([`Running::wanted`](crate::driver::Running::wanted)); newcomers are then
+//! addressed, set up, and added to the routing (G.6).
 
 use super::bring_up::{self, BroughtUp};
 use super::context::Context;
@@ -35,14 +35,14 @@ pub(super) struct Upkeep<T> {
     /// Elements that are present and must not be used.
     aside: BTreeSet<FoundElement>,
     pace: SweepPace,
-    /// What the subnet reported last.
+    /// The subnet's last report.
     seen: Seen,
     /// The result of the last survey, until `set_up` takes it.
     sighting: Option<Sighting>,
 }
 
 impl<T: Transport> Upkeep<T> {
-    /// Begins with a subnet as it was brought up.
+    /// Starts with a subnet as it was brought up.
     pub(super) fn new(mut manager: Manager<T>, up: BroughtUp, context: &mut Context) -> Upkeep<T> {
         let BroughtUp { running, arrival, root } = up;
         (context.keep)(&running.known);
@@ -73,7 +73,7 @@ impl<T: Transport> Upkeep<T> {
         self.driver.into_subnet().into_manager()
     }
 
-    /// Carries out one command. Returns its answer, where it has one.
+    /// Carries out one command. Returns its answer, if it has one.
     pub(super) async fn carry_out(
         &mut self,
         peers: &mut PeerManagers,
@@ -103,8 +103,7 @@ impl<T: Transport> Upkeep<T> {
         event.map(Some)
     }
 
-    /// Waits for an order, a request of the election, an event of the subnet, or the time for which the lifecycle
-    /// waits.
+    /// Waits for an order, a request of the election, an event of the subnet, or the lifecycle's deadline.
     pub(super) async fn wait(
         &mut self,
         peers: &mut PeerManagers,
@@ -121,7 +120,7 @@ impl<T: Transport> Upkeep<T> {
             if let Some(event) = peers.attend(manager, &context.responder, &context.mailbox).await? {
                 return Ok(event);
             }
-            // Orders and the election are looked at again after each slice, however quiet the subnet.
+            // Each slice ends with a look at orders and the election, however quiet the subnet.
             let now_ns = self.now_ns();
             let event = self.driver.subnet_mut().next_event(now_ns + slice_ns).await?;
             self.seen = match event {
@@ -130,7 +129,7 @@ impl<T: Transport> Upkeep<T> {
                 Some(_) => Seen::Change,
             };
             if let Some(event) = event {
-                tracing::info!(?event, "the subnet tells of a change");
+                tracing::info!(?event, "the subnet reports a change");
                 context.post(self.now_ns(), Happening::Subnet(event));
                 return Ok(LifecycleEvent::Noticed);
             }
@@ -141,7 +140,7 @@ impl<T: Transport> Upkeep<T> {
         }
     }
 
-    /// Sweeps come faster after an event, and slow down while the subnet is quiet.
+    /// Sweeps become faster after an event, and slower while the subnet is quiet.
     fn keep_pace(&mut self) {
         let manager = &mut self.driver.subnet_mut().manager;
         let Some(sweep_ns) = manager.take_light_sweep() else { return };
@@ -157,13 +156,13 @@ impl<T: Transport> Upkeep<T> {
         view.smps = self.driver.subnet().smps().clone();
         view.light_sweep_ns = self.driver.subnet().manager().timing().light_sweep_ns;
         let shown = view.running.as_ref();
-        // Cloned only when it differs: tables are large, and this runs after every wait.
+        // Cloned only if it differs: tables are large, and this runs after every wait.
         if shown.is_none_or(|shown| !Arc::ptr_eq(&shown.alive, &running.alive) || shown.half != running.half) {
             view.running = Some(Arc::new(running.clone()));
         }
     }
 
-    /// The next order for the lifecycle; orders before it are answered here.
+    /// The next order for the lifecycle; orders that need none of it are answered here.
     fn next_order(&mut self, context: &Context) -> Option<LifecycleEvent> {
         loop {
             let (id, order) = context.mailbox.borrow_mut().next_order()?;
@@ -174,7 +173,7 @@ impl<T: Transport> Upkeep<T> {
         }
     }
 
-    /// The event that an order is to the lifecycle; else its answer.
+    /// The lifecycle event of an order, or else the order's answer.
     fn taken(&mut self, id: OrderId, order: ManagerOrder) -> Result<LifecycleEvent, OrderAnswer> {
         let running = self.driver.running();
         match order {
@@ -200,7 +199,7 @@ impl<T: Transport> Upkeep<T> {
         self.aside.iter().fold(fabric.clone(), |rest, element| element.taken_out_of(&rest))
     }
 
-    /// Sweeps, and asks who else manages.
+    /// Sweeps, and queries the other managers.
     async fn survey(&mut self, peers: &mut PeerManagers, context: &Context) -> Result<(), SmError> {
         self.sighting = Some(self.driver.look().await?);
         let (alive, sm) = (self.driver.running().alive.clone(), self.driver.running().sm);
@@ -209,18 +208,18 @@ impl<T: Transport> Upkeep<T> {
         peers.find(&mut self.driver.subnet_mut().manager, &context.responder, &alive, sm).await
     }
 
-    /// Sets up what bounced and what came. Returns the goal of the next change, where one is needed.
+    /// Sets up ports that bounced, and newcomers. Returns the target of the next change, if one is needed.
     async fn set_up(&mut self, context: &mut Context) -> Result<Option<Goal>, SmError> {
         let sighting = self.sighting.take();
-        // First: the routing in force leads through these ports.
+        // First, because the routing in force leads through these ports.
         self.set_up_bounced(context).await?;
-        // A loss and an arrival are two changes, the one for the loss first (G.6).
+        // A loss and an arrival are two changes, the loss first (G.6).
         let stranger = sighting.filter(|sighting| sighting.stranger.is_some());
         if let Some(sighting) = stranger.filter(|_| !self.driver.running().has_lost_something()) {
             self.admit(context, &sighting).await?;
         }
         let Some(wanted) = self.driver.running().wanted(|fabric| self.without_aside(fabric)) else { return Ok(None) };
-        // Asked again: `admit` sweeps, and that sweep may show a loss.
+        // Checked again: `admit` sweeps, and that sweep may show a loss.
         if !self.driver.running().has_lost_something() {
             self.set_up_newcomers(context).await?;
         }
@@ -241,7 +240,7 @@ impl<T: Transport> Upkeep<T> {
         self.ended(context, record.map(|record| record.expect("the driver keeps a change that stands still")))
     }
 
-    /// Reports how a change ended; a handover may have waited for its end.
+    /// Reports how a change ended; a handover may have waited for that.
     fn ended(&self, context: &Context, record: Result<ChangeRecord, DriverError>) -> Result<ChangeRecord, SmError> {
         // Before the error is returned: the election must not wait for a change that failed.
         context.responder.borrow_mut().step(ElectionEvent::ChangeEnded, self.now_ns());
@@ -252,14 +251,15 @@ impl<T: Transport> Upkeep<T> {
         Ok(record)
     }
 
-    /// Has the SA answer from what is in force now.
+    /// Makes the SA answer from what is in force now.
     fn publish(&self, context: &Context) {
         let running = self.driver.running();
         let ways = [running.ways.clone(), running.ways.clone()];
         self.publish_outlook(context, Outlook { fabric: running.routed.clone(), tables: running.tables.clone(), ways });
     }
 
-    /// Gives the SA what will be in force when answers move to the new half; its answers about the old half stay valid.
+    /// Gives the SA the tables that will be in force when answers move to the new half; its answers about the old half
+    /// stay valid.
     fn publish_outcome_of(&self, context: &Context, prepared: &Prepared) {
         let plan = prepared.plan.plan();
         let running = self.driver.running();
@@ -279,23 +279,23 @@ impl<T: Transport> Upkeep<T> {
         }
     }
 
-    /// Gives the retired half the new routing (P5.4), so that base LIDs, which tools and connections that never queried
-    /// again use, lead to their owners. Nobody sends on that half while its entries are written; `reopen` opens it
-    /// afterwards. Without `reopen`, paths or layers belong to some sources only: a host that never queried again would
-    /// send on what was proved for others.
+    /// Writes the new routing to the retired half (P5.4), so that base LIDs, which tools and connections use that never
+    /// queried again, lead to their owners. Nobody sends on that half while its entries are written; `reopen` opens it
+    /// afterwards. Without `reopen`, some paths or layers belong to certain sources: a host that never queried again
+    /// would send on what was proved for others.
     async fn mirror(&mut self, reopen: bool) -> Result<(), SmError> {
         let running = self.driver.running().clone();
         let (fabric, half) = (&running.routed, running.half);
         let lfts = lid::mirrored(fabric, &running.tables.lfts, half);
         let tables = SubnetTables { lfts: lfts.clone(), ..running.tables.clone() };
-        // Both halves at once: from the moment the retired one is opened, packets of both are under way together.
+        // Prove both halves together: once the retired one is open, packets of both are under way at the same time.
         verify::prove_tables(fabric, &tables, &Scope::of(&[half, half.other()]).by(running.ways.as_ref()))
             .map_err(SmError::Unproved)?;
         let writes =
             plan::writes_between(&running.alive, Some(&running.tables), &lfts, Lanes::of_fabric(fabric).steady());
         let manager = &mut self.driver.subnet_mut().manager;
         manager.apply(&running.alive, &writes, crate::subnet::WriteOrder::Any).await?;
-        // Only now, with every entry acknowledged: what is sent on the half from here on meets no old entry.
+        // Only now, with every entry acknowledged: packets sent on the half from here on meet no old entry.
         if reopen {
             manager.open_ends(&running.alive).await?;
         }
@@ -303,11 +303,11 @@ impl<T: Transport> Upkeep<T> {
         Ok(())
     }
 
-    /// Adds what was found and is not known to the known fabric, with LIDs.
+    /// Merges newcomers into the known fabric and assigns their LIDs.
     async fn admit(&mut self, context: &mut Context, sighting: &Sighting) -> Result<(), SmError> {
         let known = without_recabled(&self.driver.running().known, &sighting.discovered.fabric);
         let union = difference::union(&known, &sighting.discovered.fabric)?;
-        // G.7: the SL-to-VL tables in force use lanes that a narrower newcomer lacks.
+        // G.7: the SL-to-VL tables in force use lanes that a newcomer with fewer VLs lacks.
         let in_use = Lanes::of_fabric(&self.driver.running().routed).all.len();
         let narrow = |port: &crate::fabric::Port| port.peer.is_some() && usize::from(port.data_vls) < in_use;
         if let Some((id, _)) = union.fabric.ports().find(|(_, port)| narrow(port)) {
@@ -315,15 +315,15 @@ impl<T: Transport> Upkeep<T> {
             return Err(SmError::NotTaken { port, setting: "lanes: it has fewer data VLs than are in use" });
         }
         let whole = bring_up::equip(&union.fabric, &context.config, |fabric| (context.assign)(fabric))?;
-        // Kept before anything is written: a LID that was given once must not be given to another device.
+        // Stored before anything is written: a LID once assigned must not go to another device.
         (context.keep)(&whole);
         self.driver.widen(Arc::new(whole));
-        // The last sweep was matched with the smaller fabric and shows nothing of the newcomer.
+        // The last sweep was matched with the smaller fabric and shows no newcomer.
         self.driver.look().await?;
         Ok(())
     }
 
-    /// Gives everything that is not up yet its settings, and all switches room for the LIDs that have come.
+    /// Writes the settings of everything that is not yet up, and makes room in all switches for new LIDs.
     async fn set_up_newcomers(&mut self, context: &Context) -> Result<(), SmError> {
         let running = self.driver.running().clone();
         let common = bring_up::common(&running.alive, running.sm, running.half, running.ways.as_ref());
@@ -332,9 +332,9 @@ impl<T: Transport> Upkeep<T> {
         bring_up::configure(manager, &context.config, &running.alive, &down, &common).await
     }
 
-    /// Devices whose ports went down and came back between two sweeps, with cables as they were: they may have been
-    /// unplugged only, or switched off, and then they hold nothing any more. So they are given all settings and tables
-    /// again while their ports are ARMED, and are then brought to ACTIVE under the routing in force.
+    /// Handles devices whose ports went down and came back between two sweeps with their cables unchanged. They may
+    /// have been unplugged only, or switched off and thus have lost everything. So all settings and tables are written
+    /// again while their ports are ARMED; then the ports become ACTIVE under the routing in force.
     async fn set_up_bounced(&mut self, context: &Context) -> Result<(), SmError> {
         let running = self.driver.running().clone();
         let fabric = &running.alive;
@@ -346,11 +346,7 @@ impl<T: Transport> Upkeep<T> {
             return Ok(());
         }
         let devices: BTreeSet<NodeId> = bounced.iter().map(|&port| fabric.port(port).node).collect();
-        tracing::warn!(
-            ports = bounced.len(),
-            devices = devices.len(),
-            "ports have bounced: their devices are set up again"
-        );
+        tracing::warn!(ports = bounced.len(), devices = devices.len(), "ports bounced: setting up their devices again");
         let own = devices.iter().filter(|&&node| fabric.node(node).is_switch());
         let own = own.filter_map(|&node| fabric.port_at(node, PortNum::ZERO));
         let ports: Vec<PortId> = own.chain(bounced.iter().copied()).collect();
@@ -407,7 +403,7 @@ fn is_down(info: Option<&wire::PortInfo>) -> bool {
     matches!(info.map(|info| info.port_state), Some(wire::PortState::Initialize | wire::PortState::Armed))
 }
 
-/// Cabled ports that are in INITIALIZE or ARMED, and every port with a LID of its own.
+/// Cabled ports in INITIALIZE or ARMED, and every port with a LID of its own.
 fn ports_to_set_up<'a>(fabric: &Fabric, info: impl Fn(PortId) -> Option<&'a wire::PortInfo>) -> Vec<PortId> {
     let owns = |port: PortId| {
         let at = fabric.port(port);

@@ -1,5 +1,5 @@
-//! A [`Manager`] that is watched: it passes the driver's operations on and posts each to the mailbox. On request it holds a
-//! change after every barrier until it may go on.
+//! A [`Manager`] under observation: it forwards the driver's operations and posts each to the mailbox. On request it
+//! pauses a change after every barrier until told to continue.
 
 use super::mailbox::{Happening, SharedMailbox};
 use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket};
@@ -13,14 +13,14 @@ use crate::tables::Write;
 use crate::transport::Transport;
 use async_trait::async_trait;
 
-/// How long it is waited at a barrier before looking for leave again.
+/// The interval at which a paused change checks whether it may continue.
 const LOOK_AGAIN_NS: u64 = 20_000_000;
 
-/// A manager that reports its state.
+/// A manager that posts its progress.
 pub struct Watched<T> {
     pub(super) manager: Manager<T>,
     mailbox: SharedMailbox,
-    /// Says which states the change has come to.
+    /// Records the states that the change has entered.
     pub(super) trail: Trail,
 }
 
@@ -38,7 +38,7 @@ impl<T: Transport> Watched<T> {
         self.manager
     }
 
-    /// Reports which states were entered since it last did.
+    /// Reports the states entered since the last call.
     pub(super) fn follow(&self) {
         for state in self.trail.take() {
             self.post(Happening::Entered { state });
@@ -49,8 +49,8 @@ impl<T: Transport> Watched<T> {
         self.mailbox.borrow_mut().post(self.manager.now_ns(), happening);
     }
 
-    /// Reports that a barrier was passed, and waits there where that is wanted. Writes that belong to no change pass no
-    /// barrier that anybody would look at.
+    /// Reports a barrier, and pauses there if requested. Writes outside a change pass no barrier that anybody would
+    /// look at.
     async fn passed(&mut self, barrier: &'static str) -> Result<(), SubnetError> {
         self.mailbox.borrow_mut().view.smps = self.manager.smps().clone();
         if !self.mailbox.borrow_mut().hold_at(barrier) {

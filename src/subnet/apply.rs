@@ -1,8 +1,8 @@
-//! Carries out writes: each becomes a `Set`, and its answer is compared with what was requested.
+//! Carries out writes: each becomes a `Set`, and the answer is compared with the request.
 //!
-//! PortInfo is written whole, so a port's PortInfo is read first where it is not known, and all that one wave changes
-//! at a port goes in one `Set`. On return every write was answered and no copy of a `Set` is under way any more; on an
-//! error some were applied and others not, and no copy is under way either.
+//! PortInfo is written whole, so an unknown PortInfo is read first, and all changes of one wave at a port go in one
+//! `Set`. On return every write was answered and no copy of a `Set` is in flight; on an error some writes were applied
+//! and others not, and no copy is in flight either.
 
 use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody};
 use super::manager::{Failed, Manager, SourceControl, settled};
@@ -16,14 +16,14 @@ use crate::wire::vendor::ActiveHalf;
 use crate::wire::{self, AttributeId, Method, PortInfo, SMP_DATA_SIZE, SlToVlMappingTable, SlToVlModifier};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a wave changes in one PortInfo.
+/// The changes of a wave to one PortInfo.
 #[derive(Clone, Copy, Debug, Default)]
 struct PortChange {
     state: Option<PortState>,
     master_sm: Option<(Lid, Sl)>,
-    /// Clients at the port are to ask the SA again.
+    /// Whether clients at the port must query the SA again.
     reregister: bool,
-    /// Whether a port may keep its MasterSMSL: what it sends on the old one ends at the fence.
+    /// Whether a port may keep its MasterSMSL: what it sends on the old one is discarded at the fence.
     any_sl: bool,
 }
 
@@ -38,9 +38,9 @@ struct Job {
 
 #[derive(Clone, Debug)]
 enum Kind {
-    /// A table, written as it stands.
+    /// A table, written as given.
     Table(AttributeId, Box<[u8; SMP_DATA_SIZE]>),
-    /// PortInfo, from what it was.
+    /// PortInfo, based on its current value.
     Port(PortId, PortChange),
 }
 
@@ -70,8 +70,8 @@ impl<T: Transport> Manager<T> {
             }
         };
         let jobs = self.jobs(fabric, writes)?;
-        // Only now, with a path for every write: a wave that is refused above must not move the SA. Before the first
-        // `Set`, so that the SA already answers with the new half when end ports are notified (P3.1).
+        // Only now, with a path for every write: a wave refused above must not move the SA. And before the first `Set`,
+        // so that the SA already answers with the new half when end ports are notified (P3.1).
         for write in writes {
             if let Write::SaHalf { half } = write {
                 self.sa_half = *half;
@@ -89,18 +89,18 @@ impl<T: Transport> Manager<T> {
             }
         });
         for (tag, job) in jobs.iter().enumerate() {
-            // One queue for all keeps the order of the list; its window is then that of the wave.
+            // A single queue keeps the order of the list; its window is then that of the wave.
             let queue = if matches!(order, WriteOrder::Any) { job.device.0 } else { 0 };
             exchange.submit(self.first_request(fabric, job, queue, tag as u64));
         }
         let mut course = WaveProgress::default();
         self.run(&mut exchange, |exchange, done| course.take(&jobs, exchange, done)).await?;
-        // After a failure too: these ports have answered, and the next `Set` is built from what they hold.
+        // After a failure too: these ports have answered, and the next `Set` is based on what they hold.
         for (port, info) in course.port_infos {
             let owner = fabric.port(port);
             self.port_infos.insert((fabric.node(owner.node).guid, owner.num), info);
         }
-        // After a failure too: a copy that lands later would change what the next wave takes for granted (P1.3).
+        // After a failure too: a copy that lands later would change what the next wave relies on (P1.3).
         let quiet_ns = self.quieten().await?;
         match course.failure {
             Some(Failure::NoAnswer(failed)) => Err(self.explain(failed)),
@@ -160,13 +160,13 @@ impl<T: Transport> Manager<T> {
     }
 }
 
-/// How far a wave has come.
+/// The progress of a wave.
 #[derive(Debug, Default)]
 struct WaveProgress {
     failure: Option<Failure>,
     port_infos: Vec<(PortId, PortInfo)>,
     not_held: Vec<PortId>,
-    /// Jobs whose refusal counts only once the port was read.
+    /// Jobs whose refusal counts only after the port was read.
     doubted: BTreeSet<u64>,
 }
 
@@ -177,14 +177,14 @@ impl WaveProgress {
             Err(failed) => self.doubt(jobs, exchange, failed),
         };
         if let Err(failure) = judged {
-            // The wave cannot be acknowledged any more: what was not sent yet stays unsent.
+            // The wave can no longer be acknowledged: unsent writes stay unsent.
             exchange.abandon();
             self.failure.get_or_insert(failure);
         }
     }
 
-    /// Of two copies of a `Set` of a port's state one may be refused because the other was applied. So a refused port
-    /// is read.
+    /// If a `Set` of a port's state was duplicated, one copy may be refused because the other was applied. So a refused
+    /// port is read.
     fn doubt(&mut self, jobs: &[Job], exchange: &mut Exchange, failed: Failed) -> Result<(), Failure> {
         let tag = failed.request.tag;
         let job = &jobs[tag as usize];
@@ -210,14 +210,14 @@ impl WaveProgress {
                 .map_err(|(asked, answered)| Failure::NotTaken { request, asked, answered }),
             Kind::Port(port, change) => {
                 let info = PortInfo::decode(&answered);
-                // The port's PortInfo was not known: now the `Set` can be made from it. A doubted port was asked only
-                // to compare.
+                // The port's PortInfo was unknown: now the `Set` can be based on it. A doubted port was read only for
+                // comparison.
                 if request.method == Method::Get && !self.doubted.contains(&request.tag) {
                     exchange.submit(job.set_port(request.device, request.tag, &info, *change));
                     return Ok(());
                 }
                 let taken = change.compare(&info);
-                // Whether or not the change was taken: this is what the port holds now.
+                // Whether or not the change was accepted: this is what the port holds now.
                 self.port_infos.push((*port, info));
                 match taken {
                     Ok(held) => self.not_held.extend((!held).then_some(*port)),
@@ -259,8 +259,8 @@ impl Job {
 }
 
 impl PortChange {
-    /// The PortInfo to be set: as it was, with this change, and *no change* wherever a field can say so
-    /// (section 14.2.5.6).
+    /// The PortInfo to set: the known one with this change, and *no change* in every field that can express it (section
+    /// 14.2.5.6).
     fn written_over(self, known: &PortInfo) -> PortInfo {
         let mut info = PortInfo {
             port_state: self.state.map_or(wire::PortState::NoChange, wire_state),
@@ -280,12 +280,12 @@ impl PortChange {
         info
     }
 
-    /// Whether a port that answered with `info` took the change: `Ok(false)` where it went from ARMED to ACTIVE by
-    /// itself, as a port does when data arrives (A.4), `Err` with the two values where it did not take it.
+    /// Whether a port that answered with `info` accepted the change: `Ok(false)` if it went from ARMED to ACTIVE by
+    /// itself, as a port does when data arrives (A.4); `Err` with the two values if it did not accept it.
     fn compare(self, info: &PortInfo) -> Result<bool, (String, String)> {
         let mut held = true;
         if let Some(state) = self.state {
-            // A port that was taken down trains its link again and returns to INITIALIZE by itself.
+            // A port that was taken down retrains its link and returns to INITIALIZE by itself.
             let again_up = (state, info.port_state) == (PortState::Initialize, wire::PortState::Initialize);
             held = info.port_state == wire_state(state) || again_up;
             if !held && (state, info.port_state) != (PortState::Armed, wire::PortState::Active) {
@@ -340,7 +340,7 @@ impl Target {
     }
 }
 
-/// Where a write goes and what it sets; none for a write that changes only the manager itself.
+/// The target of a write and what it sets; none for a write that changes only the manager itself.
 fn kind_of(fabric: &Fabric, write: &Write, sources: SourceControl) -> Option<(Target, u32, Kind)> {
     let number = |port: PortId| u32::from(fabric.port(port).num.0);
     Some(match write {
@@ -398,8 +398,8 @@ fn name_of(write: &Write) -> &'static str {
     }
 }
 
-/// The value that brings a port into a state. INITIALIZE cannot be written: a port that is taken DOWN arrives there
-/// (section 14.2.5.6).
+/// The value that brings a port into a state. INITIALIZE cannot be written: a port taken DOWN arrives there (section
+/// 14.2.5.6).
 fn wire_state(state: PortState) -> wire::PortState {
     match state {
         PortState::Down | PortState::Initialize => wire::PortState::Down,

@@ -1,4 +1,4 @@
-//! Single requests: what bringing a subnet up needs beyond the writes of plans.
+//! Single requests: for bringing a subnet up, which needs more than the writes of plans.
 
 use super::exchange::{Exchange, MadData, MadRequest, RequestBody};
 use super::manager::{Manager, settled};
@@ -7,10 +7,10 @@ use crate::fabric::{NodeId, PortId};
 use crate::transport::Transport;
 use crate::wire::{AttributeId, Method, NodeInfo, PortInfo, SMP_DATA_SIZE, SwitchInfo};
 
-/// Whom a request is for, in indices of the fabric as it is known.
+/// The target of a request, in indices of the known fabric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RequestTarget {
-    /// A device, by whichever of its ports is nearest.
+    /// A device, through its nearest port.
     Node(NodeId),
     /// A port of a CA or router through itself; of a switch, the switch.
     Port(PortId),
@@ -19,7 +19,7 @@ pub enum RequestTarget {
 /// One request of subnet management.
 #[derive(Clone, Debug)]
 pub struct Ask {
-    /// Whom it is for.
+    /// The target.
     pub place: RequestTarget,
     /// Get or Set.
     pub method: Method,
@@ -43,12 +43,12 @@ impl Ask {
     }
 }
 
-/// The attribute as the device answered with it, or why there is no such answer.
+/// The attribute in the device's answer, or why there is none.
 pub type AskResult = Result<Box<[u8; SMP_DATA_SIZE]>, SubnetError>;
 
 impl<T: Transport> Manager<T> {
-    /// Asks as many devices at once as the windows allow, each in the order of its requests. The answers, in the order
-    /// of `asks`; one that fails does not keep the others from being asked. On return no copy of a `Set` is under way.
+    /// Sends requests to as many devices at once as the windows allow, to each in order. Returns the answers in the
+    /// order of `asks`; a failed request does not stop the others. On return no copy of a `Set` is in flight.
     ///
     /// # Errors
     /// No fabric is known, or the port failed.
@@ -78,20 +78,20 @@ impl<T: Transport> Manager<T> {
         Ok(told.into_iter().flatten().collect())
     }
 
-    /// The PortInfo that a port answered with last, if any did.
+    /// The last PortInfo that a port reported, if any.
     pub fn port_info(&self, port: PortId) -> Option<&PortInfo> {
         let fabric = &self.topology.as_ref()?.fabric;
         let owner = fabric.port(port);
         self.port_infos.get(&(fabric.node(owner.node).guid, owner.num))
     }
 
-    /// The NodeInfo that a device answered with last, and its SwitchInfo, if any did.
+    /// The last NodeInfo that a device reported, with its SwitchInfo, if any.
     pub fn node_info(&self, node: NodeId) -> Option<&(NodeInfo, Option<SwitchInfo>)> {
         let fabric = &self.topology.as_ref()?.fabric;
         self.node_infos.get(&fabric.node(node).guid)
     }
 
-    /// Lets time pass. Traps are repressed and kept; the attendant answers queries.
+    /// Waits. Traps are repressed and kept; the attendant answers queries.
     ///
     /// # Errors
     /// The port failed.
@@ -99,12 +99,12 @@ impl<T: Transport> Manager<T> {
         self.wait_until(until_ns).await
     }
 
-    /// How long it waits and how much it has under way.
+    /// The time-outs and windows.
     pub fn timing(&self) -> Timing {
         self.timing
     }
 
-    /// Sets the period of the light sweep; the next is due that long after the last one ended, or now.
+    /// Sets the period of the light sweep; the next is due that long after the end of the last, or now.
     pub fn set_light_sweep(&mut self, period_ns: Option<u64>) {
         self.timing.light_sweep_ns = period_ns;
         let due_ns = period_ns.map(|period| self.transport.now_ns().saturating_add(period));
@@ -114,7 +114,7 @@ impl<T: Transport> Manager<T> {
         };
     }
 
-    /// How long the last light sweep took, in nanoseconds, where there was one since this was asked last.
+    /// The duration of the last light sweep in nanoseconds, if there was one since the last call.
     pub fn take_light_sweep(&mut self) -> Option<u64> {
         self.light_sweep_took_ns.take()
     }
@@ -134,7 +134,7 @@ impl<T: Transport> Manager<T> {
         Ok(Ok(MadRequest { device: node.0, tag, method: ask.method, modifier: ask.modifier, body }))
     }
 
-    /// Keeps a PortInfo or SwitchInfo that was answered, so that the next `Set` begins from it.
+    /// Keeps a reported PortInfo or SwitchInfo as the base of the next `Set`.
     fn remember(&mut self, request: &MadRequest, data: &[u8; SMP_DATA_SIZE]) {
         let RequestBody::Smp { attribute, .. } = request.body else { return };
         let Some(topology) = &self.topology else { return };

@@ -1,27 +1,27 @@
-//! Who sees to MADs that are none of the manager's own business: other managers' questions, clients of the SA.
+//! Handles MADs that do not concern the manager itself: other managers' requests, clients of the SA.
 //!
-//! The manager is one future, and most of the time it waits for something else. So the attendant answers at once, from
-//! what it knows, and states when it must be woken.
+//! The manager is one future that mostly waits for something else. So the attendant answers at once, from its own
+//! knowledge, and states when it must be woken.
 
 use crate::ids::Half;
 use crate::transport::Datagram;
 use crate::wire::Notice;
 
-/// Answers what comes in while the manager does whatever it does.
+/// Answers MADs while the manager does something else.
 pub trait Attendant {
-    /// Takes a MAD that is neither an answer to one of the manager's requests nor a trap nor a token's report. Returned
-    /// is what is to be sent; none where it means nothing to this attendant either.
+    /// Processes a MAD that is neither an answer to one of the manager's requests, nor a trap, nor a token's report.
+    /// Returns what to send; none if the attendant cannot use it either.
     fn take(&mut self, datagram: &Datagram, now_ns: u64) -> Option<Vec<Datagram>>;
 
-    /// A trap came in, and is no repetition. Returned is what is to be sent, for example reports to subscribers.
+    /// Processes a trap that is not a repetition. Returns what to send, for example reports to subscribers.
     fn notice(&mut self, notice: &Notice, now_ns: u64) -> Vec<Datagram>;
 
     /// The SA answers with this half from now on.
     fn half_moved(&mut self, half: Half);
 
-    /// When [`Attendant::wake`] must be called next; `u64::MAX` where nothing waits.
+    /// When [`Attendant::wake`] must be called next; `u64::MAX` if nothing waits.
     fn due_ns(&self) -> u64;
 
-    /// The time has come. Returned is what is to be sent.
+    /// Performs what is due. Returns what to send.
     fn wake(&mut self, now_ns: u64) -> Vec<Datagram>;
 }

@@ -1,22 +1,22 @@
-//! How many management datagrams were sent, by attribute and method.
+//! Counts of management MADs sent, by attribute and method.
 
 use crate::wire::{AttributeId, Method};
 use std::collections::BTreeMap;
 
-/// Datagrams since the manager began; every transmission counts, repeated ones too.
+/// MADs since the manager began; every transmission counts, retries included.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SmpCounts {
     /// SMPs sent.
     pub sent: BTreeMap<(AttributeId, Method), u64>,
-    /// Of those, sent again because no answer came.
+    /// Retries among them.
     pub retries: u64,
-    /// Performance-management MADs sent (no SMPs: they travel on data VLs).
+    /// Performance-management MADs sent (not SMPs: they travel on data VLs).
     pub perf: u64,
-    /// Answers that nobody waited for any more.
+    /// Answers that came after the request was given up.
     pub late: u64,
-    /// MADs that the attendant had sent: answers to clients and other managers, reports.
+    /// MADs sent for the attendant: answers to clients and other managers, reports.
     pub attended: u64,
-    /// MADs received that could not be read, or are none of a subnet manager's business.
+    /// MADs received that could not be parsed, or that do not concern a subnet manager.
     pub unknown: u64,
 }
 
@@ -31,7 +31,7 @@ impl SmpCounts {
         self.sent.iter().filter(|((sent, _), _)| *sent == attribute).map(|(_, count)| count).sum()
     }
 
-    /// What was added since `earlier`, a former reading of the same counts.
+    /// The increase since `earlier`, a previous reading of the same counts.
     pub fn since(&self, earlier: &SmpCounts) -> SmpCounts {
         let sent = self.sent.iter().filter_map(|(key, count)| {
             let more = count - earlier.sent.get(key).copied().unwrap_or(0);

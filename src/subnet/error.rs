@@ -1,35 +1,35 @@
-//! Why the subnet manager could not do what was asked.
+//! Why the subnet manager could not carry out an operation.
 
 use crate::fabric::BuildError;
 use crate::transport::TransportError;
 
-/// What went wrong, at which device, and what to do about it.
+/// The error, the device, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SubnetError {
     /// The SM's own port failed.
     #[error("the subnet manager's port: {0}")]
     Transport(#[from] TransportError),
-    /// An operation over a known fabric before any was given or found.
+    /// The operation needs a known fabric, and there is none yet.
     #[error("{attempted}: no fabric is known yet; sweep the subnet or give the known fabric first")]
     NoTopology {
         /// What was attempted.
         attempted: &'static str,
     },
-    /// A fabric that differs in size from the one the directed paths were computed for.
+    /// The given fabric differs in size from the one that directed paths were computed for.
     #[error(
-        "{attempted}: the fabric given has {given} ports, the one that paths were computed for has {known}; give the subnet manager the same fabric first"
+        "{attempted}: the given fabric has {given} ports, but the one that paths were computed for has {known}; give the subnet manager the same fabric first"
     )]
     OtherTopology {
         /// What was attempted.
         attempted: &'static str,
-        /// Ports of the fabric given.
+        /// Ports of the given fabric.
         given: usize,
-        /// Ports of the fabric known.
+        /// Ports of the known fabric.
         known: usize,
     },
     /// No directed path leads to the device.
     #[error(
-        "{attempted}: no directed path of at most 63 hops leads there from the subnet manager's port; sweep again, or leave the device out"
+        "{attempted}: no directed path of at most 63 hops leads there from the subnet manager's port; sweep again, or omit the device"
     )]
     NoPath {
         /// What was attempted, and where.
@@ -42,12 +42,12 @@ pub enum SubnetError {
     Silent {
         /// What was attempted, and where.
         attempted: String,
-        /// How often it was asked.
+        /// Requests sent.
         sent: u32,
-        /// How long in all.
+        /// Milliseconds waited in all.
         waited_ms: u64,
     },
-    /// A device answered that it will not.
+    /// A device refused.
     #[error("{attempted}: refused with status {status:#06x} ({meaning})")]
     Refused {
         /// What was attempted, and where.
@@ -57,7 +57,7 @@ pub enum SubnetError {
         /// The status in words.
         meaning: &'static str,
     },
-    /// A device answered, but with other values than it was given.
+    /// A device answered with values other than those written.
     #[error("{attempted}: asked for {asked}, the device answered with {answered}")]
     NotTaken {
         /// What was attempted, and where.
@@ -67,39 +67,39 @@ pub enum SubnetError {
         /// The values read back.
         answered: String,
     },
-    /// A barrier that did not come about in time.
+    /// A barrier was not passed in time.
     #[error("{awaited}: not after {waited_ms} ms ({missing}); the change must not go on without it")]
     BarrierTimeout {
         /// The barrier.
         awaited: String,
-        /// How long it was waited for.
+        /// Milliseconds waited.
         waited_ms: u64,
-        /// What was still missing.
+        /// What was missing.
         missing: String,
     },
-    /// An observer whose readings can prove nothing, however long it waits.
+    /// The observer's readings can never prove the barrier.
     #[error("{awaited}: {reason}; choose another drain observer")]
     NoVerdict {
         /// The barrier.
         awaited: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// What a sweep found does not make a fabric.
+    /// The result of a sweep is not a fabric.
     #[error("the sweep found what cannot be one subnet: {0}")]
     Incoherent(#[from] BuildError),
-    /// A value that does not fit its field on the wire.
+    /// A value does not fit its field on the wire.
     #[error("{attempted}: {reason}")]
     Unsendable {
         /// What was attempted, and where.
         attempted: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }
 
 impl SubnetError {
-    /// Whether the SM's own port failed, so that nothing can be tried again.
+    /// Whether the SM's own port failed, so that no retry helps.
     pub fn is_fatal(&self) -> bool {
         matches!(self, SubnetError::Transport(_))
     }

@@ -1,7 +1,7 @@
-//! Events of a subnet: traps, and where none comes, the light sweep.
+//! Events of a subnet: traps, and the light sweep for changes that no trap reported.
 //!
-//! A device repeats its trap until it is repressed, with the same transaction: every copy is repressed, one is
-//! reported. The light sweep asks every switch for its port-change bit, and clears it.
+//! A device repeats its trap, under the same transaction, until it is repressed: every copy is repressed, one is
+//! reported. The light sweep reads the port-change bit of every switch, and clears it.
 
 use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody};
 use super::manager::{Manager, settled};
@@ -40,7 +40,7 @@ impl<T: Transport> Manager<T> {
         Ok(())
     }
 
-    /// The next event, waiting until `until_ns` at most; the light sweep runs when it is due.
+    /// The next event, until `until_ns` at the latest; runs the light sweep when it is due.
     pub(super) async fn await_event(&mut self, until_ns: u64) -> Result<Option<SubnetEvent>, SubnetError> {
         loop {
             if let Some(event) = self.events.pop_front() {
@@ -67,7 +67,7 @@ impl<T: Transport> Manager<T> {
     }
 
     /// Asks every switch whether one of its ports changed; a switch that does not answer is an event too. Does nothing
-    /// while no fabric is known.
+    /// if no fabric is known.
     async fn light_sweep(&mut self) -> Result<(), SubnetError> {
         let Some(topology) = &self.topology else { return Ok(()) };
         let mut exchange = Exchange::new(self.timing);
@@ -86,7 +86,7 @@ impl<T: Transport> Manager<T> {
     }
 }
 
-/// The event in one answer of the light sweep; a bit that is set is cleared.
+/// The event in one answer of the light sweep; a set bit is cleared.
 fn changed(exchange: &mut Exchange, done: Completed) -> Option<SubnetEvent> {
     let switch = NodeId(done.request.device);
     let Ok((request, answer)) = settled(done) else { return Some(SubnetEvent::Silent { switch }) };

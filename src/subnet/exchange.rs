@@ -1,10 +1,10 @@
-//! Requests and their answers: windows, queues per device, time-outs, retries. Decides, and touches nothing.
+//! Requests and their answers: windows, queues for each device, time-outs, retries. Decides, but does no I/O.
 //!
-//! One [`Exchange`] serves one operation: requests are submitted, [`Exchange::transmit`] says which MAD goes out next,
-//! [`Exchange::answer`] and [`Exchange::expire`] report which request has ended, and how. Time is an argument. At most
-//! `window` requests are under way, at most `per_device` to one device, devices take turns, and each device is served
-//! in the order of submission. A request keeps its transaction ID when it is sent again, so that whichever copy is
-//! answered first counts. No transaction ID is used twice, so a later answer matches no request.
+//! One [`Exchange`] serves one operation: requests are submitted, [`Exchange::transmit`] returns the next MAD to send,
+//! [`Exchange::answer`] and [`Exchange::expire`] return requests that have ended, with their results. Time is an
+//! argument. At most `window` requests are outstanding, at most `per_device` at one device; devices take turns, and
+//! each device is served in the order of submission. A retry keeps its transaction ID, so the first answer counts,
+//! whichever copy it belongs to. No transaction ID is used twice, so a later answer matches no request.
 
 use super::Timing;
 use super::paths::DirectedPath;
@@ -18,22 +18,22 @@ use std::collections::{BTreeSet, VecDeque};
 pub(super) struct MadRequest {
     /// The queue that it waits in: a dense number that the caller chooses.
     pub(super) device: u32,
-    /// The caller's mark.
+    /// The caller's tag.
     pub(super) tag: u64,
     /// Get or Set.
     pub(super) method: Method,
     /// The attribute's modifier.
     pub(super) modifier: u32,
-    /// The MAD's class, where it goes and what it carries.
+    /// The MAD's class, destination and content.
     pub(super) body: RequestBody,
 }
 
-/// The part of a request that its management class decides.
+/// The class-specific part of a request.
 #[derive(Clone, Debug)]
 pub(super) enum RequestBody {
     /// Subnet management by directed route.
     Smp {
-        /// The way there.
+        /// The path to the device.
         path: DirectedPath,
         /// The attribute.
         attribute: AttributeId,
@@ -42,9 +42,9 @@ pub(super) enum RequestBody {
     },
     /// Performance management, LID routed on a data VL.
     Perf {
-        /// The port asked.
+        /// The target port.
         lid: Lid,
-        /// The service level towards it.
+        /// The service level to it.
         sl: Sl,
         /// The attribute.
         attribute: PerfAttributeId,
@@ -56,9 +56,9 @@ pub(super) enum RequestBody {
 /// An answer as it came in.
 #[derive(Clone, Debug)]
 pub(super) struct MadAnswer {
-    /// 15 bits of status; 0 means that it was done.
+    /// 15 bits of status; 0: success.
     pub(super) status: u16,
-    /// The modifier of the answer, to be compared with that of the request.
+    /// The modifier of the answer, for comparison with that of the request.
     pub(super) modifier: u32,
     /// The attribute's data.
     pub(super) data: MadData,
@@ -73,7 +73,7 @@ pub(super) enum MadData {
     Perf(PerfAttributeId, Box<[u8; PERF_DATA_SIZE]>),
 }
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Clone, Debug)]
 pub(super) struct Completed {
     /// The request.
@@ -86,7 +86,7 @@ pub(super) struct Completed {
     pub(super) answer: Option<MadAnswer>,
 }
 
-/// A request under way.
+/// An outstanding request.
 #[derive(Clone, Debug)]
 struct Flight {
     request: MadRequest,
@@ -95,21 +95,21 @@ struct Flight {
     deadline_ns: u64,
 }
 
-/// The requests of one device that were not sent yet.
+/// The unsent requests of one device.
 #[derive(Clone, Debug, Default)]
 struct DeviceQueue {
     waiting: VecDeque<MadRequest>,
     under_way: usize,
-    /// Whether it stands in the list of those ready to send.
+    /// Whether it is in the list of devices ready to send.
     listed: bool,
 }
 
-/// A request to be sent now.
+/// A request to send now.
 #[derive(Debug)]
 pub(super) struct Transmission<'a> {
     pub(super) tid: u32,
     pub(super) request: &'a MadRequest,
-    /// It was sent before.
+    /// Whether it is a retry.
     pub(super) again: bool,
 }
 
@@ -118,12 +118,12 @@ pub(super) struct Transmission<'a> {
 pub(super) struct Exchange {
     timing: Timing,
     devices: Vec<DeviceQueue>,
-    /// Devices with a request to send and room to send it, each once, in turn.
+    /// Devices with a request to send and room for it, each once, in turn.
     ready: VecDeque<u32>,
     flights: FxHashMap<u32, Flight>,
-    /// (deadline, transaction) of every flight that waits for an answer.
+    /// (deadline, transaction) of every outstanding request.
     deadlines: BTreeSet<(u64, u32)>,
-    /// Transactions to be sent again.
+    /// Transactions to retry.
     again: VecDeque<u32>,
 }
 
@@ -141,7 +141,7 @@ impl Exchange {
         }
     }
 
-    /// Takes a request into its device's queue.
+    /// Queues a request for its device.
     pub(super) fn submit(&mut self, request: MadRequest) {
         let device = request.device;
         if self.devices.len() <= device as usize {
@@ -152,7 +152,7 @@ impl Exchange {
     }
 
     fn list(&mut self, device: u32) {
-        // At most once in the ring, however long its queue: a device takes no more turns than the others.
+        // At most once in the ring, however long its queue: a device gets no more turns than the others.
         let queue = &mut self.devices[device as usize];
         if !queue.listed && !queue.waiting.is_empty() && queue.under_way < self.timing.per_device {
             queue.listed = true;
@@ -160,9 +160,9 @@ impl Exchange {
         }
     }
 
-    /// The next request to be sent now. `next_tid` is the transaction of the next new one, and counts on.
+    /// The next request to send now. `next_tid` is the transaction of the next new one, and is incremented.
     pub(super) fn transmit(&mut self, now_ns: u64, next_tid: &mut u32) -> Option<Transmission<'_>> {
-        // Repeats first: they hold places in both windows, and what waits behind them cannot go before they are done.
+        // Retries first: they occupy both windows, and requests behind them cannot go before they are done.
         let tid = match self.again.pop_front() {
             Some(tid) => tid,
             None => self.start(next_tid)?,
@@ -184,7 +184,7 @@ impl Exchange {
         let device = self.ready.pop_front()?;
         let queue = &mut self.devices[device as usize];
         queue.listed = false;
-        // The place is taken until `land`, retries and their pauses included.
+        // Occupied until `land`, retries and their pauses included.
         queue.under_way += 1;
         let request = queue.waiting.pop_front().expect("only devices with a request are listed");
         self.list(device);
@@ -196,29 +196,29 @@ impl Exchange {
         Some(tid)
     }
 
-    /// Matches an answer with its request. None where no request waits for it, where it answers something else, or
-    /// where the device reports that it is busy (it is asked again).
+    /// Matches an answer with its request. None if no request waits for it, if it does not fit the request, or if the
+    /// device is busy (the request is then repeated).
     pub(super) fn answer(&mut self, tid: u32, answer: MadAnswer) -> Option<Completed> {
         let flight = self.flights.get(&tid)?;
-        // A busy device counts as silent: the request is sent again at its deadline, no sooner and no more often.
+        // A busy device counts as silent: the request is repeated at its deadline, no sooner and no more often.
         if !answer.fits(&flight.request) || answer.status & status::BUSY != 0 {
             return None;
         }
         self.deadlines.remove(&(flight.deadline_ns, tid));
-        // It may be waiting to be sent again. That is rare, and the list is then short.
+        // It may be queued for a retry. That is rare, and the list is then short.
         self.again.retain(|&other| other != tid);
         Some(self.land(tid, Some(answer)))
     }
 
-    /// Returns the next request whose last attempt has timed out. Requests with attempts left are queued to be sent
-    /// again. Call until it returns `None`.
+    /// Returns the next request whose last attempt has timed out. Requests with attempts left are queued for a retry.
+    /// Call until it returns `None`.
     pub(super) fn expire(&mut self, now_ns: u64) -> Option<Completed> {
         while let Some(&(deadline_ns, tid)) = self.deadlines.first() {
             if deadline_ns > now_ns {
                 return None;
             }
             self.deadlines.pop_first();
-            // The first transmission is no retry.
+            // The first transmission is not a retry.
             if self.flights[&tid].sent > self.timing.retries {
                 return Some(self.land(tid, None));
             }
@@ -235,17 +235,17 @@ impl Exchange {
         Completed { request, sent, last_sent_ns, answer }
     }
 
-    /// When [`Exchange::expire`] has something to do; none when every request has been completed, provided that all
-    /// that could be sent was.
+    /// When [`Exchange::expire`] is due; none if every request has been completed, provided that all that could be sent
+    /// was.
     pub(super) fn deadline_ns(&self) -> Option<u64> {
         self.deadlines.first().map(|&(deadline_ns, _)| deadline_ns)
     }
 
-    /// Drops every request that was not sent yet. Those under way run to their end: copies of them are on the wire, and
-    /// only their end bounds how long such copies can live (P1.3).
+    /// Drops every unsent request. Outstanding ones run to their end: copies of them are on the wire, and only their
+    /// end bounds how long such copies can live (P1.3).
     pub(super) fn abandon(&mut self) {
         self.devices.iter_mut().for_each(|queue| queue.waiting.clear());
-        // Unlisted, or a device whose queue is filled again would never be listed again.
+        // Unlisted, or a device whose queue is refilled would never be listed again.
         self.ready.drain(..).for_each(|device| self.devices[device as usize].listed = false);
     }
 }

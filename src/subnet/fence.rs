@@ -1,8 +1,8 @@
-//! The fence at end ports: which half is closed while which table is written, and the tables that follow.
+//! The fence at end ports: which half is closed while each table is written, and the resulting tables.
 //!
-//! A closed half's service levels are mapped to VL 15, where the end port discards what its host sends (section 7.6.6).
-//! Closed is the spare half from the split to the swap, and the retired half from the end of the swap until
-//! [`Manager::open_ends`]. Devices with ActiveHalf need none of this.
+//! The service levels of a closed half are mapped to VL 15, so the end port discards what its host sends on them
+//! (section 7.6.6). The spare half is closed from the split to the swap, the retired half from the end of the swap
+//! until [`Manager::open_ends`]. Devices with ActiveHalf need none of this.
 
 use super::manager::Manager;
 use super::{SubnetError, SubnetManager};
@@ -21,7 +21,7 @@ fn key(fabric: &Fabric, port: PortId) -> (Guid, PortNum) {
     (fabric.node(port.node).guid, port.num)
 }
 
-/// Whether a table gives each half lanes of its own, as it is from split to restore.
+/// Whether a table gives each half its own lanes, as from split to restore.
 fn keeps_apart(table: &SlToVl) -> bool {
     let lanes = |half: Half| half.sls().map(|sl| table.get(sl)).collect::<Vec<_>>();
     let upper = lanes(Half::Upper);
@@ -29,7 +29,7 @@ fn keeps_apart(table: &SlToVl) -> bool {
 }
 
 impl<T: Transport> Manager<T> {
-    /// Moves the fence as the writes of a wave require, and returns the writes as the fence changes them (P3.8).
+    /// Moves the fence as the writes of a wave require, and returns the adapted writes (P3.8).
     pub(super) fn fenced(&mut self, fabric: &Fabric, writes: &[Write]) -> Vec<Write> {
         let splits = |write: &Write| match write {
             Write::SlToVl { scope: SlToVlScope::EndPort { .. }, table, .. } => keeps_apart(table),
@@ -44,8 +44,8 @@ impl<T: Transport> Manager<T> {
             self.closed = None;
         }
         for write in writes {
-            // A port that comes up with the split has been notified of no half yet, and must send on neither until the
-            // swap (G.4). Between changes nobody would notify it.
+            // A port that comes up with the split has not been notified of a half yet, and must send on neither until
+            // the swap (G.4). Between changes nobody would notify it.
             if let (true, &Write::PortState { port, state: PortState::Active }) = (is_split, write) {
                 self.fresh.insert(key(fabric, port));
             }
@@ -74,7 +74,7 @@ impl<T: Transport> Manager<T> {
         opened
     }
 
-    /// The write of an end port's table as it is wanted, where one was, with one half shut.
+    /// The write of an end port's wanted table, if there is one, with one half closed.
     fn table_at(&self, fabric: &Fabric, id: PortId, shut: Option<Half>) -> Option<Write> {
         let port = fabric.port(id);
         let table = *self.end_tables.get(&key(fabric, id))?;
@@ -82,7 +82,7 @@ impl<T: Transport> Manager<T> {
         Some(Write::SlToVl { node: port.node, scope, table: closed(table, shut) })
     }
 
-    /// Forgets what an earlier mastership left: nothing is closed, and the SA answers with `half`.
+    /// Forgets the state of an earlier mastership: nothing is closed, and the SA answers with `half`.
     pub fn begin_mastership(&mut self, half: Half) {
         (self.closed, self.sa_half) = (None, half);
         self.end_tables.clear();
@@ -92,8 +92,8 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// The longest way of the routing in force, in hops: what a flush by age must outlast where the spare half was open
-    /// until the split.
+    /// Sets the length of the longest path of the routing in force, in hops: a flush by age must outlast it if the
+    /// spare half was open until the split.
     pub fn ways_are(&mut self, hops: u32) {
         self.longest_way = hops;
     }
@@ -101,7 +101,7 @@ impl<T: Transport> Manager<T> {
     /// Opens the retired half again: sources may send on both halves. The caller has routed both.
     ///
     /// # Errors
-    /// An end port does not answer, or does not take its table; then some are open and others not.
+    /// An end port does not answer, or does not accept its table; some are then open and others not.
     pub async fn open_ends(&mut self, fabric: &Fabric) -> Result<(), SubnetError> {
         let Some(shut) = self.closed.take() else { return Ok(()) };
         self.fresh.clear();

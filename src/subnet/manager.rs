@@ -1,4 +1,4 @@
-//! [`Manager`]: the subnet manager over one port. Runs exchanges, sorts in what arrives, keeps counts.
+//! [`Manager`]: the subnet manager over one port. Runs exchanges, dispatches incoming MADs, keeps counts.
 
 use super::attendant::Attendant;
 use super::error::status_meaning;
@@ -24,13 +24,13 @@ pub enum SourceControl {
     /// The vendor attribute ActiveHalf notifies each end port, and each reports when it has moved (docs/WIRE.md).
     #[default]
     ByAgent,
-    /// With what every InfiniBand device has: ClientReregister makes clients ask the SA again; after `settle_ns` the
-    /// end ports' SL-to-VL tables map the SLs of the half that is left to VL 15, and what is still sent there is
-    /// discarded at its source (section 7.6.6). So nothing enters on that half, whether its sender has moved or not.
-    /// From the split to the swap the spare half is closed in the same way. A fence only takes packets away, so what
-    /// was proved without it holds with it.
+    /// Only with what every InfiniBand device supports. ClientReregister makes clients query the SA again. After
+    /// `settle_ns` the end ports' SL-to-VL tables map the SLs of the half that is left to VL 15, and packets still sent
+    /// there are discarded at their source (section 7.6.6). So nothing enters on that half, whether its sender has
+    /// moved or not. From the split to the swap the spare half is closed in the same way. A fence only removes packets,
+    /// so what was proved without it holds with it.
     Fenced {
-        /// How long clients have to ask again, in nanoseconds.
+        /// Nanoseconds that clients have to query again.
         settle_ns: u64,
     },
 }
@@ -44,33 +44,33 @@ pub struct Manager<T> {
     next_tid: u32,
     pub(super) counts: SmpCounts,
     pub(super) events: VecDeque<SubnetEvent>,
-    /// The transaction of the last trap of each (issuer, number): what repeats it is the same trap.
+    /// The transaction of the last trap of each (issuer, number); a trap with the same one is a repetition.
     pub(super) last_trap: BTreeMap<(Lid, u16), u64>,
-    /// Reports of drain tokens that nobody has looked at yet, with the LID they came from and the port they name.
+    /// Unprocessed reports of drain tokens, with the sender's LID and the port that they name.
     pub(super) token_reports: Vec<TokenReport>,
-    /// The last PortInfo that each port answered with, by node GUID and number.
+    /// The last PortInfo of each port, by node GUID and number.
     pub(super) port_infos: BTreeMap<(Guid, PortNum), PortInfo>,
-    /// The last NodeInfo of each device, by its GUID, and its SwitchInfo.
+    /// The last NodeInfo and SwitchInfo of each device, by its GUID.
     pub(super) node_infos: BTreeMap<Guid, (NodeInfo, Option<SwitchInfo>)>,
-    /// Until when a copy of a repeated `Set` may be under way.
+    /// Until when a copy of a repeated `Set` may be in flight.
     quiet_at_ns: u64,
-    /// The half that the SA answers with, and that the SM itself sends on.
+    /// The half that the SA answers with and the SM itself sends on.
     pub(super) sa_half: Half,
     pub(super) next_light_sweep_ns: Option<u64>,
     pub(super) attendant: Option<Rc<RefCell<dyn Attendant>>>,
     pub(super) sources: SourceControl,
     pub(super) light_sweep_took_ns: Option<u64>,
-    /// Where sources are fenced: the half that end ports discard what is sent on, if any.
+    /// If sources are fenced: the half whose packets end ports discard, if any.
     pub(super) closed: Option<Half>,
-    /// The last SL-to-VL table wanted at each end port, by node GUID and number, the fence not counted in.
+    /// The last SL-to-VL table wanted at each end port, by node GUID and number, without the fence.
     pub(super) end_tables: BTreeMap<(Guid, PortNum), SlToVl>,
-    /// End ports that have come in this change and were notified of no half yet.
+    /// End ports that came with this change and were not notified of a half yet.
     pub(super) fresh: BTreeSet<(Guid, PortNum)>,
-    /// Hops of the longest way of the routing in force.
+    /// Hops of the longest path of the routing in force.
     pub(super) longest_way: u32,
 }
 
-/// The fabric as it is known, and the ways through it.
+/// The known fabric, and the paths through it.
 #[derive(Debug)]
 pub(super) struct KnownTopology {
     pub(super) fabric: Fabric,
@@ -82,16 +82,16 @@ pub(super) struct KnownTopology {
 /// The report of a device that a drain token has arrived at a leaf.
 #[derive(Clone, Debug)]
 pub(super) struct TokenReport {
-    /// The LID it came from.
+    /// The sender's LID.
     pub(super) lid: Lid,
-    /// The attribute modifier: the port that the token arrived at.
+    /// The attribute modifier: the port at which the token arrived.
     pub(super) port: PortNum,
     /// The token.
     pub(super) token: DrainToken,
 }
 
 impl<T: Transport> Manager<T> {
-    /// A manager that knows no fabric yet. `m_key` goes into every SMP; 0 where the subnet has none.
+    /// A manager that knows no fabric yet. `m_key` goes into every SMP; 0 if the subnet has none.
     pub fn new(transport: T, timing: Timing, m_key: u64) -> Manager<T> {
         let next_light_sweep_ns = timing.light_sweep_ns.map(|period| transport.now_ns().saturating_add(period));
         Manager {
@@ -119,12 +119,12 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// From now on sources are moved like this.
+    /// Sets how sources are moved.
     pub fn move_sources(&mut self, sources: SourceControl) {
         self.sources = sources;
     }
 
-    /// From now on `attendant` sees to what is none of the manager's business.
+    /// Sets the attendant for MADs that do not concern the manager.
     pub fn attend(&mut self, attendant: Rc<RefCell<dyn Attendant>>) {
         self.attendant = Some(attendant);
     }
@@ -134,7 +134,7 @@ impl<T: Transport> Manager<T> {
         &self.transport
     }
 
-    /// The transport of its port, to be changed between operations.
+    /// The transport of its port, mutable, for use between operations.
     pub fn transport_mut(&mut self) -> &mut T {
         &mut self.transport
     }
@@ -143,7 +143,7 @@ impl<T: Transport> Manager<T> {
         self.topology.as_ref().ok_or(SubnetError::NoTopology { attempted })
     }
 
-    /// Runs an exchange to its end. `on` sees every request completed, answered or not, and may submit more.
+    /// Runs an exchange to its end. `on` receives every completed request, answered or not, and may submit more.
     pub(super) async fn run(
         &mut self,
         exchange: &mut Exchange,
@@ -164,7 +164,7 @@ impl<T: Transport> Manager<T> {
                     self.note_repeats(&done);
                     on(exchange, done);
                 }
-                // A second copy answered, or an answer after the request was given up.
+                // A second copy was answered, or the answer came after the request was given up.
                 None => self.counts.late += 1,
             }
         }
@@ -184,7 +184,7 @@ impl<T: Transport> Manager<T> {
         Ok(())
     }
 
-    /// A `Set` that was sent more than once, or never answered, may have a copy under way for an SMP's lifetime (P1.3).
+    /// A `Set` that was repeated or never answered may have a copy in flight for an SMP's lifetime (P1.3).
     fn note_repeats(&mut self, done: &Completed) {
         if done.request.method == Method::Set && (done.sent > 1 || done.answer.is_none()) {
             let gone_ns = done.last_sent_ns.saturating_add(self.timing.smp_lifetime_ns);
@@ -192,14 +192,14 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Waits until no copy of a `Set` can be under way any more (P1.3). Returns how long that took, in nanoseconds.
+    /// Waits until no copy of a `Set` can be in flight (P1.3). Returns the nanoseconds that this took.
     pub(super) async fn quieten(&mut self) -> Result<u64, SubnetError> {
         let begin_ns = self.transport.now_ns();
         self.wait_until(self.quiet_at_ns).await?;
         Ok(self.transport.now_ns() - begin_ns)
     }
 
-    /// Waits, and handles whatever arrives meanwhile.
+    /// Waits, and handles incoming MADs.
     pub(super) async fn wait_until(&mut self, until_ns: u64) -> Result<(), SubnetError> {
         while self.transport.now_ns() < until_ns {
             if let Some(datagram) = self.receive(until_ns).await? {
@@ -210,7 +210,7 @@ impl<T: Transport> Manager<T> {
         Ok(())
     }
 
-    /// The next MAD, or none once the time has come; the attendant is woken meanwhile whenever it is due.
+    /// The next MAD, or none once the time has come; wakes the attendant whenever it is due.
     pub(super) async fn receive(&mut self, until_ns: u64) -> Result<Option<Datagram>, SubnetError> {
         loop {
             let due_ns = self.attendant.as_ref().map_or(u64::MAX, |attendant| attendant.borrow().due_ns());
@@ -228,7 +228,7 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Calls the attendant and sends what it has to send.
+    /// Calls the attendant and sends what it returns.
     pub(super) async fn tell_attendant(
         &mut self,
         call: impl FnOnce(&mut dyn Attendant) -> Vec<Datagram>,
@@ -241,7 +241,7 @@ impl<T: Transport> Manager<T> {
         Ok(())
     }
 
-    /// Passes a MAD that is not for the manager to the attendant, and counts it where the attendant ignores it.
+    /// Passes a MAD that is not for the manager to the attendant, and counts it if the attendant ignores it.
     async fn pass_on(&mut self, datagram: &Datagram) -> Result<(), SubnetError> {
         let now_ns = self.transport.now_ns();
         let wanted = self.attendant.as_ref().and_then(|attendant| attendant.borrow_mut().take(datagram, now_ns));
@@ -254,7 +254,7 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Dispatches an incoming MAD. Returns the transaction and the answer where it answers a request.
+    /// Dispatches an incoming MAD. Returns transaction and answer if it answers a request.
     pub(super) async fn sort_in(&mut self, datagram: Datagram) -> Result<Option<(u32, MadAnswer)>, SubnetError> {
         if wire::class_of(&datagram.bytes) == wire::class::PERFORMANCE {
             let mad = PerfMad::decode(&datagram.bytes).ok().filter(|mad| mad.method == Method::GetResp);
@@ -265,7 +265,7 @@ impl<T: Transport> Manager<T> {
             let data = MadData::Perf(mad.attribute, Box::new(mad.data));
             return Ok(Some((mad.tid as u32, MadAnswer { status: mad.status, modifier: mad.modifier, data })));
         }
-        // Transactions are compared by their low 32 bits: the kernel names its agent in the others (docs/WIRE.md).
+        // Transactions are compared by their low 32 bits: the others identify the kernel's agent (docs/WIRE.md).
         let Ok(smp) = Smp::decode(&datagram.bytes) else {
             self.pass_on(&datagram).await?;
             return Ok(None);
@@ -297,7 +297,7 @@ impl<T: Transport> Manager<T> {
     /// Sends many requests at once. Returns the answers in the order of the requests.
     ///
     /// # Errors
-    /// A device that stayed silent or refused. All requests are completed first.
+    /// A device stayed silent or refused. All requests are completed first.
     pub(super) async fn ask_all(&mut self, requests: Vec<MadRequest>) -> Result<Vec<MadAnswer>, SubnetError> {
         let mut exchange = Exchange::new(self.timing);
         let mut answers: Vec<Option<MadAnswer>> = vec![None; requests.len()];
@@ -346,11 +346,11 @@ impl<T: Transport> Manager<T> {
 pub(super) struct Failed {
     pub(super) request: MadRequest,
     pub(super) sent: u32,
-    /// The status it was refused with; none where no answer came.
+    /// The status of the refusal; none if no answer came.
     pub(super) status: Option<u16>,
 }
 
-/// A request with its answer, when that says that it was done.
+/// A request with its answer, if the answer reports success.
 pub(super) fn settled(done: Completed) -> Result<(MadRequest, MadAnswer), Failed> {
     match done.answer {
         Some(answer) if answer.status == 0 => Ok((done.request, answer)),

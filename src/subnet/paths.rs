@@ -1,7 +1,7 @@
-//! Directed paths: how an SMP leaves the SM's port and reaches a device, hop by hop, over the fabric as it is known.
+//! Directed paths: the hops of an SMP from the SM's port to a device, over the known fabric.
 //!
-//! A shortest path each, found once by breadth-first search; ties go to the lower port. Only switches pass directed
-//! routes on (section 14.2.2), so end ports are reached through the very port that is meant.
+//! Each is a shortest path, found once by breadth-first search; ties go to the lower port. Only switches forward
+//! directed routes (section 14.2.2), so an end port is reached through that very port.
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
@@ -9,29 +9,29 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::fmt;
 
-/// Hops a directed route has room for (InitialPath: 64 entries, the first unused).
+/// Hops that fit a directed route (InitialPath: 64 entries, the first unused).
 pub(super) const MOST_HOPS: usize = 63;
 
-/// The ports to leave by, from the SM's own port on; empty for the SM's own port.
+/// The output ports, from the SM's own port on; empty for the SM's own port.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(super) struct DirectedPath(pub(super) SmallVec<[PortNum; 14]>);
 
 impl DirectedPath {
-    /// This path, gone on through `port`.
+    /// This path, extended through `port`.
     pub(super) fn through(&self, port: PortNum) -> DirectedPath {
         let mut longer = self.clone();
         longer.0.push(port);
         longer
     }
 
-    /// The ports to leave by.
+    /// The output ports.
     pub(super) fn hops(&self) -> &[PortNum] {
         &self.0
     }
 }
 
 impl fmt::Display for DirectedPath {
-    /// As infiniband-diags take it: `0,1,7`.
+    /// In the notation of infiniband-diags: `0,1,7`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("0")?;
         self.0.iter().try_for_each(|hop| write!(f, ",{hop}"))
@@ -42,7 +42,7 @@ impl fmt::Display for DirectedPath {
 #[derive(Clone, Debug)]
 pub(super) struct DirectedPaths {
     sm_port: PortId,
-    /// By node: the port of the previous device that leads here; none where unreachable or where the SM is.
+    /// By node: the previous device's port that leads here; none if unreachable, or at the SM.
     via: Vec<Option<PortId>>,
     /// By node.
     reached: Vec<bool>,
@@ -59,7 +59,7 @@ impl DirectedPaths {
         if fabric.node(home).is_switch() {
             queue.push_back(home);
         } else {
-            // A CA passes nothing on: its other ports are not reached from this one.
+            // A CA forwards nothing: its other ports cannot be reached from this one.
             paths.step(fabric, sm_port, &mut queue);
         }
         while let Some(switch) = queue.pop_front() {
@@ -70,7 +70,7 @@ impl DirectedPaths {
 
     fn step(&mut self, fabric: &Fabric, port: PortId, queue: &mut VecDeque<NodeId>) {
         let Some(node) = fabric.neighbour(port) else { return };
-        // Who comes first comes by a shortest path, and by the lower port of equals, since ports are tried in order.
+        // The first to arrive has a shortest path, and the lower port on ties, since ports are tried in order.
         if std::mem::replace(&mut self.reached[node.index()], true) {
             return;
         }
@@ -85,7 +85,7 @@ impl DirectedPaths {
         self.reached[node.index()]
     }
 
-    /// The path to a device, through whichever of its ports is nearest.
+    /// The path to a device, through its nearest port.
     pub(super) fn to_node(&self, fabric: &Fabric, node: NodeId) -> Option<DirectedPath> {
         if !self.reached[node.index()] {
             return None;

@@ -1,7 +1,7 @@
 //! Discovery by directed routes: from the SM's port outwards, device by device, cable by cable.
 //!
-//! [`Sweep`] decides what to ask next from each answer, and touches nothing. A device is known by its GUID, however
-//! many cables lead to it; a cable is probed from one end, or from both at once, and counts once; a switch's
+//! [`Sweep`] decides on the next requests from each answer, and does no I/O. A device is identified by its GUID,
+//! however many cables lead to it; a cable is probed from one end, or from both at once, and counts once; a switch's
 //! port-change bit is cleared before its ports are read, so that a later change shows in the next sweep. A device that
 //! does not answer is reported and omitted. The resulting fabric lists nodes by GUID, so it does not depend on the
 //! order of answers.
@@ -17,23 +17,23 @@ use crate::wire::{
 };
 use std::collections::BTreeMap;
 
-/// What a sweep found.
+/// The result of a sweep.
 #[derive(Clone, Debug)]
 pub struct Discovered {
-    /// The subnet, in indices of its own: nodes by rising GUID.
+    /// The subnet, in indices of its own: nodes in ascending order of GUID.
     pub fabric: Fabric,
-    /// The port that the sweep was made from.
+    /// The port from which the sweep was made.
     pub sm_port: PortId,
-    /// By [`PortId`]: the state of every port; Down for those that were not asked.
+    /// By [`PortId`]: the state of every port; Down for ports that were not asked.
     pub port_states: Vec<PortState>,
     /// What was omitted, and why.
     pub notices: Vec<String>,
 }
 
-/// What a request was for.
+/// The purpose of a request.
 #[derive(Clone, Copy, Debug)]
 enum Question {
-    /// Who is at the end of this cable? None: who am I?
+    /// NodeInfo of the device at the end of this cable; none: of the own device.
     Who {
         beyond: Option<FoundPort>,
     },
@@ -60,11 +60,11 @@ struct Found {
     switch_info: Option<SwitchInfo>,
     ports: BTreeMap<PortNum, PortInfo>,
     guids: BTreeMap<PortNum, Guid>,
-    /// Why it is omitted; `None` where it is not.
+    /// Why it is omitted; `None` if it is not.
     lost: Option<&'static str>,
 }
 
-/// A sweep under way.
+/// A sweep in progress.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sweep {
     found: Vec<Found>,
@@ -74,20 +74,20 @@ pub(super) struct Sweep {
     questions: Vec<Question>,
     notices: Vec<String>,
     home: Option<FoundPort>,
-    /// Queues used so far: one for each probe; a device keeps the queue of the probe that found it.
+    /// Queues used so far: one for each probe; a device keeps that of the probe that found it.
     queues: u32,
 }
 
 impl Sweep {
-    /// Begins: asks the SM's own device who it is.
+    /// Begins: requests NodeInfo of the SM's own device.
     pub(super) fn begin(exchange: &mut Exchange) -> Sweep {
         let mut sweep = Sweep::default();
         sweep.probe(exchange, None, DirectedPath::default());
         sweep
     }
 
-    /// Asks who is at the end of a path. Which device that is, is not known yet, so the probe has a queue of its own.
-    /// The device keeps that queue, which bounds what is asked of it at a time.
+    /// Requests NodeInfo at the end of a path. Which device that is, is not yet known, so the probe has its own queue.
+    /// The device keeps that queue, which bounds the requests outstanding there.
     fn probe(&mut self, exchange: &mut Exchange, beyond: Option<FoundPort>, path: DirectedPath) {
         let queue = self.queues;
         self.queues += 1;
@@ -127,7 +127,7 @@ impl Sweep {
         to.submit(MadRequest { device, tag, method, modifier, body });
     }
 
-    /// Takes an answer, or the lack of one, and asks what follows from it.
+    /// Takes an answer, or the lack of one, and submits the requests that follow.
     pub(super) fn take(&mut self, exchange: &mut Exchange, done: Completed) {
         let question = self.questions[done.request.tag as usize];
         let queue = done.request.device;
@@ -157,7 +157,7 @@ impl Sweep {
                     Some(port) => format!("beyond port {} of {}", port.num, self.found[port.node].info.node_guid),
                     None => "at the subnet manager's own port".to_string(),
                 };
-                return self.notices.push(format!("path {path}: the device {whose} is left out: {why}"));
+                return self.notices.push(format!("path {path}: the device {whose} is omitted: {why}"));
             }
             Question::Description(_) => "NodeDescription",
             Question::SwitchInfo(_) | Question::ClearChange(_) => "SwitchInfo",
@@ -172,11 +172,11 @@ impl Sweep {
         };
         let found = &mut self.found[node];
         self.notices
-            .push(format!("path {path}: node {} is left out: asked for {attribute}, {why}", found.info.node_guid));
+            .push(format!("path {path}: node {} is omitted: asked for {attribute}, {why}", found.info.node_guid));
         found.lost = Some(why);
     }
 
-    /// A device has answered who it is and through which of its ports it was asked.
+    /// A device has reported its identity and the port through which it was asked.
     fn met(
         &mut self,
         exchange: &mut Exchange,
@@ -185,11 +185,11 @@ impl Sweep {
         path: DirectedPath,
         info: NodeInfo,
     ) {
-        // Port numbers beyond those of the node have no place in the fabric to be built.
+        // Port numbers beyond those of the node do not fit the fabric to be built.
         if info.local_port.0 > info.num_ports {
             let guid = info.node_guid;
             return self.notices.push(format!(
-                "path {path}: node {guid} is left out: it has {} ports and answers by {}",
+                "path {path}: node {guid} is omitted: it has {} ports and answers through port {}",
                 info.num_ports, info.local_port
             ));
         }
@@ -209,7 +209,7 @@ impl Sweep {
         }
         if is_switch(&info) {
             // A switch has one port GUID and one LID, those of port 0, whichever port was asked. Only the first probe
-            // that finds it asks on; later ones add a cable.
+            // that finds it continues; later ones add a cable.
             self.found[node].guids.insert(PortNum::ZERO, info.port_guid);
             if known.is_none() {
                 self.ask(exchange, queue, Question::SwitchInfo(node), path, AttributeId::SwitchInfo, 0);
@@ -249,7 +249,7 @@ impl Sweep {
             return self.ask_ports(exchange, queue, node);
         }
         // Cleared before the ports are read: a change in between sets it again, and the next sweep sees it. Writing a 1
-        // clears it (section 14.2.5.4); the rest is written as it was read.
+        // clears it (section 14.2.5.4); the rest is written as read.
         let path = self.found[node].path.clone();
         let body = RequestBody::Smp { path, attribute: AttributeId::SwitchInfo, data: Box::new(info.encode()) };
         self.send(exchange, queue, Question::ClearChange(node), Method::Set, 0, body);
@@ -268,8 +268,8 @@ impl Sweep {
         let FoundPort { node, num } = at;
         let linked = num != PortNum::ZERO && state_of(&info) != PortState::Down;
         self.found[node].ports.insert(num, info);
-        // Switches pass a directed route on by any port; a CA or router does not, so from there only the SM's own port
-        // can be the start of a route.
+        // A switch forwards a directed route through any port. A CA or router does not, so from there only the SM's own
+        // port can start a route.
         let passes = is_switch(&self.found[node].info) || self.home == Some(at);
         if !linked || !passes || self.cabled.contains_key(&at) {
             return;
@@ -278,15 +278,15 @@ impl Sweep {
         if path.hops().len() > MOST_HOPS {
             return self
                 .notices
-                .push(format!("path {path}: not followed, a directed route has {MOST_HOPS} hops at most"));
+                .push(format!("path {path}: not followed: a directed route has at most {MOST_HOPS} hops"));
         }
         self.probe(exchange, Some(at), path);
     }
 
-    /// The fabric that was found.
+    /// The resulting fabric.
     ///
     /// # Errors
-    /// The SM's own device did not answer, or what was found is no fabric (two devices with one GUID, one LID twice).
+    /// The SM's own device did not answer, or the result is not a fabric (two devices with one GUID, one LID twice).
     pub(super) fn finish(mut self) -> Result<Discovered, SubnetError> {
         let Some(home) = self.home.filter(|home| self.found[home.node].lost.is_none()) else {
             let attempted = "NodeInfo of the subnet manager's own device".to_string();
@@ -311,7 +311,7 @@ impl Sweep {
         let origin = &self.found[home.node];
         builder.origin(origin.info.node_guid, origin.info.port_guid);
         let fabric = builder.build()?;
-        // Ports of omitted devices and ports that were not asked stay Down: they carry no data for this manager.
+        // Ports of omitted devices and unread ports stay Down: they carry no data for this manager.
         let mut port_states = vec![PortState::Down; fabric.port_count()];
         for (&node, &id) in &nodes {
             for (&num, info) in &self.found[node].ports {
@@ -323,14 +323,14 @@ impl Sweep {
         let num = if is_switch(&origin.info) { PortNum::ZERO } else { home.num };
         let sm_port = fabric.port_at(nodes[&home.node], num);
         let sm_port = sm_port.ok_or_else(|| SubnetError::NoPath { attempted: format!("own port {num}") })?;
-        // Sorted, since the order in which devices answered must not show.
+        // Sorted, because the order of answers must not show.
         self.notices.sort();
         Ok(Discovered { fabric, sm_port, port_states, notices: self.notices })
     }
 
-    /// A LID that two ports hold stays with the one that carries data, else with the lower GUID: a device that comes
-    /// from another subnet, or was away, still holds the LID that it was given there. The other port counts as one
-    /// without a LID.
+    /// A LID held by two ports stays with the one that carries data, else with the lower GUID: a device that comes from
+    /// another subnet, or was away, still holds the LID that it was given there. The other port counts as one without a
+    /// LID.
     fn drop_doubled_lids(&mut self) {
         let mut holders: Vec<(bool, Guid, usize, PortNum)> = Vec::new();
         for (node, found) in self.found.iter().enumerate() {
@@ -352,13 +352,13 @@ impl Sweep {
                 continue;
             }
             if !first.is_unicast() || !last.is_unicast() {
-                tracing::warn!(lid = %first, "a port holds what is no unicast LID: not counted");
+                tracing::warn!(lid = %first, "a port holds a LID that is not unicast: ignored");
                 info.lid = Lid(0);
                 continue;
             }
             // Ranges taken are disjoint, so of those that begin at or before `last` only the latest can reach `first`.
             if taken.range(..=last).next_back().is_some_and(|(_, &end)| end >= first) {
-                tracing::warn!(node = %self.found[node].info.node_guid, lid = %first, "another port has this LID too: not counted here");
+                tracing::warn!(node = %self.found[node].info.node_guid, lid = %first, "another port has this LID too: ignored here");
                 if let Some(info) = self.found[node].ports.get_mut(&num) {
                     info.lid = Lid(0);
                 }

@@ -1,4 +1,4 @@
-//! How long the subnet manager waits, how often it asks again, and how much it has under way at once.
+//! Time-outs, retries and windows of the subnet manager.
 
 /// One millisecond in nanoseconds.
 const MS: u64 = 1_000_000;
@@ -6,22 +6,21 @@ const MS: u64 = 1_000_000;
 /// Limits of the request engine and of the waits built on it. All times in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timing {
-    /// How long an answer may take before the request is sent again. OpenSM's 200 ms by default.
+    /// Time without an answer after which a request is repeated; by default OpenSM's 200 ms.
     pub timeout_ns: u64,
-    /// How often a request is sent again; each time the wait doubles, up to eight times `timeout_ns`.
+    /// How often a request is repeated; each time the wait doubles, up to eight times `timeout_ns`.
     pub retries: u32,
-    /// Requests under way over all devices.
+    /// Requests outstanding over all devices.
     pub window: usize,
-    /// Requests under way to one device. An SMA serves one at a time, and more would only queue there.
+    /// Requests outstanding at one device. An SMA serves one at a time, and more would only queue there.
     pub per_device: usize,
-    /// The longest that a copy of an SMP can live in the subnet; waited for after a `Set` that was sent twice, before
-    /// the next wave begins.
+    /// The longest life of an SMP's copy in the subnet; after a repeated `Set`, the next wave waits for it.
     pub smp_lifetime_ns: u64,
     /// The first pause between two readings of a device that is not ready; each further one is twice as long.
     pub poll_first_ns: u64,
     /// The longest pause between two readings.
     pub poll_most_ns: u64,
-    /// How long a barrier may take before the wait for it is given up.
+    /// Time after which a barrier is given up.
     pub barrier_ns: u64,
     /// The period of the light sweep, which looks for changes that no trap reported; none turns it off.
     pub light_sweep_ns: Option<u64>,
@@ -44,7 +43,7 @@ impl Default for Timing {
 }
 
 impl Timing {
-    /// The wait for an answer to the transmission after `attempt` others.
+    /// The wait for an answer after `attempt` earlier transmissions.
     pub(super) fn patience_ns(&self, attempt: u32) -> u64 {
         self.timeout_ns << attempt.min(3)
     }

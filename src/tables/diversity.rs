@@ -1,18 +1,18 @@
-//! How many different ways a routing function gives a source: several LIDs help only as far as they lead apart.
+//! How many different paths a routing function gives a source: several LIDs help only as far as their paths differ.
 
 use super::RoutingFunction;
 use super::usage::{homes, opens};
 use crate::fabric::{Fabric, PortId};
 
-/// Over the ordered pairs of end ports on different switches, the ways open to the source; those on one switch have but
-/// one. Two ways differ where they take another cable anywhere.
+/// The paths open to a source, over ordered pairs of end ports on different switches; a pair on one switch has only
+/// one. Two paths differ if they use a different cable anywhere.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Diversity {
-    /// The pairs.
+    /// The number of pairs.
     pub pairs: u64,
-    /// Paths open to a source towards a destination, at most: LIDs of a half that it may choose from.
+    /// The most paths open to any source towards a destination: LIDs of a half that it may choose from.
     pub offered: usize,
-    /// Different ways that a pair has: the fewest, those of all pairs together, the most; 0 without pairs.
+    /// Different paths of a pair: the fewest, the sum over all pairs, the most; 0 without pairs.
     pub distinct: [u64; 3],
 }
 
@@ -39,7 +39,7 @@ impl Diversity {
         diversity
     }
 
-    /// Different ways of a pair on average; 0 without pairs.
+    /// The mean number of different paths of a pair; 0 without pairs.
     pub fn mean(&self) -> f64 {
         self.distinct[1] as f64 / self.pairs.max(1) as f64
     }

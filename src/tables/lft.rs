@@ -17,12 +17,12 @@ impl Lft {
         Lft::default()
     }
 
-    /// The output port for `lid`; none where packets to it are discarded.
+    /// The output port for `lid`; none if packets to it are discarded.
     pub fn get(&self, lid: Lid) -> Option<PortNum> {
         self.ports.get(lid.index()).copied().map(PortNum).filter(|&port| port != PortNum::NO_ROUTE)
     }
 
-    /// Sets the output port for `lid`; [`PortNum::NO_ROUTE`] takes the route away.
+    /// Sets the output port for `lid`; [`PortNum::NO_ROUTE`] removes the route.
     pub fn set(&mut self, lid: Lid, port: PortNum) {
         let needed = (lid.index() / LFT_BLOCK + 1) * LFT_BLOCK;
         if self.ports.len() < needed {
@@ -31,12 +31,12 @@ impl Lft {
         self.ports[lid.index()] = port.0;
     }
 
-    /// How many blocks the table holds.
+    /// The number of blocks in the table.
     pub fn blocks(&self) -> u16 {
         (self.ports.len() / LFT_BLOCK) as u16
     }
 
-    /// One block of 64 port numbers, 255 where there is no route.
+    /// One block of 64 port numbers, 255 for no route.
     pub fn block(&self, block: u16) -> [u8; LFT_BLOCK] {
         let start = usize::from(block) * LFT_BLOCK;
         let mut bytes = [PortNum::NO_ROUTE.0; LFT_BLOCK];

@@ -1,4 +1,4 @@
-//! What each link carries when every end port sends as much to each other end port.
+//! The load of each link when every end port sends equally to every other.
 
 use super::usage::{channels_between_switches, homes, opens};
 use super::{PathSet, RoutingFunction};
@@ -6,22 +6,21 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
 use std::ops::Range;
 
-/// By channel out of a switch: the load under uniform traffic, in units of what one end port sends to all others
-/// together (seed 002, section 5.2). A port that sends by several paths sends as much by each. Paths from and to
-/// switches bear no traffic. Links into end ports are counted with the rest; what an end port sends into the fabric
-/// is 1 and is not.
+/// Load by channel out of a switch under uniform traffic, in units of what one end port sends to all others together
+/// (seed 002, section 5.2). A port with several paths sends equally by each. Paths from and to switches carry no
+/// traffic. Links into end ports are included; the links out of end ports, which always carry 1, are not.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinkLoad {
-    /// By port: paths that leave by it.
+    /// By port: the number of paths that leave through it.
     paths: Vec<u64>,
-    /// Paths in all.
+    /// The number of all paths.
     total: u64,
-    /// End ports that send.
+    /// The number of sending end ports.
     sources: u64,
 }
 
 impl LinkLoad {
-    /// The load by the paths of a set.
+    /// The load of a path set.
     pub fn of_paths(fabric: &Fabric, paths: &PathSet) -> LinkLoad {
         let mut load = LinkLoad::none(fabric);
         let mut sends = vec![false; fabric.port_count()];
@@ -36,13 +35,13 @@ impl LinkLoad {
         load
     }
 
-    /// The load where the end ports among a routing function's destinations send to each other, each by every path
-    /// that is open to it. Packets that find no route, or go round, load what they pass.
+    /// The load if the end ports among a routing function's destinations send to each other, each by every path open to
+    /// it. Packets without a route, or in a loop, load the links that they pass.
     pub fn of_function(fabric: &Fabric, function: &RoutingFunction) -> LinkLoad {
         LinkLoad::of_classes(fabric, function, 0..function.paths())
     }
 
-    /// The same where everybody sends by those paths alone that have these numbers.
+    /// The same if every source uses only the paths with these numbers.
     pub fn of_classes(fabric: &Fabric, function: &RoutingFunction, classes: Range<usize>) -> LinkLoad {
         let mut load = LinkLoad::none(fabric);
         let mut led_to = vec![false; fabric.port_count()];

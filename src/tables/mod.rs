@@ -1,11 +1,12 @@
-//! Values that routing is made of: forwarding tables, SL-to-VL tables, the writes that change them, routing functions.
+//! The values that routing consists of: forwarding tables, SL-to-VL tables, the writes that change them, routing
+//! functions.
 //!
 //! Everything here is a value over the dense indices of one [`Fabric`](crate::fabric::Fabric): no I/O, no policy. A
-//! [`Write`] is one idempotent `Set` of one attribute of one device; [`SubnetTables::apply`] defines its effect, and is
-//! the only definition of it: planner, prover and checker read tables through it. [`dump`] reads and writes tables in
-//! the field's formats; [`Usage`], [`LinkLoad`] and [`Diversity`] count what a routing function does with the links,
-//! [`Crossings`] finds the traffic that it serves worst. Lacks on purpose: multicast tables, VL arbitration, who
-//! computes a routing function (`routing`) and which LIDs realise it (`lid`).
+//! [`Write`] is one idempotent `Set` of one attribute of one device. [`SubnetTables::apply`] is the only definition of
+//! its effect: planner, prover and checker read tables through it. [`dump`] reads and writes tables in the field's
+//! formats; [`Usage`], [`LinkLoad`] and [`Diversity`] measure a routing function's use of the links; [`Crossings`]
+//! finds the traffic that it serves worst. Deliberately omitted: multicast tables, VL arbitration, the computation of
+//! routing functions (`routing`), and the LIDs that realise them (`lid`).
 
 mod diversity;
 pub mod dump;

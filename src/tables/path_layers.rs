@@ -1,24 +1,24 @@
-//! Who may send by which path of a routing function, and on which virtual layer.
+//! The paths of a routing function that each source may use, and their virtual layers.
 
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid, Sl};
 
 const NONE: u32 = u32::MAX;
-/// A path that is not for a source.
+/// The path is closed to the source.
 const CLOSED: u8 = u8::MAX;
 
-/// By source, destination and path: the virtual layer that the source's packets take on that path (SL `layer` of the
-/// half, see docs/GLOSSARY.md, *layer*), or none where the path is not for that source.
+/// By source, destination and path: the virtual layer of the source's packets on that path (SL `layer` of the half, see
+/// docs/GLOSSARY.md, *layer*), or none if the source may not use that path.
 ///
-/// Shape: `layers[(group × destinations + destination) × paths + path]`. Sources that are alike share a *group*: all
-/// ports of a switch where paths differ by switch only. Ports are those of one fabric's index space. A destination
-/// that is not listed is open to every source by path 0 on layer 0; a source that is not listed sends nothing to
-/// those listed.
+/// Shape: `layers[(group × destinations + destination) × paths + path]`. Sources with equal paths share a *group*: all
+/// ports of a switch if paths depend on the switch only. Ports are those of one fabric's index space. A destination
+/// that is not listed is open to every source by path 0 on layer 0; a source that is not listed sends nothing to listed
+/// destinations.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PathLayers {
     /// By port: its group.
     group: Vec<u32>,
-    /// By port: its rank among the destinations listed.
+    /// By port: its rank among the listed destinations.
     rank: Vec<u32>,
     destinations: usize,
     paths: usize,
@@ -26,16 +26,15 @@ pub struct PathLayers {
 }
 
 impl PathLayers {
-    /// Nobody may send to `destinations` yet. Each of `sources` is a group of its own, in this order.
+    /// All paths to `destinations` closed. Each of `sources` is a group of its own, in this order.
     pub fn by_port(fabric: &Fabric, sources: &[PortId], destinations: &[PortId], paths: usize) -> PathLayers {
         let mut group = vec![NONE; fabric.port_count()];
         sources.iter().zip(0..).for_each(|(port, rank)| group[port.index()] = rank);
         PathLayers::of(fabric, group, sources.len(), destinations, paths)
     }
 
-    /// Nobody may send to `destinations` yet. The group of a port is the rank, among the fabric's nodes that are
-    /// switches (departed ones included), of the switch that it is cabled to; the switch's own port is of that group
-    /// too.
+    /// All paths to `destinations` closed. A port's group is the rank of the switch that it is cabled to, among the
+    /// fabric's switches (departed ones included); the switch's own port belongs to the same group.
     pub fn by_switch(fabric: &Fabric, destinations: &[PortId], paths: usize) -> PathLayers {
         let mut group = vec![NONE; fabric.port_count()];
         let switches = fabric.nodes().filter(|(_, node)| node.is_switch());
@@ -51,7 +50,7 @@ impl PathLayers {
         PathLayers::of(fabric, group, groups, destinations, paths)
     }
 
-    /// Nobody may send to `destinations` yet. Each of `groups` lists the sources of one group.
+    /// All paths to `destinations` closed. Each of `groups` lists the sources of one group.
     pub fn by_groups(fabric: &Fabric, groups: &[Vec<PortId>], destinations: &[PortId], paths: usize) -> PathLayers {
         let mut group = vec![NONE; fabric.port_count()];
         for (sources, rank) in groups.iter().zip(0..) {
@@ -60,7 +59,7 @@ impl PathLayers {
         PathLayers::of(fabric, group, groups.len(), destinations, paths)
     }
 
-    /// The same over the ports of another index space; a port that `renamed` does not map is omitted.
+    /// The same over the ports of another index space; ports that `renamed` does not map are omitted.
     #[must_use]
     pub fn renamed(&self, fabric: &Fabric, renamed: impl Fn(PortId) -> Option<PortId>) -> PathLayers {
         let moved = |old: &[u32]| {
@@ -73,7 +72,7 @@ impl PathLayers {
         PathLayers { group: moved(&self.group), rank: moved(&self.rank), layers: self.layers.clone(), ..*self }
     }
 
-    /// The destinations listed, by rank.
+    /// The listed destinations, by rank.
     pub fn destinations(&self) -> Vec<PortId> {
         let mut ports = vec![PortId(0); self.destinations];
         let listed = self.rank.iter().enumerate().filter(|&(_, &rank)| rank != NONE);
@@ -81,7 +80,7 @@ impl PathLayers {
         ports
     }
 
-    /// Every group: its sources, and by destination and path the layer, 255 where the path is not for them.
+    /// Every group: its sources, and by destination and path the layer, 255 for closed paths.
     pub fn groups(&self) -> impl Iterator<Item = (Vec<PortId>, &[u8])> + '_ {
         let row = self.destinations * self.paths;
         let mut sources = vec![Vec::new(); self.layers.len().checked_div(row).unwrap_or(0)];
@@ -97,16 +96,16 @@ impl PathLayers {
         PathLayers { group, rank, destinations: destinations.len(), paths, layers }
     }
 
-    /// Opens a path to the sources of a group; `destination` is a rank in the list given when this was made.
+    /// Opens a path to the sources of a group; `destination` is a rank in the constructor's list.
     ///
     /// # Panics
-    /// A group, destination, path or layer out of range; layers go up to 14.
+    /// A group, destination, path or layer is out of range; the highest layer is 14.
     pub fn open(&mut self, group: usize, destination: usize, path: usize, layer: u8) {
         assert!(destination < self.destinations && path < self.paths && layer < 15, "{destination}/{path}/{layer}");
         self.layers[(group * self.destinations + destination) * self.paths + path] = layer;
     }
 
-    /// The layer of a source's packets to a destination by a path; none where that path is not for it.
+    /// The layer of a source's packets to a destination on a path; none if the path is closed to the source.
     pub fn layer(&self, source: PortId, destination: PortId, path: usize) -> Option<u8> {
         let (group, rank) = (place(&self.group, source), place(&self.rank, destination));
         match (group, rank) {
@@ -120,7 +119,7 @@ impl PathLayers {
         }
     }
 
-    /// The paths open to a source towards a destination, in rising order, each with its layer.
+    /// The paths open to a source towards a destination, in ascending order, each with its layer.
     pub fn ways(&self, source: PortId, destination: PortId) -> impl Iterator<Item = (usize, u8)> + '_ {
         let paths = self.paths.max(1);
         (0..paths).filter_map(move |path| self.layer(source, destination, path).map(|layer| (path, layer)))
@@ -131,7 +130,7 @@ impl PathLayers {
         self.paths
     }
 
-    /// How many of a destination's paths some source needs: one more than the highest that is open.
+    /// The number of a destination's paths that some source needs: one more than the highest open path.
     pub fn needed(&self, destination: PortId) -> usize {
         let rank = place(&self.rank, destination);
         if rank == NONE {
@@ -145,15 +144,15 @@ impl PathLayers {
         columns.max().unwrap_or(0)
     }
 
-    /// How many layers are in use: one more than the highest, at least 1.
+    /// The number of layers in use: one more than the highest, at least 1.
     pub fn layers(&self) -> u8 {
         self.layers.iter().filter(|&&layer| layer != CLOSED).max().map_or(1, |&layer| layer + 1)
     }
 }
 
-/// The LID and the service level by which a source reaches a destination on a half: those of the first path that is
-/// open to it, and the first ones of the half where `ways` are not given or it asks for itself. None where no path is
-/// open to it, or the destination has no LID of that half.
+/// The LID and the service level by which a source reaches a destination on a half: those of the first path open to the
+/// source. Without `ways`, or if the source is the destination, they are the first of the half. None if no path is
+/// open, or the destination has no LID of that half.
 pub fn address(
     fabric: &Fabric,
     ways: Option<&PathLayers>,
@@ -167,7 +166,7 @@ pub fn address(
     fabric.half_lids(destination, half).nth(path).map(|lid| (lid, half.sl_of(layer)))
 }
 
-/// What is listed for a port; ports that came later are not.
+/// The listed value of a port; ports that were added later have none.
 fn place(list: &[u32], port: PortId) -> u32 {
     list.get(port.index()).copied().unwrap_or(NONE)
 }

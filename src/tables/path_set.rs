@@ -1,9 +1,9 @@
-//! A routing function by (input, destination), as the set of paths that it gives.
+//! A routing function by (input, destination), as a set of paths.
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
 
-/// One step of a path: a switch, and the port that it sends on by.
+/// One step of a path: a switch and its output port.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Hop {
     /// The switch.
@@ -12,16 +12,16 @@ pub struct Hop {
     pub output: PortNum,
 }
 
-/// One path: every switch from the source's to the destination's, the last of which delivers.
+/// One path: every switch from the source's to the destination's; the last one delivers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Path<'a> {
-    /// The port that sends: an end port, or port 0 of the first switch.
+    /// The sending port: an end port, or port 0 of the first switch.
     pub source: PortId,
-    /// The port that receives: an end port, or port 0 of the last switch.
+    /// The receiving port: an end port, or port 0 of the last switch.
     pub destination: PortId,
     /// The virtual layer of its packets.
     pub layer: u8,
-    /// The switches in order, with the output of each; where a switch is the destination, its last output is port 0.
+    /// The switches in order, each with its output; if a switch is the destination, its output is port 0.
     pub hops: &'a [Hop],
 }
 
@@ -33,9 +33,9 @@ struct Row {
     end: u32,
 }
 
-/// What an engine returns whose routes depend on where a packet comes from (C×N→C; docs/GLOSSARY.md, *routing
-/// function*): a set of paths, several for a pair where it likes. InfiniBand forwards by DLID alone; `lid` finds how
-/// many LIDs of each destination realise the set. Paths stand in the order in which they were made.
+/// The result of an engine whose routes depend on the source (C×N→C; docs/GLOSSARY.md, *routing function*): a set of
+/// paths, of which a pair may have several. InfiniBand forwards by DLID alone; `lid` finds the number of LIDs of each
+/// destination that realise the set. Paths keep the order of insertion.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PathSet {
     engine: &'static str,
@@ -46,7 +46,7 @@ pub struct PathSet {
 }
 
 impl PathSet {
-    /// No paths yet. `destinations` are the ports that are to be led to, those without any path among them.
+    /// An empty set. `destinations` are the ports to reach, including any without a path.
     pub fn new(engine: &'static str, destinations: Vec<PortId>) -> PathSet {
         PathSet { engine, root: None, destinations, rows: Vec::new(), hops: Vec::new() }
     }
@@ -67,32 +67,32 @@ impl PathSet {
         self.engine
     }
 
-    /// The root of the spanning tree, where the engine has one.
+    /// The root of the spanning tree, if the engine has one.
     pub fn root(&self) -> Option<NodeId> {
         self.root
     }
 
-    /// Names the root of the spanning tree.
+    /// Sets the root of the spanning tree.
     pub fn set_root(&mut self, root: NodeId) {
         self.root = Some(root);
     }
 
-    /// The ports that are to be led to.
+    /// The ports to reach.
     pub fn destinations(&self) -> &[PortId] {
         &self.destinations
     }
 
-    /// How many paths there are.
+    /// The number of paths.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The path with this rank in the order in which they were added.
+    /// The path with this rank, in order of insertion.
     pub fn get(&self, at: usize) -> Path<'_> {
         let row = self.rows[at];
         let start = at.checked_sub(1).map_or(0, |before| self.rows[before].end as usize);
@@ -100,12 +100,12 @@ impl PathSet {
         Path { source: row.source, destination: row.destination, layer: row.layer, hops }
     }
 
-    /// All paths, in the order in which they were added.
+    /// All paths, in order of insertion.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Path<'_>> + '_ {
         (0..self.rows.len()).map(|at| self.get(at))
     }
 
-    /// By rank of the destination: the ranks of the paths that lead to it, in the order in which they were added.
+    /// By rank of the destination: the ranks of the paths to it, in order of insertion.
     pub fn by_destination(&self, fabric: &Fabric) -> Vec<Vec<u32>> {
         let mut rank = vec![usize::MAX; fabric.port_count()];
         self.destinations.iter().enumerate().for_each(|(at, port)| rank[port.index()] = at);

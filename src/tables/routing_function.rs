@@ -1,15 +1,16 @@
-//! A routing function that InfiniBand can express: output port by (switch, destination, path), the input port unseen.
+//! A routing function that InfiniBand can express: output port by (switch, destination, path), independent of the input
+//! port.
 
 use super::PathLayers;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
 use std::sync::Arc;
 
-/// What an engine returns: for every switch and every destination port, `paths` output ports (path k is realised by the
-/// k-th LID of the destination's half), and the layers it needs.
+/// The result of an engine: for every switch and every destination port, `paths` output ports (path k is realised by
+/// the k-th LID of the destination's half), and the layers that it needs.
 ///
-/// Shape: `outputs[(row(switch) × destinations + destination) × paths + path]`, row = rank among the fabric's nodes
-/// that are switches (departed ones included, so rows agree before and after a change); 255 where there is no route.
+/// Shape: `outputs[(row(switch) × destinations + destination) × paths + path]`, row = rank among the fabric's switches
+/// (departed ones included, so rows agree before and after a change); 255 for no route.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RoutingFunction {
     engine: &'static str,
@@ -19,9 +20,9 @@ pub struct RoutingFunction {
     row: Vec<u32>,
     paths: usize,
     outputs: Vec<u8>,
-    /// Who sends by which path, on which layer; none where everybody may by each, all on one layer.
+    /// The paths and layers of each source; none if every source may use every path, on a single layer.
     path_layers: Option<Arc<PathLayers>>,
-    /// Virtual layers needed for freedom from deadlock; 1 when one lane suffices.
+    /// Virtual layers needed for freedom from deadlock; 1 if one lane suffices.
     layers: u8,
 }
 
@@ -40,17 +41,17 @@ impl RoutingFunction {
         self.engine
     }
 
-    /// The root of the spanning tree, where the engine has one.
+    /// The root of the spanning tree, if the engine has one.
     pub fn root(&self) -> Option<NodeId> {
         self.root
     }
 
-    /// Names the root of the spanning tree.
+    /// Sets the root of the spanning tree.
     pub fn set_root(&mut self, root: NodeId) {
         self.root = Some(root);
     }
 
-    /// The ports it leads to; the rank in this list is the *destination* of the other methods.
+    /// The destination ports; the other methods number destinations by their rank in this list.
     pub fn destinations(&self) -> &[PortId] {
         &self.destinations
     }
@@ -65,25 +66,24 @@ impl RoutingFunction {
         self.layers
     }
 
-    /// Who may send by which path, and on which layer; none where every source may send by every path, on any layer.
+    /// The paths and layers of each source; none if every source may use every path, on any layer.
     pub fn path_layers(&self) -> Option<&Arc<PathLayers>> {
         self.path_layers.as_ref()
     }
 
-    /// Says who may send by which path, and on which layer; with that, how many layers are needed.
+    /// Sets the paths and layers of each source, and with them the number of layers needed.
     pub fn set_path_layers(&mut self, path_layers: PathLayers) {
         self.layers = path_layers.layers();
         self.path_layers = Some(Arc::new(path_layers));
     }
 
-    /// How many LIDs a destination needs for it in each half.
+    /// The number of LIDs of each half that a destination needs.
     pub fn needed(&self, destination: usize) -> usize {
         self.path_layers.as_ref().map_or(self.paths, |layers| layers.needed(self.destinations[destination]).max(1))
     }
 
-    /// The ports by which packets leave the switches on their way, from a switch on: up to the one that leads to an
-    /// end port, or is port 0, has no cable, or there is no route. A way that goes round ends after as many ports as
-    /// there are nodes.
+    /// The output ports on the path from a switch, ending with the port that leads to an end port, is port 0, or has no
+    /// cable, or where the route ends. A path in a loop ends after as many ports as there are nodes.
     pub fn way<'a>(
         &'a self,
         fabric: &'a Fabric,
@@ -101,8 +101,8 @@ impl RoutingFunction {
         ports.take(fabric.node_count())
     }
 
-    /// Every output at `switch`, by destination and path: the row of [`RoutingFunction::output`], 255 where there is no
-    /// route. For engines that fill in whole rows.
+    /// Every output at `switch`, by destination and path: the row of [`RoutingFunction::output`], 255 for no route. For
+    /// engines that fill whole rows.
     pub fn outputs_mut(&mut self, switch: NodeId) -> &mut [u8] {
         let size = self.destinations.len() * self.paths;
         let start = self.row[switch.index()] as usize * size;

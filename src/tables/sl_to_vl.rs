@@ -1,4 +1,4 @@
-//! SL-to-VL tables: which lane a packet of a service level takes, by input and output port (section 7.6.6).
+//! SL-to-VL tables: the lane of each service level, by input and output port (section 7.6.6).
 
 use crate::ids::{PortNum, Sl, Vl};
 
@@ -7,7 +7,7 @@ use crate::ids::{PortNum, Sl, Vl};
 pub struct SlToVl(pub [Vl; 16]);
 
 impl SlToVl {
-    /// The table that `lane` spells out.
+    /// The table that `lane` defines.
     pub fn from_fn(lane: impl Fn(Sl) -> Vl) -> SlToVl {
         let mut table = [Vl::default(); 16];
         Sl::all().for_each(|sl| table[sl.index()] = lane(sl));
@@ -25,7 +25,7 @@ impl SlToVl {
 pub enum NodeSlToVl {
     /// One table for every input and output, as the optimised form writes it.
     Uniform(SlToVl),
-    /// A table each for (input, output), input major, ports 0 to `num_ports`.
+    /// One table for each (input, output), input major, ports 0 to `num_ports`.
     PerPair {
         /// External ports of the node.
         num_ports: u8,
@@ -45,7 +45,7 @@ impl NodeSlToVl {
         }
     }
 
-    /// Sets one table, spelling the pairs out first where they were uniform.
+    /// Sets one table; a uniform table is expanded to pairs first.
     pub fn set(&mut self, num_ports: u8, input: PortNum, output: PortNum, table: SlToVl) {
         if *self == NodeSlToVl::Uniform(table) {
             return;

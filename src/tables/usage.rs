@@ -1,22 +1,22 @@
-//! What a routing function does with a fabric: how long its paths are, and how many of them cross each cable.
+//! A routing function's use of a fabric: the lengths of its paths, and the number of paths over each cable.
 
 use super::RoutingFunction;
 use crate::fabric::{Fabric, NodeId, PortId};
 
-/// The paths of a routing function between end ports: one for each ordered pair and each LID number that the
-/// destination needs and the source may send by. Paths that do not arrive are not counted.
+/// The paths of a routing function between end ports: one for each ordered pair and each path number that the
+/// destination needs and the source may use. Paths that do not arrive are not counted.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Usage {
-    /// How many there are.
+    /// The number of paths.
     pub paths: u64,
-    /// Switches on the shortest, all of them together, on the longest; 0 without paths.
+    /// Switches on a path: the fewest, the sum over all paths, the most; 0 without paths.
     pub switches: [u64; 3],
-    /// By port: paths that the port sends on.
+    /// By port: the number of paths that leave through it.
     load: Vec<u32>,
 }
 
 impl Usage {
-    /// Counts.
+    /// Counts the paths of `function`.
     pub fn of(fabric: &Fabric, function: &RoutingFunction) -> Usage {
         let mut usage = Usage { paths: 0, switches: [0; 3], load: vec![0; fabric.port_count()] };
         let homes = homes(fabric);
@@ -50,17 +50,17 @@ impl Usage {
         way.iter().for_each(|port| self.load[port.index()] += senders);
     }
 
-    /// Switches that a path passes on average.
+    /// The mean number of switches on a path.
     pub fn mean_switches(&self) -> f64 {
         self.switches[1] as f64 / self.paths.max(1) as f64
     }
 
-    /// Paths that a port sends on.
+    /// The number of paths that leave through a port.
     pub fn load(&self, port: PortId) -> u32 {
         self.load[port.index()]
     }
 
-    /// Every port that leads from one switch to another, with the paths that it sends on.
+    /// Every port that leads from one switch to another, with the number of paths that leave through it.
     pub fn between_switches<'a>(&'a self, fabric: &'a Fabric) -> impl Iterator<Item = (PortId, u32)> + 'a {
         channels_between_switches(fabric).map(|id| (id, self.load(id)))
     }
@@ -74,7 +74,7 @@ pub(super) fn channels_between_switches(fabric: &Fabric) -> impl Iterator<Item =
     inner.map(|(id, _)| id)
 }
 
-/// Every present switch that end ports are cabled to, with these.
+/// Every present switch with end ports, and those ports.
 pub(super) fn homes(fabric: &Fabric) -> Vec<(NodeId, Vec<PortId>)> {
     let borne = |switch: NodeId| -> Vec<PortId> {
         let ends = fabric.ports_of(switch).filter_map(|port| fabric.peer(port));
@@ -83,7 +83,7 @@ pub(super) fn homes(fabric: &Fabric) -> Vec<(NodeId, Vec<PortId>)> {
     fabric.switches().map(|switch| (switch, borne(switch))).filter(|(_, ends)| !ends.is_empty()).collect()
 }
 
-/// Whether a source may send to a destination, another port than itself, by a path.
+/// Whether a source may send to a destination, other than itself, by this path.
 pub(super) fn opens(function: &RoutingFunction, source: PortId, destination: PortId, path: usize) -> bool {
     let open = function.path_layers().is_none_or(|layers| layers.layer(source, destination, path).is_some());
     source != destination && open

@@ -1,4 +1,4 @@
-//! Writes, and the tables of a whole subnet that they act on.
+//! Writes, and the tables of a whole subnet that they change.
 
 use super::{LFT_BLOCK, Lft, NodeSlToVl, SlToVl};
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -11,20 +11,20 @@ use std::sync::Arc;
 pub enum PortState {
     /// No link.
     Down,
-    /// Linked; management only.
+    /// Linked; carries management only.
     Initialize,
-    /// See docs/PROTOCOL.md, *arming*.
+    /// Between the two (docs/PROTOCOL.md, *arming*).
     Armed,
     /// Carries data.
     Active,
 }
 
-/// Which (input, output) pairs of a node one SLtoVLMappingTable `Set` changes.
+/// The (input, output) pairs of a node that one `Set` of SLtoVLMappingTable changes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SlToVlScope {
     /// The plain form at a switch: one input, one output.
     Pair {
-        /// The input port, 0 for packets of the switch itself.
+        /// The input port; 0 for packets that the switch itself sends.
         input: PortNum,
         /// The output port.
         output: PortNum,
@@ -41,20 +41,20 @@ pub enum SlToVlScope {
 /// One idempotent `Set` of one attribute of one device. Node and port indices are those of the plan's fabric.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Write {
-    /// LinearForwardingTable: 64 entries of a switch.
+    /// LinearForwardingTable: one block of 64 entries.
     LftBlock {
         /// The switch.
         switch: NodeId,
-        /// The block: LIDs 64 × `block` on.
+        /// The block's number; it begins at LID 64 × `block`.
         block: u16,
-        /// Output ports, 255 for none.
+        /// Output ports, 255 for no route.
         entries: Box<[u8; LFT_BLOCK]>,
     },
     /// SLtoVLMappingTable.
     SlToVl {
         /// The device.
         node: NodeId,
-        /// The pairs it changes.
+        /// The pairs that it changes.
         scope: SlToVlScope,
         /// The table.
         table: SlToVl,
@@ -66,15 +66,15 @@ pub enum Write {
         /// Its new state.
         state: PortState,
     },
-    /// The half that an end port sends on from now: SLID, DLID and SL follow from it. Told by one MAD for each end
-    /// port, or learnt from the SA.
+    /// The half on which an end port sends from now on: SLID, DLID and SL follow from it. The end port is notified by a
+    /// MAD of its own, or learns it from the SA.
     ActiveHalf {
         /// The end port.
         port: PortId,
         /// The half.
         half: Half,
     },
-    /// The half that the SA's PathRecord and GUID-to-LID answers name from now on; changed at the SM itself.
+    /// The half that the SA's PathRecord and GUID-to-LID answers use from now on; changed at the SM itself.
     SaHalf {
         /// The half.
         half: Half,
@@ -91,7 +91,7 @@ pub enum Write {
 }
 
 impl Write {
-    /// The device that the write goes to; none for what changes at the SM itself.
+    /// The device that the write goes to; none for a change at the SM itself.
     pub fn node(&self, fabric: &Fabric) -> Option<NodeId> {
         match *self {
             Write::LftBlock { switch, .. } => Some(switch),
@@ -104,23 +104,23 @@ impl Write {
     }
 }
 
-/// The tables of every device of a subnet at one moment, as the SM believes them to be.
+/// The tables of every device of a subnet at one moment, as the SM knows them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SubnetTables {
-    /// By [`NodeId`]; empty tables at CAs. Shared, so that a state per wave costs what changed.
+    /// By [`NodeId`]; empty for CAs. Shared, so that the state after a wave costs only the tables that changed.
     pub lfts: Vec<Arc<Lft>>,
     /// By [`NodeId`].
     pub sl_to_vl: Vec<Arc<NodeSlToVl>>,
-    /// By [`PortId`]: the half an end port sends on.
+    /// By [`PortId`]: the half on which an end port sends.
     pub sending: Vec<Half>,
     /// By [`PortId`].
     pub port_states: Vec<PortState>,
-    /// The half that the SA answers with.
+    /// The half that the SA's answers use.
     pub sa_half: Half,
 }
 
 impl SubnetTables {
-    /// Every block of the forwarding tables of the switches that are present: the switch, the block's number, 64 ports.
+    /// Every block of the forwarding tables of present switches: the switch, the block's number, 64 ports.
     pub fn lft_blocks<'a>(&'a self, fabric: &'a Fabric) -> impl Iterator<Item = (NodeId, u16, [u8; LFT_BLOCK])> + 'a {
         fabric.switches().flat_map(|switch| {
             let lft = &self.lfts[switch.index()];
@@ -128,7 +128,7 @@ impl SubnetTables {
         })
     }
 
-    /// A subnet without routes: every linked port ACTIVE, every SL on the lane that `table` gives.
+    /// A subnet without routes: every linked port ACTIVE, every SL on the lane in `table`.
     pub fn new(fabric: &Fabric, table: SlToVl, half: Half) -> SubnetTables {
         let lft = Arc::new(Lft::new());
         let sl_to_vl = Arc::new(NodeSlToVl::Uniform(table));
@@ -142,7 +142,7 @@ impl SubnetTables {
         }
     }
 
-    /// What one write does.
+    /// Applies one write.
     pub fn apply(&mut self, fabric: &Fabric, write: &Write) {
         match write {
             Write::LftBlock { switch, block, entries } => {

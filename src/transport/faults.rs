@@ -1,8 +1,9 @@
-//! [`Faulty`]: a transport that loses, doubles and delays MADs by chance, to see whether what is above it bears that.
+//! [`Faulty`]: a transport that randomly loses, duplicates and delays MADs, to test whether the layers above tolerate
+//! it.
 //!
-//! The chances of either direction are given, and drawn from a seed: over a transport that is the same in every run, so
-//! are the faults. What is delayed waits inside, and goes on when somebody sends or receives after its time; its clock
-//! is that of the transport below.
+//! The probabilities of each direction are given, and faults are drawn from a seed: if the transport below behaves the
+//! same in every run, so do the faults. A delayed MAD waits inside, and continues at the first send or receive after
+//! its time; the clock is that of the transport below.
 
 use super::{Datagram, Transport, TransportError};
 use crate::ids::Lmc;
@@ -11,29 +12,29 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg32;
 use std::collections::BTreeMap;
 
-/// What happens to MADs of one direction: each a chance from 0 to 1, drawn for each MAD in this order.
+/// Faults of one direction: each a probability from 0 to 1, drawn for each MAD in this order.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Chances {
-    /// It is lost.
+    /// Probability of loss.
     pub lost: f64,
-    /// It comes twice; either copy may be late.
+    /// Probability of duplication; either copy may be late.
     pub doubled: f64,
-    /// It is late, by up to `late_ns`, evenly spread.
+    /// Probability of a delay, uniform up to `late_ns`.
     pub late: f64,
     /// The longest delay, in nanoseconds.
     pub late_ns: u64,
 }
 
-/// What became of the MADs.
+/// What happened to the MADs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FaultCounts {
-    /// MADs seen, both ways.
+    /// MADs seen in both directions.
     pub seen: u64,
     /// Lost.
     pub lost: u64,
     /// Doubled.
     pub doubled: u64,
-    /// Delayed, copies counted.
+    /// Delayed, copies included.
     pub late: u64,
 }
 
@@ -44,14 +45,14 @@ pub struct Faulty<T> {
     incoming: Chances,
     random: Pcg32,
     counts: FaultCounts,
-    /// What waits, by (when it goes on, which came first).
+    /// Waiting MADs, by (time to continue, order of arrival).
     to_send: BTreeMap<(u64, u64), Datagram>,
     to_receive: BTreeMap<(u64, u64), Datagram>,
     next: u64,
 }
 
 impl<T: Transport> Faulty<T> {
-    /// `inner`, with these chances.
+    /// `inner` with these faults.
     pub fn new(inner: T, outgoing: Chances, incoming: Chances, seed: u64) -> Faulty<T> {
         Faulty {
             inner,
@@ -70,7 +71,7 @@ impl<T: Transport> Faulty<T> {
         &self.inner
     }
 
-    /// The transport below, to be changed.
+    /// The transport below, mutable.
     pub fn inner_mut(&mut self) -> &mut T {
         &mut self.inner
     }
@@ -80,7 +81,7 @@ impl<T: Transport> Faulty<T> {
         self.counts
     }
 
-    /// The times at which the copies of one MAD go on: none where it is lost.
+    /// The times at which the copies of one MAD continue: none if it is lost.
     fn fates(&mut self, chances: Chances) -> Vec<u64> {
         let now_ns = self.inner.now_ns();
         self.counts.seen += 1;
@@ -106,7 +107,7 @@ impl<T: Transport> Faulty<T> {
         (at_ns, self.next)
     }
 
-    /// Sends what has waited long enough.
+    /// Sends MADs whose delay is over.
     async fn send_due(&mut self) -> Result<(), TransportError> {
         while let Some(entry) = self.to_send.first_entry().filter(|entry| entry.key().0 <= self.inner.now_ns()) {
             self.inner.send(entry.remove()).await?;

@@ -1,8 +1,8 @@
 //! One port of one subnet, through which MADs go out and come in.
 //!
-//! A transport moves bytes and tells the time; retries, windows and meaning belong to `subnet`. Implemented by the
-//! simulator (whose clock is simulated) and by the kernel's user MAD interface ([`umad`]); [`faults`] puts loss and
-//! delay in front of either. Futures need not be `Send`: a transport belongs to one task.
+//! A transport moves bytes and gives the time; retries, windows and interpretation belong to `subnet`. Implementations:
+//! the simulator (whose clock is simulated) and the kernel's user MAD interface ([`umad`]); [`faults`] adds loss and
+//! delay to either. Futures need not be `Send`: a transport belongs to one task.
 
 pub mod faults;
 pub mod umad;
@@ -11,7 +11,7 @@ use crate::ids::{Lid, Lmc, Sl};
 use crate::wire::MAD_SIZE;
 use async_trait::async_trait;
 
-/// A MAD with its local route header: who it is for, or where it came from.
+/// A MAD with its local route header: its receiver, or its sender.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Datagram {
     /// Outgoing: the DLID; incoming: the SLID. [`Lid::PERMISSIVE`] for pure directed routes.
@@ -24,7 +24,7 @@ pub struct Datagram {
     pub bytes: Box<[u8; MAD_SIZE]>,
 }
 
-/// Why a MAD could not be sent or received. A MAD lost on the way is no error here: it never comes back.
+/// Why a MAD could not be sent or received. A MAD lost in the fabric is not an error here: its answer never comes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TransportError {
     /// The port left the subnet or the device went away.
@@ -35,7 +35,7 @@ pub enum TransportError {
     Refused {
         /// What was attempted.
         attempted: String,
-        /// What the device said.
+        /// The device's reason.
         reason: String,
     },
 }
@@ -49,9 +49,10 @@ pub trait Transport {
     /// Sends one MAD. Returns once it is handed over, not when it arrives.
     async fn send(&mut self, datagram: Datagram) -> Result<(), TransportError>;
 
-    /// The port answers to 2^`lmc` LIDs from now on, for transports that choose the sender's LID by the service level.
+    /// Announces that the port answers to 2^`lmc` LIDs, for transports that choose the sender's LID by the service
+    /// level.
     fn answers_to(&mut self, _lmc: Lmc) {}
 
-    /// The next MAD, or none once the time `until_ns` has come (`u64::MAX` waits for ever).
+    /// The next MAD, or none once `until_ns` has come (`u64::MAX` waits for ever).
     async fn recv(&mut self, until_ns: u64) -> Result<Option<Datagram>, TransportError>;
 }

@@ -153,7 +153,7 @@ fn what_is_no_fat_tree_is_refused_and_where() {
     let torus = made("torus:3x3,2", 0);
     let error = FatTree.route(&torus, &demand(&torus, 1)).expect_err("all switches bear hosts");
     let RouteError::Unsuited { engine: "fat-tree", why } = error else { panic!("{error}") };
-    assert!(why.contains("are joined, both 0 links above the leaves"), "{why}");
+    assert!(why.contains("are connected, both 0 links above the leaves"), "{why}");
 }
 
 #[test]

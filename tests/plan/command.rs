@@ -227,7 +227,7 @@ fn what_is_no_plan_is_refused_with_its_place() {
     desk.write("bad.plan", &cases[cases.len() - 1].0);
     desk.run(&["check", "bad.plan"]).says(0, &[]);
     desk.run(&["check", "no-such-file"]).says(2, &["cannot read no-such-file"]);
-    desk.run(&["check", "before"]).says(2, &["before is no plan"]);
+    desk.run(&["check", "before"]).says(2, &["before is not a plan"]);
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn captures_that_do_not_fit_are_told_apart_from_changes_that_cannot_be_made() {
     let (leaf, host) = (named(&fabric, "leaf-1"), named(&fabric, "host-1 HCA-1"));
     let desk = Desk::with(&fabric, &fabric.without_nodes(&[leaf]));
     desk.plan(&["--sm", "host-1 HCA-1"]).says(2, &["host-1 HCA-1 cannot run the subnet manager", "cut it off"]);
-    desk.plan(&["--sm", "nobody"]).says(2, &["no node is called `nobody`"]);
+    desk.plan(&["--sm", "nobody"]).says(2, &["no node has the name `nobody`"]);
     desk.plan(&["--lmc", "0"]).says(3, &["has LMC 0, one LID"]);
     desk.plan(&["--vls", "1"]).says(3, &["1 data VL"]);
     desk.plan(&["--vls", "3"]).says(2, &["3 data VLs"]);

@@ -324,7 +324,7 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("\"reconfig.plan/2\"", "\"reconfig.plan/3\"", "schema is `reconfig.plan/3`"),
     ("\"scheme\": \"double\"", "\"scheme\": \"treble\"", "unknown variant `treble`"),
     ("\"old\": \"lower\"", "\"old\": \"lower\", \"colour\": 1", "unknown field `colour`"),
-    ("\"digest\": \"", "\"digest\": \"0", "is no digest"),
+    ("\"digest\": \"", "\"digest\": \"0", "is not a digest"),
     ("\"block\": 0", "\"block\": 4000", "block 4000 of"),
     ("\"input\": 0", "\"input\": 77", "has no port 77"),
     ("\"table\": \"", "\"table\": \"0", "is no SL-to-VL table"),
@@ -381,11 +381,11 @@ fn still() -> PlanInput {
 type Precondition = (&'static str, fn(&mut PlanInput));
 
 const PRECONDITIONS: &[Precondition] = &[
-    ("the new routing needs 3 virtual layers for freedom from deadlock, its set of lanes has 2", |input| {
+    ("the new routing needs 3 virtual layers for freedom from deadlock, but its set of lanes has 2", |input| {
         input.new_layers = 3;
     }),
-    ("the old routing needs 9 virtual layers, a half has 8 service levels", |input| input.old_layers = 9),
-    ("forwards LIDs below 49152 only, the new tables route LID 49152", |input| {
+    ("the old routing needs 9 virtual layers, but a half has only 8 service levels", |input| input.old_layers = 9),
+    ("forwards only LIDs below 49152, but the new tables route LID 49152", |input| {
         let switch = input.before.switches().next().expect("a switch").index();
         Arc::make_mut(&mut input.target[switch]).set(Lid(0xC000), PortNum(1));
     }),
@@ -400,7 +400,7 @@ const PRECONDITIONS: &[Precondition] = &[
         input.surviving =
             Arc::new(input.before.without_links(&[input.before.port_at(host, PortNum(1)).expect("a port")]));
     }),
-    ("which is no multiple of 2^1", |input| {
+    ("which is not a multiple of 2^1", |input| {
         let odd = |port: PortId| (port, Lid(2 * port.0 as u16 + 1), Lmc::masked(1));
         let lids: Vec<_> = input.before.end_ports().map(odd).collect();
         input.before = Arc::new(input.before.with_lids(lids).expect("ranges apart"));

@@ -69,7 +69,7 @@ impl Sm {
         let mut states = Vec::new();
         loop {
             let next = states.len() + 1;
-            let come = || self.count("waiting for leave") >= next || self.count("the change is over") > 0;
+            let come = || self.count("waiting to be continued") >= next || self.count("the change is over") > 0;
             subnet.wait("the next barrier", LIMIT, come);
             if self.count("the change is over") > 0 {
                 return states;

@@ -185,7 +185,7 @@ fn files_appear_together_or_not_at_all() {
     let cases: &[(&[&str], i32, &str)] = &[
         (&["--lfts", text_of(&good), "--fdbs", text_of(&bad)], 3, "cannot write"),
         (&["--lfts", text_of(&good), "--fdbs", text_of(&good)], 2, "two options name one file"),
-        (&["-o", text_of(&deep)], 3, "cannot make the folder"),
+        (&["-o", text_of(&deep)], 3, "cannot create the folder"),
         (&["-o", text_of(&good), "--sl2vl", text_of(&bad)], 3, "cannot write"),
     ];
     for &(arguments, code, part) in cases {
@@ -216,9 +216,9 @@ fn what_cannot_be_is_said() {
         (&["route", "--list", "-o", "folder"], 2, "cannot be used with"),
         (&["route", &input, "--lmc", "8"], 2, "expected 0 to 7, auto or each"),
         (&["route", &input, "--vls", "3"], 2, "3 data VLs"),
-        (&["route", &input, "--root", "nobody"], 2, "no node is called `nobody`"),
-        (&["route", &input, "--root", "host-1 HCA-1"], 2, "is no switch"),
-        (&["route", &input, "--from-path-sl", "x"], 2, "goes with --from-fdbs or --from-lfts"),
+        (&["route", &input, "--root", "nobody"], 2, "no node has the name `nobody`"),
+        (&["route", &input, "--root", "host-1 HCA-1"], 2, "is not a present switch"),
+        (&["route", &input, "--from-path-sl", "x"], 2, "requires --from-fdbs or --from-lfts"),
     ];
     for &(arguments, code, part) in cases {
         let output = reconfig(arguments);

@@ -179,7 +179,7 @@ fn roots_that_do_not_serve_are_errors() {
     assert!(matches!(route(middle, &after, 1), RouteError::RootAbsent { .. }));
     assert!(matches!(route(fabric.port(host).node, &after, 1), RouteError::RootAbsent { .. }));
     assert!(
-        route(switch(&fabric, 2), &after, 1).to_string().contains("no links join the root given, sw-2, with sw-0[0]")
+        route(switch(&fabric, 2), &after, 1).to_string().contains("no links connect the given root, sw-2, to sw-0[0]")
     );
     assert!(matches!(route(middle, &fabric, 0), RouteError::Paths { paths: 0, .. }));
 }

@@ -131,9 +131,9 @@ fn what_cannot_be_meant_is_refused_with_a_reason() {
         (&["--remove-root", "--planned", "--sudden"], 2, "cannot be used with"),
         (&["--add-switch", "spine-1", "--planned"], 2, "cannot be used with"),
         (&["--remove-root", "--compare", "--scheme", "double"], 2, "cannot be used with"),
-        (&["--remove-switch", "nobody"], 2, "no node is called `nobody`: give a description or a GUID"),
+        (&["--remove-switch", "nobody"], 2, "no node has the name `nobody`: give a description or a GUID"),
         (&["--remove-switch", "spine"], 2, "there are spine-1, spine-2"),
-        (&["--remove-switch", "host-1 HCA-1"], 2, "host-1 HCA-1 is no switch"),
+        (&["--remove-switch", "host-1 HCA-1"], 2, "host-1 HCA-1 is not a switch"),
         (&["--remove-link", "spine-1"], 2, "expected NODE:PORT"),
         (&["--remove-link", "spine-1:0"], 2, "spine-1 has ports 1 to 8"),
         (&["--remove-link", "spine-1:9"], 2, "there is no port 9"),
@@ -151,9 +151,9 @@ fn what_cannot_be_meant_is_refused_with_a_reason() {
         (&["--remove-root", "--barrier-timeout", "0"], 2, "0 is not in 1.."),
         (&["--remove-root", "--window", "0"], 2, "0 is not in 1.."),
         (&["--remove-root", "--sm", "spine-1"], 2, "spine-1 cannot run the subnet manager"),
-        (&["--remove-root", "--traffic", "storm"], 2, "`storm` is no traffic pattern"),
+        (&["--remove-root", "--traffic", "storm"], 2, "`storm` is not a traffic pattern"),
         (&["--remove-root", "--traffic", "hot-spot:3"], 2, "hot-spot:RANK,SHARE or trace:FILE"),
-        (&["--remove-root", "--traffic", "hot-spot:3,2"], 2, "is no traffic pattern"),
+        (&["--remove-root", "--traffic", "hot-spot:3,2"], 2, "is not a traffic pattern"),
         (&["--remove-root", "--traffic", "hot-spot:16,0.5"], 2, "rank 16: the fabric's end ports have ranks 0 to 15"),
         (&["--remove-root", "--traffic", "trace:no-such-file"], 2, "cannot read no-such-file"),
         (&["--remove-root", "--spray", "packet"], 2, "--spray: one path for each destination takes no turns"),
@@ -166,7 +166,7 @@ fn what_cannot_be_meant_is_refused_with_a_reason() {
         ),
         (&["--remove-root", "--compare", "--count-order"], 2, "--count-order: the table of --compare does not show it"),
         (&["--remove-root", "--compare", "--certificate", "c"], 2, "cannot be used with"),
-        (&["--remove-root", "--plan", "-", "--dot", "-"], 2, "two files are to go to standard output"),
+        (&["--remove-root", "--plan", "-", "--dot", "-"], 2, "two files would go to standard output"),
         (&["--remove-root", "--lmc", "0"], 3, "has LMC 0, one LID"),
         (&["--remove-root", "--vls", "1"], 3, "has 1 data VL"),
     ];
@@ -219,7 +219,7 @@ fn a_rank_that_is_not_there_is_named_in_its_line() {
         let output = simulate(&["--remove-root", "--traffic", &traffic, FABRIC]);
         let message = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{pairs:?}: {message}");
-        let told = format!("pairs{place} is no rank: 16 end ports send, of ranks 0 to 15");
+        let told = format!("pairs{place} is not a rank: 16 end ports send, of ranks 0 to 15");
         assert!(message.contains(&told), "{pairs:?}: {message}");
     }
 }
@@ -282,7 +282,7 @@ fn a_trace_sends_what_it_says() {
     // The trace says all of that by itself.
     for (option, value) in [("--load", "0.1"), ("--packet-bytes", "512"), ("--message", "2")] {
         let output = simulate(&[&asked[..], &[option, value]].concat());
-        let told = format!("{option}: a trace tells when each packet is sent");
+        let told = format!("{option}: a trace gives time and length of each packet");
         assert!(output.status.code() == Some(2) && text(&output.stderr).contains(&told), "{}", text(&output.stderr));
     }
 }

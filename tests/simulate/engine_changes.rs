@@ -242,7 +242,7 @@ fn too_few_lanes_or_lids_are_errors_that_say_what_would_do() {
     let mut scenario = layered("torus-4x4", Departure::Sudden);
     (scenario.sim.data_vls, scenario.vls_fixed) = (2, true);
     let error = scenario::plan(&scenario, engines("dfsssp", "dfsssp")).expect_err("one lane in each set");
-    assert!(error.to_string().contains("virtual layers are needed and there is room for 1"), "{error}");
+    assert!(error.to_string().contains("virtual layers are needed, but only 1"), "{error}");
     let scenario = Scenario { lmc_fixed: true, ..layered("random-regular-16-4", Departure::Sudden) };
     let error = scenario::plan(&scenario, engines("up-down-random", "up-down-random")).expect_err("one LID each");
     let error = error.to_string();

@@ -132,7 +132,7 @@ fn a_list_is_refused_where_one_fabric_is_wanted() {
         let (code, told) = refused(arguments);
         assert_eq!(code, Some(2), "{arguments:?}: {told}");
         assert!(
-            told.contains("two-subnets.subnets.yaml lists several subnets, and here one fabric is wanted"),
+            told.contains("two-subnets.subnets.yaml lists several subnets, but one fabric is needed here"),
             "{told}"
         );
     }
@@ -143,8 +143,8 @@ fn wrong_usage_is_told() {
     let ring = ["fabric", "generate", "ring:4"];
     for (arguments, part) in [
         (&["--subnets", "2"][..], "write a list of them (-o NAME.subnets.yaml), or draw them (--to dot)"),
-        (&["--subnets", "2", "-o", "two.ibnetdiscover"], "several subnets are several files"),
-        (&["--subnets", "2", "--json"], "several subnets are several files"),
+        (&["--subnets", "2", "-o", "two.ibnetdiscover"], "several subnets need several files"),
+        (&["--subnets", "2", "--json"], "several subnets need several files"),
         (&["--subnets", "2", "--to", "dot", "-o", "two.subnets.yaml"], "name a .dot file"),
         (&["--subnets", "1", "-o", "one.subnets.yaml"], "a line has 2 to 64"),
         (&["--subnets", "2", "--join", "tree", "-o", "two.subnets.yaml"], "`tree` is no shape"),

@@ -220,7 +220,7 @@ fn a_router_is_found_by_any_of_its_guids_as_captures_print_them() {
     }
     let output = simulate(&["--remove-router", "router-1", &list]);
     let message = text(&output.stderr);
-    let part = "2 routers are called `router-1`: give a GUID, one of 0x0200000002000000, 0x0200000002000100";
+    let part = "2 routers have the name `router-1`: give a GUID, one of 0x0200000002000000, 0x0200000002000100";
     assert!(output.status.code() == Some(2) && message.contains(part), "{message}");
 }
 
@@ -232,7 +232,7 @@ fn where_no_router_joins_anything_that_is_said() {
     std::fs::write(&list, format!("subnets:\n- name: alone\n  fabric: {fabric}\n")).expect("a writable folder");
     let output = simulate(&["--remove-router", "router-1", &list.display().to_string()]);
     let message = text(&output.stderr);
-    let part = "no router between subnets is called `router-1`: none joins these subnets";
+    let part = "no router between subnets has the name `router-1`: none joins these subnets";
     assert!(output.status.code() == Some(2) && message.contains(part), "{message}");
 }
 
@@ -246,17 +246,17 @@ fn what_cannot_be_meant_is_refused_with_a_reason() {
         (
             &["--remove-router", "router-9", TWO],
             2,
-            "no router between subnets is called `router-9`: there are router-1, router-2",
+            "no router between subnets has the name `router-9`: there are router-1, router-2",
         ),
         (
             &["--remove-root", "--subnet", "subnet-9", TWO],
             2,
-            "no subnet is called `subnet-9`: there are subnet-0, subnet-1",
+            "no subnet has the name `subnet-9`: there are subnet-0, subnet-1",
         ),
         (&["--remove-router", "router-1", "--steady", TWO], 2, "cannot be used with"),
         (&["--steady", "--planned", TWO], 2, "cannot be used with"),
-        (&["--remove-switch", "nobody", TWO], 2, "no node is called `nobody`"),
-        (&["--remove-link", "nobody:1", TWO], 2, "no node is called `nobody`"),
+        (&["--remove-switch", "nobody", TWO], 2, "no node has the name `nobody`"),
+        (&["--remove-link", "nobody:1", TWO], 2, "no node has the name `nobody`"),
         (&["--add-switch", "switch-1", TWO], 2, "--add-switch takes one fabric"),
         (&["--steady", "--cross", "2", TWO], 2, "share of packets between subnets is 2: expected 0 to 1"),
         (&["--steady", "--load", "2", TWO], 2, "load is 2: expected 0 to 1"),
@@ -285,16 +285,16 @@ fn what_cannot_be_meant_is_refused_with_a_reason() {
         (&["--remove-root", "--hop-limit", "3", ONE], 2, "--hop-limit is for a list of several subnets"),
         (&["--remove-root", "--router-sl", "keep", CYCLE], 3, "the change is refused"),
         (&["--remove-root", "--traffic", "worst", TWO], 2, "--traffic worst: not for a list of several subnets"),
-        (&["--remove-root", "--traffic", "permutation:-", TWO], 2, "standard input: holds no pair"),
+        (&["--remove-root", "--traffic", "permutation:-", TWO], 2, "standard input: holds no ranks"),
         // The same mistake has the exit code that it has with one fabric.
-        (&["--remove-switch", "host-1 HCA-1", "--subnet", "subnet-0", TWO], 2, "host-1 HCA-1 is no switch"),
+        (&["--remove-switch", "host-1 HCA-1", "--subnet", "subnet-0", TWO], 2, "host-1 HCA-1 is not a switch"),
         (&["--remove-link", "router-1:2", "--subnet", "subnet-0", TWO], 2, "has no cable that could be pulled"),
         (&["--remove-root", "--sm", "switch-1", TWO], 2, "switch-1 cannot run the subnet manager"),
         (&["--remove-root", "--lmc", "0", TWO], 3, "has LMC 0, one LID"),
         (
             &["--remove-switch", "switch-1", TWO],
             2,
-            "2 subnets have what is called `switch-1`: say which (--subnet): subnet-0, ",
+            "2 subnets have an element `switch-1`: choose one (--subnet): subnet-0, ",
         ),
         (&["--remove-router", "0x4711", TWO], 2, "there are router-1, router-2"),
         (&["--steady", "--spray", "packet", TWO], 2, "--spray: one path for each destination takes no turns"),

@@ -57,7 +57,7 @@ fn every_observer_but_ages_sees_a_router_off() {
 fn ages_are_refused_among_several_subnets() {
     for departure in DEPARTURES {
         let told = refusal(&by(Observer::Lifetime, cable(departure)));
-        assert!(told.contains("routers have none of: choose token, poll or conservation"), "{told}");
+        assert!(told.contains("routers lack: choose token, poll or conservation"), "{told}");
     }
 }
 

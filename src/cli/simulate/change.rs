@@ -1,4 +1,4 @@
-//! What changes in `reconfig simulate`: which element, and in which subnet.
+//! The change in `reconfig simulate`: which element, and in which subnet.
 
 use super::super::element::{find_node, find_port, guid_of};
 use super::super::outcome::Failure;
@@ -10,7 +10,7 @@ use reconfig::fabric::subnets::{Router, SubnetPort, Subnets};
 use reconfig::ids::{Guid, SubnetId};
 use reconfig::scenario::{Element, ScenarioChange};
 
-/// What means nothing where nothing changes and no manager acts.
+/// Options that are meaningless if nothing changes and no manager acts.
 const OF_A_CHANGE: [&str; 16] = [
     "sudden",
     "planned",
@@ -42,19 +42,19 @@ pub(super) struct ElementArguments {
     /// The cable at this port leaves.
     #[arg(long, value_name = "NODE:PORT")]
     pub(super) remove_link: Option<String>,
-    /// This switch comes: the file holds it, the fabric before lacks it.
+    /// This switch is added: the file contains it, the fabric before the change does not.
     #[arg(long, value_name = "NODE", conflicts_with_all = ["sudden", "planned"])]
     pub(super) add_switch: Option<String>,
-    /// This router between subnets leaves, from all of its subnets: a description or a GUID.
+    /// This router between subnets leaves all of its subnets: a description or a GUID.
     #[arg(long, value_name = "NODE", conflicts_with = "subnet")]
     pub(super) remove_router: Option<String>,
-    /// Nothing changes: traffic between the subnets of a list, alone.
+    /// Nothing changes: only traffic between the subnets of a list.
     #[arg(long, conflicts_with_all = OF_A_CHANGE)]
     pub(super) steady: bool,
 }
 
 impl ElementArguments {
-    /// What changes among subnets, of which there may be one.
+    /// The change among the subnets, of which there may be only one.
     pub(super) fn find(&self, subnets: &Subnets, own: &SubnetsArguments) -> Result<ScenarioChange, Failure> {
         if self.steady {
             return Ok(ScenarioChange::Nothing);
@@ -79,7 +79,9 @@ impl ElementArguments {
 
 fn find_subnet(subnets: &Subnets, name: &str) -> Result<SubnetId, Failure> {
     let names = || subnets.subnets().map(|(_, subnet)| subnet.name.as_str()).collect::<Vec<_>>().join(", ");
-    subnets.by_name(name).ok_or_else(|| Failure::input(anyhow!("no subnet is called `{name}`: there are {}", names())))
+    subnets
+        .by_name(name)
+        .ok_or_else(|| Failure::input(anyhow!("no subnet has the name `{name}`: there are {}", names())))
 }
 
 fn find_router(subnets: &Subnets, name: &str) -> Result<usize, Failure> {
@@ -92,19 +94,21 @@ fn find_router(subnets: &Subnets, name: &str) -> Result<usize, Failure> {
     };
     Err(Failure::input(match found[..] {
         [only] => return Ok(only),
-        [] if routers.is_empty() => anyhow!("no router between subnets is called `{name}`: none joins these subnets"),
+        [] if routers.is_empty() => {
+            anyhow!("no router between subnets has the name `{name}`: none joins these subnets")
+        }
         [] => {
             let names = listed(&(0..routers.len()).collect::<Vec<_>>(), |router| router.name.clone());
-            anyhow!("no router between subnets is called `{name}`: there are {names}")
+            anyhow!("no router between subnets has the name `{name}`: there are {names}")
         }
         _ => {
             let guids = listed(&found, |router| router.guid.to_string());
-            anyhow!("{} routers are called `{name}`: give a GUID, one of {guids}", found.len())
+            anyhow!("{} routers have the name `{name}`: give a GUID, one of {guids}", found.len())
         }
     }))
 }
 
-/// Whether a node of this GUID is of the router: it may have one in each subnet.
+/// Whether the router has a node of this GUID: it may have one in each subnet.
 fn has_node(subnets: &Subnets, router: &Router, guid: Guid) -> bool {
     let of = |at: &SubnetPort| {
         let fabric = subnets.fabric(at.subnet);
@@ -113,7 +117,7 @@ fn has_node(subnets: &Subnets, router: &Router, guid: Guid) -> bool {
     router.guid == guid || router.ports.iter().any(|at| of(at) == guid)
 }
 
-/// What is found in the subnet named, or in the only one that has it.
+/// Searches the named subnet; without a name, the element must be in exactly one subnet.
 fn find_in<T>(
     subnets: &Subnets,
     named: Option<SubnetId>,
@@ -137,7 +141,7 @@ fn find_in<T>(
         (count, _) => {
             let names: Vec<&str> = found.iter().map(|(id, _)| subnets.subnet(*id).name.as_str()).collect();
             let names = names.join(", ");
-            Err(Failure::input(anyhow!("{count} subnets have what is called `{name}`: say which (--subnet): {names}")))
+            Err(Failure::input(anyhow!("{count} subnets have an element `{name}`: choose one (--subnet): {names}")))
         }
     }
 }

@@ -5,16 +5,16 @@ use super::keys::{PortKey, find, key, present_by_guid};
 use crate::fabric::{Fabric, NodeId, NodeKind, PortId};
 use crate::ids::Guid;
 
-/// Why a capture is no restriction of a known fabric. Where it has more than is known, [`super::union`] serves.
+/// Why a capture is not a part of a known fabric. If it has more, use [`super::union`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AlignError {
-    /// A node that is not known, or had left.
+    /// A node is unknown, or had left.
     #[error("{node} was found but is not known: the fabric grew, so plan the change on the union of both")]
     UnknownNode {
         /// The node.
         node: String,
     },
-    /// A cable that is not known.
+    /// A cable is unknown.
     #[error(
         "the cable from {from} to {to} was found but is not known: the fabric grew, so plan the change on the union of both"
     )]
@@ -24,7 +24,7 @@ pub enum AlignError {
         /// The other.
         to: String,
     },
-    /// One GUID, two kinds of node.
+    /// One GUID belongs to two kinds of node.
     #[error("node {guid} is known as a {known} and was found as a {found}: two nodes share the GUID")]
     Redefined {
         /// The GUID.
@@ -36,8 +36,8 @@ pub enum AlignError {
     },
 }
 
-/// `found` as what is left of `known`: the indices of `known`, and all that it says of nodes and ports (LIDs, rates,
-/// descriptions); nodes and cables that were not found are gone.
+/// `found` expressed as a part of `known`: the indices of `known` with all its facts on nodes and ports (LIDs, rates,
+/// descriptions), without the nodes and cables that were not found.
 ///
 /// # Errors
 /// A node or a cable that `known` lacks.
@@ -48,25 +48,25 @@ pub fn align(known: &Fabric, found: &Fabric) -> Result<Fabric, AlignError> {
     }
 }
 
-/// A capture as far as it is known.
+/// A capture, as far as its elements are known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recognised {
-    /// What of the known fabric was found, in its indices.
+    /// The part of the known fabric that was found, in its indices.
     pub alive: Fabric,
-    /// The first thing that was found and is not known.
+    /// The first unknown element found.
     pub stranger: Option<AlignError>,
 }
 
-/// `found` as what is left of `known`, as [`align`] has it, and whether there was more than is known.
+/// As [`align`], but unknown elements are reported instead of refused.
 ///
 /// # Errors
-/// One GUID, two kinds of node.
+/// One GUID belongs to two kinds of node.
 pub fn recognise(known: &Fabric, found: &Fabric) -> Result<Recognised, AlignError> {
     let stranger = match stranger(known, found) {
         Some(redefined @ AlignError::Redefined { .. }) => return Err(redefined),
         other => other,
     };
-    // Only what is missing is taken off `known`, so its indices, LIDs and rates stay as they are.
+    // Only missing elements are removed from `known`, so its indices, LIDs and rates are unchanged.
     let gone = known.nodes().filter(|(_, node)| present_by_guid(found, node.guid).is_none());
     let gone: Vec<NodeId> = gone.map(|(id, _)| id).collect();
     let pulled = known.links().filter(|&(a, b)| !has_cable(found, key(known, a), key(known, b)));
@@ -74,7 +74,7 @@ pub fn recognise(known: &Fabric, found: &Fabric) -> Result<Recognised, AlignErro
     Ok(Recognised { alive: known.without_nodes(&gone).without_links(&pulled), stranger })
 }
 
-/// What was found and cannot be `known`'s: a GUID of two kinds before all else, then nodes, then cables.
+/// The first element found that cannot belong to `known`: GUIDs of two kinds first, then nodes, then cables.
 fn stranger(known: &Fabric, found: &Fabric) -> Option<AlignError> {
     let mut unknown = None;
     for (id, node) in found.nodes().filter(|(_, node)| node.present) {

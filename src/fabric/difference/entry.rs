@@ -1,4 +1,4 @@
-//! The entries of a [`Difference`](super::Difference): which node, port or cable, and what became of it.
+//! The entries of a [`Difference`](super::Difference): a node, port or cable, and how it changed.
 //!
 //! Elements are named by GUID and port number, never by index, so that an entry means the same in both captures.
 
@@ -14,7 +14,7 @@ pub struct NodeName {
     pub kind: NodeKind,
     /// Its GUID.
     pub guid: Guid,
-    /// Its description, blanks at the ends taken off.
+    /// Its description, without blanks at either end.
     pub description: String,
 }
 
@@ -40,7 +40,7 @@ pub struct EndName {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cable(pub EndName, pub EndName);
 
-/// A cable of which one end stayed and the other was put elsewhere.
+/// A cable of which one end stayed and the other moved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Moved {
     /// The end that stayed.
@@ -51,7 +51,7 @@ pub struct Moved {
     pub to: EndName,
 }
 
-/// Something with a value before and another after.
+/// A value before and after.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Changed<Subject, Value> {
     /// What it belongs to.
@@ -75,7 +75,7 @@ impl LinkRate {
 /// The LIDs of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Lids {
-    /// The base LID, where it has one.
+    /// The base LID, if it has one.
     pub lid: Option<Lid>,
     /// Its LMC.
     pub lmc: Lmc,

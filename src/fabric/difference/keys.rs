@@ -6,7 +6,7 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Guid, PortNum};
 use std::collections::BTreeMap;
 
-/// A port, whatever its index: node GUID and number.
+/// A port, independent of indices: node GUID and number.
 pub(super) type PortKey = (Guid, PortNum);
 /// A cable: the lower port key first.
 pub(super) type CableKey = (PortKey, PortKey);
@@ -25,7 +25,7 @@ pub(super) fn key(fabric: &Fabric, port: PortId) -> PortKey {
     (fabric.node(port.node).guid, port.num)
 }
 
-/// The port with this key, where its node is present.
+/// The port with this key, if its node is present.
 pub(super) fn find(fabric: &Fabric, (guid, num): PortKey) -> Option<PortId> {
     fabric.port_at(present_by_guid(fabric, guid)?, num)
 }

@@ -1,10 +1,10 @@
-//! What changed between two captures of one fabric, by GUIDs and port numbers, whatever the indices.
+//! The differences between two captures of one fabric, by GUIDs and port numbers, independent of indices.
 //!
-//! [`Difference::between`] lists it for people and programs. [`union`] puts both captures into one index space, in
-//! which the fabric before and the fabric after are restrictions of one whole: a whole change is planned and run on
-//! it. [`align`] expresses a fresh sweep in the indices of a fabric that is known already; [`recognise`] does so as
-//! far as the sweep is known. Nodes that left (`present` is false) count as not there. Lacks on purpose: guesses that
-//! an element with a new GUID replaces another.
+//! [`Difference::between`] lists them for people and programs. [`union`] puts both captures into one index space, in
+//! which the fabrics before and after are parts of one whole: a change is planned and run on it. [`align`] expresses a
+//! fresh sweep in the indices of a known fabric; [`recognise`] does so for the known part of a sweep. Nodes that left
+//! (`present` is false) count as absent. Deliberately omitted: guesses that an element with a new GUID replaces
+//! another.
 
 mod align;
 mod entry;
@@ -22,18 +22,18 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// What changed between two fabrics. Every list is in the order of GUIDs and port numbers.
+/// The differences between two fabrics. Every list is in the order of GUIDs and port numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// Nodes that were there before only.
+    /// Nodes only in the first.
     pub nodes_gone: Vec<NodeName>,
-    /// Nodes that are there after only.
+    /// Nodes only in the second.
     pub nodes_new: Vec<NodeName>,
-    /// Cables that were there before only, those of gone nodes included.
+    /// Cables only in the first, including those of nodes that are gone.
     pub links_gone: Vec<Cable>,
-    /// Cables that are there after only, those of new nodes included.
+    /// Cables only in the second, including those of new nodes.
     pub links_new: Vec<Cable>,
-    /// Cables of which one end was put elsewhere; they are in neither of the lists above.
+    /// Cables of which one end moved; they are in neither of the lists above.
     pub links_moved: Vec<Moved>,
     /// Width or speed of a cable.
     pub rates: Vec<Changed<Cable, LinkRate>>,
@@ -41,14 +41,14 @@ pub struct Difference {
     pub lids: Vec<Changed<EndName, Lids>>,
     /// Descriptions of nodes.
     pub descriptions: Vec<Changed<NodeName, String>>,
-    /// Kinds of nodes: a switch that became something else under one GUID.
+    /// Kinds of nodes: another kind under the same GUID.
     pub kinds: Vec<Changed<NodeName, NodeKind>>,
     /// Counts of external ports.
     pub ports: Vec<Changed<NodeName, u8>>,
 }
 
 impl Difference {
-    /// What changed from `before` to `after`.
+    /// The differences from `before` to `after`.
     pub fn between(before: &Fabric, after: &Fabric) -> Difference {
         let mut difference = Difference {
             nodes_gone: names_missing(before, after),
@@ -96,8 +96,8 @@ impl Difference {
         let mut ends: BTreeMap<PortKey, CableKey> =
             came.iter().flat_map(|&cable| [(cable.0, cable), (cable.1, cable)]).collect();
         for key in gone {
-            // A cable is moved where one of its ends has a new cable. Each new cable explains one lost cable only,
-            // hence the removals below.
+            // A cable has moved if one of its ends has a new cable. Each new cable explains only one lost cable, hence
+            // the removals below.
             let next = [key.0, key.1].into_iter().find_map(|end| ends.get(&end).map(|&cable| (end, cable)));
             let Some((stayed, cable)) = next else {
                 self.links_gone.push(before.cable(key));
@@ -119,7 +119,7 @@ impl Difference {
     }
 }
 
-/// A fabric, and which descriptions in it are no names because several nodes have them.
+/// A fabric, with the descriptions that are not names because several nodes share them.
 struct View<'a> {
     fabric: &'a Fabric,
     repeated: BTreeSet<&'a str>,
@@ -168,13 +168,13 @@ fn names_missing(here: &Fabric, there: &Fabric) -> Vec<NodeName> {
     missing.map(|(_, id)| NodeName::of(here, id)).collect()
 }
 
-/// Whether a port is one that owns or may own a LID.
+/// Whether a port owns or may own a LID.
 fn owns_lids(fabric: &Fabric, id: PortId) -> bool {
     let port = fabric.port(id);
     if fabric.node(port.node).is_switch() { port.num == PortNum::ZERO } else { port.peer.is_some() }
 }
 
-/// Lines of one list that people are shown; programs get all of them.
+/// Entries of a list that people are shown; programs get all of them.
 const SHOWN: usize = 20;
 
 fn write_list<T: fmt::Display>(f: &mut fmt::Formatter<'_>, what: &str, list: &[T]) -> fmt::Result {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// Why two captures have no union.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnionError {
-    /// A port with a cable to one peer before and to another after.
+    /// A port has a cable to one peer before and to another after.
     #[error(
         "port {port} is cabled to {before} before and to {after} after: \
          a port cannot have both cables, so make two changes of it (pull the cable, then put in the new one)"
@@ -21,7 +21,7 @@ pub enum UnionError {
         /// Its peer after.
         after: String,
     },
-    /// One GUID, two kinds of node.
+    /// One GUID belongs to two kinds of node.
     #[error("node {guid} is a {before} before and a {after} after: two nodes share the GUID, or a capture is wrong")]
     Redefined {
         /// The GUID.
@@ -31,7 +31,7 @@ pub enum UnionError {
         /// The kind after.
         after: NodeKind,
     },
-    /// A port in use after that the node did not have before.
+    /// A port is cabled after the change that the node did not have before.
     #[error("node {guid} has {ports} ports before, but port {num} of it is cabled after: one of the captures is wrong")]
     PortsGrew {
         /// The GUID.
@@ -46,32 +46,32 @@ pub enum UnionError {
     Build(#[from] BuildError),
 }
 
-/// A port of which the LID of the fabric after could not be kept.
+/// A port whose LID in the fabric after could not be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LidConflict {
     /// The port, in the union.
     pub port: PortId,
-    /// What it has in the union: its LID before, or none where another port has the wanted one before.
+    /// Its LIDs in the union: those before, or none if another port had the wanted ones before.
     pub kept: Option<(Lid, Lmc)>,
-    /// What it has in the fabric after.
+    /// Its LIDs in the fabric after.
     pub wanted: (Lid, Lmc),
 }
 
-/// All nodes and cables of two fabrics. Indices of the fabric before are indices of the union, and new nodes follow;
-/// where both fabrics describe an element (rates, LIDs, descriptions), the fabric before counts.
+/// All nodes and cables of two fabrics. Indices of the fabric before are indices of the union, and new nodes follow. If
+/// both fabrics describe an element (rates, LIDs, descriptions), the fabric before counts.
 #[derive(Clone, Debug)]
 pub struct Union {
     /// The whole.
     pub fabric: Fabric,
-    /// Nodes that are not there before.
+    /// Nodes absent before.
     pub absent_before: Vec<NodeId>,
-    /// Nodes that are not there after.
+    /// Nodes absent after.
     pub absent_after: Vec<NodeId>,
-    /// One end of each cable between nodes that is not there before.
+    /// One end of each cable, between nodes present before, that is missing before.
     pub uncabled_before: Vec<PortId>,
-    /// One end of each cable between nodes that is not there after.
+    /// One end of each cable, between nodes present after, that is missing after.
     pub uncabled_after: Vec<PortId>,
-    /// Ports whose LIDs differ: a caller that keeps the LIDs of the union must look at these.
+    /// Ports whose LIDs differ; a caller that keeps the union's LIDs must handle them.
     pub lid_conflicts: Vec<LidConflict>,
 }
 
@@ -90,7 +90,7 @@ impl Union {
 /// Both fabrics in one index space.
 ///
 /// # Errors
-/// A port that is cabled to different peers, or a node that is something else under the same GUID.
+/// A port is cabled to different peers, or one GUID belongs to two kinds of node.
 pub fn union(before: &Fabric, after: &Fabric) -> Result<Union, UnionError> {
     check_nodes(before, after)?;
     check_cables(before, after)?;
@@ -105,7 +105,7 @@ pub fn union(before: &Fabric, after: &Fabric) -> Result<Union, UnionError> {
     new.for_each(|(id, _)| copy_node(&mut builder, after, id));
     mark_present(&mut builder, before, after);
     let lid_conflicts = merge_lids(&mut builder, before, after);
-    // What is copied last decides width and speed: the fabric before, as tables in force were made for it.
+    // The last copy decides width and speed: the fabric before, since tables in force were made for it.
     for fabric in [after, before] {
         copy_cables(&mut builder, fabric)?;
     }
@@ -127,7 +127,7 @@ fn check_nodes(before: &Fabric, after: &Fabric) -> Result<(), UnionError> {
         if was.kind != is.kind {
             return Err(UnionError::Redefined { guid, before: was.kind, after: is.kind });
         }
-        // The union has the ports of the fabric before; more ports are no fault as long as they have no cable.
+        // The union has the ports of the fabric before; further ports are no error as long as they have no cable.
         let cabled = after.ports_of(new).rev().find(|&port| after.peer(port).is_some());
         if let Some(port) = cabled.filter(|&port| after.port(port).num.0 > was.num_ports) {
             return Err(UnionError::PortsGrew { guid, ports: was.num_ports, num: after.port(port).num });
@@ -152,7 +152,7 @@ fn check_cables(before: &Fabric, after: &Fabric) -> Result<(), UnionError> {
     Ok(())
 }
 
-/// Copies a node and all that its ports are, but for cables.
+/// Copies a node and its ports, without cables.
 fn copy_node(builder: &mut FabricBuilder, fabric: &Fabric, id: NodeId) {
     let node = fabric.node(id);
     let copy = builder.node(node.kind, node.guid, node.num_ports, node.description.clone());
@@ -172,7 +172,7 @@ fn mark_present(builder: &mut FabricBuilder, before: &Fabric, after: &Fabric) {
     }
 }
 
-/// Gives ports without a LID the one they have after, where it is free; returns those that differ.
+/// Gives ports without a LID the one that they have after, if it is free; returns those that differ.
 fn merge_lids(builder: &mut FabricBuilder, before: &Fabric, after: &Fabric) -> Vec<LidConflict> {
     let mut conflicts = Vec::new();
     for (guid, id) in ids(builder) {
@@ -183,8 +183,7 @@ fn merge_lids(builder: &mut FabricBuilder, before: &Fabric, after: &Fabric) -> V
             let (Some(lid), Some(slot)) = (port.lid, builder.port_mut(id, port.num)) else { continue };
             let wanted = (lid, port.lmc);
             let kept = slot.lid.filter(|_| known).map(|lid| (lid, slot.lmc));
-            // A LID that another port has before would have two owners: the newcomer gets none, and the caller
-            // decides.
+            // A LID that another port had before would have two owners: the newcomer gets none, and the caller decides.
             if kept.is_none() && is_free(before, lid, port.lmc) {
                 (slot.lid, slot.lmc) = (Some(lid), port.lmc);
             } else if kept != Some(wanted) {

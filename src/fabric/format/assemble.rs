@@ -1,8 +1,8 @@
-//! From what a file says of nodes and ports to a [`Fabric`], checked.
+//! From a file's description of nodes and ports to a checked [`Fabric`].
 //!
-//! Each port has one line at most, in the section of its own node; that line also says something of the neighbour's
-//! port. What two lines say of one port must agree; a port without a line of its own is known as far as its
-//! neighbour's line describes it. Width and speed are each port's own: the two ends of a link may differ.
+//! Each port has at most one line, in the section of its own node; that line also describes the neighbour's port. Two
+//! lines on the same port must agree; a port without a line of its own is known as far as its neighbour's line
+//! describes it. Width and speed belong to each port: the two ends of a link may differ.
 
 use super::diagnostic::{ReadError, SourceText, Span, Spanned};
 use crate::fabric::{BuildError, Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortZero};
@@ -57,7 +57,7 @@ pub(super) struct ParsedRemote {
     pub end: ParsedEnd,
 }
 
-/// Everything that a file says.
+/// The whole content of a file.
 #[derive(Default)]
 pub(super) struct ParsedFabric<'a> {
     pub nodes: Vec<ParsedNode<'a>>,
@@ -72,8 +72,8 @@ impl ParsedFabric<'_> {
     /// The fabric that the file describes, nodes in the order of the file.
     ///
     /// # Errors
-    /// A node or a port described twice, a port number that its node lacks, two lines that contradict each other, or
-    /// a LID out of range or of two ports.
+    /// A node or a port is described twice, a port number does not exist on its node, two lines contradict each other,
+    /// or a LID is out of range or belongs to two ports.
     pub fn assemble(&self, source: SourceText<'_>) -> Result<Fabric, ReadError> {
         let assembly = Assembly { account: self, source, by_port: self.index_ports(source)? };
         self.check_nodes(source)?;
@@ -81,7 +81,7 @@ impl ParsedFabric<'_> {
         assembly.build()
     }
 
-    /// The lines whose neighbour has a section of its own, but no line there for the same link.
+    /// Lines whose neighbour has a section of its own, but no line there for the same link.
     pub fn told_by_one_end(&self) -> impl Iterator<Item = Span> {
         let told: FxHashSet<PortKey> = self.ports.iter().map(|port| (port.node, port.num)).collect();
         let lines = self.ports.iter().filter(move |port| {
@@ -115,7 +115,7 @@ impl ParsedFabric<'_> {
         Ok(())
     }
 
-    /// How many ports a node has: as its section says, or as many as its neighbours mention.
+    /// The number of a node's ports: as given in its section, or the highest that neighbours mention.
     fn ports_by_mention(&self) -> Vec<u8> {
         let mut ports: Vec<u8> = self.nodes.iter().map(|node| node.num_ports.unwrap_or(0)).collect();
         for remote in self.ports.iter().map(|port| &port.remote) {
@@ -141,7 +141,7 @@ impl Assembly<'_, '_> {
             self.check_number(port.at, port.node, port.num)?;
             self.check_number(port.remote.at, port.remote.node, port.remote.num)?;
             let remote = (port.remote.node, port.remote.num);
-            // A file can say this; no cable can.
+            // A file can state this; no cable can.
             if remote == (port.node, port.num) {
                 let problem = format!("port {} of node {} is cabled to itself", port.num, self.guid(port.node));
                 return Err(self.source.error(port.remote.at, problem, "expected another port"));
@@ -176,7 +176,7 @@ impl Assembly<'_, '_> {
         }
     }
 
-    /// The two lines of a link must name each other.
+    /// Checks that the two lines of a link name each other.
     fn check_pair(&self, port: &ParsedPort, other: &ParsedPort) -> Result<(), ReadError> {
         if (other.remote.node, other.remote.num) == (port.node, port.num) {
             return Ok(());
@@ -254,7 +254,7 @@ impl Assembly<'_, '_> {
         builder.build().map_err(|error| self.locate(&error))
     }
 
-    /// The place in the file where a fault of the whole is to be mended.
+    /// The place in the file where an error of the whole can be corrected.
     fn locate(&self, error: &BuildError) -> ReadError {
         let (place, label, other) = match error {
             BuildError::LidRange { lid, .. } => (self.lids_at(*lid).next(), "expected a LID from 1 to 49151", None),

@@ -1,4 +1,4 @@
-//! Walks over one line, token by token, and knows at every moment where in the file it stands.
+//! Parses one line token by token, and always knows its place in the file.
 
 use super::diagnostic::{ReadError, SourceLine, SourceText, Span, Spanned};
 use crate::ids::Guid;
@@ -22,12 +22,12 @@ impl<'a> Cursor<'a> {
         Cursor { source, rest: line.text, end: line.start + line.text.len() }
     }
 
-    /// What is not read yet.
+    /// The unread text.
     pub fn rest(&self) -> &'a str {
         self.rest
     }
 
-    /// The byte of the source where the cursor stands.
+    /// The cursor's byte offset in the source.
     pub fn offset(&self) -> usize {
         self.end - self.rest.len()
     }
@@ -37,14 +37,14 @@ impl<'a> Cursor<'a> {
         Span { start, end: self.offset() }
     }
 
-    /// The word at the cursor, for a fault: up to the next blank, one character at least.
+    /// The word at the cursor, for an error: up to the next blank, at least one character.
     pub fn here(&self) -> Span {
         let start = self.offset();
         let word = self.rest.find(char::is_whitespace).unwrap_or(self.rest.len());
         Span { start, end: start + word.max(self.rest.chars().next().map_or(0, char::len_utf8)) }
     }
 
-    /// Skips blanks; true where nothing follows them.
+    /// Skips blanks; true if nothing follows them.
     pub fn blanks(&mut self) -> bool {
         self.rest = self.rest.trim_start();
         self.rest.is_empty()
@@ -60,7 +60,7 @@ impl<'a> Cursor<'a> {
         self.rest = &self.rest[n..];
     }
 
-    /// Reads `text` where it comes next.
+    /// Reads `text` if it comes next.
     pub fn eat(&mut self, text: &str) -> bool {
         match self.rest.strip_prefix(text) {
             Some(rest) => {
@@ -99,7 +99,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The fault that something else than `expected` comes next.
+    /// The error for something other than `expected`.
     pub fn unexpected(&self, expected: &str) -> ReadError {
         let problem = if self.rest.trim().is_empty() {
             "the line ends too early".to_string()
@@ -146,7 +146,7 @@ impl<'a> Cursor<'a> {
         Ok(Spanned { value: (told.value != 0).then_some(Guid(told.value)), at: told.at })
     }
 
-    /// `(GUID)` where it comes next, blanks before it skipped.
+    /// `(GUID)` if it comes next, after optional blanks.
     pub fn guid_in_parentheses(&mut self) -> Result<Option<Spanned<Guid>>, ReadError> {
         self.blanks();
         if !self.eat("(") {

@@ -1,7 +1,7 @@
-//! How a reader says what is wrong: file, line, column, the line itself and what was expected there.
+//! Error reports of readers: file, line, column, the line itself and what was expected there.
 //!
-//! Positions inside readers are byte offsets into the text ([`Span`]); lines and columns are counted only for a fault
-//! that is reported, so that reading stays fast.
+//! Positions inside readers are byte offsets into the text ([`Span`]). Lines and columns are counted only when an error
+//! is reported, so that reading stays fast.
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use std::fmt;
@@ -30,12 +30,12 @@ pub(crate) struct SourceLine<'a> {
 }
 
 impl<'a> SourceLine<'a> {
-    /// What stands before the first `mark`, such as a comment's `#`.
+    /// The part before the first `mark`, such as a comment's `#`.
     pub fn before(self, mark: char) -> SourceLine<'a> {
         SourceLine { text: self.text.split(mark).next().unwrap_or_default(), ..self }
     }
 
-    /// All of the line but blanks at its end.
+    /// The line without blanks at its end.
     pub fn span(&self) -> Span {
         Span { start: self.start, end: self.start + self.text.trim_end().len() }
     }
@@ -49,14 +49,14 @@ pub(crate) struct SourceText<'a> {
 }
 
 impl<'a> SourceText<'a> {
-    /// A fault at `at`: `problem` is the headline, `label` stands under the place and says what was expected.
+    /// An error at `at`: `problem` is the headline; `label` stands under the place and states what was expected.
     pub fn error(&self, at: Span, problem: impl Into<String>, label: impl Into<String>) -> ReadError {
         let fault =
             Fault { file: self.file.into(), problem: problem.into(), mark: self.mark(at, label.into()), also: None };
         ReadError(Box::new(fault))
     }
 
-    /// A fault that two places make together; `other` is the earlier one, in its own words.
+    /// An error that involves two places; `other` is the earlier one, with its own label.
     pub fn clash(
         &self,
         at: Span,
@@ -122,7 +122,7 @@ fn floor(text: &str, at: usize) -> usize {
     (0..=at).rev().find(|&border| text.is_char_boundary(border)).unwrap_or(0)
 }
 
-/// One place of a file and what is to be said about it.
+/// One place of a file, with its label.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Mark {
     line: usize,
@@ -184,12 +184,12 @@ impl ReadError {
         &self.0.mark.label
     }
 
-    /// The line of the other place, where two places contradict each other.
+    /// The line of the other place, if two places contradict each other.
     pub fn other_line(&self) -> Option<usize> {
         self.0.also.as_ref().map(|mark| mark.line)
     }
 
-    /// The fault in its surroundings, for a terminal; `colour` adds escape sequences.
+    /// The error with its surroundings, for a terminal; `colour` adds escape sequences.
     pub fn render(&self, colour: bool) -> String {
         let fault = &*self.0;
         let mut group = Level::ERROR.primary_title(&*fault.problem).element(fault.snippet(&fault.mark, true));

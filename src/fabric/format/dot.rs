@@ -1,12 +1,13 @@
-//! Graphviz: switches as boxes, end nodes as ellipses, one edge a cable with its ports, width and speed. Written only.
+//! Graphviz: switches as boxes, end nodes as ellipses, one edge for each cable with its ports, width and speed. Written
+//! only.
 //!
-//! `neato` or `sfdp` draw large fabrics; `fdp -Tsvg` small ones. Written by hand, since petgraph's writer knows no
-//! way to name nodes by GUID, which is what makes two drawings comparable.
+//! `neato` or `sfdp` draw large fabrics, `fdp -Tsvg` small ones. Written by hand, since petgraph's writer cannot name
+//! nodes by GUID, which makes two drawings comparable.
 
 use crate::fabric::{Fabric, Node, NodeKind};
 use std::fmt::Write;
 
-/// The fabric as an undirected graph, departed nodes left out.
+/// The fabric as an undirected graph, without departed nodes.
 pub(super) fn write(fabric: &Fabric) -> String {
     let mut out = "graph fabric {\n  overlap=false;\n  node [fontname=\"sans-serif\"];\n".to_string();
     for (_, node) in fabric.nodes().filter(|(_, node)| node.present) {
@@ -31,7 +32,7 @@ fn write_node(out: &mut String, node: &Node) {
     writeln!(out, "  \"{}\" [shape={shape}, label=\"{text}\"];", node.guid).expect("a String takes every text");
 }
 
-/// What a drawing calls a node, as it stands between quotes.
+/// A node's label, escaped for quotes.
 pub(in crate::fabric) fn label(node: &Node) -> String {
     match node.description.trim() {
         "" => node.guid.to_string(),

@@ -1,12 +1,11 @@
-//! What `ibnetdiscover` prints (infiniband-diags; layout of version 44), read and written.
+//! The output of `ibnetdiscover` (infiniband-diags; layout of version 44), read and written.
 //!
-//! Read: chassis groups (`-g`), the fields of `--full`, tabs or blanks, missing LIDs, and the tool's own messages
-//! where they were caught in the same file. A node that is only mentioned as a neighbour is built from what the
-//! mention says, after all others. Not read: names of chassis, external port numbers, reports other than the
-//! topology (`-l`, `-p`). Borne: everything of a node but its LFT capacity and optimised SL-to-VL support; of a port,
-//! what is cabled. Written in the order of the nodes' indices, departed nodes left out; the fields of `--full` only
-//! where some port's data VLs are not the usual eight. Control characters in descriptions become blanks, as the tool
-//! makes them.
+//! Read: chassis groups (`-g`), the fields of `--full`, tabs or blanks, missing LIDs, and the tool's own messages in
+//! the same file. A node that is only mentioned as a neighbour is built from the mention, after all others. Not read:
+//! names of chassis, external port numbers, reports other than the topology (`-l`, `-p`). Preserved: everything of a
+//! node except its LFT capacity and its support of optimised SL-to-VL tables; of ports, the cabled ones. Nodes are
+//! written in index order, without departed ones; the fields of `--full` only if some port does not have the usual
+//! eight data VLs. Control characters in descriptions become blanks, as in the tool.
 
 use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote};
 use super::cursor::Cursor;
@@ -21,7 +20,7 @@ use rustc_hash::FxHashMap;
 /// Reads what `ibnetdiscover` printed.
 ///
 /// # Errors
-/// The first line that is not understood or contradicts another.
+/// The first line that cannot be parsed or contradicts another.
 pub(super) fn read(source: SourceText<'_>) -> Result<Reading, ReadError> {
     let mut reader = Reader {
         source,
@@ -49,7 +48,7 @@ struct Reader<'a> {
     /// Index of each node, later of each one only mentioned too.
     by_guid: FxHashMap<Guid, usize>,
     ids: Ids,
-    /// Port lines with the index of their node; their neighbours are known once all is read.
+    /// Port lines with the index of their node; neighbours are resolved once all is read.
     port_lines: Vec<(usize, PortLine<'a>)>,
     notices: Notices,
 }
@@ -193,7 +192,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Joins the port lines to their neighbours, now that every node is known.
+    /// Connects the port lines to their neighbours, now that every node is known.
     fn resolve(&mut self) -> Result<(), ReadError> {
         for (node, line) in std::mem::take(&mut self.port_lines) {
             let remote = self.neighbour(&line)?;
@@ -211,7 +210,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The index of a line's neighbour, which becomes a node by being mentioned.
+    /// The index of a line's neighbour; a mention creates the node.
     fn neighbour(&mut self, line: &PortLine<'a>) -> Result<usize, ReadError> {
         let Some((kind, guid)) = parse_id(line.id.value) else {
             let label = "expected `S-`, `H-` or `R-` and the 16 hexadecimal digits of the neighbour's GUID";
@@ -288,7 +287,7 @@ pub(super) fn parse_id(id: &str) -> Option<(NodeKind, Guid)> {
     plausible.then(|| u64::from_str_radix(digits, 16).ok()).flatten().map(|guid| (kind, Guid(guid)))
 }
 
-/// Headings of `ibnetdiscover -g`: nothing of the model.
+/// Headings of `ibnetdiscover -g`, which the model ignores.
 fn is_group(line: &str) -> bool {
     line.trim_end() == "Non-Chassis Nodes" || line.starts_with("Chassis ") || line.starts_with("Hostname: ")
 }

@@ -1,17 +1,17 @@
-//! ibsim's net files, read as ibsim 0.10 reads them, and written so that it loads them.
+//! ibsim's net files, read as ibsim 0.10 reads them, and written such that it loads them.
 //!
-//! Names of nodes are any texts; the format is otherwise the line grammar of ibnetdiscover, whose output ibsim loads
-//! too. What the file leaves open is assigned as ibsim does it: switches get GUIDs from 0x200000 on, one each; CAs
-//! from 0x100000 and routers from 0 on, one and one more a port; `switchguid=`, `caguid=` (`hcaguids=`) and `rtguid=`
-//! move these counters, with `+` relative to the last absolute one; port n of a CA has its node's GUID + n, a
-//! switch's port 0 its node's; the system's GUID is the node's; a vendor holds for one node, a device until the next
-//! one is given; a missing neighbour's port is 1; the description is the name. `width=`, `speed=`, `extspeed=` and
-//! `w=`, `s=`, `e=` are masks of what is enabled, from 4x and SDR alone; a link runs at the best that both ends
-//! enable. Both ends must list a link. Otherwise than ibsim: a blank before the neighbour's `[port]` is allowed, as
-//! ibsim's own examples document it; GUIDs in parentheses are believed; a router's rate is read like a CA's; XDR
-//! exists; a line that ibsim would skip is an error. Not read: `include` and aliases, which are errors; `do` and
-//! `pdebug`, which are for a running simulator and noticed. Borne: what ibnetdiscover's format bears, but one width
-//! and speed a link, and no origin.
+//! Node names are arbitrary text; otherwise the format has the line grammar of ibnetdiscover, whose output ibsim loads
+//! too. Missing values are assigned as by ibsim: switches get GUIDs from 0x200000 on, one each; CAs from 0x100000 and
+//! routers from 0 on, one each and one for each port; `switchguid=`, `caguid=` (`hcaguids=`) and `rtguid=` set these
+//! counters, with `+` relative to the last absolute value; port n of a CA has its node's GUID + n, a switch's port 0
+//! its node's; the system's GUID is the node's; a vendor applies to one node, a device until the next is given; a
+//! missing neighbour's port is 1; the description is the name. `width=`, `speed=`, `extspeed=` and `w=`, `s=`, `e=` are
+//! masks of enabled values, by default 4x and SDR only; a link runs at the best that both ends enable. Both ends must
+//! list a link. Differences from ibsim: a blank before the neighbour's `[port]` is allowed, as ibsim's own examples
+//! document it; GUIDs in parentheses are used; a router's rate is read like a CA's; XDR exists; a line that ibsim would
+//! skip is an error. Not read: `include` and aliases, which are errors; `do` and `pdebug`, which are commands for a
+//! running simulator and yield a notice. Preserved: what ibnetdiscover's format preserves, but with one width and speed
+//! for each link, and without an origin.
 
 use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode};
 use super::cursor::Cursor;
@@ -27,7 +27,7 @@ use rustc_hash::FxHashMap;
 /// Reads a net file.
 ///
 /// # Errors
-/// The first line that is not understood or contradicts another, or that ibsim would refuse.
+/// The first line that cannot be parsed, contradicts another, or would be refused by ibsim.
 pub(super) fn read(source: SourceText<'_>) -> Result<Reading, ReadError> {
     let mut reader = Reader {
         source,
@@ -60,11 +60,11 @@ struct Counter {
     next: u64,
 }
 
-/// What the next node takes.
+/// Values for the next node.
 #[derive(Default)]
 struct Pending {
     vendor: u32,
-    /// Stays for the nodes after it.
+    /// Remains for the nodes after it.
     device: u32,
     system: Option<Guid>,
     port: Option<Spanned<Guid>>,
@@ -246,7 +246,7 @@ impl<'a> Reader<'a> {
         if self.prefix.is_empty() || name.contains('#') { name.into() } else { format!("{}#{name}", self.prefix) }
     }
 
-    /// Joins the port lines to their neighbours and settles each link's width and speed.
+    /// Connects the port lines to their neighbours and determines each link's width and speed.
     fn resolve(&mut self) -> Result<(), ReadError> {
         let lines = std::mem::take(&mut self.port_lines);
         let by_port: FxHashMap<(usize, u8), usize> =
@@ -265,7 +265,7 @@ impl<'a> Reader<'a> {
                     let rate = self.negotiate(port, &lines[other])?;
                     (told.width, told.speed) = (rate.width, rate.speed);
                 }
-                // The assembly says what is wrong with such a port's number.
+                // The assembly reports the invalid port number.
                 None if beyond => {}
                 None => {
                     let problem = format!(
@@ -314,7 +314,8 @@ impl Enabled {
         }
     }
 
-    /// What ibsim enables for a rate such as `4xEDR`: it and, for most widths and all speeds, what is below.
+    /// What ibsim enables for a rate such as `4xEDR`: the rate itself and, for most widths and all speeds, the lower
+    /// ones.
     fn with_rate(self, rate: Option<Spanned<PrintedRate>>) -> Enabled {
         let Some(PrintedRate { width, speed }) = rate.map(|told| told.value) else { return self };
         let width = width.map_or(self.width, |width| match width {
@@ -355,7 +356,7 @@ impl Enabled {
         widths.into_iter().find(|(bit, _)| self.width & bit != 0).map(|(_, width)| width)
     }
 
-    /// The fastest; none where not even a basic speed is there.
+    /// The fastest; none if not even a basic speed is there.
     fn speed(self) -> Option<LinkSpeed> {
         let extended = [LinkSpeed::Xdr, LinkSpeed::Ndr, LinkSpeed::Hdr, LinkSpeed::Edr, LinkSpeed::Fdr];
         let basic = match self.speed {
@@ -400,14 +401,14 @@ fn end_or_comment(cursor: &mut Cursor<'_>) -> Result<(), ReadError> {
     Err(cursor.unexpected("the end of the line or a `#` comment"))
 }
 
-/// The fabric as ibsim loads it, nodes named by their descriptions where those can serve.
+/// The fabric as ibsim loads it; nodes have their descriptions as names if possible.
 pub(super) fn write(fabric: &Fabric) -> String {
     let mut out = "# Net configuration for ibsim, written by reconfig\n".to_string();
     Printer { fabric, names: names(fabric), dialect: Dialect::Ibsim }.print(&mut out);
     out
 }
 
-/// A unique name for each node: its description where no other node has it and ibsim can read it, else its GUID.
+/// A unique name for each node: its description if no other node has it and ibsim can read it, else its GUID.
 fn names(fabric: &Fabric) -> Vec<String> {
     let mut uses: FxHashMap<&str, usize> = FxHashMap::default();
     for (_, node) in fabric.nodes() {

@@ -1,8 +1,8 @@
 //! This project's own format, schema `reconfig.fabric/1`: everything that a [`Fabric`] holds, departed nodes included.
 //!
-//! One object; each node and each link is one line, so that files compare line by line and a fault has a place.
-//! `ports` lists the ports that differ from an uncabled, unnamed 4xQDR port with eight data VLs. Links name ports by
-//! node GUID and number. Fields that are not known are errors.
+//! One object; each node and each link has its own line, so that files can be compared line by line and errors have a
+//! place. `ports` lists the ports that differ from an uncabled, unnamed 4xQDR port with eight data VLs. Links name
+//! ports by node GUID and number. Unknown fields are errors.
 
 use super::Reading;
 use super::diagnostic::{ReadError, SourceText, Span};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::fmt::Write;
 
-/// What the field `schema` says.
+/// The value of the field `schema`.
 const SCHEMA: &str = "reconfig.fabric/1";
 
 #[derive(Deserialize)]
@@ -86,7 +86,7 @@ struct LinkRow {
 /// Reads a fabric of this schema.
 ///
 /// # Errors
-/// What is no JSON, another schema, unknown or missing fields, and everything that no fabric can be.
+/// Not JSON, another schema, unknown or missing fields, or contents that no fabric can have.
 pub(super) fn read(source: SourceText<'_>) -> Result<Reading, ReadError> {
     let text = source.text.trim_start_matches('\u{feff}');
     let base = source.text.len() - text.len();
@@ -129,13 +129,13 @@ struct Reader<'a> {
 type ByGuid<'a> = FxHashMap<Guid, (NodeId, &'a RawValue)>;
 
 impl Reader<'_> {
-    /// Where an element stands in the file: it is a slice of the file's text.
+    /// The place of an element in the file: it is a slice of the file's text.
     fn place(&self, raw: &RawValue) -> Span {
         let start = raw.get().as_ptr() as usize - self.source.text.as_ptr() as usize;
         Span { start, end: start + raw.get().len() }
     }
 
-    /// Where a node gives its GUID; the whole node where the GUID is written in another way than ours.
+    /// The place of a node's GUID; the whole node if the GUID is not written in our form.
     fn node_place(&self, raw: &RawValue, guid: Guid) -> Span {
         let place = self.place(raw);
         let text = format!("\"{guid}\"");
@@ -203,7 +203,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A fault of the whole, at the node that brings it about.
+    /// An error of the whole, at the node that causes it.
     fn whole(&self, by_guid: &ByGuid<'_>, error: &BuildError) -> ReadError {
         let (guid, label) = match error {
             BuildError::LidRange { node, .. } => (Some(node), "expected LIDs from 1 to 49151"),
@@ -215,7 +215,7 @@ impl Reader<'_> {
     }
 }
 
-/// serde_json's fault in `text`, which begins at byte `base` of the source.
+/// serde_json's error in `text`, which begins at byte `base` of the source.
 fn syntax(source: SourceText<'_>, base: usize, text: &str, error: &serde_json::Error) -> ReadError {
     let line = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
     let start = base + (line + error.column().saturating_sub(1)).min(text.len());
@@ -279,7 +279,7 @@ fn node_row(fabric: &Fabric, id: NodeId, node: &Node) -> NodeRow {
     }
 }
 
-/// Whether a port is as a builder makes it, its cable aside.
+/// Whether a port is as a builder creates it, its cable aside.
 fn is_plain(port: &Port) -> bool {
     let named = port.guid.is_some() || port.lid.is_some() || port.lmc != Lmc::default();
     !named && (port.width, port.speed, port.data_vls) == (LinkWidth::default(), LinkSpeed::default(), 8)

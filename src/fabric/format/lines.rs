@@ -6,8 +6,8 @@
 //! [2](2c90300f1e2d2)  "S-0002c90300a1b2c0"[1]    # lid 9 lmc 0 "leaf 1" lid 5 4xQDR
 //! ```
 //!
-//! A description may hold `#` and quotes: it ends at the last quote of the line. What a comment may say (LIDs, LMC,
-//! rate, the fields of `ibnetdiscover --full`) may be missing, but what stands there must be understood.
+//! A description may contain `#` and quotes: it ends at the last quote of the line. Parts of the comment (LIDs, LMC,
+//! rate, the fields of `ibnetdiscover --full`) may be missing, but those present must be valid.
 
 use super::cursor::Cursor;
 use super::diagnostic::{ReadError, Spanned};
@@ -30,7 +30,7 @@ pub(super) struct PortLine<'a> {
     pub guid: Option<Spanned<Guid>>,
     /// The neighbour's name.
     pub id: Spanned<&'a str>,
-    /// The neighbour's port, where the line gives it.
+    /// The neighbour's port, if the line gives it.
     pub remote_num: Option<Spanned<u8>>,
     /// The neighbour's port GUID.
     pub remote_guid: Option<Spanned<Guid>>,
@@ -39,10 +39,10 @@ pub(super) struct PortLine<'a> {
     pub tail: Tail<'a>,
 }
 
-/// What the comment of a node or port line says.
+/// The comment of a node or port line.
 #[derive(Default)]
 pub(super) struct Tail<'a> {
-    /// The port's own base LID, where it stands before the description.
+    /// The port's own base LID, if it precedes the description.
     pub own_lid: Option<Spanned<Lid>>,
     pub lmc: Option<Lmc>,
     pub description: Option<&'a str>,
@@ -54,7 +54,7 @@ pub(super) struct Tail<'a> {
     pub data_vls: Option<u8>,
 }
 
-/// Active width and speed; `None` where the tool printed question marks.
+/// Active width and speed; `None` if the tool printed question marks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PrintedRate {
     pub width: Option<LinkWidth>,
@@ -115,7 +115,7 @@ pub(super) fn port_line<'a>(cursor: &mut Cursor<'a>, own: bool) -> Result<PortLi
     Ok(PortLine { num, guid, id, remote_num, remote_guid, masks, tail })
 }
 
-/// `[ext 3]`, the number on the outside of a chassis: nothing of the model.
+/// `[ext 3]`, the port number printed on a chassis, which the model ignores.
 fn external_number(cursor: &mut Cursor<'_>) -> Result<(), ReadError> {
     if cursor.eat("[ext ") {
         cursor.decimal("the external port's number")?;
@@ -150,7 +150,7 @@ fn masks(cursor: &mut Cursor<'_>) -> Result<Masks, ReadError> {
     }
 }
 
-/// What follows a node's or a neighbour's name, with or without `#`.
+/// The part after a node's or a neighbour's name, with or without `#`.
 fn tail<'a>(cursor: &mut Cursor<'a>, own: bool) -> Result<Tail<'a>, ReadError> {
     let mut tail = Tail::default();
     if cursor.blanks() {
@@ -177,7 +177,7 @@ fn tail<'a>(cursor: &mut Cursor<'a>, own: bool) -> Result<Tail<'a>, ReadError> {
     Ok(tail)
 }
 
-/// One of the things that may follow a description.
+/// One of the words that may follow a description.
 fn word(cursor: &mut Cursor<'_>, tail: &mut Tail<'_>) -> Result<(), ReadError> {
     let number = "a number";
     if cursor.eat("lid ") {
@@ -199,7 +199,7 @@ fn word(cursor: &mut Cursor<'_>, tail: &mut Tail<'_>) -> Result<(), ReadError> {
     Ok(())
 }
 
-/// A LID; `None` for 0, which stands for one that is not assigned.
+/// A LID; `None` for 0, which means unassigned.
 fn lid(cursor: &mut Cursor<'_>) -> Result<Option<Spanned<Lid>>, ReadError> {
     let told = cursor.decimal("a LID from 0 (none) to 49151")?;
     Ok((told.value != 0).then_some(Spanned { value: Lid(told.value), at: told.at }))
@@ -247,7 +247,7 @@ fn rate(cursor: &mut Cursor<'_>) -> Result<Spanned<PrintedRate>, ReadError> {
     Ok(Spanned { value: PrintedRate { width, speed }, at: word })
 }
 
-/// The value, `Some(None)` for the tool's question marks, `None` for anything else.
+/// The value; `Some(None)` for the tool's question marks; `None` for anything else.
 fn known<T: FromStr>(text: &str, unknown: &str) -> Option<Option<T>> {
     if text == unknown { Some(None) } else { text.parse().ok().map(Some) }
 }

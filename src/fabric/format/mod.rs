@@ -1,12 +1,12 @@
 //! Readers and writers of the field's formats.
 //!
-//! Reading ([`read`]) takes bytes and a name for messages, finds out the format by content and returns a checked
-//! [`Fabric`], or a [`ReadError`] that shows file, line, column, the line and what was expected; it never panics and
-//! never guesses in silence: what a reader had to assume is a [`ReadNotice`]. Text is UTF-8: the tools print ASCII,
-//! so bytes that are not UTF-8 come from an editor, and are an error that names the byte rather than a guess at their
-//! encoding. Writing ([`write()`]) depends on the fabric alone: no clock, no host. `read ∘ write` is the identity on
-//! what a format bears, which the head of each format's file says; [`Format::Json`] bears everything. Lacks on
-//! purpose: files and standard input (callers own them), tables and routes.
+//! Reading ([`read`]) takes bytes and a name for messages, detects the format by content and returns a checked
+//! [`Fabric`], or a [`ReadError`] that shows file, line, column, the line and what was expected. It never panics and
+//! never guesses silently: a reader's assumption is a [`ReadNotice`]. Text is UTF-8: the tools print ASCII, so other
+//! bytes come from an editor, and are an error that names the byte rather than a guess at their encoding. Writing
+//! ([`write()`]) depends on the fabric alone: no clock, no host. `read ∘ write` is the identity on what a format
+//! preserves, which each format's module documents; [`Format::Json`] preserves everything. Deliberately omitted: files
+//! and standard input, which are the caller's, and tables and routes.
 
 mod assemble;
 mod cursor;
@@ -31,9 +31,9 @@ use std::str::FromStr;
 /// A file format that carries a topology.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Format {
-    /// What `ibnetdiscover` prints. Read and written.
+    /// The output of `ibnetdiscover`. Read and written.
     Ibnetdiscover,
-    /// What ibsim loads. Read and written.
+    /// The input of ibsim. Read and written.
     IbsimNet,
     /// OpenSM's `opensm-subnet.lst`, also of ibdiagnet. Read only.
     SubnetLst,
@@ -48,7 +48,7 @@ impl Format {
     pub const ALL: [Format; 5] =
         [Format::Ibnetdiscover, Format::IbsimNet, Format::SubnetLst, Format::Json, Format::Dot];
 
-    /// The name by which a command line calls it.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Format::Ibnetdiscover => "ibnetdiscover",
@@ -59,8 +59,8 @@ impl Format {
         }
     }
 
-    /// The format of a text, where its content shows it: JSON and subnet.lst by their brackets; ibsim's by a first
-    /// comment that says so, the word `Hca` or a node's name that is no GUID; ibnetdiscover's otherwise.
+    /// The format of a text, detected by content: JSON and subnet.lst by their brackets; ibsim's by a first comment
+    /// that names it, the word `Hca` or a node name that is not a GUID; otherwise ibnetdiscover's.
     pub fn detect(text: &str) -> Format {
         let text = text.trim_start_matches('\u{feff}').trim_start();
         if let Some(inner) = text.strip_prefix('{') {
@@ -90,7 +90,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// A name that is none of a format.
+/// A name of no format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no format: expected ibnetdiscover, ibsim, subnet-lst, json or dot")]
 pub struct FormatError(pub String);
@@ -103,12 +103,12 @@ impl FromStr for Format {
     }
 }
 
-/// What a reader had to assume or leave out.
+/// An assumption or omission of a reader.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReadNotice {
     /// The line, counted from 1.
     pub line: usize,
-    /// What people should know about it.
+    /// The notice.
     pub text: String,
 }
 
@@ -118,7 +118,7 @@ impl fmt::Display for ReadNotice {
     }
 }
 
-/// Notices as they come up; each kind counts once, at its first place.
+/// Notices as they occur; each kind counts once, at its first place.
 #[derive(Default)]
 struct Notices(Vec<(&'static str, ReadNotice, usize)>);
 
@@ -143,7 +143,7 @@ impl Notices {
     }
 }
 
-/// A fabric and what its reader had to assume.
+/// A fabric, with its reader's assumptions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reading {
     /// The fabric.
@@ -152,10 +152,10 @@ pub struct Reading {
     pub notices: Vec<ReadNotice>,
 }
 
-/// Reads a fabric in whichever format the text is; `file` is its name in messages. Notices go to `tracing` as warnings.
+/// Reads a fabric in any format; `file` is its name in messages. Notices go to `tracing` as warnings.
 ///
 /// # Errors
-/// The first fault, with its place.
+/// The first error, with its place.
 pub fn read(bytes: &[u8], file: &str) -> Result<Fabric, ReadError> {
     let reading = read_noting(bytes, file)?;
     for notice in &reading.notices {
@@ -164,7 +164,7 @@ pub fn read(bytes: &[u8], file: &str) -> Result<Fabric, ReadError> {
     Ok(reading.fabric)
 }
 
-/// As [`read`], but the notices are handed back.
+/// As [`read`], but returns the notices.
 ///
 /// # Errors
 /// As [`read`].
@@ -173,10 +173,10 @@ pub fn read_noting(bytes: &[u8], file: &str) -> Result<Reading, ReadError> {
     read_text(Format::detect(text), SourceText { file, text })
 }
 
-/// As [`read_noting`], in a format that is known.
+/// As [`read_noting`], for a known format.
 ///
 /// # Errors
-/// As [`read`]; [`Format::Dot`] is not read.
+/// As [`read`]; [`Format::Dot`] cannot be read.
 pub fn read_as(format: Format, bytes: &[u8], file: &str) -> Result<Reading, ReadError> {
     read_text(format, SourceText { file, text: decode(bytes, file)? })
 }
@@ -214,15 +214,15 @@ pub(crate) fn decode<'a>(bytes: &'a [u8], file: &str) -> Result<&'a str, ReadErr
 /// Why a fabric cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
-    /// A format that is only read.
+    /// The format can only be read.
     #[error("{0} files are read only: write ibnetdiscover, ibsim, json or dot instead")]
     ReadOnly(Format),
 }
 
-/// The fabric as text. What the format does not bear is left out (see the head of each format's file).
+/// The fabric as text. What the format cannot preserve is omitted (see each format's module).
 ///
 /// # Errors
-/// A format that is only read.
+/// The format can only be read.
 pub fn write(fabric: &Fabric, format: Format) -> Result<String, WriteError> {
     match format {
         Format::Ibnetdiscover => Ok(ibnetdiscover::write(fabric)),

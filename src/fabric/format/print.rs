@@ -1,22 +1,22 @@
-//! Writes the line grammar of `lines`: to the byte what infiniband-diags prints, or what ibsim loads.
+//! Writes the line grammar of `lines`: to the byte as infiniband-diags prints it, or as ibsim loads it.
 
 use super::lines::vl_cap;
 use crate::fabric::{Fabric, LinkSpeed, LinkWidth, Node, NodeId, NodeKind, Port, PortId, PortZero};
 use crate::ids::Guid;
 use std::fmt::Write;
 
-/// Whose lines.
+/// The tool whose lines are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// As the tool prints them.
     Ibnetdiscover,
-    /// As ibsim reads them: neighbours are described by their names alone, since ibsim takes any `=` after them for
-    /// an option, a router's ports carry masks, since ibsim reads no rate there, a link has the lesser rate of its
-    /// two ends, and what ibsim would assign is written out.
+    /// As ibsim reads them: neighbours are described only by their names, since ibsim takes any `=` after them for an
+    /// option; a router's ports have masks, since ibsim reads no rate there; a link has the lesser rate of its two
+    /// ends; and values that ibsim would assign are explicit.
     Ibsim,
 }
 
-/// One fabric on its way to text; `names` holds each node's name by index.
+/// The state of printing one fabric; `names` holds each node's name by index.
 pub(super) struct Printer<'a> {
     pub fabric: &'a Fabric,
     pub names: Vec<String>,
@@ -121,7 +121,7 @@ impl Printer<'_> {
         port.guid.or(self.assigned(Guid(node.guid.0.wrapping_add(port.num.0.into()))))
     }
 
-    /// A GUID that ibsim assigns where the file gives none.
+    /// A GUID that ibsim assigns if the file gives none.
     fn assigned(&self, guid: Guid) -> Option<Guid> {
         (self.dialect == Dialect::Ibsim).then_some(guid)
     }
@@ -138,7 +138,7 @@ fn width_code(width: LinkWidth) -> u8 {
     }
 }
 
-/// PortInfo:LinkSpeedActive, which stays at 10 Gb/s where an extended speed is active.
+/// PortInfo:LinkSpeedActive, which stays at 10 Gb/s if an extended speed is active.
 fn speed_code(speed: LinkSpeed) -> u8 {
     match speed {
         LinkSpeed::Sdr => 1,

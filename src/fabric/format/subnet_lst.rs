@@ -1,15 +1,15 @@
-//! OpenSM's `opensm-subnet.lst`, which ibutils and ibdiagnet write and read too: one line a direction of a link.
+//! OpenSM's `opensm-subnet.lst`, which ibutils and ibdiagnet write and read too: one line for each direction of a link.
 //!
 //! ```text
 //! { SW Ports:24 SystemGUID:… NodeGUID:… PortGUID:… VenID:… DevID:… Rev:… {name} LID:0005 PN:01 } { CA … } PHY=4x
 //! LOG=ACT SPD=5
 //! ```
 //!
-//! Numbers are hexadecimal. Read: `-SM` after the kind; links given at one end or at both; 32-bit DevIDs whose value
-//! sits in the upper half, or is 0 in one of the two tellings, as writers differ; missing speeds (2.5 Gb/s, as
-//! ibutils takes them, noticed). Files of ibutils' own simulator call every node `CA`: a node of which two ports
-//! share a LID or a PortGUID forwards packets, so it is a switch, which is noticed. Lines with `LOG=DWN` are no
-//! links, which is noticed. LMC, port 0's kind and nodes without links are not in the file.
+//! Numbers are hexadecimal. Accepted: `-SM` after the kind; links listed at one end or at both; 32-bit DevIDs whose
+//! value is in the upper half, or is 0 in one of two mentions, as writers differ; missing speeds (2.5 Gb/s, as in
+//! ibutils, with a notice). Files of ibutils' own simulator call every node `CA`: a node of which two ports share a LID
+//! or a PortGUID forwards packets, so it is read as a switch, with a notice. Lines with `LOG=DWN` are not links and
+//! yield a notice. LMC, port 0's kind and nodes without links are not in the file.
 
 use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote};
 use super::cursor::Cursor;
@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 /// Reads a subnet list.
 ///
 /// # Errors
-/// The first line that is not understood or contradicts another.
+/// The first line that cannot be parsed or contradicts another.
 pub(super) fn read(source: SourceText<'_>) -> Result<Reading, ReadError> {
     let mut reader = Reader { source, links: Vec::new(), notices: Notices::default() };
     for line in source.lines() {
@@ -197,7 +197,7 @@ fn description<'a>(cursor: &mut Cursor<'a>) -> Result<&'a str, ReadError> {
     Ok(&rest[..end])
 }
 
-/// A word and what it stands for; `None` for `??`, which is how OpenSM prints what it does not know.
+/// A word and its value; `None` for `??`, OpenSM's mark for unknown values.
 fn known<T>(
     cursor: &mut Cursor<'_>,
     expected: &str,
@@ -229,7 +229,7 @@ fn speed(word: &str) -> Option<LinkSpeed> {
     })
 }
 
-/// A node as its tellings have it together.
+/// A node, merged from all its mentions.
 struct Node<'a, 'b> {
     first: &'b Side<'a>,
     kind: NodeKind,
@@ -243,7 +243,7 @@ struct Nodes<'a, 'b> {
 }
 
 impl<'a, 'b> Nodes<'a, 'b> {
-    /// The nodes of all lines, in the order of their first tellings.
+    /// The nodes of all lines, in the order of first mention.
     fn collect(source: SourceText<'_>, links: &'b [Link<'a>]) -> Result<Nodes<'a, 'b>, ReadError> {
         let mut nodes = Nodes { list: Vec::new(), by_guid: FxHashMap::default() };
         for side in links.iter().flat_map(|link| &link.sides) {
@@ -289,7 +289,7 @@ impl Side<'_> {
 }
 
 impl<'a> Node<'a, '_> {
-    /// What another line about the same port adds or contradicts.
+    /// Merges another mention of the node, or reports a contradiction.
     fn hear(&mut self, source: SourceText<'_>, side: &Side<'_>) -> Result<(), ReadError> {
         let first = self.first;
         let guid = side.node.value;
@@ -315,7 +315,7 @@ impl<'a> Node<'a, '_> {
         Ok(())
     }
 
-    /// A switch has one LID, on whichever of its ports the file gives it.
+    /// A switch has one LID, whichever of its ports the file gives it on.
     fn check_lid(&self, source: SourceText<'_>, side: &Side<'_>) -> Result<(), ReadError> {
         match (side.lid, self.first.lid) {
             (Some(told), Some(first)) if self.kind == NodeKind::Switch && told.value != first.value => {

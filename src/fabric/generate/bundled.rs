@@ -1,5 +1,5 @@
-//! The fabrics in `fixtures/topologies` and `fixtures/subnets`: what each is. `cargo run --example make_fixtures`
-//! writes them.
+//! The fabrics in `fixtures/topologies` and `fixtures/subnets`: their topologies and seeds. `cargo run --example
+//! make_fixtures` writes them.
 
 use super::{GenerateError, JoinShape, JoinedTopology, Options, Topology, generate, joined};
 use crate::fabric::Fabric;
@@ -36,10 +36,10 @@ pub const BUNDLED: &[Bundled] = &[
 ];
 
 impl Bundled {
-    /// The fabric itself.
+    /// Generates the fabric.
     ///
     /// # Errors
-    /// None that a test would let pass: the topology is fixed.
+    /// None in practice: the topology is fixed and tested.
     pub fn generate(&self) -> Result<Fabric, GenerateError> {
         let topology: Topology = self.topology.parse()?;
         generate(&topology, &Options { seed: self.seed, ..Options::default() })
@@ -55,9 +55,9 @@ pub struct BundledSubnets {
     pub topology: &'static str,
     /// How many subnets.
     pub subnets: u16,
-    /// Which of them are joined.
+    /// The pairs of subnets with routers.
     pub shape: JoinShape,
-    /// Routers between each two of those.
+    /// Routers for each such pair.
     pub routers: u16,
     /// The seed of subnet 0.
     pub seed: u64,
@@ -84,10 +84,10 @@ pub const BUNDLED_SUBNETS: &[BundledSubnets] = &[
 ];
 
 impl BundledSubnets {
-    /// The subnets themselves.
+    /// Generates the subnets.
     ///
     /// # Errors
-    /// None that a test would let pass: the topology is fixed.
+    /// None in practice: the topology is fixed and tested.
     pub fn generate(&self) -> Result<Subnets, GenerateError> {
         let &BundledSubnets { subnets, shape, routers, seed, .. } = self;
         let joining = JoinedTopology { topology: self.topology.parse()?, subnets, shape, routers };

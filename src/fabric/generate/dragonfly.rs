@@ -1,14 +1,14 @@
-//! The canonical dragonfly (Kim et al., 2008): groups of completely joined routers, and one link between any two
-//! groups. InfiniBand's word for its routers is switch.
+//! The canonical dragonfly (Kim et al., 2008): fully connected groups of routers, and one link between any two groups.
+//! InfiniBand calls these routers switches.
 
 use super::sketch::{DrawError, MOST_PORTS, Sketch, SketchNode, require};
 
-/// A dragonfly with as many groups as its global links can join: `routers` × `globals` + 1.
+/// A dragonfly with as many groups as its global links can connect: `routers` × `globals` + 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dragonfly {
-    /// p: hosts of a router.
+    /// p: hosts for each router.
     pub hosts: u32,
-    /// a: routers of a group.
+    /// a: routers in a group.
     pub routers: u32,
     /// h: global links of a router.
     pub globals: u32,

@@ -1,5 +1,5 @@
-//! Meshes, tori and rings. Ports mean the same on every switch: hosts first, then for each dimension the port towards
-//! the next switch and the port towards the one before.
+//! Meshes, tori and rings. Port numbers have the same meaning on every switch: hosts first, then for each dimension the
+//! port to the next switch and the port to the previous one.
 
 use super::sketch::{DrawError, Sketch, SketchNode, product, require};
 
@@ -8,7 +8,7 @@ use super::sketch::{DrawError, Sketch, SketchNode, product, require};
 pub struct Grid {
     /// Switches along each dimension.
     pub sides: Vec<u32>,
-    /// Hosts of a switch.
+    /// Hosts on each switch.
     pub hosts: u32,
 }
 

@@ -1,14 +1,14 @@
-//! Binary cubes: switches are joined where their numbers differ in one bit. Hosts take the first ports, then
-//! dimension 0, dimension 1, and so on.
+//! Binary cubes: switches are connected if their numbers differ in one bit. Hosts take the first ports, then dimension
+//! 0, dimension 1, and so on.
 
 use super::sketch::{DrawError, Sketch, SketchNode, require};
 
 /// A binary cube.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hypercube {
-    /// How many dimensions, 1 to 15.
+    /// The number of dimensions, 1 to 15.
     pub dimensions: u32,
-    /// Hosts of a switch.
+    /// Hosts on each switch.
     pub hosts: u32,
 }
 

@@ -1,7 +1,6 @@
-//! Random connected graphs with given counts: of switches, of their ports, of hosts and of links between switches.
-//! Hosts are dealt evenly over the switches in random order, a random spanning tree follows, and the remaining links
-//! join random switches that have a free port and are not joined yet. A draw that gets stuck is given up; after 200
-//! draws it is an error.
+//! Random connected graphs with given numbers of switches, ports, hosts and links between switches. Hosts are dealt
+//! evenly over the switches in random order, a random spanning tree follows, and the remaining links connect random
+//! switches that have a free port and no link yet. A draw that gets stuck is discarded; 200 failed draws are an error.
 
 use super::random::{SwitchPair, first_success};
 use super::sketch::{DrawError, MOST_PORTS, Sketch, SketchNode, require};
@@ -9,7 +8,7 @@ use rand::seq::{IndexedRandom, SliceRandom};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeSet;
 
-/// Most switches: every link weighs all of them.
+/// The most switches: each link considers all of them.
 const MOST_SWITCHES: u64 = 1024;
 
 /// A random connected simple graph of switches with `radix` ports each.
@@ -86,7 +85,7 @@ impl Irregular {
     }
 }
 
-/// Joins two switches, or `None` where one has no free port.
+/// Connects two switches; `None` if one has no free port.
 fn join(a: usize, b: usize, free: &mut [usize], edges: &mut BTreeSet<SwitchPair>) -> Option<()> {
     for end in [a, b] {
         free[end] = free[end].checked_sub(1)?;
@@ -95,7 +94,7 @@ fn join(a: usize, b: usize, free: &mut [usize], edges: &mut BTreeSet<SwitchPair>
     Some(())
 }
 
-/// Two switches with free ports that are not joined yet: one chosen at random, then one of its possible partners.
+/// Two unconnected switches with free ports: one chosen at random, then one of its possible partners.
 fn open_pair(free: &[usize], edges: &BTreeSet<SwitchPair>, rng: &mut Pcg64Mcg) -> Option<SwitchPair> {
     let mut open: Vec<usize> = (0..free.len()).filter(|&switch| free[switch] > 0).collect();
     open.shuffle(rng);

@@ -1,12 +1,12 @@
 //! Several subnets of one topology, joined by routers.
 //!
-//! [`joined`] makes every subnet from the same [`Topology`] (a random family draws each from another seed: the one
-//! given plus the subnet's rank), gives it GUIDs of its own, and puts routers between them; [`place_routers`] puts
+//! [`joined`] makes every subnet from the same [`Topology`] (a random family draws each with another seed: the given
+//! one plus the subnet's rank), gives it GUIDs of its own, and adds routers between them; [`place_routers`] adds
 //! routers at given switches of given subnets. On return routers come last in index order and own the LIDs after those
-//! in use; a router is one node with port i in the i-th of its subnets, as those of NVIDIA have a port for each SWID,
-//! and each capture shows the port that is cabled into it. GUIDs are as the module's contract says, with the
-//! subnet's rank above the kind; those of routers are of family 0.
-//! Lacks on purpose: different topologies in one call (make the subnets, then [`place_routers`]).
+//! in use. A router is one node with port i in the i-th of its subnets, like NVIDIA's, which have a port for each SWID,
+//! and each capture shows the port in its own subnet. GUIDs follow the module's contract, with the subnet's rank above
+//! the kind; those of routers are of family 0. Deliberately omitted: different topologies in one call (make the
+//! subnets, then [`place_routers`]).
 
 use super::{GenerateError, Options, Topology, generate};
 use crate::fabric::subnets::{Subnet, Subnets};
@@ -28,7 +28,7 @@ const RANK_SHIFT: u32 = 26;
 /// The company of generated GUIDs, family 0, kind 2.
 const ROUTERS: u64 = 0x0200_0000_0200_0000;
 
-/// Which subnets have routers between them.
+/// The pairs of subnets with routers between them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JoinShape {
     /// Each subnet and the next.
@@ -48,7 +48,7 @@ impl JoinShape {
     pub const ALL: [JoinShape; 5] =
         [JoinShape::Line, JoinShape::Ring, JoinShape::Star, JoinShape::Full, JoinShape::Hub];
 
-    /// The name by which a command line calls it.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             JoinShape::Line => "line",
@@ -59,7 +59,7 @@ impl JoinShape {
         }
     }
 
-    /// The subnets that a router joins, for each place where routers stand.
+    /// For each place of routers, the subnets that they join.
     fn places(self, subnets: u16) -> Vec<Vec<u16>> {
         let line = (1..subnets).map(|next| vec![next - 1, next]);
         match self {
@@ -78,7 +78,7 @@ impl fmt::Display for JoinShape {
     }
 }
 
-/// A name that is none of a shape.
+/// A name of no shape.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no shape: expected line, ring, star, full or hub")]
 pub struct JoinShapeError(pub String);
@@ -94,13 +94,13 @@ impl FromStr for JoinShape {
 /// Several subnets to generate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JoinedTopology {
-    /// What each subnet is.
+    /// The topology of each subnet.
     pub topology: Topology,
-    /// How many: 2 to 64.
+    /// Number of subnets, 2 to 64.
     pub subnets: u16,
-    /// Which of them have routers between them.
+    /// The pairs of subnets with routers between them.
     pub shape: JoinShape,
-    /// Routers between each two of those; of a hub, all routers.
+    /// Routers for each such pair; for a hub, all routers.
     pub routers: u16,
 }
 
@@ -115,12 +115,12 @@ pub struct RouterAttachment {
 
 /// Subnets `subnet-0`, `subnet-1`, … with site-local prefixes by rank, joined by routers `router-1`, `router-2`, ….
 ///
-/// A router stands at a random switch of each of its subnets, at one that bears hosts where the topology is a fat tree;
-/// no switch has two routers before every other one has one. Where `options` say no radix, switches have as many ports
-/// as the routers need.
+/// A router is cabled to a random switch of each of its subnets, in a fat tree to one with hosts; no switch gets a
+/// second router before every other one has one. If `options` give no radix, switches have as many ports as the routers
+/// need.
 ///
 /// # Errors
-/// As [`generate`]; counts that are out of range, or switches without ports for the routers.
+/// As [`generate`]; counts are out of range, or switches have no ports for the routers.
 pub fn joined(joining: &JoinedTopology, options: &Options) -> Result<Subnets, GenerateError> {
     let &JoinedTopology { ref topology, subnets, shape, routers } = joining;
     let least = if shape == JoinShape::Ring { 3 } else { 2 };
@@ -157,11 +157,11 @@ fn broken(subnet: &str, source: crate::fabric::BuildError) -> GenerateError {
     GenerateError::Build { topology: format!("{subnet} with its routers"), source }
 }
 
-/// The switches of a subnet that routers may stand at, in a random order that begins again at its end.
+/// The switches of a subnet to which routers may be cabled, in a random order that repeats.
 struct Queue {
     subnet: SubnetId,
     name: String,
-    /// With the ports that are left, where the radix is given.
+    /// Each with its free ports, if the radix is given.
     switches: Vec<(NodeId, Option<usize>)>,
     next: usize,
 }
@@ -204,22 +204,22 @@ fn is_fat_tree(topology: &Topology) -> bool {
     matches!(topology, KaryTree { .. } | LeafSpine { .. } | ThreeLevel { .. } | GeneralTree(_))
 }
 
-/// External ports without a cable, in rising order.
+/// External ports without a cable, in ascending order.
 fn free_ports(fabric: &Fabric, switch: NodeId) -> impl Iterator<Item = PortNum> + '_ {
     let free = fabric.ports_of(switch).map(|port| fabric.port(port));
     free.filter(|port| port.num != PortNum::ZERO && port.peer.is_none()).map(|port| port.num)
 }
 
-/// The subnets with routers between them: `routers` gives the switches that each one is cabled to, its port i to the
-/// i-th. Routers come after all nodes, and are numbered after those that an earlier call made; their ports take the
-/// LIDs after the highest in use, with LMC 0, or none where there is none.
+/// Adds routers between subnets: `routers` lists the switches that each one is cabled to, its port i to the i-th.
+/// Routers come after all nodes, numbered after those of earlier calls; their ports take the LIDs after the highest in
+/// use, with LMC 0, or none if no LIDs are in use.
 ///
-/// Where `options` say no radix and a switch has too few ports, it gets those that it lacks, and so does every switch
-/// of its subnet that has fewer than it then. Cables are as `options` say; seed and radix itself do not matter.
+/// If `options` give no radix and a switch has too few ports, it gets the missing ones, and so does every switch of its
+/// subnet with fewer ports. Cables follow `options`, whose seed and radix do not matter otherwise.
 ///
 /// # Errors
-/// A router without a seat or with more than 254, a seat that is no switch, a switch without free ports, no LIDs left,
-/// subnets that cannot be joined.
+/// A router without a switch or with more than 254, a node that is not a switch, a switch without free ports, no LIDs
+/// left, or subnets that cannot be joined.
 pub fn place_routers(
     list: Vec<Subnet>,
     routers: &[Vec<RouterAttachment>],
@@ -234,7 +234,7 @@ pub fn place_routers(
     Ok(Subnets::new(placed.collect::<Result<_, GenerateError>>()?)?)
 }
 
-/// How many GUIDs of generated routers are taken: those of a second call count on.
+/// The number of GUIDs of generated routers in use: a second call continues from there.
 fn routers_before(list: &[Subnet]) -> usize {
     let guids = list.iter().flat_map(|subnet| subnet.fabric.nodes().map(|(_, node)| node.guid.0));
     let ours = guids.filter(|guid| guid >> 24 == ROUTERS >> 24);
@@ -274,7 +274,7 @@ fn router_guid(index: usize, port: u8) -> Guid {
     Guid(ROUTERS | (index as u64) << 8 | u64::from(port))
 }
 
-/// One subnet with the ports of the routers that it sees.
+/// One subnet with the router ports in it.
 fn with_routers(
     subnet: &Subnet,
     rank: SubnetId,
@@ -313,7 +313,7 @@ fn next_lid(highest: Lid, subnet: &Subnet) -> Result<Lid, GenerateError> {
     Err(GenerateError::Joining { why })
 }
 
-/// The ports that a switch of the subnet must have for all routers to be cabled.
+/// The number of ports that a switch of the subnet needs for all its routers.
 fn enough_ports(
     subnet: &Subnet,
     rank: SubnetId,
@@ -341,7 +341,7 @@ fn enough_ports(
     Ok(ports)
 }
 
-/// The free ports of a switch that has `ports` external ports at least, the lowest last.
+/// The free ports of a switch with at least `ports` external ports, the lowest last.
 fn ports_to_take(fabric: &Fabric, switch: NodeId, ports: u8) -> Vec<PortNum> {
     let more = (fabric.node(switch).num_ports..ports).map(|num| PortNum(num + 1));
     let mut free: Vec<PortNum> = free_ports(fabric, switch).chain(more).collect();
@@ -357,8 +357,7 @@ fn add_router(builder: &mut FabricBuilder, index: usize, ports: u8) -> NodeId {
     id
 }
 
-/// The same fabric, on its way to become another: switches with as many ports as `ports` says, GUIDs as `guid` maps
-/// them.
+/// A copy of the fabric as a builder: switches have as many ports as `ports` returns, GUIDs are mapped by `guid`.
 fn copy(fabric: &Fabric, ports: impl Fn(&Node) -> u8, guid: impl Fn(Guid) -> Guid) -> FabricBuilder {
     let mut builder = FabricBuilder::new();
     if let Some((node, port)) = fabric.origin() {

@@ -1,12 +1,12 @@
-//! Fabrics made to measure: the regular topologies of the field and seeded random ones.
+//! Generated fabrics: the regular topologies of the field and seeded random ones.
 //!
-//! On entry a [`Topology`] (usually parsed from text such as `fat-tree:4,2`; [`FAMILIES`] lists the forms) and
-//! [`Options`]; on return a connected fabric that looks like a captured one: switches come first in index order, then
+//! On entry: a [`Topology`] (usually parsed from text such as `fat-tree:4,2`; [`FAMILIES`] lists the forms) and
+//! [`Options`]. On return: a connected fabric that looks like a captured one. Switches come first in index order, then
 //! hosts; GUIDs are `0x020000` (a locally administered company), family, kind, index and port, so that no two families
-//! share one; descriptions are what switches and hosts report; LIDs count from 1 in index order, with LMC 0.
-//! The same topology, options and seed give the same fabric, byte for byte.
-//! Lacks on purpose: defaults in place of impossible parameters (an error says which, and why), and multigraphs outside
-//! the fat trees, whose trunks are the parallel links of real installations.
+//! share one; descriptions are those that switches and hosts report; LIDs count from 1 in index order, with LMC 0. The
+//! same topology, options and seed give the same fabric, byte for byte. Deliberately omitted: defaults in place of
+//! impossible parameters (an error names the parameter and the reason), and multigraphs other than fat trees, whose
+//! trunks are the parallel links of real installations.
 
 mod bundled;
 mod dragonfly;
@@ -36,7 +36,7 @@ use super::subnets::JoinError;
 use super::{BuildError, Fabric, LinkSpeed, LinkWidth};
 use sketch::DrawError;
 
-/// What to generate. `to_string` gives the text that parses back to it.
+/// The topology to generate. `to_string` gives the text that parses back to it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Topology {
     /// A k-ary n-tree (Petrini and Vanneschi): k^n hosts, n levels of k^(n−1) switches.
@@ -97,7 +97,7 @@ pub enum Topology {
     Irregular(Irregular),
 }
 
-/// What the switches and cables of a generated fabric are, and where its randomness comes from.
+/// Properties of switches and cables of a generated fabric, and its seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// External ports of every switch; `None` gives what the busiest switch needs, and eight at least.
@@ -119,7 +119,7 @@ impl Default for Options {
 /// Why a fabric cannot be generated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GenerateError {
-    /// The name before the colon is no family.
+    /// The name before the colon is not a family.
     #[error("`{name}` is no topology: choose one of {}", text::family_names())]
     UnknownFamily {
         /// The name given.
@@ -135,7 +135,7 @@ pub enum GenerateError {
         /// The form of this family.
         form: &'static str,
     },
-    /// Parameters that no fabric can have.
+    /// No fabric can have these parameters.
     #[error("no fabric is a `{topology}`: {why}")]
     Impossible {
         /// The topology asked for.
@@ -170,16 +170,16 @@ pub enum GenerateError {
         /// How often it was drawn.
         attempts: u32,
     },
-    /// Routers that cannot be put between subnets.
+    /// Routers cannot be added between subnets.
     #[error("cannot join subnets by routers: {why}")]
     Joining {
         /// The parameter and the limit that it breaks.
         why: String,
     },
-    /// Subnets that no routers may join.
+    /// Routers may not join these subnets.
     #[error(transparent)]
     Join(#[from] JoinError),
-    /// A fault of the generator itself: the fabric it drew breaks a rule of the model.
+    /// A bug of the generator: its fabric breaks a rule of the model.
     #[error("the generated `{topology}` is no valid fabric (a fault of the generator, please report it): {source}")]
     Build {
         /// The topology asked for.
@@ -189,10 +189,10 @@ pub enum GenerateError {
     },
 }
 
-/// The fabric of `topology`.
+/// Generates the fabric of `topology`.
 ///
 /// # Errors
-/// Parameters that no fabric can have, a radix that is too small, or a random family that gave no connected fabric.
+/// Impossible parameters, a radix that is too small, or a random family that gave no connected fabric.
 pub fn generate(topology: &Topology, options: &Options) -> Result<Fabric, GenerateError> {
     let sketch = draw(topology, options.seed).map_err(|why| match why {
         DrawError::Impossible(why) => GenerateError::Impossible { topology: topology.to_string(), why },

@@ -1,4 +1,4 @@
-//! What the random families share: their generator, how often they draw, and whether a graph is connected.
+//! Common parts of the random families: their generator, the number of draws, and the check of connectivity.
 
 use super::sketch::DrawError;
 use petgraph::unionfind::UnionFind;
@@ -17,7 +17,7 @@ pub(super) fn first_success<T>(seed: u64, mut draw: impl FnMut(&mut Pcg64Mcg) ->
     (0..ATTEMPTS).find_map(|_| draw(&mut rng)).ok_or(DrawError::Luckless { attempts: ATTEMPTS })
 }
 
-/// Whether `edges` join all of `switches` nodes.
+/// Whether `edges` connect all of `switches` nodes.
 pub(super) fn connected<'a>(switches: usize, edges: impl IntoIterator<Item = &'a SwitchPair>) -> bool {
     let mut sets = UnionFind::<usize>::new(switches);
     let merges = edges.into_iter().filter(|&&(a, b)| sets.union(a, b)).count();

@@ -1,7 +1,6 @@
-//! Random regular graphs: link ends are shuffled and joined in pairs; pairs that would make a loop or a parallel link
-//! go back to be shuffled again, and a draw from which no pair can be joined any more is given up (Steger and
-//! Wormald, 1999: nearly uniform for small degrees). A draw that is not connected is given up too; after 200 draws it
-//! is an error.
+//! Random regular graphs: link ends are shuffled and paired; pairs that would make a loop or a parallel link are
+//! shuffled again, and a draw in which no pair is possible any more is discarded (Steger and Wormald, 1999: nearly
+//! uniform for small degrees). A draw that is not connected is discarded too; 200 failed draws are an error.
 
 use super::random::{SwitchPair, connected, first_success};
 use super::sketch::{DrawError, Sketch, SketchNode, require};
@@ -41,7 +40,7 @@ impl RandomRegular {
     }
 }
 
-/// The links of one draw, or `None` when the ends that are left cannot be joined.
+/// The links of one draw, or `None` if the remaining ends cannot be paired.
 fn pair_ends(switches: usize, degree: usize, rng: &mut Pcg64Mcg) -> Option<BTreeSet<SwitchPair>> {
     let mut ends: Vec<usize> = (0..switches).flat_map(|switch| std::iter::repeat_n(switch, degree)).collect();
     let mut edges = BTreeSet::new();
@@ -62,7 +61,7 @@ fn pair_ends(switches: usize, degree: usize, rng: &mut Pcg64Mcg) -> Option<BTree
     Some(edges)
 }
 
-/// Whether two of the ends may still be joined.
+/// Whether two of the ends can still be paired.
 fn can_join(ends: &[usize], edges: &BTreeSet<SwitchPair>) -> bool {
     let open: BTreeSet<usize> = ends.iter().copied().collect();
     open.iter().any(|&a| open.range(a + 1..).any(|&b| !edges.contains(&(a, b))))

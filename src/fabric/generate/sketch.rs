@@ -1,5 +1,5 @@
-//! What the families draw on: numbered switches and hosts, and cables between their ports. [`Sketch::build`] turns it
-//! into a fabric with the looks that the module's contract promises.
+//! The common canvas of all families: numbered switches and hosts, and cables between their ports. [`Sketch::build`]
+//! turns it into a fabric with the properties that the module's contract promises.
 
 use super::{GenerateError, Options, Topology};
 use crate::fabric::{BuildError, Fabric, FabricBuilder, NodeId, NodeKind};
@@ -43,16 +43,16 @@ pub(super) struct Sketch {
     /// Highest cabled port of each switch, then of each host.
     used: Vec<u32>,
     cables: Vec<(SketchPort, SketchPort)>,
-    /// The radix where no option says another.
+    /// The radix if no option gives one.
     radix: Option<u8>,
 }
 
-/// Refuses parameters unless `holds`, saying `why`.
+/// Refuses parameters unless `holds`, for the reason `why`.
 pub(super) fn require(holds: bool, why: impl FnOnce() -> String) -> Result<(), DrawError> {
     if holds { Ok(()) } else { Err(DrawError::Impossible(why())) }
 }
 
-/// The product of `factors`, or a number beyond every limit where it overflows.
+/// The product of `factors`, or a number beyond every limit if it overflows.
 pub(super) fn product<'a>(factors: impl IntoIterator<Item = &'a u32>) -> u64 {
     factors.into_iter().fold(1u64, |all, &factor| all.saturating_mul(factor.into()))
 }
@@ -89,19 +89,19 @@ impl Sketch {
         Ok(sketch)
     }
 
-    /// Sets the radix that switches have where no option says another.
+    /// Sets the radix of switches if no option gives one.
     pub(super) fn set_radix(&mut self, radix: u8) {
         self.radix = Some(radix);
     }
 
-    /// Joins the next free ports of two nodes.
+    /// Cables the next free ports of two nodes.
     pub(super) fn cable(&mut self, a: SketchNode, b: SketchNode) {
         let a = (a, self.used[self.index(a)] + 1);
         let b = (b, self.used[self.index(b)] + 1);
         self.cable_at(a, b);
     }
 
-    /// Joins two ports.
+    /// Cables two ports.
     pub(super) fn cable_at(&mut self, a: SketchPort, b: SketchPort) {
         for (place, port) in [a, b] {
             let index = self.index(place);

@@ -11,9 +11,9 @@ use std::str::FromStr;
 pub struct Family {
     /// What stands before the colon.
     pub name: &'static str,
-    /// The whole form; brackets mark what may be left out.
+    /// The whole form; brackets mark optional parameters.
     pub form: &'static str,
-    /// What it is.
+    /// A one-line description.
     pub about: &'static str,
 }
 
@@ -86,7 +86,7 @@ impl Topology {
     }
 }
 
-/// Parameters of a family that cannot be read: what is wrong.
+/// Why a family's parameters cannot be parsed.
 type Fault = String;
 
 impl FromStr for Topology {
@@ -152,7 +152,7 @@ fn number<T: FromStr>(text: &str) -> Result<T, Fault> {
     })
 }
 
-/// Numbers between commas.
+/// Numbers between separators.
 fn list(text: &str, separator: char) -> Result<Vec<u32>, Fault> {
     text.split(separator).map(number).collect()
 }
@@ -164,7 +164,7 @@ fn numbers<const N: usize>(text: &str) -> Result<[u32; N], Fault> {
     given.try_into().map_err(|_| format!("{count} given where {N} numbers are meant"))
 }
 
-/// `N` numbers, the last of which may be left out.
+/// `N` numbers, of which the last is optional.
 fn numbers_or<const N: usize>(text: &str, last: u32) -> Result<[u32; N], Fault> {
     let mut given = list(text, ',')?;
     let count = given.len();

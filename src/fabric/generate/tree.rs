@@ -1,12 +1,12 @@
-//! Fat trees of every kind: one rule draws k-ary n-trees, extended generalised fat trees (XGFT; Öhring et al., 1995)
-//! and those with parallel links (PGFT; Zahavi, 2010).
+//! Fat trees of every kind: one rule generates k-ary n-trees, extended generalised fat trees (XGFT; Öhring et al.,
+//! 1995) and those with parallel links (PGFT; Zahavi, 2010).
 //!
 //! A node of level l in a tree of h levels is a tuple (a₁ … a_h) with a_i < parents_i for i ≤ l and a_i < children_i
 //! for i > l. It is joined to the nodes of level l + 1 that differ from it in digit l + 1 only.
 
 use super::sketch::{DrawError, MOST_PORTS, Sketch, SketchNode, product, require};
 
-/// A PGFT. Index 0 of each list speaks of the links between hosts and leaf switches.
+/// A PGFT. Index 0 of each list is for the links between hosts and leaf switches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GeneralTree {
     /// Children of a switch, from the leaf switches up.
@@ -82,7 +82,7 @@ impl GeneralTree {
         radices
     }
 
-    /// Joins node `child` of the level below `level` to its parents.
+    /// Cables node `child` of the level below `level` to its parents.
     fn cable_up(&self, sketch: &mut Sketch, starts: &[u64], level: usize, child: u64) {
         let below = product(&self.parents[..level - 1]);
         let (low, rest) = (child % below, child / below);

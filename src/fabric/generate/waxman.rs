@@ -1,7 +1,7 @@
-//! Waxman's random graphs (1988): switches at random points of the unit square, two of them joined with probability α
-//! · exp(−d / (β · √2)), where d is their distance and √2 the longest possible. Larger α gives more links, larger β
-//! longer ones. A draw that is not connected is given up; after 200 draws it is an error. Hosts hang evenly, or each
-//! on a switch of its own random choice.
+//! Waxman's random graphs (1988): switches at random points of the unit square, two of them linked with probability α ·
+//! exp(−d / (β · √2)), where d is their distance and √2 the longest possible. Larger α gives more links, larger β
+//! longer ones. A draw that is not connected is discarded; 200 failed draws are an error. Hosts are spread evenly, or
+//! each is placed on a random switch.
 
 use super::random::{SwitchPair, connected, first_success};
 use super::sketch::{DrawError, Sketch, SketchNode, require};
@@ -9,7 +9,7 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use std::f64::consts::SQRT_2;
 
-/// Most switches: a draw weighs every pair.
+/// The most switches: a draw considers every pair.
 const MOST_SWITCHES: u32 = 4096;
 
 /// Waxman's random graph, connected.
@@ -25,12 +25,12 @@ pub struct Waxman {
     pub hosts: HostPlacement,
 }
 
-/// How many hosts there are, and where.
+/// The number and places of hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostPlacement {
-    /// So many on every switch.
+    /// This many on every switch.
     Each(u32),
-    /// So many in all, each on a switch chosen at random. Written `~N`.
+    /// This many in all, each on a random switch. Written `~N`.
     Scattered(u32),
 }
 

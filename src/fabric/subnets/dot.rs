@@ -1,7 +1,7 @@
 //! Graphviz: a cluster for each subnet, routers once, as diamonds between them. Written only.
 //!
 //! Nodes are named `SUBNET/GUID` and routers `router/GUID`, so that two drawings can be compared. A router that joins
-//! nothing stands in its subnet.
+//! nothing is drawn in its subnet.
 
 use super::{SubnetPort, Subnets};
 use crate::fabric::format::dot_label;
@@ -9,7 +9,7 @@ use crate::fabric::{NodeKind, PortId};
 use crate::ids::SubnetId;
 use std::fmt::Write;
 
-/// The subnets as an undirected graph, departed nodes left out.
+/// The subnets as an undirected graph, without departed nodes.
 pub fn write(subnets: &Subnets) -> String {
     let mut out = "graph subnets {\n  overlap=false;\n  node [fontname=\"sans-serif\"];\n".to_string();
     for (id, _) in subnets.subnets() {

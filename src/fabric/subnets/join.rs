@@ -1,10 +1,10 @@
-//! Which nodes of the captures are one router.
+//! Determines which nodes of the captures are the same router.
 //!
-//! Ports are one router's where their NodeGUID is: by the specification (NodeInfo, section 14.2.5.3) all ports of a
-//! node report the same one, whichever subnet they are in. A device may yet show a node of its own to each subnet, all
-//! with one SystemImageGUID; such nodes are joined where no subnet shows two of them. Where one does, the
-//! SystemImageGUID is that of a box with several routers, such as NVIDIA's Q3400-RA with four, and says nothing
-//! (docs/SUBNETS.md, *Which nodes are one router*). What the caller names is one router, whatever its SystemImageGUID.
+//! Ports with the same NodeGUID belong to one router: by the specification (NodeInfo, section 14.2.5.3) all ports of a
+//! node report the same one, whichever subnet they are in. But a device may show a separate node to each subnet, all
+//! with one SystemImageGUID; such nodes are joined if no subnet shows two of them. If one does, the SystemImageGUID is
+//! that of a box with several routers, such as NVIDIA's Q3400-RA with four, and proves nothing (docs/SUBNETS.md, *Which
+//! nodes are one router*). Nodes that the caller names are one router, whatever their SystemImageGUIDs.
 
 use super::{JoinError, Router, Subnet, SubnetPort};
 use crate::fabric::{Node, NodeKind};
@@ -12,10 +12,10 @@ use crate::ids::{Guid, SubnetId};
 use petgraph::unionfind::UnionFind;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The routers that join two ports at least, in order of their GUIDs.
+/// The routers that join at least two ports, in order of their GUIDs.
 ///
 /// # Errors
-/// A GUID among `named` that no router has, or that is there twice.
+/// A GUID in `named` belongs to no router, or appears twice.
 pub(super) fn routers(list: &[Subnet], named: &[Vec<Guid>]) -> Result<Vec<Router>, JoinError> {
     let guids: BTreeSet<Guid> = router_ports(list).map(|(_, node)| node.guid).collect();
     let guids: Vec<Guid> = guids.into_iter().collect();
@@ -38,7 +38,7 @@ fn router_ports(list: &[Subnet]) -> impl Iterator<Item = (SubnetPort, &Node)> {
     })
 }
 
-/// All GUIDs that are named; `known` is sorted.
+/// All GUIDs in `named`; `known` is sorted.
 fn check_named(known: &[Guid], named: &[Vec<Guid>]) -> Result<BTreeSet<Guid>, JoinError> {
     let mut seen = BTreeSet::new();
     for &guid in named.iter().flatten() {
@@ -52,7 +52,7 @@ fn check_named(known: &[Guid], named: &[Vec<Guid>]) -> Result<BTreeSet<Guid>, Jo
     Ok(seen)
 }
 
-/// NodeGUIDs that share a SystemImageGUID, where no subnet shows two of them and none is named.
+/// NodeGUIDs that share a SystemImageGUID, if no subnet shows two of them and none is named.
 fn systems(list: &[Subnet], named: &BTreeSet<Guid>) -> Vec<Vec<Guid>> {
     let mut shown: BTreeMap<Guid, BTreeSet<(SubnetId, Guid)>> = BTreeMap::new();
     for (port, node) in router_ports(list) {

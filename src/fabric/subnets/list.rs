@@ -1,11 +1,10 @@
-//! List files: which captures are the subnets of one fabric (`NAME.subnets.yaml`; docs/SUBNETS.md shows one).
+//! List files: the captures that are the subnets of one fabric (`NAME.subnets.yaml`; docs/SUBNETS.md shows one).
 //!
-//! Reading takes the list's text and a function that gives the bytes of a file that it names, and returns [`Subnets`],
-//! or a [`ReadError`] that shows file, line, column and what was expected: of the list, of the
-//! capture at fault, or of the partitions.
-//! Writing gives every file's name and text; `read ∘ write` is the identity on what the captures' format bears
-//! (`format`). Names of captures are relative to the list. Unknown keys are refused.
-//! Lacks on purpose: files (callers own them).
+//! Reading takes the list's text and a function that returns the bytes of a file that the list names. It returns
+//! [`Subnets`], or a [`ReadError`] that shows file, line, column and what was expected, in the list, in a capture, or
+//! in partitions. Writing returns every file's name and text; `read ∘ write` is the identity on what the captures'
+//! format preserves (`format`). Names of captures are relative to the list. Unknown keys are refused. Deliberately
+//! omitted: files, which are the caller's.
 
 use super::partitions::Partitions;
 use super::{JoinError, Subnet, SubnetPort, Subnets};
@@ -17,7 +16,7 @@ use serde_saphyr::{Location, MessageFormatter, SingleQuoted, Spanned, UserMessag
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// How the names of list files end.
+/// The extension of list files.
 pub const EXTENSION: &str = ".subnets.yaml";
 
 /// A list as its file has it, each value with its place.
@@ -59,7 +58,7 @@ struct WrittenEntry<'a> {
     partitions: Option<String>,
 }
 
-/// Whether a file is a list: its name says so, or its first line that is no comment.
+/// Whether a file is a list: by its name, or by its first line that is not a comment.
 pub fn is_list(file: &str, bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]);
     let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim_end);
@@ -68,11 +67,11 @@ pub fn is_list(file: &str, bytes: &[u8]) -> bool {
         || first.is_some_and(|line| line == "---" || ["subnets:", "routers:"].iter().any(|key| line.starts_with(key)))
 }
 
-/// Reads a list; `file` is its path, and `open` gives the bytes of a file that it names, whose path begins with the
-/// list's folder. What the readers of those files had to assume goes to `tracing` as warnings.
+/// Reads a list; `file` is its path, and `open` returns the bytes of a file that it names, whose path begins with the
+/// list's folder. Assumptions of those files' readers go to `tracing` as warnings.
 ///
 /// # Errors
-/// The first fault of the list, a file that cannot be opened or read, or subnets that cannot be joined.
+/// The first error of the list, a file that cannot be opened or read, or subnets that cannot be joined.
 pub fn read(
     bytes: &[u8],
     file: &str,
@@ -162,7 +161,7 @@ fn parse(source: SourceText<'_>) -> Result<List, ReadError> {
     }
 }
 
-/// Why a text is no list, at the place that the parser names.
+/// Why a text is not a list, at the place that the parser names.
 fn unparsed(source: SourceText<'_>, error: &serde_saphyr::Error) -> ReadError {
     let mut at = error.location().map_or(Span { start: 0, end: 0 }, |at| span(source, at));
     let problem = match error {
@@ -180,7 +179,7 @@ fn unparsed(source: SourceText<'_>, error: &serde_saphyr::Error) -> ReadError {
     source.error(at, problem, "expected a list as docs/SUBNETS.md shows it")
 }
 
-/// Why subnets cannot be joined, at the place in the list where it is to be mended.
+/// Why subnets cannot be joined, at the place in the list where that can be corrected.
 fn unjoined(source: SourceText<'_>, list: &List, routers: &[Vec<Guid>], error: &JoinError) -> ReadError {
     let subnets = &list.subnets.value;
     let last = |name: &str| subnets.iter().rfind(|entry| entry.name.value == name).unwrap_or(&subnets[0]);
@@ -205,7 +204,7 @@ fn unjoined(source: SourceText<'_>, list: &List, routers: &[Vec<Guid>], error: &
     source.error(at, error.to_string(), expected)
 }
 
-/// Where the list has a value, or, where an alias stands for it, that alias.
+/// The place of a value in the list, or, if an alias stands for it, of that alias.
 fn place<T>(source: SourceText<'_>, value: &Spanned<T>) -> Span {
     span(source, value.referenced)
 }

@@ -1,12 +1,12 @@
 //! Several subnets joined by routers.
 //!
-//! On entry subnets, each a [`Fabric`] of its own: its own indices, its own LIDs, its own prefix, captured from
-//! within it; a capture ends at its routers, of which it shows the ports that are cabled into it. On return of
-//! [`Subnets::new`] the routers are joined, as the head of `join` says: by NodeGUID, by SystemImageGUID where that
-//! leaves no doubt, and by what the caller knows. Names, prefixes and the port GUIDs of end ports are distinct over
-//! all subnets, and no prefix is link-local. [`partitions`] says which of a subnet's ports may speak with which.
-//! [`list`] reads and writes them as a list file with a capture for each, [`dot`] draws them, [`summary`] counts
-//! them. Lacks on purpose: who is reached through which router (`routers`), subnets that share LIDs or indices.
+//! On entry: subnets, each a [`Fabric`] with its own indices, LIDs and prefix, captured from within. A capture ends at
+//! its routers, of which it shows the ports in the subnet. On return of [`Subnets::new`] the routers are joined as
+//! documented in `join`: by NodeGUID, by SystemImageGUID if that is unambiguous, and by what the caller knows. Names,
+//! prefixes and the port GUIDs of end ports are distinct over all subnets, and no prefix is link-local. [`partitions`]
+//! determines which of a subnet's ports may communicate. [`list`] reads and writes subnets as a list file with a
+//! capture for each, [`dot`] draws them, [`summary`] counts them. Deliberately omitted: which subnet is reached through
+//! which router (`routers`), subnets that share LIDs or indices.
 
 pub mod dot;
 mod join;
@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 /// One subnet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Subnet {
-    /// What people call it.
+    /// Its name.
     pub name: String,
     /// The upper half of its ports' GIDs.
     pub prefix: GidPrefix,
@@ -42,7 +42,7 @@ pub struct SubnetPort {
 /// A router: its cabled ports, each in one of the subnets that it joins.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Router {
-    /// Its NodeGUID; the lowest where several nodes were joined.
+    /// Its NodeGUID; the lowest if several nodes were joined.
     pub guid: Guid,
     /// The description of that node, for people.
     pub name: String,
@@ -65,7 +65,7 @@ pub enum JoinError {
     /// No subnet, or more than there are ranks.
     #[error("{0} subnets were given: expected 1 to 65535")]
     Count(usize),
-    /// A prefix that two subnets have.
+    /// Two subnets have the same prefix.
     #[error("subnets {first} and {second} both have prefix {prefix}: give each one of its own")]
     PrefixShared {
         /// The prefix.
@@ -75,7 +75,7 @@ pub enum JoinError {
         /// Another.
         second: String,
     },
-    /// A prefix that no router passes on.
+    /// No router forwards the prefix.
     #[error(
         "subnet {subnet} has the link-local prefix, which no router passes on: give it another, such as {}",
         GidPrefix::site_local(1)
@@ -84,13 +84,13 @@ pub enum JoinError {
         /// The subnet.
         subnet: String,
     },
-    /// A name that two subnets have.
+    /// Two subnets have the same name.
     #[error("two subnets are called {0}: give each a name of its own")]
     NameShared(String),
-    /// A name that would be no word in a file's name or before a colon.
+    /// The name does not fit file names, or the form NAME:ELEMENT.
     #[error("`{0}` cannot be a subnet's name: use 1 to 64 letters, digits, `-`, `_` and `.`, no dot first")]
     Name(String),
-    /// An end port in two subnets.
+    /// An end port is in two subnets.
     #[error(
         "port {guid} is in subnet {first} and in subnet {second}: a port has one cable; were both captures made of one subnet?"
     )]
@@ -102,13 +102,13 @@ pub enum JoinError {
         /// Another.
         second: String,
     },
-    /// A GUID named as a router's that is none's.
+    /// A GUID named as a router's belongs to none.
     #[error("no subnet has a cabled router with NodeGUID {0}: name routers as the captures do (`rtguid=`)")]
     NoRouter(Guid),
-    /// A GUID that two routers are said to have.
+    /// A GUID is given to two routers.
     #[error("router node {0} is named twice: a node is of one router")]
     NamedTwice(Guid),
-    /// A node other than a router in two subnets.
+    /// A node other than a router is in two subnets.
     #[error(
         "{kind} {guid} is in subnet {first} and in subnet {second}: only routers join subnets; were both captures made of one subnet?"
     )]
@@ -128,17 +128,17 @@ impl Subnets {
     /// Joins subnets by the routers that they share.
     ///
     /// # Errors
-    /// Prefixes or names that are not distinct, a name that is none, a link-local prefix beside others, a switch or an
-    /// end port in two subnets.
+    /// Prefixes or names are not distinct, a name is invalid, a prefix is link-local, or a switch or an end port is in
+    /// two subnets.
     pub fn new(list: Vec<Subnet>) -> Result<Subnets, JoinError> {
         Subnets::with_routers(list, &[])
     }
 
-    /// As [`Subnets::new`], where the nodes of each of `named` (NodeGUIDs) are known to be one router; the
-    /// SystemImageGUID of what is named says nothing.
+    /// As [`Subnets::new`], for routers whose nodes (NodeGUIDs) are known, in `named`; their SystemImageGUIDs are
+    /// ignored.
     ///
     /// # Errors
-    /// As [`Subnets::new`]; a GUID that no router has, or that is named twice.
+    /// As [`Subnets::new`]; a GUID belongs to no router, or is named twice.
     pub fn with_routers(list: Vec<Subnet>, named: &[Vec<Guid>]) -> Result<Subnets, JoinError> {
         if list.is_empty() || list.len() > usize::from(u16::MAX) {
             return Err(JoinError::Count(list.len()));
@@ -151,16 +151,16 @@ impl Subnets {
         Ok(Subnets { list, routers, partitions })
     }
 
-    /// The same subnets with partitions; in a subnet without any everybody is a full member of the default partition.
+    /// The same subnets with partitions; in a subnet without any, every port is a full member of the default partition.
     ///
-    /// Panics where there are not as many as subnets.
+    /// Panics if there are not as many as subnets.
     #[must_use]
     pub fn with_partitions(self, partitions: Vec<Option<Partitions>>) -> Subnets {
         assert_eq!(partitions.len(), self.list.len(), "partitions, or none, for each subnet");
         Subnets { partitions, ..self }
     }
 
-    /// The partitions of a subnet, where it has some.
+    /// The partitions of a subnet, if it has any.
     pub fn partitions(&self, id: SubnetId) -> Option<&Partitions> {
         self.partitions[id.index()].as_ref()
     }
@@ -175,7 +175,7 @@ impl Subnets {
         self.list.len()
     }
 
-    /// There is always one at least.
+    /// Always false: there is at least one.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -210,7 +210,7 @@ impl Subnets {
         &self.routers
     }
 
-    /// The rank of the router that a port belongs to; none where it is no router's, or one that joins nothing.
+    /// The rank of the router that a port belongs to; none if the port is not a router's, or the router joins nothing.
     pub fn router_of(&self, port: SubnetPort) -> Option<usize> {
         self.routers.iter().position(|router| router.ports.contains(&port))
     }
@@ -221,7 +221,7 @@ impl Subnets {
         Some(self.fabric(subnet).port(own.port).node)
     }
 
-    /// End ports of a subnet that are no router's: its hosts and targets.
+    /// End ports of a subnet that do not belong to routers: its hosts and targets.
     pub fn hosts(&self, subnet: SubnetId) -> impl Iterator<Item = PortId> + '_ {
         let fabric = self.fabric(subnet);
         fabric.end_ports().filter(|&port| fabric.node(fabric.port(port).node).kind == NodeKind::Ca)
@@ -233,10 +233,10 @@ impl Subnets {
         format!("{}:{}", subnet.name, subnet.fabric.describe_port(at.port))
     }
 
-    /// The same subnets with other fabrics of the same indices: LIDs assigned, or elements gone. Routers keep the ports
-    /// that still have a cable; a router that lost all but one stays, and joins nothing.
+    /// The same subnets with other fabrics of the same indices: LIDs assigned, or elements removed. Routers keep the
+    /// ports that still have a cable; a router that lost all but one stays, and joins nothing.
     ///
-    /// Panics where a fabric has other indices.
+    /// Panics if a fabric has other indices.
     #[must_use]
     pub fn with_fabrics(&self, fabrics: Vec<Fabric>) -> Subnets {
         assert_eq!(fabrics.len(), self.list.len(), "a fabric for each subnet");
@@ -273,13 +273,13 @@ fn check_names(list: &[Subnet]) -> Result<(), JoinError> {
     Ok(())
 }
 
-/// Names stand in file names, and before a colon in front of a node's name.
+/// Whether a name fits file names, and the form NAME:ELEMENT.
 fn is_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     (1..=64).contains(&text.len()) && text.chars().all(fits) && !text.starts_with('.')
 }
 
-/// No switch is in two subnets. A channel adapter may be, with a port in each.
+/// Checks that no switch is in two subnets. A channel adapter may have a port in each.
 fn check_nodes(list: &[Subnet]) -> Result<(), JoinError> {
     let mut seen: BTreeMap<Guid, &str> = BTreeMap::new();
     for subnet in list {
@@ -293,7 +293,7 @@ fn check_nodes(list: &[Subnet]) -> Result<(), JoinError> {
     Ok(())
 }
 
-/// No end port is in two subnets.
+/// Checks that no end port is in two subnets.
 fn check_ports(list: &[Subnet]) -> Result<(), JoinError> {
     let mut seen: BTreeMap<Guid, usize> = BTreeMap::new();
     for (rank, subnet) in list.iter().enumerate() {
@@ -307,11 +307,10 @@ fn check_ports(list: &[Subnet]) -> Result<(), JoinError> {
     Ok(())
 }
 
-/// The fabrics of all subnets side by side, each after the one before: what a simulator takes as a whole.
+/// The fabrics of all subnets side by side, one after another, as a simulator needs them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Joined {
-    /// Every node and port; ports have LIDs, but as they repeat from subnet to subnet none is looked up here, nor a
-    /// GUID.
+    /// Every node and port. LIDs and GUIDs may repeat from subnet to subnet, so neither can be looked up here.
     pub fabric: Fabric,
     first_node: Vec<u32>,
     first_port: Vec<u32>,

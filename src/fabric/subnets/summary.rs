@@ -1,4 +1,4 @@
-//! What a fabric of several subnets is, in numbers: for people (`fabric show`) and programs.
+//! A fabric of several subnets in numbers: for people (`fabric show`) and programs.
 
 use super::partitions::{Membership, Partitions, usual_manager};
 use super::{Router, Subnet, SubnetPort, Subnets};
@@ -19,10 +19,10 @@ pub struct SubnetsSummary {
     pub subnets: Vec<SubnetSummary>,
     /// Each router that joins two ports at least, in order of GUIDs.
     pub routers: Vec<RouterSummary>,
-    /// Nodes of routers that join nothing: of which only one subnet was captured, or that no GUID identifies with
-    /// another.
+    /// Nodes of routers that join nothing: only one of their subnets was captured, or no GUID identifies them with
+    /// another node.
     pub unjoined: Vec<String>,
-    /// Groups of subnets that routers join; one where every subnet reaches every other.
+    /// Connected components of subnets; one if every subnet reaches every other.
     pub parts: usize,
 }
 
@@ -39,7 +39,7 @@ pub struct SubnetSummary {
     pub router_ports: usize,
     /// Its topology in numbers.
     pub fabric: Summary,
-    /// Its partitions, the default one first; none where it has no file of them. The manager is taken to run where
+    /// Its partitions, the default one first; empty if it has no partitions file. The manager is assumed to run where
     /// the capture was made, else on the first host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<Membership>,
@@ -63,13 +63,13 @@ pub struct RouterPort {
     pub subnet: String,
     /// Its number.
     pub port: PortNum,
-    /// Its GUID, where known.
+    /// Its GUID, if known.
     pub guid: Option<Guid>,
     /// Its base LID in that subnet, where assigned.
     pub lid: Option<Lid>,
     /// Its LMC there.
     pub lmc: Lmc,
-    /// The port at the other end of its cable; none where the cable is gone.
+    /// The port at the other end of its cable; none if the cable is gone.
     pub at: Option<String>,
 }
 

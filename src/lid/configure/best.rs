@@ -1,13 +1,13 @@
-//! The fewest configurations that any heuristic finds. Which one wins differs from destination to destination; all of
-//! them together take little longer than the split graph.
+//! The fewest configurations that any heuristic finds. The best heuristic differs from destination to destination; all
+//! of them together take little longer than the split graph.
 
 use super::{Colour, Configurations, Configure, Dsatur, Greedy, HeuristicOrder, SplitMerge};
 use crate::lid::Splits;
 
 pub(super) const NAME: &str = "best";
 
-/// The heuristic. Of equals: greedy, color/L, DSATUR, split-merge/L, color/S, split-merge/S. What reaches
-/// [`Splits::crossing`] ends the search, since nothing can be less.
+/// The heuristic. Ties go to the first of greedy, color/L, DSATUR, split-merge/L, color/S, split-merge/S. A result
+/// equal to the lower bound [`Splits::crossing`] ends the search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Best;
 

@@ -1,14 +1,14 @@
-//! Colouring (seed 002, section 4.3): one colour after the other; each goes to the path of largest (color/L) or
-//! smallest (color/S) degree among those still without a colour that split with none of its own.
+//! Colouring (seed 002, section 4.3): colour by colour; each goes to the uncoloured path of largest (color/L) or
+//! smallest (color/S) degree that splits with none of the same colour.
 //!
-//! Degrees are those of the whole split graph: the paper leaves open whether removed nodes count.
+//! Degrees are those of the whole split graph: the paper does not say whether removed nodes count.
 
 use super::{Configurations, Configure, HeuristicOrder};
 use crate::lid::Splits;
 use fixedbitset::FixedBitSet;
 use std::cmp::Reverse;
 
-/// The heuristic: which paths it colours first.
+/// The heuristic, with the order of colouring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Colour(pub HeuristicOrder);
 
@@ -30,7 +30,7 @@ impl Configure for Colour {
     }
 }
 
-/// Every colour in turn, to the classes in `order` that it fits.
+/// Colours the classes of `order`, one colour after another.
 fn in_order(splits: &Splits, order: Vec<usize>) -> Configurations {
     let mut of_class = vec![0; splits.len()];
     let mut left = order;

@@ -1,5 +1,5 @@
-//! DSATUR (Brélaz 1979): always the path whose split partners have the most colours already, then the one that splits
-//! with most, then the first; it takes the lowest colour that is free.
+//! DSATUR (Brélaz 1979): picks the path whose split partners have the most colours, then the one with most partners,
+//! then the first; it gets the lowest free colour.
 
 use super::{Configurations, Configure};
 use crate::lid::Splits;
@@ -29,7 +29,7 @@ impl Configure for Dsatur {
             let colour = barred[next].zeroes().next().unwrap_or(0);
             of_class[next] = colour;
             for other in splits.apart(next).ones() {
-                // Only a colour that the partner had not met yet raises its saturation.
+                // Only a colour new to the partner raises its saturation.
                 saturation[other] += usize::from(!barred[other].put(colour));
             }
         }

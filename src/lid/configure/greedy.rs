@@ -1,6 +1,6 @@
-//! Greedy (seed 002, section 4.1, figure 5): one configuration after the other takes, in order, every path that splits
-//! with none of its own. Path by path instead, each into the first configuration that it fits, gives the same: that is
-//! the renaming of seed 000.
+//! Greedy (seed 002, section 4.1, figure 5): configuration by configuration, each takes, in order, every path that
+//! splits with none of its own. Going path by path instead, each into the first configuration that fits, gives the same
+//! result: that is the renaming of seed 000.
 
 use super::{Configurations, Configure};
 use crate::lid::Splits;
@@ -23,7 +23,7 @@ impl Configure for Greedy {
     }
 }
 
-/// Greedy over parts that are configurations already, in their order.
+/// Greedy over parts that are already configurations, in their order.
 pub(super) fn merged(splits: &Splits, parts: Vec<Vec<usize>>) -> Configurations {
     let mut of_class = vec![0; splits.len()];
     let mut left = parts;

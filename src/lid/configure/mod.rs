@@ -1,11 +1,10 @@
-//! Which paths to a destination share a LID: heuristics, and the least number.
+//! The paths to a destination that share a LID: heuristics, and the least number.
 //!
-//! On entry: the [`Splits`] of one destination. On return: [`Configurations`], a partition of its classes such that
-//! no two of one configuration split; each takes one LID (seed 002, definition 2 and lemma 2). Finding the fewest is
-//! NP-complete (its theorem 1): it is to colour the split graph. Every heuristic returns a *minimal* set (its
-//! definition 4: no two of its configurations could be one), and choices among equals go to the path that comes
-//! first, so that the same paths give the same LIDs. Lacks on purpose: the LIDs themselves (`by_path`), and blocks of
-//! them (`needs`).
+//! On entry: the [`Splits`] of one destination. On return: [`Configurations`], a partition of its classes such that no
+//! two in one configuration split; each configuration takes one LID (seed 002, definition 2 and lemma 2). Finding the
+//! fewest means colouring the split graph and is NP-complete (its theorem 1). Every heuristic returns a *minimal* set
+//! (its definition 4: no two configurations could be merged), and ties go to the first path, so that the same paths
+//! give the same LIDs. Deliberately omitted: the LIDs themselves (`by_path`), and blocks of them (`needs`).
 
 mod best;
 mod colour;
@@ -38,7 +37,7 @@ impl Configurations {
         Configurations { of_class, count }
     }
 
-    /// How many there are: LIDs that the destination needs.
+    /// The number of configurations: LIDs that the destination needs.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -48,7 +47,7 @@ impl Configurations {
         &self.of_class
     }
 
-    /// By path, in the order of the ranks that the splits were made of: its configuration.
+    /// By path, in the order of the ranks given to the splits: its configuration.
     pub fn of_paths<'a>(&'a self, splits: &'a Splits) -> impl Iterator<Item = usize> + 'a {
         splits.class_of().iter().map(|&class| self.of_class[class])
     }
@@ -65,12 +64,12 @@ pub fn block_of(needed: usize) -> usize {
     needed.max(1).next_power_of_two()
 }
 
-/// The order in which a heuristic takes what it chooses among.
+/// The order in which a heuristic considers paths or switches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HeuristicOrder {
-    /// What splits most, or is used most, first.
+    /// Most splits, or most use, first.
     Largest,
-    /// What splits least, or is used least, first.
+    /// Fewest splits, or least use, first.
     Smallest,
 }
 
@@ -88,20 +87,20 @@ pub trait Configure {
 pub enum Heuristic {
     /// [`Greedy`]: first-fit renaming.
     Greedy,
-    /// [`SplitMerge`], switches used least first.
+    /// [`SplitMerge`], least used switches first.
     SplitMergeSmallest,
-    /// [`SplitMerge`], switches used most first.
+    /// [`SplitMerge`], most used switches first.
     SplitMergeLargest,
-    /// [`Colour`], paths that split least first.
+    /// [`Colour`], paths with fewest splits first.
     ColourSmallest,
-    /// [`Colour`], paths that split most first.
+    /// [`Colour`], paths with most splits first.
     ColourLargest,
     /// [`Dsatur`].
     Dsatur,
     /// [`Best`] of all these.
     #[default]
     Best,
-    /// [`Exact`]: the least number, as far as its steps carry.
+    /// [`Exact`]: the least number, if its steps suffice.
     Exact,
 }
 
@@ -127,7 +126,7 @@ impl Heuristic {
         Heuristic::Exact,
     ];
 
-    /// What finds the configurations.
+    /// The solver.
     pub fn solver(self) -> Box<dyn Configure> {
         match self {
             Heuristic::Greedy => Box::new(Greedy),
@@ -162,7 +161,7 @@ impl fmt::Display for Heuristic {
     }
 }
 
-/// A name that is no heuristic's.
+/// A name of no heuristic.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no heuristic `{name}`; choose one of: {}", Heuristic::ALL.map(Heuristic::name).join(", "))]
 pub struct NoSuchHeuristic {

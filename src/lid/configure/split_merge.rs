@@ -1,8 +1,8 @@
-//! Split-merge (seed 002, section 4.2, figure 7): all paths in one part, which is split at one switch after the other;
-//! then greedy over the parts.
+//! Split-merge (seed 002, section 4.2, figure 7): all paths form one part, which is split at one switch after another;
+//! greedy then merges the parts.
 //!
-//! The paper leaves open where paths go that do not pass the switch: they stay with those that leave it by the lowest
-//! port. Parts are merged in the order of their first paths.
+//! The paper does not say what happens to paths that do not pass the switch: they stay with those that leave it by the
+//! lowest port. Parts are merged in the order of their first paths.
 
 use super::greedy::merged;
 use super::{Configurations, Configure, HeuristicOrder};
@@ -12,7 +12,7 @@ use crate::lid::Splits;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The heuristic: which switches it splits at first.
+/// The heuristic, with the order of switches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SplitMerge(pub HeuristicOrder);
 
@@ -40,7 +40,7 @@ impl Configure for SplitMerge {
 }
 
 impl SplitMerge {
-    /// The switches in order of use.
+    /// The switches, ordered by use.
     fn switches(self, splits: &Splits) -> Vec<NodeId> {
         let mut used: BTreeMap<NodeId, usize> = BTreeMap::new();
         for class in 0..splits.len() {

@@ -1,13 +1,13 @@
-//! How a plan's file is laid out: its large parts one row a line, so that it can be read, compared line by line, and
-//! is a third of the size that full indentation takes.
+//! The layout of a plan's file: one row of its large parts on each line, so that it can be read and compared line by
+//! line, and is a third of the size of full indentation.
 
 use serde_json::ser::{Formatter, PrettyFormatter};
 use std::io::{Result, Write};
 
-/// Containers inside which elements have lines of their own: the file, its lists, a wave, its lists.
+/// The depth up to which elements have their own lines: the file, its lists, a wave, its lists.
 const DEEPEST: usize = 4;
 
-/// Indents to a depth, and keeps what is deeper on one line.
+/// Indents up to a depth, and keeps deeper levels on one line.
 pub(super) struct JsonLayout {
     pretty: PrettyFormatter<'static>,
     depth: usize,

@@ -1,4 +1,4 @@
-//! From a file to a plan: names are looked up, numbers are held to their ranges.
+//! From a file to a plan: looks names up, and checks the range of numbers.
 
 use super::rows::{
     ArcsRow, Document, DrainRow, EndRow, Missing, ScopeRow, TablesRow, WaveRow, WaysGroupRow as GroupLayers, WaysRow,
@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The plan that a file of this name holds.
+/// The plan in the text of the file `file`.
 pub(super) fn plan(text: &str, file: &str) -> Result<Plan, PlanReadError> {
     let document: Document<&RawValue> = serde_json::from_str(text)?;
     if document.schema != SCHEMA {
@@ -58,8 +58,7 @@ pub(super) fn plan(text: &str, file: &str) -> Result<Plan, PlanReadError> {
     }))
 }
 
-/// A part of a text with blanks in place of all that is before it, so that faults have the lines and columns of the
-/// whole.
+/// A part of a text with blanks in place of everything before it, so that errors have the line and column of the whole.
 fn in_place(text: &str, part: &RawValue) -> String {
     let start = part.get().as_ptr() as usize - text.as_ptr() as usize;
     let blank = |letter: char| if letter == '\n' { '\n' } else { ' ' };
@@ -70,7 +69,7 @@ fn at(place: &str) -> impl FnOnce(String) -> PlanReadError {
     move |fault| PlanReadError::Fault { place: place.to_string(), fault }
 }
 
-/// What is wrong, for people.
+/// Errors are text for the user.
 type Read<T> = Result<T, String>;
 
 /// Looks names up in the fabric before the change.
@@ -155,7 +154,9 @@ impl Names<'_> {
                 match digit.to_digit(16).filter(|_| !digit.is_ascii_uppercase()) {
                     Some(15) => {}
                     Some(layer) if layer < 8 => ways.open(group, slot / row.paths, slot % row.paths, layer as u8),
-                    _ => return Err(format!("group {group}: `{digit}` is no layer: expected 0 to 7, or f for none")),
+                    _ => {
+                        return Err(format!("group {group}: `{digit}` is not a layer: expected 0 to 7, or f for none"));
+                    }
                 }
             }
         }
@@ -226,7 +227,7 @@ fn lanes(text: &str) -> Read<SlToVl> {
 
 fn mask(text: &str) -> Read<PortMask> {
     let bytes: Option<[u8; 32]> = hex::bytes(text).and_then(|bytes| bytes.try_into().ok());
-    let bytes = bytes.ok_or_else(|| format!("`{text}` is no port mask: expected 64 hexadecimal digits"))?;
+    let bytes = bytes.ok_or_else(|| format!("`{text}` is not a port mask: expected 64 hexadecimal digits"))?;
     Ok(PortMask(bytes))
 }
 

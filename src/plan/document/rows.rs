@@ -1,11 +1,11 @@
-//! What the file holds, row by row.
+//! The rows of the file.
 
 use crate::ids::{Guid, Half, Lid, PortNum, Sl, VlSet};
 use crate::plan::{Assumption, Barrier, FabricDigest, Lanes, Phase, Policy, Scheme, Sending};
 use crate::tables::PortState;
 use serde::{Deserialize, Serialize};
 
-/// The file; `F` is the fabric before, as a value to write or as the text that was read.
+/// The file; `F` is the fabric before the change, as a value to write or as the text that was read.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Document<F> {
@@ -21,12 +21,12 @@ pub(super) struct Document<F> {
     pub assumptions: Vec<Assumption>,
     pub notes: Vec<String>,
     pub waves: Vec<WaveRow>,
-    /// Layer by layer; none where the scheme drains nothing.
+    /// Layer by layer; none if the scheme drains nothing.
     pub drain: Vec<DrainRow>,
-    /// Who sends by which path of the old routing; left out where everybody may by each.
+    /// The paths of each source under the old routing; omitted if every source may use every path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_ways: Option<WaysRow>,
-    /// The same of the new routing.
+    /// The same under the new routing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_ways: Option<WaysRow>,
     pub initial: TablesRow,
@@ -49,7 +49,7 @@ pub(super) struct EndRow {
 #[serde(deny_unknown_fields)]
 pub(super) struct Missing {
     pub nodes: Vec<Guid>,
-    /// One end of each link that is gone though both its nodes are there.
+    /// One end of each link that is missing although both its nodes are present.
     pub links: Vec<EndRow>,
 }
 
@@ -82,18 +82,18 @@ pub(super) enum ScopeRow {
     EndPort { port: PortNum },
 }
 
-/// The graph of what must run empty.
+/// A layer of channels to drain.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DrainRow {
     /// The lanes of the layer.
     pub lanes: VlSet,
-    /// Channels that nothing comes into.
+    /// Channels without predecessors.
     pub sources: Vec<EndRow>,
     pub arcs: Vec<ArcsRow>,
 }
 
-/// Who sends by which path, on which virtual layer.
+/// The paths that each source may use, with their virtual layers.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WaysRow {
@@ -103,12 +103,12 @@ pub(super) struct WaysRow {
     pub groups: Vec<WaysGroupRow>,
 }
 
-/// Sources that are alike.
+/// Sources with the same paths.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WaysGroupRow {
     pub sources: Vec<EndRow>,
-    /// By destination, then path: the layer as a hexadecimal digit, f where the path is not for these sources.
+    /// By destination, then path: the layer as a hexadecimal digit, f for paths closed to these sources.
     pub layers: String,
 }
 
@@ -140,7 +140,7 @@ pub(super) struct LftRow {
     pub entries: String,
 }
 
-/// One table stands for all pairs; else (ports + 1)² tables, input major.
+/// One table for all pairs, or (ports + 1)² tables, input major.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SlToVlRow {

@@ -18,7 +18,7 @@ use serde_json::Serializer;
 pub(super) fn text(plan: &Plan) -> String {
     let mut bytes = Vec::new();
     let written = document(plan).serialize(&mut Serializer::with_formatter(&mut bytes, JsonLayout::new()));
-    written.expect("rows are made of texts, numbers and lists, which JSON can always say");
+    written.expect("rows consist of texts, numbers and lists, which JSON can always express");
     bytes.push(b'\n');
     String::from_utf8(bytes).expect("JSON is text")
 }
@@ -26,7 +26,7 @@ pub(super) fn text(plan: &Plan) -> String {
 fn document(plan: &Plan) -> Document<serde_json::Value> {
     let draft = plan.draft();
     let fabric = &*draft.before;
-    let whole = format::write(fabric, Format::Json).expect("this project's own format bears every fabric");
+    let whole = format::write(fabric, Format::Json).expect("this project's own format can express every fabric");
     Document {
         schema: SCHEMA.to_string(),
         scheme: draft.scheme,

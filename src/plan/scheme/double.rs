@@ -1,8 +1,8 @@
 //! Scheme `double`: the Double Scheme (Pinkston, Zafar, Duato), in five phases (docs/PROTOCOL.md).
 //!
-//! *Restore* puts every service level back to the lane of its rank in its half, mod V, those of the retired half too:
-//! nobody uses them until they are spare in the next change, and the tables are then the same before and after every
-//! change.
+//! *Restore* returns every service level to the lane of its rank in its half, mod V, including those of the retired
+//! half: nobody uses them until they are spare in the next change, and the tables are then the same before and after
+//! every change.
 
 use super::{PlanInput, differs, lane_notes, lft_writes, manager_at, new_port_writes, port_writes, sl_to_vl_writes};
 use crate::fabric::{NodeId, PortId};
@@ -54,24 +54,24 @@ fn wave(phase: Phase, part: &str, writes: Vec<Write>, barriers: &[Barrier]) -> W
 fn split(input: &PlanInput, lanes: Lanes) -> Wave {
     let table = lanes.separate(input.old);
     let differs = differs(&input.initial, table);
-    // What has come holds tables that nobody read: its pairs are written even where `initial` has them right (G.2).
+    // The tables of newcomers were never read: their pairs are written even if `initial` has them right (G.2).
     let chosen = |node, from, to| differs(node, from, to) || input.pair_has_come(node, from, to);
     let mut writes = sl_to_vl_writes(&input.surviving, table, chosen);
-    // The routing in force leads nobody there, so it does not matter when they come up, if only before the swap.
+    // The routing in force leads nowhere through these ports, so they may come up at any time before the swap.
     writes.extend(new_port_writes(input));
-    // The flush is what makes the split true: a packet in A may be latched for B by an entry that is gone (P1.5).
+    // Only the flush completes the split: a packet in A may still be latched for B by an entry that is gone (P1.5).
     wave(Phase::Split, "", writes, &[Barrier::Acknowledged, Barrier::Flushed(lanes.b)])
 }
 
 fn install(input: &PlanInput) -> Vec<Wave> {
     let part = |part, writes| wave(Phase::Install, part, writes, &[Barrier::Acknowledged]);
-    // P2.1: nobody sends to what these entries lead to, so the tables are one wave, without order (P2.2).
+    // P2.1: nobody sends to the LIDs of these entries, so the tables are one wave, in any order (P2.2).
     let writes = lft_writes(input);
     if !input.policy.arming.arms() {
         return vec![part("", writes)];
     }
     vec![
-        // Each part is acknowledged before the next, so that no table changes beside a port that still carries data
+        // Each part is acknowledged before the next, so that no table changes next to a port that still carries data
         // (A.1).
         part("arm", port_writes(&input.surviving, PortState::Armed)),
         part("tables", writes),
@@ -79,7 +79,7 @@ fn install(input: &PlanInput) -> Vec<Wave> {
     ]
 }
 
-/// The SA answers with the new half before any end port learns of it, so that a client that asks afterwards gets the
+/// The SA answers with the new half before any end port learns of it, so that a client that queries afterwards gets the
 /// same answer (P3.1).
 fn swap(input: &PlanInput, new: Half) -> Wave {
     let fabric = &*input.surviving;
@@ -91,14 +91,14 @@ fn swap(input: &PlanInput, new: Half) -> Wave {
 }
 
 fn restore(input: &PlanInput, lanes: Lanes) -> Wave {
-    // Phase 5 starts from what phase 1 wrote, so the difference is taken from there and not from `initial`.
+    // Phase 5 starts from what phase 1 wrote, so the difference is relative to that and not to `initial`.
     let mut tables = input.initial.clone();
     split(input, lanes).writes.iter().for_each(|write| tables.apply(&input.before, write));
     let writes = sl_to_vl_writes(&input.surviving, lanes.steady(), differs(&tables, lanes.steady()));
     wave(Phase::Restore, "", writes, &[Barrier::Acknowledged])
 }
 
-/// Two data VLs on every link, and in each set as many lanes as its routing function needs layers.
+/// Checks for two data VLs on every link, and in each set as many lanes as its routing function needs layers.
 fn check_lanes(input: &PlanInput, lanes: Lanes) -> Result<(), PlanError> {
     let fabric = &*input.before;
     let narrow = fabric.ports().find(|(_, port)| port.peer.is_some() && port.data_vls < 2);
@@ -107,7 +107,7 @@ fn check_lanes(input: &PlanInput, lanes: Lanes) -> Result<(), PlanError> {
     }
     let sides = [("old", input.old_layers, lanes.a), ("new", input.new_layers, lanes.b)];
     for (which, layers, set) in sides {
-        // A layer takes one service level of its half and one lane of its set (P0.3), so it can run out of either.
+        // A layer needs one service level of its half and one lane of its set (P0.3); either can run out.
         if usize::from(layers) > input.old.sls().count() {
             return Err(PlanError::TooFewSls { which, layers });
         }
@@ -118,7 +118,7 @@ fn check_lanes(input: &PlanInput, lanes: Lanes) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Two halves of LIDs at every end port that stays, and a spare half that the new tables alone touch.
+/// Checks for two halves of LIDs at every end port that stays, and that the new tables change only the spare half.
 fn check_lids(input: &PlanInput) -> Result<(), PlanError> {
     let fabric = &*input.before;
     for id in fabric.end_ports() {
@@ -127,7 +127,8 @@ fn check_lids(input: &PlanInput) -> Result<(), PlanError> {
         if port.lmc == Lmc::default() {
             return Err(PlanError::LmcZero { port: fabric.describe_port(id) });
         }
-        // A port ignores the low LMC bits of a DLID: on an unaligned base it would own other LIDs than are planned for.
+        // A port ignores the low LMC bits of a DLID: on an unaligned base it would own LIDs other than the planned
+        // ones.
         if lid.0 % port.lmc.lids() != 0 {
             return Err(PlanError::Unaligned { port: fabric.describe_port(id), lid, lmc: port.lmc });
         }
@@ -137,7 +138,7 @@ fn check_lids(input: &PlanInput) -> Result<(), PlanError> {
 
 fn check_active_entries(input: &PlanInput, switch: NodeId) -> Result<(), PlanError> {
     let (now, wanted) = (&input.initial.lfts[switch.index()], &input.target[switch.index()]);
-    // Equal blocks need no look at their entries, and most are equal.
+    // Most blocks are equal and need no comparison of entries.
     for block in (0..now.blocks().max(wanted.blocks())).filter(|&block| now.block(block) != wanted.block(block)) {
         let first = block * LFT_BLOCK as u16;
         let mut lids = (first..first + LFT_BLOCK as u16).map(Lid);
@@ -149,7 +150,7 @@ fn check_active_entries(input: &PlanInput, switch: NodeId) -> Result<(), PlanErr
     Ok(())
 }
 
-/// Every source is on the half that the change starts from.
+/// Checks that every source is on the half from which the change starts.
 fn check_halves(input: &PlanInput) -> Result<(), PlanError> {
     let sending = |port: PortId| input.initial.sending[port.index()];
     match input.surviving.end_ports().find(|&port| sending(port) != input.old && !input.has_come(port)) {
@@ -162,8 +163,8 @@ fn check_halves(input: &PlanInput) -> Result<(), PlanError> {
     }
 }
 
-/// Counters are read on the new half, which is the one not to run empty; and what a port sent and received that
-/// cannot be asked any more is missing from both sums.
+/// Counters are read on the new half, which is not drained. The packets of a port that can no longer be queried are
+/// missing from both sums.
 fn check_observer(input: &PlanInput) -> Result<(), PlanError> {
     match input.stranded.first() {
         Some(&port) if input.policy.observer == Observer::Conservation => {

@@ -1,15 +1,16 @@
-//! Scheme `in-place`: what OpenSM does, the baseline. Blocks are overwritten under traffic, four SMPs on the wire, for
-//! each block over the switches in GUID order; equal blocks are skipped; nothing is waited for before the end.
-//! Newcomers are started after that, as OpenSM does: their ports go ACTIVE once every table is written.
+//! Scheme `in-place`: the baseline, as OpenSM does it. Blocks are overwritten under traffic, with four SMPs
+//! outstanding, block by block, each over the switches in GUID order; equal blocks are skipped; there is no barrier
+//! before the end. Newcomers are started after that, as in OpenSM: their ports become ACTIVE once every table is
+//! written.
 
 use super::{PlanInput, lft_writes, new_port_writes, sl_to_vl_writes, welcome_writes};
 use crate::plan::{Assumption, Barrier, Draft, Lanes, Phase, Plan, Scheme, Sending, Wave};
 use crate::tables::Write;
 
-/// SMPs that OpenSM keeps on the wire unless told otherwise.
+/// SMPs that OpenSM keeps outstanding by default.
 const OPENSM_WINDOW: u16 = 4;
 
-/// The only wave: every block that differs.
+/// A single wave: every block that differs.
 pub(super) fn plan(input: PlanInput) -> Plan {
     let lanes = Lanes::of_fabric(&input.before);
     let mut tables = lft_writes(&input);
@@ -19,7 +20,7 @@ pub(super) fn plan(input: PlanInput) -> Plan {
     let mut waves = vec![wave(Phase::Rewrite, tables)];
     let mut assumptions = vec![Assumption::SwitchManagementPaused, Assumption::NoMulticast];
     if !start.is_empty() {
-        // Rewritten tables may lead there already.
+        // Rewritten tables may already lead there.
         assumptions.push(Assumption::InitializeDiscards);
         start.extend(welcome_writes(&input, input.old));
         waves.push(wave(Phase::Start, start));

@@ -1,9 +1,10 @@
-//! Schemes: planners, one a file, and what they share: which writes lead from tables to tables, and preconditions.
+//! Schemes: planners, one a file, and their common parts: the writes that lead from tables to tables, and
+//! preconditions.
 //!
-//! Only what differs is written. A plain SL-to-VL pass over a switch is one table for each pair of input and output
-//! ports that have cables, port 0 counted among the inputs and a port as its own output counted too (a DLID may lead
-//! a packet back): d × (d + 1) writes for d cabled ports, 1332 for a full 36-port switch. Pairs with an uncabled port
-//! carry no packet and are left alone. A switch with the optimised form takes one write, an end port one.
+//! Only differences are written. A plain SL-to-VL pass over a switch takes one table for each pair of input and output
+//! ports with cables, where port 0 counts among the inputs, and a port may be its own output (a DLID may lead a packet
+//! back): d × (d + 1) writes for d cabled ports, 1332 for a full 36-port switch. Pairs with an uncabled port carry no
+//! packets and are skipped. A switch with the optimised form takes one write, and so does an end port.
 
 mod double;
 mod in_place;
@@ -15,26 +16,26 @@ use crate::ids::{Half, Lid, PortNum};
 use crate::tables::{LFT_BLOCK, Lft, PathLayers, PortState, SlToVl, SlToVlScope, SubnetTables, Write, address};
 use std::sync::Arc;
 
-/// What a planner starts from. All fabrics share one index space.
+/// A planner's input. All fabrics share one index space.
 #[derive(Clone, Debug)]
 pub struct PlanInput {
-    /// What was there before the change, and what has come to it, LIDs assigned.
+    /// The fabric before the change, with newcomers, LIDs assigned.
     pub before: Arc<Fabric>,
-    /// What of `before` the routing in force was made for. Tables of devices that have come are not known: each is
-    /// written whole, whatever `initial` says of it.
+    /// The part of `before` for which the routing in force was made. Tables of newcomers are unknown: each is written
+    /// whole, whatever `initial` holds.
     pub routed: Arc<Fabric>,
-    /// What is there while the waves run, every device of it within reach of the SM.
+    /// The part that is present while the waves run; the SM reaches every device in it.
     pub surviving: Arc<Fabric>,
     /// The fabric after the change.
     pub after: Arc<Fabric>,
     /// The tables in force.
     pub initial: SubnetTables,
-    /// The forwarding tables wanted, by node: for `double`, the new routing on the LIDs of the spare half and of the
-    /// switches, everything else as it is; for the other schemes, the new routing on all LIDs.
+    /// The wanted forwarding tables, by node: for `double`, the new routing on the LIDs of the spare half and of the
+    /// switches, everything else unchanged; for the other schemes, the new routing on all LIDs.
     pub target: Vec<Arc<Lft>>,
     /// The half in use.
     pub old: Half,
-    /// What the user settled.
+    /// The user's choices.
     pub policy: Policy,
     /// The SM's own port.
     pub sm: PortId,
@@ -44,15 +45,15 @@ pub struct PlanInput {
     pub old_layers: u8,
     /// Virtual layers that the new routing needs.
     pub new_layers: u8,
-    /// The dependencies of the routing in force, for `double`.
+    /// For `double`: the dependencies of the routing in force.
     pub drain: Vec<DrainLayer>,
-    /// Who sends by which path of the routing in force, on which layer; none where everybody may by each.
+    /// The paths and layers of each source under the routing in force; none if every source may use every path.
     pub old_ways: Option<Arc<PathLayers>>,
-    /// The same of the new routing.
+    /// The same under the new routing.
     pub new_ways: Option<Arc<PathLayers>>,
 }
 
-/// Plans a change after a scheme.
+/// Plans a change under a scheme.
 ///
 /// # Errors
 /// A precondition of the scheme does not hold.
@@ -67,7 +68,7 @@ pub fn plan(scheme: Scheme, input: PlanInput) -> Result<Plan, PlanError> {
     }
 }
 
-/// Every device that survives can be written to.
+/// Checks that every surviving device can be written to.
 fn check_reach(input: &PlanInput) -> Result<(), PlanError> {
     let fabric = &*input.surviving;
     let start = fabric.port(input.sm).node;
@@ -94,7 +95,7 @@ fn check_reach(input: &PlanInput) -> Result<(), PlanError> {
     }
 }
 
-/// Every switch can hold the highest LID that it is to route.
+/// Checks that every switch can hold the highest LID that it must route.
 fn check_capacity(input: &PlanInput) -> Result<(), PlanError> {
     for switch in input.surviving.switches() {
         let capacity = input.surviving.node(switch).lft_capacity;
@@ -111,7 +112,7 @@ fn highest_routed(lft: &Lft) -> Option<Lid> {
     (0..lids).rev().map(|lid| Lid(lid as u16)).find(|&lid| lft.get(lid).is_some())
 }
 
-/// The switches that are there while the waves run, in GUID order.
+/// The switches present while the waves run, in GUID order.
 fn by_guid(fabric: &Fabric) -> Vec<NodeId> {
     let mut switches: Vec<_> = fabric.switches().collect();
     switches.sort_unstable_by_key(|&id| fabric.node(id).guid);
@@ -119,7 +120,8 @@ fn by_guid(fabric: &Fabric) -> Vec<NodeId> {
 }
 
 impl PlanInput {
-    /// A draft of what the input settles: without waves and assumptions, and with no half but the one in use.
+    /// A draft with everything that the input determines: without waves and assumptions, and with no half but the one
+    /// in use.
     fn draft(self, scheme: Scheme, lanes: Lanes) -> Draft {
         Draft {
             scheme,
@@ -143,27 +145,27 @@ impl PlanInput {
         }
     }
 
-    /// Whether the cable at a port has come.
+    /// Whether the cable at a port is new.
     fn has_come(&self, port: PortId) -> bool {
         self.before.peer(port).is_some() && self.routed.peer(port).is_none()
     }
 
-    /// Whether a cable at one of two ports of a node has come: nothing is known of the SL-to-VL table between them.
+    /// Whether a cable at one of two ports of a node is new: the SL-to-VL table between them is then unknown.
     fn pair_has_come(&self, node: NodeId, input: PortNum, output: PortNum) -> bool {
         let comes = |num| self.before.port_at(node, num).is_some_and(|port| self.has_come(port));
         comes(input) || comes(output)
     }
 
-    /// Whether all that joins a node with the others has come: nothing is known of its tables.
+    /// Whether all cables of a node are new: its tables are then unknown.
     fn is_new(&self, node: NodeId) -> bool {
         let mut cabled = self.before.ports_of(node).filter(|&port| self.before.peer(port).is_some()).peekable();
         cabled.peek().is_some() && cabled.all(|port| self.has_come(port))
     }
 }
 
-/// The forwarding blocks that differ between the tables in force and those wanted: for each block, for each switch in
-/// GUID order; at a switch that has come, every block. A switch that is to leave keeps its tables: packets of the old
-/// routing may still come to it.
+/// The forwarding blocks that differ between the tables in force and the wanted ones: block by block, each over the
+/// switches in GUID order; every block of a new switch. A switch that is to leave keeps its tables: packets of the old
+/// routing may still reach it.
 fn lft_writes(input: &PlanInput) -> Vec<Write> {
     let mut switches = by_guid(&input.surviving);
     switches.retain(|&switch| input.after.node(switch).present);
@@ -174,8 +176,8 @@ fn lft_writes(input: &PlanInput) -> Vec<Write> {
     })
 }
 
-/// The first blocks of the tables `wanted`, `blocks` of them, as far as they are `due`: for each block, over the switches
-/// in their order.
+/// The first `blocks` blocks of the `wanted` tables, if they are `due`: block by block, each over the switches in their
+/// order.
 fn block_writes(
     switches: &[NodeId],
     blocks: u16,
@@ -194,7 +196,7 @@ fn block_writes(
     writes
 }
 
-/// Writes of one SL-to-VL table to the (input, output) pairs chosen, each device by the form it understands.
+/// Writes of one SL-to-VL table to the chosen (input, output) pairs, in the form that each device supports.
 fn sl_to_vl_writes(fabric: &Fabric, table: SlToVl, chosen: impl Fn(NodeId, PortNum, PortNum) -> bool) -> Vec<Write> {
     let mut writes = Vec::new();
     for (node, info) in fabric.nodes().filter(|(_, info)| info.present) {
@@ -204,9 +206,9 @@ fn sl_to_vl_writes(fabric: &Fabric, table: SlToVl, chosen: impl Fn(NodeId, PortN
     writes
 }
 
-/// The writes that bring devices from tables as they hold them to those wanted, outside any change: forwarding blocks
-/// in the order of OpenSM, and SL-to-VL tables where one `table` is wanted everywhere. A device of which nothing is
-/// known (`held` is none) is written whole.
+/// The writes that bring devices from the tables that they hold to the wanted ones, outside any change: forwarding
+/// blocks in OpenSM's order, and SL-to-VL tables where a single `table` is wanted everywhere. If nothing is known of
+/// the devices (`held` is none), everything is written.
 pub fn writes_between(fabric: &Fabric, held: Option<&SubnetTables>, lfts: &[Arc<Lft>], table: SlToVl) -> Vec<Write> {
     let most = lfts.iter().map(|lft| lft.blocks()).max().unwrap_or(0);
     let held_blocks = |held: &SubnetTables| held.lfts.iter().map(|lft| lft.blocks()).max().unwrap_or(0);
@@ -219,22 +221,22 @@ pub fn writes_between(fabric: &Fabric, held: Option<&SubnetTables>, lfts: &[Arc<
     writes
 }
 
-/// Whether a table of `tables` is another than `wanted`.
+/// Whether a table of `tables` differs from `wanted`.
 fn differs(tables: &SubnetTables, wanted: SlToVl) -> impl Fn(NodeId, PortNum, PortNum) -> bool + use<'_> {
     move |node, input, output| *tables.sl_to_vl[node.index()].get(input, output) != wanted
 }
 
-/// The writes that give a node new tables for some (input, output) pairs, in the form that it supports.
+/// The scopes that cover some (input, output) pairs of a node, in the form that it supports.
 fn scopes(node: &Node, pairs: impl Iterator<Item = (PortNum, PortNum)>) -> Vec<SlToVlScope> {
     match (node.is_switch(), node.optimised_sl_to_vl) {
-        // The optimised form sets all pairs at once, so one that differs is reason enough.
+        // The optimised form sets all pairs at once, so one difference is reason enough.
         (true, true) => pairs.take(1).map(|_| SlToVlScope::All).collect(),
         (true, false) => pairs.map(|(input, output)| SlToVlScope::Pair { input, output }).collect(),
         (false, _) => pairs.map(|(_, port)| SlToVlScope::EndPort { port }).collect(),
     }
 }
 
-/// The (input, output) pairs of a node whose table some packet may use.
+/// The (input, output) pairs of a node whose table a packet may use.
 pub fn sl_to_vl_pairs(fabric: &Fabric, node: NodeId) -> Vec<(PortNum, PortNum)> {
     let linked: Vec<PortNum> = fabric
         .ports_of(node)
@@ -249,19 +251,19 @@ pub fn sl_to_vl_pairs(fabric: &Fabric, node: NodeId) -> Vec<(PortNum, PortNum)> 
     inputs.into_iter().flat_map(|input| linked.iter().map(move |&output| (input, output))).collect()
 }
 
-/// A state for every cabled port.
+/// Sets the state of every cabled port.
 fn port_writes(fabric: &Fabric, state: PortState) -> Vec<Write> {
     let cabled = fabric.ports().filter(|(_, port)| port.peer.is_some());
     cabled.map(|(port, _)| Write::PortState { port, state }).collect()
 }
 
-/// ACTIVE for the ports of every cable that has come: until then it carries no data.
+/// Sets the ports of every new cable to ACTIVE: until then they carry no data.
 fn new_port_writes(input: &PlanInput) -> Vec<Write> {
     let ports = input.surviving.ports().filter(|&(id, port)| port.peer.is_some() && input.has_come(id));
     ports.map(|(port, _)| Write::PortState { port, state: PortState::Active }).collect()
 }
 
-/// The writes that inform end ports that have come: where the subnet manager is, and that they may send on `half`.
+/// The writes that tell new end ports where the subnet manager is, and that they may send on `half`.
 fn welcome_writes(input: &PlanInput, half: Half) -> Vec<Write> {
     let fabric = &*input.surviving;
     let is_new = |&port: &PortId| match fabric.node(fabric.port(port).node).is_switch() {
@@ -274,15 +276,15 @@ fn welcome_writes(input: &PlanInput, half: Half) -> Vec<Write> {
     writes
 }
 
-/// The write that gives a port the LID and service level of a half by which it reaches the subnet manager; none where
-/// the manager's port has no such LID, or the new routing gives the port no path there.
+/// The write that gives a port the LID and service level by which it reaches the subnet manager on a half. None if the
+/// manager's port has no such LID, or the new routing gives the port no path there.
 fn manager_at(input: &PlanInput, port: PortId, half: Half) -> Option<Write> {
     let fabric = &*input.surviving;
     let (lid, sl) = address(fabric, input.new_ways.as_deref(), port, input.sm, half)?;
     Some(Write::MasterSm { port, lid, sl })
 }
 
-/// Says which links have more lanes than are used.
+/// Notes which links have more lanes than are used.
 fn lane_notes(fabric: &Fabric, lanes: Lanes) -> Vec<String> {
     let cabled = fabric.ports().filter(|(_, port)| port.peer.is_some());
     let richer = cabled.filter(|(_, port)| usize::from(port.data_vls) > lanes.all.len()).count();

@@ -1,5 +1,5 @@
-//! Scheme `static`: ports to INITIALIZE, tables written while nothing flows, ports to ACTIVE. Free of deadlock because
-//! the stopped ports discard what they hold; its price is those packets and the gap in delivery.
+//! Scheme `static`: ports go to INITIALIZE, tables are written while nothing flows, ports return to ACTIVE. It is free
+//! of deadlock because stopped ports discard what they hold; the price is those packets and the gap in delivery.
 
 use super::{PlanInput, lft_writes, port_writes, sl_to_vl_writes, welcome_writes};
 use crate::plan::{Assumption, Barrier, Draft, Lanes, Phase, Plan, Scheme, Sending, Wave};

@@ -1,4 +1,4 @@
-//! How many hops are ahead: from every switch to every other by legal paths, for packets that came down and for others.
+//! Hops from every switch to every other by legal paths, for packets that came down and for others.
 
 use super::{Channels, OrientedChannel};
 
@@ -38,8 +38,8 @@ impl Ahead {
         Some(self.rank[target]).filter(|&rank| rank != NONE).map(|rank| rank as usize)
     }
 
-    /// Ways down alone are found backwards from the target; then every row by rising number, for a way up leads to a
-    /// row whose hops are known by then.
+    /// Ways that only go down are found backwards from the target; then every row is settled by ascending number, since
+    /// a way up leads to a row that is already settled.
     fn measure(&mut self, channels: &Channels, target: usize) {
         let start = self.hops.len() - self.rows * 2;
         let hops = &mut self.hops[start..];
@@ -62,7 +62,7 @@ impl Ahead {
         }
     }
 
-    /// Hops from `row` to `target` for a packet that came down to `row`, or did not; none where no legal path leads on.
+    /// Hops from `row` to `target` for a packet that came down to `row`, or did not; none if no legal path continues.
     pub fn hops(&self, target: usize, row: usize, came_down: bool) -> Option<u16> {
         let hops = self.raw(target, row, came_down);
         (hops != FAR).then_some(hops)

@@ -25,7 +25,7 @@ pub(in crate::routing) type ChannelPath = Vec<u32>;
 /// All channels between switches that the root reaches, numbered by sending row, then by receiving row, then by port.
 pub(in crate::routing) struct Channels {
     graph: SwitchGraph,
-    /// Reached rows, by rising number of the rule.
+    /// Reached rows, by ascending number of the rule.
     order: Vec<usize>,
     reached: Vec<bool>,
     channels: Vec<OrientedChannel>,
@@ -62,7 +62,7 @@ impl Channels {
         self.graph.len()
     }
 
-    /// The rows that the root reaches, by rising number of the rule.
+    /// The rows that the root reaches, by ascending number of the rule.
     pub fn order(&self) -> &[usize] {
         &self.order
     }

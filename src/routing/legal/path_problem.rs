@@ -1,5 +1,5 @@
-//! What a path engine works on: a fabric's channels under a rule, and the ports that are to be joined; and how paths
-//! between switches become paths between ports.
+//! The input of a path engine: a fabric's channels under a rule, and the ports to connect; and the conversion of paths
+//! between switches to paths between ports.
 
 use super::{Ahead, ChannelPath, Channels, TurnModel, TurnRule, switches};
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -24,7 +24,7 @@ pub(in crate::routing) struct PathProblem<'a> {
 }
 
 impl<'a> PathProblem<'a> {
-    /// Checks the demand and numbers the switches; none where the fabric has no switch, so that there are no paths.
+    /// Checks the demand and numbers the switches; none if the fabric has no switch, so that there are no paths.
     pub fn of(
         engine: &'static str,
         model: TurnModel,
@@ -62,7 +62,7 @@ impl<'a> PathProblem<'a> {
     }
 
     /// A path for every ordered pair of end ports, source by source: `choose` leaves in its last argument a way from
-    /// the switch of the first port to that of the second. Behind them, paths from switches, then paths to switches.
+    /// the switch of the first port to that of the second. Paths from switches follow, then paths to switches.
     pub fn join(&self, mut choose: impl FnMut(&Target, &Target, &mut ChannelPath)) -> PathSet {
         let mut paths = PathSet::new(self.engine, self.destinations.clone());
         paths.set_root(self.root);

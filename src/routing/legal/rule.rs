@@ -35,7 +35,7 @@ pub struct TurnRule {
 }
 
 impl TurnRule {
-    /// The rule of a model; none where the root is no switch that is present.
+    /// The rule of a model; none if the root is no switch that is present.
     pub fn new(model: TurnModel, fabric: &Fabric, root: NodeId) -> Option<TurnRule> {
         let graph = SwitchGraph::of(fabric);
         let row = graph.row_of(root)?;

@@ -1,8 +1,8 @@
-//! Paths from and to switches, for management: none of them asks for a LID that traffic did not need already.
+//! Paths from and to switches, for management: none of them needs a LID that data does not need already.
 //!
-//! To an end port a switch sends as some path of an end port goes on from it. Where none passes it, it sends to a
-//! neighbour and from there as that one does, as far as that is legal; where nothing of the kind is, by a shortest
-//! legal path. To a switch, which has one LID, everybody sends along one [`Tree`].
+//! A switch sends to an end port along the rest of some end port's path through it. If no path passes it, it sends to a
+//! neighbour and continues as that one does, if that is legal; otherwise by a shortest legal path. To a switch, which
+//! has one LID, all sources send along one [`Tree`].
 
 use super::{ChannelPath, Channels, Lightest, PathProblem, Tree};
 use crate::routing::switch_graph::Target;
@@ -41,7 +41,7 @@ impl<'a, 'b> Follow<'a, 'b> {
         Follow { problem, end, hops }
     }
 
-    /// Every switch that a path passes may send as the path goes on.
+    /// Every switch on a path may send along the rest of it.
     fn note(&mut self, path: &Path<'_>) {
         let graph = self.problem.channels.graph();
         for (at, hop) in path.hops.iter().enumerate() {
@@ -52,7 +52,7 @@ impl<'a, 'b> Follow<'a, 'b> {
         }
     }
 
-    /// Switches that no path passes join those that some path does, the nearest to the end first.
+    /// Switches on no path join those on one, the nearest to the destination first.
     fn spread(&mut self) {
         let (graph, mut by_length) = (self.problem.channels.graph(), vec![Vec::new()]);
         let known = |row: usize, hops: &[Option<Vec<Hop>>]| hops[row].as_ref().map(Vec::len);
@@ -62,7 +62,7 @@ impl<'a, 'b> Follow<'a, 'b> {
                 by_length[length].push(row);
             }
         }
-        // Rows by the length of their hops: who joins is one hop longer, so shorter ways are taken first.
+        // Rows by the length of their hops: a row that joins is one hop farther, so shorter ways come first.
         let mut length = 0;
         while length < by_length.len() {
             for row in std::mem::take(&mut by_length[length]) {

@@ -1,9 +1,9 @@
 //! Legal paths to one switch that the DLID alone expresses: one channel out of every other switch, whatever the input.
 //!
-//! Some switches send *down*, along ways down alone; the others send up. No channel of the tree leads down to a
-//! switch that sends up, so no packet turns up after it came down, wherever it was sent from. A switch sends up where
-//! nothing leads down from it to the target; and also where that is shorter, if every switch above that needs it for
-//! its own way down has another one as short. So no route is longer than it would be if all that can send down did.
+//! Some switches send *down*, along ways that only go down; the others send up. No channel of the tree leads down to a
+//! switch that sends up, so no packet turns up after it came down, wherever it was sent. A switch sends up if no way
+//! down leads from it to the target; and also if that is shorter, provided that every switch above that needs it for
+//! its own way down has another one as short. So no route is longer than if all switches that can send down did so.
 
 use super::{Ahead, Channels};
 
@@ -16,7 +16,7 @@ pub(in crate::routing) struct Tree<'a> {
     target: usize,
     /// By row: whether it sends down.
     down: Vec<bool>,
-    /// By row: hops of its route, [`FAR`] where there is none.
+    /// By row: hops of its route, [`FAR`] if there is none.
     hops: Vec<u32>,
     /// By row that sends down: how many rows below it serve its shortest way down.
     below: Vec<u32>,
@@ -34,7 +34,7 @@ impl<'a> Tree<'a> {
         self.target = target;
         self.hops.fill(FAR);
         for row in 0..channels.rows() {
-            // To begin with all send down that can; some are released below, where sending up is shorter.
+            // At first all rows send down that can; some are released below, if sending up is shorter.
             self.down[row] = self.hops_down(row).is_some();
             self.below[row] = self.served_by(row).count() as u32;
         }
@@ -53,12 +53,12 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Hops of the route from a row, channels between switches; `u32::MAX` where there is none.
+    /// Hops of the route from a row, channels between switches; `u32::MAX` if there is none.
     pub fn hops(&self, row: usize) -> u32 {
         self.hops[row]
     }
 
-    /// The channels out of a row that serve equally well, in rising order; none at the target.
+    /// The channels out of a row that serve equally well, in ascending order; none at the target.
     pub fn choices(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
         let (down, here) = (self.down[row], self.hops[row]);
         let nearer = move |to: usize| self.hops[to] != FAR && self.hops[to] + 1 == here;

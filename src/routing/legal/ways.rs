@@ -1,4 +1,4 @@
-//! Ways to choose among the shortest legal paths of two switches: at random, or by what the channels carry already.
+//! Chooses among the shortest legal paths of two switches: at random, or by the current load of the channels.
 
 use super::{Ahead, ChannelPath, Channels};
 use rand::RngExt;
@@ -6,8 +6,8 @@ use rand_pcg::Pcg64Mcg;
 
 /// One of the shortest legal paths, each as likely as any other; parallel links make different paths.
 pub(in crate::routing) struct RandomWays {
-    /// How many shortest legal paths there are: `counts[(rank of the target × rows + row) × 2 + came down]`,
-    /// ranks as [`Ahead`] has them. Beyond 2^64 it stays there.
+    /// The number of shortest legal paths: `counts[(rank of the target × rows + row) × 2 + came down]`, ranks as in
+    /// [`Ahead`]; saturates at 2^64.
     counts: Vec<u64>,
 }
 
@@ -73,7 +73,7 @@ fn count(channels: &Channels, ahead: &Ahead, target: usize, counts: &mut [u64]) 
     }
 }
 
-/// What leads to a state at least price: the price so far, the channel that came last, and the state before it.
+/// The cheapest way to a state: its price, its last channel, and the state before it.
 #[derive(Clone, Copy)]
 struct Label {
     price: u64,
@@ -96,9 +96,9 @@ impl<'a> Lightest<'a> {
         Lightest { channels, ahead, labels: vec![None; channels.rows() * 2], touched: Vec::new() }
     }
 
-    /// The least price from one row to another, where `join` adds a channel's price to the price so far and a channel
-    /// without a price is barred. The way is left in `way`; of equals it is the one found first, channels in rising
-    /// order. None where no path remains.
+    /// The least price from one row to another, where `join` adds a channel's price to a sum, and a channel without a
+    /// price is barred. The way is left in `way`; ties go to the one found first, channels in ascending order. None if
+    /// no path remains.
     pub fn find(
         &mut self,
         from: usize,
@@ -110,7 +110,7 @@ impl<'a> Lightest<'a> {
         self.touched.drain(..).for_each(|state| self.labels[state] = None);
         self.offer(from * 2, Label { price: 0, last: None });
         let (channels, ahead, mut next) = (self.channels, self.ahead, 0);
-        // On shortest paths a state has one number of hops: whatever leads to it is settled before it is left.
+        // On shortest paths a state has a fixed number of hops: all its predecessors are settled before it is left.
         while let Some((state, here)) = self.touched.get(next).and_then(|&state| Some((state, self.labels[state]?))) {
             next += 1;
             for (number, channel) in ahead.onward(channels, to, state / 2, state % 2 == 1) {

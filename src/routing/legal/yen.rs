@@ -1,5 +1,5 @@
-//! The k shortest legal paths without rounds, after Yen (Management Science 17(11), 1971), in Lawler's form: a path
-//! found is departed from only at the point where it departed itself, or later, so no path is found twice.
+//! The k shortest legal paths without loops, after Yen (Management Science 17(11), 1971), in Lawler's form: a found
+//! path is departed from only at its own point of departure or later, so no path is found twice.
 
 use super::{Ahead, ChannelPath, Channels};
 use std::cmp::Reverse;
@@ -35,7 +35,7 @@ impl<'a> Alternatives<'a> {
         Alternatives { channels, ahead, passed, labels, touched: Vec::new(), open: Vec::new() }
     }
 
-    /// Up to `most` paths from one row to another, by rising hops; parallel links make different paths.
+    /// Up to `most` paths from one row to another, by ascending hops; parallel links make different paths.
     pub fn find(&mut self, from: usize, to: usize, most: usize) -> Vec<ChannelPath> {
         let mut found: Vec<ChannelPath> = Vec::new();
         let mut candidates: BinaryHeap<Candidate> = BinaryHeap::new();
@@ -81,9 +81,8 @@ impl<'a> Alternatives<'a> {
         departures
     }
 
-    /// The shortest path on from a row that neither begins with a barred channel nor touches what is passed. Hops
-    /// that are ahead when nothing is barred never promise too much, so the first state at the target ends the search
-    /// (A*).
+    /// The shortest continuation from a row that neither begins with a barred channel nor touches the rows passed. The
+    /// remaining hops without bars never overestimate, so the first state at the target ends the search (A*).
     fn spur(&mut self, row: usize, came_down: bool, to: usize, barred: &[u32]) -> Option<ChannelPath> {
         self.touched.drain(..).for_each(|state| self.labels[state] = None);
         self.open.iter_mut().for_each(Vec::clear);

@@ -1,9 +1,9 @@
 //! The reliable multi-packet protocol (section 13.6) as two pure machines, one for each end of a transfer.
 //!
-//! MADs and the time go in, MADs to send come out ([`RmppStep`]), and at some point the end. A transfer always ends:
+//! Input is MADs and the time; output is MADs to send ([`RmppStep`]) and, once, the result. A transfer always ends:
 //! [`RmppPace`] limits each silence and the whole. The receiver opens the window; after a silence the sender returns to
-//! the first segment that was not acknowledged. Lacks on purpose: messages sent both ways under one transaction
-//! (double-sided transfers), which only MultiPathRecord needs.
+//! the first unacknowledged segment. Deliberately omitted: double-sided transfers (messages in both directions under
+//! one transaction), which only MultiPathRecord needs.
 
 mod receiver;
 mod sender;
@@ -13,22 +13,22 @@ pub use sender::Sender;
 
 use crate::wire::sa::{Rmpp, RmppStatus, RmppType, SA_DATA_SIZE, SaMad};
 
-/// How long each end waits, and how much it takes.
+/// Timeouts and limits of both ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RmppPace {
     /// The silence after which the sender sends again, in nanoseconds.
     pub resend_ns: u64,
-    /// How often it does so without an answer.
+    /// How often it does so without an answer before it gives up.
     pub retries: u32,
-    /// Whether it sends again, and reports that it gives up, before any answer has come. If not, the first segment is
-    /// sent again when the other end repeats its request; an end that does not know the protocol then gets one answer
-    /// to each request.
+    /// Whether the sender repeats segments, and announces that it gives up, before the first answer has come. If not,
+    /// the first segment is repeated only when the other end repeats its request; an end that does not know the
+    /// protocol then gets one answer to each request.
     pub unheard: bool,
-    /// A whole transfer takes no longer, in nanoseconds; a receiver also remembers a message that came for this long.
+    /// The longest transfer in nanoseconds; a receiver also remembers a complete message for this long.
     pub total_ns: u64,
-    /// Segments beyond the last acknowledged one that a receiver takes.
+    /// Segments beyond the last acknowledged one that a receiver accepts.
     pub window: u32,
-    /// Bytes of data that a receiver takes at most.
+    /// The most bytes of data that a receiver accepts.
     pub most_bytes: usize,
 }
 
@@ -53,15 +53,15 @@ pub enum TransferFailure {
     GaveUp {
         /// Segments that arrived.
         segments: u32,
-        /// How many there are; 0 where the receiver does not know.
+        /// Segments in all; 0 if the receiver does not know.
         of: u32,
         /// The status sent to the other end.
         status: RmppStatus,
     },
-    /// The other end never answered, and nothing was sent to it unrequested.
+    /// The other end never answered, and the pace forbids sending to it unrequested.
     #[error("nobody acknowledged the first of {segments} segments")]
     Unheard {
-        /// How many there are.
+        /// Segments in all.
         segments: u32,
     },
     /// The other end stopped or aborted.
@@ -69,19 +69,19 @@ pub enum TransferFailure {
     Ended {
         /// Segments that arrived.
         segments: u32,
-        /// How many there are; 0 where the receiver does not know.
+        /// Segments in all; 0 if the receiver does not know.
         of: u32,
         /// The status that the other end sent.
         status: RmppStatus,
     },
 }
 
-/// What follows from one event.
+/// The consequences of one event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RmppStep<T> {
-    /// To be sent, in this order.
+    /// MADs to send, in this order.
     pub mads: Vec<SaMad>,
-    /// The transfer has ended, and how. A receiver that has its message continues to acknowledge repetitions.
+    /// The result, once the transfer has ended. A receiver that has its message still acknowledges repetitions.
     pub end: Option<Result<T, TransferFailure>>,
 }
 
@@ -95,15 +95,15 @@ impl<T> RmppStep<T> {
     }
 }
 
-/// Bytes of the class's header that every segment counts with its data.
+/// Bytes of the class header, which every segment's length includes.
 const HEADER: u32 = Rmpp::SEGMENT_SIZE - SA_DATA_SIZE as u32;
 
-/// How many segments carry so many bytes of data: at least one.
+/// The number of segments for this many bytes of data, at least one.
 pub fn segments_for(bytes: usize) -> u32 {
     bytes.div_ceil(SA_DATA_SIZE).max(1) as u32
 }
 
-/// A packet about a transfer, without data.
+/// A packet without data: Ack, Stop or Abort.
 fn control(head: &SaMad, rmpp: Rmpp) -> SaMad {
     SaMad { rmpp, data: [0; SA_DATA_SIZE], ..head.clone() }
 }

@@ -1,10 +1,10 @@
-//! The receiving end: segments in, in any order and more than once, acknowledgements out.
+//! The receiving end: takes segments in any order and repeatedly, and sends acknowledgements.
 
 use super::{HEADER, RmppPace, RmppStep, TransferFailure, abort, control};
 use crate::wire::sa::{Rmpp, RmppStatus, RmppType, SA_DATA_SIZE, SaMad};
 use std::collections::BTreeMap;
 
-/// A message that arrived whole.
+/// A complete message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RmppMessage {
     /// Its first segment: headers and attribute.
@@ -13,30 +13,30 @@ pub struct RmppMessage {
     pub data: Vec<u8>,
 }
 
-/// A message on its way in.
+/// A message being received.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    /// The first packet seen, for the headers of what is sent back.
+    /// The first packet seen; its headers are copied into replies.
     head: SaMad,
     pace: RmppPace,
-    /// Segments 1 to this have arrived.
+    /// Segments 1 to this one have arrived.
     arrived: u32,
     /// Their data.
     data: Vec<u8>,
-    /// Segments that came before their turn.
+    /// Segments that arrived out of order.
     early: BTreeMap<u32, SaMad>,
-    /// The length of the whole in the first segment: bytes after the header of the protocol; 0 where it has none.
+    /// The length in the first segment: bytes after the RMPP header; 0 if the sender gave none.
     promised: u32,
-    /// The last segment that may come.
+    /// The last segment that is accepted.
     window_last: u32,
-    /// Whether the message is whole, or failed.
+    /// Whether the message is complete or has failed.
     complete: bool,
     failed: bool,
     deadline_ns: u64,
 }
 
 impl Receiver {
-    /// Waits for the message of which `mad` is a segment; it is still to be given to [`Receiver::take`].
+    /// Waits for the message that `mad` is a segment of; pass `mad` to [`Receiver::take`] as well.
     pub fn begin(mad: &SaMad, pace: RmppPace, now_ns: u64) -> Receiver {
         Receiver {
             head: mad.clone(),
@@ -57,12 +57,12 @@ impl Receiver {
         if self.failed { u64::MAX } else { self.deadline_ns }
     }
 
-    /// Whether nothing more can come of it: failed, or remembered long enough.
+    /// Whether the transfer can be forgotten: failed, or remembered long enough.
     pub fn is_over(&self, now_ns: u64) -> bool {
         self.failed || self.complete && now_ns >= self.deadline_ns
     }
 
-    /// A packet of this transfer came in.
+    /// Processes a packet of this transfer.
     pub fn take(&mut self, mad: &SaMad, now_ns: u64) -> RmppStep<RmppMessage> {
         let rmpp = mad.rmpp;
         match rmpp.kind {
@@ -91,8 +91,8 @@ impl Receiver {
         if mad.rmpp.first != (number == 1) {
             return self.give_up(RmppStatus::InconsistentFirst);
         }
-        // A repetition: its acknowledgement was lost, or the sender went back. Acknowledging it again moves the sender
-        // on.
+        // A repetition: its acknowledgement was lost, or the sender went back. The sender continues once it is
+        // acknowledged again.
         if self.complete || number <= self.arrived || number > self.window_last {
             return RmppStep::send(vec![self.acknowledgement()]);
         }
@@ -105,7 +105,7 @@ impl Receiver {
             match self.append(&next) {
                 Err(status) => return self.give_up(status),
                 Ok(true) => return self.finish(now_ns),
-                // The first segment is acknowledged at once, to open the window; after that, each window that is full.
+                // The first segment is acknowledged at once, to open the window; later ones when the window is full.
                 Ok(false) => filled |= self.arrived == self.window_last || self.arrived == 1,
             }
         }
@@ -116,7 +116,7 @@ impl Receiver {
         RmppStep::nothing()
     }
 
-    /// Takes the segment whose turn it is; true for the last.
+    /// Appends the next segment; true for the last.
     fn append(&mut self, mad: &SaMad) -> Result<bool, RmppStatus> {
         self.arrived += 1;
         if self.arrived == 1 {
@@ -130,7 +130,7 @@ impl Receiver {
         let own = own.ok_or(RmppStatus::InconsistentLast)?;
         self.data.extend_from_slice(&mad.data[..own as usize]);
         let whole = u64::from(HEADER) * u64::from(self.arrived) + self.data.len() as u64;
-        // The length in the first segment counts a header for each segment.
+        // The length in the first segment counts one class header for each segment.
         if self.promised != 0 && u64::from(self.promised) != whole {
             return Err(RmppStatus::InconsistentLast);
         }
@@ -140,19 +140,19 @@ impl Receiver {
     fn finish(&mut self, now_ns: u64) -> RmppStep<RmppMessage> {
         self.complete = true;
         self.early.clear();
-        // Remembered for so long after its end, to acknowledge repetitions.
+        // Remembered until then, to acknowledge repetitions.
         self.deadline_ns = now_ns.saturating_add(self.pace.total_ns);
         let message = RmppMessage { head: self.head.clone(), data: std::mem::take(&mut self.data) };
         RmppStep { mads: vec![self.acknowledgement()], end: Some(Ok(message)) }
     }
 
-    /// All up to the last segment that arrived in turn; the window stays open as far as it was.
+    /// Acknowledges all segments up to the last that arrived in order; the window does not move.
     fn acknowledgement(&self) -> SaMad {
         let rmpp = Rmpp { segment: self.arrived, length: self.window_last, ..Rmpp::of(RmppType::Ack) };
         self.back(rmpp)
     }
 
-    /// A packet to the sender: its method answers that of the segments, as the kernel of Linux has it.
+    /// A packet to the sender. Its method is the response to that of the segments, as in the Linux kernel.
     fn back(&self, rmpp: Rmpp) -> SaMad {
         let method = (u8::from(self.head.method) ^ 0x80).into();
         SaMad { method, ..control(&self.head, rmpp) }

@@ -1,26 +1,26 @@
-//! The sending end: segments out as far as the window reaches, acknowledgements in.
+//! The sending end: sends segments as far as the window reaches, and takes acknowledgements.
 
 use super::{HEADER, RmppPace, RmppStep, TransferFailure, abort, control, segments_for};
 use crate::wire::sa::{Rmpp, RmppStatus, RmppType, SA_DATA_SIZE, SaMad};
 use std::sync::Arc;
 
-/// Segments sent beyond the last acknowledged one, however wide the window: far more than receivers open it. One that
-/// opens it wider is served all the same, a silence each time.
+/// The most segments sent beyond the last acknowledged one: far more than receivers' windows allow. A wider window is
+/// served too, but each batch waits for a silence.
 const MOST_AT_ONCE: u32 = 1024;
 
-/// A message on its way out.
+/// A message being sent.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    /// What every segment begins with.
+    /// The headers of every segment.
     head: SaMad,
     data: Arc<[u8]>,
     segments: u32,
     pace: RmppPace,
-    /// The last segment known to have arrived, all before it included.
+    /// Segments 1 to this one are known to have arrived.
     acknowledged: u32,
     /// The last segment sent.
     sent: u32,
-    /// The last segment that the receiver takes.
+    /// The last segment that the receiver accepts.
     window_last: u32,
     /// Silences since the last acknowledgement.
     silences: u32,
@@ -30,7 +30,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Begins to send `data` under the headers of `head`; returned are the first packets. A message that fits one
+    /// Begins to send `data` under the headers of `head`, and returns the first packets. A message that fits one
     /// segment is one packet, and must be acknowledged too.
     pub fn begin(head: SaMad, data: Arc<[u8]>, pace: RmppPace, now_ns: u64) -> (Sender, Vec<SaMad>) {
         let segments = segments_for(data.len());
@@ -53,7 +53,7 @@ impl Sender {
         (sender, first)
     }
 
-    /// The receiver has repeated its request. Unless it has acknowledged something, the first segment is sent again.
+    /// The receiver has repeated its request. If it has acknowledged nothing, the first segment is sent again.
     pub fn begin_again(&mut self, now_ns: u64) -> Vec<SaMad> {
         if self.ended || self.acknowledged > 0 {
             return Vec::new();
@@ -62,7 +62,7 @@ impl Sender {
         self.send_on(now_ns)
     }
 
-    /// Bytes of the message.
+    /// Length of the message in bytes.
     pub fn bytes(&self) -> usize {
         self.data.len()
     }
@@ -72,7 +72,7 @@ impl Sender {
         if self.ended { u64::MAX } else { self.resend_ns.min(self.deadline_ns) }
     }
 
-    /// An Ack, Stop or Abort of this transfer came in. Anything else is ignored.
+    /// Processes an Ack, Stop or Abort of this transfer. Anything else is ignored.
     pub fn take(&mut self, mad: &SaMad, now_ns: u64) -> RmppStep<()> {
         let rmpp = mad.rmpp;
         match rmpp.kind {
@@ -102,7 +102,7 @@ impl Sender {
         if self.silences > self.pace.retries {
             return self.give_up(RmppStatus::TooManyRetries);
         }
-        // Which of the later segments arrived is unknown: all of them go again.
+        // Which later segments arrived is unknown, so all of them are sent again.
         self.sent = self.acknowledged;
         RmppStep::send(self.send_on(now_ns))
     }
@@ -116,7 +116,7 @@ impl Sender {
             return self.end(Vec::new(), Ok(()));
         }
         if (segment, window_last) <= (self.acknowledged, self.window_last) {
-            return RmppStep::nothing(); // overtaken by a later one
+            return RmppStep::nothing(); // a later one overtook it
         }
         if window_last < self.window_last {
             return self.give_up(RmppStatus::WindowTooSmall);
@@ -125,19 +125,19 @@ impl Sender {
         RmppStep::send(self.send_on(now_ns))
     }
 
-    /// Sends what the window allows and was not sent yet, and waits from now on.
+    /// Sends what the window allows and restarts the timer.
     fn send_on(&mut self, now_ns: u64) -> Vec<SaMad> {
         let most = self.acknowledged.saturating_add(MOST_AT_ONCE);
         let last = self.segments.min(self.window_last).min(most);
         let mads: Vec<SaMad> = (self.sent + 1..=last).map(|number| self.segment(number)).collect();
         self.sent = self.sent.max(last);
-        // Nothing is sent again to such a receiver, so it gets the time of all retries at once.
+        // Such a receiver gets no repetitions, so it is given the time of all retries at once.
         let silences = if self.is_unheard() { u64::from(self.pace.retries) + 1 } else { 1 };
         self.resend_ns = now_ns.saturating_add(self.pace.resend_ns.saturating_mul(silences));
         mads
     }
 
-    /// Whether the receiver has not answered yet and therefore gets nothing unrequested.
+    /// Whether the receiver has not answered yet, so that nothing may be sent to it unrequested.
     fn is_unheard(&self) -> bool {
         !self.pace.unheard && (self.acknowledged, self.window_last) == (0, 1)
     }

@@ -1,12 +1,12 @@
 //! The adversary: drives a run into the deadlock that the prover named, within the rules.
 //!
-//! On entry a refused plan, its refusal, and hardware. [`schedule`] is a pure function: it finds for each lane of the
-//! cycle a packet that can come to stand there, an order in which packets take their places and writes land, and times;
-//! the value that it returns is complete. [`carry_out`] carries it out in a fresh simulation: the same `Set`s by the
-//! same MADs, some of them late, packets from end ports that may send them, no rule of the simulator suspended. [`run`]
-//! does both for a scenario. Against a proved plan there is no cycle to drive at; there the adversary is *generic*:
-//! saturated traffic, and every MAD late by a time of its own. Lacks on purpose: any claim that what it cannot reach
-//! cannot happen.
+//! On entry: a refused plan, its refusal, and hardware. [`schedule`] is a pure function. For each lane of the cycle it
+//! finds a packet that can come to stand there; it orders the parking of packets and the landing of writes, and assigns
+//! times. The schedule that it returns is complete. [`carry_out`] executes it in a fresh simulation: the same `Set`s in
+//! the same MADs, some of them late, and packets from end ports that may send them; no rule of the simulator is
+//! suspended. [`run`] does both for a scenario. A proved plan has no cycle to aim at; against it the adversary is
+//! *generic*: saturated traffic, and every MAD delayed at random. Deliberately omitted: any claim that what the
+//! adversary cannot reach cannot happen.
 
 mod needs;
 mod order;
@@ -33,13 +33,13 @@ use crate::sim::{Sim, SimConfig};
 use crate::subnet::SmpCounts;
 use crate::verify::{ClassLoop, Cycle, Dependency, EntryAge, LoopHop, PortLane, Refusal};
 
-/// The most that a MAD is late under the generic adversary.
+/// The longest delay of a MAD under the generic adversary.
 const GENERIC_DELAY_NS: u64 = 300_000;
 
-/// A schedule that drives packets into the cycle that a refusal names, on hardware as `config` describes.
+/// A schedule that drives packets into the cycle that a refusal names, on the hardware of `config`.
 ///
 /// # Errors
-/// None was found; that does not mean that none exists.
+/// No schedule was found, which does not mean that none exists.
 pub fn schedule(plan: &Plan, refusal: &Refusal, config: &SimConfig) -> Result<Schedule, Unreached> {
     let draft = plan.draft();
     if draft.before.ports().any(|(port, _)| plan.has_come(port)) {
@@ -50,7 +50,7 @@ pub fn schedule(plan: &Plan, refusal: &Refusal, config: &SimConfig) -> Result<Sc
     timing::schedule(plan, &choice, &cycle.wave, config)
 }
 
-/// Runs a scenario under the adversary: steered where the plan was refused, generic where it was proved.
+/// Runs a scenario under the adversary: steered if the plan was refused, generic if it was proved.
 ///
 /// # Errors
 /// As for [`run`](super::run).
@@ -63,7 +63,7 @@ pub fn run(
     let setup = Setup::new(scenario, &engines)?;
     if setup.between.is_some() {
         return Err(ScenarioError::Unsupported(
-            "the adversary works against the change of one subnet: give it by itself",
+            "the adversary works against the change of a single subnet: give the subnet's own file",
         ));
     }
     let prepared = setup.prepare(&engines)?.remove(0);
@@ -73,7 +73,7 @@ pub fn run(
     }
 }
 
-/// Random delays of every MAD, and sources that send all they can.
+/// Random delays of every MAD, and sources that send at full rate.
 fn generic(scenario: &Scenario, engines: Engines, watch: &mut dyn Watch) -> Result<SimulationReport, ScenarioError> {
     let sim = SimConfig { smp_delay_ns: scenario.sim.smp_delay_ns.max(GENERIC_DELAY_NS), ..scenario.sim.clone() };
     let scenario = Scenario { sim, load: Some(scenario.load.unwrap_or(1.0)), ..scenario.clone() };
@@ -92,7 +92,7 @@ fn steered(setup: &Setup<'_>, prepared: Prepared) -> Result<SimulationReport, Sc
     match scheduled {
         Err(why) => {
             let transport = setup.simulation(0.0)?.remove(0);
-            // The report reads periods that a run under traffic goes through.
+            // The report reads the periods of a run under traffic.
             (0..2).for_each(|_| transport.with(Sim::begin_period));
             let played = Played { transport, smps: SmpCounts::default(), error: None };
             Ok(missed(reported(setup, prepared, played), &why, None))
@@ -105,7 +105,7 @@ fn steered(setup: &Setup<'_>, prepared: Prepared) -> Result<SimulationReport, Sc
     }
 }
 
-/// The report of a run under a schedule, or of nothing at all.
+/// The report of a run under a schedule, or without one.
 fn reported(setup: &Setup<'_>, prepared: Prepared, played: Played) -> SimulationReport {
     let Played { transport, smps, error } = played;
     transport.with(|sim| {
@@ -140,7 +140,7 @@ fn missed(report: SimulationReport, why: &Unreached, schedule: Option<Schedule>)
     SimulationReport { reason: report.reason.or(Some(why)), adversary: Some(adversary), ..report }
 }
 
-/// The cycle that a refusal names; a class that goes round fills a cycle of lanes by itself.
+/// The cycle that a refusal names; a class in a loop fills a cycle of lanes by itself.
 fn cycle_of(plan: &Plan, refusal: &Refusal) -> Result<Cycle, Unreached> {
     match refusal {
         Refusal::Deadlock(cycle) => Ok(cycle.clone()),
@@ -154,7 +154,7 @@ fn cycle_of(plan: &Plan, refusal: &Refusal) -> Result<Cycle, Unreached> {
     }
 }
 
-/// The lanes that a class going round occupies, on the first of its half's service levels that keeps its lane.
+/// The lanes that a looping class occupies, on the first service level of its half that keeps its lane.
 fn lanes_of_loop(plan: &Plan, found: &ClassLoop) -> Option<Cycle> {
     let fabric = &*plan.draft().before;
     let half = fabric.half_of(found.lid)?;
@@ -191,7 +191,7 @@ fn turn_of(found: &ClassLoop, sl: Sl, input: PortNum, vl: Vl, hop: &LoopHop) -> 
     }
 }
 
-/// The port by which packets come in that left a switch of a loop.
+/// The port at which packets arrive that left a switch of a loop.
 fn input_after(fabric: &Fabric, hop: &LoopHop) -> Option<PortNum> {
     let port = fabric.port_at(fabric.by_guid(hop.switch.guid)?, hop.port)?;
     fabric.peer(port).map(|peer| fabric.port(peer).num)

@@ -1,4 +1,4 @@
-//! Which writes of a plan must have landed before a packet can go its way, and which must not have.
+//! The writes of a plan that must, and those that must not, have landed before a packet can take its path.
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum};
@@ -7,35 +7,35 @@ use crate::tables::{LFT_BLOCK, SlToVlScope, SubnetTables, Write};
 use crate::verify::{EntryAge, Witness, WitnessHop};
 use std::collections::BTreeMap;
 
-/// Something that happens once.
+/// An event that occurs once.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Occurrence {
-    /// What is to die before the first write dies.
+    /// The death of everything that dies before the first write.
     Death,
-    /// A write lands.
+    /// The landing of a write.
     Land(WriteId),
 }
 
-/// A write of a plan, by its place.
+/// A write of a plan, by its position.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct WriteId {
     /// The wave, from 0.
     pub wave: usize,
-    /// The place in its list.
+    /// The position in the wave's list.
     pub place: usize,
 }
 
-/// When something is to be done, as seen from an event.
+/// Whether an action comes before or after an event.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Side {
     Before,
     After,
 }
 
-/// All needs of a packet: its way is possible in every order of events that agrees with them.
+/// The needs of a packet: its path is possible in every order of events that satisfies them.
 pub type OccurrenceSides = BTreeMap<Occurrence, Side>;
 
-/// The writes of a plan by what they change.
+/// The writes of a plan, indexed by what they change.
 pub struct Writes<'a> {
     plan: &'a Plan,
     blocks: BTreeMap<(NodeId, u16), Vec<WriteId>>,
@@ -43,7 +43,7 @@ pub struct Writes<'a> {
     halves: BTreeMap<PortId, Vec<(WriteId, Half)>>,
 }
 
-/// When a packet reads an entry, and which of the two values of that stage it finds.
+/// The stage at which a packet reads an entry, and which of the stage's two values it finds.
 struct Reading {
     stage: usize,
     entry: EntryAge,
@@ -70,7 +70,7 @@ impl<'a> Writes<'a> {
         }
     }
 
-    /// The needs of a packet that goes its whole way under one state of the tables; none where they contradict each
+    /// The needs of a packet that takes its whole path under one state of the tables; none if they contradict each
     /// other.
     pub fn needs(&self, way: &Witness) -> Option<OccurrenceSides> {
         let mut needs = OccurrenceSides::new();
@@ -85,7 +85,7 @@ impl<'a> Writes<'a> {
         possible.then_some(needs)
     }
 
-    /// The needs of a packet at its last switch alone.
+    /// The needs of a packet at its last switch only.
     pub fn needs_at_end(&self, way: &Witness) -> OccurrenceSides {
         let mut needs = OccurrenceSides::new();
         if let Some(hop) = way.hops.last() {
@@ -136,7 +136,7 @@ impl<'a> Writes<'a> {
         })
     }
 
-    /// What crosses an element that dies does so before.
+    /// A packet that crosses a dying element does so before its death.
     fn add_death(&self, needs: &mut OccurrenceSides, hop: &WitnessHop) -> bool {
         let draft = self.plan.draft();
         let dead = |port: PortNum| {
@@ -146,7 +146,7 @@ impl<'a> Writes<'a> {
         !(dead(hop.input.port) || dead(hop.output.port)) || insert(needs, Occurrence::Death, Side::Before)
     }
 
-    /// Whether a write changes what is read, and on which side of it the reading lies.
+    /// Adds a need if the write changes what the packet reads.
     fn add_write<T: PartialEq>(
         &self,
         needs: &mut OccurrenceSides,
@@ -170,12 +170,12 @@ impl<'a> Writes<'a> {
     }
 }
 
-/// Adds a need; false where it contradicts another.
+/// Adds a need; false if it contradicts another.
 pub fn insert(needs: &mut OccurrenceSides, event: Occurrence, side: Side) -> bool {
     *needs.entry(event).or_insert(side) == side
 }
 
-/// A write in words.
+/// Describes a write.
 pub fn describe(fabric: &Fabric, write: &Write) -> (String, String) {
     let node = write.node(fabric).map_or_else(|| "the SA".to_string(), |node| fabric.describe_node(node));
     let what = match write {

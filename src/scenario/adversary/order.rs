@@ -1,9 +1,9 @@
-//! In which order packets are parked and writes land, so that every packet finds the tables that its way needs and none
-//! goes on before the lane that it waits for is taken.
+//! An order of parking packets and landing writes, such that every packet finds the tables that its path needs, and
+//! none moves on before the lane that it waits for is taken.
 //!
-//! A packet is *parked* when it stands in its lane of the cycle. If the next lane is taken already, it waits by itself.
-//! Where it is not, something must be in front of it for a while: a *hold*, small packets to a host of that switch whose
-//! link others keep busy. An order prefers the former, so that few holds are needed; one at least always is.
+//! A packet is *parked* when it stands in its lane of the cycle. If the next lane is already taken, it waits by itself.
+//! Otherwise something must stand in front of it for a while: a *hold*, small packets to a host of that switch whose
+//! link others keep busy. Orders with few holds are preferred; at least one is always needed.
 
 use super::needs::{Occurrence, OccurrenceSides, Side, WriteId};
 use crate::fabric::PortId;
@@ -11,33 +11,33 @@ use crate::ids::Vl;
 use crate::verify::Witness;
 use std::collections::BTreeSet;
 
-/// A packet that can take one place of the cycle.
+/// A packet that can occupy one place of the cycle.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// Its way.
+    /// Its path.
     pub way: Witness,
-    /// What it needs when it is parked.
+    /// Its needs at the time of parking.
     pub needs: OccurrenceSides,
-    /// Whether it may be held: its last choice does not depend on a write that may land meanwhile.
+    /// Whether it may be held: no write that may land meanwhile affects its last choice.
     pub holdable: bool,
-    /// Other lanes of the cycle, by number, that it passes on its way.
+    /// Other lanes of the cycle, by number, on its path.
     pub crosses: BTreeSet<usize>,
-    /// All lanes between switches that it passes, its own included.
+    /// All lanes between switches on its path, its own included.
     pub passes: BTreeSet<(PortId, Vl)>,
 }
 
-/// Packets that keep one lane's head from going on for a while.
+/// Packets that block the head of one lane for a while.
 #[derive(Clone, Debug)]
 pub struct Hold {
-    /// The way of those that stand in the lane: to a host at the switch.
+    /// The path of the packets that stand in the lane: to a host at the switch.
     pub way: Witness,
-    /// Those that keep the host's link busy.
+    /// The senders that keep the host's link busy.
     pub busy: Vec<Busy>,
-    /// What its packets need.
+    /// The needs of its packets.
     pub needs: OccurrenceSides,
-    /// What those that keep the link busy need, for as long as it is held.
+    /// The needs of the busy senders, for as long as the hold lasts.
     pub lasting: OccurrenceSides,
-    /// Lanes of the cycle, by number, that its packets pass besides.
+    /// Other lanes of the cycle, by number, that its packets pass.
     pub crosses: BTreeSet<usize>,
 }
 
@@ -46,20 +46,21 @@ pub struct Hold {
 pub struct Busy {
     /// The end port.
     pub port: PortId,
-    /// Lanes between switches that its packets fill: none of the cycle, and none that others are to pass meanwhile.
+    /// Lanes between switches that its packets fill: none of the cycle, and none that other packets must pass
+    /// meanwhile.
     pub fills: BTreeSet<(PortId, Vl)>,
 }
 
-/// What is done next.
+/// One step of an order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum OrderedStep {
-    /// Something happens.
+    /// An event occurs.
     Happen(Occurrence),
-    /// A packet takes its place; the hold before it, by number, where it needs one.
+    /// A packet parks; with the number of the hold before it, if it needs one.
     Park(usize, Option<usize>),
 }
 
-/// An order of steps, and the events that it holds back or waits for; all other writes land as soon as they can.
+/// An order of steps, with the events that it delays or waits for; all other writes land as soon as they can.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Order {
     /// The steps.
@@ -69,13 +70,13 @@ pub struct Order {
 /// Why there is no order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Blocked {
-    /// Packets need the same write on opposite sides, whichever goes first.
+    /// Packets need the same write on opposite sides, whichever comes first.
     Contradiction,
-    /// There is an order, but some packet would have to be held where nothing can hold it.
+    /// There is an order, but it needs a hold where none is possible.
     NoHold,
 }
 
-/// An order for one packet for each lane.
+/// Finds an order for one packet in each lane.
 pub fn arrange(chosen: &[&Candidate], holds: &[Vec<Hold>], sudden: bool) -> Result<Order, Blocked> {
     let mut state = State::new(chosen, holds, sudden);
     if !is_possible(chosen) {
@@ -84,21 +85,21 @@ pub fn arrange(chosen: &[&Candidate], holds: &[Vec<Hold>], sudden: bool) -> Resu
     while state.parked.len() < chosen.len() {
         state.next()?;
     }
-    // All places are taken, so nothing is guarded any more, and what is left may happen.
+    // All places are taken, so nothing is guarded any more, and the remaining events may occur.
     while let Some(event) = state.pending().first().copied() {
         state.happen(event);
     }
     Ok(Order { steps: state.steps })
 }
 
-/// Whether the packets chosen so far have an order, holds aside.
+/// Whether the packets chosen so far have an order, regardless of holds.
 pub fn is_possible(chosen: &[&Candidate]) -> bool {
     let mut parked = BTreeSet::new();
     let mut happened = BTreeSet::new();
     let events: BTreeSet<Occurrence> = chosen.iter().flat_map(|candidate| candidate.needs.keys().copied()).collect();
     loop {
-        // Greedy, without a step back: a packet is parked once nobody must pass its lane, and an event happens once
-        // nobody must go before it, so no step takes anything from those still to come.
+        // Greedy, without backtracking: a packet parks once nobody must pass its lane, and an event occurs once nobody
+        // must go before it, so no step takes anything from later ones.
         let before = (parked.len(), happened.len());
         let free = |at: &usize| !parked.contains(at) && is_ready(chosen, *at, &parked, &happened);
         let ready: Vec<usize> = (0..chosen.len()).filter(free).collect();
@@ -115,14 +116,15 @@ pub fn is_possible(chosen: &[&Candidate]) -> bool {
     }
 }
 
-/// Whether a packet can be parked: what it needs has happened, and all that must pass its lane have passed.
+/// Whether a packet can park: the events that it needs have occurred, and all packets that must pass its lane have
+/// passed.
 fn is_ready(chosen: &[&Candidate], at: usize, parked: &BTreeSet<usize>, happened: &BTreeSet<Occurrence>) -> bool {
     let after = |(event, side): (&Occurrence, &Side)| *side == Side::Before || happened.contains(event);
     let passed = |other: usize| parked.contains(&other) || other == at || !chosen[other].crosses.contains(&at);
     chosen[at].needs.iter().all(after) && (0..chosen.len()).all(passed)
 }
 
-/// Whether no packet still to be parked needs to go before an event, and no event that precedes it is outstanding.
+/// Whether an event may occur: no packet to be parked must go before it, and no event that precedes it is outstanding.
 fn may_happen(
     chosen: &[&Candidate],
     event: Occurrence,
@@ -135,7 +137,7 @@ fn may_happen(
     !(0..chosen.len()).any(waits) && !events.iter().any(earlier)
 }
 
-/// Whether the protocol puts an event before another.
+/// Whether the protocol orders an event before another.
 fn comes_first(first: Occurrence, second: Occurrence) -> bool {
     match (first, second) {
         (Occurrence::Death, Occurrence::Land(_)) => true,
@@ -144,7 +146,7 @@ fn comes_first(first: Occurrence, second: Occurrence) -> bool {
     }
 }
 
-/// How far an order has come.
+/// The progress of an order.
 struct State<'a> {
     chosen: &'a [&'a Candidate],
     holds: &'a [Vec<Hold>],
@@ -152,13 +154,13 @@ struct State<'a> {
     events: BTreeSet<Occurrence>,
     parked: BTreeSet<usize>,
     happened: BTreeSet<Occurrence>,
-    /// Writes that are no events of the order: taken to have landed by a hold.
+    /// Writes that are not events of the order: a hold assumes that they have landed.
     assumed: BTreeSet<WriteId>,
     /// End ports that keep links busy.
     busy: BTreeSet<PortId>,
     /// Lanes that their packets fill.
     filled: BTreeSet<(PortId, Vl)>,
-    /// Events that must wait until a lane is taken, because a hold lasts till then.
+    /// Events that must wait until a lane is taken, because a hold lasts until then.
     guarded: Vec<(Occurrence, usize)>,
     steps: Vec<OrderedStep>,
 }
@@ -181,7 +183,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Events that may happen now: first those that a packet waits for, each group in the order of the protocol.
+    /// Events that may occur now: first those that a packet waits for; within each group in the protocol's order.
     fn pending(&self) -> Vec<Occurrence> {
         let mut pending: Vec<Occurrence> = self.events.difference(&self.happened).copied().collect();
         pending.retain(|&event| !self.is_guarded(event));
@@ -190,7 +192,7 @@ impl<'a> State<'a> {
         pending
     }
 
-    /// Whether a packet that is not parked can only go after an event, or after one that must come later still.
+    /// Whether an unparked packet can go only after the event, or after one that must come later still.
     fn is_awaited(&self, event: Occurrence) -> bool {
         let later = |other: &Occurrence| *other == event || comes_first(event, *other);
         (0..self.chosen.len()).filter(|at| !self.parked.contains(at)).any(|at| {
@@ -199,7 +201,7 @@ impl<'a> State<'a> {
         })
     }
 
-    /// Whether a hold that still lasts forbids an event.
+    /// Whether a hold in place forbids an event.
     fn is_guarded(&self, event: Occurrence) -> bool {
         self.guarded.iter().any(|&(other, next)| other == event && !self.parked.contains(&next))
     }
@@ -209,17 +211,17 @@ impl<'a> State<'a> {
         self.steps.push(OrderedStep::Happen(event));
     }
 
-    /// Parks a packet, or lets an event happen that a packet waits for.
+    /// Parks a packet, or lets an event occur that a packet waits for.
     fn next(&mut self) -> Result<(), Blocked> {
         let count = self.chosen.len();
         let ready = |at: &usize| !self.parked.contains(at) && is_ready(self.chosen, *at, &self.parked, &self.happened);
-        // Downwards: a packet waits for the lane after its own, which is then the more likely to be taken.
+        // Downwards: a packet waits for the lane after its own, which is then more likely to be taken.
         let ready: Vec<usize> = (0..count).rev().filter(ready).collect();
         let free = |at: usize| {
             let Candidate { way, passes, .. } = self.chosen[at];
             !self.busy.contains(&way.port) && passes.is_disjoint(&self.filled)
         };
-        // Without a hold where the next lane is taken: the packet cannot go on, and stays by itself.
+        // No hold is needed if the next lane is taken: the packet cannot move on, and stays by itself.
         if let Some(&at) = ready.iter().find(|&&at| self.parked.contains(&((at + 1) % count)) && free(at)) {
             self.park(at, None);
             return Ok(());
@@ -263,18 +265,18 @@ impl<'a> State<'a> {
         })
     }
 
-    /// Whether a need of a hold agrees with what has happened, or can be made to.
+    /// Whether a need of a hold agrees with the events so far, or can be made to.
     fn agrees(&self, (event, side): (&Occurrence, &Side)) -> bool {
         let free = !self.events.contains(event);
         match (*event, side) {
-            // A death outside the order happens at the very start: nothing comes before it, and everything after.
+            // A death outside the order occurs at the very start: nothing comes before it, everything after.
             (Occurrence::Death, Side::Before) => {
                 self.sudden && self.events.contains(event) && !self.happened.contains(event)
             }
             (Occurrence::Death, Side::After) => free || self.happened.contains(event),
             // A write outside the order lands as soon as its wave runs.
             (Occurrence::Land(write), Side::After) if free => self.has_begun(write.wave),
-            // It can still be held back (`take_up` makes it an event), unless a hold relies on it having landed or a
+            // It can still be delayed (`take_up` makes it an event), unless a hold relies on it having landed or a
             // later wave has begun.
             (Occurrence::Land(write), Side::Before) if free => {
                 let over = |other: &Occurrence| matches!(other, Occurrence::Land(other) if other.wave > write.wave);
@@ -285,20 +287,20 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Whether a wave's writes, those that nobody holds back, have landed: nothing of earlier ones is outstanding.
+    /// Whether a wave's undelayed writes have landed: no event of an earlier wave is outstanding.
     fn has_begun(&self, wave: usize) -> bool {
         let outstanding = |event: &&Occurrence| match event {
             Occurrence::Death => !self.happened.contains(event),
             Occurrence::Land(write) => write.wave < wave && !self.happened.contains(event),
         };
-        // A wave later than that of every event begins only when all of them are over, so the order cannot rely on it.
+        // A wave after that of every event begins only when all events are over, so the order cannot rely on it.
         let reached = self.events.iter().any(|event| matches!(event, Occurrence::Land(write) if write.wave >= wave));
         !self.events.iter().any(|event| outstanding(&event)) && (wave == 0 || reached)
     }
 
     fn take_up(&mut self, at: usize, index: usize) {
         let hold = &self.holds[at][index];
-        // The hold lasts until the next lane is taken; what would end it early waits until then.
+        // The hold lasts until the next lane is taken; events that would end it early wait until then.
         for (&event, _) in hold.lasting.iter().filter(|&(_, &side)| side == Side::Before) {
             self.guarded.push((event, (at + 1) % self.chosen.len()));
         }
@@ -320,7 +322,7 @@ impl<'a> State<'a> {
     }
 }
 
-/// How many holds an order takes.
+/// The number of holds in an order.
 pub fn holds_in(order: &Order) -> usize {
     order.steps.iter().filter(|step| matches!(step, OrderedStep::Park(_, Some(_)))).count()
 }

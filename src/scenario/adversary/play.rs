@@ -1,5 +1,5 @@
-//! Carries a schedule out: a simulated fabric as the plan found it, its waves written by the subnet manager through MADs,
-//! packets and late `Set`s as the schedule says. The simulator keeps all its rules.
+//! Executes a schedule: a simulated fabric in the plan's initial state, the plan's waves written by the subnet manager
+//! in MADs, and packets and late `Set`s at the schedule's times. The simulator keeps all its rules.
 
 use super::schedule::{Landing, Schedule, Train};
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -13,29 +13,29 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// How long the run goes on when all is done.
+/// How long the run continues after the last step.
 const SETTLE_NS: u64 = 2_000_000;
 
-/// What a run came to; the simulation is left as it stood at its end.
+/// The result of a run; the simulation is left in its final state.
 pub struct Played {
     /// The simulation.
     pub transport: SimTransport,
-    /// MADs that the subnet manager sent.
+    /// SMPs that the subnet manager sent.
     pub smps: SmpCounts,
-    /// The error of the subnet manager; none where it finished or a deadlock stopped it.
+    /// The error of the subnet manager; none if it finished or a deadlock stopped it.
     pub error: Option<SubnetError>,
 }
 
-/// Carries a schedule out, to the deadlock or to the end.
+/// Executes a schedule until the deadlock closes or the schedule ends.
 ///
 /// # Errors
-/// Settings that the simulator refuses.
+/// Settings that the simulator rejects.
 pub fn carry_out(plan: &Plan, schedule: &Schedule, config: &SimConfig) -> Result<Played, SimError> {
     let draft = plan.draft();
     let silent = SimConfig { load: 0.0, ..config.clone() };
     let mut sim = Sim::new(&draft.before, silent, draft.sm)?;
     load(plan, &mut sim);
-    // All of it is the period *during*: there is no traffic before.
+    // The whole run is the period *during*: there is no traffic before.
     sim.begin_period();
     sim.begin_period();
     sim.start();
@@ -48,8 +48,8 @@ pub fn carry_out(plan: &Plan, schedule: &Schedule, config: &SimConfig) -> Result
         transport.with(|sim| kill(&draft.before, &draft.surviving, sim));
     }
     let timing = Timing {
-        // Only what the schedule holds up is late, and a retry of it would land at a time of its own. Without windows a
-        // held `Set` keeps no other write from landing.
+        // Only what the schedule delays is late, and a retry would land at an unplanned time. Without windows, a
+        // delayed `Set` keeps no other write from landing.
         timeout_ns: 60_000_000_000,
         window: usize::MAX,
         per_device: usize::MAX,
@@ -57,7 +57,7 @@ pub fn carry_out(plan: &Plan, schedule: &Schedule, config: &SimConfig) -> Result
         ..Timing::default()
     };
     let mut manager = Manager::new(transport.clone(), timing, 0);
-    // This manager discovers nothing: the plan already takes the loss into account.
+    // This manager discovers nothing: the plan already accounts for the loss.
     manager.set_topology(&draft.surviving, draft.sm);
     // The cycle closes in this wave: later waves are not written.
     let last = plan.waves().iter().rposition(|wave| wave.name == schedule.wave).unwrap_or(0);
@@ -67,7 +67,7 @@ pub fn carry_out(plan: &Plan, schedule: &Schedule, config: &SimConfig) -> Result
     Ok(Played { smps: manager.smps().clone(), transport, error })
 }
 
-/// The tables in force when the plan begins.
+/// Loads the tables in force when the plan begins.
 fn load(plan: &Plan, sim: &mut Sim) {
     let (fabric, tables) = (&*plan.draft().before, plan.tables_at(0));
     for (switch, block, entries) in tables.lft_blocks(fabric) {
@@ -81,7 +81,7 @@ fn load(plan: &Plan, sim: &mut Sim) {
     sim.load_half(plan.old());
 }
 
-/// What did not survive dies.
+/// Kills everything that did not survive.
 fn kill(before: &Fabric, surviving: &Fabric, sim: &mut Sim) {
     for (node, _) in before.nodes().filter(|&(id, node)| node.present && !surviving.node(id).present) {
         sim.kill_node(node);
@@ -97,7 +97,7 @@ fn packets(train: &Train) -> impl Iterator<Item = Scripted> + '_ {
     (0..train.count).map(move |nth| Scripted { at_ns: at(nth), source, dlid, sl, bytes })
 }
 
-/// The `Set` of a write, as the manager sends it; none for what changes at the manager itself.
+/// The `Set` of a write, as the manager sends it; none for a change at the manager itself.
 fn held_set(plan: &Plan, landing: &Landing) -> Option<HeldSet> {
     let fabric = &*plan.draft().before;
     let write = &plan.waves()[landing.id.wave].writes[landing.id.place];
@@ -121,8 +121,7 @@ fn scope_modifier(scope: SlToVlScope) -> SlToVlModifier {
     }
 }
 
-/// Every write of the waves up to `last`, each wave when the one before is acknowledged; the order within a wave is left
-/// to the delays.
+/// Writes the waves up to `last`, each after the one before is acknowledged; delays decide the order within a wave.
 async fn write_waves(plan: &Plan, last: usize, manager: &mut Manager<SimTransport>) -> Result<(), SubnetError> {
     for wave in &plan.waves()[..=last] {
         manager.apply(&plan.draft().surviving, &wave.writes, WriteOrder::Any).await?;
@@ -130,7 +129,7 @@ async fn write_waves(plan: &Plan, last: usize, manager: &mut Manager<SimTranspor
     Ok(())
 }
 
-/// Polls the manager's future; whenever it waits, the simulation goes on. None once a deadlock has closed.
+/// Polls the manager's future; whenever it waits, the simulation advances. None once a deadlock has closed.
 fn drive<T>(transport: &SimTransport, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
@@ -138,7 +137,7 @@ fn drive<T>(transport: &SimTransport, future: impl Future<Output = T>) -> Option
         if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
             return Some(result);
         }
-        // No waker is needed: a future of this manager becomes ready only by what the simulation delivers.
+        // No waker is needed: only the simulation's deliveries make this future ready.
         if transport.advance(u64::MAX) == Halt::Deadlock {
             return None;
         }

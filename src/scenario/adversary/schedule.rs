@@ -1,4 +1,4 @@
-//! The adversarial schedule: a value that gives the time of every packet and of every write that is held up.
+//! The adversarial schedule: a value with the time of every packet and of every delayed write.
 
 use super::needs::WriteId;
 use crate::fabric::PortId;
@@ -8,30 +8,30 @@ use crate::verify::Witness;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// What drives a cycle of waiting packets into being. Times are nanoseconds from the beginning of the run.
+/// A schedule that creates a cycle of waiting packets. Times are nanoseconds from the start of the run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Schedule {
     /// The wave in which the cycle closes.
     pub wave: String,
-    /// By lane of the cycle, in its order: the packet that is to stand there, and its way.
+    /// By lane of the cycle, in its order: the path of the packet that must stand there.
     pub packets: Vec<Witness>,
     /// The same lanes as ports: where each packet stands, and what it waits for.
     #[serde(skip)]
     pub turns: Vec<(PortId, Vl, PortId, Vl)>,
-    /// What happens, in order.
+    /// Events, in order.
     pub steps: Vec<Step>,
-    /// What is sent.
+    /// Packets to send.
     pub trains: Vec<Train>,
-    /// When what is to die dies; none where nothing does.
+    /// Time of the death; none if nothing dies.
     pub death_ns: Option<u64>,
-    /// Writes that are held up on their way so that they land at their time; all others land as soon as they can.
+    /// Writes that are delayed to land at given times; all others land as soon as they can.
     pub landings: Vec<Landing>,
-    /// When every packet has its place, and every write has landed.
+    /// When every packet is in place and every write has landed.
     pub end_ns: u64,
 }
 
 impl Schedule {
-    /// Whether a deadlock is the one that was driven at: lane for lane, whichever lane is named first.
+    /// Whether a deadlock is the intended one: lane for lane, whichever lane is named first.
     pub fn is_met_by(&self, stuck: &[StuckPacket]) -> bool {
         // Sets, because the simulator may begin the cycle at another lane.
         let place = |packet: &StuckPacket| (packet.input, packet.input_vl, packet.output, packet.output_vl);
@@ -41,7 +41,7 @@ impl Schedule {
     }
 }
 
-/// One step, for people.
+/// One step, as text.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Step {
     /// When it begins.
@@ -55,11 +55,11 @@ pub struct Step {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(tag = "step", rename_all = "kebab-case")]
 pub enum Deed {
-    /// What is to die dies.
+    /// The element dies.
     Death,
     /// A write lands.
     Write {
-        /// Its wave.
+        /// The wave's name.
         wave: String,
         /// The device.
         device: String,
@@ -68,92 +68,93 @@ pub enum Deed {
     },
     /// A packet takes its place in the cycle.
     Park {
-        /// The lane, by its number in the cycle, from 0.
+        /// The lane's number in the cycle, from 0.
         lane: usize,
-        /// Where it stands then.
+        /// The port and lane in which it stands.
         at: String,
-        /// Packets to whom stand before it until the next lane is taken; none where that one is taken already.
+        /// The destinations of the packets that stand before it until the next lane is taken; none if that lane is
+        /// already taken.
         behind: Option<String>,
     },
 }
 
-/// Packets of one class, sent one after the other.
+/// Packets of one class, sent one after another.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Train {
-    /// What they are for.
+    /// Their purpose.
     pub role: Role,
     /// The lane of the cycle that they serve, by number.
     pub lane: usize,
-    /// Who sends them, for people.
+    /// The sender's name.
     pub source: String,
-    /// The same.
+    /// The sender's port.
     #[serde(skip)]
     pub port: PortId,
     /// Their DLID.
     pub lid: Lid,
     /// Their service level.
     pub sl: Sl,
-    /// Their length.
+    /// Their length in bytes.
     pub bytes: u16,
-    /// When the first is handed to its source.
+    /// When the source gets the first.
     pub first_ns: u64,
-    /// Time from one to the next.
+    /// Time between two of them.
     pub every_ns: u64,
     /// How many.
     pub count: u32,
 }
 
-/// What packets are for.
+/// The purpose of packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// Packets of the cycle: they fill their lane, and the first waits for the next lane.
     Waits,
-    /// They stand before such a packet for a while.
+    /// Packets that stand before them for a while.
     Holds,
-    /// They keep the link busy for which those wait.
+    /// Packets that keep the link busy for which the latter wait.
     KeepsBusy,
 }
 
 /// A write and the time at which it lands.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Landing {
-    /// Which write.
+    /// The write.
     #[serde(skip)]
     pub id: WriteId,
     /// Its wave.
     pub wave: String,
-    /// Its place in the wave's list, from 0.
+    /// Its position in the wave's list, from 0.
     pub place: usize,
     /// When.
     pub at_ns: u64,
 }
 
-/// Why a cycle is not driven into being. None of these means that it cannot be.
+/// Why a cycle is not reached. None of these means that it cannot be.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unreached {
     /// The refusal names no cycle.
-    #[error("the refusal names no cycle of waiting packets, so there is none to drive at: {refusal}")]
+    #[error("the refusal names no cycle of waiting packets to aim at: {refusal}")]
     NoCycle {
-        /// What it names.
+        /// The fault that it names.
         refusal: String,
     },
-    /// Plan and cycle do not belong together.
-    #[error("the cycle is none of this plan's: {why}")]
+    /// The cycle does not belong to the plan.
+    #[error("the cycle does not belong to this plan: {why}")]
     Foreign {
-        /// What does not fit.
+        /// The mismatch.
         why: String,
     },
-    /// Elements come.
+    /// The plan adds elements.
     #[error("the plan brings elements to the fabric: only changes without newcomers can be steered")]
     Growth,
-    /// No packet can be brought to a place in one piece.
-    #[error("no packet comes to this turn under one state of the tables: {dependency}")]
+    /// No packet can reach a place of the cycle under one state of the tables.
+    #[error("no packet reaches this turn under one state of the tables: {dependency}")]
     NoPacket {
         /// The turn.
         dependency: String,
     },
-    /// Packets choose again, and would choose differently.
+    /// Packets choose their output again, and would choose differently.
     #[error(
         "where switches choose at the grant, no packet goes on waiting so once every write of the wave has landed: \
          {dependency}"
@@ -162,19 +163,19 @@ pub enum Unreached {
         /// The turn.
         dependency: String,
     },
-    /// Packets need the tables in states that exclude each other.
+    /// Packets need states of the tables that exclude each other.
     #[error("whatever packets are chosen, some need the same write on opposite sides, each before the other")]
     Contradiction,
-    /// A packet would have to be held.
+    /// A packet would need a hold.
     #[error(
         "some packet would have to be held in its lane until the next one is taken, and no host at that switch has a \
          neighbour to keep its link busy, or its choice would not outlast the hold"
     )]
     NoHold,
-    /// The search was given up.
+    /// The search gave up.
     #[error("none of {tries} combinations of packets has an order, and there are more")]
     TooMany {
-        /// How many were tried.
+        /// The number of combinations tried.
         tries: usize,
     },
     /// A lane has no room for a hold.
@@ -182,21 +183,21 @@ pub enum Unreached {
         "an input buffer of {credits} (in credits) has no room for a packet of the cycle and one before it: allow 3 at least"
     )]
     NoRoom {
-        /// Its size.
+        /// The buffer's size.
         credits: u16,
     },
-    /// A hold does not last.
-    #[error("a packet would have to be held for {needed_ns} ns, and can be for {possible_ns} ns")]
+    /// A hold does not last long enough.
+    #[error("a packet would have to be held for {needed_ns} ns, but can be held only for {possible_ns} ns")]
     TooLong {
-        /// How long.
+        /// The duration needed.
         needed_ns: u64,
-        /// How long is possible.
+        /// The longest duration possible.
         possible_ns: u64,
     },
-    /// The schedule was carried out, and packets do not stand as they should.
-    #[error("the schedule was carried out, and no deadlock closed: {why}")]
+    /// The schedule was executed, but no deadlock closed.
+    #[error("the schedule was carried out, but no deadlock closed: {why}")]
     Missed {
-        /// What was seen.
+        /// What was observed.
         why: String,
     },
 }

@@ -1,4 +1,5 @@
-//! Which packets: for each lane of the cycle one that can take its place, and holds, such that an order exists.
+//! The choice of packets: for each lane of the cycle one that can take its place, with holds, such that an order
+//! exists.
 
 use super::needs::{OccurrenceSides, Side, Writes, insert};
 use super::order::{Blocked, Busy, Candidate, Hold, Order, arrange, holds_in, is_possible};
@@ -10,15 +11,15 @@ use crate::sim::Latch;
 use crate::verify::{Cycle, LaneTurn, PortLane, Refusal, Tracer, Witness};
 use std::collections::BTreeSet;
 
-/// Ways looked at for each class, packets kept for each lane, holds kept for each lane.
+/// Limits: paths examined for each class, packets kept for each lane, holds kept for each lane.
 const WAYS: usize = 4;
 const PACKETS: usize = 48;
 const HOLDS: usize = 24;
 
-/// End ports at most that keep one link busy.
+/// The most end ports that keep one link busy.
 const BUSY: usize = 8;
 
-/// Combinations of packets that are tried, and those that are tried for fewer holds once one has an order.
+/// Combinations of packets that are tried; and further ones, for fewer holds, once one has an order.
 const TRIES: usize = 20_000;
 const MORE_TRIES: usize = 200;
 
@@ -95,7 +96,7 @@ impl Lanes {
         Ok(lanes)
     }
 
-    /// The lanes of the cycle that a way passes before its last turn, its own excepted.
+    /// The lanes of the cycle, other than `own`, that a path passes before its last turn.
     fn crossed(&self, fabric: &Fabric, way: &Witness, own: usize) -> BTreeSet<usize> {
         // The last hop is the turn at which the packet stands: the lane beyond it is never entered.
         let before_last = &way.hops[..way.hops.len() - 1];
@@ -109,7 +110,7 @@ impl Lanes {
     }
 }
 
-/// Looks for packets.
+/// The search for packets.
 struct Scout<'a> {
     plan: &'a Plan,
     lanes: &'a Lanes,
@@ -121,7 +122,7 @@ struct Scout<'a> {
 }
 
 impl Scout<'_> {
-    /// Packets that can take a place, those with the fewest needs first; a few of those with the same needs.
+    /// Packets that can take a place, those with the fewest needs first; only a few with equal needs.
     fn packets(&self, lane: usize) -> Vec<Candidate> {
         let fabric = &*self.plan.draft().before;
         let stages = (0..=self.last).rev();
@@ -149,7 +150,7 @@ impl Scout<'_> {
         let at_end = self.writes.needs_at_end(&way);
         // The last choice reads an entry that a write of the plan still changes.
         let old = at_end.values().any(|&side| side == Side::Before);
-        // With latch `grant` a waiting packet chooses again and again, so its choice must outlast every write of the
+        // With latch `grant` a waiting packet chooses again and again, so its choice must survive every write of the
         // wave.
         let lasts = match self.latch {
             Latch::Arrival | Latch::Head => true,
@@ -163,7 +164,7 @@ impl Scout<'_> {
         lasts.then_some(Candidate { way, needs, holdable, crosses, passes })
     }
 
-    /// Holds for a lane: to every host of its switch, by every way through the lane.
+    /// Holds for a lane: to every host of its switch, by every path through the lane.
     fn holds(&self, lane: usize) -> Vec<Hold> {
         let draft = self.plan.draft();
         let LaneTurn { switch, input, .. } = self.lanes.turns[lane];
@@ -200,7 +201,7 @@ impl Scout<'_> {
         possible.then(|| self.hold(lane, way, busy, lasting)).flatten()
     }
 
-    /// A hold by hosts of neighbouring switches, whose packets come in by other ports.
+    /// A hold by hosts of neighbouring switches, whose packets arrive at other ports.
     fn hold_from_afar(&self, lane: usize, way: Witness, turn: LaneTurn, stage: usize) -> Option<Hold> {
         let fabric = &*self.plan.draft().before;
         let (mut busy, mut lasting) = (Vec::new(), OccurrenceSides::new());
@@ -234,7 +235,7 @@ impl Scout<'_> {
     }
 }
 
-/// The lanes between switches that a way passes, or fills.
+/// The lanes between switches that a path passes or fills.
 fn passed(fabric: &Fabric, way: &Witness) -> BTreeSet<(PortId, Vl)> {
     let before_last = &way.hops[..way.hops.len() - 1];
     let lanes = before_last.iter().filter_map(|hop| {
@@ -244,7 +245,7 @@ fn passed(fabric: &Fabric, way: &Witness) -> BTreeSet<(PortId, Vl)> {
     lanes.collect()
 }
 
-/// The end ports at a switch that stay, with the switch's ports towards them.
+/// The surviving end ports at a switch, with the switch's ports towards them.
 fn hosts(fabric: &Fabric, surviving: &Fabric, switch: NodeId) -> Vec<(PortNum, PortId)> {
     let host = |port: PortId| {
         let end = surviving.peer(port).filter(|&end| !fabric.node(fabric.port(end).node).is_switch())?;
@@ -261,12 +262,12 @@ struct Combination<'a> {
     tries: usize,
     most_tries: usize,
     best: Option<(Order, Vec<usize>)>,
-    /// The least hopeless reason why a combination has no order.
+    /// The least hopeless reason for which a combination has no order.
     blocked: Option<Blocked>,
 }
 
 impl Combination<'_> {
-    /// Tries every packet for the lanes that are left, lane by lane.
+    /// Tries every packet for the remaining lanes, lane by lane.
     fn extend(&mut self, chosen: &mut Vec<usize>) {
         let picked: Vec<&Candidate> = chosen.iter().zip(self.packets).map(|(&at, list)| &list[at]).collect();
         if chosen.len() == self.packets.len() {
@@ -293,7 +294,7 @@ impl Combination<'_> {
         }
     }
 
-    /// Whether enough was tried, or an order has one hold, which cannot be bettered.
+    /// Whether to stop: enough was tried, or an order has one hold, which is optimal.
     fn is_over(&self) -> bool {
         self.tries >= self.most_tries || self.best.as_ref().is_some_and(|(order, _)| holds_in(order) <= 1)
     }
@@ -302,7 +303,7 @@ impl Combination<'_> {
         match arrange(picked, self.holds, self.sudden) {
             Ok(order) => {
                 let better = |(best, _): &(Order, Vec<usize>)| holds_in(&order) < holds_in(best);
-                // An order exists. Fewer holds are worth some more tries, not all of them.
+                // An order exists. Fewer holds are worth some more tries, but not all of them.
                 if self.best.is_none() {
                     self.most_tries = self.most_tries.min(self.tries + MORE_TRIES);
                 }

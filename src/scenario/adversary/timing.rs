@@ -1,4 +1,4 @@
-//! Gives the steps of an order their times: how long each takes on this hardware, and how long each hold lasts.
+//! Assigns times to the steps of an order: how long each takes on this hardware, and how long each hold lasts.
 
 use super::needs::{Occurrence, describe};
 use super::order::{Candidate, Hold, OrderedStep};
@@ -13,30 +13,30 @@ use std::collections::BTreeMap;
 /// The longest packet, in bytes.
 const MOST_BYTES: u16 = 4_200;
 
-/// A MAD and its headers, in bytes; and what an exchange with a device takes besides its service, in nanoseconds.
+/// Bytes in a MAD with its headers; and the overhead of an exchange with a device besides its service, in nanoseconds.
 const MAD_BYTES: u64 = 290;
 const EXCHANGE_NS: u64 = 4_000;
 
 /// Between two steps, so that neither disturbs the other.
 const GAP_NS: u64 = 100;
 
-/// How a lane is filled: packets of the cycle, and what is left for those that hold them.
+/// The filling of a lane: packets of the cycle, and the room left for holding packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Fill {
     /// Credits of a packet of the cycle.
     credits: u16,
-    /// How many of them.
+    /// The number of these packets.
     packets: u16,
     /// Packets of one credit that fit before them; too few credits for one of the cycle.
     holds: u16,
 }
 
 impl Fill {
-    /// The filling that leaves most for holding: when the holding packets are gone, no packet of the cycle fits in.
+    /// The filling that leaves the most room for holding: when the holding packets are gone, no further packet of the
+    /// cycle fits.
     fn of(buffer: u16) -> Fill {
         let fill = |credits: u16| Fill { credits, packets: buffer / credits, holds: buffer % credits };
-        // What the packets of the cycle leave over is less than one of them takes, so the lane stays full for the
-        // cycle.
+        // The packets of the cycle leave less than one of them takes, so the lane stays full for the cycle.
         let sizes = (1..=MOST_BYTES.div_ceil(64).min(buffer)).map(fill);
         sizes.max_by_key(|fill| (fill.holds, fill.credits)).unwrap_or(Fill { credits: buffer, packets: 1, holds: 0 })
     }
@@ -46,7 +46,7 @@ impl Fill {
     }
 }
 
-/// The times of an order.
+/// Assigns the times of an order.
 pub fn schedule(plan: &Plan, choice: &Choice, wave: &str, config: &SimConfig) -> Result<Schedule, Unreached> {
     let fill = Fill::of(config.buffer_credits);
     if fill.holds == 0 {
@@ -71,23 +71,23 @@ struct Held<'a> {
     from_ns: u64,
 }
 
-/// Time as it is given out.
+/// The clock of the schedule.
 struct Clock<'a> {
     plan: &'a Plan,
     config: &'a SimConfig,
     fill: Fill,
     now_ns: u64,
-    /// The wave whose writes are on their way; none before the first.
+    /// The wave whose writes are in flight; none before the first.
     wave: Option<usize>,
     death_ns: Option<u64>,
-    /// The death is a step of its own, not the beginning.
+    /// Whether the death is a step of its own, not the start.
     dies_later: bool,
-    /// By device: when it carried out the last write that was held up.
+    /// By device: the time at which it applied its last delayed write.
     landed: BTreeMap<NodeId, u64>,
     steps: Vec<Step>,
     trains: Vec<Train>,
     landings: Vec<Landing>,
-    /// By lane: when its packets stand.
+    /// By lane: the time at which its packets stand.
     parked: BTreeMap<usize, u64>,
     held: Vec<Held<'a>>,
 }
@@ -115,13 +115,13 @@ impl<'a> Clock<'a> {
         &self.plan.draft().before
     }
 
-    /// Time to send so many bytes over a link, rounded up.
+    /// Time to send this many bytes over a link, rounded up.
     fn sending_ns(&self, port: PortId, bytes: u64) -> u64 {
         let port = self.fabric().port(port);
         (bytes * 1_000_000).div_ceil(port.width.data_rate_kbps(port.speed)) + 1
     }
 
-    /// The same over the slowest link that the fabric has.
+    /// The same over the slowest link of the fabric.
     fn slowest_ns(&self, bytes: u64) -> u64 {
         let ports = self.fabric().ports().filter(|(_, port)| port.peer.is_some());
         ports.map(|(id, _)| self.sending_ns(id, bytes)).max().unwrap_or(0)
@@ -139,7 +139,7 @@ impl<'a> Clock<'a> {
         self.reach(id.wave);
         let write = &self.plan.waves()[id.wave].writes[id.place];
         let node = write.node(self.fabric());
-        // A device serves one MAD at a time, so two writes of it that are held up are a service time apart.
+        // A device serves one MAD at a time, so two delayed writes to it are a service time apart.
         if let Some(last) = node.and_then(|node| self.landed.get(&node)) {
             self.now_ns = self.now_ns.max(last + self.config.sma_service_ns + GAP_NS);
         }
@@ -155,7 +155,7 @@ impl<'a> Clock<'a> {
         self.now_ns += takes_ns;
     }
 
-    /// Waits until all writes of a wave that nobody holds back have landed.
+    /// Waits until all undelayed writes of a wave have landed.
     fn reach(&mut self, wave: usize) {
         let first = self.wave.map_or(0, |last| last + 1);
         for next in first..=wave {
@@ -165,7 +165,8 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// How long the writes of a wave take: those of the busiest device, and the sending of all. PortInfo is read first.
+    /// How long the writes of a wave take: service at the busiest device, and the sending of all. PortInfo is read
+    /// first.
     fn writing_ns(&self, wave: usize) -> u64 {
         let mut by_node: BTreeMap<NodeId, u64> = BTreeMap::new();
         let writes = &self.plan.waves()[wave].writes;
@@ -178,8 +179,7 @@ impl<'a> Clock<'a> {
     }
 
     fn park(&mut self, lane: usize, choice: &'a Choice, hold: Option<usize>) {
-        // The first packets are sent when the writes of wave 0 that nobody holds back have landed, unless a death must
-        // come first.
+        // The first packets are sent when the undelayed writes of wave 0 have landed, unless a death must come first.
         let candidate = &choice.packets[lane];
         if self.wave.is_none() && (self.death_ns.is_some() || !self.dies_later) {
             self.reach(0);
@@ -205,7 +205,7 @@ impl<'a> Clock<'a> {
 
     /// Sends the small packets that stand before those of the cycle. Returns when the last has arrived.
     fn send_hold(&mut self, lane: usize, hold: &Hold, at_ns: u64) -> u64 {
-        // The link that they wait for must be busy when the first of them comes.
+        // The link that they wait for must be busy when the first of them arrives.
         let first_ns = at_ns + 2 * self.hop_ns();
         let every_ns = self.slowest_ns(64) + 1;
         let count = u32::from(self.fill.holds);
@@ -258,7 +258,7 @@ impl<'a> Clock<'a> {
                 let (lid, sl) = (hold.way.lid, hold.way.sl);
                 let first =
                     Train { role, lane, source, port, lid, sl, bytes, first_ns: from_ns, every_ns: 1, count: 2 };
-                // Two at once, then one a round: each sender always has one more waiting for the link.
+                // Two at once, then one each round: each sender always has one more waiting for the link.
                 let rest = Train { first_ns: from_ns + round_ns, every_ns: round_ns, count: rounds, ..first.clone() };
                 self.trains.extend([first, rest]);
             }
@@ -266,7 +266,7 @@ impl<'a> Clock<'a> {
         Ok(())
     }
 
-    /// Where a packet stands at the end of its way, and what it waits for.
+    /// Where a packet stands at the end of its path, and what it waits for.
     fn turn(&self, packet: &Candidate) -> Option<(PortId, Vl, PortId, Vl)> {
         let hop = packet.way.hops.last()?;
         let port = |num| self.fabric().port_at(hop.node, num);

@@ -1,4 +1,4 @@
-//! The asking side of the control socket: blocking, for commands and scripts.
+//! The client side of the control socket: blocking, for commands and scripts.
 
 use super::message::{ControlEvent, ControlOrder, Reply};
 use std::io::{self, BufRead, BufReader, Write};
@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Why the manager could not be asked.
+/// Why the manager could not be queried.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// No manager listens.
@@ -14,31 +14,31 @@ pub enum ClientError {
     Nobody {
         /// The socket.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         error: io::Error,
     },
-    /// Not allowed.
-    #[error("the control socket {} is not yours to open: only who runs the manager may, and root", path.display())]
+    /// The socket may not be opened.
+    #[error("the control socket {} may be opened only by the user that runs the manager, and by root", path.display())]
     Permission {
         /// The socket.
         path: PathBuf,
     },
     /// The connection broke.
-    #[error("talking to the manager at {}: {error}", path.display())]
+    #[error("communicating with the manager at {}: {error}", path.display())]
     Broken {
         /// The socket.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         error: io::Error,
     },
-    /// What came is not understood.
-    #[error("the manager at {} answered `{line}`: {error}; do manager and command have the same version?", path.display())]
+    /// The reply cannot be parsed.
+    #[error("the manager at {} answered `{line}`: {error}; are manager and command of the same version?", path.display())]
     Unreadable {
         /// The socket.
         path: PathBuf,
-        /// What it answered.
+        /// The reply.
         line: String,
-        /// What is wrong with it.
+        /// The parser's error.
         error: serde_json::Error,
     },
     /// The connection ended before the answer.
@@ -60,7 +60,7 @@ impl ControlClient {
     /// Connects. With `patience`, an answer that takes longer is an error.
     ///
     /// # Errors
-    /// Nobody listens there, or it is not ours to open.
+    /// Nobody listens there, or the socket may not be opened.
     pub fn connect(path: &Path, patience: Option<Duration>) -> Result<ControlClient, ClientError> {
         let path = path.to_path_buf();
         let stream = match UnixStream::connect(&path) {
@@ -76,10 +76,10 @@ impl ControlClient {
         }
     }
 
-    /// Gives an order and waits for its answer; `on_event` is called for each event until then.
+    /// Sends an order and waits for its answer; `on_event` is called for each event until then.
     ///
     /// # Errors
-    /// The connection broke or the answer cannot be read. A refusal is an answer.
+    /// The connection broke or the answer cannot be parsed. A refusal is an answer, not an error.
     pub fn ask(&mut self, order: &ControlOrder, mut on_event: impl FnMut(ControlEvent)) -> Result<Reply, ClientError> {
         self.give(order)?;
         loop {
@@ -91,7 +91,7 @@ impl ControlClient {
         }
     }
 
-    /// Listens to events from now on; `on_event` says whether to go on. Returns when the manager ends.
+    /// Listens to events until `on_event` returns false or the manager ends.
     ///
     /// # Errors
     /// As for [`ControlClient::ask`].
@@ -113,7 +113,7 @@ impl ControlClient {
         self.reader.get_ref().write_all(line.as_bytes()).map_err(broken)
     }
 
-    /// The next reply; none where the connection ended.
+    /// The next reply; none if the connection ended.
     fn next(&mut self) -> Result<Option<Reply>, ClientError> {
         let mut line = String::new();
         match self.reader.read_line(&mut line) {

@@ -1,8 +1,9 @@
-//! The messages of the control socket: values that read and write as JSON, one object a line.
+//! The messages of the control socket: values that are read and written as JSON, one object a line.
 //!
-//! A client sends a [`ControlOrder`]; the manager answers with [`Reply`]s, of which the last is never an event. Every object
-//! that stands for itself has a `schema`; a field that is added leaves it as it is, one that changes its meaning does not.
-//! Times are nanoseconds of the manager's clock, which begins with it. Nodes and ports are named as people name them.
+//! A client sends a [`ControlOrder`]; the manager answers with [`Reply`]s, the last of which is never an event. Every
+//! top-level object has a `schema`. A new field leaves the schema as it is; a new meaning of a field changes it. Times
+//! are nanoseconds of the manager's clock, which starts with the manager. Nodes and ports go by the names that people
+//! use.
 
 use super::super::element::SubnetElement;
 use crate::driver::{ChangeRecord, PhaseRecord};
@@ -21,28 +22,29 @@ pub const EVENT_SCHEMA: &str = "reconfig.event/1";
 /// The schema of [`ChangeDone`].
 pub const CHANGE_SCHEMA: &str = "reconfig.change/1";
 
-/// What is asked of a running manager.
+/// An order to a running manager.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ControlOrder {
-    /// How are you? Answered by [`Reply::Status`].
+    /// Report the state. Answered by [`Reply::Status`].
     Status,
-    /// Report everything that happens from now on, until the connection ends.
+    /// Report every event from now on, until the connection ends.
     Events,
-    /// Change the routing. Answered by events as it goes, then by [`Reply::Changed`].
+    /// Change the routing. Answered by events on the way, then by [`Reply::Changed`].
     Change(ChangeOrder),
-    /// Use an element again that was set aside by a planned removal. Answered as a change.
+    /// Use an element again that a planned removal set aside. Answered like a change.
     TakeBack {
-        /// What comes back.
+        /// The element that returns.
         element: SubnetElement,
     },
-    /// Look at the whole subnet now. Answered by [`Reply::Done`], or as a change where one was called for.
+    /// Sweep the whole subnet now. Answered by [`Reply::Done`], or like a change if one is needed.
     Sweep,
-    /// Call the change under way off. Answered by [`Reply::Done`] when that was taken note of, not when it is done.
+    /// Call off the change in progress. Answered by [`Reply::Done`] as soon as the request is noted, not when it is
+    /// carried out.
     Abort,
-    /// Go on from the barrier at which the manager pauses, if it pauses at barriers. Answered by [`Reply::Done`].
+    /// Continue from the barrier at which the manager pauses, if it pauses at barriers. Answered by [`Reply::Done`].
     Continue,
-    /// Log by this filter from now on, for example `debug,reconfig::subnet=trace`. Answered by [`Reply::Done`].
+    /// Set the filter of the log, for example `debug,reconfig::subnet=trace`. Answered by [`Reply::Done`].
     LogLevel {
         /// The filter.
         filter: String,
@@ -53,35 +55,36 @@ pub enum ControlOrder {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeOrder {
-    /// What leaves.
+    /// The element to remove.
     pub remove: SubnetElement,
-    /// It is alive and will leave when it bears no traffic any more. What died already needs no order: it is seen.
+    /// Whether the element is alive and leaves only when it carries no more traffic. A dead one needs no order: the
+    /// manager notices it.
     pub planned: bool,
-    /// Plan and prove, and write nothing.
+    /// Plan and prove, but write nothing.
     #[serde(default)]
     pub dry_run: bool,
 }
 
-/// What the manager answers.
+/// A message from the manager.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "kebab-case")]
 pub enum Reply {
-    /// How it is.
+    /// Its state.
     Status(Box<Status>),
-    /// Something happened; more follows.
+    /// An event; more replies follow.
     Event(ControlEvent),
-    /// What became of a change.
+    /// The result of a change.
     Changed(Box<ChangeDone>),
     /// Done.
     Done {
-        /// What was done, in a sentence.
+        /// A sentence that says what was done.
         text: String,
     },
-    /// It was not done.
+    /// The order was not carried out.
     Refused {
-        /// Who has to do something about it.
+        /// Where the fault lies.
         fault: Fault,
-        /// Why not, and what to do.
+        /// The reason, and what to do about it.
         reason: String,
     },
 }
@@ -93,67 +96,67 @@ impl Reply {
     }
 }
 
-/// At whom the fault lies that something was not done.
+/// Where the fault lies if an order was not carried out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
-    /// The request cannot be read, or names what is not there.
+    /// In the request: it cannot be parsed, or names something that does not exist.
     Request,
-    /// It cannot be done now: another change is under way, this manager is not the master.
+    /// In the manager's state: another change is in progress, or the manager is not the master.
     State,
-    /// It was tried, and failed.
+    /// In the subnet: the order was tried and failed.
     Subnet,
 }
 
-/// How a manager is.
+/// The state of a manager.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Status {
     /// [`STATUS_SCHEMA`].
     pub schema: String,
     /// The program's version.
     pub version: String,
-    /// How long it has been running.
+    /// Time since the start.
     pub uptime_ns: u64,
     /// `discovering`, `standby`, `master` or `not-active`.
     pub role: String,
     /// The port it manages from.
     pub port: OwnPort,
-    /// Where the last change stands, by its name in `state-machines/change.yaml`.
+    /// The state of the last change, by its name in `state-machines/change.yaml`.
     pub state: String,
-    /// The barrier at which the change under way waits for leave to go on, if the manager pauses at barriers.
+    /// The barrier at which the current change waits to be continued, if the manager pauses at barriers.
     pub held: Option<String>,
     /// Whether the subnet is routed and its ports ACTIVE.
     pub subnet_up: bool,
-    /// How it came to that: `cold`, `adopted` or `rewritten`.
+    /// How the subnet came under the manager: `cold`, `adopted` or `rewritten`.
     pub arrival: Option<String>,
-    /// What there is.
+    /// Counts of nodes and links.
     pub fabric: FabricStatus,
     /// The half in use.
     pub half: Option<Half>,
     /// LIDs in use.
     pub lids: LidStatus,
-    /// Who computes routings.
+    /// The engine that computes routings.
     pub engine: String,
-    /// The root of the routing in force, where it has one.
+    /// The root of the routing in force, if it has one.
     pub root: Option<NamedNode>,
-    /// Data VLs in use at most.
+    /// The most data VLs in use.
     pub data_vls: u8,
-    /// What was set aside for maintenance.
+    /// Elements set aside for maintenance.
     pub aside: Vec<String>,
     /// How changes are made.
     pub policy: PolicyStatus,
-    /// Datagrams sent since the beginning.
+    /// SMPs since the start.
     pub smps: SmpStatus,
-    /// Sweeps and traps since the beginning.
+    /// Sweeps and traps since the start.
     pub sweeps: SweepStatus,
-    /// Requests to subnet administration since the beginning, by attribute.
+    /// Requests to subnet administration since the start, by attribute.
     #[serde(default)]
     pub sa_requests: BTreeMap<String, u64>,
-    /// Changes since the beginning, by outcome.
+    /// Changes since the start, by outcome.
     pub changes: BTreeMap<String, u64>,
     /// The last change that ended.
     pub last_change: Option<Box<ChangeDone>>,
-    /// The last thing that could not be done, and is tried again at the next sweep.
+    /// The last failure, which is retried at the next sweep.
     pub trouble: Option<String>,
 }
 
@@ -162,27 +165,27 @@ pub struct Status {
 pub struct OwnPort {
     /// The adapter's name.
     pub adapter: String,
-    /// The port's number there.
+    /// The port's number on the adapter.
     pub port: PortNum,
-    /// Its GUID.
+    /// The port's GUID.
     pub guid: Guid,
     /// The manager's priority.
     pub priority: u8,
 }
 
-/// Counts of a fabric.
+/// The size of a fabric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct FabricStatus {
     /// Switches.
     pub switches: u64,
     /// Channel adapters.
     pub cas: u64,
-    /// Cables, those to channel adapters too.
+    /// Cables, including those to channel adapters.
     pub links: u64,
 }
 
 impl FabricStatus {
-    /// Counts what is present.
+    /// Counts the nodes and links that are present.
     pub fn of(fabric: &Fabric) -> FabricStatus {
         let present = |kind| fabric.nodes().filter(|(_, node)| node.present && node.kind == kind).count() as u64;
         FabricStatus {
@@ -193,23 +196,23 @@ impl FabricStatus {
     }
 }
 
-/// LIDs of end ports.
+/// LIDs in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct LidStatus {
     /// Every end port has 2^LMC.
     pub lmc: u8,
-    /// How many are given out, those of switches too.
+    /// The number of LIDs assigned, including those of switches.
     pub given: u64,
-    /// The highest.
+    /// The highest LID.
     pub highest: Lid,
 }
 
-/// A node by both its names.
+/// A node by GUID and description.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NamedNode {
     /// Its GUID.
     pub guid: Guid,
-    /// What it calls itself.
+    /// Its NodeDescription.
     pub description: String,
 }
 
@@ -224,7 +227,7 @@ impl NamedNode {
 /// How changes are made.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PolicyStatus {
-    /// What observes that lanes are empty.
+    /// The observer of empty lanes.
     pub observer: String,
     /// Port states during *install*.
     pub arming: String,
@@ -232,14 +235,14 @@ pub struct PolicyStatus {
     pub sources: String,
 }
 
-/// Datagrams sent.
+/// SMPs sent.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct SmpStatus {
-    /// SMPs, those sent again too.
+    /// All, retries included.
     pub total: u64,
-    /// Sent again.
+    /// Retries.
     pub retries: u64,
-    /// Answers that nobody waited for any more.
+    /// Answers that came after the request was given up.
     pub late: u64,
     /// By attribute, then by method.
     pub sent: BTreeMap<String, BTreeMap<String, u64>>,
@@ -258,102 +261,102 @@ impl From<&SmpCounts> for SmpStatus {
 /// Sweeps and traps.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct SweepStatus {
-    /// Sweeps of the whole subnet.
+    /// Heavy sweeps: of the whole subnet.
     pub heavy: u64,
-    /// How long the last of them took.
+    /// Duration of the last heavy sweep.
     pub last_heavy_ns: u64,
-    /// The pause between two light ones, where there are any.
+    /// Time between two light sweeps; none if there are none.
     pub period_ns: Option<u64>,
     /// Traps by number, without repetitions.
     pub traps: BTreeMap<String, u64>,
 }
 
-/// Something that happened.
+/// An event and its time.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ControlEvent {
     /// [`EVENT_SCHEMA`].
     pub schema: String,
-    /// When.
+    /// Nanoseconds of the manager's clock.
     pub at_ns: u64,
-    /// What.
+    /// The event.
     #[serde(flatten)]
     pub what: EventKind,
 }
 
 impl ControlEvent {
-    /// Something that happened at a time.
+    /// An event at a time.
     pub fn at(at_ns: u64, what: EventKind) -> ControlEvent {
         ControlEvent { schema: EVENT_SCHEMA.to_string(), at_ns, what }
     }
 }
 
-/// What can happen.
+/// The kinds of event.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum EventKind {
-    /// The election gave the manager another part to play.
+    /// The election changed the manager's role.
     Role {
         /// `discovering`, `standby`, `master` or `not-active`.
         role: String,
     },
     /// The subnet is routed and its ports ACTIVE.
     SubnetUp {
-        /// What there is.
+        /// Counts of nodes and links.
         fabric: FabricStatus,
-        /// How it came to that: `cold`, `adopted` or `rewritten`.
+        /// How the subnet came under the manager: `cold`, `adopted` or `rewritten`.
         arrival: String,
     },
-    /// A trap came, no repetition.
+    /// A trap came that is not a repetition.
     Trap {
         /// Its number.
         number: u16,
         /// Who sent it.
         lid: Lid,
-        /// The same by name, where it is known.
+        /// The sender's name, if known.
         node: Option<String>,
     },
-    /// The light sweep found that a switch has a changed port, or has not answered.
+    /// The light sweep found a switch with a changed port, or one that did not answer.
     Noticed {
         /// The switch.
         node: String,
-        /// Whether it did not answer.
+        /// Whether the switch did not answer.
         silent: bool,
     },
-    /// A sweep of the whole subnet ended.
+    /// A heavy sweep ended.
     Swept {
         /// How long it took.
         took_ns: u64,
-        /// How many devices or answers it had to leave out.
+        /// How many devices or answers it had to omit.
         left_out: u64,
     },
     /// A change begins.
     Begun {
-        /// What called for it.
+        /// The cause of the change.
         cause: String,
     },
-    /// The change under way came to another state of `state-machines/change.yaml`.
+    /// The change in progress entered a state of `state-machines/change.yaml`.
     State {
         /// Its name.
         state: String,
     },
-    /// The change under way waits at a barrier for leave to go on.
+    /// The change in progress waits at a barrier to be continued.
     Held {
         /// The barrier that was passed.
         barrier: String,
     },
     /// A change ended.
     Change {
-        /// How.
+        /// How it ended.
         done: Box<ChangeDone>,
     },
-    /// What an administrator should know.
+    /// A warning to the administrator.
     Warning {
-        /// In a sentence.
+        /// The warning, a sentence.
         text: String,
     },
-    /// Too slow: so many events were not sent to this listener.
+    /// The listener was too slow: this many events were not sent to it.
     Missed {
-        /// How many.
+        /// Events omitted.
         events: u64,
     },
 }
@@ -361,13 +364,13 @@ pub enum EventKind {
 /// One phase of a change.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PhaseStatus {
-    /// Its name.
+    /// The phase's name.
     pub name: String,
     /// When it began.
     pub start_ns: u64,
     /// When its last barrier was passed.
     pub end_ns: u64,
-    /// SMPs sent meanwhile.
+    /// SMPs sent during the phase.
     pub smps: u64,
 }
 
@@ -382,22 +385,22 @@ impl From<&PhaseRecord> for PhaseStatus {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeOutcome {
-    /// It was made.
+    /// The new routing is in force.
     Completed,
     /// It was taken back.
     CalledOff,
-    /// It stands still, safely.
+    /// It is halted, in a safe state.
     Failed,
-    /// It cannot be routed, planned or proved: nothing was written.
+    /// It could not be routed, planned or proved; nothing was written.
     Refused,
-    /// A dry run: it was planned and proved, and nothing was written.
+    /// A dry run: planned and proved; nothing was written.
     Planned,
-    /// It needs no write: what was asked changes no routing.
+    /// No write was needed: the request changes no routing.
     Nothing,
 }
 
 impl ChangeOutcome {
-    /// Its name, as JSON has it.
+    /// Its name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             ChangeOutcome::Completed => "completed",
@@ -409,32 +412,32 @@ impl ChangeOutcome {
         }
     }
 
-    /// Whether what was requested is in force now.
+    /// Whether the request is in force now.
     pub fn is_done(self) -> bool {
         matches!(self, ChangeOutcome::Completed | ChangeOutcome::Planned | ChangeOutcome::Nothing)
     }
 }
 
-/// What became of a change.
+/// The result of a change.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ChangeDone {
     /// [`CHANGE_SCHEMA`].
     pub schema: String,
-    /// What called for it, in a few words: `trap 128 from spine-1`, `removal of spine-1`.
+    /// The cause, in a few words: `trap 128 from spine-1`, `removal of spine-1`.
     pub cause: String,
     /// How it ended.
     pub outcome: ChangeOutcome,
-    /// Why, where it was not made.
+    /// Why it was not made.
     pub reason: Option<String>,
     /// The scheme.
     pub scheme: String,
-    /// The half in use afterwards.
+    /// The half of LIDs in use afterwards.
     pub half: Half,
-    /// The root of the new routing, where it has one.
+    /// The root of the new routing, if it has one.
     pub root: Option<NamedNode>,
     /// Its phases in order.
     pub phases: Vec<PhaseStatus>,
-    /// How often it was called off because the subnet changed, and started again.
+    /// How often the change was called off because the subnet changed, and started again.
     pub restarts: u32,
     /// Waves of the plan.
     pub waves: u64,
@@ -442,14 +445,14 @@ pub struct ChangeDone {
     pub writes: u64,
     /// Whether every moment of the plan was proved free of deadlock.
     pub proved: bool,
-    /// SMPs sent, the sweep's too.
+    /// SMPs sent, including those of the sweep.
     pub smps: SmpStatus,
     /// End ports that the new routing omits.
     pub stranded: Vec<String>,
 }
 
 impl ChangeDone {
-    /// A change of which nothing was written.
+    /// A change that wrote nothing.
     pub fn unwritten(
         outcome: ChangeOutcome,
         half: Half,
@@ -474,8 +477,7 @@ impl ChangeDone {
         }
     }
 
-    /// The driver's record of a change, in the words of the control socket. The indices are those of `fabric`; `half`
-    /// is in use now.
+    /// The driver's record of a change as a message. Indices are those of `fabric`; `half` is now in use.
     pub fn of(record: &ChangeRecord, fabric: &Fabric, half: Half, cause: impl Into<String>) -> ChangeDone {
         let (outcome, reason) = match &record.outcome {
             Outcome::Completed => (ChangeOutcome::Completed, None),
@@ -508,7 +510,7 @@ impl ChangeDone {
 mod tests {
     use super::*;
 
-    /// Written and read again.
+    /// Serialised and parsed again.
     fn again<T: Serialize + for<'a> Deserialize<'a>>(value: &T) -> T {
         let text = serde_json::to_string(value).expect("plain values");
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{text}: {error}"))

@@ -1,10 +1,11 @@
-//! The control socket, by which people and programs query and direct a running manager.
+//! The control socket, over which people and programs query and direct a running manager.
 //!
-//! A Unix socket that its owner alone may open (mode 0600). Over it goes JSON, one object a line: an [`ControlOrder`] in, one or
-//! more [`Reply`]s out, in order; a connection may send several. [`Control`] keeps the socket and the connections, on
-//! tasks of its own; orders reach the program through a channel, each with an [`Answers`] to be used. Streams
-//! of events are served from a broadcast, so that a slow listener slows nobody: it learns how many it missed.
-//! On entry: a tokio runtime. Lacks on purpose: any knowledge of the subnet, users and passwords, remote access.
+//! It is a Unix socket that only its owner may open (mode 0600), and carries JSON, one object a line: a
+//! [`ControlOrder`] in, one or more [`Reply`]s out, in order; a connection may send several orders. [`Control`] serves
+//! the socket and its connections on tasks of its own. Each order reaches the program through a channel, together with
+//! the [`Answers`] to reply through. Events are broadcast, so a slow listener slows nobody: it is told how many events
+//! it missed. On entry: a tokio runtime. Deliberately omitted: any knowledge of the subnet, users and passwords, remote
+//! access.
 
 mod client;
 mod message;

@@ -11,43 +11,43 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc};
 
-/// Events kept for listeners that are slow.
+/// The most events kept for a slow listener.
 const BACKLOG: usize = 1_024;
-/// The longest order that is read.
+/// The most bytes of an order.
 const LONGEST_LINE: u64 = 64 * 1_024;
 
-/// Why there is no control socket.
+/// Why the control socket cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
-    /// Another manager has it.
-    #[error("the control socket {} belongs to a manager that is running: stop it, or choose another with --socket", path.display())]
+    /// Another manager owns the socket.
+    #[error("the control socket {} belongs to a running manager: stop it, or choose another socket with --socket", path.display())]
     Taken {
         /// The socket.
         path: PathBuf,
     },
-    /// Files.
-    #[error("cannot make the control socket {}: {attempted}: {error}", path.display())]
+    /// A file operation failed.
+    #[error("cannot create the control socket {}: {attempted}: {error}", path.display())]
     Files {
         /// The socket.
         path: PathBuf,
-        /// What was attempted.
+        /// The operation.
         attempted: &'static str,
-        /// Why not.
+        /// The system's error.
         error: io::Error,
     },
 }
 
-/// An order, and the way back to who gave it.
+/// An order, and the way back to its sender.
 #[derive(Debug)]
 pub struct ControlRequest {
-    /// What is asked.
+    /// The order.
     pub order: ControlOrder,
-    /// Where the answer goes.
+    /// Where to reply.
     pub answers: Answers,
 }
 
-/// The way back to the sender of an order. Dropped without an answer, it reports that the manager did not take the
-/// order.
+/// The way back to the sender of an order. If it is dropped without an answer, the sender learns that the manager ended
+/// first.
 #[derive(Debug)]
 pub struct Answers {
     sender: mpsc::UnboundedSender<Reply>,
@@ -55,19 +55,19 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// Both ends of a new way.
+    /// Both ends of a reply channel.
     pub fn channel() -> (Answers, mpsc::UnboundedReceiver<Reply>) {
         let (sender, receiver) = mpsc::unbounded_channel();
         (Answers { sender, answered: false }, receiver)
     }
 
-    /// Reports what happens before the answer.
+    /// Sends an event before the answer.
     pub fn event(&self, event: ControlEvent) {
-        // The client may have gone; the order stands.
+        // The client may be gone; the order still stands.
         let _ = self.sender.send(Reply::Event(event));
     }
 
-    /// Gives the answer.
+    /// Sends the answer.
     pub fn finish(mut self, reply: Reply) {
         self.answered = true;
         let _ = self.sender.send(reply);
@@ -77,38 +77,38 @@ impl Answers {
 impl Drop for Answers {
     fn drop(&mut self) {
         if !self.answered {
-            let reason = "the manager ended before it answered; what became of the order is not known";
+            let reason = "the manager ended before it answered; whether it carried out the order is unknown";
             let _ = self.sender.send(Reply::refused(Fault::State, reason));
         }
     }
 }
 
-/// The socket, bound. It is removed when this is dropped.
+/// The bound socket; dropping it removes the file.
 #[derive(Debug)]
 pub struct Control {
     listener: UnixListener,
     path: PathBuf,
     requests: mpsc::UnboundedSender<ControlRequest>,
     events: broadcast::Sender<ControlEvent>,
-    /// Held as long as the socket is ours; the kernel lets go of it however the process ends.
+    /// Locked for as long as the socket is ours; the kernel releases the lock however the process ends.
     _lock: File,
 }
 
 impl Control {
-    /// Makes the socket, and replaces one that a dead manager left. Orders come through the channel.
+    /// Creates the socket, replacing one that a dead manager left. Orders come through the channel.
     ///
     /// # Errors
-    /// Another manager has the socket, or the directory cannot be written to.
+    /// Another manager owns the socket, or the directory is not writable.
     pub fn bind(path: &Path) -> Result<(Control, mpsc::UnboundedReceiver<ControlRequest>), ControlError> {
         let lock = lock(path)?;
         let failed = |attempted| move |error| ControlError::Files { path: path.to_path_buf(), attempted, error };
-        // Made under another name, and moved when nobody else may open it any more.
+        // Created under another name, and renamed only once nobody else may open it.
         let fresh = beside(path, ".new");
         remove(&fresh).map_err(failed("removing what an earlier start left"))?;
         let listener = UnixListener::bind(&fresh).map_err(failed("binding it"))?;
         std::fs::set_permissions(&fresh, std::fs::Permissions::from_mode(0o600))
-            .map_err(failed("closing it to others"))?;
-        std::fs::rename(&fresh, path).map_err(failed("moving it to its place"))?;
+            .map_err(failed("restricting its permissions"))?;
+        std::fs::rename(&fresh, path).map_err(failed("renaming it into place"))?;
         let (requests, receiver) = mpsc::unbounded_channel();
         let control = Control {
             listener,
@@ -120,12 +120,12 @@ impl Control {
         Ok((control, receiver))
     }
 
-    /// Where events are sent; listeners get those sent while they listen.
+    /// Where to send events; listeners get those sent while they listen.
     pub fn events(&self) -> broadcast::Sender<ControlEvent> {
         self.events.clone()
     }
 
-    /// Serves connections until it is dropped. To be spawned on a runtime.
+    /// Serves connections until dropped. Spawn it on a runtime.
     pub async fn serve(self) {
         loop {
             match self.listener.accept().await {
@@ -134,7 +134,7 @@ impl Control {
                     tokio::spawn(connection.serve(stream));
                 }
                 Err(error) => {
-                    // Out of descriptors, as a rule: those in use come back.
+                    // Usually out of descriptors; those in use are freed again.
                     tracing::warn!(%error, "accepting a connection to the control socket");
                     tokio::time::sleep(std::time::Duration::from_millis(100)).await;
                 }
@@ -145,16 +145,16 @@ impl Control {
 
 impl Drop for Control {
     fn drop(&mut self) {
-        // Only a stale socket would stay, which the next start replaces.
+        // At worst a stale socket stays, which the next start replaces.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-/// The lock beside the socket: who holds it owns the socket.
+/// Locks the file beside the socket: the lock's holder owns the socket.
 fn lock(path: &Path) -> Result<File, ControlError> {
     let failed = |attempted| move |error| ControlError::Files { path: path.to_path_buf(), attempted, error };
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(failed("making its directory"))?;
+        std::fs::create_dir_all(folder).map_err(failed("creating its directory"))?;
     }
     let options = File::options().create(true).truncate(false).write(true).open(beside(path, ".lock"));
     let file = options.map_err(failed("opening its lock file"))?;
@@ -165,7 +165,7 @@ fn lock(path: &Path) -> Result<File, ControlError> {
     }
 }
 
-/// The path with something added to its name.
+/// The path with `suffix` appended.
 fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_os_string();
     name.push(suffix);
@@ -179,7 +179,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// One who asks.
+/// One client.
 struct Connection {
     requests: mpsc::UnboundedSender<ControlRequest>,
     events: broadcast::Sender<ControlEvent>,
@@ -189,7 +189,7 @@ impl Connection {
     async fn serve(self, stream: UnixStream) {
         let (reader, mut writer) = stream.into_split();
         let mut reader = BufReader::new(reader);
-        // A connection that breaks ends; there is nobody left to report it to.
+        // A broken connection just ends: nobody is left to report it to.
         let _ = self.answer_all(&mut reader, &mut writer).await;
     }
 
@@ -199,7 +199,7 @@ impl Connection {
             line.clear();
             let read = (&mut *reader).take(LONGEST_LINE).read_until(b'\n', &mut line).await?;
             if read as u64 == LONGEST_LINE {
-                let reason = format!("an order has {LONGEST_LINE} bytes at most; the connection ends");
+                let reason = format!("an order has at most {LONGEST_LINE} bytes; the connection is closed");
                 return say(writer, &Reply::refused(Fault::Request, reason)).await;
             }
             if read == 0 {
@@ -212,18 +212,17 @@ impl Connection {
                 Ok(ControlOrder::Events) => return self.send_events(reader, writer).await,
                 Ok(order) => self.pass_on(order, writer).await?,
                 Err(error) => {
-                    let reason =
-                        format!("this is no order: {error}; expected is one such as {{\"request\":\"status\"}}");
+                    let reason = format!("not an order: {error}; expected one such as {{\"request\":\"status\"}}");
                     say(writer, &Reply::refused(Fault::Request, reason)).await?;
                 }
             }
         }
     }
 
-    /// Has an order answered.
+    /// Passes an order to the manager and its replies to the client.
     async fn pass_on(&self, order: ControlOrder, writer: &mut OwnedWriteHalf) -> io::Result<()> {
         let (answers, mut replies) = Answers::channel();
-        // Where no manager takes orders any more, dropping the order answers it.
+        // If the manager takes no more orders, dropping the request answers it.
         let _ = self.requests.send(ControlRequest { order, answers });
         while let Some(reply) = replies.recv().await {
             say(writer, &reply).await?;

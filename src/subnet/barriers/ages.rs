@@ -1,4 +1,4 @@
-//! Flush and drain by age: reads the lifetime limit of every switch, then waits as long as they require (F.6, D).
+//! Flush and drain by age: reads the lifetime limit of every switch, then waits as long as the limits require (F.6, D).
 
 use super::{Wait, smp_data};
 use crate::drain::{DrainAge, Drained, FlushAge, Flushed, LifetimeReading, Ticket, Verdict};

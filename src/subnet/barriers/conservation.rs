@@ -15,7 +15,7 @@ use crate::tables::address;
 use crate::transport::Transport;
 use crate::wire::{Method, PerfAttributeId, PortDataSl};
 
-/// What one wave of readings asks for at each port, beside the half it sends on.
+/// The counters that a wave reads at each port, besides the half that it sends on.
 const COUNTERS: [PerfAttributeId; 2] = [PerfAttributeId::PortXmitDataSl, PerfAttributeId::PortRcvDataSl];
 
 impl<T: Transport> Manager<T> {
@@ -91,7 +91,7 @@ impl<T: Transport> Manager<T> {
         Ok(())
     }
 
-    /// Reads one counter of every port, or zeroes it for the retired service levels, on the half in use.
+    /// Reads one counter of every port for the retired service levels, or resets it, on the half in use.
     async fn counters(
         &mut self,
         ports: &[PortId],
@@ -118,7 +118,7 @@ impl<T: Transport> Manager<T> {
         Ok(counters.collect())
     }
 
-    /// A LID and a service level of the half in use that lead to an end port from the manager's.
+    /// A LID and a service level of the half in use by which the manager's port reaches an end port.
     fn address(&self, port: PortId, retiring: &Retiring<'_>) -> Result<(Lid, Sl), SubnetError> {
         let topology = self.topology("draining")?;
         let Retiring { half, ways, .. } = *retiring;

@@ -1,4 +1,4 @@
-//! The flush of some lanes (section F): orders it from every device, then asks until all have reported their part done.
+//! The flush of some lanes (section F): orders it at every device, then polls until all have reported completion.
 
 use super::smp_data;
 use crate::drain::{FlushJudge, FlushReading, Flushed, Observer, Ticket, Verdict};
@@ -11,8 +11,8 @@ use crate::wire::vendor::Flush;
 use crate::wire::{AttributeId, Method};
 
 impl<T: Transport> Manager<T> {
-    /// Waits until `lanes` are empty and nothing is latched for them: by age where the observer is age, by the devices'
-    /// own agents otherwise.
+    /// Waits until `lanes` are empty and nothing is latched for them: by age if the observer is age, otherwise by the
+    /// devices' agents.
     pub(in crate::subnet) async fn await_flushed(
         &mut self,
         ticket: Ticket,
@@ -56,7 +56,8 @@ impl<T: Transport> Manager<T> {
         let requests = devices.iter().map(|&node| self.to_node(node, method, AttributeId::Flush, 0, data));
         let requests = requests.collect::<Result<Vec<_>, _>>()?;
         for (&device, answer) in devices.iter().zip(self.ask_all(requests).await?) {
-            // Round and lanes of the answer, not of the request: the judge ignores what a device says of another flush.
+            // Round and lanes are those of the answer, not of the request: the judge ignores a device's report on
+            // another flush.
             let Flush { round, lanes, flushed } = Flush::decode(smp_data(&answer));
             judge.fold(&FlushReading { device, round, lanes, flushed });
         }

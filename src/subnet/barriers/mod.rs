@@ -1,7 +1,7 @@
 //! Barriers: fetches the readings that [`drain`](crate::drain) judges, until there is a proof, none is possible, or
 //! [`Timing::barrier_ns`](super::Timing::barrier_ns) has passed.
 //!
-//! What has left the known fabric is excused: it cannot answer, and nothing stands in it (P4.3).
+//! Elements that have left the known fabric are excused: they cannot answer, and nothing stands in them (P4.3).
 
 mod ages;
 mod conservation;
@@ -29,7 +29,7 @@ struct Wait {
 }
 
 impl<T: Transport> Manager<T> {
-    /// Waits until `lanes` are empty, as `observer` sees it.
+    /// Waits until `lanes` are empty according to `observer`.
     pub(super) async fn await_drained(
         &mut self,
         ticket: Ticket,
@@ -61,8 +61,7 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// One layer after the other, then each once more: a reply to a packet on the last layer may go on the first
-    /// (P4.5).
+    /// One layer after another, then each once more: a reply to a packet on the last layer may go on the first (P4.5).
     async fn drain_layers(
         &mut self,
         ticket: Ticket,
@@ -107,7 +106,7 @@ impl<T: Transport> Manager<T> {
         SubnetError::BarrierTimeout { awaited: wait.awaited.clone(), waited_ms, missing }
     }
 
-    /// A request to a device, through whichever of its ports is nearest.
+    /// A request to a device, through its nearest port.
     fn to_node(
         &self,
         node: NodeId,
@@ -121,7 +120,7 @@ impl<T: Transport> Manager<T> {
         self.along(path, node, method, attribute, modifier, data)
     }
 
-    /// A request to a port, through itself where it is an end port.
+    /// A request to a port, through that port itself if it is an end port.
     fn to_port(
         &self,
         port: PortId,
@@ -155,7 +154,7 @@ impl<T: Transport> Manager<T> {
         self.topology.as_ref().map_or_else(|| format!("{node:?}"), |known| known.fabric.describe_node(node))
     }
 
-    /// Every device that is there and can be reached, in index order.
+    /// Every present device that can be reached, in index order.
     fn devices(&self) -> Result<Vec<NodeId>, SubnetError> {
         let topology = self.topology("waiting for a barrier")?;
         let fabric = &topology.fabric;
@@ -170,7 +169,7 @@ impl<T: Transport> Manager<T> {
 }
 
 impl<T: Transport> Manager<T> {
-    /// Why there will be no proof, with the name of the device or port that it is about.
+    /// Why there will be no proof, with the name of the device or port concerned.
     fn no_verdict(&self, wait: &Wait, reason: &NoVerdict) -> SubnetError {
         let name = reason.about().zip(self.topology.as_ref()).map(|(about, known)| match about {
             Subject::Device(device) => known.fabric.describe_node(device),
@@ -187,7 +186,7 @@ impl<T: Transport> Manager<T> {
             Verdict::NoVerdict(reason) => Err(self.no_verdict(wait, &reason)),
             Verdict::Pending => Err(SubnetError::NoVerdict {
                 awaited: wait.awaited.clone(),
-                reason: "a switch did not tell its limit".to_string(),
+                reason: "a switch did not report its limit".to_string(),
             }),
         }
     }

@@ -1,5 +1,5 @@
-//! The move of the sources (P3.5): every end port is asked which half it sends on, until all send on the new one. Where
-//! devices know no halves, every end port is fenced instead (P3.8).
+//! The move of the sources (P3.5): every end port is asked which half it sends on, until all send on the new one. If
+//! devices do not support halves, every end port is fenced instead (P3.8).
 
 use super::smp_data;
 use crate::drain::{FenceJudge, FenceReading, SourceReading, SourcesJudge, SourcesMoved, Ticket, Verdict};
@@ -12,7 +12,7 @@ use crate::wire::vendor::ActiveHalf;
 use crate::wire::{AttributeId, Method, SMP_DATA_SIZE, SlToVlMappingTable};
 
 impl<T: Transport> Manager<T> {
-    /// Waits until each of `ports` sends on `half` alone.
+    /// Waits until each of `ports` sends on `half` only.
     pub(in crate::subnet) async fn await_sources(
         &mut self,
         ticket: Ticket,
@@ -44,7 +44,7 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Leaves clients time to query again, then closes every end port to what its host sends on the other half (P3.8).
+    /// Gives clients time to query again, then closes every end port to what its host sends on the other half (P3.8).
     async fn fence(
         &mut self,
         ticket: Ticket,
@@ -78,12 +78,12 @@ impl<T: Transport> Manager<T> {
             Verdict::NoVerdict(reason) => Err(self.no_verdict(&wait, &reason)),
             Verdict::Pending => {
                 let first = open.first().map(|&port| self.port_name(port)).unwrap_or_default();
-                Err(self.out_of_patience(&wait, format!("{} end ports do not take VL 15, first {first}", open.len())))
+                Err(self.out_of_patience(&wait, format!("{} end ports do not accept VL 15, first {first}", open.len())))
             }
         }
     }
 
-    /// Reads or writes the SL-to-VL tables of end ports; the tables as they answered.
+    /// Reads or writes the SL-to-VL tables of end ports; returns the tables in the answers.
     async fn exchange_sl_to_vl(
         &mut self,
         ports: &[PortId],

@@ -1,6 +1,6 @@
 //! Drain by tokens: the manager writes the arcs of the retiring routing function to the switches, the devices of the
-//! sources start the tokens, the leaves report them; twice, for requests and for the replies that they caused (P4.4).
-//! Reports can be lost, so leaves that stay silent are asked (D.3).
+//! sources start the tokens, and the leaves report them; twice, for requests and for the replies that they caused
+//! (P4.4). Reports can be lost, so silent leaves are asked (D.3).
 
 use super::smp_data;
 use crate::drain::{DrainGraph, Drained, Ticket, TokenJudge, TokenReading, Verdict};
@@ -21,11 +21,11 @@ impl<T: Transport> Manager<T> {
         graph: &DrainGraph,
         lanes: VlSet,
     ) -> Result<Drained, SubnetError> {
-        // Reports of an earlier drain may have come since: they belong to no round of this one.
+        // Reports of an earlier drain may have arrived: they belong to no round of this one.
         self.token_reports.clear();
         self.tell_arcs(graph).await?;
         let mut judge = TokenJudge::new(ticket, lanes, graph.leaves());
-        // A leaf whose cable is gone never reports; what was on its way there is gone too (P4.3).
+        // A leaf without its cable never reports; packets on their way there are gone too (P4.3).
         for &leaf in graph.leaves().iter().filter(|&&leaf| !self.is_linked(leaf)) {
             judge.excuse(leaf);
         }
@@ -42,7 +42,7 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Writes every block of every switch, those without arcs too: an earlier change may have left some.
+    /// Writes every block of every switch, even those without arcs: an earlier change may have left some.
     async fn tell_arcs(&mut self, graph: &DrainGraph) -> Result<(), SubnetError> {
         let mut requests = Vec::new();
         for switch in self.live_switches()? {
@@ -58,8 +58,8 @@ impl<T: Transport> Manager<T> {
     }
 
     async fn start_tokens(&mut self, graph: &DrainGraph, round: u32, lanes: VlSet) -> Result<(), SubnetError> {
-        // Where no live channel leads into a channel, only its own device fed it, so no arriving token makes the device
-        // send one: it must be ordered to (D.2).
+        // If no live channel leads into a channel, only its own device fed it. No arriving token then makes the device
+        // send one, so it must be ordered to (D.2).
         let devices: BTreeSet<NodeId> = graph
             .channels()
             .iter()
@@ -77,7 +77,7 @@ impl<T: Transport> Manager<T> {
         Ok(())
     }
 
-    /// Takes in reports until the round is complete. Asks leaves that stay silent for the time-out of an SMP (D.3).
+    /// Collects reports until the round is complete. Asks leaves that stay silent for an SMP's time-out (D.3).
     async fn await_round(&mut self, judge: &mut TokenJudge, round: u32, lanes: VlSet) -> Result<(), SubnetError> {
         let wait = self.begin_wait(format!("drain of lanes {lanes}, by tokens"));
         let mut ask_at_ns = wait.begin_ns.saturating_add(self.timing.timeout_ns);
@@ -110,9 +110,9 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Asks every device that a channel leads into whether the token of that channel came and the input is empty. The
-    /// reports of the leaves alone are not enough: where something died after the plan was made, packets on their way
-    /// there stand behind a channel for which the plan knew no leaf.
+    /// Asks the device at the end of every channel whether the channel's token came and the input is empty. The leaves'
+    /// reports alone do not suffice: if something died after the plan was made, packets on their way there stand behind
+    /// a channel for which the plan has no leaf.
     async fn confirm_round(&mut self, graph: &DrainGraph, round: u32, lanes: VlSet) -> Result<(), SubnetError> {
         let mut wait = self.begin_wait(format!("drain of lanes {lanes}, by tokens"));
         let mut open: Vec<(NodeId, PortNum)> = graph
@@ -129,7 +129,7 @@ impl<T: Transport> Manager<T> {
             let answers = self.ask_all(requests).await?;
             for (&device, answer) in devices.iter().zip(&answers) {
                 let token = DrainToken::decode(smp_data(answer));
-                // A device that knows nothing of this round answers for an earlier one, which proves nothing about this
+                // A device that does not know this round answers for an earlier one, which proves nothing about this
                 // one.
                 let current = (token.round, token.lanes) == (round, lanes);
                 open.retain(|&(node, num)| node != device || !current || !token.inputs_done.contains(num));
@@ -164,7 +164,7 @@ impl<T: Transport> Manager<T> {
         Ok(())
     }
 
-    /// A report in the fabric's terms; none where its LID or port is nobody's.
+    /// A report in terms of the fabric; none if no port has its LID or number.
     fn reading_of(&self, report: &TokenReport) -> Option<TokenReading> {
         let fabric = &self.topology.as_ref()?.fabric;
         let node = fabric.port(fabric.lid_owner(report.lid)?).node;
@@ -174,8 +174,8 @@ impl<T: Transport> Manager<T> {
     }
 }
 
-/// The blocks of one switch: by input, the outputs that packets of the retiring routing function take, among the cables
-/// that are still there.
+/// The blocks of one switch: by input, the outputs of packets of the retiring routing function, limited to cables that
+/// are still present.
 fn arc_blocks(fabric: &Fabric, graph: &DrainGraph, switch: NodeId) -> Vec<(u32, DrainArcs)> {
     let blocks = ArcBlocks::of(fabric.node(switch).num_ports);
     let linked = |num| fabric.port_at(switch, num).is_some_and(|port| fabric.peer(port).is_some());

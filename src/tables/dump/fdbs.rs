@@ -1,4 +1,4 @@
-//! OpenSM's `opensm.fdbs`, also of ibdiagnet.
+//! OpenSM's `opensm.fdbs`, which ibdiagnet writes too.
 //!
 //! ```text
 //! dump_ucast_routes: Switch 0x0002c90109fb0000
@@ -17,13 +17,13 @@ use crate::tables::Lft;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// How a block begins; earlier versions put their function's longer name in front.
+/// The start of a block; earlier versions prefix their function's longer name.
 const HEAD: &str = "dump_ucast_routes: Switch ";
 
 /// Reads forwarding tables in the format of `opensm.fdbs`.
 ///
 /// # Errors
-/// The first line that is not understood, contradicts another, or names what the fabric lacks.
+/// The first line that cannot be parsed, contradicts another, or names something that the fabric lacks.
 pub fn read_fdbs(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<Lfts, ReadError> {
     let source = SourceText { file, text: decode(bytes, file)? };
     let mut collector = LftCollector::new(fabric, source);
@@ -82,7 +82,7 @@ fn separator(cursor: &mut Cursor<'_>) -> Result<(), ReadError> {
     Ok(())
 }
 
-/// What OpenSM makes of the entry: nothing that packets care about.
+/// OpenSM's hop count and judgement of the entry, which do not affect packets.
 fn hops(cursor: &mut Cursor<'_>) -> Result<(), ReadError> {
     if cursor.eat("HOPS UNKNOWN") {
         return cursor.finish();
@@ -96,8 +96,8 @@ fn hops(cursor: &mut Cursor<'_>) -> Result<(), ReadError> {
     cursor.finish()
 }
 
-/// Forwarding tables, by node, in the format of `opensm.fdbs`: a block for each switch, in index order. Hops are
-/// those that the topology allows through the port, the last one to an end port counted, as OpenSM has them.
+/// Forwarding tables, by node, in the format of `opensm.fdbs`: a block for each switch, in index order. Hops are the
+/// fewest that the topology allows through the port, the last one to an end port included, as in OpenSM.
 pub fn write_fdbs<'a>(fabric: &'a Fabric, tables: &'a [Arc<Lft>]) -> impl Iterator<Item = String> + 'a {
     let hops = Hops::of(fabric);
     fabric.switches().map(move |switch| block(fabric, switch, &tables[switch.index()], &hops))

@@ -1,4 +1,4 @@
-//! What both formats of forwarding tables come to: one table for each switch that the file mentions.
+//! The common result of both formats: one forwarding table for each switch that the file mentions.
 
 use super::{node, unknown};
 use crate::fabric::format::{ReadError, SourceText, Span, Spanned};
@@ -7,26 +7,26 @@ use crate::ids::{Guid, Lid, PortNum};
 use crate::tables::Lft;
 use std::sync::Arc;
 
-/// Forwarding tables as a file gives them.
+/// The forwarding tables of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lfts {
-    /// By node; empty where the file gives none.
+    /// By node; empty if the file has none.
     pub tables: Vec<Arc<Lft>>,
     /// Switches of the fabric that the file does not mention, in index order.
     pub missing: Vec<NodeId>,
 }
 
-/// One entry, and the places of its parts.
+/// One entry, with the place of each part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DumpEntry {
     pub lid: Spanned<Lid>,
-    /// None where packets are discarded.
+    /// None if packets are discarded.
     pub port: Option<Spanned<u8>>,
 }
 
 impl DumpEntry {
-    /// The entry of a line in the common shape: `0x` and four digits of the LID, then, from `column` on, three of the
-    /// port.
+    /// The entry of a line in the common shape: `0x` and four digits of the LID, then, from `column` on, three digits
+    /// of the port.
     pub fn in_columns(start: usize, lid: u16, port: u8, column: usize) -> DumpEntry {
         let (lid_at, port_at) = (start, start + column);
         DumpEntry {
@@ -40,10 +40,10 @@ impl DumpEntry {
 pub(super) struct LftCollector<'a> {
     fabric: &'a Fabric,
     source: SourceText<'a>,
-    /// By node: the table and the place of the GUID that began it.
+    /// By node: the table, and the place of the GUID at its head.
     begun: Vec<Option<(Lft, Span)>>,
     current: Option<Current>,
-    /// By LID: where it stood last, plus one. Places before the block in hand are of other switches.
+    /// By LID: the position of its last entry, plus one. A position before the current block belongs to another switch.
     told: Vec<usize>,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct LftCollector<'a> {
 struct Current {
     node: NodeId,
     num_ports: u8,
-    /// Where its block begins.
+    /// The position at which its block begins.
     from: usize,
 }
 
@@ -60,7 +60,7 @@ impl<'a> LftCollector<'a> {
         LftCollector { fabric, source, begun: vec![None; fabric.node_count()], current: None, told: Vec::new() }
     }
 
-    /// The block of a switch begins.
+    /// Begins the block of a switch.
     pub fn begin(&mut self, guid: Spanned<Guid>) -> Result<(), ReadError> {
         let id = node(self.fabric, guid.value).ok_or_else(|| unknown(self.source, guid))?;
         let known = self.fabric.node(id);
@@ -77,14 +77,14 @@ impl<'a> LftCollector<'a> {
         Ok(())
     }
 
-    /// One entry of the block in hand.
+    /// Adds an entry to the current block.
     pub fn entry(&mut self, entry: DumpEntry) -> Result<(), ReadError> {
         let DumpEntry { lid, port } = entry;
         let Some(current) = self.current else {
             let problem = "a forwarding entry before any switch";
             return Err(self.source.error(lid.at, problem, "expected the line that names the switch first"));
         };
-        // No packet has DLID 0, so its entry has no meaning.
+        // No packet has DLID 0, so its entry is meaningless.
         if lid.value == Lid(0) {
             return Ok(());
         }
@@ -109,7 +109,7 @@ impl<'a> LftCollector<'a> {
         Ok(())
     }
 
-    /// All tables.
+    /// All tables, once the file has ended.
     pub fn finish(self) -> Result<Lfts, ReadError> {
         if self.begun.iter().all(Option::is_none) {
             let end = Span { start: self.source.text.len(), end: self.source.text.len() };

@@ -1,4 +1,4 @@
-//! Hops between switches by topology, as OpenSM's min-hop matrix has them.
+//! Hop counts between switches by topology, as in OpenSM's min-hop matrix.
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
@@ -6,12 +6,12 @@ use std::collections::VecDeque;
 
 const NONE: u32 = u32::MAX;
 
-/// Cables on the shortest way from every present switch to every other.
+/// The number of cables on the shortest path from every present switch to every other.
 pub(super) struct Hops {
     /// By node: its rank among the present switches.
     row: Vec<u32>,
     rows: usize,
-    /// By row of the target, then of the switch.
+    /// By row of the target, then row of the switch.
     cables: Vec<u32>,
 }
 
@@ -48,7 +48,7 @@ impl Hops {
         known.then(cables).filter(|&cables| cables != NONE)
     }
 
-    /// Hops from a switch through one of its ports to the owner of a LID; none where the port does not lead there.
+    /// Hops from a switch through one of its ports to the owner of a LID; none if the port does not lead there.
     pub fn through(&self, fabric: &Fabric, switch: NodeId, port: PortNum, owner: PortId) -> Option<u32> {
         let (target, last) = delivering(fabric, owner)?;
         if target == switch {
@@ -58,20 +58,20 @@ impl Hops {
         Some(self.between(next, target)? + 1 + last)
     }
 
-    /// The least hops from a switch to the owner of a LID.
+    /// The fewest hops from a switch to the owner of a LID.
     pub fn least(&self, fabric: &Fabric, switch: NodeId, owner: PortId) -> Option<u32> {
         let (target, last) = delivering(fabric, owner)?;
         Some(self.between(switch, target)? + last)
     }
 
-    /// The lowest port through which it takes that many hops.
+    /// The lowest port through which the path has this many hops.
     pub fn port(&self, fabric: &Fabric, switch: NodeId, owner: PortId, hops: u32) -> Option<PortNum> {
         let ports = fabric.ports_of(switch).map(|port| fabric.port(port).num);
         ports.into_iter().find(|&port| self.through(fabric, switch, port, owner) == Some(hops))
     }
 }
 
-/// The switch that delivers to a port, and the hops from there: none to itself, one to an end port.
+/// The switch that delivers to a port, and the hops from there: 0 to itself, 1 to an end port.
 fn delivering(fabric: &Fabric, owner: PortId) -> Option<(NodeId, u32)> {
     let node = fabric.port(owner).node;
     if fabric.node(node).is_switch() {

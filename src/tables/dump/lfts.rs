@@ -1,4 +1,4 @@
-//! Whole forwarding tables: OpenSM's `opensm-lfts.dump`, and what `dump_fts`, `dump_lfts.sh` and `ibroute` print.
+//! Whole forwarding tables: OpenSM's `opensm-lfts.dump`, and the output of `dump_fts`, `dump_lfts.sh` and `ibroute`.
 //!
 //! ```text
 //! Unicast lids [0-48] of switch Lid 1 guid 0x0200000a00000000 ('switch-1'):
@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// Reads forwarding tables in the format of `opensm-lfts.dump` or of `dump_fts`.
 ///
 /// # Errors
-/// The first line that is not understood, contradicts another, or names what the fabric lacks.
+/// The first line that cannot be parsed, contradicts another, or names something that the fabric lacks.
 pub fn read_lfts(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<Lfts, ReadError> {
     let source = SourceText { file, text: decode(bytes, file)? };
     let mut collector = LftCollector::new(fabric, source);
@@ -56,8 +56,8 @@ fn read_line(mut cursor: Cursor<'_>, collector: &mut LftCollector<'_>) -> Result
     collector.entry(DumpEntry { lid, port: Some(port) })
 }
 
-/// Column heads, counts at the end of a block, comments, and what the tools report about the simulator in which they
-/// run.
+/// Whether a line carries no entry: column heads, counts at the end of a block, comments, and messages about the
+/// simulator in which the tools run.
 fn is_ornament(line: &str) -> bool {
     line.starts_with('#')
         || line.starts_with("Lid ")
@@ -74,7 +74,7 @@ fn head(cursor: &mut Cursor<'_>, collector: &mut LftCollector<'_>) -> Result<(),
     collector.begin(guid)
 }
 
-/// Forwarding tables, by node, as OpenSM dumps them in `opensm-lfts.dump` and its engine `file` takes them (`-R file
+/// Forwarding tables, by node, in the format of OpenSM's `opensm-lfts.dump`, which its engine `file` reads (`-R file
 /// -U`): a block for each switch, in index order. A LID without a route has no line.
 pub fn write_lfts<'a>(fabric: &'a Fabric, tables: &'a [Arc<Lft>]) -> impl Iterator<Item = String> + 'a {
     let owners = owners(fabric);

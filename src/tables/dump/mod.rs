@@ -1,14 +1,15 @@
-//! Tables as they run today, from the files in which subnet managers and the field's tools dump them.
+//! Tables of running subnets, read from the dumps of subnet managers and of the field's tools.
 //!
 //! On entry: the bytes of a file, its name for messages, and the fabric whose devices it names. On return: tables over
 //! the indices of that fabric, or a [`ReadError`] that shows file, line, column, the line and what was expected: an
-//! unknown GUID, an entry given twice, a port that the switch lacks, anything that is not understood. Read are:
-//! forwarding tables as OpenSM's `opensm.fdbs` ([`read_fdbs`]) and as its `opensm-lfts.dump`, `dump_fts`,
-//! `dump_lfts.sh` and `ibroute` print them ([`read_lfts`]); SL-to-VL tables ([`read_sl_to_vl`]) and service levels of
-//! paths ([`read_path_sls`]) as OpenSM and its plugins dump them and as ibdmchk takes them. Lines in the common shape
-//! are read without the cursor that reports faults; every other line goes through it. Written are the same formats,
-//! block by block, since whole dumps are large: what is read back is what was written. Random forwarding tables
-//! ([`write_random`]) have no tool that reads them. Lacks on purpose: multicast tables, files (callers own them).
+//! unknown GUID, an entry given twice, a port that the switch lacks, anything that cannot be parsed. Readers exist for
+//! forwarding tables in the formats of OpenSM's `opensm.fdbs` ([`read_fdbs`]) and of its `opensm-lfts.dump`,
+//! `dump_fts`, `dump_lfts.sh` and `ibroute` ([`read_lfts`]), and for SL-to-VL tables ([`read_sl_to_vl`]) and service
+//! levels of paths ([`read_path_sls`]) as OpenSM and its plugins dump them and as ibdmchk reads them. Lines in the
+//! common shape bypass the cursor that reports errors; every other line goes through it. Writers exist for the same
+//! formats and yield block by block, since whole dumps are large; reading returns what was written. Random forwarding
+//! tables ([`write_random`]) have no tool that reads them. Deliberately omitted: multicast tables, and files, which are
+//! the caller's.
 
 mod fdbs;
 mod forwarding;
@@ -41,7 +42,7 @@ enum Subject {
     Port(PortId),
 }
 
-/// The ports of a fabric by GUID: dumps name end ports by theirs.
+/// The ports of a fabric by GUID, by which dumps name end ports.
 struct PortGuids(Vec<(Guid, PortId)>);
 
 impl PortGuids {
@@ -56,12 +57,12 @@ impl PortGuids {
     }
 }
 
-/// The node with this GUID, where it is present.
+/// The node with this GUID, if it is present.
 fn node(fabric: &Fabric, guid: Guid) -> Option<NodeId> {
     fabric.by_guid(guid).filter(|&id| fabric.node(id).present)
 }
 
-/// A GUID in hexadecimal, which may not be 0.
+/// Parses a GUID in hexadecimal, which must not be 0.
 fn guid(cursor: &mut Cursor<'_>) -> Result<Spanned<Guid>, ReadError> {
     let before = cursor.clone();
     let told = cursor.guid()?;
@@ -77,7 +78,7 @@ fn headline(cursor: &mut Cursor<'_>) -> Result<Option<Spanned<Guid>>, ReadError>
     guid(cursor).map(Some)
 }
 
-/// The device of a headline: a port where the GUID is one of a CA or router port, else the switch.
+/// The device of a headline: a port if the GUID is that of a CA or router port, else the switch.
 fn subject(
     fabric: &Fabric,
     ports: &PortGuids,
@@ -96,7 +97,7 @@ fn unknown(source: SourceText<'_>, told: Spanned<Guid>) -> ReadError {
     source.error(told.at, problem, "expected a GUID of the fabric: are both files of the same moment?")
 }
 
-/// A LID in hexadecimal, 0 to 49151: dumps of whole tables begin with the reserved LID 0.
+/// Parses a LID in hexadecimal, 0 to 49151: dumps of whole tables begin with the reserved LID 0.
 fn hex_lid(cursor: &mut Cursor<'_>) -> Result<Spanned<Lid>, ReadError> {
     let expected = "a unicast LID from 0x0001 to 0xbfff";
     let before = cursor.clone();
@@ -107,13 +108,13 @@ fn hex_lid(cursor: &mut Cursor<'_>) -> Result<Spanned<Lid>, ReadError> {
     Ok(Spanned { value: Lid(told.value), at: told.at })
 }
 
-/// A number in decimal digits, at most `most`; the tools pad it with zeros.
+/// Parses a number in decimal, at most `most`; the tools pad it with zeros.
 fn decimal<T: TryFrom<u32>>(cursor: &mut Cursor<'_>, most: u32, expected: &str) -> Result<Spanned<T>, ReadError> {
     let small = |digits: &str| digits.parse().ok().filter(|&number: &u32| number <= most);
     cursor.take(digit1.verify_map(move |digits| small(digits).and_then(|number| T::try_from(number).ok())), expected)
 }
 
-/// By LID: `Channel Adapter portguid 0x…: 'name'`, as OpenSM names its owner.
+/// By LID: OpenSM's name of its owner, `Channel Adapter portguid 0x…: 'name'`.
 fn owners(fabric: &Fabric) -> Vec<String> {
     let top = fabric.max_lid().map_or(0, Lid::index);
     (0..=top).map(|lid| fabric.lid_owner(Lid(lid as u16)).map_or_else(nobody, |port| owner(fabric, port))).collect()

@@ -1,5 +1,5 @@
-//! Service levels of paths, as the SA answers them: the rows that ibdmchk takes, by node GUID, and the path records
-//! that a plugin of OpenSM dumps, by port GUID.
+//! Service levels of paths, as the SA answers them: rows by node GUID, which ibdmchk reads, and path records by port
+//! GUID, which a plugin of OpenSM dumps.
 //!
 //! ```text
 //! 0x0002c90000000099 154 0
@@ -17,20 +17,20 @@ use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Lid, Sl};
 use std::fmt::Write;
 
-/// In a row: the file gives no service level.
+/// In a row: the file has no service level.
 const NONE: u8 = 255;
 
-/// Service levels by source port and DLID, as a file gives them.
+/// Service levels by source port and DLID.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PathSls {
-    /// By port: its row; `u32::MAX` where the file does not mention it.
+    /// By port: its row; `u32::MAX` if the file does not mention the port.
     by_port: Vec<u32>,
-    /// By LID.
+    /// Each by LID.
     rows: Vec<Vec<u8>>,
 }
 
 impl PathSls {
-    /// The service level from a port to a DLID; none where the file gives none.
+    /// The service level from a port to a DLID; none if the file has none.
     pub fn get(&self, source: PortId, lid: Lid) -> Option<Sl> {
         let row = self.rows.get(self.by_port[source.index()] as usize)?;
         row.get(lid.index()).and_then(|&sl| Sl::new(sl))
@@ -41,7 +41,7 @@ impl PathSls {
         self.by_port[source.index()] != u32::MAX
     }
 
-    /// The service levels that occur, in rising order.
+    /// The service levels that occur, in ascending order.
     pub fn in_use(&self) -> impl Iterator<Item = Sl> {
         let mut used = [false; 256];
         self.rows.iter().flatten().for_each(|&sl| used[usize::from(sl)] = true);
@@ -52,7 +52,7 @@ impl PathSls {
 /// Reads service levels of paths in either format.
 ///
 /// # Errors
-/// The first line that is not understood, contradicts another, or names what the fabric lacks.
+/// The first line that cannot be parsed, contradicts another, or names something that the fabric lacks.
 pub fn read_path_sls(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<PathSls, ReadError> {
     let source = SourceText { file, text: decode(bytes, file)? };
     let sls = PathSls { by_port: vec![u32::MAX; fabric.port_count()], rows: Vec::new() };
@@ -71,9 +71,9 @@ struct Reader<'a> {
     fabric: &'a Fabric,
     source: SourceText<'a>,
     ports: PortGuids,
-    /// The source in hand, and the GUID that named it.
+    /// The current source, and the GUID that named it.
     current: Option<(Guid, u32)>,
-    /// Whether the file names its sources in every row, once that is known.
+    /// Whether every row names its source; none until known.
     packed: Option<bool>,
     sls: PathSls,
 }
@@ -114,8 +114,8 @@ impl<'a> Reader<'a> {
         if cursor.rest().contains(':') { self.entry(line, cursor) } else { self.row(line, cursor) }
     }
 
-    /// A file names its sources in one way throughout: by the one way a node's ports share their levels, by the other
-    /// not.
+    /// A file names its sources in one form throughout: rows name a node, whose ports then share levels; headlines name
+    /// a port.
     fn settle(&mut self, packed: bool, told: Spanned<Guid>) -> Result<(), ReadError> {
         if *self.packed.get_or_insert(packed) != packed {
             let label = "expected the form of the lines before: a GUID in each row, or rows under a headline";
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
         self.set(line, row, lid, Some(sl))
     }
 
-    /// `0xLID : SL`, or `UNREACHABLE` in its place; the rest of the line has nothing about lanes.
+    /// `0xLID : SL`, or `UNREACHABLE` instead; the rest of the line does not concern lanes.
     fn entry(&mut self, line: SourceLine<'a>, mut cursor: Cursor<'a>) -> Result<(), ReadError> {
         let lid = hex_lid(&mut cursor)?;
         let Some((_, row)) = self.current.filter(|_| self.packed == Some(false)) else {
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
         self.set(line, row, lid.value, Some(sl))
     }
 
-    /// The row that the ports share, made where they have none.
+    /// The row that the ports share, created if they have none.
     fn begin(&mut self, guid: Guid, ports: &[PortId]) -> u32 {
         let known = ports.first().map_or(u32::MAX, |port| self.sls.by_port[port.index()]);
         let row = if known == u32::MAX { self.sls.rows.len() as u32 } else { known };
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
         }
         let value = sl.unwrap_or(NONE);
         let before = std::mem::replace(&mut row[lid.index()], value);
-        // A node with several ports may list a path more than once, but not with two service levels.
+        // Several ports of a node may list the same path, but not with two service levels.
         if before != NONE && before != value {
             let at = line.span();
             let problem = format!("two service levels from one source to LID {lid}");
@@ -199,9 +199,9 @@ fn service_level(cursor: &mut Cursor<'_>) -> Result<u8, ReadError> {
     decimal(cursor, 15, "a service level from 0 to 15").map(|told| told.value)
 }
 
-/// Service levels of paths as `level` gives them by source port and DLID, none where a source does not send there: a
-/// block for each end port, in index order, then for each switch. ibdmchk takes it (`-c`); it keeps one table for all
-/// ports of a node.
+/// Service levels of paths, given by `level` by source port and DLID (none if a source does not send there): a block
+/// for each end port, in index order, then for each switch. ibdmchk reads it (`-c`), and keeps one table for all ports
+/// of a node.
 pub fn write_path_sls<'a>(
     fabric: &'a Fabric,
     level: impl Fn(PortId, Lid) -> Option<Sl> + 'a,

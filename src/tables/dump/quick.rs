@@ -1,7 +1,7 @@
-//! Lines in the shape that the tools print, taken apart byte by byte; `None` for any other line, which the cursor then
-//! reads and, where it is at fault, reports.
+//! Lines in the shape that the tools print, parsed byte by byte. `None` for any other line, which the cursor then
+//! parses and, if it is malformed, reports.
 
-/// Bytes of an entry of an fdbs file in the common shape, its line end included.
+/// Bytes in an fdbs entry of the common shape, line end included.
 pub(super) const FDBS_ENTRY: usize = 27;
 
 /// `0x0001 : 005  : 02   : yes` and a line end, as OpenSM prints an entry of its fdbs file: LID and port.
@@ -48,7 +48,7 @@ pub(super) fn path_sl_row(line: &[u8]) -> Option<(u64, u16, u8)> {
     (rest.is_empty() && sl < 16).then_some((guid, unicast(lid)?, sl as u8))
 }
 
-/// `0x0001 : 0  : 5   : 3`, or without what follows the service level: LID and service level.
+/// `0x0001 : 0  : 5   : 3`, or only its first two fields: LID and service level.
 pub(super) fn path_sl_entry(line: &[u8]) -> Option<(u16, u8)> {
     let (lid, rest) = lid(line)?;
     let (sl, rest) = decimal(rest.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start())?;

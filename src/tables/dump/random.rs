@@ -1,12 +1,12 @@
-//! Random forwarding tables: what a switch holds that looks DLIDs up by content (RandomForwardingTable, InfiniBand
-//! Architecture 14.2.5; seed 000, section 3, where each entry is one of few).
+//! Random forwarding tables, for switches that look DLIDs up by content (RandomForwardingTable, InfiniBand Architecture
+//! 14.2.5; seed 000, section 3, whose switches have few entries).
 //!
 //! ```text
 //! Random table of switch Lid 1 guid 0x0200000a00000000 ('switch-1'): 2 entries
 //! 0x0004 lmc 2 port 003 # Channel Adapter portguid 0x0200000a01000001: 'host-1 HCA-1'
 //! 0x0001 lmc 0 port 000 # Switch portguid 0x0200000a00000000: 'switch-1'
 //! ```
-//! One entry serves 2^lmc LIDs from one aligned so. This form is our own: OpenSM knows linear tables alone.
+//! One entry serves 2^lmc LIDs from an aligned base. The format is our own: OpenSM supports only linear tables.
 
 use super::{owner, plain};
 use crate::fabric::{Fabric, NodeId};
@@ -15,8 +15,8 @@ use crate::tables::Lft;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Forwarding tables, by node, as random ones: a block for each switch, in index order, with as few entries as serve
-/// the LIDs of each port that has some. LIDs that nobody owns have none.
+/// Forwarding tables, by node, as random tables: a block for each switch, in index order, with the fewest entries that
+/// serve each port's LIDs. LIDs without an owner have none.
 pub fn write_random<'a>(fabric: &'a Fabric, tables: &'a [Arc<Lft>]) -> impl Iterator<Item = String> + 'a {
     let owners: Vec<(Lid, Lmc, String)> = fabric
         .lid_ports()
@@ -40,7 +40,7 @@ fn block(fabric: &Fabric, switch: NodeId, table: &Lft, owners: &[(Lid, Lmc, Stri
     format!("Random table of switch Lid {lid} guid {} ('{name}'): {entries} entries\n{lines}", node.guid)
 }
 
-/// The fewest entries that serve an aligned range: one where all of it leads to one port, else those of its halves.
+/// The fewest entries that serve an aligned range: one if the whole range leads to one port, else those of its halves.
 fn merged(table: &Lft, base: Lid, lmc: Lmc) -> Vec<(Lid, Lmc, PortNum)> {
     let mut lids = (base.0..base.0 + lmc.lids()).map(|lid| table.get(Lid(lid)));
     let first = lids.next().flatten();

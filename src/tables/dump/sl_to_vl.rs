@@ -1,4 +1,4 @@
-//! SL-to-VL tables: OpenSM's `opensm-sl2vl.dump`, by port GUID, and the rows that ibdmchk takes, by node GUID.
+//! SL-to-VL tables: OpenSM's `opensm-sl2vl.dump`, by port GUID, and the rows that ibdmchk reads, by node GUID.
 //!
 //! ```text
 //! Switch 0x0200000a00000000, base LID 1, "switch-1"
@@ -19,10 +19,10 @@ use crate::tables::{NodeSlToVl, SlToVl};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// SL-to-VL tables as a file gives them: of some nodes, for some of their (input, output).
+/// The SL-to-VL tables of a file: of some nodes, for some of their (input, output) pairs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SlToVlDump {
-    /// By node; none where the file does not mention it.
+    /// By node; none if the file does not mention it.
     nodes: Vec<Option<NodeTables>>,
 }
 
@@ -35,8 +35,7 @@ struct NodeTables {
 }
 
 impl SlToVlDump {
-    /// The table from an input to an output; of a CA or router, from input 0 to the port. None where the file gives
-    /// none.
+    /// The table from an input to an output; for a CA or router, from input 0 to the port. None if the file has none.
     pub fn get(&self, node: NodeId, input: PortNum, output: PortNum) -> Option<&SlToVl> {
         let of = self.nodes[node.index()].as_ref()?;
         of.tables.get(input.index() * of.sides + output.index())?.as_ref()
@@ -51,7 +50,7 @@ impl SlToVlDump {
 /// Reads SL-to-VL tables in OpenSM's format or in that of ibdmchk.
 ///
 /// # Errors
-/// The first line that is not understood, contradicts another, or names what the fabric lacks.
+/// The first line that cannot be parsed, contradicts another, or names something that the fabric lacks.
 pub fn read_sl_to_vl(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<SlToVlDump, ReadError> {
     let source = SourceText { file, text: decode(bytes, file)? };
     let dump = SlToVlDump { nodes: vec![None; fabric.node_count()] };
@@ -102,7 +101,7 @@ impl<'a> Reader<'a> {
         self.row(line, input, output, lanes)
     }
 
-    /// `0xGUID input output 0x01 0x23 …`: two lanes a byte.
+    /// `0xGUID input output 0x01 0x23 …`: two lanes in each byte.
     fn packed(&mut self, line: SourceLine<'a>, mut cursor: Cursor<'a>) -> Result<(), ReadError> {
         let told = guid(&mut cursor)?;
         let id = node(self.fabric, told.value).ok_or_else(|| unknown(self.source, told))?;
@@ -124,7 +123,7 @@ impl<'a> Reader<'a> {
             let label = "expected the line that names the device first";
             return Err(self.source.error(at, "an SL-to-VL table before any device", label));
         };
-        // OpenSM prints the only table of an end port as that of input 0 and output 0.
+        // OpenSM prints the only table of an end port under input 0 and output 0.
         let (id, output) = match current {
             Subject::Port(port) if output == 0 => (self.fabric.port(port).node, self.fabric.port(port).num),
             Subject::Port(port) => (self.fabric.port(port).node, PortNum(output)),
@@ -160,8 +159,8 @@ fn ports(cursor: &mut Cursor<'_>) -> Result<[u8; 2], ReadError> {
     Ok([number("an input port from 0 to 254")?, number("an output port from 0 to 254")?])
 }
 
-/// SL-to-VL tables, by node, in the form that ibdmchk takes (`-d`): a block for each node that is present, in index
-/// order; of a switch every input, its own included, to every cabled output.
+/// SL-to-VL tables, by node, in the form that ibdmchk reads (`-d`): a block for each present node, in index order; for
+/// a switch from every input, port 0 included, to every cabled output.
 pub fn write_sl_to_vl<'a>(fabric: &'a Fabric, tables: &'a [Arc<NodeSlToVl>]) -> impl Iterator<Item = String> + 'a {
     let present = fabric.nodes().filter(|(_, node)| node.present);
     present.map(move |(id, _)| block(fabric, id, &tables[id.index()]))

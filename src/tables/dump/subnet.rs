@@ -1,14 +1,15 @@
-//! The list of a subnet that goes with its dumps, as OpenSM's `opensm-subnet.lst`: ibdmchk takes it with `-s`. It is
-//! read by [`fabric::format`](crate::fabric::format).
+//! The node list that accompanies dumps, in the format of OpenSM's `opensm-subnet.lst`, which ibdmchk reads with `-s`.
+//! [`fabric::format`](crate::fabric::format) reads it.
 //!
-//! Braces in descriptions, which would end them, become parentheses; descriptions that several nodes share, which
-//! ibdmchk would take for one node, begin with the GUID. Routers are not listed: ibdmchk's reader knows none.
+//! Braces in descriptions, which would end them, become parentheses. Descriptions that several nodes share, which
+//! ibdmchk would take for one node, are prefixed with the GUID. Routers are omitted: ibdmchk's reader does not support
+//! them.
 
 use super::plain;
 use crate::fabric::{Fabric, LinkSpeed, NodeKind, PortId};
 use rustc_hash::FxHashMap;
 
-/// Every cable from both ends, a line each, in index order.
+/// Every cable from both ends, one line each, in index order.
 pub fn write_subnet(fabric: &Fabric) -> impl Iterator<Item = String> + '_ {
     let names = names(fabric);
     let listed = |&(one, other): &(PortId, PortId)| {
@@ -21,7 +22,7 @@ pub fn write_subnet(fabric: &Fabric) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// By node: its description, unlike all others.
+/// By node: its description, made unique.
 fn names(fabric: &Fabric) -> Vec<String> {
     let bare = |text: &str| plain(text).replace('{', "(").replace('}', ")");
     let mut bearers: FxHashMap<String, usize> = FxHashMap::default();
@@ -52,7 +53,7 @@ fn side(fabric: &Fabric, id: PortId, names: &[String]) -> String {
     )
 }
 
-/// Signalling rate of one lane, as the field's files have it.
+/// Signalling rate of one lane, in the spelling of such files.
 fn rate(speed: LinkSpeed) -> &'static str {
     match speed {
         LinkSpeed::Sdr => "2.5",

@@ -1,19 +1,19 @@
-//! Matchings of greatest weight between the rows and columns of a table.
+//! Maximum-weight matchings between the rows and columns of a table.
 //!
-//! The Hungarian method in its form with shortest augmenting paths (Jonker and Volgenant, Computing 38, 1987), rows
-//! one after another: potentials of rows and columns bound every weight from above, and are tight on what is matched.
-//! Time: the square of the shorter side times the longer one, at most.
+//! The Hungarian method with shortest augmenting paths (Jonker and Volgenant, Computing 38, 1987), row by row:
+//! potentials of rows and columns bound every weight from above, and are tight on matched pairs. Time: at most the
+//! square of the shorter side times the longer one.
 
-/// A table of weights, none of them negative.
+/// A table of non-negative weights.
 pub(super) struct Weights {
     rows: usize,
     columns: usize,
-    /// Row by row.
+    /// Row major.
     weights: Vec<f64>,
 }
 
 impl Weights {
-    /// All weights are 0.
+    /// A table of zeroes.
     pub fn none(rows: usize, columns: usize) -> Weights {
         Weights { rows, columns, weights: vec![0.0; rows * columns] }
     }
@@ -28,7 +28,7 @@ impl Weights {
         self.weights[row * self.columns + column]
     }
 
-    /// The greatest weights of the rows together, or those of the columns where they are less: no matching weighs more.
+    /// An upper bound of any matching's weight: the sum of the row maxima, or of the column maxima if that is less.
     pub fn bound(&self) -> f64 {
         let (mut rows, mut columns) = (vec![0.0f64; self.rows], vec![0.0f64; self.columns]);
         for (row, weights) in self.weights.chunks_exact(self.columns.max(1)).enumerate() {
@@ -48,7 +48,7 @@ impl Weights {
     }
 }
 
-/// The pairs (row, column) of a matching of greatest weight, by rising row; pairs of weight 0 are omitted.
+/// The pairs (row, column) of a maximum-weight matching, by ascending row; pairs of weight 0 are omitted.
 pub(super) fn heaviest(weights: &Weights) -> Vec<(usize, usize)> {
     let mut pairs = if weights.rows <= weights.columns {
         Search::over(weights)
@@ -66,7 +66,7 @@ const FREE: usize = usize::MAX;
 /// A search over a table with no more rows than columns.
 struct Search<'a> {
     weights: &'a Weights,
-    /// Potentials: row's and column's together are at least the weight where they meet.
+    /// Potentials: those of a row and a column sum to at least the weight where they meet.
     rows: Vec<f64>,
     columns: Vec<f64>,
     /// By column: the row matched with it.
@@ -75,7 +75,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn over(weights: &'a Weights) -> Vec<(usize, usize)> {
-        // Row maxima and zeroes are potentials that bound every weight, so the search begins feasible.
+        // Row maxima and zeroes are potentials that bound every weight, so the search starts feasible.
         let most = |row: usize| (0..weights.columns).map(|column| weights.at(row, column)).fold(0.0, f64::max);
         let rows: Vec<f64> = (0..weights.rows).map(most).collect();
         let (columns, matched) = (vec![0.0; weights.columns], vec![FREE; weights.columns]);
@@ -87,7 +87,7 @@ impl<'a> Search<'a> {
         columns.filter(|&(_, row)| row != FREE).map(|(column, row)| (row, column)).collect()
     }
 
-    /// Matches one row more, by the path of least slack to a free column.
+    /// Matches one more row, by the path of least slack to a free column.
     fn place(&mut self, first: usize) {
         let columns = self.matched.len();
         let (mut slack, mut before) = (vec![f64::INFINITY; columns], vec![FREE; columns]);
@@ -121,7 +121,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Lowers the potentials of the rows that were reached, and raises those of the settled columns.
+    /// Lowers the potentials of the reached rows, and raises those of the settled columns.
     fn shift(&mut self, first: usize, settled: &[usize], by: f64) {
         self.rows[first] -= by;
         for &column in settled {

@@ -1,12 +1,12 @@
-//! Worst-case permutations: who must send to whom so that one channel carries as much as any permutation can make it.
+//! Worst-case permutations: the pairs of senders and receivers that load one channel as much as any permutation can.
 //!
-//! Source: Towles and Dally, *Worst-case Traffic for Oblivious Routing Functions*, SPAA 2002: for one channel the
-//! worst permutation is a matching of greatest weight between sources and destinations, where a pair weighs the share
-//! of its traffic that crosses the channel; the worst of all channels' is the worst there is. On entry a routing
-//! function, and a [`Selection`]: by which of the open paths each pair sends. On return channels with loads as
-//! fractions of what they can carry while every end port sends at its full rate. Exact but for rounding of sums in
-//! double precision. Lacks on purpose: links into and out of end ports, which a permutation loads with what one port
-//! sends; flow control and queues (`sim` has them).
+//! Source: Towles and Dally, *Worst-case Traffic for Oblivious Routing Functions*, SPAA 2002: for one channel the worst
+//! permutation is a maximum-weight matching between sources and destinations, where a pair weighs the share of its
+//! traffic that crosses the channel; the worst over all channels is the worst of all. On entry: a routing function, and
+//! a [`Selection`] of the open paths that each pair uses. On return: channels, with loads as fractions of their
+//! capacity while every end port sends at its full rate. The result is exact up to rounding of sums in double
+//! precision. Deliberately omitted: links into and out of end ports, which a permutation loads with one port's traffic;
+//! flow control and queues (`sim` models them).
 
 mod matching;
 
@@ -19,19 +19,19 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
-/// By which of the paths that are open to it each pair of end ports sends.
+/// The paths that a pair of end ports uses, among those open to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Selection {
     /// The first.
     Base,
-    /// One, drawn from the ranks of the two: (7 × source + destination) mod paths, as the simulator's sources do.
+    /// One, determined by the ranks of the two: (7 × source + destination) mod paths, as for the simulator's sources.
     Single,
-    /// The first so many, evenly; all there are where there are fewer. 0 counts as 1.
+    /// The first so many, equally; all of them if there are fewer. 0 counts as 1.
     Spread(usize),
 }
 
 impl Selection {
-    /// The paths that a pair sends by, each as much as the others, as places among the `open` ones.
+    /// The paths that a pair uses in equal shares, as positions among the `open` ones.
     fn places(self, source: u32, destination: u32, open: usize) -> Range<usize> {
         let one = |place: usize| place..(place + 1).min(open);
         match self {
@@ -55,37 +55,37 @@ impl fmt::Display for Selection {
 /// The part of a pair's traffic that crosses a channel.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Crossing {
-    /// Rank of the end port that sends.
+    /// Rank of the sending end port.
     source: u32,
-    /// Rank of the end port that receives.
+    /// Rank of the receiving end port.
     destination: u32,
-    /// The fraction of the capacity of the channel that the pair uses at its full rate.
+    /// The fraction of the channel's capacity that the pair uses at its full rate.
     load: f64,
 }
 
-/// For each channel between switches the pairs of end ports that cross it.
+/// For each channel between switches, the pairs of end ports that cross it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Crossings {
     ends: Vec<PortId>,
-    /// By port that sends into the channel; a pair may stand several times, once for each of its paths.
+    /// By the port that sends into the channel; a pair appears once for each of its paths.
     channels: BTreeMap<PortId, Vec<Crossing>>,
 }
 
-/// The permutation that loads one channel more than any permutation loads any.
+/// The permutation that loads one channel more than any other permutation loads any channel.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Worst {
     /// The port that sends into the channel.
     pub channel: PortId,
-    /// What the end ports send through it at their full rate, as a multiple of its capacity: with links of one rate,
-    /// the number of end ports whose whole traffic meets there.
+    /// The traffic that the end ports at full rate send through it, as a multiple of its capacity: with links of equal
+    /// rate, the number of end ports whose whole traffic meets there.
     pub load: f64,
     /// By rank of the source: rank of the destination. Pairs that cross the channel are those of the matching. The
-    /// others send to each other, none to itself unless it is the only one left: such a port is silent.
+    /// other ports send to each other; a port sends to itself, and is silent, only if it is the only one left.
     pub permutation: Vec<u32>,
 }
 
 impl Worst {
-    /// The fraction of their rate at which the end ports can send this permutation, 1 at most.
+    /// The fraction of their rate at which the end ports can send this permutation, at most 1.
     pub fn bound(&self) -> f64 {
         1.0 / self.load.max(1.0)
     }
@@ -100,7 +100,7 @@ impl Crossings {
         let mut rank = vec![None; fabric.port_count()];
         ends.iter().zip(0..).for_each(|(port, at)| rank[port.index()] = Some(at));
         let mut crossings = Crossings { ends, channels: BTreeMap::new() };
-        // All sources at one switch go the same way to a destination, so each way is followed once for all of them.
+        // All sources at one switch share the path to a destination, so each path is followed once for all of them.
         for (home, ports) in homes(fabric) {
             let sources: Vec<u32> = ports.iter().filter_map(|port| rank[port.index()]).collect();
             for to in 0..crossings.ends.len() as u32 {
@@ -113,14 +113,14 @@ impl Crossings {
         crossings
     }
 
-    /// The end ports that permutations name by rank: those that the routing function leads to, in the fabric's order.
+    /// The end ports that permutations name by rank: the destinations of the routing function, in the fabric's order.
     pub fn ends(&self) -> &[PortId] {
         &self.ends
     }
 
     fn add(&mut self, fabric: &Fabric, way: impl Iterator<Item = PortId>, destination: u32, senders: &[(u32, f64)]) {
         let is_switch = |node: NodeId| fabric.node(node).is_switch();
-        // Links into end ports are omitted: a permutation loads them with what one port sends.
+        // Links into end ports are omitted: a permutation loads them with one port's traffic.
         for channel in way.filter(|&port| fabric.neighbour(port).is_some_and(is_switch)) {
             let across = rate(fabric, channel);
             let crossing = |&(source, share): &(u32, f64)| {
@@ -131,8 +131,8 @@ impl Crossings {
         }
     }
 
-    /// The worst permutation; none where no pair of end ports crosses a channel between switches. Of equally bad ones
-    /// that of the channel first in order of (most that it might carry, port).
+    /// The worst permutation; none if no pair of end ports crosses a channel between switches. Among equally bad ones,
+    /// that of the channel that comes first by (bound of its load, port).
     pub fn worst(&self) -> Option<Worst> {
         let bounds = self.channels.iter().map(|(&channel, pairs)| (Table::of(pairs).bound(), Reverse(channel)));
         let mut order: Vec<(f64, Reverse<PortId>)> = bounds.collect();
@@ -141,8 +141,8 @@ impl Crossings {
         let mut worst: Option<Worst> = None;
         for (bound, Reverse(channel)) in order {
             let most = worst.as_ref().map_or(0.0, |worst| worst.load);
-            // Channels come by falling bound, and no permutation loads a channel beyond its bound: none that follows is
-            // worse.
+            // Channels come by descending bound, and no permutation loads a channel beyond its bound: no later channel
+            // is worse.
             if bound <= most {
                 break;
             }
@@ -154,11 +154,12 @@ impl Crossings {
         worst
     }
 
-    /// The channel that a permutation loads most, and its load as in [`Worst::load`]; none where nothing crosses any.
-    /// `permutation` has the rank of the destination by rank of the source; who sends to itself is silent.
+    /// The channel that a permutation loads most, with its load as in [`Worst::load`]; none if nothing crosses any
+    /// channel. `permutation` holds the rank of the destination by rank of the source; a source that sends to itself is
+    /// silent.
     ///
     /// # Panics
-    /// A permutation of another number of end ports.
+    /// The permutation has another number of end ports.
     pub fn busiest_under(&self, permutation: &[u32]) -> Option<(PortId, f64)> {
         assert_eq!(permutation.len(), self.ends.len(), "a destination for each end port");
         let load = |pairs: &[Crossing]| -> f64 {
@@ -171,7 +172,8 @@ impl Crossings {
     }
 }
 
-/// By path in use, who of `sources` sends to a destination by it, and which share. All are ranks among `ends`.
+/// By path in use: the members of `sources` that send to a destination by it, with their shares. All are ranks among
+/// `ends`.
 fn senders(
     function: &RoutingFunction,
     ends: &[PortId],
@@ -187,7 +189,7 @@ fn senders(
         };
         let places = selection.places(from, to, open.len());
         let share = 1.0 / places.len().max(1) as f64;
-        // Pairs without an open path have no places, and send nothing.
+        // Pairs without an open path have no positions, and send nothing.
         places.for_each(|place| senders.entry(open[place]).or_default().push((from, share)));
     }
     senders
@@ -218,12 +220,12 @@ impl Table {
         Table { sources, destinations, weights }
     }
 
-    /// No matching weighs more.
+    /// An upper bound of any matching's weight.
     fn bound(&self) -> f64 {
         self.weights.bound()
     }
 
-    /// The weight of the heaviest matching, and its pairs that weigh anything.
+    /// The weight of the heaviest matching, and its pairs of positive weight.
     fn heaviest(&self) -> (f64, Vec<(u32, u32)>) {
         let matched = heaviest(&self.weights);
         let load = matched.iter().map(|&(row, column)| self.weights.at(row, column)).sum();
@@ -238,7 +240,7 @@ fn distinct(ranks: impl Iterator<Item = u32>) -> Vec<u32> {
     ranks
 }
 
-/// The permutation with these pairs in which those left over send to each other.
+/// The permutation with these pairs; the remaining ports send to each other.
 fn completed(ends: usize, pairs: &[(u32, u32)]) -> Vec<u32> {
     let mut permutation: Vec<Option<u32>> = vec![None; ends];
     let mut receives = vec![false; ends];

@@ -1,4 +1,4 @@
-//! The InfiniBand adapters of this machine, and which of their ports is meant when none is named.
+//! The InfiniBand adapters of this machine, and the choice of a port.
 
 use crate::ids::{Guid, Lid, PortNum};
 use crate::wire::{PortPhysState, PortState};
@@ -10,13 +10,13 @@ pub struct Adapter {
     pub name: String,
     /// The GUID of the node.
     pub node_guid: Guid,
-    /// A switch manages itself through its port 0.
+    /// Whether it is a switch, which manages itself through its port 0.
     pub is_switch: bool,
     /// Its ports, in the order of their numbers.
     pub ports: Vec<AdapterPort>,
 }
 
-/// A port of an adapter, as the kernel saw it when asked.
+/// A port of an adapter, as the kernel reported it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AdapterPort {
     /// Its number at the adapter.
@@ -27,11 +27,11 @@ pub struct AdapterPort {
     pub state: PortState,
     /// Whether it has a link.
     pub phys_state: PortPhysState,
-    /// Its base LID; 0 where no subnet manager has given one.
+    /// Its base LID; 0 if no subnet manager has assigned one.
     pub lid: Lid,
-    /// It answers to 2^LMC LIDs.
+    /// LID mask control: it answers to 2^LMC LIDs.
     pub lmc: u8,
-    /// The LID of the subnet manager that it knows of; 0 for none.
+    /// The LID of its subnet manager; 0 for none.
     pub sm_lid: Lid,
     /// `InfiniBand`, or `Ethernet`, which has no subnet manager.
     pub link_layer: String,
@@ -40,47 +40,47 @@ pub struct AdapterPort {
 /// Why no port was chosen.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ChoiceError {
-    /// None at all.
+    /// The machine has no adapter.
     #[error("this machine has no InfiniBand adapter: /sys/class/infiniband is empty (is the adapter's driver loaded?)")]
     NoAdapter,
-    /// None of that name.
+    /// No adapter of that name.
     #[error("there is no adapter `{wanted}` here; there are: {there}")]
     UnknownAdapter {
         /// The name asked for.
         wanted: String,
-        /// Those there are.
+        /// The existing ones.
         there: String,
     },
-    /// None of that number.
+    /// No port of that number.
     #[error("adapter `{adapter}` has no port {wanted}; it has: {there}")]
     UnknownPort {
         /// The adapter.
         adapter: String,
         /// The number asked for.
         wanted: PortNum,
-        /// Those there are.
+        /// The existing ones.
         there: String,
     },
-    /// RoCE.
-    #[error("port {port} of `{adapter}` speaks {link_layer}: only InfiniBand has a subnet manager")]
+    /// The port is not InfiniBand (RoCE).
+    #[error("port {port} of `{adapter}` is {link_layer}: only InfiniBand has a subnet manager")]
     NotInfiniBand {
         /// The adapter.
         adapter: String,
         /// Its port.
         port: PortNum,
-        /// What it speaks.
+        /// Its link layer.
         link_layer: String,
     },
-    /// All are off.
-    #[error("no InfiniBand port of {looked_at} is switched on; name one with --ca and --port to use it all the same")]
+    /// All ports are disabled.
+    #[error("no InfiniBand port of {looked_at} is enabled; name one with --ca and --port to use it anyway")]
     NothingUp {
         /// The adapters looked at.
         looked_at: String,
     },
 }
 
-/// The port meant by the name of an adapter, a number, both or neither. As libibumad chooses: the first adapter with an
-/// ACTIVE port; where there is none the first with a link, then the first that is not switched off.
+/// The port selected by an adapter's name, a number, both or neither. The rule is libibumad's: the first adapter with
+/// an ACTIVE port; if there is none, the first with a link, then the first that is not disabled.
 pub(super) fn choose(
     adapters: &[Adapter],
     name: Option<&str>,
@@ -111,7 +111,7 @@ pub(super) fn choose(
         .ok_or_else(|| ChoiceError::NothingUp { looked_at: names(named.iter().copied()) })
 }
 
-/// The port of that number, whatever its state: whoever names a port means it.
+/// The port of that number, whatever its state: a user who names a port means it.
 fn numbered(adapter: &Adapter, wanted: PortNum) -> Result<(String, PortNum), ChoiceError> {
     let Some(port) = adapter.ports.iter().find(|port| port.number == wanted) else {
         let there: Vec<String> = adapter.ports.iter().map(|port| port.number.to_string()).collect();
@@ -125,7 +125,7 @@ fn numbered(adapter: &Adapter, wanted: PortNum) -> Result<(String, PortNum), Cho
 }
 
 fn is_infiniband(port: &AdapterPort) -> bool {
-    // Kernels too old to say so know nothing else; the library then writes `IB`.
+    // Kernels too old to report this support nothing else; the library then writes `IB`.
     matches!(port.link_layer.as_str(), "InfiniBand" | "IB" | "")
 }
 

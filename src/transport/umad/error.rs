@@ -1,4 +1,4 @@
-//! What can go wrong with a port, and what to do about it.
+//! Errors of a port, and what to do about them.
 
 use super::adapters::ChoiceError;
 use super::library::NAME;
@@ -8,10 +8,10 @@ use std::io;
 /// Why a port could not be listed or opened.
 #[derive(Debug, thiserror::Error)]
 pub enum UmadError {
-    /// libibumad is not here, or lacks a function.
+    /// libibumad is missing, or lacks a function.
     #[error("cannot load {NAME}: {0}; install it (Debian: apt-get install libibumad3, Red Hat: dnf install libibumad)")]
     Library(String),
-    /// The kernel does not say which adapters there are.
+    /// The kernel does not report its adapters.
     #[error("cannot list the InfiniBand adapters of this machine: {0}")]
     List(io::Error),
     /// An adapter cannot be described.
@@ -22,10 +22,10 @@ pub enum UmadError {
         /// Why not.
         error: io::Error,
     },
-    /// Which port?
+    /// No port could be chosen.
     #[error(transparent)]
     Choice(#[from] ChoiceError),
-    /// The kernel has no user MADs.
+    /// The kernel has no user MAD support.
     #[error(
         "cannot open port {port} of `{adapter}`: the kernel offers no user MADs; load its module (modprobe ib_umad)"
     )]
@@ -35,7 +35,7 @@ pub enum UmadError {
         /// Its port.
         port: PortNum,
     },
-    /// Not allowed.
+    /// Permission denied.
     #[error(
         "cannot open {device} for port {port} of `{adapter}`: permission denied; run as root, or let a udev rule give \
          the device to the service's group"
@@ -48,7 +48,7 @@ pub enum UmadError {
         /// Its port.
         port: PortNum,
     },
-    /// Something else.
+    /// Any other error.
     #[error("cannot open port {port} of `{adapter}`: {error}")]
     Open {
         /// The adapter.
@@ -58,7 +58,7 @@ pub enum UmadError {
         /// Why not.
         error: io::Error,
     },
-    /// Somebody else manages from this port.
+    /// Another program manages from this port.
     #[error(
         "cannot manage from port {port} of `{adapter}`: {what} is taken ({error}); is another subnet manager (OpenSM?) \
          running on this port? Stop it, or choose another port"
@@ -68,12 +68,12 @@ pub enum UmadError {
         adapter: String,
         /// Its port.
         port: PortNum,
-        /// A management class, or a device.
+        /// The management class or device that is taken.
         what: String,
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
     },
-    /// No thread.
+    /// The thread cannot start.
     #[error("cannot start the thread that reads MADs: {0}")]
     Thread(io::Error),
 }
@@ -94,7 +94,7 @@ impl UmadError {
         }
     }
 
-    /// The kernel answers `invalid argument` where another agent has one of the methods already.
+    /// The kernel answers `invalid argument` if another agent has already registered one of the methods.
     pub(super) fn register(adapter: &str, port: PortNum, class: u8, error: io::Error) -> UmadError {
         let (adapter, what) = (adapter.to_string(), format!("management class {class:#04x}"));
         match error.kind() {
@@ -118,7 +118,7 @@ impl UmadError {
     }
 }
 
-/// Why a port that was open is no longer of use.
+/// Why an open port is no longer usable.
 pub(super) fn gone(adapter: &str, port: PortNum, error: &io::Error) -> String {
     format!(
         "sending through {adapter} port {port} failed: {error}; the adapter, its driver or ibsim went away: start again \

@@ -1,10 +1,10 @@
-//! libibumad, found when the program runs: the only file with `unsafe` in it.
+//! libibumad, loaded at run time: the only file with `unsafe`.
 //!
-//! On entry: a library whose name ends in `.so.3`. That number is its promise that the functions and the two structures
-//! named here look as rdma-core's `umad.h` shows them; what a later `.so.3` adds is not used. On return: values of our
-//! own, nothing that points into the library's memory. Devices are opened and closed through the C library by its plain
-//! names `open` and `close`, because ibsim's preload stands in for those and no others. Lacks on purpose: threads,
-//! waiting without end, meaning. Source: rdma-core, libibumad's manual pages and header.
+//! On entry: a library whose name ends in `.so.3`. That version guarantees that the functions and the two structures
+//! named here look as in rdma-core's `umad.h`; later additions are not used. On return: values of our own, nothing that
+//! points into the library's memory. Devices are opened and closed by the C library's functions named exactly `open`
+//! and `close`, because ibsim's preload replaces those and no others. Deliberately omitted: threads, unbounded waits,
+//! interpretation. Source: rdma-core, libibumad's manual pages and header.
 
 #![allow(unsafe_code)]
 
@@ -16,16 +16,16 @@ use crate::wire::{MAD_SIZE, PortPhysState, PortState};
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uint, c_void};
 use std::io;
 
-/// The name under which it is looked for: the version is part of it.
+/// The library's file name, version included.
 pub(super) const NAME: &str = "libibumad.so.3";
 
-/// Adapters that a machine can have, as the library counts.
+/// The library's limit of adapters on a machine.
 const MOST_ADAPTERS: usize = 128;
 const NAME_SIZE: usize = 20;
 const MOST_PORTS: usize = 10;
-/// Room for the library's own header, whichever of its two sizes the kernel wants, and one MAD.
+/// Room for the library's own header, in the larger of its two sizes, and one MAD.
 const BUFFER_SIZE: usize = 512;
-/// Not blocking: a read without a MAD, or an issm device that another has, returns at once.
+/// Non-blocking: a read without a MAD, or an issm device that another program holds, returns at once.
 const O_NONBLOCK: c_int = 0o4000;
 const O_RDONLY: c_int = 0;
 
@@ -63,7 +63,7 @@ struct RawAdapter {
     ports: [*mut RawPort; MOST_PORTS],
 }
 
-/// The beginning of `ib_mad_addr_t`: what a MAD's local route header says.
+/// The beginning of `ib_mad_addr_t`: a MAD's local route header.
 #[repr(C)]
 struct RawAddress {
     qpn: u32,
@@ -73,7 +73,7 @@ struct RawAddress {
     path_bits: u8,
 }
 
-/// The functions used, in the order in which a port's life needs them.
+/// The functions used, in the order of a port's life.
 struct Functions {
     get_cas_names: unsafe extern "C" fn(*mut [c_char; NAME_SIZE], c_int) -> c_int,
     get_ca: unsafe extern "C" fn(*const c_char, *mut RawAdapter) -> c_int,
@@ -105,18 +105,18 @@ pub(super) struct Library {
     _loaded: libloading::Library,
 }
 
-/// An open port of the library. What was registered on it goes when it is closed.
+/// An open port of the library. Closing it removes its registrations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct PortHandle(c_int);
 
-/// What was registered for a management class.
+/// A registration for a management class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Agent(c_int);
 
-/// An open issm device: as long as it is open, the port says that a subnet manager runs behind it.
+/// An open issm device: while it is open, the port reports that a subnet manager runs behind it.
 pub(super) struct IssmDevice(c_int);
 
-/// What a read brought.
+/// The result of a read.
 pub(super) enum UmadArrival {
     /// A MAD.
     Mad(Datagram),
@@ -124,7 +124,7 @@ pub(super) enum UmadArrival {
     GivenUp,
     /// Fewer bytes than a MAD has.
     Short,
-    /// Nothing in that time.
+    /// Nothing arrived in time.
     Nothing,
 }
 
@@ -135,8 +135,8 @@ struct Buffer([u8; BUFFER_SIZE]);
 impl Library {
     /// Loads the library.
     pub(super) fn load() -> Result<Library, libloading::Error> {
-        // SAFETY: loading runs the library's initialisers; libibumad has none of its own, and ibsim's preload, where it
-        // is there, was loaded before us.
+        // SAFETY: loading runs the library's initialisers; libibumad has none of its own, and ibsim's preload, if
+        // present, was loaded before us.
         let loaded = unsafe { libloading::Library::new(NAME)? };
         // SAFETY: each type is that of the function of this name in `umad.h` of soname 3.
         let functions = unsafe {
@@ -195,7 +195,7 @@ impl Library {
         Ok(adapter)
     }
 
-    /// Opens one port for MADs. `EOPNOTSUPP` where the kernel has no user MADs.
+    /// Opens one port for MADs. `EOPNOTSUPP` if the kernel has no user MADs.
     pub(super) fn open_port(&self, adapter: &str, port: PortNum) -> io::Result<PortHandle> {
         let name = CString::new(adapter)?;
         // SAFETY: the name ends in a zero and outlives the call.
@@ -203,17 +203,17 @@ impl Library {
         if handle >= 0 {
             return Ok(PortHandle(handle));
         }
-        // -EIO says that `open` failed; errno then says why.
+        // -EIO means that `open` failed; errno has the reason.
         Err(if handle == -EIO { io::Error::last_os_error() } else { error_of(handle) })
     }
 
-    /// Closes a port; its agents go with it. Nobody may read from it any more.
+    /// Closes a port and its agents. Nobody may read from it any more.
     pub(super) fn close_port(&self, port: PortHandle) {
         // SAFETY: the handle is one that open_port gave; its owner closes it once. Nothing is left to do on failure.
         unsafe { (self.functions.close_port)(port.0) };
     }
 
-    /// The device whose opening says that a subnet manager runs on the port.
+    /// The device that announces, when opened, that a subnet manager runs on the port.
     pub(super) fn issm_path(&self, adapter: &str, port: PortNum) -> io::Result<String> {
         let name = CString::new(adapter)?;
         let mut path: [c_char; 256] = [0; 256];
@@ -224,8 +224,8 @@ impl Library {
         if code < 0 { Err(error_of(code)) } else { Ok(text(&path)) }
     }
 
-    /// Registers for a management class: answers to what is sent through the agent, and every MAD of that class with
-    /// one of `methods` that nobody asked for. Multi-packet transfers are left to us (RMPP version 0).
+    /// Registers for a management class: for answers to what is sent through the agent, and for every unsolicited MAD
+    /// of that class with one of `methods`. Multi-packet transfers are our own (RMPP version 0).
     pub(super) fn register(&self, port: PortHandle, class: u8, version: u8, methods: &[u8]) -> io::Result<Agent> {
         const BITS: usize = c_long::BITS as usize;
         let mut mask: [c_long; 128 / BITS] = [0; 128 / BITS];
@@ -239,8 +239,8 @@ impl Library {
         if agent < 0 { Err(io::Error::last_os_error()) } else { Ok(Agent(agent)) }
     }
 
-    /// Hands one MAD over. For a request the kernel waits `answer_ms` for the answer and drops what comes later; 0 for
-    /// what has no answer. It is never sent again by itself.
+    /// Hands one MAD over. For a request the kernel waits `answer_ms` for the answer and drops later ones; 0 for a MAD
+    /// without an answer. The kernel never repeats it.
     pub(super) fn send(&self, port: PortHandle, agent: Agent, out: &Outgoing<'_>) -> io::Result<()> {
         let mut buffer = Buffer([0; BUFFER_SIZE]);
         let start: *mut c_void = buffer.0.as_mut_ptr().cast();
@@ -293,7 +293,7 @@ impl Library {
         Ok(UmadArrival::Mad(Datagram { lid, qp, sl: Sl::masked(address.sl), bytes }))
     }
 
-    /// Holds the library's header to the room there is for it.
+    /// Checks that the library's header fits its room.
     fn check_room(&self) {
         // SAFETY: it takes nothing and returns a constant.
         let header = unsafe { (self.functions.size)() };
@@ -308,7 +308,7 @@ pub(super) struct Outgoing<'a> {
     pub(super) qp: u32,
     pub(super) qkey: u32,
     pub(super) sl: Sl,
-    /// Which of the port's own LIDs it leaves with: added to the base LID.
+    /// Selects one of the port's own LIDs as the SLID: an offset from the base LID.
     pub(super) path_bits: u8,
     pub(super) answer_ms: u32,
 }
@@ -330,7 +330,7 @@ impl Drop for IssmDevice {
     }
 }
 
-/// Error numbers of Linux that the library returns with a minus sign.
+/// Linux error numbers, which the library returns negated.
 const EIO: c_int = 5;
 const ETIMEDOUT: c_int = 110;
 
@@ -339,7 +339,7 @@ fn error_of(code: c_int) -> io::Error {
     io::Error::from_raw_os_error(-code)
 }
 
-/// What only says that there was nothing to read is no error.
+/// Codes that only mean that there was nothing to read are not errors.
 fn quiet(error: io::Error) -> io::Result<UmadArrival> {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted | io::ErrorKind::TimedOut => Ok(UmadArrival::Nothing),
@@ -360,7 +360,7 @@ fn port_of(raw: &RawPort) -> AdapterPort {
     }
 }
 
-/// A text of C, which ends at the first zero or with its room.
+/// A C string, which ends at the first zero or at the end of its room.
 fn text(raw: &[c_char]) -> String {
     let bytes: Vec<u8> = raw.iter().map(|&letter| letter as u8).chain([0]).collect();
     CStr::from_bytes_until_nul(&bytes).map_or_else(|_| String::new(), |text| text.to_string_lossy().into_owned())

@@ -1,11 +1,10 @@
 //! [`Umad`]: a port of this machine, through the kernel's user MAD interface (real hardware, or ibsim by its preload).
 //!
-//! Needs libibumad when it runs, nothing when it is built. One thread a port waits for MADs, because ibsim's
-//! descriptors are no real ones and cannot be polled by a runtime; everything else happens on the caller's task, inside
-//! a tokio runtime whose timers are on. Each transmission has a transaction of its own on the wire (`transactions`),
-//! the kernel neither repeats nor reassembles anything. A MAD that the kernel gives up, or cannot take just now, counts
-//! as lost on the way ([`UmadCounts`]): whoever asked asks again. Lacks on purpose: retries, windows, RMPP, partitions
-//! other than the first, global routes.
+//! Needs libibumad at run time only. Each port has one thread that waits for MADs, because ibsim's descriptors are not
+//! real ones and no runtime can poll them; everything else happens on the caller's task, inside a tokio runtime with
+//! timers. Each transmission has its own transaction on the wire (`transactions`), so the kernel neither repeats nor
+//! reassembles anything. A MAD that the kernel gives up, or cannot accept, counts as lost ([`UmadCounts`]): the
+//! requester asks again. Deliberately omitted: retries, windows, RMPP, partitions other than the first, global routes.
 
 mod adapters;
 mod error;
@@ -28,35 +27,35 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use transactions::Transactions;
 
-/// How long the thread waits before it looks whether it is still wanted.
+/// The interval at which the thread checks whether it should end.
 const PATROL_MS: i32 = 100;
 /// The Q_Key of every QP 1.
 const GSI_QKEY: u32 = 0x8001_0000;
-/// Subnet administration.
+/// The management class of subnet administration.
 const CLASS_SA: u8 = 0x03;
 
-/// What the port is opened for.
+/// The purpose of opening the port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum UmadRole {
-    /// To ask: nothing comes in but answers. Any number of programs can.
+    /// To query: only answers come in. Any number of programs can do this.
     #[default]
     Client,
-    /// To manage: traps, other managers' and clients' questions come here, and the port tells the world that a subnet
-    /// manager runs behind it (IsSM). One program a port can.
+    /// To manage: traps and requests of other managers and of clients come in, and the port announces a subnet manager
+    /// (IsSM). One program for each port.
     Manager,
 }
 
-/// Which port, and what for.
+/// The port to open, and its purpose.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UmadOptions {
-    /// The adapter, such as `mlx5_0`; without it the first that fits.
+    /// The adapter, such as `mlx5_0`; none: the first suitable one.
     pub adapter: Option<String>,
-    /// The port's number; without it the first that is ACTIVE, or at least has a link.
+    /// The port's number; none: the first that is ACTIVE, or at least has a link.
     pub port: Option<PortNum>,
-    /// What for.
+    /// The purpose.
     pub role: UmadRole,
-    /// How long the kernel keeps a request open for its answer, in milliseconds. Longer than the longest wait between
-    /// two transmissions only costs the kernel memory; shorter turns late answers into lost ones.
+    /// Milliseconds for which the kernel keeps a request open for its answer. A value above the longest wait between
+    /// two transmissions only costs the kernel memory; a smaller one turns late answers into lost ones.
     pub answer_ms: u32,
 }
 
@@ -66,20 +65,20 @@ impl Default for UmadOptions {
     }
 }
 
-/// What a port has seen.
+/// Counters of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct UmadCounts {
     /// MADs handed to the kernel.
     pub sent: u64,
-    /// MADs that the kernel did not take (its queues were full): lost.
+    /// MADs that the kernel did not accept (its queues were full): lost.
     pub refused: u64,
-    /// MADs that came in and were handed on.
+    /// MADs that came in and were delivered.
     pub received: u64,
     /// Requests that the kernel gave up waiting for.
     pub given_up: u64,
-    /// Answers to nothing that is still open.
+    /// Answers to no open request.
     pub stray: u64,
-    /// MADs with fewer bytes than a MAD has.
+    /// MADs shorter than a MAD.
     pub short: u64,
 }
 
@@ -101,14 +100,14 @@ pub struct Umad {
     _issm: Option<IssmDevice>,
 }
 
-/// What thread and task share.
+/// State shared by thread and task.
 struct Link {
     library: Library,
     handle: PortHandle,
     ending: AtomicBool,
 }
 
-/// From the thread to the task.
+/// A message from the thread to the task.
 enum Word {
     Mad(Datagram),
     GivenUp,
@@ -120,7 +119,7 @@ impl Umad {
     /// The InfiniBand adapters of this machine.
     ///
     /// # Errors
-    /// No library, or an adapter that the kernel does not describe.
+    /// The library is missing, or the kernel does not describe an adapter.
     pub fn list() -> Result<Vec<Adapter>, UmadError> {
         adapters_of(&Library::load().map_err(UmadError::library)?)
     }
@@ -186,14 +185,14 @@ impl Umad {
         self.guid
     }
 
-    /// What went out and came in.
+    /// Counts of MADs sent and received.
     pub fn counts(&self) -> UmadCounts {
         self.counts
     }
 
-    /// The port answers to 2^`lmc` LIDs from now on: what has a service level of the upper half leaves with the first
-    /// LID of the upper half, so that SLID, DLID and SL of a path are of one half. Before that, all leaves with the
-    /// base LID.
+    /// Announces that the port answers to 2^`lmc` LIDs: MADs with a service level of the upper half then leave with the
+    /// first LID of the upper half, so that SLID, DLID and SL of a path belong to one half. Before that, all leave with
+    /// the base LID.
     pub fn set_lmc(&mut self, lmc: Lmc) {
         self.lmc = lmc;
     }
@@ -203,7 +202,7 @@ impl Umad {
         let agent = self.agents.iter().find(|(registered, _)| *registered == class);
         agent.map(|&(_, agent)| agent).ok_or_else(|| TransportError::Refused {
             attempted: format!("sending a MAD of class {class:#04x} through {} port {}", self.adapter, self.port),
-            reason: "nothing is registered for that class; spoken are 0x01, 0x81, 0x03 and 0x04".into(),
+            reason: "nothing is registered for that class; supported are 0x01, 0x81, 0x03 and 0x04".into(),
         })
     }
 
@@ -212,7 +211,7 @@ impl Umad {
         if upper { (self.lmc.lids() / 2) as u8 } else { 0 }
     }
 
-    /// A word of the thread: a MAD to hand on, something to count, or the end.
+    /// Handles a message of the thread: a MAD to deliver, something to count, or the end.
     fn sort(&mut self, word: Word) -> Result<Option<Datagram>, TransportError> {
         match word {
             Word::Mad(mut datagram) => {
@@ -227,7 +226,7 @@ impl Umad {
         Ok(None)
     }
 
-    /// The next word, or none when the time has come.
+    /// The next message, or none when the time has come.
     async fn next_word(&mut self, until_ns: u64) -> Option<Word> {
         if let Ok(word) = self.inbox.try_recv() {
             return Some(word);
@@ -237,7 +236,7 @@ impl Umad {
             None => self.inbox.recv().await,
             Some(deadline) => tokio::time::timeout_at(deadline.into(), self.inbox.recv()).await.ok()?,
         };
-        // The thread says why it ends before it does; without a word it was ended from here.
+        // The thread gives a reason before it ends; without one, it was ended from here.
         Some(word.unwrap_or_else(|| Word::Closed(format!("{} port {} was closed", self.adapter, self.port))))
     }
 }
@@ -272,7 +271,7 @@ impl Transport for Umad {
             Ok(()) => self.counts.sent += 1,
             Err(error) if is_full(&error) => {
                 self.counts.refused += 1;
-                tracing::warn!(adapter = %self.adapter, port = %self.port, %error, "the kernel did not take a MAD");
+                tracing::warn!(adapter = %self.adapter, port = %self.port, %error, "the kernel did not accept a MAD");
             }
             Err(error) => return Err(TransportError::Closed(error::gone(&self.adapter, self.port, &error))),
         }
@@ -293,7 +292,7 @@ impl Drop for Umad {
     fn drop(&mut self) {
         self.link.ending.store(true, Ordering::Relaxed);
         if let Some(reader) = self.reader.take() {
-            // A thread that panicked has said so already.
+            // A thread that panicked has already reported it.
             let _ = reader.join();
         }
     }
@@ -309,14 +308,14 @@ fn adapters_of(library: &Library) -> Result<Vec<Adapter>, UmadError> {
     let names = library.adapter_names().map_err(UmadError::List)?;
     let described = names.into_iter().map(|name| match library.adapter(&name) {
         Ok(adapter) => Ok(Some(adapter)),
-        // Where there is none, the library makes up a name; and one may go away between the two questions.
+        // If there is none, the library invents a name; and an adapter may disappear between the two calls.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(UmadError::Describe { adapter: name, error }),
     });
     described.filter_map(Result::transpose).collect()
 }
 
-/// What a manager must receive unasked, by class: methods of subnet management, then those of the SA. A client: none.
+/// The unsolicited methods that a manager receives, by class: subnet management, then the SA. A client: none.
 fn register(link: &Link, role: UmadRole) -> Result<Vec<(u8, Agent)>, (u8, io::Error)> {
     // Get, Set, Trap, Report, TrapRepress.
     const SUBNET: &[u8] = &[0x01, 0x02, 0x05, 0x06, 0x07];
@@ -338,13 +337,13 @@ fn register(link: &Link, role: UmadRole) -> Result<Vec<(u8, Agent)>, (u8, io::Er
         .collect()
 }
 
-/// Tells the world that a subnet manager runs on the port.
+/// Announces that a subnet manager runs on the port.
 fn announce(library: &Library, adapter: &str, port: PortNum) -> Result<IssmDevice, UmadError> {
     let path = library.issm_path(adapter, port).map_err(|error| UmadError::open(adapter, port, error))?;
     IssmDevice::open(&path).map_err(|error| UmadError::announce(adapter, port, path, error))
 }
 
-/// The thread: hands on what comes, until it is told to end or the port goes away.
+/// The thread: delivers MADs until it is asked to end or the port disappears.
 fn read(link: &Link, inbox: &UnboundedSender<Word>) {
     while !link.ending.load(Ordering::Relaxed) {
         let word = match link.library.receive(link.handle, PATROL_MS) {
@@ -362,7 +361,7 @@ fn read(link: &Link, inbox: &UnboundedSender<Word>) {
     }
 }
 
-/// Whether the kernel only had no room, or a request of this number is still open there.
+/// Whether the kernel merely had no room, or a request of this number is still open there.
 fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,25 +1,25 @@
-//! Transaction numbers as the kernel wants them: one of its own for every transmission.
+//! Transaction numbers as the kernel requires them: a separate one for every transmission.
 //!
 //! The kernel puts the sending agent into the upper half of a request's transaction ID, refuses a second request with
-//! the ID of one that it still waits for, and drops answers to what it no longer waits for. So a request that is sent
-//! again under its old ID would be refused. Here every transmission gets a number of its own for the wire, and its
-//! answer the ID that was meant, all 64 bits of it. Time is an argument.
+//! the ID of one that it still waits for, and drops answers to requests that it no longer waits for. So a
+//! retransmission under the old ID would be refused. Here every transmission gets its own number on the wire, and its
+//! answer gets the intended ID back, all 64 bits. Time is an argument.
 
 use crate::wire::{MAD_SIZE, Method};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Where a MAD has its transaction ID (InfiniBand specification, section 13.4.3).
+/// The position of the transaction ID in a MAD (InfiniBand specification, section 13.4.3).
 const TID: Range<usize> = 8..16;
-/// Where it has its method.
+/// The position of the method.
 const METHOD: usize = 3;
 
-/// The requests whose answers may still come.
+/// Requests whose answers may still come.
 #[derive(Debug)]
 pub(super) struct Transactions {
     /// How long an answer may take.
     lifetime_ns: u64,
-    /// The number of the first of `open`; the others follow without a gap.
+    /// The number of the first of `open`; the others follow consecutively.
     first: u32,
     open: VecDeque<Open>,
 }
@@ -31,12 +31,12 @@ struct Open {
 }
 
 impl Transactions {
-    /// None yet; an answer counts for `lifetime_ns` after its request.
+    /// No request; an answer counts for `lifetime_ns` after its request.
     pub(super) fn new(lifetime_ns: u64) -> Transactions {
         Transactions { lifetime_ns, first: 1, open: VecDeque::new() }
     }
 
-    /// Gives a request that is about to be sent its number; answers stay as they are. Whether it is a request.
+    /// Numbers a request that is about to be sent; answers are unchanged. Returns whether it is a request.
     pub(super) fn outgoing(&mut self, bytes: &mut [u8; MAD_SIZE], now_ns: u64) -> bool {
         if Method::from(bytes[METHOD]).is_answer() {
             return false;
@@ -48,8 +48,8 @@ impl Transactions {
         true
     }
 
-    /// Gives an answer that came in the ID of its request; what nobody asked for stays as it is. False where it answers
-    /// nothing that is still open.
+    /// Gives an incoming answer the ID of its request; unsolicited MADs are unchanged. False for an answer to no open
+    /// request.
     pub(super) fn incoming(&mut self, bytes: &mut [u8; MAD_SIZE]) -> bool {
         if !Method::from(bytes[METHOD]).is_answer() {
             return true;

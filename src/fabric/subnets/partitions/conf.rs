@@ -8,10 +8,10 @@
 //!     ALL_ROUTERS=full ;
 //! ```
 //!
-//! Facts are those of OpenSM's reader (`osm_prtn_config.c`, version 3.3.24), where its documentation says otherwise
-//! too: words may be cut short (`limi`), what stands before the colon stands on one line, ends of lines part members
-//! like commas, and the last `;` may be missing. A flag that is unknown is passed over, a membership that is unknown is
-//! limited; both are notices here.
+//! Behaviour is that of OpenSM's reader (`osm_prtn_config.c`, version 3.3.24), even where its documentation differs:
+//! words may be abbreviated (`limi`), everything before the colon stands on one line, ends of lines separate members
+//! like commas, and the last `;` may be missing. An unknown flag is ignored, and an unknown membership is limited; both
+//! yield notices here.
 
 use super::{DEFAULT, Partition, Partitions, Rule, Who};
 use crate::fabric::NodeKind;
@@ -25,7 +25,7 @@ const LONGEST_LINE: usize = 4094;
 /// Bytes of a name that OpenSM keeps.
 const LONGEST_NAME: usize = 31;
 
-/// Flags of multicast groups, and of the group that `ipoib` makes: they move no port into a partition.
+/// Flags of multicast groups, and of the group that `ipoib` creates: they do not affect a port's partitions.
 const GROUP_FLAGS: [&str; 7] = ["mtu", "rate", "scope", "Q_Key", "TClass", "sl", "FlowLabel"];
 
 const MEMBERS: &str = "expected a port GUID, ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF or NONE, each perhaps with \
@@ -47,7 +47,7 @@ pub(super) fn read(bytes: &[u8], file: &str) -> Result<(Partitions, Vec<ReadNoti
     Ok((Partitions { text: source.text.into(), list, rules }, notices))
 }
 
-/// What a definition says of the members that follow.
+/// The definition that the following members belong to.
 #[derive(Clone, Copy)]
 struct Definition {
     partition: usize,
@@ -69,7 +69,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// What OpenSM does before it reads a file: everybody a limited member of the default partition, its own port a
+    /// OpenSM's state before it reads a file: all ports are limited members of the default partition, its own port a
     /// full one.
     fn new(source: SourceText<'a>) -> Reader<'a> {
         let rule = |who, full| Rule { partition: 0, who, full, first: false, line: 0 };
@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// What stands on one line up to its end or a `;`.
+    /// Parses a part of a line, up to its end or a `;`.
     fn part(&mut self, part: Spanned<&'a str>) -> Result<(), ReadError> {
         if let Some(open) = self.open {
             return self.members(open, part);
@@ -160,7 +160,7 @@ impl<'a> Reader<'a> {
         Ok(Definition { partition: self.partition(name, key)?, full, first })
     }
 
-    /// The rank of the partition with this name and key: a new one, or one that was defined before.
+    /// The rank of the partition with this name and key, newly defined if necessary.
     fn partition(&mut self, name: Spanned<&'a str>, key: Option<Spanned<&'a str>>) -> Result<usize, ReadError> {
         let by_number = key.is_none() && name.value.starts_with(|c: char| c.is_ascii_digit());
         let (name_text, key) = if by_number { ("", Some(name)) } else { (name.value, key) };
@@ -203,8 +203,8 @@ impl<'a> Reader<'a> {
         rank
     }
 
-    /// A name in full: OpenSM keeps the first bytes of longer ones, and does not find those again. Of several
-    /// partitions of one name it finds the first by the order that it keeps them in.
+    /// Finds a partition by its full name: OpenSM truncates longer ones, and does not find those again. Of several
+    /// partitions with one name it finds the first in its own order.
     fn by_name(&self, name: &str) -> Option<usize> {
         let called = |&rank: &usize| self.list[rank].name == name;
         let found = (0..self.list.len()).filter(called).min_by_key(|&rank| self.list[rank].key.0.swap_bytes());
@@ -265,7 +265,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A multicast group, whose flags follow: nothing of a port's keys.
+    /// A multicast group and its flags, which do not affect a port's keys.
     fn group(&mut self, gid: Option<Spanned<&'a str>>, rest: Span) {
         let is_multicast = |text: &str| text.parse::<Ipv6Addr>().is_ok_and(|gid| gid.octets()[0] == 0xFF);
         let text = gid.map_or("", |gid| gid.value);
@@ -287,7 +287,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether full, by a word or its beginning; `both` is full where a port may not have a key in both forms.
+/// Whether a word, or its abbreviation, means full; `both` is full unless a port may have a key in both forms.
 fn membership(text: &str) -> Option<bool> {
     let words = [("full", true), ("both", true), ("limited", false)];
     words.into_iter().find(|(word, _)| word.starts_with(text)).map(|(_, full)| full)
@@ -317,7 +317,7 @@ fn c_number(text: &str) -> Option<u64> {
     plain.then(|| u64::from_str_radix(digits, radix).ok()).flatten()
 }
 
-/// What stands between separators, blanks and all.
+/// The fields between separators, blanks included.
 fn split(part: Spanned<&str>, separator: char) -> impl Iterator<Item = Spanned<&str>> {
     let mut start = part.at.start;
     part.value.split(separator).map(move |value| {

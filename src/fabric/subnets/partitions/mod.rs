@@ -1,13 +1,12 @@
-//! Partitions of a subnet as OpenSM's `partitions.conf` defines them, and the partition keys that every port gets of
-//! them.
+//! Partitions of a subnet as defined by OpenSM's `partitions.conf`, and the resulting partition keys of every port.
 //!
-//! On entry the text of such a file ([`Partitions::read`]); on return its partitions and rules, and with a fabric and
-//! the port of its manager [`Partitions::tables`]: by port the keys in the order of its P_KeyTable, highest bit set for
-//! full members. What does not affect a port's keys (rates, MTUs, service levels, multicast groups) is ignored.
-//! Rules apply in the order of the file, and of two about one port and one partition the later counts, as in OpenSM
-//! without `allow_both_pkeys`; `both` is `full` there. [`KeyTables`] has the tables of several subnets, and says which
-//! key a packet between two ports carries. Lacks on purpose: room in the tables (no capture holds PartitionCap), keys
-//! that a port had before.
+//! On entry: the text of such a file ([`Partitions::read`]). On return: its partitions and rules; and, given a fabric
+//! and its manager's port, [`Partitions::tables`]: by port the keys in the order of its P_KeyTable, with the highest
+//! bit set for full members. What does not affect a port's keys (rates, MTUs, service levels, multicast groups) is
+//! ignored. Rules apply in the order of the file, and of two on the same port and partition the later counts, as in
+//! OpenSM without `allow_both_pkeys`; `both` means `full` there. [`KeyTables`] has the tables of several subnets, and
+//! determines the key of a packet between two ports. Deliberately omitted: the capacity of tables (no capture holds
+//! PartitionCap), and keys that a port had before.
 
 mod conf;
 
@@ -25,7 +24,7 @@ const DEFAULT: PKey = PKey(0x7FFF);
 /// The partitions of one subnet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Partitions {
-    /// As read: what is written again.
+    /// The text as read, for writing it again.
     text: Arc<str>,
     list: Vec<Partition>,
     rules: Vec<Rule>,
@@ -34,22 +33,22 @@ pub struct Partitions {
 /// One partition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Partition {
-    /// Its name; its key in hexadecimal where the file gives none.
+    /// Its name; its key in hexadecimal if the file gives none.
     pub name: String,
     /// Its key, highest bit clear.
     pub key: PKey,
 }
 
-/// Who becomes a member of a partition, and how.
+/// The members of a partition, and their kind of membership.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Rule {
     /// Rank of the partition.
     partition: usize,
     who: Who,
     full: bool,
-    /// `indx0`: the key is to be the first of the port's table.
+    /// `indx0`: the key must be the first of the port's table.
     first: bool,
-    /// Where the file says so; 0 for what OpenSM does by itself.
+    /// The line in the file; 0 for OpenSM's default rules.
     line: usize,
 }
 
@@ -62,7 +61,7 @@ enum Who {
     Port(Guid),
 }
 
-/// A partition in numbers.
+/// The size of a partition.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Membership {
     /// The partition's name.
@@ -80,12 +79,12 @@ pub struct Membership {
 }
 
 impl Partitions {
-    /// Reads a `partitions.conf`; `file` is its name in messages. The notices say what OpenSM makes of the file
-    /// otherwise than a reader may think.
+    /// Parses a `partitions.conf`; `file` is its name in messages. The notices report where OpenSM understands the file
+    /// differently than a reader may expect.
     ///
     /// # Errors
-    /// The first fault that OpenSM refuses the file for (it then makes everybody a full member of the default partition
-    /// and logs a line), or that makes it read something else than what is written.
+    /// The first error for which OpenSM refuses the file (it then makes every port a full member of the default
+    /// partition and logs a line), or that makes it read something other than what is written.
     pub fn read(bytes: &[u8], file: &str) -> Result<(Partitions, Vec<ReadNotice>), ReadError> {
         conf::read(bytes, file)
     }
@@ -100,7 +99,7 @@ impl Partitions {
         &self.list
     }
 
-    /// Port GUIDs that rules name and no port of the fabric has, each with the line: OpenSM passes over them.
+    /// Port GUIDs that rules name and the fabric lacks, each with its line: OpenSM ignores them.
     pub fn strangers(&self, fabric: &Fabric) -> Vec<ReadNotice> {
         let mut known: Vec<Guid> = fabric.ports().filter_map(|(port, _)| fabric.told_port_guid(port)).collect();
         known.sort();
@@ -114,8 +113,8 @@ impl Partitions {
         self.rules.iter().filter_map(stranger).collect()
     }
 
-    /// By port: its partition keys in the order of its table; none for ports that have no table, which are those of
-    /// switches but their port 0. `manager` is the subnet manager's port.
+    /// By port: its partition keys in the order of its table; empty for ports without a table, which are the external
+    /// ports of switches. `manager` is the subnet manager's port.
     ///
     /// The first key is the default partition's, or that of `indx0`; the others follow in the order in which OpenSM
     /// keeps partitions, by the key's lower byte, then its upper one (on machines that store lower bytes first).
@@ -132,7 +131,7 @@ impl Partitions {
         let mut first = None;
         for rule in self.rules.iter().filter(|rule| rule.who.is(fabric, port, manager)) {
             member[rule.partition] = Some(rule.full);
-            // A later definition without `indx0` takes it back.
+            // A later definition without `indx0` reverts it.
             first = if rule.first { Some(rule.partition) } else { first.filter(|&other| other != rule.partition) };
         }
         let front = first.unwrap_or(0);
@@ -142,7 +141,8 @@ impl Partitions {
         ranks.into_iter().map(key).collect()
     }
 
-    /// Who is in each partition, in the order of [`Partitions::list`]; partitions without hosts and routers too.
+    /// The members of each partition, in the order of [`Partitions::list`]; partitions without hosts and routers
+    /// included.
     pub fn membership(&self, fabric: &Fabric, manager: Option<PortId>) -> Vec<Membership> {
         let tables = self.tables(fabric, manager);
         let count = |key: PKey, kind: NodeKind| {
@@ -183,8 +183,8 @@ impl Who {
     }
 }
 
-/// Where a subnet's manager runs, as far as the capture shows: at the port where it was made, else of that node,
-/// else at the first host.
+/// The port that runs a subnet's manager, as far as the capture shows: the port where it was made, else one of that
+/// node, else the first host.
 pub fn usual_manager(fabric: &Fabric) -> Option<PortId> {
     let kind = |port: &PortId| fabric.node(fabric.port(*port).node).kind;
     let origin = fabric.origin().and_then(|(node, port)| Some((fabric.by_guid(node)?, port)));
@@ -198,14 +198,15 @@ pub fn usual_manager(fabric: &Fabric) -> Option<PortId> {
 /// The partition keys of every port of several subnets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeyTables {
-    /// By subnet and port; none for a subnet without a file, where everybody is a full member of the default partition.
+    /// By subnet and port; none for a subnet without a file, where every port is a full member of the default
+    /// partition.
     tables: Vec<Option<Vec<Vec<PKey>>>>,
 }
 
 impl KeyTables {
-    /// What the partitions of the subnets come to, their managers at these ports.
+    /// The keys that result from the partitions of the subnets, whose managers are at these ports.
     ///
-    /// Panics where there are not as many managers as subnets.
+    /// Panics if there are not as many managers as subnets.
     pub fn of(subnets: &Subnets, managers: &[Option<PortId>]) -> KeyTables {
         assert_eq!(managers.len(), subnets.len(), "a manager for each subnet");
         let own = |(id, _): (SubnetId, _)| {
@@ -220,8 +221,8 @@ impl KeyTables {
         self.tables[at.subnet.index()].as_ref().map_or(&[PKey::DEFAULT], |own| &own[at.port.index()])
     }
 
-    /// The key of packets from one port to another: the first of the sender's table that one of the receiver's matches.
-    /// None where they have no partition in common, or are limited members of each that they have.
+    /// The key of packets from one port to another: the first in the sender's table that matches one of the receiver's.
+    /// None if they have no partition in common, or are both limited members of each common one.
     pub fn shared(&self, from: SubnetPort, to: SubnetPort) -> Option<PKey> {
         PKey::shared(self.keys(from), self.keys(to))
     }

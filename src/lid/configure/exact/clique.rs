@@ -1,10 +1,10 @@
-//! A large clique of the split graph: at least as many configurations are needed.
+//! A large clique of the split graph, a lower bound on the number of configurations.
 
 use crate::lid::Splits;
 use fixedbitset::FixedBitSet;
 
-/// The largest of the cliques that grow from each class by the partner of most common partners, and the classes that
-/// leave one switch by different ports.
+/// The largest of two kinds of cliques: those grown from each class by adding the partner with most common partners,
+/// and the classes that leave one switch by different ports.
 pub(super) fn large(splits: &Splits) -> Vec<usize> {
     let mut best = splits.crossing().to_vec();
     for class in 0..splits.len() {

@@ -1,6 +1,6 @@
-//! The fewest configurations, by proof: bounds from below (a clique) and above (the heuristics), and between them,
-//! from above downwards, the question whether one colour less will do. What is left after reduction is searched by
-//! branch and bound; a search that runs out of steps leaves the question open, and the answer says so.
+//! The fewest configurations, by proof: a lower bound (a clique) and an upper one (the heuristics); between them, from
+//! above, the question whether one colour fewer suffices. What remains after reduction is searched by branch and bound;
+//! a search that runs out of steps leaves the question open, and the result says so.
 
 mod clique;
 mod reduce;
@@ -13,7 +13,7 @@ use search::ColouringResult;
 
 pub(super) const NAME: &str = "exact";
 
-/// The least number, as far as its steps carry; beyond, the fewest that were found.
+/// The least number, if the steps suffice; otherwise the fewest found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Exact {
     /// The most steps for one destination; a step gives one class one colour.
@@ -36,17 +36,17 @@ impl Configure for Exact {
     }
 }
 
-/// What is known of the least number of configurations.
+/// Bounds on the least number of configurations.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Optimum {
     /// The fewest that were found.
     pub configurations: Configurations,
-    /// Proved: fewer are impossible.
+    /// Proved lower bound.
     pub least: usize,
 }
 
 impl Optimum {
-    /// Whether the fewest found are the fewest there can be.
+    /// Whether the fewest found are proved to be the minimum.
     pub fn is_proved(&self) -> bool {
         self.configurations.count() == self.least
     }
@@ -83,7 +83,7 @@ fn colour(splits: &Splits, colours: usize, clique: &[usize], steps: &mut u64) ->
                 part.iter().zip(found).for_each(|(&class, colour)| of_class[class] = colour)
             }
             ColouringResult::Nothing => return ColouringResult::Nothing,
-            // The search goes on: a later part may show that there is none, which answers the question.
+            // The search continues: a later part may prove that there is none, which answers the question.
             ColouringResult::Unknown => unknown = true,
         }
     }

@@ -1,5 +1,5 @@
-//! What need not be searched. In a question of k colours a class with fewer than k partners always finds one; and a
-//! class whose partners all are another's too, which it does not split with, takes the other's.
+//! Reduction of the search. With k colours, a class with fewer than k partners can always be coloured last. A class
+//! whose partners are all partners of another class, with which it does not split, takes that class's colour.
 
 use crate::lid::Splits;
 use fixedbitset::FixedBitSet;
@@ -8,11 +8,11 @@ use fixedbitset::FixedBitSet;
 enum Aside {
     /// It has fewer partners than there are colours.
     Few,
-    /// Its partners are partners of this one.
+    /// Its partners are all partners of this class.
     Like(usize),
 }
 
-/// The classes left, and those set aside in the order in which they were.
+/// The remaining classes, and those set aside, in that order.
 pub(super) struct Reduced {
     left: FixedBitSet,
     aside: Vec<(usize, Aside)>,
@@ -56,11 +56,11 @@ impl Reduced {
         }
     }
 
-    /// A class left that splits with all partners of this one, and not with it.
+    /// A remaining class that splits with all partners of this one, but not with it.
     fn like(&self, splits: &Splits, class: usize) -> Option<usize> {
         let mut partners = splits.apart(class).clone();
         partners.intersect_with(&self.left);
-        // Whoever splits with all partners splits with the first.
+        // A class that splits with all partners splits with the first.
         let first = partners.ones().next()?;
         let mut candidates = splits.apart(first).intersection(&self.left);
         let is_like = |&other: &usize| {
@@ -69,7 +69,7 @@ impl Reduced {
         candidates.find(is_like)
     }
 
-    /// The connected parts of what is left.
+    /// The connected components of the remaining classes.
     pub fn components(&self, splits: &Splits) -> Vec<Vec<usize>> {
         let mut unseen = self.left.clone();
         let mut parts = Vec::new();
@@ -89,13 +89,13 @@ impl Reduced {
         parts
     }
 
-    /// Colours what was set aside, last first.
+    /// Colours the classes set aside, last first.
     pub fn restore(&self, splits: &Splits, of_class: &mut [usize]) {
         for (class, why) in self.aside.iter().rev() {
             of_class[*class] = match *why {
                 Aside::Like(other) => of_class[other],
-                // It had fewer than k partners left when it was set aside, and those set aside earlier have no colour
-                // yet: one of the k colours is free.
+                // It had fewer than k partners when it was set aside, and classes set aside earlier have no colour yet:
+                // one of the k colours is free.
                 Aside::Few => {
                     let mut taken: Vec<usize> = splits.apart(*class).ones().map(|other| of_class[other]).collect();
                     taken.sort_unstable();

@@ -1,9 +1,9 @@
-//! Branch and bound over a connected part: always the class with fewest colours left (Brélaz), each colour in turn, a
-//! colour not used before only once, since those are alike.
+//! Branch and bound over a connected component: always the class with fewest free colours (Brélaz), each colour in
+//! turn, and only one unused colour, since those are interchangeable.
 
 use crate::lid::Splits;
 
-/// The answer to the question whether a number of colours suffices.
+/// Whether a number of colours suffices.
 pub(super) enum ColouringResult {
     /// By class: its colour.
     Colouring(Vec<usize>),
@@ -47,9 +47,9 @@ struct Search {
     colours: usize,
     /// By class: its colour, or [`NONE`].
     of: Vec<usize>,
-    /// By class and colour: how many partners have it.
+    /// By class and colour: the number of partners with that colour.
     barred: Vec<u32>,
-    /// By class: how many colours its partners have.
+    /// By class: the number of colours among its partners.
     saturation: Vec<usize>,
 }
 
@@ -60,11 +60,11 @@ impl Search {
         Search { partners, colours, of, barred, saturation }
     }
 
-    /// Whether what has no colour yet can have one, `used` colours being in use; none where the steps run out.
+    /// Whether the uncoloured classes can be coloured, with `used` colours in use; none if the steps run out.
     fn extend(&mut self, used: usize, steps: &mut u64) -> Option<bool> {
         let open = (0..self.of.len()).filter(|&at| self.of[at] == NONE);
         let Some(at) = open.max_by_key(|&at| (self.saturation[at], self.partners[at].len())) else { return Some(true) };
-        // Colours not in use yet are interchangeable, so one of them stands for all.
+        // Unused colours are interchangeable, so one of them stands for all.
         for colour in 0..self.colours.min(used + 1) {
             if self.barred[at * self.colours + colour] > 0 {
                 continue;

@@ -31,7 +31,7 @@ pub enum Audited {
         #[serde(flatten)]
         found: Audit,
         /// The routings of an update, each by itself.
-        transition: Option<TransitionReport>,
+        transition: Option<Box<TransitionReport>>,
     },
     /// Subnets that an engine routed, with their routers.
     Whole(WholeAudit),
@@ -86,7 +86,7 @@ impl AuditReport {
     pub fn of_update(subnets: &Subnets, found: UpdateAudit) -> AuditReport {
         let verdict = found.is_safe().into();
         let UpdateAudit { before, during, after } = found;
-        let transition = Some(TransitionReport { before: before.into(), after: after.into() });
+        let transition = Some(Box::new(TransitionReport { before: before.into(), after: after.into() }));
         AuditReport::new(subnets, verdict, Audited::Tables { found: during, transition })
     }
 

@@ -76,14 +76,11 @@ fn row(topology: &str, made: &Subnets) -> Outcome<Vec<String>> {
     let levels = Levels::new(LevelsRule::Raise, routes.most_crossings(), 8)?;
     let scope = Scope { switches: false, ..Scope::of(&[Half::Lower]) };
 
-    let routings = routed.iter().map(|Routed { fabric, tables, .. }| SubnetRouting {
-        fabric,
-        lfts: &tables.lfts,
-        halves: vec![Half::Lower],
-    });
-    let routings = routings.collect();
+    let tables = routed.iter().map(|routed| &routed.tables);
+    let routings: Vec<_> = tables.map(|tables| SubnetRouting { tables, scope: scope.clone() }).collect();
     let clock = Stopwatch::start();
-    let asked = Question { subnets: &subnets, routings, routes: &routes, levels, hop_limit: 64, partitioning: None };
+    let asked =
+        Question { subnets: &subnets, routings: &routings, routes: &routes, levels, hop_limit: 64, partitioning: None };
     let found = check_paths(&asked);
     let paths_s = clock.ns() / 1e9;
     let paths: u64 = found.by_crossings.iter().map(|own| own.paths).sum();

@@ -10,9 +10,10 @@
 
 use crate::fabric::subnets::{SubnetPort, Subnets};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, Lid, PKey, PortNum, SubnetId};
+use crate::ids::{Lid, PKey, PortNum, SubnetId};
 use crate::routers::{Levels, Partitioning, Routes};
-use crate::tables::Lft;
+use crate::tables::{Lft, SubnetTables};
+use crate::verify::Scope;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,21 +25,19 @@ const SHOWN: usize = 10;
 /// How packets are routed in one subnet.
 #[derive(Clone, Debug)]
 pub struct SubnetRouting<'a> {
-    /// The fabric, LIDs assigned; indices are those of the subnet.
-    pub fabric: &'a Fabric,
-    /// Forwarding tables by node.
-    pub lfts: &'a [Arc<Lft>],
-    /// The halves whose LIDs are in use.
-    pub halves: Vec<Half>,
+    /// Its tables; indices are those of the subnet.
+    pub tables: &'a SubnetTables,
+    /// Which of their LIDs are in use.
+    pub scope: Scope,
 }
 
 /// What is to be followed.
 #[derive(Clone, Debug)]
 pub struct Question<'a> {
-    /// The subnets.
+    /// The subnets, LIDs assigned.
     pub subnets: &'a Subnets,
     /// How each is routed, in the order of the subnets.
-    pub routings: Vec<SubnetRouting<'a>>,
+    pub routings: &'a [SubnetRouting<'a>],
     /// The ways between them.
     pub routes: &'a Routes,
     /// How routers pick service levels.
@@ -192,7 +191,7 @@ pub fn check_paths(question: &Question<'_>) -> PathAudit {
 
 impl Question<'_> {
     fn fabric(&self, subnet: SubnetId) -> &Fabric {
-        self.routings[subnet.index()].fabric
+        self.subnets.fabric(subnet)
     }
 
     /// The hosts of a subnet that have a LID.
@@ -202,8 +201,8 @@ impl Question<'_> {
     }
 
     fn lids(&self, at: SubnetPort) -> Vec<Lid> {
-        let SubnetRouting { fabric, halves, .. } = &self.routings[at.subnet.index()];
-        halves.iter().flat_map(|&half| fabric.half_lids(at.port, half)).collect()
+        let halves = &self.routings[at.subnet.index()].scope.halves;
+        halves.iter().flat_map(|&half| self.fabric(at.subnet).half_lids(at.port, half)).collect()
     }
 
     /// The key of packets from a host to another; none where they share no partition.
@@ -370,10 +369,10 @@ impl Survey<'_> {
     }
 
     fn fate(&mut self, from: SubnetPort, lid: Lid, to: SubnetPort) -> Fate {
-        let SubnetRouting { fabric, lfts, .. } = &self.question.routings[from.subnet.index()];
+        let (fabric, tables) = (self.question.fabric(from.subnet), self.question.routings[from.subnet.index()].tables);
         let Some(switch) = fabric.neighbour(from.port) else { return Fate::Hole(fabric.port(from.port).node) };
         let fates = self.legs.entry((from.subnet, lid)).or_insert_with(|| vec![None; fabric.node_count()]);
-        follow(fabric, lfts, lid, to.port, switch, fates)
+        follow(fabric, &tables.lfts, lid, to.port, switch, fates)
     }
 }
 

@@ -1,4 +1,5 @@
-//! Audits a subnet *as routed today*, and OpenSM's in-place update from one routing to the next.
+//! Audits a subnet *as routed today*, and OpenSM's in-place update from one routing to the next; and subnets as an
+//! engine routes them, with the routers between them ([`audit_whole`]).
 //!
 //! On entry: a [`RoutingSnapshot`], a fabric and the tables that run on it; two of them over one index space for an
 //! update. On return: an [`Audit`], which judges everything and not only the first fault: credit loops (lanes that
@@ -14,18 +15,24 @@ mod explain;
 mod fate;
 mod finding;
 mod lanes;
+mod outcome;
 mod senders;
 mod survey;
+mod whole;
 
 pub use finding::{
     Audit, AuditVerdict, AuditedDependency, AuditedHole, AuditedLoop, CreditLoops, DiscardCause, Ends, Findings,
     LaneComponent, LossReason, SHOWN, Size, UnreachablePair, UpdateAudit,
 };
+pub use outcome::{AuditReport, Audited, AuditedSubnet, Judged, TransitionReport};
+pub use whole::{RoutedSubnets, WholeAudit, audit_whole};
 
 use crate::fabric::{Fabric, NodeId, NodeKind, PortId};
 use crate::ids::{Lid, Sl};
+use crate::routers::LevelsError;
 use crate::tables::Lft;
 use crate::tables::dump::{PathSls, SlToVlDump};
+use crate::verify::across::AcrossRefusal;
 use senders::AuditWalk;
 use std::sync::Arc;
 use survey::FaultSurvey;
@@ -74,6 +81,12 @@ pub enum AuditError {
         /// Ports after.
         after: usize,
     },
+    /// Packets cross more routers than service levels can be raised for.
+    #[error(transparent)]
+    Levels(#[from] LevelsError),
+    /// Subnets whose routing cannot be judged together.
+    #[error(transparent)]
+    Whole(AcrossRefusal),
 }
 
 /// Audits one routing.

@@ -1,21 +1,31 @@
 //! `reconfig audit`: the routing of a subnet as it runs, judged; and the update from one routing to the next.
 
-mod several;
-
 use super::Common;
-use super::choice::engine_names;
-use super::input::{Topologies, read_dump, read_fabric_or, read_topologies};
+use super::choice::{self, engine_names};
+use super::input::{Topologies, lists_several, read_dump, read_fabric_or, read_topologies};
 use super::outcome::{Answer, Failure};
 use super::output::{self, Screen, check_places};
-use crate::report::{self, AuditReport};
+use crate::report;
 use anyhow::anyhow;
-use reconfig::audit::{self, AuditRules, RoutingSnapshot};
+use reconfig::audit::across::SubnetRouting;
+use reconfig::audit::{self, AuditReport, AuditRules, RoutedSubnets, RoutingSnapshot};
+use reconfig::change::{self, LmcWish, RouteInput, Routed};
 use reconfig::fabric::difference::{Union, union};
+use reconfig::fabric::subnets::{Subnet, Subnets};
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::{Lid, Lmc};
 use reconfig::routers::{LevelsRule, PartEnforce};
+use reconfig::routing::Parameters;
 use reconfig::tables::dump::{Lfts, PathSls, SlToVlDump, read_fdbs, read_lfts, read_path_sls, read_sl_to_vl};
+use reconfig::verify::Scope;
 use std::path::{Path, PathBuf};
+
+/// Data VLs and hop limit of several subnets where nothing is said.
+const DATA_VLS: u8 = 8;
+const HOP_LIMIT: u8 = 64;
+
+/// What to do about a list where no engine is named.
+const ROUTE_THEM: &str = ": name an engine to route them (--engine up-down)";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -41,7 +51,7 @@ cannot be routed, or the drawing cannot be written.")]
 pub(super) struct Arguments {
     /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file with LIDs, or a list of several subnets; `-` is standard
     /// input.
-    pub(super) fabric: PathBuf,
+    fabric: PathBuf,
     /// Forwarding tables as OpenSM's opensm.fdbs.
     #[arg(long, value_name = "FILE", conflicts_with = "lfts")]
     fdbs: Option<PathBuf>,
@@ -56,19 +66,19 @@ pub(super) struct Arguments {
     path_sl: Option<PathBuf>,
     /// Data VLs in operation; packets on higher lanes are discarded. Several subnets have 8 by default.
     #[arg(long, value_name = "VLS", value_parser = clap::value_parser!(u8).range(1..=15))]
-    pub(super) vls: Option<u8>,
+    vls: Option<u8>,
     /// The LID mask control of end ports, where the fabric's format lacks it (subnet.lst); of several subnets, at least
     /// that [default: what the engine needs].
     #[arg(long, value_name = "LMC", value_parser = clap::value_parser!(u8).range(0..=7))]
-    pub(super) lmc: Option<u8>,
+    lmc: Option<u8>,
     /// Count switches among senders and receivers.
     #[arg(long)]
-    pub(super) switches: bool,
+    switches: bool,
     /// Write the shortest credit loop as Graphviz; of several subnets, that through routers.
     #[arg(long, value_name = "FILE")]
-    pub(super) dot: Option<PathBuf>,
+    dot: Option<PathBuf>,
     #[command(flatten)]
-    pub(super) several: Several,
+    several: Several,
     #[command(flatten)]
     after: After,
 }
@@ -76,7 +86,7 @@ pub(super) struct Arguments {
 /// How several subnets are routed.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Options for a list of several subnets")]
-pub(super) struct Several {
+struct Several {
     /// The engine that routes each subnet; `reconfig route --list` describes each.
     #[arg(
         long,
@@ -84,32 +94,31 @@ pub(super) struct Several {
         value_parser = engine_names(),
         conflicts_with_all = ["fdbs", "lfts", "sl2vl", "path_sl", "tables_after", "after", "after_sl2vl", "after_path_sl"]
     )]
-    pub(super) engine: Option<String>,
+    engine: Option<String>,
     /// Seed of random choices, for engines that make some [default: 0]
     #[arg(long)]
-    pub(super) seed: Option<u64>,
+    seed: Option<u64>,
     /// What routers do with the service level: raise (a layer higher at each) or keep [default: raise]
     #[arg(long, value_name = "RULE")]
-    pub(super) router_sl: Option<LevelsRule>,
+    router_sl: Option<LevelsRule>,
     /// The hop limit that sources give [default: 64]
     #[arg(long, value_name = "COUNT")]
-    pub(super) hop_limit: Option<u8>,
+    hop_limit: Option<u8>,
     /// The direction in which ports of routers check partitions: both, in, out or off [default: both where the list
     /// names partitions, else off].
     #[arg(long, value_name = "WAY")]
-    pub(super) part_enforce: Option<PartEnforce>,
+    part_enforce: Option<PartEnforce>,
 }
 
 impl Several {
-    /// An option that has no meaning where no engine routes a list, where one is given.
-    fn without_engine(&self) -> Option<&'static str> {
-        let given = [
+    /// Options that mean nothing where tables are read: how an engine routes, and what routers do.
+    fn options(&self) -> [(bool, &'static str); 4] {
+        [
             (self.seed.is_some(), "--seed"),
             (self.router_sl.is_some(), "--router-sl"),
             (self.hop_limit.is_some(), "--hop-limit"),
             (self.part_enforce.is_some(), "--part-enforce"),
-        ];
-        given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
+        ]
     }
 }
 
@@ -138,25 +147,18 @@ struct After {
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let screen = Screen::beside(common, [arguments.dot.as_ref()])?;
     check_places([arguments.dot.as_ref()])?;
-    let file = arguments.fabric.display();
-    if let Some(engine) = &arguments.several.engine {
-        return match read_topologies(&arguments.fabric)? {
-            Topologies::Several(subnets) => several::run(arguments, engine, &subnets, screen),
-            Topologies::One(_) => {
-                let fix = "`reconfig route` routes and proves one fabric";
-                Err(Failure::input(anyhow!("--engine: {file} is one fabric, whose tables are to be named; {fix}")))
-            }
-        };
-    }
-    if let Some(name) = arguments.several.without_engine() {
-        let fix = "name an engine that routes them (--engine up-down)";
-        return Err(Failure::input(anyhow!("{name} is for a list of several subnets (docs/SUBNETS.md): {fix}")));
-    }
-    let report = match arguments.after.has_tables() {
-        false => arguments.audit()?,
-        true => arguments.audit_update()?,
+    let topologies = read_topologies(&arguments.fabric)?;
+    topologies.check_options(&arguments.several.options(), &[])?;
+    let report = match (topologies, &arguments.several.engine) {
+        (Topologies::One(fabric), None) => arguments.audit_tables(*fabric)?,
+        (Topologies::Several(subnets), Some(engine)) => arguments.audit_routed(engine, &subnets)?,
+        (Topologies::Several(_), None) => return Err(lists_several(&arguments.fabric, ROUTE_THEM)),
+        (Topologies::One(_), Some(_)) => {
+            let (file, fix) = (arguments.fabric.display(), "`reconfig route` routes and proves one fabric");
+            return Err(Failure::input(anyhow!("--engine: {file} is one fabric, whose tables are to be named; {fix}")));
+        }
     };
-    arguments.draw(report.witness().map(report::cycle_dot))?;
+    arguments.draw(report::audit_drawing(&report))?;
     screen.show(&report, || report::audit(&report))?;
     Ok(report.is_safe().into())
 }
@@ -190,32 +192,66 @@ impl Arguments {
         AuditRules { switches: self.switches, data_vls: self.vls }
     }
 
-    fn fabric(&self, file: &Path) -> Result<Fabric, Failure> {
-        let fabric = read_fabric_or(file, ": name an engine to route them (--engine up-down)")?;
+    /// The fabric with the LIDs that end ports have by `--lmc`.
+    fn masked(&self, fabric: Fabric, file: &Path) -> Result<Fabric, Failure> {
         match self.lmc.and_then(Lmc::new) {
             Some(lmc) => with_lmc(&fabric, lmc, file),
             None => Ok(fabric),
         }
     }
 
-    fn audit(&self) -> Result<AuditReport, Failure> {
-        let fabric = self.fabric(&self.fabric)?;
-        let tables = self.tables(&fabric)?;
-        let found = audit::audit(&tables.snapshot(&fabric), self.rules()).map_err(Failure::input)?;
-        Ok(AuditReport::of(found))
-    }
-
-    fn audit_update(&self) -> Result<AuditReport, Failure> {
-        let before = self.fabric(&self.fabric)?;
+    /// The tables that run, and the update to those that are to run after them, where they are named.
+    fn audit_tables(&self, fabric: Fabric) -> Result<AuditReport, Failure> {
+        let before = self.masked(fabric, &self.fabric)?;
+        if !self.after.has_tables() {
+            let tables = self.tables(&before)?;
+            let found = audit::audit(&tables.snapshot(&before), self.rules()).map_err(Failure::input)?;
+            return Ok(AuditReport::of(&Subnets::alone(before), found));
+        }
         let [before, after] = match &self.after.after {
             None => [before.clone(), before],
-            Some(file) => both(&before, &self.fabric(file)?)?,
+            Some(file) => both(&before, &self.masked(read_fabric_or(file, ROUTE_THEM)?, file)?)?,
         };
         let old = self.tables(&before)?;
         let new = self.after.tables(&after, &old)?;
         let (was, is) = (old.snapshot(&before), new.snapshot(&after));
         let found = audit::audit_update(&was, &is, self.rules()).map_err(Failure::input)?;
-        Ok(AuditReport::of_update(found))
+        Ok(AuditReport::of_update(&Subnets::alone(after), found))
+    }
+
+    /// Subnets as an engine routes them, with their routers.
+    fn audit_routed(&self, engine: &str, subnets: &Subnets) -> Result<AuditReport, Failure> {
+        if subnets.routers().is_empty() {
+            let file = self.fabric.display();
+            return Err(Failure::input(anyhow!("{file}: no router joins its subnets: audit each by itself")));
+        }
+        let routed = subnets.subnets().map(|(_, subnet)| self.route(engine, subnet));
+        let routed = routed.collect::<Result<Vec<Routed>, Failure>>()?;
+        let subnets = subnets.with_fabrics(routed.iter().map(|routed| routed.fabric.clone()).collect());
+        let found = audit::audit_whole(&RoutedSubnets {
+            subnets: &subnets,
+            routings: routed.iter().map(|routed| self.routing(routed)).collect(),
+            engine,
+            data_vls: routed.iter().map(|routed| routed.data_vls).min().unwrap_or(DATA_VLS),
+            router_sl: self.several.router_sl.unwrap_or_default(),
+            hop_limit: self.several.hop_limit.unwrap_or(HOP_LIMIT),
+            part_enforce: self.several.part_enforce,
+        });
+        Ok(AuditReport::of_whole(&subnets, found.map_err(Failure::input)?))
+    }
+
+    fn routing<'a>(&self, routed: &'a Routed) -> SubnetRouting<'a> {
+        let scope = Scope::of(&routed.halves()).by(routed.function.path_layers());
+        SubnetRouting { tables: &routed.tables, scope: Scope { switches: self.switches, ..scope } }
+    }
+
+    fn route(&self, engine: &str, subnet: &Subnet) -> Result<Routed, Failure> {
+        let parameters = Parameters { seed: self.several.seed.unwrap_or_default(), ..Parameters::default() };
+        let engine = change::engine_named(engine, &parameters).map_err(Failure::input)?;
+        let lmc = self.lmc.and_then(Lmc::new).map_or(LmcWish::Common, LmcWish::Least);
+        let data_vls = choice::data_vls(self.vls.unwrap_or(DATA_VLS))?;
+        let routed = change::route(RouteInput { fabric: &subnet.fabric, engine: &*engine, data_vls, lmc });
+        routed.map_err(|error| choice::unrouted(error).within(&subnet.name))
     }
 
     fn tables(&self, fabric: &Fabric) -> Result<Tables, Failure> {

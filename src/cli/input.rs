@@ -17,6 +17,34 @@ pub(super) enum Topologies {
     Several(Subnets),
 }
 
+impl Topologies {
+    /// The subnets, of which there may be one.
+    pub(super) fn into_subnets(self) -> Subnets {
+        match self {
+            Topologies::One(fabric) => Subnets::alone(*fabric),
+            Topologies::Several(subnets) => subnets,
+        }
+    }
+
+    /// Refuses the first option given that is not implemented, or means nothing, for what the file holds.
+    pub(super) fn check_options(
+        &self,
+        for_lists: &[(bool, &'static str)],
+        for_one: &[(bool, &'static str)],
+    ) -> Result<(), Failure> {
+        let first = |options: &[(bool, &'static str)]| options.iter().find(|(given, _)| *given).map(|&(_, name)| name);
+        let refused = match self {
+            Topologies::One(_) => {
+                first(for_lists).map(|name| anyhow!("{name} is for a list of several subnets (docs/SUBNETS.md)"))
+            }
+            Topologies::Several(_) => {
+                first(for_one).map(|name| anyhow!("{name}: not for a list of several subnets; name one of its files"))
+            }
+        };
+        refused.map_or(Ok(()), |error| Err(Failure::input(error)))
+    }
+}
+
 /// Reads the fabric in `file` (`-` is standard input), in any format. The reader's assumptions are logged as warnings.
 pub(super) fn read_fabric(file: &Path) -> Result<Fabric, Failure> {
     read_fabric_or(file, ", but one fabric is needed here: name a file that it lists")
@@ -26,7 +54,7 @@ pub(super) fn read_fabric(file: &Path) -> Result<Fabric, Failure> {
 pub(super) fn read_fabric_or(file: &Path, fix: &str) -> Result<Fabric, Failure> {
     let bytes = read_named(file)?;
     if list::is_list(&name_of(file), &bytes) {
-        return Err(several(file, fix));
+        return Err(lists_several(file, fix));
     }
     read_one(file, &bytes)
 }
@@ -47,7 +75,7 @@ fn read_one(file: &Path, bytes: &[u8]) -> Result<Fabric, Failure> {
 }
 
 /// The error for a list of subnets where one fabric is needed.
-fn several(file: &Path, fix: &str) -> Failure {
+pub(super) fn lists_several(file: &Path, fix: &str) -> Failure {
     Failure::input(anyhow!("{} lists several subnets{fix}", file.display()))
 }
 
@@ -82,7 +110,7 @@ pub(super) fn read_plan(file: &Path) -> Result<PlanFile, Failure> {
     let text = read_bytes(file).map(String::from_utf8).with_context(read).map_err(Failure::input)?;
     let text = text.with_context(read).map_err(Failure::input)?;
     if list::is_list(&name_of(file), text.as_bytes()) {
-        return Err(several(file, ", but a plan is needed here, as `reconfig plan` writes it"));
+        return Err(lists_several(file, ", but a plan is needed here, as `reconfig plan` writes it"));
     }
     let plan = Plan::read(&text, &name_of(file)).map_err(|error| match error {
         PlanReadError::Fabric(error) => unreadable(error),

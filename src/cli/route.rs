@@ -1,19 +1,18 @@
 //! `reconfig route`: a fabric routed by an engine, proved, and written in the field's formats.
 
-mod several;
-
 use super::Common;
 use super::choice::{self, FromArguments};
 use super::element::find_node;
 use super::evidence::draw;
-use super::input::{Topologies, read_topologies};
+use super::input::read_topologies;
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, Screen};
-use crate::report::{self, RouteReport, WorstFacts};
+use crate::report::{self, RouteFacts, RouteReport, SubnetRoute, WorstFacts};
 use anyhow::anyhow;
 use reconfig::change::{self, LmcWish, Realised, RouteInput, Routed};
 use reconfig::fabric::Fabric;
 use reconfig::fabric::format::{self, Format};
+use reconfig::fabric::subnets::Subnet;
 use reconfig::ids::Lmc;
 use reconfig::lid::{Guid2Lid, Heuristic};
 use reconfig::routing::{self, ENGINES, Engine, EngineKind, Parameters};
@@ -174,31 +173,31 @@ struct Exports {
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let Some(file) = arguments.fabric.as_ref().filter(|_| !arguments.list) else { return list(common) };
-    match read_topologies(file)? {
-        Topologies::One(fabric) => route_one(arguments, &fabric, common),
-        Topologies::Several(subnets) => several::run(arguments, &subnets, common),
-    }
-}
-
-fn route_one(arguments: &Arguments, fabric: &Fabric, common: Common) -> Result<Answer, Failure> {
+    let topologies = read_topologies(file)?;
+    topologies.check_options(&[], &arguments.of_one_fabric())?;
     let screen = arguments.screen(common)?;
-    let engine = arguments.engine(fabric)?;
-    let start = Instant::now();
-    let routed = arguments.route(fabric, &*engine)?;
-    let routing_ns = start.elapsed().as_nanos() as u64;
-    let start = Instant::now();
-    let judged = routed.prove();
-    let proof_ns = start.elapsed().as_nanos() as u64;
-    let keep = judged.is_ok() || arguments.allow_unproved;
-    let report = arguments.worst.told(&routed, RouteReport::of(&routed, judged.as_ref()))?;
-    let worst = arguments.worst.file(&report)?;
+    let subnets = topologies.into_subnets();
+    let several = subnets.len() > 1;
+    let routed = subnets.subnets().map(|(_, subnet)| match several {
+        true => arguments.route(subnet).map_err(|failure| failure.within(&subnet.name)),
+        false => arguments.route(subnet),
+    });
+    let (routed, routes): (Vec<Routed>, Vec<SubnetRoute>) =
+        routed.collect::<Result<Vec<_>, Failure>>()?.into_iter().unzip();
+    let mut report = RouteReport { subnets: routes };
+    let keep = report.is_safe() || arguments.allow_unproved;
     let mut batch = Batch::default();
-    let files = if keep { arguments.exports.stage(&routed, worst, &mut batch)? } else { Vec::new() };
-    draw(arguments.dot.as_deref(), judged.as_ref().err(), &mut batch)?;
+    for (routed, own) in routed.iter().zip(&mut report.subnets) {
+        let worst = arguments.worst.file(&own.facts)?;
+        if keep {
+            let folder = arguments.exports.folder(several.then_some(&own.subnet), &mut batch)?;
+            own.facts.files = arguments.exports.stage(routed, folder.as_deref(), worst, &mut batch)?;
+        }
+        draw(arguments.dot.as_deref(), own.facts.refusal.as_ref(), &mut batch)?;
+    }
     batch.finish()?;
-    let report = RouteReport { routing_ns, proof_ns, files, ..report };
     screen.show(&report, || report::route(&report))?;
-    Ok(report.safe.into())
+    Ok(report.is_safe().into())
 }
 
 /// An engine, as `--list --json` prints it.
@@ -237,30 +236,53 @@ impl Arguments {
         }
     }
 
-    fn route(&self, fabric: &Fabric, engine: &dyn Engine) -> Result<Routed, Failure> {
-        let input = RouteInput { fabric, engine, data_vls: choice::data_vls(self.choice.vls)?, lmc: self.lmc.0 };
-        change::route(input).map_err(choice::unrouted)
+    /// What is not implemented for several subnets.
+    fn of_one_fabric(&self) -> [(bool, &'static str); 5] {
+        let named = self.exports.forms().iter().any(|(asked, ..)| asked.is_some());
+        [
+            (self.choice.root.is_some(), "--root"),
+            (self.from.is_given(), "tables that run already"),
+            (self.worst.worst_permutation.is_some(), "--worst-permutation"),
+            (self.dot.is_some(), "--dot"),
+            (named, "a file by its name (--output names a folder for all)"),
+        ]
+    }
+
+    /// Routes a subnet, and proves it by itself.
+    fn route(&self, Subnet { name, fabric, .. }: &Subnet) -> Result<(Routed, SubnetRoute), Failure> {
+        let engine = self.engine(fabric)?;
+        let start = Instant::now();
+        let data_vls = choice::data_vls(self.choice.vls)?;
+        let routed = change::route(RouteInput { fabric, engine: &*engine, data_vls, lmc: self.lmc.0 });
+        let routed = routed.map_err(choice::unrouted)?;
+        let routing_ns = start.elapsed().as_nanos() as u64;
+        let start = Instant::now();
+        let judged = routed.prove();
+        let proof_ns = start.elapsed().as_nanos() as u64;
+        let facts = RouteFacts { routing_ns, proof_ns, ..RouteFacts::of(&routed, judged.as_ref()) };
+        let facts = self.worst.told(&routed, facts)?;
+        Ok((routed, SubnetRoute { subnet: name.clone(), safe: judged.is_ok(), facts }))
     }
 }
 
 impl WorstArguments {
-    /// A report with the parts requested.
-    fn told(&self, routed: &Routed, report: RouteReport) -> Result<RouteReport, Failure> {
+    /// The facts with the parts requested.
+    fn told(&self, routed: &Routed, facts: RouteFacts) -> Result<RouteFacts, Failure> {
         if self.worst_permutation.is_none() {
-            return Ok(report);
+            return Ok(facts);
         }
-        let offered = report.dispersal.as_ref().map_or(1, |facts| facts.paths);
+        let offered = facts.dispersal.as_ref().map_or(1, |facts| facts.paths);
         match self.worst_for {
             Selection::Spread(paths) if paths > offered => Err(Failure::input(anyhow!(
                 "--worst-for {paths}: this routing offers {offered} paths to a pair; name {offered} at most, or raise --lmc"
             ))),
-            chosen => Ok(report.with_worst(routed, chosen)),
+            chosen => Ok(facts.with_worst(routed, chosen)),
         }
     }
 
     /// The file requested, and its contents.
-    fn file<'a>(&'a self, report: &'a RouteReport) -> Result<Option<(&'a Path, &'a WorstFacts)>, Failure> {
-        let asked = self.worst_permutation.as_ref().and_then(|file| file.as_deref()).zip(report.worst.as_ref());
+    fn file<'a>(&'a self, facts: &'a RouteFacts) -> Result<Option<(&'a Path, &'a WorstFacts)>, Failure> {
+        let asked = self.worst_permutation.as_ref().and_then(|file| file.as_deref()).zip(facts.worst.as_ref());
         if let Some((file, _)) = asked.filter(|(_, facts)| facts.permutation.is_empty()) {
             let file = file.display();
             return Err(Failure::undone(anyhow!(
@@ -298,19 +320,26 @@ impl EngineChoice {
 }
 
 impl Exports {
-    /// Stores the files requested. Returns their names.
+    /// The folder for the usual files of a fabric, or of a subnet of a list; none where none is requested.
+    fn folder(&self, subnet: Option<&String>, batch: &mut Batch) -> Result<Option<PathBuf>, Failure> {
+        let Some(folder) = &self.output else { return Ok(None) };
+        let own = subnet.map_or_else(|| folder.clone(), |name| folder.join(name));
+        batch.folder(folder)?;
+        batch.folder(&own)?;
+        Ok(Some(own))
+    }
+
+    /// Stores the files requested, the usual ones in this folder. Returns their names.
     fn stage(
         &self,
         routed: &Routed,
+        folder: Option<&Path>,
         worst: Option<(&Path, &WorstFacts)>,
         batch: &mut Batch,
     ) -> Result<Vec<String>, Failure> {
-        if let Some(folder) = &self.output {
-            batch.folder(folder)?;
-        }
         let mut names = Vec::new();
         for (asked, usual, parts) in self.forms() {
-            let usual = self.output.as_ref().map(|folder| folder.join(usual));
+            let usual = folder.map(|folder| folder.join(usual));
             for file in asked.iter().chain(&usual) {
                 batch.stage(file, parts(routed))?;
                 names.push(output::name_of(file));

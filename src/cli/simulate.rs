@@ -519,6 +519,7 @@ impl Arguments {
             (between.part_enforce.is_some(), "--part-enforce"),
         ];
         let for_one = [
+            (element.add_switch.is_some(), "--add-switch"),
             (self.method.compare, "--compare"),
             (self.adversary, "--adversary"),
             (self.accounting.is_some(), "--accounting"),
@@ -526,22 +527,9 @@ impl Arguments {
             (self.method.from.is_given(), "tables that run already"),
             (self.traffic.traffic == WORST, "--traffic worst"),
         ];
-        let first = |given: &[(bool, &'static str)]| given.iter().find(|(given, _)| *given).map(|&(_, name)| name);
-        let refused = match topologies {
-            Topologies::One(_) => {
-                self.traffic.check()?;
-                self.traffic.sources.check_compared(self.method.compare && !common.json)?;
-                first(&for_lists).map(|name| anyhow!("{name} is for a list of several subnets (docs/SUBNETS.md)"))
-            }
-            Topologies::Several(_) if element.add_switch.is_some() => {
-                Some(anyhow!("--add-switch takes one fabric: give the subnet's own file"))
-            }
-            Topologies::Several(_) => {
-                first(&for_one).map(|name| anyhow!("{name}: not for a list of several subnets; name one of its files"))
-            }
-        };
-        refused.map_or(Ok(()), |error| Err(Failure::input(error)))?;
-        self.traffic.check()
+        topologies.check_options(&for_lists, &for_one)?;
+        self.traffic.check()?;
+        self.traffic.sources.check_compared(self.method.compare && !common.json)
     }
 
     /// The scenario, and the tables already in force if they are given.

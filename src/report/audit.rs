@@ -1,98 +1,58 @@
-//! What `reconfig audit` found: JSON for programs, one screen for people, the witness as Graphviz.
+//! What `reconfig audit` found, on one screen, and its witness as Graphviz.
 
+use super::audit_whole::whole;
 use super::quantity::{count, counted};
 use super::screen::line;
 use reconfig::audit::{
-    Audit, AuditVerdict, AuditedDependency, AuditedHole, AuditedLoop, CreditLoops, DiscardCause, Ends, Findings,
-    LossReason, SHOWN, UpdateAudit,
+    Audit, AuditReport, AuditVerdict, Audited, AuditedDependency, AuditedHole, AuditedLoop, CreditLoops, DiscardCause,
+    Ends, Findings, LossReason, SHOWN, TransitionReport,
 };
 use reconfig::verify::EntryAge;
-use serde::Serialize;
+use reconfig::verify::across::AcrossRefusal;
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write};
 
-/// The report of `reconfig audit` about a routing or, where there is an update, about every mixture that it can go
-/// through.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct AuditReport {
-    pub schema: &'static str,
-    /// Whether nothing was found, neither during the update nor in one of its two routings by itself.
-    pub verdict: AuditVerdict,
-    /// What was found: in the routing, or in any mixture of both.
-    #[serde(flatten)]
-    pub found: Audit,
-    /// The routings of an update, each by itself.
-    pub transition: Option<TransitionReport>,
-}
-
-/// The two routings of an update.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct TransitionReport {
-    pub before: Judged,
-    pub after: Judged,
-}
-
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Judged {
-    pub verdict: AuditVerdict,
-    #[serde(flatten)]
-    pub found: Audit,
-}
-
-impl From<Audit> for Judged {
-    fn from(found: Audit) -> Judged {
-        Judged { verdict: found.verdict(), found }
-    }
-}
-
-impl AuditReport {
-    pub fn of(found: Audit) -> AuditReport {
-        AuditReport { schema: "reconfig.audit/1", verdict: found.verdict(), found, transition: None }
-    }
-
-    pub fn of_update(found: UpdateAudit) -> AuditReport {
-        let verdict = found.is_safe().into();
-        let UpdateAudit { before, during, after } = found;
-        let transition = TransitionReport { before: before.into(), after: after.into() };
-        AuditReport { verdict, transition: Some(transition), ..AuditReport::of(during) }
-    }
-
-    pub fn is_safe(&self) -> bool {
-        self.verdict == AuditVerdict::Safe
-    }
-
-    /// The shortest credit loop: of the update, else of one of its routings.
-    pub fn witness(&self) -> Option<&[AuditedDependency]> {
-        let alone = self.transition.iter().flat_map(|transition| [&transition.before.found, &transition.after.found]);
-        std::iter::once(&self.found).chain(alone).find_map(|audit| audit.credit_loops.cycle.as_deref())
-    }
-}
-
+/// What was found, as text.
 pub fn audit(report: &AuditReport) -> String {
     let mut text = String::new();
-    let Some(transition) = &report.transition else {
-        fabric(&mut text, &report.found);
-        found(&mut text, &report.found, false);
-        line(&mut text, format_args!("{}", ending(report.verdict, &report.found.faults)));
-        return text;
-    };
-    fabric(&mut text, &transition.before.found);
+    match &report.found {
+        Audited::Tables { found: own, transition: None } => {
+            fabric(&mut text, own);
+            found(&mut text, own, false);
+            line(&mut text, format_args!("{}", ending(report.verdict, &own.faults)));
+        }
+        Audited::Tables { found, transition: Some(routings) } => update(&mut text, report.verdict, found, routings),
+        Audited::Whole(own) => whole(&mut text, &report.subnets, own),
+    }
+    text
+}
+
+/// The shortest cycle of lanes as Graphviz, where there is one.
+pub fn audit_drawing(report: &AuditReport) -> Option<String> {
+    match &report.found {
+        Audited::Whole(own) => own.refusal.as_ref().map(AcrossRefusal::to_dot),
+        tables => tables.witness().map(cycle_dot),
+    }
+}
+
+fn update(text: &mut String, verdict: AuditVerdict, during: &Audit, transition: &TransitionReport) {
+    let TransitionReport { before, after } = transition;
+    fabric(text, &before.found);
     let parts = [
-        ("before the update", &transition.before.found, transition.before.verdict),
-        ("during it: every mixture of old and new entries", &report.found, report.found.verdict()),
-        ("after it", &transition.after.found, transition.after.verdict),
+        ("before the update", &before.found, before.verdict),
+        ("during it: every mixture of old and new entries", during, during.verdict()),
+        ("after it", &after.found, after.verdict),
     ];
     for (title, audit, verdict) in parts {
-        line(&mut text, format_args!("{title}"));
-        found(&mut text, audit, title.starts_with("during"));
-        line(&mut text, format_args!("         {}\n", ending(verdict, &audit.faults)));
+        line(text, format_args!("{title}"));
+        found(text, audit, title.starts_with("during"));
+        line(text, format_args!("         {}\n", ending(verdict, &audit.faults)));
     }
-    let verdict = match report.verdict {
+    let verdict = match verdict {
         AuditVerdict::Safe => "safe at every moment: made in place, in any order, the update closes no credit loop",
         AuditVerdict::Unsafe => "UNSAFE at some moment",
     };
-    line(&mut text, format_args!("{verdict}"));
-    text
+    line(text, format_args!("{verdict}"));
 }
 
 fn ending(verdict: AuditVerdict, faults: &[&str]) -> String {
@@ -223,7 +183,7 @@ fn list<T, D: Display>(text: &mut String, what: &str, found: &Findings<T>, tell:
 }
 
 /// A cycle as Graphviz: switches, and the lanes between them that wait for each other.
-pub fn cycle_dot(cycle: &[AuditedDependency]) -> String {
+fn cycle_dot(cycle: &[AuditedDependency]) -> String {
     let mut text = String::from("digraph credit_loop {\n    node [shape=box];\n");
     let names: BTreeSet<&str> = cycle.iter().map(|dependency| &*dependency.switch.name).collect();
     names.iter().for_each(|name| line(&mut text, format_args!("    {};", quoted(name))));

@@ -3,7 +3,7 @@
 mod accounting;
 mod adversary;
 mod audit;
-mod audit_subnets;
+mod audit_whole;
 mod compare;
 mod lids;
 mod manager;
@@ -22,15 +22,14 @@ mod tables_json;
 mod worst;
 
 pub use accounting::accounting;
-pub use audit::{AuditReport, audit, cycle_dot};
-pub use audit_subnets::{SubnetsAudit, subnets_audit};
+pub use audit::{audit, audit_drawing};
 pub use compare::comparison;
 pub use lids::{LidCount, LidReport, PortNeed, lids};
 pub use manager::{change_done, manager_event, manager_status};
 pub use plan::{CheckReport, Judgement, PlanFacts, PlanReport, Refused, check, plan, witnesses};
 pub use quantity::{count, duration, percent};
 pub use reproduction::reproduction;
-pub use routing::{RouteReport, RoutesReport, SubnetRoute, engines, route, routes};
+pub use routing::{RouteFacts, RouteReport, SubnetRoute, engines, route};
 pub use serve::served;
 pub use simulation::simulation;
 pub use tables_json::tables_json;

@@ -9,12 +9,27 @@ use reconfig::routing::EngineEntry;
 use reconfig::scenario::FabricSize;
 use reconfig::tables::{Diversity, LinkLoad, Selection, Usage};
 use reconfig::verify::{ProofStatistics, Refusal, TableProof};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+/// What `reconfig route` did to subnets, of which there may be one.
+#[derive(Clone, PartialEq, Debug)]
 pub struct RouteReport {
-    pub schema: &'static str,
+    pub subnets: Vec<SubnetRoute>,
+}
+
+/// One subnet.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SubnetRoute {
+    pub subnet: String,
+    /// Whether its routing was proved by itself.
     pub safe: bool,
+    #[serde(flatten)]
+    pub facts: RouteFacts,
+}
+
+/// The routing of a subnet.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct RouteFacts {
     pub engine: &'static str,
     /// The root of its spanning tree, where it has one.
     pub root: Option<String>,
@@ -102,15 +117,41 @@ pub struct UniformFacts {
     pub most: f64,
 }
 
+/// The report as JSON. What is of one subnet stands at the top, too, where there is one only.
+#[derive(Serialize)]
+struct RouteObject<'a> {
+    schema: &'static str,
+    safe: bool,
+    #[serde(flatten)]
+    only: Option<&'a RouteFacts>,
+    subnets: &'a [SubnetRoute],
+}
+
 impl RouteReport {
+    /// Whether each routing was proved by itself.
+    pub fn is_safe(&self) -> bool {
+        self.subnets.iter().all(|own| own.safe)
+    }
+}
+
+impl Serialize for RouteReport {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let only = match &self.subnets[..] {
+            [only] => Some(&only.facts),
+            _ => None,
+        };
+        let (safe, subnets) = (self.is_safe(), &self.subnets);
+        RouteObject { schema: "reconfig.route/1", safe, only, subnets }.serialize(serializer)
+    }
+}
+
+impl RouteFacts {
     /// Of a routing, with the verdict of the prover.
-    pub fn of(routed: &Routed, judged: Result<&TableProof, &Refusal>) -> RouteReport {
+    pub fn of(routed: &Routed, judged: Result<&TableProof, &Refusal>) -> RouteFacts {
         let (fabric, function) = (&routed.fabric, &routed.function);
         let usage = Usage::of(fabric, function);
         let [least, _, most] = usage.switches;
-        RouteReport {
-            schema: "reconfig.route/1",
-            safe: judged.is_ok(),
+        RouteFacts {
             engine: function.engine(),
             root: function.root().map(|root| fabric.describe_node(root)),
             fabric: FabricSize::of(fabric),
@@ -128,14 +169,12 @@ impl RouteReport {
             files: Vec::new(),
         }
     }
-}
 
-impl RouteReport {
     /// The same with worst-case permutations, the one of `chosen` among them.
     #[must_use]
-    pub fn with_worst(self, routed: &Routed, chosen: Selection) -> RouteReport {
+    pub fn with_worst(self, routed: &Routed, chosen: Selection) -> RouteFacts {
         let offered = self.dispersal.as_ref().map_or(1, |facts| facts.paths);
-        RouteReport { worst: Some(WorstFacts::of(routed, offered, chosen)), ..self }
+        RouteFacts { worst: Some(WorstFacts::of(routed, offered, chosen)), ..self }
     }
 }
 
@@ -212,7 +251,19 @@ pub fn engines(engines: &[EngineEntry]) -> String {
     text
 }
 
+/// The report as text.
 pub fn route(report: &RouteReport) -> String {
+    if let [only] = &report.subnets[..] {
+        return subnet_route(only);
+    }
+    let told = |own: &SubnetRoute| format!("subnet {}\n\n{}\n", own.subnet, subnet_route(own));
+    let mut text: String = report.subnets.iter().map(told).collect();
+    line(&mut text, format_args!("each subnet was judged by itself: `reconfig audit` judges them with their routers"));
+    text
+}
+
+fn subnet_route(own: &SubnetRoute) -> String {
+    let report = &own.facts;
     let mut text = String::new();
     let FabricSize { switches, cas, links } = report.fabric;
     let size = size_of(switches, (cas, "CA"), links);
@@ -251,7 +302,7 @@ pub fn route(report: &RouteReport) -> String {
     }
     line(
         &mut text,
-        format_args!("{}: {}", if report.safe { "yes, proved" } else { "NO, refused" }, written(&report.files)),
+        format_args!("{}: {}", if own.safe { "yes, proved" } else { "NO, refused" }, written(&report.files)),
     );
     text
 }
@@ -294,34 +345,4 @@ fn written(files: &[String]) -> String {
         [] => "nothing was written".to_string(),
         files => format!("written to {}", files.join(", ")),
     }
-}
-
-/// What `reconfig route` reports about several subnets.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct RoutesReport {
-    pub schema: &'static str,
-    /// Whether each routing was proved by itself.
-    pub safe: bool,
-    pub subnets: Vec<SubnetRoute>,
-}
-
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct SubnetRoute {
-    pub subnet: String,
-    /// As of one fabric.
-    #[serde(flatten)]
-    pub report: RouteReport,
-}
-
-impl RoutesReport {
-    pub fn of(subnets: Vec<SubnetRoute>) -> RoutesReport {
-        RoutesReport { schema: "reconfig.routes/1", safe: subnets.iter().all(|route| route.report.safe), subnets }
-    }
-}
-
-pub fn routes(report: &RoutesReport) -> String {
-    let told = |own: &SubnetRoute| format!("subnet {}\n\n{}\n", own.subnet, route(&own.report));
-    let mut text: String = report.subnets.iter().map(told).collect();
-    line(&mut text, format_args!("each subnet was judged by itself: `reconfig audit` judges them with their routers"));
-    text
 }

@@ -3,7 +3,6 @@
 use super::quantity::{count, counted, duration, latency, percent};
 use super::screen::{line, number, show, table};
 use comfy_table::Cell;
-use reconfig::routers::PartEnforce;
 use reconfig::scenario::{Ending, Latency, Periods, PhaseReport};
 use reconfig::sim::PacketCounts;
 
@@ -71,16 +70,6 @@ pub(super) fn ages(text: &mut String, discards: u64, broken: u64) {
 /// The deadlocks that discarding broke, behind what was discarded.
 pub(super) fn broke(deadlocks: u64) -> String {
     if deadlocks > 0 { format!("; that broke {}", counted(deadlocks, "deadlock")) } else { String::new() }
-}
-
-/// What ports of routers look at for its partition.
-pub(super) fn looks(enforce: PartEnforce) -> &'static str {
-    match enforce {
-        PartEnforce::Both => "what comes in and goes out",
-        PartEnforce::In => "what comes in",
-        PartEnforce::Out => "what goes out",
-        PartEnforce::Off => "nothing",
-    }
 }
 
 /// How a run ended, in a word.

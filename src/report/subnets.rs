@@ -4,7 +4,7 @@ use super::quantity::{count, counted, latency, percent, root_pair, size_of};
 use super::run;
 use super::screen::{line, number, show, some, table};
 use comfy_table::Cell;
-use reconfig::routers::LevelsRule;
+use reconfig::routers::{LevelsRule, PartEnforce};
 use reconfig::scenario::{
     BetweenSettings, PortLoad, RelationReport, RouterReport, SimulationReport, SubnetChange, WholeProof,
 };
@@ -42,13 +42,23 @@ fn routing(text: &mut String, report: &SimulationReport, between: BetweenSetting
     let lanes = counted(report.settings.data_vls.into(), "data VL");
     line(text, format_args!("routing  {}; {lanes}; {levels}", report.engine));
     if let Some(enforce) = between.part_enforce {
-        let looks = run::looks(enforce);
+        let looks = looks(enforce);
         line(
             text,
             format_args!(
                 "P_Keys   hosts send to those that they share a partition with; ports of routers look at {looks}"
             ),
         );
+    }
+}
+
+/// What ports of routers look at for its partition.
+fn looks(enforce: PartEnforce) -> &'static str {
+    match enforce {
+        PartEnforce::Both => "what comes in and goes out",
+        PartEnforce::In => "what comes in",
+        PartEnforce::Out => "what goes out",
+        PartEnforce::Off => "nothing",
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::ScenarioError;
 use crate::change::Departure;
-use crate::fabric::subnets::{Subnet, SubnetPort, Subnets};
+use crate::fabric::subnets::{SubnetPort, Subnets};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{GidPrefix, Lmc, SubnetId};
+use crate::ids::{Lmc, SubnetId};
 use crate::plan::{Observer, Policy, Scheme};
 use crate::routers::{LevelsRule, PartEnforce};
 use crate::sim::SimConfig;
@@ -114,9 +114,7 @@ impl Scenario {
 
     /// A change in a fabric that is a subnet by itself; all other settings are the command line's defaults.
     pub fn of_one(fabric: Fabric, element: Element) -> Scenario {
-        let subnet = Subnet { name: "subnet".to_string(), prefix: GidPrefix::LINK_LOCAL, fabric };
-        let subnets = Subnets::new(vec![subnet]).expect("a subnet by itself shares nothing with another");
-        Scenario::new(subnets, element)
+        Scenario::new(Subnets::alone(fabric), element)
     }
 
     /// A change among subnets; all other settings are the command line's defaults.

@@ -44,8 +44,9 @@ fn the_object_says_the_same() {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
     };
     let safe = object(&[]);
-    assert_eq!((&safe["schema"], &safe["verdict"]), (&"reconfig.audit-across/1".into(), &"safe".into()));
+    assert_eq!((&safe["schema"], &safe["verdict"]), (&"reconfig.audit/1".into(), &"safe".into()));
     assert_eq!((&safe["refusal"], &safe["layers"]), (&Value::Null, &2.into()));
+    assert_eq!((&safe["subnets"][1]["name"], &safe["engine"]), (&"subnet-1".into(), &"up-down".into()));
     assert_eq!(safe["paths"]["by_crossings"][1]["crossings"], 1);
     let refused = object(&["--router-sl", "keep"]);
     assert_eq!((&refused["verdict"], &refused["refusal"]["kind"]), (&"unsafe".into(), &"deadlock".into()));
@@ -127,11 +128,15 @@ fn several_subnets_are_routed_into_folders_of_their_names() {
         let [first, second] = texts.map(|text| text.expect("written"));
         assert_ne!(first, second, "{file}");
     }
-    for (asked, words) in [(&["--root", "switch-0"][..], "a root"), (&["--lfts", "x"], "a file by its name")] {
+    for (asked, words) in [
+        (&["--root", "switch-0"][..], "--root: not for a list of several subnets; name one of its files"),
+        (&["--lfts", "x"], "a file by its name"),
+    ] {
         let (code, text) = run(asked);
         assert!(code == Some(2) && text.contains(words), "{text}");
     }
     let object: Value = serde_json::from_str(&run(&["--json"]).1).expect("JSON");
-    assert_eq!((&object["safe"], &object["subnets"][1]["subnet"]), (&true.into(), &"subnet-1".into()));
+    assert_eq!((&object["schema"], &object["safe"]), (&"reconfig.route/1".into(), &true.into()));
+    assert_eq!((&object["engine"], &object["subnets"][1]["subnet"]), (&Value::Null, &"subnet-1".into()));
     assert_eq!(object["subnets"][1]["engine"], "up-down");
 }

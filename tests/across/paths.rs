@@ -8,6 +8,7 @@ use reconfig::fabric::subnets::SubnetPort;
 use reconfig::fabric::subnets::partitions::{KeyTables, Partitions};
 use reconfig::ids::{Half, Lid, PortNum};
 use reconfig::routers::{Levels, LevelsRule, PartEnforce, Partitioning, Routes};
+use reconfig::verify::Scope;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -23,15 +24,10 @@ fn checked(drawn: &Drawn, levels: Levels, hop_limit: u8) -> PathAudit {
 }
 
 fn checked_with(drawn: &Drawn, levels: Levels, hop_limit: u8, partitioning: Option<&Partitioning>) -> PathAudit {
-    let routings = drawn.subnets.subnets().zip(&drawn.tables);
-    let routing =
-        |((_, subnet), tables): ((_, &'_ reconfig::fabric::subnets::Subnet), _)| (subnet.fabric.clone(), tables);
-    let own: Vec<(_, &reconfig::tables::SubnetTables)> = routings.map(routing).collect();
-    let routings = own
-        .iter()
-        .map(|(fabric, tables)| SubnetRouting { fabric, lfts: &tables.lfts, halves: HALVES.to_vec() })
-        .collect();
-    check_paths(&Question { subnets: &drawn.subnets, routings, routes: &drawn.routes, levels, hop_limit, partitioning })
+    let routing = |tables| SubnetRouting { tables, scope: Scope::of(&HALVES) };
+    let routings: Vec<_> = drawn.tables.iter().map(routing).collect();
+    let (subnets, routes) = (&drawn.subnets, &drawn.routes);
+    check_paths(&Question { subnets, routings: &routings, routes, levels, hop_limit, partitioning })
 }
 
 /// Whether a router's port lets what is on its way in (true), or out.

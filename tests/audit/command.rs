@@ -122,10 +122,13 @@ fn a_report_has_every_field_that_programs_rely_on() {
         "dependencies",
         "notes",
         "transition",
+        "subnets",
     ];
     expected.iter().for_each(|field| assert!(fields.iter().any(|known| known == field), "{field} among {fields:?}"));
     assert_eq!(fields.len(), expected.len(), "{fields:?}");
     assert_eq!(report["fabric"]["switches"], 8);
+    let subnet = serde_json::json!({"name": "subnet", "prefix": "0xfe80000000000000", "switches": 8, "hosts": 40});
+    assert_eq!(report["subnets"], serde_json::json!([subnet]), "a fabric is a list of one");
     assert_eq!(report["ends"], "end-ports-and-switches");
     assert_eq!(report["pairs"], 48 * 47);
 }

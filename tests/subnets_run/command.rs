@@ -257,7 +257,7 @@ fn what_cannot_be_meant_is_refused_with_a_reason() {
         (&["--steady", "--planned", TWO], 2, "cannot be used with"),
         (&["--remove-switch", "nobody", TWO], 2, "no node has the name `nobody`"),
         (&["--remove-link", "nobody:1", TWO], 2, "no node has the name `nobody`"),
-        (&["--add-switch", "switch-1", TWO], 2, "--add-switch takes one fabric"),
+        (&["--add-switch", "switch-1", TWO], 2, "--add-switch: not for a list of several subnets"),
         (&["--steady", "--cross", "2", TWO], 2, "share of packets between subnets is 2: expected 0 to 1"),
         (&["--steady", "--load", "2", TWO], 2, "load is 2: expected 0 to 1"),
         (

@@ -151,6 +151,12 @@ impl Subnets {
         Ok(Subnets { list, routers, partitions })
     }
 
+    /// A fabric that is a subnet by itself.
+    pub fn alone(fabric: Fabric) -> Subnets {
+        let subnet = Subnet { name: "subnet".to_string(), prefix: GidPrefix::LINK_LOCAL, fabric };
+        Subnets::new(vec![subnet]).expect("a subnet by itself shares nothing with another")
+    }
+
     /// The same subnets with partitions; in a subnet without any, every port is a full member of the default partition.
     ///
     /// Panics if there are not as many as subnets.

@@ -1,0 +1,119 @@
+//! What the screen of an audit shows of subnets and the routers between them.
+
+use super::quantity::{count, counted};
+use super::screen::{line, number, show, table};
+use reconfig::audit::across::PathAudit;
+use reconfig::audit::{AuditVerdict, AuditedSubnet, WholeAudit};
+use reconfig::routers::{LevelsRule, PartEnforce};
+use reconfig::verify::across::AcrossStatistics;
+
+pub(super) fn whole(text: &mut String, subnets: &[AuditedSubnet], found: &WholeAudit) {
+    for (rank, subnet) in subnets.iter().enumerate() {
+        let title = if rank == 0 { "subnets " } else { "        " };
+        let AuditedSubnet { name, prefix, .. } = subnet;
+        let size = [(subnet.switches, "switch"), (subnet.hosts, "host")];
+        let [switches, hosts] = size.map(|(number, name)| counted(number as u64, name));
+        line(text, format_args!("{title} {name}, prefix {prefix}: {switches}, {hosts}"));
+    }
+    let WholeAudit { routers, engine, data_vls, halves, .. } = found;
+    let each = if *halves == 1 { "the lower half" } else { "both halves" };
+    let vls = counted((*data_vls).into(), "data VL");
+    line(text, format_args!("routers  {routers}"));
+    line(text, format_args!("routed   {engine} on {vls}; LIDs of {each} are followed\n"));
+    paths(text, &found.paths);
+    parted(text, found);
+    match found.router_sl {
+        LevelsRule::Keep => line(text, format_args!("levels   kept at routers")),
+        LevelsRule::Raise => {
+            let layers = counted(found.layers.into(), "layer");
+            line(text, format_args!("levels   raised by a layer at each router: {layers}"));
+        }
+    }
+    proof(text, found);
+    let verdict = match found.verdict() {
+        AuditVerdict::Safe if found.paths.pairs() == 0 => {
+            "safe: no deadlock is possible, within subnets or across; there is no pair of hosts to follow paths between"
+        }
+        AuditVerdict::Safe => "safe: every path arrives, and no deadlock is possible, within subnets or across",
+        AuditVerdict::Unsafe => "UNSAFE",
+    };
+    line(text, format_args!("{verdict}"));
+}
+
+fn paths(text: &mut String, found: &PathAudit) {
+    let mut rows = table();
+    rows.set_header(["routers", "pairs of hosts", "paths", "lost", "most switches"].map(number));
+    for own in &found.by_crossings {
+        let numbers = [own.crossings.into(), own.pairs, own.paths, own.lost, own.longest.into()];
+        rows.add_row(numbers.map(|value| number(count(value))));
+    }
+    show(text, &rows);
+    if found.pairs() == 0 {
+        line(text, format_args!("paths    none: there is no pair of hosts that may speak with each other"));
+        return;
+    }
+    if found.is_sound() {
+        line(text, format_args!("paths    all arrive: {} ordered pairs", count(found.pairs())));
+        return;
+    }
+    let (faulty, pairs) = (count(found.faulty_pairs), count(found.pairs()));
+    line(text, format_args!("paths    LOST: of {faulty} pairs of {pairs}"));
+    for fault in &found.faults {
+        line(text, format_args!("         {} → {}: {}", fault.source, fault.destination, fault.why));
+    }
+}
+
+/// The effect of partitions.
+fn parted(text: &mut String, found: &WholeAudit) {
+    let Some((enforced, pairs)) = found.part_enforce.zip(found.paths.parted) else { return };
+    let looks = match enforced {
+        PartEnforce::Both => "look at what comes in and goes out",
+        PartEnforce::In => "look at what comes in",
+        PartEnforce::Out => "look at what goes out",
+        PartEnforce::Off => "do not look at them",
+    };
+    let pairs = count(pairs);
+    line(
+        text,
+        format_args!("P_Keys   {pairs} ordered pairs share no partition, and have no path; ports of routers {looks}"),
+    );
+}
+
+fn proof(text: &mut String, found: &WholeAudit) {
+    if let Some(AcrossStatistics { lanes, dependencies, couplings, .. }) = found.proof {
+        let [lanes, dependencies, couplings] = [lanes, dependencies, couplings].map(|value| count(value as u64));
+        let what = format!("{lanes} lanes, {dependencies} dependencies in subnets, {couplings} through routers");
+        line(text, format_args!("deadlock none is possible: {what}, no cycle"));
+    }
+    if let Some(refusal) = &found.refusal {
+        let told = refusal.to_string().replace('\n', "\n         ");
+        line(text, format_args!("deadlock NOT EXCLUDED: {told}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A list without hosts: nothing arrives, since nobody sends.
+    #[test]
+    fn where_there_is_no_pair_that_is_said() {
+        let none = PathAudit { by_crossings: Vec::new(), apart: 0, parted: None, faulty_pairs: 0, faults: Vec::new() };
+        let found = WholeAudit {
+            engine: "up-down".to_string(),
+            routers: 1,
+            router_sl: LevelsRule::Raise,
+            layers: 1,
+            data_vls: 4,
+            halves: 2,
+            part_enforce: None,
+            paths: none,
+            proof: Some(AcrossStatistics::default()),
+            refusal: None,
+        };
+        let mut text = String::new();
+        whole(&mut text, &[], &found);
+        assert!(text.contains("paths    none: there is no pair of hosts") && text.contains("1 layer\n"), "{text}");
+        assert!(text.contains("safe: no deadlock is possible") && !text.contains("every path arrives"), "{text}");
+    }
+}

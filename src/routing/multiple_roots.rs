@@ -3,8 +3,8 @@
 //!
 //! Source: Lysne and Skeie, *Load Balancing of Irregular System Area Networks Through Multiple Roots*, CIC 2001: one
 //! root attracts all traffic; several roots, each with its own virtual lanes, spread the load. There, a packet's root
-//! depends on its source and destination; here it depends on its DLID alone: path k to the n-th end port follows root n
-//! + k modulo their number, on the layer with that number. So the LIDs of a half lead along different paths even if
+//! depends on its source and destination; here it depends on its DLID alone: path k to the n-th end port follows root
+//! n + k modulo their number, on the layer with that number. So the LIDs of a half lead along different paths even if
 //! up*/down* with one root has only one shortest way, and sources that all use the first LID are spread over all roots
 //! too. On each layer the rules of [`super::UpDown`] hold, hence no cycle. There are as many roots as available layers
 //! or switches, whichever is less; with one layer this is [`super::UpDown`]. Switches are reached by the first root, on

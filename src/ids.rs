@@ -65,6 +65,7 @@ pub struct SubnetId(pub u16);
 
 impl SubnetId {
     /// The rank as a `usize`.
+    #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -172,11 +173,13 @@ impl Lid {
     pub const PERMISSIVE: Lid = Lid(0xFFFF);
 
     /// Whether this LID can name an end port.
+    #[inline]
     pub fn is_unicast(self) -> bool {
         (1..=Lid::MAX_UNICAST.0).contains(&self.0)
     }
 
     /// This LID as an index.
+    #[inline]
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
@@ -223,6 +226,7 @@ macro_rules! small_number {
             }
 
             /// The low bits of `value` that the field has.
+            #[inline]
             pub const fn masked(value: u8) -> $name {
                 $name(value & $most)
             }
@@ -233,11 +237,13 @@ macro_rules! small_number {
             }
 
             /// The bare number.
+            #[inline]
             pub const fn get(self) -> u8 {
                 self.0
             }
 
             /// The number as an index.
+            #[inline]
             pub const fn index(self) -> usize {
                 self.0 as usize
             }
@@ -308,6 +314,7 @@ impl PortNum {
     pub const NO_ROUTE: PortNum = PortNum(255);
 
     /// The number as an index.
+    #[inline]
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
@@ -338,6 +345,7 @@ pub enum Half {
 
 impl Half {
     /// The other half.
+    #[inline]
     pub fn other(self) -> Half {
         match self {
             Half::Lower => Half::Upper,
@@ -346,6 +354,7 @@ impl Half {
     }
 
     /// 0 for the lower, 1 for the upper half.
+    #[inline]
     pub fn index(self) -> usize {
         match self {
             Half::Lower => 0,
@@ -354,16 +363,19 @@ impl Half {
     }
 
     /// The half that a service level belongs to.
+    #[inline]
     pub fn of_sl(sl: Sl) -> Half {
         if sl.0 < 8 { Half::Lower } else { Half::Upper }
     }
 
     /// The rank of a service level in its half, 0 to 7: virtual layer l takes the one of rank l.
+    #[inline]
     pub fn rank(sl: Sl) -> usize {
         usize::from(sl.0 % 8)
     }
 
     /// The service level of a virtual layer, 0 to 7, in this half.
+    #[inline]
     pub fn sl_of(self, layer: u8) -> Sl {
         debug_assert!(layer < 8, "a half has eight service levels");
         Sl(8 * self.index() as u8 + layer % 8)
@@ -401,21 +413,25 @@ impl VlSet {
     }
 
     /// Whether `vl` is in the set.
+    #[inline]
     pub fn contains(self, vl: Vl) -> bool {
         self.0 >> vl.0 & 1 == 1
     }
 
     /// How many lanes it has.
+    #[inline]
     pub fn len(self) -> usize {
         self.0.count_ones() as usize
     }
 
     /// Whether it has none.
+    #[inline]
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
     /// The lanes of `self` that are not in `other`.
+    #[inline]
     pub fn minus(self, other: VlSet) -> VlSet {
         VlSet(self.0 & !other.0)
     }
@@ -457,11 +473,13 @@ impl PortMask {
     pub const EMPTY: PortMask = PortMask([0; 32]);
 
     /// Whether `port` is in the set.
+    #[inline]
     pub fn contains(&self, port: PortNum) -> bool {
         self.0[port.index() / 8] >> (port.0 % 8) & 1 == 1
     }
 
     /// Adds `port`.
+    #[inline]
     pub fn insert(&mut self, port: PortNum) {
         self.0[port.index() / 8] |= 1 << (port.0 % 8);
     }
@@ -472,6 +490,7 @@ impl PortMask {
     }
 
     /// Whether it has no port.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         *self == PortMask::EMPTY
     }

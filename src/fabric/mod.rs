@@ -36,6 +36,7 @@ pub struct PortId(pub u32);
 
 impl NodeId {
     /// The index as a `usize`.
+    #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -43,6 +44,7 @@ impl NodeId {
 
 impl PortId {
     /// The index as a `usize`.
+    #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -124,6 +126,7 @@ pub struct Node {
 
 impl Node {
     /// Whether it forwards packets.
+    #[inline]
     pub fn is_switch(&self) -> bool {
         self.kind == NodeKind::Switch
     }
@@ -167,21 +170,25 @@ pub struct Fabric {
 
 impl Fabric {
     /// The number of nodes, departed ones included.
+    #[inline]
     pub fn node_count(&self) -> usize {
         self.nodes.len()
     }
 
     /// The number of ports, port 0 of every node included: the bound of every [`PortId`].
+    #[inline]
     pub fn port_count(&self) -> usize {
         self.ports.len()
     }
 
     /// The node at an index.
+    #[inline]
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
     }
 
     /// The port at an index.
+    #[inline]
     pub fn port(&self, id: PortId) -> &Port {
         &self.ports[id.index()]
     }
@@ -208,6 +215,7 @@ impl Fabric {
     }
 
     /// The ports of a node, port 0 first.
+    #[inline]
     pub fn ports_of(&self, node: NodeId) -> impl DoubleEndedIterator<Item = PortId> + use<> {
         self.port_range(node).map(|i| PortId(i as u32))
     }
@@ -219,11 +227,13 @@ impl Fabric {
     }
 
     /// The port at the other end of the cable.
+    #[inline]
     pub fn peer(&self, port: PortId) -> Option<PortId> {
         self.port(port).peer
     }
 
     /// The node at the other end of the cable.
+    #[inline]
     pub fn neighbour(&self, port: PortId) -> Option<NodeId> {
         self.peer(port).map(|peer| self.port(peer).node)
     }

@@ -81,6 +81,7 @@ impl FlatGraph {
         &self.channels
     }
 
+    #[inline]
     pub fn channel(&self, at: u32) -> Channel {
         self.channels[at as usize]
     }

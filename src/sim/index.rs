@@ -16,6 +16,7 @@ pub(super) trait Dense: Copy + PartialEq {
     fn at(index: usize) -> Self;
 
     /// As an index.
+    #[inline]
     fn index(self) -> usize;
 
     /// Whether it stands for none.
@@ -99,33 +100,40 @@ impl<I: Dense, T: Clone> By<I, T> {
 }
 
 impl<I: Dense, T> By<I, T> {
+    #[inline]
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
     /// The item at a number; none beyond the end, and for [`Dense::NONE`].
+    #[inline]
     pub fn get(&self, at: I) -> Option<&T> {
         self.items.get(at.index())
     }
 
     /// As [`By::get`], to write.
+    #[inline]
     pub fn get_mut(&mut self, at: I) -> Option<&mut T> {
         self.items.get_mut(at.index())
     }
 
     /// All numbers, in rising order.
+    #[inline]
     pub fn keys(&self) -> impl Iterator<Item = I> + use<I, T> {
         (0..self.len()).map(I::at)
     }
 
+    #[inline]
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.items.iter()
     }
 
+    #[inline]
     pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
         self.items.iter_mut()
     }

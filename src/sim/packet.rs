@@ -109,12 +109,14 @@ impl Packets {
 impl std::ops::Index<PacketId> for Packets {
     type Output = Packet;
 
+    #[inline]
     fn index(&self, index: PacketId) -> &Packet {
         &self.slab[index]
     }
 }
 
 impl std::ops::IndexMut<PacketId> for Packets {
+    #[inline]
     fn index_mut(&mut self, index: PacketId) -> &mut Packet {
         &mut self.slab[index]
     }

@@ -205,6 +205,7 @@ impl Source {
 
 impl Source {
     /// Whether it has arrived and waits to be assigned a half.
+    #[inline]
     pub(super) fn is_silent(&self) -> bool {
         matches!(self.presence, Presence::Silent { .. })
     }
@@ -644,6 +645,9 @@ fn exponential(random: &mut Pcg32) -> f64 {
     // ln m = 2 artanh((m − 1) / (m + 1)), m in [1, 2): eight terms are good to nine digits.
     let s = (mantissa - 1.0) / (mantissa + 1.0);
     let square = s * s;
-    let series = (0..8).rev().fold(0.0, |sum, k| sum * square + 1.0 / f64::from(2 * k + 1));
+    let mut series = 0.0;
+    for k in (0..8).rev() {
+        series = series * square + 1.0 / f64::from(2 * k + 1);
+    }
     -(2.0 * s * series + exponent as f64 * std::f64::consts::LN_2)
 }

@@ -28,27 +28,32 @@ pub struct SimEvent {
 
 impl SimEvent {
     /// Packs an event.
+    #[inline]
     pub fn new(kind: u8, a: u32, b: u32) -> SimEvent {
         debug_assert!(kind < 16 && b < 1 << 28);
         SimEvent { a, b: b << 4 | u32::from(kind) }
     }
 
     /// Its kind.
+    #[inline]
     pub fn kind(self) -> u8 {
         (self.b & 15) as u8
     }
 
     /// Its first operand.
+    #[inline]
     pub fn a(self) -> u32 {
         self.a
     }
 
     /// Its second operand.
+    #[inline]
     pub fn b(self) -> u32 {
         self.b >> 4
     }
 
     /// Both words, for the trace hash.
+    #[inline]
     pub fn word(self) -> u64 {
         u64::from(self.a) << 32 | u64::from(self.b)
     }
@@ -149,6 +154,7 @@ impl Wheel {
         }
     }
 
+    #[inline]
     fn allocate(&mut self, event: SimEvent, offset: u32) -> u32 {
         let entry = Entry { event, next: NIL, offset };
         if self.free == NIL {
@@ -169,6 +175,7 @@ impl Wheel {
     }
 
     /// The time of the earliest event of the fine ring, which is not empty.
+    #[inline]
     fn next_fine(&self) -> Ticks {
         // The ring is scanned from `now`. A full turn ends in the first word again, whose low bits are a turn ahead.
         let start = self.now as usize % FINE;

@@ -18,6 +18,7 @@ impl Lft {
     }
 
     /// The output port for `lid`; none if packets to it are discarded.
+    #[inline]
     pub fn get(&self, lid: Lid) -> Option<PortNum> {
         self.ports.get(lid.index()).copied().map(PortNum).filter(|&port| port != PortNum::NO_ROUTE)
     }

@@ -15,6 +15,7 @@ impl SlToVl {
     }
 
     /// The lane of a service level.
+    #[inline]
     pub fn get(&self, sl: Sl) -> Vl {
         self.0[sl.index()]
     }
@@ -36,6 +37,7 @@ pub enum NodeSlToVl {
 
 impl NodeSlToVl {
     /// The table in force from `input` to `output`.
+    #[inline]
     pub fn get(&self, input: PortNum, output: PortNum) -> &SlToVl {
         match self {
             NodeSlToVl::Uniform(table) => table,

@@ -71,11 +71,13 @@ impl Sink for DependencyCollector<'_> {
         false
     }
 
+    #[inline]
     fn hop(&mut self, class: &Class, _columns: &Columns, hop: &ClassHop) {
         let own = &mut self.halves[self.walker.half(class).index()][hop.stage];
         own.add(self.layout, hop.row, hop.input, hop.from, hop.output, hop.to);
     }
 
+    #[inline]
     fn enter(&mut self, class: &Class, Entrance { stage, channel, to, .. }: Entrance) {
         self.entered[stage][class.group * self.layout.net.channels() + channel] |= to;
     }

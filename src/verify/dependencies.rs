@@ -29,6 +29,7 @@ impl<'a> DependencyLayout<'a> {
         DependencyLayout { net, vls, base, size }
     }
 
+    #[inline]
     fn slot(&self, row: usize, input: PortNum, lane: usize, output: PortNum) -> usize {
         self.base[row] + (input.index() * self.vls + lane) * self.net.sides[row] + output.index()
     }
@@ -73,6 +74,7 @@ impl Dependencies {
     }
 
     /// Packets in the lanes `from` of an input can wait for the lanes `to` of an output.
+    #[inline]
     pub fn add(
         &mut self,
         layout: &DependencyLayout<'_>,

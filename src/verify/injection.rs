@@ -49,6 +49,7 @@ impl Injection {
     }
 
     /// The lanes of a source's injection channel that packets of a group can stand in.
+    #[inline]
     pub fn mask(&self, stage: usize, source: usize, group: usize) -> LaneMask {
         self.masks[(stage * self.sources + source) * self.groups + group]
     }
@@ -99,6 +100,7 @@ impl Injection {
     }
 
     /// The switches at which packets of a group can stand in injection channels.
+    #[inline]
     pub fn seeds(&self, stage: usize, group: usize) -> &[Seed] {
         &self.seeds[stage * self.groups + group]
     }

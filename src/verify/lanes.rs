@@ -23,11 +23,13 @@ pub(crate) struct Group {
 
 impl Group {
     /// A service level that stands for all of them.
+    #[inline]
     pub fn sl(&self) -> Sl {
         self.sls[0]
     }
 
     /// The half of its service levels.
+    #[inline]
     pub fn half(&self) -> Half {
         Half::of_sl(self.sl())
     }
@@ -108,6 +110,7 @@ impl HopLanes {
     }
 
     /// The lanes that a packet of `group` can take from `input` to `output`, and whether it can be discarded there.
+    #[inline]
     pub fn at_switch(&self, stage: usize, row: usize, group: usize, input: PortNum, output: PortNum) -> LaneMask {
         let stage = &self.stages[stage];
         let slot = stage.slots[row];
@@ -130,6 +133,7 @@ impl HopLanes {
     }
 
     /// Whether a switch treats its inputs alike.
+    #[inline]
     pub fn is_uniform(&self, stage: usize, row: usize) -> bool {
         self.stages[stage].slots[row].in_step == 0
     }

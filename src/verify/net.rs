@@ -117,6 +117,7 @@ impl FlatFabric {
     }
 
     /// Where a channel leads at a stage.
+    #[inline]
     pub fn head(&self, stage: usize, channel: usize) -> Head {
         self.heads[usize::from(stage > 0)][channel]
     }
@@ -132,11 +133,13 @@ impl FlatFabric {
     }
 
     /// Who sends at a stage.
+    #[inline]
     pub fn senders(&self, stage: usize) -> &[SendingPort] {
         &self.senders[usize::from(stage > 0)]
     }
 
     /// The channel that a switch sends into by one of its ports.
+    #[inline]
     pub fn channel(&self, row: usize, output: PortNum) -> usize {
         self.first_port[row] as usize + output.index()
     }
@@ -147,6 +150,7 @@ impl FlatFabric {
     }
 
     /// What an output of a switch does with packets at a stage.
+    #[inline]
     pub fn exit(&self, stage: usize, row: usize, output: PortNum) -> Exit {
         if output == PortNum::ZERO {
             return Exit::Own;

@@ -95,6 +95,7 @@ impl<'a> Permissions<'a> {
     }
 
     /// By source: the groups on which it may send to the DLID in hand; none where every source may on each.
+    #[inline]
     pub fn at(&self, stage: usize, half: Half) -> Option<&[GroupMask]> {
         self.kind_at[stage][half.index()].map(|kind| self.kinds[kind].masks.as_slice())
     }

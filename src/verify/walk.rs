@@ -86,8 +86,10 @@ pub(crate) trait Sink<O = ()> {
     const STOPS: bool = false;
 
     /// A packet already in a lane hops on.
+    #[inline]
     fn hop(&mut self, class: &Class, columns: &Columns, hop: &ClassHop<O>);
     /// See [`Entrance`].
+    #[inline]
     fn enter(&mut self, _class: &Class, _entrance: Entrance) {}
     /// A packet ends where it should not.
     fn dead_end(&mut self, _now: Now<'_>, _columns: &Columns, _end: DeadEnd) {}
@@ -109,11 +111,13 @@ pub(crate) trait Sink<O = ()> {
 pub(crate) struct Both<A, B>(pub A, pub Option<B>);
 
 impl<A: Sink, B: Sink> Sink for Both<A, B> {
+    #[inline]
     fn hop(&mut self, class: &Class, columns: &Columns, hop: &ClassHop) {
         self.0.hop(class, columns, hop);
         self.1.iter_mut().for_each(|second| second.hop(class, columns, hop));
     }
 
+    #[inline]
     fn enter(&mut self, class: &Class, entrance: Entrance) {
         self.0.enter(class, entrance);
         self.1.iter_mut().for_each(|second| second.enter(class, entrance));
@@ -167,11 +171,13 @@ impl Columns {
     }
 
     /// Old and new output port at a switch; [`PortNum::NO_ROUTE`] for none.
+    #[inline]
     pub fn at(&self, stage: usize, row: usize) -> [PortNum; 2] {
         self.outputs[stage * self.rows + row]
     }
 
     /// The outputs of a switch, once where old and new agree.
+    #[inline]
     pub fn choices(&self, stage: usize, row: usize) -> impl Iterator<Item = PortNum> + use<> {
         let [old, new] = self.at(stage, row);
         std::iter::once(old).chain((old != new).then_some(new))
@@ -184,6 +190,7 @@ impl Columns {
     }
 
     /// Which entry names an output port.
+    #[inline]
     pub fn entry(&self, stage: usize, row: usize, output: PortNum) -> EntryAge {
         let [old, new] = self.at(stage, row);
         EntryAge::of(&old, &new, &output)
@@ -298,6 +305,7 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
 
     /// Sends packets of all end ports at a switch that treats its inputs alike. One input stands for all of them: the
     /// work is of the order of switches, not of end ports.
+    #[inline]
     pub fn send_together(&mut self, now: Now<'_>, row: usize, packets: ClassPackets<O>, sink: &mut impl Sink<O>) {
         for output in self.columns.choices(now.stage, row) {
             // Input 0 stands for every input: callers have verified that the lanes here do not depend on it. No hop
@@ -311,6 +319,7 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
 
     /// Rule 3 of the closure: packets in one input of a switch go on by every output that an entry names. Those of
     /// the switch itself (input 0) stand in no lane, so nothing waits for them, and they cause no dependency.
+    #[inline]
     pub fn forward(
         &mut self,
         now: Now<'_>,
@@ -332,6 +341,7 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
     }
 
     /// Takes an output of a switch. Returns the lanes that packets can take there; none where they end here.
+    #[inline]
     fn take<S: Sink<O>>(
         &mut self,
         now: Now<'_>,
@@ -375,6 +385,7 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
     }
 
     /// Marks lanes of a channel as occupied. Those that the class did not occupy yet are to be followed.
+    #[inline]
     pub fn occupy(&mut self, stage: usize, channel: usize, lanes: LaneMask, origin: O) {
         let own = &mut self.occupied[channel];
         // Occupied lanes only grow within a stage and are finite, so this is where the least fixed point is reached.

@@ -138,6 +138,7 @@ impl<'a> Walker<'a> {
     }
 
     /// The half that a class is of.
+    #[inline]
     pub fn half(&self, class: &Class) -> Half {
         self.lanes.groups[class.group].half()
     }
@@ -195,6 +196,7 @@ impl Senders<()> for ProofSenders<'_> {
 
 impl ProofSenders<'_> {
     /// Whether a router is at the switch: its ports send less than other sources do.
+    #[inline]
     fn has_relay(&self, seed: &Seed) -> bool {
         let Walker { case, net, .. } = self.walker;
         let mut sources = net.senders(0)[seed.first..seed.end].iter();
@@ -262,10 +264,12 @@ struct Judge<'a, S> {
 impl<S: ProofSink> Sink for Judge<'_, S> {
     const STOPS: bool = true;
 
+    #[inline]
     fn hop(&mut self, class: &Class, columns: &Columns, hop: &ClassHop) {
         self.sink.hop(class, columns, hop);
     }
 
+    #[inline]
     fn enter(&mut self, class: &Class, entrance: Entrance) {
         self.sink.enter(class, entrance);
     }

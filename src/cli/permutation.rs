@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(refused("0 16\n").1, 3);
         assert!(refused("0 1\n0 2\n").2.starts_with("0 sends to 1 already"));
         assert_eq!(refused("0 1\n2 1\n").1, 3);
-        assert!(refused("70000\n").2.contains("no rank"));
+        assert!(refused("70000\n").2.contains("is not a rank"));
         assert!(parse("# nothing\n", 16).unwrap_err().place.is_none());
         let wrong = parse("1\n0\n2\n", 2).unwrap_err();
         assert_eq!(wrong.place.map(|place| place.0), Some(3), "{}", wrong.why);

@@ -286,8 +286,8 @@ impl WorstArguments {
         if let Some((file, _)) = asked.filter(|(_, facts)| facts.permutation.is_empty()) {
             let file = file.display();
             return Err(Failure::undone(anyhow!(
-                "cannot write a worst permutation to {file}: no two end ports send over a channel between switches; \
-                 leave out the file"
+                "cannot write a worst permutation to {file}: no pair of end ports sends over a channel between \
+                 switches; omit the file"
             )));
         }
         Ok(asked)
@@ -305,7 +305,7 @@ impl EngineChoice {
             }
             if !fabric.node(root).is_switch() {
                 let root = fabric.describe_node(root);
-                return Err(Failure::input(anyhow!("--root: {root} is no switch")));
+                return Err(Failure::input(anyhow!("--root: {root} is not a present switch")));
             }
         }
         routing::engine_named(name, &Parameters { root, seed: self.seed }).map_err(Failure::input)

@@ -16,7 +16,6 @@ pub(super) trait Dense: Copy + PartialEq {
     fn at(index: usize) -> Self;
 
     /// As an index.
-    #[inline]
     fn index(self) -> usize;
 
     /// Whether it stands for none.

@@ -86,7 +86,6 @@ pub(crate) trait Sink<O = ()> {
     const STOPS: bool = false;
 
     /// A packet already in a lane hops on.
-    #[inline]
     fn hop(&mut self, class: &Class, columns: &Columns, hop: &ClassHop<O>);
     /// See [`Entrance`].
     #[inline]

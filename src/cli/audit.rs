@@ -64,7 +64,7 @@ pub(super) struct Arguments {
     /// Service levels of paths: rows of source GUID, DLID and SL as ibdmchk takes them with -c, or a dump of path records.
     #[arg(long, value_name = "FILE")]
     path_sl: Option<PathBuf>,
-    /// Data VLs in operation; packets on higher lanes are discarded. Several subnets have 8 by default.
+    /// Data VLs in operation; packets on higher lanes are discarded. The default for a list of several subnets is 8.
     #[arg(long, value_name = "VLS", value_parser = clap::value_parser!(u8).range(1..=15))]
     vls: Option<u8>,
     /// The LID mask control of end ports, where the fabric's format lacks it (subnet.lst); of several subnets, at least
@@ -98,10 +98,10 @@ struct Several {
     /// Seed of random choices, for engines that make some [default: 0]
     #[arg(long)]
     seed: Option<u64>,
-    /// What routers do with the service level: raise (a layer higher at each) or keep [default: raise]
+    /// What routers do with the service level: raise (by one layer at each crossing) or keep [default: raise]
     #[arg(long, value_name = "RULE")]
     router_sl: Option<LevelsRule>,
-    /// The hop limit that sources give [default: 64]
+    /// The hop limit that sources set [default: 64]
     #[arg(long, value_name = "COUNT")]
     hop_limit: Option<u8>,
     /// The direction in which ports of routers check partitions: both, in, out or off [default: both where the list

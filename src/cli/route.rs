@@ -24,7 +24,7 @@ use std::time::Instant;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A routing that cannot be proved is told with its cycle and not written, unless --allow-unproved says so. Files appear \
+A routing that cannot be proved is reported with its cycle and not written, unless --allow-unproved says so. Files appear \
 together, whole, or not at all. OpenSM takes --lfts with `-R file -U FILE`, and --guid2lid as guid2lid in its cache folder with \
 `honor_guid2lid_file TRUE`; ibdmchk takes --subnet with -s, --fdbs with -f, --path-sl with -c, --sl2vl with -d. docs/ROUTING.md has more.
 
@@ -82,7 +82,7 @@ pub(super) struct EngineChoice {
     /// Seed of random choices, for engines that make some.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Data VLs in operation: 1, 2, 4, 8 or 15; less where a port has less. Each layer of an engine takes one.
+    /// Data VLs in operation: 1, 2, 4, 8 or 15; fewer if a port has fewer. Each layer of an engine takes one.
     #[arg(long, default_value_t = 8)]
     pub(super) vls: u8,
     /// How engines that give paths find LIDs for them: greedy, split-merge/S, split-merge/L, color/S, color/L, dsatur, best or

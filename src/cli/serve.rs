@@ -25,7 +25,7 @@ Examples:
 Clients are programs under `ibsim-run`; IBSIM_SOCKNAME names the server, SIM_HOST the node that they run on. Commands come \
 by standard input or by the control socket: Help lists them. The last counts are printed at the end, as JSON with --json.
 
-Exit codes: 0 ended as told, 2 wrong usage or unreadable input, 3 it could not serve.")]
+Exit codes: 0 ended as asked, 2 wrong usage or unreadable input, 3 it could not serve.")]
 pub(super) struct Arguments {
     /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file; `-` is standard input.
     fabric: PathBuf,
@@ -87,7 +87,7 @@ struct TrafficArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Hardware")]
 struct HardwareArguments {
-    /// Data VLs in operation: 1, 2, 4, 8 or 15; less where a port has less.
+    /// Data VLs in operation: 1, 2, 4, 8 or 15; fewer if a port has fewer.
     #[arg(long, default_value_t = SimConfig::default().data_vls)]
     vls: u8,
     /// Input buffer of one lane, in credits of 64 bytes.
@@ -115,7 +115,7 @@ struct HardwareArguments {
     /// Probability that a MAD is lost.
     #[arg(long, default_value_t = 0.0)]
     smp_loss: f64,
-    /// Most additional delay of a MAD, in nanoseconds.
+    /// The longest additional delay of a MAD, in nanoseconds.
     #[arg(long, value_name = "NS", default_value_t = 0)]
     smp_delay: u64,
 }

@@ -3,7 +3,7 @@
 use super::agree::Expected;
 use super::fabrics::{LARGE, Net, SMALL, examples, generated};
 use super::installed;
-use super::judges::Court;
+use super::judges::Judges;
 use super::picture::Picture;
 use super::sm::{Place, Sm};
 use super::subnet::Subnet;
@@ -35,10 +35,10 @@ pub fn all_is_well(subnet: &Subnet, expected: &Expected<'_>, halves: &[Half]) ->
     let few = nodes.len() <= FEW;
     let asked: Vec<NodeId> = nodes.iter().copied().step_by(if few { 1 } else { nodes.len() / 8 }).collect();
     let lanes = expected.lanes_are(subnet, &picture, &asked);
-    let court = Court::new(subnet, &picture, few.then_some(&lanes));
-    court.accepts(halves);
+    let judges = Judges::new(subnet, &picture, few.then_some(&lanes));
+    judges.accepts(halves);
     if halves == BOTH {
-        court.finds_no_loop();
+        judges.finds_no_loop();
     }
     picture
 }

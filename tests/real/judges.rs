@@ -22,20 +22,20 @@ const LIMIT: Duration = Duration::from_secs(300);
 const FEW: usize = 130;
 
 /// A subnet before its judges.
-pub struct Court<'a> {
+pub struct Judges<'a> {
     subnet: &'a Subnet,
     picture: &'a Picture,
     fdbs: PathBuf,
     lanes: Option<PathBuf>,
 }
 
-impl<'a> Court<'a> {
+impl<'a> Judges<'a> {
     /// With the SL-to-VL tables of all nodes, or none: then every service level takes the lane of its number.
-    pub fn new(subnet: &'a Subnet, picture: &'a Picture, lanes: Option<&Lanes>) -> Court<'a> {
+    pub fn new(subnet: &'a Subnet, picture: &'a Picture, lanes: Option<&Lanes>) -> Judges<'a> {
         put(subnet, "no-multicast", "");
         let fdbs = put(subnet, "seen.fdbs", &fdbs(picture));
         let lanes = lanes.map(|lanes| put(subnet, "seen.sl2vl", &picture.lanes_file(lanes)));
-        Court { subnet, picture, fdbs, lanes }
+        Judges { subnet, picture, fdbs, lanes }
     }
 
     /// Every pair reaches each other by every LID of these halves, and no LID closes a loop by itself.

@@ -4,7 +4,7 @@
 use super::brings_up::{BOTH, all_is_well, expected, topology};
 use super::fabrics::{Net, SMALL, generated};
 use super::installed;
-use super::judges::Court;
+use super::judges::Judges;
 use super::picture::{Lanes, Picture};
 use super::sm::{COMPLETED, Place, Sm, without};
 use super::subnet::Subnet;
@@ -74,21 +74,21 @@ fn judged_at(scene: &Scene, state: &str, planned: bool) {
     // Judged is what a packet meets that has passed the fence.
     let mut inner = lanes.clone();
     inner.retain(|(node, ..), _| picture.fabric.node(*node).is_switch());
-    let court = Court::new(&scene.subnet, &picture, Some(&inner));
+    let judges = Judges::new(&scene.subnet, &picture, Some(&inner));
     if state != "restoring" {
         lanes_are_apart(&picture, &lanes, state);
         fence_stands(&picture, &lanes, state);
-        court.finds_no_loop();
+        judges.finds_no_loop();
     }
     let at = BARRIERS.iter().position(|&name| name == state).expect("a state of the list");
     let (installed, swapped) = (at >= 2, at >= 3);
     if planned && !swapped {
-        court.accepts(if installed { &BOTH[..1] } else { &BOTH });
+        judges.accepts(if installed { &BOTH[..1] } else { &BOTH });
     }
     if installed {
         let root = picture.fabric.by_guid(scene.topology.node(scene.place.root).guid);
         let rest = root.map(|root| picture.within(without(&picture.fabric, root, &scene.place.node)));
-        Court::new(&scene.subnet, rest.as_ref().unwrap_or(&picture), Some(&inner)).accepts(&BOTH[1..]);
+        Judges::new(&scene.subnet, rest.as_ref().unwrap_or(&picture), Some(&inner)).accepts(&BOTH[1..]);
     }
 }
 

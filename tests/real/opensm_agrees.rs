@@ -3,7 +3,7 @@
 use super::agree::Expected;
 use super::fabrics::{Net, SMALL, examples, generated};
 use super::installed;
-use super::judges::Court;
+use super::judges::Judges;
 use super::opensm::OpenSm;
 use super::subnet::Subnet;
 use reconfig::fabric::NodeId;
@@ -19,7 +19,7 @@ fn agrees(net: &Net, lmc: u8) {
     let nodes: Vec<NodeId> = picture.fabric.nodes().filter(|(_, node)| node.present).map(|(id, _)| id).collect();
     let lanes = expected.lanes_are(&subnet, &picture, &nodes[..nodes.len().min(6)]);
     assert!(!lanes.is_empty());
-    Court::new(&subnet, &picture, None).accepts(&[Half::Lower, Half::Upper]);
+    Judges::new(&subnet, &picture, None).accepts(&[Half::Lower, Half::Upper]);
 }
 
 #[test]

@@ -29,9 +29,10 @@ pub const BUNDLED: &[Bundled] = &[
     Bundled { name: "random-regular-16-4", topology: "random-regular:16,4,2", seed: 1 },
     Bundled { name: "waxman-24", topology: "waxman:24,0.5,0.3,2", seed: 1 },
     // Rewritten in place it deadlocks, though both routings are free of deadlock: found by
-    // `examples/find_ghost_cycle.rs`.
+    // `examples/measuring/src/bin/find_ghost_cycle.rs`.
     Bundled { name: "ghost-cycle", topology: "random-regular:8,4,5", seed: 112 },
-    // The counts of the Double Scheme's own example; the seed is the first that `examples/find_seed_16.rs` accepts.
+    // The counts of the Double Scheme's own example; the seed is the first that
+    // `examples/measuring/src/bin/find_seed_16.rs` accepts.
     Bundled { name: "seed-16", topology: "irregular:16,4,14,23", seed: 2 },
 ];
 

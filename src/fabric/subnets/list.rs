@@ -246,7 +246,8 @@ pub fn write(subnets: &Subnets, stem: &str, format: Format) -> Result<Vec<(Strin
     };
     let layout = serde_saphyr::ser_options! { compact_list_indent: true };
     let list = serde_saphyr::to_string_with_options(&list, layout);
-    let list = "# Subnets joined by routers; docs/SUBNETS.md tells the format.\n".to_string() + &list.expect("strings");
+    let list =
+        "# Subnets joined by routers; docs/SUBNETS.md describes the format.\n".to_string() + &list.expect("strings");
     let mut files = vec![(format!("{stem}{EXTENSION}"), list)];
     for (id, subnet) in subnets.subnets() {
         files.push((name(subnet), format::write(&subnet.fabric, format)?));

@@ -310,6 +310,8 @@ def moments_of(plan, fabric):
                 moment.drains = (half, mask_of(barrier["drained"], "drained"))
                 empty |= barrier["drained"]
                 gone[half], sent[half] = True, False
+            elif isinstance(barrier, dict) and "vacated" in barrier:
+                mask_of(barrier["vacated"], "rounds")
             else:
                 one_of(barrier, ("acknowledged",), "barrier")
         check_empty(wave, after, empty, sent, fabric)

@@ -2,7 +2,7 @@
 //! left. The guarantee rests on discards, and its user reports the loss that it may cost. Limits are those read back
 //! from every device.
 
-use super::{DeviceId, Drained, Flushed, NoVerdict, Observer, Ticket, Verdict};
+use super::{DeviceId, Drained, Flushed, NoVerdict, Observer, Ticket, Vacated, Verdict};
 use crate::ids::VlSet;
 use std::collections::BTreeSet;
 
@@ -111,6 +111,32 @@ age_judge! {
     FlushAge -> Flushed
 }
 
+age_judge! {
+    /// Vacated by age: in each lifetime every switch sends off what stood in it when that lifetime began.
+    VacateAge -> Vacated
+}
+
+impl VacateAge {
+    /// A judge of `rounds` lifetimes from `since_ns`, when the last write was acknowledged. All `switches` must report
+    /// their limit.
+    pub fn new(ticket: Ticket, rounds: u8, switches: impl IntoIterator<Item = DeviceId>, since_ns: u64) -> VacateAge {
+        VacateAge(Ages {
+            ticket,
+            lanes: VlSet::EMPTY,
+            lifetimes: u64::from(rounds),
+            since_ns,
+            waiting: switches.into_iter().collect(),
+            longest_ns: 0,
+            spoilt: None,
+        })
+    }
+
+    fn proof(&self) -> Vacated {
+        // One lifetime is one round; the count is that of the constructor.
+        Vacated { ticket: self.0.ticket, rounds: self.0.lifetimes as u8 }
+    }
+}
+
 impl DrainAge {
     /// A judge of `lanes`, of which a packet passes at most `depth` channels. All `switches` must report their limit;
     /// the sources had moved at `since_ns`.
@@ -204,6 +230,14 @@ mod tests {
         let mut judge = FlushAge::new(Ticket(5), A, [device(0)], 1, 0);
         judge.fold(&limit(0, Some(u64::MAX)));
         assert!(matches!(judge.verdict(u64::MAX), Verdict::NoVerdict(NoVerdict::TooLong { hops: 2, .. })));
+    }
+
+    #[test]
+    fn one_lifetime_is_one_round() {
+        let mut judge = VacateAge::new(Ticket(5), 3, [device(0)], 10);
+        judge.fold(&limit(0, Some(100)));
+        assert_eq!(judge.verdict(309), Verdict::Pending);
+        assert_eq!(judge.verdict(310), Verdict::Proof(Vacated { ticket: Ticket(5), rounds: 3 }));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Judges readings of the fabric; the only maker of [`Flushed`], [`SourcesMoved`] and [`Drained`].
+//! Judges readings of the fabric; the only maker of [`Flushed`], [`SourcesMoved`], [`Drained`] and [`Vacated`].
 //!
 //! On entry: readings, as values, in any order, however often or late. On return: a [`Verdict`]: *pending* while more
 //! readings are needed, a proof that carries the [`Ticket`] of the question that it answers, or *no verdict* with the
@@ -13,15 +13,17 @@ mod lifetime;
 mod poll;
 mod sources;
 mod token;
+mod vacate;
 
 pub use crate::plan::{ChannelId, DeviceId, DrainGraph, DrainLayer, Observer, PortMask};
 pub use conservation::{ConservationJudge, CounterReading};
 pub use flush::{FlushJudge, FlushReading};
 pub use layers::LayersJudge;
-pub use lifetime::{DrainAge, FlushAge, LifetimeReading};
+pub use lifetime::{DrainAge, FlushAge, LifetimeReading, VacateAge};
 pub use poll::{LaneReading, PollJudge};
 pub use sources::{FenceJudge, FenceReading, SourceReading, SourcesJudge};
 pub use token::{TokenJudge, TokenReading};
+pub use vacate::VacateJudge;
 
 use crate::ids::{Half, VlSet};
 
@@ -31,7 +33,7 @@ use crate::ids::{Half, VlSet};
 #[serde(transparent)]
 pub struct Ticket(pub u32);
 
-/// The most parts of a question: eight virtual layers, each drained twice.
+/// The most parts of a question: eight virtual layers, each drained twice; or sixteen rounds of flushes.
 const PARTS: u32 = 16;
 
 impl Ticket {
@@ -169,6 +171,25 @@ pub struct Drained {
     ticket: Ticket,
     lanes: VlSet,
     observer: Observer,
+}
+
+/// Proof that after the last write every device has sent off what stood in it, some times in a row.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Vacated {
+    ticket: Ticket,
+    rounds: u8,
+}
+
+impl Vacated {
+    /// The question answered.
+    pub fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+
+    /// How many times.
+    pub fn rounds(&self) -> u8 {
+        self.rounds
+    }
 }
 
 impl Flushed {

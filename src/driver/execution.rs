@@ -167,6 +167,9 @@ impl<S: SubnetManager> Driver<S> {
                 let drained = self.subnet.drain(ticket, observer, &retiring).await;
                 awaited(ticket, drained, Event::Drained)?
             }
+            Command::Vacate { ticket, observer, rounds } => {
+                awaited(ticket, self.subnet.vacate(ticket, observer, rounds).await, Event::Vacated)?
+            }
             Command::Report(outcome) => {
                 tracing::info!(?outcome, "the change has ended");
                 log.outcome = Some(outcome);
@@ -193,7 +196,11 @@ impl<S: SubnetManager> Driver<S> {
     fn phase_of(&self, plan: &Plan, command: &Command) -> Option<&'static str> {
         match command {
             Command::Undo { .. } => Some("call-off"),
-            Command::Apply { .. } | Command::Flush { .. } | Command::ConfirmSources { .. } | Command::Drain { .. } => {
+            Command::Apply { .. }
+            | Command::Flush { .. }
+            | Command::ConfirmSources { .. }
+            | Command::Drain { .. }
+            | Command::Vacate { .. } => {
                 self.state.progress().map(|progress| plan.waves()[progress.wave()].phase.name())
             }
             Command::Report(_) | Command::Replan | Command::DeferChange | Command::Decline(_) => None,

@@ -1,6 +1,6 @@
 //! Events of the change machine, and its commands.
 
-use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket};
+use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::ids::{Half, VlSet};
 use crate::plan::Vetted;
 use std::fmt;
@@ -20,6 +20,8 @@ pub enum Event {
     SourcesMoved(SourcesMoved),
     /// The lanes in question are empty.
     Drained(Drained),
+    /// What leaves is vacated.
+    Vacated(Vacated),
     /// A write was not acknowledged despite all retries.
     WriteFailed {
         /// The command's ticket.
@@ -51,6 +53,7 @@ impl Event {
             Event::Flushed(_) => "flushed",
             Event::SourcesMoved(_) => "sources-moved",
             Event::Drained(_) => "drained",
+            Event::Vacated(_) => "vacated",
             Event::WriteFailed { .. } => "write-failed",
             Event::TimedOut { .. } => "timed-out",
             Event::TopologyChanged => "topology-changed",
@@ -68,6 +71,7 @@ impl Event {
             Event::Flushed(proof) => Some(proof.ticket()),
             Event::SourcesMoved(proof) => Some(proof.ticket()),
             Event::Drained(proof) => Some(proof.ticket()),
+            Event::Vacated(proof) => Some(proof.ticket()),
             Event::Begin(_) | Event::TopologyChanged | Event::Abort | Event::Resume => None,
         }
     }
@@ -113,6 +117,15 @@ pub enum Command {
         /// The lanes.
         lanes: VlSet,
     },
+    /// Have what leaves vacated; answer with `Vacated` or `TimedOut`.
+    Vacate {
+        /// The ticket of this question.
+        ticket: Ticket,
+        /// The observer.
+        observer: Observer,
+        /// How many times in a row every device must send off what stands in it.
+        rounds: u8,
+    },
     /// Report the outcome to the user.
     Report(Outcome),
     /// Sweep, and plan a change from what is present now; `Begin` follows if one is needed.
@@ -133,6 +146,7 @@ impl Command {
             Command::Flush { .. } => "flush",
             Command::ConfirmSources { .. } => "confirm-sources",
             Command::Drain { .. } => "drain",
+            Command::Vacate { .. } => "vacate",
             Command::Report(_) => "report",
             Command::Replan => "replan",
             Command::DeferChange => "defer-change",

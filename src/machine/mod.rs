@@ -42,6 +42,8 @@ pub enum State {
     Starting(ChangeProgress),
     /// Forwarding tables are being overwritten under traffic.
     Rewriting(ChangeProgress),
+    /// What leaves is being vacated.
+    Vacating(ChangeProgress),
     /// The split is being undone.
     CallingOff(ChangeProgress, CallOff),
     /// The last change was made.
@@ -88,6 +90,7 @@ impl State {
             State::Stopping(_) => "stopping",
             State::Starting(_) => "starting",
             State::Rewriting(_) => "rewriting",
+            State::Vacating(_) => "vacating",
             State::CallingOff(..) => "calling-off",
             State::Completed(_) => "completed",
             State::CalledOff(_) => "called-off",
@@ -108,6 +111,7 @@ impl State {
             | State::Stopping(progress)
             | State::Starting(progress)
             | State::Rewriting(progress)
+            | State::Vacating(progress)
             | State::CallingOff(progress, _) => Some(progress),
             State::Failed { at } => at.progress(),
             State::Steady(_) | State::Completed(_) | State::CalledOff(_) => None,
@@ -127,7 +131,7 @@ impl Default for State {
 }
 
 /// The reason reported for a proof that answers the open question but concerns other lanes or another half.
-const OTHER_PROOF: &str = "the proof received concerns other lanes or another half than the question";
+const OTHER_PROOF: &str = "the proof received concerns other lanes, another half or fewer rounds than the question";
 
 /// The next state, and the commands to carry out in order.
 pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
@@ -158,6 +162,9 @@ pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
         (S::Stopping(progress), E::Acknowledged(_)) => progress.pass(),
         (S::Starting(progress), E::Acknowledged(_)) => progress.pass(),
         (S::Rewriting(progress), E::Acknowledged(_)) => progress.pass(),
+        (S::Vacating(progress), E::Vacated(proof)) if progress.awaits(Barrier::Vacated(proof.rounds())) => {
+            progress.pass()
+        }
         (S::CallingOff(progress, why), E::Acknowledged(_)) => progress.called_off(why),
 
         // Before the swap a failure calls the change off (C.1, C.2): wave 1 in reverse is as safe as wave 1 (PROOF.md,
@@ -180,6 +187,8 @@ pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
         (state @ S::Stopping(_), E::WriteFailed { reason, .. }) => again(state, reason),
         (state @ S::Starting(_), E::WriteFailed { reason, .. }) => again(state, reason),
         (state @ S::Rewriting(_), E::WriteFailed { reason, .. }) => again(state, reason),
+        (state @ S::Vacating(_), E::Vacated(_)) => again(state, OTHER_PROOF.into()),
+        (state @ S::Vacating(_), E::TimedOut { reason, .. }) => again(state, reason),
         (state @ S::CallingOff(..), E::WriteFailed { reason, .. }) => again(state, reason),
 
         (S::Splitting(progress) | S::Flushing(progress), E::Abort) => progress.call_off(CallOff::Abort),
@@ -239,6 +248,7 @@ fn with_progress(state: State, change: fn(ChangeProgress) -> ChangeProgress) -> 
         State::Stopping(progress) => State::Stopping(change(progress)),
         State::Starting(progress) => State::Starting(change(progress)),
         State::Rewriting(progress) => State::Rewriting(change(progress)),
+        State::Vacating(progress) => State::Vacating(change(progress)),
         State::CallingOff(progress, why) => State::CallingOff(change(progress), why),
         State::Failed { at } => State::Failed { at: Box::new(with_progress(*at, change)) },
         idle @ (State::Steady(_) | State::Completed(_) | State::CalledOff(_)) => idle,

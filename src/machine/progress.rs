@@ -102,6 +102,7 @@ impl ChangeProgress {
             Some(Barrier::Flushed(_)) => State::Flushing(self).with_command(),
             Some(Barrier::SourcesMoved) => State::Moving(self).with_command(),
             Some(Barrier::Drained(_)) => State::Draining(self).with_command(),
+            Some(Barrier::Vacated(_)) => State::Vacating(self).with_command(),
             // All writes of the wave were acknowledged before: they are one command.
             Some(Barrier::Acknowledged) => self.pass(),
             None => {
@@ -196,14 +197,19 @@ impl State {
         let (ticket, wave) = (progress.asked, progress.wave);
         match self {
             State::CallingOff(..) => Some(Command::Undo { ticket, reached: wave }),
-            State::Flushing(_) | State::Moving(_) | State::Draining(_) => match progress.barrier()? {
-                Barrier::Flushed(lanes) => Some(Command::Flush { ticket, lanes }),
-                Barrier::SourcesMoved => Some(Command::ConfirmSources { ticket, half: progress.plan().new_half() }),
-                Barrier::Drained(lanes) => {
-                    Some(Command::Drain { ticket, observer: progress.plan().policy().observer, lanes })
+            State::Flushing(_) | State::Moving(_) | State::Draining(_) | State::Vacating(_) => {
+                match progress.barrier()? {
+                    Barrier::Flushed(lanes) => Some(Command::Flush { ticket, lanes }),
+                    Barrier::SourcesMoved => Some(Command::ConfirmSources { ticket, half: progress.plan().new_half() }),
+                    Barrier::Drained(lanes) => {
+                        Some(Command::Drain { ticket, observer: progress.plan().policy().observer, lanes })
+                    }
+                    Barrier::Vacated(rounds) => {
+                        Some(Command::Vacate { ticket, observer: progress.plan().policy().observer, rounds })
+                    }
+                    Barrier::Acknowledged => None,
                 }
-                Barrier::Acknowledged => None,
-            },
+            }
             State::Failed { .. } => None,
             _ => Some(Command::Apply { ticket, wave }),
         }

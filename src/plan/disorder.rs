@@ -56,7 +56,7 @@ fn untimely(plan: &Plan, wave: &Wave, moved: &mut bool) -> Option<String> {
             Barrier::Drained(lanes) if !a.minus(lanes).is_empty() => {
                 return Some(format!("it drains lanes {lanes}, and the old half is on {a}"));
             }
-            Barrier::Acknowledged | Barrier::Flushed(_) | Barrier::Drained(_) => {}
+            Barrier::Acknowledged | Barrier::Flushed(_) | Barrier::Drained(_) | Barrier::Vacated(_) => {}
         }
     }
     None

@@ -112,6 +112,16 @@ pub enum PlanError {
         /// The end port.
         port: String,
     },
+    /// What leaves cannot be vacated by one question.
+    #[error(
+        "what leaves takes {rounds} rounds of flushes to vacate, and one question has {most}: let fewer joined switches leave at once"
+    )]
+    TooMuchLeaves {
+        /// Rounds needed.
+        rounds: usize,
+        /// Rounds available.
+        most: usize,
+    },
     /// The channels have no order in which to drain.
     #[error(transparent)]
     Drain(#[from] CyclicDrain),

@@ -37,7 +37,7 @@ pub use wave::{Barrier, Sending, Wave};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
 use crate::tables::{PathLayers, SubnetTables, Write};
-use crate::verify::{Binding, InjectionRules, Newcomers, ProofWave, Transition};
+use crate::verify::{Binding, InjectionRules, Newcomers, ProofWave, Remainder, Transition};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -232,7 +232,7 @@ impl Plan {
         let stopped = if wave.phase == Phase::Stop { self.draft.lanes.all } else { VlSet::EMPTY };
         wave.barriers.iter().fold(stopped, |lanes, barrier| match barrier {
             Barrier::Flushed(more) | Barrier::Drained(more) => VlSet(lanes.0 | more.0),
-            Barrier::Acknowledged | Barrier::SourcesMoved => lanes,
+            Barrier::Acknowledged | Barrier::SourcesMoved | Barrier::Vacated(_) => lanes,
         })
     }
 
@@ -311,6 +311,18 @@ impl Transition for Plan {
 
     fn stranded(&self) -> &[PortId] {
         &self.draft.stranded
+    }
+
+    fn remainder(&self) -> Remainder<'_> {
+        let vacated = |barrier: &Barrier| match *barrier {
+            Barrier::Vacated(rounds) => Some(rounds),
+            _ => None,
+        };
+        // Only a barrier after the last write: what an earlier one shows, later writes may undo.
+        let last = self.draft.waves.len().checked_sub(1);
+        let rounds = last.and_then(|last| self.draft.waves[last].barriers.iter().find_map(vacated));
+        let gone = last.map_or([false; 2], |last| self.gone_after(last));
+        Remainder { fabric: &self.draft.after, gone, rounds }
     }
 
     fn disorder(&self) -> Option<(String, String)> {

@@ -18,6 +18,9 @@ pub enum Barrier {
     SourcesMoved,
     /// These lanes are empty everywhere, and nobody sends into them any more.
     Drained(VlSet),
+    /// After the last write every device has sent off what stood in it, this many times in a row: nothing stands in what
+    /// leaves, and nothing is latched for it, except packets to and from end ports that leave with it.
+    Vacated(u8),
 }
 
 impl fmt::Display for Barrier {
@@ -27,6 +30,7 @@ impl fmt::Display for Barrier {
             Barrier::Flushed(lanes) => write!(f, "flushed{lanes}"),
             Barrier::SourcesMoved => f.write_str("sources moved"),
             Barrier::Drained(lanes) => write!(f, "drained{lanes}"),
+            Barrier::Vacated(rounds) => write!(f, "vacated in {rounds} rounds"),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! pauses a change after every barrier until told to continue.
 
 use super::mailbox::{Happening, SharedMailbox};
-use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket};
+use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::driver::Trail;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
@@ -125,6 +125,13 @@ impl<T: Transport> SubnetManager for Watched<T> {
         let drained = self.manager.drain(ticket, observer, retiring).await?;
         self.passed("drained").await?;
         Ok(drained)
+    }
+
+    async fn vacate(&mut self, ticket: Ticket, observer: Observer, rounds: u8) -> Result<Vacated, SubnetError> {
+        self.follow();
+        let vacated = self.manager.vacate(ticket, observer, rounds).await?;
+        self.passed("vacated").await?;
+        Ok(vacated)
     }
 
     fn pending_event(&mut self) -> Option<SubnetEvent> {

@@ -6,7 +6,7 @@ use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, Reque
 use super::paths::DirectedPaths;
 use super::sweep::Sweep;
 use super::{Applied, Discovered, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing, WriteOrder};
-use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket};
+use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Half, Lid, PortNum, Sl, VlSet};
 use crate::tables::{SlToVl, Write};
@@ -425,6 +425,10 @@ impl<T: Transport> SubnetManager for Manager<T> {
         retiring: &Retiring<'_>,
     ) -> Result<Drained, SubnetError> {
         self.await_drained(ticket, observer, retiring).await
+    }
+
+    async fn vacate(&mut self, ticket: Ticket, observer: Observer, rounds: u8) -> Result<Vacated, SubnetError> {
+        self.await_vacated(ticket, observer, rounds).await
     }
 
     fn pending_event(&mut self) -> Option<SubnetEvent> {

@@ -30,7 +30,7 @@ pub use manager::{Manager, SourceControl};
 pub use sweep::Discovered;
 pub use timing::Timing;
 
-use crate::drain::{DrainLayer, Drained, Flushed, Observer, SourcesMoved, Ticket};
+use crate::drain::{DrainLayer, Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, VlSet};
 use crate::tables::{PathLayers, Write};
@@ -142,6 +142,10 @@ pub trait SubnetManager {
         observer: Observer,
         retiring: &Retiring<'_>,
     ) -> Result<Drained, SubnetError>;
+
+    /// Makes every device send off what stands in it, `rounds` times in a row, each time after the last write: by the
+    /// devices' agents, or, if the observer is age, by age.
+    async fn vacate(&mut self, ticket: Ticket, observer: Observer, rounds: u8) -> Result<Vacated, SubnetError>;
 
     /// An event that came during another operation; none if there is none. Does not wait.
     fn pending_event(&mut self) -> Option<SubnetEvent>;

@@ -14,6 +14,7 @@ mod case;
 mod certificate;
 mod channels;
 mod collector;
+mod departure;
 pub(crate) mod dependencies;
 mod dot;
 mod evidence;
@@ -32,6 +33,7 @@ mod witness;
 
 pub use certificate::{Binding, Certificate};
 pub use channels::ChannelGraph;
+pub use departure::rounds_to_vacate;
 pub use foresight::{Wait, foresee};
 pub use graph::{Graph as LaneGraph, NodeCycle};
 pub use prover::{Scope, TableProof, prove, prove_certified, prove_tables};
@@ -77,10 +79,26 @@ pub trait Transition {
         None
     }
 
+    /// What remains when the waves are over, and how the rest is left. By default all that survives remains.
+    fn remainder(&self) -> Remainder<'_> {
+        Remainder { fabric: self.surviving(), gone: [false; 2], rounds: None }
+    }
+
     /// End ports of `fabric` that the routing in force does not know.
     fn newcomers(&self) -> Newcomers {
         Newcomers::default()
     }
+}
+
+/// The end of a transition.
+#[derive(Clone, Copy, Debug)]
+pub struct Remainder<'a> {
+    /// What remains, with the same indices: what survives, less what leaves as planned.
+    pub fabric: &'a Fabric,
+    /// By half: whether the barriers after the last wave find none of its packets anywhere.
+    pub gone: [bool; 2],
+    /// How often the last barrier makes every device send off what stands in it; none without such a barrier.
+    pub rounds: Option<u8>,
 }
 
 /// End ports that nobody sends to, and that send nothing, before some wave.

@@ -3,13 +3,14 @@
 use super::case::{ProofCase, STEADY};
 use super::certificate::{Certificate, Recorder, numbers};
 use super::collector::DependencyCollector;
+use super::departure::DepartureWatch;
 use super::dependencies::{Dependencies, DependencyLayout};
 use super::evidence;
 use super::graph::Graph;
 use super::refusal::Refusal;
 use super::walk::Both;
 use super::walker::Walker;
-use super::{ProofStatistics, ProofWave, Proved, Transition};
+use super::{ProofStatistics, ProofWave, Proved, Remainder, Transition};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
 use crate::tables::{PathLayers, SubnetTables};
@@ -71,7 +72,7 @@ pub fn prove_tables(fabric: &Fabric, tables: &SubnetTables, scope: &Scope) -> Re
     check_tables(&case)?;
     let taking_part = |port: &PortId| !case.stranded[port.index()];
     check_ways(fabric, &case.stages[0], &fabric.end_ports().filter(taking_part).collect::<Vec<_>>())?;
-    let judged = judge(case, fabric, false)?;
+    let judged = judge(case, fabric, None, false)?;
     Ok(TableProof { statistics: judged.statistics, order: judged.order })
 }
 
@@ -102,7 +103,7 @@ pub(super) fn judge_transition(
     certified: bool,
 ) -> Result<ProofOutcome, Refusal> {
     let Some(case) = case_of(transition)? else { return Ok(ProofOutcome::default()) };
-    judge(case, transition.surviving(), certified)
+    judge(case, transition.surviving(), Some(transition.remainder()), certified)
 }
 
 /// The moment before the first wave, then the waves; none where there are no waves.
@@ -165,13 +166,19 @@ pub(super) struct ProofOutcome {
     certificate: Option<Certificate>,
 }
 
-fn judge(case: ProofCase<'_>, surviving: &Fabric, certified: bool) -> Result<ProofOutcome, Refusal> {
+fn judge(
+    case: ProofCase<'_>,
+    surviving: &Fabric,
+    remainder: Option<Remainder<'_>>,
+    certified: bool,
+) -> Result<ProofOutcome, Refusal> {
     let walker = Walker::new(case, surviving)?;
     let (case, layout) = (&walker.case, walker.layout());
     let recorder = certified.then(|| Recorder::new(case, &walker.net, &walker.lanes));
-    let mut sinks = Both(DependencyCollector::new(&walker, &layout), recorder);
+    let leaving = remainder.and_then(|left| DepartureWatch::new(&walker, surviving, left));
+    let mut sinks = Both(Both(DependencyCollector::new(&walker, &layout), recorder), leaving);
     let fault = walker.run(&mut sinks);
-    let Both(collector, mut recorder) = sinks;
+    let Both(Both(collector, mut recorder), leaving) = sinks;
     let halves = collector.finish();
     // A fault at some stage leaves its dependencies incomplete. The stages before it are judged all the same: a cycle
     // there comes first in time, and so it is the reason for the refusal.
@@ -198,6 +205,9 @@ fn judge(case: ProofCase<'_>, surviving: &Fabric, certified: bool) -> Result<Pro
         // No earlier stage has a cycle, so this is the first thing that can go wrong.
         Some(fault) => Err(evidence::of_fault(&walker, fault)),
         None => {
+            if let Some(refusal) = leaving.and_then(|watch| watch.verdict()) {
+                return Err(refusal);
+            }
             let (statistics, order) = tally.judged(&layout, &walker);
             Ok(ProofOutcome { statistics, order, certificate: recorder.map(Recorder::certificate) })
         }
@@ -269,7 +279,7 @@ impl Tally {
     }
 }
 
-fn precondition(wave: &str, what: String) -> Refusal {
+pub(super) fn precondition(wave: &str, what: String) -> Refusal {
     Refusal::Precondition { wave: wave.to_string(), what }
 }
 

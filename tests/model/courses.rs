@@ -9,7 +9,7 @@ use super::changes::{Event as What, ring_change};
 use super::is_thorough;
 use super::search::{Model, explore};
 use crate::support::proof::proof;
-use reconfig::drain::{FlushJudge, Flushed, SourcesJudge, SourcesMoved, Ticket, TokenJudge};
+use reconfig::drain::{FlushJudge, Flushed, SourcesJudge, SourcesMoved, Ticket, TokenJudge, VacateAge, Vacated};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Half, PortNum, VlSet};
 use reconfig::machine::{Command, Event, Outcome, State, step};
@@ -51,6 +51,7 @@ enum Demand {
     Flush(VlSet),
     Confirm(Half),
     Drain(VlSet),
+    Vacate(u8),
     /// Nothing: the change is made.
     End,
 }
@@ -114,7 +115,7 @@ impl Watched {
             self.applied = true;
             match wave.barriers.get(self.passed) {
                 Some(Barrier::Acknowledged) => self.passed += 1,
-                Some(Barrier::Flushed(_) | Barrier::SourcesMoved | Barrier::Drained(_)) => break,
+                Some(Barrier::Flushed(_) | Barrier::SourcesMoved | Barrier::Drained(_) | Barrier::Vacated(_)) => break,
                 None => self = Watched { wave: self.wave + 1, applied: false, passed: 0, ..self },
             }
         }
@@ -131,6 +132,7 @@ impl Watched {
             Some(Barrier::Flushed(lanes)) => Demand::Flush(*lanes),
             Some(Barrier::SourcesMoved) => Demand::Confirm(plan.new_half()),
             Some(Barrier::Drained(lanes)) => Demand::Drain(*lanes),
+            Some(Barrier::Vacated(rounds)) => Demand::Vacate(*rounds),
             Some(Barrier::Acknowledged) | None => unreachable!("settled beyond it"),
         }
     }
@@ -159,12 +161,17 @@ fn asked(command: &Command) -> Option<(Ticket, Demand)> {
         Command::Flush { ticket, lanes } => Some((ticket, Demand::Flush(lanes))),
         Command::ConfirmSources { ticket, half } => Some((ticket, Demand::Confirm(half))),
         Command::Drain { ticket, lanes, .. } => Some((ticket, Demand::Drain(lanes))),
+        Command::Vacate { ticket, rounds, .. } => Some((ticket, Demand::Vacate(rounds))),
         Command::Report(_) | Command::Replan | Command::DeferChange | Command::Decline(_) => None,
     }
 }
 
 fn flushed(ticket: Ticket, lanes: VlSet) -> Flushed {
     proof(FlushJudge::new(ticket, lanes, []).verdict())
+}
+
+fn vacated(ticket: Ticket, rounds: u8) -> Vacated {
+    proof(VacateAge::new(ticket, rounds, [], 0).verdict(0))
 }
 
 fn moved(ticket: Ticket, half: Half) -> SourcesMoved {
@@ -178,6 +185,7 @@ fn answer(ticket: Ticket, demand: &Demand) -> Event {
         Demand::Flush(lanes) => Event::Flushed(flushed(ticket, lanes)),
         Demand::Confirm(half) => Event::SourcesMoved(moved(ticket, half)),
         Demand::Drain(lanes) => Event::Drained(proof(TokenJudge::new(ticket, lanes, &[]).verdict())),
+        Demand::Vacate(rounds) => Event::Vacated(vacated(ticket, rounds)),
     }
 }
 
@@ -188,6 +196,7 @@ fn shows(event: &Event, demand: &Demand) -> bool {
         (Event::Flushed(proof), Demand::Flush(lanes)) => proof.lanes() == *lanes,
         (Event::SourcesMoved(proof), Demand::Confirm(half)) => proof.half() == *half,
         (Event::Drained(proof), Demand::Drain(lanes)) => proof.lanes() == *lanes,
+        (Event::Vacated(proof), Demand::Vacate(rounds)) => proof.rounds() == *rounds,
         _ => false,
     }
 }
@@ -209,6 +218,7 @@ impl Courses {
             events.push(answer(ticket, &Demand::Flush(set)));
             events.push(answer(ticket, &Demand::Drain(set)));
         }
+        events.extend([2, 3].map(|rounds| answer(ticket, &Demand::Vacate(rounds))));
         events.extend([Half::Lower, Half::Upper].map(|half| answer(ticket, &Demand::Confirm(half))));
         events
     }
@@ -379,7 +389,7 @@ impl Model for Courses {
 /// Plans that between them go every way there is.
 fn plans() -> Vec<Arc<Vetted>> {
     let (new_root, nothing) = (What::NewRoot { from: 0, to: 2 }, What::NewRoot { from: 0, to: 0 });
-    let comes = What::SwitchComes { switch: 0 };
+    let (comes, leaves) = (What::SwitchComes { switch: 0 }, What::LinkGoes { root: 0, link: 0, sudden: false });
     let cases = [
         (new_root, Scheme::Double, Arming::Hold),
         (nothing, Scheme::Double, Arming::Off),
@@ -387,12 +397,13 @@ fn plans() -> Vec<Arc<Vetted>> {
         (nothing, Scheme::Static, Arming::Off),
         (comes, Scheme::InPlace, Arming::Off),
         (nothing, Scheme::InPlace, Arming::Off),
+        (leaves, Scheme::InPlace, Arming::Off),
     ];
     cases.into_iter().map(|(what, scheme, arming)| ring_change(4, what).vetted(scheme, arming)).collect()
 }
 
 /// States that `state-machines/change.yaml` draws.
-const STATES: usize = 15;
+const STATES: usize = 16;
 
 #[test]
 fn in_every_sequence_of_events_the_machine_does_what_the_plan_demands() {

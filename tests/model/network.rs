@@ -98,6 +98,8 @@ pub struct Channel {
     pub receiver: PortId,
     /// Whether it is lost before the first wave.
     pub dies: bool,
+    /// Whether it is taken away after the last wave.
+    pub leaves: bool,
 }
 
 /// A write that some flow can notice.
@@ -260,8 +262,10 @@ impl Reader<'_> {
 
     fn channel(&self, sender: PortId) -> Channel {
         let receiver = self.fabric.peer(sender).expect("a channel has two ends");
-        let dies = self.plan.draft().surviving.peer(sender).is_none();
-        Channel { sender, receiver, dies }
+        let draft = self.plan.draft();
+        let dies = draft.surviving.peer(sender).is_none();
+        let leaves = !dies && draft.after.peer(sender).is_none();
+        Channel { sender, receiver, dies, leaves }
     }
 
     fn exit(&self, input: PortId, port: u8, lid: Lid, sl: Sl, channel_of: &impl Fn(PortId) -> usize) -> Exit {

@@ -62,6 +62,8 @@ pub enum Fault {
     /// The tables of this moment lead a packet round for ever.
     Loop,
     Lost(Loss),
+    /// A packet between end ports that stay is in what is taken away, or latched for it, when the plan has ended.
+    LeftBehind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -299,10 +301,20 @@ impl Traffic {
         })
     }
 
+    /// Whether a packet between end ports that stay stands in what leaves, or is latched for it.
+    fn leaves_some_behind(&self, state: &State) -> bool {
+        let leaves = |lane: u16| self.network.channels[self.channel(lane)].leaves;
+        Self::under_way(state).filter(|packet| !self.is_excused(packet.flow, state.stage)).any(|packet| {
+            let stands = packet.place < QUEUE && leaves(packet.place);
+            stands || packet.latch != UNLATCHED && leaves(u16::from(packet.latch))
+        })
+    }
+
     fn holds(&self, state: &State, wave: usize, barrier: Barrier) -> bool {
         match barrier {
             Barrier::Acknowledged => self.landings(state).all(|at| self.network.tellings[at].wave != wave),
             Barrier::Flushed(lanes) | Barrier::Drained(lanes) => self.is_empty(state, lanes),
+            Barrier::Vacated(_) => !self.leaves_some_behind(state),
             // Sources may send on the old half until the drain, so that this one is never missed.
             Barrier::SourcesMoved => true,
         }
@@ -498,6 +510,9 @@ impl Model for Traffic {
     fn fault(&self, state: &State) -> Option<Fault> {
         if let Some(loss) = state.lost {
             return Some(Fault::Lost(loss));
+        }
+        if self.is_end(state) && self.leaves_some_behind(state) {
+            return Some(Fault::LeftBehind);
         }
         if let Some(cycle) = self.cycle(state) {
             return Some(Fault::Deadlock(cycle.into_iter().map(|packet| self.wait(packet)).collect()));

@@ -220,6 +220,34 @@ fn a_double_plan_that_does_not_wait_for_the_new_tables_deadlocks() {
     assert_deadlocks("install not awaited", &broken, &closing_on_new_half(&plan, STAYING));
 }
 
+/// Planned removals in place that are proved, and what the model finds where nobody waits for what leaves.
+#[test]
+fn what_leaves_in_place_leaves_empty_and_only_by_its_barrier() {
+    let bounds = Bounds { flows: 3, states: 20_000_000, ..BRIEF };
+    let (mut safe, mut found) = (0, 0);
+    for change in random_changes(if is_thorough() { 20 } else { 3 }) {
+        let (plan, refusal) = change.judged(Scheme::InPlace);
+        let vacates = plan.waves().iter().flat_map(|wave| &wave.barriers).any(|one| matches!(one, Barrier::Vacated(_)));
+        assert_eq!(vacates, plan.draft().surviving != plan.draft().after, "{}", change.name);
+        if refusal.is_some() || !vacates {
+            continue;
+        }
+        let flows = choose(&plan, PLAIN, bounds.flows);
+        assert_safe(&format!("in place, {}", change.name), &traffic(&plan, &flows, bounds), bounds);
+        safe += 1;
+        let broken = without_barrier(&plan, Phase::Rewrite, |barrier| matches!(barrier, Barrier::Vacated(_)));
+        let refused = prove(broken.clone()).err().map(|(_, refusal)| refusal);
+        let fault = search(&change.name, &traffic(&broken, &flows, bounds), bounds).fault.map(|found| found.fault);
+        assert!(matches!(fault, None | Some(Fault::LeftBehind)), "{}: {fault:?}", change.name);
+        // The prover looks at all flows, the model at a few.
+        let refuses = matches!(&refused, Some(Refusal::Precondition { what, .. }) if what.contains("what leaves"));
+        assert!(refuses || refused.is_none() && fault.is_none(), "{}: {refused:?}, {fault:?}", change.name);
+        found += usize::from(fault.is_some());
+    }
+    println!("{safe} planned removals in place are safe; {found} of them lose packets without the barrier");
+    assert!(safe > 5 && found > 3, "{safe}, {found}");
+}
+
 /// Where *drained* is true of the sources too, as it is here, it says what this barrier says, and more. The prover asks for
 /// it all the same: observers of the drain rest on it.
 #[test]

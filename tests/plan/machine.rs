@@ -7,7 +7,10 @@ use crate::support::conformance::{Conformance, assert_page_is_current};
 use crate::support::proof::proof;
 use crate::support::removal::{Removal, removal};
 use reconfig::change::{ChangeInput, prepare_baseline};
-use reconfig::drain::{Drained, FlushJudge, Flushed, SourcesJudge, SourcesMoved, Ticket, TokenJudge};
+use reconfig::drain::{
+    Drained, FlushJudge, Flushed, SourcesJudge, SourcesMoved, Ticket, TokenJudge, VacateAge, Vacated,
+};
+use reconfig::fabric::{NodeId, PortId};
 use reconfig::ids::{Half, VlSet};
 use reconfig::machine::{CallOff, Command, Event, Outcome, State, step};
 use reconfig::plan::{Arming, Lanes, Policy, Scheme, Vetted};
@@ -42,6 +45,20 @@ fn plans() -> Vec<(&'static str, Arc<Vetted>)> {
     comes_back.tables = gone.plan().tables_at(gone.plan().waves().len()).clone();
     std::mem::swap(&mut comes_back.before, &mut comes_back.after);
     comes_back.surviving = comes_back.after.clone();
+    // The root comes back, and another switch leaves.
+    let goes =
+        |&node: &NodeId| comes_back.before.node(node).present && subnet.fabric.neighbour(subnet.sm) != Some(node);
+    let other = subnet.fabric.switches().find(goes).expect("a switch that the manager does not need");
+    let mut replaced = comes_back.clone();
+    replaced.after = Arc::new(replaced.after.without_nodes(&[other]));
+    // A cable leaves that the routing in force does not use: no table changes.
+    let is_switch = |port| subnet.fabric.node(subnet.fabric.port(port).node).is_switch();
+    let inner = |&(one, other): &(PortId, PortId)| is_switch(one) && is_switch(other);
+    let (cable, _) = subnet.fabric.links().find(inner).expect("a ring has cables");
+    let mut leaves_unused = root_leaves(Scheme::InPlace);
+    leaves_unused.after = Arc::new(subnet.fabric.without_links(&[cable]));
+    let unused = prepare_baseline(leaves_unused.clone()).unwrap_or_else(|error| panic!("{error}")).plan;
+    leaves_unused.tables = unused.plan().tables_at(unused.plan().waves().len()).clone();
     let inputs = [
         ("double", root_goes(Scheme::Double)),
         ("double, nothing to install", nothing_goes(Scheme::Double)),
@@ -50,6 +67,9 @@ fn plans() -> Vec<(&'static str, Arc<Vetted>)> {
         ("static, nothing to install", nothing_goes(Scheme::Static)),
         ("in-place", root_goes(Scheme::InPlace)),
         ("in-place, the root comes back", comes_back),
+        ("in-place, the root comes back and another switch leaves", replaced),
+        ("in-place, the root leaves", root_leaves(Scheme::InPlace)),
+        ("in-place, a cable leaves, nothing to write", leaves_unused),
         ("in-place, nothing to write", nothing_goes(Scheme::InPlace)),
     ];
     let prepared = |input| prepare_baseline(input).unwrap_or_else(|error| panic!("{error}")).plan;
@@ -67,6 +87,10 @@ fn flushed(ticket: Ticket, lanes: VlSet) -> Flushed {
 
 fn moved(ticket: Ticket, half: Half) -> SourcesMoved {
     proof(SourcesJudge::new(ticket, half, []).verdict())
+}
+
+fn vacated(ticket: Ticket, rounds: u8) -> Vacated {
+    proof(VacateAge::new(ticket, rounds, [], 0).verdict(0))
 }
 
 fn drained(ticket: Ticket, lanes: VlSet) -> Drained {
@@ -87,6 +111,7 @@ fn answers(ticket: Ticket) -> Vec<Event> {
         events.push(Event::Drained(drained(ticket, set)));
     }
     events.extend([Half::Lower, Half::Upper].map(|half| Event::SourcesMoved(moved(ticket, half))));
+    events.extend([2, 3].map(|rounds| Event::Vacated(vacated(ticket, rounds))));
     events
 }
 
@@ -182,7 +207,8 @@ fn ticket_of(command: &Command) -> Option<Ticket> {
         | Command::Undo { ticket, .. }
         | Command::Flush { ticket, .. }
         | Command::ConfirmSources { ticket, .. }
-        | Command::Drain { ticket, .. } => Some(*ticket),
+        | Command::Drain { ticket, .. }
+        | Command::Vacate { ticket, .. } => Some(*ticket),
         Command::Report(_) | Command::Replan | Command::DeferChange | Command::Decline(_) => None,
     }
 }
@@ -221,6 +247,7 @@ fn obey(command: &Command, new: Half) -> Event {
         Command::Flush { ticket, lanes } => Event::Flushed(flushed(ticket, lanes)),
         Command::ConfirmSources { ticket, .. } => Event::SourcesMoved(moved(ticket, new)),
         Command::Drain { ticket, lanes, .. } => Event::Drained(drained(ticket, lanes)),
+        Command::Vacate { ticket, rounds, .. } => Event::Vacated(vacated(ticket, rounds)),
         Command::Report(_) | Command::Replan | Command::DeferChange | Command::Decline(_) => {
             panic!("{} asks for no answer", command.name())
         }

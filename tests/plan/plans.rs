@@ -6,13 +6,13 @@ use crate::support::capture::capture;
 use crate::support::removal::{Removal, removal, removal_of, root_of};
 use reconfig::change::{ChangeError, ChangeInput, prepare, prepare_baseline};
 use reconfig::check::{self, Rule};
-use reconfig::fabric::PortId;
 use reconfig::fabric::format;
 use reconfig::fabric::generate::BUNDLED;
+use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Half, Lid, Lmc, PortNum, Vl};
-use reconfig::plan::{Arming, Draft, Phase, Plan, PlanError, PlanInput, Policy, Scheme, Vetted, Wave, plan};
+use reconfig::plan::{Arming, Barrier, Draft, Phase, Plan, PlanError, PlanInput, Policy, Scheme, Vetted, Wave, plan};
 use reconfig::tables::{NodeSlToVl, PortState, SlToVl, SlToVlScope, Write};
-use reconfig::verify::{Refusal, prove};
+use reconfig::verify::{Refusal, prove, rounds_to_vacate};
 use std::sync::Arc;
 
 fn writes_of(plan: &Plan, phase: Phase) -> Vec<&Write> {
@@ -266,6 +266,40 @@ fn in_place_writes_in_the_order_of_opensm() {
         })
         .collect();
     assert!(places.len() > 64 && places.is_sorted(), "block by block, switches by GUID");
+}
+
+#[test]
+fn a_planned_departure_ends_when_what_leaves_is_vacated() {
+    let subnet = bring_up(&bundled("fat-tree-4-2"), 1, true);
+    let plan = |scheme, when| {
+        let prepared = prepare(removal(&subnet, scheme, when)).unwrap_or_else(|error| panic!("{scheme}: {error}"));
+        prepared.plan.plan().clone()
+    };
+    let last = |plan: &Plan| plan.waves().last().expect("a wave").barriers.clone();
+    for (scheme, when) in [(Scheme::InPlace, Removal::Sudden), (Scheme::Static, Removal::Planned)] {
+        assert_eq!(last(&plan(scheme, when)), [Barrier::Acknowledged], "{scheme}: nothing is in what leaves");
+    }
+    let sound = plan(Scheme::InPlace, Removal::Planned);
+    assert_eq!(last(&sound), [Barrier::Acknowledged, Barrier::Vacated(3)]);
+    // A chain of switches takes a round for each; switches apart leave side by side.
+    let leaves = |nodes: &[NodeId]| rounds_to_vacate(&subnet.fabric, &subnet.fabric.without_nodes(nodes));
+    let root = root_of(&subnet);
+    let apart = subnet.fabric.switches().find(|&node| node != root && !joined(&subnet.fabric, node, root));
+    let next = subnet.fabric.switches().find(|&node| joined(&subnet.fabric, node, root)).expect("it has cables");
+    assert_eq!(leaves(&[root, apart.expect("a tree has two roots")]), Some(3));
+    assert_eq!((leaves(&[root, next]), leaves(&[])), (Some(4), None));
+    for barriers in [vec![Barrier::Acknowledged], vec![Barrier::Acknowledged, Barrier::Vacated(2)]] {
+        let mut draft = sound.draft().clone();
+        draft.waves[0].barriers = barriers;
+        let broken = Plan::seal(draft);
+        assert!(check::lint(&broken).iter().any(|finding| finding.rule == Rule::Barriers), "{:?}", last(&broken));
+        let (_, refusal) = prove(broken).expect_err("packets may be in what leaves");
+        assert!(refusal.to_string().contains("what leaves"), "{refusal}");
+    }
+}
+
+fn joined(fabric: &Fabric, one: NodeId, other: NodeId) -> bool {
+    fabric.ports_of(one).any(|port| fabric.neighbour(port) == Some(other))
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod adversary;
 mod arming;
 mod captures;
 mod command;
+mod departures;
 mod engine_changes;
 mod faults;
 mod ghost_cycle;

@@ -189,7 +189,7 @@ impl<'a> State<'a> {
         let mut drains = None;
         for barrier in &wave.barriers {
             match *barrier {
-                Barrier::Acknowledged => {}
+                Barrier::Acknowledged | Barrier::Vacated(_) => {}
                 Barrier::SourcesMoved => self.moved = true,
                 Barrier::Flushed(lanes) => self.empty = VlSet(self.empty.0 | lanes.0),
                 Barrier::Drained(lanes) => {

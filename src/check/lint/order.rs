@@ -1,7 +1,9 @@
 //! Phases, barriers and assumptions in their order.
 
 use super::{Findings, Rule};
+use crate::fabric::NodeId;
 use crate::plan::{Assumption, Barrier, Phase, Plan, Scheme, Wave};
+use std::collections::BTreeSet;
 
 pub(super) fn check(plan: &Plan, findings: &mut Findings) {
     check_phases(plan, findings);
@@ -47,8 +49,38 @@ fn barriers(plan: &Plan, wave: &Wave) -> Vec<Barrier> {
         (Scheme::Double, Phase::Split) => vec![Barrier::Acknowledged, Barrier::Flushed(lanes.b)],
         (Scheme::Double, Phase::Swap) => vec![Barrier::Acknowledged, Barrier::SourcesMoved],
         (Scheme::Double, Phase::Drain) => vec![Barrier::Drained(lanes.a)],
+        (Scheme::InPlace, phase) if phase == last_phase(plan) => {
+            let vacated = vacating_rounds(plan).map(|rounds| Barrier::Vacated(rounds as u8));
+            [Barrier::Acknowledged].into_iter().chain(vacated).collect()
+        }
         _ => vec![Barrier::Acknowledged],
     }
+}
+
+fn last_phase(plan: &Plan) -> Phase {
+    if has_grown(plan) { Phase::Start } else { Phase::Rewrite }
+}
+
+/// How many rounds vacate what leaves: one for what was latched before, one for each channel that a packet can pass in
+/// it, which are one more than the switches of its largest part. None if nothing leaves.
+fn vacating_rounds(plan: &Plan) -> Option<usize> {
+    let (during, after) = (&*plan.draft().surviving, &*plan.draft().after);
+    let mut cables = during.ports().filter(|&(port, info)| info.peer.is_some() && after.peer(port).is_none());
+    cables.next()?;
+    let leaves = |&node: &NodeId| during.node(node).present && !after.node(node).present;
+    let mut rest: BTreeSet<NodeId> = during.switches().filter(leaves).collect();
+    let mut most = 0;
+    while let Some(first) = rest.pop_first() {
+        let mut part = vec![first];
+        let mut at = 0;
+        while let Some(&node) = part.get(at) {
+            let next = during.ports_of(node).filter_map(|port| during.neighbour(port));
+            part.extend(next.filter(|node| rest.remove(node)));
+            at += 1;
+        }
+        most = most.max(part.len());
+    }
+    Some(most + 2)
 }
 
 fn assumptions(plan: &Plan) -> &'static [Assumption] {

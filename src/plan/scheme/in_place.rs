@@ -1,17 +1,21 @@
 //! Scheme `in-place`: the baseline, as OpenSM does it. Blocks are overwritten under traffic, with four SMPs
 //! outstanding, block by block, each over the switches in GUID order; equal blocks are skipped; there is no barrier
 //! before the end. Newcomers are started after that, as in OpenSM: their ports become ACTIVE once every table is
-//! written.
+//! written. Beyond OpenSM: a planned departure waits until what leaves is vacated.
 
 use super::{PlanInput, lft_writes, new_port_writes, sl_to_vl_writes, welcome_writes};
-use crate::plan::{Assumption, Barrier, Draft, Lanes, Phase, Plan, Scheme, Sending, Wave};
+use crate::plan::{Assumption, Barrier, Draft, Lanes, Phase, Plan, PlanError, Scheme, Sending, Wave};
 use crate::tables::Write;
+use crate::verify::rounds_to_vacate;
 
 /// SMPs that OpenSM keeps outstanding by default.
 const OPENSM_WINDOW: u16 = 4;
 
+/// The most rounds that one question has round numbers for.
+const VACATING_ROUNDS: usize = 16;
+
 /// A single wave: every block that differs.
-pub(super) fn plan(input: PlanInput) -> Plan {
+pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     let lanes = Lanes::of_fabric(&input.before);
     let mut tables = lft_writes(&input);
     let is_new = |node, from, to| input.pair_has_come(node, from, to);
@@ -25,7 +29,19 @@ pub(super) fn plan(input: PlanInput) -> Plan {
         start.extend(welcome_writes(&input, input.old));
         waves.push(wave(Phase::Start, start));
     }
-    Plan::seal(Draft { waves, assumptions, drain: Vec::new(), ..input.draft(Scheme::InPlace, lanes) })
+    if let Some(last) = waves.last_mut() {
+        last.barriers.extend(vacated(&input)?);
+    }
+    Ok(Plan::seal(Draft { waves, assumptions, drain: Vec::new(), ..input.draft(Scheme::InPlace, lanes) }))
+}
+
+/// What leaves as planned carries packets until the last block is written, and nothing of this scheme drains it (V.1).
+fn vacated(input: &PlanInput) -> Result<Option<Barrier>, PlanError> {
+    match rounds_to_vacate(&input.surviving, &input.after) {
+        None => Ok(None),
+        Some(rounds) if rounds <= VACATING_ROUNDS => Ok(Some(Barrier::Vacated(rounds as u8))),
+        Some(rounds) => Err(PlanError::TooMuchLeaves { rounds, most: VACATING_ROUNDS }),
+    }
 }
 
 fn wave(phase: Phase, writes: Vec<Write>) -> Wave {

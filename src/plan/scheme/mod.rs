@@ -64,7 +64,7 @@ pub fn plan(scheme: Scheme, input: PlanInput) -> Result<Plan, PlanError> {
     match scheme {
         Scheme::Double => double::plan(input),
         Scheme::Static => Ok(static_::plan(input)),
-        Scheme::InPlace => Ok(in_place::plan(input)),
+        Scheme::InPlace => in_place::plan(input),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Flush and drain by age: reads the lifetime limit of every switch, then waits as long as the limits require (F.6, D).
 
 use super::{Wait, smp_data};
-use crate::drain::{DrainAge, Drained, FlushAge, Flushed, LifetimeReading, Ticket, Verdict};
+use crate::drain::{DrainAge, Drained, FlushAge, Flushed, LifetimeReading, Ticket, VacateAge, Vacated, Verdict};
 use crate::fabric::NodeId;
 use crate::ids::VlSet;
 use crate::subnet::SubnetError;
@@ -31,6 +31,15 @@ impl<T: Transport> Manager<T> {
         let wait = self.begin_wait(format!("drain of lanes {lanes}, by age"));
         let switches = self.live_switches()?;
         let mut judge = DrainAge::new(ticket, lanes, depth, switches.iter().copied(), wait.begin_ns);
+        self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
+        self.wait_for_age(&wait, judge.due_ns()).await?;
+        self.proof(&wait, judge.verdict(self.transport.now_ns()))
+    }
+
+    pub(super) async fn vacate_by_age(&mut self, ticket: Ticket, rounds: u8) -> Result<Vacated, SubnetError> {
+        let wait = self.begin_wait("the departure of what leaves, by age");
+        let switches = self.live_switches()?;
+        let mut judge = VacateAge::new(ticket, rounds, switches.iter().copied(), wait.begin_ns);
         self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
         self.wait_for_age(&wait, judge.due_ns()).await?;
         self.proof(&wait, judge.verdict(self.transport.now_ns()))

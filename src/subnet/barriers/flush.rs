@@ -25,10 +25,11 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    async fn flush_by_agents(&mut self, ticket: Ticket, lanes: VlSet) -> Result<Flushed, SubnetError> {
+    pub(super) async fn flush_by_agents(&mut self, ticket: Ticket, lanes: VlSet) -> Result<Flushed, SubnetError> {
         let devices = self.devices()?;
         let mut judge = FlushJudge::new(ticket, lanes, devices.iter().copied());
-        let mut wait = self.begin_wait(format!("flush of lanes {lanes}"));
+        let what = if lanes == VlSet::EMPTY { "every device".to_string() } else { format!("lanes {lanes}") };
+        let mut wait = self.begin_wait(format!("flush of {what}"));
         // The order (F.1). Its answers count as readings, since a device may be done at once.
         self.ask_about_flush(&mut judge, &devices, Method::Set, lanes).await?;
         loop {

@@ -9,6 +9,7 @@ mod flush;
 mod poll;
 mod sources;
 mod token;
+mod vacate;
 
 use super::exchange::{MadAnswer, MadData, MadRequest, RequestBody};
 use super::manager::Manager;

@@ -1,0 +1,34 @@
+//! The vacating of what leaves (section V): flushes of every device, one after the other, or lifetimes.
+
+use crate::drain::{Observer, Ticket, VacateJudge, Vacated};
+use crate::ids::VlSet;
+use crate::subnet::SubnetError;
+use crate::subnet::manager::Manager;
+use crate::transport::Transport;
+
+impl<T: Transport> Manager<T> {
+    /// Waits until every device has sent off what stood in it, `rounds` times in a row.
+    pub(in crate::subnet) async fn await_vacated(
+        &mut self,
+        ticket: Ticket,
+        observer: Observer,
+        rounds: u8,
+    ) -> Result<Vacated, SubnetError> {
+        match observer {
+            Observer::Lifetime => self.vacate_by_age(ticket, rounds).await,
+            Observer::Token | Observer::Poll | Observer::Conservation => self.vacate_by_agents(ticket, rounds).await,
+        }
+    }
+
+    async fn vacate_by_agents(&mut self, ticket: Ticket, rounds: u8) -> Result<Vacated, SubnetError> {
+        let mut judge = VacateJudge::new(ticket, rounds);
+        while let Some(round) = judge.due() {
+            // Traffic goes on in every lane, so the flush demands that none is empty (V.2).
+            judge.fold(&self.flush_by_agents(round, VlSet::EMPTY).await?);
+        }
+        judge.verdict().ok_or_else(|| SubnetError::NoVerdict {
+            awaited: "the departure of what leaves".to_string(),
+            reason: "a round of flushes is missing".to_string(),
+        })
+    }
+}

@@ -330,7 +330,7 @@ fn plans_that_claim_too_much_are_refused() {
             }
         });
     });
-    refused("writes that nobody waits for", "does not acknowledge its writes", &|draft| {
+    refused("writes that nobody waits for", "its writes are not acknowledged", &|draft| {
         draft.waves[0].barriers.swap(0, 1)
     });
     refused("sources not asked", "every source has moved", &|draft| {

@@ -53,7 +53,7 @@ pub struct Checked {
 /// hold.
 pub fn check(plan: &Plan, plan_file: &[u8], certificate: &[u8]) -> Result<Checked, CertificateFault> {
     let file = File::read(certificate)?;
-    file.check_binding(plan, plan_file)?;
+    file.check_binding(plan, &file::digest_of(plan_file))?;
     let moments = PlanMoments::of(plan)?;
     file.check_moments(&moments)?;
     let net = CheckedNet::new(plan);

@@ -37,7 +37,7 @@ pub use wave::{Barrier, Sending, Wave};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
 use crate::tables::{PathLayers, SubnetTables, Write};
-use crate::verify::{Binding, InjectionRules, Newcomers, ProofWave, Transition};
+use crate::verify::{Binding, DrainClaim, DrainClaimLayer, InjectionRules, Newcomers, ProofWave, Transition};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -315,6 +315,17 @@ impl Transition for Plan {
 
     fn disorder(&self) -> Option<(String, String)> {
         disorder::first(self)
+    }
+
+    fn drains(&self, wave: usize) -> Option<DrainClaim<'_>> {
+        // The last of several: a wave waits for its barriers in their order.
+        let drained = self.draft.waves[wave].barriers.iter().rev().find_map(|barrier| match *barrier {
+            Barrier::Drained(lanes) => Some(lanes),
+            Barrier::Acknowledged | Barrier::Flushed(_) | Barrier::SourcesMoved => None,
+        });
+        let layers =
+            self.draft.drain.iter().map(|layer| DrainClaimLayer { lanes: layer.lanes, arcs: layer.graph.arcs() });
+        drained.map(|lanes| DrainClaim { half: self.draft.old, lanes, layers: layers.collect() })
     }
 
     /// Newcomers learn their half in the swap, or, if there is none, when ports are started.

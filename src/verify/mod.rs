@@ -16,6 +16,7 @@ mod channels;
 mod collector;
 pub(crate) mod dependencies;
 mod dot;
+mod drained;
 mod evidence;
 mod foresight;
 mod graph;
@@ -32,6 +33,7 @@ mod witness;
 
 pub use certificate::{Binding, Certificate};
 pub use channels::ChannelGraph;
+pub use drained::{DrainClaim, DrainClaimLayer};
 pub use foresight::{Wait, foresee};
 pub use graph::{Graph as LaneGraph, NodeCycle};
 pub use prover::{Scope, TableProof, prove, prove_certified, prove_tables};
@@ -74,6 +76,11 @@ pub trait Transition {
     /// A wave whose writes may still be under way when a later one begins, or whose barriers cannot be true, and what
     /// is wrong with it. Waves can then not be judged one after the other.
     fn disorder(&self) -> Option<(String, String)> {
+        None
+    }
+
+    /// What the barrier at the end of a wave reports drained, if it does.
+    fn drains(&self, _wave: usize) -> Option<DrainClaim<'_>> {
         None
     }
 

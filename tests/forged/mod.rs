@@ -2,10 +2,11 @@
 //! Python. What one of them refuses the other must refuse too, or somebody who trusts it accepts what nobody proved.
 //!
 //! `corpus` is a table of forgeries, each with the words that the refusals must contain; `fuzzed` makes more; `bounds`
-//! holds both to their memory.
+//! holds both to their memory; `drained` takes steps out of drains, which the prover must refuse as well.
 
 mod bounds;
 mod corpus;
+mod drained;
 mod fuzzed;
 
 use crate::support::brought_up::bring_up;

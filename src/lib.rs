@@ -23,4 +23,5 @@ pub mod subnet;
 pub mod tables;
 pub mod transport;
 pub mod verify;
+pub mod vet;
 pub mod wire;

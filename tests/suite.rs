@@ -11,6 +11,7 @@ mod dispersive;
 mod driver;
 mod election;
 mod engines;
+mod forged;
 mod formats;
 mod generate;
 mod layers;

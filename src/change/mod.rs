@@ -22,12 +22,11 @@ pub use routed::{LmcWish, RouteInput, Routed, route};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, VlSet};
 use crate::lid::{self, TooFewLids};
-use crate::plan::{
-    self, CyclicDrain, DrainGraph, DrainLayer, Lanes, Plan, PlanError, PlanInput, Policy, Scheme, Vetted,
-};
+use crate::plan::{self, CyclicDrain, DrainGraph, DrainLayer, Lanes, Plan, PlanError, PlanInput, Policy, Scheme};
 use crate::routing::{self, Connectivity, Demand, Engine, RouteError};
 use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutingFunction, SubnetTables};
 use crate::verify::{self, ChannelGraph, Refusal, Scope, TableProof};
+use crate::vet::{self, Objection, Vetted};
 use std::sync::Arc;
 
 /// A change to prepare. All fabrics share one index space; between `before` and `surviving` something was lost, or
@@ -131,6 +130,24 @@ pub enum ChangeError {
         /// What is wrong with it.
         refusal: Refusal,
     },
+    /// A judge other than the prover objects to a plan.
+    #[error("the plan may not run: {objection}")]
+    Objected {
+        /// The plan.
+        plan: Box<Plan>,
+        /// The objection.
+        objection: Objection,
+    },
+}
+
+impl ChangeError {
+    fn objected((plan, objection): (Plan, Objection)) -> ChangeError {
+        let plan = Box::new(plan);
+        match objection {
+            Objection::Refused(refusal) => ChangeError::Refused { plan, refusal },
+            objection => ChangeError::Objected { plan, objection },
+        }
+    }
 }
 
 impl From<CyclicDrain> for ChangeError {
@@ -144,7 +161,7 @@ impl From<CyclicDrain> for ChangeError {
 /// # Errors
 /// What [`ChangeError`] lists.
 pub fn prepare(input: ChangeInput<'_>) -> Result<Prepared, ChangeError> {
-    PlannedChange::of(input)?.prove(|plan, refusal| Err(ChangeError::Refused { plan: Box::new(plan), refusal }))
+    PlannedChange::of(input)?.vet(|plan, refusal| Err(ChangeError::Refused { plan: Box::new(plan), refusal }))
 }
 
 /// Prepares a baseline: like [`prepare`], but a plan of a scheme other than `double` may be run although the prover
@@ -153,12 +170,8 @@ pub fn prepare(input: ChangeInput<'_>) -> Result<Prepared, ChangeError> {
 /// # Errors
 /// What [`ChangeError`] lists; for scheme `double`, a refused plan too.
 pub fn prepare_baseline(input: ChangeInput<'_>) -> Result<Prepared, ChangeError> {
-    PlannedChange::of(input)?.prove(|plan, refusal| {
-        Vetted::baseline(plan, refusal).map_err(|refused| {
-            let (plan, refusal) = *refused;
-            ChangeError::Refused { plan: Box::new(plan), refusal }
-        })
-    })
+    PlannedChange::of(input)?
+        .vet(|plan, refusal| Vetted::baseline(plan, refusal).map_err(|refused| ChangeError::objected(*refused)))
 }
 
 /// A change, planned, R and R′ proved by themselves.
@@ -194,14 +207,12 @@ impl PlannedChange {
         Ok(PlannedChange { plan, function, stranded, old_proof, new_proof })
     }
 
-    /// Proves the plan; what becomes of a refused one is the caller's choice.
-    fn prove(
-        self,
-        refused: impl FnOnce(Plan, Refusal) -> Result<Vetted, ChangeError>,
-    ) -> Result<Prepared, ChangeError> {
-        let vetted = match verify::prove(self.plan) {
-            Ok(proved) => Vetted::from(proved),
-            Err((plan, refusal)) => refused(plan, refusal)?,
+    /// Has the plan judged; what becomes of one that the prover refused is the caller's choice.
+    fn vet(self, refused: impl FnOnce(Plan, Refusal) -> Result<Vetted, ChangeError>) -> Result<Prepared, ChangeError> {
+        let vetted = match vet::vet(self.plan).map_err(|objected| *objected) {
+            Ok(vetted) => vetted,
+            Err((plan, Objection::Refused(refusal))) => refused(plan, refusal)?,
+            Err(objected) => return Err(ChangeError::objected(objected)),
         };
         Ok(Prepared {
             plan: Arc::new(vetted),

@@ -2,8 +2,8 @@
 
 use crate::fabric::{NodeId, PortId};
 use crate::machine::Outcome;
-use crate::plan::Vetted;
 use crate::subnet::SmpCounts;
+use crate::vet::Vetted;
 use std::sync::Arc;
 
 /// One completed phase.

@@ -2,7 +2,7 @@
 
 use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::ids::{Half, VlSet};
-use crate::plan::Vetted;
+use crate::vet::Vetted;
 use std::fmt;
 use std::sync::Arc;
 

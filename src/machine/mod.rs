@@ -1,7 +1,7 @@
 //! A change as one pure transition function: [`step`] takes a state and an event and returns the next state and the
 //! commands that the driver must carry out.
 //!
-//! On entry: a [`Vetted`](crate::plan::Vetted) plan in [`Event::Begin`]; then answers, proofs among them, each with the
+//! On entry: a [`Vetted`](crate::vet::Vetted) plan in [`Event::Begin`]; then answers, proofs among them, each with the
 //! [`Ticket`] of its command; other tickets are ignored. On return: states that hold all they need, so that the same
 //! events lead to the same states. A wave is left only by the barriers that its plan names, in their order. Before the
 //! swap a change can be called off; from the swap on it only goes forward (P3.9). `state-machines/change.yaml` states

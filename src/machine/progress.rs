@@ -4,7 +4,8 @@ use super::event::{CallOff, Command, Outcome};
 use super::{Idle, State};
 use crate::drain::Ticket;
 use crate::ids::Half;
-use crate::plan::{Barrier, Phase, Plan, Scheme, Vetted};
+use crate::plan::{Barrier, Phase, Plan, Scheme};
+use crate::vet::Vetted;
 use std::sync::Arc;
 
 /// How often a question is asked before the machine halts and waits to be resumed (C.2).

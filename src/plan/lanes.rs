@@ -6,6 +6,7 @@ use crate::tables::SlToVl;
 
 /// The data lanes that every link has, VL 0 to VL V − 1, divided into two sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Lanes {
     /// All of them.
     pub all: VlSet,

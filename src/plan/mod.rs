@@ -4,7 +4,7 @@
 //! return: a [`Plan`], a value without choices left, which the prover judges ([`Transition`]) and the machine runs, or
 //! a [`PlanError`] that names the precondition and the device. The tables before and after each wave are computed from
 //! the writes alone, by [`SubnetTables::apply`]; the lanes that a barrier leaves empty are computed from the barriers
-//! alone. A planner can therefore claim neither. Only [`Vetted`] plans run. Deliberately omitted: the computation of
+//! alone. A planner can therefore claim neither. Only plans that `vet` has vetted run. Deliberately omitted: the computation of
 //! routes (`routing`) and LIDs (`lid`), proof (`verify`), execution (`machine`).
 
 mod cost;
@@ -19,7 +19,6 @@ mod scheme;
 #[cfg(test)]
 pub(crate) mod testing;
 mod undo;
-mod vetted;
 mod wave;
 
 pub use crate::ids::PortMask;
@@ -31,13 +30,14 @@ pub use error::PlanError;
 pub use lanes::Lanes;
 pub use policy::{Arming, Observer, Phase, Policy, Scheme, UnknownName};
 pub use scheme::{PlanInput, plan, sl_to_vl_pairs, writes_between};
-pub use vetted::Vetted;
 pub use wave::{Barrier, Sending, Wave};
 
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
 use crate::tables::{PathLayers, SubnetTables, Write};
-use crate::verify::{Binding, InjectionRules, Newcomers, ProofWave, Remainder, Transition};
+use crate::verify::{
+    Binding, DrainClaim, DrainClaimLayer, InjectionRules, Newcomers, ProofWave, Remainder, Transition,
+};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -220,6 +220,13 @@ impl Plan {
         undo::writes(&self.draft, reached)
     }
 
+    /// What happens if the change is called off while wave `reached` is under way: the waves until then, and one that
+    /// reverts them. For judges only: it ends with the routing in force, not with that for the fabric after the change.
+    #[must_use]
+    pub fn called_off(&self, reached: usize) -> Plan {
+        Plan::seal(undo::called_off(&self.draft, reached, &self.states[reached]))
+    }
+
     /// Whether the cable at a port is new, that is, unknown to the routing in force.
     pub fn has_come(&self, port: PortId) -> bool {
         self.draft.before.peer(port).is_some() && self.draft.routed.peer(port).is_none()
@@ -327,6 +334,17 @@ impl Transition for Plan {
 
     fn disorder(&self) -> Option<(String, String)> {
         disorder::first(self)
+    }
+
+    fn drains(&self, wave: usize) -> Option<DrainClaim<'_>> {
+        // The last of several: a wave waits for its barriers in their order.
+        let drained = self.draft.waves[wave].barriers.iter().rev().find_map(|barrier| match *barrier {
+            Barrier::Drained(lanes) => Some(lanes),
+            Barrier::Acknowledged | Barrier::Flushed(_) | Barrier::SourcesMoved => None,
+        });
+        let layers =
+            self.draft.drain.iter().map(|layer| DrainClaimLayer { lanes: layer.lanes, arcs: layer.graph.arcs() });
+        drained.map(|lanes| DrainClaim { half: self.draft.old, lanes, layers: layers.collect() })
     }
 
     /// Newcomers learn their half in the swap, or, if there is none, when ports are started.

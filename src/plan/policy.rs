@@ -114,6 +114,7 @@ choice! {
 
 /// The user's choices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Policy {
     /// Port states during *install*.
     pub arming: Arming,

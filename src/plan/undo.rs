@@ -1,9 +1,9 @@
 //! Reverts the first waves of a plan.
 
-use super::Draft;
+use super::{Barrier, Draft, Phase, Sending, Wave};
 use crate::fabric::{NodeId, PortId};
 use crate::ids::PortNum;
-use crate::tables::{NodeSlToVl, SlToVlScope, Write};
+use crate::tables::{NodeSlToVl, SlToVlScope, SubnetTables, Write};
 use std::collections::BTreeSet;
 
 /// Restores every SL-to-VL table and port state that waves 0 to `reached` change.
@@ -20,6 +20,33 @@ pub(super) fn writes(draft: &Draft, reached: usize) -> Vec<Write> {
     let state = |port: PortId| draft.initial.port_states[port.index()];
     undo.extend(ports.into_iter().map(|port| Write::PortState { port, state: state(port) }));
     undo
+}
+
+/// The draft of what happens if the change is called off while wave `reached` is under way; `tables` are those that it
+/// begins with. Its last wave reverts. It mixes in what that wave began with, so that a write of it that never landed
+/// is covered too: for SL-to-VL tables the undo writes do that, forwarding blocks are added here.
+pub(super) fn called_off(draft: &Draft, reached: usize, tables: &SubnetTables) -> Draft {
+    let mut waves = draft.waves[..=reached].to_vec();
+    let under_way = &mut waves[reached];
+    // No barrier beyond the acknowledgement was passed.
+    under_way.barriers = vec![Barrier::Acknowledged];
+    let earlier = under_way.writes.iter().filter_map(|write| match *write {
+        Write::LftBlock { switch, block, .. } => {
+            let entries = Box::new(tables.lfts[switch.index()].block(block));
+            Some(Write::LftBlock { switch, block, entries })
+        }
+        _ => None,
+    });
+    let back = Wave {
+        name: format!("{} called off", under_way.name),
+        // Like a split: sources keep to the half in use, and nothing is empty.
+        phase: Phase::Split,
+        writes: writes(draft, reached).into_iter().chain(earlier).collect(),
+        barriers: vec![Barrier::Acknowledged],
+        sending: Sending::AnyOrder,
+    };
+    waves.push(back);
+    Draft { waves, ..draft.clone() }
 }
 
 fn sl_to_vl(draft: &Draft, node: NodeId, scope: SlToVlScope) -> Vec<Write> {

@@ -37,7 +37,7 @@ impl fmt::Display for Barrier {
 
 /// How the writes of a wave are sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Sending {
     /// As fast as the devices accept them, in any order.
     AnyOrder,

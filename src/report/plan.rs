@@ -230,7 +230,8 @@ impl PlanReport {
             | ChangeError::NarrowNewcomer { .. }
             | ChangeError::Route(_)
             | ChangeError::Lids(_)
-            | ChangeError::Plan(_) => return None,
+            | ChangeError::Plan(_)
+            | ChangeError::Objected { .. } => return None,
         };
         Some(PlanReport {
             outcome: "refused",

@@ -1,9 +1,9 @@
 //! Compares a deadlock of the simulator with the verdict of the prover on the plan.
 
 use super::outcome::{Foreseen, Foresight};
-use crate::plan::Vetted;
 use crate::sim::StuckPacket;
 use crate::verify::{self, Cycle, Dependency, Refusal, Wait};
+use crate::vet::Vetted;
 
 /// What the prover had made of a cycle of waiting packets.
 pub fn foresight(plan: &Vetted, stuck: &[StuckPacket]) -> Foresight {

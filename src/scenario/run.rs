@@ -9,7 +9,8 @@ use super::time::Time;
 use super::timeline::{RoutesChange, Timeline};
 use super::watch::Watch;
 use super::{ScenarioError, load};
-use crate::plan::{Scheme, Vetted};
+use crate::plan::Scheme;
+use crate::vet::Vetted;
 use std::sync::Arc;
 
 /// Runs a scenario.

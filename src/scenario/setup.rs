@@ -9,12 +9,12 @@ use crate::change::{DataVls, Prepared};
 use crate::fabric::subnets::{Joined, SubnetPort, Subnets};
 use crate::fabric::{NodeId, PortId};
 use crate::ids::{Half, SubnetId};
-use crate::plan::Vetted;
 use crate::routers::{Levels, Partitioning, Routes};
 use crate::routing::Connectivity;
 use crate::sim::{Joining, Sim, SimConfig, SimTransport};
 use crate::verify::Scope;
 use crate::verify::across::{AcrossRefusal, AcrossStatistics, Part, Whole, prove_across};
+use crate::vet::Vetted;
 use std::sync::Arc;
 
 /// Numbers of data VLs to try if raising service levels needs more.

@@ -15,11 +15,12 @@ use crate::driver;
 use crate::fabric::subnets::Joined;
 use crate::fabric::{NodeKind, PortId};
 use crate::ids::SubnetId;
-use crate::plan::{Policy, Vetted};
+use crate::plan::Policy;
 use crate::sim::{Dispersal, Sim, SimConfig, StuckPacket};
 use crate::subnet::SmpCounts;
 use crate::verify::across::{AcrossRefusal, AcrossStatistics};
 use crate::verify::{self, Witness};
+use crate::vet::Vetted;
 
 /// The result of one change, as far as the driver knows it.
 pub(super) struct DrivenChange {

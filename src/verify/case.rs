@@ -1,6 +1,6 @@
 //! What is proved: a fabric, what its switches may hold stage by stage, and who is excluded.
 
-use super::{InjectionRules, Newcomers, ProofWave, Scope};
+use super::{DrainClaim, InjectionRules, Newcomers, ProofWave, Scope};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
 use crate::tables::{PathLayers, SubnetTables};
@@ -16,6 +16,8 @@ pub(super) struct ProofCase<'a> {
     pub fabric: &'a Fabric,
     /// Stage 0: the tables before the change on both sides; then the waves.
     pub stages: Vec<ProofWave<'a>>,
+    /// By stage: what the barrier at its end reports drained. Stages beyond the last claim nothing.
+    pub drains: Vec<Option<DrainClaim<'a>>>,
     /// By port: omitted by the new routing function.
     pub stranded: Vec<bool>,
     /// By port: unknown to the routing function in force.
@@ -80,6 +82,7 @@ impl<'a> ProofCase<'a> {
         ProofCase {
             fabric,
             stages: vec![steady],
+            drains: vec![None],
             stranded: omitted,
             newcomer: vec![false; fabric.port_count()],
             joining_stage: 0,

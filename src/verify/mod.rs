@@ -17,6 +17,7 @@ mod collector;
 mod departure;
 pub(crate) mod dependencies;
 mod dot;
+mod drained;
 mod evidence;
 mod foresight;
 mod graph;
@@ -34,6 +35,7 @@ mod witness;
 pub use certificate::{Binding, Certificate};
 pub use channels::ChannelGraph;
 pub use departure::rounds_to_vacate;
+pub use drained::{DrainClaim, DrainClaimLayer};
 pub use foresight::{Wait, foresee};
 pub use graph::{Graph as LaneGraph, NodeCycle};
 pub use prover::{Scope, TableProof, prove, prove_certified, prove_tables};
@@ -76,6 +78,11 @@ pub trait Transition {
     /// A wave whose writes may still be under way when a later one begins, or whose barriers cannot be true, and what
     /// is wrong with it. Waves can then not be judged one after the other.
     fn disorder(&self) -> Option<(String, String)> {
+        None
+    }
+
+    /// What the barrier at the end of a wave reports drained, if it does.
+    fn drains(&self, _wave: usize) -> Option<DrainClaim<'_>> {
         None
     }
 

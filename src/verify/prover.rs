@@ -5,6 +5,7 @@ use super::certificate::{Certificate, Recorder, numbers};
 use super::collector::DependencyCollector;
 use super::departure::DepartureWatch;
 use super::dependencies::{Dependencies, DependencyLayout};
+use super::drained;
 use super::evidence;
 use super::graph::Graph;
 use super::refusal::Refusal;
@@ -118,6 +119,7 @@ pub(super) fn case_of(transition: &(impl Transition + ?Sized)) -> Result<Option<
     check_sequence(fabric, &waves)?;
     let Some(first) = waves.first() else { return Ok(None) };
     let mut case = ProofCase::steady(fabric, first.before, transition.sending_before(), transition.stranded(), false);
+    case.drains.extend((0..waves.len()).map(|wave| transition.drains(wave)));
     case.stages.extend(waves);
     // Before the checks: who must have a path depends on who takes part.
     case.welcome(&transition.newcomers());
@@ -197,6 +199,7 @@ fn judge(
                     recorder.number(stage, numbers(&layout, &graph, &order));
                 }
                 tally.count(&all, &graph, order);
+                drained::check(&walker, &layout, &halves, stage)?;
             }
             Err(cycle) => return Err(evidence::of_cycle(&walker, &layout, &halves, stage, cycle)),
         }

@@ -6,7 +6,6 @@ use reconfig::fabric::subnets::{Subnet, SubnetPort, Subnets};
 use reconfig::fabric::{Fabric, FabricBuilder, NodeKind};
 use reconfig::ids::{GidPrefix, Guid, Lmc, PortNum, SubnetId};
 use reconfig::lid;
-use reconfig::plan::Vetted;
 use reconfig::routers::{Levels, LevelsRule, Routes};
 use reconfig::routing::{Demand, Engine, UpDown};
 use reconfig::tables::SubnetTables;
@@ -14,6 +13,7 @@ use reconfig::verify::Scope;
 use reconfig::verify::across::{
     AcrossCycle, AcrossRefusal, Link, ProvedAcross, Whole, prove_across, prove_across_within,
 };
+use reconfig::vet::Vetted;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

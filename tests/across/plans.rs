@@ -4,11 +4,12 @@ use reconfig::change::{ChangeInput, prepare};
 use reconfig::fabric::subnets::Subnets;
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::Half;
-use reconfig::plan::{Policy, Scheme, Vetted};
+use reconfig::plan::{Policy, Scheme};
 use reconfig::routing::UpDown;
 use reconfig::tables::SubnetTables;
 use reconfig::verify::Scope;
 use reconfig::verify::across::Part;
+use reconfig::vet::Vetted;
 use std::sync::Arc;
 
 /// The lower half, and end ports alone.

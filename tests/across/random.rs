@@ -10,12 +10,12 @@ use reconfig::fabric::subnets::{Subnet, Subnets};
 use reconfig::fabric::{Fabric, FabricBuilder, NodeId, NodeKind};
 use reconfig::ids::{GidPrefix, Guid, Half, Lmc, PortNum};
 use reconfig::lid;
-use reconfig::plan::Vetted;
 use reconfig::routers::{Levels, LevelsRule, Routes};
 use reconfig::routing::{Demand, Engine, UpDown, choose_root};
 use reconfig::tables::SubnetTables;
 use reconfig::verify::Scope;
 use reconfig::verify::across::{AcrossRefusal, Link, ProvedAcross, Whole, prove_across};
+use reconfig::vet::Vetted;
 use std::sync::Arc;
 
 /// What is drawn.

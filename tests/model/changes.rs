@@ -5,9 +5,10 @@ use reconfig::change::{ChangeError, ChangeInput, prepare, prepare_baseline};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Half, Lmc};
 use reconfig::lid;
-use reconfig::plan::{Arming, Plan, Policy, Scheme, Vetted};
+use reconfig::plan::{Arming, Plan, Policy, Scheme};
 use reconfig::routing::{Demand, Engine, UpDown};
 use reconfig::verify::Refusal;
+use reconfig::vet::Vetted;
 use std::sync::Arc;
 
 /// Data lanes: one in A and one in B.

@@ -13,8 +13,9 @@ use reconfig::drain::{FlushJudge, Flushed, SourcesJudge, SourcesMoved, Ticket, T
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Half, PortNum, VlSet};
 use reconfig::machine::{Command, Event, Outcome, State, step};
-use reconfig::plan::{Arming, Barrier, Phase, Plan, Scheme, Vetted};
+use reconfig::plan::{Arming, Barrier, Phase, Plan, Scheme};
 use reconfig::tables::{SubnetTables, Write};
+use reconfig::vet::Vetted;
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;

@@ -22,6 +22,7 @@ rows=(
     'every graph has an order|graph.rs|if order.len() == self.len() { Ok(order) }|if order.len() <= self.len() { Ok(order) }'
     'dependencies of injection channels are left out|collector.rs|own.add(self.layout, row, source.input, from, output, to);|own.add(self.layout, row, source.input, from & 0, output, to);'
     'a half that is gone need not have stood in empty lanes|prover.rs|check_gone(case, &layout, &halves, stage)?;|'
+    'steps that a drain omits are not looked for|prover.rs|drained::check(&walker, &layout, &halves, stage)?;|'
     'packets that are gone stay|walker.rs|if facts.gone[self.walker.half(now.class).index()] { 0 } else { !facts.empty.0 }|!facts.empty.0'
     'barriers in disorder are taken|prover.rs|= transition.disorder() {|= transition.disorder().filter(\|_\| false) {'
     'newcomers take part from the first|case.rs|!self.newcomer[port.index()] \|\| stage >= self.joining_stage && half == self.joining_half|!self.newcomer[port.index()] \|\| stage >= self.joining_stage && half == self.joining_half \|\| true'
@@ -29,7 +30,7 @@ rows=(
 )
 
 # Cheapest first; the first that fails has caught the row.
-tests=('--test suite verify::' '--lib verify' '--test suite plan::plans::' '--test suite driver::growth::' '--test suite simulate::ghost_cycle::' '--test suite mutations::')
+tests=('--test suite verify::' '--lib verify' '--test suite plan::plans::' '--test suite driver::growth::' '--test suite forged::drained::' '--test suite simulate::ghost_cycle::' '--test suite mutations::')
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

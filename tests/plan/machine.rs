@@ -13,8 +13,9 @@ use reconfig::drain::{
 use reconfig::fabric::{NodeId, PortId};
 use reconfig::ids::{Half, VlSet};
 use reconfig::machine::{CallOff, Command, Event, Outcome, State, step};
-use reconfig::plan::{Arming, Lanes, Policy, Scheme, Vetted};
+use reconfig::plan::{Arming, Lanes, Policy, Scheme};
 use reconfig::tables::NodeSlToVl;
+use reconfig::vet::Vetted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};

@@ -10,9 +10,12 @@ use reconfig::fabric::format;
 use reconfig::fabric::generate::BUNDLED;
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Half, Lid, Lmc, PortNum, Vl};
-use reconfig::plan::{Arming, Barrier, Draft, Phase, Plan, PlanError, PlanInput, Policy, Scheme, Vetted, Wave, plan};
+use reconfig::plan::{
+    Arming, Assumption, Barrier, Draft, Phase, Plan, PlanError, PlanInput, Policy, Scheme, Wave, plan,
+};
 use reconfig::tables::{NodeSlToVl, PortState, SlToVl, SlToVlScope, Write};
 use reconfig::verify::{Refusal, prove, rounds_to_vacate};
+use reconfig::vet::{Objection, Vetted, vet};
 use std::sync::Arc;
 
 fn writes_of(plan: &Plan, phase: Phase) -> Vec<&Write> {
@@ -194,6 +197,25 @@ fn a_double_plan_that_is_refused_never_runs() {
     unflushed.waves[0].barriers.pop();
     let (plan, refusal) = prove(Plan::seal(unflushed)).map(|_| ()).expect_err("without its flush the plan is unsafe");
     assert!(Vetted::baseline(plan, refusal).is_err());
+}
+
+/// The prover accepts both plans; one judge more must be asked before either may run.
+#[test]
+fn a_proved_plan_to_which_another_judge_objects_never_runs() {
+    let objection = |draft: Draft| {
+        let plan = Plan::seal(draft);
+        assert!(prove(plan.clone()).is_ok(), "the prover has no objection");
+        vet(plan).map(|_| ()).expect_err("another judge has").1
+    };
+    let mut unnamed = sound();
+    unnamed.assumptions.retain(|assumed| *assumed != Assumption::NoMulticast);
+    assert!(matches!(objection(unnamed), Objection::Findings(_)));
+
+    let mut twice = sound();
+    let writes = &mut wave(&mut twice, Phase::Swap).writes;
+    let told = writes.iter().find(|write| matches!(write, Write::ActiveHalf { .. })).expect("sources are told").clone();
+    writes.push(told);
+    assert!(matches!(objection(twice), Objection::Unchecked(_)));
 }
 
 #[test]

@@ -9,11 +9,11 @@ use rand_pcg::Pcg64;
 use reconfig::change::Prepared;
 use reconfig::driver::{ChangeRecord, Driver, DriverError, Intent, Running};
 use reconfig::fabric::Fabric;
-use reconfig::plan::{Arming, Lanes, Observer, Plan, Policy, Scheme, Sending, Vetted};
+use reconfig::plan::{Arming, Lanes, Observer, Plan, Policy, Scheme, Sending};
 use reconfig::routing::stranded;
 use reconfig::sim::{ArmedPort, Halt, Latch, PacketCounts, Sim, SimConfig, SimTransport, StuckPacket, Traffic};
 use reconfig::subnet::{Manager, Timing};
-use reconfig::verify;
+use reconfig::vet::{self, Objection, Vetted};
 use std::cell::RefCell;
 use std::future::Future;
 use std::pin::pin;
@@ -358,9 +358,12 @@ fn reordered(prepared: Prepared, seed: u64, window: u16) -> Prepared {
         wave.sending = Sending::Listed { window };
     }
     let proved = prepared.plan.refusal().is_none();
-    let plan = match verify::prove(Plan::seal(draft)) {
-        Ok(plan) => Vetted::from(plan),
-        Err((plan, refusal)) => Vetted::baseline(plan, refusal).expect("a plan of scheme double stays proved"),
+    let plan = match vet::vet(Plan::seal(draft)).map_err(|objected| *objected) {
+        Ok(plan) => plan,
+        Err((plan, Objection::Refused(refusal))) => {
+            Vetted::baseline(plan, refusal).expect("a plan of scheme double stays proved")
+        }
+        Err((_, objection)) => panic!("{objection}"),
     };
     assert_eq!(plan.refusal().is_none(), proved, "the order of the writes changes the verdict");
     Prepared { plan: Arc::new(plan), ..prepared }

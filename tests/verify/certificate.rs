@@ -330,7 +330,9 @@ fn plans_that_claim_too_much_are_refused() {
             }
         });
     });
-    refused("writes that nobody waits for", "not acknowledged", &|draft| draft.waves[0].barriers.swap(0, 1));
+    refused("writes that nobody waits for", "its writes are not acknowledged", &|draft| {
+        draft.waves[0].barriers.swap(0, 1)
+    });
     refused("sources not asked", "every source has moved", &|draft| {
         let moved = |barrier: &Barrier| *barrier != Barrier::SourcesMoved;
         draft.waves.iter_mut().for_each(|wave| wave.barriers.retain(moved));

@@ -63,25 +63,25 @@ struct Together {
 }
 
 /// One DLID and its places.
-struct Class<'a> {
+struct Class {
     lid: Lid,
     owner: PortId,
     /// The switch to which the owner is cabled.
     at: Option<u32>,
     half: Half,
     /// The last list of switches at which packets choose.
-    choosing: Option<&'a [u8]>,
+    choosing: Option<Vec<u8>>,
     /// By channel.
     lanes: Vec<Packed>,
     touched: Vec<u32>,
 }
 
 /// A class at a moment, and the outputs that switches name for it.
-struct Now<'b, 'a> {
+struct Now<'a> {
     moment: usize,
-    class: &'b Class<'a>,
+    class: &'a Class,
     /// By switch: old and new.
-    outputs: &'b [[u8; 2]],
+    outputs: &'a [[u8; 2]],
 }
 
 impl<'a> Closure<'a> {
@@ -172,10 +172,10 @@ impl<'a> Closure<'a> {
         }
     }
 
-    fn check_class<'r>(
+    fn check_class(
         &mut self,
-        class: &mut Class<'r>,
-        rows: &mut Rows<'r>,
+        class: &mut Class,
+        rows: &mut Rows<'_>,
         outputs: &mut [[u8; 2]],
     ) -> Result<(), CertificateFault> {
         let mut under_way = false;
@@ -196,7 +196,7 @@ impl<'a> Closure<'a> {
     }
 
     /// Keeps what the barrier before a moment left.
-    fn carry(&self, class: &mut Class<'_>, moment: usize) {
+    fn carry(&self, class: &mut Class, moment: usize) {
         let Class { lanes, touched, half, .. } = class;
         let begins = &self.moments.all[moment];
         // Rule 1. What is left is kept before the row is read, so an empty row means "only what was left".
@@ -219,11 +219,11 @@ impl<'a> Closure<'a> {
     }
 
     /// Adds what a row lists to what was left. A row that lists too much makes the check stricter, never weaker.
-    fn read_row<'r>(
+    fn read_row(
         &self,
-        class: &mut Class<'r>,
+        class: &mut Class,
         moment: usize,
-        rows: &mut Rows<'r>,
+        rows: &mut Rows<'_>,
         outputs: &[[u8; 2]],
     ) -> Result<(), CertificateFault> {
         match rows.byte()? {
@@ -239,9 +239,9 @@ impl<'a> Closure<'a> {
     }
 
     /// Adds the usual lanes of every output of the switches at which packets choose.
-    fn choose(&self, class: &mut Class<'_>, moment: usize, outputs: &[[u8; 2]]) -> Result<(), CertificateFault> {
+    fn choose(&self, class: &mut Class, moment: usize, outputs: &[[u8; 2]]) -> Result<(), CertificateFault> {
         let missing = || CertificateFault::Evidence(format!("LID {} has no row to be like", class.lid));
-        let choosing = class.choosing.ok_or_else(missing)?;
+        let choosing = class.choosing.clone().ok_or_else(missing)?;
         let usual = self.groups.usual(moment, class.half);
         let bits = choosing.iter().enumerate().filter(|&(_, &byte)| byte != 0);
         let bits = bits.flat_map(|(at, &byte)| (0..8).filter(move |bit| byte >> bit & 1 == 1).map(move |b| at * 8 + b));
@@ -263,18 +263,26 @@ impl<'a> Closure<'a> {
     }
 
     /// Adds channels with their lanes, one by one.
-    fn list(&self, class: &mut Class<'_>, moment: usize, rows: &mut Rows<'_>) -> Result<(), CertificateFault> {
-        let mut channel = 0;
+    fn list(&self, class: &mut Class, moment: usize, rows: &mut Rows<'_>) -> Result<(), CertificateFault> {
+        let lid = class.lid;
+        let damaged = |what: String| CertificateFault::Evidence(format!("a row of LID {lid} {what}"));
+        let mut last = None;
         for _ in 0..rows.varint()? {
-            channel += rows.varint()? as usize;
+            let distance = rows.varint()? as usize;
+            // Distances of zero would make a row of any length.
+            if distance == 0 && last.is_some() {
+                return Err(damaged("lists a channel twice".to_string()));
+            }
+            let channel = last.unwrap_or(0) + distance;
+            last = Some(channel);
             if channel >= self.net.ends.len() || !self.net.is_sent(channel) || !self.net.is_there(moment, channel) {
-                let what =
-                    format!("a row of LID {} names channel {channel}: no switch has it, or it is dead", class.lid);
-                return Err(CertificateFault::Evidence(what));
+                return Err(damaged(format!("names channel {channel}: no switch has it, or it is dead")));
             }
             let mut lanes: Packed = 0;
             for group in 0..self.groups.count(class.half) {
-                lanes |= Packed::from(rows.varint()? as u16) << (16 * group);
+                let mask = rows.varint()?;
+                let mask = u16::try_from(mask).map_err(|_| damaged(format!("has {mask} for a mask of lanes")))?;
+                lanes |= Packed::from(mask) << (16 * group);
             }
             class.add(channel, lanes);
         }
@@ -282,7 +290,7 @@ impl<'a> Closure<'a> {
     }
 
     /// Verifies that whatever sources can send is listed.
-    fn check_sources(&mut self, now: &Now<'_, '_>) -> Result<(), CertificateFault> {
+    fn check_sources(&mut self, now: &Now<'_>) -> Result<(), CertificateFault> {
         let Now { moment, class, .. } = *now;
         // Nobody sends to a newcomer before it takes part.
         if !self.moments.admits(class.owner, moment, class.half) {
@@ -308,7 +316,7 @@ impl<'a> Closure<'a> {
     }
 
     /// The same where only the sources send whose paths have this DLID.
-    fn check_selected(&mut self, now: &Now<'_, '_>) -> Result<(), CertificateFault> {
+    fn check_selected(&mut self, now: &Now<'_>) -> Result<(), CertificateFault> {
         let Now { moment, class, .. } = *now;
         let (half, owner) = (class.half, class.owner);
         let Some(path) = self.fabric.half_lids(owner, half).position(|lid| lid == class.lid) else { return Ok(()) };
@@ -340,7 +348,7 @@ impl<'a> Closure<'a> {
         Ok(())
     }
 
-    fn check_each_source(&mut self, now: &Now<'_, '_>, switch: usize) -> Result<(), CertificateFault> {
+    fn check_each_source(&mut self, now: &Now<'_>, switch: usize) -> Result<(), CertificateFault> {
         for place in 0..self.net.sources[switch].len() {
             let source = self.net.sources[switch][place];
             let lanes = self.injected[now.moment].lanes[switch][place][now.class.half.index()];
@@ -354,7 +362,7 @@ impl<'a> Closure<'a> {
     }
 
     /// Verifies that whatever packets in listed places can do is listed.
-    fn check_places(&mut self, now: &Now<'_, '_>) -> Result<(), CertificateFault> {
+    fn check_places(&mut self, now: &Now<'_>) -> Result<(), CertificateFault> {
         let Now { moment, class, .. } = *now;
         for &channel in &class.touched {
             let ChannelEnd::Switch(switch, input) = self.net.ends[channel as usize] else { continue };
@@ -378,7 +386,7 @@ impl<'a> Closure<'a> {
     /// alike), by packets of the groups in `present`.
     fn check_step(
         &mut self,
-        now: &Now<'_, '_>,
+        now: &Now<'_>,
         switch: usize,
         input: Option<PortNum>,
         present: Packed,
@@ -443,7 +451,7 @@ impl<'a> Closure<'a> {
         self.net.sources[switch].iter().any(|source| source.input == input)
     }
 
-    fn check_hole(&self, now: &Now<'_, '_>, switch: usize, output: usize, firm: bool) -> Result<(), CertificateFault> {
+    fn check_hole(&self, now: &Now<'_>, switch: usize, output: usize, firm: bool) -> Result<(), CertificateFault> {
         let Now { moment, class, .. } = *now;
         let owner = class.owner.index();
         // The exceptions of Theorem 3: owners that the new routing omits, and those that died.
@@ -460,7 +468,7 @@ impl<'a> Closure<'a> {
     }
 
     /// Counts what the class can occupy.
-    fn count(&mut self, class: &Class<'_>, moment: usize) -> Result<(), CertificateFault> {
+    fn count(&mut self, class: &Class, moment: usize) -> Result<(), CertificateFault> {
         let mut all: Packed = 0;
         let mut pairs = 0;
         for &channel in &class.touched {
@@ -518,18 +526,18 @@ impl<'a> Closure<'a> {
         self.moments.all[moment].name.clone()
     }
 
-    fn wrong(&self, now: &Now<'_, '_>, at: String) -> CertificateFault {
+    fn wrong(&self, now: &Now<'_>, at: String) -> CertificateFault {
         CertificateFault::WrongArrival { moment: self.name(now.moment), lid: now.class.lid, at }
     }
 
-    fn not_carried(&self, now: &Now<'_, '_>, channel: usize) -> CertificateFault {
+    fn not_carried(&self, now: &Now<'_>, channel: usize) -> CertificateFault {
         let channel = self.fabric.describe_port(PortId(channel as u32));
         CertificateFault::NotCarried { moment: self.name(now.moment), lid: now.class.lid, channel }
     }
 
     fn not_closed(
         &self,
-        now: &Now<'_, '_>,
+        now: &Now<'_>,
         switch: usize,
         input: Option<PortNum>,
         channel: usize,
@@ -547,7 +555,7 @@ impl<'a> Closure<'a> {
     }
 }
 
-impl Class<'_> {
+impl Class {
     fn add(&mut self, channel: usize, lanes: Packed) {
         let held = &mut self.lanes[channel];
         if *held == 0 && lanes != 0 {

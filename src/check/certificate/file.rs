@@ -6,15 +6,13 @@ use super::net::CheckedNet;
 use crate::plan::Plan;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use flate2::read::ZlibDecoder;
+use flate2::bufread::ZlibDecoder;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
-use std::io::Read;
+use std::io::{BufRead, BufReader};
 use std::rc::Rc;
 
 const FORMAT: &str = "reconfig.certificate/1";
-/// Bytes of unpacked evidence at most: more than 100,000 lanes of 49,151 LIDs can need.
-const MOST: u64 = 1 << 32;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,7 +39,8 @@ pub(super) type Numbers = Vec<Rc<[u32]>>;
 /// A certificate whose digest is right.
 pub(super) struct File {
     header: Header,
-    evidence: Vec<u8>,
+    /// The evidence, packed: it is unpacked while it is read.
+    packed: Vec<u8>,
 }
 
 fn form(what: impl Into<String>) -> CertificateFault {
@@ -55,7 +54,8 @@ fn damaged(what: impl Into<String>) -> CertificateFault {
 impl File {
     /// Reads a file and compares its text with its digest.
     pub fn read(bytes: &[u8]) -> Result<File, CertificateFault> {
-        let text = std::str::from_utf8(bytes).map_err(|_| form("it is not text"))?;
+        let text = std::str::from_utf8(bytes).ok().filter(|text| text.is_ascii());
+        let text = text.ok_or_else(|| form("it is not ASCII text"))?;
         let Some(body) = text.strip_prefix(FORMAT).and_then(|rest| rest.strip_prefix('\n')) else {
             let first: String = text.lines().next().unwrap_or_default().chars().take(60).collect();
             return Err(form(format!("its first line is `{first}`, expected `{FORMAT}`")));
@@ -70,19 +70,21 @@ impl File {
         let body = &body[..body.len() - last.len() - 1];
         let (header, packed) = body.split_once('\n').ok_or_else(|| form("it has no second line"))?;
         let header = serde_json::from_str(header).map_err(|error| form(format!("line 2: {error}")))?;
-        Ok(File { header, evidence: unpacked(packed)? })
+        // Only line feeds end lines, so that every reader sees the same letters.
+        let letters: String = packed.split('\n').collect();
+        let packed = STANDARD.decode(letters).map_err(|error| damaged(format!("it is no base64: {error}")))?;
+        Ok(File { header, packed })
     }
 
-    /// Compares what the header states of the plan with the plan.
-    pub fn check_binding(&self, plan: &Plan, plan_file: &[u8]) -> Result<(), CertificateFault> {
+    /// Compares what the header states of the plan with the plan, and its name for it with `name`.
+    pub fn check_binding(&self, plan: &Plan, name: &str) -> Result<(), CertificateFault> {
         let Header { plan: told, fabric, scheme, assumptions, .. } = &self.header;
         let digest = plan.digest().to_string();
         if *fabric != digest {
             return Err(CertificateFault::OtherFabric { certificate: fabric.clone(), plan: digest });
         }
-        let found = hex(&Sha256::digest(plan_file));
-        if *told != found {
-            return Err(CertificateFault::OtherPlan { certificate: told.clone(), plan: found });
+        if told != name {
+            return Err(CertificateFault::OtherPlan { certificate: told.clone(), plan: name.to_string() });
         }
         differs("their scheme", &[scheme.as_str()], &[plan.scheme().name()])?;
         let told: Vec<&str> = assumptions.iter().map(String::as_str).collect();
@@ -113,7 +115,7 @@ impl File {
 
     /// The numbers, by moment, then lane of a cabled channel of a switch; and the rows after them.
     pub fn evidence(&self, net: &CheckedNet, moments: usize) -> Result<(Numbers, Rows<'_>), CertificateFault> {
-        let mut rows = Rows { bytes: &self.evidence, at: 0 };
+        let mut rows = Rows { bytes: BufReader::new(ZlibDecoder::new(&self.packed)) };
         let mut numbers = Numbers::new();
         for moment in 0..moments {
             let listed = match (rows.byte()?, numbers.last()) {
@@ -127,6 +129,11 @@ impl File {
     }
 }
 
+/// How a certificate names the plan of a file.
+pub(super) fn digest_of(plan_file: &[u8]) -> String {
+    hex(&Sha256::digest(plan_file))
+}
+
 fn differs(what: &'static str, certificate: &[&str], plan: &[&str]) -> Result<(), CertificateFault> {
     if certificate == plan {
         return Ok(());
@@ -134,36 +141,30 @@ fn differs(what: &'static str, certificate: &[&str], plan: &[&str]) -> Result<()
     Err(CertificateFault::Differs { what, certificate: certificate.join(", "), plan: plan.join(", ") })
 }
 
-fn unpacked(lines: &str) -> Result<Vec<u8>, CertificateFault> {
-    let letters: String = lines.lines().collect();
-    let packed = STANDARD.decode(letters).map_err(|error| damaged(format!("it is no base64: {error}")))?;
-    let mut bytes = Vec::new();
-    let read = ZlibDecoder::new(&packed[..]).take(MOST).read_to_end(&mut bytes);
-    read.map_err(|error| damaged(format!("it cannot be unpacked: {error}")))?;
-    Ok(bytes)
-}
-
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The rows, read one after the other.
+/// The rows, unpacked and read one after the other. Memory is that of one row, however much a few packed bytes stand
+/// for: a thousand times as many zeros end at the first row that cannot be.
 pub(super) struct Rows<'a> {
-    bytes: &'a [u8],
-    at: usize,
+    bytes: BufReader<ZlibDecoder<&'a [u8]>>,
 }
 
-impl<'a> Rows<'a> {
+impl Rows<'_> {
     pub fn byte(&mut self) -> Result<u8, CertificateFault> {
-        let byte = self.bytes.get(self.at).copied();
-        self.at += 1;
+        let byte = self.unpacked()?.first().copied();
+        self.bytes.consume(1);
         byte.ok_or_else(|| damaged("it ends too early"))
     }
 
-    pub fn slice(&mut self, length: usize) -> Result<&'a [u8], CertificateFault> {
-        let slice = self.bytes.get(self.at..self.at + length);
-        self.at += length;
-        slice.ok_or_else(|| damaged("it ends too early"))
+    /// What is unpacked and not read yet; empty at the end only.
+    fn unpacked(&mut self) -> Result<&[u8], CertificateFault> {
+        self.bytes.fill_buf().map_err(|error| damaged(format!("it cannot be unpacked: {error}")))
+    }
+
+    pub fn slice(&mut self, length: usize) -> Result<Vec<u8>, CertificateFault> {
+        (0..length).map(|_| self.byte()).collect()
     }
 
     pub fn varint(&mut self) -> Result<u32, CertificateFault> {
@@ -178,11 +179,10 @@ impl<'a> Rows<'a> {
         Err(damaged("a number exceeds 32 bits"))
     }
 
-    /// Nothing must follow.
-    pub fn finish(&self) -> Result<(), CertificateFault> {
-        match self.bytes.len() - self.at {
-            0 => Ok(()),
-            left => Err(damaged(format!("{left} bytes follow the last row"))),
-        }
+    /// Nothing must follow, packed or unpacked.
+    pub fn finish(mut self) -> Result<(), CertificateFault> {
+        // Only at the end is the checksum of what was unpacked compared.
+        let whole = self.unpacked()?.is_empty() && self.bytes.get_ref().get_ref().is_empty();
+        if whole { Ok(()) } else { Err(damaged("bytes follow the last row")) }
     }
 }

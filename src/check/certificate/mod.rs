@@ -53,17 +53,47 @@ pub struct Checked {
 /// hold.
 pub fn check(plan: &Plan, plan_file: &[u8], certificate: &[u8]) -> Result<Checked, CertificateFault> {
     let file = File::read(certificate)?;
-    file.check_binding(plan, plan_file)?;
+    file.check_binding(plan, &file::digest_of(plan_file))?;
+    judge(plan, &file, true)
+}
+
+/// The name that a certificate has for its plan where that is in hand and has no file.
+pub const IN_HAND: &str = "in hand";
+
+/// Judges a certificate of a plan that was just proved and not written. Such a certificate is for no file.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_in_hand(plan: &Plan, certificate: &[u8]) -> Result<Checked, CertificateFault> {
+    let file = File::read(certificate)?;
+    file.check_binding(plan, IN_HAND)?;
+    judge(plan, &file, true)
+}
+
+/// The same for a plan that was called off: what it leaves is the routing in force, which need not serve the fabric
+/// after the change.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_called_off(plan: &Plan, certificate: &[u8]) -> Result<Checked, CertificateFault> {
+    let file = File::read(certificate)?;
+    file.check_binding(plan, IN_HAND)?;
+    judge(plan, &file, false)
+}
+
+fn judge(plan: &Plan, file: &File, to_the_end: bool) -> Result<Checked, CertificateFault> {
     let moments = PlanMoments::of(plan)?;
     file.check_moments(&moments)?;
     let net = CheckedNet::new(plan);
-    let groups = Groups::new(&file, plan, &net, &moments)?;
+    let groups = Groups::new(file, plan, &net, &moments)?;
     let (numbers, mut rows) = file.evidence(&net, moments.all.len())?;
     let mut closure = Closure::new(plan, &net, &moments, &groups);
     let found = closure.check(&mut rows)?;
     rows.finish()?;
     let dependencies = rising::check(plan, &net, &moments, &groups, &closure, &numbers)?;
-    afterwards::check(plan, &net)?;
+    if to_the_end {
+        afterwards::check(plan, &net)?;
+    }
     Ok(Checked {
         waves: plan.waves().len(),
         channels: found.channels,

@@ -11,6 +11,7 @@ use crate::ids::{Guid, Lid, Lmc, PortNum};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// The value of the field `schema`.
@@ -164,7 +165,12 @@ impl Reader<'_> {
         (node.vendor_id, node.device_id) = (row.vendor_id, row.device_id);
         (node.port_zero, node.present) = (row.port_zero, row.present);
         (node.lft_capacity, node.optimised_sl_to_vl) = (row.lft_capacity, row.optimised_sl_to_vl);
+        let mut seen = BTreeSet::new();
         for told in row.ports {
+            if !seen.insert(told.num) {
+                let problem = format!("port {} of node {} is described twice", told.num, row.guid);
+                return Err(self.source.error(self.node_place(raw, row.guid), problem, "expected each port once"));
+            }
             let Some(port) = builder.port_mut(id, told.num) else {
                 let problem = format!("node {} has no port {}", row.guid, told.num);
                 let label = format!("expected ports from 0 to {}", row.num_ports);
@@ -189,15 +195,22 @@ impl Reader<'_> {
                 }
             }
         }
-        let rates = known.iter().map(|&(id, num)| builder.port_mut(id, num).map(|port| (port.width, port.speed)));
-        let rates: Vec<_> = rates.collect();
+        let clash = |problem: String| {
+            self.source.error(self.place(raw), problem, "expected two ports that no other link names")
+        };
+        let ends: Vec<_> = known.iter().map(|&(id, num)| builder.port_mut(id, num).map(|port| port.clone())).collect();
+        // The builder takes a cable that it knows already for the same one, told from its other end.
+        if ends.iter().flatten().any(|port| port.peer.is_some()) {
+            return Err(clash(format!(
+                "port {} of node {} is cabled twice, or its link is listed twice",
+                row.a_port, row.a
+            )));
+        }
         let linked = builder.link(known[0], known[1], LinkWidth::default(), LinkSpeed::default());
-        linked.map_err(|error| {
-            self.source.error(self.place(raw), error.to_string(), "expected two ports that no other link names")
-        })?;
-        for (&(id, num), rate) in known.iter().zip(rates) {
-            if let (Some(port), Some((width, speed))) = (builder.port_mut(id, num), rate) {
-                (port.width, port.speed) = (width, speed);
+        linked.map_err(|error| clash(error.to_string()))?;
+        for (&(id, num), end) in known.iter().zip(ends) {
+            if let (Some(port), Some(end)) = (builder.port_mut(id, num), end) {
+                (port.width, port.speed) = (end.width, end.speed);
             }
         }
         Ok(())

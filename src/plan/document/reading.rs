@@ -11,7 +11,7 @@ use crate::ids::{Guid, Lid, PortNum, Vl};
 use crate::plan::{Draft, DrainGraph, DrainLayer, FabricDigest, Phase, Plan, PortMask, Wave};
 use crate::tables::{LFT_BLOCK, Lft, NodeSlToVl, PathLayers, SlToVl, SlToVlScope, SubnetTables, Write};
 use serde_json::value::RawValue;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The plan in the text of the file `file`.
@@ -21,6 +21,9 @@ pub(super) fn plan(text: &str, file: &str) -> Result<Plan, PlanReadError> {
         return Err(PlanReadError::Schema { found: document.schema });
     }
     let before = format::read_as(Format::Json, in_place(text, document.fabric).as_bytes(), file)?.fabric;
+    if let Some((_, node)) = before.nodes().find(|(_, node)| !node.present) {
+        return Err(at("fabric")(format!("node {} is not present, and a plan lists what is", node.guid)));
+    }
     let found = FabricDigest::of(&before);
     if found != document.digest {
         return Err(PlanReadError::Digest { wanted: document.digest, found });
@@ -164,6 +167,7 @@ impl Names<'_> {
     }
 
     fn drain(&self, surviving: &Fabric, row: DrainRow) -> Read<DrainLayer> {
+        once(row.arcs.iter().map(|arcs| arcs.switch), "the arcs")?;
         let arcs: BTreeMap<_, _> = row.arcs.into_iter().map(|arcs| self.arcs(arcs)).collect::<Read<_>>()?;
         let graph = DrainGraph::new(surviving, arcs, &self.ports(&row.sources)?).map_err(|cycle| cycle.to_string())?;
         Ok(DrainLayer { lanes: row.lanes, graph })
@@ -185,6 +189,8 @@ impl Names<'_> {
             let (halves, states) = (row.sending.len(), row.port_states.len());
             return Err(format!("{halves} halves and {states} states are given for {ports} ports"));
         }
+        once(row.lfts.iter().map(|lft| lft.switch), "the forwarding table")?;
+        once(row.sl_to_vl.iter().map(|tables| tables.node), "the SL-to-VL tables")?;
         let empty = Arc::new(Lft::new());
         let mut lfts = vec![empty; self.0.node_count()];
         for lft in row.lfts {
@@ -217,6 +223,17 @@ impl Names<'_> {
             }
         }
     }
+}
+
+/// No node has two rows: which of them counts would be the reader's choice.
+fn once(rows: impl Iterator<Item = Guid>, what: &str) -> Read<()> {
+    let mut seen = BTreeSet::new();
+    for guid in rows {
+        if !seen.insert(guid) {
+            return Err(format!("{what} of {guid} is given twice"));
+        }
+    }
+    Ok(())
 }
 
 fn lanes(text: &str) -> Read<SlToVl> {

@@ -28,10 +28,11 @@ use super::{Engines, ScenarioError, run as simulate};
 use crate::change::Prepared;
 use crate::fabric::Fabric;
 use crate::ids::{PortNum, Sl, Vl};
-use crate::plan::{Plan, Vetted};
+use crate::plan::Plan;
 use crate::sim::{Sim, SimConfig};
 use crate::subnet::SmpCounts;
 use crate::verify::{ClassLoop, Cycle, Dependency, EntryAge, LoopHop, PortLane, Refusal};
+use crate::vet::Vetted;
 
 /// The longest delay of a MAD under the generic adversary.
 const GENERIC_DELAY_NS: u64 = 300_000;

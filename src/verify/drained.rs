@@ -1,0 +1,92 @@
+//! Judges what a barrier reports drained: that whoever waits for the channels of a half to run empty, layer by layer,
+//! waits for every lane in which its packets can stand, and knows every step that they can take.
+//!
+//! A token that passes a channel shows that nothing is left in it only if it waited for all channels whose packets go
+//! on into that one. A step that the graph of its layer omits is a way past the token (docs/PROOF.md, *Drained*).
+
+use super::dependencies::{ChannelTurn, Dependencies, DependencyLayout};
+use super::lanes::{LaneMask, lanes_of};
+use super::refusal::Refusal;
+use super::walker::Walker;
+use crate::fabric::NodeId;
+use crate::ids::{Half, PortMask, PortNum, VlSet};
+use std::collections::BTreeMap;
+
+/// What the barrier at the end of a wave reports, and the graphs of channels that its observer follows.
+#[derive(Clone, Debug)]
+pub struct DrainClaim<'a> {
+    /// The half of which no packet is left.
+    pub half: Half,
+    /// The lanes that have run empty.
+    pub lanes: VlSet,
+    /// Layer by layer.
+    pub layers: Vec<DrainClaimLayer<'a>>,
+}
+
+/// The channels of one layer.
+#[derive(Clone, Debug)]
+pub struct DrainClaimLayer<'a> {
+    /// Its lanes.
+    pub lanes: VlSet,
+    /// By switch and input port, 0 to `num_ports`: the outputs that its packets can take.
+    pub arcs: &'a BTreeMap<NodeId, Vec<PortMask>>,
+}
+
+impl DrainClaim<'_> {
+    /// Whether the layer of a lane includes the step through a switch into some lanes. A step into the lanes of
+    /// another layer is in none of the graphs: each has its own order of channels.
+    fn includes(&self, switch: NodeId, turn: &ChannelTurn, lane: usize, to: LaneMask) -> bool {
+        let Some(layer) = self.layers.iter().find(|layer| layer.lanes.0 >> lane & 1 == 1) else { return false };
+        let mask = layer.arcs.get(&switch).and_then(|inputs| inputs.get(turn.input.index()));
+        to & !layer.lanes.0 == 0 && mask.is_some_and(|mask| mask.contains(turn.output))
+    }
+}
+
+/// Judges the claim at the end of a stage, if there is one, by the dependencies of its half, those latched earlier
+/// included.
+pub(super) fn check(
+    walker: &Walker<'_>,
+    layout: &DependencyLayout<'_>,
+    halves: &[Vec<Dependencies>; 2],
+    stage: usize,
+) -> Result<(), Refusal> {
+    let case = &walker.case;
+    let Some(claim) = case.drains.get(stage).and_then(Option::as_ref) else { return Ok(()) };
+    let half = claim.half;
+    let refusal = |what: String| Refusal::Precondition { wave: case.stages[stage].name.clone(), what };
+    let waits = &halves[half.index()][stage];
+    // Lanes of sources count, whether or not their packets have anywhere to go.
+    let left = VlSet(waits.lanes(layout, stage) | injected(walker, stage, half)).minus(claim.lanes);
+    if !left.is_empty() {
+        return Err(refusal(format!("packets of the {half} half can be on {left}, which is not drained")));
+    }
+    for turn in layout.turns(stage) {
+        let ChannelTurn { row, input, output, .. } = turn;
+        let switch = walker.net.rows[row];
+        let omitted = |lane: &usize| {
+            let to = waits.at(layout, row, input, *lane, output);
+            to != 0 && !claim.includes(switch, &turn, *lane, to)
+        };
+        if let Some(lane) = (0..layout.vls).find(omitted) {
+            let switch = case.fabric.describe_node(switch);
+            return Err(refusal(step_omitted(half, &switch, (input, lane), output)));
+        }
+    }
+    Ok(())
+}
+
+fn step_omitted(half: Half, switch: &str, (input, lane): (PortNum, usize), output: PortNum) -> String {
+    format!(
+        "packets of the {half} half on VL {lane} can pass {switch} from port {input} to port {output}, and the order in \
+         which channels are drained does not say so"
+    )
+}
+
+/// The lanes of sources' channels in which packets of a half can stand.
+fn injected(walker: &Walker<'_>, stage: usize, half: Half) -> LaneMask {
+    let groups = walker.lanes.groups.iter().enumerate().filter(|(_, group)| group.half() == half);
+    let sources = walker.net.senders(stage).iter().enumerate().filter(|(_, source)| !source.is_switch());
+    let masks = groups.flat_map(|(group, _)| sources.clone().map(move |(source, _)| (source, group)));
+    let lanes = masks.fold(0, |all, (source, group)| all | walker.injection.mask(stage, source, group));
+    lanes_of(lanes).filter(|&lane| lane < walker.lanes.vls).fold(0, |all, lane| all | 1 << lane)
+}
